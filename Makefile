@@ -1,0 +1,87 @@
+# Everything starts from Python 3.11+ and make; `make help` lists the targets.
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+.PHONY: help setup lock lint format test redis-server curl jdk cc bench interop run wheel clean anew
+
+NEW_ENOUGH := import sys; sys.exit(sys.version_info < (3, 11))
+PYTHON ?= $(or $(shell for p in python3 python3.14 python3.13 python3.12 python3.11; do \
+	$$p -c '$(NEW_ENOUGH)' 2>/dev/null && echo $$p && break; done),python3)
+VENV := .venv
+BIN := $(VENV)/bin
+# holds where it was made: a virtual environment that was moved or copied is of no use
+READY := $(VENV)/.ready
+USABLE := $(shell { test "$$(cat $(READY))" = "$(CURDIR)" && $(BIN)/python -c 'print(True)'; } 2>/dev/null)
+VENV_PACKAGE = $(shell $(PYTHON) -c 'import sys; print("python%d.%d-venv" % sys.version_info[:2])')
+AS_ROOT := $(if $(filter 0,$(shell id -u)),,sudo )
+# $(call apt_install,PACKAGES): succeeds if they are there at the end, else tells what to do
+apt_install = { echo "installing $(1)"; \
+	{ $(AS_ROOT)apt-get update -qq && $(AS_ROOT)env DEBIAN_FRONTEND=noninteractive \
+	  apt-get install -y -qq --no-install-recommends $(1) >/dev/null; } || \
+	{ echo "$(1) could not be installed; please do so yourself (Debian: apt-get install $(1), as root)" >&2; false; }; }
+export HOME ?= $(shell echo ~)
+
+help: ## this list
+	@sed -n 's/^\([a-z-]*\):[^#]*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 14
+
+setup: $(READY) ## .venv with everything the lock file names
+
+$(READY): pyproject.toml requirements/dev.txt $(if $(USABLE),,anew)
+	@$(PYTHON) -c '$(NEW_ENOUGH)' || { echo "Python 3.11 or newer is needed"; exit 1; }
+	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || $(call apt_install,$(VENV_PACKAGE))
+	@echo "setting up $(VENV), which takes about a minute"
+	@$(if $(USABLE),,$(PYTHON) -m venv --clear $(VENV))
+	@$(BIN)/python -m pip install -q --disable-pip-version-check --require-hashes -r requirements/dev.txt
+	@$(BIN)/python -m pip install -q --disable-pip-version-check --no-deps --no-build-isolation -e .
+	@echo "$(CURDIR)" >$@
+
+lock: ## write the lock files anew (fetches uv into a venv of its own)
+	@test -x build/uv/bin/uv || { $(PYTHON) -m venv build/uv && build/uv/bin/pip install -q uv; }
+	@export UV_CUSTOM_COMPILE_COMMAND="make lock"; \
+	compile="build/uv/bin/uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-emit-index-url pyproject.toml"; \
+	$$compile --extra dev -o requirements/dev.txt; \
+	$$compile -c requirements/dev.txt --no-annotate -o requirements/run.txt
+
+lint: setup ## style, format and types
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+	@$(BIN)/mypy .
+
+format: setup ## let ruff put the code in order
+	@$(BIN)/ruff check --fix .
+	@$(BIN)/ruff format .
+
+redis-server curl:
+	@command -v $@ >/dev/null || ! command -v apt-get >/dev/null || $(call apt_install,$@) || \
+	echo "going on without $@"
+
+test: setup redis-server curl ## the tests, on real stores
+	@$(BIN)/pytest -n 2 --dist loadfile --ignore tests/interop $(ARGS)
+
+jdk:
+	@command -v javac >/dev/null && command -v mvn >/dev/null || \
+	$(call apt_install,default-jdk-headless maven)
+
+interop: setup redis-server jdk ## Java's own brokers, clients and mqadmin against this server
+	@$(BIN)/pytest tests/interop --timeout 600 $(ARGS)
+
+cc:
+	@command -v cc >/dev/null || $(call apt_install,gcc libc6-dev)
+
+bench: setup redis-server jdk cc ## this server and Java's, side by side on this machine
+	@$(BIN)/python -m bench.run $(ARGS)
+
+wheel: setup ## dist/*.whl
+	@$(BIN)/python -m hatchling build -t wheel -d dist
+
+DATA_DIR ?= $(or $(MQNS_DATA_DIR),$(or $(XDG_DATA_HOME),$(HOME)/.local/share)/redis-namesrv)
+
+run: setup ## store, name server, HTTP and jobs on this machine; Ctrl-C ends all
+	@mkdir -p "$(DATA_DIR)" || { echo "please set DATA_DIR to a folder for the data" >&2; false; }
+	@export MQNS_BIND_ADDRESS="$${MQNS_BIND_ADDRESS:-127.0.0.1}" MQNS_DATA_DIR="$(DATA_DIR)"; \
+	export MQNS_ENABLE_SHUTDOWN_GRACEFULLY="$${MQNS_ENABLE_SHUTDOWN_GRACEFULLY:-true}"; \
+	export MQNS_ROCKETMQ_HOME="$${MQNS_ROCKETMQ_HOME:-$${ROCKETMQ_HOME:-$(DATA_DIR)}}"; \
+	exec $(BIN)/mqnamesrv $(ARGS)
+
+clean: ## remove what make made
+	@rm -rf $(VENV) build dist .mypy_cache .pytest_cache .ruff_cache
