@@ -1,0 +1,34 @@
+"""Java properties: the body of 318 and 319, and configuration files."""
+
+from collections.abc import Mapping
+
+import javaproperties
+
+
+class PropertiesError(ValueError):
+    """The text has a malformed \\u escape."""
+
+
+def parse_properties(text: str) -> dict[str, str]:
+    """All entries of a properties text, the last of equal keys; PropertiesError for a malformed \\u escape.
+
+    Half a surrogate pair, which an escape can spell, becomes a question mark as it would in Java's UTF-8."""
+    try:
+        entries = javaproperties.loads(text)
+    except javaproperties.InvalidUEscapeError as error:
+        raise PropertiesError(str(error)) from error
+    return {_encodable(key): _encodable(value) for key, value in entries.items()}
+
+
+def format_properties(entries: Mapping[str, str]) -> str:
+    """A line `key=value` for each entry, nothing escaped: the body of GET_NAMESRV_CONFIG."""
+    return "".join(f"{key}={value}\n" for key, value in entries.items())
+
+
+def write_properties(entries: Mapping[str, str]) -> str:
+    """The text of a properties file: what `parse_properties` reads back to the same entries."""
+    return javaproperties.dumps(dict(entries), timestamp=False)
+
+
+def _encodable(text: str) -> str:
+    return text.encode("utf-8", "replace").decode()

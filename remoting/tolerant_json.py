@@ -1,0 +1,76 @@
+"""Rewrites the JSON that Java's libraries read into the JSON of RFC 8259.
+
+One pass of one regular expression: whatever is strict already is taken in long runs and stays as it is; keys
+without quotes, single quotes, odd escapes, comments and surplus commas are rewritten one by one. There is no
+recursion and no backtracking (all repeats are possessive), so the work is linear in the length."""
+
+import re
+from typing import Final
+
+from remoting.errors import BodyError
+
+_GAP = rb"(?:[ \t\r\n\f\b]++|/\*(?:[^*]++|\*(?!/))*+\*/|//[^\n]*+)*+"
+_PLAIN_STRING = rb'"[^"\\\x00-\x1f]*+"'
+_STRING = rb'"(?:[^"\\\x00-\x1f]++|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*+"'
+_WORD = rb"[A-Za-z_$][A-Za-z0-9_$.]*+"
+_NUMBER = rb"-?+[0-9]++(?:\.[0-9]++)?+(?:[eE][+-]?+[0-9]++)?+(?![A-Za-z0-9_$.+-])"
+_LITERAL = rb"(?:true|false|null)(?![A-Za-z0-9_$.])"
+
+# What a strict parser takes. The first alternative is the common case in one step: a member and its comma.
+_STRICT = (
+    rb"(?:" + _PLAIN_STRING + rb":(?:" + _PLAIN_STRING + rb"|[0-9]++|true|false),(?=\")"
+    + rb"|[\[\]{}: \t\r\n]++|" + _STRING + rb"|,(?!" + _GAP + rb"[\]}])"
+    + rb"|(?:" + _NUMBER + rb"|" + _LITERAL + rb")(?!" + _GAP + rb":))++"
+)  # fmt: skip
+_TOKEN: Final = re.compile(
+    rb"(?P<strict>" + _STRICT + rb")"
+    + rb"|(?P<key>" + _NUMBER + rb"|" + _WORD + rb")(?=" + _GAP + rb":)"
+    + rb'|"(?P<double>(?:[^"\\]++|\\.)*+)"'
+    + rb"|'(?P<single>(?:[^'\\]++|\\.)*+)'"
+    + rb"|(?P<dropped>,(?=" + _GAP + rb"[\]}])|/\*(?:[^*]++|\*(?!/))*+\*/|//[^\n]*+|[\f\b]++)"
+    + rb"|(?P<bad>.)",
+    re.DOTALL,
+)  # fmt: skip
+_IN_STRING: Final = re.compile(
+    rb"\\(?:(?P<hex>x[0-9a-fA-F]{2})|(?P<octal>[0-7])|(?P<other>[v'])|(?P<kept>[\"\\/bfnrt]|u[0-9a-fA-F]{4})|(?P<bad>.))"
+    rb'|(?P<raw>[\x00-\x1f"])',
+    re.DOTALL,
+)
+_BOM: Final = b"\xef\xbb\xbf"
+
+
+def normalise(text: bytes) -> bytes:
+    """`text` as strict JSON, as far as tokens go; BodyError where no token can be recognised.
+
+    Unquoted keys (numbers or words), single quotes, comments, a comma before a closing bracket, raw control
+    characters, the escapes \\' \\v \\0-\\7 \\xHH, and a byte order mark are understood. Whether the tokens
+    stand in a sensible order is left to the strict parser."""
+    return _TOKEN.sub(_rewrite_token, text.removeprefix(_BOM))
+
+
+def _rewrite_token(match: re.Match[bytes]) -> bytes:
+    kind = match.lastgroup
+    if kind == "strict":
+        return match[0]
+    if kind == "key":
+        return b'"' + match["key"] + b'"'
+    if kind == "double" or kind == "single":
+        return b'"' + _IN_STRING.sub(_rewrite_character, match[kind]) + b'"'
+    if kind == "dropped":
+        return b" "
+    raise BodyError(f"unexpected {match[0]!r} at byte {match.start()}")
+
+
+def _rewrite_character(match: re.Match[bytes]) -> bytes:
+    kind = match.lastgroup
+    if kind == "kept":
+        return match[0]
+    if kind == "hex":
+        return b"\\u00" + match[0][2:]
+    if kind == "octal":
+        return b"\\u000" + match[0][1:]
+    if kind == "other":
+        return b"'" if match[0] == b"\\'" else b"\\u000b"
+    if kind == "raw":
+        return b'\\"' if match[0] == b'"' else b"\\u%04x" % match[0][0]
+    raise BodyError(f"unknown escape {match[0]!r}")

@@ -1,0 +1,34 @@
+"""Versions as they travel in headers: the ordinal of Java's MQVersion.Version."""
+
+from typing import Final
+
+V3_0_11: Final = 37
+"""From here on REGISTER_BROKER carries a RegisterBrokerBody."""
+V4_9_4: Final = 401
+"""From here on routes are answered in standard JSON."""
+V5_0_0: Final = 413
+"""From here on compressed registrations end with static topics."""
+V5_3_1: Final = 475
+"""Clients above this understand GO_AWAY."""
+V5_5_0: Final = 513
+CURRENT: Final = V5_5_0
+"""The version this name server says it is."""
+
+
+def _names() -> tuple[str, ...]:
+    """All members of the enumeration in order: each release follows its own snapshot."""
+    betas = [f"V3_0_0_BETA{n}{tail}" for n in range(6, 10) for tail in ("_SNAPSHOT", "")]
+    first = ["V3_0_0_SNAPSHOT", "V3_0_0_ALPHA1"]
+    first += [*(f"V3_0_0_BETA{n}" for n in range(1, 6)), *betas, "V3_0_0_FINAL"]
+    releases = [f"V3_0_{z}" for z in range(1, 16)]
+    releases += [f"V3_{y}_{z}" for y in range(1, 10) for z in range(0 if y < 3 else 1, 10)]
+    releases += [f"V{x}_{y}_{z}" for x in (4, 5) for y in range(10) for z in range(10)]
+    return (*first, *(name + tail for name in releases for tail in ("_SNAPSHOT", "")), "HIGHER_VERSION")
+
+
+_NAMES: Final = _names()
+
+
+def version_name(ordinal: int) -> str:
+    """`513` -> `V5_5_0`; beyond the last known member `HIGHER_VERSION`; below zero as zero."""
+    return _NAMES[min(max(ordinal, 0), len(_NAMES) - 1)]
