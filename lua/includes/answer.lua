@@ -1,0 +1,19 @@
+--- @include "tables"
+-- What a registration is answered with: a slave's living master, and the order topics of the KV table.
+
+-- {master address, its HA address}, both "" unless the member is a slave of a living master
+local function master_of(ctx, broker, id)
+  local key = id ~= "0" and broker.addrs["0"]
+  if not key then return { "", "" } end
+  local master = member_of(ctx, key)
+  if not master.exists or lapsed(ctx, master.lease) then return { "", "" } end
+  return { address_of(key), master.fields.ha or "" }
+end
+
+-- {"1", topic, value, ...}; {"0"} when the KV namespace does not exist
+local function order_table()
+  if redis.call("SISMEMBER", K.kv, "ORDER_TOPIC_CONFIG") == 0 then return { "0" } end
+  local flat = redis.call("HGETALL", K.kv_of("ORDER_TOPIC_CONFIG"))
+  table.insert(flat, 1, "1")
+  return flat
+end

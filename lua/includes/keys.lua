@@ -1,0 +1,23 @@
+-- Key names that a script learns from a table. registry/keys.py is their catalogue; KEYS[1] tells the namespace.
+local prefix = string.match(KEYS[1], "^ns:{[^}]*}:")
+local K = {
+  brokers = prefix .. "brokers",
+  clusters = prefix .. "clusters",
+  epoch = prefix .. "epoch",
+  events = prefix .. "events",
+  kv = prefix .. "kv",
+  leases = prefix .. "leases",
+  meta = prefix .. "events:meta",
+  owed = prefix .. "owed",
+  topics = prefix .. "topics",
+  workers = prefix .. "workers",
+}
+function K.alive(member) return prefix .. "alive:" .. member end
+function K.broker(name) return prefix .. "broker:" .. name end
+function K.cluster(name) return prefix .. "cluster:" .. name end
+function K.kv_of(namespace) return prefix .. "kv:" .. namespace end
+function K.mapping(topic) return prefix .. "mapping:" .. topic end
+function K.mappings_of(name) return prefix .. "mappings_of:" .. name end
+function K.member(member) return prefix .. "member:" .. member end
+function K.route(topic) return prefix .. "route:" .. topic end
+function K.topics_of(name) return prefix .. "topics_of:" .. name end

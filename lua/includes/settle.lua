@@ -1,0 +1,47 @@
+--- @include "tables"
+-- How members leave. A lapse is recorded once, by whichever script next writes a member of that broker.
+
+local function emit_removed(ctx, broker, member, id, cause, closed_ms)
+  local fields = member.fields
+  emit(ctx, "broker_removed", cause, {
+    "cluster", cluster_of(member.key), "broker", broker.name, "id", id, "addr", address_of(member.key),
+    "group_cluster", broker.cluster ~= cluster_of(member.key) and broker.cluster,
+    "epoch", broker.epoch, "addrs", addrs_json(broker),
+    "since_ms", fields.since, "last_seen_ms", member.lease - fields.timeout, "lease_ms", member.lease,
+    "effective_ms", cause == "expired" and end_of(ctx, member.lease),
+    "closed_ms", closed_ms or false,
+    "topics", redis.call("HLEN", K.topics_of(broker.name)), "dv", fields.dv or false, "drained", "0",
+  })
+end
+
+local function vacate(ctx, member, slot, cause, closed_ms)
+  member.fields[slot.field], member.dirty = nil, true
+  local broker = broker_of(ctx, slot.name)
+  if broker.addrs[slot.id] ~= member.key then return end
+  broker.addrs[slot.id] = nil
+  broker.gen, broker.dirty, broker.reduced = broker.gen + 1, true, true
+  emit_removed(ctx, broker, member, slot.id, cause, closed_ms)
+end
+
+-- Takes a member out of every place it registered, or of those under one broker name.
+local function leave(ctx, member, cause, only, closed_ms)
+  for _, slot in ipairs(slots_of(member)) do
+    if not only or slot.name == only then vacate(ctx, member, slot, cause, closed_ms) end
+  end
+  if #slots_of(member) == 0 then member.gone, member.dirty = true, true end
+end
+
+local SETTLE_MAX = 50 -- a script; the rest are for the next one
+
+-- Records the lapses of a broker's members, but not that of `except`; returns how many there were.
+local function settle(ctx, broker, except)
+  local count = 0
+  for _, id in ipairs(sorted_ids(broker.addrs)) do
+    local key = broker.addrs[id]
+    if key and key ~= except and count < SETTLE_MAX and lapsed(ctx, lease_of(ctx, key)) then
+      leave(ctx, member_of(ctx, key), "expired")
+      count = count + 1
+    end
+  end
+  return count
+end

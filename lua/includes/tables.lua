@@ -1,0 +1,174 @@
+--- @include "lease"
+-- Brokers and members as values: loaded once, changed in memory while the script decides, written back by `commit`.
+local function new_ctx(act)
+  local ctx = { now = now_ms(), act = act, entries = {}, brokers = {}, members = {} }
+  open_leases(ctx)
+  return ctx
+end
+
+local function pairs_of(flat)
+  local out = {}
+  for i = 1, #flat, 2 do out[flat[i]] = flat[i + 1] end
+  return out
+end
+
+-- {name, exists, epoch, gen, cluster, acting, zone, addrs = {id -> member key}, clusters = {name -> true}}
+local function broker_of(ctx, name)
+  local broker = ctx.brokers[name]
+  if broker then return broker end
+  broker = { name = name, addrs = {}, clusters = {}, listed = {}, exists = false, gen = 0 }
+  for field, value in pairs(pairs_of(redis.call("HGETALL", K.broker(name)))) do
+    broker.exists = true
+    local kind, rest = string.match(field, "^(%a+):(.*)$")
+    if kind == "addr" then
+      broker.addrs[rest] = value
+    elseif kind == "in" then
+      broker.clusters[rest], broker.listed[rest] = true, true
+    else
+      broker[field] = value
+    end
+  end
+  broker.gen = tonumber(broker.gen)
+  ctx.brokers[name] = broker
+  return broker
+end
+
+-- {key, exists, lease, fields}; fields hold broker, id, dv, ha, filters, timeout, since, sig, at, applied,
+-- slot:<id>:<name> for each place it registered, owner:<worker>/<connection> for each connection it came over
+local function member_of(ctx, key)
+  local member = ctx.members[key]
+  if member then return member end
+  local fields = pairs_of(redis.call("HGETALL", K.member(key)))
+  local lease = redis.call("ZSCORE", K.leases, key)
+  member = { key = key, fields = fields, exists = next(fields) ~= nil, lease = lease and tonumber(lease) or 0 }
+  ctx.members[key] = member
+  return member
+end
+
+local function lease_of(ctx, key)
+  local member = ctx.members[key]
+  return member and member.lease or tonumber(redis.call("ZSCORE", K.leases, key) or 0)
+end
+
+local function address_of(key) return string.match(key, "^[^:]*:(.*)$") end
+
+local function cluster_of(key)
+  local encoded = string.match(key, "^([^:]*):")
+  return (string.gsub(string.gsub(encoded, "%%3A", ":"), "%%25", "%%"))
+end
+
+local function sorted_ids(addrs)
+  local ids = {}
+  for id in pairs(addrs) do ids[#ids + 1] = id end
+  table.sort(ids, function(a, b) return tonumber(a) < tonumber(b) end)
+  return ids
+end
+
+local function place(broker, id, key)
+  broker.addrs[id], broker.order = key, nil
+end
+
+-- Of a group that loses many members at once each removal tells who is left: ids are sorted and encoded once.
+local function addrs_json(broker)
+  broker.order = broker.order or sorted_ids(broker.addrs)
+  broker.encoded = broker.encoded or {}
+  local parts = {}
+  for _, id in ipairs(broker.order) do
+    local key = broker.addrs[id]
+    if key then
+      local known = broker.encoded[id]
+      if not known or known.key ~= key then
+        known = { key = key, text = '"' .. id .. '":' .. cjson.encode(address_of(key)) }
+        broker.encoded[id] = known
+      end
+      parts[#parts + 1] = known.text
+    end
+  end
+  return "{" .. table.concat(parts, ",") .. "}"
+end
+
+local function slots_of(member)
+  local slots = {}
+  for field in pairs(member.fields) do
+    local id, name = string.match(field, "^slot:(%-?%d+):(.*)$")
+    if id then slots[#slots + 1] = { field = field, id = id, name = name } end
+  end
+  table.sort(slots, function(a, b) return a.field < b.field end)
+  return slots
+end
+
+-- What is left to do in slices. `mark` is of this script only: who did the slices crosses off what it read.
+local function owe(ctx, kind, name, mark)
+  redis.call("HSET", K.owed, kind .. ":" .. name, mark)
+  ctx.owed = ctx.owed or {}
+  ctx.owed[name] = true
+end
+
+-- Adds to a reply the broker names that something is owed of.
+local function with_owed(ctx, reply)
+  for name in pairs(ctx.owed or {}) do reply[#reply + 1] = name end
+  return reply
+end
+
+local function write_broker(ctx, broker, mark)
+  local key = K.broker(broker.name)
+  local gone = next(broker.addrs) == nil
+  if gone then broker.clusters = {} end
+  for cluster in pairs(broker.listed) do
+    if not broker.clusters[cluster] then
+      redis.call("SREM", K.cluster(cluster), broker.name)
+      if redis.call("EXISTS", K.cluster(cluster)) == 0 then redis.call("SREM", K.clusters, cluster) end
+    end
+  end
+  redis.call("DEL", key)
+  if gone then
+    redis.call("SREM", K.brokers, broker.name)
+    owe(ctx, "clean", broker.name, mark)
+    return
+  end
+  local flat = { "epoch", broker.epoch, "gen", broker.gen, "cluster", broker.cluster, "acting", broker.acting }
+  if broker.zone then flat[#flat + 1], flat[#flat + 2] = "zone", broker.zone end
+  for cluster in pairs(broker.clusters) do
+    flat[#flat + 1], flat[#flat + 2] = "in:" .. cluster, "1"
+    redis.call("SADD", K.cluster(cluster), broker.name)
+    redis.call("SADD", K.clusters, cluster)
+  end
+  for id, member in pairs(broker.addrs) do flat[#flat + 1], flat[#flat + 2] = "addr:" .. id, member end
+  redis.call("HSET", key, unpack(flat))
+  redis.call("SADD", K.brokers, broker.name)
+  if broker.reduced and broker.acting == "1" and not broker.addrs["0"] then
+    owe(ctx, "acting", broker.name, broker.epoch .. ":" .. mark)
+  end
+end
+
+local function write_member(ctx, member)
+  local key = K.member(member.key)
+  redis.call("DEL", key)
+  if member.gone then
+    redis.call("DEL", K.alive(member.key))
+    redis.call("ZREM", K.leases, member.key)
+    return
+  end
+  local flat = {}
+  for field, value in pairs(member.fields) do flat[#flat + 1], flat[#flat + 2] = field, value end
+  redis.call("HSET", key, unpack(flat))
+  redis.call("ZADD", K.leases, member.lease, member.key)
+  if member.lease > ctx.now then
+    redis.call("SET", K.alive(member.key), member.lease, "PX", member.lease - ctx.now)
+  else
+    redis.call("DEL", K.alive(member.key))
+  end
+end
+
+-- Appends the entries, then writes what was changed; returns the id of the last entry or "".
+local function commit(ctx)
+  local last = append(ctx)
+  store_hold(ctx)
+  for _, broker in pairs(ctx.brokers) do
+    if broker.dirty then write_broker(ctx, broker, last) end
+  end
+  for _, member in pairs(ctx.members) do
+    if member.dirty then write_member(ctx, member) end
+  end
+  return last
+end

@@ -1,0 +1,195 @@
+--[[  lua/register.lua: one registration of a member (RocketMQ 5.x RouteInfoManager.registerBroker), decided and
+  written at once. Called with dry = 1 it only decides; the token of that decision comes back with the write and
+  must still hold, else nothing is written and the new decision is returned.
+  KEYS[1] events:meta     hash    incarnation, seq, holds
+  KEYS[2] broker:<name>   hash    the broker's entry
+  KEYS[3] member:<m>      hash    what this member registered last
+  KEYS[4] pending:<name>  string  epoch claimed by a chunked first registration
+  ARGV[1] request as JSON: act {op, actor, peer}, name, cluster, id, member (<cluster>:<addr>), ha, zone, acting
+          ("0", "1", or absent from an old broker), timeout, filters (JSON text; absent = leave alone), dv, state
+          (version, a number), single (1: exactly one topic), sig, owner, dry, and for the write: token, claim
+          (epoch), applied, last (0: slices follow, so the data version waits), counts {rows, mappings, entries}
+  ARGV[2] the slice, as lua/includes/rows.lua says
+  Returns {"refused", event id} newcomer of a lower state version; {"single"}, {"full"}, {"pending"};
+          {"lost"} the claim is over; {"again", event id, broker name, ...} a script's fill of lapses was recorded first,
+          dry or not; what is owed;
+          {"go", token, epoch, generation, first, changed, writes, strips, same} a decision;
+          {"done", event id, epoch, generation, {master, ha}, order table, broker name, ...}: what is owed  ]]
+--- @include "answer"
+--- @include "rows"
+--- @include "settle"
+local MEMBERS_MAX = 1000
+local r = cjson.decode(ARGV[1])
+local ctx = new_ctx(r.act)
+local name, key, id = r.name, r.member, r.id
+local slot = "slot:" .. id .. ":" .. name
+
+local claimed = redis.call("GET", KEYS[4])
+if claimed and claimed ~= r.claim then return { "pending" } end
+if r.claim and not claimed then return { "lost" } end
+
+local broker, me = broker_of(ctx, name), member_of(ctx, key)
+local token_of_state = (broker.epoch or "") .. ":" .. broker.gen
+local before = { acting = broker.acting or "0", zone = broker.zone }
+local known = { dv = me.exists and me.fields.dv, at = me.fields.at, sig = me.fields.sig, applied = me.fields.applied }
+
+-- A member that beats after its own lease ran out comes back to the same epoch; its topics stay.
+local settled = settle(ctx, broker, key)
+if settled == SETTLE_MAX then return with_owed(ctx, { "again", commit(ctx) }) end
+local revives = me.exists and broker.addrs[id] == key and lapsed(ctx, me.lease)
+if me.exists and lapsed(ctx, me.lease) then
+  leave(ctx, me, "expired")
+  me.gone, me.fields.since = false, nil
+end
+local first = next(broker.addrs) == nil and not revives
+
+-- The same address under another id of the group: the switch of slave and master.
+local switched
+for _, other in ipairs(sorted_ids(broker.addrs)) do
+  if other ~= id and address_of(broker.addrs[other]) == address_of(key) then
+    local previous = member_of(ctx, broker.addrs[other])
+    vacate(ctx, previous, { field = "slot:" .. other .. ":" .. name, id = other, name = name }, "switched")
+    if #slots_of(previous) == 0 and previous.key ~= key then previous.gone = true end
+    switched = true
+  end
+end
+
+local holder = broker.addrs[id]
+local takes_over = holder and holder ~= key
+if takes_over then
+  local other = member_of(ctx, holder)
+  local state = tonumber(string.match(other.fields.dv or "", "^(%d+):") or 0)
+  if address_of(holder) ~= address_of(key) and state > r.state then
+    -- The refused newcomer changes nothing, not even what this script settled on its way.
+    local refusal = { now = ctx.now, act = r.act, entries = {} }
+    emit(refusal, "conflict_seen", "state_version", {
+      "cluster", r.cluster, "broker", name, "id", id, "addr", address_of(key), "action", "refused",
+      "holder", cjson.encode({ addr = address_of(holder), cluster = cluster_of(holder) }),
+    })
+    return { "refused", r.dry == 1 and "" or append(refusal) }
+  end
+end
+
+local fresh_slot = not holder and not revives
+if fresh_slot and r.single == 1 then return { "single" } end
+if fresh_slot and #sorted_ids(broker.addrs) >= MEMBERS_MAX then return { "full" } end
+
+-- Who may write the group's topics, and which of them: the master, or the smallest id of a new group.
+local smallest = true
+for other in pairs(broker.addrs) do
+  if tonumber(other) < tonumber(id) then smallest = false end
+end
+local prime = r.acting ~= nil and id ~= "0" and smallest
+local writes = id == "0" or prime
+local changed = not known.dv or known.dv ~= r.dv
+local every = first or fresh_slot or changed
+local same = known.applied == "1" and known.sig == r.sig and known.at == token_of_state and settled == 0 and not first
+local strips = prime and r.acting == "1"
+local function flag(condition) return condition and "1" or "0" end
+local token = table.concat({ token_of_state, settled, flag(first), flag(every), flag(writes), flag(strips) }, ";")
+if r.dry == 1 or token ~= r.token then
+  if r.claim then redis.call("DEL", KEYS[4]) end
+  return { "go", token, first and "" or broker.epoch, broker.gen, flag(first), flag(every), flag(writes),
+    flag(strips), flag(same) }
+end
+
+-- Decided: what the broker and the member become.
+local cause = first and "first" or revives and "revive" or takes_over and "takeover" or switched and "switch" or "join"
+local enters = first or revives or fresh_slot or takes_over
+if takes_over then
+  local other = member_of(ctx, holder)
+  vacate(ctx, other, { field = slot, id = id, name = name }, "replaced")
+  if #slots_of(other) == 0 then other.gone = true end
+end
+if first then
+  broker.epoch, broker.gen = r.claim or tostring(redis.call("INCR", K.epoch)), 0
+  broker.cluster, broker.clusters = r.cluster, {}
+  ctx.leftovers = r.claim or redis.call("EXISTS", K.topics_of(name), K.mappings_of(name)) > 0
+end
+if not broker.clusters[r.cluster] then
+  if next(broker.clusters) then
+    emit(ctx, "conflict_seen", "two_clusters", {
+      "cluster", r.cluster, "broker", name, "id", id, "addr", address_of(key), "action", "accepted",
+      "holder", cjson.encode({ cluster = broker.cluster }),
+    })
+  end
+  broker.clusters[r.cluster] = true
+end
+if enters then
+  for _, other in ipairs(slots_of(me)) do
+    if other.name ~= name then
+      emit(ctx, "conflict_seen", "two_names", {
+        "cluster", r.cluster, "broker", name, "id", id, "addr", address_of(key), "action", "accepted",
+        "holder", cjson.encode({ broker = other.name }),
+      })
+    end
+  end
+end
+place(broker, id, key)
+broker.acting, broker.zone, broker.dirty = r.acting == "1" and "1" or "0", r.zone, true
+if enters or r.counts.rows > 0 or r.counts.mappings > 0 then broker.gen = broker.gen + 1 end
+
+local fields = me.fields
+local was = { ha = fields.ha or "", timeout = fields.timeout or "", filters = fields.filters or "[]" }
+fields.broker, fields.id, fields[slot] = name, id, "1"
+fields.ha, fields.timeout = r.ha, tostring(r.timeout)
+if r.filters then fields.filters = r.filters ~= "[]" and r.filters or nil end
+fields.since = fields.since or tostring(ctx.now)
+if r.last == 1 then
+  fields.dv, fields.sig, fields.applied = r.dv, r.sig, tostring(r.applied)
+  fields.at = broker.epoch .. ":" .. broker.gen
+else
+  fields.sig, fields.applied = nil, nil
+  if fields.dv == r.dv then fields.dv = nil end -- the same version must count as changed until all is written
+end
+if r.owner then
+  for field in pairs(fields) do
+    local worker = string.match(field, "^owner:([^/]*)/")
+    local ends = worker and tonumber(redis.call("ZSCORE", K.workers, worker) or 0)
+    if ends and ends < ctx.now then fields[field] = nil end
+  end
+  fields["owner:" .. r.owner] = "1"
+end
+me.lease, me.dirty, me.gone = ctx.now + r.timeout, true, false
+
+local subject = {
+  "cluster", r.cluster, "broker", name, "id", id, "addr", address_of(key), "epoch", broker.epoch,
+  "group_cluster", broker.cluster ~= r.cluster and broker.cluster,
+}
+local function with(list)
+  local out = {}
+  for i = 1, #subject do out[i] = subject[i] end
+  for i = 1, #list do out[#out + 1] = list[i] end
+  return out
+end
+if enters then
+  emit(ctx, "broker_registered", cause, with({
+    "addrs", addrs_json(broker), "ha", fields.ha or "", "timeout_ms", fields.timeout,
+    "filters", fields.filters or false, "zone", broker.zone or false, "acting", broker.acting, "dv", fields.dv or false,
+    "topics", first and 0 or redis.call("HLEN", K.topics_of(name)),
+  }))
+else
+  local list = {}
+  local function differs(field, old, new)
+    if old == new then return end
+    list[#list + 1], list[#list + 2] = field, new
+    list[#list + 1], list[#list + 2] = field .. "_before", old
+  end
+  differs("ha", was.ha, fields.ha or "")
+  differs("timeout_ms", was.timeout, fields.timeout)
+  differs("filters", was.filters, fields.filters or "[]")
+  differs("zone", before.zone or "", broker.zone or "")
+  differs("acting", before.acting, broker.acting)
+  differs("dv", known.dv or "", fields.dv or "")
+  if #list > 0 then emit(ctx, "broker_updated", "register", with(list)) end
+end
+emit_rows(ctx, 2, r.counts, {
+  "cluster", r.cluster, "broker", name, "epoch", broker.epoch, "dv", r.last == 1 and r.dv,
+})
+
+local last = commit(ctx)
+if ctx.leftovers then owe(ctx, "clean", name, last) end
+if r.claim then redis.call("DEL", KEYS[4]) else write_rows(2, r.counts, name, broker.epoch) end
+return with_owed(ctx, {
+  "done", last, broker.epoch, broker.gen, master_of(ctx, broker, id), order_table(),
+})

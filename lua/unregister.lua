@@ -1,0 +1,56 @@
+--[[  lua/unregister.lua: takes an address out of a broker (104), or a member out of every table after its last
+  connection was lost. By address, not by id (RocketMQ 5.1 RouteInfoManager.unRegisterBroker).
+  KEYS[1] events:meta  hash  incarnation, seq, holds
+  KEYS[2] member:<m>   hash  the member named by cluster and address
+  ARGV[1] request as JSON: act, cause, member (<cluster>:<addr>), name and id (104 only), and as fences of a lost
+          connection: lease (its end then, ms), closed_ms
+  Returns {event id, broker name, ...}: the brokers that lost a member  ]]
+--- @include "settle"
+local r = cjson.decode(ARGV[1])
+local ctx = new_ctx(r.act)
+local me = member_of(ctx, r.member)
+
+if r.lease then
+  if not me.exists or me.lease ~= r.lease then return { "" } end
+  for field in pairs(me.fields) do
+    if string.sub(field, 1, 6) == "owner:" then return { "" } end
+  end
+end
+
+local function depart(member, only)
+  if member.exists and lapsed(ctx, member.lease) then
+    leave(ctx, member, "expired")
+  else
+    leave(ctx, member, r.cause, only, r.closed_ms)
+  end
+end
+
+if r.name then
+  local broker = broker_of(ctx, r.name)
+  settle(ctx, broker)
+  local address, holder = address_of(r.member), broker.addrs[r.id or ""]
+  local found = false
+  for _, id in ipairs(sorted_ids(broker.addrs)) do
+    local key = broker.addrs[id]
+    if key and address_of(key) == address then
+      depart(member_of(ctx, key), r.name)
+      found = true
+    end
+  end
+  if me.exists and not me.gone then depart(me, r.name) end
+  if not found and holder then
+    emit(ctx, "conflict_seen", "stale_unregister", {
+      "cluster", cluster_of(r.member), "broker", r.name, "id", r.id, "addr", address, "epoch", broker.epoch,
+      "action", "refused", "holder", cjson.encode({ addr = address_of(holder), cluster = cluster_of(holder) }),
+    })
+  end
+elseif me.exists then
+  for _, slot in ipairs(slots_of(me)) do settle(ctx, broker_of(ctx, slot.name)) end
+  depart(me)
+end
+
+local reply = { commit(ctx) }
+for name, broker in pairs(ctx.brokers) do
+  if broker.reduced then reply[#reply + 1] = name end
+end
+return reply

@@ -1,0 +1,315 @@
+"""A registration that changes something, carried out: decided dry by `lua/register.lua`, then written.
+
+This module builds the rows that the decision asks for and hands them back under the token of the decision, so that
+nobody can have come between. Large first tables go in chunks under a claim, what is left over in slices.
+"""
+
+import time
+from collections.abc import Collection
+from typing import Any, TypeAlias
+
+import msgspec
+
+from registry.keys import Keys
+from registry.plans import Act, Argument, Plan, ScriptCall, as_json, call
+from registry.queue_text import current, queue_text
+from registry.registering import Registration, Signature
+from registry.slices import COMMIT_MAX_BYTES, TOPICS_MAX, Counts, Row, Slice, arguments, slices_of
+from registry.tables import scan
+from remoting.data_version import DataVersion
+from remoting.registration import RegisterBrokerBody, decode_register_broker_body
+from remoting.topic_queue_mapping import encode_mapping_info
+
+CLAIM_MS = 2000
+Reply: TypeAlias = list[Any]  # of lua/register.lua, described there
+
+
+class Decision(msgspec.Struct, frozen=True):
+    """What `lua/register.lua` decided. `epoch` is "" for a broker that will get a new one."""
+
+    token: str
+    epoch: str
+    generation: int
+    first: bool
+    every: bool
+    writes: bool
+    strips: bool
+    same: bool
+
+
+class _Asked(msgspec.Struct, omit_defaults=True):
+    """The JSON argument of `lua/register.lua`, described there."""
+
+    act: Act
+    name: str
+    cluster: str
+    id: str
+    member: str
+    dv: str
+    state: int
+    sig: str
+    timeout: int
+    counts: Counts
+    last: int
+    single: int
+    ha: str | None = None
+    zone: str | None = None
+    acting: str | None = None
+    filters: str | None = None
+    owner: str | None = None
+    dry: int = 0
+    token: str = ""
+    claim: str | None = None
+    applied: int = -1
+
+
+class _Table(msgspec.Struct, frozen=True):
+    """What a registration changes in the topic tables, and whether they then are what its body says.
+
+    Without `body`, which was not read then, nothing is said of filter servers or the number of topics."""
+
+    slices: list[Slice]
+    applied: bool
+    body: RegisterBrokerBody | None = None
+
+
+class Attempt:
+    """One registration on its way: what was decoded of it, and the decision that is being carried out."""
+
+    def __init__(
+        self,
+        keys: Keys,
+        registration: Registration,
+        act: Act,
+        mark: Signature,
+        owner: str | None,
+        delete_missing: bool,
+    ) -> None:
+        self.keys = keys
+        self.registration = registration
+        self.act = act
+        self.mark = mark
+        self.owner = owner
+        self.delete_missing = delete_missing
+        self._body: RegisterBrokerBody | None = None
+        self.event_id = ""  # the last entry that attempts in vain have written
+        self.owed: set[str] = set()  # broker names that they left something to do of
+
+    @property
+    def body(self) -> RegisterBrokerBody:
+        if self._body is None:
+            r = self.registration
+            now_ms = int(time.time() * 1000)
+            self._body = decode_register_broker_body(
+                r.body, version=r.version, compressed=r.compressed, now_ms=now_ms
+            )
+        return self._body
+
+    @property
+    def version(self) -> DataVersion:
+        return self.mark.version or self.body.data_version
+
+    def once(self) -> Plan[Reply | None]:
+        """Decide and write; the script's last word, or None when somebody came between and all begins anew."""
+        decided = yield from self._decide()
+        if not isinstance(decided, Decision):
+            return decided
+        if decided.same and not decided.first:
+            return (yield from self._write(decided, _Table([], applied=True)))
+        if decided.first and len(self.body.topics) == 1:
+            return ["single"]  # before anything is claimed
+        table = yield from self._table(decided, self.body)
+        if decided.first and len(table.slices) > 1:
+            return (yield from self._write_claimed(decided, table))
+        return (yield from self._write(decided, table))
+
+    def _decide(self) -> Plan[Decision | Reply | None]:
+        """Ask without writing; a refusal is asked for once more, to be written to the stream."""
+        reply: Reply = yield self._script(self._asked(Counts(), dry=1))
+        if reply[0] == "refused":
+            reply = yield self._script(self._asked(Counts(), self.body))
+            return self._again(reply)
+        return _decision(reply) if reply[0] == "go" else self._again(reply)
+
+    def _again(self, reply: Reply) -> Reply | None:
+        """None for a reply after which all begins anew."""
+        if reply[0] not in ("again", "changed", "go", "lost"):
+            return reply
+        if reply[0] in ("again", "changed"):
+            self.event_id = reply[1] or self.event_id
+            self.owed.update(reply[2:])
+        return None
+
+    def _asked(self, counts: Counts, body: RegisterBrokerBody | None = None, *, dry: int = 0) -> _Asked:
+        r, version = self.registration, self.version
+        filters = None
+        if body is not None and body.filter_servers is not None:
+            filters = as_json(body.filter_servers).decode()
+        return _Asked(
+            act=self.act,
+            name=r.name,
+            cluster=r.cluster,
+            id=str(r.id),
+            member=r.member,
+            dv=version.text(),
+            state=version.state_version,
+            sig=self.mark.content,
+            timeout=r.timeout_ms,
+            counts=counts,
+            last=1,
+            single=int(body is not None and len(body.topics) == 1),
+            ha=r.ha,
+            zone=r.zone,
+            acting=None if r.acting is None else str(int(r.acting)),
+            filters=filters,
+            owner=self.owner,
+            dry=dry,
+        )
+
+    def _script(self, asked: _Asked, values: tuple[Argument, ...] = ()) -> ScriptCall:
+        keys, r = self.keys, self.registration
+        return ScriptCall(
+            "register",
+            (keys.events_meta, keys.broker(r.name), keys.member(r.member), keys.pending(r.name)),
+            (as_json(asked), *values),
+        )
+
+    def _table(self, decided: Decision, body: RegisterBrokerBody) -> Plan[_Table]:
+        """What the decision makes of the body, against what is stored under the broker's epoch."""
+        if not decided.writes:
+            return _Table([], applied=True, body=body)
+        name = self.registration.name
+        stored = yield from self._stored(
+            self.keys.topics_of(name), decided, None if self.delete_missing else body.topics
+        )
+        wanted = {
+            topic: queue_text(config, without_write=decided.strips) for topic, config in body.topics.items()
+        }
+        rows = [
+            Row(topic, stored.get(topic, ""), text)
+            for topic, text in wanted.items()
+            if stored.get(topic) != text and (decided.every or topic not in stored)
+        ]
+        if self.delete_missing and not body.mapping_infos:
+            rows += [Row(topic, text, "") for topic, text in stored.items() if topic not in body.topic_keys]
+        kept_otherwise = not decided.every and (
+            bool(body.mapping_infos) or any(stored.get(topic, text) != text for topic, text in wanted.items())
+        )
+        mappings = (yield from self._mappings(decided)) if decided.every else []
+        return _Table(slices_of(name, "register", rows, mappings), not kept_otherwise, body)
+
+    def _stored(self, key: str, decided: Decision, only: Collection[str] | None) -> Plan[dict[str, str]]:
+        if not decided.epoch:
+            return {}
+        if only is not None and len(only) <= TOPICS_MAX:
+            if not only:
+                return {}
+            texts = yield call("HMGET", key, *only)
+            return current(
+                {name: text for name, text in zip(only, texts, strict=True) if text}, decided.epoch
+            )
+        return current((yield from scan(key)), decided.epoch)
+
+    def _mappings(self, decided: Decision) -> Plan[list[Row]]:
+        name = self.registration.name
+        wanted = {
+            topic: encode_mapping_info(info).decode()
+            for topic, info in self.body.mapping_infos.items()
+            if info.bname == name
+        }
+        stored = yield from self._stored(self.keys.mappings_of(name), decided, wanted)
+        return [
+            Row(topic, stored.get(topic, ""), text)
+            for topic, text in wanted.items()
+            if stored.get(topic) != text
+        ]
+
+    def _write(self, decided: Decision, table: _Table) -> Plan[Reply | None]:
+        head, rest = table.slices[:1], table.slices[1:]
+        counts, values = arguments(head[0] if head else None, head)
+        asked = self._asked(counts, table.body)
+        asked.token, asked.applied, asked.last = decided.token, int(table.applied), int(not rest)
+        reply: Reply = yield self._script(asked, values)
+        if reply[0] != "done" or not rest:
+            return self._again(reply)
+        return (yield from self._write_rest(table, rest, reply))
+
+    def _write_claimed(self, decided: Decision, table: _Table) -> Plan[Reply | None]:
+        """A big first table: slices that nobody sees, then the commit that tells of them all."""
+        keys, name = self.keys, self.registration.name
+        request = as_json({"act": self.act, "name": name, "hold": CLAIM_MS})
+        claimed: Reply = yield ScriptCall("claim", (keys.events_meta, keys.pending(name)), (request,))
+        if claimed[0] != "claimed":
+            return self._again(claimed)
+        claim = claimed[1]
+        told, rest = _told_by_commit(table.slices)
+        for one in told:
+            counts, values = arguments(one, ())
+            request = as_json({"name": name, "claim": claim, "hold": CLAIM_MS, "counts": counts})
+            if not (yield ScriptCall("chunk", (keys.events_meta, keys.pending(name)), (request, *values))):
+                return None
+        counts, values = arguments(None, told)
+        asked = self._asked(counts, table.body)
+        asked.token, asked.claim, asked.applied, asked.last = (
+            decided.token,
+            claim,
+            int(table.applied),
+            int(not rest),
+        )
+        reply = yield self._script(asked, values)
+        if reply[0] != "done" or not rest:
+            return self._again(reply)
+        return (yield from self._write_rest(table, rest, reply))
+
+    def _write_rest(self, table: _Table, rest: list[Slice], done: Reply) -> Plan[Reply | None]:
+        """Slices of a live broker; the data version comes with the last, so a broken-off registration is repeated."""
+        r = self.registration
+        self.event_id, epoch, generation = done[1], done[2], int(done[3])
+        for i, one in enumerate(rest):
+            counts, values = arguments(one, (one,))
+            request: dict[str, object] = {
+                "act": self.act,
+                "name": r.name,
+                "epoch": epoch,
+                "gen": generation,
+                "cluster": r.cluster,
+                "counts": counts,
+            }
+            if i == len(rest) - 1:
+                request |= {
+                    "member": r.member,
+                    "id": str(r.id),
+                    "dv": self.version.text(),
+                    "sig": self.mark.content,
+                    "applied": str(int(table.applied)),
+                }
+            event_id, generation = yield ScriptCall(
+                "rows", (self.keys.events_meta, self.keys.broker(r.name)), (as_json(request), *values)
+            )
+            if generation < 0:
+                return None
+            self.event_id = done[1] = event_id
+        return done
+
+
+def _decision(reply: Reply) -> Decision:
+    _, token, epoch, generation, first, every, writes, strips, same = reply
+    return Decision(
+        token,
+        epoch,
+        int(generation),
+        first == "1",
+        every == "1",
+        writes == "1",
+        strips == "1",
+        same == "1",
+    )
+
+
+def _told_by_commit(slices: list[Slice]) -> tuple[list[Slice], list[Slice]]:
+    size = 0
+    for i, one in enumerate(slices):
+        size += len(one.rows)
+        if size > COMMIT_MAX_BYTES:
+            return slices[:i], slices[i:]
+    return slices, []

@@ -1,0 +1,46 @@
+"""What can go wrong in the registry. Neither wire codes nor HTTP statuses: each edge maps these in one table."""
+
+
+class RegistryError(Exception):
+    """The base of them all; its text is one line for people."""
+
+
+class InvalidField(RegistryError, ValueError):
+    """A value that cannot be stored; `field` is the name the peer knows it by."""
+
+    def __init__(self, field: str, reason: str) -> None:
+        super().__init__(f"{field}: {reason}")
+        self.field = field
+        self.reason = reason
+
+
+class StoreUnavailable(RegistryError):
+    """Redis did not answer, or answered that it cannot serve now: nothing is known, nothing was promised."""
+
+
+class TopicNotFound(RegistryError):
+    """No live broker has queue data of this topic: known to be absent, not merely unread."""
+
+    def __init__(self, topic: str) -> None:
+        super().__init__(f"no route of topic {topic!r}")
+        self.topic = topic
+
+
+class BrokerNotFound(RegistryError):
+    """No member is registered under this broker name, or at this address."""
+
+
+class ConfigNotFound(RegistryError):
+    """No such KV namespace, or no such key in it."""
+
+
+class RegistrationRefused(RegistryError):
+    """A first registration with exactly one topic (RocketMQ 5.x, single-topic registration)."""
+
+
+class BrokerBusy(RegistryError):
+    """Another registration of the same broker held it for longer than we wait; the broker repeats its own."""
+
+
+class SettingsRefused(RegistryError):
+    """An update names an option of the black list; nothing of it was applied."""

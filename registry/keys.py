@@ -1,0 +1,147 @@
+"""Every key of a namespace, by name: the one catalogue (docs/keys.md explains them to operators).
+
+    ns:{<namespace>}:clusters               set     cluster names
+    ns:{<namespace>}:cluster:<name>         set     broker names of a cluster
+    ns:{<namespace>}:brokers                set     broker names
+    ns:{<namespace>}:broker:<name>          hash    epoch, gen, cluster, acting, zone, in:<cluster>, addr:<id>
+    ns:{<namespace>}:epoch                  string  the last epoch given to a broker
+    ns:{<namespace>}:pending:<name>         string  epoch claimed by a chunked first registration (short TTL)
+    ns:{<namespace>}:alive:<cluster>:<addr> string  end of the lease (ms), its TTL the countdown
+    ns:{<namespace>}:member:<cluster>:<addr> hash   what the member registered; outlives the lease
+    ns:{<namespace>}:leases                 zset    <cluster>:<addr> -> end of the lease (ms, Redis clock)
+    ns:{<namespace>}:topics                 set     topic names
+    ns:{<namespace>}:route:<topic>          hash    broker name -> epoch,readQ,writeQ,perm,sysFlag
+    ns:{<namespace>}:mapping:<topic>        hash    broker name -> epoch,<TopicQueueMappingInfo as JSON>
+    ns:{<namespace>}:topics_of:<name>       hash    topic -> the same text as in route:<topic>
+    ns:{<namespace>}:mappings_of:<name>     hash    topic -> the same text as in mapping:<topic>
+    ns:{<namespace>}:owed                   hash    slices still to do after an O(1) decision
+    ns:{<namespace>}:workers                zset    worker id -> end of its lease (ms)
+    ns:{<namespace>}:kv                     set     KV namespaces, empty ones too
+    ns:{<namespace>}:kv:<KV namespace>      hash    key -> value
+    ns:{<namespace>}:settings               hash    name server configuration shared by all workers
+    ns:{<namespace>}:settings:given         hash    what the last start gave for each of them
+    ns:{<namespace>}:events                 stream  every change a client could see
+    ns:{<namespace>}:events:meta            hash    inc, seq, tick_ms, started_ms, hold_from_ms, hold_until_ms
+    ns:{<namespace>}:events:consumers       hash    consumer -> {"id","seq","at_ms","hold"}: what is safe with it
+    ns:{<namespace>}:audit                  stream  copies of operators' events, same ids
+    ns:{<namespace>}:pushed:<event id>      string  who pushes 905 for this event (short TTL)
+
+The braces keep all of them in one cluster slot, so that one script may touch several.
+"""
+
+import re
+from dataclasses import dataclass, field
+
+from registry.errors import InvalidField
+
+ORDER_TOPIC_CONFIG = "ORDER_TOPIC_CONFIG"  # the KV namespace of order topics
+NAMESPACE = re.compile(r"[A-Za-z0-9._-]+")
+
+
+def member_key(cluster: str, address: str) -> str:
+    """`<cluster>:<addr>`, the cluster's `%` and `:` percent-encoded so that the first `:` parts the two."""
+    return f"{cluster.replace('%', '%25').replace(':', '%3A')}:{address}"
+
+
+def split_member_key(key: str) -> tuple[str, str]:
+    """-> (cluster, address); the inverse of `member_key`."""
+    cluster, _, address = key.partition(":")
+    return cluster.replace("%3A", ":").replace("%25", "%"), address
+
+
+@dataclass(frozen=True, slots=True)
+class Keys:
+    """The keys of one namespace; raises InvalidField for a name that would break the hash tag."""
+
+    namespace: str = "default"
+    prefix: str = field(init=False)
+
+    def __post_init__(self) -> None:
+        if not NAMESPACE.fullmatch(self.namespace):
+            raise InvalidField("namespace", f"{self.namespace!r} is not of [A-Za-z0-9._-]+")
+        object.__setattr__(self, "prefix", f"ns:{{{self.namespace}}}:")
+
+    @property
+    def clusters(self) -> str:
+        return f"{self.prefix}clusters"
+
+    def cluster(self, name: str) -> str:
+        return f"{self.prefix}cluster:{name}"
+
+    @property
+    def brokers(self) -> str:
+        return f"{self.prefix}brokers"
+
+    def broker(self, name: str) -> str:
+        return f"{self.prefix}broker:{name}"
+
+    def pending(self, name: str) -> str:
+        return f"{self.prefix}pending:{name}"
+
+    def alive(self, member: str) -> str:
+        return f"{self.prefix}alive:{member}"
+
+    def member(self, member: str) -> str:
+        return f"{self.prefix}member:{member}"
+
+    @property
+    def leases(self) -> str:
+        return f"{self.prefix}leases"
+
+    @property
+    def topics(self) -> str:
+        return f"{self.prefix}topics"
+
+    def route(self, topic: str) -> str:
+        return f"{self.prefix}route:{topic}"
+
+    def mapping(self, topic: str) -> str:
+        return f"{self.prefix}mapping:{topic}"
+
+    def topics_of(self, name: str) -> str:
+        return f"{self.prefix}topics_of:{name}"
+
+    def mappings_of(self, name: str) -> str:
+        return f"{self.prefix}mappings_of:{name}"
+
+    @property
+    def owed(self) -> str:
+        return f"{self.prefix}owed"
+
+    @property
+    def workers(self) -> str:
+        return f"{self.prefix}workers"
+
+    @property
+    def kv_namespaces(self) -> str:
+        return f"{self.prefix}kv"
+
+    def kv(self, namespace: str) -> str:
+        return f"{self.prefix}kv:{namespace}"
+
+    @property
+    def settings(self) -> str:
+        return f"{self.prefix}settings"
+
+    @property
+    def settings_given(self) -> str:
+        return f"{self.prefix}settings:given"
+
+    @property
+    def events(self) -> str:
+        return f"{self.prefix}events"
+
+    @property
+    def events_meta(self) -> str:
+        return f"{self.prefix}events:meta"
+
+    @property
+    def events_consumers(self) -> str:
+        return f"{self.prefix}events:consumers"
+
+    @property
+    def audit(self) -> str:
+        return f"{self.prefix}audit"
+
+    def pushed(self, event_id: str) -> str:
+        return f"{self.prefix}pushed:{event_id}"

@@ -1,0 +1,75 @@
+"""KV configuration (100, 101, 102, 219) and its file form (kvConfig.json)."""
+
+from collections.abc import Mapping
+
+from registry.errors import ConfigNotFound
+from registry.keys import Keys
+from registry.plans import Act, Batch, Plan, ScriptCall, as_json, call
+
+KVTables = Mapping[str, Mapping[str, str]]
+
+
+def get(keys: Keys, namespace: str, key: str) -> Plan[str]:
+    """Raises ConfigNotFound."""
+    value = yield call("HGET", keys.kv(namespace), key)
+    if value is None:
+        raise ConfigNotFound(f"no value of {key!r} in KV namespace {namespace!r}")
+    return str(value)
+
+
+def put(
+    keys: Keys, namespace: str, key: str, value: str | None, act: Act, *, cause: str = "put"
+) -> Plan[str]:
+    """Set a value, making the namespace; None makes the namespace only. Returns the event id, "" if nothing changed."""
+    request = {"act": act, "cause": cause, "namespace": namespace, "key": key, "create": 1}
+    if value is not None:
+        request["value"] = value
+    return (yield from _write(keys, namespace, request))
+
+
+def delete(keys: Keys, namespace: str, key: str, act: Act) -> Plan[str]:
+    """Delete a key; its namespace stays. Returns the event id, "" if there was none."""
+    return (yield from _write(keys, namespace, {"act": act, "namespace": namespace, "key": key}))
+
+
+def table(keys: Keys, namespace: str) -> Plan[dict[str, str]]:
+    """All of a namespace, an existing empty one too. Raises ConfigNotFound."""
+    known, stored = yield Batch(
+        (call("SISMEMBER", keys.kv_namespaces, namespace), call("HGETALL", keys.kv(namespace)))
+    )
+    if not known:
+        raise ConfigNotFound(f"no KV namespace {namespace!r}")
+    return dict(stored)
+
+
+def namespaces(keys: Keys) -> Plan[tuple[str, ...]]:
+    """The names of all KV namespaces."""
+    return tuple(sorted((yield call("SMEMBERS", keys.kv_namespaces))))
+
+
+def export_table(keys: Keys) -> Plan[dict[str, dict[str, str]]]:
+    """Every namespace with its values, as kvConfig.json's `configTable` holds them."""
+    names = yield from namespaces(keys)
+    if not names:
+        return {}
+    tables = yield Batch(tuple(call("HGETALL", keys.kv(name)) for name in names))
+    return dict(zip(names, tables, strict=True))
+
+
+def import_table(keys: Keys, tables: KVTables, act: Act) -> Plan[bool]:
+    """Take over a kvConfig.json into a store that has no KV yet; False when it has."""
+    if (yield call("EXISTS", keys.kv_namespaces)):
+        return False
+    for namespace, values in tables.items():
+        for key, value in values.items():
+            yield from put(keys, namespace, key, value, act, cause="import")
+        if not values:
+            yield call("SADD", keys.kv_namespaces, namespace)
+    return True
+
+
+def _write(keys: Keys, namespace: str, request: dict[str, object]) -> Plan[str]:
+    reply = yield ScriptCall(
+        "kv", (keys.events_meta, keys.kv_namespaces, keys.kv(namespace)), (as_json(request),)
+    )
+    return str(reply[0])

@@ -1,0 +1,147 @@
+"""Members of brokers with their leases, and the clock these run by: what operators look at."""
+
+from collections.abc import Sequence
+from typing import Literal
+
+import msgspec
+
+from registry.keys import Keys, split_member_key
+from registry.plans import Batch, Plan, ScriptCall, call, pairs
+from remoting.data_version import DataVersion
+
+NAMES_MAX = 40  # broker names a script: with three members each 40 µs
+CLOCK_LATE_MS = 5000  # as lua/includes/lease.lua: workers tick each second, longer silence is an outage
+
+LeaseState = Literal["living", "held", "overdue"]
+
+
+class Lease(msgspec.Struct, frozen=True):
+    """A lease as it stood at `now_ms`; all times are Unix ms of the Redis clock.
+
+    It ends at `end_ms`, and counts until `kept_until_ms` while a hold keeps it."""
+
+    now_ms: int
+    end_ms: int
+    kept_until_ms: int
+    timeout_ms: int
+
+    @property
+    def age_ms(self) -> int:
+        """Since the last beat."""
+        return self.now_ms - (self.end_ms - self.timeout_ms)
+
+    @property
+    def remaining_ms(self) -> int:
+        """Until routes lose the member, holds counted; 0 when it is over."""
+        return max(self.kept_until_ms - self.now_ms, 0)
+
+    @property
+    def state(self) -> LeaseState:
+        """`held`: over, but kept by a hold. `overdue`: left out of routes, its removal not recorded yet."""
+        if self.now_ms < self.end_ms:
+            return "living"
+        return "held" if self.now_ms < self.kept_until_ms else "overdue"
+
+
+class Member(msgspec.Struct, frozen=True):
+    """One registered address of a broker.
+
+    `version` is None until its registration is complete; `owners` are the marks `<worker>/<connection>` of the
+    connections it registered over, none for members that registered by HTTP."""
+
+    cluster: str
+    id: int
+    address: str
+    ha: str | None
+    version: DataVersion | None
+    filters: tuple[str, ...]
+    since_ms: int
+    owners: tuple[str, ...]
+    lease: Lease
+
+
+class Broker(msgspec.Struct, frozen=True):
+    """A broker name: its cluster (that of the first registration), all clusters that list it, and its members by id.
+
+    `acting_master` is enableActingMaster of the last registration."""
+
+    name: str
+    cluster: str
+    clusters: tuple[str, ...]
+    epoch: int
+    acting_master: bool
+    zone: str | None
+    members: tuple[Member, ...]
+
+
+class LeaseClock(msgspec.Struct, frozen=True):
+    """The Redis clock, and what workers noted by it: None while none ever did. All are Unix ms.
+
+    `tick_ms` is the last second in which leases could be renewed, `started_ms` when the service began,
+    `hold_until_ms` the end of the last hold."""
+
+    now_ms: int
+    tick_ms: int | None
+    started_ms: int | None
+    hold_until_ms: int | None
+
+    @property
+    def late(self) -> bool:
+        """No worker renews leases: nobody serves the wire, or the store does not take writes."""
+        return self.tick_ms is None or self.now_ms - self.tick_ms > CLOCK_LATE_MS
+
+
+def broker_names(keys: Keys) -> Plan[tuple[str, ...]]:
+    """All broker names, sorted."""
+    return tuple(sorted((yield call("SMEMBERS", keys.brokers))))
+
+
+def brokers(keys: Keys, names: Sequence[str]) -> Plan[tuple[Broker, ...]]:
+    """The brokers of these names that have members, in the order given; forty of them at one moment."""
+    found: list[Broker] = []
+    for start in range(0, len(names), NAMES_MAX):
+        now, *rows = yield ScriptCall(
+            "members", (keys.events_meta, keys.leases), tuple(names[start : start + NAMES_MAX])
+        )
+        found += (_broker(int(now), *row) for row in rows)
+    return tuple(found)
+
+
+def lease_clock(keys: Keys) -> Plan[LeaseClock]:
+    """What time it is, and whether leases are being renewed."""
+    (seconds, micros), noted = yield Batch(
+        (call("TIME"), call("HMGET", keys.events_meta, "tick_ms", "started_ms", "hold_until_ms"))
+    )
+    return LeaseClock(
+        int(seconds) * 1000 + int(micros) // 1000, *(None if one is None else int(one) for one in noted)
+    )
+
+
+def _broker(now_ms: int, name: str, flat: list[str], *rows: tuple[str, str, str, str, list[str]]) -> Broker:
+    attributes = pairs(flat)
+    return Broker(
+        name,
+        attributes["cluster"],
+        tuple(sorted(field[3:] for field in attributes if field.startswith("in:"))),
+        int(attributes["epoch"]),
+        attributes["acting"] == "1",
+        attributes.get("zone"),
+        tuple(sorted((_member(now_ms, *row) for row in rows), key=lambda member: member.id)),
+    )
+
+
+def _member(now_ms: int, number: str, key: str, end: str, kept: str, flat: list[str]) -> Member:
+    fields = pairs(flat)
+    cluster, address = split_member_key(key)
+    version, filters = fields.get("dv"), fields.get("filters")
+    return Member(
+        cluster,
+        int(number),
+        address,
+        fields.get("ha"),
+        DataVersion.from_text(version) if version else None,
+        msgspec.json.decode(filters, type=tuple[str, ...]) if filters else (),
+        int(fields["since"]),
+        tuple(sorted(field[6:] for field in fields if field.startswith("owner:"))),
+        Lease(now_ms, int(float(end)), int(float(kept)), int(fields["timeout"])),
+    )

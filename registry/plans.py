@@ -1,0 +1,69 @@
+"""Operations as plans: a generator yields what it wants of Redis, is sent the reply, and knows no client library.
+
+The two drivers in `registry.drivers` run the same plan over `redis.Redis` and `redis.asyncio.Redis`; a test may
+run one with literal replies. A plan raises the errors of `registry.errors`, nothing of redis-py's.
+"""
+
+from collections.abc import Generator
+from typing import Any, TypeAlias, TypeVar
+
+import msgspec
+
+Argument: TypeAlias = str | bytes | int
+T = TypeVar("T")
+
+
+class Call(msgspec.Struct, frozen=True):
+    """One Redis command; the reply is redis-py's raw one, text decoded."""
+
+    args: tuple[Argument, ...]
+
+
+class ScriptCall(msgspec.Struct, frozen=True):
+    """One script of `lua/`, by file name without its ending. KEYS[1] names the namespace to every script."""
+
+    name: str
+    keys: tuple[str, ...]
+    args: tuple[Argument, ...] = ()
+
+
+class Batch(msgspec.Struct, frozen=True):
+    """Several requests of which none needs another's reply; the reply is the list of theirs."""
+
+    requests: tuple[Call | ScriptCall, ...]
+
+
+class Pause(msgspec.Struct, frozen=True):
+    """Wait before going on; the reply is None."""
+
+    seconds: float
+
+
+Request: TypeAlias = Call | ScriptCall | Batch | Pause
+Plan: TypeAlias = Generator[Request, Any, T]
+
+
+def call(*args: Argument) -> Call:
+    """`call("HGET", key, field)`"""
+    return Call(args)
+
+
+class Act(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Who did it and in which request: what every event of one operation carries.
+
+    `op` joins the entries of one operation; `actor` is `wire:<ip:port>`, `job:<name>`, `worker:<id>` and so on;
+    `peer` is the remote end's `ip:port` where the actor does not say it."""
+
+    op: str
+    actor: str
+    peer: str | None = None
+
+
+def as_json(value: object) -> bytes:
+    """The JSON argument of a script."""
+    return msgspec.json.encode(value)
+
+
+def pairs(flat: list[str]) -> dict[str, str]:
+    """`[field, value, …]` as Redis and scripts answer it."""
+    return dict(zip(flat[::2], flat[1::2], strict=True))

@@ -1,0 +1,80 @@
+"""Registration of a broker (103), decided as RocketMQ 5.x RouteInfoManager.registerBroker decides it.
+
+An unchanged registration is known by its signature and costs one short script; anything else is an `Attempt`.
+"""
+
+from registry.attempt import Attempt
+from registry.beats import renewal
+from registry.errors import BrokerBusy, InvalidField, RegistrationRefused
+from registry.keys import Keys
+from registry.plans import Act, Pause, Plan, pairs
+from registry.registering import (
+    DEFAULT_TIMEOUT_MS,
+    TIMEOUT_MAX_MS,
+    Registered,
+    Registration,
+    Signature,
+    signature,
+)
+from registry.removal import settle_owed
+
+__all__ = ["DEFAULT_TIMEOUT_MS", "TIMEOUT_MAX_MS", "Registered", "Registration", "register"]
+
+PENDING_PAUSE_S = 0.05
+PENDING_PAUSES = 20
+TRIES = 20
+
+
+def register(
+    keys: Keys,
+    registration: Registration,
+    act: Act,
+    *,
+    owner: str | None = None,
+    delete_missing: bool = False,
+) -> Plan[Registered]:
+    """Register a broker, or renew its lease when nothing changed.
+
+    `owner` is the mark of the connection it came over, `<worker>/<connection>`; `delete_missing` is the option
+    deleteTopicWithBrokerRegistration. Raises BodyError, RegistrationRefused, BrokerBusy, InvalidField.
+    """
+    mark = signature(registration, delete_missing=delete_missing)
+    renewed = yield from _renew(keys, registration, mark, owner)
+    if renewed is not None:
+        return renewed
+    attempt = Attempt(keys, registration, act, mark, owner, delete_missing)
+    pauses = 0
+    for _ in range(TRIES + PENDING_PAUSES):
+        reply = yield from attempt.once()
+        if attempt.owed:
+            attempt.event_id = (yield from settle_owed(keys, act, only=attempt.owed)) or attempt.event_id
+            attempt.owed.clear()
+        if reply is None:
+            continue
+        match reply[0]:
+            case "done":
+                owed_id = yield from settle_owed(keys, act, only=reply[6:])
+                return _answered(reply[4], reply[5], event_id=owed_id or reply[1] or attempt.event_id)
+            case "refused":
+                return Registered(event_id=reply[1], refused=True)
+            case "single":
+                raise RegistrationRefused("register broker failed: a first registration with one topic only")
+            case "full":
+                raise InvalidField("brokerName", f"{registration.name!r} has 1000 members already")
+            case "pending":
+                pauses += 1
+                if pauses > PENDING_PAUSES:
+                    break
+                yield Pause(PENDING_PAUSE_S)
+    raise BrokerBusy(f"another registration of broker {registration.name!r} goes on")
+
+
+def _renew(keys: Keys, r: Registration, mark: Signature, owner: str | None) -> Plan[Registered | None]:
+    version = mark.version.text() if mark.version else ""
+    reply = yield renewal(keys, r.member, r.name, mark.content, version, owner or "", str(r.id))
+    return _answered(reply[2], reply[3]) if reply[0] == "renewed" else None
+
+
+def _answered(master: list[str], order: list[str], *, event_id: str = "") -> Registered:
+    table = pairs(order[1:]) if order[0] == "1" else None
+    return Registered(master[0] or None, master[1] or None, table, event_id)

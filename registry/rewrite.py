@@ -1,0 +1,70 @@
+"""Rewrites of all queue data of one broker: permissions (205, 327), and the write bit of a group without master."""
+
+from collections.abc import Callable
+
+import msgspec
+
+from registry.errors import BrokerBusy
+from registry.keys import Keys
+from registry.plans import Act, Plan, ScriptCall, as_json, call
+from registry.queue_text import current, restored, wiped
+from registry.slices import Row, arguments, slices_of
+from registry.tables import scan
+
+TRIES = 10
+
+
+class Rewrite(msgspec.Struct, frozen=True):
+    """How many queue data the broker has (changed or not), and the last entry written, "" for none."""
+
+    count: int
+    event_id: str = ""
+
+
+def wipe_write_perm(keys: Keys, name: str, act: Act) -> Plan[Rewrite]:
+    """Clear the write bit of every queue data of a broker (205)."""
+    return (yield from rewrite_topics(keys, name, act, "wipe", wiped))
+
+
+def add_write_perm(keys: Keys, name: str, act: Act) -> Plan[Rewrite]:
+    """Set every queue data of a broker to read and write (327)."""
+    return (yield from rewrite_topics(keys, name, act, "restore", restored))
+
+
+def rewrite_topics(
+    keys: Keys,
+    name: str,
+    act: Act,
+    cause: str,
+    change: Callable[[str], str],
+    *,
+    epoch: str | None = None,
+    without_master: bool = False,
+) -> Plan[Rewrite]:
+    """Rewrite in slices under the broker's generation fence, anew when somebody came between.
+
+    With `epoch` only while the broker has it; with `without_master` only while its id 0 is free. Raises BrokerBusy.
+    """
+    event_id = ""
+    for _ in range(TRIES):
+        state = yield call("HMGET", keys.broker(name), "epoch", "gen", "addr:0")
+        stored = yield from scan(keys.topics_of(name))
+        if state[0] is None or (epoch is not None and state[0] != epoch) or (without_master and state[2]):
+            return Rewrite(0, event_id)
+        texts = current(stored, state[0])
+        rows = [Row(topic, text, change(text)) for topic, text in texts.items() if change(text) != text]
+        generation = int(state[1])
+        for one in slices_of(name, cause, rows):
+            counts, values = arguments(one, (one,))
+            request = {"act": act, "name": name, "epoch": state[0], "gen": generation, "counts": counts}
+            if without_master:
+                request["without_master"] = 1
+            written, generation = yield ScriptCall(
+                "rows", (keys.events_meta, keys.broker(name)), (as_json(request), *values)
+            )
+            if generation < 0:
+                break
+            event_id = written
+        else:
+            return Rewrite(len(texts), event_id)
+    raise BrokerBusy(f"broker {name!r} kept changing while its topics were rewritten")

@@ -1,0 +1,41 @@
+"""The Lua scripts: one file per promise in `lua/`, shared functions in `lua/includes/`."""
+
+import hashlib
+import re
+from functools import cache
+from pathlib import Path
+
+import msgspec
+
+LUA = Path(__file__).resolve().parent.parent / "lua"
+INCLUDE = re.compile(r'^--- @include "([a-z_]+)"\n', re.MULTILINE)
+
+
+class LuaScript(msgspec.Struct, frozen=True):
+    """A whole script as Redis gets it, and the SHA-1 that EVALSHA calls it by."""
+
+    source: str
+    sha: str
+
+
+def _with_includes(text: str, done: set[str]) -> str:
+    def included(match: re.Match[str]) -> str:
+        name = match[1]
+        if name in done:
+            return ""
+        done.add(name)
+        return _with_includes((LUA / "includes" / f"{name}.lua").read_text(), done)
+
+    return INCLUDE.sub(included, text)
+
+
+@cache
+def script(name: str) -> LuaScript:
+    """The script `lua/<name>.lua`, each include once and before its first use."""
+    source = _with_includes((LUA / f"{name}.lua").read_text(), set())
+    return LuaScript(source, hashlib.sha1(source.encode(), usedforsecurity=False).hexdigest())
+
+
+def script_names() -> list[str]:
+    """All scripts there are."""
+    return sorted(path.stem for path in LUA.glob("*.lua"))

@@ -1,0 +1,311 @@
+"""The registry in plain Python: RocketMQ 5.x RouteInfoManager, with the deviations this server makes on purpose.
+
+Nothing here knows of Redis, scripts, slices or entries: each method is one request, done at one moment."""
+
+from collections.abc import Iterator
+from copy import deepcopy
+from dataclasses import dataclass, field
+from itertools import count
+
+from registry.registration import Registration
+from remoting.permission import PERM_READ, PERM_WRITE
+from remoting.registration import RegisterBrokerBody
+
+MASTER = 0
+_serials = count(1)
+Queues = tuple[int, int, int, int]  # readQueueNums, writeQueueNums, perm, topicSysFlag
+
+
+class SingleTopic(Exception):
+    """A newcomer with exactly one topic."""
+
+
+@dataclass
+class ModelMember:
+    """What an address registered last, under whichever name."""
+
+    cluster: str
+    address: str
+    lapsed: bool = False
+    version: str = ""
+    ha: str = ""
+    timeout_ms: int = 0
+    filters: tuple[str, ...] = ()
+    owners: set[str] = field(default_factory=set)
+    serial: int = field(default_factory=lambda: next(_serials))
+    heard: int = 0  # how often
+
+
+@dataclass
+class ModelBroker:
+    """A broker name; `addrs` are its members by id."""
+
+    cluster: str
+    clusters: set[str] = field(default_factory=set)
+    acting: bool = False
+    zone: str = ""
+    addrs: dict[int, ModelMember] = field(default_factory=dict)
+    topics: dict[str, Queues] = field(default_factory=dict)
+    mappings: dict[str, int] = field(default_factory=dict)  # the epoch of each static topic's info
+    reduced: bool = False  # by the request that is being done
+    owes: bool = False  # its write bits must go, for it has no master
+
+    def living(self) -> dict[int, str]:
+        return {number: one.address for number, one in sorted(self.addrs.items()) if not one.lapsed}
+
+
+@dataclass
+class Answer:
+    """Of a registration: the living master of a slave, or that the newcomer was refused."""
+
+    master: str | None = None
+    ha: str | None = None
+    refused: bool = False
+
+
+class Model:
+    """All tables. A failed request leaves them as they were."""
+
+    def __init__(self) -> None:
+        self.brokers: dict[str, ModelBroker] = {}
+        self.members: dict[tuple[str, str], ModelMember] = {}
+        self.kv: dict[str, dict[str, str]] = {}
+        self.later = False  # write bits are cleared behind a request, and others may come in between
+
+    # -- 103, 104, 322 and 904, connections, leases
+
+    def register(
+        self,
+        r: Registration,
+        body: RegisterBrokerBody,
+        *,
+        owner: str | None = None,
+        delete_missing: bool = False,
+        settles: bool = True,
+    ) -> Answer:
+        """Without `settles` the lapses of other members are left for later, as they may be."""
+        before = deepcopy((self.brokers, self.members))
+        try:
+            answer = self._register(r, body, owner, delete_missing, settles)
+        except SingleTopic:
+            self.brokers, self.members = before
+            raise
+        if answer.refused:
+            self.brokers, self.members = before
+        else:
+            self._end()
+        return answer
+
+    def _register(
+        self,
+        r: Registration,
+        body: RegisterBrokerBody,
+        owner: str | None,
+        delete_missing: bool,
+        settles: bool,
+    ) -> Answer:
+        broker = self.brokers.setdefault(r.name, ModelBroker(r.cluster))
+        me = self.members.get((r.cluster, r.address)) or ModelMember(r.cluster, r.address)
+        if settles:
+            self._settle(broker, me)
+        revives = me.lapsed and broker.addrs.get(r.id) is me
+        if me.lapsed:
+            self._leave(me)
+            me.lapsed = False
+        first = not broker.addrs and not revives
+        if first:
+            broker = self.brokers[r.name] = ModelBroker(r.cluster)
+        for number, other in list(broker.addrs.items()):
+            if number != r.id and other.address == r.address:
+                self._vacate(broker, number)
+        holder = broker.addrs.get(r.id)
+        state = int(holder.version.split(":")[0]) if holder and holder.version else 0
+        if holder and holder.address != r.address and state > body.data_version.state_version:
+            return Answer(refused=True)
+        fresh = holder is None and not revives
+        if fresh and len(body.topics) == 1:
+            raise SingleTopic
+        if holder not in (None, me):
+            self._vacate(broker, r.id)
+        broker.addrs[r.id] = me
+        broker.clusters.add(r.cluster)
+        broker.acting, broker.zone = r.acting is True, r.zone or ""
+        prime = r.acting is not None and r.id != MASTER and r.id == min(broker.addrs)
+        every = first or fresh or me.version != body.data_version.text()
+        if r.id == MASTER or prime:
+            self._write(broker, r, body, every, prime and broker.acting, delete_missing)
+        self.members[r.cluster, r.address] = me
+        me.version, me.ha, me.timeout_ms = body.data_version.text(), r.ha or "", r.timeout_ms
+        me.heard += 1
+        if body.filter_servers is not None:
+            me.filters = body.filter_servers
+        if owner:
+            me.owners.add(owner)
+        master = broker.addrs.get(MASTER)
+        if r.id == MASTER or master is None or master.lapsed:
+            return Answer()
+        return Answer(master.address, master.ha or None)
+
+    def _write(
+        self,
+        broker: ModelBroker,
+        r: Registration,
+        body: RegisterBrokerBody,
+        every: bool,
+        strips: bool,
+        delete_missing: bool,
+    ) -> None:
+        if delete_missing and not body.mapping_infos:
+            broker.topics = {topic: one for topic, one in broker.topics.items() if topic in body.topic_keys}
+        for topic, config in body.topics.items():
+            if every or topic not in broker.topics:
+                perm = config.perm & ~PERM_WRITE if strips else config.perm
+                broker.topics[topic] = (
+                    config.read_queue_nums,
+                    config.write_queue_nums,
+                    perm,
+                    config.topic_sys_flag,
+                )
+        if every:
+            broker.mappings |= {
+                topic: info.epoch for topic, info in body.mapping_infos.items() if info.bname == r.name
+            }
+
+    def beat(self, cluster: str, address: str) -> str | None:
+        """The stored data version, None for an unknown member. A lapsed one is back in all its places."""
+        me = self.members.get((cluster, address))
+        if me is None:
+            return None
+        if me.lapsed:
+            places = list(self._places(me))
+            for broker, number in places:
+                self._vacate(broker, number)
+                self._settle(broker, me)
+                broker.addrs[number] = me
+            self.members[cluster, address] = me
+            me.lapsed = False
+        me.heard += 1
+        self._end()
+        return me.version
+
+    def unregister(self, cluster: str, address: str, name: str) -> None:
+        broker = self.brokers.get(name)
+        if broker is not None:
+            self._settle(broker, None)
+            for number, member in list(broker.addrs.items()):
+                if member.address == address:
+                    self._vacate(broker, number)
+        me = self.members.get((cluster, address))
+        if me is not None and me.lapsed:
+            self._leave(me)
+        self._end()
+
+    def let_go(self, cluster: str, address: str, owner: str) -> bool:
+        """Whether that was the last connection of a member."""
+        me = self.members.get((cluster, address))
+        if me is None or owner not in me.owners:
+            return False
+        me.owners.remove(owner)
+        return not me.owners
+
+    def lose(self, me: ModelMember) -> None:
+        """A member that nobody owns is gone, unless it has been heard of."""
+        for broker, _ in list(self._places(me)):
+            self._settle(broker, me)
+        self._leave(me)
+        self._end()
+
+    def expire(self) -> None:
+        for member in [one for one in self.members.values() if one.lapsed]:
+            self._leave(member)
+        self._end()
+
+    # -- 205, 327, 216, 217
+
+    def rewrite(self, name: str, *, wipe: bool) -> int:
+        broker = self.brokers.get(name)
+        if broker is None:
+            return 0
+        for topic, (read, write, perm, flag) in broker.topics.items():
+            broker.topics[topic] = (read, write, perm & ~PERM_WRITE if wipe else PERM_READ | PERM_WRITE, flag)
+        return len(broker.topics)
+
+    def delete_topic(self, topic: str, cluster: str) -> None:
+        for broker in self.brokers.values():
+            if not cluster or cluster in broker.clusters:
+                broker.topics.pop(topic, None)
+
+    def register_topic(self, topic: str, rows: list[tuple[str, Queues]]) -> None:
+        known = any(topic in broker.topics for broker in self.brokers.values())
+        names = [name for name, _ in rows]
+        unknown = next((i for i, name in enumerate(names) if name not in self.brokers), len(rows))
+        if unknown < len(rows) and not known:
+            return
+        for name, queues in rows[:unknown]:
+            self.brokers[name].topics[topic] = queues
+
+    # -- what readers see
+
+    def route(self, topic: str) -> dict[str, tuple[dict[int, str], Queues]]:
+        return {
+            name: (broker.living(), broker.topics[topic])
+            for name, broker in self.brokers.items()
+            if topic in broker.topics and broker.living()
+        }
+
+    def cluster_info(self) -> tuple[dict[str, dict[int, str]], dict[str, set[str]]]:
+        living = {name: broker.living() for name, broker in self.brokers.items() if broker.living()}
+        listed: dict[str, set[str]] = {}
+        for name in living:
+            for cluster in self.brokers[name].clusters:
+                listed.setdefault(cluster, set()).add(name)
+        return living, listed
+
+    def topics(self, cluster: str = "") -> set[str]:
+        return {
+            topic
+            for broker in self.brokers.values()
+            if not cluster or cluster in broker.clusters
+            for topic in broker.topics
+        }
+
+    # -- how members leave
+
+    def _places(self, member: ModelMember) -> Iterator[tuple[ModelBroker, int]]:
+        for broker in list(self.brokers.values()):
+            for number, one in list(broker.addrs.items()):
+                if one is member:
+                    yield broker, number
+
+    def _settle(self, broker: ModelBroker, spared: ModelMember | None) -> None:
+        for member in list(broker.addrs.values()):
+            if member.lapsed and member is not spared:
+                self._leave(member)
+
+    def _leave(self, member: ModelMember) -> None:
+        for broker, number in list(self._places(member)):
+            self._vacate(broker, number)
+        self.members.pop((member.cluster, member.address), None)
+
+    def _vacate(self, broker: ModelBroker, number: int) -> None:
+        member = broker.addrs.pop(number)
+        broker.reduced = True
+        if not any(True for _ in self._places(member)):
+            self.members.pop((member.cluster, member.address), None)
+
+    def _end(self) -> None:
+        """Names without members go with all they had; groups that lost their master lose the write bit."""
+        self.brokers = {name: broker for name, broker in self.brokers.items() if broker.addrs}
+        for broker in self.brokers.values():
+            if broker.reduced and broker.acting and MASTER not in broker.addrs:
+                broker.owes = True
+            broker.reduced = False
+        if not self.later:
+            self.clear_write()
+
+    def clear_write(self) -> None:
+        for broker in self.brokers.values():
+            if broker.owes and MASTER not in broker.addrs:
+                for topic, (read, write, perm, flag) in broker.topics.items():
+                    broker.topics[topic] = (read, write, perm & ~PERM_WRITE, flag)
+            broker.owes = False

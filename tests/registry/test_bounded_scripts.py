@@ -1,0 +1,112 @@
+"""No script works through a whole table: none takes Redis longer than 5 ms, at a µs or two a command.
+
+Commands are counted, not timed, so that the test tells the same on a busy machine; bench/ measures the time.
+"""
+
+import re
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from registry.clusters import cluster_info
+from registry.members import brokers
+from registry.rewrite import add_write_perm, wipe_write_perm
+from registry.routes import read_route
+from registry.scripts import script, script_names
+from registry.topics import delete_topic
+from tests.registry.brokers import act
+from tests.registry.namespace import Namespace
+
+COMMANDS_MAX = 2500
+MANY = tuple(f"topic-with-a-usual-name-{number:05}" for number in range(10_000))
+CHANGED = dict.fromkeys(MANY, "4,4,6,0")
+HEADER = re.compile(r"lua/(\w+)\.lua")
+END = "no-such-key: the scene is over"
+
+
+@pytest.fixture
+def counted(ns: Namespace) -> Iterator[Callable[[], dict[str, int]]]:
+    """Script -> the most commands that one run of it gave Redis since the test began."""
+    names = {script(name).sha: name for name in script_names()}
+    with ns.store.monitor() as monitor:
+
+        def most() -> dict[str, int]:
+            ns.store.get(END)
+            found: dict[str, int] = {}
+            name, count = "", 0
+            for seen in monitor.listen():
+                words = seen["command"].split(" ", 2)
+                if seen["client_type"] == "lua":
+                    count += 1
+                    found[name] = max(count, found.get(name, 0))
+                elif END in seen["command"]:
+                    return found
+                elif words[0] == "EVALSHA":
+                    name, count = names[words[1]], 0
+                elif words[0] == "EVAL":  # the first time: its header names it
+                    name, count = HEADER.findall(words[1] + words[2])[0], 0
+            raise AssertionError("the monitor ended")
+
+        yield most
+
+
+def tables_of_ten_thousand_topics(ns: Namespace, number: int) -> None:
+    ns.register("b1", 0, MANY, version=number)
+    ns.register("b1", 0, CHANGED, version=number + 1)
+    ns.register("b1", 1, MANY, acting=True)
+    ns.run(wipe_write_perm(ns.keys, "b1", act()))
+    ns.run(add_write_perm(ns.keys, "b1", act()))
+    ns.run(delete_topic(ns.keys, MANY[7], "", act()))
+    ns.beat("b1")
+    ns.lapse("b1")
+    ns.beat("b1")
+    ns.unregister("b1")
+    ns.unregister("b1", 1)
+
+
+def three_hundred_brokers(ns: Namespace, number: int) -> None:
+    names = [f"broker-{one:03}" for one in range(300)]
+    for name in names:
+        ns.register(name, 0, ("T1", "T2"), version=number)
+    ns.tick()
+    ns.run(read_route(ns.keys, "T1"))
+    ns.run(cluster_info(ns.keys))
+    ns.run(brokers(ns.keys, names))
+    ns.run(delete_topic(ns.keys, "T1", "", act()))
+    for name in names:
+        ns.lapse(name)
+    ns.expire()
+
+
+def a_name_of_many_members(ns: Namespace, number: int) -> None:
+    for one in range(120):
+        ns.register("b1", one, (), version=number)
+    for one in range(60):
+        ns.lapse("b1", one)
+    ns.register("b1", 90, (), version=number + 1)
+    for one in range(90, 120):
+        ns.unregister("b1", one)
+    for one in range(60, 90):
+        ns.lapse("b1", one)
+    ns.expire()
+
+
+@pytest.mark.parametrize(
+    ("scene", "script_name"),
+    [
+        (tables_of_ten_thousand_topics, "rows"),
+        (three_hundred_brokers, "clusters"),
+        (a_name_of_many_members, "expire"),
+    ],
+)
+def test_no_script_gives_redis_much_to_do(
+    ns: Namespace,
+    counted: Callable[[], dict[str, int]],
+    scene: Callable[[Namespace, int], Any],
+    script_name: str,
+) -> None:
+    scene(ns, 1)
+    found = counted()
+    assert found[script_name] > 100
+    assert {name: count for name, count in found.items() if count > COMMANDS_MAX} == {}

@@ -1,0 +1,166 @@
+"""First registrations too large for one script, interrupted and disturbed at every step."""
+
+import pytest
+
+from registry.errors import BrokerBusy, TopicNotFound
+from registry.plans import Pause
+from registry.registration import register
+from registry.removal import expire
+from registry.slices import TOPICS_MAX
+from tests.registry.brokers import act, address, mapping_info, registration
+from tests.registry.namespace import Namespace
+from tests.registry.steps import Stepped
+
+MANY = tuple(f"T{number}" for number in range(TOPICS_MAX * 2 + 1))
+STEPS = 6  # renew, dry, claim, three chunks; the seventh is the commit
+
+
+def begin(ns: Namespace, version: int = 7) -> Stepped[object]:
+    return Stepped(register(ns.keys, registration(topics=MANY, version=version), act()), ns.store)
+
+
+def lose_claim(ns: Namespace) -> None:
+    """Its time is over, and the job has cleaned up."""
+    ns.store.delete(ns.keys.pending("b1"))
+    ns.settle()
+
+
+def test_nothing_is_seen_before_the_commit_and_all_is_after(ns: Namespace) -> None:
+    plan = begin(ns)
+    for _ in range(STEPS):
+        plan.step()
+        assert (ns.topics(), ns.new_entries(), ns.addrs()) == ({}, [], {})
+    plan.step()
+    assert (len(ns.topics()), ns.addrs()) == (len(MANY), {0: address("b1")})
+    told = ns.new_entries()
+    assert [event.kind for event in told] == ["stream_started", "broker_registered", *["topics_changed"] * 3]
+    assert [event.text("part") for event in told] == [f"{number}/5" for number in range(1, 6)]
+    assert len({event.text("op") for event in told}) == 1
+
+
+@pytest.mark.parametrize("steps", range(STEPS + 1))
+def test_what_a_dead_worker_leaves_is_cleaned_up(ns: Namespace, steps: int) -> None:
+    plan = begin(ns)
+    for _ in range(steps):
+        plan.step()
+    lose_claim(ns)
+    assert not ns.store.exists(ns.keys.topics, ns.keys.topics_of("b1"), ns.keys.owed)
+    assert ns.new_entries() == []
+
+
+@pytest.mark.parametrize("steps", range(STEPS + 1))
+def test_a_claim_that_was_lost_is_never_committed(ns: Namespace, steps: int) -> None:
+    plan = begin(ns)
+    for _ in range(steps):
+        plan.step()
+    lose_claim(ns)
+    plan.finish()
+    assert set(ns.topics()) == set(MANY)
+    assert ns.told().count("broker_registered first") == 1
+
+
+@pytest.mark.parametrize("steps", range(STEPS + 1))
+def test_another_registration_of_the_name_at_any_step(ns: Namespace, steps: int) -> None:
+    plan = begin(ns)
+    for _ in range(steps):
+        plan.step()
+    other = Stepped(register(ns.keys, registration(number=1, acting=False), act()), ns.store)
+    while other.request is not None and not isinstance(other.request, Pause):
+        other.step()
+    if ns.addrs():
+        assert set(ns.topics()) >= {"T1", "T2"}
+    plan.finish()
+    other.finish()
+    assert set(ns.topics()) == set(MANY)
+    assert ns.addrs() == {0: address("b1"), 1: address("b1", 1)}
+
+
+@pytest.mark.parametrize("steps", range(STEPS + 1))
+def test_two_workers_are_asked_to_register_the_same_table(ns: Namespace, steps: int) -> None:
+    plan, twin = begin(ns), begin(ns)
+    for _ in range(steps):
+        plan.step()
+    while twin.request is not None and not isinstance(twin.request, Pause):
+        twin.step()
+    plan.finish()
+    twin.finish()
+    assert ns.told() == [
+        "stream_started empty_store",
+        "broker_registered first",
+        *["topics_changed register"] * 3,
+    ]
+
+
+def test_who_waits_too_long_is_told_that_the_broker_is_busy(ns: Namespace) -> None:
+    plan = begin(ns)
+    assert plan.until("chunk")
+    waiting = Stepped(register(ns.keys, registration(number=1), act()), ns.store)
+    with pytest.raises(BrokerBusy):
+        waiting.finish()
+    plan.finish()
+
+
+def test_chunks_overwrite_nothing_of_members_that_a_beat_may_bring_back(ns: Namespace) -> None:
+    ns.register("b1", 1, acting=False)
+    ns.lapse("b1", 1)
+    plan = begin(ns)
+    assert plan.until("chunk")
+    beat = ns.beat("b1", 1)
+    assert (beat.version, ns.topics()) == (None, {})
+    lose_claim(ns)
+
+
+def test_a_lapse_is_recorded_before_the_name_is_claimed(ns: Namespace) -> None:
+    ns.register("b1", 1, acting=False)
+    ns.lapse("b1", 1)
+    ns.new_entries()
+    begin(ns).finish()
+    assert ns.told() == [
+        "broker_removed expired",
+        "broker_registered first",
+        *["topics_changed register"] * 3,
+    ]
+
+
+def test_a_job_that_expires_in_between_does_not_disturb(ns: Namespace) -> None:
+    ns.register("b1", 1, acting=False)
+    ns.lapse("b1", 1)
+    plan = begin(ns)
+    assert plan.until("claim")
+    Stepped(expire(ns.keys, act()), ns.store).finish()
+    plan.finish()
+    assert set(ns.topics()) == set(MANY)
+
+
+def test_static_topics_come_into_sight_together_with_their_infos(ns: Namespace) -> None:
+    body = registration(topics=("S1", "S2"), mappings=[mapping_info("S1")])
+    plan = Stepped(register(ns.keys, body, act()), ns.store)
+    while plan.request is not None:
+        try:
+            assert ns.route("S1").topic_queue_mapping_by_broker
+        except TopicNotFound:
+            assert ns.topics() == {}
+        plan.step()
+    assert ns.route("S1").topic_queue_mapping_by_broker == {"b1": mapping_info("S1")}
+
+
+def test_a_table_beyond_one_commit_follows_in_slices(ns: Namespace) -> None:
+    names = [f"{number:04}{'x' * 115}" for number in range(5600)]
+    ns.register(topics=names)
+    told = ns.new_entries()
+    assert len(ns.topics()) == len(names)
+    versions = [event.text("dv") for event in told if event.kind == "topics_changed"]
+    assert versions == [*[""] * (len(versions) - 1), "0:1700000000000:1"]
+    assert told[1].text("dv") == ""
+    assert max(len(event.text("rows")) for event in told[2:]) < 65_536
+
+
+def test_what_a_claim_settles_in_another_broker_is_cleaned_up_too(ns: Namespace) -> None:
+    """One address under two names: its lapse, found by the claim of one, empties the other as well."""
+    shared = address("b2", 0)
+    ns.register("b2", 0, (), cluster="c2")
+    ns.register("b1", 0, ("T1", "T2"), cluster="c2", at=shared)
+    ns.lapse("b2", 0, cluster="c2")
+    ns.register("b2", 1, MANY, acting=False, at=shared)
+    assert ns.store.hgetall(ns.keys.owed) == {}
+    assert ns.store.exists(ns.keys.topics_of("b1")) == 0

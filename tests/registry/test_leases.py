@@ -1,0 +1,253 @@
+"""Leases decide who is answered; a lapse is recorded once; a hold keeps what nobody could renew."""
+
+import pytest
+
+from registry.clusters import cluster_info, member_group
+from registry.errors import TopicNotFound
+from registry.liveness import SERVICE_IDLE_MS
+from registry.routes import read_route
+from remoting.data_version import DataVersion
+from tests.registry.brokers import address
+from tests.registry.namespace import Namespace
+
+A0, A1 = address("b1"), address("b1", 1)
+MEMBER = f"c1:{A0}"
+
+
+def away(ns: Namespace, for_ms: int = 20_000) -> int:
+    """The store was away for so long: no worker could note that leases can be renewed. Returns the last tick."""
+    tick_ms = ns.now_ms() - for_ms
+    ns.store.hset(ns.keys.events_meta, "tick_ms", tick_ms)
+    return tick_ms
+
+
+def end_hold_at(ns: Namespace, until_ms: int) -> None:
+    """Rewrites what the stream told of the hold."""
+    ns.rewritten = True
+    ns.store.hset(ns.keys.events_meta, "hold_until_ms", until_ms)
+
+
+def answered(ns: Namespace) -> set[str]:
+    """Whom a route query, a cluster info and a member group agree on."""
+    try:
+        route = set(ns.route("T1").broker_datas[0].broker_addrs.values())
+    except TopicNotFound:
+        route = set()
+    info = ns.run(cluster_info(ns.keys)).broker_addr_table
+    listed = set(info["b1"].broker_addrs.values()) if "b1" in info else set()
+    assert route == listed == set(ns.run(member_group(ns.keys, "c1", "b1")).broker_addrs.values())
+    return route
+
+
+def test_a_lapsed_member_is_not_answered_though_nobody_has_noticed(ns: Namespace) -> None:
+    ns.register()
+    ns.register("b1", 1)
+    before = answered(ns)
+    ns.lapse("b1", 1)
+    between = answered(ns)
+    ns.lapse()
+    assert (before, between, answered(ns)) == ({A0, A1}, {A0}, set())
+
+
+def test_a_route_names_the_brokers_it_leaves_out(ns: Namespace) -> None:
+    ns.register()
+    ns.lapse()
+    stored = ns.run(read_route(ns.keys, "T1"))
+    assert (stored.brokers, stored.names) == ((), frozenset({"b1"}))
+
+
+def test_a_beat_moves_the_end(ns: Namespace) -> None:
+    ns.register(timeout_ms=30_000)
+    ns.store.zincrby(ns.keys.leases, -10_000, MEMBER)
+    beat = ns.beat()
+    assert beat.version == DataVersion(0, 1_700_000_000_000, 1)
+    assert 29_000 < ns.store.zscore(ns.keys.leases, MEMBER) - ns.now_ms() <= 30_000
+    assert 29_000 < ns.store.pttl(ns.keys.alive(MEMBER)) <= 30_000
+
+
+def test_a_beat_registers_nobody(ns: Namespace) -> None:
+    assert (ns.beat().version, ns.told(), ns.store.keys("*")) == (None, [], [])
+
+
+def test_nothing_brings_back_who_has_left(ns: Namespace) -> None:
+    ns.register()
+    ns.unregister()
+    assert (ns.beat().version, answered(ns)) == (None, set())
+
+
+@pytest.mark.parametrize("way", ["beat", "registration"])
+def test_a_member_comes_back_under_the_same_epoch(ns: Namespace, way: str) -> None:
+    ns.register()
+    epoch = ns.store.hget(ns.keys.broker("b1"), "epoch")
+    ns.lapse(ago_ms=700)
+    ns.new_entries()
+    if way == "beat":
+        assert ns.beat().version == DataVersion(0, 1_700_000_000_000, 1)
+    else:
+        ns.register()
+    removed, revived = ns.new_entries()
+    assert (removed.cause, revived.cause) == ("expired", "revive")
+    assert removed.number("effective_ms") == removed.number("lease_ms") < int(revived.id.split("-")[0])
+    assert revived.number("topics") == 2
+    assert (ns.store.hget(ns.keys.broker("b1"), "epoch"), answered(ns)) == (epoch, {A0})
+
+
+def test_a_newcomer_to_an_emptied_broker_begins_anew(ns: Namespace) -> None:
+    ns.register(topics=("T1", "T2", "T3"))
+    ns.lapse()
+    ns.new_entries()
+    ns.register(at=A1)
+    assert ns.told() == ["broker_removed expired", "broker_registered first", "topics_changed register"]
+    assert set(ns.topics()) == ns.store.smembers(ns.keys.topics) == {"T1", "T2"}
+
+
+def test_a_lapsed_member_that_comes_under_another_id_joins(ns: Namespace) -> None:
+    ns.register()
+    ns.register("b1", 1)
+    ns.lapse("b1", 1)
+    ns.new_entries()
+    ns.register("b1", 2, at=A1)
+    assert ns.told() == ["broker_removed expired", "broker_registered join"]
+
+
+def test_a_beat_revives_every_name_of_an_address(ns: Namespace) -> None:
+    ns.register()
+    ns.register("b2", at=A0)
+    ns.lapse()
+    ns.new_entries()
+    ns.beat()
+    assert sorted(ns.told()) == [*["broker_registered revive"] * 2, *["broker_removed expired"] * 2]
+    assert (ns.addrs(), ns.addrs("b2")) == ({0: A0}, {0: A0})
+
+
+def test_whoever_writes_a_member_first_records_the_others_lapses(ns: Namespace) -> None:
+    for number in range(3):
+        ns.register("b1", number)
+    ns.lapse("b1", 1)
+    ns.lapse("b1", 2)
+    ns.new_entries()
+    ns.unregister()
+    assert ns.told() == [*["broker_removed expired"] * 2, "broker_removed unregistered"]
+
+
+@pytest.mark.parametrize("noticed_by", ["registration", "beat"])
+def test_a_group_without_master_loses_its_write_bit_at_once(ns: Namespace, noticed_by: str) -> None:
+    ns.register(acting=True)
+    ns.register("b1", 1, acting=True)
+    ns.lapse()
+    if noticed_by == "beat":
+        ns.lapse("b1", 1)
+        ns.beat("b1", 1)
+    else:
+        ns.register("b1", 1, acting=True)
+    assert set(ns.topics().values()) == {"8,8,4,0"}
+
+
+def test_what_could_not_be_renewed_is_held(ns: Namespace) -> None:
+    ns.tick()
+    ns.register()
+    tick_ms = away(ns)
+    ns.lapse(ago_ms=2000)
+    ns.new_entries()
+    assert answered(ns) == {A0}
+    assert ns.expire() == 0
+    (hold,) = ns.new_entries()
+    after = hold.json("after", dict[str, int])
+    assert (hold.kind, hold.cause, after["from_ms"]) == ("hold_changed", "outage", tick_ms)
+    assert 59_000 < after["until_ms"] - ns.now_ms() <= 60_000
+    assert (ns.expire(), ns.told(), answered(ns)) == (0, [], {A0})
+
+
+def test_what_had_lapsed_before_the_outage_is_not(ns: Namespace) -> None:
+    ns.tick()
+    ns.register()
+    away(ns, 10_000)
+    ns.lapse(ago_ms=11_000)
+    assert answered(ns) == set()
+    assert ns.expire() == 1
+
+
+def test_the_end_of_a_hold_is_the_end_of_the_lease(ns: Namespace) -> None:
+    ns.tick()
+    ns.register()
+    away(ns)
+    ns.lapse(ago_ms=9000)
+    ns.tick()
+    until = ns.now_ms() - 10
+    end_hold_at(ns, until)
+    assert answered(ns) == set()
+    ns.new_entries()
+    assert ns.expire() == 1
+    assert ns.new_entries()[0].number("effective_ms") == until
+
+
+def test_a_held_member_that_beats_has_never_been_away(ns: Namespace) -> None:
+    ns.tick()
+    ns.register()
+    away(ns)
+    ns.lapse(ago_ms=2000)
+    ns.tick()
+    ns.new_entries()
+    ns.beat()
+    ns.register()
+    assert ns.told() == []
+
+
+def test_a_second_outage_prolongs_the_hold(ns: Namespace) -> None:
+    ns.tick()
+    ns.register()
+    away(ns)
+    ns.tick()
+    away(ns, 6000)
+    end_hold_at(ns, ns.now_ms() + 40_000)
+    ns.tick()
+    first, second = (event for event in ns.new_entries() if event.kind == "hold_changed")
+    after, before = first.json("after", dict[str, int]), second.json("before", dict[str, int])
+    assert before["from_ms"] == after["from_ms"] == second.json("after", dict[str, int])["from_ms"]
+    assert second.json("after", dict[str, int])["until_ms"] > ns.now_ms() + 59_000
+
+
+def test_an_outage_long_after_a_hold_holds_from_its_own_beginning(ns: Namespace) -> None:
+    ns.tick()
+    ns.register()
+    away(ns)
+    ns.tick()
+    end_hold_at(ns, ns.now_ms() - 50_000)
+    tick_ms = away(ns)
+    ns.tick()
+    assert ns.store.hget(ns.keys.events_meta, "hold_from_ms") == str(tick_ms)
+
+
+def test_a_quiet_second_is_no_outage(ns: Namespace) -> None:
+    ns.tick()
+    ns.register()
+    away(ns, 4000)
+    ns.new_entries()
+    ns.tick()
+    assert ns.told() == []
+
+
+def test_the_service_is_as_old_as_its_first_tick_after_a_pause(ns: Namespace) -> None:
+    started = [ns.tick("w1").started_ms, ns.tick("w2").started_ms]
+    ns.store.hincrby(ns.keys.events_meta, "started_ms", -SERVICE_IDLE_MS)
+    away(ns, SERVICE_IDLE_MS + 1)
+    ns.next_ms()
+    started.append(ns.tick("w1").started_ms)
+    assert started[0] == started[1] < started[2]
+
+
+def test_a_tick_tells_who_is_overdue_and_who_is_next(ns: Namespace) -> None:
+    for name in ("b1", "b2", "b3"):
+        ns.register(name)
+    ns.lapse("b1", ago_ms=5)
+    ns.lapse("b2", ago_ms=-1000)
+    found = ns.tick()
+    end = int(ns.store.zscore(ns.keys.leases, MEMBER))
+    assert found.overdue == {MEMBER: end}
+    assert found.next_end_ms == int(ns.store.zscore(ns.keys.leases, f"c1:{address('b2')}"))
+
+
+def test_workers_that_stopped_ticking_are_forgotten(ns: Namespace) -> None:
+    ns.store.zadd(ns.keys.workers, {"dead": ns.now_ms() - 61_000, "late": ns.now_ms() - 10_000})
+    ns.tick("w1")
+    assert ns.store.zrange(ns.keys.workers, 0, -1) == ["late", "w1"]

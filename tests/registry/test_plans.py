@@ -1,0 +1,201 @@
+"""Plans driven with literal replies: what each asks of Redis, and what it makes of the answer."""
+
+from typing import Any, TypeVar
+
+import pytest
+
+from registry.beats import Beat, beat
+from registry.clusters import cluster_info, member_group, system_topics
+from registry.errors import BrokerBusy, ConfigNotFound
+from registry.keys import Keys
+from registry.kv import get, import_table, table
+from registry.liveness import Tick, tick
+from registry.plans import Batch, Call, Pause, Plan, Request, ScriptCall, call, pairs
+from registry.registration import PENDING_PAUSES, register
+from registry.removal import Orphan, let_go, unregister
+from registry.routes import StoredBroker, StoredRoute, read_route
+from registry.tables import parts, scan
+from remoting.cluster import BrokerMemberGroup, ClusterInfo
+from remoting.data_version import DataVersion
+from remoting.route import BrokerData, QueueData
+from remoting.topic_list import TopicList
+from tests.registry.brokers import act, mapping_info, registration
+
+T = TypeVar("T")
+KEYS = Keys()
+
+
+def answered(plan: Plan[T], *replies: Any) -> tuple[list[str], T]:
+    """What the plan asked for, in short, and its result once it has all replies."""
+    asked: list[str] = []
+    left = list(replies)
+    request = next(plan)
+    try:
+        while True:
+            asked.append(short(request))
+            assert left, f"no reply to {asked[-1]}"
+            request = plan.send(left.pop(0))
+    except StopIteration as done:
+        assert not left
+        return asked, done.value
+
+
+def short(request: Request) -> str:
+    match request:
+        case Call(args):
+            return " ".join(str(arg).removeprefix(KEYS.prefix) for arg in args)
+        case ScriptCall(name):
+            return name
+        case Batch(requests):
+            return " + ".join(map(short, requests))
+        case Pause(seconds):
+            return f"pause {seconds}"
+
+
+def test_a_hash_is_read_in_pages() -> None:
+    asked, found = answered(scan("h"), ("17", {"a": "1"}), (0, {"b": "2", "a": "1"}))
+    assert asked == ["HSCAN h 0 COUNT 2000", "HSCAN h 17 COUNT 2000"]
+    assert found == {"a": "1", "b": "2"}
+
+
+def test_a_table_in_parts() -> None:
+    assert list(parts({"a": "1", "b": "2", "c": "3"}, 2)) == [[("a", "1"), ("b", "2")], [("c", "3")]]
+
+
+def test_pairs_of_a_flat_reply() -> None:
+    assert pairs(["a", "1", "b", "2"]) == {"a": "1", "b": "2"}
+    with pytest.raises(ValueError, match="shorter"):
+        pairs(["a"])
+
+
+@pytest.mark.parametrize(
+    ("replies", "asked", "found"),
+    [
+        pytest.param(
+            [["renewed", "0:5:1", ["", ""], ["0"]]], ["renew"], Beat(DataVersion(0, 5, 1)), id="known"
+        ),
+        pytest.param([["unknown"]], ["renew"], Beat(None), id="unknown"),
+        pytest.param(
+            [["renewed", "", ["", ""], ["0"]]], ["renew"], Beat(DataVersion(timestamp=-1)), id="incomplete"
+        ),
+        pytest.param(
+            [["lapsed"], ["renewed", "0:5:1", "7-0"]],
+            ["renew", "revive"],
+            Beat(DataVersion(0, 5, 1), "7-0"),
+            id="lapsed, and back",
+        ),
+        pytest.param([["lapsed"], ["unknown"]], ["renew", "revive"], Beat(None), id="lapsed, and recorded"),
+    ],
+)
+def test_a_beat(replies: list[Any], asked: list[str], found: Beat) -> None:
+    assert answered(beat(KEYS, "c1", "a:1", act()), *replies) == (asked, found)
+
+
+def test_a_route_as_it_is_read() -> None:
+    info = mapping_info("T", "b1")
+    mapping = '{"topic":"T","bname":"b1","totalQueues":1,"currIdMap":{"0":0},"scope":"__global__","epoch":1}'
+    reply = [
+        "b1:4",
+        ["b1", "8,4,6,1", "c1", "1", "z", mapping, "10", "a:3", "", "0", "a:1", '["f:1"]'],
+        ["b2", "", "", "0", "", "", "0", "a:2", ""],
+    ]
+    asked, found = answered(read_route(KEYS, "T"), reply)
+    data = BrokerData("c1", "b1", {0: "a:1", 10: "a:3"}, True, "z")
+    queues = QueueData("b1", 8, 4, 6, 1)
+    assert asked == ["route"]
+    assert found == StoredRoute(
+        "T", (StoredBroker(data, queues, {"a:1": ("f:1",)}, info),), frozenset({"b1", "b2"}), "b1:4"
+    )
+    assert list(found.brokers[0].data.broker_addrs) == [0, 10]
+
+
+def test_clusters_as_they_are_read() -> None:
+    rows = [
+        ["b2", "c1", "0", "", 2, "c2", "c1", "1", "a:2"],
+        ["b1", "c1", "1", "z", 1, "c1", "10", "a:3", "2", "a:1"],
+    ]
+    _, found = answered(cluster_info(KEYS), rows)
+    assert found == ClusterInfo(
+        {
+            "b1": BrokerData("c1", "b1", {2: "a:1", 10: "a:3"}, True, "z"),
+            "b2": BrokerData("c1", "b2", {1: "a:2"}),
+        },
+        {"c1": ("b1", "b2"), "c2": ("b2",)},
+    )
+    assert system_topics(found) == TopicList(("c1", "c2", "b1", "b2"), "a:1")
+
+
+def test_system_topics_without_brokers() -> None:
+    assert system_topics(ClusterInfo({}, {})) == TopicList(())
+
+
+@pytest.mark.parametrize(
+    ("rows", "found"),
+    [([], {}), ([["b1", "c1", "0", "", 1, "c1", "1", "a:2", "0", "a:1"]], {0: "a:1", 1: "a:2"})],
+)
+def test_a_member_group_echoes_the_cluster(rows: list[Any], found: dict[int, str]) -> None:
+    assert answered(member_group(KEYS, "asked", "b1"), rows)[1] == BrokerMemberGroup("asked", "b1", found)
+
+
+def test_a_tick() -> None:
+    found = answered(tick(KEYS, "w1", act()), ["100", "7", "130", ["c1:a:1", "90", "c1:a:2", "95.0"], ""])[1]
+    assert found == Tick(100, 7, 130, {"c1:a:1": 90, "c1:a:2": 95})
+    assert answered(tick(KEYS, "w1", act()), ["100", "7", "", [], "9-1"])[1] == Tick(100, 7, None, {}, "9-1")
+
+
+@pytest.mark.parametrize(("reply", "found"), [([], None), (["100", "7e2"], Orphan("c1", "a:1", 100, 700))])
+def test_an_orphan(reply: list[str], found: Orphan | None) -> None:
+    assert answered(let_go(KEYS, "c1", "a:1", "w1/1"), reply)[1] == found
+
+
+def test_a_removal_does_the_slices_it_owes_and_no_others() -> None:
+    owed = {"clean:b1": "7-0", "clean:b2": "6-0"}
+    asked, found = answered(
+        unregister(KEYS, "c1", "a:1", "b1", "0", act()),
+        ["7-0", "b1"],
+        owed,
+        [None, None],
+        (0, {"T": "5,8,8,6,0"}),
+        1,
+        (0, {}),
+        1,
+    )
+    assert asked == [
+        "unregister",
+        "HGETALL owed",
+        "HGET broker:b1 epoch + GET pending:b1",
+        "HSCAN topics_of:b1 0 COUNT 2000",
+        "clean",
+        "HSCAN mappings_of:b1 0 COUNT 2000",
+        "settled",
+    ]
+    assert (found.event_id, found.brokers) == ("7-0", ("b1",))
+
+
+def test_a_broker_that_is_being_registered_is_waited_for() -> None:
+    with pytest.raises(BrokerBusy):
+        answered(
+            register(KEYS, registration(), act()),
+            ["differs"],
+            *[["pending"], None] * PENDING_PAUSES,
+            ["pending"],
+        )
+
+
+def test_what_no_kv_has() -> None:
+    with pytest.raises(ConfigNotFound):
+        answered(get(KEYS, "n", "k"), None)
+    with pytest.raises(ConfigNotFound):
+        answered(table(KEYS, "n"), [0, {}])
+    assert answered(table(KEYS, "n"), [1, {}])[1] == {}
+
+
+def test_a_file_is_imported_into_an_empty_store_only() -> None:
+    tables = {"n": {"k": "v"}, "empty": {}}
+    assert answered(import_table(KEYS, tables, act()), 1) == (["EXISTS kv"], False)
+    asked = answered(import_table(KEYS, tables, act()), 0, ["1-0"], 1)
+    assert asked == (["EXISTS kv", "kv", "SADD kv empty"], True)
+
+
+def test_a_call_is_its_arguments() -> None:
+    assert call("GET", "k").args == ("GET", "k")

@@ -1,0 +1,91 @@
+"""What a request and the settings make of a stored route (RocketMQ pickupTopicRouteData, ZoneRouteRPCHook)."""
+
+import pytest
+
+from registry.errors import TopicNotFound
+from registry.routes import RouteView, StoredBroker, StoredRoute, route_of
+from remoting.route import BrokerData, QueueData
+from tests.registry.brokers import mapping_info
+
+TOPIC = "T"
+
+
+def broker(
+    name: str = "b1",
+    ids: tuple[int, ...] = (0,),
+    *,
+    perm: int = 6,
+    acting: bool = False,
+    zone: str | None = None,
+    topic: str = TOPIC,
+) -> StoredBroker:
+    data = BrokerData("c1", name, {number: f"{name}-{number}" for number in ids}, acting, zone)
+    filters: dict[str, tuple[str, ...]] = {f"{name}-{number}": ("f:1",) for number in ids}
+    return StoredBroker(data, QueueData(name, 8, 8, perm, 0), filters, mapping_info(topic, name))
+
+
+def stored(*brokers: StoredBroker, topic: str = TOPIC, order: str | None = None) -> StoredRoute:
+    return StoredRoute(topic, brokers, frozenset(one.data.broker_name for one in brokers), order)
+
+
+@pytest.mark.parametrize(
+    ("one", "supported", "ids"),
+    [
+        pytest.param(broker(ids=(1, 2), perm=4, acting=True), True, [0, 2], id="the smallest id as master"),
+        pytest.param(broker(ids=(2, 10), perm=0, acting=True), True, [0, 10], id="by number, not text"),
+        pytest.param(broker(ids=(1, 2), perm=4, acting=True), False, [1, 2], id="not supported"),
+        pytest.param(broker(ids=(1, 2), perm=4), True, [1, 2], id="not enabled by the broker"),
+        pytest.param(broker(ids=(1, 2), perm=6, acting=True), True, [1, 2], id="still writable"),
+        pytest.param(broker(ids=(0, 1), perm=4, acting=True), True, [0, 1], id="a master is there"),
+    ],
+)
+def test_acting_master(one: StoredBroker, supported: bool, ids: list[int]) -> None:
+    route = route_of(stored(one), RouteView(acting_master=supported))
+    assert list(route.broker_datas[0].broker_addrs) == ids
+    assert one.data.broker_addrs[min(one.data.broker_addrs)] in route.broker_datas[0].broker_addrs.values()
+
+
+def test_topics_of_member_synchronisation_have_no_acting_master() -> None:
+    topic = "rmq_sys_SYNC_BROKER_MEMBER_b1"
+    one = broker(ids=(1,), perm=4, acting=True, topic=topic)
+    route = route_of(stored(one, topic=topic), RouteView(acting_master=True))
+    assert list(route.broker_datas[0].broker_addrs) == [1]
+
+
+@pytest.mark.parametrize(
+    ("view", "names"),
+    [
+        pytest.param(RouteView(), ["near", "far", "none", "orphans"], id="no zone asked for"),
+        pytest.param(
+            RouteView(zone="Z1"), ["near", "orphans"], id="ignoring case; groups without master stay"
+        ),
+        pytest.param(RouteView(zone="z9"), ["orphans"], id="a zone of nobody"),
+        pytest.param(
+            RouteView(zone="z9", acting_master=True), [], id="an acting master is one for the zone too"
+        ),
+    ],
+)
+def test_zones(view: RouteView, names: list[str]) -> None:
+    route = route_of(
+        stored(
+            broker("near", zone="z1"),
+            broker("far", zone="z2"),
+            broker("none"),
+            broker("orphans", (1,), perm=4, acting=True, zone="z2"),
+        ),
+        view,
+    )
+    assert [data.broker_name for data in route.broker_datas] == names
+    assert [queues.broker_name for queues in route.queue_datas] == names
+    assert {address.rpartition("-")[0] for address in route.filter_server_table} == set(names)
+    assert set(route.topic_queue_mapping_by_broker or ()) == {"near", "far", "none", "orphans"}
+
+
+@pytest.mark.parametrize(("asked", "found"), [(True, "b1:4"), (False, None)])
+def test_order_configuration(asked: bool, found: str | None) -> None:
+    assert route_of(stored(broker(), order="b1:4"), RouteView(order=asked)).order_topic_conf == found
+
+
+def test_a_topic_of_nobody() -> None:
+    with pytest.raises(TopicNotFound):
+        route_of(stored(), RouteView())

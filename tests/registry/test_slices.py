@@ -1,0 +1,92 @@
+"""Tables cut into what one script and one entry may carry; queue data as it is stored."""
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from registry.queue_text import current, queue_data, queue_text, restored, wiped
+from registry.slices import MAPPINGS_MAX, ROWS_MAX_BYTES, TOPICS_MAX, Counts, Row, Slice, arguments, slices_of
+from remoting.route import QueueData
+
+rows = st.lists(
+    st.builds(Row, st.text(min_size=1), st.sampled_from(("", "8,8,6,0")), st.sampled_from(("", "4,4,6,0"))),
+    unique_by=lambda row: row.topic,
+)
+
+
+@given(rows)
+def test_slices_hold_every_change_once_and_in_order(changes: list[Row]) -> None:
+    cut = slices_of("b1", "register", changes)
+    assert [row for one in cut for row in one.changes] == changes
+    told = [row for one in cut for row in msgspec.json.decode(one.rows)]
+    assert {
+        (before, after, topic) for name, before, after, topics in told for topic in topics if name == "b1"
+    } == {(row.before, row.after, row.topic) for row in changes}
+
+
+@pytest.mark.parametrize(
+    ("count", "length", "sizes"),
+    [
+        pytest.param(TOPICS_MAX, 1, [500], id="as many as one script takes"),
+        pytest.param(TOPICS_MAX + 1, 1, [500, 1], id="one more"),
+        pytest.param(0, 1, [], id="none"),
+        pytest.param(300, 100, [185, 115], id="long names"),
+    ],
+)
+def test_sizes(count: int, length: int, sizes: list[int]) -> None:
+    changes = [Row(f"{number:03}".ljust(length, "x"), "", "8,8,6,0") for number in range(count)]
+    cut = slices_of("b1", "register", changes)
+    assert [len(one.changes) for one in cut] == sizes
+    assert all(len(one.rows) <= ROWS_MAX_BYTES for one in cut)
+
+
+def test_one_change_larger_than_an_entry_stands_alone() -> None:
+    info = '{"currIdMap":{%s}}' % ",".join(f'"{number}":{number}' for number in range(9000))  # noqa: UP031
+    cut = slices_of("b1", "register", [], [Row("S1", "", "{}"), Row("S2", "", info), Row("S3", "", "{}")])
+    assert [[row.topic for row in one.changes] for one in cut] == [["S1"], ["S2"], ["S3"]]
+
+
+def test_mappings_come_behind_topics() -> None:
+    mappings = [Row(f"S{number}", "", "{}") for number in range(MAPPINGS_MAX + 1)]
+    cut = slices_of("b1", "register", [Row("T", "", "1,1,6,0")], mappings)
+    assert [(one.kind, len(one.changes)) for one in cut] == [
+        ("topics_changed", 1),
+        ("mappings_changed", 100),
+        ("mappings_changed", 1),
+    ]
+    assert msgspec.json.decode(cut[2].rows) == [["b1", "S100", None, {}]]
+
+
+def test_arguments_of_a_script() -> None:
+    topics, infos = slices_of("b1", "register", [Row("T", "", "1,1,6,0")], [Row("S", "{}", "")])
+    assert arguments(topics, (topics, infos)) == (
+        Counts(rows=1, entries=2),
+        ("T", "1,1,6,0", *topics.entry(), *infos.entry()),
+    )
+    assert arguments(infos, ()) == (Counts(mappings=1), ("S", ""))
+    assert arguments(None, ()) == (Counts(), ())
+
+
+@pytest.mark.parametrize(("changes", "topic"), [(("T",), "T"), (("T", "U"), "")])
+def test_an_entry_of_one_topic_names_it(changes: tuple[str, ...], topic: str) -> None:
+    one: Slice = slices_of("b1", "wipe", [Row(name, "1,1,6,0", "1,1,4,0") for name in changes])[0]
+    assert one.entry() == ("topics_changed", "wipe", one.rows, len(changes), topic)
+
+
+@pytest.mark.parametrize(
+    ("perm", "without_write", "after_wipe", "after_restore"),
+    [(6, 4, 4, 6), (4, 4, 4, 6), (2, 0, 0, 6), (0, 0, 0, 6), (15, 13, 13, 6), (-1, -3, -3, 6)],
+)
+def test_permissions(perm: int, without_write: int, after_wipe: int, after_restore: int) -> None:
+    data = QueueData("b1", 3, 4, perm, 5)
+    text = queue_text(data)
+    assert queue_data("b1", text) == data
+    assert queue_data("b1", queue_text(data, without_write=True)).perm == without_write
+    assert queue_data("b1", wiped(text)) == msgspec.structs.replace(data, perm=after_wipe)
+    assert queue_data("b1", restored(text)) == msgspec.structs.replace(data, perm=after_restore)
+
+
+def test_only_fields_of_the_epoch_count() -> None:
+    stored = {"T1": "7,8,8,6,0", "T2": "77,8,8,6,0", "T3": "6,7,7,6,0"}
+    assert current(stored, "7") == {"T1": "8,8,6,0"}

@@ -1,0 +1,192 @@
+"""Topic lists (206, 224, 311-313), and queue data set or deleted on the side (217, 216, 205, 327)."""
+
+import pytest
+
+from registry.errors import BrokerBusy
+from registry.rewrite import add_write_perm, wipe_write_perm
+from registry.topics import (
+    UnitKind,
+    all_topics,
+    delete_topic,
+    register_topic,
+    topics_of_cluster,
+    unit_topics,
+)
+from remoting.route import QueueData
+from tests.registry.brokers import PLAIN, act
+from tests.registry.namespace import Namespace
+from tests.registry.steps import Stepped
+
+
+def queues(*names: str, perm: int = 6) -> list[QueueData]:
+    return [QueueData(name, 3, 3, perm, 0) for name in names]
+
+
+def set_queues(ns: Namespace, topic: str, given: list[QueueData]) -> str:
+    return ns.run(register_topic(ns.keys, topic, given, act()))
+
+
+def rows(ns: Namespace) -> list[str]:
+    """The rows of the last entry of topics; more than one entry is an error."""
+    (told,) = [event for event in ns.new_entries() if event.kind == "topics_changed"]
+    return [told.cause, told.text("rows")]
+
+
+@pytest.mark.parametrize(
+    ("topic", "given", "stored"),
+    [
+        pytest.param("N", ["b1"], {"b1": "3,3,6,0"}, id="a new topic"),
+        pytest.param("N", ["b1", "b2"], {"b1": "3,3,6,0", "b2": "3,3,6,0"}, id="of two brokers"),
+        pytest.param("T1", ["b1"], {"b1": "3,3,6,0", "b2": PLAIN}, id="a known topic"),
+        pytest.param("N", ["b1", "none", "b2"], {}, id="a new topic up to an unknown broker: nothing"),
+        pytest.param(
+            "T1",
+            ["b1", "none", "b2"],
+            {"b1": "3,3,6,0", "b2": PLAIN},
+            id="a known topic up to an unknown broker: what stands before it",
+        ),
+        pytest.param("N", ["none"], {}, id="of an unknown broker"),
+        pytest.param("N", [], {}, id="no queue data"),
+    ],
+)
+def test_queue_data_is_set(ns: Namespace, topic: str, given: list[str], stored: dict[str, str]) -> None:
+    ns.register("b1")
+    ns.register("b2")
+    set_queues(ns, topic, queues(*given))
+    found = {name: ns.topics(name).get(topic) for name in ("b1", "b2")}
+    assert {name: text for name, text in found.items() if text} == stored
+
+
+def test_the_last_queue_data_of_a_broker_wins(ns: Namespace) -> None:
+    ns.register()
+    set_queues(ns, "N", [*queues("b1", perm=4), *queues("b1")])
+    assert ns.topics()["N"] == "3,3,6,0"
+
+
+def test_setting_the_same_again_says_nothing(ns: Namespace) -> None:
+    ns.register()
+    set_queues(ns, "N", queues("b1"))
+    ns.new_entries()
+    assert (set_queues(ns, "N", queues("b1")), ns.told()) == ("", [])
+
+
+def test_a_topic_of_a_broker_that_is_being_cleaned_up_is_new(ns: Namespace) -> None:
+    ns.register()
+    ns.register("b2", topics=())
+    ns.store.hset(ns.keys.route("N"), "gone", "99,1,1,6,0")
+    set_queues(ns, "N", queues("b2", "none"))
+    assert ns.topics("b2") == {}
+    ns.store.delete(ns.keys.route("N"))
+
+
+@pytest.mark.parametrize(
+    ("cluster", "left"),
+    [
+        pytest.param("", set(), id="everywhere"),
+        pytest.param("c1", {"b2"}, id="in one cluster"),
+        pytest.param("c2", {"b1"}, id="in the other"),
+        pytest.param("none", {"b1", "b2"}, id="in an unknown cluster"),
+    ],
+)
+def test_a_topic_is_deleted(ns: Namespace, cluster: str, left: set[str]) -> None:
+    ns.register("b1")
+    ns.register("b2", cluster="c2")
+    event_id = ns.run(delete_topic(ns.keys, "T1", cluster, act()))
+    assert {name for name in ("b1", "b2") if "T1" in ns.topics(name)} == left
+    assert bool(event_id) == (len(left) < 2)
+    assert ("T1" in ns.run(all_topics(ns.keys))) == bool(left)
+
+
+def test_deleting_it_again_says_nothing(ns: Namespace) -> None:
+    ns.register()
+    ns.run(delete_topic(ns.keys, "T1", "", act()))
+    ns.new_entries()
+    assert (ns.run(delete_topic(ns.keys, "T1", "", act())), ns.told()) == ("", [])
+
+
+def test_a_deleted_topic_returns_with_the_next_registration(ns: Namespace) -> None:
+    ns.register()
+    ns.run(delete_topic(ns.keys, "T1", "", act()))
+    ns.register()
+    assert set(ns.topics()) == {"T1", "T2"}
+
+
+MIXED = {"RW": "8,8,6,0", "R": "8,8,4,0", "W": "8,8,2,0", "ALL": "8,8,15,3", "NONE": "8,8,0,0"}
+
+
+def test_the_write_bit_is_wiped(ns: Namespace) -> None:
+    ns.register(topics=MIXED)
+    ns.register("b2")
+    ns.new_entries()
+    done = ns.run(wipe_write_perm(ns.keys, "b1", act()))
+    assert done.count == len(MIXED)
+    assert ns.topics() == {**MIXED, "RW": "8,8,4,0", "W": "8,8,0,0", "ALL": "8,8,13,3"}
+    assert ns.topics("b2")["T1"] == PLAIN
+    assert rows(ns)[0] == "wipe"
+
+
+def test_every_permission_is_restored_to_read_and_write(ns: Namespace) -> None:
+    ns.register(topics=MIXED)
+    ns.new_entries()
+    done = ns.run(add_write_perm(ns.keys, "b1", act()))
+    assert done.count == len(MIXED)
+    assert ns.topics() == {**dict.fromkeys(MIXED, "8,8,6,0"), "ALL": "8,8,6,3"}
+    assert rows(ns)[0] == "restore"
+
+
+def test_repeated_and_vain_rewrites_count_and_say_nothing(ns: Namespace) -> None:
+    ns.register()
+    ns.run(wipe_write_perm(ns.keys, "b1", act()))
+    ns.new_entries()
+    done = ns.run(wipe_write_perm(ns.keys, "b1", act()))
+    unknown = ns.run(wipe_write_perm(ns.keys, "none", act()))
+    assert (done.count, done.event_id, unknown.count, ns.told()) == (2, "", 0, [])
+
+
+def test_a_rewrite_of_a_large_table_is_slices_of_one_act(ns: Namespace) -> None:
+    ns.register(topics=[f"T{number}" for number in range(1200)])
+    ns.new_entries()
+    assert ns.run(wipe_write_perm(ns.keys, "b1", act())).count == 1200
+    told = ns.new_entries()
+    assert [event.text("count") for event in told] == ["500", "500", "200"]
+    assert len({event.text("op") for event in told}) == 1
+    assert {event.text("part") for event in told} == {""}
+
+
+@pytest.mark.parametrize("after", range(6))
+def test_a_registration_between_two_slices_decides(ns: Namespace, after: int) -> None:
+    many = [f"T{number}" for number in range(1200)]
+    ns.register(topics=many)
+    plan = Stepped(wipe_write_perm(ns.keys, "b1", act()), ns.store)
+    for _ in range(after):
+        plan.step()
+    ns.register(topics=many, version=2)
+    plan.finish()
+    expected = "8,8,6,0" if after == 5 else "8,8,4,0"
+    assert set(ns.topics().values()) == {expected}
+
+
+def test_a_broker_that_keeps_changing_is_given_up(ns: Namespace) -> None:
+    ns.register()
+    plan = Stepped(wipe_write_perm(ns.keys, "b1", act()), ns.store)
+    while plan.until("rows"):
+        ns.store.hincrby(ns.keys.broker("b1"), "gen", 1)
+        plan.step()
+    with pytest.raises(BrokerBusy):
+        plan.finish()
+
+
+def test_lists(ns: Namespace) -> None:
+    ns.register("b1", topics=("T1", "T2"))
+    ns.register("b2", topics=("T2", "T3"), cluster="c2")
+    ns.register("b2", 1, cluster="c3")
+    assert ns.run(all_topics(ns.keys)) == ("T1", "T2", "T3")
+    found = [ns.run(topics_of_cluster(ns.keys, name)) for name in ("c1", "c2", "c3", "none")]
+    assert found == [("T1", "T2"), ("T2", "T3"), ("T2", "T3"), ()]
+
+
+def test_unit_topics_by_the_flag_of_the_first_queue_data(ns: Namespace) -> None:
+    ns.register("b2", topics={f"F{flag}": f"8,8,6,{flag}" for flag in range(4)} | {"X": "8,8,6,3"})
+    ns.register("b1", topics={"X": "8,8,6,0", "Y": PLAIN})
+    found = [ns.run(unit_topics(ns.keys, kind)) for kind in UnitKind]
+    assert found == [("F1", "F3"), ("F2", "F3"), ("F2",)]

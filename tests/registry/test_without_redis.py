@@ -1,0 +1,47 @@
+"""The same scripts on an in-process store, so that whoever uses the library can test without a server."""
+
+from collections.abc import Iterator
+
+import fakeredis
+import pytest
+
+from registry.kv import put, table
+from registry.removal import let_go, lose
+from registry.rewrite import wipe_write_perm
+from registry.topics import delete_topic
+from tests.registry.brokers import act, address, mapping_info
+from tests.registry.namespace import Namespace
+
+
+@pytest.fixture
+def ns() -> Iterator[Namespace]:
+    namespace = Namespace(fakeredis.FakeRedis(decode_responses=True))
+    yield namespace
+    namespace.settle()
+    namespace.check()
+
+
+def test_the_life_of_a_broker(ns: Namespace) -> None:
+    many = [f"T{number}" for number in range(600)]
+    ns.register(topics=many, mappings=[mapping_info("T1")], filters=("f:1",), owner="w1/1", acting=True)
+    ns.register("b1", 1, acting=True)
+    ns.register(topics=many, version=2, acting=True)
+    ns.run(wipe_write_perm(ns.keys, "b1", act()))
+    ns.run(delete_topic(ns.keys, "T5", "", act()))
+    ns.tick()
+    assert len(ns.topics()) == 599
+    orphan = ns.run(let_go(ns.keys, "c1", address("b1"), "w1/1"))
+    assert orphan is not None
+    ns.run(lose(ns.keys, orphan, "lost", act()))
+    assert ns.addrs() == {1: address("b1", 1)}
+    ns.lapse("b1", 1)
+    assert ns.beat("b1", 1).event_id
+    ns.lapse("b1", 1)
+    assert ns.expire() == 1
+    assert ns.addrs() == {}
+
+
+def test_kv(ns: Namespace) -> None:
+    ns.run(put(ns.keys, "ORDER_TOPIC_CONFIG", "T", "b1:4", act()))
+    assert ns.run(table(ns.keys, "ORDER_TOPIC_CONFIG")) == {"T": "b1:4"}
+    assert ns.register().order_table == {"T": "b1:4"}

@@ -1,0 +1,165 @@
+"""What the model test asks of the registry, drawn from a world small enough for everything to collide."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from hypothesis import strategies as st
+
+from registry.beats import beat
+from registry.errors import BrokerBusy, RegistrationRefused
+from registry.keys import Keys
+from registry.plans import Plan
+from registry.registration import Registration, register
+from registry.removal import expire, unregister
+from registry.rewrite import add_write_perm, wipe_write_perm
+from registry.topics import delete_topic, register_topic
+from remoting.registration import decode_register_broker_body
+from remoting.route import QueueData
+from tests.registry.brokers import V4, V5, act, mapping_info, registration
+from tests.registry.model import Model, Queues, SingleTopic
+
+NAMES = ("b1", "b2")
+CLUSTERS = ("c1", "c:2")
+ADDRESSES = ("127.1.0.1:10911", "127.1.0.2:10911", "127.1.0.3:10911")
+TOPICS = ("T1", "T2", "T3", "T4")
+QUEUES = ("8,8,6,0", "4,4,6,1", "8,8,4,2", "2,2,7,3")
+OWNERS = ("w1/1", "w1/2", "w2/1")
+BUSY = "busy"  # it was not done
+Outcome = Any  # of a request, in a form that both sides can give
+
+
+@dataclass(frozen=True)
+class Asked:
+    """One request: as a plan for the registry, and as a change of the model with the outcome it must have."""
+
+    text: str
+    plan: Callable[[Keys], Plan[Outcome]]
+    change: Callable[[Model], Outcome]
+
+
+def registering(said: Registration, owner: str | None, delete_missing: bool) -> Asked:
+    body = decode_register_broker_body(said.body, version=said.version, compressed=said.compressed, now_ms=0)
+
+    def plan(keys: Keys) -> Plan[Outcome]:
+        try:
+            found = yield from register(keys, said, act(), owner=owner, delete_missing=delete_missing)
+        except RegistrationRefused:
+            return "single"
+        except BrokerBusy:
+            return BUSY
+        return (found.master_address, found.ha_address, found.refused)
+
+    def change(model: Model, settles: bool = True) -> Outcome:
+        try:
+            found = model.register(said, body, owner=owner, delete_missing=delete_missing, settles=settles)
+        except SingleTopic:
+            return "single"
+        return (found.master, found.ha, found.refused)
+
+    topics = {topic: str(config.perm) for topic, config in body.topics.items()}
+    text = f"register {said.name}/{said.id} {said.cluster} {said.address} {topics} {body.data_version.text()}"
+    return Asked(f"{text} acting={said.acting}", plan, change)
+
+
+def beating(cluster: str, address: str) -> Asked:
+    def plan(keys: Keys) -> Plan[Outcome]:
+        found = yield from beat(keys, cluster, address, act())
+        return found.version.text() if found.version else None
+
+    return Asked(f"beat {cluster} {address}", plan, lambda model: model.beat(cluster, address))
+
+
+def unregistering(cluster: str, address: str, name: str, number: int) -> Asked:
+    def plan(keys: Keys) -> Plan[Outcome]:
+        yield from unregister(keys, cluster, address, name, str(number), act())
+
+    return Asked(
+        f"unregister {name} {cluster} {address}",
+        plan,
+        lambda model: model.unregister(cluster, address, name),
+    )
+
+
+def expiring() -> Asked:
+    def plan(keys: Keys) -> Plan[Outcome]:
+        yield from expire(keys, act())
+
+    return Asked("expire", plan, lambda model: model.expire())
+
+
+def rewriting(name: str, wipe: bool) -> Asked:
+    def plan(keys: Keys) -> Plan[Outcome]:
+        done = yield from (wipe_write_perm if wipe else add_write_perm)(keys, name, act())
+        return done.count
+
+    return Asked(
+        f"{'wipe' if wipe else 'restore'} {name}", plan, lambda model: model.rewrite(name, wipe=wipe)
+    )
+
+
+def deleting(topic: str, cluster: str) -> Asked:
+    def plan(keys: Keys) -> Plan[Outcome]:
+        yield from delete_topic(keys, topic, cluster, act())
+
+    return Asked(f"delete {topic} {cluster}", plan, lambda model: model.delete_topic(topic, cluster))
+
+
+def setting(topic: str, rows: list[tuple[str, str]]) -> Asked:
+    parsed: list[tuple[str, Queues]] = [(name, queues(text)) for name, text in rows]
+
+    def plan(keys: Keys) -> Plan[Outcome]:
+        yield from register_topic(keys, topic, [QueueData(name, *numbers) for name, numbers in parsed], act())
+
+    return Asked(f"set {topic} {rows}", plan, lambda model: model.register_topic(topic, parsed))
+
+
+def queues(text: str) -> Queues:
+    read, write, perm, flag = (int(part) for part in text.split(","))
+    return read, write, perm, flag
+
+
+tables = st.dictionaries(st.sampled_from(TOPICS), st.sampled_from(QUEUES), max_size=4)
+registrations = st.builds(
+    registering,
+    st.builds(
+        registration,
+        st.sampled_from(NAMES),
+        st.integers(0, 2),
+        tables,
+        cluster=st.sampled_from(CLUSTERS),
+        at=st.sampled_from(ADDRESSES),
+        version=st.integers(1, 2),
+        state=st.integers(0, 1),
+        ha=st.sampled_from((None, "127.1.0.9:10912")),
+        zone=st.sampled_from((None, "z1")),
+        acting=st.sampled_from((None, False, True)),
+        filters=st.sampled_from((None, (), ("f:1",))),
+        mappings=st.lists(
+            st.builds(mapping_info, st.sampled_from(TOPICS), st.sampled_from(NAMES), st.integers(1, 2)),
+            max_size=2,
+        ),
+        stamp=st.integers(0, 9),
+        timeout_ms=st.sampled_from((600_000, 900_000)),
+        header=st.sampled_from((V4, V5, V5)),
+        compressed=st.booleans(),
+    ),
+    st.sampled_from((None, *OWNERS)),
+    st.sampled_from((False, False, False, True)),
+)
+beats = st.builds(beating, st.sampled_from(CLUSTERS), st.sampled_from(ADDRESSES))
+removals = st.builds(
+    unregistering,
+    st.sampled_from(CLUSTERS),
+    st.sampled_from(ADDRESSES),
+    st.sampled_from(NAMES),
+    st.integers(0, 2),
+)
+rewrites = st.builds(rewriting, st.sampled_from((*NAMES, "none")), st.booleans())
+deletions = st.builds(deleting, st.sampled_from(TOPICS), st.sampled_from(("", *CLUSTERS)))
+settings_of_topics = st.builds(
+    setting,
+    st.sampled_from((*TOPICS, "T5")),
+    st.lists(st.tuples(st.sampled_from((*NAMES, "none")), st.sampled_from(QUEUES)), max_size=3),
+)
+requests = st.one_of(registrations, registrations, beats, removals, rewrites, deletions, settings_of_topics)
