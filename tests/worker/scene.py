@@ -1,0 +1,187 @@
+"""A service over a real store, asked directly: what the transport would do, without sockets."""
+
+import asyncio
+import functools
+import json
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping
+from contextlib import asynccontextmanager
+from typing import Any, ParamSpec
+
+import redis as redis_py
+
+from registry.options import Options
+from remoting.codes import RequestCode
+from remoting.command import Command, decode
+from remoting.remoting_command import SerializeType
+from worker.peer import Frames
+from worker.service import Service
+
+P = ParamSpec("P")
+PATIENCE_S = 3.0
+NOTHING: Mapping[str, str] = {}
+
+
+def asynchronous(test: Callable[P, Coroutine[Any, Any, None]]) -> Callable[P, None]:
+    """Run a test that is a coroutine on a loop of its own."""
+
+    @functools.wraps(test)
+    def run(*args: P.args, **kwargs: P.kwargs) -> None:
+        asyncio.run(test(*args, **kwargs))
+
+    return run
+
+
+class FakePeer:
+    """A connection that remembers what was sent over it."""
+
+    def __init__(self, number: int, address: str = "127.0.0.1:40000") -> None:
+        self.id = str(number)
+        self.address = address
+        self.registered: set[str] = set()
+        self.leaving = True
+        self.closed = False
+        self.reason = ""
+        self.sent: asyncio.Queue[Command] = asyncio.Queue()
+
+    def send(self, frame: Frames) -> None:
+        whole = b"".join(frame) if isinstance(frame, tuple) else frame
+        self.sent.put_nowait(decode(whole[4:]))
+
+    def close(self, reason: str) -> None:
+        self.closed, self.reason = True, reason
+
+
+class Broker:
+    """What a broker says of itself; `topics` name -> perm."""
+
+    def __init__(
+        self, name: str = "broker-a", address: str = "127.0.0.9:1", id: int = 0, cluster: str = "c1"
+    ) -> None:
+        self.ext = {
+            "brokerName": name,
+            "brokerAddr": address,
+            "clusterName": cluster,
+            "haServerAddr": address + "1",
+            "brokerId": str(id),
+        }
+
+    def body(self, counter: int = 1, **topics: int) -> bytes:
+        table = {
+            topic: {
+                "topicName": topic,
+                "perm": perm,
+                "readQueueNums": 8,
+                "writeQueueNums": 8,
+                "topicSysFlag": 0,
+            }
+            for topic, perm in (topics or {"TA": 6, "TB": 6}).items()
+        }
+        wrapper = {"dataVersion": {"counter": counter, "timestamp": 1000}, "topicConfigTable": table}
+        return json.dumps({"filterServerList": [], "topicConfigSerializeWrapper": wrapper}).encode()
+
+
+class Scene:
+    """One service and any number of connections to it."""
+
+    def __init__(self, service: Service) -> None:
+        self.service = service
+        self._peers = 0
+        self._opaque = 0
+        self.peer = self.connect()
+
+    def connect(self) -> FakePeer:
+        self._peers += 1
+        peer = FakePeer(self._peers)
+        self.service.connected(peer)
+        return peer
+
+    def disconnect(self, peer: FakePeer, *, shutting_down: bool = False) -> None:
+        peer.closed = True
+        self.service.disconnected(peer, shutting_down=shutting_down)
+
+    def send(
+        self,
+        code: int,
+        body: bytes = b"",
+        ext: Mapping[str, str] = NOTHING,
+        *,
+        peer: FakePeer | None = None,
+        version: int = 373,
+        flag: int = 0,
+        kind: SerializeType = SerializeType.JSON,
+        **more: str,
+    ) -> None:
+        self._opaque += 1
+        fields = {**ext, **more} or None
+        command = Command(code, self._opaque, flag, version, 0, None, fields, body, kind)
+        self.service.handle(command, peer or self.peer)
+
+    async def ask(
+        self,
+        code: int,
+        body: bytes = b"",
+        ext: Mapping[str, str] = NOTHING,
+        *,
+        peer: FakePeer | None = None,
+        **given: Any,
+    ) -> Command:
+        """The answer to one request."""
+        self.send(code, body, ext, peer=peer, **given)
+        return await asyncio.wait_for((peer or self.peer).sent.get(), PATIENCE_S)
+
+    async def register(
+        self,
+        broker: Broker,
+        body: bytes | None = None,
+        ext: Mapping[str, str] = NOTHING,
+        *,
+        peer: FakePeer | None = None,
+        **given: Any,
+    ) -> Command:
+        whole = broker.body() if body is None else body
+        return await self.ask(RequestCode.REGISTER_BROKER, whole, {**broker.ext, **ext}, peer=peer, **given)
+
+    async def route(self, topic: str = "TA", **given: Any) -> Any:
+        """The parsed route, or the code of a refusal."""
+        answer = await self.ask(RequestCode.GET_ROUTEINFO_BY_TOPIC, topic=topic, **{"version": 513, **given})
+        return json.loads(answer.body) if answer.code == 0 else answer.code
+
+    async def addresses(self, topic: str = "TA") -> dict[str, dict[str, str]]:
+        """Broker name -> its addresses in the route; {} when there is none."""
+        route = await self.route(topic)
+        return (
+            {}
+            if isinstance(route, int)
+            else {one["brokerName"]: one["brokerAddrs"] for one in route["brokerDatas"]}
+        )
+
+
+@asynccontextmanager
+async def serving(url: str, worker_id: str = "w1", **options: Any) -> AsyncIterator[Scene]:
+    """A started service; it is stopped at the end."""
+    service = Service(Options(redis_url=url, **options), worker_id)
+    await service.start()
+    try:
+        yield Scene(service)
+    finally:
+        await service.stop()
+
+
+async def eventually(
+    check: Callable[[], Awaitable[bool]] | Callable[[], bool], within_s: float = PATIENCE_S
+) -> None:
+    """Wait until it holds; AssertionError when it does not in time."""
+    loop = asyncio.get_running_loop()
+    deadline = loop.time() + within_s
+    while True:
+        seen = check()
+        if (await seen) if isinstance(seen, Awaitable) else seen:
+            return
+        assert loop.time() < deadline, "it did not happen in time"
+        await asyncio.sleep(0.005)
+
+
+def last_cause(redis: redis_py.Redis) -> str:
+    """Of the newest event."""
+    newest: Any = redis.xrevrange("ns:{default}:events", count=1)
+    return str(newest[0][1]["cause"])

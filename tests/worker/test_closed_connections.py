@@ -1,0 +1,202 @@
+"""What the end of a connection does to the brokers that registered over it."""
+
+import asyncio
+import socket
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+import redis as redis_py
+
+from launcher.store import EmbeddedStore
+from registry.errors import StoreUnavailable
+from registry.plans import Plan
+from registry.removal import Removal, lose
+from tests.worker.scene import Broker, Scene, asynchronous, eventually, last_cause, serving
+from worker.closed_connections import probe
+
+
+@pytest.fixture
+def listening() -> Iterator[str]:
+    """The address of a broker that is alive."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        yield f"127.0.0.1:{server.getsockname()[1]}"
+
+
+@pytest.fixture
+def refused() -> str:
+    """An address where nobody listens."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        return f"127.0.0.1:{server.getsockname()[1]}"
+
+
+async def gone(scene: Scene) -> bool:
+    return await scene.addresses() == {}
+
+
+@pytest.mark.parametrize(
+    ("probes", "cause"),
+    [pytest.param(True, "lost", id="probe"), pytest.param(False, "closed", id="no-probe")],
+)
+@asynchronous
+async def test_a_broker_that_answers_nowhere_is_gone_with_its_connection(
+    store: EmbeddedStore, redis: redis_py.Redis, refused: str, probes: bool, cause: str
+) -> None:
+    async with serving(store.url, connection_loss_probe=probes) as scene:
+        peer = scene.connect()
+        await scene.register(Broker(address=refused), peer=peer)
+        assert peer.registered == {f"c1:{refused}"}
+        scene.disconnect(peer)
+        await eventually(lambda: gone(scene), within_s=1)
+        assert last_cause(redis) == cause
+
+
+@asynchronous
+async def test_a_broker_that_still_listens_is_left_to_its_lease(store: EmbeddedStore, listening: str) -> None:
+    async with serving(store.url) as scene:
+        peer = scene.connect()
+        await scene.register(Broker(address=listening), peer=peer)
+        scene.disconnect(peer)
+        await eventually(lambda: scene.service.counters.probes_reachable == 1)
+        assert await scene.addresses() == {"broker-a": {"0": listening}}
+
+
+@asynchronous
+async def test_a_broker_that_came_back_over_another_connection_stays_until_that_ends(
+    store: EmbeddedStore, refused: str
+) -> None:
+    async with serving(store.url) as one, serving(store.url, "w2") as other:
+        first, second = one.connect(), other.connect()
+        await one.register(Broker(address=refused), peer=first)
+        await other.register(Broker(address=refused), peer=second)
+        one.disconnect(first)
+        await asyncio.sleep(0.1)
+        assert await other.addresses() == {"broker-a": {"0": refused}}
+        other.disconnect(second)
+        await eventually(lambda: gone(one), within_s=1)
+
+
+@asynchronous
+async def test_all_brokers_of_a_connection_go_with_it(store: EmbeddedStore, refused: str) -> None:
+    async with serving(store.url) as scene:
+        peer = scene.connect()
+        await scene.register(Broker("broker-a", refused), peer=peer)
+        await scene.register(Broker("broker-b", "127.0.0.77:1"), peer=peer)
+        scene.disconnect(peer)
+        await eventually(lambda: gone(scene), within_s=1)
+
+
+@asynchronous
+async def test_a_worker_that_shuts_down_unregisters_nobody(store: EmbeddedStore, refused: str) -> None:
+    async with serving(store.url, connection_loss_probe=False) as scene:
+        peer = scene.connect()
+        await scene.register(Broker(address=refused), peer=peer)
+        scene.disconnect(peer, shutting_down=True)
+        await asyncio.sleep(0.1)
+        assert await scene.addresses() == {"broker-a": {"0": refused}}
+
+
+@asynchronous
+async def test_a_connection_without_brokers_ends_quietly(store: EmbeddedStore, refused: str) -> None:
+    async with serving(store.url, connection_loss_probe=False) as scene:
+        await scene.register(Broker(address=refused))
+        client = scene.connect()
+        await scene.ask(105, topic="TA", peer=client)
+        scene.disconnect(client)
+        await asyncio.sleep(0.1)
+        assert await scene.addresses() == {"broker-a": {"0": refused}}
+
+
+@asynchronous
+async def test_a_connection_that_ended_before_its_registration_was_done_owns_nobody(
+    store: EmbeddedStore, redis: redis_py.Redis, refused: str
+) -> None:
+    async with serving(store.url) as scene:
+        peer, broker = scene.connect(), Broker(address=refused)
+        scene.send(103, broker.body(), broker.ext, peer=peer)
+        scene.disconnect(peer)
+        await asyncio.wait_for(peer.sent.get(), 3)
+        await eventually(lambda: gone(scene), within_s=1)
+        assert redis.keys("ns:{default}:member:*") == []
+
+
+@asynchronous
+async def test_a_connection_lost_while_the_store_was_away_is_let_go_of_later(
+    store: EmbeddedStore, redis: redis_py.Redis, refused: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("worker.closed_connections.RETRY_S", 0.05)
+    async with serving(store.url) as scene:
+        peer = scene.connect()
+        await scene.register(Broker(address=refused), peer=peer)
+        redis.config_set("maxclients", 1)
+        redis.client_kill_filter(_type="normal", skipme=True)
+        scene.disconnect(peer)
+        await asyncio.sleep(0.2)
+        redis.config_set("maxclients", 1000)
+        await eventually(lambda: gone(scene))
+
+
+@asynchronous
+async def test_an_orphan_is_removed_even_if_the_store_was_away_when_it_was_judged(
+    store: EmbeddedStore, refused: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tries: list[int] = []
+
+    def away_at_first(*given: Any) -> Plan[Removal]:
+        tries.append(1)
+        if len(tries) < 3:
+            raise StoreUnavailable("away")
+        return lose(*given)
+
+    monkeypatch.setattr("worker.closed_connections.RETRY_S", 0.01)
+    monkeypatch.setattr("worker.closed_connections.lose", away_at_first)
+    async with serving(store.url) as scene:
+        peer = scene.connect()
+        await scene.register(Broker(address=refused), peer=peer)
+        scene.disconnect(peer)
+        await eventually(lambda: gone(scene))
+
+
+@asynchronous
+async def test_the_connection_of_an_expired_broker_is_closed(store: EmbeddedStore, refused: str) -> None:
+    async with serving(store.url, "w1") as one, serving(store.url, "w2") as other:
+        peer, bystander = one.connect(), one.connect()
+        await one.register(Broker(address=refused), peer=peer, heartbeatTimeoutMillis="50")
+        await one.register(Broker("broker-b", "127.0.0.8:1"), peer=bystander)
+        await eventually(lambda: only_b(one))
+        await other.service._ticker._expire()
+        await eventually(lambda: peer.closed)
+        assert not bystander.closed
+
+
+async def only_b(scene: Scene) -> bool:
+    return set(await scene.addresses()) == {"broker-b"}
+
+
+@asynchronous
+async def test_the_connection_of_a_broker_that_registered_again_stays_open(
+    store: EmbeddedStore, refused: str
+) -> None:
+    async with serving(store.url) as scene:
+        peer = scene.connect()
+        await scene.register(Broker(address=refused), peer=peer, heartbeatTimeoutMillis="50")
+        await asyncio.sleep(0.1)
+        await scene.register(Broker(address=refused), peer=peer)
+        await scene.service._ticker._expire()
+        scene.service._closed.expired(f"c1:{refused}")
+        await asyncio.sleep(0.1)
+        assert not peer.closed
+
+
+@pytest.mark.parametrize(
+    "address",
+    [pytest.param(text, id=text or "empty") for text in ("", "nowhere", "127.0.0.1:x", "127.0.0.1:1")],
+)
+@asynchronous
+async def test_an_address_that_cannot_be_reached_is_silent(address: str) -> None:
+    assert not await probe(address, 0.2)
+
+
+@asynchronous
+async def test_a_listening_address_is_reachable(listening: str) -> None:
+    assert await probe(listening, 0.2)

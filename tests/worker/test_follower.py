@@ -1,0 +1,229 @@
+"""Following the stream on a real store: whole groups in order, and every way in which it can break."""
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from functools import partial
+
+import pytest
+import redis as redis_py
+
+from launcher.store import EmbeddedStore
+from registry import store as stores
+from registry.errors import StoreUnavailable
+from registry.keys import Keys
+from tests.worker.scene import asynchronous, eventually
+from worker.ending import end
+from worker.follower import Event, Follower
+
+KEYS = Keys("default")
+
+
+class Told:
+    """A listener that writes down what it hears; it fails once if it is told to."""
+
+    def __init__(self) -> None:
+        self.groups: list[list[str]] = []
+        self.resets: list[str] = []
+        self.failing = 0
+
+    async def apply(self, group: Sequence[Event]) -> None:
+        if self.failing:
+            self.failing -= 1
+            raise StoreUnavailable("away")
+        self.groups.append([event.get("n") for event in group])
+
+    async def reset(self, cause: str) -> None:
+        self.resets.append(cause)
+
+    @property
+    def flat(self) -> list[str]:
+        return [n for group in self.groups for n in group]
+
+
+@asynccontextmanager
+async def followed(store: EmbeddedStore) -> AsyncIterator[tuple[Follower, Told]]:
+    told = Told()
+    follower = Follower(partial(stores.connect_follower, store.url), KEYS, told)
+    task = asyncio.ensure_future(follower.run())
+    assert await follower.following(3)
+    try:
+        yield follower, told
+    finally:
+        await end([task])
+
+
+def add(redis: redis_py.Redis, seq: int, *, part: str = "1/1", id: str = "*", **fields: str) -> str:
+    entry = {
+        "v": "1",
+        "kind": "conflict_seen",
+        "inc": "1",
+        "seq": str(seq),
+        "part": part,
+        "n": str(seq),
+        **fields,
+    }
+    return str(redis.xadd(KEYS.events, entry, id=id))  # type: ignore[arg-type]
+
+
+@asynchronous
+async def test_it_begins_at_the_end_and_gives_whole_groups(
+    store: EmbeddedStore, redis: redis_py.Redis
+) -> None:
+    add(redis, 1)
+    async with followed(store) as (follower, told):
+        add(redis, 2, part="1/2")
+        await asyncio.sleep(0.03)
+        assert told.groups == []
+        last = add(redis, 3, part="2/2")
+        add(redis, 4)
+        assert await follower.reached(last)
+        await eventually(lambda: told.groups == [["2", "3"], ["4"]])
+        assert told.resets == ["start"]
+
+
+@asynchronous
+async def test_a_stream_that_begins_later_is_followed_from_its_first_entry(
+    store: EmbeddedStore, redis: redis_py.Redis
+) -> None:
+    async with followed(store) as (_, told):
+        add(redis, 1, kind="stream_started")
+        await eventually(lambda: told.flat == ["1"])
+        assert told.resets == ["start"]
+
+
+@pytest.mark.parametrize(
+    ("entries", "flat", "resets"),
+    [
+        pytest.param([(3, "1"), (4, "1")], ["3", "4"], [], id="no-break"),
+        pytest.param([(4, "1")], ["4"], ["hole"], id="hole"),
+        pytest.param([(2, "1")], ["2"], ["rollback"], id="seen-before"),
+        pytest.param([(1, "2")], ["1"], ["incarnation"], id="another-incarnation-without-its-start"),
+    ],
+)
+@asynchronous
+async def test_the_sequence_tells_what_is_missing(
+    store: EmbeddedStore,
+    redis: redis_py.Redis,
+    entries: list[tuple[int, str]],
+    flat: list[str],
+    resets: list[str],
+) -> None:
+    add(redis, 1)
+    add(redis, 2)
+    async with followed(store) as (_, told):
+        for seq, inc in entries:
+            add(redis, seq, inc=inc)
+        await eventually(lambda: told.flat == flat)
+        assert told.resets == ["start", *resets]
+
+
+@asynchronous
+async def test_a_new_incarnation_is_an_entry_like_others(store: EmbeddedStore, redis: redis_py.Redis) -> None:
+    add(redis, 1)
+    async with followed(store) as (_, told):
+        redis.delete(KEYS.events)
+        add(redis, 1, inc="2", kind="stream_started", part="1/2")
+        add(redis, 2, inc="2", part="2/2")
+        await eventually(lambda: told.groups == [["1", "2"]])
+        assert told.resets == ["start"]
+
+
+async def drop_connections(redis: redis_py.Redis, follower: Follower) -> None:
+    redis.client_kill_filter(_type="normal", skipme=True)
+    await eventually(lambda: not follower.connected)
+
+
+@asynchronous
+async def test_nothing_is_missed_over_a_reconnect(store: EmbeddedStore, redis: redis_py.Redis) -> None:
+    add(redis, 1)
+    async with followed(store) as (follower, told):
+        await drop_connections(redis, follower)
+        for seq in (2, 3):
+            last = add(redis, seq)
+        assert await follower.reached(last, within_s=3)
+        assert (told.flat, told.resets) == (["2", "3"], ["start"])
+
+
+@asynchronous
+async def test_what_was_trimmed_meanwhile_is_a_hole(store: EmbeddedStore, redis: redis_py.Redis) -> None:
+    add(redis, 1)
+    async with followed(store) as (follower, told):
+        await drop_connections(redis, follower)
+        add(redis, 2)
+        last = add(redis, 3)
+        redis.xtrim(KEYS.events, maxlen=1, approximate=False)
+        assert await follower.reached(last, within_s=3)
+        assert (told.flat, told.resets) == (["3"], ["start", "hole"])
+
+
+@asynchronous
+async def test_trimming_what_was_read_is_no_break(store: EmbeddedStore, redis: redis_py.Redis) -> None:
+    add(redis, 1)
+    async with followed(store) as (follower, told):
+        await drop_connections(redis, follower)
+        last = add(redis, 2)
+        redis.xtrim(KEYS.events, maxlen=1, approximate=False)
+        assert await follower.reached(last, within_s=3)
+        assert (told.flat, told.resets) == (["2"], ["start"])
+
+
+@asynchronous
+async def test_an_entry_that_is_gone_on_reconnect_is_a_rollback(
+    store: EmbeddedStore, redis: redis_py.Redis
+) -> None:
+    add(redis, 1)
+    lost = add(redis, 2)
+    async with followed(store) as (follower, told):
+        redis.xdel(KEYS.events, lost)
+        await drop_connections(redis, follower)
+        await eventually(lambda: told.resets == ["start", "rollback"])
+        last = add(redis, 2)
+        assert await follower.reached(last, within_s=3)
+        assert told.flat == ["2"]
+
+
+@asynchronous
+async def test_a_new_stream_with_a_clock_behind_is_read_from_its_start(
+    store: EmbeddedStore, redis: redis_py.Redis
+) -> None:
+    add(redis, 1)
+    async with followed(store) as (follower, told):
+        redis.delete(KEYS.events)
+        add(redis, 1, id="5-0", inc="2", kind="stream_started")
+        await drop_connections(redis, follower)
+        await eventually(lambda: told.flat == ["1"])
+        add(redis, 2, id="6-0", inc="2")
+        await eventually(lambda: told.flat == ["1", "2"])
+        assert told.resets == ["start"]
+
+
+@asynchronous
+async def test_a_group_that_could_not_be_applied_comes_again(
+    store: EmbeddedStore, redis: redis_py.Redis
+) -> None:
+    add(redis, 1)
+    async with followed(store) as (follower, told):
+        told.failing = 2
+        add(redis, 2)
+        last = add(redis, 3)
+        assert await follower.reached(last, within_s=3)
+        assert told.flat == ["2", "3"]
+
+
+@asynchronous
+async def test_waiting_for_an_entry_is_bounded(store: EmbeddedStore, redis: redis_py.Redis) -> None:
+    last = add(redis, 1)
+    async with followed(store) as (follower, _):
+        assert await follower.reached("")
+        assert await follower.reached(last)
+        assert not await follower.reached("99999999999999-0", within_s=0.05)
+
+
+@asynchronous
+async def test_without_a_store_it_waits_and_says_so() -> None:
+    follower = Follower(partial(stores.connect_follower, "redis://127.0.0.1:1/0"), KEYS, Told())
+    task = asyncio.ensure_future(follower.run())
+    assert not await follower.following(0.1)
+    assert not follower.connected
+    await end([task])

@@ -1,0 +1,232 @@
+"""The rules of events: literal entries of the stream, and what the cache still holds after them."""
+
+import json
+
+import pytest
+
+from registry.errors import StoreUnavailable
+from tests.worker.scene import asynchronous
+from tests.worker.test_route_cache import ROUTE_A, filled, held
+from worker.counters import Counters
+from worker.follower import Event
+from worker.invalidation import Invalidation
+
+ALL = {"TA", "TB", "X", "106"}
+
+
+def entry(kind: str, cause: str = "", **fields: str) -> Event:
+    return Event(
+        (1767225599000, 0), kind, cause, {"v": "1", "kind": kind, "cause": cause, "inc": "1", **fields}
+    )
+
+
+def member(kind: str, cause: str, broker: str, id: int = 0, **fields: str) -> Event:
+    return entry(kind, cause, cluster="c1", broker=broker, id=str(id), addr=f"127.0.0.{id}:1", **fields)
+
+
+class Told:
+    """What the listener asked others to do."""
+
+    def __init__(self) -> None:
+        self.expired: list[str] = []
+        self.leased: list[int] = []
+        self.reloads = 0
+
+    async def reload(self) -> None:
+        self.reloads += 1
+
+
+ADDRS = json.dumps({"0": "127.0.0.0:1", "1": "127.0.0.1:1"})
+
+
+@pytest.mark.parametrize(
+    ("event", "left"),
+    [
+        pytest.param(
+            member("broker_registered", "join", "a", addrs=ADDRS, dv="0:1:1"), {"TB", "X"}, id="registered"
+        ),
+        pytest.param(
+            member("broker_registered", "first", "new", addrs=ADDRS), ALL - {"106"}, id="a-new-broker"
+        ),
+        pytest.param(member("broker_removed", "unregistered", "b", addrs="{}"), {"X"}, id="removed"),
+        pytest.param(
+            member("broker_updated", "register", "a", zone="z", zone_before=""), {"TB", "X"}, id="zone"
+        ),
+        pytest.param(
+            member("broker_updated", "register", "a", acting="1", acting_before="0"), {"TB", "X"}, id="acting"
+        ),
+        pytest.param(
+            member("broker_updated", "register", "a", filters="[]", filters_before="[]"),
+            {"TB", "X"},
+            id="filters",
+        ),
+        pytest.param(
+            member("broker_updated", "register", "a", dv="0:1:2", dv_before="0:1:1"), ALL, id="version-alone"
+        ),
+        pytest.param(member("broker_updated", "register", "a", ha="h", ha_before=""), ALL, id="ha-address"),
+        pytest.param(
+            entry("topics_changed", "register", rows='[["a","","8,8,6,0",["TA","TZ"]]]'),
+            ALL - {"TA"},
+            id="topics",
+        ),
+        pytest.param(
+            entry("topics_changed", "topic_register", rows='[["b","","8,8,6,0",["X"]]]'),
+            ALL - {"X"},
+            id="missing-topic-comes",
+        ),
+        pytest.param(
+            entry("mappings_changed", "register", rows='[["a","TA",null,{}]]'), ALL - {"TA"}, id="mappings"
+        ),
+        pytest.param(entry("drain_changed", "drain", broker="a"), {"TB", "X"}, id="drain"),
+        pytest.param(
+            entry("kv_changed", "put", kv_ns="ORDER_TOPIC_CONFIG", key="TA", after="a:4"),
+            ALL - {"TA"},
+            id="order",
+        ),
+        pytest.param(entry("kv_changed", "put", kv_ns="OTHER", key="TA", after="x"), ALL, id="other-kv"),
+        pytest.param(entry("settings_changed", "update", changes="{}"), set(), id="settings"),
+        pytest.param(entry("hold_changed", "outage", after="{}"), set(), id="hold"),
+        pytest.param(entry("conflict_seen", "two_names", broker="a"), ALL, id="conflict"),
+        pytest.param(entry("checkpoint", "request", broker="a"), ALL, id="checkpoint"),
+        pytest.param(entry("stream_started", "empty_store"), ALL - {"X"}, id="empty-store"),
+        pytest.param(entry("stream_started", "stream_lost"), set(), id="stream-lost"),
+        pytest.param(entry("something_new", ""), set(), id="unknown-kind"),
+        pytest.param(
+            Event((1, 0), "conflict_seen", "", {"v": "9", "kind": "conflict_seen"}),
+            set(),
+            id="unknown-version",
+        ),
+    ],
+)
+@asynchronous
+async def test_an_event_drops_what_it_makes_untrue(event: Event, left: set[str]) -> None:
+    cache, told = filled(), Told()
+    await Invalidation(cache, Counters(), told.reload, told.expired.append, told.leased.append).apply([event])
+    assert held(cache) == left
+
+
+@pytest.mark.parametrize(
+    ("group", "left"),
+    [
+        pytest.param(
+            [
+                member("broker_registered", "first", "b", addrs='{"0":"x:1"}', dv="0:1:1"),
+                entry(
+                    "topics_changed",
+                    "register",
+                    broker="b",
+                    dv="0:1:1",
+                    rows='[["b","","8,8,6,0",["TA","TB"]]]',
+                ),
+            ],
+            {"TA", "106"},
+            id="one-broker-back-in-one-group",
+        ),
+        pytest.param(
+            [member("broker_registered", "first", "b", addrs='{"0":"x:1"}')],
+            {"TA", "TB", "106"},
+            id="table-not-whole-yet",
+        ),
+        pytest.param(
+            [
+                member("broker_registered", "first", "b", addrs='{"0":"x:1"}'),
+                entry("topics_changed", "register", broker="b", rows='[["b","","8,8,6,0",["TZ"]]]'),
+                entry(
+                    "topics_changed", "register", broker="b", dv="0:1:1", rows='[["b","","8,8,6,0",["TB"]]]'
+                ),
+            ],
+            {"TA", "106"},
+            id="last-slice-of-a-big-table",
+        ),
+        pytest.param(
+            [member("broker_registered", "first", "a", 1, addrs='{"1":"x:1"}', dv="0:1:1")],
+            {"TA", "TB", "106"},
+            id="the-slave-came-first",
+        ),
+    ],
+)
+@asynchronous
+async def test_after_an_emptied_store_routes_stay_until_their_brokers_are_back(
+    group: list[Event], left: set[str]
+) -> None:
+    cache, told = filled(), Told()
+    rules = Invalidation(cache, Counters(), told.reload, told.expired.append, told.leased.append)
+    await rules.apply([entry("stream_started", "empty_store"), *group])
+    assert held(cache) == left
+
+
+@pytest.mark.parametrize(
+    ("group", "expired"),
+    [
+        pytest.param(
+            [member("broker_removed", "expired", "a", addrs="{}")], ["c1:127.0.0.0:1"], id="expired"
+        ),
+        pytest.param([member("broker_removed", "unregistered", "a", addrs="{}")], [], id="unregistered"),
+        pytest.param(
+            [
+                member("broker_removed", "expired", "a", addrs="{}"),
+                member("broker_registered", "revive", "a", addrs=ADDRS),
+            ],
+            [],
+            id="back-in-the-same-group",
+        ),
+        pytest.param(
+            [
+                member("broker_removed", "expired", "a", 1, addrs="{}"),
+                member("broker_registered", "first", "a", addrs=ADDRS),
+            ],
+            ["c1:127.0.0.1:1"],
+            id="another-member-came",
+        ),
+    ],
+)
+@asynchronous
+async def test_who_expired_for_good_is_told(group: list[Event], expired: list[str]) -> None:
+    told = Told()
+    await Invalidation(filled(), Counters(), told.reload, told.expired.append, told.leased.append).apply(
+        group
+    )
+    assert told.expired == expired
+
+
+@asynchronous
+async def test_timeouts_are_told() -> None:
+    told = Told()
+    rules = Invalidation(filled(), Counters(), told.reload, told.expired.append, told.leased.append)
+    await rules.apply([member("broker_registered", "first", "a", addrs="{}", timeout_ms="400")])
+    await rules.apply([member("broker_updated", "register", "a", timeout_ms="500", timeout_ms_before="400")])
+    await rules.apply([member("broker_removed", "lost", "a", addrs="{}")])
+    assert told.leased == [400, 500]
+
+
+@asynchronous
+async def test_settings_are_read_before_the_next_answer_is_kept() -> None:
+    cache, told = filled(), Told()
+    rules = Invalidation(cache, Counters(), told.reload, told.expired.append, told.leased.append)
+    await rules.apply([entry("settings_changed", "update", changes="{}")])
+    await rules.reset("hole")
+    assert told.reloads == 2
+
+
+@asynchronous
+async def test_what_old_settings_made_while_new_ones_are_read_is_not_kept() -> None:
+    cache = filled()
+
+    async def slow() -> None:
+        cache.end(cache.begin(("TA", None)), ROUTE_A)
+
+    rules = Invalidation(cache, Counters(), slow, print, print)
+    await rules.apply([entry("settings_changed", "update", changes="{}")])
+    assert len(cache) == 0
+
+
+@asynchronous
+async def test_a_change_of_settings_that_cannot_be_read_is_not_passed_over() -> None:
+    async def away() -> None:
+        raise StoreUnavailable("away")
+
+    cache = filled()
+    rules = Invalidation(cache, Counters(), away, print, print)
+    with pytest.raises(StoreUnavailable):
+        await rules.apply([entry("settings_changed", "update", changes="{}")])
+    assert held(cache) == set()

@@ -1,0 +1,232 @@
+"""The jobs on a real store, the slots of the scheduler, and a worker that runs them."""
+
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import msgspec
+import pytest
+import redis as redis_py
+from rq import Queue
+from rq.cron import CronScheduler
+
+from launcher.store import EmbeddedStore
+from registry.drivers import run
+from registry.keys import Keys
+from registry.kv import put
+from registry.options import Options, to_env
+from registry.plans import Act
+from registry.registration import Registration, register
+from registry.trimming import AUDITOR, KEPT, Trimmed, is_operators, trim
+from tests.worker.scene import last_cause
+from worker import jobs
+from worker.rq_worker import worker
+from worker.schedule import JOBS, QUEUE, Periodic
+from worker.scheduler import SlotScheduler
+
+KEYS = Keys("default")
+ACT = Act("op", "test")
+DAY_MS = 24 * 3600 * 1000
+
+
+def tick(seconds: int) -> Periodic:
+    return Periodic(jobs.settle_owed, every_s=seconds)
+
+
+def job_ids(redis: redis_py.Redis) -> list[str]:
+    return sorted(key.removeprefix("rq:job:") for key in redis.scan_iter("rq:job:*"))
+
+
+@pytest.fixture
+def queue(store: EmbeddedStore) -> Iterator[redis_py.Redis]:
+    """The job queue's Redis, as RQ wants it: replies are bytes."""
+    with redis_py.Redis.from_url(store.url, socket_timeout=1) as client:
+        yield client
+
+
+@pytest.fixture
+def schedulers(queue: redis_py.Redis) -> list[SlotScheduler]:
+    return [SlotScheduler(queue, "default", [tick(1000)]) for _ in range(3)]
+
+
+def test_three_schedulers_enqueue_once_a_slot(schedulers: list[SlotScheduler], redis: redis_py.Redis) -> None:
+    for _ in range(2):
+        for scheduler in schedulers:
+            assert 0 < scheduler.step() <= 1000
+    assert job_ids(redis) == [f"settle_owed-{int(time.time()) // 1000}-default"]
+
+
+def test_a_job_that_is_done_is_not_enqueued_again_in_its_slot(
+    store: EmbeddedStore,
+    schedulers: list[SlotScheduler],
+    redis: redis_py.Redis,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    options = Options(redis_url=store.url)
+    for variable, value in to_env(options).items():
+        monkeypatch.setenv(variable, value)
+    jobs._options.cache_clear()
+    schedulers[0].step()
+    worker(options).work(burst=True, logging_level="ERROR")
+    done = job_ids(redis)
+    schedulers[1].step()
+    assert job_ids(redis) == done
+    assert redis.llen(f"rq:queue:{QUEUE}:default") == 0
+    jobs._options.cache_clear()
+
+
+def test_the_next_slot_is_enqueued_and_a_missed_one_is_not(
+    queue: redis_py.Redis, redis: redis_py.Redis
+) -> None:
+    scheduler = SlotScheduler(queue, "default", [tick(1)])
+    scheduler.step()
+    first = job_ids(redis)
+    slot = int(first[0].split("-")[1])
+    scheduler._enqueue(tick(1), slot + 7)
+    assert job_ids(redis) == [*first, f"settle_owed-{slot + 7}-default"]
+
+
+def test_name_servers_that_share_a_queue_have_jobs_of_their_own(
+    queue: redis_py.Redis, redis: redis_py.Redis
+) -> None:
+    for namespace in ("a_b.c", "a__b_-c"):
+        SlotScheduler(queue, namespace, [tick(1000)]).step()
+        assert redis.llen(f"rq:queue:{QUEUE}:{namespace}") == 1
+    assert len(job_ids(redis)) == 2
+
+
+def test_a_queued_job_lives_no_longer_than_its_slot(queue: redis_py.Redis, redis: redis_py.Redis) -> None:
+    SlotScheduler(queue, "default", [tick(1000)]).step()
+    assert 900 < redis.ttl(f"rq:job:{job_ids(redis)[0]}") <= 1000
+
+
+def test_a_scheduler_waits_out_an_outage() -> None:
+    nowhere = redis_py.Redis.from_url("redis://127.0.0.1:1/0", socket_timeout=0.1)
+    scheduler = SlotScheduler(nowhere, "default", [tick(1)])
+    assert scheduler.step() == 0.5
+    scheduler.leave()
+
+
+def test_schedulers_are_on_rqs_list_also_after_it_came_back_empty(
+    schedulers: list[SlotScheduler], queue: redis_py.Redis
+) -> None:
+    names = {scheduler.name for scheduler in schedulers}
+    for scheduler in schedulers:
+        scheduler.step()
+    assert {known.name for known in CronScheduler.all(queue)} == names
+    queue.flushall()
+    for scheduler in schedulers:
+        scheduler._present_until = 0.0
+        scheduler.step()
+    assert {known.name for known in CronScheduler.all(queue)} == names
+    for scheduler in schedulers:
+        scheduler.leave()
+    assert CronScheduler.all(queue) == []
+
+
+def test_the_timetable_names_every_job_once() -> None:
+    assert [(job.name, job.every_s) for job in JOBS] == [
+        ("expire_brokers", 1),
+        ("settle_owed", 10),
+        ("trim_events", 10),
+    ]
+    assert {job.queue for job in JOBS} == {QUEUE}
+    assert Queue(QUEUE, connection=redis_py.Redis()).name == QUEUE
+
+
+def test_lapses_are_recorded_and_what_they_owe_is_done(store: EmbeddedStore, redis: redis_py.Redis) -> None:
+    options = Options(redis_url=store.url)
+    run(register(KEYS, Registration("c1", "a", "127.0.0.1:1", 0, timeout_ms=1), ACT), redis)
+    time.sleep(0.005)
+    assert jobs.expire_brokers(options) == 1
+    assert jobs.expire_brokers(options) == 0
+    assert last_cause(redis) == "expired"
+    redis.hset(KEYS.owed, "clean:gone", "1")
+    jobs.settle_owed(options)
+    assert redis.hgetall(KEYS.owed) == {}
+
+
+def entries(redis: redis_py.Redis, stream: str) -> list[tuple[str, dict[str, str]]]:
+    found: Any = redis.xrange(stream)
+    return list(found)
+
+
+def test_what_operators_did_is_copied_once_with_its_ids(store: EmbeddedStore, redis: redis_py.Redis) -> None:
+    options = Options(redis_url=store.url)
+    run(register(KEYS, Registration("c1", "a", "127.0.0.1:1", 0), ACT), redis)
+    for value in ("1", "2"):
+        run(put(KEYS, "n", "k", value, ACT), redis)
+    assert jobs.trim_events(options) == {"audited": 2, "passed": 0, "capped": 0}
+    run(put(KEYS, "n", "k", "3", ACT), redis)
+    assert jobs.trim_events(options) == {"audited": 1, "passed": 0, "capped": 0}
+    redis.hdel(KEYS.events_consumers, AUDITOR)
+    assert jobs.trim_events(options) == {"audited": 0, "passed": 0, "capped": 0}
+    copied = [entry for entry in entries(redis, KEYS.events) if entry[1]["kind"] == "kv_changed"]
+    assert entries(redis, KEYS.audit) == copied
+
+
+@pytest.mark.parametrize(
+    ("fields", "expected"),
+    [
+        pytest.param({"kind": "topics_changed", "cause": "wipe"}, True, id="wipe"),
+        pytest.param({"kind": "topics_changed", "cause": "topic_delete"}, True, id="topic-deleted"),
+        pytest.param({"kind": "topics_changed", "cause": "register"}, False, id="registered"),
+        pytest.param({"kind": "broker_removed", "cause": "evicted"}, True, id="evicted"),
+        pytest.param({"kind": "broker_removed", "cause": "expired"}, False, id="expired"),
+        pytest.param({"kind": "settings_changed", "cause": "update"}, True, id="settings"),
+    ],
+)
+def test_operators_entries(fields: dict[str, str], expected: bool) -> None:
+    assert is_operators(fields) is expected
+
+
+def fill(redis: redis_py.Redis, count: int, at_ms: int) -> None:
+    pipe = redis.pipeline(transaction=False)
+    for number in range(1, count + 1):
+        pipe.xadd(KEYS.events, {"kind": "conflict", "seq": str(number)}, id=f"{at_ms}-{number}")
+    pipe.execute()
+
+
+def hold(redis: redis_py.Redis, at: str, *, silent_ms: int = 0, holds: bool = True) -> None:
+    seen = int(time.time() * 1000) - silent_ms
+    consumer = {"id": at, "seq": 1, "at_ms": seen, "hold": holds}
+    redis.hset(KEYS.events_consumers, "pipeline", msgspec.json.encode(consumer))
+
+
+@pytest.mark.parametrize(
+    ("age_ms", "held", "gone"),
+    [
+        pytest.param(2 * DAY_MS, None, 5_000, id="old"),
+        pytest.param(DAY_MS // 2, None, 0, id="young"),
+        pytest.param(2 * DAY_MS, {"at": "1000"}, 1_000, id="held-back"),
+        pytest.param(
+            2 * DAY_MS, {"at": "1000", "silent_ms": 2 * DAY_MS}, 5_000, id="holder-silent-for-a-day"
+        ),
+        pytest.param(2 * DAY_MS, {"at": "1000", "holds": False}, 5_000, id="consumer-that-does-not-hold"),
+    ],
+)
+def test_old_entries_go_that_nobody_needs_but_the_newest_stay(
+    redis: redis_py.Redis, age_ms: int, held: dict[str, Any] | None, gone: int
+) -> None:
+    at_ms = int(time.time() * 1000) - age_ms
+    fill(redis, KEPT + 5_000, at_ms)
+    if held is not None:
+        hold(redis, f"{at_ms}-{held.pop('at')}", **held)
+    done = run(trim(KEYS, retention_ms=DAY_MS, max_bytes=1 << 30), redis)
+    assert gone - 100 <= done.passed <= gone
+    assert redis.xlen(KEYS.events) == KEPT + 5_000 - done.passed
+    assert done.capped == 0
+
+
+def test_the_cap_on_memory_overrides_who_holds(redis: redis_py.Redis) -> None:
+    at_ms = int(time.time() * 1000)
+    fill(redis, 5_000, at_ms)
+    hold(redis, "1-0")
+    used = int(redis.memory_usage(KEYS.events) or 0)
+    done = run(trim(KEYS, retention_ms=DAY_MS, max_bytes=used // 2), redis)
+    assert 2_300 <= done.capped <= 2_500
+    assert done.passed == 0
+
+
+def test_an_empty_store_has_nothing_to_trim(redis: redis_py.Redis) -> None:
+    assert run(trim(KEYS, retention_ms=1, max_bytes=1), redis) == Trimmed()

@@ -1,0 +1,103 @@
+"""Leases and the ticker: gone from cached answers when the lease ends, back when it turns out not to have."""
+
+import asyncio
+import time
+
+import redis as redis_py
+
+from launcher.store import EmbeddedStore
+from registry.drivers import run
+from registry.keys import Keys
+from registry.liveness import is_member, names_of_members
+from tests.worker.scene import Broker, Scene, asynchronous, eventually, last_cause, serving
+
+A, B = Broker("broker-a", "127.0.0.1:10911"), Broker("broker-b", "127.0.0.3:10911")
+KEYS = Keys("default")
+
+
+@asynchronous
+async def test_a_lapsed_broker_leaves_cached_answers_within_milliseconds(store: EmbeddedStore) -> None:
+    async with serving(store.url) as scene:
+        await scene.register(B)
+        before = time.monotonic()
+        await scene.register(A, heartbeatTimeoutMillis="400")
+        after = time.monotonic()
+        both = {"broker-a": {"0": "127.0.0.1:10911"}, "broker-b": {"0": "127.0.0.3:10911"}}
+        assert await scene.addresses() == both
+        assert b"broker-a" in (await scene.ask(106)).body
+        while await scene.addresses() == both:
+            await asyncio.sleep(0.001)
+        gone = time.monotonic()
+        assert gone - before > 0.395
+        assert gone - after < 0.55  # milliseconds late on an idle machine; the next regular tick is at 1 s
+        assert await scene.addresses() == {"broker-b": {"0": "127.0.0.3:10911"}}
+        assert b"broker-a" not in (await scene.ask(106)).body
+
+
+@asynchronous
+async def test_a_lapsed_broker_that_beats_again_is_back_at_once(store: EmbeddedStore) -> None:
+    async with serving(store.url) as scene:
+        await scene.register(A, heartbeatTimeoutMillis="50")
+        await eventually(lambda: _gone(scene))
+        await scene.ask(904, b"", A.ext)
+        assert await scene.addresses() == {"broker-a": {"0": "127.0.0.1:10911"}}
+
+
+async def _gone(scene: Scene) -> bool:
+    return await scene.addresses() == {}
+
+
+@asynchronous
+async def test_a_lease_that_others_renewed_after_it_ended_is_seen(
+    store: EmbeddedStore, redis: redis_py.Redis
+) -> None:
+    """The store alone knows of it: the member leaves the overdue list without an event."""
+    async with serving(store.url) as scene:
+        await scene.register(A, heartbeatTimeoutMillis="50")
+        await eventually(lambda: _gone(scene))
+        member = "c1:127.0.0.1:10911"
+        redis.zadd(KEYS.leases, {member: int(time.time() * 1000) + 60_000})
+        await scene.service._ticker.step()
+        assert await scene.addresses() == {"broker-a": {"0": "127.0.0.1:10911"}}
+
+
+@asynchronous
+async def test_lapses_that_nobody_records_are_recorded_by_a_worker(
+    store: EmbeddedStore, redis: redis_py.Redis
+) -> None:
+    async with serving(store.url) as scene:
+        await scene.register(A, heartbeatTimeoutMillis="50")
+        await eventually(lambda: _gone(scene))
+        assert run(is_member(KEYS, "c1:127.0.0.1:10911"), redis)
+        redis.zadd(KEYS.leases, {"c1:127.0.0.1:10911": int(time.time() * 1000) - 10_001})
+        await scene.service._ticker.step()
+        await eventually(lambda: not run(is_member(KEYS, "c1:127.0.0.1:10911"), redis))
+        assert last_cause(redis) == "expired"
+
+
+@asynchronous
+async def test_a_worker_is_among_the_workers_once_it_serves(
+    store: EmbeddedStore, redis: redis_py.Redis
+) -> None:
+    async with serving(store.url, "w7"):
+        assert redis.zrange(KEYS.workers, 0, -1) == ["w7"]
+
+
+@asynchronous
+async def test_ticks_go_on_after_an_outage() -> None:
+    async with serving("redis://127.0.0.1:1/0") as scene:
+        assert scene.service._ticker.service_age_s() is None
+        assert await scene.service._ticker.step() == 1.0
+
+
+@asynchronous
+async def test_the_names_of_members_are_those_they_registered(
+    store: EmbeddedStore, redis: redis_py.Redis
+) -> None:
+    async with serving(store.url) as scene:
+        await scene.register(A)
+        await scene.register(Broker("broker:z", "127.0.0.1:10911", id=2))
+        assert run(names_of_members(KEYS, ["c1:127.0.0.1:10911", "c1:nobody:1"]), redis) == {
+            "broker-a",
+            "broker:z",
+        }

@@ -1,0 +1,236 @@
+"""What the cache keeps, and what makes it forget."""
+
+import asyncio
+import time
+
+import pytest
+
+from remoting.codes import ResponseCode
+from tests.worker.scene import asynchronous
+from worker.answer import Answer, Depends
+from worker.counters import Counters
+from worker.route_cache import RouteCache
+from worker.route_view import CLUSTER_INFO, PLAIN_LEGACY, PLAIN_STANDARD, AskedView, Key
+
+TA: Key = ("TA", PLAIN_LEGACY)
+TB: Key = ("TB", PLAIN_LEGACY)
+MISSING: Key = ("X", PLAIN_LEGACY)
+ROUTE_A = Answer(body=b"a", depends=Depends("TA", frozenset({"a", "b"}), listed={"a": frozenset({0, 1})}))
+ROUTE_B = Answer(body=b"b", depends=Depends("TB", frozenset({"b"}), listed={"b": frozenset({0})}))
+NO_ROUTE = Answer(ResponseCode.TOPIC_NOT_EXIST, depends=Depends("X", frozenset({"gone"})))
+CLUSTERS = Answer(
+    body=b"c", depends=Depends(every=True, listed={"a": frozenset({0, 1}), "b": frozenset({0})})
+)
+
+
+def filled(limit: int = 1 << 20) -> RouteCache:
+    """A cache that holds all of the above; call it on a running loop."""
+    cache = RouteCache(limit, Counters())
+    for key, answer in ((TA, ROUTE_A), (TB, ROUTE_B), (MISSING, NO_ROUTE), (CLUSTER_INFO, CLUSTERS)):
+        cache.end(cache.begin(key), answer)
+    return cache
+
+
+def held(cache: RouteCache) -> set[str]:
+    names = {"TA": TA, "TB": TB, "X": MISSING, "106": CLUSTER_INFO}
+    return {name for name, key in names.items() if cache.get(key) is not None}
+
+
+@pytest.mark.parametrize(
+    ("topics", "brokers", "left"),
+    [
+        pytest.param([], [], {"TA", "TB", "X", "106"}, id="nothing-changed"),
+        pytest.param(["TA"], [], {"TB", "X", "106"}, id="a-topic"),
+        pytest.param(["TA", "X"], [], {"TB", "106"}, id="topics-and-a-missing-one"),
+        pytest.param(["Other"], [], {"TA", "TB", "X", "106"}, id="a-topic-nobody-asked-for"),
+        pytest.param([], ["a"], {"TB", "X"}, id="a-broker-takes-its-topics-and-106"),
+        pytest.param([], ["b"], {"X"}, id="also-where-it-was-left-out"),
+        pytest.param([], ["gone"], {"TA", "TB"}, id="also-of-missing-topics"),
+        pytest.param([], ["new"], {"TA", "TB", "X"}, id="a-new-broker-changes-106"),
+    ],
+)
+@asynchronous
+async def test_a_change_drops_what_was_made_of_it(
+    topics: list[str], brokers: list[str], left: set[str]
+) -> None:
+    cache = filled()
+    cache.drop_topics(topics)
+    cache.drop_brokers(brokers)
+    assert held(cache) == left
+
+
+@pytest.mark.parametrize(
+    ("key", "answer", "topics", "brokers", "kept"),
+    [
+        pytest.param(TA, ROUTE_A, [], [], True, id="undisturbed"),
+        pytest.param(TA, ROUTE_A, ["TA"], [], False, id="its-topic-was-named"),
+        pytest.param(TA, ROUTE_A, ["TB"], [], True, id="another-topic-was-named"),
+        pytest.param(TA, ROUTE_A, [], ["b"], False, id="its-broker-was-named"),
+        pytest.param(TA, ROUTE_A, [], ["other"], True, id="another-broker-was-named"),
+        pytest.param(CLUSTER_INFO, CLUSTERS, [], ["other"], False, id="106-and-any-broker"),
+        pytest.param(CLUSTER_INFO, CLUSTERS, ["TA"], [], True, id="106-and-a-topic"),
+        pytest.param(MISSING, NO_ROUTE, ["X"], [], False, id="a-missing-topic-comes"),
+    ],
+)
+@asynchronous
+async def test_a_fill_in_flight_is_answered_but_not_kept_once_it_was_named(
+    key: Key, answer: Answer, topics: list[str], brokers: list[str], kept: bool
+) -> None:
+    cache = RouteCache(1 << 20, Counters())
+    fill = cache.begin(key)
+    cache.drop_topics(topics)
+    cache.drop_brokers(brokers)
+    cache.end(fill, answer)
+    assert await fill.future is answer
+    assert (cache.get(key) is answer) is kept
+
+
+@asynchronous
+async def test_who_asks_after_a_change_does_not_join_a_fill_from_before() -> None:
+    cache = RouteCache(1 << 20, Counters())
+    before = cache.begin(TA)
+    assert cache.fill_under_way(TA) is before
+    cache.drop_brokers(["somebody"])
+    assert cache.fill_under_way(TA) is None
+    after = cache.begin(TA)
+    cache.end(before, ROUTE_B)
+    assert cache.fill_under_way(TA) is after
+    cache.end(after, ROUTE_A)
+    assert cache.get(TA) is ROUTE_A
+
+
+@asynchronous
+async def test_all_is_dropped_and_fills_with_it() -> None:
+    cache = filled()
+    fill = cache.begin(("TC", PLAIN_STANDARD))
+    cache.drop_all()
+    cache.end(fill, ROUTE_B)
+    assert held(cache) == set()
+    assert (len(cache), cache.bytes) == (0, 0)
+
+
+@asynchronous
+async def test_an_answer_without_dependencies_is_not_kept() -> None:
+    cache = RouteCache(1 << 20, Counters())
+    cache.end(cache.begin(TA), Answer(body=b"from somewhere else"))
+    assert cache.get(TA) is None
+
+
+@pytest.mark.parametrize(
+    ("settled", "left"),
+    [
+        pytest.param([], {"TA", "TB", "106"}, id="nobody-back"),
+        pytest.param([("b", {0})], {"TA", "106"}, id="all-of-one-topic-back"),
+        pytest.param([("a", {0})], {"TA", "TB", "106"}, id="a-slave-is-still-missing"),
+        pytest.param([("a", {0, 1})], {"TB", "106"}, id="master-and-slave-back"),
+        pytest.param([("a", {0, 1}), ("b", {0})], set(), id="all-back"),
+        pytest.param([("a", None)], {"TB", "106"}, id="will-not-come-back"),
+    ],
+)
+@asynchronous
+async def test_an_emptied_store_does_not_empty_routes_before_brokers_are_back(
+    settled: list[tuple[str, set[int] | None]], left: set[str]
+) -> None:
+    cache = filled()
+    cache.store_emptied()
+    cache.drop_topics(["TA", "TB"])
+    cache.drop_brokers(["a", "b"])
+    for name, ids in settled:
+        cache.settled(name, None if ids is None else frozenset(ids))
+    assert held(cache) == left
+    cache.waited_long_enough()
+    assert held(cache) == set()
+
+
+@asynchronous
+async def test_what_was_asked_anew_after_an_emptied_store_is_kept_as_ever() -> None:
+    cache = filled()
+    cache.store_emptied()
+    cache.settled("b", frozenset({0}))
+    cache.end(cache.begin(TB), ROUTE_B)
+    cache.waited_long_enough()
+    assert held(cache) == {"TB"}
+    cache.drop_topics(["TB"])
+    assert held(cache) == set()
+
+
+def answer_of(size: int, topic: str = "T") -> Answer:
+    return Answer(body=b"x" * size, depends=Depends(topic, frozenset({"a"})))
+
+
+@asynchronous
+async def test_bytes_are_bounded_and_what_is_used_stays() -> None:
+    cache = RouteCache(100_000, Counters())
+    keys: list[Key] = [(f"T{number}", PLAIN_LEGACY) for number in range(100)]
+    for key in keys:
+        cache.end(cache.begin(key), answer_of(3_000, key[0]))
+        assert cache.bytes <= 100_000
+        assert cache.get(keys[0]) is not None
+    assert cache.get(keys[-1]) is not None
+    assert cache.get(keys[1]) is None
+    cache.drop_brokers(["a"])
+    assert [key for key in keys if cache.get(key) is not None] == []
+    assert (len(cache), cache.bytes) == (0, 0)
+
+
+@asynchronous
+async def test_random_missing_topics_do_not_push_routes_out() -> None:
+    cache = RouteCache(100_000, Counters())
+    cache.end(cache.begin(TA), ROUTE_A)
+    for number in range(1000):
+        topic = f"random-{number}"
+        missing = Answer(ResponseCode.TOPIC_NOT_EXIST, depends=Depends(topic))
+        cache.end(cache.begin((topic, PLAIN_LEGACY)), missing)
+    assert cache.get(TA) is ROUTE_A
+    assert cache.bytes < 20_000
+
+
+@asynchronous
+async def test_a_broker_named_before_the_store_was_emptied_is_gone_all_the_same() -> None:
+    cache = filled()
+    cache.drop_brokers(["a"])
+    cache.store_emptied()
+    assert held(cache) == {"TB"}
+
+
+@asynchronous
+async def test_naming_a_broker_of_many_routes_is_quick() -> None:
+    cache = RouteCache(1 << 30, Counters())
+    for number in range(20_000):
+        topic = f"T{number}"
+        cache.end(cache.begin((topic, PLAIN_LEGACY)), answer_of(100, topic))
+    before = time.process_time()
+    cache.drop_brokers(["a"])
+    assert time.process_time() - before < 0.002
+    assert cache.get(("T1", PLAIN_LEGACY)) is None
+
+
+@asynchronous
+async def test_one_answer_does_not_take_all_the_room() -> None:
+    cache = RouteCache(100_000, Counters())
+    cache.end(cache.begin(TA), answer_of(50_000, "TA"))
+    assert cache.get(TA) is None
+
+
+@asynchronous
+async def test_each_view_of_a_topic_has_an_answer_of_its_own_and_falls_with_it() -> None:
+    cache = RouteCache(1 << 20, Counters())
+    views = (PLAIN_LEGACY, PLAIN_STANDARD, AskedView(True, False, "z1"), AskedView(False, True, None))
+    for view in views:
+        cache.end(cache.begin(("TA", view)), Answer(body=str(view).encode(), depends=ROUTE_A.depends))
+    for view in views:
+        kept = cache.get(("TA", view))
+        assert kept is not None
+        assert kept.body == str(view).encode()
+    cache.drop_topics(["TA"])
+    assert len(cache) == 0
+
+
+@asynchronous
+async def test_waiting_for_a_fill_that_is_cancelled_ends() -> None:
+    cache = RouteCache(1 << 20, Counters())
+    fill = cache.begin(TA)
+    waiter = asyncio.ensure_future(asyncio.shield(fill.future))
+    cache.end(fill, Answer(ResponseCode.SYSTEM_ERROR))
+    assert (await waiter).code == ResponseCode.SYSTEM_ERROR
+    assert cache.get(TA) is None

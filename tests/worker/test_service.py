@@ -1,0 +1,361 @@
+"""The service as a whole: encoding, one-way requests, overload, draining, its cache against the store."""
+
+import asyncio
+import json
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
+
+import pytest
+import redis as redis_py
+from msgspec.structs import replace
+
+from launcher.store import EmbeddedStore
+from registry.errors import StoreUnavailable
+from registry.store import connect_follower
+from remoting.codes import RequestCode
+from remoting.command import Command
+from remoting.remoting_command import SerializeType
+from tests.worker.scene import Broker, Scene, asynchronous, eventually, serving
+from worker import dispatch
+from worker.answer import Request
+from worker.follower import Event
+
+A, B = Broker("broker-a", "127.0.0.1:10911"), Broker("broker-b", "127.0.0.3:10911")
+NOWHERE = "redis://127.0.0.1:1/0"
+
+
+@pytest.mark.parametrize(
+    ("encoding", "kind", "replied"),
+    [
+        pytest.param("mirror", SerializeType.JSON, SerializeType.JSON, id="json"),
+        pytest.param("mirror", SerializeType.ROCKETMQ, SerializeType.ROCKETMQ, id="binary"),
+        pytest.param("json", SerializeType.ROCKETMQ, SerializeType.JSON, id="json-forced"),
+    ],
+)
+@asynchronous
+async def test_a_reply_is_encoded_like_its_request(
+    store: EmbeddedStore, encoding: str, kind: SerializeType, replied: SerializeType
+) -> None:
+    async with serving(store.url, reply_encoding=encoding) as scene:
+        for code in (105, 106, 206, 99999):
+            for _ in range(2):
+                answer = await scene.ask(code, kind=kind, topic="X")
+                assert (answer.serialize_type, answer.flag) == (replied, 1)
+
+
+@asynchronous
+async def test_oneway_requests_and_responses_are_never_answered(store: EmbeddedStore) -> None:
+    async with serving(store.url) as scene:
+        scene.send(103, A.body(), A.ext, flag=2)
+        await eventually(lambda: _has_broker(scene))
+        for code, flag in ((105, 2), (206, 2), (99999, 2), (105, 1), (0, 1), (0, 3)):
+            scene.send(code, flag=flag, topic="X")
+            scene.send(code, flag=flag, topic="TA")
+        assert (await scene.ask(206)).body == b'{"topicList":["TA","TB"]}'
+        await asyncio.sleep(0.05)
+        assert scene.peer.sent.empty()
+
+
+async def _has_broker(scene: Scene) -> bool:
+    return b"broker-a" in (await scene.ask(106)).body
+
+
+@asynchronous
+async def test_a_request_without_opaque_gets_a_number(store: EmbeddedStore) -> None:
+    async with serving(store.url) as scene:
+        scene.service.handle(Command(206, None), scene.peer)
+        answer = await asyncio.wait_for(scene.peer.sent.get(), 3)
+        assert isinstance(answer.opaque, int)
+
+
+@asynchronous
+async def test_an_unexpected_error_is_code_1_in_one_line(
+    store: EmbeddedStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(request: Request) -> Any:
+        raise ValueError("a\nb")
+
+    monkeypatch.setitem(dispatch.HANDLERS, 206, broken)
+    async with serving(store.url) as scene:
+        answer = await scene.ask(206)
+        assert answer.code == 1
+        assert (answer.remark or "").startswith("ValueError: a")
+        assert "\n" not in (answer.remark or "")
+
+
+def test_a_code_has_one_handler() -> None:
+    with pytest.raises(ValueError, match="two handlers"):
+        dispatch.handles(RequestCode.PUT_KV_CONFIG)(lambda request: dispatch.BUSY)
+
+
+@asynchronous
+async def test_without_the_store_nothing_is_called_missing() -> None:
+    async with serving(NOWHERE) as scene:
+        for code in (105, 106, 206, 103, 104, 101, 205):
+            body = A.body() if code == 103 else b""
+            answer = await scene.ask(code, body, A.ext, topic="TA", namespace="n", key="k")
+            assert answer.code == 1
+            assert answer.remark
+            assert "\n" not in answer.remark
+
+
+FULL = "[OVERLOAD]system busy, start flow control for a while"
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "expected"),
+    [
+        pytest.param(105, 105, (2, FULL), id="routes"),
+        pytest.param(206, 106, (2, FULL), id="everything-else"),
+        pytest.param(104, 101, (2, FULL), id="an-unregistration-takes-a-place-too"),
+    ],
+)
+@asynchronous
+async def test_more_requests_than_may_wait_are_refused_at_once(
+    store: EmbeddedStore, redis: redis_py.Redis, first: int, second: int, expected: tuple[int, str]
+) -> None:
+    capacities: dict[str, Any] = {
+        "client_request_thread_pool_queue_capacity": 1,
+        "default_thread_pool_queue_capacity": 1,
+    }
+    async with serving(store.url, **capacities) as scene:
+        redis.client_pause(400)
+        scene.send(first, b"", A.ext, topic="X")
+        answer = await scene.ask(second, peer=scene.connect(), topic="Y", namespace="n", key="k")
+        assert (answer.code, answer.remark) == expected
+        assert (await asyncio.wait_for(scene.peer.sent.get(), 3)).code in (0, 17)
+        assert (await scene.ask(second, topic="Y", namespace="n", key="k")).code in (0, 17, 22)
+        assert scene.service.counters.overloads == 1
+
+
+@asynchronous
+async def test_unregistrations_beyond_their_queue_get_code_1_without_remark(
+    store: EmbeddedStore, redis: redis_py.Redis
+) -> None:
+    async with serving(store.url, un_register_broker_queue_capacity=1) as scene:
+        redis.client_pause(400)
+        scene.send(104, b"", A.ext)
+        answer = await scene.ask(104, b"", B.ext, peer=scene.connect())
+        assert (answer.code, answer.remark) == (1, None)
+
+
+@pytest.mark.parametrize(
+    ("graceful", "version", "code"),
+    [
+        pytest.param(True, 477, 1500, id="understands-it"),
+        pytest.param(True, 475, 0, id="does-not"),
+        pytest.param(False, 477, 0, id="option-off"),
+    ],
+)
+@asynchronous
+async def test_who_understands_it_is_sent_away_while_the_worker_drains(
+    store: EmbeddedStore, graceful: bool, version: int, code: int
+) -> None:
+    async with serving(store.url, enable_shutdown_gracefully=graceful) as scene:
+        assert (await scene.ask(206, version=version)).code == 0
+        scene.service.begin_drain()
+        answer = await scene.ask(206, version=version)
+        assert (answer.code, answer.remark) == (code, "please go away" if code else None)
+
+
+@asynchronous
+async def test_a_service_that_just_began_can_be_waited_for(
+    store: EmbeddedStore, redis: redis_py.Redis
+) -> None:
+    async with serving(store.url, need_wait_for_service=True, wait_seconds_for_service=45) as scene:
+        answer = await scene.ask(105, topic="X")
+        assert (answer.code, answer.remark) == (1, "name server not ready")
+        assert (await scene.ask(206)).code == 0
+        redis.hincrby("ns:{default}:events:meta", "started_ms", -45_000)
+        async with serving(store.url, "w2", need_wait_for_service=True) as later:
+            for _ in range(2):
+                assert (await later.ask(105, topic="X")).code == 17
+
+
+@asynchronous
+async def test_everyone_reads_his_own_writes_and_others_soon_after(store: EmbeddedStore) -> None:
+    async with serving(store.url) as one, serving(store.url, "w2") as other:
+        for scene in (one, other):
+            assert await scene.route() == 17
+        for counter in range(2, 30):
+            await one.register(A, A.body(counter, TA=counter % 8, TB=6))
+            assert (await one.route())["queueDatas"][0]["perm"] == counter % 8
+        await eventually(lambda: _perm_is(other, 29 % 8))
+        await one.ask(104, b"", A.ext)
+        assert await one.route() == 17
+        assert (await one.ask(106)).body == b'{"brokerAddrTable":{},"clusterAddrTable":{}}'
+        await eventually(lambda: _perm_is(other, None))
+
+
+async def _perm_is(scene: Scene, perm: int | None) -> bool:
+    route = await scene.route()
+    found = None if route == 17 else route["queueDatas"][0]["perm"]
+    return bool(found == perm)
+
+
+@asynchronous
+async def test_known_answers_need_no_store_and_are_the_same_bytes(store: EmbeddedStore) -> None:
+    async with serving(store.url) as scene:
+        await scene.register(A)
+        asked = [(105, "TA", 373), (105, "TA", 513), (105, "X", 373), (106, "", 0)]
+        first = [await scene.ask(code, topic=topic, version=version) for code, topic, version in asked]
+        misses = scene.service.counters.cache_misses
+        again = [await scene.ask(code, topic=topic, version=version) for code, topic, version in asked]
+        assert [(a.code, a.remark, a.body) for a in first] == [(a.code, a.remark, a.body) for a in again]
+        assert scene.service.counters.cache_misses == misses
+        assert scene.service.counters.cache_hits == 3
+        assert scene.service.counters.cache_negative_hits == 1
+
+
+@asynchronous
+async def test_a_stampede_asks_the_store_once(store: EmbeddedStore) -> None:
+    async with serving(store.url) as scene:
+        await scene.register(A)
+        misses = scene.service.counters.cache_misses
+        for _ in range(100):
+            scene.send(105, topic="TA")
+        answers = [await asyncio.wait_for(scene.peer.sent.get(), 3) for _ in range(100)]
+        assert {answer.body for answer in answers} == {answers[0].body}
+        assert scene.service.counters.cache_misses == misses + 1
+
+
+@asynchronous
+async def test_an_outage_is_answered_from_the_cache(tmp_path: Any) -> None:
+    store = EmbeddedStore(tmp_path, keep=False)
+    store.start()
+    try:
+        async with serving(store.url) as scene:
+            await scene.register(A)
+            await scene.route()
+            store.stop()
+            await eventually(lambda: not scene.service.follower.connected)
+            assert await scene.addresses() == {"broker-a": {"0": "127.0.0.1:10911"}}
+            assert scene.service.counters.stale_serves == 1
+            assert await scene.route("TB") == 1
+            assert (await scene.register(A)).code == 1
+    finally:
+        store.stop()
+
+
+@asynchronous
+async def test_a_store_that_comes_back_empty_empties_nothing_before_the_brokers_had_time(
+    store: EmbeddedStore, redis: redis_py.Redis
+) -> None:
+    async with serving(store.url) as scene:
+        await scene.register(A)
+        await scene.register(B, B.body(TA=6, TC=6))
+        both = {"broker-a": {"0": "127.0.0.1:10911"}, "broker-b": {"0": "127.0.0.3:10911"}}
+        assert await scene.addresses() == both
+        assert await scene.route("X") == 17
+        redis.flushall()
+        await scene.register(B, B.body(X=6, TC=6))
+        assert await scene.addresses() == both
+        assert await scene.addresses("X") == {"broker-b": {"0": "127.0.0.3:10911"}}
+        await scene.register(A)
+        assert await scene.addresses() == {"broker-a": {"0": "127.0.0.1:10911"}}
+
+
+def late(scene: Scene, monkeypatch: pytest.MonkeyPatch, by_s: float) -> None:
+    """From now on this worker applies events so much later than it gets them."""
+    listener = scene.service.follower._listener
+    apply = listener.apply
+
+    async def apply_late(group: Sequence[Event]) -> None:
+        await asyncio.sleep(by_s)
+        await apply(group)
+
+    monkeypatch.setattr(listener, "apply", apply_late)
+
+
+@asynchronous
+async def test_a_write_is_acknowledged_when_this_worker_has_applied_it(
+    store: EmbeddedStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with serving(store.url) as scene:
+        await scene.register(A)
+        await scene.route()
+        late(scene, monkeypatch, by_s=0.1)
+        await scene.register(A, A.body(2, TA=4, TB=6))
+        assert (await scene.route())["queueDatas"][0]["perm"] == 4
+
+
+@asynchronous
+async def test_a_worker_whose_events_hang_still_shows_a_connection_its_own_writes(
+    store: EmbeddedStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with serving(store.url) as scene:
+        await scene.register(A)
+        await scene.route()
+        late(scene, monkeypatch, by_s=60)
+        reached = scene.service.follower.reached
+        monkeypatch.setattr(scene.service.follower, "reached", partial(reached, within_s=0.05))
+        await scene.register(A, A.body(2, TA=4, TB=6))
+        assert (await scene.route())["queueDatas"][0]["perm"] == 4
+
+
+@asynchronous
+async def test_what_was_asked_while_no_changes_are_heard_of_is_not_kept(
+    store: EmbeddedStore, redis: redis_py.Redis, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with serving(store.url) as scene:
+        await scene.register(A)
+        monkeypatch.setattr(scene.service.follower, "_connect", lambda: connect_follower(NOWHERE))
+        redis.client_kill_filter(_type="normal", skipme=True)
+        await eventually(lambda: not scene.service.follower.connected)
+        before = scene.service.counters.cache_misses
+        for _ in range(2):
+            assert (await scene.route())["queueDatas"][0]["perm"] == 6
+        assert scene.service.counters.cache_misses == before + 2
+
+
+@asynchronous
+async def test_a_worker_that_hears_of_no_changes_does_not_answer_from_memory_for_long(
+    store: EmbeddedStore, redis: redis_py.Redis, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("worker.service.UNFOLLOWED_S", 0.1)
+    async with serving(store.url) as deaf, serving(store.url, "w2") as other:
+        await deaf.register(A)
+        assert (await deaf.route())["queueDatas"][0]["perm"] == 6
+        monkeypatch.setattr(deaf.service.follower, "_connect", lambda: connect_follower(NOWHERE))
+        redis.client_kill_filter(_type="normal", skipme=True)
+        await eventually(lambda: not deaf.service.follower.connected)
+        await eventually(lambda: other.service.follower.connected)
+        for perm in (4, 2):
+            await other.register(A, A.body(10 + perm, TA=perm, TB=6))
+            await eventually(lambda perm=perm: _perm_is(deaf, perm))
+
+
+@asynchronous
+async def test_a_young_service_still_says_what_it_knows(store: EmbeddedStore) -> None:
+    async with serving(store.url) as scene:
+        await scene.register(A)
+        await scene.route()
+        await scene.route("X")
+        scene.service.options = replace(scene.service.options, need_wait_for_service=True)
+        assert await scene.addresses() == {"broker-a": {"0": "127.0.0.1:10911"}}
+        assert await scene.route("X") == 1
+
+
+@asynchronous
+async def test_settings_that_another_worker_set_are_in_force_here(store: EmbeddedStore) -> None:
+    async with serving(store.url) as one, serving(store.url, "w2") as other:
+        await one.ask(318, b"enableTopicList=false")
+        await eventually(lambda: not other.service.options.enable_topic_list)
+        async with serving(store.url, "w3") as later:
+            assert (await later.ask(224)).remark == "disable"
+
+
+def test_the_store_being_away_is_no_missing_topic() -> None:
+    assert StoreUnavailable in dispatch.ERRORS
+
+
+@asynchronous
+async def test_a_stopped_service_answers_what_was_under_way(
+    store: EmbeddedStore, redis: redis_py.Redis
+) -> None:
+    async with serving(store.url) as scene:
+        redis.client_pause(200)
+        scene.send(206)
+        peer = scene.peer
+    assert json.loads(peer.sent.get_nowait().body) == {"topicList": []}

@@ -1,0 +1,14 @@
+"""One gunicorn for the tests that need nothing special of it."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.worker.transport.client import Server, serving
+
+
+@pytest.fixture(scope="session")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """One worker with default options, shared: tests must not stop it or fill it."""
+    with serving(tmp_path_factory.mktemp("server")) as running:
+        yield running

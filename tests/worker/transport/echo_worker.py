@@ -1,0 +1,112 @@
+"""What the tests run under gunicorn: the real worker with a service that needs no store."""
+
+import asyncio
+import json
+import logging
+import os
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+from registry.options import Options
+from remoting.command import Command, encode
+from worker.connection import Limits
+from worker.peer import Peer
+from worker.server import RemotingWorker
+from worker.serving import WorkerService
+
+ECHO, LATE, ABOUT, FAULT, PUSHES, HANG_UP = range(1, 7)
+GO_AWAY = 1500
+
+
+class EchoService:
+    """Answers with what it was sent; says what it saw of connections."""
+
+    def __init__(self, options: Options, worker_id: str) -> None:
+        self.options = options
+        self.worker_id = worker_id
+        self.peers: set[Peer] = set()
+        self.ends: list[tuple[str, bool]] = []
+        self.handled = 0
+        self.draining = False
+        self.stopped = False
+
+    async def start(self) -> None:
+        logging.getLogger(__name__).info("the service starts")
+        await asyncio.sleep(float(os.environ.get("ECHO_START_S", 0)))
+        if (refusals := Path(os.environ.get("ECHO_REFUSALS", "/none"))).exists():
+            refusals.unlink()
+            raise RuntimeError("not yet")
+
+    def handle(self, command: Command, peer: Peer) -> None:
+        self.handled += 1
+        if self.draining and peer.leaving:
+            self._answer(peer, command, GO_AWAY)
+        elif command.code == ECHO:
+            self._answer(peer, command, body=command.body)
+        elif command.code == LATE:
+            delay_s = int(command.get("ms") or 0) / 1000
+            asyncio.get_running_loop().call_later(
+                delay_s, lambda: self._answer(peer, command, body=command.body)
+            )
+        elif command.code == ABOUT:
+            self._answer(peer, command, body=json.dumps(self._about(peer)).encode())
+        elif command.code == FAULT:
+            raise RuntimeError("a fault")
+        elif command.code == PUSHES:
+            self._push(peer, command, int(command.get("count") or 0), bytes(int(command.get("bytes") or 0)))
+        elif command.code == HANG_UP:
+            self._answer(peer, command)
+            peer.close("asked to")
+
+    def connected(self, peer: Peer) -> None:
+        self.peers.add(peer)
+
+    def disconnected(self, peer: Peer, *, shutting_down: bool) -> None:
+        self.peers.discard(peer)
+        self.ends.append((peer.id, shutting_down))
+
+    def begin_drain(self) -> None:
+        self.draining = True
+
+    async def stop(self) -> None:
+        self.stopped = True
+        if path := os.environ.get("ECHO_STOPPED"):
+            with open(path, "a") as file:
+                file.write(json.dumps({"ends": self.ends, "open": len(self.peers)}) + "\n")
+
+    def _answer(self, peer: Peer, command: Command, code: int = 0, body: bytes = b"") -> None:
+        if not command.is_oneway:
+            peer.send(encode(command.reply(code, body=body)))
+
+    def _push(self, peer: Peer, command: Command, count: int, body: bytes) -> None:
+        """Answers in turns of the loop of their own, as if they had waited for a store."""
+        if count:
+            self._answer(peer, command, body=body)
+            asyncio.get_running_loop().call_later(0.001, self._push, peer, command, count - 1, body)
+
+    def _about(self, peer: Peer) -> dict[str, object]:
+        return {
+            "pid": os.getpid(),
+            "id": peer.id,
+            "address": peer.address,
+            "worker": self.worker_id,
+            "connections": len(self.peers),
+            "fds": len(os.listdir("/proc/self/fd")),
+        }
+
+
+class EchoWorker(RemotingWorker):
+    """The real worker; bounds that no option sets come from the environment."""
+
+    def make_service(self, options: Options, worker_id: str) -> WorkerService:
+        return EchoService(options, worker_id)
+
+    def make_limits(self, options: Options) -> Limits:
+        limits = super().make_limits(options)
+        seconds = float(os.environ.get("ECHO_OPENING_S", limits.opening_s))
+        return Limits(limits.idle_s, limits.connections, limits.unread_bytes, seconds, limits.closing_s)
+
+
+def app(environ: object, start_response: Callable[..., object]) -> Iterable[bytes]:
+    """gunicorn wants an application; this worker never calls it."""
+    return []

@@ -1,0 +1,94 @@
+"""What a connection may not do for long, or too much of."""
+
+import resource
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.worker.transport.client import Server, eventually, request, serving
+from tests.worker.transport.echo_worker import ECHO, LATE, PUSHES
+
+
+@pytest.fixture(scope="module")
+def bounded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """Bounds small enough to be seen."""
+    with serving(
+        tmp_path_factory.mktemp("bounded"),
+        env={"ECHO_OPENING_S": "0.3"},
+        server_channel_max_idle_time_seconds=1,
+        max_connections=20,
+        write_buffer_limit_bytes=1 << 20,
+    ) as running:
+        yield running
+
+
+def test_an_idle_connection_is_closed(bounded: Server) -> None:
+    with bounded.connect() as client:
+        began = time.monotonic()
+        assert client.rest() == b""
+        assert 0.95 <= time.monotonic() - began < 2.5
+
+
+def test_a_connection_in_use_is_not(bounded: Server) -> None:
+    with bounded.connect() as client:
+        for _ in range(3):
+            client.ask(ECHO)
+            time.sleep(0.5)
+        assert client.ask(LATE, b"here", ms=10).body == b"here"
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        pytest.param(b"PROXY TCP4 1.2", id="PROXY header"),
+        pytest.param(b"\x16\x03\x01", id="TLS handshake"),
+    ],
+)
+def test_a_start_that_is_not_finished_is_closed_sooner(bounded: Server, data: bytes) -> None:
+    with bounded.connect() as client:
+        client.send(data)
+        began = time.monotonic()
+        assert client.rest() == b""
+        assert 0.2 <= time.monotonic() - began < 0.95
+
+
+def test_connections_over_the_limit_are_closed_at_once(bounded: Server) -> None:
+    clients = [bounded.connect() for _ in range(20)]
+    for client in clients:
+        client.ask(ECHO)
+    with bounded.connect() as refused:
+        assert refused.rest() == b""
+    clients.pop().sock.close()
+    clients[0].ask(ECHO)
+
+    def another() -> bool:
+        with bounded.connect() as client:
+            client.send(request(ECHO))
+            return client.rest()[:1] == b"\0"
+
+    assert another()
+    assert bounded.log.count("maxConnections") == 1
+    for client in clients:
+        client.sock.close()
+
+
+def test_a_peer_that_does_not_read_is_cut_off(bounded: Server) -> None:
+    with bounded.connect() as client, bounded.connect() as other:
+        client.send(request(PUSHES, count=200, bytes=100_000))
+        assert eventually(lambda: "too much left unread" in bounded.log and bool(other.ask(ECHO)))
+        assert len(client.rest()) < 200 * 100_000
+        assert bounded.log.count("too much left unread") == 1
+
+
+def test_files_may_run_out_and_come_back(tmp_path: Path) -> None:
+    with serving(tmp_path) as server, server.connect() as first:
+        resource.prlimit(first.about()["pid"], resource.RLIMIT_NOFILE, (60, 60))
+        clients = [server.connect() for _ in range(60)]
+        assert eventually(lambda: "cannot accept connections" in server.log)
+        first.ask(ECHO)
+        for client in clients[:-1]:
+            client.sock.close()
+        clients[-1].ask(ECHO)
+        clients[-1].sock.close()

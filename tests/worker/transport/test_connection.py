@@ -1,0 +1,427 @@
+"""One connection without a socket: what it hands over, writes, holds back and refuses."""
+
+import asyncio
+import ssl
+from collections.abc import Callable
+
+import pytest
+
+from registry.options import Options
+from remoting.command import Command, decode, encode
+from tests.worker.transport.client import ONEWAY, RESPONSE, insecure, request
+from worker.connection import (
+    TURN_COMMANDS,
+    UNANSWERED_BYTES_MOST,
+    UNANSWERED_MOST,
+    UNREAD_MOST,
+    Connection,
+    Dispatch,
+    Limits,
+)
+from worker.peer import Peer
+from worker.tls import ServerTls
+
+PROXY = b"PROXY TCP4 1.2.3.4 5.6.7.8 1111 9876\r\n"
+
+
+class Socket(asyncio.Transport):
+    """Keeps what is written; `unread` is what the peer's system has not taken."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.writes: list[bytes] = []
+        self.unread = 0
+        self.reading = True
+        self.closed = self.aborted = False
+
+    def write(self, data: bytes | bytearray | memoryview) -> None:
+        self.writes.append(bytes(data))
+
+    def set_write_buffer_limits(self, high: int | None = None, low: int | None = None) -> None:
+        pass
+
+    def get_write_buffer_size(self) -> int:
+        return self.unread
+
+    def pause_reading(self) -> None:
+        assert self.reading
+        self.reading = False
+
+    def resume_reading(self) -> None:
+        assert not self.reading
+        self.reading = True
+
+    def close(self) -> None:
+        self.closed = True
+
+    def abort(self) -> None:
+        self.aborted = True
+
+
+class Surroundings:
+    """Owner, service and clock of one connection."""
+
+    def __init__(self, answer: Callable[[Command, Peer], None] | None = None, **options: str | bool) -> None:
+        given = Options(**{"tls_config_file": "/none", **options})  # type: ignore[arg-type]
+        self.limits = Limits(idle_s=120, connections=0, unread_bytes=1 << 20)
+        self.service: Dispatch = self
+        self.tls = ServerTls(given)
+        self.proxy_protocol = given.proxy_protocol
+        self.time: Callable[[], float] = lambda: self.now
+        self.soon: Callable[[Callable[[], None]], object] = lambda call: self.calls.append(call)
+        self.calls: list[Callable[[], None]] = []
+        self.now = 0.0
+        self.handled: list[Command] = []
+        self.ends = 0
+        self._answer = answer or echo
+        self.socket = Socket()
+        self.connection = Connection("1", "127.0.0.1:4711", self)
+        self.connection.connection_made(self.socket)
+
+    def handle(self, command: Command, peer: Peer) -> None:
+        self.handled.append(command)
+        self._answer(command, peer)
+
+    def connected(self, peer: Peer) -> None:
+        pass
+
+    def disconnected(self, peer: Peer, *, shutting_down: bool) -> None:
+        pass
+
+    def joined(self, connection: Connection) -> None:
+        pass
+
+    def lost(self, connection: Connection) -> None:
+        self.ends += 1
+
+    def receive(self, data: bytes, cut: int = 0) -> None:
+        for at in range(0, len(data), cut or len(data)):
+            self.connection.data_received(data[at : at + (cut or len(data))])
+
+    def turn(self) -> None:
+        """Let the loop run what is due, once."""
+        calls, self.calls = self.calls, []
+        for call in calls:
+            call()
+
+    @property
+    def bodies(self) -> list[bytes]:
+        """Of the answers written."""
+        found, data = [], b"".join(self.socket.writes)
+        while data:
+            length = 4 + int.from_bytes(data[:4], "big")
+            found.append(decode(data[4:length]).body)
+            data = data[length:]
+        return found
+
+
+def echo(command: Command, peer: Peer) -> None:
+    if not command.is_oneway:
+        peer.send(encode(command.reply(0, body=command.body)))
+
+
+def silence(_command: Command, _peer: Peer) -> None:
+    pass
+
+
+FRAMES = request(1, b"a") + request(1, b"b") + request(1, b"c")
+
+
+@pytest.mark.parametrize("cut", [0, 1, 3, 50])
+@pytest.mark.parametrize(
+    "before", [pytest.param(b"", id="bare"), pytest.param(PROXY, id="behind a PROXY header")]
+)
+def test_frames_are_answered_however_they_are_cut(before: bytes, cut: int) -> None:
+    around = Surroundings()
+    around.receive(before + FRAMES, cut)
+    assert around.bodies == [b"a", b"b", b"c"]
+
+
+def test_answers_to_one_read_leave_in_one_write() -> None:
+    around = Surroundings()
+    around.receive(FRAMES)
+    assert len(around.socket.writes) == 1
+    assert not around.calls
+
+
+def test_answers_of_one_turn_of_the_loop_leave_in_one_write() -> None:
+    around = Surroundings(silence)
+    around.receive(FRAMES)
+    for command in around.handled:
+        around.connection.send((b"head ", b"body "))
+        assert not around.socket.writes, command
+    around.turn()
+    assert around.socket.writes == [b"head body " * 3]
+
+
+def test_responses_are_not_handed_over_and_oneways_not_waited_for() -> None:
+    around = Surroundings(silence)
+    around.receive(request(1, flag=RESPONSE) + request(2, flag=ONEWAY) + request(3, flag=RESPONSE | ONEWAY))
+    assert [command.code for command in around.handled] == [2]
+    assert not around.connection.busy
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [
+        pytest.param(b"\xff\xff\xff\xff", id="length -1"),
+        pytest.param(b"\0\0\0\0", id="length 0"),
+        pytest.param(b"\0\0\0\3", id="length 3"),
+        pytest.param((16777213).to_bytes(4, "big"), id="length beyond 16 MiB"),
+        pytest.param(b"\0\0\0\x08\0\0\0\x09", id="header longer than the frame"),
+        pytest.param(b"\0\0\0\x08\2\0\0\4abcd", id="serialize type 2"),
+        pytest.param(b'\0\0\0\x0e\0\0\0\x0a{"code":105', id="half a JSON header"),
+        pytest.param(b"GET / HTTP/1.1\r\n\r\n", id="HTTP"),
+        pytest.param(b"PROXY nonsense\r\n", id="PROXY without sense"),
+    ],
+)
+def test_what_is_no_frame_closes_without_a_byte(bad: bytes) -> None:
+    around = Surroundings()
+    around.receive(bad)
+    assert (around.socket.closed, around.socket.writes, around.handled) == (True, [], [])
+
+
+def test_frames_before_a_bad_one_are_answered() -> None:
+    around = Surroundings()
+    around.receive(request(1, b"good") + b"GET /")
+    assert (around.socket.closed, around.bodies) == (True, [b"good"])
+
+
+def test_a_fault_of_ours_ends_the_connection() -> None:
+    def fail(_command: Command, _peer: Peer) -> None:
+        raise RuntimeError("oh")
+
+    around = Surroundings(fail)
+    around.receive(FRAMES)
+    assert (around.socket.aborted, len(around.handled)) == (True, 1)
+
+
+def test_a_turn_is_bounded_and_the_rest_follows() -> None:
+    around = Surroundings()
+    around.receive(request(1) * (2 * TURN_COMMANDS + 1))
+    assert (len(around.handled), around.socket.reading) == (TURN_COMMANDS, False)
+    around.turn()
+    assert len(around.handled) == 2 * TURN_COMMANDS
+    around.turn()
+    assert (len(around.handled), around.socket.reading) == (2 * TURN_COMMANDS + 1, True)
+    assert len(around.socket.writes) == 3
+
+
+def test_input_waits_while_much_is_unanswered() -> None:
+    around = Surroundings(silence)
+    around.receive(request(1) * (UNANSWERED_MOST + 1))
+    while around.calls:
+        around.turn()
+    assert (len(around.handled), around.socket.reading) == (UNANSWERED_MOST, False)
+    around.connection.send(b"answer")
+    while around.calls:
+        around.turn()
+    assert len(around.handled) == UNANSWERED_MOST + 1
+
+
+def test_input_waits_while_big_requests_are_unanswered() -> None:
+    around = Surroundings(silence)
+    big = request(1, bytes(15 << 20))
+    for _ in range(3):
+        around.receive(big)
+    assert len(around.handled) * (15 << 20) > UNANSWERED_BYTES_MOST
+    assert not around.socket.reading
+    for _ in around.handled:
+        around.connection.send(b"answer")
+    while around.calls:
+        around.turn()
+    assert around.socket.reading
+
+
+def test_input_waits_while_the_peer_does_not_read() -> None:
+    around = Surroundings()
+    around.connection.pause_writing()
+    around.receive(FRAMES)
+    assert (around.handled, around.socket.reading) == ([], False)
+    around.connection.resume_writing()
+    around.turn()
+    assert (around.bodies, around.socket.reading) == ([b"a", b"b", b"c"], True)
+
+
+def test_one_turn_does_not_pile_up_answers() -> None:
+    around = Surroundings(lambda _command, peer: peer.send(bytes(UNREAD_MOST // 2)))
+    around.receive(request(1) * 10)
+    assert len(around.handled) == 2
+    while around.calls:
+        around.turn()
+    assert len(around.handled) == 10
+
+
+@pytest.mark.parametrize(
+    ("unread", "cut"),
+    [pytest.param(1 << 20, False, id="at the bound"), pytest.param((1 << 20) + 1, True, id="beyond")],
+)
+def test_a_peer_that_leaves_too_much_unread_is_cut_off(unread: int, cut: bool) -> None:
+    around = Surroundings(silence)
+    around.receive(FRAMES)
+    around.socket.unread = unread
+    around.connection.send(b"answer")
+    around.turn()
+    assert around.socket.aborted is cut
+    assert around.connection.closed is cut
+
+
+def test_a_big_answer_alone_is_no_reason_to_cut_off() -> None:
+    around = Surroundings(lambda _command, peer: peer.send(bytes(2 << 20)))
+    around.receive(request(1))
+    assert (len(around.socket.writes[0]), around.socket.aborted) == (2 << 20, False)
+
+
+def test_a_peer_that_ended_its_side_still_gets_its_answers() -> None:
+    around = Surroundings(silence)
+    around.receive(request(1))
+    assert around.connection.eof_received()
+    around.connection.send(b"answer")
+    around.turn()
+    assert (around.socket.writes, around.socket.closed) == ([b"answer"], True)
+
+
+def test_a_peer_that_ended_with_nothing_under_way_is_let_go() -> None:
+    around = Surroundings()
+    around.receive(FRAMES + b"\0\0")
+    assert not around.connection.eof_received()
+
+
+def test_nothing_is_sent_or_handled_after_the_close() -> None:
+    around = Surroundings(lambda _command, peer: peer.close("enough"))
+    around.receive(FRAMES)
+    around.connection.send(b"late")
+    around.receive(FRAMES)
+    while around.calls:
+        around.turn()
+    assert (len(around.handled), around.socket.writes, around.socket.closed) == (1, [], True)
+    around.connection.connection_lost(None)
+    around.connection.close("again")
+    assert around.ends == 1
+
+
+IDLE = "idle"
+
+
+@pytest.mark.parametrize(
+    ("data", "silent_s", "reason"),
+    [
+        pytest.param(b"", 119.9, None, id="silent for less than the limit"),
+        pytest.param(b"", 120, IDLE, id="silent for the limit"),
+        pytest.param(FRAMES, 120, IDLE, id="silent after frames"),
+        pytest.param(b"\0\0", 120, IDLE, id="silent within a frame"),
+        pytest.param(PROXY, 119.9, None, id="silent behind a PROXY header"),
+        pytest.param(PROXY, 120, IDLE, id="too long behind a PROXY header"),
+        pytest.param(PROXY[:10], 9.9, None, id="half a PROXY header"),
+        pytest.param(PROXY[:10], 10, "unfinished PROXY header", id="half a PROXY header for too long"),
+        pytest.param(b"\x16\x03", 10, "unfinished TLS handshake", id="half a handshake for too long"),
+    ],
+)
+def test_silence_has_its_bounds(data: bytes, silent_s: float, reason: str | None) -> None:
+    around = Surroundings()
+    if data:
+        around.receive(data)
+    around.now = silent_s
+    assert around.connection.overdue(around.now) == reason
+
+
+def test_a_header_that_drips_in_is_not_waited_for_longer() -> None:
+    around = Surroundings()
+    for byte in PROXY[:10]:
+        around.receive(bytes([byte]))
+        around.now += 1
+    assert around.connection.overdue(around.now) == "unfinished PROXY header"
+
+
+def test_a_header_that_came_in_pieces_bounds_nothing_afterwards() -> None:
+    around = Surroundings()
+    around.receive(PROXY, cut=10)
+    assert around.connection.overdue(119) is None
+
+
+def test_an_answer_counts_as_activity() -> None:
+    around = Surroundings(silence)
+    around.receive(request(1))
+    around.now = 100
+    around.connection.send(b"answer")
+    around.turn()
+    assert around.connection.overdue(219) is None
+    assert around.connection.overdue(220) == IDLE
+
+
+def test_a_peer_that_reads_slowly_is_not_idle() -> None:
+    around = Surroundings()
+    around.receive(FRAMES)
+    around.socket.unread = 500
+    assert around.connection.overdue(120) is None
+    around.socket.unread = 400
+    assert around.connection.overdue(240) is None
+    assert around.connection.overdue(360) == IDLE
+
+
+def test_a_close_that_the_peer_does_not_let_happen_is_bounded() -> None:
+    around = Surroundings()
+    around.connection.close("enough")
+    assert around.connection.overdue(4.9) is None
+    assert around.connection.overdue(5) == "not gone in time"
+
+
+@pytest.mark.parametrize(
+    ("mode", "answered"),
+    [
+        pytest.param("disabled", True, id="disabled"),
+        pytest.param("permissive", True, id="permissive"),
+        pytest.param("enforcing", False, id="enforcing"),
+    ],
+)
+def test_plain_by_mode(mode: str, answered: bool) -> None:
+    around = Surroundings(tls_server_mode=mode)
+    around.receive(FRAMES)
+    assert (len(around.handled), around.socket.closed) == ((3, False) if answered else (0, True))
+
+
+@pytest.mark.parametrize("mode", ["permissive", "enforcing"])
+@pytest.mark.parametrize("cut", [0, 1])
+@pytest.mark.parametrize(
+    "before", [pytest.param(b"", id="bare"), pytest.param(PROXY, id="behind a PROXY header")]
+)
+def test_tls_by_mode(mode: str, before: bytes, cut: int) -> None:
+    around = Surroundings(tls_server_mode=mode)
+    incoming, outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
+    client = insecure().wrap_bio(incoming, outgoing)
+    with pytest.raises(ssl.SSLWantReadError):
+        client.do_handshake()
+    around.receive(before + outgoing.read(), cut)
+    incoming.write(b"".join(around.socket.writes))
+    around.socket.writes.clear()
+    client.do_handshake()
+    client.write(FRAMES)
+    around.receive(outgoing.read(), cut)
+    incoming.write(b"".join(around.socket.writes))
+    around.socket.writes = [client.read()]
+    assert around.bodies[:1] == [b"a"]
+    assert len(around.handled) == 3
+    assert around.connection.address == ("1.2.3.4:1111" if before else "127.0.0.1:4711")
+    with pytest.raises(ssl.SSLWantReadError):
+        client.unwrap()
+    around.receive(outgoing.read())
+    assert around.socket.closed
+
+
+def test_tls_when_disabled_is_closed_without_a_byte() -> None:
+    around = Surroundings(tls_server_mode="disabled")
+    around.receive(b"\x16\x03\x01\x02\x00")
+    assert (around.socket.closed, around.socket.writes) == (True, [])
+
+
+def test_tls_without_a_certificate_is_closed_and_plain_goes_on() -> None:
+    refused, plain = Surroundings(tls_test_mode_enable=False), Surroundings(tls_test_mode_enable=False)
+    refused.receive(b"\x16\x03\x01\x02\x00")
+    plain.receive(FRAMES)
+    assert (refused.socket.closed, len(plain.handled)) == (True, 3)
+
+
+def test_without_the_option_a_proxy_header_is_no_frame() -> None:
+    around = Surroundings(proxy_protocol=False)
+    around.receive(PROXY + FRAMES)
+    assert (around.socket.closed, around.handled) == (True, [])

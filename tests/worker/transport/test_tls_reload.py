@@ -1,0 +1,170 @@
+"""Certificates that change while the worker runs."""
+
+import ssl
+from pathlib import Path
+
+import pytest
+
+from registry.options import Options
+from tests.worker.transport.certificates import Authority
+from tests.worker.transport.client import insecure
+from tests.worker.transport.tls_pair import TlsPair
+from worker.tls import ServerTls, TlsMode, TlsUnusable, with_tls_file
+
+
+class Files:
+    """The three files of a server, and whose certificate it shows."""
+
+    def __init__(self, folder: Path) -> None:
+        self.key, self.certificate, self.trust = folder / "key", folder / "certificate", folder / "trust"
+        self.options = Options(
+            tls_test_mode_enable=False,
+            tls_config_file=str(folder / "none"),
+            tls_server_key_path=str(self.key),
+            tls_server_cert_path=str(self.certificate),
+            tls_server_trust_cert_path=str(self.trust),
+            tls_server_need_client_auth="require",
+            tls_server_auth_client=True,
+        )
+
+    def put(self, issued: tuple[bytes, bytes], authority: Authority) -> None:
+        self.key.write_bytes(issued[0])
+        self.certificate.write_bytes(issued[1])
+        self.trust.write_bytes(authority.pem)
+
+
+@pytest.fixture
+def authority() -> Authority:
+    return Authority()
+
+
+@pytest.fixture
+def files(tmp_path: Path, authority: Authority) -> Files:
+    made = Files(tmp_path)
+    made.put(authority.issue("first"), authority)
+    return made
+
+
+def shown(tls: ServerTls, authority: Authority, folder: Path, name: str = "client") -> bytes:
+    """The certificate a new connection of a client of `authority` gets, DER."""
+    context = insecure()
+    key, certificate = authority.issue_files(folder, name)
+    context.load_cert_chain(certificate, key)
+    ends = TlsPair(context, tls.session())
+    ends.shake_hands()
+    return ends.client.getpeercert(binary_form=True) or b""
+
+
+def der(issued: tuple[bytes, bytes]) -> bytes:
+    return ssl.PEM_cert_to_DER_cert(issued[1].decode())
+
+
+def test_a_new_key_and_certificate_are_taken_together(
+    files: Files, authority: Authority, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    tls = ServerTls(files.options)
+    first, second = shown(tls, authority, tmp_path), authority.issue("second")
+    files.key.write_bytes(second[0])
+    tls.poll()
+    assert shown(tls, authority, tmp_path) == first
+    files.certificate.write_bytes(second[1])
+    tls.poll()
+    assert shown(tls, authority, tmp_path) == der(second)
+    files.key.write_bytes(authority.issue("third")[0])
+    tls.poll()
+    assert shown(tls, authority, tmp_path) == der(second)
+    assert not caplog.records
+
+
+def test_certificate_first_is_as_good(files: Files, authority: Authority, tmp_path: Path) -> None:
+    tls, second = ServerTls(files.options), authority.issue("second")
+    files.certificate.write_bytes(second[1])
+    tls.poll()
+    files.key.write_bytes(second[0])
+    tls.poll()
+    assert shown(tls, authority, tmp_path) == der(second)
+
+
+def test_a_new_trust_file_alone_counts(files: Files, tmp_path: Path) -> None:
+    tls, other = ServerTls(files.options), Authority("other")
+    files.trust.write_bytes(other.pem)
+    tls.poll()
+    assert shown(tls, other, tmp_path)
+
+
+def test_a_file_written_again_with_the_same_content_changes_nothing(files: Files) -> None:
+    tls = ServerTls(files.options)
+    before = tls._context
+    files.trust.write_bytes(files.trust.read_bytes())
+    tls.poll()
+    assert tls._context is before
+
+
+def test_a_bad_pair_leaves_the_old_one_until_it_is_mended(
+    files: Files, authority: Authority, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    tls = ServerTls(files.options)
+    first, second = shown(tls, authority, tmp_path), authority.issue("second")
+    files.key.write_bytes(second[0])
+    files.certificate.write_bytes(b"half a certif")
+    tls.poll()
+    assert shown(tls, authority, tmp_path) == first
+    assert "the old certificate stays" in caplog.text
+    files.certificate.write_bytes(second[1])
+    tls.poll()
+    assert shown(tls, authority, tmp_path) == der(second)
+
+
+@pytest.mark.parametrize("missing", [("key", "certificate"), ("key",), ("certificate",), ("trust",)])
+def test_files_may_come_after_the_start(
+    files: Files, authority: Authority, tmp_path: Path, missing: tuple[str, ...]
+) -> None:
+    paths = [tmp_path / name for name in missing]
+    contents = [path.read_bytes() for path in paths]
+    for path in paths:
+        path.unlink()
+    tls = ServerTls(files.options)
+    with pytest.raises(TlsUnusable):
+        tls.session()
+    for path, content in zip(paths, contents, strict=True):
+        path.write_bytes(content)
+        tls.poll()
+    assert shown(tls, authority, tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("text", "mode"),
+    [
+        pytest.param("disabled", TlsMode.DISABLED, id="disabled"),
+        pytest.param("enforcing", TlsMode.ENFORCING, id="enforcing"),
+        pytest.param("permissive", TlsMode.PERMISSIVE, id="permissive"),
+        pytest.param("strict", TlsMode.PERMISSIVE, id="anything else"),
+    ],
+)
+def test_modes(tmp_path: Path, text: str, mode: TlsMode) -> None:
+    options = Options(tls_server_mode=text, tls_config_file=str(tmp_path / "none"))
+    assert ServerTls(options).mode is mode
+
+
+@pytest.mark.parametrize(
+    "text", [pytest.param("", id="nothing"), pytest.param("tls.server.mode=\\u00zz", id="bad")]
+)
+def test_a_file_that_says_nothing_changes_nothing(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "tls.properties"
+    path.write_text(text)
+    options = Options(tls_config_file=str(path), tls_server_mode="enforcing")
+    assert with_tls_file(options) == options
+
+
+def test_the_file_wins_over_the_environment(tmp_path: Path) -> None:
+    path = tmp_path / "tls.properties"
+    path.write_text(
+        "tls.server.mode=enforcing\ntls.test.mode.enable=false\ntls.server.keyPath=/k\nlistenPort=1\nunknown=2\n"
+    )
+    found = with_tls_file(Options(tls_config_file=str(path), tls_server_mode="disabled"))
+    assert (found.tls_server_mode, found.tls_test_mode_enable, found.tls_server_key_path) == (
+        "enforcing",
+        False,
+        "/k",
+    )
+    assert found.listen_port == Options().listen_port

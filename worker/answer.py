@@ -1,0 +1,62 @@
+"""What a handler makes of a request, before it is a frame."""
+
+from collections.abc import Callable
+
+import msgspec
+
+from registry.keys import Keys
+from registry.options import Options
+from registry.plans import Act, Plan
+from remoting.codes import ResponseCode
+from remoting.remoting_command import Command
+from worker.peer import Peer
+
+
+class Depends(msgspec.Struct, frozen=True):
+    """What an answer was made of, and so when it stops being true.
+
+    `topic` it is the route of; `brokers` are all broker names that were looked at, those left out too; `every` means
+    that any broker's coming and going changes it. `listed` are the ids that the answer lists of each broker name."""
+
+    topic: str | None = None
+    brokers: frozenset[str] = frozenset()
+    every: bool = False
+    listed: dict[str, frozenset[int]] = {}
+
+
+class Answer(msgspec.Struct, frozen=True):
+    """A response without its header's boilerplate.
+
+    `ext` is {} rather than None where Java's response class has fields and none is set. `event_id` is the last
+    entry of the stream that the request wrote: the answer is sent when this worker has followed the stream so far.
+    `depends` is None for what must not be kept."""
+
+    code: int = ResponseCode.SUCCESS
+    remark: str | None = None
+    ext: dict[str, str] | None = None
+    body: bytes = b""
+    event_id: str = ""
+    depends: Depends | None = None
+
+
+class Request(msgspec.Struct, frozen=True):
+    """A command and what a handler needs beside it.
+
+    `owner` marks the connection in the store, `<worker>/<connection>`; `registers` is called with each member key
+    that registers over this connection, before it does."""
+
+    command: Command
+    peer: Peer
+    act: Act
+    keys: Keys
+    options: Options
+    owner: str
+    registers: Callable[[str], None]
+
+    def get(self, name: str) -> str | None:
+        """An ext field."""
+        return self.command.get(name)
+
+
+Handled = Answer | Plan[Answer]
+Handler = Callable[[Request], Handled]

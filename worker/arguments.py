@@ -1,0 +1,30 @@
+"""Values of ext fields, which are text on the wire, as the types that Java's request classes declare.
+
+What does not parse is as if it were missing, never an error (RocketMQ RemotingCommand.decodeCommandCustomHeader).
+"""
+
+import re
+
+from remoting.remoting_command import Command
+
+DECIMAL = re.compile(r"[+-]?[0-9]{1,19}")
+
+
+def integer(command: Command, name: str, bits: int = 64) -> int | None:
+    """A decimal number of that width with an optional sign."""
+    text = command.get(name)
+    if text is None or not DECIMAL.fullmatch(text):
+        return None
+    number, limit = int(text), 1 << (bits - 1)
+    return number if -limit <= number < limit else None
+
+
+def boolean(command: Command, name: str) -> bool | None:
+    """`true` in any letter case is true, all else false; None when missing."""
+    text = command.get(name)
+    return text.lower() == "true" if text else None
+
+
+def shown(text: str | None) -> str:
+    """A field in a remark, where Java writes a missing one as `null`."""
+    return "null" if text is None else text

@@ -1,0 +1,71 @@
+"""ClusterTest mode: routes that this name server does not have are those of a product cluster.
+
+Java finds that cluster's name servers through an address server; here option namesrvProductAddr lists them.
+"""
+
+import asyncio
+import logging
+import random
+
+from registry.options import Options
+from remoting.codes import RequestCode, ResponseCode
+from remoting.command import encode
+from remoting.errors import BodyError, FrameError
+from remoting.frame import FrameReader
+from remoting.json_out import Dialect
+from remoting.remoting_command import Command
+from remoting.route import decode_route, encode_route
+from remoting.version import CURRENT
+from worker.answer import Answer
+from worker.rationed_log import RationedLog
+from worker.route_view import asked_view
+
+BUDGET_S = 2.0  # below the 3 s that clients give a route query
+READ_BYTES = 1 << 16
+
+log = RationedLog(logging.getLogger(__name__))
+
+
+class ProductCluster:
+    """`addresses` are `host:port`, parted by `;`."""
+
+    def __init__(self, addresses: str) -> None:
+        self._addresses = [address.strip() for address in addresses.split(";") if address.strip()]
+
+    async def instead(self, missing: Answer, request: Command, options: Options) -> Answer:
+        """The product cluster's route in the dialect that was asked for; `missing` when it has none either.
+
+        It is not kept: nobody tells us when it changes."""
+        topic = request.get("topic") or ""
+        for address in random.sample(self._addresses, len(self._addresses)):
+            try:
+                async with asyncio.timeout(BUDGET_S):
+                    answer = await ask_route(address, topic)
+                if answer.code == ResponseCode.SUCCESS:
+                    asked = asked_view(request, options)
+                    dialect = Dialect.STANDARD if asked.standard else Dialect.LEGACY
+                    body = encode_route(decode_route(answer.body), dialect, v5_members=not asked.omits_v5)
+                    return Answer(body=body)
+            except (OSError, TimeoutError, FrameError, BodyError) as error:
+                log.warning("name server %s of the product cluster: %s", address, error)
+        return Answer(missing.code, missing.remark)
+
+
+async def ask_route(address: str, topic: str) -> Command:
+    """One route query over a connection of its own. Raises OSError, FrameError."""
+    host, _, port = address.rpartition(":")
+    if not port.isdecimal():
+        raise OSError(f"{address!r} is not host:port")
+    reader, writer = await asyncio.open_connection(host.strip("[]"), int(port))
+    try:
+        ext = {"topic": topic, "acceptStandardJsonOnly": "true"}
+        writer.write(encode(Command(RequestCode.GET_ROUTEINFO_BY_TOPIC, 1, version=CURRENT, ext=ext)))
+        frames = FrameReader()
+        while (answer := frames.next_command()) is None:
+            received = await reader.read(READ_BYTES)
+            if not received:
+                raise OSError("closed without an answer")
+            frames.feed(received)
+        return answer
+    finally:
+        writer.close()

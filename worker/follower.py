@@ -1,0 +1,223 @@
+"""Follows the stream of events from the last entry seen, over reconnects, and notices when that cannot be done.
+
+Listeners get whole groups (the entries of one script) in order, and `reset` when entries were missed or never
+happened. A listener that raises StoreUnavailable gets the same group again after the reconnect.
+"""
+
+import asyncio
+import heapq
+import logging
+from collections.abc import Callable, Sequence
+from typing import Any, Literal, Protocol
+
+import msgspec
+import redis.asyncio
+from redis.exceptions import RedisError
+
+from registry.errors import StoreUnavailable
+from registry.keys import Keys
+from registry.store import BLOCK_MS
+from worker.rationed_log import RationedLog
+
+STALLED_S = 3.0  # a read that takes longer hangs on a connection that is dead
+COUNT = 64  # an entry may have 64 KB, and what one read brings is applied without a pause
+PAUSE_S = 0.05
+PAUSE_MAX_S = 0.25
+REACHED_WITHIN_S = 1.0  # longer than a reconnect takes: who gives up empties the cache
+
+log = RationedLog(logging.getLogger(__name__))
+
+ResetCause = Literal["start", "hole", "rollback", "incarnation"]
+Position = tuple[int, int]
+Entry = tuple[str, dict[str, str]]
+
+
+class Event(msgspec.Struct, frozen=True):
+    """An entry of the stream; `id` is (ms of the Redis clock, number)."""
+
+    id: Position
+    kind: str
+    cause: str
+    fields: dict[str, str]
+
+    def get(self, name: str) -> str:
+        """A field, "" when it is absent."""
+        return self.fields.get(name, "")
+
+
+class Listener(Protocol):
+    """Who is told."""
+
+    async def apply(self, group: Sequence[Event]) -> None:
+        """One script's entries, all of them."""
+
+    async def reset(self, cause: ResetCause) -> None:
+        """What was told so far is no longer all that happened."""
+
+
+def position_of(event_id: str) -> Position:
+    """`1767225599000-2` as numbers."""
+    ms, _, number = event_id.partition("-")
+    return int(ms), int(number or 0)
+
+
+def id_of(position: Position) -> str:
+    """The same as Redis writes it."""
+    return f"{position[0]}-{position[1]}"
+
+
+class Follower:
+    """One reader of one namespace's stream; `connect` makes its connection (registry.store.connect_follower).
+
+    Made on the loop it will run on."""
+
+    def __init__(self, connect: Callable[[], redis.asyncio.Redis], keys: Keys, listener: Listener) -> None:
+        self._connect = connect
+        self._keys = keys
+        self._listener = listener
+        self._position: Position | None = None
+        self._incarnation: str | None = None
+        self._sequence = 0
+        self._applied: tuple[str | None, int] = (None, 0)  # incarnation and sequence at our position
+        self._group: list[Event] = []
+        self._waiters: list[tuple[Position, int, asyncio.Future[None]]] = []
+        self._following = asyncio.Event()
+        self._lost_at = asyncio.get_running_loop().time()
+        self.connected = False
+
+    async def run(self) -> None:
+        """Follow until cancelled."""
+        pause = PAUSE_S
+        while True:
+            store = self._connect()
+            try:
+                await self._verify(store)
+                self.connected = True
+                self._following.set()
+                pause = PAUSE_S
+                while True:
+                    await self._read(store)
+            except (RedisError, OSError, TimeoutError, StoreUnavailable) as error:
+                log.warning("the event stream cannot be followed: %s", error)
+            finally:
+                if self.connected:
+                    self._lost_at = asyncio.get_running_loop().time()
+                self.connected = False
+                self._group.clear()
+                self._incarnation, self._sequence = self._applied
+                await store.aclose()
+            await asyncio.sleep(pause)
+            pause = min(2 * pause, PAUSE_MAX_S)
+
+    def lost_for_s(self) -> float:
+        """How long the stream could not be followed; 0 while it is."""
+        return 0.0 if self.connected else asyncio.get_running_loop().time() - self._lost_at
+
+    async def following(self, timeout_s: float) -> bool:
+        """Wait until the first entry would be seen; False when the store does not let it come so far."""
+        try:
+            async with asyncio.timeout(timeout_s):
+                await self._following.wait()
+        except TimeoutError:
+            return False
+        return True
+
+    async def reached(self, event_id: str, *, within_s: float = REACHED_WITHIN_S) -> bool:
+        """Wait until this entry has been applied; False when that takes too long."""
+        if not event_id:
+            return True
+        target = position_of(event_id)
+        if self._position is not None and self._position >= target:
+            return True
+        future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        heapq.heappush(self._waiters, (target, id(future), future))
+        try:
+            async with asyncio.timeout(within_s):
+                await future
+        except TimeoutError:
+            return False
+        return True
+
+    async def _read(self, store: redis.asyncio.Redis) -> None:
+        after = self._group[-1].id if self._group else self._position or (0, 0)
+        async with asyncio.timeout(STALLED_S):
+            reply: Any = await store.xread({self._keys.events: id_of(after)}, COUNT, BLOCK_MS)
+        if not reply:
+            await self._verify(store)
+        for _, entries in reply:
+            for event_id, fields in entries:
+                await self._feed(event_id, fields)
+
+    async def _feed(self, event_id: str, fields: dict[str, str]) -> None:
+        event = Event(position_of(event_id), fields.get("kind", ""), fields.get("cause", ""), fields)
+        await self._check(event)
+        self._group.append(event)
+        part, _, parts = fields.get("part", "1/1").partition("/")
+        if part == parts:
+            await self._listener.apply(self._group)
+            self._group = []
+            self._arrived(event.id)
+
+    async def _check(self, event: Event) -> None:
+        incarnation, sequence = event.get("inc"), int(event.get("seq") or 0)
+        cause: ResetCause | None = None
+        if self._incarnation is not None and incarnation != self._incarnation:
+            if event.kind != "stream_started":
+                cause = "incarnation"
+        elif self._incarnation is not None and sequence != self._sequence + 1:
+            cause = "hole" if sequence > self._sequence else "rollback"
+        if cause is not None:
+            await self._reset(cause)
+        self._incarnation, self._sequence = incarnation, sequence
+
+    async def _reset(self, cause: ResetCause) -> None:
+        if cause != "start":
+            log.warning("the event stream has a break: %s", cause)
+        self._group.clear()
+        await self._listener.reset(cause)
+
+    def _arrived(self, position: Position) -> None:
+        self._position = position
+        self._applied = (self._incarnation, self._sequence)
+        while self._waiters and self._waiters[0][0] <= position:
+            future = heapq.heappop(self._waiters)[2]
+            if not future.done():
+                future.set_result(None)
+
+    async def _verify(self, store: redis.asyncio.Redis) -> None:
+        """Whether the stream still has the entry at our position where it was; else begin anew (events.md 9)."""
+        here = id_of(self._position or (0, 0))
+        events = self._keys.events
+        pipe = store.pipeline(transaction=False)
+        pipe.xrevrange(events, count=1)
+        pipe.xrange(events, here, here)
+        pipe.xrange(events, count=1)
+        async with asyncio.timeout(STALLED_S):
+            last, mine, first = await pipe.execute()
+        if self._position is None:
+            await self._reset("start")
+            await self._begin_at(last)
+        elif not last or self._position == (0, 0) or self._is_ours(mine):
+            return
+        elif position_of(first[0][0]) > self._position:
+            return  # trimmed: the sequence of what is read next tells whether anything was missed
+        elif last[0][1].get("inc") != self._incarnation:
+            self._position = (0, 0)  # a new stream, read from its start
+        else:
+            await self._reset("rollback")
+            await self._begin_at(last)
+
+    def _is_ours(self, found: list[Entry]) -> bool:
+        if not found:
+            return False
+        fields = found[0][1]
+        return fields.get("inc") == self._incarnation and fields.get("seq") == str(self._sequence)
+
+    async def _begin_at(self, last: list[Entry]) -> None:
+        if last:
+            event_id, fields = last[0]
+            self._incarnation, self._sequence = fields.get("inc"), int(fields.get("seq") or 0)
+            self._arrived(position_of(event_id))
+        else:
+            self._incarnation, self._sequence = None, 0
+            self._arrived((0, 0))

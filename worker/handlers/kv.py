@@ -1,0 +1,50 @@
+"""KV configuration: 100, 101, 102, 219."""
+
+from registry import kv
+from registry.errors import ConfigNotFound
+from registry.plans import Plan
+from remoting.codes import RequestCode
+from remoting.kv_table import KVTable, encode_kv_table
+from worker.answer import Answer, Handled, Request
+from worker.dispatch import failure, handles
+
+
+@handles(RequestCode.PUT_KV_CONFIG)
+def put_kv_config(request: Request) -> Handled:
+    """A missing value makes the namespace and nothing that 101 could find, as a null value does in Java."""
+    namespace, key = request.get("namespace"), request.get("key")
+    if namespace is None or key is None:
+        return failure("namespace or key is null")
+    return _written(kv.put(request.keys, namespace, key, request.get("value"), request.act))
+
+
+@handles(RequestCode.GET_KV_CONFIG)
+def get_kv_config(request: Request) -> Plan[Answer]:
+    """Reply field `value`. Raises ConfigNotFound, for a missing argument too."""
+    namespace, key = request.get("namespace"), request.get("key")
+    if namespace is None or key is None:
+        raise ConfigNotFound("namespace or key is missing")
+    return Answer(ext={"value": (yield from kv.get(request.keys, namespace, key))})
+
+
+@handles(RequestCode.DELETE_KV_CONFIG)
+def delete_kv_config(request: Request) -> Handled:
+    """Always a success; the namespace stays."""
+    namespace, key = request.get("namespace"), request.get("key")
+    if namespace is None or key is None:
+        return Answer()
+    return _written(kv.delete(request.keys, namespace, key, request.act))
+
+
+@handles(RequestCode.GET_KVLIST_BY_NAMESPACE)
+def get_kvlist_by_namespace(request: Request) -> Plan[Answer]:
+    """Body: the KV table, of an existing empty namespace too. Raises ConfigNotFound."""
+    namespace = request.get("namespace")
+    if namespace is None:
+        raise ConfigNotFound("namespace is missing")
+    table = yield from kv.table(request.keys, namespace)
+    return Answer(body=encode_kv_table(KVTable(table)))
+
+
+def _written(plan: Plan[str]) -> Plan[Answer]:
+    return Answer(event_id=(yield from plan))

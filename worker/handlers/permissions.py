@@ -1,0 +1,36 @@
+"""Write permission of a broker's topics: 205, 327."""
+
+from collections.abc import Callable
+
+from registry.keys import Keys
+from registry.plans import Act, Plan
+from registry.rewrite import Rewrite, add_write_perm, wipe_write_perm
+from remoting.codes import RequestCode
+from worker.answer import Answer, Handled, Request
+from worker.dispatch import handles
+
+
+@handles(RequestCode.WIPE_WRITE_PERM_OF_BROKER)
+def wipe_write_perm_of_broker(request: Request) -> Handled:
+    """Reply field `wipeTopicCount`: the broker's queue data, those without the write bit too."""
+    return _rewritten(request, wipe_write_perm, "wipeTopicCount")
+
+
+@handles(RequestCode.ADD_WRITE_PERM_OF_BROKER)
+def add_write_perm_of_broker(request: Request) -> Handled:
+    """Reply field `addTopicCount`; perm becomes read and write whatever it was."""
+    return _rewritten(request, add_write_perm, "addTopicCount")
+
+
+def _rewritten(
+    request: Request, rewrite: Callable[[Keys, str, Act], Plan[Rewrite]], counted_as: str
+) -> Handled:
+    name = request.get("brokerName")
+    if name is None:
+        return Answer(ext={counted_as: "0"})
+    return _counted(rewrite(request.keys, name, request.act), counted_as)
+
+
+def _counted(plan: Plan[Rewrite], counted_as: str) -> Plan[Answer]:
+    done = yield from plan
+    return Answer(ext={counted_as: str(done.count)}, event_id=done.event_id)

@@ -1,0 +1,82 @@
+"""Topic lists (206, 224, 311, 312, 313) and topics on the side of registrations (216, 217)."""
+
+from registry import topics
+from registry.plans import Plan
+from registry.topics import UnitKind
+from remoting.codes import RequestCode
+from remoting.route import decode_route
+from remoting.topic_list import TopicList, encode_topic_list
+from worker.answer import Answer, Handled, Request
+from worker.dispatch import failure, handles
+
+DISABLED = failure("disable")
+
+
+@handles(RequestCode.GET_ALL_TOPIC_LIST_FROM_NAMESERVER)
+def get_all_topic_list(request: Request) -> Handled:
+    """Body: all topics, unless enableAllTopicList is off."""
+    if not request.options.enable_all_topic_list:
+        return DISABLED
+    return _listed(topics.all_topics(request.keys))
+
+
+@handles(RequestCode.GET_TOPICS_BY_CLUSTER)
+def get_topics_by_cluster(request: Request) -> Handled:
+    """Body: topics with queue data of the cluster's brokers; none of an unknown cluster."""
+    if not request.options.enable_topic_list:
+        return DISABLED
+    cluster = request.get("cluster")
+    if cluster is None:
+        return Answer(body=encode_topic_list(TopicList(())))
+    return _listed(topics.topics_of_cluster(request.keys, cluster))
+
+
+@handles(RequestCode.GET_UNIT_TOPIC_LIST)
+def get_unit_topic_list(request: Request) -> Handled:
+    """Topics whose first queue data has the unit bit."""
+    return _unit_topics(request, UnitKind.UNIT)
+
+
+@handles(RequestCode.GET_HAS_UNIT_SUB_TOPIC_LIST)
+def get_has_unit_sub_topic_list(request: Request) -> Handled:
+    """Topics whose first queue data has the unit-sub bit."""
+    return _unit_topics(request, UnitKind.UNIT_SUB)
+
+
+@handles(RequestCode.GET_HAS_UNIT_SUB_UNUNIT_TOPIC_LIST)
+def get_has_unit_sub_ununit_topic_list(request: Request) -> Handled:
+    """Topics with the unit-sub bit and without the unit bit."""
+    return _unit_topics(request, UnitKind.UNIT_SUB_NOT_UNIT)
+
+
+@handles(RequestCode.REGISTER_TOPIC_IN_NAMESRV)
+def register_topic_in_namesrv(request: Request) -> Handled:
+    """Raises BodyError; no topic, no body and no queue data are no errors."""
+    topic, body = request.get("topic"), request.command.body
+    queues = decode_route(body).queue_datas if body else ()
+    if topic is None or not queues:
+        return Answer()
+    return _written(topics.register_topic(request.keys, topic, queues, request.act))
+
+
+@handles(RequestCode.DELETE_TOPIC_IN_NAMESRV)
+def delete_topic_in_namesrv(request: Request) -> Handled:
+    """Always a success; of one cluster only, if it is named."""
+    topic = request.get("topic")
+    if topic is None:
+        return Answer()
+    return _written(topics.delete_topic(request.keys, topic, request.get("clusterName") or "", request.act))
+
+
+def _unit_topics(request: Request, kind: UnitKind) -> Handled:
+    if not request.options.enable_topic_list:
+        return DISABLED
+    return _listed(topics.unit_topics(request.keys, kind))
+
+
+def _listed(plan: Plan[tuple[str, ...]]) -> Plan[Answer]:
+    return Answer(body=encode_topic_list(TopicList((yield from plan))))
+
+
+def _written(plan: Plan[str]) -> Plan[Answer]:
+    return Answer(event_id=(yield from plan))

@@ -1,0 +1,43 @@
+"""What a handler sees of the connection a request came over."""
+
+from typing import Protocol
+
+__all__ = ["Frames", "Peer"]
+
+Frames = bytes | tuple[bytes, ...]
+"""Whole frames, in one piece or cut anywhere (a head packed around a cached body, say)."""
+
+
+class Peer(Protocol):
+    """The remote end of one accepted connection."""
+
+    @property
+    def id(self) -> str:
+        """Unique among the connections this worker ever had; a restarted worker has another worker id."""
+
+    @property
+    def address(self) -> str:
+        """`ip:port` of the remote end, from the PROXY header if a balancer sent one."""
+
+    @property
+    def leaving(self) -> bool:
+        """Whether this client is to be told to go elsewhere (GO_AWAY), if it understands that.
+
+        Not so while a worker that ends still accepts: who was sent away must not be sent away again where he
+        comes in next, for he tries only twice."""
+
+    @property
+    def registered(self) -> set[str]:
+        """Keys of the members that registered over this connection; kept by the dispatch."""
+
+    def send(self, frame: Frames) -> None:
+        """Write an answer, once for each request; what is sent within one turn of the loop leaves in one write.
+
+        Does nothing once the connection is closed."""
+
+    def close(self, reason: str) -> None:
+        """Close after what was sent so far is flushed; `reason` goes to the log."""
+
+    @property
+    def closed(self) -> bool:
+        """Whether nothing can be sent any more."""

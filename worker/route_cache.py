@@ -1,0 +1,263 @@
+"""Answers kept until something that they were made of changes: routes (105), missing topics, cluster info (106).
+
+Nothing here waits or looks at a clock. An answer is indexed under its topic, and holds a mark of every broker name
+that was looked at for it, because removals name no topics: to name a broker is to set its mark, however many routes
+it is in. A fill whose topic or broker is named while it is in flight answers those who wait for it and is not kept;
+who asks after that starts a fill of his own.
+"""
+
+import asyncio
+from collections.abc import Iterable, Iterator
+
+from remoting.codes import ResponseCode
+from worker.answer import Answer, Depends
+from worker.counters import Counters
+from worker.route_view import CLUSTER_INFO, Key
+
+OVERHEAD_BYTES = 1500  # of an entry and its place in the index, measured
+NEGATIVE_SHARE = 8  # missing topics get an eighth: whoever asks for random names must not push routes out
+SECOND_CHANCES = 32  # entries passed over by one eviction, so that it stays short
+
+
+class Fill:
+    """An answer being made; `future` gets it."""
+
+    __slots__ = ("future", "key", "named", "stale")
+
+    def __init__(self, key: Key, future: asyncio.Future[Answer]) -> None:
+        self.key = key
+        self.future = future
+        self.named: set[str] = set()
+        self.stale = False
+
+
+class Mark:
+    """Of a broker name, in all entries that were made since it was named last."""
+
+    __slots__ = ("named",)
+
+    def __init__(self) -> None:
+        self.named = False
+
+
+class Entry:
+    """`waits` is set while the store has come back empty: the ids still missing of each broker name."""
+
+    __slots__ = ("answer", "cost", "depends", "marks", "used", "waits")
+
+    def __init__(self, answer: Answer, depends: Depends, marks: tuple[Mark, ...], cost: int) -> None:
+        self.answer = answer
+        self.depends = depends
+        self.marks = marks
+        self.cost = cost
+        self.used = False
+        self.waits: dict[str, frozenset[int]] | None = None
+
+
+class Shelf:
+    """Entries within a number of bytes; the oldest that was not used since goes first."""
+
+    def __init__(self, limit: int) -> None:
+        self.limit = limit
+        self.bytes = 0
+        self.entries: dict[Key, Entry] = {}
+
+    def put(self, key: Key, entry: Entry) -> None:
+        self.entries[key] = entry
+        self.bytes += entry.cost
+
+    def take(self, key: Key) -> Entry | None:
+        entry = self.entries.pop(key, None)
+        if entry is not None:
+            self.bytes -= entry.cost
+        return entry
+
+    def overdrawn(self) -> Iterator[Key]:
+        """Keys to take, until the rest fits."""
+        chances = SECOND_CHANCES
+        while self.bytes > self.limit:
+            key = next(iter(self.entries))
+            entry = self.entries[key]
+            if entry.used and chances:
+                chances -= 1
+                entry.used = False
+                del self.entries[key]
+                self.entries[key] = entry
+            else:
+                yield key
+
+
+class RouteCache:
+    """Lives on one event loop; `limit` is in bytes."""
+
+    def __init__(self, limit: int, counters: Counters) -> None:
+        self._counters = counters
+        self._found = Shelf(limit)
+        self._missing = Shelf(limit // NEGATIVE_SHARE)
+        self._by_topic: dict[str, set[Key]] = {}
+        self._marks: dict[str, Mark] = {}
+        self._waiting: dict[str, set[Key]] = {}  # broker name -> what waits for it in an emptied store
+        self._joinable: dict[Key, Fill] = {}
+        self._in_flight: set[Fill] = set()
+
+    def __len__(self) -> int:
+        return len(self._found.entries) + len(self._missing.entries)
+
+    @property
+    def bytes(self) -> int:
+        """What the entries cost, about."""
+        return self._found.bytes + self._missing.bytes
+
+    def get(self, key: Key) -> Answer | None:
+        """The answer kept."""
+        entry = self._found.entries.get(key)
+        if entry is None:
+            entry = self._missing.entries.get(key)
+            if entry is None:
+                return None
+        for mark in entry.marks:
+            if mark.named:
+                self._remove(key)
+                return None
+        if entry.answer.code:
+            self._counters.cache_negative_hits += 1
+        else:
+            self._counters.cache_hits += 1
+        entry.used = True
+        return entry.answer
+
+    def fill_under_way(self, key: Key) -> Fill | None:
+        """A fill that began after everything the cache has been told of: one may wait for it."""
+        fill = self._joinable.get(key)
+        if fill is not None:
+            self._counters.cache_coalesced += 1
+        return fill
+
+    def begin(self, key: Key) -> Fill:
+        """Announce that the store is being asked; `end` must follow."""
+        self._counters.cache_misses += 1
+        fill = Fill(key, asyncio.get_running_loop().create_future())
+        self._joinable[key] = fill
+        self._in_flight.add(fill)
+        return fill
+
+    def end(self, fill: Fill, answer: Answer) -> None:
+        """Hand the answer to all who wait, and keep it if it may be kept and nothing it depends on was named."""
+        self._in_flight.discard(fill)
+        if self._joinable.get(fill.key) is fill:
+            del self._joinable[fill.key]
+        if not fill.future.done():
+            fill.future.set_result(answer)
+        depends = answer.depends
+        if depends is None:
+            return
+        if fill.stale or not fill.named.isdisjoint(depends.brokers) or (depends.every and fill.named):
+            self._counters.cache_discarded += 1
+            return
+        self._keep(fill.key, answer, depends)
+
+    def drop_topics(self, topics: Iterable[str]) -> None:
+        """Queue data, mappings or the order configuration of these topics changed."""
+        for topic in topics:
+            for key in tuple(self._by_topic.get(topic, ())):
+                self._drop(key)
+            for fill in self._in_flight:
+                if fill.key[0] == topic and fill.key is not CLUSTER_INFO:
+                    self._outdate(fill)
+
+    def drop_brokers(self, names: Iterable[str]) -> None:
+        """Members or attributes of these brokers changed, and with them the cluster info."""
+        named = set(names)
+        if not named:
+            return
+        for name in named:
+            mark = self._marks.pop(name, None)
+            if mark is not None:
+                mark.named = True
+        self._drop(CLUSTER_INFO)
+        for fill in self._in_flight:
+            fill.named |= named
+        self._joinable.clear()
+
+    def drop_all(self) -> None:
+        """Nothing is known any more."""
+        self._counters.cache_dropped += len(self)
+        for shelf in (self._found, self._missing):
+            shelf.entries.clear()
+            shelf.bytes = 0
+        self._by_topic.clear()
+        self._marks.clear()
+        self._waiting.clear()
+        for fill in tuple(self._in_flight):
+            self._outdate(fill)
+
+    def store_emptied(self) -> None:
+        """The store came back empty: missing topics may come, found ones stay until their brokers are back."""
+        for key in tuple(self._missing.entries):
+            self._remove(key)
+        for fill in tuple(self._in_flight):
+            self._outdate(fill)
+        for key, entry in tuple(self._found.entries.items()):
+            if any(mark.named for mark in entry.marks) or not entry.depends.listed:
+                self._remove(key)
+                continue
+            entry.marks, entry.waits = (), dict(entry.depends.listed)
+            for name in entry.waits:
+                self._waiting.setdefault(name, set()).add(key)
+
+    def settled(self, name: str, ids: frozenset[int] | None) -> None:
+        """After `store_emptied`: broker `name` is registered again under these ids; None: it will not come back."""
+        for key in tuple(self._waiting.get(name, ())):
+            waits = self._found.entries[key].waits or {}
+            if ids is None or ids >= waits[name]:
+                del waits[name]
+                _unlink(self._waiting, name, key)
+            if not waits:
+                self._remove(key)
+
+    def waited_long_enough(self) -> None:
+        """Drop what still waits for brokers after `store_emptied`."""
+        for key in {key for keys in self._waiting.values() for key in keys}:
+            self._remove(key)
+
+    def _keep(self, key: Key, answer: Answer, depends: Depends) -> None:
+        shelf = self._missing if answer.code == ResponseCode.TOPIC_NOT_EXIST else self._found
+        cost = OVERHEAD_BYTES + len(answer.body) + 4 * len(key[0]) + 100 * len(depends.brokers)
+        if 4 * cost > shelf.limit:
+            self._counters.cache_oversize += 1
+            return
+        self._remove(key)
+        marks = tuple([self._marks.setdefault(name, Mark()) for name in depends.brokers])
+        shelf.put(key, Entry(answer, depends, marks, cost))
+        if depends.topic is not None:
+            self._by_topic.setdefault(depends.topic, set()).add(key)
+        for old in shelf.overdrawn():
+            self._remove(old)
+
+    def _drop(self, key: Key) -> None:
+        entry = self._found.entries.get(key) or self._missing.entries.get(key)
+        if entry is not None and entry.waits is None:
+            self._remove(key)
+
+    def _remove(self, key: Key) -> None:
+        entry = self._found.take(key) or self._missing.take(key)
+        if entry is None:
+            return
+        self._counters.cache_dropped += 1
+        if entry.depends.topic is not None:
+            _unlink(self._by_topic, entry.depends.topic, key)
+        for name in entry.waits or ():
+            _unlink(self._waiting, name, key)
+
+    def _outdate(self, fill: Fill) -> None:
+        fill.stale = True
+        if self._joinable.get(fill.key) is fill:
+            del self._joinable[fill.key]
+
+
+def _unlink(index: dict[str, set[Key]], name: str, key: Key) -> None:
+    keys = index.get(name)
+    if keys is not None:
+        keys.discard(key)
+        if not keys:
+            del index[name]

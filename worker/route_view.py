@@ -1,0 +1,53 @@
+"""Which of a topic's possible answers a route request asks for, and what that answer is kept under."""
+
+from typing import Final, NamedTuple
+
+from registry.options import Options
+from remoting.codes import RequestCode
+from remoting.remoting_command import Command
+from remoting.version import V4_9_4, V5_0_0
+
+# As plain integers, which compare in a third of the time of an enum's.
+GET_ROUTE: Final = int(RequestCode.GET_ROUTEINFO_BY_TOPIC)
+GET_CLUSTER_INFO: Final = int(RequestCode.GET_BROKER_CLUSTER_INFO)
+
+
+class AskedView(NamedTuple):
+    """`standard` JSON rather than the legacy dialect; `omits_v5` leaves 5.x members out; `zone` in lower case."""
+
+    standard: bool
+    omits_v5: bool
+    zone: str | None
+
+
+PLAIN_LEGACY = AskedView(False, False, None)
+PLAIN_STANDARD = AskedView(True, False, None)
+
+
+def asked_view(command: Command, options: Options) -> AskedView:
+    """By version and ext fields (RocketMQ ClientRequestProcessor, ZoneRouteRPCHook)."""
+    version, ext = command.version, command.ext
+    zone = None
+    standard = version >= V4_9_4
+    if ext is not None and len(ext) > 1:
+        standard = standard or ext.get("acceptStandardJsonOnly", "").lower() == "true"
+        name = ext.get("__ZONE_NAME", "").lower()
+        if name.strip() and ext.get("__ZONE_MODE", "").lower() == "true":
+            zone = name
+    if zone is None and not options.omit_v5_members:
+        return PLAIN_STANDARD if standard else PLAIN_LEGACY
+    return AskedView(standard, options.omit_v5_members and version < V5_0_0, zone)
+
+
+Key = tuple[str, AskedView | None]
+"""Of a cached answer: a topic and which of its answers, or CLUSTER_INFO."""
+
+CLUSTER_INFO: Key = ("", None)
+
+
+def cache_key(command: Command, options: Options) -> Key | None:
+    """What the answer to this request is kept under; None for all that is not kept."""
+    if command.code == GET_ROUTE:
+        topic = command.get("topic")
+        return None if topic is None else (topic, asked_view(command, options))
+    return CLUSTER_INFO if command.code == GET_CLUSTER_INFO else None

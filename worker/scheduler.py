@@ -1,0 +1,143 @@
+"""`python -m worker.scheduler`: enqueues the timetable's jobs, and pushes 905.
+
+Any number of these may run: a job's id names it, slot and namespace, and RQ takes an id once. A scheduler that was away
+goes on with the slot that is now; what it missed others did, or nobody needs any more.
+"""
+
+import asyncio
+import logging
+import os
+import signal
+import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from functools import partial
+
+import redis
+from redis.exceptions import RedisError
+from rq import Queue
+from rq.cron import CronScheduler
+from rq.cron_scheduler_registry import get_registry_key
+from rq.exceptions import DuplicateJobError, SchedulerNotFound
+from rq.serializers import JSONSerializer
+
+from registry import configuration, store
+from registry.drivers import AsyncDriver
+from registry.keys import Keys
+from registry.options import Options
+from worker.ending import end
+from worker.follower import Follower
+from worker.push import Pusher
+from worker.rationed_log import RationedLog
+from worker.schedule import JOBS, Periodic
+
+RETRY_S = 0.5
+PRESENT_EVERY_S = 10.0
+KEPT_SLOTS = 3  # how long a done job's id stays taken: others may still be in its slot
+KEPT_MIN_S = 30
+TIMEOUT_S = 60
+
+log = RationedLog(logging.getLogger(__name__))
+
+
+class SlotScheduler(CronScheduler):
+    """RQ's scheduler by name and listing; what it enqueues when is decided by slots, and an outage ends nothing."""
+
+    def __init__(
+        self,
+        connection: redis.Redis,
+        namespace: str,
+        jobs: Sequence[Periodic] = JOBS,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        super().__init__(connection, logging_level=logging.WARNING)
+        self._namespace = namespace
+        self._jobs = jobs
+        self._clock = clock
+        self._done: dict[str, int] = {}
+        self._present_until = 0.0
+
+    def step(self) -> float:
+        """Enqueue what is due in the slots of now; seconds until the next slot begins."""
+        try:
+            self._be_present()
+            seconds, micros = self.connection.time()
+            now_s = seconds + micros / 1e6
+            for job in self._jobs:
+                self._enqueue(job, job.slot(now_s))
+        except RedisError as error:
+            log.warning("the job queue cannot be reached: %s", error)
+            self._present_until = 0.0
+            return RETRY_S
+        return min((job.slot(now_s) + 1) * job.every_s - now_s for job in self._jobs)
+
+    def leave(self) -> None:
+        """Take this scheduler off RQ's list."""
+        try:
+            self.register_death()
+        except (RedisError, SchedulerNotFound) as error:
+            log.warning("the scheduler could not sign off: %s", error)
+
+    def _enqueue(self, job: Periodic, slot: int) -> None:
+        if self._done.get(job.name) == slot:
+            return
+        queue = Queue(job.queue_of(self._namespace), connection=self.connection, serializer=JSONSerializer)
+        kept_s = max(KEPT_SLOTS * job.every_s, KEPT_MIN_S)
+        with suppress(DuplicateJobError):  # another scheduler was first
+            queue.enqueue_call(
+                job.job,
+                job_id=job.id_of(self._namespace, slot),
+                unique=True,
+                timeout=TIMEOUT_S,
+                ttl=job.every_s,
+                result_ttl=kept_s,
+                failure_ttl=kept_s,
+            )
+        self._done[job.name] = slot
+
+    def _be_present(self) -> None:
+        """On RQ's list of schedulers, also after that Redis has come back empty."""
+        now = self._clock()
+        if now >= self._present_until:
+            self.save()
+            self.connection.zadd(get_registry_key(), {self.name: time.time()})
+            self._present_until = now + PRESENT_EVERY_S
+
+
+async def keep_timetable(scheduler: SlotScheduler) -> None:
+    """Until cancelled."""
+    while True:
+        await asyncio.sleep(await asyncio.to_thread(scheduler.step))
+
+
+async def serve(options: Options) -> None:
+    """Both tasks until SIGTERM or SIGINT."""
+    loop, stop = asyncio.get_running_loop(), asyncio.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stop.set)
+    keys = Keys(options.namespace)
+    driver = AsyncDriver(store.connect_async(options.redis_url))
+    pusher = Pusher(options, driver, keys)
+    follower = Follower(partial(store.connect_follower, options.redis_url), keys, pusher)
+    queue = redis.Redis.from_url(
+        options.rq_redis_url or options.redis_url, socket_timeout=store.REPLY_TIMEOUT_S
+    )
+    scheduler = SlotScheduler(queue, options.namespace)
+    stopping = loop.create_task(stop.wait())
+    tasks = [loop.create_task(keep_timetable(scheduler)), loop.create_task(follower.run())]
+    done, _ = await asyncio.wait((stopping, *tasks), return_when=asyncio.FIRST_COMPLETED)
+    await end(tasks)
+    scheduler.leave()
+    await driver.close()
+    for ended in done:
+        ended.result()  # neither ends by itself: its error ends the process, and the supervisor starts it again
+
+
+def main() -> None:
+    """Options come from the environment, as the supervisor hands them over."""
+    logging.basicConfig(level=logging.WARNING, format="%(levelname)s %(name)s %(message)s")
+    asyncio.run(serve(configuration.load(os.environ)))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,121 @@
+"""gunicorn's side of a remoting worker: `gunicorn -k worker.server.RemotingWorker wsgi:app`.
+
+Each worker runs one uvloop with its own service; nothing is shared between workers but the listening sockets
+and the store, and nothing is started in the master, so preloading is safe."""
+
+import asyncio
+import logging
+import os
+import resource
+import secrets
+import signal
+import socket
+from typing import Final
+
+import uvloop
+from gunicorn.workers.base import Worker
+
+from registry.configuration import load
+from registry.options import Options
+from worker.connection import Limits
+from worker.connections import limits_of
+from worker.service import Service
+from worker.serving import STOP_S, Serving, WorkerService
+
+__all__ = ["RemotingWorker"]
+
+log = logging.getLogger(__name__)
+
+OWN_FILES: Final = 256
+"""Descriptors of a worker besides its connections, generously."""
+AFTER_FAILURE_S: Final = 1.0
+"""Pause before a worker that could not start lets gunicorn start the next."""
+
+
+class RemotingWorker(Worker):  # type: ignore[misc]
+    """A gunicorn worker that speaks RocketMQ remoting instead of HTTP."""
+
+    def make_service(self, options: Options, worker_id: str) -> WorkerService:
+        """What answers this worker's requests."""
+        return Service(options, worker_id)
+
+    def make_limits(self, options: Options) -> Limits:
+        """The bounds of this worker's connections."""
+        return limits_of(options)
+
+    def init_process(self) -> None:
+        """Called by gunicorn in the new process."""
+        self._log_through_gunicorn()
+        self.options = load(os.environ)
+        _allow_files(self.options.max_connections)
+        super().init_process()
+
+    def run(self) -> None:
+        """Called by gunicorn: serve until told to end."""
+        if self.alive:
+            uvloop.run(self._serve())
+
+    async def _serve(self) -> None:
+        loop = asyncio.get_running_loop()
+        worker_id = f"{socket.gethostname()}.{os.getpid()}.{secrets.token_hex(3)}"
+        service = self.make_service(self.options, worker_id)
+        self._serving = Serving(
+            self.options,
+            self.make_limits(self.options),
+            service,
+            [listener.sock for listener in self.sockets],
+            drain_s=max(self.cfg.graceful_timeout - STOP_S - 0.5, self.cfg.graceful_timeout / 2),
+        )
+        running = loop.create_task(self._serving.run())
+
+        def quit_now() -> None:
+            self.alive = False
+            self.cfg.worker_int(self)
+            running.cancel()
+
+        loop.add_signal_handler(signal.SIGTERM, self._end)
+        loop.add_signal_handler(signal.SIGINT, quit_now)
+        loop.add_signal_handler(signal.SIGQUIT, quit_now)
+        loop.add_signal_handler(signal.SIGUSR1, self.log.reopen_files)
+        beat = loop.create_task(self._beat())
+        try:
+            await running
+        except asyncio.CancelledError:
+            log.info("ended without a drain")
+        except Exception:
+            log.exception("the worker could not serve")
+            await asyncio.sleep(AFTER_FAILURE_S)
+            raise
+        finally:
+            beat.cancel()
+
+    def _end(self) -> None:
+        self.alive = False
+        self._serving.end()
+
+    async def _beat(self) -> None:
+        """Tell the master each second that the loop turns; end when there is no master."""
+        while True:
+            self.notify()
+            if self.alive and self.ppid != os.getppid():
+                log.warning("the master is gone")
+                self._end()
+            await asyncio.sleep(1)
+
+    def _log_through_gunicorn(self) -> None:
+        """Our lines go where gunicorn's go, unless somebody configured logging."""
+        root = logging.getLogger()
+        if not root.handlers:
+            root.handlers = list(self.log.error_log.handlers)
+            root.setLevel(self.log.error_log.level)
+
+
+def _allow_files(connections: int) -> None:
+    """Raise the soft limit of open files towards what `maxConnections` needs, as far as the hard one allows."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    unlimited = resource.RLIM_INFINITY
+    wanted = connections + OWN_FILES if connections else hard
+    if hard != unlimited:
+        wanted = min(wanted, hard)
+    if soft != unlimited and soft < wanted:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))

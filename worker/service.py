@@ -1,0 +1,191 @@
+"""What a remoting worker does with requests, whatever brought them: the one object the transport talks to."""
+
+import asyncio
+import itertools
+from functools import partial
+
+from msgspec.structs import replace
+
+import worker.handlers  # noqa: F401  fills the table of worker.dispatch
+from registry import settings, store
+from registry.drivers import AsyncDriver
+from registry.keys import Keys
+from registry.options import Options, overlay
+from registry.plans import Act
+from remoting.codes import ResponseCode
+from remoting.command import Command, encode_header
+from remoting.remoting_command import ONEWAY_FLAG, RESPONSE_FLAG, SerializeType
+from remoting.version import V5_3_1
+from worker import dispatch
+from worker.admission import Admission
+from worker.answer import Answer, Request
+from worker.closed_connections import ClosedConnections
+from worker.cluster_test import ProductCluster
+from worker.counters import Counters
+from worker.ending import end
+from worker.follower import Follower
+from worker.invalidation import Invalidation
+from worker.liveness import Ticker
+from worker.peer import Peer
+from worker.route_cache import RouteCache
+from worker.route_view import GET_ROUTE, Key, cache_key
+
+START_WAIT_S = 1.0
+UNFOLLOWED_S = 5.0
+STOP_WAIT_S = 2.0
+
+
+class Service:
+    """Answers requests over one store; lives on one event loop.
+
+    `worker_id` must differ between any two processes that ever served the namespace. `options` are the live ones:
+    what the process was started with, under the settings that all workers share."""
+
+    def __init__(self, options: Options, worker_id: str) -> None:
+        self.options = options
+        self.worker_id = worker_id
+        self.counters = Counters()
+        self._given = options
+        self._forced_json = options.reply_encoding == "json"
+        self._keys = Keys(options.namespace)
+        self._driver = AsyncDriver(store.connect_async(options.redis_url))
+        self._admission = Admission()
+        self.cache = RouteCache(options.route_cache_bytes, self.counters)
+        self._closed = ClosedConnections(
+            self._driver, self._keys, worker_id, lambda: self.options, self.counters
+        )
+        self._ticker = Ticker(self._driver, self._keys, worker_id, self._lapsed)
+        rules = Invalidation(
+            self.cache, self.counters, self._read_settings, self._closed.expired, self._ticker.leased
+        )
+        self.follower = Follower(partial(store.connect_follower, options.redis_url), self._keys, rules)
+        self._product = ProductCluster(options.namesrv_product_addr) if options.cluster_test else None
+        self._numbers = itertools.count(1)
+        self._requests: set[asyncio.Task[None]] = set()
+        self._background: list[asyncio.Task[None]] = []
+        self._draining = False
+
+    async def start(self) -> None:
+        """Begin to follow and to tick; returns after the first tick, or soon if the store is away."""
+        loop = asyncio.get_running_loop()
+        self._background.append(loop.create_task(self.follower.run()))
+        await self._ticker.step()
+        self._background.append(loop.create_task(self._ticker.run()))
+        await self.follower.following(START_WAIT_S)
+
+    def handle(self, command: Command, peer: Peer) -> None:
+        """Answer one request through `peer.send`, at once if it can be done without the store."""
+        if command.flag & RESPONSE_FLAG:
+            return  # this side asks nobody, so nobody waits for it
+        if command.opaque is None or (self._forced_json and command.serialize_type):
+            command = self._readable(command)
+        if self._draining and peer.leaving and command.version > V5_3_1:
+            _send(dispatch.GO_AWAY, command, peer)
+            return
+        key = cache_key(command, self.options)
+        kept = None if key is None else self.cache.get(key)
+        if (kept is None or kept.code) and self._must_wait(command):
+            _send(dispatch.NOT_READY, command, peer)
+            return
+        if kept is not None:
+            if not self.follower.connected:
+                self.counters.stale_serves += 1
+            _send(kept, command, peer)
+            return
+        refusal = self._admission.refusal(command.code, self.options)
+        if refusal is not None:
+            self.counters.overloads += 1
+            _send(refusal, command, peer)
+            return
+        self._admission.enter(command.code)
+        task = asyncio.get_running_loop().create_task(self._serve(command, peer, key))
+        self._requests.add(task)
+        task.add_done_callback(self._requests.discard)
+
+    def connected(self, peer: Peer) -> None:
+        """A connection was accepted; nothing is known of it before it registers a broker."""
+
+    def disconnected(self, peer: Peer, *, shutting_down: bool) -> None:
+        """A connection has ended, for whatever reason."""
+        self._closed.closed(peer, shutting_down=shutting_down)
+
+    def begin_drain(self) -> None:
+        """From now on send clients that understand it elsewhere, if enableShutdownGracefully says so."""
+        self._draining = self.options.enable_shutdown_gracefully
+
+    async def stop(self) -> None:
+        """Answer what is under way, for a short while, and let go of the store."""
+        if self._requests:
+            await asyncio.wait(self._requests, timeout=STOP_WAIT_S)
+        await end((*self._background, *self._requests))
+        await self._closed.stop()
+        await self._ticker.stop()
+        await self._driver.close()
+
+    async def _serve(self, command: Command, peer: Peer, key: Key | None) -> None:
+        try:
+            answer = await (self._made(command, peer) if key is None else self._filled(key, command, peer))
+            if answer.event_id and not await self.follower.reached(answer.event_id):
+                self.cache.drop_all()  # so that this connection sees what it wrote all the same
+        finally:
+            self._admission.leave(command.code)
+        _send(answer, command, peer)
+
+    async def _filled(self, key: Key, command: Command, peer: Peer) -> Answer:
+        """The answer to a request that can be kept, made once for all who ask for it meanwhile."""
+        fill = self.cache.fill_under_way(key)
+        if fill is not None:
+            return await asyncio.shield(fill.future)
+        fill = self.cache.begin(key)
+        answer = dispatch.failure("the server stops")
+        try:
+            answer = await self._made(command, peer)
+            if self._product is not None and answer.code == ResponseCode.TOPIC_NOT_EXIST:
+                answer = await self._product.instead(answer, command, self.options)
+        finally:
+            self.cache.end(fill, answer if self.follower.connected else replace(answer, depends=None))
+        return answer
+
+    async def _made(self, command: Command, peer: Peer) -> Answer:
+        request = Request(
+            command=command,
+            peer=peer,
+            act=Act(f"{self.worker_id}-{next(self._numbers):x}", f"wire:{peer.address}"),
+            keys=self._keys,
+            options=self.options,
+            owner=self._closed.mark(peer),
+            registers=partial(self._closed.registers, peer),
+        )
+        answer = await dispatch.answer(request, self._driver)
+        if peer.registered:
+            self._closed.registered(peer)
+        return answer
+
+    def _lapsed(self, names: set[str]) -> None:
+        """Every tick: these brokers have members whose lease has ended, or turned out not to have."""
+        self.cache.drop_brokers(names)
+        if min(self.follower.lost_for_s(), self._ticker.good_for_s()) > UNFOLLOWED_S:
+            self.cache.drop_all()  # the store is there, and yet we hear of no changes
+
+    async def _read_settings(self) -> None:
+        self.options = overlay(self._given, await self._driver.run(settings.read(self._keys)))
+
+    def _readable(self, command: Command) -> Command:
+        if command.opaque is None:
+            command = replace(command, opaque=next(self._numbers) & 0x7FFFFFFF)
+        return replace(command, serialize_type=SerializeType.JSON) if self._forced_json else command
+
+    def _must_wait(self, command: Command) -> bool:
+        """Whether the service is too young for this request (RocketMQ's needWaitForService)."""
+        if command.code != GET_ROUTE or not self.options.need_wait_for_service:
+            return False
+        age_s = self._ticker.service_age_s()
+        return age_s is None or age_s < self.options.wait_seconds_for_service
+
+
+def _send(answer: Answer, command: Command, peer: Peer) -> None:
+    if command.flag & ONEWAY_FLAG:
+        return
+    body = answer.body
+    head = encode_header(command.reply(answer.code, remark=answer.remark, ext=answer.ext), len(body))
+    peer.send((head, body) if body else head)

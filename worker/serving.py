@@ -1,0 +1,144 @@
+"""The life of a remoting worker on its loop: start, serve, drain, stop."""
+
+import asyncio
+import logging
+from collections.abc import Callable, Sequence
+from socket import socket
+from typing import Final, Protocol
+
+from registry.options import Options
+from worker.accept import Acceptor
+from worker.connection import Dispatch, Limits
+from worker.connections import Connections
+from worker.tls import ServerTls
+
+__all__ = ["STOP_S", "Serving", "WorkerService"]
+
+log = logging.getLogger(__name__)
+
+ACCEPT_ON_S: Final = 1.5
+"""How long a worker that ends goes on accepting: a client may just have been sent here."""
+UNDER_WAY_S: Final = 5.0
+"""How long requests under way are waited for at most once no more are wanted."""
+STOP_S: Final = 2.0
+"""How long the end of connections and service may take, behind the drain."""
+LOOK_S: Final = 0.1
+TLS_FILES_S: Final = 0.5
+
+
+class WorkerService(Dispatch, Protocol):
+    """`worker.service.Service`, as the transport needs it."""
+
+    async def start(self) -> None: ...
+    def begin_drain(self) -> None: ...
+    async def stop(self) -> None: ...
+
+
+class Serving:
+    """Serves one worker's share of the connections of `sockets`.
+
+    `drain_s` bounds what lies between `end` and the last connection's end."""
+
+    def __init__(
+        self,
+        options: Options,
+        limits: Limits,
+        service: WorkerService,
+        sockets: Sequence[socket],
+        *,
+        drain_s: float,
+    ) -> None:
+        loop = asyncio.get_running_loop()
+        self._options = options
+        self._service = service
+        self._drain_s = drain_s
+        self._tls = ServerTls(options)
+        self._loop = loop
+        self._connections = Connections(options, limits, service, self._tls, loop)
+        self._acceptor = Acceptor(loop, sockets, self._connections.admit)
+        self._ending = asyncio.Event()
+
+    def end(self) -> None:
+        """Drain, then return from `run`."""
+        self._ending.set()
+
+    async def run(self) -> None:
+        """Serve until `end`, or until cancelled, which leaves the drain out."""
+        upkeep = [
+            self._loop.create_task(self._every(self._connections.sweep_every_s, self._connections.sweep)),
+            self._loop.create_task(self._every(TLS_FILES_S, self._tls.poll)),
+        ]
+        try:
+            if await self._started():
+                self._acceptor.start()
+                log.info("accepting connections")
+                await self._ending.wait()
+                await self._drain()
+        finally:
+            self._acceptor.stop()
+            self._connections.shutting_down = True
+            await self._stop()
+            for task in upkeep:
+                task.cancel()
+
+    async def _started(self) -> bool:
+        """Whether the service can answer; False when the end came first."""
+        start = self._loop.create_task(self._service.start())
+        ending = self._loop.create_task(self._ending.wait())
+        try:
+            await asyncio.wait((start, ending), return_when=asyncio.FIRST_COMPLETED)
+            if start.done():
+                await start  # raises what went wrong
+            return start.done()
+        finally:
+            for task in (start, ending):
+                task.cancel()
+            await asyncio.wait((start, ending), timeout=STOP_S)
+
+    async def _drain(self) -> None:
+        """Go on answering for a while, let connections go that have nothing under way, then wait for the rest.
+
+        From here on the end of a connection says nothing about its broker, which may just have been sent away."""
+        connections, began = self._connections, self._loop.time()
+        gracefully = self._options.enable_shutdown_gracefully
+        last = began + self._drain_s
+        wanted_s = self._options.shutdown_wait_time_seconds if gracefully else 0
+        serve_until = min(began + max(ACCEPT_ON_S, wanted_s), last)
+        log.info("draining %d connections", len(connections))
+        connections.shutting_down = True
+        if gracefully:
+            self._service.begin_drain()
+        connections.send_away()
+        await asyncio.sleep(min(ACCEPT_ON_S, self._drain_s))
+        self._acceptor.stop()
+        connections.send_away()
+        at_first, since = len(connections), self._loop.time()
+        while len(connections) and (now := self._loop.time()) < serve_until:
+            left = (serve_until - now) / (serve_until - since)
+            connections.let_go(int(at_first * left), "the worker ends")
+            await asyncio.sleep(LOOK_S)
+        last = min(last, self._loop.time() + UNDER_WAY_S)
+        while connections.busy and self._loop.time() < last:
+            connections.let_go(connections.busy, "the worker ends")
+            await asyncio.sleep(LOOK_S)
+
+    async def _stop(self) -> None:
+        connections, last = self._connections, self._loop.time() + STOP_S
+        connections.close_all("the worker ends")
+        while len(connections) and self._loop.time() < last - STOP_S / 2:
+            await asyncio.sleep(LOOK_S / 10)
+        connections.abort_all("the worker ends")
+        try:
+            await asyncio.wait_for(self._service.stop(), max(0.1, last - self._loop.time()))
+        except TimeoutError:
+            log.warning("the service did not stop in %g s", STOP_S)
+        except Exception:
+            log.exception("while the service stopped")
+
+    async def _every(self, every_s: float, do: Callable[[], None]) -> None:
+        while True:
+            await asyncio.sleep(every_s)
+            try:
+                do()
+            except Exception:
+                log.exception("upkeep")
