@@ -1,0 +1,63 @@
+"""The application factory: it only wires; every subject has its blueprint."""
+
+import os
+from typing import Any
+
+import redis as redis_py
+from apiflask import APIFlask
+
+from api import brokers, clusters, events, health, kv, problems, registrations, routes, settings, topics
+from api.json_text import StrictJSON
+from api.name_server import EXTENSION, NameServer
+from registry.configuration import load
+from registry.keys import Keys
+from registry.options import Options
+from registry.store import connect
+
+BODY_MAX_BYTES = 16 << 20
+SUBJECTS = (health, clusters, brokers, registrations, topics, routes, kv, settings, events)
+
+
+def create_app(options: Options | None = None, *, redis: "redis_py.Redis | None" = None) -> APIFlask:
+    """The HTTP side of the name server; without arguments that of the process's environment.
+
+    A test hands in its own Redis, which answers with decoded text. Raises ValueError without a store's address."""
+    options = options or load(os.environ)
+    no_files: Any = None  # which APIFlask takes but does not declare
+    app = APIFlask(
+        "api",
+        title="redis-namesrv",
+        version="v1",
+        docs_path=None,
+        json_errors=False,
+        static_folder=no_files,
+    )
+    app.json = StrictJSON(app)
+    app.url_map.strict_slashes = app.url_map.merge_slashes = False  # no redirects, and any text is a key
+    app.config |= {
+        "MAX_CONTENT_LENGTH": BODY_MAX_BYTES,
+        "HTTP_ERROR_SCHEMA": problems.SCHEMA,
+        "VALIDATION_ERROR_SCHEMA": problems.SCHEMA,
+    }
+    app.extensions[EXTENSION] = NameServer(
+        Keys(options.namespace), redis or connect(options.redis_url), options
+    )
+    problems.install(app)
+    for subject in SUBJECTS:
+        app.register_blueprint(subject.bp)
+    app.spec_processor(_with_problems)
+    return app
+
+
+def _with_problems(spec: Any) -> Any:
+    """Errors are problem documents, and any request may meet one."""
+    for path in spec["paths"].values():
+        for operation in path.values():
+            operation["responses"]["default"] = {
+                "description": "Any other error",
+                "content": {"application/json": {"schema": problems.SCHEMA}},
+            }
+            for status, response in operation["responses"].items():
+                if status >= "400" and "content" in response:
+                    response["content"] = {problems.MEDIA_TYPE: response["content"].pop("application/json")}
+    return spec

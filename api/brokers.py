@@ -1,0 +1,121 @@
+"""Brokers with their members and leases: what operators look at, living or not."""
+
+from typing import Literal
+
+from apiflask import APIBlueprint
+
+from api.name_server import name_server
+from api.paging import PageQuery, page
+from api.shapes import Answer, DataVersionAnswer
+from registry.errors import BrokerNotFound
+from registry.members import Broker, Lease, Member, broker_names
+from registry.members import brokers as brokers_named
+
+bp = APIBlueprint("brokers", __name__, url_prefix="/v1/brokers")
+
+
+class LeaseAnswer(Answer):
+    """Times by the Redis clock, in ms. `held`: it is over, but kept until `keptUntilMillis` after an outage.
+    `overdue`: routes leave the member out, its removal is not recorded yet."""
+
+    state: Literal["living", "held", "overdue"]
+    age_millis: int
+    remaining_millis: int
+    end_millis: int
+    kept_until_millis: int
+    timeout_millis: int
+
+    @classmethod
+    def of(cls, lease: Lease) -> "LeaseAnswer":
+        return cls(
+            state=lease.state,
+            age_millis=lease.age_ms,
+            remaining_millis=lease.remaining_ms,
+            end_millis=lease.end_ms,
+            kept_until_millis=lease.kept_until_ms,
+            timeout_millis=lease.timeout_ms,
+        )
+
+
+class MemberAnswer(Answer):
+    """One address. `owners` are the connections it registered over, `<worker>/<connection>`."""
+
+    cluster: str
+    broker_id: int
+    broker_addr: str
+    ha_server_addr: str | None
+    data_version: DataVersionAnswer | None
+    filter_servers: tuple[str, ...]
+    since_millis: int
+    owners: tuple[str, ...]
+    lease: LeaseAnswer
+
+    @classmethod
+    def of(cls, member: Member) -> "MemberAnswer":
+        return cls(
+            cluster=member.cluster,
+            broker_id=member.id,
+            broker_addr=member.address,
+            ha_server_addr=member.ha,
+            data_version=DataVersionAnswer.of(member.version),
+            filter_servers=member.filters,
+            since_millis=member.since_ms,
+            owners=member.owners,
+            lease=LeaseAnswer.of(member.lease),
+        )
+
+
+class BrokerAnswer(Answer):
+    """All members of a broker name; `clusters` are those that list it, `cluster` the first of them."""
+
+    broker_name: str
+    cluster: str
+    clusters: tuple[str, ...]
+    zone_name: str | None
+    enable_acting_master: bool
+    epoch: int
+    members: tuple[MemberAnswer, ...]
+
+    @classmethod
+    def of(cls, broker: Broker) -> "BrokerAnswer":
+        return cls(
+            broker_name=broker.name,
+            cluster=broker.cluster,
+            clusters=broker.clusters,
+            zone_name=broker.zone,
+            enable_acting_master=broker.acting_master,
+            epoch=broker.epoch,
+            members=tuple(MemberAnswer.of(member) for member in broker.members),
+        )
+
+
+class Brokers(Answer):
+    brokers: tuple[BrokerAnswer, ...]
+    next: str | None
+
+
+@bp.get("")
+@bp.input(PageQuery, location="query")
+@bp.output(Brokers)
+def brokers(query_data: PageQuery) -> Brokers:
+    """Brokers by name"""
+    server = name_server()
+    names, after = page(server.run(broker_names(server.keys)), query_data)
+    found = server.run(brokers_named(server.keys, names))
+    return Brokers(brokers=tuple(BrokerAnswer.of(one) for one in found), next=after)
+
+
+@bp.get("/<name>")
+@bp.output(BrokerAnswer)
+@bp.doc(responses=[404])
+def broker(name: str) -> BrokerAnswer:
+    """One broker"""
+    return BrokerAnswer.of(known(name))
+
+
+def known(name: str) -> Broker:
+    """The broker of that name. Raises BrokerNotFound."""
+    server = name_server()
+    for found in server.run(brokers_named(server.keys, (name,))):
+        return found
+    raise BrokerNotFound(f"no broker {name!r}")

@@ -1,0 +1,30 @@
+"""The WSGI callable; importing it costs nothing, because remoting workers load it too and never call it."""
+
+from collections.abc import Iterable
+from functools import cached_property
+from threading import Lock
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from _typeshed.wsgi import StartResponse, WSGIApplication, WSGIEnvironment
+
+
+class LazyApp:
+    """The application of this process's environment, built once, by the first thread that needs it."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+
+    @cached_property
+    def built(self) -> "WSGIApplication":
+        from api.app import create_app
+
+        return create_app()
+
+    def __call__(self, environ: "WSGIEnvironment", start_response: "StartResponse") -> Iterable[bytes]:
+        with self._lock:
+            built = self.built
+        return built(environ, start_response)
+
+
+app = LazyApp()

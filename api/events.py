@@ -1,0 +1,51 @@
+"""The event stream as it is stored, page by page."""
+
+from typing import Annotated
+
+from apiflask import APIBlueprint
+from pydantic import StringConstraints
+
+from api.name_server import name_server
+from api.paging import Limit
+from api.shapes import Answer, Query
+from registry.keys import Keys
+from registry.plans import Plan, call
+
+bp = APIBlueprint("events", __name__, url_prefix="/v1/events")
+
+
+class EventsQuery(Query):
+    limit: Limit = 100
+    after: Annotated[str, StringConstraints(pattern=r"^[0-9]{1,19}-[0-9]{1,19}$")] | None = None
+
+
+class Event(Answer):
+    """An entry with its fields as written: text, JSON within the text where the field holds a structure."""
+
+    id: str
+    fields: dict[str, str]
+
+
+class Events(Answer):
+    """`next` is where to go on, even when no more is there yet; null while the stream has nothing."""
+
+    events: tuple[Event, ...]
+    next: str | None
+
+
+@bp.get("")
+@bp.input(EventsQuery, location="query")
+@bp.output(Events)
+def events(query_data: EventsQuery) -> Events:
+    """What changed, oldest first"""
+    server = name_server()
+    found = server.run(_entries(server.keys, query_data.after, query_data.limit))
+    listed = tuple(Event(id=entry_id, fields=fields) for entry_id, fields in found)
+    return Events(events=listed, next=found[-1][0] if found else query_data.after)
+
+
+def _entries(keys: Keys, after: str | None, limit: int) -> Plan[list[tuple[str, dict[str, str]]]]:
+    found: list[tuple[str, dict[str, str]]] = yield call(
+        "XRANGE", keys.events, f"({after}" if after else "-", "+", "COUNT", limit
+    )
+    return found

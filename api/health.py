@@ -1,0 +1,61 @@
+"""Whether this process lives, and whether the name server can really answer."""
+
+from apiflask import APIBlueprint
+
+from api.name_server import name_server
+from api.problems import Problem
+from api.shapes import Answer
+from registry.members import LeaseClock, lease_clock
+
+bp = APIBlueprint("health", __name__)
+
+
+class Alive(Answer):
+    status: str
+
+
+class Ready(Answer):
+    """Times are Unix ms of the Redis clock: now, the last renewal of the workers' clock, the service's start, and
+    until when leases are held that could not be renewed."""
+
+    status: str
+    now_millis: int
+    tick_millis: int
+    started_millis: int
+    hold_until_millis: int | None
+
+
+@bp.get("/healthz")
+@bp.output(Alive)
+def healthz() -> Alive:
+    """This process answers
+
+    The store is not asked: restarting this process would not bring it back."""
+    return Alive(status="alive")
+
+
+@bp.get("/readyz")
+@bp.output(Ready)
+@bp.doc(responses={503: "The store does not answer, or no worker renews leases"})
+def readyz() -> Ready:
+    """The name server can answer
+
+    The store is reached within half a second, and a remoting worker renewed the lease clock in the last 5 s."""
+    server = name_server()
+    clock = server.run_hurried(lease_clock(server.keys))
+    if clock.tick_ms is None or clock.started_ms is None or clock.late:
+        raise Problem(503, "lease-clock-late", _why(clock))
+    held = clock.hold_until_ms if clock.hold_until_ms and clock.hold_until_ms > clock.now_ms else None
+    return Ready(
+        status="ready",
+        now_millis=clock.now_ms,
+        tick_millis=clock.tick_ms,
+        started_millis=clock.started_ms,
+        hold_until_millis=held,
+    )
+
+
+def _why(clock: LeaseClock) -> str:
+    if clock.tick_ms is None:
+        return "no remoting worker has ever run here"
+    return f"no remoting worker has run for {clock.now_ms - clock.tick_ms} ms"

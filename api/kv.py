@@ -1,0 +1,129 @@
+"""KV configuration (100, 101, 102, 219)."""
+
+from typing import Annotated
+
+from apiflask import APIBlueprint
+from pydantic import Field
+
+from api.name_server import act, name_server
+from api.paging import PageQuery, page
+from api.shapes import Answer, Body, Written
+from registry import kv
+from registry.errors import ConfigNotFound
+from registry.keys import Keys
+from registry.plans import Act, Plan
+
+bp = APIBlueprint("kv", __name__, url_prefix="/v1/kv", tag="KV")
+
+Key = Annotated[str, Field(min_length=1)]
+
+
+class Namespaces(Answer):
+    namespaces: tuple[str, ...]
+    next: str | None
+
+
+class Table(Answer):
+    """`next` is the key after which the rest begins."""
+
+    namespace: str
+    table: dict[str, str]
+    next: str | None
+
+
+class Value(Answer):
+    namespace: str
+    key: str
+    value: str
+
+
+class TableBody(Body):
+    table: dict[Key, str]
+
+
+class ValueBody(Body):
+    value: str
+
+
+@bp.get("")
+@bp.input(PageQuery, location="query")
+@bp.output(Namespaces)
+def namespaces(query_data: PageQuery) -> Namespaces:
+    """KV namespaces by name"""
+    server = name_server()
+    names, after = page(server.run(kv.namespaces(server.keys)), query_data)
+    return Namespaces(namespaces=tuple(names), next=after)
+
+
+@bp.get("/<namespace>")
+@bp.input(PageQuery, location="query")
+@bp.output(Table)
+@bp.doc(responses=[404])
+def table(namespace: str, query_data: PageQuery) -> Table:
+    """The values of a namespace by key"""
+    server = name_server()
+    values = server.run(kv.table(server.keys, namespace))
+    keys, after = page(sorted(values), query_data)
+    return Table(namespace=namespace, table={key: values[key] for key in keys}, next=after)
+
+
+@bp.put("/<namespace>")
+@bp.input(TableBody)
+@bp.output(Written)
+def put_table(namespace: str, json_data: TableBody) -> Written:
+    """Make a namespace hold these values and no others"""
+    server = name_server()
+    return Written.of(server.run(_replace(server.keys, namespace, json_data.table, act())))
+
+
+@bp.delete("/<namespace>")
+@bp.output(Written)
+@bp.doc(responses=[404])
+def clear_table(namespace: str) -> Written:
+    """Delete all values of a namespace
+
+    The empty namespace stays, as it does on the wire."""
+    server = name_server()
+    server.run(kv.table(server.keys, namespace))
+    return Written.of(server.run(_replace(server.keys, namespace, {}, act())))
+
+
+@bp.get("/<namespace>/<path:key>")
+@bp.output(Value)
+@bp.doc(responses=[404])
+def value(namespace: str, key: str) -> Value:
+    """One value"""
+    server = name_server()
+    return Value(namespace=namespace, key=key, value=server.run(kv.get(server.keys, namespace, key)))
+
+
+@bp.put("/<namespace>/<path:key>")
+@bp.input(ValueBody)
+@bp.output(Written)
+def put_value(namespace: str, key: str, json_data: ValueBody) -> Written:
+    """Set a value; its namespace is made with it"""
+    server = name_server()
+    return Written.of(server.run(kv.put(server.keys, namespace, key, json_data.value, act())))
+
+
+@bp.delete("/<namespace>/<path:key>")
+@bp.output(Written)
+@bp.doc(responses=[404])
+def delete_value(namespace: str, key: str) -> Written:
+    """Delete a value"""
+    server = name_server()
+    event_id = server.run(kv.delete(server.keys, namespace, key, act()))
+    if not event_id:
+        raise ConfigNotFound(f"no value of {key!r} in KV namespace {namespace!r}")
+    return Written.of(event_id)
+
+
+def _replace(keys: Keys, namespace: str, wanted: dict[str, str], act: Act) -> Plan[str]:
+    """Key by key, each change an event of its own; the id of the last one."""
+    event_id = yield from kv.put(keys, namespace, "", None, act)
+    stored = yield from kv.table(keys, namespace)
+    for key, value in wanted.items():
+        event_id = (yield from kv.put(keys, namespace, key, value, act)) or event_id
+    for key in stored.keys() - wanted.keys():
+        event_id = (yield from kv.delete(keys, namespace, key, act)) or event_id
+    return event_id

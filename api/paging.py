@@ -1,0 +1,25 @@
+"""Pages of lists that are sorted by name: a page begins after a name, so changes between pages shift nothing."""
+
+from bisect import bisect_right
+from collections.abc import Sequence
+from typing import Annotated
+
+from pydantic import Field
+
+from api.shapes import Query
+
+Limit = Annotated[int, Field(ge=1, le=1000)]
+
+
+class PageQuery(Query):
+    """`after` is the `next` of the page before."""
+
+    limit: Limit = 100
+    after: str = ""
+
+
+def page(names: Sequence[str], query: PageQuery) -> tuple[Sequence[str], str | None]:
+    """-> the names of the page asked for, and where the next one begins: None after the last."""
+    start = bisect_right(names, query.after) if query.after else 0
+    end = start + query.limit
+    return names[start:end], names[end - 1] if end < len(names) else None

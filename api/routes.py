@@ -1,0 +1,68 @@
+"""Routes of topics, as clients get them (105), in standard JSON."""
+
+from apiflask import APIBlueprint
+from flask import Response
+
+from api.clusters import BrokerDataAnswer
+from api.name_server import name_server
+from api.problems import Problem
+from api.shapes import Answer, Name, Query, QueueDataAnswer
+from registry.members import lease_clock
+from registry.routes import RouteView, read_route, route_of
+from remoting.json_out import Dialect
+from remoting.route import encode_route
+
+bp = APIBlueprint("routes", __name__, url_prefix="/v1/routes")
+
+
+class ZoneQuery(Query):
+    """`zone` leaves out brokers with a master in other zones."""
+
+    zone: Name | None = None
+
+
+class MappingAnswer(Answer):
+    """The queues of a static topic on one broker; `currIdMap` maps the topic's queues to the broker's."""
+
+    bname: str
+    curr_id_map: dict[int, int]
+    dirty: bool
+    epoch: int
+    scope: str
+    topic: str
+    total_queues: int
+
+
+class Route(Answer):
+    """TopicRouteData; members that are null are left out."""
+
+    broker_datas: tuple[BrokerDataAnswer, ...]
+    queue_datas: tuple[QueueDataAnswer, ...]
+    filter_server_table: dict[str, tuple[str, ...]]
+    order_topic_conf: str | None = None
+    topic_queue_mapping_by_broker: dict[str, MappingAnswer] | None = None
+
+
+@bp.get("/<topic>")
+@bp.input(ZoneQuery, location="query")
+@bp.output(Route)
+@bp.doc(
+    responses={404: "No living broker has the topic", 503: "The store is away, or the service just started"}
+)
+def route(topic: str, query_data: ZoneQuery) -> Response:
+    """Who serves a topic"""
+    server = name_server()
+    options = server.options()
+    if options.need_wait_for_service:
+        clock = server.run(lease_clock(server.keys))
+        if (
+            clock.started_ms is None
+            or clock.now_ms - clock.started_ms < options.wait_seconds_for_service * 1000
+        ):
+            raise Problem(
+                503, "service-starting", "the service waits for brokers to register (needWaitForService)"
+            )
+    order = options.order_message_enable or options.cluster_test
+    view = RouteView(query_data.zone, options.support_acting_master, order)
+    found = route_of(server.run(read_route(server.keys, topic)), view)
+    return Response(encode_route(found, Dialect.STANDARD) + b"\n", mimetype="application/json")

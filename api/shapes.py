@@ -1,0 +1,125 @@
+"""Shapes of JSON that several subjects share. Members are spelt as RocketMQ spells them; what is not one is refused."""
+
+import re
+from typing import Annotated, TypeVar
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from pydantic.alias_generators import to_camel
+from pydantic_core import PydanticCustomError
+
+from remoting.data_version import DataVersion
+from remoting.permission import PERM_READ, PERM_WRITE
+from remoting.route import QueueData
+
+T = TypeVar("T")
+Int32 = Annotated[int, Field(ge=0, le=2**31 - 1)]
+Int64 = Annotated[int, Field(ge=0, le=2**63 - 1)]
+Many = Annotated[tuple[T, ...], Field(strict=False)]
+"""A JSON array: strictness would ask for Python's own tuple."""
+NAME = re.compile(r"[^\x00-\x20\x7f]{1,255}")
+HOST_AND_PORT = re.compile(r"[^\x00-\x20\x7f]{1,255}:([0-9]{1,5})")
+
+
+def _name(text: str) -> str:
+    if not NAME.fullmatch(text):
+        raise PydanticCustomError("name", "not 1 to 255 characters without blanks and control characters")
+    return text
+
+
+def _address(text: str) -> str:
+    match = HOST_AND_PORT.fullmatch(text)
+    if not match or not 0 < int(match[1]) < 65536:
+        raise PydanticCustomError("address", "not host:port")
+    return text
+
+
+Name = Annotated[str, AfterValidator(_name), Field(json_schema_extra={"pattern": f"^{NAME.pattern}$"})]
+"""Of a cluster, broker or topic."""
+Address = Annotated[
+    str, AfterValidator(_address), Field(json_schema_extra={"pattern": f"^{HOST_AND_PORT.pattern}$"})
+]
+"""`host:port`"""
+
+
+class Body(BaseModel):
+    """A JSON body of a request: no other members, and numbers are no text."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, alias_generator=to_camel)
+
+
+class Query(BaseModel):
+    """The parameters of a request."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", alias_generator=to_camel)
+
+
+class Answer(BaseModel):
+    """A JSON body of an answer."""
+
+    model_config = ConfigDict(
+        frozen=True, extra="forbid", alias_generator=to_camel, validate_by_name=True, validate_by_alias=True
+    )
+
+
+class Written(Answer):
+    """`eventId` is the last entry of the event stream that the request wrote, null when it changed nothing."""
+
+    event_id: str | None
+
+    @classmethod
+    def of(cls, event_id: str) -> "Written":
+        return cls(event_id=event_id or None)
+
+
+class DataVersionAnswer(Answer):
+    """The state of a broker's topics; `timestamp` is in ms by the broker's clock."""
+
+    state_version: int
+    timestamp: int
+    counter: int
+
+    @classmethod
+    def of(cls, version: DataVersion | None) -> "DataVersionAnswer | None":
+        if version is None:
+            return None
+        return cls(state_version=version.state_version, timestamp=version.timestamp, counter=version.counter)
+
+
+class TopicNumbers(Body):
+    """Queues and permissions of a topic on one broker: 4 read, 2 write; defaults are RocketMQ's."""
+
+    read_queue_nums: Int32 = 16
+    write_queue_nums: Int32 = 16
+    perm: Annotated[int, Field(ge=0, le=15)] = PERM_READ | PERM_WRITE
+    topic_sys_flag: Int32 = 0
+
+
+class QueueDataBody(TopicNumbers):
+    """Queue data of one topic, named by its broker."""
+
+    broker_name: Name
+
+    def value(self) -> QueueData:
+        return QueueData(
+            self.broker_name, self.read_queue_nums, self.write_queue_nums, self.perm, self.topic_sys_flag
+        )
+
+
+class QueueDataAnswer(Answer):
+    """Queue data as routes show it."""
+
+    broker_name: str
+    read_queue_nums: int
+    write_queue_nums: int
+    perm: int
+    topic_sys_flag: int
+
+    @classmethod
+    def of(cls, data: QueueData) -> "QueueDataAnswer":
+        return cls(
+            broker_name=data.broker_name,
+            read_queue_nums=data.read_queue_nums,
+            write_queue_nums=data.write_queue_nums,
+            perm=data.perm,
+            topic_sys_flag=data.topic_sys_flag,
+        )

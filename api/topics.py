@@ -1,0 +1,101 @@
+"""Topics: their names (206, 224), their queue data, and both set or deleted on the side (217, 216)."""
+
+from apiflask import APIBlueprint
+
+from api.name_server import act, name_server
+from api.paging import PageQuery, page
+from api.problems import Problem
+from api.shapes import NAME, Answer, Body, Many, Name, Query, QueueDataAnswer, QueueDataBody, Written
+from registry.errors import InvalidField, TopicNotFound
+from registry.members import broker_names
+from registry.routes import read_route
+from registry.topics import all_topics, delete_topic, register_topic, topics_of_cluster
+
+bp = APIBlueprint("topics", __name__, url_prefix="/v1/topics")
+
+
+class TopicsQuery(PageQuery):
+    """`cluster` leaves only topics with queue data of a broker in it."""
+
+    cluster: Name | None = None
+
+
+class Topics(Answer):
+    topics: tuple[str, ...]
+    next: str | None
+
+
+class Topic(Answer):
+    """Queue data of the brokers that live."""
+
+    topic: str
+    queue_datas: tuple[QueueDataAnswer, ...]
+
+
+class TopicBody(Body):
+    queue_datas: Many[QueueDataBody]
+
+
+class ClusterQuery(Query):
+    cluster: Name | None = None
+
+
+@bp.get("")
+@bp.input(TopicsQuery, location="query")
+@bp.output(Topics)
+@bp.doc(responses={403: "Switched off by enableAllTopicList or enableTopicList"})
+def topics(query_data: TopicsQuery) -> Topics:
+    """Topics by name"""
+    server = name_server()
+    options, cluster = server.options(), query_data.cluster
+    switch = "enableAllTopicList" if cluster is None else "enableTopicList"
+    if not (options.enable_all_topic_list if cluster is None else options.enable_topic_list):
+        raise Problem(403, "switched-off", f"the setting {switch} is false")
+    plan = all_topics(server.keys) if cluster is None else topics_of_cluster(server.keys, cluster)
+    names, after = page(server.run(plan), query_data)
+    return Topics(topics=tuple(names), next=after)
+
+
+@bp.get("/<topic>")
+@bp.output(Topic)
+@bp.doc(responses=[404])
+def topic(topic: str) -> Topic:
+    """One topic"""
+    server = name_server()
+    found = server.run(read_route(server.keys, topic))
+    if not found.brokers:
+        raise TopicNotFound(topic)
+    return Topic(topic=topic, queue_datas=tuple(QueueDataAnswer.of(one.queues) for one in found.brokers))
+
+
+@bp.put("/<topic>")
+@bp.input(TopicBody)
+@bp.output(Written)
+def put_topic(topic: str, json_data: TopicBody) -> Written:
+    """Set queue data of a topic on some brokers
+
+    A broker's next registration of changed topics replaces it."""
+    if not NAME.fullmatch(topic):
+        raise InvalidField("topic", "not 1 to 255 characters without blanks and control characters")
+    server = name_server()
+    names = server.run(broker_names(server.keys))
+    for i, data in enumerate(json_data.queue_datas):
+        if data.broker_name not in names:
+            raise InvalidField(f"queueDatas.{i}.brokerName", f"no broker {data.broker_name!r}")
+    queues = [data.value() for data in json_data.queue_datas]
+    return Written.of(server.run(register_topic(server.keys, topic, queues, act())))
+
+
+@bp.delete("/<topic>")
+@bp.input(ClusterQuery, location="query")
+@bp.output(Written)
+@bp.doc(responses=[404])
+def remove_topic(topic: str, query_data: ClusterQuery) -> Written:
+    """Delete a topic, of one cluster or everywhere
+
+    A broker that still has it brings it back with its next registration."""
+    server = name_server()
+    event_id = server.run(delete_topic(server.keys, topic, query_data.cluster or "", act()))
+    if not event_id:
+        raise TopicNotFound(topic)
+    return Written.of(event_id)

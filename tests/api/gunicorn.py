@@ -1,0 +1,46 @@
+"""gunicorn with HTTP workers, as `make run` starts it."""
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from registry.options import Options, to_env
+
+ROOT = Path(__file__).parents[2]
+
+
+@contextmanager
+def http_workers(store_url: str) -> Iterator[str]:
+    """`host:port` of two HTTP workers that nobody has asked anything yet."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        bind = f"fd://{listener.fileno()}"
+        argv = ["-c", "python:launcher.gunicorn_http", "--bind", bind, "-w", "2", "wsgi:app"]
+        process = subprocess.Popen(
+            [sys.executable, "-m", "gunicorn", *argv],
+            cwd=ROOT,
+            env=os.environ | to_env(Options(redis_url=store_url)),
+            pass_fds=[listener.fileno()],
+        )
+        try:
+            host, port = listener.getsockname()
+            yield f"{host}:{port}"
+        finally:
+            process.send_signal(signal.SIGTERM)
+            assert process.wait(10) == 0
+
+
+def curl(*arguments: str) -> tuple[int, str]:
+    """-> status and body."""
+    done = subprocess.run(
+        ["curl", "-s", "--noproxy", "*", "-w", "\n%{http_code}", *arguments],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    body, _, status = done.stdout.rpartition("\n")
+    return int(status), body

@@ -1,0 +1,70 @@
+"""docs/http-api.md, run: every command in its order, every answer compared."""
+
+import json
+import re
+import shlex
+from collections.abc import Iterator
+from typing import Any
+
+import redis as redis_py
+
+from api.app import create_app
+from launcher.store import EmbeddedStore
+from registry.drivers import run
+from registry.keys import Keys
+from registry.liveness import tick
+from registry.options import Options
+from registry.plans import Act
+from tests.api.gunicorn import ROOT, curl, http_workers
+
+DOCUMENT = ROOT / "docs" / "http-api.md"
+SHOWN_ADDRESS = "localhost:8080"
+BLOCK = re.compile(r"^```console\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+VARYING = (
+    (re.compile(r"\d{13,}(-\d+)?"), "a time or an entry's id"),
+    (re.compile(r"h\d+\.[0-9a-f]+-[0-9a-f]+"), "a request"),
+    (re.compile(r"http:127\.0\.0\.1:\d+"), "a connection"),
+)
+DURATIONS = {"ageMillis", "remainingMillis"}
+
+
+def shown() -> Iterator[tuple[list[str], str]]:
+    """Each command, in words, with the text below it."""
+    for block in BLOCK.findall(DOCUMENT.read_text()):
+        for example in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]:
+            lines = example.splitlines()
+            size = next(i for i in range(1, len(lines) + 1) if "\n".join(lines[:i]).count("'") % 2 == 0)
+            yield shlex.split("\n".join(lines[:size])), "\n".join(lines[size:])
+
+
+def steady(value: Any) -> Any:
+    """A JSON value with all that differs from run to run masked."""
+    if isinstance(value, dict):
+        return {key: "a duration" if key in DURATIONS else steady(member) for key, member in value.items()}
+    if isinstance(value, list):
+        return [steady(member) for member in value]
+    if isinstance(value, int) and value > 10**12 and value != 1700000000000:
+        return "a time"
+    if isinstance(value, str):
+        for pattern, name in VARYING:
+            value = pattern.sub(name, value)
+    return value
+
+
+def test_the_document_shows_what_happens(store: EmbeddedStore, redis: redis_py.Redis) -> None:
+    examples = list(shown())
+    assert len(examples) > 30
+    with http_workers(store.url) as address:
+        for command, text in examples:
+            run(tick(Keys(), "w1", Act("w1-1", "worker:w1")), redis)
+            _, answer = curl(*(word.replace(SHOWN_ADDRESS, address) for word in command[1:]))
+            assert steady(json.loads(answer)) == steady(json.loads(text)), command
+
+
+def test_the_document_names_every_operation() -> None:
+    text = DOCUMENT.read_text()
+    for rule in create_app(Options(), redis=redis_py.Redis()).url_map.iter_rules():
+        path = rule.rule.replace("path:", "")
+        assert path in text, path
+        for method in (rule.methods or set()) - {"HEAD", "OPTIONS"}:
+            assert re.search(rf"`{method}( {re.escape(path)}`|`.*{re.escape(path)}`)", text), (method, path)

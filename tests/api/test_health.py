@@ -1,0 +1,73 @@
+"""What orchestrators ask."""
+
+import socket
+import time
+
+import pytest
+import redis as redis_py
+
+from api.app import create_app
+from registry.keys import Keys
+from registry.options import Options
+from registry.store import connect
+from tests.api.http import Http
+
+
+def test_a_process_is_healthy_without_its_store(storeless: Http) -> None:
+    assert storeless.ok("GET", "/healthz") == {"status": "alive"}
+
+
+def test_readiness_tells_the_clock(http: Http, redis: redis_py.Redis, keys: Keys) -> None:
+    tick_ms = int(redis.hget(keys.events_meta, "tick_ms") or 0)
+    ready = http.ok("GET", "/readyz")
+    assert ready["status"] == "ready"
+    assert ready["tickMillis"] == ready["startedMillis"] == tick_ms
+    assert 0 <= ready["nowMillis"] - tick_ms < 5000
+    assert ready["holdUntilMillis"] is None
+
+
+@pytest.mark.parametrize(
+    ("age_ms", "status"),
+    [
+        pytest.param(3000, 200, id="a worker ticked within 5 s"),
+        pytest.param(6000, 503, id="none for longer"),
+        pytest.param(None, 503, id="none ever"),
+    ],
+)
+def test_ready_while_workers_renew_leases(
+    http: Http, redis: redis_py.Redis, keys: Keys, age_ms: int | None, status: int
+) -> None:
+    seconds, micros = redis.time()
+    if age_ms is None:
+        redis.delete(keys.events_meta)
+    else:
+        redis.hset(keys.events_meta, "tick_ms", seconds * 1000 + micros // 1000 - age_ms)
+    reply = http("GET", "/readyz")
+    assert reply.status == status
+    assert ("Retry-After" in reply.headers) is (status == 503)
+
+
+def test_a_hold_is_told_while_it_lasts(http: Http, redis: redis_py.Redis, keys: Keys) -> None:
+    until = (redis.time()[0] + 60) * 1000
+    redis.hset(keys.events_meta, "hold_until_ms", until)
+    assert http.ok("GET", "/readyz")["holdUntilMillis"] == until
+    redis.hset(keys.events_meta, "hold_until_ms", until - 120_000)
+    assert http.ok("GET", "/readyz")["holdUntilMillis"] is None
+
+
+def test_not_ready_without_the_store(storeless: Http) -> None:
+    assert storeless.refused("GET", "/readyz") == (503, "store-unavailable", None)
+
+
+def test_a_silent_store_is_not_waited_for() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        client = connect(f"redis://127.0.0.1:{silent.getsockname()[1]}")
+        http = Http(create_app(Options(), redis=client).test_client())
+        start = time.monotonic()
+        assert http.refused("GET", "/readyz") == (503, "store-unavailable", None)
+        assert time.monotonic() - start < 2
+
+
+def test_no_application_without_the_address_of_a_store() -> None:
+    with pytest.raises(ValueError, match="Redis URL"):
+        create_app(Options())

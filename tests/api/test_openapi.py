@@ -1,0 +1,49 @@
+"""The description of this API, made from its code."""
+
+import json
+from typing import Any
+
+import pytest
+
+from tests.api.http import Http
+
+
+@pytest.fixture(scope="module")
+def spec(quick: Http) -> Any:
+    return quick.ok("GET", "/openapi.json")
+
+
+def test_every_operation_tells_its_answers(spec: Any) -> None:
+    operations = [
+        (path, method, operation)
+        for path, methods in spec["paths"].items()
+        for method, operation in methods.items()
+    ]
+    assert len(operations) == 25
+    for path, method, operation in operations:
+        assert operation["summary"], (path, method)
+        for status, response in operation["responses"].items():
+            media_type = "application/json" if status == "200" else "application/problem+json"
+            assert list(response["content"]) == [media_type], (path, method, status)
+
+
+def test_every_reference_leads_somewhere(spec: Any) -> None:
+    def references(value: Any) -> list[str]:
+        if isinstance(value, dict):
+            own = [value["$ref"]] if isinstance(value.get("$ref"), str) else []
+            return own + [found for member in value.values() for found in references(member)]
+        return [found for member in value for found in references(member)] if isinstance(value, list) else []
+
+    schemas = {f"#/components/schemas/{name}" for name in spec["components"]["schemas"]}
+    assert set(references(spec)) <= schemas
+
+
+def test_bodies_are_described_as_they_are_checked(spec: Any) -> None:
+    body = spec["components"]["schemas"]["RegistrationBody"]
+    assert body["additionalProperties"] is False
+    assert body["required"] == ["cluster", "brokerName", "brokerAddr", "brokerId"]
+
+
+def test_nothing_is_loaded_from_elsewhere(spec: Any) -> None:
+    spec = dict(spec, servers=[])
+    assert "//" not in json.dumps(spec)
