@@ -1,0 +1,97 @@
+"""The supervisor's share in settings and KV that live in Redis: hands over at start, writes 318 back to the file."""
+
+import secrets
+from collections.abc import Mapping
+from pathlib import Path
+
+import msgspec
+import redis
+
+from launcher.config_file import rewrite
+from launcher.supervisor import say
+from registry import kv, settings
+from registry.drivers import run
+from registry.errors import RegistryError
+from registry.keys import Keys
+from registry.options import Options, listing, overlay
+from registry.plans import Act
+from remoting.errors import BodyError
+from remoting.json_in import decode_json
+
+
+class KVConfigFile(msgspec.Struct, frozen=True, rename="camel"):
+    """kvConfig.json: namespace -> key -> value (RocketMQ KVConfigSerializeWrapper)."""
+
+    config_table: dict[str, dict[str, str]] = {}
+
+
+class KVFileInvalid(ValueError):
+    """kvConfig.json is there but cannot be read; the text names it."""
+
+
+class SharedSettings:
+    """What this start shares with every other process of the namespace."""
+
+    def __init__(self, store: redis.Redis, options: Options, config_file: Path | None) -> None:
+        self._store = store
+        self._keys = Keys(options.namespace)
+        self._options = options
+        self._config_file = config_file
+        self._act = Act(f"start-{secrets.token_hex(4)}", "cli:mqnamesrv")
+        self._known: dict[str, str] = {}
+        self._failure = ""
+
+    def announce(self, given: Mapping[str, str]) -> None:
+        """Hand over what this start was given; later changes are compared with what is in force then."""
+        self._known = run(settings.announce_start(self._keys, given, self._act), self._store)
+
+    def import_kv(self) -> bool:
+        """Take over kvConfig.json where there is one and the store has no KV yet. Raises KVFileInvalid."""
+        table = read_kv_file(Path(self._options.kv_config_path))
+        return bool(table) and run(kv.import_table(self._keys, table, self._act), self._store)
+
+    def follow(self) -> None:
+        """Write the -c file anew when settings have changed; failures are told once and do no harm."""
+        try:
+            shared = run(settings.read(self._keys), self._store)
+        except (RegistryError, redis.RedisError) as error:
+            return self._complain(f"settings cannot be read: {error}")
+        if shared == self._known:
+            return self._complain("")
+        self._known = shared  # also when the file cannot be written: one try for each change
+        try:
+            self._write(shared)
+        except OSError as error:
+            return self._complain(f"{self._config_file} stays as it is: {error}")
+        return self._complain("")
+
+    def _write(self, shared: Mapping[str, str]) -> None:
+        if self._config_file:
+            rewrite(self._config_file, dict(listing(overlay(self._options, shared))))
+
+    def _complain(self, failure: str) -> None:
+        if failure and failure != self._failure:
+            say(failure)
+        self._failure = failure
+
+
+def read_kv_file(path: Path) -> dict[str, dict[str, str]]:
+    """The tables of a kvConfig.json, empty when there is none (KVConfigManager.load). Raises KVFileInvalid."""
+    try:
+        content = path.read_bytes()
+    except FileNotFoundError:
+        return {}
+    if not content.strip():
+        return {}
+    try:
+        return decode_json(content, KVConfigFile).config_table
+    except BodyError as error:
+        raise KVFileInvalid(f"{path}: {error}") from error
+
+
+def export_kv(store: redis.Redis, namespace: str, path: Path) -> int:
+    """Write all KV as a kvConfig.json that Java's name server reads -> number of namespaces."""
+    table = run(kv.export_table(Keys(namespace)), store)
+    document = msgspec.json.format(msgspec.json.encode(KVConfigFile(table)), indent=2)
+    path.write_bytes(document + b"\n")
+    return len(table)

