@@ -1,0 +1,115 @@
+"""Servers, each started once for its tests, and the scene that a test plays on one of them."""
+
+import os
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from launcher.store import EmbeddedStore
+from tests.conformance.harness.nameserver import NameServer
+from tests.conformance.harness.scene import Scene
+
+DEFAULT = "default"
+SERVERS: dict[str, dict[str, str]] = {
+    DEFAULT: {},
+    "options": {
+        "orderMessageEnable": "true",
+        "returnOrderTopicConfigToBroker": "false",
+        "deleteTopicWithBrokerRegistration": "true",
+        "supportActingMaster": "true",
+        "notifyMinBrokerIdChanged": "true",
+        "enableAllTopicList": "false",
+        "enableTopicList": "false",
+        "configBlackList": "bindAddress;listenPort",
+    },
+    "crowded": {
+        "clientRequestThreadPoolQueueCapacity": "1",
+        "defaultThreadPoolQueueCapacity": "9",
+        "unRegisterBrokerQueueCapacity": "1",
+    },
+    "short": {"serverChannelMaxIdleTimeSeconds": "2", "brokerTimeoutMillis": "1000"},
+    "tls-disabled": {"tls.server.mode": "disabled"},
+    "tls-enforcing": {"tls.server.mode": "enforcing"},
+}
+"""The options of the servers that tests share, by the name in their `server` mark."""
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", "server(name): the server a test's scene is on, if not the default")
+
+
+@pytest.fixture(scope="session")
+def store_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """A store for all servers of this run."""
+    store = EmbeddedStore(tmp_path_factory.mktemp("store"), keep=False)
+    store.start()
+    yield store.url
+    store.stop()
+
+
+@pytest.fixture(scope="session")
+def new_server(
+    store_url: str, tmp_path_factory: pytest.TempPathFactory
+) -> Callable[[str, dict[str, str]], NameServer]:
+    """A server with these options and its own namespace in the store, not started."""
+
+    def make(name: str, options: dict[str, str]) -> NameServer:
+        folder = tmp_path_factory.mktemp(name)
+        return NameServer(folder, options, url=store_url, namespace=f"{folder.name}-{os.getpid()}")
+
+    return make
+
+
+@pytest.fixture(scope="session")
+def shared_server(
+    new_server: Callable[[str, dict[str, str]], NameServer],
+) -> Iterator[Callable[[str], NameServer]]:
+    """The running server of that name."""
+    running: dict[str, NameServer] = {}
+
+    def get(name: str) -> NameServer:
+        if name not in running:
+            running[name] = new_server(name, SERVERS[name]).start()
+        return running[name]
+
+    yield get
+    for server in running.values():
+        server.begin_stop()
+    for server in running.values():
+        server.stop()
+
+
+@pytest.fixture
+def ns(request: pytest.FixtureRequest, shared_server: Callable[[str], NameServer]) -> Iterator[Scene]:
+    """A scene on an empty server: F0."""
+    mark = request.node.get_closest_marker("server")
+    scene = Scene(shared_server(mark.args[0] if mark else DEFAULT))
+    yield scene
+    scene.clear()
+
+
+@pytest.fixture(scope="session")
+def ending() -> Iterator[list[NameServer]]:
+    """Servers that have been told to end; nobody waits for them before the run is over."""
+    servers: list[NameServer] = []
+    yield servers
+    for server in servers:
+        server.stop()
+
+
+@pytest.fixture
+def launch(
+    new_server: Callable[[str, dict[str, str]], NameServer], ending: list[NameServer]
+) -> Iterator[Callable[..., NameServer]]:
+    """Starts servers for one test alone, in a namespace of their own."""
+    running: list[NameServer] = []
+
+    def start(**options: str) -> NameServer:
+        server = new_server("own", options)
+        running.append(server)
+        return server.start()
+
+    yield start
+    for server in running:
+        server.begin_stop()
+    ending += running

@@ -1,0 +1,150 @@
+"""A running name server: the real `mqnamesrv` command with two remoting workers, in a namespace of its own."""
+
+import os
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import redis
+
+from registry.keys import Keys
+from registry.options import BY_KEY
+from tests.conformance.harness.connection import Connection
+from tests.conformance.harness.patience import eventually
+
+COMMAND = Path(sys.executable).with_name("mqnamesrv")
+BOOT_S = 20.0
+STOP_S = 20.0
+BOOTED = re.compile(r"The Name Server boot success\. serializeType=\w+, address [0-9.]+:(\d+)")
+
+
+def environment(folder: Path, options: Mapping[str, str]) -> dict[str, str]:
+    """For a process that shall know nothing of this machine but `folder` and `options` (Java's keys)."""
+    base = {
+        "PATH": os.environ["PATH"],
+        "HOME": str(folder),
+        "ROCKETMQ_HOME": str(folder),
+        "MQNS_BIND_ADDRESS": "127.0.0.1",
+        "MQNS_LISTEN_PORT": "0",
+        "MQNS_HTTP_PORT": "0",
+        "MQNS_DATA_DIR": str(folder / "data"),
+    }
+    return base | {BY_KEY[key].env: text for key, text in options.items()}
+
+
+class NameServer:
+    """`mqnamesrv` with these options, on the store at `url` (embedded if empty)."""
+
+    workers = 2
+
+    def __init__(
+        self, folder: Path, options: Mapping[str, str], *, url: str = "", namespace: str = "default"
+    ) -> None:
+        self.folder = folder
+        self.options = dict(options) | {"redisUrl": url, "namespace": namespace}
+        self.keys = Keys(namespace)
+        self.port = 0
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def start(self, *arguments: str) -> "NameServer":
+        """Start it and wait until it says that it serves."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        with self.output.open("wb") as output:
+            self._process = subprocess.Popen(
+                [COMMAND, *arguments],
+                env=environment(self.folder, self.options),
+                cwd=self.folder,
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+            )
+        self.port = eventually(self._booted, BOOT_S)
+        return self
+
+    @property
+    def pid(self) -> int:
+        """Of the supervisor."""
+        assert self._process is not None
+        return self._process.pid
+
+    @property
+    def output(self) -> Path:
+        """What it prints."""
+        return self.folder / "output.txt"
+
+    def said(self) -> str:
+        return self.output.read_text(errors="replace")
+
+    def _booted(self) -> int:
+        assert self._process is not None
+        assert self._process.poll() is None, self.said()[-3000:]
+        match = BOOTED.search(self.said())
+        return int(match[1]) if match else 0
+
+    def begin_stop(self) -> None:
+        """Ask it to end."""
+        assert self._process is not None
+        self._process.send_signal(signal.SIGTERM)
+
+    def stop(self) -> None:
+        """End it and wait for that."""
+        if self._process is not None:
+            self.begin_stop()
+            try:
+                self._process.wait(STOP_S)
+            finally:
+                self._process.kill()
+                self._process = None
+
+    def store(self) -> redis.Redis:
+        """A client of its store, which must not be an embedded one."""
+        return redis.Redis.from_url(self.options["redisUrl"], decode_responses=True)
+
+    def forget_kv_namespace(self, namespace: str) -> None:
+        """As if nothing had ever been put there; no request does that."""
+        with self.store() as store:
+            store.srem(self.keys.kv_namespaces, namespace)
+            store.delete(self.keys.kv(namespace))
+
+    def worker_of(self, connection: Connection) -> int:
+        """The process that has accepted this connection."""
+        assert self._process is not None
+        link = f"socket:[{_inode(self.port, connection.local[1])}]"
+        for pid in _family(self._process.pid):
+            if link in _open_files(pid):
+                return pid
+        raise AssertionError(f"nobody holds the other end of {connection.local}")
+
+
+def _inode(server_port: int, client_port: int) -> str:
+    """Of the server's socket of a loopback connection."""
+    local, remote = f":{server_port:04X}", f":{client_port:04X}"
+    for line in Path("/proc/net/tcp").read_text().splitlines()[1:]:
+        words = line.split()
+        if words[1].endswith(local) and words[2].endswith(remote):
+            return words[9]
+    raise AssertionError(f"no connection from port {client_port}")
+
+
+def _family(pid: int) -> Iterator[int]:
+    """A process and its descendants."""
+    yield pid
+    try:
+        children = [task.read_text() for task in Path(f"/proc/{pid}/task").glob("*/children")]
+    except OSError:
+        return  # it has ended meanwhile
+    for child in " ".join(children).split():
+        yield from _family(int(child))
+
+
+def _open_files(pid: int) -> set[str]:
+    links = set()
+    for fd in Path(f"/proc/{pid}/fd").glob("*"):
+        try:
+            links.add(str(fd.readlink()))
+        except OSError:
+            continue  # closed meanwhile
+    return links

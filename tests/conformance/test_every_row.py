@@ -1,0 +1,50 @@
+"""The table of docs/conformance.md and the tests name the same rows."""
+
+import ast
+import re
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+TESTS = Path(__file__).parents[1]
+TABLE = TESTS.parent / "docs" / "conformance.md"
+ROW = re.compile(r"\| ([0-9A-Z]+)-(\d\d) \| `([*45OD])` \| ")
+ROWS = 293
+
+
+def rows() -> list[tuple[str, str]]:
+    """(id, profile) of each row, in order."""
+    found = map(ROW.match, TABLE.read_text().splitlines())
+    return [(f"{match[1]}-{match[2]}", match[3]) for match in found if match]
+
+
+def proven() -> Counter[str]:
+    """How often each id stands in a `conformance` mark of any test."""
+    ids: Counter[str] = Counter()
+    for file in TESTS.rglob("test_*.py"):
+        for node in ast.walk(ast.parse(file.read_text())):
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+                if node.func.attr != "conformance":
+                    continue
+                ids.update(str(arg.value) for arg in node.args if isinstance(arg, ast.Constant))
+    return ids
+
+
+def to_prove() -> list[str]:
+    return [row for row, profile in rows() if profile != "4" and not row.startswith("CL-")]
+
+
+def test_the_table_is_whole() -> None:
+    ids = [row for row, _ in rows()]
+    assert len(ids) == len(set(ids)) == ROWS
+
+
+@pytest.mark.parametrize("group", sorted({row.split("-")[0] for row in to_prove()}))
+def test_every_row_has_a_test(group: str) -> None:
+    have = proven()
+    assert [row for row in to_prove() if row.startswith(f"{group}-") and not have[row]] == []
+
+
+def test_every_mark_names_a_row() -> None:
+    assert set(proven()) <= {row for row, _ in rows()}

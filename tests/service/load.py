@@ -1,0 +1,88 @@
+"""A load of lookups and heartbeats on one event loop, by clients that reconnect as brokers and clients do."""
+
+import asyncio
+import contextlib
+import itertools
+from collections import Counter
+
+from remoting.command import Command, SerializeType, encode
+from remoting.frame import FrameReader
+
+PAUSE_S = 0.05
+ANSWER_S = 10.0  # far more than a client waits: on a busy machine it is this loop that is late
+TRIES = 2
+
+
+class Client:
+    """One connection that is opened anew, after 50 ms, whenever it is lost."""
+
+    def __init__(self, port: int) -> None:
+        self._port = port
+        self._opaques = itertools.count()
+        self._streams: tuple[asyncio.StreamReader, asyncio.StreamWriter] | None = None
+        self.reconnects = 0
+
+    async def ask(self, code: int, ext: dict[str, str], body: bytes = b"") -> Command:
+        """The answer; ConnectionError when the server was lost twice in a row."""
+        for attempt in range(TRIES):
+            try:
+                return await asyncio.wait_for(self._ask(code, ext, body), ANSWER_S)
+            except OSError as error:
+                self.close()
+                if attempt == TRIES - 1:
+                    raise ConnectionError(f"lost again after {PAUSE_S} s: {error!r}") from error
+                self.reconnects += 1
+                await asyncio.sleep(PAUSE_S)
+        raise AssertionError("unreachable")
+
+    async def _ask(self, code: int, ext: dict[str, str], body: bytes) -> Command:
+        if self._streams is None:
+            self._streams = await asyncio.open_connection("127.0.0.1", self._port)
+        reader, writer = self._streams
+        opaque = next(self._opaques)
+        writer.write(
+            encode(
+                Command(code, opaque, version=513, ext=ext, body=body, serialize_type=SerializeType.ROCKETMQ)
+            )
+        )
+        frames = FrameReader()
+        while (answer := frames.next_command()) is None:
+            data = await reader.read(1 << 16)
+            if not data:
+                raise ConnectionResetError("closed by the server")
+            frames.feed(data)
+        assert answer.opaque == opaque
+        return answer
+
+    def close(self) -> None:
+        if self._streams is not None:
+            with contextlib.suppress(OSError):
+                self._streams[1].close()
+            self._streams = None
+
+
+class Paced:
+    """Asks the same thing again and again, `every_s`, and counts what comes back."""
+
+    def __init__(
+        self, client: Client, code: int, ext: dict[str, str], *, every_s: float, start_s: float
+    ) -> None:
+        self.client = client
+        self.answers: Counter[tuple[int, bytes]] = Counter()
+        self.failures: list[str] = []
+        self._request = (code, ext)
+        self._every_s, self._start_s = every_s, start_s
+
+    async def run(self, until: asyncio.Event) -> None:
+        loop = asyncio.get_running_loop()
+        due = loop.time() + self._start_s
+        while not until.is_set():
+            await asyncio.sleep(max(due - loop.time(), 0))
+            due = max(due + self._every_s, loop.time() - self._every_s)
+            try:
+                answer = await self.client.ask(*self._request)
+            except (OSError, TimeoutError) as error:
+                self.failures.append(repr(error))
+            else:
+                self.answers[answer.code, answer.body] += 1
+        self.client.close()

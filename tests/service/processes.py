@@ -1,0 +1,50 @@
+"""The processes of a running name server, found by what they do, and signals to them."""
+
+import os
+import signal
+from pathlib import Path
+
+import msgspec
+
+
+class Family(msgspec.Struct, frozen=True):
+    """The children of one `mqnamesrv` at this moment, by pid."""
+
+    remoting_master: int
+    remoting_workers: tuple[int, ...]
+    schedulers: tuple[int, ...]
+    job_workers: tuple[int, ...]
+
+    @classmethod
+    def of(cls, supervisor: int) -> "Family":
+        direct = {pid: _command(pid) for pid in _children(supervisor)}
+        masters = [pid for pid, command in direct.items() if "[mqnamesrv-remoting]" in command]
+        return cls(
+            remoting_master=masters[0],
+            remoting_workers=tuple(_children(masters[0])),
+            schedulers=tuple(pid for pid, command in direct.items() if "worker.scheduler" in command),
+            job_workers=tuple(pid for pid, command in direct.items() if command.startswith("rq:worker")),
+        )
+
+
+def environment_of(pid: int) -> dict[str, str]:
+    """What a process was started with."""
+    pairs = Path(f"/proc/{pid}/environ").read_text().split("\0")
+    return dict(pair.split("=", 1) for pair in pairs if "=" in pair)
+
+
+def send(number: signal.Signals, *pids: int) -> None:
+    for pid in pids:
+        os.kill(pid, number)
+
+
+def _children(pid: int) -> list[int]:
+    tasks = Path(f"/proc/{pid}/task").glob("*/children")
+    return [int(child) for task in tasks for child in task.read_text().split()]
+
+
+def _command(pid: int) -> str:
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_text().replace("\0", " ")
+    except OSError:
+        return ""
