@@ -1,0 +1,127 @@
+"""Brokers: how one is configured, and one that runs."""
+
+import signal
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from msgspec import Struct
+
+from tests.interop.ports import HA, broker_port
+from tests.interop.process import Process
+from tests.interop.releases import Release
+from tests.interop.servers import NameServer
+from tests.interop.stage import Stage, write_properties
+
+BOOT_S = 60.0
+END_S = 60.0
+MASTER_ID = 0
+SMALL_STORE = {
+    "mappedFileSizeCommitLog": "16777216",
+    "mappedFileSizeConsumeQueue": "120000",
+    "maxHashSlotNum": "10000",
+    "maxIndexNum": "40000",
+    "mappedFileSizeTimerLog": "1048576",
+    "diskMaxUsedSpaceRatio": "95",
+}
+
+
+class BrokerConfig(Struct, frozen=True):
+    """One broker. `settings` are its properties beyond those that every broker here has."""
+
+    release: Release
+    name: str
+    id: int = MASTER_ID
+    cluster: str = "DefaultCluster"
+    settings: Mapping[str, str] = {}
+
+
+class Broker:
+    """A broker that has been started; it can be stopped and started again at its place."""
+
+    def __init__(
+        self, stage: Stage, config: BrokerConfig, servers: Sequence[NameServer], options: Sequence[str] = ()
+    ) -> None:
+        self.config = config
+        self.port = broker_port()
+        self._stage = stage
+        self._name_servers = addresses(servers)
+        self._options = options
+        self.process = self.start()
+
+    @property
+    def address(self) -> str:
+        """What it registers."""
+        return f"127.0.0.1:{self.port}"
+
+    @property
+    def ha_port(self) -> int:
+        """Where its slaves fetch the commit log."""
+        return self.port + HA
+
+    def start(self) -> Process:
+        """Start it, again if it has ended; await_boot tells when it is up."""
+        name = f"{self.config.name}-{self.config.id}"
+        folder = self._stage.folder / name
+        settings = properties(self.config, self.port, folder, self._name_servers)
+        path = write_properties(folder / "broker.conf", settings)
+        self.process = self._stage.java(
+            name,
+            self.config.release,
+            "org.apache.rocketmq.broker.BrokerStartup",
+            "-c",
+            str(path),
+            heap_mb=384,
+            options=["-Dlog.level=INFO", *self._options],
+        )
+        return self.process
+
+    def await_boot(self) -> "Broker":
+        """Wait until it has registered for the first time and serves."""
+        self.process.await_printed(r"The broker\[.*\] boot success", BOOT_S)
+        return self
+
+    def freeze(self) -> None:
+        """As a hung machine: its connections stay, nothing moves any more."""
+        self.process.signal(signal.SIGSTOP)
+
+    def shut_down(self) -> None:
+        """An orderly end."""
+        self.process.ask_to_end(END_S)
+
+
+def addresses(servers: Sequence[NameServer]) -> str:
+    """A namesrvAddr."""
+    return ";".join(server.address for server in servers)
+
+
+def properties(config: BrokerConfig, port: int, folder: Path, name_servers: str) -> dict[str, str]:
+    """What its file says; the store goes to `folder`."""
+    return {
+        "brokerClusterName": config.cluster,
+        "brokerName": config.name,
+        "brokerId": str(config.id),
+        "brokerRole": "SLAVE" if config.id else "ASYNC_MASTER",
+        "brokerIP1": "127.0.0.1",
+        "brokerIP2": "127.0.0.1",
+        "bindAddress": "127.0.0.1",
+        "listenPort": str(port),
+        "haListenPort": str(port + HA),
+        "namesrvAddr": name_servers,
+        "storePathRootDir": str(folder / "store"),
+        "storePathCommitLog": str(folder / "store" / "commitlog"),
+        "defaultTopicQueueNums": "4",
+        "registerNameServerPeriod": "10000",
+        **SMALL_STORE,
+        **config.settings,
+    }
+
+
+def start_brokers(
+    stage: Stage,
+    servers: Sequence[NameServer],
+    configs: Sequence[BrokerConfig],
+    options: Sequence[str] = (),
+) -> list[Broker]:
+    """Start them side by side, in the order given, and wait for all."""
+    brokers = [Broker(stage, config, servers, options) for config in configs]
+    return [broker.await_boot() for broker in brokers]

@@ -1,0 +1,96 @@
+"""Java producers and consumers (java/*.java), and what they report as the last line they print."""
+
+from collections.abc import Sequence
+from typing import TypeVar
+
+import msgspec
+from msgspec import Struct
+
+from tests.interop.process import Process
+from tests.interop.releases import Release
+from tests.interop.servers import NameServer
+from tests.interop.stage import Stage
+
+T = TypeVar("T")
+START_S = 20.0
+
+
+class Sent(Struct, frozen=True):
+    """Of Produce. Each failed send was repeated; its message may have been stored all the same."""
+
+    sent: int
+    failures: int
+    ms: int
+    last_failure: str
+
+
+class Received(Struct, frozen=True):
+    """Of Consume: all deliveries, and how many different messages they were."""
+
+    received: int
+    distinct: int
+    ms: int
+
+
+class InOrder(Struct, frozen=True):
+    """Of Ordered: the queues its route names, those it used, and what came back."""
+
+    queues: int
+    used: int
+    received: int
+    out_of_order: int
+
+
+class Transacted(Struct, frozen=True):
+    """Of Transact: the messages the broker asked about, and those delivered."""
+
+    asked_back: int
+    received: int
+    rolled_back_received: int
+
+
+class Delayed(Struct, frozen=True):
+    """Of Delay: milliseconds from a message's birth to its delivery."""
+
+    received: int
+    shortest_ms: int
+    longest_ms: int
+
+
+class Clients:
+    """Clients of one release, with one name server."""
+
+    def __init__(
+        self, stage: Stage, release: Release, server: NameServer, options: Sequence[str] = ()
+    ) -> None:
+        self._stage = stage
+        self._release = release
+        self._server = server
+        self._options = options
+        self._started = 0
+
+    def start(self, main: str, topic: str, *arguments: object) -> Process:
+        """Start one of the Java sources."""
+        self._started += 1
+        name = f"{main}-{topic}-{self._release.version}-{self._started}"
+        words = [self._server.address, topic, *map(str, arguments)]
+        return self._stage.java(name, self._release, main, *words, options=self._options)
+
+    def produce(self, topic: str, count: int, *, per_second: int = 0) -> Sent:
+        """Send messages with the keys 0 to count - 1."""
+        return outcome(self.start("Produce", topic, count, per_second), Sent)
+
+    def consume(self, topic: str, count: int, *, within_s: int = 40, group: str = "") -> Received:
+        """Receive a topic from its beginning until `count` different messages are there."""
+        group_given = (group,) if group else ()
+        return outcome(
+            self.start("Consume", topic, count, within_s, *group_given), Received, within_s + START_S
+        )
+
+
+def outcome(process: Process, kind: type[T], within_s: float = 60.0) -> T:
+    """What a client reports when it has ended."""
+    process.await_end(within_s)
+    lines = [line for line in process.printed().splitlines() if line.startswith("{")]
+    assert lines, process.printed()
+    return msgspec.json.decode(lines[-1], type=kind)

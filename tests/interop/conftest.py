@@ -1,0 +1,70 @@
+"""What all tests share: releases, and the name server that they are about, which may be Java's for comparison."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.interop.releases import Release, release
+from tests.interop.servers import Kind, NameServer, serve
+from tests.interop.stage import Stage
+from tests.interop.watch import Watch
+
+LAST = "test_leases.py"
+"""Its test reads what has been recorded while all others ran."""
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--server",
+        choices=("ours", "java"),
+        default="ours",
+        help="run everything against Java's name server instead: the suite is right when that passes",
+    )
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    items.sort(key=lambda item: item.path.name == LAST)
+
+
+@pytest.fixture(scope="session")
+def kind(pytestconfig: pytest.Config) -> Kind:
+    """Whose name server is tested."""
+    chosen: Kind = pytestconfig.getoption("--server", "ours")
+    return chosen
+
+
+@pytest.fixture(scope="session")
+def release_5() -> Release:
+    return release("5.5.0")
+
+
+@pytest.fixture(scope="session")
+def release_4() -> Release:
+    return release("4.9.7")
+
+
+@pytest.fixture(scope="session")
+def session_stage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
+    """For what all tests share."""
+    with Stage(tmp_path_factory.mktemp("session")) as stage:
+        yield stage
+
+
+@pytest.fixture(scope="module")
+def stage(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> Iterator[Stage]:
+    """For what the tests of one module share."""
+    with Stage(tmp_path_factory.mktemp(Path(request.path).stem)) as stage:
+        yield stage
+
+
+@pytest.fixture(scope="session")
+def server(session_stage: Stage, kind: Kind) -> NameServer:
+    """A name server as it comes, for all tests that need no special one."""
+    return serve(session_stage, kind)
+
+
+@pytest.fixture(scope="session")
+def watches() -> dict[str, Watch]:
+    """Of frozen brokers, by broker name; kept to the end of the session."""
+    return {}

@@ -1,0 +1,147 @@
+"""A master and two slaves of one release: how they come, learn of each other, and leave."""
+
+import re
+import signal
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from msgspec import Struct
+
+from tests.conformance.harness.patience import eventually
+from tests.interop.admin import Admin
+from tests.interop.brokers import Broker, BrokerConfig, start_brokers
+from tests.interop.clients import Clients
+from tests.interop.releases import Release, dashed, release
+from tests.interop.servers import NameServer
+from tests.interop.stage import Stage
+from tests.interop.watch import Watch
+
+MESSAGES = 20
+GONE_S = 1.0
+SLAVE_1, SLAVE_2 = 1, 2
+
+
+class Group(Struct, frozen=True):
+    """The brokers of one name, master first; the cluster is called the same, for its frozen master would
+    hold up whoever asks all brokers of a cluster."""
+
+    release: Release
+    brokers: list[Broker]
+    admin: Admin
+    clients: Clients
+
+    @property
+    def name(self) -> str:
+        return self.brokers[0].config.name
+
+    @property
+    def topic(self) -> str:
+        return f"Topic-{self.name}"
+
+
+@pytest.fixture(scope="module", params=["4.9.7", "5.5.0"])
+def group(request: pytest.FixtureRequest, session_stage: Stage, server: NameServer) -> Group:
+    """On the session's stage: its master is left behind frozen (test_leases.py)."""
+    of = release(request.param)
+    name = f"group-{dashed(of.version)}"
+    configs = [BrokerConfig(of, name, number, cluster=name) for number in (0, SLAVE_1, SLAVE_2)]
+    brokers = start_brokers(session_stage, [server], configs)
+    return Group(of, brokers, Admin(session_stage, of), Clients(session_stage, of, server))
+
+
+def test_all_are_registered(group: Group, server: NameServer) -> None:
+    addresses = {broker.config.id: broker.address for broker in group.brokers}
+    eventually(lambda: server.brokers(group.name) == addresses, 15)
+    version = f"V{group.release.version.replace('.', '_')}"
+    lines = [
+        rf"{group.name}\s+{group.name}\s+{broker.config.id}\s+{broker.address}\s+{version}"
+        for broker in group.brokers
+    ]
+
+    def all_listed() -> bool:
+        """mqadmin asks each broker for its version, and one that has just registered may not answer yet."""
+        listed = group.admin(server, "clusterList").out
+        assert all(re.search(line, listed) for line in lines), listed
+        return True
+
+    eventually(all_listed, 30)
+
+
+def test_a_topic_has_the_routes_that_its_broker_gave_it(group: Group, server: NameServer) -> None:
+    made = group.admin(server, "updateTopic", "-c", group.name, "-t", group.topic, "-r", "3", "-w", "2")
+    assert f"create topic to {group.brokers[0].address} success." in made.out
+    route = server.route(group.topic)
+    assert route
+    (queues,) = [data for data in route.queue_datas if data.broker_name == group.name]
+    assert (queues.read_queue_nums, queues.write_queue_nums, queues.perm) == (3, 2, 6)
+    (data,) = [data for data in route.broker_datas if data.broker_name == group.name]
+    assert data.broker_addrs == {broker.config.id: broker.address for broker in group.brokers}
+
+
+def test_slaves_learn_the_master_and_its_ha_address(group: Group, server: NameServer) -> None:
+    master, *slaves = group.brokers
+    eventually(lambda: _established(master.ha_port) == len(slaves), 30)
+    sent = group.clients.produce(group.topic, MESSAGES)
+    assert sent.sent == MESSAGES
+    eventually(
+        lambda: len({_commit_log_end(group.admin, server, broker) for broker in group.brokers}) == 1, 10
+    )
+    for (
+        slave
+    ) in slaves:  # 4.9.7 tells only that it has fetched the topics from there; 5.5.0 does so much later
+        told = (
+            "Update master address from null to"
+            if group.release.is_5x
+            else "Update slave topic config from master,"
+        )
+        slave.process.await_printed(rf"{told} {master.address}", 30)
+
+
+def test_a_slave_killed_is_gone_at_once(group: Group, server: NameServer) -> None:
+    slave = group.brokers[SLAVE_1]
+    slave.process.signal(signal.SIGKILL)
+    killed = time.monotonic()
+    eventually(lambda: SLAVE_1 not in server.brokers(group.name), GONE_S)
+    print(f"{group.name}: gone {1000 * (time.monotonic() - killed):.0f} ms after kill -9")
+    assert set(_route_ids(server, group)) == {0, SLAVE_2}
+
+
+def test_a_slave_shut_down_unregisters(group: Group, server: NameServer) -> None:
+    slave = group.brokers[SLAVE_2]
+    slave.shut_down()
+    assert re.search(rf"[uU]nregisterBroker.*{server.address}", slave.process.printed())
+    assert set(server.brokers(group.name)) == {0}
+    assert set(_route_ids(server, group)) == {0}
+
+
+def test_a_frozen_master_stays_for_now(group: Group, server: NameServer, watches: dict[str, Watch]) -> None:
+    group.brokers[0].freeze()
+    watches[group.name] = Watch(server, group.name, 0)
+    time.sleep(0.5)
+    assert set(_route_ids(server, group)) == {0}
+
+
+def _route_ids(server: NameServer, group: Group) -> Iterator[int]:
+    route = server.route(group.topic)
+    for data in route.broker_datas if route else ():
+        if data.broker_name == group.name:
+            yield from data.broker_addrs
+
+
+def _commit_log_end(admin: Admin, server: NameServer, broker: Broker) -> int:
+    status = admin(server, "brokerStatus", "-b", broker.address)
+    found = re.search(r"commitLogMaxOffset\s*:\s*(\d+)", status.out)
+    assert found, status
+    return int(found[1])
+
+
+def _established(port: int) -> int:
+    """Connections that a port of this machine has accepted and that live."""
+    lines = [
+        line.split()
+        for table in ("tcp", "tcp6")
+        for line in Path(f"/proc/net/{table}").read_text().splitlines()[1:]
+    ]
+    return sum(words[1].endswith(f":{port:04X}") and words[3] == "01" for words in lines)
