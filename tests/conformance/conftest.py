@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from launcher.store import EmbeddedStore
-from tests.conformance.harness.nameserver import NameServer
-from tests.conformance.harness.scene import Scene
+from tests.harness.nameserver import NameServer
+from tests.harness.scene import Scene
 
 DEFAULT = "default"
 SERVERS: dict[str, dict[str, str]] = {

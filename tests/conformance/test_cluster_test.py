@@ -5,9 +5,9 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from remoting.codes import RequestCode
-from tests.conformance.harness.broker import TA, TB, B, Topic
-from tests.conformance.harness.nameserver import NameServer
-from tests.conformance.harness.scene import ORDER_TOPIC_CONFIG, Scene
+from tests.harness.broker import TA, TB, B, Topic
+from tests.harness.nameserver import NameServer
+from tests.harness.scene import ORDER_TOPIC_CONFIG, Scene
 
 ONLY_THERE = B.but(topics=(Topic("TP", queues=3), TB))
 

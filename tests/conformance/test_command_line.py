@@ -11,9 +11,9 @@ import pytest
 from registry.configuration import read_properties
 from remoting.codes import RequestCode
 from remoting.properties import parse_properties
-from tests.conformance.harness.connection import Connection
-from tests.conformance.harness.nameserver import COMMAND, NameServer, environment
-from tests.conformance.harness.patience import eventually
+from tests.harness.connection import Connection
+from tests.harness.nameserver import COMMAND, NameServer, environment
+from tests.harness.patience import eventually
 
 USAGE = "usage: mqnamesrv [-c <arg>] [-h] [-n <arg>] [-p]"
 

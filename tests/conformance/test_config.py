@@ -4,7 +4,7 @@ import pytest
 
 from remoting.codes import RequestCode
 from remoting.command import Command
-from tests.conformance.harness.scene import ORDER_TOPIC_CONFIG, Scene
+from tests.harness.scene import ORDER_TOPIC_CONFIG, Scene
 
 BLACK = (16, "Can not update config in black list.")
 

@@ -12,12 +12,12 @@ import pytest
 
 from remoting.codes import RequestCode, ResponseCode
 from remoting.command import Command, encode
-from tests.conformance.harness.broker import A
-from tests.conformance.harness.connection import Connection
-from tests.conformance.harness.nameserver import NameServer
-from tests.conformance.harness.patience import eventually, stays
-from tests.conformance.harness.scene import Scene
 from tests.conformance.test_frames import E1, is_unknown_topic_test
+from tests.harness.broker import A
+from tests.harness.connection import Connection
+from tests.harness.nameserver import NameServer
+from tests.harness.patience import eventually, stays
+from tests.harness.scene import Scene
 
 IDLE_S = 2.0
 TLS = ssl.create_default_context()

@@ -7,8 +7,8 @@ import pytest
 from remoting.codes import RequestCode
 from remoting.command import Command, SerializeType, encode
 from remoting.version import CURRENT
-from tests.conformance.harness.connection import Connection
-from tests.conformance.harness.scene import Scene
+from tests.harness.connection import Connection
+from tests.harness.scene import Scene
 
 UNKNOWN_REMARK = "No topic route info in name server for the topic: {}\n"
 E1 = bytes.fromhex(

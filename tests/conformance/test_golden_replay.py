@@ -19,10 +19,10 @@ from remoting.remoting_command import ONEWAY_FLAG
 from remoting.route import decode_route
 from remoting.tolerant_json import normalise
 from remoting.version import CURRENT
-from tests.conformance.harness.broker import Broker, Topic
-from tests.conformance.harness.connection import Connection
-from tests.conformance.harness.patience import eventually
-from tests.conformance.harness.scene import ORDER_TOPIC_CONFIG, Scene
+from tests.harness.broker import Broker, Topic
+from tests.harness.connection import Connection
+from tests.harness.patience import eventually
+from tests.harness.scene import ORDER_TOPIC_CONFIG, Scene
 
 CAPTURES = sorted((Path(__file__).parents[1] / "golden").glob("ns-*.jsonl"))
 READS = {

@@ -14,10 +14,10 @@ import pytest
 from remoting.cluster import decode_broker_member_group
 from remoting.codes import RequestCode
 from remoting.command import Command
-from tests.conformance.harness.broker import A1, A, Broker
-from tests.conformance.harness.patience import eventually, stays
-from tests.conformance.harness.push import Listener
-from tests.conformance.harness.scene import Scene
+from tests.harness.broker import A1, A, Broker
+from tests.harness.patience import eventually, stays
+from tests.harness.push import Listener
+from tests.harness.scene import Scene
 
 STORED = {"counter": 1, "stateVersion": 0, "timestamp": 1000}
 

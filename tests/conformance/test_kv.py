@@ -9,9 +9,9 @@ import pytest
 
 from remoting.codes import RequestCode
 from remoting.kv_table import decode_kv_table
-from tests.conformance.harness.connection import Connection
-from tests.conformance.harness.nameserver import NameServer
-from tests.conformance.harness.scene import Scene
+from tests.harness.connection import Connection
+from tests.harness.nameserver import NameServer
+from tests.harness.scene import Scene
 
 NUMBERS = itertools.count(1)
 

@@ -4,8 +4,8 @@ import pytest
 
 from remoting.codes import RequestCode
 from remoting.topic_list import decode_topic_list
-from tests.conformance.harness.broker import A1, A, B, Topic
-from tests.conformance.harness.scene import Scene
+from tests.harness.broker import A1, A, B, Topic
+from tests.harness.scene import Scene
 
 UNIT = RequestCode.GET_UNIT_TOPIC_LIST
 UNIT_SUB = RequestCode.GET_HAS_UNIT_SUB_TOPIC_LIST

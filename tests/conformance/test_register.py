@@ -4,9 +4,9 @@ import pytest
 
 from remoting.codes import RequestCode
 from remoting.kv_table import decode_kv_table
-from tests.conformance.harness.broker import A1, TA, TB, TC, A, B, Broker, Topic
-from tests.conformance.harness.patience import eventually, stays
-from tests.conformance.harness.scene import ORDER_TOPIC_CONFIG, Scene
+from tests.harness.broker import A1, TA, TB, TC, A, B, Broker, Topic
+from tests.harness.patience import eventually, stays
+from tests.harness.scene import ORDER_TOPIC_CONFIG, Scene
 
 TA_READ_ONLY = Topic("TA", perm=4)
 ELSEWHERE = "127.10.0.9:10911"

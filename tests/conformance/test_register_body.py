@@ -10,9 +10,9 @@ import pytest
 from remoting.codes import RequestCode
 from remoting.command import SerializeType
 from remoting.route import decode_route
-from tests.conformance.harness.broker import TB, A, Broker, Topic, as_json, crc
-from tests.conformance.harness.patience import eventually
-from tests.conformance.harness.scene import Scene
+from tests.harness.broker import TB, A, Broker, Topic, as_json, crc
+from tests.harness.patience import eventually
+from tests.harness.scene import Scene
 
 LINES_4X = ["TA 8 8 6 SINGLE_TAG", "TB 4 4 6 SINGLE_TAG"]
 LINES_5X = [line + " {}" for line in LINES_4X]

@@ -11,11 +11,11 @@ import pytest
 from remoting.codes import RequestCode
 from remoting.command import Command
 from remoting.route import decode_route
-from tests.conformance.harness.broker import A1, A, B, Broker, Topic
-from tests.conformance.harness.connection import Connection
-from tests.conformance.harness.nameserver import NameServer
-from tests.conformance.harness.patience import eventually
-from tests.conformance.harness.scene import ORDER_TOPIC_CONFIG, Scene
+from tests.harness.broker import A1, A, B, Broker, Topic
+from tests.harness.connection import Connection
+from tests.harness.nameserver import NameServer
+from tests.harness.patience import eventually
+from tests.harness.scene import ORDER_TOPIC_CONFIG, Scene
 
 UNKNOWN = "No topic route info in name server for the topic: {}\nSee "
 FAQ = "https://rocketmq.apache.org/docs/bestPractice/06FAQ for further details."

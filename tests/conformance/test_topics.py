@@ -6,9 +6,9 @@ import pytest
 
 from remoting.codes import RequestCode
 from remoting.command import Command
-from tests.conformance.harness.broker import TB, A, B, Broker, Topic, as_json
-from tests.conformance.harness.connection import Connection
-from tests.conformance.harness.scene import Scene
+from tests.harness.broker import TB, A, B, Broker, Topic, as_json
+from tests.harness.connection import Connection
+from tests.harness.scene import Scene
 
 
 def delete(over: Connection, topic: str, **ext: str) -> Command:

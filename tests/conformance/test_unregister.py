@@ -7,10 +7,10 @@ import pytest
 
 from remoting.codes import RequestCode
 from remoting.command import Command, encode
-from tests.conformance.harness.broker import A1, TA, TB, A, B
-from tests.conformance.harness.connection import Connection
-from tests.conformance.harness.patience import eventually, stays
-from tests.conformance.harness.scene import Scene
+from tests.harness.broker import A1, TA, TB, A, B
+from tests.harness.connection import Connection
+from tests.harness.patience import eventually, stays
+from tests.harness.scene import Scene
 
 LEASE_S = 1.0
 

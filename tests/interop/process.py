@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from launcher.child import Child
-from tests.conformance.harness.patience import eventually
+from tests.harness.patience import eventually
 
 PRINTED_AT_MOST = 4000
 

@@ -9,8 +9,8 @@ from typing import Literal
 from remoting.cluster import ClusterInfo, decode_cluster_info
 from remoting.codes import RequestCode, ResponseCode
 from remoting.route import TopicRouteData, decode_route
-from tests.conformance.harness.connection import Connection
-from tests.conformance.harness.patience import eventually
+from tests.harness.connection import Connection
+from tests.harness.patience import eventually
 from tests.interop.certificates import Certificates
 from tests.interop.ports import free_port
 from tests.interop.process import Process

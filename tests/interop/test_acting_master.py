@@ -9,7 +9,7 @@ import time
 import pytest
 from msgspec import Struct
 
-from tests.conformance.harness.patience import eventually
+from tests.harness.patience import eventually
 from tests.interop.admin import Admin
 from tests.interop.brokers import Broker, BrokerConfig, start_brokers
 from tests.interop.clients import Clients

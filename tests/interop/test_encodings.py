@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.conformance.harness.patience import eventually
+from tests.harness.patience import eventually
 from tests.interop.admin import Admin, run_command
 from tests.interop.brokers import BrokerConfig, start_brokers
 from tests.interop.certificates import make_certificates

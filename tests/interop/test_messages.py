@@ -10,7 +10,7 @@ from typing import Self
 import pytest
 from msgspec import Struct
 
-from tests.conformance.harness.patience import eventually
+from tests.harness.patience import eventually
 from tests.interop.admin import Admin
 from tests.interop.brokers import Broker, BrokerConfig, start_brokers
 from tests.interop.clients import Clients, Delayed, InOrder, Received, Sent, Transacted, outcome

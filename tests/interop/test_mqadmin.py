@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from msgspec import Struct
 
-from tests.conformance.harness.patience import eventually
+from tests.harness.patience import eventually
 from tests.interop.admin import Admin, Output, run_command, start_command
 from tests.interop.brokers import BOOT_S, Broker, BrokerConfig, addresses, properties, start_brokers
 from tests.interop.clients import Clients

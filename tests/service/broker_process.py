@@ -11,8 +11,8 @@ import sys
 import threading
 import time
 
-from tests.conformance.harness.broker import Broker
-from tests.conformance.harness.connection import Closed, Connection
+from tests.harness.broker import Broker
+from tests.harness.connection import Closed, Connection
 
 BEAT_S = 0.3
 

@@ -16,10 +16,10 @@ import pytest
 
 from registry.keys import Keys, member_key
 from remoting.codes import RequestCode
-from tests.conformance.harness.broker import A
-from tests.conformance.harness.connection import Connection
-from tests.conformance.harness.nameserver import NameServer
-from tests.conformance.harness.patience import eventually, stays
+from tests.harness.broker import A
+from tests.harness.connection import Connection
+from tests.harness.nameserver import NameServer
+from tests.harness.patience import eventually, stays
 from tests.service.processes import Family, environment_of, send
 
 TIMEOUT_MS = 2500

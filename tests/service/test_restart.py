@@ -8,10 +8,10 @@ from collections.abc import Callable
 import pytest
 
 from remoting.codes import RequestCode
-from tests.conformance.harness.broker import Broker, Topic
-from tests.conformance.harness.connection import Connection
-from tests.conformance.harness.nameserver import NameServer
-from tests.conformance.harness.patience import eventually
+from tests.harness.broker import Broker, Topic
+from tests.harness.connection import Connection
+from tests.harness.nameserver import NameServer
+from tests.harness.patience import eventually
 from tests.service.load import Client, Paced
 from tests.service.processes import Family, send
 

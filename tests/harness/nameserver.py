@@ -12,8 +12,8 @@ import redis
 
 from registry.keys import Keys
 from registry.options import BY_KEY
-from tests.conformance.harness.connection import Connection
-from tests.conformance.harness.patience import eventually
+from tests.harness.connection import Connection
+from tests.harness.patience import eventually
 
 COMMAND = Path(sys.executable).with_name("mqnamesrv")
 BOOT_S = 20.0

@@ -14,10 +14,10 @@ from remoting.properties import parse_properties
 from remoting.route import QueueData, TopicRouteData, decode_route
 from remoting.tolerant_json import normalise
 from remoting.topic_list import decode_topic_list
-from tests.conformance.harness.broker import A1, A, B, Broker
-from tests.conformance.harness.connection import V4_8_0, Connection
-from tests.conformance.harness.nameserver import NameServer
-from tests.conformance.harness.patience import eventually
+from tests.harness.broker import A1, A, B, Broker
+from tests.harness.connection import V4_8_0, Connection
+from tests.harness.nameserver import NameServer
+from tests.harness.patience import eventually
 
 ORDER_TOPIC_CONFIG = "ORDER_TOPIC_CONFIG"
 

@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from remoting.codes import RequestCode
 from remoting.command import Command, SerializeType
-from tests.conformance.harness.connection import V4_8_0, Connection
+from tests.harness.connection import V4_8_0, Connection
 
 
 class Topic(Struct, frozen=True):
