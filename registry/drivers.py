@@ -4,8 +4,11 @@ The asynchronous driver sends what one tick of the event loop asks for as one pi
 """
 
 import asyncio
+import logging
 import time
-from typing import Any, TypeVar
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from typing import Any, Generic, TypeVar
 
 import redis
 import redis.asyncio
@@ -24,10 +27,14 @@ from redis.exceptions import (
 )
 
 from registry.errors import StoreUnavailable
-from registry.plans import Batch, Call, Pause, Plan, ScriptCall
+from registry.plans import Batch, Call, Pause, Plan, Request, ScriptCall, ScriptItem, joined
 from registry.scripts import script
 
 T = TypeVar("T")
+Sink = Callable[[object], None]
+Asked = tuple[Call | ScriptCall | ScriptItem, Sink]
+Done = Callable[[T | None, Exception | None], None]
+log = logging.getLogger(__name__)
 UNAVAILABLE = (
     BusyLoadingError,
     ClusterDownError,
@@ -40,6 +47,7 @@ UNAVAILABLE = (
     TryAgainError,
 )
 PIPELINES = 4  # under way at once, each on a connection of its own
+JOINED_MOST = 128  # items of one call, so that it stays well below a millisecond
 UNAVAILABLE_REPLIES = ("BUSY ", "MISCONF", "NOREPLICAS", "MASTERDOWN", "CLUSTERDOWN", "LOADING")
 
 
@@ -77,10 +85,13 @@ def run(plan: Plan[T], store: redis.Redis) -> T:
         return done.value  # type: ignore[no-any-return]
 
 
-def _perform(request: Call | ScriptCall | Batch | Pause, store: redis.Redis) -> object:
+def _perform(request: Request, store: redis.Redis) -> object:
     if isinstance(request, Pause):
         time.sleep(request.seconds)
         return None
+    if isinstance(request, ScriptItem):
+        own: list[object] = _perform(joined((request,)), store)  # type: ignore[assignment]
+        return own[0]
     requests = request.requests if isinstance(request, Batch) else (request,)
     pipe = store.pipeline(transaction=False)
     for one in requests:
@@ -96,29 +107,34 @@ def _perform(request: Call | ScriptCall | Batch | Pause, store: redis.Redis) -> 
 
 
 class AsyncDriver:
-    """Runs plans on the running event loop, what they ask in one tick in one pipeline.
+    """Runs plans on the running event loop, what they ask in one tick in one pipeline, items of a script in one call.
 
     `waiting` is how many requests are without their reply: what overload is measured by."""
 
     def __init__(self, store: redis.asyncio.Redis) -> None:
         self._store = store
-        self._queue: list[tuple[Call | ScriptCall, asyncio.Future[Any]]] = []
+        self._queue: list[Asked] = []
         self._flushes: set[asyncio.Task[None]] = set()
         self.waiting = 0
 
+    def start(self, plan: Plan[T], done: Done[T]) -> None:
+        """Run a plan; `done` gets its result or what it raised, before this returns if it needs no store."""
+        _Run(self, plan, done).resume(None)
+
     async def run(self, plan: Plan[T]) -> T:
-        """As `registry.drivers.run`."""
-        try:
-            request = next(plan)
-            while True:
-                try:
-                    reply = await self._perform(request)
-                except (RedisError, OSError) as error:
-                    request = plan.throw(_raised(error))
-                else:
-                    request = plan.send(reply)
-        except StopIteration as done:
-            return done.value  # type: ignore[no-any-return]
+        """As `registry.drivers.run`; a plan goes on to its end even if nobody awaits it any more."""
+        future: asyncio.Future[T] = asyncio.get_running_loop().create_future()
+
+        def done(result: T | None, error: Exception | None) -> None:
+            if future.done():
+                return
+            if error is None:
+                future.set_result(result)  # type: ignore[arg-type]
+            else:
+                future.set_exception(error)
+
+        self.start(plan, done)
+        return await future
 
     async def close(self) -> None:
         """Wait for what is under way, then let go of the connections."""
@@ -127,22 +143,21 @@ class AsyncDriver:
             await asyncio.sleep(0)
         await self._store.aclose()
 
-    async def _perform(self, request: Call | ScriptCall | Batch | Pause) -> object:
-        if isinstance(request, Pause):
-            await asyncio.sleep(request.seconds)
-            return None
-        if isinstance(request, Batch):
-            return await asyncio.gather(*(self._submit(one) for one in request.requests))
-        return await self._submit(request)
-
-    def _submit(self, request: Call | ScriptCall) -> asyncio.Future[Any]:
+    def ask(self, request: Request, sink: Sink) -> None:
+        """Have a request performed; `sink` gets its reply, or the error in its place."""
         loop = asyncio.get_running_loop()
-        future: asyncio.Future[Any] = loop.create_future()
+        if isinstance(request, Pause):
+            loop.call_later(request.seconds, sink, None)
+            return
+        if isinstance(request, Batch):
+            together = _Together(len(request.requests), sink)
+            for i, one in enumerate(request.requests):
+                self.ask(one, partial(together.take, i))
+            return
         if not self._queue:
             loop.call_soon(self._flush)
-        self._queue.append((request, future))
+        self._queue.append((request, sink))
         self.waiting += 1
-        return future
 
     def _flush(self) -> None:
         """Send the queue; while enough pipelines are under way it goes on growing and becomes the next one."""
@@ -157,23 +172,34 @@ class AsyncDriver:
         self._flushes.discard(task)
         self._flush()
 
-    async def _send(self, batch: list[tuple[Call | ScriptCall, asyncio.Future[Any]]]) -> None:
+    async def _send(self, batch: list[Asked]) -> None:
+        calls = [*_calls(batch)]
         try:
             pipe = self._store.pipeline(transaction=False)
-            for request, _ in batch:
+            for request, _ in calls:
                 pipe.execute_command(*_command(request))
             replies = await pipe.execute(raise_on_error=False)
-            for (request, future), reply in zip(batch, replies, strict=True):
+            for i, reply in enumerate(replies):
                 if isinstance(reply, NoScriptError):
-                    reply = await self._whole(request)
-                _resolve(future, reply)
+                    replies[i] = await self._whole(calls[i][0])
         except (RedisError, OSError) as error:
-            for _, future in batch:
-                _resolve(future, error)
-        finally:
-            self.waiting -= len(batch)
-            for _, future in batch:
-                _resolve(future, StoreUnavailable("the request was given up"))
+            replies = [error] * len(calls)
+        for (_, asked), reply in zip(calls, replies, strict=True):
+            self.waiting -= len(asked)
+            self._deliver(asked, reply)
+
+    def _deliver(self, asked: Sequence[Asked], reply: Any) -> None:
+        if not isinstance(asked[0][0], ScriptItem):
+            _tell(asked[0][1], reply)
+        elif not isinstance(reply, Exception):
+            for (_, sink), own in zip(asked, reply, strict=True):
+                _tell(sink, own)
+        elif isinstance(reply, ResponseError) and len(asked) > 1 and not unavailable(reply):
+            for one, sink in asked:  # which of them is wrong shows when each is asked alone
+                self.ask(joined((one,)), partial(_tell_first, sink))  # type: ignore[arg-type]
+        else:
+            for _, sink in asked:
+                _tell(sink, reply)
 
     async def _whole(self, request: Call | ScriptCall) -> object:
         try:
@@ -183,10 +209,70 @@ class AsyncDriver:
             return error
 
 
-def _resolve(future: asyncio.Future[Any], reply: object) -> None:
-    if future.done():
-        return
-    if isinstance(reply, Exception):
-        future.set_exception(reply)
-    else:
-        future.set_result(reply)
+class _Run(Generic[T]):
+    """A plan under way."""
+
+    __slots__ = ("_done", "_driver", "_plan")
+
+    def __init__(self, driver: AsyncDriver, plan: Plan[T], done: Done[T]) -> None:
+        self._driver = driver
+        self._plan = plan
+        self._done = done
+
+    def resume(self, reply: object) -> None:
+        """Go on with a reply until the plan asks again or ends; an error is thrown into it."""
+        try:
+            plan = self._plan
+            request = plan.throw(_raised(reply)) if isinstance(reply, Exception) else plan.send(reply)
+        except StopIteration as end:
+            self._done(end.value, None)
+        except Exception as error:
+            self._done(None, error)
+        else:
+            self._driver.ask(request, self.resume)
+
+
+class _Together:
+    """The replies of a batch; the first error stands for all."""
+
+    __slots__ = ("_left", "_replies", "_sink")
+
+    def __init__(self, count: int, sink: Sink) -> None:
+        self._replies: list[object] = [None] * count
+        self._left = count
+        self._sink = sink
+        if not count:
+            sink(self._replies)
+
+    def take(self, i: int, reply: object) -> None:
+        self._replies[i] = reply
+        self._left -= 1
+        if not self._left:
+            errors = [one for one in self._replies if isinstance(one, Exception)]
+            self._sink(errors[0] if errors else self._replies)
+
+
+def _calls(batch: Sequence[Asked]) -> Iterator[tuple[Call | ScriptCall, Sequence[Asked]]]:
+    """What to send for a batch, and whom each reply is for: items of one script are joined."""
+    groups: dict[tuple[str, tuple[str, ...]], list[Asked]] = {}
+    for one in batch:
+        request = one[0]
+        if isinstance(request, ScriptItem):
+            groups.setdefault((request.name, request.shared), []).append(one)
+        else:
+            yield request, (one,)
+    for group in groups.values():
+        for at in range(0, len(group), JOINED_MOST):
+            part = group[at : at + JOINED_MOST]
+            yield joined([item for item, _ in part]), part  # type: ignore[misc]
+
+
+def _tell(sink: Sink, reply: object) -> None:
+    try:
+        sink(reply)
+    except Exception:
+        log.exception("a reply of the store could not be taken")
+
+
+def _tell_first(sink: Sink, reply: Any) -> None:
+    sink(reply if isinstance(reply, Exception) else reply[0])

@@ -4,7 +4,7 @@ The two drivers in `registry.drivers` run the same plan over `redis.Redis` and `
 run one with literal replies. A plan raises the errors of `registry.errors`, nothing of redis-py's.
 """
 
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from typing import Any, TypeAlias, TypeVar
 
 import msgspec
@@ -27,6 +27,17 @@ class ScriptCall(msgspec.Struct, frozen=True):
     args: tuple[Argument, ...] = ()
 
 
+class ScriptItem(msgspec.Struct, frozen=True):
+    """One item for a script that takes many: KEYS are `shared` and then each item's `keys`, ARGV each item's `args`.
+
+    Its reply is the item's. A driver may join the items of one moment into one call."""
+
+    name: str
+    shared: tuple[str, ...]
+    keys: tuple[str, ...]
+    args: tuple[Argument, ...]
+
+
 class Batch(msgspec.Struct, frozen=True):
     """Several requests of which none needs another's reply; the reply is the list of theirs."""
 
@@ -39,13 +50,20 @@ class Pause(msgspec.Struct, frozen=True):
     seconds: float
 
 
-Request: TypeAlias = Call | ScriptCall | Batch | Pause
+Request: TypeAlias = Call | ScriptCall | ScriptItem | Batch | Pause
 Plan: TypeAlias = Generator[Request, Any, T]
 
 
 def call(*args: Argument) -> Call:
     """`call("HGET", key, field)`"""
     return Call(args)
+
+
+def joined(items: Sequence[ScriptItem]) -> ScriptCall:
+    """One call for items of one script that share their keys; its reply is the list of theirs."""
+    first = items[0]
+    keys = (*first.shared, *(key for item in items for key in item.keys))
+    return ScriptCall(first.name, keys, tuple([arg for item in items for arg in item.args]))
 
 
 class Act(msgspec.Struct, frozen=True, omit_defaults=True):

@@ -3,6 +3,8 @@
 An unchanged registration is known by its signature and costs one short script; anything else is an `Attempt`.
 """
 
+from collections.abc import Sequence
+
 from registry.attempt import Attempt
 from registry.beats import renewal
 from registry.errors import BrokerBusy, InvalidField, RegistrationRefused
@@ -17,6 +19,7 @@ from registry.registering import (
     signature,
 )
 from registry.removal import settle_owed
+from registry.renewals import Renewals, Renewed, renew
 
 __all__ = ["DEFAULT_TIMEOUT_MS", "TIMEOUT_MAX_MS", "Registered", "Registration", "register"]
 
@@ -32,6 +35,7 @@ def register(
     *,
     owner: str | None = None,
     delete_missing: bool = False,
+    renewals: Renewals | None = None,
 ) -> Plan[Registered]:
     """Register a broker, or renew its lease when nothing changed.
 
@@ -39,7 +43,7 @@ def register(
     deleteTopicWithBrokerRegistration. Raises BodyError, RegistrationRefused, BrokerBusy, InvalidField.
     """
     mark = signature(registration, delete_missing=delete_missing)
-    renewed = yield from _renew(keys, registration, mark, owner)
+    renewed = yield from _renew(keys, registration, mark, owner, renewals)
     if renewed is not None:
         return renewed
     attempt = Attempt(keys, registration, act, mark, owner, delete_missing)
@@ -69,12 +73,15 @@ def register(
     raise BrokerBusy(f"another registration of broker {registration.name!r} goes on")
 
 
-def _renew(keys: Keys, r: Registration, mark: Signature, owner: str | None) -> Plan[Registered | None]:
+def _renew(
+    keys: Keys, r: Registration, mark: Signature, owner: str | None, renewals: Renewals | None
+) -> Plan[Registered | None]:
     version = mark.version.text() if mark.version else ""
-    reply = yield renewal(keys, r.member, r.name, mark.content, version, owner or "", str(r.id))
-    return _answered(reply[2], reply[3]) if reply[0] == "renewed" else None
+    item = renewal(keys, r.member, r.name, mark.content, version, owner or "", str(r.id))
+    found = yield from renew(item, renewals)
+    return _answered(found.master, found.order) if isinstance(found, Renewed) else None
 
 
-def _answered(master: list[str], order: list[str], *, event_id: str = "") -> Registered:
+def _answered(master: Sequence[str], order: list[str], *, event_id: str = "") -> Registered:
     table = pairs(order[1:]) if order[0] == "1" else None
     return Registered(master[0] or None, master[1] or None, table, event_id)

@@ -24,12 +24,13 @@ class FrameReader:
 
     After a FrameError the stream cannot be read on: each further next_command raises again."""
 
-    __slots__ = ("_at", "_buffer")
+    __slots__ = ("_at", "_began", "_buffer")
 
     def __init__(self) -> None:
         # What starts on a frame's edge is kept as it came; only pieces of a frame are gathered.
         self._buffer: bytes | bytearray = b""
         self._at = 0
+        self._began = 0
 
     def feed(self, data: bytes | bytearray | memoryview) -> None:
         """Add what was received."""
@@ -75,8 +76,13 @@ class FrameReader:
         else:
             with memoryview(buffer) as view:
                 command = read(bytes(view[start:middle]), bytes(view[middle:end]))
-        self._at = end
+        self._began, self._at = at, end
         return command
+
+    @property
+    def last_frame(self) -> bytes:
+        """The whole frame of the command given out last, until more is fed."""
+        return bytes(self._buffer[self._began : self._at])
 
 
 def _refused(length: int) -> FrameError:

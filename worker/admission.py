@@ -19,6 +19,11 @@ class Admission:
         self.others = 0
         self.unregistrations = 0
 
+    @property
+    def waiting(self) -> int:
+        """All of them."""
+        return self.routes + self.others
+
     def refusal(self, code: int, options: Options) -> Answer | None:
         """What to answer at once instead of letting one more request wait; capacities below 1 count as 1."""
         if code == GET_ROUTE:

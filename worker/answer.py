@@ -7,6 +7,7 @@ import msgspec
 from registry.keys import Keys
 from registry.options import Options
 from registry.plans import Act, Plan
+from registry.renewals import Renewals
 from remoting.codes import ResponseCode
 from remoting.remoting_command import Command
 from worker.peer import Peer
@@ -29,7 +30,8 @@ class Answer(msgspec.Struct, frozen=True):
 
     `ext` is {} rather than None where Java's response class has fields and none is set. `event_id` is the last
     entry of the stream that the request wrote: the answer is sent when this worker has followed the stream so far.
-    `depends` is None for what must not be kept."""
+    `depends` is None for what must not be kept. `until` is set (in seconds of the loop's clock) when the request was
+    a beat that had been repeated within a moment, and so may be answered like this until then."""
 
     code: int = ResponseCode.SUCCESS
     remark: str | None = None
@@ -37,13 +39,14 @@ class Answer(msgspec.Struct, frozen=True):
     body: bytes = b""
     event_id: str = ""
     depends: Depends | None = None
+    until: float = 0.0
 
 
 class Request(msgspec.Struct, frozen=True):
     """A command and what a handler needs beside it.
 
     `owner` marks the connection in the store, `<worker>/<connection>`; `registers` is called with each member key
-    that registers over this connection, before it does."""
+    that registers over this connection, before it does; `renewals` are those of the last moment."""
 
     command: Command
     peer: Peer
@@ -52,6 +55,7 @@ class Request(msgspec.Struct, frozen=True):
     options: Options
     owner: str
     registers: Callable[[str], None]
+    renewals: Renewals
 
     def get(self, name: str) -> str | None:
         """An ext field."""

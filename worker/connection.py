@@ -40,6 +40,7 @@ class Dispatch(Protocol):
     """What answers the requests: `worker.service.Service`."""
 
     def handle(self, command: Command, peer: Peer) -> None: ...
+    def answer_known(self, data: bytes, most: int) -> tuple[list[bytes], int]: ...
     def connected(self, peer: Peer) -> None: ...  # its address may change until the first command
     def disconnected(self, peer: Peer, *, shutting_down: bool) -> None: ...
 
@@ -150,6 +151,10 @@ class Connection(asyncio.Protocol):
         try:
             plain = data if self._stage is Stage.OPEN and self._tls is None else self._opened(data)
             if plain and self._reader is not None:
+                if not (self._reader.pending or self._held or self._choked):
+                    plain = self._unknown(plain)
+                    if not plain:
+                        return
                 self._reader.feed(plain)
                 self._turn()
             if self._tls is not None and self._tls.ended:
@@ -177,6 +182,10 @@ class Connection(asyncio.Protocol):
         self._owner.lost(self)
 
     # -- the service calls
+
+    def frame(self) -> bytes:
+        """See `Peer`."""
+        return self._reader.last_frame if self._reader is not None else b""
 
     def send(self, frame: Frames) -> None:
         """Answer one request; see `Peer`."""
@@ -290,6 +299,18 @@ class Connection(asyncio.Protocol):
     def _bound(self) -> None:
         if self.due == inf:
             self.due = self._owner.time() + self._owner.limits.opening_s
+
+    def _unknown(self, data: bytes) -> bytes:
+        """Answer the known requests that stand at the start of `data`; what is left of it."""
+        answers, length = self._owner.service.answer_known(data, UNREAD_MOST)
+        if not answers:
+            return data
+        self._out += answers
+        if length == len(data):
+            self._write()
+            return b""
+        self._out_bytes += sum(map(len, answers))
+        return data[length:]
 
     def _turn(self) -> None:
         """Hand over what has arrived, as far as this connection's turn goes, and write the answers."""

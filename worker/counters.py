@@ -12,6 +12,7 @@ class Counters:
         "cache_misses",
         "cache_negative_hits",
         "cache_oversize",
+        "known_frames",
         "overloads",
         "probes_reachable",
         "probes_unreachable",
@@ -30,6 +31,7 @@ class Counters:
     cache_misses: int
     cache_negative_hits: int
     cache_oversize: int
+    known_frames: int
     overloads: int
     probes_reachable: int
     probes_unreachable: int

@@ -45,16 +45,22 @@ def handles(code: RequestCode) -> Callable[[F], F]:
     return add
 
 
-async def answer(request: Request, driver: AsyncDriver) -> Answer:
-    """Run the handler of a request; whatever goes wrong becomes an answer."""
+def begin(request: Request, driver: AsyncDriver, done: Callable[[Answer], None]) -> None:
+    """Run the handler of a request; `done` gets the answer, whatever goes wrong."""
     handler = HANDLERS.get(request.command.code)
     if handler is None:
-        return unsupported(request.command.code)
+        return done(unsupported(request.command.code))
     try:
         made = handler(request)
-        return made if isinstance(made, Answer) else await driver.run(made)
     except Exception as error:
-        return _failed(request, error)
+        return done(_failed(request, error))
+    if isinstance(made, Answer):
+        return done(made)
+
+    def finished(answer: Answer | None, error: Exception | None) -> None:
+        done(answer if answer is not None else _failed(request, error or ValueError("no answer")))
+
+    return driver.start(made, finished)
 
 
 def unsupported(code: int) -> Answer:

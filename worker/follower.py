@@ -122,13 +122,15 @@ class Follower:
             return False
         return True
 
+    def passed(self, event_id: str) -> bool:
+        """Whether this entry has been applied."""
+        return self._position is not None and self._position >= position_of(event_id)
+
     async def reached(self, event_id: str, *, within_s: float = REACHED_WITHIN_S) -> bool:
         """Wait until this entry has been applied; False when that takes too long."""
-        if not event_id:
+        if not event_id or self.passed(event_id):
             return True
         target = position_of(event_id)
-        if self._position is not None and self._position >= target:
-            return True
         future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         heapq.heappush(self._waiters, (target, id(future), future))
         try:

@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable, Sequence
 import msgspec
 
 from registry.keys import ORDER_TOPIC_CONFIG, member_key
+from registry.renewals import Renewals
 from worker.counters import Counters
 from worker.follower import Event, ResetCause
 from worker.route_cache import RouteCache
@@ -19,7 +20,7 @@ _mapping_rows = msgspec.json.Decoder(list[tuple[str, str, msgspec.Raw, msgspec.R
 
 
 class Invalidation:
-    """A follower's listener that keeps a cache true.
+    """A follower's listener that keeps a cache true, and forgets renewals at every change.
 
     `reload` reads the shared settings anew, or raises StoreUnavailable; `expired` is told each member key whose
     lapse was recorded, unless the same script registered it again; `leased` each timeout (ms) that a lease got."""
@@ -27,12 +28,14 @@ class Invalidation:
     def __init__(
         self,
         cache: RouteCache,
+        renewals: Renewals,
         counters: Counters,
         reload: Callable[[], Awaitable[None]],
         expired: Callable[[str], None],
         leased: Callable[[int], None],
     ) -> None:
         self._cache = cache
+        self._renewals = renewals
         self._counters = counters
         self._reload = reload
         self._expired = expired
@@ -42,6 +45,7 @@ class Invalidation:
 
     async def apply(self, group: Sequence[Event]) -> None:
         """Make the cache forget what these entries changed."""
+        self._renewals.forget()
         for event in group:
             if event.kind == "settings_changed":
                 await self._read_settings_again()
@@ -54,6 +58,7 @@ class Invalidation:
 
     async def reset(self, cause: ResetCause) -> None:
         """Something was missed: anything may have changed."""
+        self._renewals.forget()
         if cause != "start":
             self._counters.resets += 1
         await self._read_settings_again()

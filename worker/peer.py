@@ -30,6 +30,9 @@ class Peer(Protocol):
     def registered(self) -> set[str]:
         """Keys of the members that registered over this connection; kept by the dispatch."""
 
+    def frame(self) -> bytes:
+        """The frame of the request that is being handed over, as it came."""
+
     def send(self, frame: Frames) -> None:
         """Write an answer, once for each request; what is sent within one turn of the loop leaves in one write.
 

@@ -10,12 +10,15 @@ import asyncio
 from collections.abc import Iterable, Iterator
 
 from remoting.codes import ResponseCode
+from remoting.remoting_command import Command
 from worker.answer import Answer, Depends
 from worker.counters import Counters
+from worker.known_frames import FRAME_COST, Known, KnownFrames
 from worker.route_view import CLUSTER_INFO, Key
 
 OVERHEAD_BYTES = 1500  # of an entry and its place in the index, measured
 NEGATIVE_SHARE = 8  # missing topics get an eighth: whoever asks for random names must not push routes out
+FRAMES_MOST = 8  # per answer: as many releases and languages of clients may ask for it in their ways
 SECOND_CHANCES = 32  # entries passed over by one eviction, so that it stays short
 
 
@@ -41,9 +44,11 @@ class Mark:
 
 
 class Entry:
-    """`waits` is set while the store has come back empty: the ids still missing of each broker name."""
+    """`waits` is set while the store has come back empty: the ids still missing of each broker name.
 
-    __slots__ = ("answer", "cost", "depends", "marks", "used", "waits")
+    `frames` are the requests that are known to get this answer."""
+
+    __slots__ = ("answer", "cost", "depends", "frames", "marks", "used", "waits")
 
     def __init__(self, answer: Answer, depends: Depends, marks: tuple[Mark, ...], cost: int) -> None:
         self.answer = answer
@@ -51,6 +56,7 @@ class Entry:
         self.marks = marks
         self.cost = cost
         self.used = False
+        self.frames: list[bytes] = []
         self.waits: dict[str, frozenset[int]] | None = None
 
 
@@ -88,10 +94,12 @@ class Shelf:
 
 
 class RouteCache:
-    """Lives on one event loop; `limit` is in bytes."""
+    """Lives on one event loop; `limit` is in bytes. `generation` moves whenever an answer may have become untrue."""
 
-    def __init__(self, limit: int, counters: Counters) -> None:
+    def __init__(self, limit: int, counters: Counters, frames: KnownFrames) -> None:
+        self.generation = 0
         self._counters = counters
+        self._frames = frames
         self._found = Shelf(limit)
         self._missing = Shelf(limit // NEGATIVE_SHARE)
         self._by_topic: dict[str, set[Key]] = {}
@@ -104,8 +112,8 @@ class RouteCache:
         return len(self._found.entries) + len(self._missing.entries)
 
     @property
-    def bytes(self) -> int:
-        """What the entries cost, about."""
+    def size(self) -> int:
+        """What the entries cost, about, in bytes."""
         return self._found.bytes + self._missing.bytes
 
     def get(self, key: Key) -> Answer | None:
@@ -125,6 +133,21 @@ class RouteCache:
             self._counters.cache_hits += 1
         entry.used = True
         return entry.answer
+
+    def know(self, key: Key, frame: bytes, command: Command) -> None:
+        """The request of this frame gets the answer kept under `key`."""
+        entry = self._found.entries.get(key)
+        if entry is None or len(entry.frames) >= FRAMES_MOST:
+            return
+        name = self._frames.keep(frame, command, entry.answer, self, key)
+        if name is not None:
+            entry.frames.append(name)
+            entry.cost += FRAME_COST
+            self._found.bytes += FRAME_COST
+
+    def still(self, known: Known) -> bool:
+        """Whether the answer that a frame is known to get is kept as it was."""
+        return self.get(known.key) is known.answer  # type: ignore[arg-type]
 
     def fill_under_way(self, key: Key) -> Fill | None:
         """A fill that began after everything the cache has been told of: one may wait for it."""
@@ -158,6 +181,7 @@ class RouteCache:
 
     def drop_topics(self, topics: Iterable[str]) -> None:
         """Queue data, mappings or the order configuration of these topics changed."""
+        self.generation += 1
         for topic in topics:
             for key in tuple(self._by_topic.get(topic, ())):
                 self._drop(key)
@@ -170,6 +194,7 @@ class RouteCache:
         named = set(names)
         if not named:
             return
+        self.generation += 1
         for name in named:
             mark = self._marks.pop(name, None)
             if mark is not None:
@@ -181,7 +206,10 @@ class RouteCache:
 
     def drop_all(self) -> None:
         """Nothing is known any more."""
+        self.generation += 1
         self._counters.cache_dropped += len(self)
+        for entry in self._found.entries.values():
+            self._forget_frames(entry)
         for shelf in (self._found, self._missing):
             shelf.entries.clear()
             shelf.bytes = 0
@@ -193,6 +221,7 @@ class RouteCache:
 
     def store_emptied(self) -> None:
         """The store came back empty: missing topics may come, found ones stay until their brokers are back."""
+        self.generation += 1
         for key in tuple(self._missing.entries):
             self._remove(key)
         for fill in tuple(self._in_flight):
@@ -207,6 +236,7 @@ class RouteCache:
 
     def settled(self, name: str, ids: frozenset[int] | None) -> None:
         """After `store_emptied`: broker `name` is registered again under these ids; None: it will not come back."""
+        self.generation += 1
         for key in tuple(self._waiting.get(name, ())):
             waits = self._found.entries[key].waits or {}
             if ids is None or ids >= waits[name]:
@@ -217,6 +247,7 @@ class RouteCache:
 
     def waited_long_enough(self) -> None:
         """Drop what still waits for brokers after `store_emptied`."""
+        self.generation += 1
         for key in {key for keys in self._waiting.values() for key in keys}:
             self._remove(key)
 
@@ -244,10 +275,15 @@ class RouteCache:
         if entry is None:
             return
         self._counters.cache_dropped += 1
+        self._forget_frames(entry)
         if entry.depends.topic is not None:
             _unlink(self._by_topic, entry.depends.topic, key)
         for name in entry.waits or ():
             _unlink(self._waiting, name, key)
+
+    def _forget_frames(self, entry: Entry) -> None:
+        for frame in entry.frames:
+            self._frames.forget(frame)
 
     def _outdate(self, fill: Fill) -> None:
         fill.stale = True

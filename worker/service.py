@@ -2,7 +2,9 @@
 
 import asyncio
 import itertools
+from collections.abc import Callable, Coroutine
 from functools import partial
+from typing import TypeVar
 
 from msgspec.structs import replace
 
@@ -12,6 +14,7 @@ from registry.drivers import AsyncDriver
 from registry.keys import Keys
 from registry.options import Options, overlay
 from registry.plans import Act
+from registry.renewals import Renewals
 from remoting.codes import ResponseCode
 from remoting.command import Command, encode_header
 from remoting.remoting_command import ONEWAY_FLAG, RESPONSE_FLAG, SerializeType
@@ -25,11 +28,13 @@ from worker.counters import Counters
 from worker.ending import end
 from worker.follower import Follower
 from worker.invalidation import Invalidation
+from worker.known_frames import KnownFrames
 from worker.liveness import Ticker
 from worker.peer import Peer
 from worker.route_cache import RouteCache
 from worker.route_view import GET_ROUTE, Key, cache_key
 
+T = TypeVar("T")
 START_WAIT_S = 1.0
 UNFOLLOWED_S = 5.0
 STOP_WAIT_S = 2.0
@@ -50,13 +55,21 @@ class Service:
         self._keys = Keys(options.namespace)
         self._driver = AsyncDriver(store.connect_async(options.redis_url))
         self._admission = Admission()
-        self.cache = RouteCache(options.route_cache_bytes, self.counters)
+        self._clock = asyncio.get_running_loop().time
+        self._renewals = Renewals(self._clock)
+        self._frames = KnownFrames()
+        self.cache = RouteCache(options.route_cache_bytes, self.counters, self._frames)
         self._closed = ClosedConnections(
             self._driver, self._keys, worker_id, lambda: self.options, self.counters
         )
         self._ticker = Ticker(self._driver, self._keys, worker_id, self._lapsed)
         rules = Invalidation(
-            self.cache, self.counters, self._read_settings, self._closed.expired, self._ticker.leased
+            self.cache,
+            self._renewals,
+            self.counters,
+            self._read_settings,
+            self._closed.expired,
+            self._ticker.leased,
         )
         self.follower = Follower(partial(store.connect_follower, options.redis_url), self._keys, rules)
         self._product = ProductCluster(options.namesrv_product_addr) if options.cluster_test else None
@@ -64,6 +77,7 @@ class Service:
         self._requests: set[asyncio.Task[None]] = set()
         self._background: list[asyncio.Task[None]] = []
         self._draining = False
+        self._last: asyncio.Future[None] | None = None  # set once nothing is under way, when this stops
 
     async def start(self) -> None:
         """Begin to follow and to tick; returns after the first tick, or soon if the store is away."""
@@ -90,6 +104,8 @@ class Service:
         if kept is not None:
             if not self.follower.connected:
                 self.counters.stale_serves += 1
+            elif key is not None and not kept.code:
+                self.cache.know(key, peer.frame(), command)
             _send(kept, command, peer)
             return
         refusal = self._admission.refusal(command.code, self.options)
@@ -98,9 +114,20 @@ class Service:
             _send(refusal, command, peer)
             return
         self._admission.enter(command.code)
-        task = asyncio.get_running_loop().create_task(self._serve(command, peer, key))
-        self._requests.add(task)
-        task.add_done_callback(self._requests.discard)
+        if key is None:
+            self._begin(command, peer, partial(self._made, command, peer))
+        else:
+            self._keep(self._fill(key, command, peer))
+
+    def answer_known(self, data: bytes, most: int) -> tuple[list[bytes], int]:
+        """Pieces of the answers to the requests at the start of `data` that are known by their bytes; their length.
+
+        At most about `most` bytes of answers."""
+        if self._draining or not self.follower.connected:
+            return [], 0
+        pieces, count, length = self._frames.answers(data, self._clock(), most)
+        self.counters.known_frames += count
+        return pieces, length
 
     def connected(self, peer: Peer) -> None:
         """A connection was accepted; nothing is known of it before it registers a broker."""
@@ -115,38 +142,15 @@ class Service:
 
     async def stop(self) -> None:
         """Answer what is under way, for a short while, and let go of the store."""
-        if self._requests:
-            await asyncio.wait(self._requests, timeout=STOP_WAIT_S)
+        if self._admission.waiting:
+            self._last = asyncio.get_running_loop().create_future()
+            await asyncio.wait((self._last,), timeout=STOP_WAIT_S)
         await end((*self._background, *self._requests))
         await self._closed.stop()
         await self._ticker.stop()
         await self._driver.close()
 
-    async def _serve(self, command: Command, peer: Peer, key: Key | None) -> None:
-        try:
-            answer = await (self._made(command, peer) if key is None else self._filled(key, command, peer))
-            if answer.event_id and not await self.follower.reached(answer.event_id):
-                self.cache.drop_all()  # so that this connection sees what it wrote all the same
-        finally:
-            self._admission.leave(command.code)
-        _send(answer, command, peer)
-
-    async def _filled(self, key: Key, command: Command, peer: Peer) -> Answer:
-        """The answer to a request that can be kept, made once for all who ask for it meanwhile."""
-        fill = self.cache.fill_under_way(key)
-        if fill is not None:
-            return await asyncio.shield(fill.future)
-        fill = self.cache.begin(key)
-        answer = dispatch.failure("the server stops")
-        try:
-            answer = await self._made(command, peer)
-            if self._product is not None and answer.code == ResponseCode.TOPIC_NOT_EXIST:
-                answer = await self._product.instead(answer, command, self.options)
-        finally:
-            self.cache.end(fill, answer if self.follower.connected else replace(answer, depends=None))
-        return answer
-
-    async def _made(self, command: Command, peer: Peer) -> Answer:
+    def _begin(self, command: Command, peer: Peer, done: Callable[[Answer], None]) -> None:
         request = Request(
             command=command,
             peer=peer,
@@ -155,11 +159,55 @@ class Service:
             options=self.options,
             owner=self._closed.mark(peer),
             registers=partial(self._closed.registers, peer),
+            renewals=self._renewals,
         )
-        answer = await dispatch.answer(request, self._driver)
+        dispatch.begin(request, self._driver, done)
+
+    def _made(self, command: Command, peer: Peer, answer: Answer) -> None:
         if peer.registered:
             self._closed.registered(peer)
+        if answer.event_id and not self.follower.passed(answer.event_id):
+            self._keep(self._follow(answer, command, peer))
+            return
+        if answer.until and self.follower.connected:
+            self._frames.keep(peer.frame(), command, answer, self._renewals, None, answer.until)
+        self._answered(answer, command, peer)
+
+    async def _follow(self, answer: Answer, command: Command, peer: Peer) -> None:
+        """Send an answer when this worker's cache has followed what the request changed."""
+        if not await self.follower.reached(answer.event_id):
+            self.cache.drop_all()  # so that this connection sees what it wrote all the same
+        self._answered(answer, command, peer)
+
+    async def _fill(self, key: Key, command: Command, peer: Peer) -> None:
+        """Answer a request whose answer can be kept, made once for all who ask for it meanwhile."""
+        fill = self.cache.fill_under_way(key)
+        answer = await (self._filled(key, command, peer) if fill is None else asyncio.shield(fill.future))
+        self._answered(answer, command, peer)
+
+    async def _filled(self, key: Key, command: Command, peer: Peer) -> Answer:
+        fill = self.cache.begin(key)
+        answer = dispatch.failure("the server stops")
+        made: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
+        try:
+            self._begin(command, peer, partial(_resolve, made))
+            answer = await made
+            if self._product is not None and answer.code == ResponseCode.TOPIC_NOT_EXIST:
+                answer = await self._product.instead(answer, command, self.options)
+        finally:
+            self.cache.end(fill, answer if self.follower.connected else replace(answer, depends=None))
         return answer
+
+    def _answered(self, answer: Answer, command: Command, peer: Peer) -> None:
+        self._admission.leave(command.code)
+        _send(answer, command, peer)
+        if self._last is not None and not self._admission.waiting:
+            _resolve(self._last, None)
+
+    def _keep(self, work: Coroutine[None, None, None]) -> None:
+        task = asyncio.get_running_loop().create_task(work)
+        self._requests.add(task)
+        task.add_done_callback(self._requests.discard)
 
     def _lapsed(self, names: set[str]) -> None:
         """Every tick: these brokers have members whose lease has ended, or turned out not to have."""
@@ -189,3 +237,8 @@ def _send(answer: Answer, command: Command, peer: Peer) -> None:
     body = answer.body
     head = encode_header(command.reply(answer.code, remark=answer.remark, ext=answer.ext), len(body))
     peer.send((head, body) if body else head)
+
+
+def _resolve(future: asyncio.Future[T], result: T) -> None:
+    if not future.done():
+        future.set_result(result)

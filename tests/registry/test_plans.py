@@ -10,7 +10,7 @@ from registry.errors import BrokerBusy, ConfigNotFound
 from registry.keys import Keys
 from registry.kv import get, import_table, table
 from registry.liveness import Tick, tick
-from registry.plans import Batch, Call, Pause, Plan, Request, ScriptCall, call, pairs
+from registry.plans import Batch, Call, Pause, Plan, Request, ScriptCall, ScriptItem, call, pairs
 from registry.registration import PENDING_PAUSES, register
 from registry.removal import Orphan, let_go, unregister
 from registry.routes import StoredBroker, StoredRoute, read_route
@@ -44,7 +44,7 @@ def short(request: Request) -> str:
     match request:
         case Call(args):
             return " ".join(str(arg).removeprefix(KEYS.prefix) for arg in args)
-        case ScriptCall(name):
+        case ScriptCall(name) | ScriptItem(name):
             return name
         case Batch(requests):
             return " + ".join(map(short, requests))
@@ -72,11 +72,17 @@ def test_pairs_of_a_flat_reply() -> None:
     ("replies", "asked", "found"),
     [
         pytest.param(
-            [["renewed", "0:5:1", ["", ""], ["0"]]], ["renew"], Beat(DataVersion(0, 5, 1)), id="known"
+            [["renewed", "120000", "0:5:1", ["", ""], ["0"]]],
+            ["renew"],
+            Beat(DataVersion(0, 5, 1)),
+            id="known",
         ),
         pytest.param([["unknown"]], ["renew"], Beat(None), id="unknown"),
         pytest.param(
-            [["renewed", "", ["", ""], ["0"]]], ["renew"], Beat(DataVersion(timestamp=-1)), id="incomplete"
+            [["renewed", "120000", "", ["", ""], ["0"]]],
+            ["renew"],
+            Beat(DataVersion(timestamp=-1)),
+            id="incomplete",
         ),
         pytest.param(
             [["lapsed"], ["renewed", "0:5:1", "7-0"]],

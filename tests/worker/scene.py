@@ -11,7 +11,7 @@ import redis as redis_py
 
 from registry.options import Options
 from remoting.codes import RequestCode
-from remoting.command import Command, decode
+from remoting.command import Command, decode, encode
 from remoting.remoting_command import SerializeType
 from worker.peer import Frames
 from worker.service import Service
@@ -41,7 +41,20 @@ class FakePeer:
         self.leaving = True
         self.closed = False
         self.reason = ""
+        self._frame = b""
         self.sent: asyncio.Queue[Command] = asyncio.Queue()
+
+    def receive(self, command: Command, service: Service) -> None:
+        """As a connection does: known frames first."""
+        self._frame = encode(command)
+        answers, length = service.answer_known(self._frame, 1 << 20)
+        if length:
+            self.send(tuple(answers))
+        else:
+            service.handle(command, self)
+
+    def frame(self) -> bytes:
+        return self._frame
 
     def send(self, frame: Frames) -> None:
         whole = b"".join(frame) if isinstance(frame, tuple) else frame
@@ -114,7 +127,7 @@ class Scene:
         self._opaque += 1
         fields = {**ext, **more} or None
         command = Command(code, self._opaque, flag, version, 0, None, fields, body, kind)
-        self.service.handle(command, peer or self.peer)
+        (peer or self.peer).receive(command, self.service)
 
     async def ask(
         self,

@@ -1,10 +1,12 @@
 """The rules of events: literal entries of the stream, and what the cache still holds after them."""
 
 import json
+import time
 
 import pytest
 
 from registry.errors import StoreUnavailable
+from registry.renewals import Renewals
 from tests.worker.scene import asynchronous
 from tests.worker.test_route_cache import ROUTE_A, filled, held
 from worker.counters import Counters
@@ -101,7 +103,9 @@ ADDRS = json.dumps({"0": "127.0.0.0:1", "1": "127.0.0.1:1"})
 @asynchronous
 async def test_an_event_drops_what_it_makes_untrue(event: Event, left: set[str]) -> None:
     cache, told = filled(), Told()
-    await Invalidation(cache, Counters(), told.reload, told.expired.append, told.leased.append).apply([event])
+    await Invalidation(
+        cache, Renewals(time.monotonic), Counters(), told.reload, told.expired.append, told.leased.append
+    ).apply([event])
     assert held(cache) == left
 
 
@@ -150,7 +154,9 @@ async def test_after_an_emptied_store_routes_stay_until_their_brokers_are_back(
     group: list[Event], left: set[str]
 ) -> None:
     cache, told = filled(), Told()
-    rules = Invalidation(cache, Counters(), told.reload, told.expired.append, told.leased.append)
+    rules = Invalidation(
+        cache, Renewals(time.monotonic), Counters(), told.reload, told.expired.append, told.leased.append
+    )
     await rules.apply([entry("stream_started", "empty_store"), *group])
     assert held(cache) == left
 
@@ -183,16 +189,18 @@ async def test_after_an_emptied_store_routes_stay_until_their_brokers_are_back(
 @asynchronous
 async def test_who_expired_for_good_is_told(group: list[Event], expired: list[str]) -> None:
     told = Told()
-    await Invalidation(filled(), Counters(), told.reload, told.expired.append, told.leased.append).apply(
-        group
-    )
+    await Invalidation(
+        filled(), Renewals(time.monotonic), Counters(), told.reload, told.expired.append, told.leased.append
+    ).apply(group)
     assert told.expired == expired
 
 
 @asynchronous
 async def test_timeouts_are_told() -> None:
     told = Told()
-    rules = Invalidation(filled(), Counters(), told.reload, told.expired.append, told.leased.append)
+    rules = Invalidation(
+        filled(), Renewals(time.monotonic), Counters(), told.reload, told.expired.append, told.leased.append
+    )
     await rules.apply([member("broker_registered", "first", "a", addrs="{}", timeout_ms="400")])
     await rules.apply([member("broker_updated", "register", "a", timeout_ms="500", timeout_ms_before="400")])
     await rules.apply([member("broker_removed", "lost", "a", addrs="{}")])
@@ -202,7 +210,9 @@ async def test_timeouts_are_told() -> None:
 @asynchronous
 async def test_settings_are_read_before_the_next_answer_is_kept() -> None:
     cache, told = filled(), Told()
-    rules = Invalidation(cache, Counters(), told.reload, told.expired.append, told.leased.append)
+    rules = Invalidation(
+        cache, Renewals(time.monotonic), Counters(), told.reload, told.expired.append, told.leased.append
+    )
     await rules.apply([entry("settings_changed", "update", changes="{}")])
     await rules.reset("hole")
     assert told.reloads == 2
@@ -215,7 +225,7 @@ async def test_what_old_settings_made_while_new_ones_are_read_is_not_kept() -> N
     async def slow() -> None:
         cache.end(cache.begin(("TA", None)), ROUTE_A)
 
-    rules = Invalidation(cache, Counters(), slow, print, print)
+    rules = Invalidation(cache, Renewals(time.monotonic), Counters(), slow, print, print)
     await rules.apply([entry("settings_changed", "update", changes="{}")])
     assert len(cache) == 0
 
@@ -226,7 +236,7 @@ async def test_a_change_of_settings_that_cannot_be_read_is_not_passed_over() -> 
         raise StoreUnavailable("away")
 
     cache = filled()
-    rules = Invalidation(cache, Counters(), away, print, print)
+    rules = Invalidation(cache, Renewals(time.monotonic), Counters(), away, print, print)
     with pytest.raises(StoreUnavailable):
         await rules.apply([entry("settings_changed", "update", changes="{}")])
     assert held(cache) == set()

@@ -37,6 +37,9 @@ class EchoService:
             refusals.unlink()
             raise RuntimeError("not yet")
 
+    def answer_known(self, data: bytes, most: int) -> tuple[list[bytes], int]:
+        return [], 0
+
     def handle(self, command: Command, peer: Peer) -> None:
         self.handled += 1
         if self.draining and peer.leaving:

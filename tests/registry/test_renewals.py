@@ -1,0 +1,130 @@
+"""Renewals of the last moment: when the store need not be asked, and when it must."""
+
+from typing import Any
+
+import pytest
+import redis as redis_py
+
+from registry.beats import Beat, beat
+from registry.drivers import run
+from registry.keys import Keys, member_key
+from registry.plans import Plan, ScriptItem
+from registry.registration import register
+from registry.renewals import MOST, SHARE, Renewals, Renewed
+from tests.registry.brokers import act, address, registration
+
+KEYS = Keys()
+TIMEOUT_S = 120.0
+ITEM = ScriptItem("renew", (), (), ("m", "", "", "", ""))
+
+
+class Clock:
+    """Stands still until it is moved."""
+
+    now = 50.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def renewals(clock: Clock) -> Renewals:
+    return Renewals(clock)
+
+
+def reply(version: str = "0:5:1", timeout_s: float = TIMEOUT_S) -> list[Any]:
+    return ["renewed", str(int(timeout_s * 1000)), version, ["", ""], ["0"]]
+
+
+def first(plan: Plan[Any]) -> Any:
+    """What a plan asks for, or its result when it asks for nothing."""
+    try:
+        return next(plan)
+    except StopIteration as done:
+        return done.value
+
+
+def after(plan: Plan[Any], given: object) -> Any:
+    assert isinstance(next(plan), ScriptItem)
+    with pytest.raises(StopIteration) as done:
+        plan.send(given)
+    return done.value.value
+
+
+def test_the_same_request_within_a_thousandth_of_the_time_out_is_known(
+    clock: Clock, renewals: Renewals
+) -> None:
+    found = after(renewals.ask(ITEM), reply())
+    assert not found.repeated
+    clock.now += TIMEOUT_S / SHARE * 0.99
+    known = first(renewals.ask(ITEM))
+    assert known == Renewed("0:5:1", ["", ""], ["0"], 50.0 + TIMEOUT_S / SHARE, True)
+    clock.now += TIMEOUT_S / SHARE * 0.02
+    assert first(renewals.ask(ITEM)) is ITEM
+
+
+def test_the_time_counts_from_the_asking(clock: Clock, renewals: Renewals) -> None:
+    plan = renewals.ask(ITEM)
+    next(plan)
+    clock.now += 1.0
+    with pytest.raises(StopIteration):
+        plan.send(reply())
+    assert first(renewals.ask(ITEM)) is ITEM
+
+
+def test_another_request_of_the_same_member_is_not_known(renewals: Renewals) -> None:
+    after(renewals.ask(ITEM), reply())
+    other = ScriptItem("renew", (), (), ("m", "signature", "", "", "0"))
+    assert first(renewals.ask(other)) is other
+
+
+@pytest.mark.parametrize("refusal", ["unknown", "lapsed", "differs"])
+def test_a_refusal_is_not_remembered(renewals: Renewals, refusal: str) -> None:
+    assert after(renewals.ask(ITEM), [refusal]) == refusal
+    assert first(renewals.ask(ITEM)) is ITEM
+
+
+def test_a_change_makes_all_be_asked_again(renewals: Renewals) -> None:
+    after(renewals.ask(ITEM), reply())
+    renewals.forget()
+    assert first(renewals.ask(ITEM)) is ITEM
+
+
+def test_a_change_while_the_store_is_asked(renewals: Renewals) -> None:
+    plan = renewals.ask(ITEM)
+    next(plan)
+    renewals.forget()
+    with pytest.raises(StopIteration):
+        plan.send(reply())
+    assert first(renewals.ask(ITEM)) is ITEM
+
+
+def test_their_number_is_bounded(renewals: Renewals) -> None:
+    for number in range(MOST + 1):
+        after(renewals.ask(ScriptItem("renew", (), (), (f"m{number}", "", "", "", ""))), reply())
+    assert first(renewals.ask(ScriptItem("renew", (), (), ("m0", "", "", "", "")))) != reply()
+
+
+def test_on_a_store(redis: redis_py.Redis, clock: Clock, renewals: Renewals) -> None:
+    member = member_key("c1", address("b1"))
+    run(register(KEYS, registration("b1"), act()), redis)
+
+    def lease() -> float:
+        return redis.zscore(KEYS.leases, member) or 0.0
+
+    def beaten() -> Beat:
+        return run(beat(KEYS, "c1", address("b1"), act(), renewals), redis)
+
+    version = beaten().version
+    renewed = lease()
+    redis.zadd(KEYS.leases, {member: renewed - 5})
+    assert beaten() == Beat(version, until=50.0 + TIMEOUT_S / SHARE)
+    assert lease() == renewed - 5
+    clock.now += 1
+    assert beaten().until == 0
+    assert lease() >= renewed
