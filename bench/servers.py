@@ -5,7 +5,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 
@@ -39,7 +39,7 @@ class Server(msgspec.Struct, frozen=True):
 
 @contextmanager
 def started(
-    name: str, command: list[str], env: dict[str, str], port: int, *, core: int, ready: str
+    name: str, command: list[str], env: dict[str, str], port: int, *, core: int | str, ready: str
 ) -> Iterator[Server]:
     """Run a server on one core from its `ready` line until the end of the block."""
     process = subprocess.Popen(
@@ -61,8 +61,10 @@ def started(
             os.killpg(process.pid, signal.SIGKILL)
 
 
-def ours(port: int, data: Path, *, core: int, workers: int = 1) -> AbstractContextManager[Server]:
-    """This project's name server with an embedded store, everything on one core."""
+def ours(
+    port: int, data: Path, *, core: int | str, workers: int = 1, options: Mapping[str, str] | None = None
+) -> AbstractContextManager[Server]:
+    """This project's name server with an embedded store, everything on one core; `options` are variables."""
     env = {
         "MQNS_LISTEN_PORT": str(port),
         "MQNS_HTTP_PORT": "0",
@@ -72,7 +74,13 @@ def ours(port: int, data: Path, *, core: int, workers: int = 1) -> AbstractConte
         "MQNS_ROCKETMQ_HOME": str(data),
     }
     command = [str(Path(sys.executable).with_name("mqnamesrv"))]
-    return started("redis-namesrv", command, env, port, core=core, ready="ready remoting=")
+    ready = "ready remoting="
+    return started("redis-namesrv", command, env | dict(options or {}), port, core=core, ready=ready)
+
+
+def canned(program: Path, port: int, answer: Path, *, core: int) -> AbstractContextManager[Server]:
+    """bench/canned.c: a server that answers the bytes of a file to whatever it is asked."""
+    return started("canned", [str(program), str(port), str(answer)], {}, port, core=core, ready="canned")
 
 
 def _wait_for(process: subprocess.Popen[str], ready: str) -> None:

@@ -1,7 +1,7 @@
-"""What the bench asks: the brokers to register first, and the frames that the load generator sends."""
+"""What the bench asks: frames as 5.5.0 brokers and clients send them, and the closed loops that are made of them."""
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 import msgspec
 
@@ -13,16 +13,28 @@ from remoting.topic_config import TopicConfig
 from remoting.version import CURRENT
 
 CLUSTER = "bench"
+QUEUES = 8
+BORN_MS = 1_700_000_000_000  # of data versions
 
 
 class Workload(msgspec.Struct, frozen=True):
-    """One row of the results. `prepare` frames are sent once and must succeed; `frames` go round."""
+    """A closed loop and its goals: times Java's rate, and times that of a server of canned bytes.
+
+    `connections` keep `depth` requests each without an answer; `frames` go round."""
 
     name: str
-    depth: int
+    goal: float
     connections: int
-    prepare: tuple[bytes, ...]
-    frames: tuple[bytes, ...]
+    frames: Callable[[], Iterable[bytes]]
+    depth: int = 1
+    canned_goal: float | None = None
+
+
+class Scene(msgspec.Struct, frozen=True):
+    """Loads that meet the same brokers on the same servers. `prepare` frames must succeed before anything else."""
+
+    prepare: Callable[[], Iterable[bytes]]
+    workloads: tuple[Workload, ...]
 
 
 def request(code: int, ext: dict[str, str], body: bytes = b"") -> bytes:
@@ -34,27 +46,42 @@ def request(code: int, ext: dict[str, str], body: bytes = b"") -> bytes:
 
 
 def address(broker: int) -> str:
-    return f"127.{20 + broker // 200}.{broker % 200}.1:10911"
+    return f"127.{20 + broker // 62_500}.{broker // 250 % 250}.{1 + broker % 250}:10911"
 
 
-def identity(broker: int) -> dict[str, str]:
+def identity(broker: int, cluster: str = CLUSTER) -> dict[str, str]:
     return {
         "brokerName": f"broker-{broker:03d}",
         "brokerAddr": address(broker),
-        "clusterName": CLUSTER,
+        "clusterName": cluster,
         "brokerId": "0",
     }
 
 
-def registration(broker: int, topics: int, *, stamp: int = 0) -> bytes:
-    """A registration as 5.x sends it: `stamp` moves mappingDataVersion, as it does at each round."""
+def topic_names(count: int, prefix: str = "bench_topic") -> Iterator[str]:
+    return (f"{prefix}_{i:06d}" for i in range(count))
+
+
+def topic_table(count: int, prefix: str = "bench_topic") -> dict[str, TopicConfig]:
+    return {name: TopicConfig(name, QUEUES, QUEUES) for name in topic_names(count, prefix)}
+
+
+def registration(
+    broker: int,
+    topics: dict[str, TopicConfig],
+    *,
+    counter: int = 1,
+    stamp: int = 0,
+    cluster: str = CLUSTER,
+) -> bytes:
+    """A registration as 5.x sends it: `counter` moves the data version, `stamp` mappingDataVersion (at each round)."""
     body = RegisterBrokerBody(
-        DataVersion(0, 1_700_000_000_000, 1),
-        {name: TopicConfig(name, 8, 8) for name in topic_names(topics)},
-        mapping_data_version=DataVersion(0, 1_700_000_000_000 + stamp, 0),
+        DataVersion(0, BORN_MS, counter),
+        topics,
+        mapping_data_version=DataVersion(0, BORN_MS + stamp, 0),
     )
     raw = encode_register_broker_body(body, version=CURRENT, compressed=False)
-    ext = identity(broker) | {
+    ext = identity(broker, cluster) | {
         "haServerAddr": address(broker).replace("10911", "10912"),
         "enableActingMaster": "false",
         "compressed": "false",
@@ -63,55 +90,135 @@ def registration(broker: int, topics: int, *, stamp: int = 0) -> bytes:
     return request(RequestCode.REGISTER_BROKER, ext, raw)
 
 
-def topic_names(count: int) -> Iterator[str]:
-    return (f"bench_topic_{i:06d}" for i in range(max(count, 2)))
+def registered(brokers: int, topics: int) -> Callable[[], Iterator[bytes]]:
+    """Brokers that have the same topics, `topics` each."""
+    table = topic_table(topics)
+    return lambda: (registration(broker, table) for broker in range(brokers))
 
 
-def lookups(brokers: int, depth: int) -> Workload:
-    prepare = tuple(registration(broker, 10) for broker in range(brokers))
-    frames = tuple(request(RequestCode.GET_ROUTEINFO_BY_TOPIC, {"topic": name}) for name in topic_names(10))
-    return Workload(f"lookups, {brokers}-broker routes, depth {depth}", depth, 200, prepare, frames)
+def lookup(topic: str) -> bytes:
+    return request(RequestCode.GET_ROUTEINFO_BY_TOPIC, {"topic": topic})
 
 
-def cluster_info(brokers: int) -> Workload:
-    prepare = tuple(registration(broker, 2) for broker in range(brokers))
-    frames = (request(RequestCode.GET_BROKER_CLUSTER_INFO, {}),)
-    return Workload(f"cluster info, {brokers} brokers", 1, 200, prepare, frames)
+def lookups(topics: int) -> list[bytes]:
+    return [lookup(name) for name in topic_names(topics)]
 
 
-def unchanged_registrations(topics: int) -> Workload:
-    brokers, rounds = (50, 40) if topics <= 100 else (20, 10) if topics <= 1000 else (8, 3)
-    prepare = tuple(registration(broker, topics) for broker in range(brokers))
-    frames = tuple(
-        registration(broker, topics, stamp=stamp)
+def unchanged(brokers: int, topics: int, rounds: int) -> Iterator[bytes]:
+    """Each broker registers what it has registered, mappingDataVersion new each time."""
+    table = topic_table(topics)
+    return (
+        registration(broker, table, stamp=stamp)
         for stamp, broker in itertools.product(range(1, rounds + 1), range(brokers))
     )
-    return Workload(f"unchanged registration, {topics} topics", 1, brokers, prepare, frames)
 
 
-def heartbeats() -> Workload:
-    prepare = tuple(registration(broker, 10) for broker in range(200))
-    frames = tuple(request(RequestCode.BROKER_HEARTBEAT, identity(broker)) for broker in range(200))
-    return Workload("broker heartbeat (904)", 1, 200, prepare, frames)
+def new_versions(brokers: int, topics: int, rounds: int) -> Iterator[bytes]:
+    """Each broker registers the same topics under a data version that is not the one before."""
+    table = topic_table(topics)
+    return (
+        registration(broker, table, counter=2 + turn, stamp=turn)
+        for turn, broker in itertools.product(range(rounds), range(brokers))
+    )
 
 
-def data_version_queries() -> Workload:
-    prepare = tuple(registration(broker, 10) for broker in range(200))
-    body = DataVersion(0, 1_700_000_000_000, 1).encode()
-    frames = tuple(request(RequestCode.QUERY_DATA_VERSION, identity(broker), body) for broker in range(200))
-    return Workload("data-version query (322)", 1, 200, prepare, frames)
+def topic_changes(brokers: int, topics: int, rounds: int) -> Iterator[bytes]:
+    """Each broker registers all its topics, one of them other than the time before: its queues grow or shrink by one.
+
+    `rounds` topics grow, one at a time, then shrink again in the same order; so the last is followed by the first."""
+    table = topic_table(topics)
+    for turn in range(2 * rounds):
+        name = f"bench_topic_{turn % rounds:06d}"
+        queues = QUEUES + 1 if turn < rounds else QUEUES
+        table = table | {name: TopicConfig(name, queues, queues)}
+        for broker in range(brokers):
+            yield registration(broker, table, counter=2 + turn, stamp=turn)
 
 
-def all_workloads() -> list[Workload]:
-    """The rows of RESULTS.md, in its order."""
+def heartbeats(brokers: int) -> Iterator[bytes]:
+    return (request(RequestCode.BROKER_HEARTBEAT, identity(broker)) for broker in range(brokers))
+
+
+def data_version_queries(brokers: int) -> Iterator[bytes]:
+    """What a broker asks before it registers: whether this version of its data is known."""
+    body = DataVersion(0, BORN_MS, 1).encode()
+    return (request(RequestCode.QUERY_DATA_VERSION, identity(broker), body) for broker in range(brokers))
+
+
+def cluster_info() -> list[bytes]:
+    return [request(RequestCode.GET_BROKER_CLUSTER_INFO, {})]
+
+
+def beats(brokers: int, remark: str) -> tuple[Workload, Workload]:
+    """322 and 904 of so many brokers, one after the other, over 200 connections."""
+    return (
+        Workload(
+            f"data-version query (322), {brokers:,} brokers{remark}",
+            1.7,
+            200,
+            lambda: data_version_queries(brokers),
+        ),
+        Workload(
+            f"broker heartbeat (904), {brokers:,} brokers{remark}", 1.7, 200, lambda: heartbeats(brokers)
+        ),
+    )
+
+
+def scenes() -> list[Scene]:
+    """The closed loops of RESULTS.md, in its order.
+
+    A lease that was renewed a moment ago is not written again. Brokers beat every 30 s, so beside the beats of a few
+    brokers, which come far too often, there are those of so many that practically each is written."""
+    many = ", each beat written"
     return [
-        lookups(4, 1),
-        lookups(4, 16),
-        lookups(64, 1),
-        cluster_info(300),
-        unchanged_registrations(10),
-        unchanged_registrations(1000),
-        unchanged_registrations(10_000),
-        data_version_queries(),
-        heartbeats(),
+        Scene(
+            registered(4, 10),
+            (
+                Workload("lookups, 4-broker routes, depth 1", 2.5, 200, lambda: lookups(10), canned_goal=0.7),
+                Workload("lookups, 4-broker routes, depth 16", 8, 200, lambda: lookups(10), depth=16),
+            ),
+        ),
+        Scene(
+            registered(64, 10), (Workload("lookups, 64-broker routes, depth 1", 6, 200, lambda: lookups(10)),)
+        ),
+        Scene(registered(300, 2), (Workload("cluster info, 300 brokers", 6, 200, cluster_info),)),
+        Scene(
+            registered(200, 10),
+            (
+                *beats(200, ""),
+                Workload(
+                    "unchanged registration, 10 topics, 200 brokers",
+                    1.8,
+                    200,
+                    lambda: unchanged(200, 10, 10),
+                ),
+                Workload("one topic of 10 changed", 0.9, 200, lambda: topic_changes(200, 10, 5)),
+            ),
+        ),
+        Scene(registered(20_000, 2), beats(20_000, many)),
+        Scene(
+            registered(5_000, 10),
+            (
+                Workload(
+                    f"unchanged registration, 10 topics, 5,000 brokers{many}",
+                    1.8,
+                    50,
+                    lambda: unchanged(5_000, 10, 2),
+                ),
+            ),
+        ),
+        Scene(
+            registered(20, 1_000),
+            (
+                Workload("unchanged registration, 1,000 topics", 6, 20, lambda: unchanged(20, 1_000, 10)),
+                Workload("one topic of 1,000 changed", 0.9, 20, lambda: topic_changes(20, 1_000, 5)),
+            ),
+        ),
+        Scene(
+            registered(8, 10_000),
+            (
+                Workload("unchanged registration, 10,000 topics", 6, 8, lambda: unchanged(8, 10_000, 3)),
+                Workload("new data version, same 10,000 topics", 4, 8, lambda: new_versions(8, 10_000, 3)),
+            ),
+        ),
     ]

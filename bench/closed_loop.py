@@ -1,0 +1,116 @@
+"""Answers per second of CPU time over closed loops: Java's server and ours in turn, and one of canned bytes.
+
+A figure is answers per second of CPU time that the server's processes used, Redis and supervisor included; a ratio is
+ours over the other's. All servers stay up and take turns, so that they see the same minutes of the machine, and the
+generator keeps its connections, so that no broker's connection ends between two runs."""
+
+import statistics
+import tempfile
+from contextlib import ExitStack
+from pathlib import Path
+
+import msgspec
+
+from bench.asking import Asking
+from bench.generator import Load, Sample, Stream
+from bench.java import java_name_server
+from bench.report import Row, median_ms, spread
+from bench.servers import Server, canned, ours
+from bench.setting import Setting, free_port
+from bench.workloads import Scene, Workload
+
+IDLE = 0.9  # a server that was busy for less of the time waited for the generator
+
+
+class Side(msgspec.Struct, frozen=True):
+    """A server with its generator for one workload, and what was measured."""
+
+    server: Server
+    load: Load
+    samples: list[Sample]
+
+    @property
+    def rate(self) -> float:
+        return statistics.median(sample.per_cpu_second for sample in self.samples)
+
+
+def closed_loops(scene: Scene, setting: Setting) -> list[Row]:
+    """Two rows for a workload that has a goal against canned bytes, else one."""
+    rows: list[Row] = []
+    with ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        core = setting.server_core
+        java = stack.enter_context(java_name_server(free_port(), folder / "java", core=core))
+        mine = stack.enter_context(ours(free_port(), folder / "ours", core=core))
+        for server in (java, mine):
+            stack.enter_context(Asking(server.port)).ask_all(scene.prepare())
+        warm_up_s = setting.warm_up_s
+        for workload in scene.workloads:
+            rows += _measured(workload, java, mine, setting, warm_up_s, folder)
+            warm_up_s = setting.further_warm_up_s
+    return rows
+
+
+def _measured(
+    workload: Workload, java: Server, mine: Server, setting: Setting, warm_up_s: float, folder: Path
+) -> list[Row]:
+    frames = list(workload.frames())
+    file = folder / "frames"
+    file.write_bytes(b"".join(frames))
+    stream = Stream(workload.connections, file)
+    with ExitStack() as stack:
+
+        def side(server: Server, warm_up_s: float) -> Side:
+            load = stack.enter_context(Load(setting.program("load"), server.port, [stream]))
+            load.run(warm_up_s, _mode(workload))
+            return Side(server, load, [])
+
+        java_side, our_side = side(java, warm_up_s), side(mine, setting.our_warm_up_s)
+        sides = [java_side, our_side]
+        if workload.canned_goal is not None:
+            answer = folder / "answer"
+            with Asking(mine.port) as asking:
+                answer.write_bytes(asking.ask_raw(frames[0]))
+            program, core = setting.program("canned"), setting.server_core
+            bare = stack.enter_context(canned(program, free_port(), answer, core=core))
+            sides.append(side(bare, setting.our_warm_up_s))
+        for _ in range(setting.rounds):
+            for one in sides:
+                one.samples.append(_sample(one, workload, setting.seconds))
+    rows = [_row(workload.name, workload.goal, "", java_side, our_side, setting)]
+    if workload.canned_goal is not None:
+        name = f"{workload.name}, against canned bytes"
+        rows.append(_row(name, workload.canned_goal, "bare epoll server: ", sides[2], our_side, setting))
+    return rows
+
+
+def _mode(workload: Workload) -> str:
+    return f"0=closed:{workload.depth}"
+
+
+def _sample(side: Side, workload: Workload, seconds: float) -> Sample:
+    before = side.server.cpu_seconds()
+    (sample,) = side.load.run(seconds, _mode(workload))
+    if sample.errors or sample.lost:
+        raise RuntimeError(f"{workload.name}: {side.server.name} erred {sample.errors}, lost {sample.lost}")
+    return msgspec.structs.replace(sample, cpu_seconds=side.server.cpu_seconds() - before)
+
+
+def _row(name: str, goal: float, label: str, other: Side, mine: Side, setting: Setting) -> Row:
+    ratio = mine.rate / other.rate
+    return Row(
+        name,
+        label + _told(other, setting),
+        _told(mine, setting),
+        f"≥ {goal:g} times",
+        f"**{ratio:.2f} times**",
+        ratio >= goal,
+    )
+
+
+def _told(side: Side, setting: Setting) -> str:
+    text = spread([sample.per_cpu_second for sample in side.samples])
+    if setting.latencies:
+        text += f", p99 {median_ms(side.samples, 'p99_us'):.1f} ms"
+    busy = statistics.median(sample.cpu_seconds / sample.seconds for sample in side.samples)
+    return text if busy >= IDLE else f"{text}, {busy:.0%} busy"

@@ -1,0 +1,85 @@
+"""The load generator (bench/load.c) as a process that keeps its connections from run to run."""
+
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+import msgspec
+
+
+class Sample(msgspec.Struct, frozen=True):
+    """What one stream saw in one run. `lost` had no answer when the run was given up; they count as latencies.
+
+    `seconds` lasts until the last answer; `late_us` is by how much the generator itself was late at worst.
+    `cpu_seconds` is of the server, filled in by whoever knows it."""
+
+    sent: int
+    answers: int
+    errors: int
+    lost: int
+    seconds: float
+    p50_us: float
+    p99_us: float
+    p999_us: float
+    max_us: float
+    late_us: float
+    cpu_seconds: float = 0.0
+
+    @property
+    def per_cpu_second(self) -> float:
+        return self.answers / self.cpu_seconds if self.cpu_seconds else 0.0
+
+    @property
+    def per_second(self) -> float:
+        return self.answers / self.seconds if self.seconds else 0.0
+
+
+class Stream(msgspec.Struct, frozen=True):
+    """Connections that send the frames of a file; connection c begins with frame c and goes on in strides."""
+
+    connections: int
+    frames: Path
+
+
+class Load:
+    """A running generator; `with` ends it. RuntimeError when it ends by itself, such as when a server hangs up."""
+
+    def __init__(self, program: Path, port: int, streams: Sequence[Stream]) -> None:
+        words = [f"{stream.connections}:{stream.frames}" for stream in streams]
+        self._process = subprocess.Popen(
+            [program, "127.0.0.1", str(port), *words],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+        )
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._process.kill()
+        self._process.communicate()
+
+    def run(self, seconds: float, *modes: str) -> list[Sample]:
+        """One run; a mode is `STREAM=closed:DEPTH`, `STREAM=open:PER_SECOND` or `STREAM=once`."""
+        self.begin(seconds, *modes)
+        return self.end()
+
+    def begin(self, seconds: float, *modes: str) -> None:
+        """Start a run; `end` waits for what came of it."""
+        assert self._process.stdin is not None
+        self._process.stdin.write(" ".join((f"{seconds}", *modes, "\n")).encode())
+        self._process.stdin.flush()
+
+    def end(self) -> list[Sample]:
+        """A sample of each stream that ran, in the order of their numbers."""
+        assert self._process.stdout is not None
+        line = self._process.stdout.readline()
+        if not line:
+            _, why = self._process.communicate()
+            raise RuntimeError(f"the load generator ended: {why.decode().strip()}")
+        return msgspec.json.decode(line, type=list[Sample])

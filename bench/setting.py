@@ -1,0 +1,74 @@
+"""What holds for a whole run of the bench: the cores, the clock, how long and how often is measured."""
+
+import os
+import socket
+import subprocess
+from pathlib import Path
+
+import msgspec
+
+HERE = Path(__file__).resolve().parent
+STILL_US = 100.0  # a clock that stands still for longer tells nothing about latencies
+OURS_WARM_UP_S = 3.0  # connections and caches; there is nothing to compile
+FURTHER_WARM_UP_S = 10.0
+
+
+class Setting(msgspec.Struct, frozen=True):
+    """`scratch` holds the programs and whatever a row writes; `latencies` is false when no clock is good enough.
+
+    `warm_up_s` is for Java's compilers, before the first row on a server of Java's."""
+
+    scratch: Path
+    server_core: int
+    load_core: int
+    latencies: bool
+    rounds: int
+    seconds: float
+    warm_up_s: float
+
+    @property
+    def further_warm_up_s(self) -> float:
+        """Before each further row on a server that is warm."""
+        return min(self.warm_up_s, FURTHER_WARM_UP_S)
+
+    @property
+    def our_warm_up_s(self) -> float:
+        return min(self.warm_up_s, OURS_WARM_UP_S)
+
+    def program(self, name: str) -> Path:
+        """`load` or `canned`."""
+        return self.scratch / name
+
+
+def prepare(scratch: Path, *, rounds: int, seconds: float, warm_up_s: float) -> Setting:
+    """Compile the programs, choose the cores by their clocks, and stay on the load's core from now on."""
+    for name in ("load", "canned"):
+        compile_program(name, scratch)
+    cores = sorted(os.sched_getaffinity(0))[:2]
+    still_us = {core: clock_still_us(scratch / "load", core) for core in cores}
+    server_core, load_core = cores[0], cores[-1]
+    if still_us[load_core] > STILL_US >= still_us[server_core]:
+        server_core, load_core = load_core, server_core
+    os.sched_setaffinity(0, {load_core})
+    latencies = still_us[load_core] <= STILL_US
+    return Setting(scratch, server_core, load_core, latencies, rounds, seconds, warm_up_s)
+
+
+def compile_program(name: str, folder: Path) -> Path:
+    """bench/<name>.c -> the program in `folder`."""
+    program = folder / name
+    subprocess.run(["cc", "-O2", "-Wall", "-Werror", "-o", program, HERE / f"{name}.c"], check=True)
+    return program
+
+
+def clock_still_us(load: Path, core: int) -> float:
+    """For how long at most the clock of a core stands still (half a second is watched)."""
+    out = subprocess.check_output(["taskset", "-c", str(core), load, "clock"])
+    return float(msgspec.json.decode(out)["still_us"])
+
+
+def free_port() -> int:
+    """A port of 127.0.0.1 that nobody listens on."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
