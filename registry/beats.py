@@ -2,30 +2,43 @@
 
 import msgspec
 
-from registry.keys import ORDER_TOPIC_CONFIG, Keys, member_key
+from registry.keys import Keys, member_key
 from registry.plans import Act, Plan, ScriptCall, ScriptItem, as_json
 from registry.removal import settle_owed
-from registry.renewals import Renewals, Renewed, renew
+from registry.renewals import good_for_s
 from remoting.data_version import DataVersion
 
 
 class Beat(msgspec.Struct, frozen=True):
     """What a beat found: the stored data version, None for an unknown member; the entry it wrote, if any.
 
-    `until` is set when the lease had been renewed a moment ago: the answer to the same beat until then."""
+    `again` is set for a beat that only renewed a lease: how the next one of this member is had, whatever asks for
+    it, without a plan."""
 
     version: DataVersion | None
     event_id: str = ""
-    until: float = 0.0
+    again: "Again | None" = None
 
 
-def beat(keys: Keys, cluster: str, address: str, act: Act, renewals: Renewals | None = None) -> Plan[Beat]:
+class Again(msgspec.Struct, frozen=True):
+    """While `item` gets this `reply`, a beat finds what it found; a reply is good for `good_for_s` seconds."""
+
+    item: ScriptItem
+    reply: list[str]
+
+    @property
+    def good_for_s(self) -> float:
+        return good_for_s(int(self.reply[1]))
+
+
+def beat(keys: Keys, cluster: str, address: str, act: Act) -> Plan[Beat]:
     """Renew the lease of (cluster, address) if it is registered; a beat never registers anybody."""
     member = member_key(cluster, address)
-    renewed = yield from renew(renewal(keys, member), renewals)
-    if isinstance(renewed, Renewed):
-        return Beat(_version(renewed.version), until=renewed.until)
-    if renewed == "unknown":
+    item = ScriptItem("beat", (keys.leases,), (keys.alive(member), keys.member(member)), (member,))
+    reply = yield item
+    if reply[0] == "renewed":
+        return Beat(_version(reply[2]), again=Again(item, reply))
+    if reply[0] == "unknown":
         return Beat(None)
     revived = yield ScriptCall(
         "revive", (keys.events_meta, keys.member(member)), (as_json({"act": act, "member": member}),)
@@ -34,24 +47,6 @@ def beat(keys: Keys, cluster: str, address: str, act: Act, renewals: Renewals | 
         return Beat(None)
     owed_id = yield from settle_owed(keys, act, only=revived[3:])
     return Beat(_version(revived[1]), owed_id or revived[2])
-
-
-def renewal(
-    keys: Keys,
-    member: str,
-    name: str = "",
-    signature: str = "",
-    version: str = "",
-    owner: str = "",
-    broker_id: str = "",
-) -> ScriptItem:
-    """What `lua/renew.lua` is asked for one member; without a signature it is a plain beat."""
-    return ScriptItem(
-        "renew",
-        (keys.leases, keys.kv_namespaces, keys.kv(ORDER_TOPIC_CONFIG)),
-        (keys.alive(member), keys.member(member), keys.broker(name)),
-        (member, signature, version, owner, broker_id),
-    )
 
 
 def _version(text: str) -> DataVersion:

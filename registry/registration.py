@@ -3,13 +3,12 @@
 An unchanged registration is known by its signature and costs one short script; anything else is an `Attempt`.
 """
 
-from collections.abc import Sequence
+from typing import Any
 
 from registry.attempt import Attempt
-from registry.beats import renewal
 from registry.errors import BrokerBusy, InvalidField, RegistrationRefused
-from registry.keys import Keys
-from registry.plans import Act, Pause, Plan, pairs
+from registry.keys import ORDER_TOPIC_CONFIG, Keys
+from registry.plans import Act, Pause, Plan, ScriptItem, pairs
 from registry.registering import (
     DEFAULT_TIMEOUT_MS,
     TIMEOUT_MAX_MS,
@@ -19,7 +18,7 @@ from registry.registering import (
     signature,
 )
 from registry.removal import settle_owed
-from registry.renewals import Renewals, Renewed, renew
+from registry.renewals import Renewals
 
 __all__ = ["DEFAULT_TIMEOUT_MS", "TIMEOUT_MAX_MS", "Registered", "Registration", "register"]
 
@@ -40,7 +39,8 @@ def register(
     """Register a broker, or renew its lease when nothing changed.
 
     `owner` is the mark of the connection it came over, `<worker>/<connection>`; `delete_missing` is the option
-    deleteTopicWithBrokerRegistration. Raises BodyError, RegistrationRefused, BrokerBusy, InvalidField.
+    deleteTopicWithBrokerRegistration; `renewals` are of a process that hears of every change.
+    Raises BodyError, RegistrationRefused, BrokerBusy, InvalidField.
     """
     mark = signature(registration, delete_missing=delete_missing)
     renewed = yield from _renew(keys, registration, mark, owner, renewals)
@@ -77,11 +77,16 @@ def _renew(
     keys: Keys, r: Registration, mark: Signature, owner: str | None, renewals: Renewals | None
 ) -> Plan[Registered | None]:
     version = mark.version.text() if mark.version else ""
-    item = renewal(keys, r.member, r.name, mark.content, version, owner or "", str(r.id))
-    found = yield from renew(item, renewals)
-    return _answered(found.master, found.order) if isinstance(found, Renewed) else None
+    item = ScriptItem(
+        "renew",
+        (keys.leases, keys.kv_namespaces, keys.kv(ORDER_TOPIC_CONFIG)),
+        (keys.alive(r.member), keys.member(r.member), keys.broker(r.name)),
+        (r.member, mark.content, version, owner or "", str(r.id)),
+    )
+    reply: Any = (yield item) if renewals is None else (yield from renewals.ask(item))
+    return _answered(reply[2], reply[3]) if reply[0] == "renewed" else None
 
 
-def _answered(master: Sequence[str], order: list[str], *, event_id: str = "") -> Registered:
+def _answered(master: list[str], order: list[str], *, event_id: str = "") -> Registered:
     table = pairs(order[1:]) if order[0] == "1" else None
     return Registered(master[0] or None, master[1] or None, table, event_id)

@@ -2,8 +2,10 @@
 
 from typing import Any, Final
 
+import hiredis
 import redis
 import redis.asyncio
+from redis.asyncio.connection import AbstractConnection
 from redis.asyncio.retry import Retry as AsyncRetry
 from redis.backoff import ConstantBackoff
 from redis.exceptions import ConnectionError
@@ -31,10 +33,27 @@ def connect(url: str) -> redis.Redis:
 def connect_async(url: str) -> redis.asyncio.Redis:
     """The same for an event loop."""
     retry = AsyncRetry(ConstantBackoff(RETRY_PAUSE_S), 1, supported_errors=(ConnectionError,))
-    return redis.asyncio.Redis.from_url(url, socket_timeout=REPLY_TIMEOUT_S, retry=retry, **COMMON)
+    store = redis.asyncio.Redis.from_url(url, socket_timeout=REPLY_TIMEOUT_S, retry=retry, **COMMON)
+    pool = store.connection_pool
+    pool.connection_class = _packing(pool.connection_class)
+    return store
 
 
 def connect_follower(url: str) -> redis.asyncio.Redis:
     """A connection of its own for reads that block, at most BLOCK_MS; no retry, for the reader reconnects itself."""
     retry = AsyncRetry(ConstantBackoff(RETRY_PAUSE_S), 0)
     return redis.asyncio.Redis.from_url(url, socket_timeout=FOLLOW_TIMEOUT_S, retry=retry, **COMMON)
+
+
+def _packing(kind: type[AbstractConnection]) -> type[AbstractConnection]:
+    """The same kind of connection with commands packed in C: redis-py does so for its synchronous ones only."""
+
+    class Packing(kind):  # type: ignore[misc,valid-type]
+        def pack_command(self, *args: Any) -> list[bytes]:
+            words = args[0].split() if isinstance(args[0], str) else args[:1]
+            try:
+                return [hiredis.pack_command((*words, *args[1:]))]
+            except UnicodeEncodeError:  # half a surrogate pair
+                return super().pack_command(*args)  # type: ignore[no-any-return]
+
+    return Packing

@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 import msgspec
 
+from registry.beats import Again
 from registry.keys import Keys
 from registry.options import Options
 from registry.plans import Act, Plan
@@ -30,8 +31,7 @@ class Answer(msgspec.Struct, frozen=True):
 
     `ext` is {} rather than None where Java's response class has fields and none is set. `event_id` is the last
     entry of the stream that the request wrote: the answer is sent when this worker has followed the stream so far.
-    `depends` is None for what must not be kept. `until` is set (in seconds of the loop's clock) when the request was
-    a beat that had been repeated within a moment, and so may be answered like this until then."""
+    `depends` is None for what must not be kept. `again` is how a beat is told to have the same answer again."""
 
     code: int = ResponseCode.SUCCESS
     remark: str | None = None
@@ -39,7 +39,7 @@ class Answer(msgspec.Struct, frozen=True):
     body: bytes = b""
     event_id: str = ""
     depends: Depends | None = None
-    until: float = 0.0
+    again: Again | None = None
 
 
 class Request(msgspec.Struct, frozen=True):

@@ -40,7 +40,7 @@ class Dispatch(Protocol):
     """What answers the requests: `worker.service.Service`."""
 
     def handle(self, command: Command, peer: Peer) -> None: ...
-    def answer_known(self, data: bytes, most: int) -> tuple[list[bytes], int]: ...
+    def answer_known(self, data: bytes, most: int, peer: Peer) -> tuple[list[bytes], int, int]: ...
     def connected(self, peer: Peer) -> None: ...  # its address may change until the first command
     def disconnected(self, peer: Peer, *, shutting_down: bool) -> None: ...
 
@@ -151,12 +151,11 @@ class Connection(asyncio.Protocol):
         try:
             plain = data if self._stage is Stage.OPEN and self._tls is None else self._opened(data)
             if plain and self._reader is not None:
-                if not (self._reader.pending or self._held or self._choked):
+                if not (self._reader.pending or self._held or self._choked or self._much_unanswered):
                     plain = self._unknown(plain)
-                    if not plain:
-                        return
-                self._reader.feed(plain)
-                self._turn()
+                if plain:
+                    self._reader.feed(plain)
+                    self._turn()
             if self._tls is not None and self._tls.ended:
                 self.eof_received()
         except Exception as error:
@@ -301,10 +300,11 @@ class Connection(asyncio.Protocol):
             self.due = self._owner.time() + self._owner.limits.opening_s
 
     def _unknown(self, data: bytes) -> bytes:
-        """Answer the known requests that stand at the start of `data`; what is left of it."""
-        answers, length = self._owner.service.answer_known(data, UNREAD_MOST)
+        """What is left of `data` after the requests at its start that are known by their bytes."""
+        answers, length, due = self._owner.service.answer_known(data, UNREAD_MOST, self)
+        self._unanswered += due
         if not answers:
-            return data
+            return data[length:] if length else data
         self._out += answers
         if length == len(data):
             self._write()

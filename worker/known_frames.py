@@ -2,12 +2,14 @@
 
 Peers ask the same again and again, and nothing in such a request differs but the number that ties the answer to it.
 So an answer that is kept anyway is remembered under the frames that asked for it, with that number cut out; a hit
-costs a look into a dict. What has no such place, or was never seen, takes the ordinary way.
+costs a look into a dict. A beat (904, 322) whose lease was not renewed just now costs one item of a script as well.
+What has no such number in its place, or was never seen, takes the ordinary way.
 """
 
+from collections.abc import Callable
 from math import inf
 from struct import Struct
-from typing import Final, Protocol
+from typing import Final, NamedTuple, Protocol
 
 from msgspec.structs import replace
 
@@ -16,13 +18,16 @@ from remoting.errors import FrameError
 from remoting.header_json import decode_json_command
 from remoting.remoting_command import ONEWAY_FLAG, Command, SerializeType
 from worker.answer import Answer
+from worker.route_view import Key
 
-__all__ = ["Known", "KnownFrames", "Source"]
+__all__ = ["Due", "Found", "Known", "KnownFrames", "Source"]
 
 FRAME_MOST: Final = 512
 """Bytes of a frame worth remembering: a topic has at most 255."""
 MOST: Final = 16_384
 """Frames remembered; beyond that all are forgotten and the busy ones come back at once."""
+DUE_MOST: Final = 256
+"""Beats of one connection that may be asked of the store at once."""
 FRAME_COST: Final = 700
 """Bytes that one takes beside its own, measured."""
 
@@ -32,47 +37,88 @@ _SHORTEST: Final = 25
 
 
 class Source(Protocol):
-    """Who keeps the answer. While `generation` stays the same, what was true is true."""
+    """Who keeps the answers. While `generation` stays the same, what was true is true."""
 
     generation: int
 
-    def still(self, known: "Known") -> bool:
-        """Whether the answer is kept after all, though the generation has moved."""
-
 
 class Known:
-    """An answer, cut where the opaque goes in; `tail` is what a JSON header has after it."""
+    """An answer, cut where the opaque goes in; `tail` is what a JSON header has after it, -1 for a binary one.
 
-    __slots__ = ("answer", "body", "generation", "head", "key", "rest", "source", "tail", "until")
+    True until `until`, as long as the source's generation is `generation`. When it may no longer be, a kept answer
+    (`key`) is looked up, and a beat (`again`) asks the store."""
+
+    __slots__ = (
+        "again",
+        "answer",
+        "body",
+        "generation",
+        "head",
+        "key",
+        "name",
+        "rest",
+        "source",
+        "tail",
+        "until",
+    )
 
     def __init__(
-        self, answer: Answer, head: bytes, rest: bytes, source: Source, key: object, until: float, tail: int
+        self, name: bytes, answer: Answer, head: bytes, rest: bytes, tail: int, source: Source
     ) -> None:
+        self.name = name
         self.answer = answer
+        self.again = answer.again
         self.head = head
         self.rest = rest
         self.body = answer.body
+        self.tail = tail
         self.source = source
         self.generation = source.generation
-        self.key = key
-        self.until = until
-        self.tail = tail
+        self.until = 0.0 if answer.again else inf
+        self.key: Key | None = None
+
+    def pieces(self, opaque: bytes) -> tuple[bytes, ...]:
+        """The whole answer to the request with this opaque, as it was written there."""
+        return self.head if self.tail < 0 else self._json_head(len(opaque)), opaque, self.rest, self.body
+
+    def _json_head(self, digits: int) -> bytes:
+        whole, header = _WORDS.unpack_from(self.head)
+        return _WORDS.pack(whole + digits, header + digits) + self.head[8:]
+
+
+class Due(NamedTuple):
+    """A request whose answer is known if the store says so."""
+
+    known: Known
+    opaque: bytes
+    frame: bytes
+
+
+class Found(NamedTuple):
+    """What some bytes begin with: pieces of the answers to `answered` requests; the `due`; the `length` of them all."""
+
+    pieces: list[bytes]
+    answered: int
+    length: int
+    due: list[Due]
 
 
 class KnownFrames:
-    """Of one worker."""
+    """Of one worker; `still` tells whether the answer is kept as it was, though its source's generation has moved."""
 
-    def __init__(self) -> None:
+    def __init__(self, still: Callable[[Known], bool]) -> None:
+        self._still = still
         self._known: dict[bytes, Known] = {}
 
     def __len__(self) -> int:
         return len(self._known)
 
-    def answers(self, data: bytes, now: float, most: int) -> tuple[list[bytes], int, int]:
-        """Pieces of the answers to the known frames that `data` begins with, how many, and how many bytes they were.
+    def answers(self, data: bytes, now: float, most: int) -> Found:
+        """The known frames that `data` begins with.
 
-        Stops at the first frame that is not known, not whole or not valid, and at `most` bytes of answers."""
+        Stops at the first one that is not known or not whole, at `most` bytes of answers, and at many due."""
         pieces: list[bytes] = []
+        due: list[Due] = []
         known_frames = self._known
         at = count = size = 0
         length_of_data = len(data)
@@ -83,67 +129,64 @@ class KnownFrames:
                 break
             if word >> 24:
                 opaque = data[at + 13 : at + 17]
-                frame = data[at : at + 13] + data[at + 17 : end]
-                known = known_frames.get(frame)
+                known = known_frames.get(data[at : at + 13] + data[at + 17 : end])
                 if known is None:
                     break
-                head = known.head
             else:
                 start = data.find(_OPAQUE, at + 8, end) + 9
                 stop = data.find(b",", start, start + 10)
                 if start < 9 or stop < 0:
                     break
                 opaque = data[start:stop]
-                frame = data[at + 8 : start] + data[stop:end]
-                known = known_frames.get(frame)
+                known = known_frames.get(data[at + 8 : start] + data[stop:end])
                 if known is None or known.tail != at + 8 + word - stop or not _is_number(opaque):
                     break
-                digits, (whole, header) = len(opaque), _WORDS.unpack_from(known.head)
-                head = _WORDS.pack(whole + digits, header + digits) + known.head[8:]
-            if (known.generation != known.source.generation or now >= known.until) and not self._again(
-                known, frame, now
-            ):
-                break
-            pieces += (head, opaque, known.rest, known.body)
+            if known.generation != known.source.generation or now >= known.until:
+                if known.again is not None:
+                    due.append(Due(known, opaque, data[at:end]))
+                    at = end
+                    if len(due) == DUE_MOST:
+                        break
+                    continue
+                if not self._again(known):
+                    break
+            pieces += known.pieces(opaque)
             size += len(known.body)
             count += 1
             at = end
-        return pieces, count, at
+        return Found(pieces, count, at, due)
 
-    def keep(
-        self, frame: bytes, command: Command, answer: Answer, source: Source, key: object, until: float = inf
-    ) -> bytes | None:
-        """Remember the answer to the frame that `command` was read from; what it is remembered under, if it is.
-
-        `until` is a time of the clock that `answers` is asked by."""
+    def keep(self, frame: bytes, command: Command, answer: Answer, source: Source) -> Known | None:
+        """Remember the answer to the frame that `command` was read from, if it is one to remember."""
         if len(frame) > FRAME_MOST or command.flag & ONEWAY_FLAG or answer.remark is not None:
             return None
         head = encode_header(command.reply(answer.code, ext=answer.ext), len(answer.body))
         if command.serialize_type == SerializeType.ROCKETMQ:
-            name, tail, cut, after = frame[:13] + frame[17:], 0, head[:13], head[17:]
+            known = Known(frame[:13] + frame[17:], answer, head[:13], head[17:], -1, source)
         else:
             (start, stop), (own_start, own_stop) = _number_in(frame), _number_in(head)
             whole, header = _WORDS.unpack_from(head)
             digits, end = own_stop - own_start, 8 + _WORDS.unpack_from(frame)[1]
             if not _is_the_opaque(frame, start, stop, end, command):
                 return None
-            name, tail = frame[8:start] + frame[stop:], end - stop
             cut = _WORDS.pack(whole - digits, header - digits) + head[8:own_start]
-            after = head[own_stop:]
+            name = frame[8:start] + frame[stop:]
+            known = Known(name, answer, cut, head[own_stop:], end - stop, source)
         if len(self._known) >= MOST:
             self._known.clear()
-        self._known[name] = Known(answer, cut, after, source, key, until, tail)
-        return name
+        self._known[known.name] = known
+        return known
 
-    def forget(self, frame: bytes) -> None:
-        """The answer kept under what `keep` returned is no longer kept."""
-        self._known.pop(frame, None)
+    def forget(self, known: Known) -> None:
+        """Its answer is no longer kept, or no longer true."""
+        if self._known.get(known.name) is known:
+            del self._known[known.name]
 
-    def _again(self, known: Known, frame: bytes, now: float) -> bool:
-        if now < known.until and known.source.still(known):
+    def _again(self, known: Known) -> bool:
+        if self._still(known):
             known.generation = known.source.generation
             return True
-        self._known.pop(frame, None)
+        self.forget(known)
         return False
 
 

@@ -56,7 +56,7 @@ class Entry:
         self.marks = marks
         self.cost = cost
         self.used = False
-        self.frames: list[bytes] = []
+        self.frames: list[Known] = []
         self.waits: dict[str, frozenset[int]] | None = None
 
 
@@ -94,12 +94,13 @@ class Shelf:
 
 
 class RouteCache:
-    """Lives on one event loop; `limit` is in bytes. `generation` moves whenever an answer may have become untrue."""
+    """Lives on one event loop; `limit` is in bytes. `frames` are the requests known by their bytes;
+    `generation` moves whenever an answer may have become untrue."""
 
-    def __init__(self, limit: int, counters: Counters, frames: KnownFrames) -> None:
+    def __init__(self, limit: int, counters: Counters) -> None:
         self.generation = 0
         self._counters = counters
-        self._frames = frames
+        self.frames = KnownFrames(self._still)
         self._found = Shelf(limit)
         self._missing = Shelf(limit // NEGATIVE_SHARE)
         self._by_topic: dict[str, set[Key]] = {}
@@ -139,15 +140,12 @@ class RouteCache:
         entry = self._found.entries.get(key)
         if entry is None or len(entry.frames) >= FRAMES_MOST:
             return
-        name = self._frames.keep(frame, command, entry.answer, self, key)
-        if name is not None:
-            entry.frames.append(name)
+        known = self.frames.keep(frame, command, entry.answer, self)
+        if known is not None:
+            known.key = key
+            entry.frames.append(known)
             entry.cost += FRAME_COST
             self._found.bytes += FRAME_COST
-
-    def still(self, known: Known) -> bool:
-        """Whether the answer that a frame is known to get is kept as it was."""
-        return self.get(known.key) is known.answer  # type: ignore[arg-type]
 
     def fill_under_way(self, key: Key) -> Fill | None:
         """A fill that began after everything the cache has been told of: one may wait for it."""
@@ -281,9 +279,12 @@ class RouteCache:
         for name in entry.waits or ():
             _unlink(self._waiting, name, key)
 
+    def _still(self, known: Known) -> bool:
+        return known.key is not None and self.get(known.key) is known.answer
+
     def _forget_frames(self, entry: Entry) -> None:
-        for frame in entry.frames:
-            self._frames.forget(frame)
+        for known in entry.frames:
+            self.frames.forget(known)
 
     def _outdate(self, fill: Fill) -> None:
         fill.stale = True

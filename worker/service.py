@@ -4,7 +4,7 @@ import asyncio
 import itertools
 from collections.abc import Callable, Coroutine
 from functools import partial
-from typing import TypeVar
+from typing import Final, TypeVar
 
 from msgspec.structs import replace
 
@@ -15,8 +15,8 @@ from registry.keys import Keys
 from registry.options import Options, overlay
 from registry.plans import Act
 from registry.renewals import Renewals
-from remoting.codes import ResponseCode
-from remoting.command import Command, encode_header
+from remoting.codes import RequestCode, ResponseCode
+from remoting.command import Command, decode, encode_header
 from remoting.remoting_command import ONEWAY_FLAG, RESPONSE_FLAG, SerializeType
 from remoting.version import V5_3_1
 from worker import dispatch
@@ -28,13 +28,15 @@ from worker.counters import Counters
 from worker.ending import end
 from worker.follower import Follower
 from worker.invalidation import Invalidation
-from worker.known_frames import KnownFrames
+from worker.known_frames import Due
 from worker.liveness import Ticker
 from worker.peer import Peer
 from worker.route_cache import RouteCache
 from worker.route_view import GET_ROUTE, Key, cache_key
 
 T = TypeVar("T")
+BEAT: Final = int(RequestCode.BROKER_HEARTBEAT)
+BEATS: Final = frozenset((BEAT, int(RequestCode.QUERY_DATA_VERSION)))
 START_WAIT_S = 1.0
 UNFOLLOWED_S = 5.0
 STOP_WAIT_S = 2.0
@@ -57,8 +59,7 @@ class Service:
         self._admission = Admission()
         self._clock = asyncio.get_running_loop().time
         self._renewals = Renewals(self._clock)
-        self._frames = KnownFrames()
-        self.cache = RouteCache(options.route_cache_bytes, self.counters, self._frames)
+        self.cache = RouteCache(options.route_cache_bytes, self.counters)
         self._closed = ClosedConnections(
             self._driver, self._keys, worker_id, lambda: self.options, self.counters
         )
@@ -115,19 +116,23 @@ class Service:
             return
         self._admission.enter(command.code)
         if key is None:
-            self._begin(command, peer, partial(self._made, command, peer))
+            frame = peer.frame() if command.code in BEATS else b""
+            self._begin(command, peer, partial(self._made, command, peer, frame))
         else:
             self._keep(self._fill(key, command, peer))
 
-    def answer_known(self, data: bytes, most: int) -> tuple[list[bytes], int]:
-        """Pieces of the answers to the requests at the start of `data` that are known by their bytes; their length.
+    def answer_known(self, data: bytes, most: int, peer: Peer) -> tuple[list[bytes], int, int]:
+        """Pieces of the answers to the requests at the start of `data` that are known by their bytes, how long those
+        requests are, and how many of them are answered later.
 
         At most about `most` bytes of answers."""
         if self._draining or not self.follower.connected:
-            return [], 0
-        pieces, count, length = self._frames.answers(data, self._clock(), most)
+            return [], 0, 0
+        pieces, count, length, due = self.cache.frames.answers(data, self._clock(), most)
         self.counters.known_frames += count
-        return pieces, length
+        for one in due:
+            self._beat_again(one, peer)
+        return pieces, length, len(due)
 
     def connected(self, peer: Peer) -> None:
         """A connection was accepted; nothing is known of it before it registers a broker."""
@@ -163,14 +168,35 @@ class Service:
         )
         dispatch.begin(request, self._driver, done)
 
-    def _made(self, command: Command, peer: Peer, answer: Answer) -> None:
+    def _beat_again(self, due: Due, peer: Peer) -> None:
+        again = due.known.again
+        if again is None or self._admission.refusal(BEAT, self.options) is not None:
+            asyncio.get_running_loop().call_soon(self.handle, decode(due.frame[4:]), peer)
+            return
+        self._admission.enter(BEAT)
+        until, generation = self._clock() + again.good_for_s, self._renewals.generation
+        self._driver.ask(again.item, partial(self._beaten_again, due, peer, again.reply, until, generation))
+
+    def _beaten_again(
+        self, due: Due, peer: Peer, expected: object, until: float, generation: int, reply: object
+    ) -> None:
+        known = due.known
+        self._leave(BEAT)
+        if reply == expected:
+            known.until, known.generation = until, generation
+            peer.send(known.pieces(due.opaque))
+        else:
+            self.cache.frames.forget(known)
+            self.handle(decode(due.frame[4:]), peer)
+
+    def _made(self, command: Command, peer: Peer, frame: bytes, answer: Answer) -> None:
         if peer.registered:
             self._closed.registered(peer)
         if answer.event_id and not self.follower.passed(answer.event_id):
             self._keep(self._follow(answer, command, peer))
             return
-        if answer.until and self.follower.connected:
-            self._frames.keep(peer.frame(), command, answer, self._renewals, None, answer.until)
+        if answer.again is not None:
+            self.cache.frames.keep(frame, command, answer, self._renewals)
         self._answered(answer, command, peer)
 
     async def _follow(self, answer: Answer, command: Command, peer: Peer) -> None:
@@ -199,8 +225,11 @@ class Service:
         return answer
 
     def _answered(self, answer: Answer, command: Command, peer: Peer) -> None:
-        self._admission.leave(command.code)
         _send(answer, command, peer)
+        self._leave(command.code)
+
+    def _leave(self, code: int) -> None:
+        self._admission.leave(code)
         if self._last is not None and not self._admission.waiting:
             _resolve(self._last, None)
 

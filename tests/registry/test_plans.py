@@ -4,7 +4,7 @@ from typing import Any, TypeVar
 
 import pytest
 
-from registry.beats import Beat, beat
+from registry.beats import Again, Beat, beat
 from registry.clusters import cluster_info, member_group, system_topics
 from registry.errors import BrokerBusy, ConfigNotFound
 from registry.keys import Keys
@@ -23,6 +23,8 @@ from tests.registry.brokers import act, mapping_info, registration
 
 T = TypeVar("T")
 KEYS = Keys()
+BEAT = ScriptItem("beat", (KEYS.leases,), (KEYS.alive("c1:a:1"), KEYS.member("c1:a:1")), ("c1:a:1",))
+AGAIN = Again(BEAT, ["renewed", "120000", "0:5:1"])
 
 
 def answered(plan: Plan[T], *replies: Any) -> tuple[list[str], T]:
@@ -72,25 +74,28 @@ def test_pairs_of_a_flat_reply() -> None:
     ("replies", "asked", "found"),
     [
         pytest.param(
-            [["renewed", "120000", "0:5:1", ["", ""], ["0"]]],
-            ["renew"],
-            Beat(DataVersion(0, 5, 1)),
+            [["renewed", "120000", "0:5:1"]],
+            ["beat"],
+            Beat(DataVersion(0, 5, 1), again=AGAIN),
             id="known",
         ),
-        pytest.param([["unknown"]], ["renew"], Beat(None), id="unknown"),
+        pytest.param([["unknown"]], ["beat"], Beat(None), id="unknown"),
         pytest.param(
-            [["renewed", "120000", "", ["", ""], ["0"]]],
-            ["renew"],
-            Beat(DataVersion(timestamp=-1)),
+            [["renewed", "120000", ""]],
+            ["beat"],
+            Beat(
+                DataVersion(timestamp=-1),
+                again=Again(BEAT, ["renewed", "120000", ""]),
+            ),
             id="incomplete",
         ),
         pytest.param(
             [["lapsed"], ["renewed", "0:5:1", "7-0"]],
-            ["renew", "revive"],
+            ["beat", "revive"],
             Beat(DataVersion(0, 5, 1), "7-0"),
             id="lapsed, and back",
         ),
-        pytest.param([["lapsed"], ["unknown"]], ["renew", "revive"], Beat(None), id="lapsed, and recorded"),
+        pytest.param([["lapsed"], ["unknown"]], ["beat", "revive"], Beat(None), id="lapsed, and recorded"),
     ],
 )
 def test_a_beat(replies: list[Any], asked: list[str], found: Beat) -> None:

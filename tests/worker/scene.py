@@ -47,10 +47,10 @@ class FakePeer:
     def receive(self, command: Command, service: Service) -> None:
         """As a connection does: known frames first."""
         self._frame = encode(command)
-        answers, length = service.answer_known(self._frame, 1 << 20)
-        if length:
+        answers, length, _ = service.answer_known(self._frame, 1 << 20, self)
+        if answers:
             self.send(tuple(answers))
-        else:
+        if not length:
             service.handle(command, self)
 
     def frame(self) -> bytes:

@@ -1,14 +1,15 @@
 """Known frames: the same answer as the ordinary way gives, and only to frames that ask the same."""
 
 import struct
-from math import inf
 
 import pytest
 
+from registry.beats import Again
+from registry.plans import ScriptItem
 from remoting.command import Command, decode, encode
 from remoting.remoting_command import ONEWAY_FLAG, SerializeType
 from worker.answer import Answer
-from worker.known_frames import FRAME_MOST, MOST, Known, KnownFrames
+from worker.known_frames import DUE_MOST, FRAME_MOST, MOST, KnownFrames
 
 KINDS = [SerializeType.JSON, SerializeType.ROCKETMQ]
 MOST_BYTES = 1 << 20
@@ -21,9 +22,7 @@ class Keeper:
     def __init__(self) -> None:
         self.generation = 0
         self.keeps = True
-
-    def still(self, known: Known) -> bool:
-        return self.keeps
+        self.frames = KnownFrames(lambda _: self.keeps)
 
 
 def request(
@@ -36,14 +35,15 @@ def request(
     return Command(105, opaque, flag, 399, 0, None, {"topic": topic}, body, kind)
 
 
-def known(command: Command, answer: Answer = ROUTE, **given: float) -> KnownFrames:
-    frames = KnownFrames()
-    assert frames.keep(encode(command), command, answer, Keeper(), None, **given)
-    return frames
+def known(command: Command, answer: Answer = ROUTE) -> KnownFrames:
+    keeper = Keeper()
+    assert keeper.frames.keep(encode(command), command, answer, keeper)
+    return keeper.frames
 
 
 def answered(frames: KnownFrames, data: bytes, now: float = 0.0) -> list[Command]:
-    pieces, count, length = frames.answers(data, now, MOST_BYTES)
+    pieces, count, length, due = frames.answers(data, now, MOST_BYTES)
+    assert not due
     found, whole = [], b"".join(pieces)
     while whole:
         end = 4 + struct.unpack_from(">i", whole)[0]
@@ -87,7 +87,7 @@ def test_all_whole_known_frames_at_the_start_are_answered(kind: SerializeType) -
 def test_no_more_bytes_of_answers_than_asked_for() -> None:
     frames = known(request(kind=SerializeType.ROCKETMQ), Answer(body=bytes(1000)))
     ten = encode(request(kind=SerializeType.ROCKETMQ)) * 10
-    assert frames.answers(ten, 0.0, 2500)[1] == 3
+    assert frames.answers(ten, 0.0, 2500).answered == 3
 
 
 @pytest.mark.parametrize(
@@ -135,22 +135,25 @@ def test_the_border_between_header_and_body_counts() -> None:
 )
 def test_a_number_that_is_not_the_opaque_is_not_taken_for_it(header: bytes) -> None:
     frame = struct.pack(">iI", 4 + len(header), len(header)) + header
-    frames = KnownFrames()
-    assert frames.keep(frame, decode(frame[4:]), Answer(), Keeper(), None) is None
+    keeper = Keeper()
+    frames = keeper.frames
+    assert frames.keep(frame, decode(frame[4:]), Answer(), keeper) is None
 
 
 def test_what_is_not_remembered() -> None:
-    frames = KnownFrames()
+    keeper = Keeper()
+    frames = keeper.frames
     oneway, long = request(flag=ONEWAY_FLAG), request(topic="T" * FRAME_MOST)
-    assert frames.keep(encode(oneway), oneway, Answer(), Keeper(), None) is None
-    assert frames.keep(encode(long), long, Answer(), Keeper(), None) is None
-    assert frames.keep(encode(request()), request(), Answer(1, "no"), Keeper(), None) is None
+    assert frames.keep(encode(oneway), oneway, Answer(), keeper) is None
+    assert frames.keep(encode(long), long, Answer(), keeper) is None
+    assert frames.keep(encode(request()), request(), Answer(1, "no"), keeper) is None
     assert not len(frames)
 
 
 def test_a_generation_that_moves_asks_the_source_again() -> None:
-    frames, source, asked = KnownFrames(), Keeper(), encode(request())
-    frames.keep(asked, request(), Answer(), source, None)
+    source, asked = Keeper(), encode(request())
+    frames = source.frames
+    frames.keep(asked, request(), Answer(), source)
     source.generation += 1
     assert answered(frames, asked)
     source.generation, source.keeps = 2, False
@@ -159,26 +162,47 @@ def test_a_generation_that_moves_asks_the_source_again() -> None:
     assert not answered(frames, asked)
 
 
-def test_what_is_true_for_a_while_ends() -> None:
-    frames = known(request(), until=5.0)
-    assert answered(frames, encode(request()), now=4.9)
-    assert not answered(frames, encode(request()), now=5.0)
-    assert not answered(frames, encode(request()), now=4.0)
-    assert answered(known(request(), until=inf), encode(request()), now=1e9)
+@pytest.mark.parametrize("kind", KINDS, ids=str)
+def test_a_beat_is_due_until_it_is_told_how_long_it_holds(kind: SerializeType) -> None:
+    keeper, again = Keeper(), Again(ScriptItem("beat", (), (), ("m",)), ["renewed", "120000", ""])
+    beat, kept = request(1, kind), encode(request(1, kind))
+    known = keeper.frames.keep(kept, beat, Answer(again=again), keeper)
+    assert known
+    three = b"".join(encode(request(opaque, kind)) for opaque in (1, 22, 333))
+    pieces, count, length, due = keeper.frames.answers(three, 10.0, MOST_BYTES)
+    assert (pieces, count, length) == ([], 0, len(three))
+    assert b"".join(one.frame for one in due) == three
+    for opaque, one in zip((1, 22, 333), due, strict=True):
+        answer = b"".join(one.known.pieces(one.opaque))
+        assert decode(answer[4:]) == decode(encode(request(opaque, kind).reply(0))[4:])
+    known.until = 10.12
+    assert len(answered(keeper.frames, three, now=10.1)) == 3
+    assert len(keeper.frames.answers(three, 10.13, MOST_BYTES).due) == 3
+    keeper.generation += 1
+    assert len(keeper.frames.answers(three, 10.1, MOST_BYTES).due) == 3
+
+
+def test_no_more_beats_at_once_than_a_turn_has() -> None:
+    keeper, again = Keeper(), Again(ScriptItem("beat", (), (), ("m",)), ["renewed", "120000", ""])
+    keeper.frames.keep(encode(request()), request(), Answer(again=again), keeper)
+    found = keeper.frames.answers(encode(request()) * (DUE_MOST + 5), 0.0, MOST_BYTES)
+    assert (len(found.due), found.length) == (DUE_MOST, DUE_MOST * len(encode(request())))
 
 
 def test_what_is_forgotten_is_not_known() -> None:
-    frames, command = KnownFrames(), request()
-    name = frames.keep(encode(command), command, Answer(), Keeper(), None)
-    assert name
-    frames.forget(name)
-    frames.forget(name)
+    keeper, command = Keeper(), request()
+    frames = keeper.frames
+    known = frames.keep(encode(command), command, Answer(), keeper)
+    assert known
+    frames.forget(known)
+    frames.forget(known)
     assert not answered(frames, encode(command))
 
 
 def test_their_number_is_bounded() -> None:
-    frames = KnownFrames()
+    keeper = Keeper()
+    frames = keeper.frames
     for number in range(MOST + 10):
         command = request(topic=f"T{number}", kind=SerializeType.ROCKETMQ)
-        frames.keep(encode(command), command, Answer(), Keeper(), None)
+        frames.keep(encode(command), command, Answer(), keeper)
     assert len(frames) <= MOST

@@ -9,7 +9,6 @@ from remoting.codes import ResponseCode
 from tests.worker.scene import asynchronous
 from worker.answer import Answer, Depends
 from worker.counters import Counters
-from worker.known_frames import KnownFrames
 from worker.route_cache import RouteCache
 from worker.route_view import CLUSTER_INFO, PLAIN_LEGACY, PLAIN_STANDARD, AskedView, Key
 
@@ -26,7 +25,7 @@ CLUSTERS = Answer(
 
 def filled(limit: int = 1 << 20) -> RouteCache:
     """A cache that holds all of the above; call it on a running loop."""
-    cache = RouteCache(limit, Counters(), KnownFrames())
+    cache = RouteCache(limit, Counters())
     for key, answer in ((TA, ROUTE_A), (TB, ROUTE_B), (MISSING, NO_ROUTE), (CLUSTER_INFO, CLUSTERS)):
         cache.end(cache.begin(key), answer)
     return cache
@@ -77,7 +76,7 @@ async def test_a_change_drops_what_was_made_of_it(
 async def test_a_fill_in_flight_is_answered_but_not_kept_once_it_was_named(
     key: Key, answer: Answer, topics: list[str], brokers: list[str], kept: bool
 ) -> None:
-    cache = RouteCache(1 << 20, Counters(), KnownFrames())
+    cache = RouteCache(1 << 20, Counters())
     fill = cache.begin(key)
     cache.drop_topics(topics)
     cache.drop_brokers(brokers)
@@ -88,7 +87,7 @@ async def test_a_fill_in_flight_is_answered_but_not_kept_once_it_was_named(
 
 @asynchronous
 async def test_who_asks_after_a_change_does_not_join_a_fill_from_before() -> None:
-    cache = RouteCache(1 << 20, Counters(), KnownFrames())
+    cache = RouteCache(1 << 20, Counters())
     before = cache.begin(TA)
     assert cache.fill_under_way(TA) is before
     cache.drop_brokers(["somebody"])
@@ -112,7 +111,7 @@ async def test_all_is_dropped_and_fills_with_it() -> None:
 
 @asynchronous
 async def test_an_answer_without_dependencies_is_not_kept() -> None:
-    cache = RouteCache(1 << 20, Counters(), KnownFrames())
+    cache = RouteCache(1 << 20, Counters())
     cache.end(cache.begin(TA), Answer(body=b"from somewhere else"))
     assert cache.get(TA) is None
 
@@ -161,7 +160,7 @@ def answer_of(size: int, topic: str = "T") -> Answer:
 
 @asynchronous
 async def test_bytes_are_bounded_and_what_is_used_stays() -> None:
-    cache = RouteCache(100_000, Counters(), KnownFrames())
+    cache = RouteCache(100_000, Counters())
     keys: list[Key] = [(f"T{number}", PLAIN_LEGACY) for number in range(100)]
     for key in keys:
         cache.end(cache.begin(key), answer_of(3_000, key[0]))
@@ -176,7 +175,7 @@ async def test_bytes_are_bounded_and_what_is_used_stays() -> None:
 
 @asynchronous
 async def test_random_missing_topics_do_not_push_routes_out() -> None:
-    cache = RouteCache(100_000, Counters(), KnownFrames())
+    cache = RouteCache(100_000, Counters())
     cache.end(cache.begin(TA), ROUTE_A)
     for number in range(1000):
         topic = f"random-{number}"
@@ -196,7 +195,7 @@ async def test_a_broker_named_before_the_store_was_emptied_is_gone_all_the_same(
 
 @asynchronous
 async def test_naming_a_broker_of_many_routes_is_quick() -> None:
-    cache = RouteCache(1 << 30, Counters(), KnownFrames())
+    cache = RouteCache(1 << 30, Counters())
     for number in range(20_000):
         topic = f"T{number}"
         cache.end(cache.begin((topic, PLAIN_LEGACY)), answer_of(100, topic))
@@ -208,14 +207,14 @@ async def test_naming_a_broker_of_many_routes_is_quick() -> None:
 
 @asynchronous
 async def test_one_answer_does_not_take_all_the_room() -> None:
-    cache = RouteCache(100_000, Counters(), KnownFrames())
+    cache = RouteCache(100_000, Counters())
     cache.end(cache.begin(TA), answer_of(50_000, "TA"))
     assert cache.get(TA) is None
 
 
 @asynchronous
 async def test_each_view_of_a_topic_has_an_answer_of_its_own_and_falls_with_it() -> None:
-    cache = RouteCache(1 << 20, Counters(), KnownFrames())
+    cache = RouteCache(1 << 20, Counters())
     views = (PLAIN_LEGACY, PLAIN_STANDARD, AskedView(True, False, "z1"), AskedView(False, True, None))
     for view in views:
         cache.end(cache.begin(("TA", view)), Answer(body=str(view).encode(), depends=ROUTE_A.depends))
@@ -229,7 +228,7 @@ async def test_each_view_of_a_topic_has_an_answer_of_its_own_and_falls_with_it()
 
 @asynchronous
 async def test_waiting_for_a_fill_that_is_cancelled_ends() -> None:
-    cache = RouteCache(1 << 20, Counters(), KnownFrames())
+    cache = RouteCache(1 << 20, Counters())
     fill = cache.begin(TA)
     waiter = asyncio.ensure_future(asyncio.shield(fill.future))
     cache.end(fill, Answer(ResponseCode.SYSTEM_ERROR))

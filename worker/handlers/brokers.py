@@ -25,7 +25,7 @@ def query_data_version(request: Request) -> Handled:
     asked = decode_data_version(body) if body else None
     if cluster is None or address is None:
         return Answer(ext={"changed": "true"})
-    return _compared(asked, beat(request.keys, cluster, address, request.act, request.renewals))
+    return _compared(asked, beat(request.keys, cluster, address, request.act))
 
 
 @handles(RequestCode.BROKER_HEARTBEAT)
@@ -34,7 +34,7 @@ def broker_heartbeat(request: Request) -> Handled:
     cluster, address = request.get("clusterName"), request.get("brokerAddr")
     if cluster is None or address is None:
         return failure("the custom field <clusterName> or <brokerAddr> is null")
-    return _beaten(beat(request.keys, cluster, address, request.act, request.renewals))
+    return _beaten(beat(request.keys, cluster, address, request.act))
 
 
 def _removed(request: Request, cluster: str, address: str, name: str) -> Plan[Answer]:
@@ -49,9 +49,9 @@ def _compared(asked: DataVersion | None, plan: Plan[Beat]) -> Plan[Answer]:
     changed = found.version is None or found.version != asked
     body = found.version.encode() if found.version is not None else b""
     ext = {"changed": "true" if changed else "false"}
-    return Answer(ext=ext, body=body, event_id=found.event_id, until=found.until)
+    return Answer(ext=ext, body=body, event_id=found.event_id, again=found.again)
 
 
 def _beaten(plan: Plan[Beat]) -> Plan[Answer]:
     found = yield from plan
-    return Answer(event_id=found.event_id, until=found.until)
+    return Answer(event_id=found.event_id, again=found.again)

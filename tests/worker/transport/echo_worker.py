@@ -37,8 +37,8 @@ class EchoService:
             refusals.unlink()
             raise RuntimeError("not yet")
 
-    def answer_known(self, data: bytes, most: int) -> tuple[list[bytes], int]:
-        return [], 0
+    def answer_known(self, data: bytes, most: int, peer: Peer) -> tuple[list[bytes], int, int]:
+        return [], 0, 0
 
     def handle(self, command: Command, peer: Peer) -> None:
         self.handled += 1
