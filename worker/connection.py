@@ -88,6 +88,7 @@ class Connection(asyncio.Protocol):
 
     __slots__ = (
         "_choked",
+        "_direct",
         "_early",
         "_ended",
         "_flush_due",
@@ -134,6 +135,9 @@ class Connection(asyncio.Protocol):
         self._turn_due = False
         self._held = False  # input waits
         self._choked = False  # the transport has more than enough
+        self._direct = (
+            False  # the next bytes begin a plain frame, and nothing keeps it from being answered at once
+        )
         self._ended = False  # the peer sends no more
         self._unanswered = 0
         self._unanswered_bytes = 0
@@ -149,13 +153,14 @@ class Connection(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         self.seen = self._owner.time()
         try:
+            if self._direct and not self._choked:
+                data = self._unknown(data)
+                if not data:
+                    return
             plain = data if self._stage is Stage.OPEN and self._tls is None else self._opened(data)
             if plain and self._reader is not None:
-                if not (self._reader.pending or self._held or self._choked or self._much_unanswered):
-                    plain = self._unknown(plain)
-                if plain:
-                    self._reader.feed(plain)
-                    self._turn()
+                self._reader.feed(plain)
+                self._turn()
             if self._tls is not None and self._tls.ended:
                 self.eof_received()
         except Exception as error:
@@ -175,7 +180,7 @@ class Connection(asyncio.Protocol):
         self._go_on()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        self.closed = True
+        self._direct, self.closed = False, True
         self._transport = self._tls = self._reader = None
         self._out.clear()
         self._owner.lost(self)
@@ -206,6 +211,7 @@ class Connection(asyncio.Protocol):
 
     def close(self, reason: str) -> None:
         """Close once what was sent has gone out; see `Peer`."""
+        self._direct = False
         if self.closed:
             return
         self._write()
@@ -241,7 +247,7 @@ class Connection(asyncio.Protocol):
     def abort(self, reason: str) -> None:
         """End at once, whatever has not gone out."""
         rationed.warning("connection %s of %s cut off: %s", self.id, self.address, reason)
-        self.closed = True
+        self._direct, self.closed = False, True
         if self._transport is not None:
             self._transport.abort()
 
@@ -302,15 +308,12 @@ class Connection(asyncio.Protocol):
     def _unknown(self, data: bytes) -> bytes:
         """What is left of `data` after the requests at its start that are known by their bytes."""
         answers, length, due = self._owner.service.answer_known(data, UNREAD_MOST, self)
-        self._unanswered += due
-        if not answers:
-            return data[length:] if length else data
-        self._out += answers
-        if length == len(data):
-            self._write()
-            return b""
-        self._out_bytes += sum(map(len, answers))
-        return data[length:]
+        if due:
+            self._unanswered += due
+            self._direct = not self._much_unanswered
+        if answers and self._transport is not None:
+            self._transport.write(b"".join(answers))
+        return data[length:] if length else data
 
     def _turn(self) -> None:
         """Hand over what has arrived, as far as this connection's turn goes, and write the answers."""
@@ -343,6 +346,7 @@ class Connection(asyncio.Protocol):
             self._hold()
         self._flush_due = False
         self._write()
+        self._direct = self._tls is None and not (self._held or reader.pending or self._much_unanswered)
         if self._held:
             self._go_on()
         if self._ended:

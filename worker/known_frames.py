@@ -34,6 +34,8 @@ FRAME_COST: Final = 700
 _WORDS: Final = Struct(">iI")
 _OPAQUE: Final = b'"opaque":'
 _SHORTEST: Final = 25
+_ZERO: Final = ord("0")
+_words: Final = _WORDS.unpack_from
 
 
 class Source(Protocol):
@@ -53,7 +55,7 @@ class Known:
         "answer",
         "body",
         "generation",
-        "head",
+        "heads",
         "key",
         "name",
         "rest",
@@ -68,7 +70,7 @@ class Known:
         self.name = name
         self.answer = answer
         self.again = answer.again
-        self.head = head
+        self.heads = {0: head}
         self.rest = rest
         self.body = answer.body
         self.tail = tail
@@ -77,13 +79,17 @@ class Known:
         self.until = 0.0 if answer.again else inf
         self.key: Key | None = None
 
+    def head(self, digits: int) -> bytes:
+        """What comes before an opaque of so many digits, 0 for a binary one: its length counts in those in front."""
+        head = self.heads.get(digits)
+        if head is None:
+            whole, header = _WORDS.unpack_from(self.heads[0])
+            head = self.heads[digits] = _WORDS.pack(whole + digits, header + digits) + self.heads[0][8:]
+        return head
+
     def pieces(self, opaque: bytes) -> tuple[bytes, ...]:
         """The whole answer to the request with this opaque, as it was written there."""
-        return self.head if self.tail < 0 else self._json_head(len(opaque)), opaque, self.rest, self.body
-
-    def _json_head(self, digits: int) -> bytes:
-        whole, header = _WORDS.unpack_from(self.head)
-        return _WORDS.pack(whole + digits, header + digits) + self.head[8:]
+        return self.head(0 if self.tail < 0 else len(opaque)), opaque, self.rest, self.body
 
 
 class Due(NamedTuple):
@@ -94,13 +100,8 @@ class Due(NamedTuple):
     frame: bytes
 
 
-class Found(NamedTuple):
-    """What some bytes begin with: pieces of the answers to `answered` requests; the `due`; the `length` of them all."""
-
-    pieces: list[bytes]
-    answered: int
-    length: int
-    due: list[Due]
+Found = tuple[list[bytes], int, int, list[Due]]
+"""What some bytes begin with: pieces of the answers to known requests, how many; the length of all, those due too."""
 
 
 class KnownFrames:
@@ -119,42 +120,38 @@ class KnownFrames:
         Stops at the first one that is not known or not whole, at `most` bytes of answers, and at many due."""
         pieces: list[bytes] = []
         due: list[Due] = []
-        known_frames = self._known
+        known_as, find = self._known.get, data.find
         at = count = size = 0
-        length_of_data = len(data)
-        while length_of_data - at >= _SHORTEST and size < most:
-            length, word = _WORDS.unpack_from(data, at)
+        last = len(data) - _SHORTEST
+        while at <= last and size < most and len(due) < DUE_MOST:
+            length, word = _words(data, at)
             end = at + 4 + length
-            if end > length_of_data or length < _SHORTEST - 4:
+            if end > len(data) or length < _SHORTEST - 4:
                 break
             if word >> 24:
-                opaque = data[at + 13 : at + 17]
-                known = known_frames.get(data[at : at + 13] + data[at + 17 : end])
+                digits, opaque = 0, data[at + 13 : at + 17]
+                known = known_as(data[at : at + 13] + data[at + 17 : end])
                 if known is None:
                     break
             else:
-                start = data.find(_OPAQUE, at + 8, end) + 9
-                stop = data.find(b",", start, start + 10)
-                if start < 9 or stop < 0:
+                start = find(_OPAQUE, at + 8, end) + 9
+                stop = find(b",", start, start + 10)
+                digits, opaque = stop - start, data[start:stop]
+                if start < 9 or digits < 1 or not opaque.isdigit() or (digits > 1 and opaque[0] == _ZERO):
                     break
-                opaque = data[start:stop]
-                known = known_frames.get(data[at + 8 : start] + data[stop:end])
-                if known is None or known.tail != at + 8 + word - stop or not _is_number(opaque):
+                known = known_as(data[at + 8 : start] + data[stop:end])
+                if known is None or known.tail != at + 8 + word - stop:
                     break
-            if known.generation != known.source.generation or now >= known.until:
-                if known.again is not None:
-                    due.append(Due(known, opaque, data[at:end]))
-                    at = end
-                    if len(due) == DUE_MOST:
-                        break
-                    continue
-                if not self._again(known):
-                    break
-            pieces += known.pieces(opaque)
-            size += len(known.body)
-            count += 1
+            if (known.generation == known.source.generation and now < known.until) or self._again(known):
+                pieces += (known.head(digits), opaque, known.rest, known.body)
+                size += len(known.body)
+                count += 1
+            elif known.again is not None:
+                due.append(Due(known, opaque, data[at:end]))
+            else:
+                break
             at = end
-        return Found(pieces, count, at, due)
+        return pieces, count, at, due
 
     def keep(self, frame: bytes, command: Command, answer: Answer, source: Source) -> Known | None:
         """Remember the answer to the frame that `command` was read from, if it is one to remember."""
@@ -183,6 +180,9 @@ class KnownFrames:
             del self._known[known.name]
 
     def _again(self, known: Known) -> bool:
+        """Whether an answer is true, though its source's generation has moved."""
+        if known.again is not None:
+            return False
         if self._still(known):
             known.generation = known.source.generation
             return True
@@ -190,16 +190,11 @@ class KnownFrames:
         return False
 
 
-def _is_number(digits: bytes) -> bool:
-    """Whether this is a number as JSON writes it, below the greatest int32."""
-    return digits.isdigit() and (digits[0] != 48 or len(digits) == 1)
-
-
 def _number_in(frame: bytes) -> tuple[int, int]:
     """Where the digits of the opaque are, as `answers` finds them; nowhere: an empty range."""
     start = frame.find(_OPAQUE, 8) + 9
     stop = frame.find(b",", start, start + 10)
-    return (start, stop) if start >= 9 and stop > 0 and _is_number(frame[start:stop]) else (0, 0)
+    return (start, stop) if start >= 9 and frame[start:stop].isdigit() else (0, 0)
 
 
 def _is_the_opaque(frame: bytes, start: int, stop: int, end: int, command: Command) -> bool:

@@ -87,7 +87,7 @@ def test_all_whole_known_frames_at_the_start_are_answered(kind: SerializeType) -
 def test_no_more_bytes_of_answers_than_asked_for() -> None:
     frames = known(request(kind=SerializeType.ROCKETMQ), Answer(body=bytes(1000)))
     ten = encode(request(kind=SerializeType.ROCKETMQ)) * 10
-    assert frames.answers(ten, 0.0, 2500).answered == 3
+    assert frames.answers(ten, 0.0, 2500)[1] == 3
 
 
 @pytest.mark.parametrize(
@@ -177,16 +177,16 @@ def test_a_beat_is_due_until_it_is_told_how_long_it_holds(kind: SerializeType) -
         assert decode(answer[4:]) == decode(encode(request(opaque, kind).reply(0))[4:])
     known.until = 10.12
     assert len(answered(keeper.frames, three, now=10.1)) == 3
-    assert len(keeper.frames.answers(three, 10.13, MOST_BYTES).due) == 3
+    assert len(keeper.frames.answers(three, 10.13, MOST_BYTES)[3]) == 3
     keeper.generation += 1
-    assert len(keeper.frames.answers(three, 10.1, MOST_BYTES).due) == 3
+    assert len(keeper.frames.answers(three, 10.1, MOST_BYTES)[3]) == 3
 
 
 def test_no_more_beats_at_once_than_a_turn_has() -> None:
     keeper, again = Keeper(), Again(ScriptItem("beat", (), (), ("m",)), ["renewed", "120000", ""])
     keeper.frames.keep(encode(request()), request(), Answer(again=again), keeper)
-    found = keeper.frames.answers(encode(request()) * (DUE_MOST + 5), 0.0, MOST_BYTES)
-    assert (len(found.due), found.length) == (DUE_MOST, DUE_MOST * len(encode(request())))
+    _, _, length, due = keeper.frames.answers(encode(request()) * (DUE_MOST + 5), 0.0, MOST_BYTES)
+    assert (len(due), length) == (DUE_MOST, DUE_MOST * len(encode(request())))
 
 
 def test_what_is_forgotten_is_not_known() -> None:
