@@ -75,7 +75,7 @@ def _scripts_ms(store: redis.Redis) -> list[float]:
     """What scripts took since `_log_scripts`, the short ones left out; [0.0] if all were short."""
     entries = store.slowlog_get(100_000)
     return [
-        entry["duration"] / 1000 for entry in entries if entry["command"].upper().startswith("EVALSHA")
+        entry["duration"] / 1000 for entry in entries if entry["command"].upper().startswith(b"EVALSHA")
     ] or [0.0]
 
 

@@ -32,7 +32,7 @@ class Server(msgspec.Struct, frozen=True):
 
     def cpu_seconds(self) -> float:
         """User and system time of all its processes so far, those that ended included."""
-        return sum(_cpu_seconds(pid) for pid in _tree(self.leader))
+        return sum(cpu_seconds(pid) for pid in _tree(self.leader))
 
     def rss_bytes(self) -> dict[str, int]:
         """Resident memory by process name."""
@@ -172,7 +172,8 @@ def _tree(root: int) -> list[int]:
     return found
 
 
-def _cpu_seconds(pid: int) -> float:
+def cpu_seconds(pid: int) -> float:
+    """User and system time of a process and of its children that ended."""
     with suppress(OSError):
         fields = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
         return sum(int(ticks) for ticks in fields[11:15]) / TICKS
