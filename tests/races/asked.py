@@ -166,6 +166,13 @@ class Answered(msgspec.Struct, frozen=True):
         return state.route(self.topic) == self.route
 
 
+class Sent(msgspec.Struct, frozen=True):
+    """A registration of that data version, acknowledged over the wire to the actor (`wire:<ip:port>`)."""
+
+    actor: str
+    version: int
+
+
 class Claimed(msgspec.Struct, frozen=True):
     """That an operation was done in a state within [lo, hi]."""
 

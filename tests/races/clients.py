@@ -5,6 +5,7 @@ import os
 import random
 import signal
 import time
+from collections import defaultdict
 from collections.abc import Callable, Iterable
 from itertools import count, takewhile
 from typing import Any, TypeAlias
@@ -28,6 +29,7 @@ from remoting.route import QueueData, TopicRouteData
 from tests.races.asked import (
     SMALL,
     TABLES,
+    Answered,
     Asked,
     Deleting,
     Leaving,
@@ -36,6 +38,7 @@ from tests.races.asked import (
     Registering,
     Rewriting,
     Seen,
+    Sent,
     Setting,
     Table,
     Upkeep,
@@ -50,10 +53,14 @@ STEPS = 8  # of a first registration of three slices, and one more
 
 
 class Report(msgspec.Struct, frozen=True):
-    """What one client did and saw; `error` is what ended it early."""
+    """What one client did and saw; `error` is what ended it early.
+
+    `answered` are the lookups of one topic over one connection, `sent` the registrations acknowledged over the wire."""
 
     notes: list[Note] = []
     seen: list[Seen] = []
+    answered: list[list[Answered]] = []
+    sent: list[Sent] = []
     error: str = ""
 
 
@@ -68,6 +75,8 @@ class Caller:
         self.random = random.Random(f"{seed}/{name}")
         self.notes: list[Note] = []
         self.seen: list[Seen] = []
+        self.answered: defaultdict[tuple[str, str], list[Answered]] = defaultdict(list)
+        self.sent: list[Sent] = []
         self._numbers = count(1)
 
     def act(self) -> Act:
@@ -266,7 +275,7 @@ def as_route(found: TopicRouteData) -> Route:
 
 
 def race(
-    url: str, keys: Keys, turns: dict[str, Turn], rounds: int, meanwhile: dict[str, Turn], seed: int
+    url: str, keys: Keys, turns: dict[str, Turn], meanwhile: dict[str, Turn], rounds: int, seed: int
 ) -> dict[str, Report]:
     """Every client takes its turns at once; those of `meanwhile` go on until the others are done. What they report."""
     with connect(url) as store:
@@ -308,7 +317,7 @@ def _client(
             turn(caller, number)
     except Exception as failure:
         error = f"{name}: {failure!r}"
-    results.put((name, Report(caller.notes, caller.seen, error)))
+    results.put((name, Report(caller.notes, caller.seen, list(caller.answered.values()), caller.sent, error)))
 
 
 def _die_asking(caller: Caller, asked: Asked, turn: int, plan_of: Callable[[Act], Plan[Any]]) -> None:

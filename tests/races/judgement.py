@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 import msgspec
 
 from registry.fold import Event
-from tests.races.asked import TABLES, Asked, Claimed, Note, Registering, Seen
+from tests.races.asked import TABLES, Asked, Claimed, Note, Registering
 from tests.races.history import Claim, Group, State, broken, position
 
 ON_THE_WAY = ("expired", "acting")  # causes of entries that any operation may write for others
@@ -28,13 +28,13 @@ class Whole(msgspec.Struct, frozen=True):
         return broker.topics.keys() == topics and (not writes or self.asked.whole(broker))
 
 
-def judged(history: Sequence[Group], notes: Sequence[Note], seen: Iterable[Seen]) -> list[str]:
-    """Complaints; none of a race that went right."""
+def judged(history: Sequence[Group], notes: Sequence[Note], seen: Iterable[Sequence[Claim]]) -> list[str]:
+    """Complaints; none of a race that went right. The reads of one sequence do not go back."""
     own = _own_groups(history)
     entries = {event.id: event for group in history for event in group.events}
     complaints = [text for note in notes for text in _told(note, entries, own.get(note.op, []))]
     complaints += [f"heard of since: {event}" for event in entries.values() if _lost_too_soon(event)]
-    claims: list[Sequence[Claim]] = [[one] for one in seen]
+    claims = list(seen)
     claims += [[_done(note, own.get(note.op, []))] for note in notes if note.outcome == "done"]
     claims += [[whole] for whole in _first_ones(history, {note.op: note.asked for note in notes})]
     return complaints + broken(history, claims)
