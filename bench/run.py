@@ -15,6 +15,7 @@ from pathlib import Path
 
 import msgspec
 
+from bench import big_scene, cold_start, first_registration, memory, open_loop, seen_everywhere, two_workers
 from bench.closed_loop import closed_loops
 from bench.report import Row, report
 from bench.setting import HERE, Setting, prepare
@@ -37,6 +38,15 @@ def measurements(wanted: str) -> list[Measurement]:
         workloads = tuple(one for one in scene.workloads if wanted in one.name)
         part = msgspec.structs.replace(scene, workloads=workloads)
         found.append(Measurement(tuple(one.name for one in workloads), partial(closed_loops, part)))
+    found += [
+        Measurement(first_registration.NAMES, first_registration.first_registrations),
+        Measurement(open_loop.NAMES, partial(open_loop.open_loops, wanted)),
+        Measurement(seen_everywhere.NAMES, seen_everywhere.seen_everywhere),
+        Measurement(memory.NAMES, partial(memory.memory, wanted)),
+        Measurement(big_scene.NAMES, big_scene.big_scene),
+        Measurement(cold_start.NAMES, cold_start.cold_starts),
+        Measurement(two_workers.NAMES, two_workers.two_workers),
+    ]
     return [one for one in found if any(wanted in name for name in one.names)]
 
 

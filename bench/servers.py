@@ -10,21 +10,29 @@ from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 
 import msgspec
+import redis
+
+from launcher.store import URL_FILE
+from registry.store import connect
 
 READY_S = 60
+WORKER_TITLE = "worker [mqnamesrv-remoting]"
 TICKS = os.sysconf("SC_CLK_TCK")
 
 
 class Server(msgspec.Struct, frozen=True):
-    """A running name server on 127.0.0.1; `leader` is the process that started all others of it."""
+    """A running name server on 127.0.0.1; `leader` is the process that started all others of it.
+
+    `data` is the folder of its embedded store, if it has one."""
 
     name: str
     port: int
     leader: int
+    data: Path | None = None
 
     def cpu_seconds(self) -> float:
         """User and system time of all its processes so far, those that ended included."""
-        return sum(_cpu_seconds(pid) for pid in _tree(self.leader))
+        return sum(cpu_seconds(pid) for pid in _tree(self.leader))
 
     def rss_bytes(self) -> dict[str, int]:
         """Resident memory by process name."""
@@ -36,12 +44,44 @@ class Server(msgspec.Struct, frozen=True):
                 found[f"{name} {pid}"] = pages * os.sysconf("SC_PAGE_SIZE")
         return found
 
+    def workers(self) -> list[int]:
+        """The processes that answer on `port`."""
+        return [pid for pid in _tree(self.leader) if WORKER_TITLE in _command_line(pid)]
+
+    def worker_of(self, client_port: int) -> int:
+        """The worker that has accepted the connection which comes from that port."""
+        link = f"socket:[{_inode(self.port, client_port)}]"
+        for pid in self.workers():
+            for file in Path(f"/proc/{pid}/fd").iterdir():
+                with suppress(OSError):
+                    if os.readlink(file) == link:
+                        return pid
+        raise RuntimeError(f"no worker has the connection from port {client_port}")
+
+    def store(self) -> redis.Redis:
+        """A client of its embedded store."""
+        assert self.data is not None
+        return connect((self.data / URL_FILE).read_text())
+
+    def move_store(self, core: int) -> None:
+        """Let the embedded store run on another core from now on."""
+        with self.store() as store:
+            pid = store.info("server")["process_id"]
+        subprocess.run(["taskset", "-a", "-p", "-c", str(core), str(pid)], check=True, capture_output=True)
+
 
 @contextmanager
 def started(
-    name: str, command: list[str], env: dict[str, str], port: int, *, core: int | str, ready: str
+    name: str,
+    command: list[str],
+    env: dict[str, str],
+    port: int,
+    *,
+    core: int | str,
+    ready: str,
+    data: Path | None = None,
 ) -> Iterator[Server]:
-    """Run a server on one core from its `ready` line until the end of the block."""
+    """Run a server on one core (or several: "0,1") from its `ready` line until the end of the block."""
     process = subprocess.Popen(
         ["taskset", "-c", str(core), *command],
         env=os.environ | env,
@@ -52,7 +92,7 @@ def started(
     )
     try:
         _wait_for(process, ready)
-        yield Server(name, port, process.pid)
+        yield Server(name, port, process.pid, data)
     finally:
         process.send_signal(signal.SIGTERM)
         with suppress(subprocess.TimeoutExpired):
@@ -75,7 +115,9 @@ def ours(
     }
     command = [str(Path(sys.executable).with_name("mqnamesrv"))]
     ready = "ready remoting="
-    return started("redis-namesrv", command, env | dict(options or {}), port, core=core, ready=ready)
+    return started(
+        "redis-namesrv", command, env | dict(options or {}), port, core=core, ready=ready, data=data
+    )
 
 
 def canned(program: Path, port: int, answer: Path, *, core: int) -> AbstractContextManager[Server]:
@@ -100,6 +142,22 @@ def _drain(process: subprocess.Popen[str]) -> None:
     subprocess.Popen(["cat"], stdin=process.stdout, stdout=subprocess.DEVNULL)
 
 
+def _inode(server_port: int, client_port: int) -> str:
+    """Of the server's end of a loopback connection."""
+    local, remote = f":{server_port:04X}", f":{client_port:04X}"
+    for line in Path("/proc/net/tcp").read_text().splitlines()[1:]:
+        words = line.split()
+        if words[1].endswith(local) and words[2].endswith(remote):
+            return words[9]
+    raise RuntimeError(f"no connection from port {client_port}")
+
+
+def _command_line(pid: int) -> str:
+    with suppress(OSError):
+        return Path(f"/proc/{pid}/cmdline").read_text()
+    return ""
+
+
 def _tree(root: int) -> list[int]:
     """A process and all its descendants."""
     children: dict[int, list[int]] = {}
@@ -114,7 +172,8 @@ def _tree(root: int) -> list[int]:
     return found
 
 
-def _cpu_seconds(pid: int) -> float:
+def cpu_seconds(pid: int) -> float:
+    """User and system time of a process and of its children that ended."""
     with suppress(OSError):
         fields = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
         return sum(int(ticks) for ticks in fields[11:15]) / TICKS

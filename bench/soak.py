@@ -81,6 +81,7 @@ class Row(msgspec.Struct, frozen=True):
     quantity: Quantity
     first: float
     before: float
+    between: float
     after: float
     most: float
 
@@ -92,7 +93,7 @@ class Row(msgspec.Struct, frozen=True):
         q = self.quantity
         figures = " | ".join(
             f"{one:,.1f}" if q.factor > 1 else f"{one:,.0f}"
-            for one in (self.first, self.before, self.after, self.most)
+            for one in (self.first, self.before, self.between, self.after, self.most)
         )
         verdict = "**growing**" if self.grows else "flat"
         return f"| {self.of}: {q.what}{q.unit and ',' + q.unit} | {figures} | {q.tolerance.text(q.unit)} | {verdict} |"
@@ -210,6 +211,7 @@ def judged(samples: Sequence[Sample]) -> tuple[list[Row], list[str]]:
                 quantity,
                 figures[0],
                 statistics.median(figures[quarter : 2 * quarter]),
+                statistics.median(figures[2 * quarter : -quarter]),
                 statistics.median(figures[-quarter:]),
                 max(figures),
             )
@@ -236,12 +238,12 @@ def _lines(r: Result) -> Iterator[str]:
         f"Mixed load on a server with {WORKERS} workers: {r.lookups:g} lookups a second (open loop), {BROKERS} brokers "
         f"that register, send 904 and 322 each second and change their table every tenth time, {PASSING} brokers that "
         f"come and go, clients that connect, ask and leave, mqadmin's requests, HTTP. A sample every {EVERY_S:g} s; "
-        f"medians of the second and of the last quarter. {os.cpu_count()} cores, Linux {platform.release()}, "
+        f"medians by quarter of the time. {os.cpu_count()} cores, Linux {platform.release()}, "
         f"Python {platform.python_version()}, {r.store}; all processes of the server together used {r.busy:.2f} cores."
     )
     yield ""
-    yield "| of | first | 2nd quarter | last quarter | most | tolerance | verdict |"
-    yield "|---|---|---|---|---|---|---|"
+    yield "| of | first | 2nd quarter | 3rd | last | most | tolerance | verdict |"
+    yield "|---|---|---|---|---|---|---|---|"
     for row in r.rows:
         yield row.line()
     yield ""

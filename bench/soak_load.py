@@ -31,7 +31,6 @@ ON_THE_SIDE = "soak_on_the_side"  # set and deleted by administrators only
 BROKERS, PASSING = 50, 10
 LOOKUP_CONNECTIONS = 50
 ANSWER_S = 10.0
-FILL_AT_ONCE = 50
 FOUND_OR_NOT = frozenset({ResponseCode.SUCCESS, ResponseCode.TOPIC_NOT_EXIST})
 HTTP_PATHS = ("/v1/brokers", f"/v1/routes/{TOPICS[0]}", f"/v1/routes/{MISSING[0]}", "/v1/topics")
 
@@ -141,17 +140,18 @@ class Load:
         self._tasks: set[asyncio.Task[None]] = set()
 
     async def fill_stream(self, entries: int) -> None:
-        """Write at least so many entries to the stream, so that trimming keeps it level from the start."""
-        broker, link = Broker(0, TOPICS[:2]), await self._connect()
-        self.tally.judge("103", (await link.ask(RequestCode.REGISTER_BROKER, *broker.registration())).code)
-        name = broker.identity["brokerName"]
-        for start in range(0, entries, FILL_AT_ONCE):
-            answers = [
-                link.send(*_topic_set(name, 1 + number % 2)) for number in range(start, start + FILL_AT_ONCE)
-            ]
-            for answer in await asyncio.wait_for(asyncio.gather(*answers), ANSWER_S):
-                self.tally.judge("217", answer.code)
-        link.close()
+        """Write at least so many entries to the stream, so that trimming keeps it level from the start.
+
+        They are of the kind that the load goes on to write: each registration of a changed table writes two."""
+        brokers = [(Broker(number, self._table()), await self._connect()) for number in range(BROKERS)]
+        for _ in range(entries // (2 * BROKERS) + 1):
+            answers = [link.ask(RequestCode.REGISTER_BROKER, *one.registration()) for one, link in brokers]
+            for answer in await asyncio.gather(*answers):
+                self.tally.judge("103", answer.code)
+            for one, _ in brokers:
+                one.change(self._random)
+        for _, link in brokers:
+            link.close()
 
     async def run(self) -> None:
         parts: list[Awaitable[None]] = [

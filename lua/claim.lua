@@ -3,8 +3,8 @@
   KEYS[1] events:meta     hash    incarnation, seq, holds
   KEYS[2] pending:<name>  string  the claim
   ARGV[1] request as JSON: act, name, hold (ms; each chunk renews it)
-  Returns {"claimed", epoch}; {"pending"} somebody else has claimed the name; {"changed",
-          event id, broker name, ...} it had members; what is owed  ]]
+  Returns {"claimed", epoch, leftovers (1: rows of an earlier epoch are still stored)}; {"pending"} somebody else has
+          claimed the name; {"changed", event id, broker name, ...} it had members; what is owed  ]]
 --- @include "settle"
 local r = cjson.decode(ARGV[1])
 if redis.call("EXISTS", KEYS[2]) == 1 then return { "pending" } end
@@ -17,4 +17,4 @@ end
 local epoch = tostring(redis.call("INCR", K.epoch))
 redis.call("SET", KEYS[2], epoch, "PX", r.hold)
 owe(ctx, "clean", r.name, epoch)
-return { "claimed", epoch }
+return { "claimed", epoch, redis.call("EXISTS", K.topics_of(r.name), K.mappings_of(r.name)) > 0 and 1 or 0 }

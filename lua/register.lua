@@ -8,9 +8,10 @@
   ARGV[1] request as JSON: act {op, actor, peer}, name, cluster, id, member (<cluster>:<addr>), ha, zone, acting
           ("0", "1", or absent from an old broker), timeout, filters (JSON text; absent = leave alone), dv, state
           (version, a number), single (1: exactly one topic), sig, owner, dry, and for the write: token, claim
-          (epoch), applied, last (0: slices follow, so the data version waits), counts {rows, mappings, entries}
+          (epoch), leftovers (as the claim said), applied, last (0: slices follow, so the data version waits),
+          counts {rows, mappings, entries}
   ARGV[2] the slice, as lua/includes/rows.lua says
-  Returns {"refused", event id} newcomer of a lower state version; {"single"}, {"full"}, {"pending"};
+  Returns {"refused", event id, order table} newcomer of a lower state version; {"single"}, {"full"}, {"pending"};
           {"lost"} the claim is over; {"again", event id, broker name, ...} a script's fill of lapses was recorded first,
           dry or not; what is owed;
           {"go", token, epoch, generation, first, changed, writes, strips, same} a decision;
@@ -66,7 +67,7 @@ if takes_over then
       "cluster", r.cluster, "broker", name, "id", id, "addr", address_of(key), "action", "refused",
       "holder", cjson.encode({ addr = address_of(holder), cluster = cluster_of(holder) }),
     })
-    return { "refused", r.dry == 1 and "" or append(refusal) }
+    return { "refused", r.dry == 1 and "" or append(refusal), order_table() }
   end
 end
 
@@ -104,7 +105,11 @@ end
 if first then
   broker.epoch, broker.gen = r.claim or tostring(redis.call("INCR", K.epoch)), 0
   broker.cluster, broker.clusters = r.cluster, {}
-  ctx.leftovers = r.claim or redis.call("EXISTS", K.topics_of(name), K.mappings_of(name)) > 0
+  if r.claim then
+    ctx.leftovers = r.leftovers == 1
+  else
+    ctx.leftovers = redis.call("EXISTS", K.topics_of(name), K.mappings_of(name)) > 0
+  end
 end
 if not broker.clusters[r.cluster] then
   if next(broker.clusters) then
@@ -188,7 +193,11 @@ emit_rows(ctx, 2, r.counts, {
 })
 
 local last = commit(ctx)
-if ctx.leftovers then owe(ctx, "clean", name, last) end
+if ctx.leftovers then
+  owe(ctx, "clean", name, last)
+elseif r.claim and redis.call("HGET", K.owed, "clean:" .. name) == r.claim then
+  redis.call("HDEL", K.owed, "clean:" .. name) -- the claim's own note, for the case that it comes to nothing
+end
 if r.claim then redis.call("DEL", KEYS[4]) else write_rows(2, r.counts, name, broker.epoch) end
 return with_owed(ctx, {
   "done", last, broker.epoch, broker.gen, master_of(ctx, broker, id), order_table(),

@@ -5,7 +5,7 @@ nobody can have come between. Large first tables go in chunks under a claim, wha
 """
 
 import time
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from typing import Any, TypeAlias
 
 import msgspec
@@ -14,13 +14,16 @@ from registry.keys import Keys
 from registry.plans import Act, Argument, Plan, ScriptCall, as_json, call
 from registry.queue_text import current, queue_text
 from registry.registering import Registration, Signature
-from registry.slices import COMMIT_MAX_BYTES, TOPICS_MAX, Counts, Row, Slice, arguments, slices_of
-from registry.tables import scan
+from registry.slices import COMMIT_MAX_BYTES, TOPICS_MAX, Counts, Row, Slice, arguments, slicing
+from registry.tables import PAGE, parts, scan
+from registry.turns import in_turns
 from remoting.data_version import DataVersion
-from remoting.registration import RegisterBrokerBody, decode_register_broker_body
+from remoting.registration import RegisterBrokerBody, reading_register_broker_body
+from remoting.steps import Steps
 from remoting.topic_queue_mapping import encode_mapping_info
 
 CLAIM_MS = 2000
+TOPICS_A_STEP = 200
 Reply: TypeAlias = list[Any]  # of lua/register.lua, described there
 
 
@@ -60,6 +63,7 @@ class _Asked(msgspec.Struct, omit_defaults=True):
     dry: int = 0
     token: str = ""
     claim: str | None = None
+    leftovers: int = 0
     applied: int = -1
 
 
@@ -96,18 +100,22 @@ class Attempt:
         self.owed: set[str] = set()  # broker names that they left something to do of
 
     @property
-    def body(self) -> RegisterBrokerBody:
+    def version(self) -> DataVersion:
+        """The body is read, unless the signature tells."""
+        if self.mark.version is not None:
+            return self.mark.version
+        assert self._body is not None
+        return self._body.data_version
+
+    def _read(self) -> Plan[RegisterBrokerBody]:
+        """The body, read at the first call. Raises BodyError."""
         if self._body is None:
             r = self.registration
-            now_ms = int(time.time() * 1000)
-            self._body = decode_register_broker_body(
-                r.body, version=r.version, compressed=r.compressed, now_ms=now_ms
+            reading = reading_register_broker_body(
+                r.body, version=r.version, compressed=r.compressed, now_ms=int(time.time() * 1000)
             )
+            self._body = yield from in_turns(reading)
         return self._body
-
-    @property
-    def version(self) -> DataVersion:
-        return self.mark.version or self.body.data_version
 
     def once(self) -> Plan[Reply | None]:
         """Decide and write; the script's last word, or None when somebody came between and all begins anew."""
@@ -116,18 +124,21 @@ class Attempt:
             return decided
         if decided.same and not decided.first:
             return (yield from self._write(decided, _Table([], applied=True)))
-        if decided.first and len(self.body.topics) == 1:
+        body = yield from self._read()
+        if decided.first and len(body.topics) == 1:
             return ["single"]  # before anything is claimed
-        table = yield from self._table(decided, self.body)
+        table = yield from self._table(decided, body)
         if decided.first and len(table.slices) > 1:
             return (yield from self._write_claimed(decided, table))
         return (yield from self._write(decided, table))
 
     def _decide(self) -> Plan[Decision | Reply | None]:
         """Ask without writing; a refusal is asked for once more, to be written to the stream."""
+        if self.mark.version is None:
+            yield from self._read()
         reply: Reply = yield self._script(self._asked(Counts(), dry=1))
         if reply[0] == "refused":
-            reply = yield self._script(self._asked(Counts(), self.body))
+            reply = yield self._script(self._asked(Counts(), (yield from self._read())))
             return self._again(reply)
         return _decision(reply) if reply[0] == "go" else self._again(reply)
 
@@ -182,21 +193,10 @@ class Attempt:
         stored = yield from self._stored(
             self.keys.topics_of(name), decided, None if self.delete_missing else body.topics
         )
-        wanted = {
-            topic: queue_text(config, without_write=decided.strips) for topic, config in body.topics.items()
-        }
-        rows = [
-            Row(topic, stored.get(topic, ""), text)
-            for topic, text in wanted.items()
-            if stored.get(topic) != text and (decided.every or topic not in stored)
-        ]
-        if self.delete_missing and not body.mapping_infos:
-            rows += [Row(topic, text, "") for topic, text in stored.items() if topic not in body.topic_keys]
-        kept_otherwise = not decided.every and (
-            bool(body.mapping_infos) or any(stored.get(topic, text) != text for topic, text in wanted.items())
-        )
-        mappings = (yield from self._mappings(decided)) if decided.every else []
-        return _Table(slices_of(name, "register", rows, mappings), not kept_otherwise, body)
+        rows, kept_otherwise = yield from in_turns(_changes(body, stored, decided, self.delete_missing))
+        mappings = (yield from self._mappings(decided, body)) if decided.every else []
+        slices = yield from in_turns(slicing(name, "register", rows, mappings))
+        return _Table(slices, not kept_otherwise, body)
 
     def _stored(self, key: str, decided: Decision, only: Collection[str] | None) -> Plan[dict[str, str]]:
         if not decided.epoch:
@@ -208,15 +208,11 @@ class Attempt:
             return current(
                 {name: text for name, text in zip(only, texts, strict=True) if text}, decided.epoch
             )
-        return current((yield from scan(key)), decided.epoch)
+        return (yield from in_turns(_current((yield from scan(key)), decided.epoch)))
 
-    def _mappings(self, decided: Decision) -> Plan[list[Row]]:
+    def _mappings(self, decided: Decision, body: RegisterBrokerBody) -> Plan[list[Row]]:
         name = self.registration.name
-        wanted = {
-            topic: encode_mapping_info(info).decode()
-            for topic, info in self.body.mapping_infos.items()
-            if info.bname == name
-        }
+        wanted = yield from in_turns(_mapping_texts(body, name))
         stored = yield from self._stored(self.keys.mappings_of(name), decided, wanted)
         return [
             Row(topic, stored.get(topic, ""), text)
@@ -241,7 +237,7 @@ class Attempt:
         claimed: Reply = yield ScriptCall("claim", (keys.events_meta, keys.pending(name)), (request,))
         if claimed[0] != "claimed":
             return self._again(claimed)
-        claim = claimed[1]
+        claim, leftovers = claimed[1:]
         told, rest = _told_by_commit(table.slices)
         for one in told:
             counts, values = arguments(one, ())
@@ -250,12 +246,8 @@ class Attempt:
                 return None
         counts, values = arguments(None, told)
         asked = self._asked(counts, table.body)
-        asked.token, asked.claim, asked.applied, asked.last = (
-            decided.token,
-            claim,
-            int(table.applied),
-            int(not rest),
-        )
+        asked.token, asked.claim, asked.leftovers = decided.token, claim, leftovers
+        asked.applied, asked.last = int(table.applied), int(not rest)
         reply = yield self._script(asked, values)
         if reply[0] != "done" or not rest:
             return self._again(reply)
@@ -304,6 +296,49 @@ def _decision(reply: Reply) -> Decision:
         strips == "1",
         same == "1",
     )
+
+
+def _changes(
+    body: RegisterBrokerBody, stored: Mapping[str, str], decided: Decision, delete_missing: bool
+) -> Steps[tuple[list[Row], bool]]:
+    """What becomes of the topics, and whether that differs from what the body says."""
+    rows = []
+    kept_otherwise = not decided.every and bool(body.mapping_infos)
+    for i, (topic, config) in enumerate(body.topics.items()):
+        text = queue_text(config, without_write=decided.strips)
+        before = stored.get(topic)
+        if before is None or (decided.every and before != text):
+            rows.append(Row(topic, before or "", text))
+        elif before != text:
+            kept_otherwise = True
+        if i % TOPICS_A_STEP == 0:
+            yield
+    if delete_missing and not body.mapping_infos:
+        for i, (topic, text) in enumerate(stored.items()):
+            if topic not in body.topic_keys:
+                rows.append(Row(topic, text, ""))
+            if i % TOPICS_A_STEP == 0:
+                yield
+    return rows, kept_otherwise
+
+
+def _mapping_texts(body: RegisterBrokerBody, name: str) -> Steps[dict[str, str]]:
+    """What is to be stored of the broker's static topics."""
+    wanted = {}
+    for topic, info in body.mapping_infos.items():
+        if info.bname == name:
+            wanted[topic] = encode_mapping_info(info).decode()
+            yield
+    return wanted
+
+
+def _current(stored: dict[str, str], epoch: str) -> Steps[dict[str, str]]:
+    """The fields of this epoch, without it."""
+    found = {}
+    for part in parts(stored, PAGE):
+        found.update(current(dict(part), epoch))
+        yield
+    return found
 
 
 def _told_by_commit(slices: list[Slice]) -> tuple[list[Slice], list[Slice]]:

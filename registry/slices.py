@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator
 import msgspec
 
 from registry.plans import Argument, as_json
+from remoting.steps import Steps, finished
 
 TOPICS_MAX = 500  # Lua costs about 1 µs a topic and table
 ROWS_MAX_BYTES = 60_000  # of one event, which may carry 64 KB
@@ -48,13 +49,18 @@ class Counts(msgspec.Struct, frozen=True):
 
 def slices_of(name: str, cause: str, topics: Iterable[Row], mappings: Iterable[Row] = ()) -> list[Slice]:
     """Broker `name`'s changes, cut; a topic stands whole in one slice."""
-    cut = [
-        Slice("topics_changed", cause, part, _topic_rows(name, part)) for part in _parts(topics, TOPICS_MAX)
-    ]
-    cut += [
-        Slice("mappings_changed", cause, part, _mapping_rows(name, part))
-        for part in _parts(mappings, MAPPINGS_MAX)
-    ]
+    return finished(slicing(name, cause, topics, mappings))
+
+
+def slicing(name: str, cause: str, topics: Iterable[Row], mappings: Iterable[Row] = ()) -> Steps[list[Slice]]:
+    """As slices_of, a slice each step."""
+    cut = []
+    for part in _parts(topics, TOPICS_MAX):
+        cut.append(Slice("topics_changed", cause, part, _topic_rows(name, part)))
+        yield
+    for part in _parts(mappings, MAPPINGS_MAX):
+        cut.append(Slice("mappings_changed", cause, part, _mapping_rows(name, part)))
+        yield
     return cut
 
 

@@ -1,5 +1,7 @@
 """What a registration carries, whichever way it was encoded."""
 
+from collections.abc import Set
+
 import msgspec
 
 from remoting.data_version import DataVersion
@@ -14,7 +16,7 @@ class RegisterBrokerBody(msgspec.Struct, frozen=True):
 
     data_version: DataVersion
     topics: dict[str, TopicConfig] = {}
-    topic_keys: frozenset[str] = frozenset()
+    topic_keys: Set[str] = frozenset()
     filter_servers: tuple[str, ...] | None = ()
     mapping_infos: dict[str, TopicQueueMappingInfo] = {}
     mapping_data_version: DataVersion | None = None

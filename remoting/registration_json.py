@@ -1,18 +1,29 @@
 """Registrations as JSON: a filter server list and a TopicConfigSerializeWrapper."""
 
-from typing import Any, Generic, TypeVar
+from typing import Any, Final, Generic, TypeVar
 
 import msgspec
 from msgspec import Raw
+from msgspec.structs import replace
 
 from remoting.data_version import DataVersion, DataVersionMembers
 from remoting.errors import BodyError
 from remoting.integers import Int32
-from remoting.json_in import decode_json, decode_tolerant_json, without_nulls
+from remoting.json_cut import SLICE_BYTES, Table
+from remoting.json_in import reading_json, without_nulls
 from remoting.json_out import Dialect, encode_json
 from remoting.register_broker_body import RegisterBrokerBody
+from remoting.steps import Steps
+from remoting.tolerant_json import normalising
 from remoting.topic_config import TopicConfig
 from remoting.topic_queue_mapping import MappingInfoMembers, encode_mapping_info
+
+REST_MAX_LENGTH: Final = 256 * 1024
+"""Bytes that a body may have beside its topics and static topics; brokers send some 200."""
+REWRITES_MAX: Final = 200_000
+"""Places of a body that may be no strict JSON: the keys of as many queues of static topics."""
+
+_TOPICS_A_STEP: Final = 200
 
 
 class _LooseTopic(msgspec.Struct, rename="camel"):
@@ -55,47 +66,85 @@ class _Body(msgspec.Struct, Generic[_Topic], rename="camel"):
     topic_config_serialize_wrapper: _Wrapper[_Topic] | None = None
 
 
-def decode_json_body(body: bytes, now_ms: int) -> RegisterBrokerBody:
+_TOPICS: Final = Table[TopicConfig | _LooseTopic]("topicConfigTable", TopicConfig, _LooseTopic)
+_INFOS: Final = Table[MappingInfoMembers | None](
+    "topicQueueMappingInfoMap", MappingInfoMembers | None, MappingInfoMembers | None
+)
+
+
+class _Cut(msgspec.Struct):
+    """A body, as far as it was read: the two tables that may be big, and the text without them."""
+
+    topics: dict[str, TopicConfig | _LooseTopic]
+    infos: dict[str, MappingInfoMembers | None]
+    rest: bytes
+
+
+def reading_json_body(body: bytes, now_ms: int) -> Steps[RegisterBrokerBody]:
     """Read filter servers and topics. Raises BodyError."""
-    read: _Body[TopicConfig] | _Body[_LooseTopic]
-    try:
-        read = decode_json(body, _Body[TopicConfig])
-    except BodyError:
-        read = decode_tolerant_json(body, _Body[_LooseTopic])
-    return _registered(read.topic_config_serialize_wrapper, read.filter_server_list, now_ms)
+    cut = yield from _cut(body)
+    read: _Body[Any] = yield from reading_json(cut.rest, _Body[TopicConfig], _Body[_LooseTopic])
+    wrapper, filter_servers = read.topic_config_serialize_wrapper, read.filter_server_list
+    if wrapper is None:
+        return RegisterBrokerBody(DataVersion(0, now_ms, 0), filter_servers=filter_servers)
+    return (yield from _registered(wrapper, cut, filter_servers, now_ms))
 
 
-def decode_wrapper(body: bytes, now_ms: int) -> RegisterBrokerBody:
-    """Read the topics of a broker older than 3.0.11, which sends no filter servers. Raises BodyError."""
-    read: _Wrapper[TopicConfig] | _Wrapper[_LooseTopic]
-    try:
-        read = decode_json(body, _Wrapper[TopicConfig])
-    except BodyError:
-        read = decode_tolerant_json(body, _Wrapper[_LooseTopic])
-    return _registered(read, None, now_ms)
+def reading_wrapper(body: bytes, now_ms: int) -> Steps[RegisterBrokerBody]:
+    """Read the topics of a broker older than 3.0.11: no filter servers, no static topics. Raises BodyError."""
+    cut = yield from _cut(body)
+    wrapper: _Wrapper[Any] = yield from reading_json(cut.rest, _Wrapper[TopicConfig], _Wrapper[_LooseTopic])
+    return replace((yield from _registered(wrapper, cut, None, now_ms)), mapping_infos={})
+
+
+def _cut(body: bytes) -> Steps[_Cut]:
+    """A short body stays whole."""
+    cut = _Cut({}, {}, body)
+    if len(body) <= SLICE_BYTES:
+        return cut
+    topics = yield from _TOPICS.cut(body)
+    if topics is None and (yield from _TOPICS.is_named_in(body)):
+        cut.rest = yield from normalising(body, REWRITES_MAX)
+        topics = yield from _TOPICS.cut(cut.rest)
+    if topics is not None:
+        cut.topics, cut.rest = topics
+    if len(cut.rest) > SLICE_BYTES and (yield from _INFOS.is_named_in(cut.rest)):
+        cut.rest = yield from normalising(cut.rest, REWRITES_MAX)  # Java writes numbers as keys there
+        infos = yield from _INFOS.cut(cut.rest)
+        if infos is not None:
+            cut.infos, cut.rest = infos
+    if len(cut.rest) > REST_MAX_LENGTH:
+        raise BodyError(f"{len(cut.rest)} bytes beside the topics")
+    return cut
 
 
 def _registered(
-    wrapper: _Wrapper[TopicConfig] | _Wrapper[_LooseTopic] | None,
-    filter_servers: tuple[str, ...] | None,
-    now_ms: int,
-) -> RegisterBrokerBody:
-    if wrapper is None:
-        return RegisterBrokerBody(DataVersion(0, now_ms, 0), filter_servers=filter_servers)
-    table = wrapper.topic_config_table or {}
+    wrapper: _Wrapper[Any], cut: _Cut, filter_servers: tuple[str, ...] | None, now_ms: int
+) -> Steps[RegisterBrokerBody]:
+    """A table that was cut out shows as an empty one, unless it stood where it does not belong."""
+    table: dict[str, TopicConfig | _LooseTopic] | None = wrapper.topic_config_table
+    infos: dict[str, MappingInfoMembers | None] | None = wrapper.topic_queue_mapping_info_map
+    table = cut.topics if table == {} else table or {}
+    infos = cut.infos if infos == {} else infos
     topics = {}
-    for key, topic in table.items():
+    for i, (key, topic) in enumerate(table.items()):
         config = topic if isinstance(topic, TopicConfig) else topic.value(key)
         topics[config.topic_name] = config
+        if i % _TOPICS_A_STEP == 0:
+            yield
+    mappings = {}
+    for i, (name, info) in enumerate(without_nulls(infos).items()):
+        mappings[name] = info.value()
+        if i % _TOPICS_A_STEP == 0:
+            yield
     version = wrapper.data_version or DataVersionMembers()
-    mappings = without_nulls(wrapper.topic_queue_mapping_info_map)
     mapping_version = wrapper.mapping_data_version
     return RegisterBrokerBody(
         version.value(now_ms=now_ms),
         topics,
-        frozenset(table),
+        table.keys(),
         filter_servers,
-        {topic: info.value() for topic, info in mappings.items()},
+        mappings,
         mapping_version.value(now_ms=now_ms) if mapping_version is not None else None,
     )
 

@@ -1,75 +1,98 @@
 """Registrations as one zlib stream: a JSON data version, a line of text for each topic, JSON filter servers
 and, from brokers of 5.0.0 on, JSON static topics. Each part stands behind its length or its count (int32)."""
 
+import re
 import zlib
 from struct import Struct
 from struct import error as StructError
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from remoting.data_version import DataVersionMembers
 from remoting.errors import BodyError
-from remoting.inflate import inflate
-from remoting.json_in import decode_json
+from remoting.inflate import inflating
+from remoting.json_in import reading_json
 from remoting.json_out import Dialect, encode_json
 from remoting.register_broker_body import RegisterBrokerBody
+from remoting.steps import Steps
 from remoting.topic_config import TopicConfig
 from remoting.topic_queue_mapping import MappingInfoMembers, TopicQueueMappingInfo, encode_mapping_info
 
+T = TypeVar("T")
 INFLATED_MAX_LENGTH: Final = 64 * 1024 * 1024
 """Bytes a compressed body may have when inflated; a frame of 16 MiB could hold a thousand times its own."""
 
+PART_MAX_LENGTH: Final = 64 * 1024
+"""Bytes a data version, the list of filter servers or one static topic may have."""
+
+TOPICS_MAX: Final = 200_000
+"""Topics, and static topics, of one body: more than a frame could hold that is not compressed."""
+
+_PARTS_A_STEP: Final = 100
+_DECIMAL: Final = re.compile(r"[+-]?\d{1,20}")
 _LENGTH: Final = Struct(">i")
 _COMPRESSION_LEVEL: Final = 9
 _FILTER_SERVERS: Final[Any] = tuple[str, ...] | None
 
 
-def decode_compressed_body(body: bytes, now_ms: int, *, static_topics: bool) -> RegisterBrokerBody:
+def reading_compressed_body(body: bytes, now_ms: int, *, static_topics: bool) -> Steps[RegisterBrokerBody]:
     """Read the layout; `static_topics` where the broker's version has them, though they may be missing even
     then. Bytes behind the last part are ignored. Raises BodyError."""
-    parts = _Parts(inflate(body, INFLATED_MAX_LENGTH))
-    version = decode_json(parts.part("dataVersion"), DataVersionMembers)
+    parts = _Parts((yield from inflating(body, INFLATED_MAX_LENGTH)))
+    version = yield from _json(parts, "dataVersion", DataVersionMembers)
     topics = {}
-    for _ in range(parts.number("topic count")):
+    for i in range(parts.count("topic count")):
         config = _topic(parts.part("topic"))
         topics[config.topic_name] = config
-    filter_servers: tuple[str, ...] | None = decode_json(parts.part("filterServerList"), _FILTER_SERVERS)
+        if i % _PARTS_A_STEP == 0:
+            yield
+    filter_servers: tuple[str, ...] | None = yield from _json(parts, "filterServerList", _FILTER_SERVERS)
     return RegisterBrokerBody(
         version.value(now_ms=now_ms),
         topics,
-        frozenset(topics),
+        topics.keys(),
         filter_servers,
-        _mappings(parts) if static_topics and not parts.exhausted else {},
+        (yield from _mappings(parts)) if static_topics and not parts.exhausted else {},
     )
 
 
-def _topic(line: bytes) -> TopicConfig:
+def _topic(line: bytearray) -> TopicConfig:
     """`TopicTest 8 8 6 SINGLE_TAG`, from 5.x followed by attributes that mean nothing here."""
     try:
         name, reads, writes, perm, filter_type, *_ = line.decode().split(" ", 5)
         return TopicConfig(name, _int32(reads), _int32(writes), _int32(perm), topic_filter_type=filter_type)
     except ValueError as error:
-        raise BodyError(f"topic line {line[:80]!r}") from error
+        raise BodyError(f"topic line {bytes(line[:80])!r}") from error
 
 
 def _int32(text: str) -> int:
-    number = int(text)
-    if not -(2**31) <= number < 2**31:
+    """As Integer.parseInt reads it."""
+    number = int(text) if _DECIMAL.fullmatch(text) else None
+    if number is None or not -(2**31) <= number < 2**31:
         raise ValueError(text)
     return number
 
 
-def _mappings(parts: "_Parts") -> dict[str, TopicQueueMappingInfo]:
-    infos = [
-        decode_json(parts.part("static topic"), MappingInfoMembers).value()
-        for _ in range(parts.number("static topic count"))
-    ]
-    return {info.topic: info for info in infos}
+def _mappings(parts: "_Parts") -> Steps[dict[str, TopicQueueMappingInfo]]:
+    infos = {}
+    for i in range(parts.count("static topic count")):
+        info = (yield from _json(parts, "static topic", MappingInfoMembers)).value()
+        infos[info.topic] = info
+        if i % _PARTS_A_STEP == 0:
+            yield
+    return infos
+
+
+def _json(parts: "_Parts", what: str, type: type[T]) -> Steps[T]:
+    part = parts.part(what)
+    if len(part) > PART_MAX_LENGTH:
+        raise BodyError(f"{what}: {len(part)} bytes")
+    return reading_json(bytes(part), type, type)
 
 
 class _Parts:
     """Takes int32 numbers, and parts behind their length, off the front of `data`."""
 
-    def __init__(self, data: bytes) -> None:
+    def __init__(self, data: bytearray) -> None:
         self._data = data
         self._at = 0
 
@@ -87,7 +110,13 @@ class _Parts:
         self._at += 4
         return int(number)
 
-    def part(self, what: str) -> bytes:
+    def count(self, what: str) -> int:
+        number = self.number(what)
+        if number > TOPICS_MAX:
+            raise BodyError(f"{what}: {number}")
+        return number
+
+    def part(self, what: str) -> bytearray:
         length = self.number(what)
         start, self._at = self._at, self._at + length
         if self._at > len(self._data):

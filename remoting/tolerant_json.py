@@ -2,35 +2,39 @@
 
 One pass of one regular expression: whatever is strict already is taken in long runs and stays as it is; keys
 without quotes, single quotes, odd escapes, comments and surplus commas are rewritten one by one. There is no
-recursion and no backtracking (all repeats are possessive), so the work is linear in the length."""
+recursion and no backtracking (all repeats are possessive), so the work is linear in the length. Every repeat has an
+upper bound too, far beyond what any peer writes, so that one match is a short step whatever the text."""
 
 import re
 from typing import Final
 
 from remoting.errors import BodyError
+from remoting.steps import Steps, finished
 
-_GAP = rb"(?:[ \t\r\n\f\b]++|/\*(?:[^*]++|\*(?!/))*+\*/|//[^\n]*+)*+"
-_PLAIN_STRING = rb'"[^"\\\x00-\x1f]*+"'
-_STRING = rb'"(?:[^"\\\x00-\x1f]++|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*+"'
-_WORD = rb"[A-Za-z_$][A-Za-z0-9_$.]*+"
-_NUMBER = rb"-?+[0-9]++(?:\.[0-9]++)?+(?:[eE][+-]?+[0-9]++)?+(?![A-Za-z0-9_$.+-])"
+_COMMENT = rb"/\*[^*]{0,4096}+\*{1,4096}+(?:[^*/][^*]{0,4096}+\*{1,4096}+){0,256}+/|//[^\n]{0,4096}+(?=\n|\Z)"
+_GAP = rb"(?:[ \t\r\n\f\b]{1,4096}+|" + _COMMENT + rb"){0,16}+"
+_PLAIN_STRING = rb'"[^"\\\x00-\x1f]{0,1024}+"'
+_STRING = rb'"(?:[^"\\\x00-\x1f]{1,1024}+|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})){0,64}+"'
+_WORD = rb"[A-Za-z_$][A-Za-z0-9_$.]{0,1024}+"
+_NUMBER = rb"-?+[0-9]{1,1024}+(?:\.[0-9]{1,1024}+)?+(?:[eE][+-]?+[0-9]{1,1024}+)?+(?![A-Za-z0-9_$.+-])"
 _LITERAL = rb"(?:true|false|null)(?![A-Za-z0-9_$.])"
 
 # What a strict parser takes. The first alternative is the common case in one step: a member and its comma.
 _STRICT = (
-    rb"(?:" + _PLAIN_STRING + rb":(?:" + _PLAIN_STRING + rb"|[0-9]++|true|false),(?=\")"
-    + rb"|[\[\]{}: \t\r\n]++|" + _STRING + rb"|,(?!" + _GAP + rb"[\]}])"
-    + rb"|(?:" + _NUMBER + rb"|" + _LITERAL + rb")(?!" + _GAP + rb":))++"
+    rb"(?:" + _PLAIN_STRING + rb":(?:" + _PLAIN_STRING + rb"|[0-9]{1,1024}+|true|false),(?=\")"
+    + rb"|[\[\]{}: \t\r\n]{1,4096}+|" + _STRING + rb"|,(?!" + _GAP + rb"[\]}])"
+    + rb"|(?:" + _NUMBER + rb"|" + _LITERAL + rb")(?!" + _GAP + rb":)){1,64}+"
 )  # fmt: skip
 _TOKEN: Final = re.compile(
     rb"(?P<strict>" + _STRICT + rb")"
     + rb"|(?P<key>" + _NUMBER + rb"|" + _WORD + rb")(?=" + _GAP + rb":)"
-    + rb'|"(?P<double>(?:[^"\\]++|\\.)*+)"'
-    + rb"|'(?P<single>(?:[^'\\]++|\\.)*+)'"
-    + rb"|(?P<dropped>,(?=" + _GAP + rb"[\]}])|/\*(?:[^*]++|\*(?!/))*+\*/|//[^\n]*+|[\f\b]++)"
+    + rb'|"(?P<double>(?:[^"\\]{1,64}+|\\.){0,2048}+)"'
+    + rb"|'(?P<single>(?:[^'\\]{1,64}+|\\.){0,2048}+)'"
+    + rb"|(?P<dropped>,(?=" + _GAP + rb"[\]}])|" + _COMMENT + rb"|[\f\b]{1,4096}+)"
     + rb"|(?P<bad>.)",
     re.DOTALL,
 )  # fmt: skip
+_MATCHES_A_STEP: Final = 32
 _IN_STRING: Final = re.compile(
     rb"\\(?:(?P<hex>x[0-9a-fA-F]{2})|(?P<octal>[0-7])|(?P<other>[v'])|(?P<kept>[\"\\/bfnrt]|u[0-9a-fA-F]{4})|(?P<bad>.))"
     rb'|(?P<raw>[\x00-\x1f"])',
@@ -45,13 +49,28 @@ def normalise(text: bytes) -> bytes:
     Unquoted keys (numbers or words), single quotes, comments, a comma before a closing bracket, raw control
     characters, the escapes \\' \\v \\0-\\7 \\xHH, and a byte order mark are understood. Whether the tokens
     stand in a sensible order is left to the strict parser."""
-    return _TOKEN.sub(_rewrite_token, text.removeprefix(_BOM))
+    return finished(normalising(text))
 
 
-def _rewrite_token(match: re.Match[bytes]) -> bytes:
+def normalising(text: bytes, rewrites_max: int | None = None) -> Steps[bytes]:
+    """As `normalise`, in steps; BodyError also where more than `rewrites_max` tokens are no strict JSON."""
+    strict = bytearray()
+    rewritten = 0
+    for i, match in enumerate(_TOKEN.finditer(text.removeprefix(_BOM)), 1):
+        if match.lastgroup == "strict":
+            strict += match[0]
+        else:
+            strict += _rewritten(match)
+            rewritten += 1
+            if rewritten == rewrites_max:
+                raise BodyError(f"JSON with more than {rewrites_max} oddities")
+        if i % _MATCHES_A_STEP == 0:
+            yield
+    return bytes(strict)
+
+
+def _rewritten(match: re.Match[bytes]) -> bytes:
     kind = match.lastgroup
-    if kind == "strict":
-        return match[0]
     if kind == "key":
         return b'"' + match["key"] + b'"'
     if kind == "double" or kind == "single":

@@ -11,6 +11,9 @@ from registry.plans import Pause, Plan, Request, ScriptCall
 T = TypeVar("T")
 
 
+TURN = Pause(0)  # of long work, which takes as many of them as the machine is slow
+
+
 class Stepped(Generic[T]):
     """A plan between two requests: `request` is what it asks next; None once it is done, with `result` or `error`."""
 
@@ -48,6 +51,8 @@ class Stepped(Generic[T]):
     def _go_on(self, resume: Callable[[], Request]) -> None:
         try:
             self.request = resume()
+            while self.request == TURN:
+                self.request = self._plan.send(None)
         except StopIteration as done:
             self.request, self.result = None, done.value
         except Exception as error:  # kept for whoever finishes the plan

@@ -3,7 +3,7 @@
 import pytest
 
 from registry.errors import BrokerBusy, TopicNotFound
-from registry.plans import Pause
+from registry.plans import Call, Pause
 from registry.registration import register
 from registry.removal import expire
 from registry.slices import TOPICS_MAX
@@ -36,6 +36,25 @@ def test_nothing_is_seen_before_the_commit_and_all_is_after(ns: Namespace) -> No
     assert [event.kind for event in told] == ["stream_started", "broker_registered", *["topics_changed"] * 3]
     assert [event.text("part") for event in told] == [f"{number}/5" for number in range(1, 6)]
     assert len({event.text("op") for event in told}) == 1
+
+
+def test_a_first_table_leaves_nothing_to_do(ns: Namespace) -> None:
+    """Nothing of another epoch was there, so nobody has to read the new table once more."""
+    plan = begin(ns)
+    while plan.request is not None:
+        assert not (isinstance(plan.request, Call) and plan.request.args[0] == "HSCAN")
+        plan.step()
+    assert not ns.store.exists(ns.keys.owed)
+
+
+def test_what_an_earlier_claim_left_is_cleaned_up_by_the_next(ns: Namespace) -> None:
+    dead = begin(ns)
+    for _ in range(STEPS):
+        dead.step()
+    ns.store.delete(ns.keys.pending("b1"))
+    ns.register(topics=tuple(f"U{topic}" for topic in MANY))
+    assert len(ns.topics()) == ns.store.hlen(ns.keys.topics_of("b1")) == len(MANY)
+    assert not ns.store.exists(ns.keys.owed)
 
 
 @pytest.mark.parametrize("steps", range(STEPS + 1))

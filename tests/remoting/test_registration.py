@@ -10,7 +10,7 @@ import pytest
 
 from remoting.data_version import DataVersion
 from remoting.errors import BodyError
-from remoting.inflate import inflate
+from remoting.inflate import inflating
 from remoting.registration import (
     RegisterBrokerBody,
     body_crc32,
@@ -18,6 +18,7 @@ from remoting.registration import (
     encode_register_broker_body,
 )
 from remoting.registration_zlib import INFLATED_MAX_LENGTH
+from remoting.steps import finished
 from remoting.topic_config import TopicConfig
 from remoting.topic_queue_mapping import TopicQueueMappingInfo
 
@@ -327,7 +328,7 @@ def test_no_more_is_inflated_than_allowed() -> None:
     tracemalloc.start()
     try:
         with pytest.raises(BodyError, match="more than 1000 bytes"):
-            inflate(bomb, 1000)
+            finished(inflating(bomb, 1000))
         assert tracemalloc.get_traced_memory()[1] < 1_000_000
     finally:
         tracemalloc.stop()

@@ -1,0 +1,119 @@
+"""300 brokers of 10,000 topics register anew within a minute, then beat every 30 s, while clients ask for routes."""
+
+import tempfile
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+from bench.generator import Load, Sample, Stream
+from bench.report import Row
+from bench.servers import ours
+from bench.setting import Setting, free_port
+from bench.workloads import heartbeats, lookup, registration, topic_names, topic_table
+
+NAME = "300 brokers register 10,000 topics each in a minute"
+DURING, AFTER = f"{NAME}: lookups meanwhile", f"{NAME}: lookups while they beat every 30 s"
+NAMES = (NAME, DURING, AFTER)
+BROKERS, TOPICS = 300, 10_000
+IN_A_CLUSTER = 10  # brokers that share their topics
+REGISTERING_S, BEATING_S, PERIOD_S = 60, 60, 30
+LOOKUPS_A_SECOND, CLIENTS = 2_000, 100
+ASKED_IN_A_CLUSTER = 50  # of its topics
+DONE_S = REGISTERING_S + 1  # the last is due at the end of the minute
+DURING_MS, AFTER_MS = 20.0, 10.0
+BYTES_A_BROKER = (
+    6 << 20
+)  # of memory: its frame, in the generator too, and its part of Redis, twice while it is saved
+GB = 1e9
+
+
+def big_scene(setting: Setting) -> list[Row]:
+    """Three rows; fewer brokers where there is not memory enough.
+
+    A beat is a whole registration, as brokers send it every 30 s, and a heartbeat (904). Ten brokers each are a cluster
+    of their own with topics of its own. Lookups go to 50 topics of each cluster; as long as none of its brokers has
+    registered, the right answer is that there is no such topic."""
+    brokers = min(BROKERS, _free_bytes() // BYTES_A_BROKER // IN_A_CLUSTER * IN_A_CLUSTER)
+    with ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        streams = [
+            Stream(brokers, _written(folder / "registrations", _registrations(brokers))),
+            Stream(brokers, _written(folder / "beats", heartbeats(brokers))),
+            Stream(CLIENTS, _written(folder / "lookups", _lookups(brokers))),
+        ]
+        server = stack.enter_context(ours(free_port(), folder / "ours", core=setting.server_core))
+        load = stack.enter_context(Load(setting.program("load"), server.port, streams))
+        ask = f"2=open:{LOOKUPS_A_SECOND}"
+        registered, during = load.run(REGISTERING_S, f"0=open:{brokers / REGISTERING_S}", ask)
+        rate = brokers / PERIOD_S
+        again, beats, after = load.run(BEATING_S, f"0=open:{rate}", f"1=open:{rate}", ask)
+        with server.store() as store:
+            used = store.info("memory")["used_memory"]
+    _check([registered, again, beats, after])
+    return _rows(brokers, used, registered, during, again, after, setting)
+
+
+def _registrations(brokers: int) -> Iterator[bytes]:
+    for broker in range(brokers):
+        cluster = f"big-{broker // IN_A_CLUSTER:02d}"
+        yield registration(broker, topic_table(TOPICS, cluster), cluster=cluster)
+
+
+def _lookups(brokers: int) -> Iterator[bytes]:
+    for cluster in range(brokers // IN_A_CLUSTER):
+        for topic in topic_names(ASKED_IN_A_CLUSTER, f"big-{cluster:02d}"):
+            yield lookup(topic)
+
+
+def _check(samples: Iterable[Sample]) -> None:
+    """Once all have registered nothing may fail."""
+    for sample in samples:
+        if sample.errors:
+            raise RuntimeError(f"{NAME}: {sample.errors} answers were errors")
+
+
+def _rows(
+    brokers: int,
+    used: int,
+    registered: Sample,
+    during: Sample,
+    again: Sample,
+    after: Sample,
+    setting: Setting,
+) -> list[Row]:
+    done = registered.answers
+    told = f"{brokers} brokers in clusters of {IN_A_CLUSTER}; last answer after {registered.seconds:.1f} s"
+    told += f", worst {registered.max_us / 1e6:.1f} s; {used / GB:.2f} GB in Redis"
+    return [
+        Row(
+            NAME, "", told, "completes", f"**{done} done**", done == BROKERS and registered.seconds <= DONE_S
+        ),
+        _lookup_row(DURING, during, DURING_MS, "", setting),
+        _lookup_row(
+            AFTER, after, AFTER_MS, f"; whole registrations p99 {again.p99_us / 1000:.1f} ms", setting
+        ),
+    ]
+
+
+def _lookup_row(name: str, sample: Sample, goal_ms: float, more: str, setting: Setting) -> Row:
+    goal = f"p99 < {goal_ms:g} ms"
+    if not setting.latencies:
+        return Row(name, "", "", goal, "no clock good enough", None)
+    p99_ms = sample.p99_us / 1000
+    told = f"{LOOKUPS_A_SECOND:,} a second: p50 {sample.p50_us / 1000:.2f}, worst {sample.max_us / 1000:.1f} ms{more}"
+    lost = f", {sample.lost:,} lost" if sample.lost else ""
+    return Row(name, "", told + lost, goal, f"**{p99_ms:.1f} ms**", p99_ms < goal_ms and not sample.lost)
+
+
+def _written(path: Path, frames: Iterable[bytes]) -> Path:
+    with path.open("wb") as file:
+        file.writelines(frames)
+    return path
+
+
+def _free_bytes() -> int:
+    """Memory that may be used now."""
+    for line in Path("/proc/meminfo").read_text().splitlines():
+        if line.startswith("MemAvailable:"):
+            return int(line.split()[1]) * 1024
+    raise RuntimeError("/proc/meminfo tells nothing of MemAvailable")

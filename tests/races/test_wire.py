@@ -1,0 +1,113 @@
+"""Races over the wire, against a server with two workers: what connections see of them, and what is told of them."""
+
+import os
+import time
+from collections.abc import Callable
+from itertools import count
+from pathlib import Path
+
+import pytest
+
+from launcher.store import EmbeddedStore
+from registry.store import connect
+from tests.harness.broker import Broker
+from tests.harness.connection import Connection
+from tests.harness.nameserver import NameServer
+from tests.harness.patience import eventually
+from tests.races.asked import LARGE, SMALL, Sent
+from tests.races.clients import Report, Turn, race
+from tests.races.history import Group, groups, states
+from tests.races.judgement import judged
+from tests.races.wire import administers, comes_and_is_lost, looks, registers, route_over, unregisters
+from tests.registry.check_tables import check_tables
+from tests.registry.stored import assert_folds, entries
+
+MINUTES = float(os.environ.get("RACES_MINUTES", "0"))
+SHOWN = (SMALL[0], SMALL[1], LARGE[-1])  # of the routes
+B1 = Broker("b1", addr="127.41.0.1:10911")
+B1_ELSEWHERE = Broker("b1", addr="127.41.0.2:10911")
+B2 = Broker("b2", addr="127.41.0.3:10911")
+B3 = Broker("b3", addr="127.41.0.4:10911")
+
+Clients = Callable[[NameServer], tuple[dict[str, Turn], dict[str, Turn]]]
+
+
+def small_tables(server: NameServer) -> tuple[dict[str, Turn], dict[str, Turn]]:
+    """Who takes all turns, and who goes on until they are done."""
+    return (
+        {
+            "w1": registers(server, B1, SMALL, shown=SHOWN),
+            "w2": registers(server, B2, SMALL, shown=SHOWN),
+            "w3": comes_and_is_lost(server, B3, SMALL[:2]),
+        },
+        {
+            "w4": unregisters(server, B1, shown=SHOWN),
+            "w5": administers(server, B2, SMALL[1]),
+            "reader": looks(server, SHOWN),
+        },
+    )
+
+
+def chunks_and_takeovers(server: NameServer) -> tuple[dict[str, Turn], dict[str, Turn]]:
+    return (
+        {
+            "w1": registers(server, B1, LARGE, shown=SHOWN),
+            "w2": registers(server, B1_ELSEWHERE, LARGE, shown=SHOWN),
+        },
+        {
+            "w3": unregisters(server, B1, shown=SHOWN),
+            "w4": unregisters(server, B1_ELSEWHERE, shown=SHOWN),
+            "w5": administers(server, B1, SMALL[1]),
+            "reader": looks(server, SHOWN),
+        },
+    )
+
+
+@pytest.mark.timeout(240 + 60 * MINUTES)
+@pytest.mark.parametrize(
+    ("clients", "rounds"),
+    [pytest.param(small_tables, 40, id="small"), pytest.param(chunks_and_takeovers, 8, id="large")],
+)
+def test_races_over_the_wire(store: EmbeddedStore, tmp_path: Path, clients: Clients, rounds: int) -> None:
+    options = {"remotingWorkers": str(NameServer.workers)}
+    server = NameServer(tmp_path, options, url=store.url, namespace="wire")
+    server.start()
+    try:
+        races, reports = _races(store.url, server, clients, rounds)
+        with connect(store.url) as client:
+            history = groups(entries(client, server.keys))
+            *_, last = states(history)
+            over = [Connection(server.port) for _ in range(2 * server.workers)]
+            eventually(lambda: all(route_over(one, t) == last.route(t) for one in over for t in SHOWN), 3.0)
+    finally:
+        server.stop()
+    sequences = [sequence for report in reports for sequence in report.answered]
+    assert judged(history, [], sequences) == []
+    assert [sent for report in reports for sent in report.sent if _times_told(history, sent) != 1] == []
+    assert any(report.sent for report in reports)
+    with connect(store.url) as client:
+        check_tables(client, server.keys)
+        assert_folds(client, server.keys)
+    answers = sum(len(sequence) for sequence in sequences)
+    print(f"\n{clients.__name__}, {store.name}: {races} races of {rounds} rounds, {answers} lookups")
+
+
+def _races(url: str, server: NameServer, clients: Clients, rounds: int) -> tuple[int, list[Report]]:
+    """One race; with RACES_MINUTES more of them."""
+    end = time.monotonic() + 60 * MINUTES / 4
+    reports: list[Report] = []
+    for seed in count(1):
+        reports += race(url, server.keys, *clients(server), rounds, seed).values()
+        if time.monotonic() > end:
+            return seed, reports
+    raise AssertionError("unreachable")
+
+
+def _times_told(history: list[Group], sent: Sent) -> int:
+    """How often a member is said to have got that version by that request."""
+    return sum(
+        event.text("actor") == sent.actor and event.text("dv").endswith(f":{sent.version}")
+        for group in history
+        for event in group.events
+        if event.kind in ("broker_registered", "broker_updated")
+    )
