@@ -1,9 +1,9 @@
 """What a registration (103) says, what answers it, and the signature by which an unchanged one is known."""
 
-import zlib
 from hashlib import blake2b
 
 import msgspec
+from zlib_ng.zlib_ng import crc32
 
 from registry.keys import member_key
 from remoting.body_signature import split_signature
@@ -84,4 +84,4 @@ def signature(registration: Registration, *, delete_missing: bool) -> Signature:
         )
     )
     digest = blake2b(identity + head, digest_size=8).hexdigest()
-    return Signature(f"{digest}:{len(rest)}:{zlib.crc32(rest):08x}", version)
+    return Signature(f"{digest}:{len(rest)}:{crc32(rest):08x}", version)

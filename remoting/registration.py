@@ -2,7 +2,7 @@
 
 Which layout a body has is decided here; `registration_json` and `registration_zlib` read and write them."""
 
-import zlib
+from zlib_ng.zlib_ng import crc32
 
 from remoting.data_version import DataVersion
 from remoting.register_broker_body import RegisterBrokerBody
@@ -61,4 +61,4 @@ def encode_register_broker_body(body: RegisterBrokerBody, *, version: int, compr
 
 def body_crc32(body: bytes) -> int:
     """The checksum that bodyCrc32 holds: CRC-32 of the bytes as sent, without the sign bit."""
-    return zlib.crc32(body) & 0x7FFFFFFF
+    return crc32(body) & 0x7FFFFFFF

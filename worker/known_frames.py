@@ -126,7 +126,7 @@ class KnownFrames:
         while at <= last and size < most and len(due) < DUE_MOST:
             length, word = _words(data, at)
             end = at + 4 + length
-            if end > len(data) or length < _SHORTEST - 4:
+            if end > len(data) or not _SHORTEST - 4 <= length <= FRAME_MOST:
                 break
             if word >> 24:
                 digits, opaque = 0, data[at + 13 : at + 17]
