@@ -4,6 +4,7 @@ Each worker runs one uvloop with its own service; nothing is shared between work
 and the store, and nothing is started in the master, so preloading is safe."""
 
 import asyncio
+import gc
 import logging
 import os
 import resource
@@ -28,6 +29,8 @@ log = logging.getLogger(__name__)
 
 OWN_FILES: Final = 256
 """Descriptors of a worker besides its connections, generously."""
+COLLECT_AFTER: Final = (20_000, 20, 100)
+"""Python's thresholds of garbage collection: new containers, and how many collections make an older generation's."""
 AFTER_FAILURE_S: Final = 1.0
 """Pause before a worker that could not start lets gunicorn start the next."""
 
@@ -53,6 +56,7 @@ class RemotingWorker(Worker):  # type: ignore[misc]
     def run(self) -> None:
         """Called by gunicorn: serve until told to end."""
         if self.alive:
+            _collect_rarely()
             uvloop.run(self._serve())
 
     async def _serve(self) -> None:
@@ -108,6 +112,14 @@ class RemotingWorker(Worker):  # type: ignore[misc]
         if not root.handlers:
             root.handlers = list(self.log.error_log.handlers)
             root.setLevel(self.log.error_log.level)
+
+
+def _collect_rarely() -> None:
+    """Leave what the modules hold out of garbage collections, and have few: requests leave next to no cycles behind,
+    and looking for them took a fifth of the time of small writes."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(*COLLECT_AFTER)
 
 
 def _allow_files(connections: int) -> None:

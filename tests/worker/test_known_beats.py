@@ -1,0 +1,181 @@
+"""Beats that are known by their bytes, on a real store: when it is asked, and that nothing is believed for too long."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import pytest
+import redis as redis_py
+
+from launcher.store import EmbeddedStore
+from registry.keys import Keys, member_key
+from remoting.codes import RequestCode
+from remoting.command import Command
+from remoting.data_version import DataVersion
+from tests.worker.scene import Broker, FakePeer, Scene, asynchronous, eventually, last_cause, serving
+
+KEYS = Keys()
+BROKER = Broker()
+MEMBER = member_key("c1", BROKER.ext["brokerAddr"])
+VERSION = DataVersion(0, 1000, 1).encode()
+LONG = {"heartbeatTimeoutMillis": "86400000"}  # a thousandth of it outlasts any test
+
+
+@asynccontextmanager
+async def known(store: EmbeddedStore) -> AsyncIterator[Scene]:
+    """A registered broker whose beats are known."""
+    async with serving(store.url) as scene:
+        await scene.register(BROKER, ext=LONG)
+        for _ in range(3):
+            assert (await beat(scene)).code == 0
+            assert not await changed(scene)
+        yield scene
+
+
+async def beat(scene: Scene) -> Command:
+    return await scene.ask(RequestCode.BROKER_HEARTBEAT, ext=BROKER.ext)
+
+
+async def changed(scene: Scene) -> bool:
+    answer = await scene.ask(RequestCode.QUERY_DATA_VERSION, VERSION, ext=BROKER.ext)
+    return answer.get("changed") == "true"
+
+
+def moved_back(redis: redis_py.Redis) -> float:
+    """The lease, after it was set to a second less than it was."""
+    redis.zincrby(KEYS.leases, -1000, MEMBER)
+    return redis.zscore(KEYS.leases, MEMBER) or 0.0
+
+
+@asynchronous
+async def test_within_a_thousandth_of_the_lease_nothing_is_written(
+    store: EmbeddedStore, redis: redis_py.Redis
+) -> None:
+    async with known(store) as scene:
+        lease = moved_back(redis)
+        frames = scene.service.counters.known_frames
+        for _ in range(10):
+            assert (await beat(scene)).code == 0
+            assert not await changed(scene)
+        assert redis.zscore(KEYS.leases, MEMBER) == lease
+        assert scene.service.counters.known_frames == frames + 20
+
+
+@asynchronous
+async def test_after_a_change_of_whatever_kind_leases_are_written_again(
+    store: EmbeddedStore, redis: redis_py.Redis
+) -> None:
+    async with known(store) as scene:
+        await scene.ask(RequestCode.PUT_KV_CONFIG, namespace="N", key="k", value="v")
+        lease = moved_back(redis)
+        await beat(scene)
+        assert (redis.zscore(KEYS.leases, MEMBER) or 0) > lease
+
+
+@asynchronous
+async def test_after_a_thousandth_of_the_lease_it_is_written_again(
+    store: EmbeddedStore, redis: redis_py.Redis
+) -> None:
+    async with serving(store.url) as scene:
+        await scene.register(BROKER, ext={"heartbeatTimeoutMillis": "5000"})
+        for _ in range(3):
+            await beat(scene)
+        lease = moved_back(redis)
+
+        async def written() -> bool:
+            assert (await beat(scene)).code == 0
+            return (redis.zscore(KEYS.leases, MEMBER) or 0) > lease
+
+        await eventually(written)
+
+
+@pytest.mark.parametrize("code", [RequestCode.QUERY_DATA_VERSION, RequestCode.BROKER_HEARTBEAT])
+@asynchronous
+async def test_a_broker_that_left_is_unknown_at_once(
+    store: EmbeddedStore, redis: redis_py.Redis, code: RequestCode
+) -> None:
+    async with known(store) as scene:
+        await scene.ask(RequestCode.UNREGISTER_BROKER, ext=BROKER.ext)
+        answer = await scene.ask(code, VERSION, ext=BROKER.ext)
+        assert answer.code == 0
+        if code == RequestCode.QUERY_DATA_VERSION:
+            assert answer.get("changed") == "true"
+            assert answer.body == b""
+        assert redis.zscore(KEYS.leases, MEMBER) is None
+
+
+@asynchronous
+async def test_what_another_worker_changed_is_seen(store: EmbeddedStore) -> None:
+    async with known(store) as scene, serving(store.url, "w2") as other:
+        await other.register(BROKER, BROKER.body(2), ext=LONG)
+
+        async def seen() -> bool:
+            return await changed(scene)
+
+        await eventually(seen)
+        answer = await scene.ask(RequestCode.QUERY_DATA_VERSION, VERSION, ext=BROKER.ext)
+        assert answer.body == DataVersion(0, 1000, 2).encode()
+
+
+@asynchronous
+async def test_an_unchanged_registration_is_not_written_twice_in_a_moment(
+    store: EmbeddedStore, redis: redis_py.Redis
+) -> None:
+    async with known(store) as scene:
+        first = await scene.register(BROKER, ext=LONG)
+        lease = moved_back(redis)
+        again = await scene.register(BROKER, ext=LONG)
+        assert (again.ext, again.body) == (first.ext, first.body)
+        assert redis.zscore(KEYS.leases, MEMBER) == lease
+        other = FakePeer(77)
+        assert (await scene.register(BROKER, ext=LONG, peer=other)).code == 0
+        assert redis.hexists(KEYS.member(MEMBER), "owner:w1/77")
+
+
+@asynchronous
+async def test_a_lease_that_ended_is_not_believed_in(store: EmbeddedStore, redis: redis_py.Redis) -> None:
+    async with serving(store.url) as scene:
+        await scene.register(BROKER, ext={"heartbeatTimeoutMillis": "40"})
+        for _ in range(3):
+            await beat(scene)
+
+        async def gone() -> bool:
+            return not await scene.addresses()
+
+        await eventually(gone)
+        assert (await beat(scene)).code == 0
+        assert await scene.addresses() == {"broker-a": {"0": BROKER.ext["brokerAddr"]}}
+        assert last_cause(redis) == "revive"
+
+
+@asynchronous
+async def test_beats_of_many_brokers_of_one_moment_are_one_call(
+    store: EmbeddedStore, redis: redis_py.Redis
+) -> None:
+    brokers = [Broker(f"broker-{i}", f"127.0.0.{i}:1") for i in range(1, 51)]
+    async with serving(store.url) as scene:
+        for broker in brokers:
+            await scene.register(broker)
+        redis.config_resetstat()
+        for _ in range(2):  # the first in the ordinary way, the second as known frames
+            for broker in brokers:
+                scene.send(RequestCode.BROKER_HEARTBEAT, ext=broker.ext)
+            for _ in brokers:
+                assert (await scene.peer.sent.get()).code == 0
+        assert redis.info("commandstats")["cmdstat_zmscore"]["calls"] <= 4
+
+
+@asynchronous
+async def test_one_member_of_the_wrong_type_does_not_harm_the_others(
+    store: EmbeddedStore, redis: redis_py.Redis
+) -> None:
+    brokers = [Broker(f"broker-{i}", f"127.0.0.{i}:1") for i in range(1, 6)]
+    async with serving(store.url) as scene:
+        for broker in brokers:
+            await scene.register(broker)
+        broken = KEYS.member(member_key("c1", brokers[2].ext["brokerAddr"]))
+        redis.delete(broken)
+        redis.set(broken, "no hash")
+        for broker in brokers:
+            scene.send(RequestCode.BROKER_HEARTBEAT, ext=broker.ext)
+        answers = [await scene.peer.sent.get() for _ in brokers]
+        assert sorted(answer.code for answer in answers) == [0, 0, 0, 0, 1]
