@@ -49,8 +49,7 @@ def big_scene(setting: Setting) -> list[Row]:
         again, beats, after = load.run(BEATING_S, f"0=open:{rate}", f"1=open:{rate}", ask)
         with server.store() as store:
             used = store.info("memory")["used_memory"]
-    _check([registered, again, beats, after])
-    return _rows(brokers, used, registered, during, again, after, setting)
+    return _rows(brokers, used, registered, during, again, beats, after, setting)
 
 
 def _registrations(brokers: int) -> Iterator[bytes]:
@@ -65,44 +64,40 @@ def _lookups(brokers: int) -> Iterator[bytes]:
             yield lookup(topic)
 
 
-def _check(samples: Iterable[Sample]) -> None:
-    """Once all have registered nothing may fail."""
-    for sample in samples:
-        if sample.errors:
-            raise RuntimeError(f"{NAME}: {sample.errors} answers were errors")
-
-
 def _rows(
     brokers: int,
     used: int,
     registered: Sample,
     during: Sample,
     again: Sample,
+    beats: Sample,
     after: Sample,
     setting: Setting,
 ) -> list[Row]:
-    done = registered.answers
+    """A registration that was refused is not done; a broker would repeat it. Once all are done no lookup may fail."""
+    done = registered.answers - registered.errors
     told = f"{brokers} brokers in clusters of {IN_A_CLUSTER}; last answer after {registered.seconds:.1f} s"
-    told += f", worst {registered.max_us / 1e6:.1f} s; {used / GB:.2f} GB in Redis"
+    told += f", slowest {registered.max_us / 1e6:.1f} s; {used / GB:.2f} GB in Redis"
+    in_time = registered.seconds <= DONE_S
+    beating = (
+        f"; whole registrations p99 {again.p99_us / 1000:.1f} ms, heartbeats {beats.p99_us / 1000:.1f} ms"
+    )
+    failed = sum(sample.errors + sample.lost for sample in (again, beats, after))
     return [
-        Row(
-            NAME, "", told, "completes", f"**{done} done**", done == BROKERS and registered.seconds <= DONE_S
-        ),
-        _lookup_row(DURING, during, DURING_MS, "", setting),
-        _lookup_row(
-            AFTER, after, AFTER_MS, f"; whole registrations p99 {again.p99_us / 1000:.1f} ms", setting
-        ),
+        Row(NAME, "", told, "completes", f"**{done} done**", done == BROKERS and in_time),
+        _lookup_row(DURING, during, DURING_MS, "", during.lost, setting),
+        _lookup_row(AFTER, after, AFTER_MS, beating, failed, setting),
     ]
 
 
-def _lookup_row(name: str, sample: Sample, goal_ms: float, more: str, setting: Setting) -> Row:
+def _lookup_row(name: str, sample: Sample, goal_ms: float, more: str, failed: int, setting: Setting) -> Row:
     goal = f"p99 < {goal_ms:g} ms"
     if not setting.latencies:
         return Row(name, "", "", goal, "no clock good enough", None)
     p99_ms = sample.p99_us / 1000
     told = f"{LOOKUPS_A_SECOND:,} a second: p50 {sample.p50_us / 1000:.2f}, worst {sample.max_us / 1000:.1f} ms{more}"
-    lost = f", {sample.lost:,} lost" if sample.lost else ""
-    return Row(name, "", told + lost, goal, f"**{p99_ms:.1f} ms**", p99_ms < goal_ms and not sample.lost)
+    failures = f", {failed:,} failed" if failed else ""
+    return Row(name, "", told + failures, goal, f"**{p99_ms:.1f} ms**", p99_ms < goal_ms and not failed)
 
 
 def _written(path: Path, frames: Iterable[bytes]) -> Path:

@@ -83,3 +83,6 @@ class Load:
             _, why = self._process.communicate()
             raise RuntimeError(f"the load generator ended: {why.decode().strip()}")
         return msgspec.json.decode(line, type=list[Sample])
+
+    def send_signal(self, number: int) -> None:
+        self._process.send_signal(number)

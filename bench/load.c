@@ -32,7 +32,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#define GRACE_S 10
+#ifndef GRACE_S
+#define GRACE_S 10.0
+#endif
 #define CODE_AT 8           /* in a frame with a binary header */
 #define OPAQUE_AT 13
 #define HEAD 1024           /* bytes of an answer that are looked at, at most */
@@ -383,7 +385,7 @@ static void run(double seconds) {
     }
     t = now_ns();
     if (only_once && !waiting) break;
-    if (t > end + GRACE_S * 1000000000ull) {
+    if (t > end + (uint64_t)(GRACE_S * 1e9)) {
       for (struct stream *s = streams; s < streams + stream_count; s++) give_up(s, t);
       break;
     }

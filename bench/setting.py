@@ -54,10 +54,10 @@ def prepare(scratch: Path, *, rounds: int, seconds: float, warm_up_s: float) -> 
     return Setting(scratch, server_core, load_core, latencies, rounds, seconds, warm_up_s)
 
 
-def compile_program(name: str, folder: Path) -> Path:
+def compile_program(name: str, folder: Path, *flags: str) -> Path:
     """bench/<name>.c -> the program in `folder`."""
     program = folder / name
-    subprocess.run(["cc", "-O2", "-Wall", "-Werror", "-o", program, HERE / f"{name}.c"], check=True)
+    subprocess.run(["cc", "-O2", "-Wall", "-Werror", *flags, "-o", program, HERE / f"{name}.c"], check=True)
     return program
 
 

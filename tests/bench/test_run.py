@@ -1,0 +1,75 @@
+"""`python -m bench.run`: a row measured alone, and a report that keeps what people wrote."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from bench import report as report_module
+from bench.report import Row, report
+from bench.run import measurements
+from bench.setting import HERE, Setting
+
+ROW = Row("a load", "10", "30", "≥ 2 times", "**3 times**", True)
+
+
+def test_a_row_is_measured_alone_and_no_report_written() -> None:
+    before = (HERE / "RESULTS.md").read_bytes()
+    words = [
+        "-m",
+        "bench.run",
+        "--only",
+        "a.change.seen",
+        "--rounds",
+        "1",
+        "--seconds",
+        "0.1",
+        "--warm-up",
+        "0.1",
+    ]
+    out = subprocess.run(
+        [sys.executable, *(word.replace(".change.seen", " change seen") for word in words)],
+        cwd=HERE.parent,
+        check=True,
+        capture_output=True,
+        text=True,
+    ).stdout
+    assert re.fullmatch(
+        r"\| a change seen by every worker \|  \| 3 workers, 300 changes: .*\| p99 ≤ 5 ms \|.*\n", out
+    )
+    assert (HERE / "RESULTS.md").read_bytes() == before
+
+
+def test_each_row_has_a_name_that_finds_it_alone() -> None:
+    names = [name for one in measurements("") for name in one.names]
+    assert len(names) == len(set(names)) >= 20
+    for name in names:
+        assert [one for one in measurements(name) if name in one.names]
+
+
+def test_only_the_wanted_loads_of_a_scene_are_run() -> None:
+    (one,) = measurements("depth 16")
+    assert one.names == ("lookups, 4-broker routes, depth 16",)
+
+
+def test_the_report_has_the_table_between_what_people_wrote(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(report_module, "HERE", tmp_path)
+    (tmp_path / "RESULTS.head.md").write_text("# Results\n\nBy hand.\n")
+    setting = Setting(tmp_path, 0, 1, False, 3, 4.0, 25.0)
+    assert "clock" in report([ROW], setting)
+    (tmp_path / "RESULTS.notes.md").write_text("## Why\n\nBy hand too.\n")
+    text = report([ROW], setting)
+    assert text.startswith("# Results\n\nBy hand.\n\nMachine: ")
+    assert "Median of 3 runs of 4 s" in text
+    assert text.endswith(
+        "| a load | 10 | 30 | ≥ 2 times | **3 times** | reached |\n\n## Why\n\nBy hand too.\n"
+    )
+
+
+@pytest.mark.parametrize(("reached", "verdict"), [(True, "reached"), (False, "**missed**"), (None, "")])
+def test_a_row_ends_with_its_verdict(reached: bool | None, verdict: str) -> None:
+    assert Row("a", "b", "c", "d", "e", reached).line() == f"| a | b | c | d | e | {verdict} |"

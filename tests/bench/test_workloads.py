@@ -1,0 +1,102 @@
+"""The registrations that the bench sends are what their names say, also where the last is followed by the first."""
+
+import itertools
+from collections.abc import Callable, Iterable, Iterator
+
+import pytest
+
+from bench.workloads import (
+    address,
+    data_version_queries,
+    identity,
+    new_versions,
+    registered,
+    topic_changes,
+    topic_table,
+    unchanged,
+)
+from registry.registering import Registration, signature
+from remoting.command import Command
+from remoting.data_version import decode_data_version
+from remoting.frame import FrameReader
+from remoting.register_broker_body import RegisterBrokerBody
+from remoting.registration import body_crc32, decode_register_broker_body
+
+BROKERS, TOPICS, ROUNDS = 2, 5, 3
+
+
+def commands(frames: Iterable[bytes]) -> list[Command]:
+    reader = FrameReader()
+    reader.feed(b"".join(frames))
+    found = []
+    while (command := reader.next_command()) is not None:
+        found.append(command)
+    return found
+
+
+def by_broker(found: list[Command]) -> Iterator[list[Command]]:
+    """What each broker sends, its first once more at the end."""
+    for broker in range(BROKERS):
+        own = [one for one in found if (one.ext or {})["brokerAddr"] == address(broker)]
+        yield [*own, own[0]]
+
+
+def body(command: Command) -> RegisterBrokerBody:
+    return decode_register_broker_body(command.body, version=command.version, compressed=False, now_ms=0)
+
+
+def known_by(command: Command) -> object:
+    """What tells the server that it knows a registration."""
+    ext = command.ext or {}
+    one = Registration(
+        ext["clusterName"],
+        ext["brokerName"],
+        ext["brokerAddr"],
+        0,
+        version=command.version,
+        body=command.body,
+    )
+    return signature(one, delete_missing=False)
+
+
+@pytest.mark.parametrize("frames", [unchanged, new_versions, topic_changes])
+def test_brokers_take_turns_over_a_connection_of_their_own(
+    frames: Callable[[int, int, int], Iterator[bytes]],
+) -> None:
+    found = commands(frames(BROKERS, TOPICS, ROUNDS))
+    assert len(found) % BROKERS == 0
+    assert all((one.ext or {}).items() >= identity(i % BROKERS).items() for i, one in enumerate(found))
+    assert all((one.ext or {})["bodyCrc32"] == str(body_crc32(one.body)) for one in found)
+
+
+def test_an_unchanged_registration_is_known_by_its_signature_though_no_two_are_equal() -> None:
+    found = commands(unchanged(BROKERS, TOPICS, ROUNDS))
+    assert len({one.body for one in found}) == ROUNDS
+    first = commands(registered(BROKERS, TOPICS)())
+    for broker, own in enumerate(by_broker(found)):
+        assert {known_by(one) for one in own} == {known_by(first[broker])}
+
+
+def test_a_new_version_is_never_the_one_before_and_brings_the_same_topics() -> None:
+    for own in by_broker(commands(new_versions(BROKERS, TOPICS, ROUNDS))):
+        for before, after in itertools.pairwise(map(body, own)):
+            assert before.data_version != after.data_version
+            assert before.topics == after.topics == topic_table(TOPICS)
+
+
+def test_one_topic_changes_from_registration_to_registration() -> None:
+    for own in by_broker(commands(topic_changes(BROKERS, TOPICS, ROUNDS))):
+        assert len(own) == 2 * ROUNDS + 1
+        for before, after in itertools.pairwise(map(body, own)):
+            assert before.data_version != after.data_version
+            assert sum(before.topics[name] != after.topics[name] for name in topic_table(TOPICS)) == 1
+
+
+def test_brokers_ask_for_the_version_that_they_have_registered() -> None:
+    first, second = commands(registered(BROKERS, TOPICS)()), commands(data_version_queries(BROKERS))
+    for registered_one, query in zip(first, second, strict=True):
+        assert decode_data_version(query.body) == body(registered_one).data_version
+
+
+def test_each_of_many_brokers_has_an_address_of_its_own() -> None:
+    assert len({address(broker) for broker in range(20_000)}) == 20_000
