@@ -132,7 +132,9 @@ if enters then
 end
 place(broker, id, key)
 broker.acting, broker.zone, broker.dirty = r.acting == "1" and "1" or "0", r.zone, true
-if enters or r.counts.rows > 0 or r.counts.mappings > 0 then broker.gen = broker.gen + 1 end
+-- What the last registration said of the group stands: an earlier one, sent again, is no short cut then.
+local says_otherwise = broker.acting ~= before.acting or broker.zone ~= before.zone
+if enters or says_otherwise or r.counts.rows > 0 or r.counts.mappings > 0 then broker.gen = broker.gen + 1 end
 
 local fields = me.fields
 local was = { ha = fields.ha or "", timeout = fields.timeout or "", filters = fields.filters or "[]" }

@@ -38,6 +38,8 @@ if r.name then
     end
   end
   if me.exists and not me.gone then depart(me, r.name) end
+  -- Java counts the group as reduced even when the address was not in it: without master it loses its write bits.
+  if not found and broker.exists then broker.reduced, broker.dirty = true, true end
   if not found and holder then
     emit(ctx, "conflict_seen", "stale_unregister", {
       "cluster", cluster_of(r.member), "broker", r.name, "id", r.id, "addr", address, "epoch", broker.epoch,

@@ -21,7 +21,7 @@ def cluster_info(keys: Keys) -> Plan[ClusterInfo]:
     return ClusterInfo(brokers, {cluster: tuple(listed[cluster]) for cluster in sorted(listed)})
 
 
-def member_group(keys: Keys, cluster: str, name: str) -> Plan[BrokerMemberGroup]:
+def member_group(keys: Keys, cluster: str | None, name: str) -> Plan[BrokerMemberGroup]:
     """The living members of one broker name, empty when there is none; `cluster` is the request's, echoed."""
     rows = yield ScriptCall("clusters", (keys.events_meta, keys.brokers, keys.leases), (name,))
     found = addresses(rows[0][5 + int(rows[0][4]) :]) if rows else {}

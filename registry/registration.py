@@ -60,7 +60,7 @@ def register(
                 owed_id = yield from settle_owed(keys, act, only=reply[6:])
                 return _answered(reply[4], reply[5], event_id=owed_id or reply[1] or attempt.event_id)
             case "refused":
-                return Registered(event_id=reply[1], refused=True)
+                return Registered(order_table=_table(reply[2]), event_id=reply[1], refused=True)
             case "single":
                 raise RegistrationRefused("register broker failed: a first registration with one topic only")
             case "full":
@@ -88,5 +88,9 @@ def _renew(
 
 
 def _answered(master: list[str], order: list[str], *, event_id: str = "") -> Registered:
-    table = pairs(order[1:]) if order[0] == "1" else None
-    return Registered(master[0] or None, master[1] or None, table, event_id)
+    return Registered(master[0] or None, master[1] or None, _table(order), event_id)
+
+
+def _table(order: list[str]) -> dict[str, str] | None:
+    """The order topics, None where there is no such KV namespace."""
+    return pairs(order[1:]) if order[0] == "1" else None

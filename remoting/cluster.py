@@ -17,10 +17,10 @@ class ClusterInfo(msgspec.Struct, frozen=True):
 
 
 class BrokerMemberGroup(msgspec.Struct, frozen=True):
-    """The brokers of one name, by id; `cluster` is the one the request named."""
+    """The brokers of one name, by id; `cluster` is the one the request named, None where it named none."""
 
-    cluster: str
-    broker_name: str
+    cluster: str | None
+    broker_name: str | None
     broker_addrs: dict[int, str]
 
 
@@ -49,7 +49,7 @@ def encode_broker_member_group(group: BrokerMemberGroup) -> bytes:
 def decode_broker_member_group(body: bytes) -> BrokerMemberGroup:
     """Read it back; members that are missing are empty. Raises BodyError."""
     group = decode_json(body, _AnswerMembers).broker_member_group or _GroupMembers()
-    return BrokerMemberGroup(group.cluster or "", group.broker_name or "", without_nulls(group.broker_addrs))
+    return BrokerMemberGroup(group.cluster, group.broker_name, without_nulls(group.broker_addrs))
 
 
 class _WrittenClusterInfo(msgspec.Struct, gc=False, rename="camel"):
@@ -62,10 +62,10 @@ class _ClusterInfoMembers(msgspec.Struct, rename="camel"):
     cluster_addr_table: dict[str, tuple[str, ...] | None] | None = None
 
 
-class _WrittenGroup(msgspec.Struct, gc=False, rename="camel"):
+class _WrittenGroup(msgspec.Struct, gc=False, omit_defaults=True, rename="camel"):
     broker_addrs: Raw
-    broker_name: str
-    cluster: str
+    broker_name: str | None = None
+    cluster: str | None = None
 
 
 class _WrittenAnswer(msgspec.Struct, gc=False, rename="camel"):

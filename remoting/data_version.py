@@ -1,6 +1,6 @@
 """DataVersion: what a broker calls the state of its topic table."""
 
-from typing import Self
+from typing import Any, Final, Self
 
 import msgspec
 
@@ -54,3 +54,12 @@ class DataVersionMembers(msgspec.Struct, gc=False, rename="camel"):
 def decode_data_version(body: bytes) -> DataVersion:
     """Read the body of QUERY_DATA_VERSION or of its answer; members that are missing count as 0."""
     return decode_json(body, DataVersionMembers).value()
+
+
+def decode_asked_version(body: bytes) -> DataVersion | None:
+    """The version in the body of QUERY_DATA_VERSION; None, which no broker has, for a null or no body at all."""
+    members: DataVersionMembers | None = decode_json(body, _OPTIONAL) if body else None
+    return None if members is None else members.value()
+
+
+_OPTIONAL: Final[Any] = DataVersionMembers | None

@@ -133,9 +133,9 @@ def _language(value: object) -> int:
 
 
 def _text(value: Raw) -> str | None:
-    """JSON as Java turns it into text: a string as its content, null as None, all else as it is written."""
+    """JSON as Java turns it into text: a string as its content, null as None, all else as written, without blanks."""
     written = bytes(value)
     if written.startswith(b'"'):
         return decode_json(written, str)
-    text = written.decode()
+    text = msgspec.json.format(written, indent=-1).decode()
     return None if text == "null" else text

@@ -1,6 +1,7 @@
 """TopicRouteData: who serves a topic. The answer of GET_ROUTEINFO_BY_TOPIC and the body of 217."""
 
 from collections.abc import Mapping
+from typing import Any, Final
 
 import msgspec
 from msgspec import Raw
@@ -81,12 +82,13 @@ def encode_route(route: TopicRouteData, dialect: Dialect, *, v5_members: bool = 
 def decode_route(body: bytes) -> TopicRouteData:
     """Read a route in either dialect, from any release. Raises BodyError.
 
-    Members that are missing are as Java's defaults: 0 for queue data's numbers, no brokers, no queues."""
-    members = decode_json(body, _RouteMembers)
+    Members that are missing are as Java's defaults: 0 for queue data's numbers, no brokers, no queues; a null in a
+    list, or in place of the route, is as if all its members were missing."""
+    members: _RouteMembers = decode_json(body, _OPTIONAL) or _RouteMembers()
     mappings = members.topic_queue_mapping_by_broker
     return TopicRouteData(
-        tuple(data.value() for data in members.broker_datas or ()),
-        tuple(data.value() for data in members.queue_datas or ()),
+        tuple((data or BrokerDataMembers()).value() for data in members.broker_datas or ()),
+        tuple((data or _QueueDataMembers()).value() for data in members.queue_datas or ()),
         {addr: servers or () for addr, servers in (members.filter_server_table or {}).items()},
         members.order_topic_conf,
         None if mappings is None else {name: info.value() for name, info in without_nulls(mappings).items()},
@@ -177,8 +179,11 @@ class _QueueDataMembers(msgspec.Struct, rename="camel"):
 
 
 class _RouteMembers(msgspec.Struct, rename="camel"):
-    broker_datas: list[BrokerDataMembers] | None = None
+    broker_datas: list[BrokerDataMembers | None] | None = None
     filter_server_table: dict[str, tuple[str, ...] | None] | None = None
     order_topic_conf: str | None = None
-    queue_datas: list[_QueueDataMembers] | None = None
+    queue_datas: list[_QueueDataMembers | None] | None = None
     topic_queue_mapping_by_broker: dict[str, MappingInfoMembers | None] | None = None
+
+
+_OPTIONAL: Final[Any] = _RouteMembers | None

@@ -5,7 +5,7 @@ What does not parse is as if it were missing, never an error (RocketMQ RemotingC
 
 import re
 
-from remoting.remoting_command import Command
+from remoting.remoting_command import Command, SerializeType
 
 DECIMAL = re.compile(r"[+-]?[0-9]{1,19}")
 
@@ -20,9 +20,10 @@ def integer(command: Command, name: str, bits: int = 64) -> int | None:
 
 
 def boolean(command: Command, name: str) -> bool | None:
-    """`true` in any letter case is true, all else false; None when missing."""
+    """`true` in any letter case is true, all else false; None when missing, as empty text in a binary header is."""
     text = command.get(name)
-    return text.lower() == "true" if text else None
+    absent = text is None or (not text and command.serialize_type == SerializeType.ROCKETMQ)
+    return None if absent else (text or "").lower() == "true"
 
 
 def shown(text: str | None) -> str:

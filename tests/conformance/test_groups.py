@@ -64,9 +64,10 @@ def test_a_data_version_is_asked_for(
 
 
 @pytest.mark.conformance("322-05")
-def test_a_data_version_is_asked_for_without_body(ns: Scene) -> None:
+@pytest.mark.parametrize("body", [b"", b"null"])
+def test_a_data_version_is_asked_for_without_body(ns: Scene, body: bytes) -> None:
     ns.f1()
-    answer = ns.k2.ask(RequestCode.QUERY_DATA_VERSION, A.identity())
+    answer = ns.k2.ask(RequestCode.QUERY_DATA_VERSION, A.identity(), body)
     assert (answer.code, answer.ext, json.loads(answer.body)) == (0, {"changed": "true"}, STORED)
 
 
@@ -122,6 +123,15 @@ def test_a_groups_cluster_is_echoed(ns: Scene) -> None:
 def test_the_members_of_an_unknown_group(ns: Scene) -> None:
     ns.f1()
     assert decode_broker_member_group(group(ns, "c1", "nobody").body).broker_addrs == {}
+
+
+@pytest.mark.parametrize("field", ["clusterName", "brokerName"])
+def test_what_a_request_does_not_name_is_not_echoed(ns: Scene, field: str) -> None:
+    named = {"clusterName": "c1", "brokerName": "broker-a"}
+    del named[field]
+    told = json.loads(ns.ask(RequestCode.GET_BROKER_MEMBER_GROUP, named).body)["brokerMemberGroup"]
+    echoed = {"clusterName": "cluster", "brokerName": "brokerName"}
+    assert told == {"brokerAddrs": {}} | {echoed[name]: text for name, text in named.items()}
 
 
 @pytest.fixture

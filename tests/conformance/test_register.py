@@ -170,6 +170,12 @@ def test_a_lower_state_version_cannot_take_an_id_over(ns: Scene) -> None:
     assert (question.code, question.ext, question.body) == (0, {"changed": "true"}, b"")
 
 
+def test_a_refused_newcomer_is_told_the_order_topics(ns: Scene) -> None:
+    ns.put_kv(ORDER_TOPIC_CONFIG, "TA", "broker-a:4")
+    newcomer = ns.f1(state_version=2).but(addr=ELSEWHERE, state_version=1)
+    assert decode_kv_table(newcomer.register(ns.k3).body).table == {"TA": "broker-a:4"}
+
+
 @pytest.mark.conformance("103-51")
 def test_a_name_from_two_clusters_stays_in_its_first(ns: Scene) -> None:
     assert ns.f1().but(cluster="c2").register(ns.k1).code == 0

@@ -262,6 +262,12 @@ def test_the_layout_follows_the_version(
         assert ns.route("TA").filter_server_table == ({A.addr: FILTERS} if filters else {})
 
 
+def test_a_wrapper_from_before_3_0_11_has_no_static_topics(ns: Scene) -> None:
+    broker = A.but(more_wrapper={"topicQueueMappingInfoMap": {"TA": {"bname": "broker-a", "topic": "TA"}}})
+    assert A.register(ns.k1, as_json(broker.wrapper()), version=36).code == 0
+    assert ns.route("TA").topic_queue_mapping_by_broker is None
+
+
 @pytest.mark.conformance("103-24")
 def test_a_compressed_body_from_the_future_is_one_of_5_x(ns: Scene) -> None:
     body = zlib.compress(compressed_layout(LINES_5X, NO_STATIC_TOPICS))

@@ -91,7 +91,15 @@ def test_a_registration_stops_at_an_unknown_broker(ns: Scene) -> None:
 
 
 @pytest.mark.conformance("TOP-11")
-@pytest.mark.parametrize("body", [pytest.param(queues(), id="no queues"), pytest.param(b"", id="no body")])
+@pytest.mark.parametrize(
+    "body",
+    [
+        pytest.param(queues(), id="no queues"),
+        pytest.param(b"", id="no body"),
+        pytest.param(b"null", id="a null"),
+        pytest.param(b'{"brokerDatas":[null],"queueDatas":[null]}', id="nulls in lists"),
+    ],
+)
 def test_a_topic_is_registered_without_queues(ns: Scene, body: bytes) -> None:
     ns.f1()
     assert register(ns.k2, "TN", body).code == 0

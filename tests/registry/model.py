@@ -195,6 +195,7 @@ class Model:
             for number, member in list(broker.addrs.items()):
                 if member.address == address:
                     self._vacate(broker, number)
+            broker.reduced = True  # even by nobody
         me = self.members.get((cluster, address))
         if me is not None and me.lapsed:
             self._leave(me)

@@ -4,6 +4,7 @@ import pytest
 
 from registry.registration import register
 from registry.removal import Orphan, expire, let_go, lose, settle_owed, unregister
+from registry.rewrite import add_write_perm
 from registry.slices import TOPICS_MAX
 from tests.registry.brokers import PLAIN, act, address, mapping_info, registration
 from tests.registry.namespace import Namespace
@@ -263,3 +264,11 @@ def test_unfinished_chunks_are_left_alone_by_the_clean_up(ns: Namespace) -> None
     assert ns.store.hkeys(ns.keys.owed) == ["clean:b1"]
     plan.finish()
     assert set(ns.topics()) == set(many)
+
+
+@pytest.mark.parametrize(("acting", "perm"), [(True, 4), (False, 6)])
+def test_a_stranger_leaves_a_group_without_master(ns: Namespace, acting: bool, perm: int) -> None:
+    ns.register("b1", 1, acting=acting)
+    ns.run(add_write_perm(ns.keys, "b1", act()))
+    ns.unregister(at="127.9.9.9:1")
+    assert (ns.addrs(), ns.topics()["T1"]) == ({1: A1}, f"8,8,{perm},0")

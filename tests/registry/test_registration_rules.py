@@ -208,6 +208,14 @@ def test_acting_flag_and_zone_are_those_of_the_last_registration(ns: Namespace) 
     assert (data.zone_name, data.enable_acting_master) == (None, False)
 
 
+def test_an_unchanged_registration_brings_its_flag_and_zone_back(ns: Namespace) -> None:
+    for _ in range(2):
+        ns.register()
+        ns.register("b1", 1, acting=True, zone="z1")
+    data = ns.route("T1").broker_datas[0]
+    assert (data.zone_name, data.enable_acting_master) == ("z1", True)
+
+
 def test_filter_servers_are_replaced_removed_and_left_alone(ns: Namespace) -> None:
     seen = []
     for version, filters in enumerate([("f:1",), None, ("f:2", "f:3"), ()], start=1):

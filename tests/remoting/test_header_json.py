@@ -52,7 +52,7 @@ def read(header: bytes) -> Command:
             id="ext values that are no text",
         ),
         pytest.param(
-            b'{"code":103,"opaque":3,"extFields":{"x":{"a":[1,2]}}}',
+            b'{"code":103,"opaque":3,"extFields":{"x":{"a": [1, 2]}}}',
             Command(103, 3, ext={"x": '{"a":[1,2]}'}),
             id="ext value an object",
         ),

@@ -142,7 +142,7 @@ def test_a_member_group_is_always_legacy() -> None:
         b'"brokerName":"b1","cluster":"c1"}}'
     )
     assert decode_broker_member_group(encode_broker_member_group(group)) == group
-    assert decode_broker_member_group(b"{}") == BrokerMemberGroup("", "", {})
+    assert decode_broker_member_group(b"{}") == BrokerMemberGroup(None, None, {})
 
 
 @pytest.mark.parametrize(

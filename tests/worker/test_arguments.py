@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from registry.options import Options
-from remoting.remoting_command import Command
+from remoting.remoting_command import Command, SerializeType
 from worker.arguments import boolean, integer, shown
 from worker.route_view import CLUSTER_INFO, AskedView, asked_view, cache_key
 
@@ -46,11 +46,16 @@ def test_a_missing_number_is_none() -> None:
         pytest.param("TrUe", True, id="any-case"),
         pytest.param("false", False, id="false"),
         pytest.param("yes", False, id="anything-else"),
-        pytest.param("", None, id="empty-is-missing"),
+        pytest.param("", False, id="empty"),
     ],
 )
-def test_true_in_any_case_is_true(text: str, expected: bool | None) -> None:
+def test_true_in_any_case_is_true(text: str, expected: bool) -> None:
     assert boolean(command(b=text), "b") is expected
+
+
+def test_a_missing_flag_is_none() -> None:
+    binary = Command(105, 1, ext={"b": ""}, serialize_type=SerializeType.ROCKETMQ)
+    assert (boolean(command(), "b"), boolean(binary, "b")) == (None, None)
 
 
 def test_a_missing_field_is_shown_as_java_shows_it() -> None:

@@ -4,7 +4,7 @@ from registry.beats import Beat, beat
 from registry.plans import Plan
 from registry.removal import unregister
 from remoting.codes import RequestCode
-from remoting.data_version import DataVersion, decode_data_version
+from remoting.data_version import DataVersion, decode_asked_version
 from worker.answer import Answer, Handled, Request
 from worker.dispatch import failure, handles
 
@@ -21,8 +21,8 @@ def unregister_broker(request: Request) -> Handled:
 @handles(RequestCode.QUERY_DATA_VERSION)
 def query_data_version(request: Request) -> Handled:
     """A beat too, whatever the broker's version is (RocketMQ 5.x queryBrokerTopicConfig)."""
-    cluster, address, body = request.get("clusterName"), request.get("brokerAddr"), request.command.body
-    asked = decode_data_version(body) if body else None
+    cluster, address = request.get("clusterName"), request.get("brokerAddr")
+    asked = decode_asked_version(request.command.body)
     if cluster is None or address is None:
         return Answer(ext={"changed": "true"})
     return _compared(asked, beat(request.keys, cluster, address, request.act))

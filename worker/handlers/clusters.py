@@ -27,12 +27,12 @@ def get_system_topic_list_from_ns(request: Request) -> Plan[Answer]:
 @handles(RequestCode.GET_BROKER_MEMBER_GROUP)
 def get_broker_member_group(request: Request) -> Handled:
     """Body: the group's living members, none of an unknown name; the cluster is an echo."""
-    cluster, name = request.get("clusterName") or "", request.get("brokerName")
+    cluster, name = request.get("clusterName"), request.get("brokerName")
     if name is None:
-        return Answer(body=encode_broker_member_group(BrokerMemberGroup(cluster, "", {})))
+        return Answer(body=encode_broker_member_group(BrokerMemberGroup(cluster, None, {})))
     return _group(request, cluster, name)
 
 
-def _group(request: Request, cluster: str, name: str) -> Plan[Answer]:
+def _group(request: Request, cluster: str | None, name: str) -> Plan[Answer]:
     group = yield from member_group(request.keys, cluster, name)
     return Answer(body=encode_broker_member_group(group))
