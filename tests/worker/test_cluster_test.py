@@ -24,7 +24,10 @@ PRODUCT_ROUTE = (
 async def name_server(answers: dict[str, bytes]) -> AsyncIterator[str]:
     """A product cluster's name server: topic -> body, code 17 for others, and silence for `silent`."""
 
+    writers: list[asyncio.StreamWriter] = []
+
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writers.append(writer)
         frames = FrameReader()
         while received := await reader.read(4096):
             frames.feed(received)
@@ -40,6 +43,9 @@ async def name_server(answers: dict[str, bytes]) -> AsyncIterator[str]:
         yield "127.0.0.1:%d" % server.sockets[0].getsockname()[1]  # noqa: UP031
     finally:
         server.close()
+        for writer in writers:
+            writer.close()
+            await writer.wait_closed()
 
 
 @pytest.mark.parametrize(

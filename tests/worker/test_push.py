@@ -105,14 +105,8 @@ class Listening:
     def __init__(self) -> None:
         self.requests: list[Command] = []
         self.address = ""
-        self._server: asyncio.Server | None = None
 
-    async def start(self) -> "Listening":
-        self._server = await asyncio.start_server(self._serve, "127.0.0.1", 0)
-        self.address = f"127.0.0.1:{self._server.sockets[0].getsockname()[1]}"
-        return self
-
-    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         frames = FrameReader()
         while received := await reader.read(4096):
             frames.feed(received)
@@ -123,6 +117,19 @@ class Listening:
     @property
     def told(self) -> list[dict[str, str] | None]:
         return [request.ext for request in self.requests]
+
+
+@asynccontextmanager
+async def listening(count: int) -> AsyncIterator[list[Listening]]:
+    ports = [Listening() for _ in range(count)]
+    servers = [await asyncio.start_server(port.serve, "127.0.0.1", 0) for port in ports]
+    for port, server in zip(ports, servers, strict=True):
+        port.address = f"127.0.0.1:{server.sockets[0].getsockname()[1]}"
+    try:
+        yield ports
+    finally:
+        for server in servers:
+            server.close()
 
 
 @asynccontextmanager
@@ -147,10 +154,13 @@ async def pushing(url: str, replicas: int = 2, **options: Any) -> AsyncIterator[
 @pytest.mark.parametrize("acts", [pytest.param(True, id="acting"), pytest.param(False, id="not-acting")])
 @asynchronous
 async def test_a_group_is_told_once_by_two_pushers(store: EmbeddedStore, acts: bool) -> None:
-    ports = [await Listening().start() for _ in range(3)]
-    brokers = [Broker("b", port.address, id=number) for number, port in enumerate(ports)]
     ext = {"enableActingMaster": "true"} if acts else {}
-    async with serving(store.url) as scene, pushing(store.url, notify_min_broker_id_changed=True):
+    async with (
+        listening(3) as ports,
+        serving(store.url) as scene,
+        pushing(store.url, notify_min_broker_id_changed=True),
+    ):
+        brokers = [Broker("b", port.address, id=number) for number, port in enumerate(ports)]
         for broker in (brokers[1], brokers[2]):
             await scene.register(broker, ext=ext)
         await scene.register(brokers[0], ext=ext)
@@ -176,8 +186,7 @@ async def test_a_group_is_told_once_by_two_pushers(store: EmbeddedStore, acts: b
 
 @asynchronous
 async def test_nobody_is_told_unless_the_option_is_on_and_it_may_be_set_later(store: EmbeddedStore) -> None:
-    ports = [await Listening().start() for _ in range(3)]
-    async with serving(store.url) as scene, pushing(store.url, replicas=1):
+    async with listening(3) as ports, serving(store.url) as scene, pushing(store.url, replicas=1):
         await scene.register(Broker("b", ports[2].address, id=2))
         await scene.register(Broker("b", ports[1].address, id=1))
         await asyncio.sleep(0.1)
@@ -189,9 +198,12 @@ async def test_nobody_is_told_unless_the_option_is_on_and_it_may_be_set_later(st
 
 @asynchronous
 async def test_a_broker_that_cannot_be_reached_delays_nobody(store: EmbeddedStore) -> None:
-    port = await Listening().start()
     options = {"notify_min_broker_id_changed": True}
-    async with serving(store.url) as scene, pushing(store.url, replicas=1, **options):
+    async with (
+        listening(1) as [port],
+        serving(store.url) as scene,
+        pushing(store.url, replicas=1, **options),
+    ):
         await scene.register(Broker("b", "127.0.0.1:1", id=1))
         await scene.register(Broker("b", port.address, id=2))
         answer = await asyncio.wait_for(scene.register(Broker("b", "127.0.0.1:2", id=0)), 0.25)
