@@ -194,7 +194,7 @@ def keeps_up() -> Turn:
 
 def rewrites(name: str) -> Turn:
     def turn(caller: Caller, number: int) -> None:
-        caller.rest(0.01)
+        caller.rest(0.03)
         wipe = number % 2 == 1
         rewrite = wipe_write_perm if wipe else add_write_perm
         caller.ask(Rewriting(name, wipe), lambda act: rewrite(caller.keys, name, act))
@@ -204,7 +204,7 @@ def rewrites(name: str) -> Turn:
 
 def deletes(topic: str) -> Turn:
     def turn(caller: Caller, _: int) -> None:
-        caller.rest(0.01)
+        caller.rest(0.03)
         caller.ask(Deleting(topic), lambda act: delete_topic(caller.keys, topic, "", act))
 
     return turn

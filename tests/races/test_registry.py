@@ -81,7 +81,7 @@ RACES = {
     "large tables, 205, 216 and 327": Race(
         {"w1": registers("b1", "large")},
         {"w2": deletes(EDGES[1]), "w3": rewrites("b1")},
-        rounds=15,
+        rounds=8,
         topics=EDGES,
     ),
     "chunks by two connections, others of the name, 104": Race(
