@@ -48,6 +48,7 @@ def test_reads_of_one_connection_do_not_go_back(history: list[Group]) -> None:
     assert broken(history, [[old, old, new, new]]) == []
     assert len(broken(history, [[new, old]])) == 1
     assert broken(history, [[new], [old]]) == []
+    assert len(broken(history, [[read(history, 0, 0, 3), read(history, 1, 2, 3)]])) == 1
 
 
 def test_a_route_of_two_rounds_was_never_there(history: list[Group]) -> None:
