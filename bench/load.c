@@ -310,9 +310,14 @@ static void fill(struct connection *c, uint64_t t) {
   flush_out(c);
 }
 
+/* When the stream's next request is due. */
+static uint64_t due_of(const struct stream *s, uint64_t begin) {
+  return begin + (uint64_t)(s->scheduled * s->interval);
+}
+
 static void send_due(struct stream *s, uint64_t begin, uint64_t end, uint64_t t) {
   for (int i = 0; i < BURST; i++) {
-    uint64_t due = begin + (uint64_t)(s->scheduled * s->interval);
+    uint64_t due = due_of(s, begin);
     if (due > t || due >= end) return;
     s->scheduled++;
     struct connection *c = &s->connections[s->turn];
@@ -366,7 +371,7 @@ static void run(double seconds) {
     for (struct stream *s = streams; s < streams + stream_count; s++) {
       if (s->mode != OPEN) continue;
       send_due(s, begin, end, t);
-      uint64_t due = begin + (uint64_t)(s->scheduled * s->interval);
+      uint64_t due = due_of(s, begin);
       if (due < end && due < next) next = due;
     }
     if (next != UINT64_MAX) wait_until(next, now_ns());
@@ -380,7 +385,7 @@ static void run(double seconds) {
     waiting = 0;
     int only_once = 1;
     for (struct stream *s = streams; s < streams + stream_count; s++) {
-      waiting += s->waiting;
+      waiting += s->waiting + (s->mode == OPEN && due_of(s, begin) < end);
       if (s->mode == CLOSED || s->mode == OPEN) only_once = 0;
     }
     t = now_ns();

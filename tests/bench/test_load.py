@@ -15,7 +15,6 @@ from bench.setting import free_port
 from bench.workloads import lookup
 from remoting.command import Command, SerializeType
 from tests.bench.odd_server import OddServer, answer
-from tests.harness.patience import eventually
 
 TOPICS = [f"t{i}" for i in range(6)]
 
@@ -133,16 +132,26 @@ def test_answers_that_are_errors_are_counted(
 def test_a_late_generator_does_not_make_the_server_look_quick(
     load_program: Path, stream: Callable[[int], Stream]
 ) -> None:
-    """The generator stands still for 150 ms: what was due meanwhile counts from then."""
-    with OddServer(prompt) as server, Load(load_program, server.port, [stream(1)]) as load:
-        load.begin(0.8, "0=open:1000")
-        eventually(lambda: server.asked.get(0))
-        load.send_signal(signal.SIGSTOP)
-        time.sleep(0.15)
-        load.send_signal(signal.SIGCONT)
-        (sample,) = load.end()
-    assert sample.sent == 800
-    assert sample.max_us >= sample.late_us >= 100_000
+    """It stands still for 400 ms, until after its end: all that was due is sent, and counts from when it was due."""
+    generators: list[Load] = []
+
+    def halt(generator: Load) -> None:
+        time.sleep(0.005)  # the first answer is there, and the second request not due yet
+        generator.send_signal(signal.SIGSTOP)
+        time.sleep(0.4)
+        generator.send_signal(signal.SIGCONT)
+
+    def halt_once(number: int, command: Command) -> bytes:
+        if generators:
+            threading.Thread(target=halt, args=[generators.pop()], daemon=True).start()
+        return answer(command)
+
+    with OddServer(halt_once) as server, Load(load_program, server.port, [stream(1)]) as load:
+        generators.append(load)
+        (sample,) = load.run(0.3, "0=open:100")
+    assert sample.sent == sample.answers == 30
+    assert sample.max_us >= 100_000
+    assert sample.late_us >= 100_000
 
 
 def test_answers_are_told_apart_by_their_opaque(load_program: Path, stream: Callable[[int], Stream]) -> None:
