@@ -1,0 +1,231 @@
+"""The state machine: random requests to all servers, each answer and all tables compared after each."""
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from itertools import count
+
+import msgspec
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
+from msgspec import Struct
+from msgspec.structs import replace
+
+from remoting.codes import RequestCode
+from tests.differential import requests
+from tests.differential.answers import Seen
+from tests.differential.deviations import RULES
+from tests.differential.exchange import BROKEN, CUT, Exchange
+from tests.differential.frames import FRAMES
+from tests.differential.sides import JAVA_4, JAVA_5, OURS, Side, Sides
+from tests.differential.tables import alone, remembered, shown_by
+from tests.differential.world import Ask, Member, State, World
+from tests.harness.patience import eventually
+
+SETTLED_S = 5.0
+EXPIRED_S = 15.0
+"""Java looks for expired brokers 5 s after its start for the first time."""
+_worlds = count(1)
+TABLES = (Ask(106), Ask(206), *(Ask(105, {"topic": topic}) for topic in (*requests.TOPICS, "@new")))
+"""What shows all tables."""
+NOTHING = Seen(None)
+REQUESTS: dict[str, Callable[[bool], st.SearchStrategy[Ask]]] = {
+    "register": requests.registrations,
+    "unregister": requests.unregistrations,
+    "route": requests.route_queries,
+    "beat": requests.beats,
+    "list": requests.listings,
+    "permission": requests.permission_changes,
+    "topic": requests.topic_changes,
+    "kv": requests.kv_requests,
+    "configure": requests.configurations,
+    "unknown": requests.unknown_requests,
+}
+KINDS = (
+    *("register",) * 10,
+    *("again", "unregister", "route", "beat", "topic") * 2,
+    *("list", "permission", "kv", "configure", "unknown", "cut", "expire", "broken"),
+)
+"""What a step may be, each as often as it is to come up."""
+OF_5X = ("unknown",)
+"""Of these, what 4.x answers with silence."""
+
+
+class Different(AssertionError):
+    """Two servers differ where no rule allows it."""
+
+
+class Session(Struct, frozen=True):
+    """What all examples share. `steps` counts the requests by code, `allowed` the uses of each rule."""
+
+    sides: Sides
+    steps: Counter[str] = msgspec.field(default_factory=Counter)
+    allowed: Counter[str] = msgspec.field(default_factory=Counter)
+
+
+class Machine(RuleBasedStateMachine):
+    """One example."""
+
+    def __init__(self, session: Session) -> None:
+        super().__init__()
+        self._session = session
+        self._sides = session.sides
+        self._begin(four=False)
+
+    @initialize(four=st.booleans())
+    def choose_peers(self, four: bool) -> None:
+        """Whether the brokers of this example are 4.x, so that 4.9.7 is compared, too."""
+        self._begin(four)
+
+    def teardown(self) -> None:
+        self._forget()
+
+    def _begin(self, four: bool) -> None:
+        self._four = four
+        self._world = World(next(_worlds), four)
+        self._compared = {JAVA_4, JAVA_5} if four else {JAVA_5}
+        self._state = State()
+        self._registered: dict[Member, Ask] = {}
+
+    def _forget(self) -> None:
+        for side in self._sides.all:
+            side.forget(self._world)
+
+    # -- the rules
+
+    @rule(data=st.data())
+    def go_on(self, data: st.DataObject) -> None:
+        """One step; a single rule, so that the weights of KINDS hold."""
+        kind = data.draw(st.sampled_from([kind for kind in KINDS if not (self._four and kind in OF_5X)]))
+        if kind == "cut":
+            self._cut(data.draw(st.integers(1, len(requests.ADDRESSES))))
+        elif kind == "expire":
+            self._expire(data.draw(st.integers(1, len(requests.ADDRESSES))))
+        elif kind == "again":
+            if self._registered:
+                self._do(data.draw(st.sampled_from(list(self._registered.values()))))
+        elif kind == "broken":
+            self._send_broken(data.draw(st.sampled_from(sorted(FRAMES))))
+        else:
+            self._do(data.draw(REQUESTS[kind](self._four)))
+
+    def _cut(self, number: int) -> None:
+        """A broker's connection ends."""
+        self._session.steps["cut"] += 1
+        for side in self._asked():
+            side.cut(number)
+        self._settle(Ask(CUT, over=number), {})
+
+    def _expire(self, number: int) -> None:
+        """The lease of a broker that has its connection for itself ends; 4.x, which knows none but 120 s, loses it.
+
+        Nothing else is asked meanwhile: what the servers judge by their own clocks is alike again when all have."""
+        addr = requests.ADDRESSES[number - 1]
+        members = [member for member in self._state.live if member[1] == addr]
+        if len(members) != 1 or not alone(self._state, members[0], number):
+            return
+        self._session.steps["expire"] += 1
+        last = self._registered[members[0]]
+        ask = replace(last, ext=(last.ext or {}) | {"heartbeatTimeoutMillis": "1"}, oneway=False, over=number)
+        answers = self._answers(ask)
+        for release in sorted(self._compared):
+            self._compare(Exchange(release, ask, answers[release], answers[OURS], self._state))
+        if JAVA_4 in self._compared:
+            self._sides.java[JAVA_4].cut(number)
+        gone = Ask(CUT, over=number)
+        state = eventually(lambda: self._tables(gone, without=addr), EXPIRED_S)
+        self._state = remembered(state, gone, NOTHING)
+        for side in (self._sides.java[JAVA_5], self._sides.ours):
+            assert side.closed_by_peer(number), (
+                f"{side.label} leaves the connection of an expired broker open"
+            )
+
+    def _send_broken(self, frame: str) -> None:
+        """Bytes that are no request, on a connection of their own."""
+        self._session.steps["broken"] += 1
+        ask = Ask(BROKEN, {"frame": frame})
+        found = {side.label: side.broken(FRAMES[frame], self._world) for side in self._asked()}
+        for release in sorted(self._compared):
+            self._compare(Exchange(release, ask, found[release], found[OURS], self._state))
+
+    # -- one request
+
+    def _asked(self) -> list[Side]:
+        return [side for side in self._sides.all if side.label in self._compared or side is self._sides.ours]
+
+    def _do(self, ask: Ask) -> None:
+        self._session.steps[str(int(ask.code))] += 1
+        self._settle(ask, self._answers(ask))
+
+    def _answers(self, ask: Ask) -> dict[str, Seen]:
+        """Ask all; their answers by label, none to a oneway request."""
+        opaques = [(side, side.send(ask, self._world)) for side in self._asked()]
+        answers = {}
+        for side, opaque in opaques:
+            if ask.oneway:
+                self._let_pass(side, ask.over)
+            else:
+                answers[side.label] = side.receive(ask, opaque, self._world)
+        return answers
+
+    def _let_pass(self, side: Side, over: int) -> None:
+        """A oneway request has no answer: one behind it on the same connection has."""
+        behind = Ask(RequestCode.GET_SYSTEM_TOPIC_LIST_FROM_NS, over=over)
+        side.receive(behind, side.send(behind, self._world), self._world)
+
+    def _settle(self, ask: Ask, answers: dict[str, Seen]) -> None:
+        """Compare the answers, then the tables of all servers that should be alike still."""
+        ours = answers.get(OURS, NOTHING)
+        for release in sorted(self._compared):
+            e = Exchange(release, ask, answers.get(release, NOTHING), ours, self._state)
+            if answers:
+                self._compare(e)
+            parting = [one.name for one in RULES if one.parts and one.allows(e)]
+            self._session.allowed.update(parting)
+            if parting:
+                self._compared.remove(release)
+        if JAVA_5 not in self._compared:
+            self._forget()
+            self._begin(self._four)
+            return
+        state = eventually(lambda: self._tables(ask), SETTLED_S)
+        self._state = remembered(state, ask, ours)
+        if ask.says is not None:
+            self._registered[ask.says.cluster, ask.says.addr] = ask
+
+    def _tables(self, ask: Ask, *, without: str = "") -> State:
+        """What ours answers of all tables, if the others answer the same and nobody lists the address `without`."""
+        looks = self._sides.ours.look(TABLES, self._world)
+        shown = shown_by(TABLES, looks[0], self._state)
+        for release in sorted(self._compared):
+            (java,) = self._sides.java[release].look(TABLES, self._world)
+            for look in looks:
+                for one, theirs, own in zip(TABLES, java, look, strict=True):
+                    self._compare(Exchange(release, one, theirs, own, shown, ask))
+        assert not shown.names_of(without), f"{without} is still there"
+        return shown
+
+    def _compare(self, e: Exchange) -> None:
+        java, ours = e.java, e.ours
+        for one in RULES:
+            if one.allows(e):
+                adjusted = one.adjust(replace(e, java=java, ours=ours))
+                if adjusted != (java, ours):
+                    self._session.allowed[one.name] += 1
+                java, ours = adjusted
+        if java != ours:
+            behind = f" after {shown(e.behind)}" if e.behind else ""
+            raise Different(f"{shown(e.ask)}{behind}\n" + "\n".join(_apart(e.release, java, ours)))
+
+
+def shown(value: Struct) -> str:
+    """A struct without the members that are as they are by default."""
+    members = {f.name: getattr(value, f.name) for f in msgspec.structs.fields(value)}
+    said = {f.name: members[f.name] for f in msgspec.structs.fields(value) if members[f.name] != f.default}
+    return " ".join(f"{name}={one!r}" for name, one in said.items() if name != "says")
+
+
+def _apart(release: str, java: Seen, ours: Seen) -> Iterator[str]:
+    for field in msgspec.structs.fields(java):
+        one, other = getattr(java, field.name), getattr(ours, field.name)
+        if one != other:
+            yield f"  {field.name}: {release} {one!r}\n  {' ' * len(field.name)}   ours {other!r}"
