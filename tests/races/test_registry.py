@@ -15,12 +15,8 @@ import pytest
 
 from launcher.store import EmbeddedStore
 from registry.attempt import CLAIM_MS
-from registry.drivers import run
 from registry.keys import Keys
-from registry.plans import Act
-from registry.removal import expire, settle_owed
 from registry.store import connect
-from tests.harness.patience import eventually
 from tests.races.asked import HUGE, LARGE, SMALL
 from tests.races.clients import (
     Turn,
@@ -37,8 +33,9 @@ from tests.races.clients import (
 )
 from tests.races.history import groups
 from tests.races.judgement import judged
+from tests.races.settling import settled
 from tests.registry.check_tables import check_tables
-from tests.registry.stored import Store, assert_folds, entries
+from tests.registry.stored import assert_folds, entries
 
 MINUTES = float(os.environ.get("RACES_MINUTES", "0"))
 EDGES = (LARGE[0], LARGE[499], LARGE[500], LARGE[1000], LARGE[-1])  # of the slices
@@ -174,7 +171,7 @@ def test_races(each_store: EmbeddedStore, name: str, monkeypatch: pytest.MonkeyP
         seen = [read for report in reports.values() for read in report.seen]
         assert [report.error for report in reports.values() if report.error] == []
         with connect(each_store.url) as store:
-            _settled(store, keys)
+            settled(store, keys)
             history = groups(entries(store, keys))
             assert judged(history, notes, [[one] for one in seen]) == [], f"seed {seed}"
             check_tables(store, keys)
@@ -187,14 +184,3 @@ def test_races(each_store: EmbeddedStore, name: str, monkeypatch: pytest.MonkeyP
     print(
         f"\n{name}, {each_store.name}: {seed} races of {one.rounds} rounds, {dict(outcomes)}, {reads_seen} reads"
     )
-
-
-def _settled(store: Store, keys: Keys) -> None:
-    """What the job does, until nothing is owed; the claims of killed workers hold for two seconds."""
-
-    def nothing_left() -> bool:
-        run(expire(keys, Act("expire", "job:expire")), store)
-        run(settle_owed(keys, Act("settle", "job:settle")), store)
-        return not store.hgetall(keys.owed) and not list(store.scan_iter(f"{keys.prefix}pending:*"))
-
-    eventually(nothing_left, 10.0)

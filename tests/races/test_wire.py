@@ -18,7 +18,18 @@ from tests.races.asked import LARGE, SMALL, Sent
 from tests.races.clients import Report, Turn, race
 from tests.races.history import Group, groups, states
 from tests.races.judgement import judged
-from tests.races.wire import administers, comes_and_is_lost, looks, registers, route_over, unregisters
+from tests.races.settling import settled
+from tests.races.wire import (
+    Line,
+    administers,
+    comes_and_is_lost,
+    kills_workers,
+    looks,
+    looks_over,
+    registers,
+    route_over,
+    unregisters,
+)
 from tests.registry.check_tables import check_tables
 from tests.registry.stored import assert_folds, entries
 
@@ -36,13 +47,13 @@ def small_tables(server: NameServer) -> tuple[dict[str, Turn], dict[str, Turn]]:
     """Who takes all turns, and who goes on until they are done."""
     return (
         {
-            "w1": registers(server, B1, SMALL, shown=SHOWN),
-            "w2": registers(server, B2, SMALL, shown=SHOWN),
+            "w1": registers(Line(server), B1, SMALL, shown=SHOWN),
+            "w2": registers(Line(server), B2, SMALL, shown=SHOWN),
             "w3": comes_and_is_lost(server, B3, SMALL[:2]),
         },
         {
-            "w4": unregisters(server, B1, shown=SHOWN),
-            "w5": administers(server, B2, SMALL[1]),
+            "w4": unregisters(Line(server), B1, shown=SHOWN),
+            "w5": administers(Line(server), B2, SMALL[1]),
             "reader": looks(server, SHOWN),
         },
     )
@@ -51,14 +62,33 @@ def small_tables(server: NameServer) -> tuple[dict[str, Turn], dict[str, Turn]]:
 def chunks_and_takeovers(server: NameServer) -> tuple[dict[str, Turn], dict[str, Turn]]:
     return (
         {
-            "w1": registers(server, B1, LARGE, shown=SHOWN),
-            "w2": registers(server, B1_ELSEWHERE, LARGE, shown=SHOWN),
+            "w1": registers(Line(server), B1, LARGE, shown=SHOWN),
+            "w2": registers(Line(server), B1_ELSEWHERE, LARGE, shown=SHOWN),
         },
         {
-            "w3": unregisters(server, B1, shown=SHOWN),
-            "w4": unregisters(server, B1_ELSEWHERE, shown=SHOWN),
-            "w5": administers(server, B1, SMALL[1]),
+            "w3": unregisters(Line(server), B1, shown=SHOWN),
+            "w4": unregisters(Line(server), B1_ELSEWHERE, shown=SHOWN),
+            "w5": administers(Line(server), B1, SMALL[1]),
             "reader": looks(server, SHOWN),
+        },
+    )
+
+
+def killed_workers(server: NameServer) -> tuple[dict[str, Turn], dict[str, Turn]]:
+    def line() -> Line:
+        return Line(server, lossy=True)
+
+    return (
+        {
+            "w1": registers(line(), B1, LARGE, shown=SHOWN),
+            "w2": registers(line(), B1_ELSEWHERE, LARGE, shown=SHOWN),
+            "w3": kills_workers(server),
+        },
+        {
+            "w4": unregisters(line(), B1, shown=SHOWN),
+            "w5": unregisters(line(), B1_ELSEWHERE, shown=SHOWN),
+            "w6": registers(line(), B1, SMALL, shown=SHOWN),
+            "reader": looks_over(line(), SHOWN),
         },
     )
 
@@ -66,7 +96,11 @@ def chunks_and_takeovers(server: NameServer) -> tuple[dict[str, Turn], dict[str,
 @pytest.mark.timeout(240 + 60 * MINUTES)
 @pytest.mark.parametrize(
     ("clients", "rounds"),
-    [pytest.param(small_tables, 40, id="small"), pytest.param(chunks_and_takeovers, 8, id="large")],
+    [
+        pytest.param(small_tables, 40, id="small"),
+        pytest.param(chunks_and_takeovers, 8, id="large"),
+        pytest.param(killed_workers, 6, id="killed"),
+    ],
 )
 def test_races_over_the_wire(store: EmbeddedStore, tmp_path: Path, clients: Clients, rounds: int) -> None:
     options = {"remotingWorkers": str(NameServer.workers)}
@@ -81,11 +115,13 @@ def test_races_over_the_wire(store: EmbeddedStore, tmp_path: Path, clients: Clie
             eventually(lambda: all(route_over(one, t) == last.route(t) for one in over for t in SHOWN), 3.0)
     finally:
         server.stop()
+    assert ("SIGKILL" in server.said()) == (clients is killed_workers)
     sequences = [sequence for report in reports for sequence in report.answered]
     assert judged(history, [], sequences) == []
     assert [sent for report in reports for sent in report.sent if _times_told(history, sent) != 1] == []
     assert any(report.sent for report in reports)
     with connect(store.url) as client:
+        settled(client, server.keys)
         check_tables(client, server.keys)
         assert_folds(client, server.keys)
     answers = sum(len(sequence) for sequence in sequences)
@@ -94,7 +130,7 @@ def test_races_over_the_wire(store: EmbeddedStore, tmp_path: Path, clients: Clie
 
 def _races(url: str, server: NameServer, clients: Clients, rounds: int) -> tuple[int, list[Report]]:
     """One race; with RACES_MINUTES more of them."""
-    end = time.monotonic() + 60 * MINUTES / 4
+    end = time.monotonic() + 60 * MINUTES / 6
     reports: list[Report] = []
     for seed in count(1):
         reports += race(url, server.keys, *clients(server), rounds, seed).values()

@@ -1,6 +1,6 @@
 """Clients of a running server: each asks over connections of its own, and looks up routes after what it has done."""
 
-from collections.abc import Callable
+import signal
 from functools import cache
 
 from remoting.codes import RequestCode, ResponseCode
@@ -11,13 +11,39 @@ from tests.harness.nameserver import NameServer
 from tests.races.asked import Answered, Sent
 from tests.races.clients import Caller, Turn, as_route
 from tests.races.history import BEGIN, Position, Route, position
+from tests.service.processes import Family, send
 
 LATELY = 50  # entries
 
 
-def registers(server: NameServer, broker: Broker, topics: tuple[str, ...], *, shown: tuple[str, ...]) -> Turn:
+class Line:
+    """A client's connection, opened at first use: in the client's process. A `lossy` one may be lost at any time."""
+
+    def __init__(self, server: NameServer, *, lossy: bool = False) -> None:
+        self._server = server
+        self._lossy = lossy
+        self._over: Connection | None = None
+
+    def __call__(self) -> Connection:
+        self._over = self._over or Connection(self._server.port)
+        return self._over
+
+    def kept(self, turn: Turn) -> Turn:
+        """The turn, which ends when the connection does; the next one has another."""
+
+        def to_its_end(caller: Caller, number: int) -> None:
+            try:
+                turn(caller, number)
+            except OSError:
+                if not self._lossy:
+                    raise
+                self._over = None
+
+        return to_its_end
+
+
+def registers(over: Line, broker: Broker, topics: tuple[str, ...], *, shown: tuple[str, ...]) -> Turn:
     """A new data version each turn, which all topics carry as their number of queues."""
-    over = _connection(server)
 
     def turn(caller: Caller, version: int) -> None:
         own = 100 * version + int(caller.name.removeprefix("w"))  # no two clients send the same version
@@ -27,7 +53,7 @@ def registers(server: NameServer, broker: Broker, topics: tuple[str, ...], *, sh
             caller.sent.append(Sent(_actor(over()), own))
         _looks(caller, over(), shown)
 
-    return turn
+    return over.kept(turn)
 
 
 def comes_and_is_lost(server: NameServer, broker: Broker, topics: tuple[str, ...]) -> Turn:
@@ -44,20 +70,17 @@ def comes_and_is_lost(server: NameServer, broker: Broker, topics: tuple[str, ...
     return turn
 
 
-def unregisters(server: NameServer, broker: Broker, *, shown: tuple[str, ...]) -> Turn:
-    over = _connection(server)
-
+def unregisters(over: Line, broker: Broker, *, shown: tuple[str, ...]) -> Turn:
     def turn(caller: Caller, _: int) -> None:
         caller.rest(0.03)
         assert broker.unregister(over()).code == ResponseCode.SUCCESS
         _looks(caller, over(), shown)
 
-    return turn
+    return over.kept(turn)
 
 
-def administers(server: NameServer, broker: Broker, topic: str) -> Turn:
+def administers(over: Line, broker: Broker, topic: str) -> Turn:
     """205, 327 and 216 in turn."""
-    over = _connection(server)
     asked = (
         (RequestCode.WIPE_WRITE_PERM_OF_BROKER, {"brokerName": broker.name}),
         (RequestCode.ADD_WRITE_PERM_OF_BROKER, {"brokerName": broker.name}),
@@ -72,7 +95,7 @@ def administers(server: NameServer, broker: Broker, topic: str) -> Turn:
         )
         _looks(caller, over(), (topic,))
 
-    return turn
+    return over.kept(turn)
 
 
 def looks(server: NameServer, topics: tuple[str, ...]) -> Turn:
@@ -95,15 +118,32 @@ def looks(server: NameServer, topics: tuple[str, ...]) -> Turn:
     return turn
 
 
+def looks_over(over: Line, topics: tuple[str, ...]) -> Turn:
+    """Lookups, to whichever worker it is."""
+
+    def turn(caller: Caller, _: int) -> None:
+        for topic in topics:
+            _look(caller, over(), topic, BEGIN)
+
+    return over.kept(turn)
+
+
+def kills_workers(server: NameServer) -> Turn:
+    """SIGKILL to a worker now and then, whatever it is doing."""
+
+    def turn(caller: Caller, _: int) -> None:
+        caller.rest(0.9)
+        workers = Family.of(server.pid).remoting_workers
+        if len(workers) == server.workers:
+            send(signal.SIGKILL, caller.random.choice(workers))
+
+    return turn
+
+
 def route_over(over: Connection, topic: str) -> Route:
     answer = over.ask(RequestCode.GET_ROUTEINFO_BY_TOPIC, {"topic": topic})
     assert answer.code in (ResponseCode.SUCCESS, ResponseCode.TOPIC_NOT_EXIST), answer.remark
     return as_route(decode_route(answer.body)) if answer.code == ResponseCode.SUCCESS else {}
-
-
-def _connection(server: NameServer) -> Callable[[], Connection]:
-    """Opened at first use, which is in the client's process."""
-    return cache(lambda: Connection(server.port))
 
 
 def _looks(caller: Caller, over: Connection, topics: tuple[str, ...]) -> None:
