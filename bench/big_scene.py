@@ -53,15 +53,22 @@ def big_scene(setting: Setting) -> list[Row]:
 
 
 def _registrations(brokers: int) -> Iterator[bytes]:
-    for broker in range(brokers):
-        cluster = f"big-{broker // IN_A_CLUSTER:02d}"
-        yield registration(broker, topic_table(TOPICS, cluster), cluster=cluster)
+    for first in range(0, brokers, IN_A_CLUSTER):
+        cluster = _cluster(first)
+        table = topic_table(TOPICS, cluster)
+        for broker in range(first, first + IN_A_CLUSTER):
+            yield registration(broker, table, cluster=cluster)
 
 
 def _lookups(brokers: int) -> Iterator[bytes]:
-    for cluster in range(brokers // IN_A_CLUSTER):
-        for topic in topic_names(ASKED_IN_A_CLUSTER, f"big-{cluster:02d}"):
+    for broker in range(0, brokers, IN_A_CLUSTER):
+        for topic in topic_names(ASKED_IN_A_CLUSTER, _cluster(broker)):
             yield lookup(topic)
+
+
+def _cluster(broker: int) -> str:
+    """Also the prefix of its topics."""
+    return f"big-{broker // IN_A_CLUSTER:02d}"
 
 
 def _rows(

@@ -62,11 +62,20 @@ def main() -> None:
         setting = prepare(Path(scratch), rounds=given.rounds, seconds=given.seconds, warm_up_s=given.warm_up)
         rows: list[Row] = []
         for measurement in measurements(given.only):
-            for row in measurement.rows(setting):
+            for row in _rows(measurement, setting):
                 print(row.line(), flush=True)
                 rows.append(row)
     if not given.only:
         (HERE / "RESULTS.md").write_text(report(rows, setting))
+
+
+def _rows(measurement: Measurement, setting: Setting) -> list[Row]:
+    """What was measured; where that failed, rows that say why, since half an hour of others shall not be lost."""
+    try:
+        return measurement.rows(setting)
+    except (RuntimeError, OSError) as error:
+        reason = " ".join(str(error).split())
+        return [Row(name, "", "", "", f"not measured: {reason}", False) for name in measurement.names]
 
 
 if __name__ == "__main__":

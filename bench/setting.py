@@ -3,6 +3,7 @@
 import os
 import socket
 import subprocess
+from collections.abc import Mapping
 from pathlib import Path
 
 import msgspec
@@ -44,14 +45,22 @@ def prepare(scratch: Path, *, rounds: int, seconds: float, warm_up_s: float) -> 
     """Compile the programs, choose the cores by their clocks, and stay on the load's core from now on."""
     for name in ("load", "canned"):
         compile_program(name, scratch)
-    cores = sorted(os.sched_getaffinity(0))[:2]
-    still_us = {core: clock_still_us(scratch / "load", core) for core in cores}
-    server_core, load_core = cores[0], cores[-1]
-    if still_us[load_core] > STILL_US >= still_us[server_core]:
-        server_core, load_core = load_core, server_core
+    cores = sorted(os.sched_getaffinity(0))
+    server_core, load_core, latencies = choose_cores(
+        {core: clock_still_us(scratch / "load", core) for core in (cores[0], cores[-1])}
+    )
     os.sched_setaffinity(0, {load_core})
-    latencies = still_us[load_core] <= STILL_US
     return Setting(scratch, server_core, load_core, latencies, rounds, seconds, warm_up_s)
+
+
+def choose_cores(still_us: Mapping[int, float]) -> tuple[int, int, bool]:
+    """For how long the clock of each core stands still -> the server's core, the load's, whether its clock is good.
+
+    The load's is the last core, unless only the first has a good clock."""
+    first, last = min(still_us), max(still_us)
+    if still_us[last] > STILL_US >= still_us[first]:
+        return last, first, True
+    return first, last, still_us[last] <= STILL_US
 
 
 def compile_program(name: str, folder: Path, *flags: str) -> Path:

@@ -8,9 +8,10 @@ from pathlib import Path
 import pytest
 
 from bench import report as report_module
+from bench import run
 from bench.report import Row, report
-from bench.run import measurements
-from bench.setting import HERE, Setting
+from bench.run import Measurement, measurements
+from bench.setting import HERE, Setting, choose_cores
 
 ROW = Row("a load", "10", "30", "≥ 2 times", "**3 times**", True)
 
@@ -52,6 +53,41 @@ def test_each_row_has_a_name_that_finds_it_alone() -> None:
 def test_only_the_wanted_loads_of_a_scene_are_run() -> None:
     (one,) = measurements("depth 16")
     assert one.names == ("lookups, 4-broker routes, depth 16",)
+
+
+def test_a_measurement_that_fails_is_a_row_that_says_why(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    def fails(setting: Setting) -> list[Row]:
+        raise RuntimeError("the server closed\nthe connection")
+
+    setting = Setting(tmp_path, 0, 1, True, 1, 1.0, 1.0)
+    monkeypatch.setattr(run, "prepare", lambda *_, **__: setting)
+    monkeypatch.setattr(
+        run,
+        "measurements",
+        lambda _: [Measurement(("one", "two"), fails), Measurement(("x",), lambda _: [ROW])],
+    )
+    monkeypatch.setattr(sys, "argv", ["run", "--only", "x"])
+    run.main()
+    reason = "not measured: the server closed the connection | **missed** |"
+    assert capsys.readouterr().out == f"| one |  |  |  | {reason}\n| two |  |  |  | {reason}\n{ROW.line()}\n"
+
+
+@pytest.mark.parametrize(
+    ("still_us", "chosen"),
+    [
+        ({0: 0.0, 1: 0.0}, (0, 1, True)),
+        ({0: 0.0, 1: 4000.0}, (1, 0, True)),
+        ({0: 4000.0, 1: 0.0}, (0, 1, True)),
+        ({0: 4000.0, 1: 4000.0}, (0, 1, False)),
+        ({3: 0.0}, (3, 3, True)),
+    ],
+)
+def test_the_load_has_the_core_whose_clock_is_good(
+    still_us: dict[int, float], chosen: tuple[int, int, bool]
+) -> None:
+    assert choose_cores(still_us) == chosen
 
 
 def test_the_report_has_the_table_between_what_people_wrote(
