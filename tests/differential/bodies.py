@@ -72,12 +72,12 @@ ODDITIES: dict[str, Oddity] = {
     "a comment": Oddity(rewrite=lambda text: text[:-1] + "/* - */}"),
     "a comma too many": Oddity(rewrite=lambda text: text[:-1] + ",}"),
     "null wrapper": Oddity(
-        edit=lambda whole: whole.update({WRAPPER: None}), says=EMPTY | MOMENT | {"null_table": True}
+        edit=lambda whole: whole.update({WRAPPER: None}), says=EMPTY | MOMENT | {"null_member": True}
     ),
     "no wrapper": Oddity(edit=lambda whole: whole.pop(WRAPPER), says=EMPTY | MOMENT),
-    "null table": Oddity(edit=_of_wrapper(topicConfigTable=None), says={"topics": (), "null_table": True}),
+    "null table": Oddity(edit=_of_wrapper(topicConfigTable=None), says={"topics": (), "null_member": True}),
     "no table": Oddity(edit=_without("topicConfigTable"), says={"topics": ()}),
-    "null dataVersion": Oddity(edit=_of_wrapper(dataVersion=None), says=MOMENT),
+    "null dataVersion": Oddity(edit=_of_wrapper(dataVersion=None), says=MOMENT | {"null_member": True}),
     "no dataVersion": Oddity(edit=_without("dataVersion"), says=MOMENT),
     "no timestamp": Oddity(edit=_of_wrapper(dataVersion={"counter": 1}), says=MOMENT),
     "no counter": Oddity(edit=_of_wrapper(dataVersion={"timestamp": 1000}), says={"version": (0, 1000, 0)}),

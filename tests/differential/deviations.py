@@ -157,9 +157,9 @@ REGISTRATIONS = (
         parts=True,
     ),
     Rule(
-        "null tables",
+        "null members",
         BOTH,
-        all_of(registers(lambda e, says: says.null_table), with_codes((0, 0))),
+        all_of(registers(lambda e, says: says.null_member), with_codes((0, 0))),
         out.all_of_it,
         parts=True,
     ),

@@ -51,7 +51,7 @@ class Registration(Struct, frozen=True):
     version: tuple[int, int, int] | None = (0, 0, 0)
     infos: tuple[tuple[str, str], ...] = ()
     """Static topics as (key, bname)."""
-    null_table: bool = False
+    null_member: bool = False
     zlib_of_5x: bool = False
 
 
