@@ -9,8 +9,10 @@ from collections.abc import Collection, Mapping
 from typing import Any, TypeAlias
 
 import msgspec
+from msgspec.structs import replace
 
 from registry.keys import Keys
+from registry.known_tables import KnownTables
 from registry.plans import Act, Argument, Plan, ScriptCall, as_json, call
 from registry.queue_text import current, queue_text
 from registry.registering import Registration, Signature
@@ -18,6 +20,7 @@ from registry.slices import COMMIT_MAX_BYTES, TOPICS_MAX, Counts, Row, Slice, ar
 from registry.tables import PAGE, parts, scan
 from registry.turns import in_turns
 from remoting.data_version import DataVersion
+from remoting.known_slices import KnownSlice, Slices
 from remoting.registration import RegisterBrokerBody, reading_register_broker_body
 from remoting.steps import Steps
 from remoting.topic_queue_mapping import encode_mapping_info
@@ -38,6 +41,11 @@ class Decision(msgspec.Struct, frozen=True):
     writes: bool
     strips: bool
     same: bool
+
+    @property
+    def at(self) -> str:
+        """The broker's state, and how topics are stored in it."""
+        return f"{self.epoch}:{self.generation}:{self.strips:d}"
 
 
 class _Asked(msgspec.Struct, omit_defaults=True):
@@ -88,6 +96,7 @@ class Attempt:
         mark: Signature,
         owner: str | None,
         delete_missing: bool,
+        tables: KnownTables | None,
     ) -> None:
         self.keys = keys
         self.registration = registration
@@ -95,6 +104,8 @@ class Attempt:
         self.mark = mark
         self.owner = owner
         self.delete_missing = delete_missing
+        self._tables = tables
+        self._slices = Slices()
         self._body: RegisterBrokerBody | None = None
         self.event_id = ""  # the last entry that attempts in vain have written
         self.owed: set[str] = set()  # broker names that they left something to do of
@@ -107,15 +118,34 @@ class Attempt:
         assert self._body is not None
         return self._body.data_version
 
-    def _read(self) -> Plan[RegisterBrokerBody]:
-        """The body, read at the first call. Raises BodyError."""
-        if self._body is None:
+    def _read(self, decided: Decision | None = None) -> Plan[RegisterBrokerBody]:
+        """The body, read at the first call, but for what is known to be stored. Raises BodyError."""
+        known = self._known(decided)
+        if self._body is None or (self._slices.skipped and self._slices.known is not known):
             r = self.registration
+            self._slices = Slices(known)
             reading = reading_register_broker_body(
-                r.body, version=r.version, compressed=r.compressed, now_ms=int(time.time() * 1000)
+                r.body,
+                version=r.version,
+                compressed=r.compressed,
+                now_ms=int(time.time() * 1000),
+                slices=self._slices,
             )
             self._body = yield from in_turns(reading)
         return self._body
+
+    def _known(self, decided: Decision | None) -> dict[bytes, KnownSlice] | None:
+        if self._tables is None or self.delete_missing or decided is None or not decided.every:
+            return None
+        return self._tables.get(self.registration.member, decided.at)
+
+    def _remember(self, decided: Decision, table: _Table, done: Reply) -> None:
+        """A table that is stored as its body says need not be read again."""
+        if self._tables is None:
+            return
+        stored = table.applied and table.body is not None and decided.every and self._slices.unique
+        state = replace(decided, epoch=done[2], generation=int(done[3]))
+        self._tables.put(self.registration.member, state.at, self._slices.found if stored else {})
 
     def once(self) -> Plan[Reply | None]:
         """Decide and write; the script's last word, or None when somebody came between and all begins anew."""
@@ -124,13 +154,15 @@ class Attempt:
             return decided
         if decided.same and not decided.first:
             return (yield from self._write(decided, _Table([], applied=True)))
-        body = yield from self._read()
+        body = yield from self._read(decided)
         if decided.first and len(body.topics) == 1:
             return ["single"]  # before anything is claimed
         table = yield from self._table(decided, body)
-        if decided.first and len(table.slices) > 1:
-            return (yield from self._write_claimed(decided, table))
-        return (yield from self._write(decided, table))
+        claims = decided.first and len(table.slices) > 1
+        reply = yield from (self._write_claimed if claims else self._write)(decided, table)
+        if reply is not None and reply[0] == "done":
+            self._remember(decided, table, reply)
+        return reply
 
     def _decide(self) -> Plan[Decision | Reply | None]:
         """Ask without writing; a refusal is asked for once more, to be written to the stream."""
@@ -281,6 +313,7 @@ class Attempt:
             if generation < 0:
                 return None
             self.event_id = done[1] = event_id
+            done[3] = generation
         return done
 
 

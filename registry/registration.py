@@ -8,6 +8,7 @@ from typing import Any
 from registry.attempt import Attempt
 from registry.errors import BrokerBusy, InvalidField, RegistrationRefused
 from registry.keys import ORDER_TOPIC_CONFIG, Keys
+from registry.known_tables import KnownTables
 from registry.plans import Act, Pause, Plan, ScriptItem, pairs
 from registry.registering import (
     DEFAULT_TIMEOUT_MS,
@@ -35,18 +36,19 @@ def register(
     owner: str | None = None,
     delete_missing: bool = False,
     renewals: Renewals | None = None,
+    tables: KnownTables | None = None,
 ) -> Plan[Registered]:
     """Register a broker, or renew its lease when nothing changed.
 
     `owner` is the mark of the connection it came over, `<worker>/<connection>`; `delete_missing` is the option
-    deleteTopicWithBrokerRegistration; `renewals` are of a process that hears of every change.
-    Raises BodyError, RegistrationRefused, BrokerBusy, InvalidField.
+    deleteTopicWithBrokerRegistration; `renewals` are of a process that hears of every change,
+    `tables` of one that brokers come back to. Raises BodyError, RegistrationRefused, BrokerBusy, InvalidField.
     """
     mark = signature(registration, delete_missing=delete_missing)
     renewed = yield from _renew(keys, registration, mark, owner, renewals)
     if renewed is not None:
         return renewed
-    attempt = Attempt(keys, registration, act, mark, owner, delete_missing)
+    attempt = Attempt(keys, registration, act, mark, owner, delete_missing, tables)
     pauses = 0
     for _ in range(TRIES + PENDING_PAUSES):
         reply = yield from attempt.once()

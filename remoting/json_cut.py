@@ -5,11 +5,13 @@ a text that reads as an object when a brace is added has left the decoder betwee
 
 import re
 from collections.abc import Iterator
+from itertools import chain
 from typing import Any, Final, Generic, TypeVar
 
 import msgspec
 
 from remoting.errors import BodyError
+from remoting.known_slices import Slices
 from remoting.steps import Steps
 
 T = TypeVar("T")
@@ -37,8 +39,8 @@ class Table(Generic[T]):
         self._strict = msgspec.json.Decoder(dict[str, strict])
         self._loose = msgspec.json.Decoder(dict[str, loose], strict=False)
 
-    def cut(self, text: bytes) -> Steps[tuple[dict[str, T], bytes] | None]:
-        """The table's members, and the text with an empty table in its place.
+    def cut(self, text: bytes, slices: Slices | None = None) -> Steps[tuple[dict[str, T], bytes] | None]:
+        """The table's members, and the text with an empty table in its place; of known `slices` no members.
 
         None when `text` has no such table or two, or is no strict JSON, or is laid out too oddly to be cut. Whether
         the table stood where it belongs is for the caller to see, from where the empty one is. Raises BodyError."""
@@ -47,15 +49,22 @@ class Table(Generic[T]):
         if start is None:
             return None
         members: dict[str, T] = {}
+        slices = slices or Slices()
         at = start.end()
         while True:
-            found = yield from self._slice(text, at)
+            if (after := slices.skip(text, at)) > at:
+                at = after
+                continue
+            found = yield from self._slice(text, at, slices)
             if found is None:
                 return None
             part, end, is_last = found
+            count = len(members) + len(part)
             members.update(part)
+            slices.unique = slices.unique and len(members) == count
             if is_last:
                 return members, text[: start.end()] + text[end:]
+            slices.note(text, at, end)
             at = end
 
     def is_named_in(self, text: bytes) -> Steps[bool]:
@@ -66,9 +75,9 @@ class Table(Generic[T]):
             yield
         return False
 
-    def _slice(self, text: bytes, at: int) -> Steps[tuple[dict[str, T], int, bool] | None]:
+    def _slice(self, text: bytes, at: int, slices: Slices) -> Steps[tuple[dict[str, T], int, bool] | None]:
         """Some members from `at` on, where the next ones begin or the table's brace is, and which of both."""
-        for end in _guesses(text, at):
+        for end in chain(slices.ends(text, at, at + _REACH), _guesses(text, at)):
             yield
             part = self._read(b"{" + text[at:end] + b"}")
             if part is not None:

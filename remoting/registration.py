@@ -5,6 +5,7 @@ Which layout a body has is decided here; `registration_json` and `registration_z
 from zlib_ng.zlib_ng import crc32
 
 from remoting.data_version import DataVersion
+from remoting.known_slices import Slices
 from remoting.register_broker_body import RegisterBrokerBody
 from remoting.registration_json import encode_json_body, encode_wrapper, reading_json_body, reading_wrapper
 from remoting.registration_zlib import encode_compressed_body, reading_compressed_body
@@ -30,7 +31,7 @@ def decode_register_broker_body(
 
 
 def reading_register_broker_body(
-    body: bytes, *, version: int, compressed: bool, now_ms: int
+    body: bytes, *, version: int, compressed: bool, now_ms: int, slices: Slices | None = None
 ) -> Steps[RegisterBrokerBody]:
     """Read the body of a registration whose header says `version` and `compressed`.
 
@@ -38,6 +39,7 @@ def reading_register_broker_body(
     filter servers. Brokers 5.x compress and say they did not, so a body that begins like zlib is inflated all
     the same. Where the body gives no timestamp it is `now_ms`; an empty body is a broker without topics. A
     null wrapper or topic table counts as empty, so that such a broker is stored and expires like any other.
+    Of a big JSON body those topics are left out that stand in known `slices`.
     Raises BodyError, also for what Java would read: a body that is longer than any broker's in other places than its
     topics."""
     whole = version >= V3_0_11
@@ -47,7 +49,7 @@ def reading_register_broker_body(
         return (yield from reading_wrapper(body, now_ms))
     if compressed or body[0] == _ZLIB_START:
         return (yield from reading_compressed_body(body, now_ms, static_topics=version >= V5_0_0))
-    return (yield from reading_json_body(body, now_ms))
+    return (yield from reading_json_body(body, now_ms, slices))
 
 
 def encode_register_broker_body(body: RegisterBrokerBody, *, version: int, compressed: bool) -> bytes:

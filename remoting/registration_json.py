@@ -12,6 +12,7 @@ from remoting.integers import Int32
 from remoting.json_cut import SLICE_BYTES, Table
 from remoting.json_in import reading_json, without_nulls
 from remoting.json_out import Dialect, encode_json
+from remoting.known_slices import Slices
 from remoting.register_broker_body import RegisterBrokerBody
 from remoting.steps import Steps
 from remoting.tolerant_json import normalising
@@ -80,9 +81,9 @@ class _Cut(msgspec.Struct):
     rest: bytes
 
 
-def reading_json_body(body: bytes, now_ms: int) -> Steps[RegisterBrokerBody]:
-    """Read filter servers and topics. Raises BodyError."""
-    cut = yield from _cut(body)
+def reading_json_body(body: bytes, now_ms: int, slices: Slices | None = None) -> Steps[RegisterBrokerBody]:
+    """Read filter servers and topics, but those of known slices. Raises BodyError."""
+    cut = yield from _cut(body, slices)
     read: _Body[Any] = yield from reading_json(cut.rest, _Body[TopicConfig], _Body[_LooseTopic])
     wrapper, filter_servers = read.topic_config_serialize_wrapper, read.filter_server_list
     if wrapper is None:
@@ -97,12 +98,12 @@ def reading_wrapper(body: bytes, now_ms: int) -> Steps[RegisterBrokerBody]:
     return replace((yield from _registered(wrapper, cut, None, now_ms)), mapping_infos={})
 
 
-def _cut(body: bytes) -> Steps[_Cut]:
+def _cut(body: bytes, slices: Slices | None = None) -> Steps[_Cut]:
     """A short body stays whole."""
     cut = _Cut({}, {}, body)
     if len(body) <= SLICE_BYTES:
         return cut
-    topics = yield from _TOPICS.cut(body)
+    topics = yield from _TOPICS.cut(body, slices)
     if topics is None and (yield from _TOPICS.is_named_in(body)):
         cut.rest = yield from normalising(body, REWRITES_MAX)
         topics = yield from _TOPICS.cut(cut.rest)

@@ -6,6 +6,7 @@ import msgspec
 
 from registry.beats import Again
 from registry.keys import Keys
+from registry.known_tables import KnownTables
 from registry.options import Options
 from registry.plans import Act, Plan
 from registry.renewals import Renewals
@@ -46,7 +47,8 @@ class Request(msgspec.Struct, frozen=True):
     """A command and what a handler needs beside it.
 
     `owner` marks the connection in the store, `<worker>/<connection>`; `registers` is called with each member key
-    that registers over this connection, before it does; `renewals` are those of the last moment."""
+    that registers over this connection, before it does; `renewals` are those of the last moment,
+    `tables` those this worker stored lately."""
 
     command: Command
     peer: Peer
@@ -56,6 +58,7 @@ class Request(msgspec.Struct, frozen=True):
     owner: str
     registers: Callable[[str], None]
     renewals: Renewals
+    tables: KnownTables
 
     def get(self, name: str) -> str | None:
         """An ext field."""

@@ -12,6 +12,7 @@ import worker.handlers  # noqa: F401  fills the table of worker.dispatch
 from registry import settings, store
 from registry.drivers import AsyncDriver
 from registry.keys import Keys
+from registry.known_tables import KnownTables
 from registry.options import Options, overlay
 from registry.plans import Act
 from registry.renewals import Renewals
@@ -59,6 +60,7 @@ class Service:
         self._admission = Admission()
         self._clock = asyncio.get_running_loop().time
         self._renewals = Renewals(self._clock)
+        self._tables = KnownTables()
         self.cache = RouteCache(options.route_cache_bytes, self.counters)
         self._closed = ClosedConnections(
             self._driver, self._keys, worker_id, lambda: self.options, self.counters
@@ -165,6 +167,7 @@ class Service:
             owner=self._closed.mark(peer),
             registers=partial(self._closed.registers, peer),
             renewals=self._renewals,
+            tables=self._tables,
         )
         dispatch.begin(request, self._driver, done)
 

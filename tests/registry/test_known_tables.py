@@ -1,0 +1,161 @@
+"""A worker that knows what it stored last reads only what changed, and stores just the same."""
+
+from collections.abc import Callable
+
+import pytest
+import redis as redis_py
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from registry.drivers import run
+from registry.keys import Keys
+from registry.known_tables import SLICES_MOST, KnownTables
+from registry.plans import Plan
+from registry.registration import register
+from registry.rewrite import add_write_perm, wipe_write_perm
+from registry.topics import delete_topic
+from remoting.known_slices import KnownSlice
+from tests.registry.brokers import act, registration
+from tests.registry.namespace import Namespace
+from tests.registry.steps import Stepped
+from tests.registry.stored import tables
+
+MANY = {f"a-topic-with-a-usual-name-{number:05}": "8,8,6,0" for number in range(1500)}
+NAMES = list(MANY)
+STEPS = ("change", "add", "leave out", "delete", "wipe", "write", "slave", "twin", "clean")
+
+
+class Counting(KnownTables):
+    """Counts what was known when it was asked for."""
+
+    hits = 0
+
+    def get(self, member: str, at: str) -> dict[bytes, KnownSlice] | None:
+        found = super().get(member, at)
+        self.hits += found is not None
+        return found
+
+
+class Twins:
+    """Two namespaces that are told the same, one by a worker that remembers tables."""
+
+    def __init__(self, store: redis_py.Redis) -> None:
+        self.both = Namespace(store, Keys("knows")), Namespace(store, Keys("forgets"))
+        self.known = Counting()
+        self.topics = dict(MANY)
+        self.version = 0
+
+    def register(self, number: int = 0, cluster: str = "c1") -> None:
+        self.version += 1
+        for ns, memory in zip(self.both, (self.known, None), strict=True):
+            asked = registration("b1", number, self.topics, version=self.version, cluster=cluster)
+            ns.run(register(ns.keys, asked, act(), tables=memory))
+
+    def each(self, plan: Callable[[Keys], Plan[object]]) -> None:
+        for ns in self.both:
+            ns.run(plan(ns.keys))
+
+    def step(self, what: str, number: int) -> None:
+        name = NAMES[number]
+        if what == "change":
+            self.topics[name] = f"4,{number % 9},6,0"
+        elif what == "add":
+            self.topics[f"new-{number}"] = "1,1,6,0"
+        elif what == "leave out":
+            self.topics.pop(name, None)
+        elif what == "delete":
+            self.each(lambda keys: delete_topic(keys, name, "", act()))
+        elif what == "wipe":
+            self.each(lambda keys: wipe_write_perm(keys, "b1", act()))
+        elif what == "write":
+            self.each(lambda keys: add_write_perm(keys, "b1", act()))
+        elif what == "slave":
+            self.register(1)
+        elif what == "twin":
+            self.register(0, "c2")
+        elif what == "clean":
+            for ns in self.both:
+                ns.settle()
+
+    def assert_alike(self) -> None:
+        first, second = (tables(ns.store, ns.keys).brokers["b1"] for ns in self.both)
+        assert first.topics == second.topics
+        for ns in self.both:
+            ns.check()
+
+
+@settings(
+    max_examples=12,
+    deadline=None,
+    derandomize=True,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
+@given(st.lists(st.tuples(st.sampled_from(STEPS), st.integers(0, len(NAMES) - 1)), min_size=3, max_size=8))
+def test_it_stores_what_one_stores_that_reads_all(
+    redis: redis_py.Redis, steps: list[tuple[str, int]]
+) -> None:
+    redis.flushall()
+    twins = Twins(redis)
+    twins.register()
+    for what, number in steps:
+        twins.step(what, number)
+        twins.register()
+    twins.assert_alike()
+
+
+def test_a_table_that_stays_as_it_was_stored_is_known(redis: redis_py.Redis) -> None:
+    twins = Twins(redis)
+    twins.register()
+    assert twins.known.hits == 0
+    for number in range(3):
+        twins.step("change", 500 * number)
+        twins.register()
+        assert twins.known.hits == number + 1
+    twins.assert_alike()
+
+
+@pytest.mark.parametrize("what", ["delete", "wipe", "slave", "twin"])
+def test_after_whatever_altered_it_on_the_side_it_is_read_whole(redis: redis_py.Redis, what: str) -> None:
+    twins = Twins(redis)
+    twins.register()
+    twins.step(what, 7)
+    hits = twins.known.hits
+    twins.register()
+    assert twins.known.hits == hits
+    twins.assert_alike()
+
+
+def test_a_table_written_in_several_slices_is_known_too(redis: redis_py.Redis) -> None:
+    twins = Twins(redis)
+    twins.register()
+    twins.topics = dict.fromkeys(MANY, "4,4,6,0")
+    twins.register()
+    twins.step("change", 3)
+    twins.register()
+    assert twins.known.hits == 2
+    twins.assert_alike()
+
+
+def test_an_alteration_while_it_is_carried_out_makes_it_read_all(redis: redis_py.Redis) -> None:
+    """The first attempt knew the table, the second must not."""
+    known, ns = Counting(), Namespace(redis)
+    run(register(ns.keys, registration("b1", 0, MANY), act(), tables=known), redis)
+    topics = MANY | {NAMES[700]: "1,1,6,0"}
+    plan = Stepped(register(ns.keys, registration("b1", 0, topics, version=2), act(), tables=known), redis)
+    while not known.hits:
+        plan.step()
+    ns.run(delete_topic(ns.keys, NAMES[10], "", act()))
+    plan.finish()
+    found = tables(redis, ns.keys).brokers["b1"].topics
+    assert found.keys() == topics.keys()
+    ns.check()
+
+
+def test_their_number_is_bounded() -> None:
+    known, slices = KnownTables(), {bytes([i]): KnownSlice(1, 1) for i in range(200)}
+    for number in range(SLICES_MOST // 200 + 5):
+        known.put(f"m{number}", "1:1:0", slices)
+    assert known.get("m0", "1:1:0") is None
+    assert known.get(f"m{SLICES_MOST // 200 + 4}", "1:1:0") == slices
+    known.put("m9", "1:1:0", {})
+    assert known.get("m9", "1:1:0") is None
