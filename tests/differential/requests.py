@@ -70,6 +70,8 @@ NAMELESS: FieldOddities = {
     "no brokerAddr": {"brokerAddr": None},
     "no clusterName": {"clusterName": None},
 }
+UNCLUSTERED: FieldOddities = {"no clusterName": NAMELESS["no clusterName"]}
+"""Of a registration without name or address 5.5.0 keeps a null for ever: 304 is empty then, and removals are lost."""
 REGISTRATION_ODDITIES: FieldOddities = {
     "no haServerAddr": {"haServerAddr": None},
     "empty haServerAddr": {"haServerAddr": ""},
@@ -212,7 +214,7 @@ def _odd_fields(draw: Draw, ask: Ask, ext: dict[str, str | None], four: bool) ->
     if says is not None:
         number = ext["brokerId"]
         says = replace(says, id=int(number)) if number in ("0", "1", "2", "+1", "-1") else None
-    if odd is NAMELESS:
+    if odd is UNCLUSTERED:
         says = None
     if says is not None and "enableActingMaster" in ext:
         says = replace(says, acting=(ext["enableActingMaster"] or "").lower() == "true")
