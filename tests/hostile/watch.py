@@ -1,0 +1,108 @@
+"""What others notice while a server is treated badly: how long they wait, what memory it takes, what it writes."""
+
+import re
+import threading
+import time
+from contextlib import suppress
+from pathlib import Path
+
+from remoting.codes import RequestCode
+from tests.harness.broker import A
+from tests.harness.connection import Connection
+from tests.harness.nameserver import NameServer
+
+ANSWER_S = 2.0
+"""A healthy client's slowest answer on a busy machine; on a quiet one it is some 10 ms. Before bodies were read in
+slices it was up to 9 s."""
+GROWTH_BYTES = 64 << 20
+"""What a worker may have grown by, when all is over: room for what the allocator keeps, not for what leaks."""
+EVERY_S = 5.0
+"""RationedLog lets one line of a kind through in so many seconds."""
+ASK_EVERY_S = 0.005
+_LINE = re.compile(r"connection \S+ of \S+ (closed|cut off|met a fault)|request \d+ of \S+ failed")
+
+
+class Healthy(threading.Thread):
+    """A client of one worker that asks for a route all the time, over one connection."""
+
+    def __init__(self, connection: Connection) -> None:
+        super().__init__(daemon=True)
+        self.slowest_s = 0.0
+        self.error: Exception | None = None
+        self._connection = connection
+        self._over = threading.Event()
+
+    def run(self) -> None:
+        try:
+            over = False
+            while not over:
+                over = self._over.wait(ASK_EVERY_S)  # once more after all is done
+                began = time.monotonic()
+                answer = self._connection.ask(RequestCode.GET_ROUTEINFO_BY_TOPIC, {"topic": A.topics[0].name})
+                assert answer.code == 0, answer.remark
+                self.slowest_s = max(self.slowest_s, time.monotonic() - began)
+        except Exception as error:  # told by whoever looks
+            self.error = error
+
+    def end(self) -> None:
+        self._over.set()
+        self.join()
+
+
+class Watch:
+    """Both workers of a server that knows broker-a, from now on."""
+
+    def __init__(self, server: NameServer) -> None:
+        self.server = server
+        self._connections: dict[int, Connection] = {}
+        while len(self._connections) < server.workers:
+            connection = Connection(server.port)
+            assert connection.usable()
+            if self._connections.setdefault(server.worker_of(connection), connection) is not connection:
+                connection.close()
+        self._before = {pid: resident(pid) for pid in self._connections}
+        self._said = len(server.said())
+        self._began = time.monotonic()
+        self._clients = [Healthy(connection) for connection in self._connections.values()]
+        for client in self._clients:
+            client.start()
+
+    def end(self) -> None:
+        """Everybody was answered in time, the workers are the same and no bigger, and little was written."""
+        for client in self._clients:
+            client.end()
+        for client in self._clients:
+            assert client.error is None, repr(client.error)
+            assert client.slowest_s < ANSWER_S, f"an answer took {client.slowest_s:.2f} s"
+        for pid, before in self._before.items():
+            assert (grown := resident(pid) - before) < GROWTH_BYTES, f"grown by {grown >> 20} MiB"
+        kinds = 6
+        assert len(self.lines()) <= len(self._before) * kinds * (
+            1 + (time.monotonic() - self._began) / EVERY_S
+        )
+        said = self.server.said()[self._said :]
+        assert "Traceback" not in said
+        assert "a fault of ours" not in said
+        for connection in self._connections.values():
+            with suppress(OSError):
+                connection.close()
+
+    @property
+    def workers(self) -> list[int]:
+        """Their process ids."""
+        return list(self._connections)
+
+    def connections(self) -> int:
+        """How many files the workers have open, nearly all of them connections."""
+        return sum(len(list(Path(f"/proc/{pid}/fd").iterdir())) for pid in self.workers)
+
+    def lines(self) -> list[str]:
+        """What was written of connections and requests that went wrong."""
+        return [line for line in self.server.said()[self._said :].splitlines() if _LINE.search(line)]
+
+
+def resident(pid: int) -> int:
+    """Bytes of memory that a process has."""
+    found = re.search(r"VmRSS:\s+(\d+) kB", Path(f"/proc/{pid}/status").read_text())
+    assert found
+    return int(found[1]) << 10
