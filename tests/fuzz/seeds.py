@@ -1,0 +1,60 @@
+"""Where fuzzing begins: what RocketMQ's own brokers and clients sent, and headers of a balancer."""
+
+import zlib
+from collections.abc import Iterable
+
+from remoting.codes import RequestCode
+from remoting.command import encode
+from remoting.header_binary import encode_binary_header
+from remoting.header_json import encode_json_header
+from tests.remoting.golden import NAMES, recorded, replies, requests
+
+PROXY = (
+    b"PROXY TCP4 192.0.2.1 192.0.2.2 1111 9876\r\n",
+    b"PROXY TCP6 2001:db8::1 2001:db8::2 1111 9876\r\n",
+    b"PROXY UNKNOWN\r\n",
+    b"\r\n\r\n\0\r\nQUIT\n\x21\x11\0\x0c" + bytes(range(12)),
+    b"\r\n\r\n\0\r\nQUIT\n\x21\x21\0\x24" + bytes(range(36)),
+    b"\r\n\r\n\0\r\nQUIT\n\x20\0\0\0",
+)
+PROPERTIES = (b"kvConfigPath=/a/b\\\n c\nlistenPort:9876\n# c\nx=\\u00e9\\t\\\\\n", b"a b\r\n!x\n=\n")
+TOLERANT = (b"""/*c*/{'table':{a:'\\x41\\'',"b":"c\t",}}//e""", b'{"table":{0:"a","b":null}}')
+FEW = 24
+
+
+def seeds(target: str, largest: int) -> list[bytes]:
+    """The shortest inputs of that target, of at most `largest` bytes each."""
+    found = {bytes(seed) for seed in _all(target) if len(seed) <= largest}
+    return sorted(found, key=lambda seed: (len(seed), seed))[:FEW]
+
+
+def _all(target: str) -> Iterable[bytes]:
+    commands = [r.command for name in NAMES for r in recorded(name)]
+    bodies = [command.body for command in requests(RequestCode.REGISTER_BROKER)]
+    match target:
+        case "frames":
+            return [b"\x07" + encode(command) for command in commands]
+        case "json_header":
+            return map(encode_json_header, commands)
+        case "binary_header":
+            return map(encode_binary_header, commands)
+        case "json_registration" | "signature":
+            return bodies
+        case "old_registration":
+            return [body.partition(b'"topicConfigSerializeWrapper":')[2][:-1] for body in bodies]
+        case "compressed_registration":
+            return [body for body in bodies if body[:1] == b"\x78"]
+        case "inflated_registration":
+            return [zlib.decompress(body) for body in bodies if body[:1] == b"\x78"]
+        case "data_version":
+            return [command.body for command in requests(RequestCode.QUERY_DATA_VERSION)]
+        case "kv_table":
+            return (b'{"table":{"TA":"broker-a:4;broker-b:4"}}', b'{"table":{0:null,}}')
+        case "route":
+            return [command.body for command in replies(RequestCode.GET_ROUTEINFO_BY_TOPIC)]
+        case "proxy_header":
+            return PROXY
+        case "properties":
+            return PROPERTIES
+        case _:
+            return (*TOLERANT, *bodies)

@@ -1,0 +1,215 @@
+"""What is fuzzed: for each decoder of strangers' bytes, what must hold whatever the bytes are.
+
+A target takes any bytes and returns; it raises where something does not hold. Only the errors that a decoder documents
+are swallowed. What was read is written and read again, and from then on nothing may change any more."""
+
+import zlib
+from collections.abc import Callable
+from typing import Final, TypeVar
+from unittest.mock import patch
+
+from remoting import registration_json
+from remoting.body_signature import split_signature
+from remoting.command import Command, encode
+from remoting.data_version import DataVersion, decode_data_version
+from remoting.errors import BodyError, FrameError
+from remoting.frame import FrameReader
+from remoting.header_binary import decode_binary_command, encode_binary_header
+from remoting.header_json import decode_json_command, encode_json_header
+from remoting.json_in import decode_strict_json
+from remoting.json_out import Dialect
+from remoting.kv_table import decode_kv_table, encode_kv_table
+from remoting.properties import PropertiesError, parse_properties, write_properties
+from remoting.register_broker_body import RegisterBrokerBody
+from remoting.registration import decode_register_broker_body, encode_register_broker_body
+from remoting.route import decode_route, encode_route
+from remoting.tolerant_json import normalise
+from worker.proxy_protocol import NO_HEADER, ProxyError, ProxyHeader, read_proxy_header
+
+T = TypeVar("T")
+Target = Callable[[bytes], None]
+OLD, V4, V5 = 36, 373, 513
+KEY_MAX = 32767
+
+
+def frames(data: bytes) -> None:
+    """However a stream is cut, the same commands come out, and after an error nothing."""
+    if not data:
+        return
+    size, stream = data[0] + 1, data[1:]
+    assert _commands([stream]) == _commands([stream[at : at + size] for at in range(0, len(stream), size)])
+
+
+def _commands(reads: list[bytes]) -> tuple[list[Command], str]:
+    reader = FrameReader()
+    commands = []
+    for i, read in enumerate(reads):
+        reader.feed(read)
+        try:
+            while (command := reader.next_command()) is not None:
+                commands.append(command)
+        except FrameError as error:
+            for more in reads[i + 1 :]:
+                reader.feed(more)
+            assert _refused(reader), "it went on"
+            return commands, error.reason
+    return commands, ""
+
+
+def _refused(reader: FrameReader) -> bool:
+    try:
+        reader.next_command()
+    except FrameError:
+        return True
+    return False
+
+
+def json_header(data: bytes) -> None:
+    """A header written from what was read is read to the same, but for a language without a name."""
+    command = _read(lambda: decode_json_command(data, b""), FrameError)
+    if command is not None:
+        again = decode_json_command(encode_json_header(command), b"")
+        assert decode_json_command(encode_json_header(again), b"") == again
+        assert (again.code, again.opaque, again.ext) == (command.code, command.opaque, command.ext)
+
+
+def binary_header(data: bytes) -> None:
+    command = _read(lambda: decode_binary_command(data, b""), FrameError)
+    if command is not None and all(len(key.encode()) <= KEY_MAX for key in command.ext or ()):
+        again = decode_binary_command(encode_binary_header(command), b"")
+        assert again == command
+        assert len(encode(again)) == 8 + len(encode_binary_header(again))
+
+
+def json_registration(data: bytes) -> None:
+    """Read at once and read in slices is the same."""
+    whole = _registration(data, V5)
+    with patch.object(registration_json, "SLICE_BYTES", 0):
+        cut = _registration(data, V5)
+    if whole is None:
+        assert cut is None
+    elif whole.topics or whole.mapping_infos:
+        assert cut == whole
+
+
+def old_registration(data: bytes) -> None:
+    _registration(data, OLD)
+
+
+def compressed_registration(data: bytes) -> None:
+    _registration(data, V5, compressed=True)
+
+
+def inflated_registration(data: bytes) -> None:
+    """What comes inside of a sound stream; without the static topics too."""
+    stream = zlib.compress(data, 1)
+    _registration(stream, V5, compressed=True)
+    _registration(stream, V4, compressed=True)
+
+
+def _registration(data: bytes, version: int, *, compressed: bool = False) -> RegisterBrokerBody | None:
+    body = _read(
+        lambda: decode_register_broker_body(data, version=version, compressed=compressed, now_ms=0), BodyError
+    )
+    if body is not None:
+        written = encode_register_broker_body(body, version=V5, compressed=False)
+        again = decode_register_broker_body(written, version=V5, compressed=False, now_ms=0)
+        assert again.topics == body.topics
+        assert again.data_version == body.data_version
+        assert again.filter_servers == body.filter_servers
+        assert again.mapping_infos == body.mapping_infos
+    return body
+
+
+def data_version(data: bytes) -> None:
+    version = _read(lambda: decode_data_version(data), BodyError)
+    if version is not None:
+        assert decode_data_version(version.encode()) == version
+        assert DataVersion.from_text(version.text()) == version
+
+
+def kv_table(data: bytes) -> None:
+    table = _read(lambda: decode_kv_table(data), BodyError)
+    if table is not None:
+        assert decode_kv_table(encode_kv_table(table)) == table
+
+
+def route(data: bytes) -> None:
+    """The body of 217, and what is stored of it."""
+    read = _read(lambda: decode_route(data), BodyError)
+    if read is not None:
+        for dialect in Dialect:
+            again = decode_route(encode_route(read, dialect))
+            assert decode_route(encode_route(again, dialect)) == again
+
+
+def properties(data: bytes) -> None:
+    read = _read(lambda: parse_properties(data.decode("utf-8", "replace")), PropertiesError)
+    if read is not None:
+        assert parse_properties(write_properties(read)) == read
+
+
+def proxy_header(data: bytes) -> None:
+    """What is known of a connection's first bytes stays true when more of them come."""
+    header = _proxy(data)
+    for length in range(min(len(data), 64)):
+        early = _proxy(data[:length])
+        assert early is None or early == header
+    if isinstance(header, ProxyHeader) and header is not NO_HEADER:
+        assert 0 < header.length <= len(data)
+
+
+def _proxy(data: bytes) -> ProxyHeader | str | None:
+    try:
+        return read_proxy_header(data)
+    except ProxyError:
+        return "refused"
+
+
+def signature(data: bytes) -> None:
+    """The parts are the body's own: the version, what is before it, and what is after it and the mapping version."""
+    split = split_signature(data)
+    if split is not None:
+        version, head, rest = split
+        assert data.startswith(head + version)
+        assert data.endswith(rest)
+        _read(lambda: decode_data_version(version), BodyError)
+
+
+def tolerant_json(data: bytes) -> None:
+    """What has become strict stays as it is."""
+    strict = _read(lambda: normalise(data), BodyError)
+    if strict is not None and _read(lambda: decode_strict_json(strict, object), BodyError) is not None:
+        assert normalise(strict) == strict
+
+
+def _read(decode: Callable[[], T], *errors: type[Exception]) -> T | None:
+    """What it reads, None for what it refuses in one line."""
+    reason = "one line"
+    try:
+        return decode()
+    except errors as error:
+        reason = str(error)
+    assert len(reason.splitlines()) == 1
+    return None
+
+
+TARGETS: Final[dict[str, Target]] = {
+    target.__name__: target
+    for target in (
+        frames,
+        json_header,
+        binary_header,
+        json_registration,
+        old_registration,
+        compressed_registration,
+        inflated_registration,
+        data_version,
+        kv_table,
+        route,
+        properties,
+        proxy_header,
+        signature,
+        tolerant_json,
+    )
+}
