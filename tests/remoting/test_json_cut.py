@@ -100,6 +100,11 @@ def test_a_table_that_is_named_twice_is_not_cut(more: str) -> None:
     assert_many(read(body(big(), more=more)))
 
 
+def test_of_two_tables_the_last_counts() -> None:
+    twice = body(big()).replace(b'"topicQueueMappingDetailMap":{}', b'"topicConfigTable":{}')
+    assert read(twice).topics == {}
+
+
 def test_a_table_that_stands_elsewhere_counts_for_nothing() -> None:
     text = body({}).replace(b'"topicConfigTable":{},', b"")
     elsewhere = json.dumps({"x": {"topicConfigTable": big()}})[1:-1].encode()
