@@ -157,8 +157,8 @@ class Load:
         parts: list[Awaitable[None]] = [
             self._lookups(),
             self._paced("client", self._clients_every_s, self._client),
-            self._paced("administrator", 0.2, self._administrator()),
-            self._paced("http", 0.5, self._http()),
+            self._in_turn("administrator", 0.2, self._administrator()),
+            self._in_turn("http", 0.5, self._http()),
         ]
         parts += [self._steady(Broker(number, self._table())) for number in range(BROKERS)]
         parts += [self._passing(Broker(BROKERS + number, self._table())) for number in range(PASSING)]
@@ -181,6 +181,11 @@ class Load:
             task.add_done_callback(self._tasks.discard)
             due += every_s
             await asyncio.sleep(due - loop.time())
+
+    async def _in_turn(self, what: str, pause_s: float, turn: Callable[[], Awaitable[None]]) -> None:
+        while True:
+            await asyncio.sleep(pause_s)
+            await self._guarded(what, turn)
 
     async def _guarded(self, what: str, turn: Callable[[], Awaitable[None]]) -> None:
         try:
