@@ -55,7 +55,7 @@ class Race(msgspec.Struct, frozen=True):
 
 RACES = {
     "registrations and 104": Race(
-        {"w1": registers("b1"), "w2": unregisters("b1")}, {"w3": beats("b1")}, rounds=100
+        {"w1": registers("b1"), "w2": unregisters("b1")}, {"w3": beats("b1")}, rounds=60
     ),
     "registrations and leases that run out": Race(
         {
@@ -68,7 +68,7 @@ RACES = {
     "registrations and lost connections": Race(
         {"w1": registers("b1", pause_s=0.01)},
         {"w2": loses("b1", "w1/1"), "w3": beats("b1")},
-        rounds=80,
+        rounds=30,
     ),
     "two brokers, 205, 216, 217 and 327": Race(
         {"w1": registers("b1"), "w2": registers("b2")},
@@ -137,7 +137,7 @@ RACES = {
             "w5": registers("b2"),
         },
         {"w6": unregisters("b1"), "w7": unregisters("b2", at=ELSEWHERE)},
-        rounds=50,
+        rounds=30,
     ),
     "a first table beyond one commit": Race(
         {"w1": registers("b1", "huge")},
