@@ -22,8 +22,8 @@ __all__ = [
 T = TypeVar("T")
 K = TypeVar("K")
 _UNREADABLE = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
-REWRITES_MAX: Final = 20_000
-"""Places of a body that are no strict JSON, beyond which it is refused where it is not read in steps: some 10 ms."""
+REWRITES_MAX: Final = 5000
+"""Places of a body that are no strict JSON, beyond which it is refused where it is not read in steps: some 5 ms."""
 
 
 def decode_json(data: bytes | memoryview, type: type[T]) -> T:

@@ -62,7 +62,7 @@ def normalising(text: bytes, rewrites_max: int | None = None) -> Steps[bytes]:
         else:
             strict += _rewritten(match)
             rewritten += 1
-            if rewritten == rewrites_max:
+            if rewrites_max is not None and rewritten > rewrites_max:
                 raise BodyError(f"JSON with more than {rewrites_max} oddities")
         if i % _MATCHES_A_STEP == 0:
             yield

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from remoting.errors import BodyError
-from remoting.json_in import decode_json
+from remoting.json_in import REWRITES_MAX, decode_json
 from remoting.tolerant_json import normalise
 
 VALUES = st.recursive(
@@ -97,6 +97,13 @@ def test_what_no_liberty_covers_is_refused_in_one_line(text: bytes) -> None:
     with pytest.raises(BodyError) as refused:
         decode_json(text, object)
     assert len(str(refused.value).splitlines()) == 1
+
+
+def test_liberties_are_bounded_where_they_are_taken_at_once() -> None:
+    few = b"{" + b"1:2," * (REWRITES_MAX - 1) + b"3:4}"
+    assert decode_json(few, dict) == {"1": 2, "3": 4}
+    with pytest.raises(BodyError, match="more than"):
+        decode_json(few.replace(b"{", b"{0:0,"), dict)
 
 
 @pytest.mark.parametrize(
