@@ -5,6 +5,7 @@ The asynchronous driver sends what one tick of the event loop asks for as one pi
 
 import asyncio
 import logging
+import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
@@ -27,7 +28,7 @@ from redis.exceptions import (
 )
 
 from registry.errors import StoreUnavailable
-from registry.plans import Batch, Call, Pause, Plan, Request, ScriptCall, ScriptItem, joined
+from registry.plans import Batch, Call, Enter, Pause, Plan, Request, ScriptCall, ScriptItem, joined
 from registry.scripts import script
 
 T = TypeVar("T")
@@ -89,6 +90,11 @@ def _perform(request: Request, store: redis.Redis) -> object:
     if isinstance(request, Pause):
         time.sleep(request.seconds)
         return None
+    if isinstance(request, Enter):
+        entered = threading.Event()
+        request.room.enter(entered.set)
+        entered.wait()
+        return None
     if isinstance(request, ScriptItem):
         own: list[object] = _perform(joined((request,)), store)  # type: ignore[assignment]
         return own[0]
@@ -148,6 +154,9 @@ class AsyncDriver:
         loop = asyncio.get_running_loop()
         if isinstance(request, Pause):
             loop.call_later(request.seconds, sink, None)
+            return
+        if isinstance(request, Enter):
+            request.room.enter(partial(loop.call_soon, sink, None))
             return
         if isinstance(request, Batch):
             together = _Together(len(request.requests), sink)

@@ -9,6 +9,8 @@ from typing import Any, TypeAlias, TypeVar
 
 import msgspec
 
+from registry.room import Room
+
 Argument: TypeAlias = str | bytes | int
 T = TypeVar("T")
 
@@ -50,7 +52,13 @@ class Pause(msgspec.Struct, frozen=True):
     seconds: float
 
 
-Request: TypeAlias = Call | ScriptCall | ScriptItem | Batch | Pause
+class Enter(msgspec.Struct, frozen=True):
+    """Wait for a place in the room, which the plan has to leave; the reply is None."""
+
+    room: Room
+
+
+Request: TypeAlias = Call | ScriptCall | ScriptItem | Batch | Pause | Enter
 Plan: TypeAlias = Generator[Request, Any, T]
 
 

@@ -8,8 +8,7 @@ from typing import Any
 from registry.attempt import Attempt
 from registry.errors import BrokerBusy, InvalidField, RegistrationRefused
 from registry.keys import ORDER_TOPIC_CONFIG, Keys
-from registry.known_tables import KnownTables
-from registry.plans import Act, Pause, Plan, ScriptItem, pairs
+from registry.plans import Act, Enter, Pause, Plan, ScriptItem, pairs
 from registry.registering import (
     DEFAULT_TIMEOUT_MS,
     TIMEOUT_MAX_MS,
@@ -18,8 +17,9 @@ from registry.registering import (
     Signature,
     signature,
 )
+from registry.registrar import Registrar
 from registry.removal import settle_owed
-from registry.renewals import Renewals
+from remoting.json_cut import SLICE_BYTES
 
 __all__ = ["DEFAULT_TIMEOUT_MS", "TIMEOUT_MAX_MS", "Registered", "Registration", "register"]
 
@@ -35,20 +35,31 @@ def register(
     *,
     owner: str | None = None,
     delete_missing: bool = False,
-    renewals: Renewals | None = None,
-    tables: KnownTables | None = None,
+    registrar: Registrar | None = None,
 ) -> Plan[Registered]:
     """Register a broker, or renew its lease when nothing changed.
 
     `owner` is the mark of the connection it came over, `<worker>/<connection>`; `delete_missing` is the option
-    deleteTopicWithBrokerRegistration; `renewals` are of a process that hears of every change,
-    `tables` of one that brokers come back to. Raises BodyError, RegistrationRefused, BrokerBusy, InvalidField.
+    deleteTopicWithBrokerRegistration; `registrar` is that of a process which does this all the time. Raises BodyError,
+    RegistrationRefused, BrokerBusy, InvalidField.
     """
     mark = signature(registration, delete_missing=delete_missing)
-    renewed = yield from _renew(keys, registration, mark, owner, renewals)
+    renewed = yield from _renew(keys, registration, mark, owner, registrar)
     if renewed is not None:
         return renewed
+    tables = None if registrar is None else registrar.tables
     attempt = Attempt(keys, registration, act, mark, owner, delete_missing, tables)
+    if registrar is None or len(registration.body) <= SLICE_BYTES:
+        return (yield from _carried_out(attempt))
+    yield Enter(registrar.room)
+    try:
+        return (yield from _carried_out(attempt))
+    finally:
+        registrar.room.leave()
+
+
+def _carried_out(attempt: Attempt) -> Plan[Registered]:
+    keys, act, name = attempt.keys, attempt.act, attempt.registration.name
     pauses = 0
     for _ in range(TRIES + PENDING_PAUSES):
         reply = yield from attempt.once()
@@ -66,17 +77,17 @@ def register(
             case "single":
                 raise RegistrationRefused("register broker failed: a first registration with one topic only")
             case "full":
-                raise InvalidField("brokerName", f"{registration.name!r} has 1000 members already")
+                raise InvalidField("brokerName", f"{name!r} has 1000 members already")
             case "pending":
                 pauses += 1
                 if pauses > PENDING_PAUSES:
                     break
                 yield Pause(PENDING_PAUSE_S)
-    raise BrokerBusy(f"another registration of broker {registration.name!r} goes on")
+    raise BrokerBusy(f"another registration of broker {name!r} goes on")
 
 
 def _renew(
-    keys: Keys, r: Registration, mark: Signature, owner: str | None, renewals: Renewals | None
+    keys: Keys, r: Registration, mark: Signature, owner: str | None, registrar: Registrar | None
 ) -> Plan[Registered | None]:
     version = mark.version.text() if mark.version else ""
     item = ScriptItem(
@@ -85,7 +96,7 @@ def _renew(
         (keys.alive(r.member), keys.member(r.member), keys.broker(r.name)),
         (r.member, mark.content, version, owner or "", str(r.id)),
     )
-    reply: Any = (yield item) if renewals is None else (yield from renewals.ask(item))
+    reply: Any = (yield item) if registrar is None else (yield from registrar.renewals.ask(item))
     return _answered(reply[2], reply[3]) if reply[0] == "renewed" else None
 
 

@@ -6,10 +6,9 @@ import msgspec
 
 from registry.beats import Again
 from registry.keys import Keys
-from registry.known_tables import KnownTables
 from registry.options import Options
 from registry.plans import Act, Plan
-from registry.renewals import Renewals
+from registry.registrar import Registrar
 from remoting.codes import ResponseCode
 from remoting.remoting_command import Command
 from worker.peer import Peer
@@ -47,8 +46,7 @@ class Request(msgspec.Struct, frozen=True):
     """A command and what a handler needs beside it.
 
     `owner` marks the connection in the store, `<worker>/<connection>`; `registers` is called with each member key
-    that registers over this connection, before it does; `renewals` are those of the last moment,
-    `tables` those this worker stored lately."""
+    that registers over this connection, before it does; `registrar` is this worker's."""
 
     command: Command
     peer: Peer
@@ -57,8 +55,7 @@ class Request(msgspec.Struct, frozen=True):
     options: Options
     owner: str
     registers: Callable[[str], None]
-    renewals: Renewals
-    tables: KnownTables
+    registrar: Registrar
 
     def get(self, name: str) -> str | None:
         """An ext field."""

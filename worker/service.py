@@ -12,10 +12,9 @@ import worker.handlers  # noqa: F401  fills the table of worker.dispatch
 from registry import settings, store
 from registry.drivers import AsyncDriver
 from registry.keys import Keys
-from registry.known_tables import KnownTables
 from registry.options import Options, overlay
 from registry.plans import Act
-from registry.renewals import Renewals
+from registry.registrar import Registrar
 from remoting.codes import RequestCode, ResponseCode
 from remoting.command import Command, decode, encode_header
 from remoting.remoting_command import ONEWAY_FLAG, RESPONSE_FLAG, SerializeType
@@ -59,8 +58,7 @@ class Service:
         self._driver = AsyncDriver(store.connect_async(options.redis_url))
         self._admission = Admission()
         self._clock = asyncio.get_running_loop().time
-        self._renewals = Renewals(self._clock)
-        self._tables = KnownTables()
+        self._registrar = Registrar(self._clock)
         self.cache = RouteCache(options.route_cache_bytes, self.counters)
         self._closed = ClosedConnections(
             self._driver, self._keys, worker_id, lambda: self.options, self.counters
@@ -68,7 +66,7 @@ class Service:
         self._ticker = Ticker(self._driver, self._keys, worker_id, self._lapsed)
         rules = Invalidation(
             self.cache,
-            self._renewals,
+            self._registrar.renewals,
             self.counters,
             self._read_settings,
             self._closed.expired,
@@ -166,8 +164,7 @@ class Service:
             options=self.options,
             owner=self._closed.mark(peer),
             registers=partial(self._closed.registers, peer),
-            renewals=self._renewals,
-            tables=self._tables,
+            registrar=self._registrar,
         )
         dispatch.begin(request, self._driver, done)
 
@@ -177,7 +174,7 @@ class Service:
             asyncio.get_running_loop().call_soon(self.handle, decode(due.frame[4:]), peer)
             return
         self._admission.enter(BEAT)
-        until, generation = self._clock() + again.good_for_s, self._renewals.generation
+        until, generation = self._clock() + again.good_for_s, self._registrar.renewals.generation
         self._driver.ask(again.item, partial(self._beaten_again, due, peer, again.reply, until, generation))
 
     def _beaten_again(
@@ -199,7 +196,7 @@ class Service:
             self._keep(self._follow(answer, command, peer))
             return
         if answer.again is not None:
-            self.cache.frames.keep(frame, command, answer, self._renewals)
+            self.cache.frames.keep(frame, command, answer, self._registrar.renewals)
         self._answered(answer, command, peer)
 
     async def _follow(self, answer: Answer, command: Command, peer: Peer) -> None:

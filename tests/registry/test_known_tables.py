@@ -1,5 +1,6 @@
 """A worker that knows what it stored last reads only what changed, and stores just the same."""
 
+import time
 from collections.abc import Callable
 
 import pytest
@@ -11,6 +12,7 @@ from registry.drivers import run
 from registry.keys import Keys
 from registry.known_tables import SLICES_MOST, KnownTables
 from registry.plans import Plan
+from registry.registrar import Registrar
 from registry.registration import register
 from registry.rewrite import add_write_perm, wipe_write_perm
 from registry.topics import delete_topic
@@ -36,20 +38,27 @@ class Counting(KnownTables):
         return found
 
 
+def remembering() -> tuple[Registrar, Counting]:
+    """A registrar, and what it remembers."""
+    registrar, known = Registrar(time.monotonic), Counting()
+    registrar.tables = known
+    return registrar, known
+
+
 class Twins:
     """Two namespaces that are told the same, one by a worker that remembers tables."""
 
     def __init__(self, store: redis_py.Redis) -> None:
         self.both = Namespace(store, Keys("knows")), Namespace(store, Keys("forgets"))
-        self.known = Counting()
+        self.registrar, self.known = remembering()
         self.topics = dict(MANY)
         self.version = 0
 
     def register(self, number: int = 0, cluster: str = "c1") -> None:
         self.version += 1
-        for ns, memory in zip(self.both, (self.known, None), strict=True):
+        for ns, memory in zip(self.both, (self.registrar, None), strict=True):
             asked = registration("b1", number, self.topics, version=self.version, cluster=cluster)
-            ns.run(register(ns.keys, asked, act(), tables=memory))
+            ns.run(register(ns.keys, asked, act(), registrar=memory))
 
     def each(self, plan: Callable[[Keys], Plan[object]]) -> None:
         for ns in self.both:
@@ -138,10 +147,12 @@ def test_a_table_written_in_several_slices_is_known_too(redis: redis_py.Redis) -
 
 def test_an_alteration_while_it_is_carried_out_makes_it_read_all(redis: redis_py.Redis) -> None:
     """The first attempt knew the table, the second must not."""
-    known, ns = Counting(), Namespace(redis)
-    run(register(ns.keys, registration("b1", 0, MANY), act(), tables=known), redis)
+    (registrar, known), ns = remembering(), Namespace(redis)
+    run(register(ns.keys, registration("b1", 0, MANY), act(), registrar=registrar), redis)
     topics = MANY | {NAMES[700]: "1,1,6,0"}
-    plan = Stepped(register(ns.keys, registration("b1", 0, topics, version=2), act(), tables=known), redis)
+    plan = Stepped(
+        register(ns.keys, registration("b1", 0, topics, version=2), act(), registrar=registrar), redis
+    )
     while not known.hits:
         plan.step()
     ns.run(delete_topic(ns.keys, NAMES[10], "", act()))

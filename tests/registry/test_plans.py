@@ -10,7 +10,7 @@ from registry.errors import BrokerBusy, ConfigNotFound
 from registry.keys import Keys
 from registry.kv import get, import_table, table
 from registry.liveness import Tick, tick
-from registry.plans import Batch, Call, Pause, Plan, Request, ScriptCall, ScriptItem, call, pairs
+from registry.plans import Batch, Call, Enter, Pause, Plan, Request, ScriptCall, ScriptItem, call, pairs
 from registry.registration import PENDING_PAUSES, register
 from registry.removal import Orphan, let_go, unregister
 from registry.routes import StoredBroker, StoredRoute, read_route
@@ -52,6 +52,8 @@ def short(request: Request) -> str:
             return " + ".join(map(short, requests))
         case Pause(seconds):
             return f"pause {seconds}"
+        case Enter():
+            return "enter"
 
 
 def test_a_hash_is_read_in_pages() -> None:

@@ -8,6 +8,7 @@ import redis as redis_py
 from registry.drivers import run
 from registry.keys import Keys, member_key
 from registry.plans import Plan, ScriptItem
+from registry.registrar import Registrar
 from registry.registration import Registered, register
 from registry.renewals import MOST, SHARE, Renewals
 from tests.registry.brokers import act, address, registration
@@ -107,14 +108,15 @@ def test_their_number_is_bounded(renewals: Renewals) -> None:
     assert first(renewals.ask(ScriptItem("renew", (), (), ("m0", "", "", "", "")))) != reply()
 
 
-def test_on_a_store(redis: redis_py.Redis, clock: Clock, renewals: Renewals) -> None:
+def test_on_a_store(redis: redis_py.Redis, clock: Clock) -> None:
+    registrar = Registrar(clock)
     member = member_key("c1", address("b1"))
 
     def lease() -> float:
         return redis.zscore(KEYS.leases, member) or 0.0
 
     def registered() -> Registered:
-        return run(register(KEYS, registration("b1"), act(), renewals=renewals), redis)
+        return run(register(KEYS, registration("b1"), act(), registrar=registrar), redis)
 
     registered()
     first_reply, renewed = registered(), lease()

@@ -60,8 +60,7 @@ def _registered(request: Request, registration: Registration) -> Plan[Answer]:
             request.act,
             owner=request.owner,
             delete_missing=options.delete_topic_with_broker_registration,
-            renewals=request.renewals,
-            tables=request.tables,
+            registrar=request.registrar,
         )
     except BodyError as error:
         return failure(f"Failed to decode RegisterBrokerBody: {error}")
