@@ -87,7 +87,7 @@ HEADERS = (
     ),
     Rule(
         "language by number",
-        (JAVA_5,),
+        BOTH,
         all_of(of_frame("language 99"), lambda e: e.java == CLOSED),
         out.all_of_it,
     ),
@@ -250,6 +250,12 @@ OF_4X = (
         (JAVA_4,),
         all_of(registers(single_newcomer), with_codes((0, 1))),
         out.all_of_it,
+        parts=True,
+    ),
+    Rule(
+        "a null perm",
+        (JAVA_4,),
+        all_of(asks(REGISTER), lambda e: '"perm":null' in e.ask.body),
         parts=True,
     ),
     Rule("new topics under an old version", (JAVA_4,), registers(adds_topics), parts=True),

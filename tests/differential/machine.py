@@ -53,6 +53,9 @@ OF_5X = ("unknown",)
 class Different(AssertionError):
     """Two servers differ where no rule allows it."""
 
+    def __repr__(self) -> str:
+        return str(self)  # `eventually` shows it, and it has lines
+
 
 class Session(Struct, frozen=True):
     """What all examples share. `steps` counts the requests by code, `allowed` the uses of each rule."""

@@ -205,9 +205,9 @@ def _plain(draw: Draw, ask: Ask, says: Registration, whole: dict[str, Any]) -> A
 
 
 def _odd_fields(draw: Draw, ask: Ask, ext: dict[str, str | None], four: bool) -> Ask:
-    kinds = [UNTYPED, REGISTRATION_ODDITIES, REGISTRATION_ODDITIES] + (
-        [] if four else [UNCLUSTERED, REGISTRATION_ODDITIES_5X]
-    )
+    kinds = [UNTYPED, REGISTRATION_ODDITIES, REGISTRATION_ODDITIES]
+    if not four:
+        kinds += [UNCLUSTERED, REGISTRATION_ODDITIES_5X]
     odd = draw(st.sampled_from(kinds))
     ext = ext | odd[draw(one_of(*odd))]
     says = ask.says

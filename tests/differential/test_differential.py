@@ -3,7 +3,7 @@
 import os
 
 import pytest
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, Phase, settings
 from hypothesis.stateful import run_state_machine_as_test
 
 from tests.differential.machine import Machine, Session
@@ -13,6 +13,7 @@ EXAMPLES = int(os.environ.get("DIFFERENTIAL_EXAMPLES", "0"))
 PROFILE = settings(
     max_examples=EXAMPLES or 16,
     stateful_step_count=50 if EXAMPLES else 30,
+    phases=[Phase.generate, Phase.shrink] if EXAMPLES else [Phase.generate],  # shrinking takes minutes
     derandomize=not EXAMPLES,  # each night tries something new; a change is judged by the same steps
     deadline=None,
     suppress_health_check=list(HealthCheck),
