@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help setup lock lint format test redis-server curl jdk cc bench interop run wheel clean anew
+.PHONY: help setup lock lint format test redis-server curl jdk cc bench soak interop differential fuzz run wheel clean anew
 
 NEW_ENOUGH := import sys; sys.exit(sys.version_info < (3, 11))
 PYTHON ?= $(or $(shell for p in python3 python3.14 python3.13 python3.12 python3.11; do \
@@ -55,21 +55,27 @@ redis-server curl:
 	@command -v $@ >/dev/null || ! command -v apt-get >/dev/null || $(call apt_install,$@) || \
 	echo "going on without $@"
 
-test: setup redis-server curl ## the tests, on real stores
-	@$(BIN)/pytest -n 2 --dist loadfile --ignore tests/interop $(ARGS)
+test: setup redis-server curl cc ## the tests, on real stores
+	@$(BIN)/pytest -n 2 --dist loadfile --ignore tests/interop --ignore tests/differential $(ARGS)
 
 jdk:
 	@command -v javac >/dev/null && command -v mvn >/dev/null || \
 	$(call apt_install,default-jdk-headless maven)
 
-interop: setup redis-server jdk ## Java's own brokers, clients and mqadmin against this server
-	@$(BIN)/pytest tests/interop --timeout 600 $(ARGS)
+interop: setup redis-server jdk ## Java's own brokers, clients, mqadmin and name servers against this server
+	@$(BIN)/pytest tests/interop tests/differential --timeout 600 $(ARGS)
+
+differential: setup redis-server jdk ## 20,000 random requests to Java's servers and to this one
+	@DIFFERENTIAL_EXAMPLES="$${DIFFERENTIAL_EXAMPLES:-600}" $(BIN)/pytest tests/differential --timeout 0 $(ARGS)
 
 cc:
 	@command -v cc >/dev/null || $(call apt_install,gcc libc6-dev)
 
 bench: setup redis-server jdk cc ## this server and Java's, side by side on this machine
 	@$(BIN)/python -m bench.run $(ARGS)
+
+soak: setup redis-server ## half an hour of mixed load, and whether anything grows
+	@$(BIN)/python -m bench.soak $(ARGS)
 
 wheel: setup ## dist/*.whl
 	@$(BIN)/python -m hatchling build -t wheel -d dist
