@@ -66,7 +66,7 @@ interop: setup redis-server jdk ## Java's own brokers, clients, mqadmin and name
 	@$(BIN)/pytest tests/interop tests/differential --timeout 600 $(ARGS)
 
 differential: setup redis-server jdk ## 20,000 random requests to Java's servers and to this one
-	@DIFFERENTIAL_EXAMPLES="$${DIFFERENTIAL_EXAMPLES:-600}" $(BIN)/pytest tests/differential --timeout 0 $(ARGS)
+	@DIFFERENTIAL_EXAMPLES="$${DIFFERENTIAL_EXAMPLES:-600}" $(BIN)/pytest tests/differential -s $(ARGS)
 
 cc:
 	@command -v cc >/dev/null || $(call apt_install,gcc libc6-dev)
