@@ -40,7 +40,8 @@ lock: ## write the lock files anew (fetches uv into a venv of its own)
 	@export UV_CUSTOM_COMPILE_COMMAND="make lock"; \
 	compile="build/uv/bin/uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-emit-index-url pyproject.toml"; \
 	$$compile --extra dev -o requirements/dev.txt; \
-	$$compile -c requirements/dev.txt --no-annotate -o requirements/run.txt
+	$$compile -c requirements/dev.txt --no-annotate -o requirements/run.txt; \
+	$$compile -c requirements/dev.txt --no-annotate --extra fuzz -o requirements/fuzz.txt
 
 lint: setup ## style, format and types
 	@$(BIN)/ruff check .
@@ -57,6 +58,10 @@ redis-server curl:
 
 test: setup redis-server curl cc ## the tests, on real stores
 	@$(BIN)/pytest -n 2 --dist loadfile --ignore tests/interop --ignore tests/differential $(ARGS)
+
+fuzz: setup ## coverage-guided fuzzing of the decoders: make fuzz ARGS="INPUTS TARGET ..."
+	@$(BIN)/python -m pip install -q --disable-pip-version-check --require-hashes -r requirements/fuzz.txt
+	@$(BIN)/python -m tests.fuzz.run $(ARGS)
 
 jdk:
 	@command -v javac >/dev/null && command -v mvn >/dev/null || \

@@ -8,7 +8,9 @@ from typing import Final
 
 _VERSION = rb'\{(?:"(?:counter|stateVersion|timestamp)":-?[0-9]{1,19}[,}]){1,3}+'
 _START: Final = re.compile(
-    rb'\{"filterServerList":\[[^\]]*+\],"topicConfigSerializeWrapper":\{"dataVersion":(' + _VERSION + rb"),"
+    rb'\{"filterServerList":\[[^\]]{0,4096}+\],"topicConfigSerializeWrapper":\{"dataVersion":('
+    + _VERSION
+    + rb"),"
     rb'(?:"mappingDataVersion":' + _VERSION + rb",)?"
 )
 

@@ -9,10 +9,13 @@ from remoting.header_binary import decode_binary_command
 from remoting.header_json import decode_json_command
 from remoting.remoting_command import Command
 
-__all__ = ["FRAME_MAX_LENGTH", "FrameError", "FrameReader"]
+__all__ = ["FRAME_MAX_LENGTH", "HEADER_MAX_LENGTH", "FrameError", "FrameReader"]
 
 FRAME_MAX_LENGTH: Final = 16_777_216
 """Bytes of the biggest frame, length word included (com.rocketmq.remoting.frameMaxLength)."""
+
+HEADER_MAX_LENGTH: Final = 1 << 20
+"""Bytes of the biggest header that is read; peers send some hundred, and decoding takes a µs for ten."""
 
 _LENGTH: Final = Struct(">i")
 _LENGTH_AND_WORD: Final = Struct(">iI")
@@ -65,6 +68,8 @@ class FrameReader:
         header_length = word & 0xFFFFFF
         if word > 0x1FFFFFF or not 0 < header_length <= length - 4:
             raise refused_word(word, length)
+        if header_length > HEADER_MAX_LENGTH:
+            raise FrameError("header", f"a header of {header_length} bytes")
         if pending < 4 + length:
             return None
         start = at + 8

@@ -9,6 +9,7 @@ import logging
 from collections.abc import Callable
 from enum import Enum
 from math import inf
+from time import perf_counter
 from typing import Final, Protocol, cast
 
 import msgspec
@@ -27,7 +28,8 @@ log = logging.getLogger(__name__)
 rationed = RationedLog(log)
 
 TURN_COMMANDS: Final = 256
-"""Commands of one connection before the others have their turn."""
+TURN_S: Final = 0.001
+"""Commands of one connection, and time for them, before the others have their turn."""
 UNANSWERED_MOST: Final = 1024
 UNANSWERED_BYTES_MOST: Final = 32 << 20
 """Requests handed over and not answered, and bytes of their bodies, beyond which no more are read."""
@@ -324,6 +326,7 @@ class Connection(asyncio.Protocol):
             self._hold()
             return
         self._flush_due = True  # the answers of this turn leave together at its end
+        until = perf_counter() + TURN_S
         for _ in range(TURN_COMMANDS):
             command = reader.next_command()
             if command is None:
@@ -339,7 +342,7 @@ class Connection(asyncio.Protocol):
             handle(command, self)
             if self.closed:
                 return
-            if self._out_bytes >= UNREAD_MOST or self._much_unanswered:
+            if self._out_bytes >= UNREAD_MOST or self._much_unanswered or perf_counter() >= until:
                 self._hold()
                 break
         else:

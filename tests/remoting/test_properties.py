@@ -4,7 +4,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from remoting.properties import PropertiesError, format_properties, parse_properties, write_properties
+from remoting.properties import (
+    CONTINUED_MOST,
+    PropertiesError,
+    format_properties,
+    parse_properties,
+    write_properties,
+)
 
 TEXT = st.text(st.characters(codec="utf-8"))
 
@@ -53,3 +59,10 @@ def test_a_listing_escapes_nothing() -> None:
 @given(st.dictionaries(TEXT, TEXT))
 def test_a_file_is_read_back_as_it_was_written(entries: dict[str, str]) -> None:
     assert parse_properties(write_properties(entries)) == entries
+
+
+def test_continued_lines_are_bounded() -> None:
+    assert parse_properties("a=1\\\n" * CONTINUED_MOST) == {"a": "1" + "a=1" * (CONTINUED_MOST - 1)}
+    for end in ("\n", "\r\n", "\r"):
+        with pytest.raises(PropertiesError, match="continued"):
+            parse_properties(f"a\\{end}" * (CONTINUED_MOST + 1))

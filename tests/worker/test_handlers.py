@@ -8,6 +8,7 @@ import pytest
 import redis as redis_py
 
 from launcher.store import EmbeddedStore
+from remoting.codes import RequestCode
 from remoting.command import Command
 from tests.worker.scene import Broker, Scene, asynchronous, serving
 from worker.dispatch import HANDLERS
@@ -256,3 +257,19 @@ async def test_dialect_zone_and_order_make_the_route(store: EmbeddedStore) -> No
         assert b'"orderTopicConf":"broker-a:4"' in await _view(scene)
         await scene.ask(102, namespace="ORDER_TOPIC_CONFIG", key="TA")
         assert b"orderTopicConf" not in await _view(scene)
+
+
+@pytest.mark.parametrize(
+    ("code", "body"),
+    [
+        (RequestCode.UPDATE_NAMESRV_CONFIG, b"a=1\n" * 5000),
+        (RequestCode.REGISTER_TOPIC_IN_NAMESRV, b'{"queueDatas":[' + b"{}," * 100_000 + b"{}]}"),
+    ],
+)
+@asynchronous
+async def test_a_body_that_would_hold_up_the_others_is_not_read(
+    store: EmbeddedStore, code: RequestCode, body: bytes
+) -> None:
+    async with serving(store.url) as scene:
+        answer = await scene.ask(code, body, topic="T")
+        assert (answer.code, f"a body of {len(body)} bytes" in (answer.remark or "")) == (1, True)

@@ -1,6 +1,7 @@
 """Configuration of the name server: 318, 319."""
 
 from collections.abc import Mapping
+from typing import Final
 
 from registry import settings
 from registry.errors import SettingsRefused
@@ -11,12 +12,18 @@ from remoting.properties import PropertiesError, format_properties, parse_proper
 from worker.answer import Answer, Handled, Request
 from worker.dispatch import failure, handles
 
+BODY_MOST: Final = 16 << 10
+"""Bytes of a change of options, which is read at once; all options together are 4 KB."""
+
 
 @handles(RequestCode.UPDATE_NAMESRV_CONFIG)
 def update_namesrv_config(request: Request) -> Handled:
     """All or nothing where the black list is concerned; unknown keys and unparsable numbers are passed over."""
+    body = request.command.body
+    if len(body) > BODY_MOST:
+        return failure(f"a body of {len(body)} bytes, of {BODY_MOST} at most")
     try:
-        wanted = parse_properties(request.command.body.decode("utf-8", "replace"))
+        wanted = parse_properties(body.decode("utf-8", "replace"))
     except PropertiesError:
         return failure("string2Properties error")
     if not black_list(request.options).isdisjoint(wanted):

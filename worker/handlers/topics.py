@@ -10,6 +10,8 @@ from worker.answer import Answer, Handled, Request
 from worker.dispatch import failure, handles
 
 DISABLED = failure("disable")
+BODY_MOST = 256 << 10
+"""Bytes of a route to register (217), which is read at once: the queue data of 1,000 brokers are half of that."""
 
 
 @handles(RequestCode.GET_ALL_TOPIC_LIST_FROM_NAMESERVER)
@@ -53,6 +55,8 @@ def get_has_unit_sub_ununit_topic_list(request: Request) -> Handled:
 def register_topic_in_namesrv(request: Request) -> Handled:
     """Raises BodyError; no topic, no body and no queue data are no errors."""
     topic, body = request.get("topic"), request.command.body
+    if len(body) > BODY_MOST:
+        return failure(f"a body of {len(body)} bytes, of {BODY_MOST} at most")
     queues = decode_route(body).queue_datas if body else ()
     if topic is None or not queues:
         return Answer()

@@ -3,6 +3,7 @@
 import asyncio
 import ssl
 from collections.abc import Callable
+from time import perf_counter
 
 import pytest
 
@@ -11,6 +12,7 @@ from remoting.command import Command, decode, encode
 from tests.worker.transport.client import ONEWAY, RESPONSE, insecure, request
 from worker.connection import (
     TURN_COMMANDS,
+    TURN_S,
     UNANSWERED_BYTES_MOST,
     UNANSWERED_MOST,
     UNREAD_MOST,
@@ -158,6 +160,25 @@ def test_answers_of_one_turn_of_the_loop_leave_in_one_write() -> None:
     assert around.socket.writes == [b"head body " * 3]
 
 
+def test_a_turn_ends_when_its_time_is_over() -> None:
+    """Whatever a peer asks for, the others wait for one slow answer of it at most."""
+
+    def slowly(command: Command, peer: Peer) -> None:
+        begun = perf_counter()
+        while perf_counter() - begun < TURN_S:
+            pass
+        echo(command, peer)
+
+    around = Surroundings(slowly)
+    around.receive(FRAMES)
+    assert (len(around.handled), around.socket.reading) == (1, False)
+    around.turn()
+    around.turn()
+    assert (len(around.handled), around.bodies) == (3, [command.body for command in around.handled])
+    around.turn()
+    assert around.socket.reading
+
+
 def test_responses_are_not_handed_over_and_oneways_not_waited_for() -> None:
     around = Surroundings(silence)
     around.receive(request(1, flag=RESPONSE) + request(2, flag=ONEWAY) + request(3, flag=RESPONSE | ONEWAY))
@@ -174,6 +195,7 @@ def test_responses_are_not_handed_over_and_oneways_not_waited_for() -> None:
         pytest.param((16777213).to_bytes(4, "big"), id="length beyond 16 MiB"),
         pytest.param(b"\0\0\0\x08\0\0\0\x09", id="header longer than the frame"),
         pytest.param(b"\0\0\0\x08\2\0\0\4abcd", id="serialize type 2"),
+        pytest.param(b"\0\x20\0\0\0\x10\0\1", id="header over 1 MiB"),
         pytest.param(b'\0\0\0\x0e\0\0\0\x0a{"code":105', id="half a JSON header"),
         pytest.param(b"GET / HTTP/1.1\r\n\r\n", id="HTTP"),
         pytest.param(b"PROXY nonsense\r\n", id="PROXY without sense"),
@@ -200,7 +222,8 @@ def test_a_fault_of_ours_ends_the_connection() -> None:
     assert (around.socket.aborted, len(around.handled)) == (True, 1)
 
 
-def test_a_turn_is_bounded_and_the_rest_follows() -> None:
+def test_a_turn_is_bounded_and_the_rest_follows(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("worker.connection.perf_counter", lambda: 0.0)
     around = Surroundings()
     around.receive(request(1) * (2 * TURN_COMMANDS + 1))
     assert (len(around.handled), around.socket.reading) == (TURN_COMMANDS, False)
