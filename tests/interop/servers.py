@@ -11,6 +11,7 @@ from remoting.codes import RequestCode, ResponseCode
 from remoting.route import TopicRouteData, decode_route
 from tests.harness.connection import Connection
 from tests.harness.patience import eventually
+from tests.harness.process_tree import children, command_line
 from tests.interop.certificates import Certificates
 from tests.interop.ports import free_port
 from tests.interop.process import Process
@@ -73,8 +74,8 @@ class NameServer:
 
     def workers(self) -> set[int]:
         """Ours: process ids of the remoting workers, the children of their gunicorn."""
-        masters = [pid for pid in _children(self.process.pid) if REMOTING in _words(pid)]
-        return {worker for master in masters for worker in _children(master)}
+        masters = [pid for pid in children(self.process.pid) if REMOTING in command_line(pid)]
+        return {worker for master in masters for worker in children(master)}
 
 
 def serve(
@@ -115,19 +116,3 @@ def _start_java(stage: Stage, name: str, properties: Mapping[str, str], tls: Map
         options = ["-Dtls.server.mode=enforcing", f"-Dtls.config.file={tls_path}"]
     main = "org.apache.rocketmq.namesrv.NamesrvStartup"
     return stage.java(name, release(REFERENCE), main, "-c", str(path), heap_mb=128, options=options)
-
-
-def _children(parent: int) -> list[int]:
-    found = []
-    for stat in Path("/proc").glob("[0-9]*/stat"):
-        try:
-            after_name = stat.read_text().rpartition(")")[2].split()
-        except OSError:
-            continue  # it has ended meanwhile
-        if int(after_name[1]) == parent:
-            found.append(int(stat.parent.name))
-    return found
-
-
-def _words(pid: int) -> str:
-    return Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
