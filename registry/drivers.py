@@ -48,6 +48,7 @@ UNAVAILABLE = (
     TryAgainError,
 )
 PIPELINES = 4  # under way at once, each on a connection of its own
+PIPELINE_MOST = 512  # requests in one, so that taking its replies does not hold the loop for long
 JOINED_MOST = 128  # items of one call, so that it stays well below a millisecond
 UNAVAILABLE_REPLIES = ("BUSY ", "MISCONF", "NOREPLICAS", "MASTERDOWN", "CLUSTERDOWN", "LOADING")
 
@@ -170,12 +171,11 @@ class AsyncDriver:
 
     def _flush(self) -> None:
         """Send the queue; while enough pipelines are under way it goes on growing and becomes the next one."""
-        if not self._queue or len(self._flushes) >= PIPELINES:
-            return
-        batch, self._queue = self._queue, []
-        task = asyncio.get_running_loop().create_task(self._send(batch))
-        self._flushes.add(task)
-        task.add_done_callback(self._sent)
+        while self._queue and len(self._flushes) < PIPELINES:
+            batch, self._queue = self._queue[:PIPELINE_MOST], self._queue[PIPELINE_MOST:]
+            task = asyncio.get_running_loop().create_task(self._send(batch))
+            self._flushes.add(task)
+            task.add_done_callback(self._sent)
 
     def _sent(self, task: asyncio.Task[None]) -> None:
         self._flushes.discard(task)

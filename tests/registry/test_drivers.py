@@ -170,6 +170,16 @@ def test_one_tick_of_the_loop_is_one_pipeline(store: EmbeddedStore) -> None:
     on_loop(store, body)
 
 
+def test_a_flood_is_cut_into_pipelines_of_bounded_length(store: EmbeddedStore) -> None:
+    async def body(driver: AsyncDriver, client: Counted) -> None:
+        many = 1537
+        replies = await asyncio.gather(*(driver.run(asks(call("ECHO", str(i)))) for i in range(many)))
+        assert replies == [[str(i)] for i in range(many)]
+        assert client.pipelines == 4
+
+    on_loop(store, body)
+
+
 def test_an_error_of_one_request_is_its_own(store: EmbeddedStore) -> None:
     async def body(driver: AsyncDriver, _: Counted) -> None:
         plans = [asks(call("ECHO", "a")), asks(call("NO_SUCH_COMMAND")), asks(call("ECHO", "b"))]
