@@ -6,6 +6,8 @@ from pathlib import Path
 
 import msgspec
 
+from tests.harness.process_tree import children, command_line
+
 
 class Family(msgspec.Struct, frozen=True):
     """The children of one `mqnamesrv` at this moment, by pid."""
@@ -17,11 +19,11 @@ class Family(msgspec.Struct, frozen=True):
 
     @classmethod
     def of(cls, supervisor: int) -> "Family":
-        direct = {pid: _command(pid) for pid in _children(supervisor)}
+        direct = {pid: command_line(pid) for pid in children(supervisor)}
         masters = [pid for pid, command in direct.items() if "[mqnamesrv-remoting]" in command]
         return cls(
             remoting_master=masters[0],
-            remoting_workers=tuple(_children(masters[0])),
+            remoting_workers=tuple(children(masters[0])),
             schedulers=tuple(pid for pid, command in direct.items() if "worker.scheduler" in command),
             job_workers=tuple(pid for pid, command in direct.items() if command.startswith("rq:worker")),
         )
@@ -36,15 +38,3 @@ def environment_of(pid: int) -> dict[str, str]:
 def send(number: signal.Signals, *pids: int) -> None:
     for pid in pids:
         os.kill(pid, number)
-
-
-def _children(pid: int) -> list[int]:
-    tasks = Path(f"/proc/{pid}/task").glob("*/children")
-    return [int(child) for task in tasks for child in task.read_text().split()]
-
-
-def _command(pid: int) -> str:
-    try:
-        return Path(f"/proc/{pid}/cmdline").read_text().replace("\0", " ")
-    except OSError:
-        return ""
