@@ -24,7 +24,7 @@ __all__ = ["Due", "Found", "Known", "KnownFrames", "Source"]
 
 FRAME_MOST: Final = 512
 """Bytes of a frame worth remembering: a topic has at most 255."""
-MOST: Final = 16_384
+MOST: Final = 32_768
 """Frames remembered; beyond that all are forgotten and the busy ones come back at once."""
 DUE_MOST: Final = 256
 """Beats of one connection that may be asked of the store at once."""
