@@ -99,8 +99,8 @@ def test_opened_uses_the_running_store_or_starts_one(tmp_path: Path) -> None:
 
 def test_the_store_dies_with_whoever_started_it(tmp_path: Path) -> None:
     code = (
-        "import sys, time; from pathlib import Path; from launcher.store import EmbeddedStore\n"
-        "store = EmbeddedStore(Path(sys.argv[1])); store.start(); print(store.child.pid, flush=True); time.sleep(60)"
+        "import signal, sys; from pathlib import Path; from launcher.store import EmbeddedStore\n"
+        "store = EmbeddedStore(Path(sys.argv[1])); store.start(); print(store.child.pid, flush=True); signal.pause()"
     )
     starter = subprocess.Popen([sys.executable, "-c", code, str(tmp_path)], stdout=subprocess.PIPE, text=True)
     assert starter.stdout is not None

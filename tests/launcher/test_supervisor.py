@@ -19,7 +19,8 @@ import os, signal, subprocess, sys, time
 exec(sys.argv[2])
 with open(sys.argv[1], "a") as notes:
     print(os.getpid(), file=notes)
-time.sleep(60)
+while True:
+    signal.pause()
 """
 
 
