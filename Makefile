@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help setup lock lint format test redis-server curl jdk cc bench soak interop differential fuzz run wheel clean anew
+.PHONY: help setup compiled lock lint format test redis-server curl jdk cc bench soak interop differential fuzz run wheel clean anew
 
 NEW_ENOUGH := import sys; sys.exit(sys.version_info < (3, 11))
 PYTHON ?= $(or $(shell for p in python3 python3.14 python3.13 python3.12 python3.11; do \
@@ -13,6 +13,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 USABLE := $(shell { test "$$(cat $(READY))" = "$(CURDIR)" && $(BIN)/python -c 'print(True)'; } 2>/dev/null)
 VENV_PACKAGE = $(shell $(PYTHON) -c 'import sys; print("python%d.%d-venv" % sys.version_info[:2])')
+PYTHON_DEV = $(VENV_PACKAGE:-venv=-dev)
 AS_ROOT := $(if $(filter 0,$(shell id -u)),,sudo )
 # $(call apt_install,PACKAGES): succeeds if they are there at the end, else tells what to do
 apt_install = { echo "installing $(1)"; \
@@ -26,14 +27,19 @@ help: ## this list
 
 setup: $(READY) ## .venv with everything the lock file names
 
-$(READY): pyproject.toml requirements/dev.txt $(if $(USABLE),,anew)
+$(READY): pyproject.toml requirements/dev.txt hatch_build.py worker/epoll.pyx $(if $(USABLE),,anew)
 	@$(PYTHON) -c '$(NEW_ENOUGH)' || { echo "Python 3.11 or newer is needed"; exit 1; }
 	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || $(call apt_install,$(VENV_PACKAGE))
 	@echo "setting up $(VENV), which takes about a minute"
 	@$(if $(USABLE),,$(PYTHON) -m venv --clear $(VENV))
 	@$(BIN)/python -m pip install -q --disable-pip-version-check --require-hashes -r requirements/dev.txt
 	@$(BIN)/python -m pip install -q --disable-pip-version-check --no-deps --no-build-isolation -e .
+	@$(BIN)/python -c 'import worker.epoll' 2>/dev/null || \
+	echo "no C compiler or no Python headers: going on without the compiled transport"
 	@echo "$(CURDIR)" >$@
+
+compiled: cc setup
+	@$(BIN)/python hatch_build.py || echo "going on without the compiled transport"
 
 lock: ## write the lock files anew (fetches uv into a venv of its own)
 	@test -x build/uv/bin/uv || { $(PYTHON) -m venv build/uv && build/uv/bin/pip install -q uv; }
@@ -56,7 +62,7 @@ redis-server curl:
 	@command -v $@ >/dev/null || ! command -v apt-get >/dev/null || $(call apt_install,$@) || \
 	echo "going on without $@"
 
-test: setup redis-server curl cc ## the tests, on real stores
+test: compiled redis-server curl ## the tests, on real stores
 	@$(BIN)/pytest -n 2 --dist loadfile --ignore tests/interop --ignore tests/differential $(ARGS)
 
 fuzz: setup ## coverage-guided fuzzing of the decoders: make fuzz ARGS="INPUTS TARGET ..."
@@ -67,22 +73,23 @@ jdk:
 	@command -v javac >/dev/null && command -v mvn >/dev/null || \
 	$(call apt_install,default-jdk-headless maven)
 
-interop: setup redis-server jdk ## Java's own brokers, clients, mqadmin and name servers against this server
+interop: compiled redis-server jdk ## Java's own brokers, clients, mqadmin and name servers against this server
 	@$(BIN)/pytest tests/interop tests/differential --timeout 600 $(ARGS)
 
-differential: setup redis-server jdk ## 20,000 random requests to Java's servers and to this one
+differential: compiled redis-server jdk ## 20,000 random requests to Java's servers and to this one
 	@DIFFERENTIAL_EXAMPLES="$${DIFFERENTIAL_EXAMPLES:-600}" $(BIN)/pytest tests/differential -s $(ARGS)
 
 cc:
-	@command -v cc >/dev/null || $(call apt_install,gcc libc6-dev)
+	@command -v cc >/dev/null && $(PYTHON) -c 'import os, sysconfig; os.stat(sysconfig.get_path("include") + "/Python.h")' 2>/dev/null || \
+	! command -v apt-get >/dev/null || $(call apt_install,gcc libc6-dev $(PYTHON_DEV)) || true
 
-bench: setup redis-server jdk cc ## this server and Java's, side by side on this machine
+bench: compiled redis-server jdk ## this server and Java's, side by side on this machine
 	@$(BIN)/python -m bench.run $(ARGS)
 
-soak: setup redis-server ## half an hour of mixed load, and whether anything grows
+soak: compiled redis-server ## half an hour of mixed load, and whether anything grows
 	@$(BIN)/python -m bench.soak $(ARGS)
 
-wheel: setup ## dist/*.whl
+wheel: compiled ## dist/*.whl
 	@$(BIN)/python -m hatchling build -t wheel -d dist
 
 DATA_DIR ?= $(or $(MQNS_DATA_DIR),$(or $(XDG_DATA_HOME),$(HOME)/.local/share)/redis-namesrv)

@@ -159,6 +159,9 @@ class Options(TlsOptions, frozen=True, kw_only=True):
         16 << 20
     )
     route_cache_bytes: Annotated[int, _own("encoded answers a remoting worker keeps")] = 64 << 20
+    epoll_transport: Annotated[
+        bool, _own("read and write in compiled code where it is built; off: uvloop's")
+    ] = True
     proxy_protocol: Annotated[bool, _own("accept PROXY headers v1 and v2")] = True
     reply_encoding: Annotated[str, _own("header of replies: mirror (as asked) or json")] = "mirror"
     omit_v5_members: Annotated[bool, _own("leave 5.x members out of routes for clients before 5.0")] = False

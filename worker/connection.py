@@ -16,6 +16,7 @@ import msgspec
 
 from remoting.frame import FrameError, FrameReader
 from remoting.remoting_command import ONEWAY_FLAG, RESPONSE_FLAG, Command
+from worker.known_frames import Due, KnownFrames
 from worker.peer import Frames, Peer
 from worker.proxy_protocol import ProxyError, read_proxy_header
 from worker.rationed_log import RationedLog
@@ -42,7 +43,8 @@ class Dispatch(Protocol):
     """What answers the requests: `worker.service.Service`."""
 
     def handle(self, command: Command, peer: Peer) -> None: ...
-    def answer_known(self, data: bytes, most: int, peer: Peer) -> tuple[list[bytes], int, int]: ...
+    def known(self) -> KnownFrames | None: ...
+    def ask_again(self, due: Due, peer: Peer) -> None: ...
     def connected(self, peer: Peer) -> None: ...  # its address may change until the first command
     def disconnected(self, peer: Peer, *, shutting_down: bool) -> None: ...
 
@@ -90,7 +92,6 @@ class Connection(asyncio.Protocol):
 
     __slots__ = (
         "_choked",
-        "_direct",
         "_early",
         "_ended",
         "_flush_due",
@@ -108,6 +109,7 @@ class Connection(asyncio.Protocol):
         "_unread_seen",
         "address",
         "closed",
+        "direct",
         "due",
         "id",
         "leaving",
@@ -137,9 +139,8 @@ class Connection(asyncio.Protocol):
         self._turn_due = False
         self._held = False  # input waits
         self._choked = False  # the transport has more than enough
-        self._direct = (
-            False  # the next bytes begin a plain frame, and nothing keeps it from being answered at once
-        )
+        self.direct = False
+        """Whether the next bytes begin a plain frame, and nothing keeps it from being answered at once."""
         self._ended = False  # the peer sends no more
         self._unanswered = 0
         self._unanswered_bytes = 0
@@ -155,7 +156,7 @@ class Connection(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         self.seen = self._owner.time()
         try:
-            if self._direct and not self._choked:
+            if self.direct and not self._choked:
                 data = self._unknown(data)
                 if not data:
                     return
@@ -167,6 +168,13 @@ class Connection(asyncio.Protocol):
                 self.eof_received()
         except Exception as error:
             self._failed(error)
+
+    def ask_again(self, due: list[Due]) -> None:
+        """Requests known by their bytes, which the store has to be asked for; called by who found them."""
+        self._unanswered += len(due)
+        self.direct = not self._much_unanswered
+        for one in due:
+            self._owner.service.ask_again(one, self)
 
     def eof_received(self) -> bool:
         """Whether to stay open: a peer that has said all it had to say may still wait for answers."""
@@ -182,7 +190,7 @@ class Connection(asyncio.Protocol):
         self._go_on()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        self._direct, self.closed = False, True
+        self.direct, self.closed = False, True
         self._transport = self._tls = self._reader = None
         self._out.clear()
         self._owner.lost(self)
@@ -213,7 +221,7 @@ class Connection(asyncio.Protocol):
 
     def close(self, reason: str) -> None:
         """Close once what was sent has gone out; see `Peer`."""
-        self._direct = False
+        self.direct = False
         if self.closed:
             return
         self._write()
@@ -249,7 +257,7 @@ class Connection(asyncio.Protocol):
     def abort(self, reason: str) -> None:
         """End at once, whatever has not gone out."""
         rationed.warning("connection %s of %s cut off: %s", self.id, self.address, reason)
-        self._direct, self.closed = False, True
+        self.direct, self.closed = False, True
         if self._transport is not None:
             self._transport.abort()
 
@@ -309,12 +317,14 @@ class Connection(asyncio.Protocol):
 
     def _unknown(self, data: bytes) -> bytes:
         """What is left of `data` after the requests at its start that are known by their bytes."""
-        answers, length, due = self._owner.service.answer_known(data, UNREAD_MOST, self)
-        if due:
-            self._unanswered += due
-            self._direct = not self._much_unanswered
+        known = self._owner.service.known()
+        if known is None:
+            return data
+        answers, length, due = known.answers(data, self.seen, UNREAD_MOST)
         if answers and self._transport is not None:
             self._transport.write(b"".join(answers))
+        if due:
+            self.ask_again(due)
         return data[length:] if length else data
 
     def _turn(self) -> None:
@@ -349,7 +359,7 @@ class Connection(asyncio.Protocol):
             self._hold()
         self._flush_due = False
         self._write()
-        self._direct = self._tls is None and not (self._held or reader.pending or self._much_unanswered)
+        self.direct = self._tls is None and not (self._held or reader.pending or self._much_unanswered)
         if self._held:
             self._go_on()
         if self._ended:

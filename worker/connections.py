@@ -14,6 +14,7 @@ from worker.connection import Connection, Dispatch, Limits
 from worker.proxy_protocol import address_text
 from worker.rationed_log import RationedLog
 from worker.tls import ServerTls
+from worker.transports import transports
 
 __all__ = ["Connections", "limits_of"]
 
@@ -48,11 +49,10 @@ class Connections:
         self.soon: Callable[[Callable[[], None]], object] = loop.call_soon
         self.shutting_down = False
         """Whether connections end because this worker does, so that their brokers must not be let go."""
-        self._loop = loop
+        self._transports = transports(options, loop, service.known, self._never_opened)
         self._socket_options = _socket_options(options)
         self._ids = itertools.count(1)
         self._open: dict[str, Connection] = {}
-        self._arriving: dict[asyncio.Task[Any], Connection] = {}
         self._admitted = 0
 
     def __len__(self) -> int:
@@ -75,9 +75,7 @@ class Connections:
             return
         self._admitted += 1
         connection = Connection(str(next(self._ids)), text, self)
-        arriving = self._loop.create_task(self._loop.connect_accepted_socket(lambda: connection, accepted))
-        self._arriving[arriving] = connection
-        arriving.add_done_callback(self._arrived)
+        self._transports.open(accepted, connection)
 
     def joined(self, connection: Connection) -> None:
         """Called by a connection once it has its transport."""
@@ -124,6 +122,10 @@ class Connections:
         for connection in nsmallest(len(self._open) - keep, quiet, key=lambda c: c.seen):
             connection.close(reason)
 
+    def close(self) -> None:
+        """Once all have ended."""
+        self._transports.close()
+
     def close_all(self, reason: str) -> None:
         """Close every connection, after what was sent has gone out."""
         for connection in list(self._open.values()):
@@ -134,12 +136,10 @@ class Connections:
         for connection in list(self._open.values()):
             connection.abort(reason)
 
-    def _arrived(self, arriving: asyncio.Task[Any]) -> None:
-        connection = self._arriving.pop(arriving)
-        if arriving.cancelled() or arriving.exception():
-            if not connection.closed and connection.id not in self._open:
-                self._admitted -= 1
-            log.warning("connection %s of %s never opened", connection.id, connection.address)
+    def _never_opened(self, connection: Connection) -> None:
+        if not connection.closed and connection.id not in self._open:
+            self._admitted -= 1
+        log.warning("connection %s of %s never opened", connection.id, connection.address)
 
     def _tell(self, connection: Connection, told: Callable[[], None]) -> None:
         try:

@@ -18,6 +18,7 @@ from remoting.errors import FrameError
 from remoting.header_json import decode_json_command
 from remoting.remoting_command import ONEWAY_FLAG, Command, SerializeType
 from worker.answer import Answer
+from worker.counters import Counters
 from worker.route_view import Key
 
 __all__ = ["Due", "Found", "Known", "KnownFrames", "Source"]
@@ -100,19 +101,22 @@ class Due(NamedTuple):
     frame: bytes
 
 
-Found = tuple[list[bytes], int, int, list[Due]]
-"""What some bytes begin with: pieces of the answers to known requests, how many; the length of all, those due too."""
+Found = tuple[list[bytes], int, list[Due]]
+"""What some bytes begin with: pieces of the answers to known requests; the length of those; what is due of them."""
 
 
 class KnownFrames:
-    """Of one worker; `still` tells whether the answer is kept as it was, though its source's generation has moved."""
+    """Of one worker; `still` tells whether the answer is kept as it was, though its source's generation has moved.
 
-    def __init__(self, still: Callable[[Known], bool]) -> None:
+    `known` are the answers by what is left of a frame without its opaque; `answered` counts them."""
+
+    def __init__(self, still: Callable[[Known], bool], counters: Counters) -> None:
         self._still = still
-        self._known: dict[bytes, Known] = {}
+        self._counters = counters
+        self.known: dict[bytes, Known] = {}
 
     def __len__(self) -> int:
-        return len(self._known)
+        return len(self.known)
 
     def answers(self, data: bytes, now: float, most: int) -> Found:
         """The known frames that `data` begins with.
@@ -120,7 +124,7 @@ class KnownFrames:
         Stops at the first one that is not known or not whole, at `most` bytes of answers, and at many due."""
         pieces: list[bytes] = []
         due: list[Due] = []
-        known_as, find = self._known.get, data.find
+        known_as, find = self.known.get, data.find
         at = count = size = 0
         last = len(data) - _SHORTEST
         while at <= last and size < most and len(due) < DUE_MOST:
@@ -142,7 +146,7 @@ class KnownFrames:
                 known = known_as(data[at + 8 : start] + data[stop:end])
                 if known is None or known.tail != at + 8 + word - stop:
                     break
-            if (known.generation == known.source.generation and now < known.until) or self._again(known):
+            if (known.generation == known.source.generation and now < known.until) or self.again(known):
                 pieces += (known.head(digits), opaque, known.rest, known.body)
                 size += len(known.body)
                 count += 1
@@ -151,7 +155,12 @@ class KnownFrames:
             else:
                 break
             at = end
-        return pieces, count, at, due
+        self.answered(count)
+        return pieces, at, due
+
+    def answered(self, count: int) -> None:
+        """So many requests were answered from here."""
+        self._counters.known_frames += count
 
     def keep(self, frame: bytes, command: Command, answer: Answer, source: Source) -> Known | None:
         """Remember the answer to the frame that `command` was read from, if it is one to remember."""
@@ -169,17 +178,17 @@ class KnownFrames:
             cut = _WORDS.pack(whole - digits, header - digits) + head[8:own_start]
             name = frame[8:start] + frame[stop:]
             known = Known(name, answer, cut, head[own_stop:], end - stop, source)
-        if len(self._known) >= MOST:
-            self._known.clear()
-        self._known[known.name] = known
+        if len(self.known) >= MOST:
+            self.known.clear()
+        self.known[known.name] = known
         return known
 
     def forget(self, known: Known) -> None:
         """Its answer is no longer kept, or no longer true."""
-        if self._known.get(known.name) is known:
-            del self._known[known.name]
+        if self.known.get(known.name) is known:
+            del self.known[known.name]
 
-    def _again(self, known: Known) -> bool:
+    def again(self, known: Known) -> bool:
         """Whether an answer is true, though its source's generation has moved."""
         if known.again is not None:
             return False

@@ -100,7 +100,7 @@ class RouteCache:
     def __init__(self, limit: int, counters: Counters) -> None:
         self.generation = 0
         self._counters = counters
-        self.frames = KnownFrames(self._still)
+        self.frames = KnownFrames(self._still, counters)
         self._found = Shelf(limit)
         self._missing = Shelf(limit // NEGATIVE_SHARE)
         self._by_topic: dict[str, set[Key]] = {}

@@ -28,7 +28,7 @@ from worker.counters import Counters
 from worker.ending import end
 from worker.follower import Follower
 from worker.invalidation import Invalidation
-from worker.known_frames import Due
+from worker.known_frames import Due, KnownFrames
 from worker.liveness import Ticker
 from worker.peer import Peer
 from worker.route_cache import RouteCache
@@ -57,8 +57,8 @@ class Service:
         self._keys = Keys(options.namespace)
         self._driver = AsyncDriver(store.connect_async(options.redis_url))
         self._admission = Admission()
-        self._clock = asyncio.get_running_loop().time
-        self._registrar = Registrar(self._clock)
+        self.clock = asyncio.get_running_loop().time
+        self._registrar = Registrar(self.clock)
         self.cache = RouteCache(options.route_cache_bytes, self.counters)
         self._closed = ClosedConnections(
             self._driver, self._keys, worker_id, lambda: self.options, self.counters
@@ -121,18 +121,19 @@ class Service:
         else:
             self._keep(self._fill(key, command, peer))
 
-    def answer_known(self, data: bytes, most: int, peer: Peer) -> tuple[list[bytes], int, int]:
-        """Pieces of the answers to the requests at the start of `data` that are known by their bytes, how long those
-        requests are, and how many of them are answered later.
+    def known(self) -> KnownFrames | None:
+        """What may be answered now by its bytes."""
+        return None if self._draining or not self.follower.connected else self.cache.frames
 
-        At most about `most` bytes of answers."""
-        if self._draining or not self.follower.connected:
-            return [], 0, 0
-        pieces, count, length, due = self.cache.frames.answers(data, self._clock(), most)
-        self.counters.known_frames += count
-        for one in due:
-            self._beat_again(one, peer)
-        return pieces, length, len(due)
+    def ask_again(self, due: Due, peer: Peer) -> None:
+        """Answer a beat that is known by its bytes, if the store says what it said the last time."""
+        again = due.known.again
+        if again is None or self._admission.refusal(BEAT, self.options) is not None:
+            asyncio.get_running_loop().call_soon(self.handle, decode(due.frame[4:]), peer)
+            return
+        self._admission.enter(BEAT)
+        until, generation = self.clock() + again.good_for_s, self._registrar.renewals.generation
+        self._driver.ask(again.item, partial(self._asked_again, due, peer, again.reply, until, generation))
 
     def connected(self, peer: Peer) -> None:
         """A connection was accepted; nothing is known of it before it registers a broker."""
@@ -168,16 +169,7 @@ class Service:
         )
         dispatch.begin(request, self._driver, done)
 
-    def _beat_again(self, due: Due, peer: Peer) -> None:
-        again = due.known.again
-        if again is None or self._admission.refusal(BEAT, self.options) is not None:
-            asyncio.get_running_loop().call_soon(self.handle, decode(due.frame[4:]), peer)
-            return
-        self._admission.enter(BEAT)
-        until, generation = self._clock() + again.good_for_s, self._registrar.renewals.generation
-        self._driver.ask(again.item, partial(self._beaten_again, due, peer, again.reply, until, generation))
-
-    def _beaten_again(
+    def _asked_again(
         self, due: Due, peer: Peer, expected: object, until: float, generation: int, reply: object
     ) -> None:
         known = due.known

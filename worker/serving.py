@@ -134,6 +134,7 @@ class Serving:
             log.warning("the service did not stop in %g s", STOP_S)
         except Exception:
             log.exception("while the service stopped")
+        connections.close()
 
     async def _every(self, every_s: float, do: Callable[[], None]) -> None:
         while True:

@@ -8,6 +8,9 @@ import pytest
 from launcher.store import EmbeddedStore
 from tests.harness.nameserver import NameServer
 from tests.harness.scene import Scene
+from tests.harness.transports import transport
+
+__all__ = ["transport"]
 
 DEFAULT = "default"
 SERVERS: dict[str, dict[str, str]] = {
@@ -49,7 +52,7 @@ def store_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 @pytest.fixture(scope="session")
 def new_server(
-    store_url: str, tmp_path_factory: pytest.TempPathFactory
+    transport: None, store_url: str, tmp_path_factory: pytest.TempPathFactory
 ) -> Callable[[str, dict[str, str]], NameServer]:
     """A server with these options and its own namespace in the store, not started."""
 

@@ -14,6 +14,7 @@ from registry.keys import Keys
 from registry.options import BY_KEY
 from tests.harness.connection import Connection
 from tests.harness.patience import eventually
+from tests.harness.transports import VARIABLE, chosen
 
 COMMAND = Path(sys.executable).with_name("mqnamesrv")
 BOOT_S = 20.0
@@ -31,6 +32,7 @@ def environment(folder: Path, options: Mapping[str, str]) -> dict[str, str]:
         "MQNS_LISTEN_PORT": "0",
         "MQNS_HTTP_PORT": "0",
         "MQNS_DATA_DIR": str(folder / "data"),
+        VARIABLE: chosen(),
     }
     return base | {BY_KEY[key].env: text for key, text in options.items()}
 

@@ -7,12 +7,15 @@ import pytest
 from tests.harness.broker import A
 from tests.harness.connection import Connection
 from tests.harness.nameserver import NameServer
+from tests.harness.transports import transport
 from tests.hostile.attacker import Attacker
 from tests.hostile.watch import Watch
 
+__all__ = ["transport"]
+
 
 @pytest.fixture(scope="session")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[NameServer]:
+def server(transport: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[NameServer]:
     server = NameServer(tmp_path_factory.mktemp("hostile"), {})
     server.start()
     yield server

@@ -47,9 +47,12 @@ class FakePeer:
     def receive(self, command: Command, service: Service) -> None:
         """As a connection does: known frames first."""
         self._frame = encode(command)
-        answers, length, _ = service.answer_known(self._frame, 1 << 20, self)
+        known = service.known()
+        answers, length, due = known.answers(self._frame, service.clock(), 1 << 20) if known else ([], 0, [])
         if answers:
             self.send(tuple(answers))
+        for one in due:
+            service.ask_again(one, self)
         if not length:
             service.handle(command, self)
 

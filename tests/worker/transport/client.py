@@ -18,6 +18,7 @@ from typing import Any
 from registry.options import Options, to_env
 from remoting.command import Command, encode
 from remoting.frame import FrameReader
+from tests.harness.transports import chosen
 from tests.worker.transport.echo_worker import ABOUT, ECHO
 
 ROOT = Path(__file__).parents[3]
@@ -148,7 +149,7 @@ def serving(
     log, stopped = folder / "log", folder / "stopped"
     listener = socket.create_server(("127.0.0.1", 0), backlog=1024)
     listener.set_inheritable(True)
-    given = {"tls_config_file": str(folder / "none"), **options}
+    given = {"tls_config_file": str(folder / "none"), "epoll_transport": chosen() == "true", **options}
     with log.open("wb") as out:
         process = subprocess.Popen(
             [

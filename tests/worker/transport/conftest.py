@@ -4,11 +4,14 @@ from collections.abc import Iterator
 
 import pytest
 
+from tests.harness.transports import transport
 from tests.worker.transport.client import Server, serving
+
+__all__ = ["server", "transport"]
 
 
 @pytest.fixture(scope="session")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+def server(transport: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     """One worker with default options, shared: tests must not stop it or fill it."""
     with serving(tmp_path_factory.mktemp("server")) as running:
         yield running

@@ -10,6 +10,7 @@ from pathlib import Path
 from registry.options import Options
 from remoting.command import Command, encode
 from worker.connection import Limits
+from worker.known_frames import Due, KnownFrames
 from worker.peer import Peer
 from worker.server import RemotingWorker
 from worker.serving import WorkerService
@@ -37,8 +38,11 @@ class EchoService:
             refusals.unlink()
             raise RuntimeError("not yet")
 
-    def answer_known(self, data: bytes, most: int, peer: Peer) -> tuple[list[bytes], int, int]:
-        return [], 0, 0
+    def known(self) -> KnownFrames | None:
+        return None
+
+    def ask_again(self, due: Due, peer: Peer) -> None:
+        raise AssertionError("nothing is known")
 
     def handle(self, command: Command, peer: Peer) -> None:
         self.handled += 1

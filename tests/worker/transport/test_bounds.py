@@ -10,9 +10,11 @@ import pytest
 from tests.worker.transport.client import Server, eventually, request, serving
 from tests.worker.transport.echo_worker import ECHO, LATE, PUSHES
 
+pytestmark = pytest.mark.usefixtures("transport")
+
 
 @pytest.fixture(scope="module")
-def bounded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+def bounded(transport: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     """Bounds small enough to be seen."""
     with serving(
         tmp_path_factory.mktemp("bounded"),

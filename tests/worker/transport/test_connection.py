@@ -20,6 +20,7 @@ from worker.connection import (
     Dispatch,
     Limits,
 )
+from worker.known_frames import Due, KnownFrames
 from worker.peer import Peer
 from worker.tls import ServerTls
 
@@ -74,15 +75,17 @@ class Surroundings:
         self.calls: list[Callable[[], None]] = []
         self.now = 0.0
         self.handled: list[Command] = []
-        self.known: dict[bytes, tuple[list[bytes], int, int]] = {}
         self.ends = 0
         self._answer = answer or echo
         self.socket = Socket()
         self.connection = Connection("1", "127.0.0.1:4711", self)
         self.connection.connection_made(self.socket)
 
-    def answer_known(self, data: bytes, most: int, peer: Peer) -> tuple[list[bytes], int, int]:
-        return self.known.get(data, ([], 0, 0))
+    def known(self) -> KnownFrames | None:
+        return None
+
+    def ask_again(self, due: Due, peer: Peer) -> None:
+        raise AssertionError("nothing is known")
 
     def handle(self, command: Command, peer: Peer) -> None:
         self.handled.append(command)

@@ -11,6 +11,8 @@ import pytest
 from tests.worker.transport.client import Server, eventually, request, serving
 from tests.worker.transport.echo_worker import ECHO, GO_AWAY, LATE
 
+pytestmark = pytest.mark.usefixtures("transport")
+
 
 def ends(server: Server) -> list[bool]:
     """`shutting_down` of every connection that was open when its worker was told to end."""

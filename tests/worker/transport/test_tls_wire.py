@@ -11,6 +11,8 @@ from tests.worker.transport.certificates import Authority
 from tests.worker.transport.client import Server, eventually, insecure, request, serving
 from tests.worker.transport.echo_worker import ECHO
 
+pytestmark = pytest.mark.usefixtures("transport")
+
 PROXY = b"PROXY TCP4 1.2.3.4 5.6.7.8 1111 9876\r\n"
 
 

@@ -1,0 +1,50 @@
+"""Builds `worker/epoll.pyx` next to its source: for wheels and editable installs by hatchling, and as a program.
+
+Without a C compiler or Python's headers the package does without it (see worker/transports.py)."""
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+from hatchling.builders.hooks.plugin.interface import BuildHookInterface
+
+ROOT = Path(__file__).parent
+
+
+class CompiledTransport(BuildHookInterface):  # type: ignore[type-arg]
+    """Makes a wheel that holds the compiled transport one of this Python and system."""
+
+    PLUGIN_NAME = "custom"
+
+    def initialize(self, version: str, build_data: dict[str, Any]) -> None:
+        """Called by hatchling before each build."""
+        if not built():
+            self.app.display_warning(
+                "no C compiler or no Python headers: built without the compiled transport"
+            )
+            return
+        build_data["infer_tag"], build_data["pure_python"] = True, False
+        build_data["artifacts"].append("worker/epoll.*.so")
+
+
+def built() -> bool:
+    """Whether it is there now, no older than its source."""
+    return subprocess.run([sys.executable, __file__], cwd=ROOT).returncode == 0
+
+
+def build() -> None:
+    """Compile what is out of date; SystemExit or an exception of the compiler's if that cannot be."""
+    from Cython.Build import cythonize
+    from setuptools import Distribution, Extension
+
+    source = Extension("worker.epoll", ["worker/epoll.pyx"])
+    modules = cythonize([source], build_dir="build/cython", quiet=True)
+    command = Distribution({"ext_modules": modules}).get_command_obj("build_ext")
+    command.inplace, command.build_temp = True, "build/cython"
+    command.ensure_finalized()
+    command.run()
+
+
+if __name__ == "__main__":
+    build()

@@ -1,0 +1,356 @@
+"""What a connection may expect of what carries its bytes, whichever of the two it is."""
+
+import asyncio
+import socket
+import struct
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable
+from contextlib import asynccontextmanager
+from functools import wraps
+from typing import cast
+
+import pytest
+import uvloop
+
+from registry.beats import Again
+from registry.options import Options
+from registry.plans import ScriptItem
+from remoting.command import Command, encode
+from remoting.remoting_command import SerializeType
+from tests.harness.transports import TRANSPORTS, compiled
+from worker.answer import Answer
+from worker.connection import Connection
+from worker.counters import Counters
+from worker.known_frames import DUE_MOST, Due, Known, KnownFrames
+from worker.transports import EpollTransports, transports
+
+HIGH = 100_000
+BIG = bytes(range(256)) * 40_000
+
+
+class Protocol(asyncio.Protocol):
+    """Remembers what it was told."""
+
+    def __init__(self) -> None:
+        self.direct = True
+        self.seen = 0.0
+        self.told: list[str] = []
+        self.received = b""
+        self.due: list[Due] = []
+        self.stays = False
+        self.error: Exception | None = None
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self.transport = cast(asyncio.Transport, transport)
+        self.transport.set_write_buffer_limits(high=HIGH)
+        self.told.append("made")
+
+    def data_received(self, data: bytes) -> None:
+        self.received += data
+
+    def ask_again(self, due: list[Due]) -> None:
+        self.due += due
+
+    def eof_received(self) -> bool:
+        self.told.append("eof")
+        return self.stays
+
+    def pause_writing(self) -> None:
+        self.told.append("pause")
+
+    def resume_writing(self) -> None:
+        self.told.append("resume")
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self.told.append("lost")
+        self.error = exc
+
+
+class Ends:
+    """Both ends of one connection: the protocol's, and a peer's that reads and writes when it is told to."""
+
+    def __init__(self, epoll: bool) -> None:
+        self.known: KnownFrames | None = None
+        self.counters = Counters()
+        self.failed: list[Connection] = []
+        options = Options(epoll_transport=epoll)
+        self.loop = asyncio.get_running_loop()
+        self._transports = transports(options, self.loop, lambda: self.known, self.failed.append)
+        assert isinstance(self._transports, EpollTransports) == epoll
+        self.opened: list[Protocol] = []
+        self.peers: list[socket.socket] = []
+        self.peer = self.open()
+        self.protocol = self.opened[0]
+
+    def open(self) -> socket.socket:
+        own, peer = socket.socketpair()
+        for one in (own, peer):
+            one.setblocking(False)
+        self.opened.append(Protocol())
+        self.peers.append(peer)
+        self._transports.open(own, cast(Connection, self.opened[-1]))
+        return peer
+
+    async def until(self, holds: Callable[[], bool]) -> None:
+        async with asyncio.timeout(20):
+            while not holds():
+                await asyncio.sleep(0.001)
+
+    async def read(self, size: int) -> bytes:
+        parts, left = [], size
+        async with asyncio.timeout(20):
+            while left and (data := await self.loop.sock_recv(self.peer, left)):
+                parts.append(data)
+                left -= len(data)
+        return b"".join(parts)
+
+    async def idle(self) -> None:
+        """What can happen has happened."""
+        for _ in range(5):
+            await asyncio.sleep(0.002)
+
+    def close(self) -> None:
+        for peer in self.peers:
+            peer.close()
+        self._transports.close()
+
+
+Test = Callable[[Ends], Coroutine[None, None, None]]
+
+
+def over_either(test: Test) -> Callable[[bool], None]:
+    @pytest.mark.parametrize("epoll", TRANSPORTS)
+    @wraps(test)
+    def run(epoll: bool) -> None:
+        async def main() -> None:
+            async with _opened(epoll) as ends:
+                await test(ends)
+
+        with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+            runner.run(main())
+
+    del run.__wrapped__  # pytest would look for its arguments
+    return run
+
+
+@asynccontextmanager
+async def _opened(epoll: bool) -> AsyncIterator[Ends]:
+    ends = Ends(epoll)
+    try:
+        await ends.until(lambda: ends.protocol.told == ["made"])
+        yield ends
+    finally:
+        ends.close()
+        await ends.idle()
+
+
+@over_either
+async def test_bytes_come_and_go(ends: Ends) -> None:
+    await ends.loop.sock_sendall(ends.peer, b"question")
+    await ends.until(lambda: ends.protocol.received == b"question")
+    ends.protocol.transport.write(b"ans")
+    ends.protocol.transport.write(b"wer")
+    assert await ends.read(6) == b"answer"
+
+
+@over_either
+async def test_what_the_peer_does_not_take_waits_in_order(ends: Ends) -> None:
+    transport = ends.protocol.transport
+    for at in range(0, len(BIG), 1 << 20):
+        transport.write(BIG[at : at + (1 << 20)])
+    await ends.idle()
+    assert transport.get_write_buffer_size() > HIGH
+    assert ends.protocol.told == ["made", "pause"]
+    transport.write(b"the last")
+    assert await ends.read(len(BIG)) == BIG
+    assert await ends.read(8) == b"the last"
+    await ends.until(lambda: ends.protocol.told == ["made", "pause", "resume"])
+    assert transport.get_write_buffer_size() == 0
+
+
+@over_either
+async def test_a_close_lets_everything_out_first(ends: Ends) -> None:
+    ends.protocol.transport.write(BIG)
+    ends.protocol.transport.close()
+    assert await ends.read(len(BIG) + 1) == BIG
+    await ends.until(lambda: "lost" in ends.protocol.told)
+    assert ends.protocol.error is None
+
+
+@over_either
+async def test_an_abort_lets_nothing_out(ends: Ends) -> None:
+    ends.protocol.transport.write(BIG)
+    ends.protocol.transport.abort()
+    await ends.until(lambda: "lost" in ends.protocol.told)
+    assert ends.protocol.told.count("lost") == 1
+    assert len(await ends.read(len(BIG))) < len(BIG)
+
+
+@over_either
+async def test_nothing_is_written_after_the_end(ends: Ends) -> None:
+    transport = ends.protocol.transport
+    transport.close()
+    transport.write(b"more")
+    transport.close()
+    transport.abort()
+    assert await ends.read(10) == b""
+    await ends.idle()
+    assert ends.protocol.told == ["made", "lost"]
+
+
+@over_either
+async def test_who_reads_no_more_may_still_be_written_to(ends: Ends) -> None:
+    ends.protocol.stays = True
+    await ends.loop.sock_sendall(ends.peer, b"last words")
+    ends.peer.shutdown(socket.SHUT_WR)
+    await ends.until(lambda: ends.protocol.told == ["made", "eof"])
+    assert ends.protocol.received == b"last words"
+    await ends.idle()
+    assert ends.protocol.told == ["made", "eof"]
+    ends.protocol.transport.write(b"answer")
+    assert await ends.read(6) == b"answer"
+    ends.protocol.transport.close()
+    assert await ends.read(1) == b""
+
+
+@over_either
+async def test_the_end_of_the_peers_words_is_the_end(ends: Ends) -> None:
+    ends.peer.shutdown(socket.SHUT_WR)
+    await ends.until(lambda: ends.protocol.told == ["made", "eof", "lost"])
+    assert await ends.read(1) == b""
+
+
+@over_either
+async def test_nothing_is_read_while_reading_pauses(ends: Ends) -> None:
+    transport = ends.protocol.transport
+    transport.pause_reading()
+    await ends.loop.sock_sendall(ends.peer, b"question")
+    await ends.idle()
+    assert ends.protocol.received == b""
+    transport.write(b"unasked")  # which is not held up
+    assert await ends.read(7) == b"unasked"
+    transport.resume_reading()
+    await ends.until(lambda: ends.protocol.received == b"question")
+
+
+@over_either
+async def test_a_peer_that_is_gone_is_seen_at_the_next_write(ends: Ends) -> None:
+    ends.protocol.transport.pause_reading()
+    ends.peer.close()
+    await ends.idle()
+    ends.protocol.transport.write(b"anybody?")
+    ends.protocol.transport.write(b"anybody?")
+    await ends.until(lambda: "lost" in ends.protocol.told)
+    assert isinstance(ends.protocol.error, OSError)
+
+
+@over_either
+async def test_many_connections_are_served_in_turn(ends: Ends) -> None:
+    peers = [ends.open() for _ in range(100)]
+    await ends.until(lambda: all(one.told for one in ends.opened))
+    for peer in peers:
+        await ends.loop.sock_sendall(peer, b"one")
+    for one in ends.opened[1::2]:
+        one.transport.abort()  # some of those that are ready are gone before their turn
+    await ends.until(lambda: all(one.received == b"one" for one in ends.opened[2::2]))
+    await ends.until(lambda: all("lost" in one.told for one in ends.opened[1::2]))
+    assert not any(one.received for one in ends.opened[1::2])
+
+
+def request(opaque: int, topic: str = "T") -> bytes:
+    return encode(Command(105, opaque, 0, 399, 0, None, {"topic": topic}, b"", SerializeType.ROCKETMQ))
+
+
+class Source:
+    """Of answers that stay true."""
+
+    generation = 0
+
+
+def know(ends: Ends, answer: Answer) -> Known:
+    """The request for T is known from now on."""
+    command = Command(105, 1, 0, 399, 0, None, {"topic": "T"}, b"", SerializeType.ROCKETMQ)
+    ends.known = KnownFrames(lambda _: True, ends.counters)
+    known = ends.known.keep(request(1), command, answer, Source())
+    assert known is not None
+    return known
+
+
+def answers(known: Known, opaques: Iterable[int]) -> bytes:
+    return b"".join(b"".join(known.pieces(struct.pack(">i", opaque))) for opaque in opaques)
+
+
+def over_epoll(test: Test) -> Callable[[], None]:
+    """With uvloop's transports it is the connection that looks for what is known."""
+
+    @compiled
+    def run() -> None:
+        over_either(test)(True)
+
+    return run
+
+
+@over_epoll
+async def test_the_known_is_answered_and_the_rest_handed_over(ends: Ends) -> None:
+    known = know(ends, Answer(body=b"route"))
+    stranger = request(3, "U") + request(4)
+    await ends.loop.sock_sendall(ends.peer, request(1) + request(2) + stranger)
+    expected = answers(known, (1, 2))
+    assert await ends.read(len(expected)) == expected
+    await ends.until(lambda: ends.protocol.received == stranger)
+    assert ends.counters.known_frames == 2
+    assert ends.protocol.seen > 0
+
+
+@over_epoll
+async def test_nothing_is_known_while_something_is_in_the_way(ends: Ends) -> None:
+    know(ends, Answer(body=b"route"))
+    ends.protocol.direct = False
+    await ends.loop.sock_sendall(ends.peer, request(1))
+    await ends.until(lambda: ends.protocol.received == request(1))
+    ends.protocol.direct = True
+    ends.protocol.transport.write(BIG)  # more than the peer takes
+    await ends.idle()
+    await ends.loop.sock_sendall(ends.peer, request(2))
+    await ends.until(lambda: ends.protocol.received == request(1) + request(2))
+    assert ends.counters.known_frames == 0
+
+
+@over_epoll
+async def test_big_answers_come_whole_and_in_order(ends: Ends) -> None:
+    """More of them than the system takes at once, and than one turn may answer."""
+    known = know(ends, Answer(body=BIG[:70_000]))
+    asked = [request(opaque) for opaque in range(200)]
+    await ends.loop.sock_sendall(ends.peer, b"".join(asked))
+    await ends.until(lambda: len(ends.protocol.received) > 0 or ends.counters.known_frames == 200)
+    count = ends.counters.known_frames
+    assert 2 <= count < 200
+    assert ends.protocol.received == b"".join(asked[count:])
+    expected = answers(known, range(count))
+    assert await ends.read(len(expected)) == expected
+
+
+@over_epoll
+async def test_small_answers_of_one_read_fill_no_more_than_there_is_room_for(ends: Ends) -> None:
+    known = know(ends, Answer(body=bytes(4000)))
+    ends.protocol.transport.set_write_buffer_limits(high=1 << 30)
+    asked = [request(opaque) for opaque in range(400)]
+    await ends.loop.sock_sendall(ends.peer, b"".join(asked))
+    await ends.until(lambda: ends.counters.known_frames > 0)
+    await ends.idle()
+    count = ends.counters.known_frames
+    assert 100 < count < 400
+    assert ends.protocol.received == b"".join(asked[count:])
+    expected = answers(known, range(count))
+    assert await ends.read(len(expected)) == expected
+
+
+@over_epoll
+async def test_what_the_store_must_be_asked_for_is_handed_over_as_such(ends: Ends) -> None:
+    again = Again(ScriptItem("beat", (), (), ()), ["renewed", "120000"])
+    known = know(ends, Answer(again=again))
+    await ends.loop.sock_sendall(ends.peer, b"".join(request(opaque) for opaque in range(DUE_MOST + 3)))
+    await ends.until(lambda: len(ends.protocol.due) == DUE_MOST)
+    assert [one.opaque for one in ends.protocol.due] == [struct.pack(">i", n) for n in range(DUE_MOST)]
+    assert all(one.known is known for one in ends.protocol.due)
+    assert ends.protocol.due[7].frame == request(7)
+    await ends.until(lambda: ends.protocol.received == b"".join(request(DUE_MOST + n) for n in range(3)))

@@ -1,0 +1,13 @@
+import asyncio
+from collections.abc import Callable
+from socket import socket
+
+from worker.connection import Connection
+from worker.known_frames import Found, KnownFrames
+
+class Poller:
+    def __init__(self, loop: asyncio.AbstractEventLoop, known: Callable[[], KnownFrames | None]) -> None: ...
+    def open(self, accepted: socket, connection: Connection) -> None: ...
+    def stop(self) -> None: ...
+
+def answers(frames: KnownFrames, data: bytes, now: float, most: int) -> Found: ...
