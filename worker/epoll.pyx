@@ -6,6 +6,7 @@ from the buffer that they were read into, without a Python object of their own; 
 connection's `data_received`, as any transport does."""
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
+from cpython.ref cimport Py_DECREF, PyObject, Py_XDECREF
 from cpython.mem cimport PyMem_Free, PyMem_Malloc
 from libc.errno cimport EAGAIN, EINTR, errno
 from libc.stdint cimport uint32_t
@@ -14,7 +15,14 @@ from libc.string cimport memcpy, memset
 from collections import deque
 from os import strerror
 
+from remoting.frame import FRAME_MAX_LENGTH, HEADER_MAX_LENGTH
 from worker.known_frames import DUE_MOST, FRAME_MOST, Due
+
+cdef extern from "Python.h":
+    PyObject* new_bytes "PyBytes_FromStringAndSize"(const char* data, Py_ssize_t length) except NULL
+    int resize_bytes "_PyBytes_Resize"(PyObject** data, Py_ssize_t length) except -1
+    char* bytes_at "PyBytes_AS_STRING"(PyObject* data)
+    Py_ssize_t bytes_length "PyBytes_GET_SIZE"(PyObject* data)
 
 cdef extern from "<string.h>" nogil:
     void* memmem(const void* haystack, size_t length, const void* needle, size_t needle_length)
@@ -63,7 +71,8 @@ cdef extern from "<sys/epoll.h>" nogil:
     int epoll_wait(int epoll, epoll_event* events, int most, int timeout)
 
 cdef enum:
-    READ_BYTES = 262144
+    READ_BYTES = 65536  # no more, so that it stays in the processor's cache
+    GATHERED_AT_ONCE = 524288  # of a frame that is longer than that
     OUT_BYTES = 524288  # of answers of one read, bodies that are copied included
     OUT_MARGIN = 65536  # beyond the bound of the answers of one read: its last answer
     COPIED_MOST = 4096  # bytes of a body that are copied rather than pointed to
@@ -74,6 +83,8 @@ cdef enum:
 cdef double TURN_S = 0.001
 """Time for those that are ready, before the rest of the loop has its turn."""
 cdef Py_ssize_t FRAME_BYTES = FRAME_MOST
+cdef Py_ssize_t LONGEST = FRAME_MAX_LENGTH - 4
+cdef Py_ssize_t HEADER_LONGEST = HEADER_MAX_LENGTH
 cdef Py_ssize_t DUE_COUNT = DUE_MOST
 
 
@@ -312,11 +323,16 @@ cdef class Transport:
     cdef bint _closing, _lost, _choking
     cdef Py_ssize_t _unwritten_bytes, _high
     cdef Py_ssize_t _at  # how much of the first of them is written
+    cdef PyObject* _gathered  # bytes of one frame that is too long for one read
+    cdef Py_ssize_t _have, _whole  # how much of it is there, and its length
 
     def __cinit__(self, Poller poller, protocol):
         self._poller, self._protocol = poller, protocol
         self._fd = -1
         self._high = 65536
+
+    def __dealloc__(self):
+        Py_XDECREF(self._gathered)
 
     # -- the connection calls
 
@@ -378,7 +394,10 @@ cdef class Transport:
             if self._unwritten_bytes and events & (EPOLLOUT | EPOLLERR | EPOLLHUP):
                 self._flush()
             if self._wanted & EPOLLIN and events & (EPOLLIN | EPOLLERR | EPOLLHUP):
-                self._receive(known, now)
+                if self._gathered:
+                    self._gather(now)
+                else:
+                    self._receive(known, now)
         except Exception as error:
             self._poller._loop.call_exception_handler({"message": "in a connection", "exception": error})
             self._end(error)
@@ -400,21 +419,65 @@ cdef class Transport:
 
     cdef _receive(self, known, now):
         cdef char* buffer = self._poller._buffer
-        cdef Py_ssize_t size = recv(self._fd, buffer, READ_BYTES, MSG_DONTWAIT), at = 0
+        cdef Py_ssize_t size = self._read(buffer, READ_BYTES), at = 0
+        if size <= 0:
+            return
+        if self._protocol.direct:
+            self._protocol.seen = now
+            if known is not None and not self._unwritten_bytes:
+                at = self._answer(known, buffer, size, now)
+                if at == size or self._closing:
+                    return
+            if self._is_long(<const unsigned char*>buffer + at, size - at):
+                self._begin_gathering(buffer + at, size - at)
+                return
+        self._protocol.data_received(PyBytes_FromStringAndSize(buffer + at, size - at))
+
+    cdef Py_ssize_t _read(self, char* buffer, Py_ssize_t most) except -2:
+        """How many bytes have come; none if there are none now, or no more."""
+        cdef Py_ssize_t size = recv(self._fd, buffer, most, MSG_DONTWAIT)
         if size < 0:
             if not would_block():
                 self._end(failure())
-            return
-        if size == 0:
+        elif size == 0:
             self._want(self._wanted & ~EPOLLIN)
             if not self._protocol.eof_received():
                 self.close()
+        return size
+
+    cdef bint _is_long(self, const unsigned char* data, Py_ssize_t size):
+        """Whether a sound frame begins here that no read takes whole; the connection judges all others."""
+        cdef uint32_t length, word
+        if size < 8:
+            return False
+        length, word = word_at(data), word_at(data + 4)
+        if 4 + <Py_ssize_t>length <= READ_BYTES or length > LONGEST or word > 0x1FFFFFF:
+            return False
+        word &= 0xFFFFFF
+        self._whole = 4 + length
+        return 0 < word <= length - 4 and word <= HEADER_LONGEST
+
+    cdef _begin_gathering(self, const char* data, Py_ssize_t size):
+        self._gathered = new_bytes(NULL, min(self._whole, GATHERED_AT_ONCE))
+        memcpy(bytes_at(self._gathered), data, size)
+        self._have = size
+
+    cdef _gather(self, now):
+        """Read on where the frame is to be whole; memory grows as the bytes come."""
+        cdef Py_ssize_t room = bytes_length(self._gathered), size
+        if self._have == room:
+            room = min(self._whole, 2 * room)
+            resize_bytes(&self._gathered, room)
+        size = self._read(bytes_at(self._gathered) + self._have, min(room - self._have, GATHERED_AT_ONCE))
+        if size <= 0:
             return
-        if known is not None and not self._unwritten_bytes and self._protocol.direct:
-            self._protocol.seen = now
-            at = self._answer(known, buffer, size, now)
-        if at < size and not self._closing:
-            self._protocol.data_received(PyBytes_FromStringAndSize(buffer + at, size - at))
+        self._protocol.seen = now
+        self._have += size
+        if self._have == self._whole:
+            frame = <object>self._gathered
+            Py_DECREF(frame)
+            self._gathered = NULL
+            self._protocol.data_received(frame)
 
     cdef Py_ssize_t _answer(self, known, const char* data, Py_ssize_t size, double now) except -1:
         cdef Answers out = self._poller._answers

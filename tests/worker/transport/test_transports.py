@@ -5,7 +5,8 @@ import socket
 import struct
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterable
 from contextlib import asynccontextmanager
-from functools import wraps
+from functools import partial, wraps
+from time import perf_counter
 from typing import cast
 
 import pytest
@@ -160,8 +161,9 @@ async def test_what_the_peer_does_not_take_waits_in_order(ends: Ends) -> None:
     await ends.idle()
     assert transport.get_write_buffer_size() > HIGH
     assert ends.protocol.told == ["made", "pause"]
+    begin = ends.peer.recv(1 << 20)  # so that there is room, which those before have a right to
     transport.write(b"the last")
-    assert await ends.read(len(BIG)) == BIG
+    assert begin + await ends.read(len(BIG) - len(begin)) == BIG
     assert await ends.read(8) == b"the last"
     await ends.until(lambda: ends.protocol.told == ["made", "pause", "resume"])
     assert transport.get_write_buffer_size() == 0
@@ -354,3 +356,82 @@ async def test_what_the_store_must_be_asked_for_is_handed_over_as_such(ends: End
     assert all(one.known is known for one in ends.protocol.due)
     assert ends.protocol.due[7].frame == request(7)
     await ends.until(lambda: ends.protocol.received == b"".join(request(DUE_MOST + n) for n in range(3)))
+
+
+def frame(length: int, header: int = 20) -> bytes:
+    """A frame of so many bytes in all, its header of the JSON kind."""
+    return struct.pack(">iI", length - 4, header) + bytes(i % 251 for i in range(length - 8))
+
+
+@over_epoll
+async def test_a_long_frame_is_handed_over_in_one_piece(ends: Ends) -> None:
+    handed: list[bytes] = []
+    ends.protocol.data_received = handed.append  # type: ignore[assignment, method-assign]
+    long, short = frame(3_000_000), frame(100)
+    await ends.loop.sock_sendall(ends.peer, long + short)
+    await ends.until(lambda: handed == [long, short])
+
+
+@over_epoll
+async def test_a_long_frame_is_gathered_only_where_a_frame_begins(ends: Ends) -> None:
+    ends.protocol.direct = False
+    await ends.loop.sock_sendall(ends.peer, frame(3_000_000)[:70_000])
+    await ends.until(lambda: len(ends.protocol.received) == 70_000)
+
+
+@over_epoll
+async def test_who_stops_in_a_long_frame_is_let_go(ends: Ends) -> None:
+    await ends.loop.sock_sendall(ends.peer, frame(3_000_000)[:-1])
+    await ends.idle()
+    assert ends.protocol.seen > 0
+    ends.peer.shutdown(socket.SHUT_WR)
+    await ends.until(lambda: ends.protocol.told == ["made", "eof", "lost"])
+    assert ends.protocol.received == b""
+
+
+@pytest.mark.parametrize(
+    "start",
+    [
+        struct.pack(">iI", (16 << 20) - 3, 20),
+        struct.pack(">iI", -1, 20),
+        struct.pack(">iI", 1_000_000, 0),
+        struct.pack(">iI", 1_000_000, 1_000_000),
+        struct.pack(">iI", 10_000_000, (1 << 20) + 1),
+        struct.pack(">iI", 1_000_000, 0x02000014),
+    ],
+    ids=["too long", "negative", "no header", "header beyond the end", "long header", "kind"],
+)
+def test_a_long_frame_that_is_none_is_handed_over_at_once(start: bytes) -> None:
+    @over_epoll
+    async def test(ends: Ends) -> None:
+        await ends.loop.sock_sendall(ends.peer, start)
+        await ends.until(lambda: ends.protocol.received == start)
+
+    test()
+
+
+@over_epoll
+async def test_a_slow_turn_leaves_out_those_that_it_ended(ends: Ends) -> None:
+    """One connection at a time takes longer than a turn may, and ends others that were found ready with it."""
+    peers = [ends.open() for _ in range(15)]
+    await ends.until(lambda: all(one.told for one in ends.opened))
+    handed: list[Protocol] = []
+
+    def slowly(protocol: Protocol, data: bytes) -> None:
+        until = perf_counter() + 0.003
+        while perf_counter() < until:
+            pass
+        handed.append(protocol)
+        if len(handed) == 1:
+            for other in [one for one in ends.opened if one is not protocol][:7]:
+                other.transport.abort()
+                del other.transport
+
+    for one in ends.opened:
+        one.data_received = partial(slowly, one)  # type: ignore[method-assign]
+    for peer in [ends.peer, *peers]:
+        peer.send(b"one")
+    await ends.until(lambda: len(handed) == 9)
+    await ends.idle()
+    assert len(handed) == 9
+    assert sum("lost" in one.told for one in ends.opened) == 7
