@@ -388,8 +388,6 @@ cdef class Transport:
         self._want(EPOLLIN)
 
     cdef _ready(self, uint32_t events, known, now):
-        if self._lost:
-            return
         try:
             if self._unwritten_bytes and events & (EPOLLOUT | EPOLLERR | EPOLLHUP):
                 self._flush()
