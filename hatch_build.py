@@ -38,7 +38,7 @@ def build() -> None:
     from Cython.Build import cythonize
     from setuptools import Distribution, Extension
 
-    source = Extension("worker.epoll", ["worker/epoll.pyx"])
+    source = Extension("worker.epoll", ["worker/epoll.pyx"], extra_compile_args=["-g0"])
     modules = cythonize([source], build_dir="build/cython", quiet=True)
     command = Distribution({"ext_modules": modules}).get_command_obj("build_ext")
     command.inplace, command.build_temp = True, "build/cython"
