@@ -97,8 +97,7 @@ def _perform(request: Request, store: redis.Redis) -> object:
         entered.wait()
         return None
     if isinstance(request, ScriptItem):
-        own: list[object] = _perform(joined((request,)), store)  # type: ignore[assignment]
-        return own[0]
+        return request.replies(_perform(joined((request,)), store), 1)[0]
     requests = request.requests if isinstance(request, Batch) else (request,)
     pipe = store.pipeline(transaction=False)
     for one in requests:
@@ -198,14 +197,15 @@ class AsyncDriver:
             self._deliver(asked, reply)
 
     def _deliver(self, asked: Sequence[Asked], reply: Any) -> None:
-        if not isinstance(asked[0][0], ScriptItem):
+        first = asked[0][0]
+        if not isinstance(first, ScriptItem):
             _tell(asked[0][1], reply)
         elif not isinstance(reply, Exception):
-            for (_, sink), own in zip(asked, reply, strict=True):
+            for (_, sink), own in zip(asked, first.replies(reply, len(asked)), strict=True):
                 _tell(sink, own)
         elif isinstance(reply, ResponseError) and len(asked) > 1 and not unavailable(reply):
             for one, sink in asked:  # which of them is wrong shows when each is asked alone
-                self.ask(joined((one,)), partial(_tell_first, sink))  # type: ignore[arg-type]
+                self.ask(joined((one,)), partial(_tell_only, one, sink))  # type: ignore[arg-type]
         else:
             for _, sink in asked:
                 _tell(sink, reply)
@@ -283,5 +283,5 @@ def _tell(sink: Sink, reply: object) -> None:
         log.exception("a reply of the store could not be taken")
 
 
-def _tell_first(sink: Sink, reply: Any) -> None:
-    sink(reply if isinstance(reply, Exception) else reply[0])
+def _tell_only(item: ScriptItem, sink: Sink, reply: object) -> None:
+    sink(reply if isinstance(reply, Exception) else item.replies(reply, 1)[0])

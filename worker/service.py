@@ -31,7 +31,7 @@ from worker.invalidation import Invalidation
 from worker.known_frames import Due
 from worker.liveness import Ticker
 from worker.peer import Peer
-from worker.route_cache import RouteCache
+from worker.route_cache import Fill, RouteCache
 from worker.route_view import GET_ROUTE, Key, cache_key
 
 T = TypeVar("T")
@@ -119,7 +119,7 @@ class Service:
             frame = peer.frame() if command.code in BEATS else b""
             self._begin(command, peer, partial(self._made, command, peer, frame))
         else:
-            self._keep(self._fill(key, command, peer))
+            self._fill(key, command, peer)
 
     def answer_known(self, data: bytes, most: int, peer: Peer) -> tuple[list[bytes], int, int]:
         """Pieces of the answers to the requests at the start of `data` that are known by their bytes, how long those
@@ -205,24 +205,34 @@ class Service:
             self.cache.drop_all()  # so that this connection sees what it wrote all the same
         self._answered(answer, command, peer)
 
-    async def _fill(self, key: Key, command: Command, peer: Peer) -> None:
+    def _fill(self, key: Key, command: Command, peer: Peer) -> None:
         """Answer a request whose answer can be kept, made once for all who ask for it meanwhile."""
         fill = self.cache.fill_under_way(key)
-        answer = await (self._filled(key, command, peer) if fill is None else asyncio.shield(fill.future))
-        self._answered(answer, command, peer)
-
-    async def _filled(self, key: Key, command: Command, peer: Peer) -> Answer:
+        if fill is not None:
+            fill.waiting.append((command, peer))
+            return
         fill = self.cache.begin(key)
+        fill.waiting.append((command, peer))
+        self._begin(command, peer, partial(self._filled, fill))
+
+    def _filled(self, fill: Fill, answer: Answer) -> None:
+        if self._product is not None and answer.code == ResponseCode.TOPIC_NOT_EXIST:
+            self._keep(self._instead(self._product, fill, answer))
+        else:
+            self._end(fill, answer)
+
+    async def _instead(self, product: ProductCluster, fill: Fill, missing: Answer) -> None:
+        """A topic that this cluster does not have may be one of the product's."""
         answer = dispatch.failure("the server stops")
-        made: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
         try:
-            self._begin(command, peer, partial(_resolve, made))
-            answer = await made
-            if self._product is not None and answer.code == ResponseCode.TOPIC_NOT_EXIST:
-                answer = await self._product.instead(answer, command, self.options)
+            answer = await product.instead(missing, fill.waiting[0][0], self.options)
         finally:
-            self.cache.end(fill, answer if self.follower.connected else replace(answer, depends=None))
-        return answer
+            self._end(fill, answer)
+
+    def _end(self, fill: Fill, answer: Answer) -> None:
+        self.cache.end(fill, answer if self.follower.connected else replace(answer, depends=None))
+        for command, peer in fill.waiting:
+            self._answered(answer, command, peer)
 
     def _answered(self, answer: Answer, command: Command, peer: Peer) -> None:
         _send(answer, command, peer)

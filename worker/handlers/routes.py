@@ -2,10 +2,9 @@
 
 from registry.errors import TopicNotFound
 from registry.plans import Plan
-from registry.routes import RouteView, StoredRoute, read_route, route_of
+from registry.routes import RouteView, body_of, read_route
 from remoting.codes import RequestCode
 from remoting.json_out import Dialect
-from remoting.route import encode_route
 from worker.answer import Answer, Depends, Handled, Request
 from worker.dispatch import handles, no_route
 from worker.route_view import AskedView, asked_view
@@ -28,16 +27,10 @@ def _route(request: Request, topic: str, asked: AskedView) -> Plan[Answer]:
         acting_master=options.support_acting_master,
         order=options.order_message_enable or options.cluster_test,
     )
+    depends = Depends(topic, stored.names, listed=stored.listed)
+    dialect = Dialect.STANDARD if asked.standard else Dialect.LEGACY
     try:
-        route = route_of(stored, view)
+        return Answer(body=body_of(stored, view, dialect, v5_members=not asked.omits_v5), depends=depends)
     except TopicNotFound:
         missing = no_route(topic)
-        return Answer(missing.code, missing.remark, depends=_depends(stored))
-    dialect = Dialect.STANDARD if asked.standard else Dialect.LEGACY
-    body = encode_route(route, dialect, v5_members=not asked.omits_v5)
-    return Answer(body=body, depends=_depends(stored))
-
-
-def _depends(stored: StoredRoute) -> Depends:
-    listed = {one.data.broker_name: frozenset(one.data.broker_addrs) for one in stored.brokers}
-    return Depends(stored.topic, stored.names, listed=listed)
+        return Answer(missing.code, missing.remark, depends=depends)
