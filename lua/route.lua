@@ -38,17 +38,25 @@ local function read_broker(name)
   if #broker > 5 then brokers[#brokers + 1] = broker end
 end
 
+-- Static topics are rare: one look tells whether any of these is one.
+local mapping_keys = {}
+for i, topic in ipairs(ARGV) do mapping_keys[i] = K.mapping(topic) end
+local mapped, none = call("EXISTS", unpack(mapping_keys)) > 0, {}
+
 local function unseen(rows)
-  local names = {}
+  local names = none
   for f = 1, #rows, 2 do
-    if not seen[rows[f]] then names[#names + 1] = rows[f] end
+    if not seen[rows[f]] then
+      if names == none then names = {} end
+      names[#names + 1] = rows[f]
+    end
   end
   return names
 end
 
 local reply = { brokers }
 for i, topic in ipairs(ARGV) do
-  local rows, mappings = call("HGETALL", K.route(topic)), call("HGETALL", K.mapping(topic))
+  local rows, mappings = call("HGETALL", K.route(topic)), mapped and call("HGETALL", mapping_keys[i]) or none
   local names = unseen(rows)
   work = work + TOPIC + #rows + #mappings + BROKER * #names
   if i > 1 and work > WORK_MAX then break end

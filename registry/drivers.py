@@ -68,7 +68,8 @@ def _command(request: Call | ScriptCall, *, whole: bool = False) -> tuple[Any, .
     return (*head, len(request.keys), *request.keys, *request.args)
 
 
-def _raised(error: BaseException) -> BaseException:
+def raised(error: Exception) -> Exception:
+    """What a plan is told of an error of redis-py's."""
     return StoreUnavailable(f"the store cannot serve: {error}") if unavailable(error) else error
 
 
@@ -80,7 +81,7 @@ def run(plan: Plan[T], store: redis.Redis) -> T:
             try:
                 reply = _perform(request, store)
             except RedisError as error:
-                request = plan.throw(_raised(error))
+                request = plan.throw(raised(error))
             else:
                 request = plan.send(reply)
     except StopIteration as done:
@@ -232,7 +233,7 @@ class _Run(Generic[T]):
         """Go on with a reply until the plan asks again or ends; an error is thrown into it."""
         try:
             plan = self._plan
-            request = plan.throw(_raised(reply)) if isinstance(reply, Exception) else plan.send(reply)
+            request = plan.throw(raised(reply)) if isinstance(reply, Exception) else plan.send(reply)
         except StopIteration as end:
             self._done(end.value, None)
         except Exception as error:

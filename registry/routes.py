@@ -55,11 +55,21 @@ class RouteView(msgspec.Struct, frozen=True):
 
 def read_route(keys: Keys, topic: str) -> Plan[StoredRoute]:
     """All of a topic's route, read at one moment."""
-    item = ScriptItem("route", _shared_keys(keys), (), (topic,), _each)
-    while (found := (yield item)) is None:
-        pass  # a call takes only so many
-    reading, row = found
-    return reading.route(topic, *row)  # type: ignore[no-any-return]
+    item = route_item(keys, topic)
+    while (reply := (yield item)) is None:
+        pass
+    return route_read(topic, reply)
+
+
+def route_item(keys: Keys, topic: str) -> ScriptItem:
+    """What reads a route. A call takes only so many topics: the reply None means that it did not come to this one."""
+    return ScriptItem("route", _shared_keys(keys), (), (topic,), _each)
+
+
+def route_read(topic: str, reply: "tuple[_Reading, list[Any]]") -> StoredRoute:
+    """What the reply says."""
+    reading, row = reply
+    return reading.route(topic, *row)
 
 
 def route_of(stored: StoredRoute, view: RouteView) -> TopicRouteData:

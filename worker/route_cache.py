@@ -30,7 +30,7 @@ class Fill:
     def __init__(self, key: Key) -> None:
         self.key = key
         self.waiting: list[tuple[Command, Peer]] = []
-        self.named: set[str] = set()
+        self.named: frozenset[str] = frozenset()
         self.stale = False
 
 
@@ -186,7 +186,7 @@ class RouteCache:
 
     def drop_brokers(self, names: Iterable[str]) -> None:
         """Members or attributes of these brokers changed, and with them the cluster info."""
-        named = set(names)
+        named = frozenset(names)
         if not named:
             return
         self.generation += 1
@@ -252,13 +252,25 @@ class RouteCache:
         if 4 * cost > shelf.limit:
             self._counters.cache_oversize += 1
             return
-        self._remove(key)
-        marks = tuple([self._marks.setdefault(name, Mark()) for name in depends.brokers])
-        shelf.put(key, Entry(answer, depends, marks, cost))
+        if key in self._found.entries or key in self._missing.entries:
+            self._remove(key)
+        marks = self._marks
+        shelf.put(
+            key, Entry(answer, depends, tuple([marks.get(n) or self._mark(n) for n in depends.brokers]), cost)
+        )
         if depends.topic is not None:
-            self._by_topic.setdefault(depends.topic, set()).add(key)
-        for old in shelf.overdrawn():
-            self._remove(old)
+            keys = self._by_topic.get(depends.topic)
+            if keys is None:
+                self._by_topic[depends.topic] = {key}
+            else:
+                keys.add(key)
+        if shelf.bytes > shelf.limit:
+            for old in shelf.overdrawn():
+                self._remove(old)
+
+    def _mark(self, name: str) -> Mark:
+        mark = self._marks[name] = Mark()
+        return mark
 
     def _drop(self, key: Key) -> None:
         entry = self._found.entries.get(key) or self._missing.entries.get(key)

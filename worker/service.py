@@ -4,17 +4,18 @@ import asyncio
 import itertools
 from collections.abc import Callable, Coroutine
 from functools import partial
-from typing import Final, TypeVar
+from typing import Any, Final, TypeVar
 
 from msgspec.structs import replace
 
 import worker.handlers  # noqa: F401  fills the table of worker.dispatch
 from registry import settings, store
-from registry.drivers import AsyncDriver
+from registry.drivers import AsyncDriver, raised
 from registry.keys import Keys
 from registry.options import Options, overlay
 from registry.plans import Act
 from registry.registrar import Registrar
+from registry.routes import route_item, route_read
 from remoting.codes import RequestCode, ResponseCode
 from remoting.command import Command, decode, encode_header
 from remoting.remoting_command import ONEWAY_FLAG, RESPONSE_FLAG, SerializeType
@@ -27,12 +28,13 @@ from worker.cluster_test import ProductCluster
 from worker.counters import Counters
 from worker.ending import end
 from worker.follower import Follower
+from worker.handlers.routes import route_answer
 from worker.invalidation import Invalidation
 from worker.known_frames import Due
 from worker.liveness import Ticker
 from worker.peer import Peer
 from worker.route_cache import Fill, RouteCache
-from worker.route_view import GET_ROUTE, Key, cache_key
+from worker.route_view import GET_ROUTE, AskedView, Key, cache_key
 
 T = TypeVar("T")
 BEAT: Final = int(RequestCode.BROKER_HEARTBEAT)
@@ -156,7 +158,10 @@ class Service:
         await self._driver.close()
 
     def _begin(self, command: Command, peer: Peer, done: Callable[[Answer], None]) -> None:
-        request = Request(
+        dispatch.begin(self._request(command, peer), self._driver, done)
+
+    def _request(self, command: Command, peer: Peer) -> Request:
+        return Request(
             command=command,
             peer=peer,
             act=Act(f"{self.worker_id}-{next(self._numbers):x}", f"wire:{peer.address}"),
@@ -166,7 +171,6 @@ class Service:
             registers=partial(self._closed.registers, peer),
             registrar=self._registrar,
         )
-        dispatch.begin(request, self._driver, done)
 
     def _beat_again(self, due: Due, peer: Peer) -> None:
         again = due.known.again
@@ -213,7 +217,26 @@ class Service:
             return
         fill = self.cache.begin(key)
         fill.waiting.append((command, peer))
-        self._begin(command, peer, partial(self._filled, fill))
+        topic, asked = key
+        if asked is None:
+            self._begin(command, peer, partial(self._filled, fill))
+        else:
+            self._read_route(fill, topic, asked)
+
+    def _read_route(self, fill: Fill, topic: str, asked: AskedView) -> None:
+        read = partial(self._route_read, fill, topic, asked)
+        self._driver.ask(route_item(self._keys, topic), read)
+
+    def _route_read(self, fill: Fill, topic: str, asked: AskedView, reply: Any) -> None:
+        if reply is None:
+            return self._read_route(fill, topic, asked)
+        try:
+            if isinstance(reply, Exception):
+                raise raised(reply)
+            answer = route_answer(route_read(topic, reply), asked, self.options)
+        except Exception as error:
+            answer = dispatch.failed(self._request(*fill.waiting[0]), error)
+        return self._filled(fill, answer)
 
     def _filled(self, fill: Fill, answer: Answer) -> None:
         if self._product is not None and answer.code == ResponseCode.TOPIC_NOT_EXIST:

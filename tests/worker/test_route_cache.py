@@ -95,6 +95,8 @@ async def test_who_asks_after_a_change_does_not_join_a_fill_from_before() -> Non
     assert cache.fill_under_way(TA) is after
     cache.end(after, ROUTE_A)
     assert cache.get(TA) is ROUTE_A
+    cache.drop_topics(["TA"])
+    assert (len(cache), cache.size) == (0, 0)
 
 
 @asynchronous
