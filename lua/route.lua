@@ -4,10 +4,10 @@
   KEYS[2] leases       zset  <cluster>:<addr> -> end (ms)
   KEYS[3] kv:ORDER_TOPIC_CONFIG  hash  topic -> order configuration
   ARGV    topics
-  Returns {brokers, topic, ...}: as many of the topics as a script may take the time for, one at least.
-  A topic is {route hash, mapping hash, order configuration or ""}, each hash as {broker name, epoch,data, ...};
-  brokers are those with a living member that these name: {name, epoch, cluster, acting, zone, id, address,
-  filters (JSON or ""), ...}  ]]
+  Returns {brokers, extras, topic, ...}: as many of the topics as a script may take the time for, one at least.
+  A topic is its route hash, {broker name, epoch,data, ...}; brokers are those with a living member that these name:
+  {name, epoch, cluster, acting, zone, id, address, filters (JSON or ""), ...}. Few topics have an extra: {which of
+  them (0 is the first), order configuration or "", broker name, epoch,mapping info, ...}  ]]
 --- @include "lease"
 local WORK_MAX, TOPIC, BROKER, MEMBER = 3000, 10, 40, 40 -- of 0.13 us each, beside what the first topic takes
 local call = redis.call
@@ -54,7 +54,8 @@ local function unseen(rows)
   return names
 end
 
-local reply = { brokers }
+local extras = {}
+local reply = { brokers, extras }
 for i, topic in ipairs(ARGV) do
   local rows, mappings = call("HGETALL", K.route(topic)), mapped and call("HGETALL", mapping_keys[i]) or none
   local names = unseen(rows)
@@ -65,6 +66,7 @@ for i, topic in ipairs(ARGV) do
     read_broker(name)
   end
   if i == 1 then work = 0 end
-  reply[i + 1] = { rows, mappings, orders[i] or "" }
+  reply[i + 2] = rows
+  if orders[i] or #mappings > 0 then extras[#extras + 1] = { i - 1, orders[i] or "", unpack(mappings) } end
 end
 return reply

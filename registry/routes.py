@@ -16,6 +16,7 @@ from remoting.route import BrokerData, QueueData, TopicRouteData, encode_route
 from remoting.topic_queue_mapping import TopicQueueMappingInfo, decode_mapping_info
 
 SYNC_MEMBER_TOPIC = "rmq_sys_SYNC_BROKER_MEMBER_"
+_NO_EXTRA = [""]
 
 
 class StoredBroker(msgspec.Struct, frozen=True):
@@ -66,10 +67,10 @@ def route_item(keys: Keys, topic: str) -> ScriptItem:
     return ScriptItem("route", _shared_keys(keys), (), (topic,), _each)
 
 
-def route_read(topic: str, reply: "tuple[_Reading, list[Any]]") -> StoredRoute:
+def route_read(topic: str, reply: "tuple[_Reading, int, list[str]]") -> StoredRoute:
     """What the reply says."""
-    reading, row = reply
-    return reading.route(topic, *row)
+    reading, at, rows = reply
+    return reading.route(topic, at, rows)
 
 
 def route_of(stored: StoredRoute, view: RouteView) -> TopicRouteData:
@@ -115,25 +116,27 @@ class _Living(msgspec.Struct, frozen=True):
 class _Reading:
     """What one call of the script read: the brokers, and the routes made of them so far by what they were made of."""
 
-    def __init__(self, brokers: list[list[str]]) -> None:
+    def __init__(self, brokers: list[list[str]], extras: list[list[Any]]) -> None:
         self._rows = brokers
+        self._extras = {extra[0]: extra[1:] for extra in extras}
         self._brokers: dict[str, _Living] | None = None
-        self._alike: dict[tuple[object, ...], StoredRoute] = {}
+        self._alike: dict[tuple[str | None, ...], StoredRoute] = {}
 
-    def route(self, topic: str, flat: list[str], mappings: list[str], order_conf: str) -> StoredRoute:
-        """The route of a topic whose hashes are `[broker name, epoch,data, …]`."""
-        source = (*flat, None, *mappings, None, order_conf)
+    def route(self, topic: str, at: int, rows: list[str]) -> StoredRoute:
+        """The route of topic number `at`, whose hash is `[broker name, epoch,data, …]`."""
+        extra = self._extras.get(at, _NO_EXTRA)
+        source = (*extra, None, *rows)
         alike = self._alike.get(source)
         if alike is None:
-            alike = self._alike[source] = self._made(topic, flat, mappings, order_conf)
+            alike = self._alike[source] = self._made(topic, extra, rows)
         return StoredRoute(topic, alike.brokers, alike.names, alike.order_conf, alike.listed, alike.bodies)
 
-    def _made(self, topic: str, flat: list[str], mappings: list[str], order_conf: str) -> StoredRoute:
+    def _made(self, topic: str, extra: list[str], rows: list[str]) -> StoredRoute:
         if self._brokers is None:
             self._brokers = {row[0]: _living(row) for row in self._rows}
-        infos = pairs(mappings)
+        order_conf, infos = extra[0], pairs(extra[1:])
         brokers = []
-        for name, text in pairs(flat).items():
+        for name, text in pairs(rows).items():
             living = self._brokers.get(name)
             if living is None or not (queues := _under(living.epoch, text)):
                 continue
@@ -141,13 +144,14 @@ class _Reading:
             mapping = decode_mapping_info(info.encode()) if info else None
             brokers.append(StoredBroker(living.data, queue_data(name, queues), living.filters, mapping))
         listed = {one.data.broker_name: frozenset(one.data.broker_addrs) for one in brokers}
-        return StoredRoute(topic, tuple(brokers), frozenset(flat[::2]), order_conf or None, listed)
+        return StoredRoute(topic, tuple(brokers), frozenset(rows[::2]), order_conf or None, listed)
 
 
 def _each(reply: list[Any], count: int) -> list[Any]:
     """Of each topic what was read, with what was read for all of them; None for those the call did not come to."""
-    reading = _Reading(reply[0])
-    return [*((reading, row) for row in reply[1:]), *[None] * (count + 1 - len(reply))]
+    brokers, extras, *topics = reply
+    reading = _Reading(brokers, extras)
+    return [*((reading, at, rows) for at, rows in enumerate(topics)), *[None] * (count - len(topics))]
 
 
 @cache

@@ -115,7 +115,7 @@ def test_a_route_as_it_is_read() -> None:
     mappings = ["b1", f"12,{mapping}", "b2", "3,of another route"]
     item = next(read_route(KEYS, "T"))
     assert isinstance(item, ScriptItem)
-    got, left_out = item.replies([brokers, [rows, mappings, "b1:4"]], 2)
+    _, got, left_out = item.replies([brokers, [[1, "b1:4", *mappings]], [], rows], 3)
     asked, found = answered(read_route(KEYS, "T"), left_out, got)
     data = BrokerData("c1", "b1", {0: "a:1", 10: "a:3"}, True, "z")
     queues = QueueData("b1", 8, 4, 6, 1)
