@@ -193,6 +193,26 @@ async def _perm_is(scene: Scene, perm: int | None) -> bool:
     return bool(found == perm)
 
 
+def with_filters(broker: Broker, counter: int, *servers: str, topic: str) -> bytes:
+    said = json.loads(broker.body(counter, **{topic: 6, f"{topic}-too": 6}))
+    return json.dumps({**said, "filterServerList": servers}).encode()
+
+
+@asynchronous
+async def test_filter_servers_of_an_address_under_two_names_change_under_both(store: EmbeddedStore) -> None:
+    one, other, address = A, Broker("broker-b", "127.0.0.1:10911"), "127.0.0.1:10911"
+    async with serving(store.url) as scene:
+        await scene.register(one, with_filters(one, 1, "f:1", topic="TA"))
+        assert (await scene.route("TA"))["filterServerTable"] == {address: ["f:1"]}
+        await scene.register(other, with_filters(other, 1, "f:2", topic="TB"))
+        for topic in ("TA", "TB"):
+            assert (await scene.route(topic))["filterServerTable"] == {address: ["f:2"]}
+        await scene.register(other, with_filters(other, 2, "f:3", topic="TB"))
+        assert (await scene.route("TA"))["filterServerTable"] == {address: ["f:3"]}
+        await scene.register(one, with_filters(one, 2, topic="TA"))
+        assert (await scene.route("TB"))["filterServerTable"] == {}
+
+
 @asynchronous
 async def test_known_answers_need_no_store_and_are_the_same_bytes(store: EmbeddedStore) -> None:
     async with serving(store.url) as scene:
