@@ -8,9 +8,8 @@ from api.name_server import name_server
 from api.problems import Problem
 from api.shapes import Answer, Name, Query, QueueDataAnswer
 from registry.members import lease_clock
-from registry.routes import RouteView, read_route, route_of
+from registry.routes import RouteView, body_of, read_route
 from remoting.json_out import Dialect
-from remoting.route import encode_route
 
 bp = APIBlueprint("routes", __name__, url_prefix="/v1/routes")
 
@@ -64,5 +63,5 @@ def route(topic: str, query_data: ZoneQuery) -> Response:
             )
     order = options.order_message_enable or options.cluster_test
     view = RouteView(query_data.zone, options.support_acting_master, order)
-    found = route_of(server.run(read_route(server.keys, topic)), view)
-    return Response(encode_route(found, Dialect.STANDARD) + b"\n", mimetype="application/json")
+    body = body_of(server.run(read_route(server.keys, topic)), view, Dialect.STANDARD)
+    return Response(body + b"\n", mimetype="application/json")

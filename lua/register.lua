@@ -169,8 +169,18 @@ local function with(list)
   for i = 1, #list do out[#out + 1] = list[i] end
   return out
 end
+-- Filter servers are the member's, so they show under its other names too.
+local function other_names()
+  local names = {}
+  for _, other in ipairs(slots_of(me)) do
+    if other.name ~= name then names[#names + 1] = other.name end
+  end
+  return #names > 0 and cjson.encode(names)
+end
+local also = (fields.filters or "[]") ~= was.filters and other_names()
 if enters then
   emit(ctx, "broker_registered", cause, with({
+    "also", also,
     "addrs", addrs_json(broker), "ha", fields.ha or "", "timeout_ms", fields.timeout,
     "filters", fields.filters or false, "zone", broker.zone or false, "acting", broker.acting, "dv", fields.dv or false,
     "topics", first and 0 or redis.call("HLEN", K.topics_of(name)),
@@ -188,6 +198,7 @@ else
   differs("zone", before.zone or "", broker.zone or "")
   differs("acting", before.acting, broker.acting)
   differs("dv", known.dv or "", fields.dv or "")
+  if also then list[#list + 1], list[#list + 2] = "also", also end
   if #list > 0 then emit(ctx, "broker_updated", "register", with(list)) end
 end
 emit_rows(ctx, 2, r.counts, {

@@ -68,7 +68,8 @@ def _command(request: Call | ScriptCall, *, whole: bool = False) -> tuple[Any, .
     return (*head, len(request.keys), *request.keys, *request.args)
 
 
-def _raised(error: BaseException) -> BaseException:
+def raised(error: Exception) -> Exception:
+    """What a plan is told of an error of redis-py's."""
     return StoreUnavailable(f"the store cannot serve: {error}") if unavailable(error) else error
 
 
@@ -80,7 +81,7 @@ def run(plan: Plan[T], store: redis.Redis) -> T:
             try:
                 reply = _perform(request, store)
             except RedisError as error:
-                request = plan.throw(_raised(error))
+                request = plan.throw(raised(error))
             else:
                 request = plan.send(reply)
     except StopIteration as done:
@@ -97,8 +98,7 @@ def _perform(request: Request, store: redis.Redis) -> object:
         entered.wait()
         return None
     if isinstance(request, ScriptItem):
-        own: list[object] = _perform(joined((request,)), store)  # type: ignore[assignment]
-        return own[0]
+        return request.replies(_perform(joined((request,)), store), 1)[0]
     requests = request.requests if isinstance(request, Batch) else (request,)
     pipe = store.pipeline(transaction=False)
     for one in requests:
@@ -198,14 +198,15 @@ class AsyncDriver:
             self._deliver(asked, reply)
 
     def _deliver(self, asked: Sequence[Asked], reply: Any) -> None:
-        if not isinstance(asked[0][0], ScriptItem):
+        first = asked[0][0]
+        if not isinstance(first, ScriptItem):
             _tell(asked[0][1], reply)
         elif not isinstance(reply, Exception):
-            for (_, sink), own in zip(asked, reply, strict=True):
+            for (_, sink), own in zip(asked, first.replies(reply, len(asked)), strict=True):
                 _tell(sink, own)
         elif isinstance(reply, ResponseError) and len(asked) > 1 and not unavailable(reply):
             for one, sink in asked:  # which of them is wrong shows when each is asked alone
-                self.ask(joined((one,)), partial(_tell_first, sink))  # type: ignore[arg-type]
+                self.ask(joined((one,)), partial(_tell_only, one, sink))  # type: ignore[arg-type]
         else:
             for _, sink in asked:
                 _tell(sink, reply)
@@ -232,7 +233,7 @@ class _Run(Generic[T]):
         """Go on with a reply until the plan asks again or ends; an error is thrown into it."""
         try:
             plan = self._plan
-            request = plan.throw(_raised(reply)) if isinstance(reply, Exception) else plan.send(reply)
+            request = plan.throw(raised(reply)) if isinstance(reply, Exception) else plan.send(reply)
         except StopIteration as end:
             self._done(end.value, None)
         except Exception as error:
@@ -283,5 +284,5 @@ def _tell(sink: Sink, reply: object) -> None:
         log.exception("a reply of the store could not be taken")
 
 
-def _tell_first(sink: Sink, reply: Any) -> None:
-    sink(reply if isinstance(reply, Exception) else reply[0])
+def _tell_only(item: ScriptItem, sink: Sink, reply: object) -> None:
+    sink(reply if isinstance(reply, Exception) else item.replies(reply, 1)[0])

@@ -4,7 +4,7 @@ The two drivers in `registry.drivers` run the same plan over `redis.Redis` and `
 run one with literal replies. A plan raises the errors of `registry.errors`, nothing of redis-py's.
 """
 
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from typing import Any, TypeAlias, TypeVar
 
 import msgspec
@@ -32,12 +32,18 @@ class ScriptCall(msgspec.Struct, frozen=True):
 class ScriptItem(msgspec.Struct, frozen=True):
     """One item for a script that takes many: KEYS are `shared` and then each item's `keys`, ARGV each item's `args`.
 
-    Its reply is the item's. A driver may join the items of one moment into one call."""
+    Its reply is the item's. A driver may join the items of one moment into one call; `split` makes the replies of
+    so many items of what the script returned, where that is not a list of them already. It must not fail."""
 
     name: str
     shared: tuple[str, ...]
     keys: tuple[str, ...]
     args: tuple[Argument, ...]
+    split: Callable[[Any, int], list[Any]] | None = None
+
+    def replies(self, returned: Any, count: int) -> list[Any]:
+        """Of a call of this and others of its kind, `count` in all: the reply of each."""
+        return returned if self.split is None else self.split(returned, count)
 
 
 class Batch(msgspec.Struct, frozen=True):
@@ -68,7 +74,7 @@ def call(*args: Argument) -> Call:
 
 
 def joined(items: Sequence[ScriptItem]) -> ScriptCall:
-    """One call for items of one script that share their keys; its reply is the list of theirs."""
+    """One call for items of one script that share their keys."""
     first = items[0]
     keys = (*first.shared, *(key for item in items for key in item.keys))
     return ScriptCall(first.name, keys, tuple([arg for item in items for arg in item.args]))

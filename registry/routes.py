@@ -1,18 +1,22 @@
 """Routes of topics (105): what the store has of one, and the answer that a client's request makes of it."""
 
 from collections.abc import Iterable
+from functools import cache
+from typing import Any
 
 import msgspec
 
 from registry.errors import TopicNotFound
 from registry.keys import ORDER_TOPIC_CONFIG, Keys
-from registry.plans import Plan, ScriptCall
+from registry.plans import Plan, ScriptItem, pairs
 from registry.queue_text import queue_data
+from remoting.json_out import Dialect
 from remoting.permission import PERM_WRITE
-from remoting.route import BrokerData, QueueData, TopicRouteData
+from remoting.route import BrokerData, QueueData, TopicRouteData, encode_route
 from remoting.topic_queue_mapping import TopicQueueMappingInfo, decode_mapping_info
 
 SYNC_MEMBER_TOPIC = "rmq_sys_SYNC_BROKER_MEMBER_"
+_NO_EXTRA = [""]
 
 
 class StoredBroker(msgspec.Struct, frozen=True):
@@ -26,12 +30,17 @@ class StoredBroker(msgspec.Struct, frozen=True):
 
 class StoredRoute(msgspec.Struct, frozen=True):
     """A topic as the store has it now. `names` are all broker names found, those left out too: whatever changes
-    one of them may change the route."""
+    one of them may change the route. `listed` are the ids of each broker name that is not left out.
+
+    All but the topic is shared by the routes that one call of the script read alike, such as those of a cluster that
+    has every topic on every broker; `bodies` are the answers made of one of them so far."""
 
     topic: str
     brokers: tuple[StoredBroker, ...]
     names: frozenset[str]
     order_conf: str | None = None
+    listed: dict[str, frozenset[int]] = {}
+    bodies: dict[tuple[object, ...], bytes] = {}
 
 
 class RouteView(msgspec.Struct, frozen=True):
@@ -47,21 +56,28 @@ class RouteView(msgspec.Struct, frozen=True):
 
 def read_route(keys: Keys, topic: str) -> Plan[StoredRoute]:
     """All of a topic's route, read at one moment."""
-    reply = yield ScriptCall(
-        "route",
-        (keys.events_meta, keys.route(topic), keys.mapping(topic), keys.leases, keys.kv(ORDER_TOPIC_CONFIG)),
-        (topic,),
-    )
-    order_conf, *rows = reply
-    brokers = tuple(_stored_broker(row) for row in rows if row[1])
-    return StoredRoute(topic, brokers, frozenset(row[0] for row in rows), order_conf or None)
+    item = route_item(keys, topic)
+    while (reply := (yield item)) is None:
+        pass
+    return route_read(topic, reply)
+
+
+def route_item(keys: Keys, topic: str) -> ScriptItem:
+    """What reads a route. A call takes only so many topics: the reply None means that it did not come to this one."""
+    return ScriptItem("route", _shared_keys(keys), (), (topic,), _each)
+
+
+def route_read(topic: str, reply: "tuple[_Reading, int, list[str]]") -> StoredRoute:
+    """What the reply says."""
+    reading, at, rows = reply
+    return reading.route(topic, at, rows)
 
 
 def route_of(stored: StoredRoute, view: RouteView) -> TopicRouteData:
     """The answer (RocketMQ RouteInfoManager.pickupTopicRouteData, ZoneRouteRPCHook). Raises TopicNotFound."""
     if not stored.brokers:
         raise TopicNotFound(stored.topic)
-    acts = view.acting_master and not stored.topic.startswith(SYNC_MEMBER_TOPIC)
+    acts = _acts(stored.topic, view)
     brokers = [_with_acting_master(one) if acts else one for one in stored.brokers]
     if view.zone is not None:
         brokers = [one for one in brokers if _in_zone(one.data, view.zone)]
@@ -75,14 +91,86 @@ def route_of(stored: StoredRoute, view: RouteView) -> TopicRouteData:
     )
 
 
+def body_of(stored: StoredRoute, view: RouteView, dialect: Dialect, *, v5_members: bool = True) -> bytes:
+    """The answer as it is sent, see `encode_route`; a topic's name is nowhere in it. Raises TopicNotFound."""
+    kind = (_acts(stored.topic, view), view.zone, view.order, dialect is Dialect.STANDARD, v5_members)
+    body = stored.bodies.get(kind)
+    if body is None:
+        body = encode_route(route_of(stored, view), dialect, v5_members=v5_members)
+        stored.bodies[kind] = body
+    return body
+
+
 def addresses(flat: Iterable[str]) -> dict[int, str]:
     """`[id, address, …]` in the order of the ids."""
     it = iter(flat)
     return dict(sorted((int(number), address) for number, address in zip(it, it, strict=True)))
 
 
-def _stored_broker(row: list[str]) -> StoredBroker:
-    name, text, cluster, acting, zone, mapping, *members = row
+class _Living(msgspec.Struct, frozen=True):
+    epoch: str
+    data: BrokerData
+    filters: dict[str, tuple[str, ...]]
+
+
+class _Reading:
+    """What one call of the script read: the brokers, and the routes made of them so far by what they were made of."""
+
+    def __init__(self, brokers: list[list[str]], extras: list[list[Any]]) -> None:
+        self._rows = brokers
+        self._extras = {extra[0]: extra[1:] for extra in extras}
+        self._brokers: dict[str, _Living] | None = None
+        self._alike: dict[tuple[str | None, ...], StoredRoute] = {}
+
+    def route(self, topic: str, at: int, rows: list[str]) -> StoredRoute:
+        """The route of topic number `at`, whose hash is `[broker name, epoch,data, …]`."""
+        extra = self._extras.get(at, _NO_EXTRA)
+        source = (*extra, None, *rows)
+        alike = self._alike.get(source)
+        if alike is None:
+            alike = self._alike[source] = self._made(topic, extra, rows)
+        return StoredRoute(topic, alike.brokers, alike.names, alike.order_conf, alike.listed, alike.bodies)
+
+    def _made(self, topic: str, extra: list[str], rows: list[str]) -> StoredRoute:
+        if self._brokers is None:
+            self._brokers = {row[0]: _living(row) for row in self._rows}
+        order_conf, infos = extra[0], pairs(extra[1:])
+        brokers = []
+        for name, text in pairs(rows).items():
+            living = self._brokers.get(name)
+            if living is None or not (queues := _under(living.epoch, text)):
+                continue
+            info = _under(living.epoch, infos.get(name, ""))
+            mapping = decode_mapping_info(info.encode()) if info else None
+            brokers.append(StoredBroker(living.data, queue_data(name, queues), living.filters, mapping))
+        listed = {one.data.broker_name: frozenset(one.data.broker_addrs) for one in brokers}
+        return StoredRoute(topic, tuple(brokers), frozenset(rows[::2]), order_conf or None, listed)
+
+
+def _each(reply: list[Any], count: int) -> list[Any]:
+    """Of each topic what was read, with what was read for all of them; None for those the call did not come to."""
+    brokers, extras, *topics = reply
+    reading = _Reading(brokers, extras)
+    return [*((reading, at, rows) for at, rows in enumerate(topics)), *[None] * (count - len(topics))]
+
+
+@cache
+def _shared_keys(keys: Keys) -> tuple[str, ...]:
+    return keys.events_meta, keys.leases, keys.kv(ORDER_TOPIC_CONFIG)
+
+
+def _acts(topic: str, view: RouteView) -> bool:
+    """Whether groups without master may list an acting one."""
+    return view.acting_master and not topic.startswith(SYNC_MEMBER_TOPIC)
+
+
+def _under(epoch: str, text: str) -> str:
+    """What a field says, if it counts under this epoch."""
+    return text[len(epoch) + 1 :] if text.startswith(f"{epoch},") else ""
+
+
+def _living(row: list[str]) -> _Living:
+    name, epoch, cluster, acting, zone, *members = row
     ids, found, filters = members[::3], members[1::3], members[2::3]
     by_id = addresses(part for pair in zip(ids, found, strict=True) for part in pair)
     servers = {
@@ -90,9 +178,7 @@ def _stored_broker(row: list[str]) -> StoredBroker:
         for address, listed in zip(found, filters, strict=True)
         if listed
     }
-    info = decode_mapping_info(mapping.encode()) if mapping else None
-    data = BrokerData(cluster, name, by_id, acting == "1", zone or None)
-    return StoredBroker(data, queue_data(name, text), servers, info)
+    return _Living(epoch, BrokerData(cluster, name, by_id, acting == "1", zone or None), servers)
 
 
 def _with_acting_master(one: StoredBroker) -> StoredBroker:

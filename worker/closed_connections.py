@@ -57,7 +57,7 @@ class ClosedConnections:
 
     def registers(self, peer: Peer, member: str) -> None:
         """A member is about to register over this connection."""
-        peer.registered.add(member)
+        peer.registered |= {member}
         self._peers.setdefault(member, set()).add(peer)
 
     def registered(self, peer: Peer) -> None:

@@ -17,7 +17,7 @@ import msgspec
 from remoting.frame import FrameError, FrameReader
 from remoting.remoting_command import ONEWAY_FLAG, RESPONSE_FLAG, Command
 from worker.known_frames import Due, KnownFrames
-from worker.peer import Frames, Peer
+from worker.peer import NONE_REGISTERED, Frames, Peer
 from worker.proxy_protocol import ProxyError, read_proxy_header
 from worker.rationed_log import RationedLog
 from worker.tls import ServerTls, TlsMode, TlsUnusable
@@ -120,7 +120,7 @@ class Connection(asyncio.Protocol):
     def __init__(self, id: str, address: str, owner: Owner) -> None:
         self.id = id
         self.address = address
-        self.registered: set[str] = set()
+        self.registered = NONE_REGISTERED
         self.leaving = False
         self.closed = False
         self.seen = owner.time()

@@ -13,6 +13,7 @@ from registry.options import Options
 from worker.connection import Connection, Dispatch, Limits
 from worker.proxy_protocol import address_text
 from worker.rationed_log import RationedLog
+from worker.share import Share
 from worker.tls import ServerTls
 from worker.transports import transports
 
@@ -40,6 +41,7 @@ class Connections:
         service: Dispatch,
         tls: ServerTls,
         loop: asyncio.AbstractEventLoop,
+        share: Share,
     ) -> None:
         self.limits = limits
         self.service = service
@@ -50,6 +52,7 @@ class Connections:
         self.shutting_down = False
         """Whether connections end because this worker does, so that their brokers must not be let go."""
         self._transports = transports(options, loop, service.known, self._never_opened)
+        self._share = share
         self._socket_options = _socket_options(options)
         self._ids = itertools.count(1)
         self._open: dict[str, Connection] = {}
@@ -73,7 +76,7 @@ class Connections:
         except OSError:  # already gone
             accepted.close()
             return
-        self._admitted += 1
+        self._count(1)
         connection = Connection(str(next(self._ids)), text, self)
         self._transports.open(accepted, connection)
 
@@ -84,7 +87,7 @@ class Connections:
 
     def lost(self, connection: Connection) -> None:
         """Called by a connection when its transport is gone."""
-        self._admitted -= 1
+        self._count(-1)
         self._open.pop(connection.id, None)
         shutting_down = self.shutting_down
         self._tell(connection, lambda: self.service.disconnected(connection, shutting_down=shutting_down))
@@ -136,9 +139,13 @@ class Connections:
         for connection in list(self._open.values()):
             connection.abort(reason)
 
+    def _count(self, by: int) -> None:
+        self._admitted += by
+        self._share.have(self._admitted)
+
     def _never_opened(self, connection: Connection) -> None:
         if not connection.closed and connection.id not in self._open:
-            self._admitted -= 1
+            self._count(-1)
         log.warning("connection %s of %s never opened", connection.id, connection.address)
 
     def _tell(self, connection: Connection, told: Callable[[], None]) -> None:

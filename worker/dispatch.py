@@ -53,12 +53,12 @@ def begin(request: Request, driver: AsyncDriver, done: Callable[[Answer], None])
     try:
         made = handler(request)
     except Exception as error:
-        return done(_failed(request, error))
+        return done(failed(request, error))
     if isinstance(made, Answer):
         return done(made)
 
     def finished(answer: Answer | None, error: Exception | None) -> None:
-        done(answer if answer is not None else _failed(request, error or ValueError("no answer")))
+        done(answer if answer is not None else failed(request, error or ValueError("no answer")))
 
     return driver.start(made, finished)
 
@@ -106,7 +106,8 @@ ERRORS: dict[type[Exception], Callable[[Request, Exception], Answer]] = {
 }
 
 
-def _failed(request: Request, error: Exception) -> Answer:
+def failed(request: Request, error: Exception) -> Answer:
+    """The answer to a request that raised an error."""
     for kind in type(error).__mro__:
         if kind in ERRORS:
             return ERRORS[kind](request, error)

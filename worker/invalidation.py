@@ -15,6 +15,7 @@ RETURN_WITHIN_S = 30.0  # one period of brokers that register by default
 VERSION = "1"
 
 _addresses = msgspec.json.Decoder(dict[int, str]).decode
+_names = msgspec.json.Decoder(list[str]).decode
 _topic_rows = msgspec.json.Decoder(list[tuple[str, str, str, list[str]]]).decode
 _mapping_rows = msgspec.json.Decoder(list[tuple[str, str, msgspec.Raw, msgspec.Raw]]).decode
 
@@ -90,7 +91,7 @@ class Invalidation:
 
     def _registered(self, event: Event) -> None:
         name = event.get("broker")
-        self._cache.drop_brokers((name,))
+        self._cache.drop_brokers((name, *_others(event)))
         self._incomplete[name] = frozenset(_addresses(event.get("addrs")))
         self._complete(event)
 
@@ -106,7 +107,7 @@ class Invalidation:
 
     def _updated(self, event: Event) -> None:
         if any(f"{name}_before" in event.fields for name in ("zone", "acting", "filters")):
-            self._cache.drop_brokers((event.get("broker"),))
+            self._cache.drop_brokers((event.get("broker"), *_others(event)))
         self._complete(event)
 
     def _drain_changed(self, event: Event) -> None:
@@ -146,6 +147,12 @@ RULES: dict[str, Callable[[Invalidation, Event], None]] = {
     "checkpoint": Invalidation._nothing,
 }
 """Kinds that are not here drop all, `hold_changed` among them; `settings_changed` needs the store."""
+
+
+def _others(event: Event) -> list[str]:
+    """Other names that the member has and that the event is about as well."""
+    also = event.get("also")
+    return _names(also) if also else []
 
 
 def _expired_for_good(group: Sequence[Event]) -> set[str]:

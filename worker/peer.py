@@ -1,11 +1,14 @@
 """What a handler sees of the connection a request came over."""
 
-from typing import Protocol
+from typing import Final, Protocol
 
-__all__ = ["Frames", "Peer"]
+__all__ = ["NONE_REGISTERED", "Frames", "Peer"]
 
 Frames = bytes | tuple[bytes, ...]
 """Whole frames, in one piece or cut anywhere (a head packed around a cached body, say)."""
+
+NONE_REGISTERED: Final[frozenset[str]] = frozenset()
+"""Of most connections: Python makes a new empty set of 216 bytes each time."""
 
 
 class Peer(Protocol):
@@ -26,9 +29,8 @@ class Peer(Protocol):
         Not so while a worker that ends still accepts: who was sent away must not be sent away again where he
         comes in next, for he tries only twice."""
 
-    @property
-    def registered(self) -> set[str]:
-        """Keys of the members that registered over this connection; kept by the dispatch."""
+    registered: frozenset[str]
+    """Keys of the members that registered over this connection; kept by the dispatch."""
 
     def frame(self) -> bytes:
         """The frame of the request that is being handed over, as it came."""

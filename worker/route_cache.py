@@ -6,7 +6,6 @@ it is in. A fill whose topic or broker is named while it is in flight answers th
 who asks after that starts a fill of his own.
 """
 
-import asyncio
 from collections.abc import Iterable, Iterator
 
 from remoting.codes import ResponseCode
@@ -14,6 +13,7 @@ from remoting.remoting_command import Command
 from worker.answer import Answer, Depends
 from worker.counters import Counters
 from worker.known_frames import FRAME_COST, Known, KnownFrames
+from worker.peer import Peer
 from worker.route_view import CLUSTER_INFO, Key
 
 OVERHEAD_BYTES = 1500  # of an entry and its place in the index, measured
@@ -23,14 +23,14 @@ SECOND_CHANCES = 32  # entries passed over by one eviction, so that it stays sho
 
 
 class Fill:
-    """An answer being made; `future` gets it."""
+    """An answer being made; `waiting` is who gets it."""
 
-    __slots__ = ("future", "key", "named", "stale")
+    __slots__ = ("key", "named", "stale", "waiting")
 
-    def __init__(self, key: Key, future: asyncio.Future[Answer]) -> None:
+    def __init__(self, key: Key) -> None:
         self.key = key
-        self.future = future
-        self.named: set[str] = set()
+        self.waiting: list[tuple[Command, Peer]] = []
+        self.named: frozenset[str] = frozenset()
         self.stale = False
 
 
@@ -157,25 +157,22 @@ class RouteCache:
     def begin(self, key: Key) -> Fill:
         """Announce that the store is being asked; `end` must follow."""
         self._counters.cache_misses += 1
-        fill = Fill(key, asyncio.get_running_loop().create_future())
+        fill = Fill(key)
         self._joinable[key] = fill
         self._in_flight.add(fill)
         return fill
 
     def end(self, fill: Fill, answer: Answer) -> None:
-        """Hand the answer to all who wait, and keep it if it may be kept and nothing it depends on was named."""
+        """Keep the answer if it may be kept and nothing it depends on was named."""
         self._in_flight.discard(fill)
         if self._joinable.get(fill.key) is fill:
             del self._joinable[fill.key]
-        if not fill.future.done():
-            fill.future.set_result(answer)
         depends = answer.depends
-        if depends is None:
-            return
-        if fill.stale or not fill.named.isdisjoint(depends.brokers) or (depends.every and fill.named):
-            self._counters.cache_discarded += 1
-            return
-        self._keep(fill.key, answer, depends)
+        if depends is not None:
+            if fill.stale or not fill.named.isdisjoint(depends.brokers) or (depends.every and fill.named):
+                self._counters.cache_discarded += 1
+            else:
+                self._keep(fill.key, answer, depends)
 
     def drop_topics(self, topics: Iterable[str]) -> None:
         """Queue data, mappings or the order configuration of these topics changed."""
@@ -189,7 +186,7 @@ class RouteCache:
 
     def drop_brokers(self, names: Iterable[str]) -> None:
         """Members or attributes of these brokers changed, and with them the cluster info."""
-        named = set(names)
+        named = frozenset(names)
         if not named:
             return
         self.generation += 1
@@ -255,13 +252,25 @@ class RouteCache:
         if 4 * cost > shelf.limit:
             self._counters.cache_oversize += 1
             return
-        self._remove(key)
-        marks = tuple([self._marks.setdefault(name, Mark()) for name in depends.brokers])
-        shelf.put(key, Entry(answer, depends, marks, cost))
+        if key in self._found.entries or key in self._missing.entries:
+            self._remove(key)
+        marks = self._marks
+        shelf.put(
+            key, Entry(answer, depends, tuple([marks.get(n) or self._mark(n) for n in depends.brokers]), cost)
+        )
         if depends.topic is not None:
-            self._by_topic.setdefault(depends.topic, set()).add(key)
-        for old in shelf.overdrawn():
-            self._remove(old)
+            keys = self._by_topic.get(depends.topic)
+            if keys is None:
+                self._by_topic[depends.topic] = {key}
+            else:
+                keys.add(key)
+        if shelf.bytes > shelf.limit:
+            for old in shelf.overdrawn():
+                self._remove(old)
+
+    def _mark(self, name: str) -> Mark:
+        mark = self._marks[name] = Mark()
+        return mark
 
     def _drop(self, key: Key) -> None:
         entry = self._found.entries.get(key) or self._missing.entries.get(key)

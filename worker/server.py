@@ -1,7 +1,7 @@
 """gunicorn's side of a remoting worker: `gunicorn -k worker.server.RemotingWorker wsgi:app`.
 
-Each worker runs one uvloop with its own service; nothing is shared between workers but the listening sockets
-and the store, and nothing is started in the master, so preloading is safe."""
+Each worker runs one uvloop with its own service; nothing is shared between workers but the listening sockets,
+how many connections each has, and the store, and nothing is started in the master, so preloading is safe."""
 
 import asyncio
 import gc
@@ -11,7 +11,7 @@ import resource
 import secrets
 import signal
 import socket
-from typing import Final
+from typing import Any, Final
 
 import uvloop
 from gunicorn.workers.base import Worker
@@ -22,6 +22,7 @@ from worker.connection import Limits
 from worker.connections import limits_of
 from worker.service import Service
 from worker.serving import STOP_S, Serving, WorkerService
+from worker.share import Board, Share
 
 __all__ = ["RemotingWorker"]
 
@@ -37,6 +38,14 @@ AFTER_FAILURE_S: Final = 1.0
 
 class RemotingWorker(Worker):  # type: ignore[misc]
     """A gunicorn worker that speaks RocketMQ remoting instead of HTTP."""
+
+    _board: Board
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        """Called by gunicorn in the master."""
+        super().__init__(*args, **kwargs)
+        if not hasattr(RemotingWorker, "_board"):
+            RemotingWorker._board = Board()
 
     def make_service(self, options: Options, worker_id: str) -> WorkerService:
         """What answers this worker's requests."""
@@ -68,6 +77,7 @@ class RemotingWorker(Worker):  # type: ignore[misc]
             self.make_limits(self.options),
             service,
             [listener.sock for listener in self.sockets],
+            Share(self._board),
             drain_s=max(self.cfg.graceful_timeout - STOP_S - 0.5, self.cfg.graceful_timeout / 2),
         )
         running = loop.create_task(self._serving.run())

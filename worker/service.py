@@ -4,17 +4,18 @@ import asyncio
 import itertools
 from collections.abc import Callable, Coroutine
 from functools import partial
-from typing import Final, TypeVar
+from typing import Any, Final, TypeVar
 
 from msgspec.structs import replace
 
 import worker.handlers  # noqa: F401  fills the table of worker.dispatch
 from registry import settings, store
-from registry.drivers import AsyncDriver
+from registry.drivers import AsyncDriver, raised
 from registry.keys import Keys
 from registry.options import Options, overlay
 from registry.plans import Act
 from registry.registrar import Registrar
+from registry.routes import route_item, route_read
 from remoting.codes import RequestCode, ResponseCode
 from remoting.command import Command, decode, encode_header
 from remoting.remoting_command import ONEWAY_FLAG, RESPONSE_FLAG, SerializeType
@@ -27,12 +28,13 @@ from worker.cluster_test import ProductCluster
 from worker.counters import Counters
 from worker.ending import end
 from worker.follower import Follower
+from worker.handlers.routes import route_answer
 from worker.invalidation import Invalidation
 from worker.known_frames import Due, KnownFrames
 from worker.liveness import Ticker
 from worker.peer import Peer
-from worker.route_cache import RouteCache
-from worker.route_view import GET_ROUTE, Key, cache_key
+from worker.route_cache import Fill, RouteCache
+from worker.route_view import GET_ROUTE, AskedView, Key, cache_key
 
 T = TypeVar("T")
 BEAT: Final = int(RequestCode.BROKER_HEARTBEAT)
@@ -119,7 +121,7 @@ class Service:
             frame = peer.frame() if command.code in BEATS else b""
             self._begin(command, peer, partial(self._made, command, peer, frame))
         else:
-            self._keep(self._fill(key, command, peer))
+            self._fill(key, command, peer)
 
     def known(self) -> KnownFrames | None:
         """What may be answered now by its bytes."""
@@ -157,7 +159,10 @@ class Service:
         await self._driver.close()
 
     def _begin(self, command: Command, peer: Peer, done: Callable[[Answer], None]) -> None:
-        request = Request(
+        dispatch.begin(self._request(command, peer), self._driver, done)
+
+    def _request(self, command: Command, peer: Peer) -> Request:
+        return Request(
             command=command,
             peer=peer,
             act=Act(f"{self.worker_id}-{next(self._numbers):x}", f"wire:{peer.address}"),
@@ -167,7 +172,6 @@ class Service:
             registers=partial(self._closed.registers, peer),
             registrar=self._registrar,
         )
-        dispatch.begin(request, self._driver, done)
 
     def _asked_again(
         self, due: Due, peer: Peer, expected: object, until: float, generation: int, reply: object
@@ -197,24 +201,53 @@ class Service:
             self.cache.drop_all()  # so that this connection sees what it wrote all the same
         self._answered(answer, command, peer)
 
-    async def _fill(self, key: Key, command: Command, peer: Peer) -> None:
+    def _fill(self, key: Key, command: Command, peer: Peer) -> None:
         """Answer a request whose answer can be kept, made once for all who ask for it meanwhile."""
         fill = self.cache.fill_under_way(key)
-        answer = await (self._filled(key, command, peer) if fill is None else asyncio.shield(fill.future))
-        self._answered(answer, command, peer)
-
-    async def _filled(self, key: Key, command: Command, peer: Peer) -> Answer:
+        if fill is not None:
+            fill.waiting.append((command, peer))
+            return
         fill = self.cache.begin(key)
-        answer = dispatch.failure("the server stops")
-        made: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
+        fill.waiting.append((command, peer))
+        topic, asked = key
+        if asked is None:
+            self._begin(command, peer, partial(self._filled, fill))
+        else:
+            self._read_route(fill, topic, asked)
+
+    def _read_route(self, fill: Fill, topic: str, asked: AskedView) -> None:
+        read = partial(self._route_read, fill, topic, asked)
+        self._driver.ask(route_item(self._keys, topic), read)
+
+    def _route_read(self, fill: Fill, topic: str, asked: AskedView, reply: Any) -> None:
+        if reply is None:
+            return self._read_route(fill, topic, asked)
         try:
-            self._begin(command, peer, partial(_resolve, made))
-            answer = await made
-            if self._product is not None and answer.code == ResponseCode.TOPIC_NOT_EXIST:
-                answer = await self._product.instead(answer, command, self.options)
+            if isinstance(reply, Exception):
+                raise raised(reply)
+            answer = route_answer(route_read(topic, reply), asked, self.options)
+        except Exception as error:
+            answer = dispatch.failed(self._request(*fill.waiting[0]), error)
+        return self._filled(fill, answer)
+
+    def _filled(self, fill: Fill, answer: Answer) -> None:
+        if self._product is not None and answer.code == ResponseCode.TOPIC_NOT_EXIST:
+            self._keep(self._instead(self._product, fill, answer))
+        else:
+            self._end(fill, answer)
+
+    async def _instead(self, product: ProductCluster, fill: Fill, missing: Answer) -> None:
+        """A topic that this cluster does not have may be one of the product's."""
+        answer = dispatch.failure("the server stops")
+        try:
+            answer = await product.instead(missing, fill.waiting[0][0], self.options)
         finally:
-            self.cache.end(fill, answer if self.follower.connected else replace(answer, depends=None))
-        return answer
+            self._end(fill, answer)
+
+    def _end(self, fill: Fill, answer: Answer) -> None:
+        self.cache.end(fill, answer if self.follower.connected else replace(answer, depends=None))
+        for command, peer in fill.waiting:
+            self._answered(answer, command, peer)
 
     def _answered(self, answer: Answer, command: Command, peer: Peer) -> None:
         _send(answer, command, peer)

@@ -10,6 +10,7 @@ from registry.options import Options
 from worker.accept import Acceptor
 from worker.connection import Dispatch, Limits
 from worker.connections import Connections
+from worker.share import Share
 from worker.tls import ServerTls
 
 __all__ = ["STOP_S", "Serving", "WorkerService"]
@@ -35,7 +36,7 @@ class WorkerService(Dispatch, Protocol):
 
 
 class Serving:
-    """Serves one worker's share of the connections of `sockets`.
+    """Serves one worker's share of the connections of `sockets`, and about as many as its siblings.
 
     `drain_s` bounds what lies between `end` and the last connection's end."""
 
@@ -45,6 +46,7 @@ class Serving:
         limits: Limits,
         service: WorkerService,
         sockets: Sequence[socket],
+        share: Share,
         *,
         drain_s: float,
     ) -> None:
@@ -54,8 +56,9 @@ class Serving:
         self._drain_s = drain_s
         self._tls = ServerTls(options)
         self._loop = loop
-        self._connections = Connections(options, limits, service, self._tls, loop)
-        self._acceptor = Acceptor(loop, sockets, self._connections.admit)
+        self._connections = Connections(options, limits, service, self._tls, loop, share)
+        self._share = share
+        self._acceptor = Acceptor(loop, sockets, self._connections.admit, share)
         self._ending = asyncio.Event()
 
     def end(self) -> None:
@@ -106,6 +109,7 @@ class Serving:
         serve_until = min(began + max(ACCEPT_ON_S, wanted_s), last)
         log.info("draining %d connections", len(connections))
         connections.shutting_down = True
+        self._share.be_last()
         if gracefully:
             self._service.begin_drain()
         connections.send_away()

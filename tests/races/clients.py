@@ -17,7 +17,7 @@ from registry.clusters import cluster_info
 from registry.drivers import run
 from registry.errors import BrokerBusy, TopicNotFound
 from registry.keys import Keys
-from registry.plans import Act, Plan, ScriptCall
+from registry.plans import Act, Plan, ScriptCall, joined
 from registry.registration import register
 from registry.removal import expire, let_go, lose, settle_owed, unregister
 from registry.rewrite import add_write_perm, wipe_write_perm
@@ -228,20 +228,19 @@ def reads(topics: Iterable[str] = SMALL) -> Turn:
 
     def turn(caller: Caller, _: int) -> None:
         caller.rest(0.001)
-        plans: list[Plan[Any]] = [
-            cluster_info(caller.keys),
-            *(read_route(caller.keys, topic) for topic in names),
-        ]
+        clusters, plans = cluster_info(caller.keys), [read_route(caller.keys, topic) for topic in names]
+        items = [next(plan) for plan in plans]
         pipe = caller.store.pipeline(transaction=True)
         pipe.time()
-        for plan in plans:
-            asked = next(plan)
+        for asked in (next(clusters), joined(items)):  # type: ignore[arg-type]
             assert isinstance(asked, ScriptCall)
             pipe.evalsha(script(asked.name).sha, len(asked.keys), *asked.keys, *asked.args)
         pipe.xrevrange(caller.keys.events, count=1)
         pipe.time()
-        first, *replies, last, end = pipe.execute()
-        info, *routes = [_result(plan, reply) for plan, reply in zip(plans, replies, strict=True)]
+        first, clusters_found, found, last, end = pipe.execute()
+        info = _result(clusters, clusters_found)
+        replies = items[0].replies(found, len(items))  # type: ignore[union-attr]
+        routes = [_result(plan, reply) for plan, reply in zip(plans, replies, strict=True)]
         caller.seen.append(
             Seen(
                 position(last[0][0]) if last else position(""),

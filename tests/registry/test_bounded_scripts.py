@@ -11,6 +11,7 @@ import pytest
 
 from registry.clusters import cluster_info
 from registry.members import brokers
+from registry.plans import Plan, joined
 from registry.rewrite import add_write_perm, wipe_write_perm
 from registry.routes import read_route
 from registry.scripts import script, script_names
@@ -79,6 +80,18 @@ def three_hundred_brokers(ns: Namespace, number: int) -> None:
     ns.expire()
 
 
+def topics_that_have_no_broker_in_common(ns: Namespace, number: int) -> None:
+    topics = [f"T{one}" for one in range(30)]
+    for topic in topics:
+        for one in range(30):
+            ns.register(f"broker-{topic}-{one}", 0, (topic, f"{topic}-too"), version=number)
+    ns.run(_all_at_once([next(read_route(ns.keys, topic)) for topic in topics]))
+
+
+def _all_at_once(items: list[Any]) -> Plan[Any]:
+    return (yield joined(items))
+
+
 def a_name_of_many_members(ns: Namespace, number: int) -> None:
     for one in range(120):
         ns.register("b1", one, (), version=number)
@@ -97,6 +110,7 @@ def a_name_of_many_members(ns: Namespace, number: int) -> None:
     [
         (tables_of_ten_thousand_topics, "rows"),
         (three_hundred_brokers, "clusters"),
+        (topics_that_have_no_broker_in_common, "route"),
         (a_name_of_many_members, "expire"),
     ],
 )

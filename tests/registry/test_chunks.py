@@ -5,7 +5,7 @@ import pytest
 from registry.errors import BrokerBusy, TopicNotFound
 from registry.plans import Call, Pause
 from registry.registration import register
-from registry.removal import expire
+from registry.removal import expire, unregister
 from registry.slices import TOPICS_MAX
 from tests.registry.brokers import act, address, mapping_info, registration
 from tests.registry.namespace import Namespace
@@ -149,6 +149,32 @@ def test_a_job_that_expires_in_between_does_not_disturb(ns: Namespace) -> None:
     Stepped(expire(ns.keys, act()), ns.store).finish()
     plan.finish()
     assert set(ns.topics()) == set(MANY)
+
+
+def test_a_clean_up_from_before_deletes_nothing_of_a_claim(ns: Namespace) -> None:
+    """It reads the tables when the next registration has written to them, whose epoch it has not heard of."""
+    ns.register()
+    going = Stepped(unregister(ns.keys, "c1", address("b1"), "b1", "0", act()), ns.store)
+    while not (isinstance(going.request, Call) and going.request.args[0] == "HSCAN"):
+        going.step()
+    plan = begin(ns)
+    for _ in range(STEPS):
+        plan.step()
+    going.finish()
+    plan.finish()
+    assert set(ns.topics()) == set(MANY)
+
+
+@pytest.mark.parametrize("topics", [("T1", "T2"), MANY], ids=["one script", "in slices"])
+def test_static_topics_that_a_dead_worker_has_left_are_cleaned_up_by_the_next(
+    ns: Namespace, topics: tuple[str, ...]
+) -> None:
+    ns.register(topics=("S1", "S2"), mappings=[mapping_info("S1")])
+    dead = Stepped(unregister(ns.keys, "c1", address("b1"), "b1", "0", act()), ns.store)
+    assert dead.until("clean", lambda script: script.args[1] == "mappings")
+    assert not ns.store.exists(ns.keys.topics_of("b1"))
+    ns.register(topics=topics)
+    assert not ns.store.exists(ns.keys.mappings_of("b1"), ns.keys.mapping("S1"), ns.keys.owed)
 
 
 def test_static_topics_come_into_sight_together_with_their_infos(ns: Namespace) -> None:

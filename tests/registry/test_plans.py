@@ -107,17 +107,25 @@ def test_a_beat(replies: list[Any], asked: list[str], found: Beat) -> None:
 def test_a_route_as_it_is_read() -> None:
     info = mapping_info("T", "b1")
     mapping = '{"topic":"T","bname":"b1","totalQueues":1,"currIdMap":{"0":0},"scope":"__global__","epoch":1}'
-    reply = [
-        "b1:4",
-        ["b1", "8,4,6,1", "c1", "1", "z", mapping, "10", "a:3", "", "0", "a:1", '["f:1"]'],
-        ["b2", "", "", "0", "", "", "0", "a:2", ""],
+    brokers = [
+        ["b1", "12", "c1", "1", "z", "10", "a:3", "", "0", "a:1", '["f:1"]'],
+        ["b2", "3", "c1", "0", "", "0", "a:2", ""],
     ]
-    asked, found = answered(read_route(KEYS, "T"), reply)
+    rows = ["b1", "12,8,4,6,1", "b2", "2,8,8,6,0", "gone", "1,8,8,6,0"]
+    mappings = ["b1", f"12,{mapping}", "b2", "3,of another route"]
+    item = next(read_route(KEYS, "T"))
+    assert isinstance(item, ScriptItem)
+    _, got, left_out = item.replies([brokers, [[1, "b1:4", *mappings]], [], rows], 3)
+    asked, found = answered(read_route(KEYS, "T"), left_out, got)
     data = BrokerData("c1", "b1", {0: "a:1", 10: "a:3"}, True, "z")
     queues = QueueData("b1", 8, 4, 6, 1)
-    assert asked == ["route"]
+    assert asked == ["route", "route"]
     assert found == StoredRoute(
-        "T", (StoredBroker(data, queues, {"a:1": ("f:1",)}, info),), frozenset({"b1", "b2"}), "b1:4"
+        "T",
+        (StoredBroker(data, queues, {"a:1": ("f:1",)}, info),),
+        frozenset({"b1", "b2", "gone"}),
+        "b1:4",
+        {"b1": frozenset({0, 10})},
     )
     assert list(found.brokers[0].data.broker_addrs) == [0, 10]
 

@@ -37,7 +37,7 @@ class FakePeer:
     def __init__(self, number: int, address: str = "127.0.0.1:40000") -> None:
         self.id = str(number)
         self.address = address
-        self.registered: set[str] = set()
+        self.registered: frozenset[str] = frozenset()
         self.leaving = True
         self.closed = False
         self.reason = ""

@@ -40,6 +40,13 @@ async def registers(scene: Scene, dice: random.Random) -> None:
     await scene.register(broker, broker.body(dice.randint(1, 3), **topics), ext)
 
 
+async def registers_under_several_names(scene: Scene, dice: random.Random) -> None:
+    broker = Broker(dice.choice(NAMES), "127.0.9.9:1", 3)
+    said = json.loads(broker.body(dice.randint(1, 3), T1=6, T2=6))
+    said["filterServerList"] = dice.sample(("f:1", "f:2"), dice.randint(0, 2))
+    await scene.register(broker, json.dumps(said).encode())
+
+
 async def unregisters(scene: Scene, dice: random.Random) -> None:
     await scene.ask(104, b"", some_broker(dice).ext)
 
@@ -82,7 +89,7 @@ async def registers_for_a_moment(scene: Scene, dice: random.Random) -> None:
 
 
 OTHERS: tuple[Change, ...] = (unregisters, unregisters, beats, wipes, deletes, adds, orders, configures)
-CHANGES: tuple[Change, ...] = (*(registers,) * 6, *OTHERS)
+CHANGES: tuple[Change, ...] = (*(registers,) * 6, *(registers_under_several_names,) * 3, *OTHERS)
 
 
 def true_route(redis: redis_py.Redis, scene: Scene, topic: str, zone: str | None) -> bytes:

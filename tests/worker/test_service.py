@@ -16,6 +16,7 @@ from registry.store import connect_follower
 from remoting.codes import RequestCode
 from remoting.command import Command
 from remoting.remoting_command import SerializeType
+from tests.registry.namespace import Namespace
 from tests.worker.scene import Broker, Scene, asynchronous, eventually, serving
 from worker import dispatch
 from worker.answer import Request
@@ -95,9 +96,7 @@ async def test_without_the_store_nothing_is_called_missing() -> None:
         for code in (105, 106, 206, 103, 104, 101, 205):
             body = A.body() if code == 103 else b""
             answer = await scene.ask(code, body, A.ext, topic="TA", namespace="n", key="k")
-            assert answer.code == 1
-            assert answer.remark
-            assert "\n" not in answer.remark
+            assert (answer.code, answer.remark) == (1, "the store cannot serve now")
 
 
 FULL = "[OVERLOAD]system busy, start flow control for a while"
@@ -194,6 +193,26 @@ async def _perm_is(scene: Scene, perm: int | None) -> bool:
     return bool(found == perm)
 
 
+def with_filters(broker: Broker, counter: int, *servers: str, topic: str) -> bytes:
+    said = json.loads(broker.body(counter, **{topic: 6, f"{topic}-too": 6}))
+    return json.dumps({**said, "filterServerList": servers}).encode()
+
+
+@asynchronous
+async def test_filter_servers_of_an_address_under_two_names_change_under_both(store: EmbeddedStore) -> None:
+    one, other, address = A, Broker("broker-b", "127.0.0.1:10911"), "127.0.0.1:10911"
+    async with serving(store.url) as scene:
+        await scene.register(one, with_filters(one, 1, "f:1", topic="TA"))
+        assert (await scene.route("TA"))["filterServerTable"] == {address: ["f:1"]}
+        await scene.register(other, with_filters(other, 1, "f:2", topic="TB"))
+        for topic in ("TA", "TB"):
+            assert (await scene.route(topic))["filterServerTable"] == {address: ["f:2"]}
+        await scene.register(other, with_filters(other, 2, "f:3", topic="TB"))
+        assert (await scene.route("TA"))["filterServerTable"] == {address: ["f:3"]}
+        await scene.register(one, with_filters(one, 2, topic="TA"))
+        assert (await scene.route("TB"))["filterServerTable"] == {}
+
+
 @asynchronous
 async def test_known_answers_need_no_store_and_are_the_same_bytes(store: EmbeddedStore) -> None:
     async with serving(store.url) as scene:
@@ -218,6 +237,36 @@ async def test_a_stampede_asks_the_store_once(store: EmbeddedStore) -> None:
         answers = [await asyncio.wait_for(scene.peer.sent.get(), 3) for _ in range(100)]
         assert {answer.body for answer in answers} == {answers[0].body}
         assert scene.service.counters.cache_misses == misses + 1
+
+
+@asynchronous
+async def test_more_topics_at_once_than_one_call_takes(store: EmbeddedStore, redis: redis_py.Redis) -> None:
+    topics = [f"T{number}" for number in range(80)]
+    for number in range(40):
+        Namespace(redis).register(f"b{number}", 0, topics)
+    async with serving(store.url) as scene:
+        for topic in topics:
+            scene.send(105, topic=topic, version=513)
+        answers = [await asyncio.wait_for(scene.peer.sent.get(), 3) for _ in topics]
+        assert {len(json.loads(answer.body)["brokerDatas"]) for answer in answers} == {40}
+        assert scene.service.counters.cache_misses == len(topics)
+
+
+@asynchronous
+async def test_what_cannot_be_read_is_an_error_for_all_who_asked_for_it_and_nobody_else(
+    store: EmbeddedStore, redis: redis_py.Redis
+) -> None:
+    async with serving(store.url, client_request_thread_pool_queue_capacity=4) as scene:
+        await scene.register(A)
+        redis.set("ns:{default}:route:X", "no hash")
+        for topic in ("X", "TA", "X", "X"):
+            scene.send(105, topic=topic)
+        answers = [await asyncio.wait_for(scene.peer.sent.get(), 3) for _ in range(4)]
+        assert sorted(answer.code for answer in answers) == [0, 1, 1, 1]
+        assert "WRONGTYPE" in str((await scene.ask(105, topic="X")).remark)
+        redis.delete("ns:{default}:route:X")
+        for _ in range(4):
+            assert await scene.route("X") == 17
 
 
 @asynchronous

@@ -1,43 +1,32 @@
 """GET_ROUTEINFO_BY_TOPIC (105)."""
 
 from registry.errors import TopicNotFound
-from registry.plans import Plan
-from registry.routes import RouteView, StoredRoute, read_route, route_of
+from registry.options import Options
+from registry.routes import RouteView, StoredRoute, body_of
 from remoting.codes import RequestCode
 from remoting.json_out import Dialect
-from remoting.route import encode_route
-from worker.answer import Answer, Depends, Handled, Request
+from worker.answer import Answer, Depends, Request
 from worker.dispatch import handles, no_route
-from worker.route_view import AskedView, asked_view
+from worker.route_view import AskedView
 
 
 @handles(RequestCode.GET_ROUTEINFO_BY_TOPIC)
-def get_route_info_by_topic(request: Request) -> Handled:
+def get_route_info_by_topic(request: Request) -> Answer:
+    """Of no topic. A topic's answer is kept, so `Service` asks the store for it and has `route_answer` make it."""
+    return no_route(None)
+
+
+def route_answer(stored: StoredRoute, asked: AskedView, options: Options) -> Answer:
     """Body: TopicRouteData in the dialect asked for; TOPIC_NOT_EXIST for what no living broker has."""
-    topic = request.get("topic")
-    if topic is None:
-        return no_route(topic)
-    return _route(request, topic, asked_view(request.command, request.options))
-
-
-def _route(request: Request, topic: str, asked: AskedView) -> Plan[Answer]:
-    options = request.options
-    stored = yield from read_route(request.keys, topic)
     view = RouteView(
         zone=asked.zone,
         acting_master=options.support_acting_master,
         order=options.order_message_enable or options.cluster_test,
     )
-    try:
-        route = route_of(stored, view)
-    except TopicNotFound:
-        missing = no_route(topic)
-        return Answer(missing.code, missing.remark, depends=_depends(stored))
+    depends = Depends(stored.topic, stored.names, listed=stored.listed)
     dialect = Dialect.STANDARD if asked.standard else Dialect.LEGACY
-    body = encode_route(route, dialect, v5_members=not asked.omits_v5)
-    return Answer(body=body, depends=_depends(stored))
-
-
-def _depends(stored: StoredRoute) -> Depends:
-    listed = {one.data.broker_name: frozenset(one.data.broker_addrs) for one in stored.brokers}
-    return Depends(stored.topic, stored.names, listed=listed)
+    try:
+        return Answer(body=body_of(stored, view, dialect, v5_members=not asked.omits_v5), depends=depends)
+    except TopicNotFound:
+        missing = no_route(stored.topic)
+        return Answer(missing.code, missing.remark, depends=depends)
