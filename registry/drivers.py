@@ -124,6 +124,10 @@ class AsyncDriver:
         self._flushes: set[asyncio.Task[None]] = set()
         self.waiting = 0
 
+    async def open(self) -> None:
+        """Make the connections that a crowd will need, if the store is there: each takes longer than many requests."""
+        await asyncio.gather(*(self._store.ping() for _ in range(PIPELINES)), return_exceptions=True)
+
     def start(self, plan: Plan[T], done: Done[T]) -> None:
         """Run a plan; `done` gets its result or what it raised, before this returns if it needs no store."""
         _Run(self, plan, done).resume(None)

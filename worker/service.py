@@ -88,6 +88,7 @@ class Service:
         self._background.append(loop.create_task(self.follower.run()))
         await self._ticker.step()
         self._background.append(loop.create_task(self._ticker.run()))
+        self._background.append(loop.create_task(self._driver.open()))
         await self.follower.following(START_WAIT_S)
 
     def handle(self, command: Command, peer: Peer) -> None:

@@ -1,6 +1,9 @@
 """Whatever is sent, the answer is a success or a problem that is the sender's own."""
 
+import gc
 import string
+import warnings
+from collections.abc import Iterator
 from typing import Any
 from urllib.parse import quote
 
@@ -45,12 +48,16 @@ anything = st.recursive(
     max_leaves=6,
 )
 words = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=20)
-pytestmark = [
-    pytest.mark.filterwarnings("error"),
-    # of whatever test ran before in this process, when its garbage is collected here
-    pytest.mark.filterwarnings("ignore::ResourceWarning"),
-    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
-]
+
+
+@pytest.fixture(autouse=True)
+def no_warnings() -> Iterator[None]:
+    """Nothing is warned of, nor left behind; what tests before have left in this process is none of these tests'."""
+    gc.collect()
+    with warnings.catch_warnings(record=True, action="always") as seen:
+        yield
+        gc.collect()
+    assert [str(one.message) for one in seen] == []
 
 
 @st.composite

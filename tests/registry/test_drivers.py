@@ -10,7 +10,7 @@ import redis.asyncio as redis_asyncio
 from redis.exceptions import ResponseError
 
 from launcher.store import EmbeddedStore
-from registry.drivers import AsyncDriver, run, unavailable
+from registry.drivers import PIPELINE_MOST, PIPELINES, AsyncDriver, run, unavailable
 from registry.errors import RegistrationRefused, StoreUnavailable
 from registry.keys import Keys
 from registry.plans import Batch, Pause, Plan, ScriptCall, call
@@ -110,6 +110,7 @@ def test_a_store_that_is_away(tmp_path: Any) -> None:
 
     async def asked() -> None:
         driver = AsyncDriver(connect_async(url))
+        await driver.open()
         with pytest.raises(StoreUnavailable):
             await driver.run(all_topics(KEYS))
         assert driver.waiting == 0
@@ -197,6 +198,18 @@ def test_what_waits_is_counted(store: EmbeddedStore) -> None:
         assert driver.waiting == 7
         await asyncio.gather(*tasks)
         assert driver.waiting == 0
+
+    on_loop(store, body)
+
+
+def test_connections_are_made_before_they_are_needed(store: EmbeddedStore, redis: redis_py.Redis) -> None:
+    async def body(driver: AsyncDriver, _: Counted) -> None:
+        before = len(redis.client_list())
+        await driver.open()
+        assert len(redis.client_list()) == before + PIPELINES
+        many = PIPELINES * PIPELINE_MOST
+        await asyncio.gather(*(driver.run(asks(call("ECHO", str(i)))) for i in range(many)))
+        assert len(redis.client_list()) == before + PIPELINES
 
     on_loop(store, body)
 

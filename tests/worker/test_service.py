@@ -11,6 +11,7 @@ import redis as redis_py
 from msgspec.structs import replace
 
 from launcher.store import EmbeddedStore
+from registry.drivers import PIPELINES
 from registry.errors import StoreUnavailable
 from registry.store import connect_follower
 from remoting.codes import RequestCode
@@ -225,6 +226,13 @@ async def test_known_answers_need_no_store_and_are_the_same_bytes(store: Embedde
         assert scene.service.counters.cache_misses == misses
         assert scene.service.counters.cache_hits == 3
         assert scene.service.counters.cache_negative_hits == 1
+
+
+@asynchronous
+async def test_a_service_is_ready_for_a_crowd(store: EmbeddedStore, redis: redis_py.Redis) -> None:
+    async with serving(store.url):
+        follower = 1
+        await eventually(lambda: len(redis.client_list(_type="normal")) >= 1 + follower + PIPELINES)
 
 
 @asynchronous
