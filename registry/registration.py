@@ -19,6 +19,7 @@ from registry.registering import (
 )
 from registry.registrar import Registrar
 from registry.removal import settle_owed
+from registry.renewals import Again
 from remoting.json_cut import SLICE_BYTES
 
 __all__ = ["DEFAULT_TIMEOUT_MS", "TIMEOUT_MAX_MS", "Registered", "Registration", "register"]
@@ -97,11 +98,15 @@ def _renew(
         (r.member, mark.content, version, owner or "", str(r.id)),
     )
     reply: Any = (yield item) if registrar is None else (yield from registrar.renewals.ask(item))
-    return _answered(reply[2], reply[3]) if reply[0] == "renewed" else None
+    if reply[0] != "renewed":
+        return None
+    return _answered(reply[2], reply[3], again=Again(item, reply) if version else None)
 
 
-def _answered(master: list[str], order: list[str], *, event_id: str = "") -> Registered:
-    return Registered(master[0] or None, master[1] or None, _table(order), event_id)
+def _answered(
+    master: list[str], order: list[str], *, event_id: str = "", again: Again | None = None
+) -> Registered:
+    return Registered(master[0] or None, master[1] or None, _table(order), event_id, again=again)
 
 
 def _table(order: list[str]) -> dict[str, str] | None:

@@ -7,12 +7,15 @@ import re
 from typing import Final
 
 _VERSION = rb'\{(?:"(?:counter|stateVersion|timestamp)":-?[0-9]{1,19}[,}]){1,3}+'
+_MAPPING = rb'"mappingDataVersion":' + _VERSION + rb","
 _START: Final = re.compile(
     rb'\{"filterServerList":\[[^\]]{0,4096}+\],"topicConfigSerializeWrapper":\{"dataVersion":('
     + _VERSION
     + rb"),"
-    rb'(?:"mappingDataVersion":' + _VERSION + rb",)?"
+    rb"(?:" + _MAPPING + rb")?"
 )
+MAPPING_VERSION: Final = re.compile(_MAPPING)
+"""What `split_signature` leaves out. A text that it matches wholly is what is left out wherever it stands there."""
 
 
 def split_signature(body: bytes) -> tuple[bytes, bytes, bytes] | None:

@@ -29,6 +29,7 @@ from worker.ending import end
 from worker.follower import Follower
 from worker.invalidation import Invalidation
 from worker.known_frames import Due
+from worker.known_registrations import FRAME_LONGEST, KnownRegistration, KnownRegistrations
 from worker.liveness import Ticker
 from worker.peer import Peer
 from worker.route_cache import RouteCache
@@ -36,7 +37,8 @@ from worker.route_view import GET_ROUTE, Key, cache_key
 
 T = TypeVar("T")
 BEAT: Final = int(RequestCode.BROKER_HEARTBEAT)
-BEATS: Final = frozenset((BEAT, int(RequestCode.QUERY_DATA_VERSION)))
+REGISTRATION: Final = int(RequestCode.REGISTER_BROKER)
+REPEATED: Final = frozenset((BEAT, int(RequestCode.QUERY_DATA_VERSION), REGISTRATION))
 START_WAIT_S = 1.0
 UNFOLLOWED_S = 5.0
 STOP_WAIT_S = 2.0
@@ -60,6 +62,8 @@ class Service:
         self._clock = asyncio.get_running_loop().time
         self._registrar = Registrar(self._clock)
         self.cache = RouteCache(options.route_cache_bytes, self.counters)
+        self._registrations = KnownRegistrations()
+        self.cache.frames.longer = self._registrations.due
         self._closed = ClosedConnections(
             self._driver, self._keys, worker_id, lambda: self.options, self.counters
         )
@@ -88,8 +92,10 @@ class Service:
         self._background.append(loop.create_task(self._ticker.run()))
         await self.follower.following(START_WAIT_S)
 
-    def handle(self, command: Command, peer: Peer) -> None:
-        """Answer one request through `peer.send`, at once if it can be done without the store."""
+    def handle(self, command: Command, peer: Peer, frame: bytes | None = None) -> None:
+        """Answer one request through `peer.send`, at once if it can be done without the store.
+
+        `frame` is given of one that is not the last that `peer` has."""
         if command.flag & RESPONSE_FLAG:
             return  # this side asks nobody, so nobody waits for it
         if command.opaque is None or (self._forced_json and command.serialize_type):
@@ -116,8 +122,11 @@ class Service:
             return
         self._admission.enter(command.code)
         if key is None:
-            frame = peer.frame() if command.code in BEATS else b""
-            self._begin(command, peer, partial(self._made, command, peer, frame))
+            if command.code not in REPEATED or len(command.body) > FRAME_LONGEST:
+                frame = b""
+            elif frame is None:
+                frame = peer.frame()
+            self._begin(command, peer, partial(self._made, command, peer, frame, self.options))
         else:
             self._keep(self._fill(key, command, peer))
 
@@ -128,11 +137,21 @@ class Service:
         At most about `most` bytes of answers."""
         if self._draining or not self.follower.connected:
             return [], 0, 0
-        pieces, count, length, due = self.cache.frames.answers(data, self._clock(), most)
-        self.counters.known_frames += count
+        now, later = self._clock(), 0
+        pieces, count, length, due = self.cache.frames.answers(data, now, most)
         for one in due:
-            self._beat_again(one, peer)
-        return pieces, length, len(due)
+            known = one.known
+            if isinstance(known, KnownRegistration) and not known.is_of(peer.id, self.options):
+                self._soon(one, peer)
+                later += 1
+            elif known.holds(now):
+                pieces += known.pieces(one.opaque)
+                count += 1
+            else:
+                self._ask_again(one, peer)
+                later += 1
+        self.counters.known_frames += count
+        return pieces, length, later
 
     def connected(self, peer: Peer) -> None:
         """A connection was accepted; nothing is known of it before it registers a broker."""
@@ -168,16 +187,21 @@ class Service:
         )
         dispatch.begin(request, self._driver, done)
 
-    def _beat_again(self, due: Due, peer: Peer) -> None:
+    def _soon(self, due: Due, peer: Peer) -> None:
+        """Have it take the ordinary way, when the transport has done with what it came with."""
+        asyncio.get_running_loop().call_soon(self.handle, decode(due.frame[4:]), peer, due.frame)
+
+    def _ask_again(self, due: Due, peer: Peer) -> None:
+        """One item of a script; the code of a beat stands for all that are admitted as it is."""
         again = due.known.again
         if again is None or self._admission.refusal(BEAT, self.options) is not None:
-            asyncio.get_running_loop().call_soon(self.handle, decode(due.frame[4:]), peer)
+            self._soon(due, peer)
             return
         self._admission.enter(BEAT)
         until, generation = self._clock() + again.good_for_s, self._registrar.renewals.generation
-        self._driver.ask(again.item, partial(self._beaten_again, due, peer, again.reply, until, generation))
+        self._driver.ask(again.item, partial(self._asked_again, due, peer, again.reply, until, generation))
 
-    def _beaten_again(
+    def _asked_again(
         self, due: Due, peer: Peer, expected: object, until: float, generation: int, reply: object
     ) -> None:
         known = due.known
@@ -186,17 +210,21 @@ class Service:
             known.until, known.generation = until, generation
             peer.send(known.pieces(due.opaque))
         else:
-            self.cache.frames.forget(known)
-            self.handle(decode(due.frame[4:]), peer)
+            (self._registrations if isinstance(known, KnownRegistration) else self.cache.frames).forget(known)
+            self.handle(decode(due.frame[4:]), peer, due.frame)
 
-    def _made(self, command: Command, peer: Peer, frame: bytes, answer: Answer) -> None:
+    def _made(self, command: Command, peer: Peer, frame: bytes, options: Options, answer: Answer) -> None:
         if peer.registered:
             self._closed.registered(peer)
         if answer.event_id and not self.follower.passed(answer.event_id):
             self._keep(self._follow(answer, command, peer))
             return
-        if answer.again is not None:
-            self.cache.frames.keep(frame, command, answer, self._registrar.renewals)
+        if answer.again is not None and frame:
+            source = self._registrar.renewals
+            if command.code == REGISTRATION:
+                self._registrations.keep(frame, command, answer, source, peer.id, options)
+            else:
+                self.cache.frames.keep(frame, command, answer, source)
         self._answered(answer, command, peer)
 
     async def _follow(self, answer: Answer, command: Command, peer: Peer) -> None:

@@ -45,12 +45,13 @@ class FakePeer:
         self.sent: asyncio.Queue[Command] = asyncio.Queue()
 
     def receive(self, command: Command, service: Service) -> None:
-        """As a connection does: known frames first."""
-        self._frame = encode(command)
-        answers, length, _ = service.answer_known(self._frame, 1 << 20, self)
+        """As a connection does: known frames first, and those are none that `frame` knows of."""
+        frame = encode(command)
+        answers, length, _ = service.answer_known(frame, 1 << 20, self)
         if answers:
             self.send(tuple(answers))
         if not length:
+            self._frame = frame
             service.handle(command, self)
 
     def frame(self) -> bytes:
