@@ -69,7 +69,7 @@ def signature(registration: Registration, *, delete_missing: bool) -> Signature:
     if split and b'"timestamp"' not in split[0]:
         split = None  # such a version is of this very moment, and equal to none before
     version, head, rest = (
-        (decode_data_version(split[0]), split[1], split[2]) if split else (None, b"", r.body)
+        (decode_data_version(split[0]), split[1], split[2]) if split else (None, b"", memoryview(r.body))
     )
     identity = msgspec.json.encode(
         (

@@ -63,6 +63,11 @@ class Renewals:
             self._kept[item.args] = _Kept(reply, began + good_for_s(int(reply[1])))
         return reply  # type: ignore[no-any-return]
 
+    def until(self, item: ScriptItem) -> float:
+        """Until when (on the clock) the last reply to an item is good; 0 when there is none that is."""
+        kept = self._kept.get(item.args)
+        return 0.0 if kept is None else kept.until
+
 
 class _Kept(msgspec.Struct, frozen=True):
     reply: list[Any]

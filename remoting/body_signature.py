@@ -18,11 +18,11 @@ MAPPING_VERSION: Final = re.compile(_MAPPING)
 """What `split_signature` leaves out. A text that it matches wholly is what is left out wherever it stands there."""
 
 
-def split_signature(body: bytes) -> tuple[bytes, bytes, bytes] | None:
+def split_signature(body: bytes) -> tuple[bytes, bytes, memoryview] | None:
     """The data version's JSON, what stands before it, and what stands after it and mappingDataVersion.
 
     None for a body that does not begin exactly as Java brokers write it."""
     match = _START.match(body)
     if match is None:
         return None
-    return match[1], body[: match.start(1)], body[match.end() :]
+    return match[1], body[: match.start(1)], memoryview(body)[match.end() :]

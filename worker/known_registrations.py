@@ -1,30 +1,35 @@
 """Unchanged registrations (103) that came before, but for what a broker of 5.x writes anew each time.
 
-That is the opaque, `mappingDataVersion`, and with it `bodyCrc32`; a registration that differs in nothing else asks
-the same of the store. It is found by its header without those numbers, and its body is then compared with the last one;
-so there is one for each broker, whatever becomes of its topics. What is laid out otherwise takes the ordinary way.
+That is the opaque, `mappingDataVersion`, and with it `bodyCrc32`; a registration that differs in nothing else has the
+same signature (registry/registering.py) and asks the same of the store. It is found by its header without those
+numbers, and of its body is compared what the signature is made of; so there is one for each broker, whatever becomes of
+its topics. What is laid out otherwise takes the ordinary way.
 """
 
+from collections.abc import Callable
 from struct import Struct
 from typing import Final
 
 from msgspec.structs import replace
+from zlib_ng.zlib_ng import crc32, crc32_combine
 
 from registry.options import Options
+from registry.renewals import Renewals
 from remoting.body_signature import MAPPING_VERSION, split_signature
 from remoting.codes import RequestCode
 from remoting.command import Command, decode
 from remoting.errors import FrameError
-from remoting.registration import body_crc32
 from remoting.remoting_command import ONEWAY_FLAG, SerializeType
 from worker.answer import Answer
-from worker.known_frames import FRAME_MOST, Due, Known, Source, cut_head
+from worker.known_frames import FRAME_MOST, Due, Known, cut_head
 
 __all__ = ["KnownRegistration", "KnownRegistrations"]
 
-FRAME_LONGEST: Final = 16 << 10
-"""Bytes of a frame, or of the body of its answer, worth remembering: some 70 topics. Of more, most of the time goes
-into reading."""
+FRAME_LONGEST: Final = 256_000
+"""Bytes of a frame that may come whole: uvloop reads no more at once."""
+HELD_MOST: Final = 16 << 10
+"""Bytes of a frame that may wait for the store, some 70 topics; a longer one is known while nobody need be asked.
+Of an answer's body as well."""
 BYTES_MOST: Final = 32 << 20
 """Of all that are remembered; the oldest go first."""
 COST: Final = 2100
@@ -32,7 +37,8 @@ COST: Final = 2100
 
 _WORDS: Final = Struct(">iI").unpack_from
 _INT32: Final = Struct(">i").unpack_from
-_mapping_version: Final = MAPPING_VERSION.fullmatch
+_stamp: Final = MAPPING_VERSION.fullmatch
+_begins_stamped: Final = MAPPING_VERSION.match
 _CODE: Final = int(RequestCode.REGISTER_BROKER).to_bytes(2, "big")
 _NO_REMARK: Final = bytes(4)
 _BINARY_CRC: Final = b"\x00\x09bodyCrc32\x00\x00\x00"
@@ -46,14 +52,15 @@ Places = tuple[int, int, int, int]
 
 class KnownRegistration(Known):
     """True of a connection and under options; of a body that begins with `start`, then may have a mappingDataVersion,
-    and ends with `end`."""
+    and ends with so many bytes of this CRC-32."""
 
-    __slots__ = ("connection", "cost", "end", "options", "start")
+    __slots__ = ("connection", "cost", "crc", "length", "options", "start")
 
     connection: str
     options: Options
     start: bytes
-    end: bytes
+    length: int
+    crc: int
     cost: int
 
     def is_of(self, connection: str, options: Options) -> bool:
@@ -62,9 +69,10 @@ class KnownRegistration(Known):
 
 
 class KnownRegistrations:
-    """Of one worker, by their headers."""
+    """Of one worker, by their headers; `clock` is that of `Known.until`."""
 
-    def __init__(self) -> None:
+    def __init__(self, clock: Callable[[], float]) -> None:
+        self._clock = clock
         self._known: dict[bytes, KnownRegistration] = {}
         self.size = 0
 
@@ -79,46 +87,46 @@ class KnownRegistrations:
             return None
         crc, crc_end, opaque, opaque_end = places
         known = self._known.get(_name(data, at, places, middle))
-        if known is None:
+        if known is None or (end - at > HELD_MOST and not known.holds(self._clock())):
             return None
-        start, stop = middle + len(known.start), end - len(known.end)
+        start, stop = middle + len(known.start), end - known.length
+        stamped = stop > start
         if (
-            start <= stop
-            and data.startswith(known.start, middle)
-            and data.startswith(known.end, stop)
-            and (start == stop or _mapping_version(data, start, stop))
-            and data[crc:crc_end] == b"%d" % body_crc32(data[middle:end])
+            stop < start
+            or not data.startswith(known.start, middle)
+            or not (_stamp(data, start, stop) if stamped else not _begins_stamped(data, start))
+            or crc32(memoryview(data)[stop:end]) != known.crc
+            or data[crc:crc_end] != b"%d" % _body_crc32(data[middle:stop], known)
         ):
-            return Due(known, data[opaque:opaque_end], data[at:end])
-        return None
+            return None
+        return Due(known, data[opaque:opaque_end], data[at:end])
 
     def keep(
         self,
         frame: bytes,
         command: Command,
         answer: Answer,
-        source: Source,
+        renewals: Renewals,
         connection: str,
         options: Options,
     ) -> None:
         """Remember the answer that the frame of `command` got over a connection, if it is one to remember."""
-        if not FRAME_MOST < len(frame) - 4 <= FRAME_LONGEST or len(answer.body) > FRAME_LONGEST:
+        if not FRAME_MOST < len(frame) - 4 <= FRAME_LONGEST or len(answer.body) > HELD_MOST:
             return
         if command.flag & ONEWAY_FLAG or answer.again is None:
             return
         middle = len(frame) - len(command.body)
         places, split = _places(frame, 0, middle), split_signature(command.body)
-        if places is None or split is None or not _are_those(places, frame, command):
+        if places is None or split is None or not _are_those(places, frame[:middle], command):
             return
-        version, before, rest = split
-        start = before + version + b","
-        if MAPPING_VERSION.match(rest):
-            return  # there are two: the same body with one of them would be cut elsewhere
         name, (head, tail) = _name(frame, 0, places, middle), cut_head(command, answer)
         binary = command.serialize_type == SerializeType.ROCKETMQ
-        known = KnownRegistration(name, answer, head, tail, -1 if binary else 0, source)
-        known.connection, known.options, known.start, known.end = connection, options, start, rest
-        known.cost = len(name) + len(start) + len(rest) + len(answer.body) + COST
+        known = KnownRegistration(name, answer, head, tail, -1 if binary else 0, renewals)
+        known.until = renewals.until(answer.again.item)
+        known.connection, known.options = connection, options
+        known.start, known.length = split[1] + split[0] + b",", len(split[2])
+        known.crc = crc32(split[2])
+        known.cost = len(name) + len(known.start) + len(answer.body) + COST
         self._drop(name)
         self._known[name] = known
         self.size += known.cost
@@ -173,16 +181,21 @@ def _name(data: bytes, at: int, places: Places, middle: int) -> bytes:
     return data[at + 8 : crc] + data[crc_end:opaque] + data[opaque_end:middle]
 
 
-def _are_those(places: Places, frame: bytes, command: Command) -> bool:
-    """Whether other digits in these places mean another bodyCrc32 and another opaque, and nothing else."""
+def _body_crc32(beginning: bytes, known: KnownRegistration) -> int:
+    """What bodyCrc32 is of a body with this beginning, as remoting.registration has it."""
+    return crc32_combine(crc32(beginning), known.crc, known.length) & 0x7FFFFFFF
+
+
+def _are_those(places: Places, head: bytes, command: Command) -> bool:
+    """Whether other digits in these places of a frame mean another bodyCrc32 and another opaque, and nothing else."""
     crc_end, opaque_end = places[1], places[3]
-    changed = bytearray(frame)
+    changed = bytearray(head)
     for last in (crc_end - 1, opaque_end - 1):
         changed[last] = _ZERO if changed[last] == _ONE else _ONE
     opaque, crc = changed[places[2] : opaque_end], changed[places[0] : crc_end]
-    number = int.from_bytes(opaque, "big", signed=True) if frame[4] else int(opaque)
+    number = int.from_bytes(opaque, "big", signed=True) if head[4] else int(opaque)
     ext = (command.ext or {}) | {"bodyCrc32": crc.decode("latin-1")}
     try:
-        return decode(bytes(changed[4:])) == replace(command, opaque=number, ext=ext)
+        return decode(bytes(changed[4:])) == replace(command, opaque=number, ext=ext, body=b"")
     except FrameError:
         return False

@@ -62,7 +62,7 @@ class Service:
         self._clock = asyncio.get_running_loop().time
         self._registrar = Registrar(self._clock)
         self.cache = RouteCache(options.route_cache_bytes, self.counters)
-        self._registrations = KnownRegistrations()
+        self._registrations = KnownRegistrations(self._clock)
         self.cache.frames.longer = self._registrations.due
         self._closed = ClosedConnections(
             self._driver, self._keys, worker_id, lambda: self.options, self.counters
@@ -220,11 +220,11 @@ class Service:
             self._keep(self._follow(answer, command, peer))
             return
         if answer.again is not None and frame:
-            source = self._registrar.renewals
+            renewals = self._registrar.renewals
             if command.code == REGISTRATION:
-                self._registrations.keep(frame, command, answer, source, peer.id, options)
+                self._registrations.keep(frame, command, answer, renewals, peer.id, options)
             else:
-                self.cache.frames.keep(frame, command, answer, source)
+                self.cache.frames.keep(frame, command, answer, renewals)
         self._answered(answer, command, peer)
 
     async def _follow(self, answer: Answer, command: Command, peer: Peer) -> None:

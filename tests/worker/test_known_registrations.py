@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from registry.options import Options
 from registry.plans import ScriptItem
-from registry.renewals import Again
+from registry.renewals import Again, Renewals
 from remoting.body_signature import split_signature
 from remoting.codes import RequestCode
 from remoting.command import Command, decode, encode
@@ -22,7 +22,7 @@ from tests.worker.registrations import BINARY, JSON, KINDS, body_of, registratio
 from worker import known_registrations
 from worker.answer import Answer
 from worker.known_frames import Due, KnownFrames
-from worker.known_registrations import FRAME_LONGEST, KnownRegistration, KnownRegistrations
+from worker.known_registrations import HELD_MOST, KnownRegistration, KnownRegistrations
 
 RENEWED = Answer(
     ext={"masterAddr": "127.0.0.1:1"},
@@ -33,18 +33,17 @@ OPTIONS = Options()
 FIRST = body_of()
 
 
-class Source:
-    generation = 0
+RENEWALS = Renewals(lambda: 0.0)
 
 
 def keep(
     known: KnownRegistrations, command: Command, answer: Answer = RENEWED, frame: bytes | None = None
 ) -> None:
-    known.keep(encode(command) if frame is None else frame, command, answer, Source(), "1", OPTIONS)
+    known.keep(encode(command) if frame is None else frame, command, answer, RENEWALS, "1", OPTIONS)
 
 
 def remembered(command: Command, frame: bytes | None = None) -> KnownRegistrations:
-    known = KnownRegistrations()
+    known = KnownRegistrations(lambda: 1.0)
     keep(known, command, frame=frame)
     assert len(known) == 1
     return known
@@ -155,27 +154,47 @@ def test_whatever_is_changed_is_either_seen_or_new_each_time(
     [
         pytest.param(registration(FIRST, flag=ONEWAY_FLAG), id="one-way"),
         pytest.param(replace(registration(body_of(topics=0)), ext={"bodyCrc32": "1"}), id="short"),
-        pytest.param(registration(body_of(topics=200)), id="long"),
+        pytest.param(registration(body_of(topics=2000)), id="long"),
         pytest.param(registration(b"x\xda" + FIRST), id="compressed"),
         pytest.param(registration(FIRST.replace(b":[]", b":null")), id="laid out otherwise"),
         pytest.param(replace(registration(FIRST), ext={"brokerName": "b"}), id="no checksum"),
         pytest.param(replace(registration(FIRST), ext={"bodyCrc32": ""}), id="an empty checksum"),
-        pytest.param(
-            registration(
-                FIRST.replace(b'"topicConfigTable"', b'"mappingDataVersion":{"counter":1},"topicConfigTable"')
-            ),
-            id="two stamps",
-        ),
     ],
 )
 def test_what_is_not_remembered(kind: SerializeType, command: Command) -> None:
-    known, asked = KnownRegistrations(), replace(command, serialize_type=kind)
+    known, asked = KnownRegistrations(lambda: 1.0), replace(command, serialize_type=kind)
     keep(known, asked)
     assert not len(known)
 
 
+@pytest.mark.parametrize("kind", KINDS, ids=str)
+def test_of_two_stamps_only_the_first_may_be_new(kind: SerializeType) -> None:
+    def body(*counters: int) -> bytes:
+        stamps = b"".join(b'"mappingDataVersion":{"counter":%d},' % counter for counter in counters)
+        one = FIRST[FIRST.index(b'"mappingDataVersion"') : FIRST.index(b'"topicConfigTable"')]
+        return FIRST.replace(one, stamps)
+
+    known = remembered(registration(body(1, 2), kind=kind))
+    for counters, same in (((3, 2), True), ((1, 3), False), ((2,), False), ((1,), False), ((), False)):
+        asked = registration(body(*counters), kind=kind)
+        assert (split_signature(asked.body) == split_signature(body(1, 2))) == same
+        assert (due(known, encode(asked)) is not None) == same
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=str)
+def test_a_long_one_is_known_as_long_as_nobody_need_be_asked(kind: SerializeType) -> None:
+    known, long = remembered(registration(body_of(topics=200), kind=kind)), body_of(2, topics=200)
+    assert len(long) > HELD_MOST
+    assert due(known, encode(registration(long, kind=kind))) is None
+    (one,) = known._known.values()
+    one.until = 1.1
+    assert due(known, encode(registration(long, kind=kind)))
+    one.until = 0.9
+    assert due(known, encode(registration(long, kind=kind))) is None
+
+
 def test_headers_that_peers_do_not_write_are_not_remembered() -> None:
-    known = KnownRegistrations()
+    known = KnownRegistrations(lambda: 1.0)
     keep(known, replace(registration(FIRST), opaque=None))
     keep(known, replace(registration(FIRST, kind=BINARY), remark="r"))
     assert not len(known)
@@ -183,9 +202,9 @@ def test_headers_that_peers_do_not_write_are_not_remembered() -> None:
 
 
 def test_other_answers_are_not_remembered() -> None:
-    known = KnownRegistrations()
+    known = KnownRegistrations(lambda: 1.0)
     keep(known, registration(FIRST), Answer(event_id="1-1"))
-    keep(known, registration(FIRST), replace(RENEWED, body=bytes(FRAME_LONGEST + 1)))
+    keep(known, registration(FIRST), replace(RENEWED, body=bytes(HELD_MOST + 1)))
     assert not len(known)
 
 
@@ -203,7 +222,7 @@ def test_a_number_in_another_field_is_not_taken_for_one_of_those(kind: Serialize
     asked = replace(
         registration(FIRST, kind=kind), ext={"brokerName": name} | said.ext_of(FIRST, brokerName=name)
     )
-    known = KnownRegistrations()
+    known = KnownRegistrations(lambda: 1.0)
     keep(known, asked)
     other = replace(asked, ext=(asked.ext or {}) | {"brokerName": name.replace("5", "6")})
     assert name == other.get("brokerName") or due(known, encode(other)) is None
@@ -217,7 +236,7 @@ def test_a_member_that_comes_twice_in_json(more: str) -> None:
     at_end = header[:-1] + b",%s}" % more.encode()
     for one in (inside, at_end):
         whole = struct.pack(">iI", 4 + len(one) + len(FIRST), len(one)) + one + FIRST
-        known, command = KnownRegistrations(), decode(whole[4:])
+        known, command = KnownRegistrations(lambda: 1.0), decode(whole[4:])
         keep(known, command, frame=whole)
         for opaque in (b'"opaque":8,', b'"opaque":9,'):
             found = due(known, whole.replace(b'"opaque":7,', opaque))
@@ -290,7 +309,7 @@ def test_what_is_forgotten_is_not_known() -> None:
 
 def test_their_bytes_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(known_registrations, "BYTES_MOST", 50_000)
-    known = KnownRegistrations()
+    known = KnownRegistrations(lambda: 1.0)
     for number in range(50):
         keep(known, registration(FIRST, brokerName=f"broker-{number}"))
         assert known.size <= 50_000
@@ -303,7 +322,7 @@ def test_among_short_frames_that_are_known(kind: SerializeType) -> None:
     frames, known = KnownFrames(lambda _: True), remembered(registration(FIRST, kind=kind))
     frames.longer = known.due
     short = Command(RequestCode.GET_ROUTEINFO_BY_TOPIC, 5, 0, 400, ext={"topic": "T"}, serialize_type=kind)
-    frames.keep(encode(short), short, Answer(body=b"route"), Source())
+    frames.keep(encode(short), short, Answer(body=b"route"), RENEWALS)
     parts = [encode(short), encode(registration(body_of(2), kind=kind)), encode(short)]
     whole = b"".join(parts)
     for cut in range(len(whole) + 1):

@@ -33,12 +33,13 @@ async def register(scene: Scene, command: Command, peer: FakePeer | None = None)
 
 
 @asynccontextmanager
-async def known(store: EmbeddedStore, **header: Any) -> AsyncIterator[Scene]:
+async def known(store: EmbeddedStore, topics: int = 3, **header: Any) -> AsyncIterator[Scene]:
     """A broker that has registered and is known, in both encodings."""
     async with serving(store.url) as scene:
         for kind in KINDS:
             for stamp in range(4):
-                assert (await register(scene, registration(body_of(stamp), kind=kind, **header))).code == 0
+                asked = registration(body_of(stamp, topics), kind=kind, **header)
+                assert (await register(scene, asked)).code == 0
         yield scene
 
 
@@ -48,16 +49,17 @@ def moved_back(redis: redis_py.Redis) -> float:
     return redis.zscore(KEYS.leases, MEMBER) or 0.0
 
 
+@pytest.mark.parametrize("topics", [3, 1000])
 @pytest.mark.parametrize("kind", KINDS, ids=str)
 @asynchronous
 async def test_within_a_thousandth_of_the_lease_nothing_is_asked(
-    store: EmbeddedStore, redis: redis_py.Redis, kind: SerializeType
+    store: EmbeddedStore, redis: redis_py.Redis, kind: SerializeType, topics: int
 ) -> None:
-    async with known(store) as scene:
+    async with known(store, topics) as scene:
         lease, frames = moved_back(redis), scene.service.counters.known_frames
-        first = await register(scene, registration(body_of(10), 10, kind))
+        first = await register(scene, registration(body_of(10, topics), 10, kind))
         for opaque in range(11, 20):
-            answer = await register(scene, registration(body_of(opaque), opaque, kind))
+            answer = await register(scene, registration(body_of(opaque, topics), opaque, kind))
             assert answer == replace(first, opaque=opaque)
         assert redis.zscore(KEYS.leases, MEMBER) == lease
         assert scene.service.counters.known_frames == frames + 10
@@ -76,15 +78,16 @@ async def test_after_a_change_of_whatever_kind_the_lease_is_written_again(
         assert calls <= scripts["cmdstat_evalsha"]["calls"] + 2  # and a tick
 
 
+@pytest.mark.parametrize("topics", [3, 1000])
 @asynchronous
 async def test_after_a_thousandth_of_the_lease_it_is_written_again(
-    store: EmbeddedStore, redis: redis_py.Redis
+    store: EmbeddedStore, redis: redis_py.Redis, topics: int
 ) -> None:
-    async with known(store, heartbeatTimeoutMillis="5000") as scene:
-        lease = moved_back(redis)
+    async with known(store, topics, heartbeatTimeoutMillis="5000") as scene:
+        lease, asked = moved_back(redis), registration(body_of(9, topics), heartbeatTimeoutMillis="5000")
 
         async def written() -> bool:
-            assert (await register(scene, registration(body_of(9), heartbeatTimeoutMillis="5000"))).code == 0
+            assert (await register(scene, asked)).code == 0
             return (redis.zscore(KEYS.leases, MEMBER) or 0) > lease
 
         await eventually(written)
