@@ -61,6 +61,11 @@ class Signature(msgspec.Struct, frozen=True):
     content: str
     version: DataVersion | None
 
+    @property
+    def identity(self) -> str:
+        """Of all but the data versions and what comes after them: the topics."""
+        return self.content.partition(":")[0]
+
 
 def signature(registration: Registration, *, delete_missing: bool) -> Signature:
     """The signature of a registration; 5.x stamps mappingDataVersion with the present, so it is left out."""

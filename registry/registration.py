@@ -45,11 +45,12 @@ def register(
     RegistrationRefused, BrokerBusy, InvalidField.
     """
     mark = signature(registration, delete_missing=delete_missing)
-    renewed = yield from _renew(keys, registration, mark, owner, registrar)
-    if renewed is not None:
-        return renewed
     tables = None if registrar is None else registrar.tables
     attempt = Attempt(keys, registration, act, mark, owner, delete_missing, tables)
+    if not attempt.is_news:
+        renewed = yield from _renew(keys, registration, mark, owner, registrar)
+        if renewed is not None:
+            return renewed
     if registrar is None or len(registration.body) <= SLICE_BYTES:
         return (yield from _carried_out(attempt))
     yield Enter(registrar.room)
@@ -61,6 +62,9 @@ def register(
 
 def _carried_out(attempt: Attempt) -> Plan[Registered]:
     keys, act, name = attempt.keys, attempt.act, attempt.registration.name
+    reply = (yield from attempt.change()) if attempt.is_news else None
+    if reply is not None:
+        return _answered(reply[4], reply[5], event_id=reply[1])
     pauses = 0
     for _ in range(TRIES + PENDING_PAUSES):
         reply = yield from attempt.once()

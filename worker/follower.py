@@ -69,10 +69,18 @@ def id_of(position: Position) -> str:
 class Follower:
     """One reader of one namespace's stream; `connect` makes its connection (registry.store.connect_follower).
 
-    Made on the loop it will run on."""
+    Made on the loop it will run on. Who is in no hurry rests for `rest_s` after each read, and reads more at once."""
 
-    def __init__(self, connect: Callable[[], redis.asyncio.Redis], keys: Keys, listener: Listener) -> None:
+    def __init__(
+        self,
+        connect: Callable[[], redis.asyncio.Redis],
+        keys: Keys,
+        listener: Listener,
+        *,
+        rest_s: float = 0.0,
+    ) -> None:
         self._connect = connect
+        self._rest_s = rest_s
         self._keys = keys
         self._listener = listener
         self._position: Position | None = None
@@ -149,6 +157,8 @@ class Follower:
         for _, entries in reply:
             for event_id, fields in entries:
                 await self._feed(event_id, fields)
+            if self._rest_s and len(entries) < COUNT:
+                await asyncio.sleep(self._rest_s)
 
     async def _feed(self, event_id: str, fields: dict[str, str]) -> None:
         event = Event(position_of(event_id), fields.get("kind", ""), fields.get("cause", ""), fields)
