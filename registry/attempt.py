@@ -389,8 +389,12 @@ def _changes(
 ) -> Steps[_Changes]:
     changes = _Changes([], {}, not decided.every and bool(body.mapping_infos))
     rows, texts = changes.rows, changes.texts
+    made: dict[tuple[int, int, int, int], str] = {}  # most topics are set up alike
     for i, (topic, config) in enumerate(body.topics.items()):
-        text = queue_text(config, without_write=decided.strips)
+        setup = (config.read_queue_nums, config.write_queue_nums, config.perm, config.topic_sys_flag)
+        text = made.get(setup)
+        if text is None:
+            text = made[setup] = queue_text(config, without_write=decided.strips)
         before = stored.get(topic)
         if before == text:
             texts[topic] = before
