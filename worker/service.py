@@ -217,7 +217,7 @@ class Service:
         if peer.registered:
             self._closed.registered(peer)
         if answer.event_id and not self.follower.passed(answer.event_id):
-            self._keep(self._follow(answer, command, peer))
+            self.follower.when_reached(answer.event_id, partial(self._followed, answer, command, peer))
             return
         if answer.again is not None and frame:
             renewals = self._registrar.renewals
@@ -227,9 +227,9 @@ class Service:
                 self.cache.frames.keep(frame, command, answer, renewals)
         self._answered(answer, command, peer)
 
-    async def _follow(self, answer: Answer, command: Command, peer: Peer) -> None:
+    def _followed(self, answer: Answer, command: Command, peer: Peer, in_time: bool) -> None:
         """Send an answer when this worker's cache has followed what the request changed."""
-        if not await self.follower.reached(answer.event_id):
+        if not in_time:
             self.cache.drop_all()  # so that this connection sees what it wrote all the same
         self._answered(answer, command, peer)
 
