@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from registry.decision import Decision
 from registry.keys import Keys
-from registry.known_tables import KnownTable, KnownTables
+from registry.known_tables import TEXTS_MOST, KnownTable, KnownTables
 from registry.plans import Act, Argument, Plan, ScriptCall, as_json, call
 from registry.queue_text import current, queue_text
 from registry.registering import Registration, Signature
@@ -22,7 +22,6 @@ from registry.slices import COMMIT_MAX_BYTES, TOPICS_MAX, Counts, Row, Slice, ar
 from registry.tables import PAGE, parts, scan
 from registry.turns import in_turns
 from remoting.data_version import DataVersion
-from remoting.json_cut import SLICE_BYTES
 from remoting.known_slices import Slices
 from remoting.registration import RegisterBrokerBody, reading_register_broker_body
 from remoting.steps import Steps
@@ -143,9 +142,14 @@ class Attempt:
         if not (table.applied and decided.every and self._slices.unique):
             self._tables.drop(self.registration.member)
             return
-        whole = len(self.registration.body) <= SLICE_BYTES
+        before = self._known(decided)
+        texts: dict[str, str] | None = table.texts
+        if self._slices.skipped:
+            texts = None if before is None or before.texts is None else before.texts | table.texts
+        if texts is not None and len(texts) > TEXTS_MOST:
+            texts = None
         state = decided.done(done[2], int(done[3]))
-        known = KnownTable(self.mark, state, self._slices.found, table.texts if whole else None)
+        known = KnownTable(self.mark, state, self._slices.found, texts)
         self._tables.put(self.registration.member, known)
 
     def _rename(self, known: KnownTable | None) -> None:

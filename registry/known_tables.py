@@ -9,13 +9,16 @@ from collections import OrderedDict
 from typing import Final
 
 import msgspec
+from msgspec.structs import replace
 
 from registry.decision import Decision
 from registry.registering import Signature
 from remoting.known_slices import KnownSlice
 
 BYTES_MOST: Final = 16 << 20
-"""Of all members together."""
+"""Of all members together; texts are kept in one half of it only."""
+TEXTS_MOST: Final = 2000
+"""Of one member."""
 COST: Final = 1000
 PIECE_COST: Final = 250
 """Bytes that a table takes, and a slice (which stands for 32 KB of a body) or a text of it."""
@@ -24,8 +27,8 @@ PIECE_COST: Final = 250
 class KnownTable(msgspec.Struct, frozen=True):
     """Of one member: the signature of its last registration and what was decided of it.
 
-    `slices` of the body are stored as they were; `texts` is what is stored of all topics it names, None when those are
-    many."""
+    `slices` of the body are stored as they were; `texts` is what is stored of all topics that it names, and maybe of
+    others, None when those are many."""
 
     mark: Signature
     decided: Decision
@@ -56,6 +59,8 @@ class KnownTables:
     def put(self, member: str, table: KnownTable) -> None:
         """Remember what was just stored."""
         self.drop(member)
+        if self._bytes + table.cost > BYTES_MOST // 2:
+            table = replace(table, texts=None)
         self._tables[member] = table
         self._bytes += table.cost
         while self._bytes > BYTES_MOST:

@@ -7,6 +7,7 @@ import pytest
 import redis as redis_py
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from registry.decision import Decision
 from registry.drivers import run
@@ -171,12 +172,24 @@ def test_their_bytes_are_bounded() -> None:
     known, slices = KnownTables(), {bytes([i]): KnownSlice(1, 1) for i in range(200)}
     decided = Decision.of(["go", "", "1", "1", "0", "1", "1", "0", "0"])
     table = KnownTable(Signature("s", None), decided, slices, {"T": "8,8,6,0"})
-    count = BYTES_MOST // table.cost
-    for number in range(count + 5):
+    bare = replace(table, texts=None)
+    for number in range(1000):
         known.put(f"m{number}", table)
-    assert [known.last(f"m{number}") for number in (4, 5)] == [None, table]
-    assert known.get(f"m{count + 4}", decided.at) is table
-    assert known.get(f"m{count + 4}", decided.done("1", 2).at) is None
-    known.drop("m9")
-    known.drop("m9")
-    assert known.last("m9") is None
+    kept = [number for number in range(1000) if known.last(f"m{number}") is not None]
+    assert kept == list(range(1000 - BYTES_MOST // bare.cost, 1000))
+    assert known.get("m999", decided.at) == bare
+    assert known.get("m999", decided.done("1", 2).at) is None
+    known.drop("m999")
+    known.drop("m999")
+    assert known.last("m999") is None
+
+
+def test_texts_are_kept_as_long_as_there_is_much_room() -> None:
+    known = KnownTables()
+    decided = Decision.of(["go", "", "1", "1", "0", "1", "1", "0", "0"])
+    table = KnownTable(Signature("s", None), decided, {}, {f"T{number}": "" for number in range(1999)})
+    for number in range(100):
+        known.put(f"m{number}", table)
+    with_texts = [number for number in range(100) if known.last(f"m{number}") == table]
+    assert with_texts == list(range(BYTES_MOST // 2 // table.cost))
+    assert known.last("m99") == replace(table, texts=None)
