@@ -219,6 +219,7 @@ def scenes() -> list[Scene]:
             (
                 Workload("unchanged registration, 10,000 topics", 6, 8, lambda: unchanged(8, 10_000, 3)),
                 Workload("new data version, same 10,000 topics", 4, 8, lambda: new_versions(8, 10_000, 3)),
+                Workload("one topic of 10,000 changed", 0.9, 8, lambda: topic_changes(8, 10_000, 2)),
             ),
         ),
     ]

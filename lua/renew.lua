@@ -39,22 +39,26 @@ local function master_of(member_key, address)
   return { string.match(address, "^[^:]*:(.*)$"), call("HGET", key, "ha") or "" }
 end
 
+local ends, none = {}, { "", "" }
+
 local function renewed(i, arg)
-  local alive, key, broker_key = KEYS[3 * i + 1], KEYS[3 * i + 2], KEYS[3 * i + 3]
-  local signature, version, owner = ARGV[arg + 1], ARGV[arg + 2], ARGV[arg + 3]
-  local member = call("HMGET", key, "timeout", "dv", "sig", "at", "owner:" .. owner)
-  local broker = call("HMGET", broker_key, "epoch", "gen", "addr:0")
-  local at = broker[1] and broker[1] .. ":" .. broker[2]
-  local equal = member[3] == signature and member[4] == at and (version == "" or version == member[2])
-  if not equal or (owner ~= "" and not member[5]) then return { "differs" } end
-  local master = { "", "" }
+  local at = 3 * i
+  local member = call("HMGET", KEYS[at + 2], "timeout", "dv", "sig", "at", "owner:" .. ARGV[arg + 3])
+  local broker = call("HMGET", KEYS[at + 3], "epoch", "gen", "addr:0")
+  local version = ARGV[arg + 2]
+  if member[3] ~= ARGV[arg + 1] or not broker[1] or member[4] ~= broker[1] .. ":" .. broker[2]
+    or (version ~= "" and version ~= member[2]) or (ARGV[arg + 3] ~= "" and not member[5]) then
+    return { "differs" }
+  end
+  local master = none
   if ARGV[arg + 4] ~= "0" and broker[3] then
-    master = master_of(key, broker[3])
+    master = master_of(KEYS[at + 2], broker[3])
     if not master then return { "differs" } end
   end
-  local ends = now + member[1]
-  call("ZADD", KEYS[1], ends, members[i])
-  call("SET", alive, ends, "PX", member[1])
+  local till = now + member[1]
+  ends[#ends + 1] = till
+  ends[#ends + 1] = members[i]
+  call("SET", KEYS[at + 1], till, "PX", member[1])
   return { "renewed", member[1], master, order_table() }
 end
 
@@ -69,4 +73,5 @@ for i = 1, #members do
     replies[i] = renewed(i, 5 * i - 4)
   end
 end
+if #ends > 0 then call("ZADD", KEYS[1], unpack(ends)) end
 return replies

@@ -1,7 +1,8 @@
 """A registration that changes something, carried out: decided dry by `lua/register.lua`, then written.
 
 This module builds the rows that the decision asks for and hands them back under the token of the decision, so that
-nobody can have come between. Large first tables go in chunks under a claim, what is left over in slices.
+nobody can have come between. Large first tables go in chunks under a claim, what is left over in slices. When only
+topics of a known master changed, and not many, `lua/change.lua` alone does it.
 """
 
 import time
@@ -11,8 +12,9 @@ from typing import Any, TypeAlias
 import msgspec
 from msgspec.structs import replace
 
+from registry.decision import Decision
 from registry.keys import Keys
-from registry.known_tables import KnownTables
+from registry.known_tables import TEXTS_MOST, KnownTable, KnownTables
 from registry.plans import Act, Argument, Plan, ScriptCall, as_json, call
 from registry.queue_text import current, queue_text
 from registry.registering import Registration, Signature
@@ -20,7 +22,7 @@ from registry.slices import COMMIT_MAX_BYTES, TOPICS_MAX, Counts, Row, Slice, ar
 from registry.tables import PAGE, parts, scan
 from registry.turns import in_turns
 from remoting.data_version import DataVersion
-from remoting.known_slices import KnownSlice, Slices
+from remoting.known_slices import Slices
 from remoting.registration import RegisterBrokerBody, reading_register_broker_body
 from remoting.steps import Steps
 from remoting.topic_queue_mapping import encode_mapping_info
@@ -28,24 +30,6 @@ from remoting.topic_queue_mapping import encode_mapping_info
 CLAIM_MS = 2000
 TOPICS_A_STEP = 200
 Reply: TypeAlias = list[Any]  # of lua/register.lua, described there
-
-
-class Decision(msgspec.Struct, frozen=True):
-    """What `lua/register.lua` decided. `epoch` is "" for a broker that will get a new one."""
-
-    token: str
-    epoch: str
-    generation: int
-    first: bool
-    every: bool
-    writes: bool
-    strips: bool
-    same: bool
-
-    @property
-    def at(self) -> str:
-        """The broker's state, and how topics are stored in it."""
-        return f"{self.epoch}:{self.generation}:{self.strips:d}"
 
 
 class _Asked(msgspec.Struct, omit_defaults=True):
@@ -78,11 +62,13 @@ class _Asked(msgspec.Struct, omit_defaults=True):
 class _Table(msgspec.Struct, frozen=True):
     """What a registration changes in the topic tables, and whether they then are what its body says.
 
-    Without `body`, which was not read then, nothing is said of filter servers or the number of topics."""
+    Without `body`, which was not read then, nothing is said of filter servers or the number of topics. `texts` is
+    what is then stored of the topics that the body names."""
 
     slices: list[Slice]
     applied: bool
     body: RegisterBrokerBody | None = None
+    texts: dict[str, str] = {}
 
 
 class Attempt:
@@ -104,7 +90,7 @@ class Attempt:
         self.mark = mark
         self.owner = owner
         self.delete_missing = delete_missing
-        self._tables = tables
+        self._tables = None if delete_missing else tables
         self._slices = Slices()
         self._body: RegisterBrokerBody | None = None
         self.event_id = ""  # the last entry that attempts in vain have written
@@ -121,9 +107,10 @@ class Attempt:
     def _read(self, decided: Decision | None = None) -> Plan[RegisterBrokerBody]:
         """The body, read at the first call, but for what is known to be stored. Raises BodyError."""
         known = self._known(decided)
-        if self._body is None or (self._slices.skipped and self._slices.known is not known):
+        slices = None if known is None else known.slices
+        if self._body is None or (self._slices.skipped and self._slices.known is not slices):
             r = self.registration
-            self._slices = Slices(known)
+            self._slices = Slices(slices)
             reading = reading_register_broker_body(
                 r.body,
                 version=r.version,
@@ -134,8 +121,17 @@ class Attempt:
             self._body = yield from in_turns(reading)
         return self._body
 
-    def _known(self, decided: Decision | None) -> dict[bytes, KnownSlice] | None:
-        if self._tables is None or self.delete_missing or decided is None or not decided.every:
+    @property
+    def is_news(self) -> bool:
+        """Whether it is known to say something else than the last one."""
+        known = self._last()
+        return known is not None and known.mark != self.mark
+
+    def _last(self) -> KnownTable | None:
+        return None if self._tables is None else self._tables.last(self.registration.member)
+
+    def _known(self, decided: Decision | None) -> KnownTable | None:
+        if self._tables is None or decided is None or not decided.every:
             return None
         return self._tables.get(self.registration.member, decided.at)
 
@@ -143,9 +139,23 @@ class Attempt:
         """A table that is stored as its body says need not be read again."""
         if self._tables is None:
             return
-        stored = table.applied and table.body is not None and decided.every and self._slices.unique
-        state = replace(decided, epoch=done[2], generation=int(done[3]))
-        self._tables.put(self.registration.member, state.at, self._slices.found if stored else {})
+        if not (table.applied and decided.every and self._slices.unique):
+            self._tables.drop(self.registration.member)
+            return
+        before = self._known(decided)
+        texts: dict[str, str] | None = table.texts
+        if self._slices.skipped:
+            texts = None if before is None or before.texts is None else before.texts | table.texts
+        if texts is not None and len(texts) > TEXTS_MOST:
+            texts = None
+        state = decided.done(done[2], int(done[3]))
+        known = KnownTable(self.mark, state, self._slices.found, texts)
+        self._tables.put(self.registration.member, known)
+
+    def _rename(self, known: KnownTable | None) -> None:
+        """The same table has another version now."""
+        if self._tables is not None and known is not None:
+            self._tables.put(self.registration.member, replace(known, mark=self.mark))
 
     def once(self) -> Plan[Reply | None]:
         """Decide and write; the script's last word, or None when somebody came between and all begins anew."""
@@ -153,7 +163,9 @@ class Attempt:
         if not isinstance(decided, Decision):
             return decided
         if decided.same and not decided.first:
-            return (yield from self._write(decided, _Table([], applied=True)))
+            reply = yield from self._write(decided, _Table([], applied=True))
+            self._rename(self._known(decided))
+            return reply
         body = yield from self._read(decided)
         if decided.first and len(body.topics) == 1:
             return ["single"]  # before anything is claimed
@@ -164,6 +176,54 @@ class Attempt:
             self._remember(decided, table, reply)
         return reply
 
+    def change(self) -> Plan[Reply | None]:
+        """Write what changed since the last registration, if that is known and said the same but for topics.
+
+        None when it cannot be done so."""
+        known, mark, r = self._last(), self.mark, self.registration
+        if known is None or r.id != 0 or known.mark.identity != mark.identity:
+            return None
+        before, version = known.mark.version, mark.version
+        if before is None or version is None or before == version:
+            return None
+        table = _Table([], applied=True)
+        if known.mark.content != mark.content:
+            table = yield from self._table(known.decided, (yield from self._read(known.decided)))
+        if len(table.slices) > 1 or not table.applied:
+            return None
+        reply = yield self._change(known, before, version, table)
+        if reply[0] == "differs":
+            return None
+        if table.body is None:
+            self._rename(known)
+        else:
+            self._remember(known.decided, table, reply)
+        return reply  # type: ignore[no-any-return]
+
+    def _change(
+        self, known: KnownTable, before: DataVersion, version: DataVersion, table: _Table
+    ) -> ScriptCall:
+        keys, r = self.keys, self.registration
+        counts, values = arguments(table.slices[0] if table.slices else None, table.slices)
+        asked = {
+            "act": self.act,
+            "name": r.name,
+            "cluster": r.cluster,
+            "addr": r.address,
+            "member": r.member,
+            "epoch": known.decided.epoch,
+            "gen": known.decided.generation,
+            "sig": self.mark.content,
+            "dv": version.text(),
+            "was_sig": known.mark.content,
+            "was_dv": before.text(),
+            "owner": self.owner or "",
+            "counts": counts,
+        }
+        broker, member = keys.broker(r.name), keys.member(r.member)
+        names = (keys.events_meta, broker, member, keys.alive(r.member), keys.leases)
+        return ScriptCall("change", names, (as_json(asked), *values))
+
     def _decide(self) -> Plan[Decision | Reply | None]:
         """Ask without writing; a refusal is asked for once more, to be written to the stream."""
         if self.mark.version is None:
@@ -172,7 +232,7 @@ class Attempt:
         if reply[0] == "refused":
             reply = yield self._script(self._asked(Counts(), (yield from self._read())))
             return self._again(reply)
-        return _decision(reply) if reply[0] == "go" else self._again(reply)
+        return Decision.of(reply) if reply[0] == "go" else self._again(reply)
 
     def _again(self, reply: Reply) -> Reply | None:
         """None for a reply after which all begins anew."""
@@ -222,13 +282,16 @@ class Attempt:
         if not decided.writes:
             return _Table([], applied=True, body=body)
         name = self.registration.name
-        stored = yield from self._stored(
-            self.keys.topics_of(name), decided, None if self.delete_missing else body.topics
-        )
-        rows, kept_otherwise = yield from in_turns(_changes(body, stored, decided, self.delete_missing))
+        known = self._known(decided)
+        if known is not None and known.texts is not None and known.texts.keys() >= body.topics.keys():
+            stored = known.texts
+        else:
+            only = None if self.delete_missing else body.topics
+            stored = yield from self._stored(self.keys.topics_of(name), decided, only)
+        changes = yield from in_turns(_changes(body, stored, decided, self.delete_missing))
         mappings = (yield from self._mappings(decided, body)) if decided.every else []
-        slices = yield from in_turns(slicing(name, "register", rows, mappings))
-        return _Table(slices, not kept_otherwise, body)
+        slices = yield from in_turns(slicing(name, "register", changes.rows, mappings))
+        return _Table(slices, not changes.kept_otherwise, body, changes.texts)
 
     def _stored(self, key: str, decided: Decision, only: Collection[str] | None) -> Plan[dict[str, str]]:
         if not decided.epoch:
@@ -317,33 +380,33 @@ class Attempt:
         return done
 
 
-def _decision(reply: Reply) -> Decision:
-    _, token, epoch, generation, first, every, writes, strips, same = reply
-    return Decision(
-        token,
-        epoch,
-        int(generation),
-        first == "1",
-        every == "1",
-        writes == "1",
-        strips == "1",
-        same == "1",
-    )
+class _Changes(msgspec.Struct):
+    """What becomes of the topics, what is then stored of those in the body, and whether that is not what it says."""
+
+    rows: list[Row]
+    texts: dict[str, str]
+    kept_otherwise: bool
 
 
 def _changes(
     body: RegisterBrokerBody, stored: Mapping[str, str], decided: Decision, delete_missing: bool
-) -> Steps[tuple[list[Row], bool]]:
-    """What becomes of the topics, and whether that differs from what the body says."""
-    rows = []
-    kept_otherwise = not decided.every and bool(body.mapping_infos)
+) -> Steps[_Changes]:
+    changes = _Changes([], {}, not decided.every and bool(body.mapping_infos))
+    rows, texts = changes.rows, changes.texts
+    made: dict[tuple[int, int, int, int], str] = {}  # most topics are set up alike
     for i, (topic, config) in enumerate(body.topics.items()):
-        text = queue_text(config, without_write=decided.strips)
+        setup = (config.read_queue_nums, config.write_queue_nums, config.perm, config.topic_sys_flag)
+        text = made.get(setup)
+        if text is None:
+            text = made[setup] = queue_text(config, without_write=decided.strips)
         before = stored.get(topic)
-        if before is None or (decided.every and before != text):
+        if before == text:
+            texts[topic] = before
+        elif before is None or decided.every:
             rows.append(Row(topic, before or "", text))
-        elif before != text:
-            kept_otherwise = True
+            texts[topic] = text
+        else:
+            changes.kept_otherwise = True
         if i % TOPICS_A_STEP == 0:
             yield
     if delete_missing and not body.mapping_infos:
@@ -352,7 +415,7 @@ def _changes(
                 rows.append(Row(topic, text, ""))
             if i % TOPICS_A_STEP == 0:
                 yield
-    return rows, kept_otherwise
+    return changes
 
 
 def _mapping_texts(body: RegisterBrokerBody, name: str) -> Steps[dict[str, str]]:

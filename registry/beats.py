@@ -5,7 +5,7 @@ import msgspec
 from registry.keys import Keys, member_key
 from registry.plans import Act, Plan, ScriptCall, ScriptItem, as_json
 from registry.removal import settle_owed
-from registry.renewals import good_for_s
+from registry.renewals import Again
 from remoting.data_version import DataVersion
 
 
@@ -17,18 +17,7 @@ class Beat(msgspec.Struct, frozen=True):
 
     version: DataVersion | None
     event_id: str = ""
-    again: "Again | None" = None
-
-
-class Again(msgspec.Struct, frozen=True):
-    """While `item` gets this `reply`, a beat finds what it found; a reply is good for `good_for_s` seconds."""
-
-    item: ScriptItem
-    reply: list[str]
-
-    @property
-    def good_for_s(self) -> float:
-        return good_for_s(int(self.reply[1]))
+    again: Again | None = None
 
 
 def beat(keys: Keys, cluster: str, address: str, act: Act) -> Plan[Beat]:

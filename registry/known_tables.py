@@ -1,24 +1,43 @@
-"""What the topic tables of brokers looked like that registered lately: which slices of a body are stored as they are.
+"""What brokers registered lately: what they said, what was decided of it, and how their topic tables looked.
 
-A memory of one process, and only ever a way to read less: it counts for the very epoch and generation of a broker
-under which it was made, and whatever alters the broker's topics moves its generation."""
+A memory of one process, and only ever a way to ask and read less: it counts for the very epoch and generation of a
+broker under which it was made, whatever alters the broker's topics moves its generation, and the script judges in the
+end.
+"""
 
 from collections import OrderedDict
 from typing import Final
 
 import msgspec
+from msgspec.structs import replace
 
+from registry.decision import Decision
+from registry.registering import Signature
 from remoting.known_slices import KnownSlice
 
-SLICES_MOST: Final = 16_384
-"""Of all brokers together; one takes some 250 bytes and stands for 32 KB of a body."""
+BYTES_MOST: Final = 16 << 20
+"""Of all members together; texts are kept in one half of it only."""
+TEXTS_MOST: Final = 2000
+"""Of one member."""
+COST: Final = 1000
+PIECE_COST: Final = 250
+"""Bytes that a table takes, and a slice (which stands for 32 KB of a body) or a text of it."""
 
 
 class KnownTable(msgspec.Struct, frozen=True):
-    """`at` names the state of the broker (epoch and generation) and how its topics were stored."""
+    """Of one member: the signature of its last registration and what was decided of it.
 
-    at: str
+    `slices` of the body are stored as they were; `texts` is what is stored of all topics that it names, and maybe of
+    others, None when those are many."""
+
+    mark: Signature
+    decided: Decision
     slices: dict[bytes, KnownSlice]
+    texts: dict[str, str] | None = None
+
+    @property
+    def cost(self) -> int:
+        return COST + PIECE_COST * (len(self.slices) + len(self.texts or ()))
 
 
 class KnownTables:
@@ -26,24 +45,29 @@ class KnownTables:
 
     def __init__(self) -> None:
         self._tables: OrderedDict[str, KnownTable] = OrderedDict()
-        self._count = 0
+        self._bytes = 0
 
-    def get(self, member: str, at: str) -> dict[bytes, KnownSlice] | None:
-        """The slices of the member's last table, if the state is still that one."""
+    def last(self, member: str) -> KnownTable | None:
+        """The member's last table, whatever happened since."""
+        return self._tables.get(member)
+
+    def get(self, member: str, at: str) -> KnownTable | None:
+        """The member's last table, if the state (`Decision.at`) is still that one."""
         table = self._tables.get(member)
-        return table.slices if table is not None and table.at == at else None
+        return table if table is not None and table.decided.at == at else None
 
-    def put(self, member: str, at: str, slices: dict[bytes, KnownSlice]) -> None:
-        """Remember a table that was just stored."""
-        self._drop(member)
-        if not slices:
-            return
-        self._tables[member] = KnownTable(at, slices)
-        self._count += len(slices)
-        while self._count > SLICES_MOST:
-            self._drop(next(iter(self._tables)))
+    def put(self, member: str, table: KnownTable) -> None:
+        """Remember what was just stored."""
+        self.drop(member)
+        if self._bytes + table.cost > BYTES_MOST // 2:
+            table = replace(table, texts=None)
+        self._tables[member] = table
+        self._bytes += table.cost
+        while self._bytes > BYTES_MOST:
+            self.drop(next(iter(self._tables)))
 
-    def _drop(self, member: str) -> None:
+    def drop(self, member: str) -> None:
+        """What is stored may be otherwise."""
         table = self._tables.pop(member, None)
         if table is not None:
-            self._count -= len(table.slices)
+            self._bytes -= table.cost

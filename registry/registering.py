@@ -6,6 +6,7 @@ import msgspec
 from zlib_ng.zlib_ng import crc32
 
 from registry.keys import member_key
+from registry.renewals import Again
 from remoting.body_signature import split_signature
 from remoting.data_version import DataVersion, decode_data_version
 from remoting.version import V3_0_11
@@ -41,13 +42,15 @@ class Registered(msgspec.Struct, frozen=True):
     """The answer: addresses for a slave whose master lives, the order topics (None: no such KV namespace).
 
     `event_id` is the last entry that the registration wrote, "" for none; `refused` a newcomer whose state version
-    was lower than the holder's."""
+    was lower than the holder's. `again` is set for an unchanged one whose body names its data version: how each other
+    is had whose body has the same signature and whose header says the same."""
 
     master_address: str | None = None
     ha_address: str | None = None
     order_table: dict[str, str] | None = None
     event_id: str = ""
     refused: bool = False
+    again: Again | None = None
 
 
 class Signature(msgspec.Struct, frozen=True):
@@ -58,6 +61,11 @@ class Signature(msgspec.Struct, frozen=True):
     content: str
     version: DataVersion | None
 
+    @property
+    def identity(self) -> str:
+        """Of all but the data versions and what comes after them: the topics."""
+        return self.content.partition(":")[0]
+
 
 def signature(registration: Registration, *, delete_missing: bool) -> Signature:
     """The signature of a registration; 5.x stamps mappingDataVersion with the present, so it is left out."""
@@ -66,7 +74,7 @@ def signature(registration: Registration, *, delete_missing: bool) -> Signature:
     if split and b'"timestamp"' not in split[0]:
         split = None  # such a version is of this very moment, and equal to none before
     version, head, rest = (
-        (decode_data_version(split[0]), split[1], split[2]) if split else (None, b"", r.body)
+        (decode_data_version(split[0]), split[1], split[2]) if split else (None, b"", memoryview(r.body))
     )
     identity = msgspec.json.encode(
         (

@@ -19,6 +19,7 @@ from registry.registering import (
 )
 from registry.registrar import Registrar
 from registry.removal import settle_owed
+from registry.renewals import Again
 from remoting.json_cut import SLICE_BYTES
 
 __all__ = ["DEFAULT_TIMEOUT_MS", "TIMEOUT_MAX_MS", "Registered", "Registration", "register"]
@@ -44,11 +45,12 @@ def register(
     RegistrationRefused, BrokerBusy, InvalidField.
     """
     mark = signature(registration, delete_missing=delete_missing)
-    renewed = yield from _renew(keys, registration, mark, owner, registrar)
-    if renewed is not None:
-        return renewed
     tables = None if registrar is None else registrar.tables
     attempt = Attempt(keys, registration, act, mark, owner, delete_missing, tables)
+    if not attempt.is_news:
+        renewed = yield from _renew(keys, registration, mark, owner, registrar)
+        if renewed is not None:
+            return renewed
     if registrar is None or len(registration.body) <= SLICE_BYTES:
         return (yield from _carried_out(attempt))
     yield Enter(registrar.room)
@@ -60,6 +62,9 @@ def register(
 
 def _carried_out(attempt: Attempt) -> Plan[Registered]:
     keys, act, name = attempt.keys, attempt.act, attempt.registration.name
+    reply = (yield from attempt.change()) if attempt.is_news else None
+    if reply is not None:
+        return _answered(reply[4], reply[5], event_id=reply[1])
     pauses = 0
     for _ in range(TRIES + PENDING_PAUSES):
         reply = yield from attempt.once()
@@ -97,11 +102,15 @@ def _renew(
         (r.member, mark.content, version, owner or "", str(r.id)),
     )
     reply: Any = (yield item) if registrar is None else (yield from registrar.renewals.ask(item))
-    return _answered(reply[2], reply[3]) if reply[0] == "renewed" else None
+    if reply[0] != "renewed":
+        return None
+    return _answered(reply[2], reply[3], again=Again(item, reply) if version else None)
 
 
-def _answered(master: list[str], order: list[str], *, event_id: str = "") -> Registered:
-    return Registered(master[0] or None, master[1] or None, _table(order), event_id)
+def _answered(
+    master: list[str], order: list[str], *, event_id: str = "", again: Again | None = None
+) -> Registered:
+    return Registered(master[0] or None, master[1] or None, _table(order), event_id, again=again)
 
 
 def _table(order: list[str]) -> dict[str, str] | None:

@@ -6,6 +6,7 @@ is as good as renewed; the same request gets the same answer without the store.
 """
 
 from collections.abc import Callable
+from typing import Any
 
 import msgspec
 
@@ -18,6 +19,20 @@ MOST = 4096
 def good_for_s(timeout_ms: int) -> float:
     """How long a renewal makes another one needless."""
     return timeout_ms / 1000 / SHARE
+
+
+class Again(msgspec.Struct, frozen=True):
+    """How what renewed a lease, and did no more, is had once more, without a plan.
+
+    While `item` gets this `reply`, a beat or registration finds what it found; a reply is good for `good_for_s`
+    seconds."""
+
+    item: ScriptItem
+    reply: list[Any]
+
+    @property
+    def good_for_s(self) -> float:
+        return good_for_s(int(self.reply[1]))
 
 
 class Renewals:
@@ -35,7 +50,7 @@ class Renewals:
         self.generation += 1
         self._kept.clear()
 
-    def ask(self, item: ScriptItem) -> Plan[list[object]]:
+    def ask(self, item: ScriptItem) -> Plan[list[Any]]:
         """The script's reply to an item, or its last one if that was a moment ago."""
         began, generation = self._clock(), self.generation
         kept = self._kept.get(item.args)
@@ -48,7 +63,12 @@ class Renewals:
             self._kept[item.args] = _Kept(reply, began + good_for_s(int(reply[1])))
         return reply  # type: ignore[no-any-return]
 
+    def until(self, item: ScriptItem) -> float:
+        """Until when (on the clock) the last reply to an item is good; 0 when there is none that is."""
+        kept = self._kept.get(item.args)
+        return 0.0 if kept is None else kept.until
+
 
 class _Kept(msgspec.Struct, frozen=True):
-    reply: list[object]
+    reply: list[Any]
     until: float

@@ -95,8 +95,13 @@ def _parts(rows: Iterable[Row], limit: int) -> Iterator[tuple[Row, ...]]:
 
 def _topic_rows(name: str, changes: tuple[Row, ...]) -> bytes:
     grouped: dict[tuple[str, str], list[str]] = {}
+    before = after = None
+    topics: list[str] = []
     for row in changes:
-        grouped.setdefault((row.before, row.after), []).append(row.topic)
+        if row.before != before or row.after != after:
+            before, after = row.before, row.after
+            topics = grouped.setdefault((before, after), [])
+        topics.append(row.topic)
     return as_json([(name, before, after, topics) for (before, after), topics in grouped.items()])
 
 

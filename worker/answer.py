@@ -4,11 +4,11 @@ from collections.abc import Callable
 
 import msgspec
 
-from registry.beats import Again
 from registry.keys import Keys
 from registry.options import Options
 from registry.plans import Act, Plan
 from registry.registrar import Registrar
+from registry.renewals import Again
 from remoting.codes import ResponseCode
 from remoting.remoting_command import Command
 from worker.peer import Peer
@@ -31,7 +31,7 @@ class Answer(msgspec.Struct, frozen=True):
 
     `ext` is {} rather than None where Java's response class has fields and none is set. `event_id` is the last
     entry of the stream that the request wrote: the answer is sent when this worker has followed the stream so far.
-    `depends` is None for what must not be kept. `again` is how a beat is told to have the same answer again."""
+    `depends` is None for what must not be kept. `again` is how the same beat or registration has the same answer."""
 
     code: int = ResponseCode.SUCCESS
     remark: str | None = None

@@ -6,6 +6,7 @@ happened. A listener that raises StoreUnavailable gets the same group again afte
 
 import asyncio
 import heapq
+import itertools
 import logging
 from collections.abc import Callable, Sequence
 from typing import Any, Literal, Protocol
@@ -66,13 +67,43 @@ def id_of(position: Position) -> str:
     return f"{position[0]}-{position[1]}"
 
 
+class _Waiter:
+    """Told once: by the loop itself, so that what it does then is no matter of the follower's."""
+
+    __slots__ = ("_done", "_timer", "_told")
+
+    def __init__(self, done: Callable[[bool], object], within_s: float) -> None:
+        self._done = done
+        self._timer = asyncio.get_running_loop().call_later(within_s, self._too_late)
+        self._told = False
+
+    def tell(self) -> None:
+        """The entry has been applied."""
+        self._timer.cancel()
+        if not self._told:
+            self._told = True
+            asyncio.get_running_loop().call_soon(self._done, True)
+
+    def _too_late(self) -> None:
+        self._told = True
+        self._done(False)
+
+
 class Follower:
     """One reader of one namespace's stream; `connect` makes its connection (registry.store.connect_follower).
 
-    Made on the loop it will run on."""
+    Made on the loop it will run on. Who is in no hurry rests for `rest_s` after each read, and reads more at once."""
 
-    def __init__(self, connect: Callable[[], redis.asyncio.Redis], keys: Keys, listener: Listener) -> None:
+    def __init__(
+        self,
+        connect: Callable[[], redis.asyncio.Redis],
+        keys: Keys,
+        listener: Listener,
+        *,
+        rest_s: float = 0.0,
+    ) -> None:
         self._connect = connect
+        self._rest_s = rest_s
         self._keys = keys
         self._listener = listener
         self._position: Position | None = None
@@ -80,7 +111,8 @@ class Follower:
         self._sequence = 0
         self._applied: tuple[str | None, int] = (None, 0)  # incarnation and sequence at our position
         self._group: list[Event] = []
-        self._waiters: list[tuple[Position, int, asyncio.Future[None]]] = []
+        self._waiters: list[tuple[Position, int, _Waiter]] = []
+        self._numbers = itertools.count()
         self._following = asyncio.Event()
         self._lost_at = asyncio.get_running_loop().time()
         self.connected = False
@@ -126,19 +158,26 @@ class Follower:
         """Whether this entry has been applied."""
         return self._position is not None and self._position >= position_of(event_id)
 
+    def when_reached(
+        self, event_id: str, done: Callable[[bool], object], *, within_s: float = REACHED_WITHIN_S
+    ) -> None:
+        """Have `done` called when this entry has been applied, with True; with False when that takes too long."""
+        if not event_id or self.passed(event_id):
+            done(True)
+            return
+        waiter = _Waiter(done, within_s)
+        heapq.heappush(self._waiters, (position_of(event_id), next(self._numbers), waiter))
+
     async def reached(self, event_id: str, *, within_s: float = REACHED_WITHIN_S) -> bool:
         """Wait until this entry has been applied; False when that takes too long."""
-        if not event_id or self.passed(event_id):
-            return True
-        target = position_of(event_id)
-        future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        heapq.heappush(self._waiters, (target, id(future), future))
-        try:
-            async with asyncio.timeout(within_s):
-                await future
-        except TimeoutError:
-            return False
-        return True
+        future: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
+
+        def done(in_time: bool) -> None:
+            if not future.done():
+                future.set_result(in_time)
+
+        self.when_reached(event_id, done, within_s=within_s)
+        return await future
 
     async def _read(self, store: redis.asyncio.Redis) -> None:
         after = self._group[-1].id if self._group else self._position or (0, 0)
@@ -149,6 +188,8 @@ class Follower:
         for _, entries in reply:
             for event_id, fields in entries:
                 await self._feed(event_id, fields)
+            if self._rest_s and len(entries) < COUNT:
+                await asyncio.sleep(self._rest_s)
 
     async def _feed(self, event_id: str, fields: dict[str, str]) -> None:
         event = Event(position_of(event_id), fields.get("kind", ""), fields.get("cause", ""), fields)
@@ -182,9 +223,7 @@ class Follower:
         self._position = position
         self._applied = (self._incarnation, self._sequence)
         while self._waiters and self._waiters[0][0] <= position:
-            future = heapq.heappop(self._waiters)[2]
-            if not future.done():
-                future.set_result(None)
+            heapq.heappop(self._waiters)[2].tell()
 
     async def _verify(self, store: redis.asyncio.Redis) -> None:
         """Whether the stream still has the entry at our position where it was; else begin anew (events.md 9)."""

@@ -21,7 +21,7 @@ from worker.answer import Answer
 from worker.counters import Counters
 from worker.route_view import Key
 
-__all__ = ["Due", "Found", "Known", "KnownFrames", "Source"]
+__all__ = ["FRAME_MOST", "Due", "Found", "Known", "KnownFrames", "Source", "cut_head"]
 
 FRAME_MOST: Final = 512
 """Bytes of a frame worth remembering: a topic has at most 255."""
@@ -92,6 +92,10 @@ class Known:
         """The whole answer to the request with this opaque, as it was written there."""
         return self.head(0 if self.tail < 0 else len(opaque)), opaque, self.rest, self.body
 
+    def holds(self, now: float) -> bool:
+        """Whether the answer is true without anybody being asked."""
+        return self.generation == self.source.generation and now < self.until
+
 
 class Due(NamedTuple):
     """A request whose answer is known if the store says so."""
@@ -114,6 +118,8 @@ class KnownFrames:
         self._still = still
         self._counters = counters
         self.known: dict[bytes, Known] = {}
+        self.longer: Callable[[bytes, int, int], Due | None] = lambda data, at, end: None
+        """What is known of a frame longer than FRAME_MOST, from `at` to `end` of some bytes."""
 
     def __len__(self) -> int:
         return len(self.known)
@@ -130,8 +136,15 @@ class KnownFrames:
         while at <= last and size < most and len(due) < DUE_MOST:
             length, word = _words(data, at)
             end = at + 4 + length
-            if end > len(data) or not _SHORTEST - 4 <= length <= FRAME_MOST:
+            if end > len(data) or length < _SHORTEST - 4:
                 break
+            if length > FRAME_MOST:
+                long = self.longer(data, at, end)
+                if long is None:
+                    break
+                due.append(long)
+                at = end
+                continue
             if word >> 24:
                 digits, opaque = 0, data[at + 13 : at + 17]
                 known = known_as(data[at : at + 13] + data[at + 17 : end])
@@ -166,18 +179,14 @@ class KnownFrames:
         """Remember the answer to the frame that `command` was read from, if it is one to remember."""
         if len(frame) > FRAME_MOST or command.flag & ONEWAY_FLAG or answer.remark is not None:
             return None
-        head = encode_header(command.reply(answer.code, ext=answer.ext), len(answer.body))
+        head, rest = cut_head(command, answer)
         if command.serialize_type == SerializeType.ROCKETMQ:
-            known = Known(frame[:13] + frame[17:], answer, head[:13], head[17:], -1, source)
+            known = Known(frame[:13] + frame[17:], answer, head, rest, -1, source)
         else:
-            (start, stop), (own_start, own_stop) = _number_in(frame), _number_in(head)
-            whole, header = _WORDS.unpack_from(head)
-            digits, end = own_stop - own_start, 8 + _WORDS.unpack_from(frame)[1]
+            (start, stop), end = _number_in(frame), 8 + _WORDS.unpack_from(frame)[1]
             if not _is_the_opaque(frame, start, stop, end, command):
                 return None
-            cut = _WORDS.pack(whole - digits, header - digits) + head[8:own_start]
-            name = frame[8:start] + frame[stop:]
-            known = Known(name, answer, cut, head[own_stop:], end - stop, source)
+            known = Known(frame[8:start] + frame[stop:], answer, head, rest, end - stop, source)
         if len(self.known) >= MOST:
             self.known.clear()
         self.known[known.name] = known
@@ -197,6 +206,17 @@ class KnownFrames:
             return True
         self.forget(known)
         return False
+
+
+def cut_head(command: Command, answer: Answer) -> tuple[bytes, bytes]:
+    """What an answer has before its opaque and after it, up to its body: lengths as if a JSON opaque had no digits."""
+    head = encode_header(command.reply(answer.code, ext=answer.ext), len(answer.body))
+    if command.serialize_type == SerializeType.ROCKETMQ:
+        return head[:13], head[17:]
+    start, stop = _number_in(head)
+    whole, header = _WORDS.unpack_from(head)
+    digits = stop - start
+    return _WORDS.pack(whole - digits, header - digits) + head[8:start], head[stop:]
 
 
 def _number_in(frame: bytes) -> tuple[int, int]:

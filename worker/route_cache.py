@@ -177,12 +177,13 @@ class RouteCache:
     def drop_topics(self, topics: Iterable[str]) -> None:
         """Queue data, mappings or the order configuration of these topics changed."""
         self.generation += 1
-        for topic in topics:
+        named = set(topics)
+        for topic in named & self._by_topic.keys():
             for key in tuple(self._by_topic.get(topic, ())):
                 self._drop(key)
-            for fill in self._in_flight:
-                if fill.key[0] == topic and fill.key is not CLUSTER_INFO:
-                    self._outdate(fill)
+        for fill in self._in_flight:
+            if fill.key[0] in named and fill.key is not CLUSTER_INFO:
+                self._outdate(fill)
 
     def drop_brokers(self, names: Iterable[str]) -> None:
         """Members or attributes of these brokers changed, and with them the cluster info."""

@@ -36,6 +36,7 @@ PRESENT_EVERY_S = 10.0
 KEPT_SLOTS = 3  # how long a done job's id stays taken: others may still be in its slot
 KEPT_MIN_S = 30
 TIMEOUT_S = 60
+REST_S = 0.02  # a push is that much later, and a stream of changes costs little
 
 log = RationedLog(logging.getLogger(__name__))
 
@@ -118,7 +119,8 @@ async def serve(options: Options) -> None:
     keys = Keys(options.namespace)
     driver = AsyncDriver(store.connect_async(options.redis_url))
     pusher = Pusher(options, driver, keys)
-    follower = Follower(partial(store.connect_follower, options.redis_url), keys, pusher)
+    connect = partial(store.connect_follower, options.redis_url)
+    follower = Follower(connect, keys, pusher, rest_s=REST_S)
     queue = redis.Redis.from_url(
         options.rq_redis_url or options.redis_url, socket_timeout=store.REPLY_TIMEOUT_S
     )

@@ -31,6 +31,7 @@ from worker.follower import Follower
 from worker.handlers.routes import route_answer
 from worker.invalidation import Invalidation
 from worker.known_frames import Due, KnownFrames
+from worker.known_registrations import FRAME_LONGEST, KnownRegistration, KnownRegistrations
 from worker.liveness import Ticker
 from worker.peer import Peer
 from worker.route_cache import Fill, RouteCache
@@ -38,7 +39,8 @@ from worker.route_view import GET_ROUTE, AskedView, Key, cache_key
 
 T = TypeVar("T")
 BEAT: Final = int(RequestCode.BROKER_HEARTBEAT)
-BEATS: Final = frozenset((BEAT, int(RequestCode.QUERY_DATA_VERSION)))
+REGISTRATION: Final = int(RequestCode.REGISTER_BROKER)
+REPEATED: Final = frozenset((BEAT, int(RequestCode.QUERY_DATA_VERSION), REGISTRATION))
 START_WAIT_S = 1.0
 UNFOLLOWED_S = 5.0
 STOP_WAIT_S = 2.0
@@ -62,6 +64,8 @@ class Service:
         self.clock = asyncio.get_running_loop().time
         self._registrar = Registrar(self.clock)
         self.cache = RouteCache(options.route_cache_bytes, self.counters)
+        self._registrations = KnownRegistrations(self.clock)
+        self.cache.frames.longer = self._registrations.due
         self._closed = ClosedConnections(
             self._driver, self._keys, worker_id, lambda: self.options, self.counters
         )
@@ -91,8 +95,10 @@ class Service:
         self._background.append(loop.create_task(self._driver.open()))
         await self.follower.following(START_WAIT_S)
 
-    def handle(self, command: Command, peer: Peer) -> None:
-        """Answer one request through `peer.send`, at once if it can be done without the store."""
+    def handle(self, command: Command, peer: Peer, frame: bytes | None = None) -> None:
+        """Answer one request through `peer.send`, at once if it can be done without the store.
+
+        `frame` is given of one that is not the last that `peer` has."""
         if command.flag & RESPONSE_FLAG:
             return  # this side asks nobody, so nobody waits for it
         if command.opaque is None or (self._forced_json and command.serialize_type):
@@ -119,8 +125,11 @@ class Service:
             return
         self._admission.enter(command.code)
         if key is None:
-            frame = peer.frame() if command.code in BEATS else b""
-            self._begin(command, peer, partial(self._made, command, peer, frame))
+            if command.code not in REPEATED or len(command.body) > FRAME_LONGEST:
+                frame = b""
+            elif frame is None:
+                frame = peer.frame()
+            self._begin(command, peer, partial(self._made, command, peer, frame, self.options))
         else:
             self._fill(key, command, peer)
 
@@ -129,14 +138,22 @@ class Service:
         return None if self._draining or not self.follower.connected else self.cache.frames
 
     def ask_again(self, due: Due, peer: Peer) -> None:
-        """Answer a beat that is known by its bytes, if the store says what it said the last time."""
-        again = due.known.again
-        if again is None or self._admission.refusal(BEAT, self.options) is not None:
-            asyncio.get_running_loop().call_soon(self.handle, decode(due.frame[4:]), peer)
-            return
-        self._admission.enter(BEAT)
-        until, generation = self.clock() + again.good_for_s, self._registrar.renewals.generation
-        self._driver.ask(again.item, partial(self._asked_again, due, peer, again.reply, until, generation))
+        """Answer a beat or a registration that is known by its bytes: from memory, or if the store says what it said
+        the last time. The code of a beat stands for all that are admitted as it is."""
+        known, again = due.known, due.known.again
+        if isinstance(known, KnownRegistration) and not known.is_of(peer.id, self.options):
+            self._soon(due, peer)
+        elif known.holds(self.clock()):
+            self.counters.known_frames += 1
+            peer.send(known.pieces(due.opaque))
+        elif again is None or self._admission.refusal(BEAT, self.options) is not None:
+            self._soon(due, peer)
+        else:
+            self._admission.enter(BEAT)
+            until, generation = self.clock() + again.good_for_s, self._registrar.renewals.generation
+            self._driver.ask(
+                again.item, partial(self._asked_again, due, peer, again.reply, until, generation)
+            )
 
     def connected(self, peer: Peer) -> None:
         """A connection was accepted; nothing is known of it before it registers a broker."""
@@ -174,6 +191,10 @@ class Service:
             registrar=self._registrar,
         )
 
+    def _soon(self, due: Due, peer: Peer) -> None:
+        """Have it take the ordinary way, when the transport has done with what it came with."""
+        asyncio.get_running_loop().call_soon(self.handle, decode(due.frame[4:]), peer, due.frame)
+
     def _asked_again(
         self, due: Due, peer: Peer, expected: object, until: float, generation: int, reply: object
     ) -> None:
@@ -183,22 +204,26 @@ class Service:
             known.until, known.generation = until, generation
             peer.send(known.pieces(due.opaque))
         else:
-            self.cache.frames.forget(known)
-            self.handle(decode(due.frame[4:]), peer)
+            (self._registrations if isinstance(known, KnownRegistration) else self.cache.frames).forget(known)
+            self.handle(decode(due.frame[4:]), peer, due.frame)
 
-    def _made(self, command: Command, peer: Peer, frame: bytes, answer: Answer) -> None:
+    def _made(self, command: Command, peer: Peer, frame: bytes, options: Options, answer: Answer) -> None:
         if peer.registered:
             self._closed.registered(peer)
         if answer.event_id and not self.follower.passed(answer.event_id):
-            self._keep(self._follow(answer, command, peer))
+            self.follower.when_reached(answer.event_id, partial(self._followed, answer, command, peer))
             return
-        if answer.again is not None:
-            self.cache.frames.keep(frame, command, answer, self._registrar.renewals)
+        if answer.again is not None and frame:
+            renewals = self._registrar.renewals
+            if command.code == REGISTRATION:
+                self._registrations.keep(frame, command, answer, renewals, peer.id, options)
+            else:
+                self.cache.frames.keep(frame, command, answer, renewals)
         self._answered(answer, command, peer)
 
-    async def _follow(self, answer: Answer, command: Command, peer: Peer) -> None:
+    def _followed(self, answer: Answer, command: Command, peer: Peer, in_time: bool) -> None:
         """Send an answer when this worker's cache has followed what the request changed."""
-        if not await self.follower.reached(answer.event_id):
+        if not in_time:
             self.cache.drop_all()  # so that this connection sees what it wrote all the same
         self._answered(answer, command, peer)
 

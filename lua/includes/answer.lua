@@ -1,3 +1,4 @@
+--- @include "order"
 --- @include "tables"
 -- What a registration is answered with: a slave's living master, and the order topics of the KV table.
 
@@ -8,12 +9,4 @@ local function master_of(ctx, broker, id)
   local master = member_of(ctx, key)
   if not master.exists or lapsed(ctx, master.lease) then return { "", "" } end
   return { address_of(key), master.fields.ha or "" }
-end
-
--- {"1", topic, value, ...}; {"0"} when the KV namespace does not exist
-local function order_table()
-  if redis.call("SISMEMBER", K.kv, "ORDER_TOPIC_CONFIG") == 0 then return { "0" } end
-  local flat = redis.call("HGETALL", K.kv_of("ORDER_TOPIC_CONFIG"))
-  table.insert(flat, 1, "1")
-  return flat
 end

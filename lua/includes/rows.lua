@@ -12,15 +12,16 @@ end
 
 local function write_pairs(at, count, epoch, reverse, forward, name, names)
   local stored, known = {}, {}
+  local call, last, full = redis.call
   for i = at, at + 2 * count - 1, 2 do
     local topic, text = ARGV[i], ARGV[i + 1]
     if text == "" then
       delete_field(forward(topic), name, names, topic)
       redis.call("HDEL", reverse, topic)
     else
-      text = epoch .. "," .. text
-      redis.call("HSET", forward(topic), name, text)
-      stored[#stored + 1], stored[#stored + 2] = topic, text
+      if text ~= last then last, full = text, epoch .. "," .. text end -- most are set up alike
+      call("HSET", forward(topic), name, full)
+      stored[#stored + 1], stored[#stored + 2] = topic, full
       known[#known + 1] = topic
     end
   end

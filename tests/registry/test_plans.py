@@ -4,7 +4,7 @@ from typing import Any, TypeVar
 
 import pytest
 
-from registry.beats import Again, Beat, beat
+from registry.beats import Beat, beat
 from registry.clusters import cluster_info, member_group, system_topics
 from registry.errors import BrokerBusy, ConfigNotFound
 from registry.keys import Keys
@@ -13,6 +13,7 @@ from registry.liveness import Tick, tick
 from registry.plans import Batch, Call, Enter, Pause, Plan, Request, ScriptCall, ScriptItem, call, pairs
 from registry.registration import PENDING_PAUSES, register
 from registry.removal import Orphan, let_go, unregister
+from registry.renewals import Again
 from registry.routes import StoredBroker, StoredRoute, read_route
 from registry.tables import parts, scan
 from remoting.cluster import BrokerMemberGroup, ClusterInfo

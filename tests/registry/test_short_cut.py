@@ -147,6 +147,24 @@ def test_every_connection_leaves_its_mark(ns: Namespace) -> None:
     assert [count == 1 for count in counts] == [False, True, False, True, True]
 
 
+@pytest.mark.parametrize(
+    ("said", "known"),
+    [
+        pytest.param({}, True, id="5.x"),
+        pytest.param({"header": 373}, True, id="4.x"),
+        pytest.param({"header": 36}, False, id="before 3.0.11"),
+        pytest.param({"compressed": True}, False, id="compressed"),
+    ],
+)
+def test_it_is_had_again_where_the_stamp_is_no_part_of_its_signature(
+    ns: Namespace, said: Said, known: bool
+) -> None:
+    assert ns.register(**said).again is None
+    again = [ns.register(**{**said, "stamp": stamp}).again for stamp in (1, 2)]
+    assert again[0] == again[1]
+    assert [one is not None for one in again] == [known, known]
+
+
 def test_the_option_to_delete_topics_is_part_of_the_signature(ns: Namespace) -> None:
     ns.register(topics=("T1", "T2", "T3"))
     ns.run(register_topic(ns.keys, "T4", [QueueData("b1", 1, 1, 6, 0)], act()))

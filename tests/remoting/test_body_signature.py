@@ -35,7 +35,7 @@ REST = b'"topicConfigTable":{"TA":{"topicName":"TA"}}}}'
     ],
 )
 def test_a_body_is_split_if_it_begins_as_java_writes_it(
-    body: bytes, parts: tuple[bytes, bytes, bytes] | None
+    body: bytes, parts: tuple[bytes, bytes, object] | None
 ) -> None:
     assert split_signature(body) == parts
 

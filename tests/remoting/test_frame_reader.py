@@ -2,8 +2,11 @@
 
 import struct
 import time
+import tracemalloc
 
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 
 from remoting.command import Command, SerializeType, encode
 from remoting.errors import FrameError
@@ -106,6 +109,60 @@ def test_a_read_may_be_added_before_the_commands_of_the_one_before_are_taken() -
     assert [command.opaque for command in taken if command] == [
         n for opaque in range(50) for n in (opaque, opaque)
     ]
+
+
+@given(
+    kinds=st.lists(
+        st.tuples(st.sampled_from(SerializeType), st.sampled_from([0, 5, 40_000, 200_000])),
+        min_size=1,
+        max_size=5,
+    ),
+    sizes=st.lists(st.sampled_from([1, 8, 30, 5_000, 16_384, 70_000, 500_000]), min_size=1, max_size=10),
+    late=st.booleans(),
+)
+@example(kinds=[(SerializeType.JSON, 200_000)] * 3, sizes=[70_000] * 6, late=True)
+def test_wherever_reads_are_cut(kinds: list[tuple[SerializeType, int]], sizes: list[int], late: bool) -> None:
+    """Also when commands are asked for after two reads only; each knows its frame."""
+    commands = [
+        Command(206, opaque, body=bytes([opaque]) * length, serialize_type=kind)
+        for opaque, (kind, length) in enumerate(kinds)
+    ]
+    stream, reader, taken, at = b"".join(map(encode, commands)), FrameReader(), 0, 0
+    for turn, size in enumerate((*sizes, len(stream))):
+        reader.feed(stream[at : at + size])
+        at = min(at + size, len(stream))
+        if late and turn % 2 == 0 and at < len(stream):
+            continue
+        while (command := reader.next_command()) is not None:
+            assert command == commands[taken]
+            assert reader.last_frame == encode(command)
+            taken += 1
+        assert reader.pending == at - sum(len(encode(command)) for command in commands[:taken])
+    assert taken == len(commands)
+
+
+def test_a_frame_that_comes_byte_by_byte_takes_no_more_room_than_it_has_bytes() -> None:
+    frame, reader = encode(Command(206, 7, body=bytes(300_000))), FrameReader()
+    tracemalloc.start()
+    try:
+        for at in range(len(frame) - 1):
+            reader.feed(frame[at : at + 1])
+            assert reader.next_command() is None
+        assert tracemalloc.get_traced_memory()[0] < 2 * len(frame)
+    finally:
+        tracemalloc.stop()
+
+
+def test_a_long_header_that_is_none_is_refused_again_and_again() -> None:
+    bad = start(4 + 150_000, 40_000) + bytes(150_000)
+    reader = FrameReader()
+    for at in range(0, len(bad), 60_000):
+        reader.feed(bad[at : at + 60_000])
+        if at + 60_000 < len(bad):
+            assert reader.next_command() is None
+    for _ in range(4):
+        with pytest.raises(FrameError):
+            reader.next_command()
 
 
 def test_what_was_fed_may_be_reused_by_its_owner() -> None:

@@ -45,15 +45,17 @@ class FakePeer:
         self.sent: asyncio.Queue[Command] = asyncio.Queue()
 
     def receive(self, command: Command, service: Service) -> None:
-        """As a connection does: known frames first."""
-        self._frame = encode(command)
-        known = service.known()
-        answers, length, due = known.answers(self._frame, service.clock(), 1 << 20) if known else ([], 0, [])
+        """As a connection does: known frames first, and those are none that `frame` knows of."""
+        frame, known = encode(command), service.known()
+        answers, length, due = (
+            known.answers(frame, service.clock(), 1 << 20) if known is not None else ([], 0, [])
+        )
         if answers:
             self.send(tuple(answers))
         for one in due:
             service.ask_again(one, self)
         if not length:
+            self._frame = frame
             service.handle(command, self)
 
     def frame(self) -> bytes:

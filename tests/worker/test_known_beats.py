@@ -11,6 +11,7 @@ from registry.keys import Keys, member_key
 from remoting.codes import RequestCode
 from remoting.command import Command
 from remoting.data_version import DataVersion
+from remoting.remoting_command import SerializeType
 from tests.worker.scene import Broker, FakePeer, Scene, asynchronous, eventually, last_cause, serving
 
 KEYS = Keys()
@@ -179,3 +180,19 @@ async def test_one_member_of_the_wrong_type_does_not_harm_the_others(
             scene.send(RequestCode.BROKER_HEARTBEAT, ext=broker.ext)
         answers = [await scene.peer.sent.get() for _ in brokers]
         assert sorted(answer.code for answer in answers) == [0, 0, 0, 0, 1]
+
+
+@asynchronous
+async def test_a_beat_with_another_answer_is_not_remembered_under_another_frame(
+    store: EmbeddedStore, redis: redis_py.Redis
+) -> None:
+    """What the connection read last is another request when a known beat turns out to be answered otherwise."""
+    async with known(store) as scene:
+        for _ in range(3):
+            await scene.ask(RequestCode.BROKER_HEARTBEAT, ext=BROKER.ext, kind=SerializeType.ROCKETMQ)
+        redis.hset(KEYS.member(MEMBER), "dv", "0:1000:9")
+        await scene.ask(RequestCode.PUT_KV_CONFIG, namespace="N", key="k", value="v")
+        await scene.route(kind=SerializeType.ROCKETMQ)
+        await scene.ask(RequestCode.BROKER_HEARTBEAT, ext=BROKER.ext, kind=SerializeType.ROCKETMQ)
+        for _ in range(3):
+            assert (await scene.route(kind=SerializeType.ROCKETMQ))["queueDatas"]

@@ -4,8 +4,8 @@ import struct
 
 import pytest
 
-from registry.beats import Again
 from registry.plans import ScriptItem
+from registry.renewals import Again
 from remoting.command import Command, decode, encode
 from remoting.remoting_command import ONEWAY_FLAG, SerializeType
 from tests.harness.transports import TRANSPORTS

@@ -5,8 +5,8 @@ from typing import Any
 import hypothesis.strategies as st
 from hypothesis import given, settings
 
-from registry.beats import Again
 from registry.plans import ScriptItem
+from registry.renewals import Again
 from remoting.command import Command, encode
 from remoting.remoting_command import SerializeType
 from tests.harness.transports import compiled

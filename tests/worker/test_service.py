@@ -345,8 +345,8 @@ async def test_a_worker_whose_events_hang_still_shows_a_connection_its_own_write
         await scene.register(A)
         await scene.route()
         late(scene, monkeypatch, by_s=60)
-        reached = scene.service.follower.reached
-        monkeypatch.setattr(scene.service.follower, "reached", partial(reached, within_s=0.05))
+        reached = scene.service.follower.when_reached
+        monkeypatch.setattr(scene.service.follower, "when_reached", partial(reached, within_s=0.05))
         await scene.register(A, A.body(2, TA=4, TB=6))
         assert (await scene.route())["queueDatas"][0]["perm"] == 4
 

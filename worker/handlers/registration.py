@@ -69,4 +69,4 @@ def _registered(request: Request, registration: Registration) -> Plan[Answer]:
     if done.order_table is not None and options.return_order_topic_config_to_broker:
         body = encode_kv_table(KVTable(done.order_table))
     ext = {name: address for name, address in found.items() if address is not None}
-    return Answer(ext=ext, body=body, event_id=done.event_id)
+    return Answer(ext=ext, body=body, event_id=done.event_id, again=done.again)

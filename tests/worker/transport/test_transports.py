@@ -12,9 +12,9 @@ from typing import cast
 import pytest
 import uvloop
 
-from registry.beats import Again
 from registry.options import Options
 from registry.plans import ScriptItem
+from registry.renewals import Again
 from remoting.command import Command, encode
 from remoting.remoting_command import SerializeType
 from tests.harness.transports import TRANSPORTS, compiled

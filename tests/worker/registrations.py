@@ -1,0 +1,58 @@
+"""Registrations as brokers of 5.x repeat them: mappingDataVersion is new each time, and with it bodyCrc32."""
+
+from collections.abc import Iterator
+
+from remoting.codes import RequestCode
+from remoting.command import Command
+from remoting.data_version import DataVersion
+from remoting.registration import RegisterBrokerBody, body_crc32, encode_register_broker_body
+from remoting.remoting_command import SerializeType
+from remoting.topic_config import TopicConfig
+from remoting.version import CURRENT
+
+JSON, BINARY = SerializeType.JSON, SerializeType.ROCKETMQ
+KINDS = [JSON, BINARY]
+ADDRESS = "127.0.0.9:10911"
+
+
+def ext_of(body: bytes, **more: str) -> dict[str, str]:
+    """The header's fields in the order of Java's hash map, those of `more` over them."""
+    return {
+        "brokerId": "0",
+        "bodyCrc32": str(body_crc32(body)),
+        "clusterName": "c1",
+        "brokerAddr": ADDRESS,
+        "haServerAddr": "127.0.0.9:10912",
+        "compressed": "false",
+        "brokerName": "broker-a",
+        "heartbeatTimeoutMillis": "86400000",  # a thousandth of it outlasts any test
+    } | more
+
+
+def body_of(stamp: int = 1, topics: int = 3, counter: int = 1, perm: int = 6) -> bytes:
+    """`stamp` is what mappingDataVersion counts."""
+    names = [f"T{number}" for number in range(topics)]
+    body = RegisterBrokerBody(
+        DataVersion(0, 1_700_000_000_000, counter),
+        {name: TopicConfig(name, 8, 8, perm) for name in names},
+        mapping_data_version=DataVersion(0, 1_700_000_000_000, stamp),
+    )
+    return encode_register_broker_body(body, version=CURRENT, compressed=False)
+
+
+def registration(
+    body: bytes, opaque: int = 7, kind: SerializeType = JSON, flag: int = 0, **more: str
+) -> Command:
+    """The request with that body."""
+    ext = ext_of(body, **more)
+    return Command(RequestCode.REGISTER_BROKER, opaque, flag, CURRENT, 0, None, ext, body, kind)
+
+
+def stamps_of_all_lengths() -> Iterator[int]:
+    """Stamps whose bodies have checksums of 10, 9 and 8 digits."""
+    wanted = {10, 9, 8}
+    for stamp in range(1, 10_000):
+        digits = len(str(body_crc32(body_of(stamp))))
+        if digits in wanted:
+            wanted.remove(digits)
+            yield stamp
