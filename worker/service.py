@@ -138,13 +138,11 @@ class Service:
         if self._draining or not self.follower.connected:
             return [], 0, 0
         now, later = self._clock(), 0
+        self._registrations.asked_by(peer.id, self.options)
         pieces, count, length, due = self.cache.frames.answers(data, now, most)
         for one in due:
             known = one.known
-            if isinstance(known, KnownRegistration) and not known.is_of(peer.id, self.options):
-                self._soon(one, peer)
-                later += 1
-            elif known.holds(now):
+            if known.holds(now):
                 pieces += known.pieces(one.opaque)
                 count += 1
             else:
@@ -187,15 +185,11 @@ class Service:
         )
         dispatch.begin(request, self._driver, done)
 
-    def _soon(self, due: Due, peer: Peer) -> None:
-        """Have it take the ordinary way, when the transport has done with what it came with."""
-        asyncio.get_running_loop().call_soon(self.handle, decode(due.frame[4:]), peer, due.frame)
-
     def _ask_again(self, due: Due, peer: Peer) -> None:
         """One item of a script; the code of a beat stands for all that are admitted as it is."""
         again = due.known.again
         if again is None or self._admission.refusal(BEAT, self.options) is not None:
-            self._soon(due, peer)
+            asyncio.get_running_loop().call_soon(self.handle, decode(due.frame[4:]), peer, due.frame)
             return
         self._admission.enter(BEAT)
         until, generation = self._clock() + again.good_for_s, self._registrar.renewals.generation
