@@ -44,6 +44,7 @@ class Dispatch(Protocol):
 
     def handle(self, command: Command, peer: Peer) -> None: ...
     def known(self) -> KnownFrames | None: ...
+    def known_of(self, peer: Peer) -> KnownFrames | None: ...
     def ask_again(self, due: Due, peer: Peer) -> None: ...
     def connected(self, peer: Peer) -> None: ...  # its address may change until the first command
     def disconnected(self, peer: Peer, *, shutting_down: bool) -> None: ...
@@ -317,7 +318,7 @@ class Connection(asyncio.Protocol):
 
     def _unknown(self, data: bytes) -> bytes:
         """What is left of `data` after the requests at its start that are known by their bytes."""
-        known = self._owner.service.known()
+        known = self._owner.service.known_of(self)
         if known is None:
             return data
         answers, length, due = known.answers(data, self.seen, UNREAD_MOST)

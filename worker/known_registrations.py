@@ -63,10 +63,6 @@ class KnownRegistration(Known):
     crc: int
     cost: int
 
-    def is_of(self, connection: str, options: Options) -> bool:
-        """Whether it was answered over this connection and under these options."""
-        return self.connection == connection and self.options is options
-
 
 class KnownRegistrations:
     """Of one worker, by their headers; `clock` is that of `Known.until`."""
@@ -74,20 +70,28 @@ class KnownRegistrations:
     def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock
         self._known: dict[bytes, KnownRegistration] = {}
+        self._asking: tuple[str, Options | None] = "", None
         self.size = 0
 
     def __len__(self) -> int:
         return len(self._known)
 
+    def asked_by(self, connection: str, options: Options) -> None:
+        """Whose frames come now, and under which options: what was answered otherwise is not known."""
+        self._asking = connection, options
+
     def due(self, data: bytes, at: int, end: int) -> Due | None:
-        """The frame from `at` to `end` of `data`, if it is known; who asks must see to `connection` and `options`."""
+        """The frame from `at` to `end` of `data`, if it is known."""
         middle = at + 8 + (_WORDS(data, at)[1] & 0xFFFFFF)
         places = _places(data, at, middle) if middle <= end else None
         if places is None:
             return None
         crc, crc_end, opaque, opaque_end = places
         known = self._known.get(_name(data, at, places, middle))
-        if known is None or (end - at > HELD_MOST and not known.holds(self._clock())):
+        connection, options = self._asking
+        if known is None or known.connection != connection or known.options is not options:
+            return None
+        if end - at > HELD_MOST and not known.holds(self._clock()):
             return None
         start, stop = middle + len(known.start), end - known.length
         stamped = stop > start

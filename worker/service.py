@@ -137,17 +137,20 @@ class Service:
         """What may be answered now by its bytes."""
         return None if self._draining or not self.follower.connected else self.cache.frames
 
+    def known_of(self, peer: Peer) -> KnownFrames | None:
+        """As `known`, with the registrations that came over this connection."""
+        self._registrations.asked_by(peer.id, self.options)
+        return self.known()
+
     def ask_again(self, due: Due, peer: Peer) -> None:
         """Answer a beat or a registration that is known by its bytes: from memory, or if the store says what it said
         the last time. The code of a beat stands for all that are admitted as it is."""
         known, again = due.known, due.known.again
-        if isinstance(known, KnownRegistration) and not known.is_of(peer.id, self.options):
-            self._soon(due, peer)
-        elif known.holds(self.clock()):
+        if known.holds(self.clock()):
             self.counters.known_frames += 1
             peer.send(known.pieces(due.opaque))
         elif again is None or self._admission.refusal(BEAT, self.options) is not None:
-            self._soon(due, peer)
+            asyncio.get_running_loop().call_soon(self.handle, decode(due.frame[4:]), peer, due.frame)
         else:
             self._admission.enter(BEAT)
             until, generation = self.clock() + again.good_for_s, self._registrar.renewals.generation
@@ -190,10 +193,6 @@ class Service:
             registers=partial(self._closed.registers, peer),
             registrar=self._registrar,
         )
-
-    def _soon(self, due: Due, peer: Peer) -> None:
-        """Have it take the ordinary way, when the transport has done with what it came with."""
-        asyncio.get_running_loop().call_soon(self.handle, decode(due.frame[4:]), peer, due.frame)
 
     def _asked_again(
         self, due: Due, peer: Peer, expected: object, until: float, generation: int, reply: object

@@ -46,7 +46,7 @@ class FakePeer:
 
     def receive(self, command: Command, service: Service) -> None:
         """As a connection does: known frames first, and those are none that `frame` knows of."""
-        frame, known = encode(command), service.known()
+        frame, known = encode(command), service.known_of(self)
         answers, length, due = (
             known.answers(frame, service.clock(), 1 << 20) if known is not None else ([], 0, [])
         )

@@ -23,7 +23,7 @@ from worker import known_registrations
 from worker.answer import Answer
 from worker.counters import Counters
 from worker.known_frames import Due, KnownFrames
-from worker.known_registrations import HELD_MOST, KnownRegistration, KnownRegistrations
+from worker.known_registrations import HELD_MOST, KnownRegistrations
 
 RENEWED = Answer(
     ext={"masterAddr": "127.0.0.1:1"},
@@ -52,6 +52,7 @@ def remembered(command: Command, frame: bytes | None = None) -> KnownRegistratio
 
 def due(known: KnownRegistrations, frame: bytes) -> Due | None:
     """Of a frame that stands between others."""
+    known.asked_by("1", OPTIONS)
     return known.due(b"before" + frame + b"after", 6, 6 + len(frame))
 
 
@@ -276,12 +277,14 @@ def test_fields_that_do_not_fill_the_header(change: int) -> None:
 
 
 def test_it_is_of_one_connection_and_of_the_options_it_was_made_under() -> None:
-    found = due(ONES[JSON], encode(registration(FIRST)))
-    assert found
-    assert isinstance(found.known, KnownRegistration)
-    assert found.known.is_of("1", OPTIONS)
-    assert not found.known.is_of("2", OPTIONS)
-    assert not found.known.is_of("1", replace(OPTIONS))
+    frame, known = encode(registration(FIRST)), ONES[JSON]
+    for connection, options, found in (
+        ("1", OPTIONS, True),
+        ("2", OPTIONS, False),
+        ("1", replace(OPTIONS), False),
+    ):
+        known.asked_by(connection, options)
+        assert (known.due(frame, 0, len(frame)) is not None) == found
 
 
 def test_a_new_table_takes_the_place_of_the_last() -> None:
@@ -322,6 +325,7 @@ def test_their_bytes_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_among_short_frames_that_are_known(kind: SerializeType) -> None:
     counters = Counters()
     frames, known = KnownFrames(lambda _: True, counters), remembered(registration(FIRST, kind=kind))
+    known.asked_by("1", OPTIONS)
     frames.longer = known.due
     short = Command(RequestCode.GET_ROUTEINFO_BY_TOPIC, 5, 0, 400, ext={"topic": "T"}, serialize_type=kind)
     frames.keep(encode(short), short, Answer(body=b"route"), RENEWALS)

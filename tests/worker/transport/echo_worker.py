@@ -41,6 +41,9 @@ class EchoService:
     def known(self) -> KnownFrames | None:
         return None
 
+    def known_of(self, peer: Peer) -> KnownFrames | None:
+        return None
+
     def ask_again(self, due: Due, peer: Peer) -> None:
         raise AssertionError("nothing is known")
 

@@ -89,6 +89,9 @@ class Surroundings:
     def known(self) -> KnownFrames | None:
         return None
 
+    def known_of(self, peer: Peer) -> KnownFrames | None:
+        return None
+
     def ask_again(self, due: Due, peer: Peer) -> None:
         raise AssertionError("nothing is known")
 
