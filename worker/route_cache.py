@@ -6,6 +6,7 @@ it is in. A fill whose topic or broker is named while it is in flight answers th
 who asks after that starts a fill of his own.
 """
 
+from collections import OrderedDict
 from collections.abc import Iterable, Iterator
 
 from remoting.codes import ResponseCode
@@ -61,12 +62,14 @@ class Entry:
 
 
 class Shelf:
-    """Entries within a number of bytes; the oldest that was not used since goes first."""
+    """Entries within a number of bytes; the oldest that was not used since goes first.
+
+    An ordered dict, because the first entry of a dict whose first ones are gone is far from its beginning."""
 
     def __init__(self, limit: int) -> None:
         self.limit = limit
         self.bytes = 0
-        self.entries: dict[Key, Entry] = {}
+        self.entries: OrderedDict[Key, Entry] = OrderedDict()
 
     def put(self, key: Key, entry: Entry) -> None:
         self.entries[key] = entry
@@ -87,8 +90,7 @@ class Shelf:
             if entry.used and chances:
                 chances -= 1
                 entry.used = False
-                del self.entries[key]
-                self.entries[key] = entry
+                self.entries.move_to_end(key)
             else:
                 yield key
 
