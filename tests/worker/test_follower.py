@@ -42,9 +42,9 @@ class Told:
 
 
 @asynccontextmanager
-async def followed(store: EmbeddedStore) -> AsyncIterator[tuple[Follower, Told]]:
+async def followed(store: EmbeddedStore, rest_s: float = 0.0) -> AsyncIterator[tuple[Follower, Told]]:
     told = Told()
-    follower = Follower(partial(stores.connect_follower, store.url), KEYS, told)
+    follower = Follower(partial(stores.connect_follower, store.url), KEYS, told, rest_s=rest_s)
     task = asyncio.ensure_future(follower.run())
     assert await follower.following(3)
     try:
@@ -227,3 +227,20 @@ async def test_without_a_store_it_waits_and_says_so() -> None:
     assert not await follower.following(0.1)
     assert not follower.connected
     await end([task])
+
+
+@asynchronous
+async def test_who_rests_reads_more_at_once(store: EmbeddedStore, redis: redis_py.Redis) -> None:
+    """The store is asked no more often for many entries than for few, and none is left out."""
+
+    def reads() -> int:
+        return int(redis.info("commandstats")["cmdstat_xread"]["calls"])
+
+    async with followed(store, rest_s=0.4) as (follower, told):
+        before = reads()
+        for seq in range(1, 31):
+            last = add(redis, seq)
+            await asyncio.sleep(0.001)
+        assert await follower.reached(last)
+        assert told.flat == [str(seq) for seq in range(1, 31)]
+        assert reads() - before < 15
