@@ -26,7 +26,7 @@ from worker.known_frames import FRAME_MOST, Due, Known, cut_head
 __all__ = ["KnownRegistration", "KnownRegistrations"]
 
 FRAME_LONGEST: Final = 256_000
-"""Bytes of a frame that may come whole: uvloop reads no more at once."""
+"""Bytes of a frame that is compared at once; uvloop's transports read no more in one piece either."""
 HELD_MOST: Final = 16 << 10
 """Bytes of a frame that may wait for the store, some 70 topics; a longer one is known while nobody need be asked.
 Of an answer's body as well."""
