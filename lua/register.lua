@@ -58,9 +58,10 @@ end
 local holder = broker.addrs[id]
 local takes_over = holder and holder ~= key
 if takes_over then
-  local other = member_of(ctx, holder)
-  local state = tonumber(string.match(other.fields.dv or "", "^(%d+):") or 0)
-  if address_of(holder) ~= address_of(key) and state > r.state then
+  -- As Java does: by what the holder's address registered in the newcomer's cluster.
+  local rival = member_of(ctx, string.match(key, "^[^:]*:") .. address_of(holder))
+  local state = tonumber(string.match(rival.fields.dv or "", "^(%d+):") or 0)
+  if address_of(holder) ~= address_of(key) and state > r.state and not lapsed(ctx, rival.lease) then
     -- The refused newcomer changes nothing, not even what this script settled on its way.
     local refusal = { now = ctx.now, act = r.act, entries = {} }
     emit(refusal, "conflict_seen", "state_version", {

@@ -170,6 +170,12 @@ def test_a_lower_state_version_cannot_take_an_id_over(ns: Scene) -> None:
     assert (question.code, question.ext, question.body) == (0, {"changed": "true"}, b"")
 
 
+def test_state_versions_are_compared_within_a_cluster(ns: Scene) -> None:
+    newcomer = ns.f1(state_version=2, acting=False).but(addr=ELSEWHERE, state_version=1, cluster="c2")
+    assert newcomer.register(ns.k3).code == 0
+    assert ns.brokers() == {"broker-a": {0: ELSEWHERE}}
+
+
 def test_a_refused_newcomer_is_told_the_order_topics(ns: Scene) -> None:
     ns.put_kv(ORDER_TOPIC_CONFIG, "TA", "broker-a:4")
     newcomer = ns.f1(state_version=2).but(addr=ELSEWHERE, state_version=1)

@@ -119,7 +119,8 @@ class Model:
             if number != r.id and other.address == r.address:
                 self._vacate(broker, number)
         holder = broker.addrs.get(r.id)
-        state = int(holder.version.split(":")[0]) if holder and holder.version else 0
+        rival = self.members.get((r.cluster, holder.address)) if holder else None
+        state = int(rival.version.split(":")[0]) if rival and rival.version and not rival.lapsed else 0
         if holder and holder.address != r.address and state > body.data_version.state_version:
             return Answer(refused=True)
         fresh = holder is None and not revives
