@@ -32,6 +32,9 @@ DUE_MOST: Final = 256
 FRAME_COST: Final = 700
 """Bytes that one takes beside its own, measured."""
 
+Beat = tuple[int | str | bytes, ...]
+"""Which beat of which member: the request's code, and what the script is asked."""
+
 _WORDS: Final = Struct(">iI")
 _OPAQUE: Final = b'"opaque":'
 _SHORTEST: Final = 25
@@ -54,6 +57,7 @@ class Known:
     __slots__ = (
         "again",
         "answer",
+        "beat",
         "body",
         "generation",
         "heads",
@@ -79,6 +83,7 @@ class Known:
         self.generation = source.generation
         self.until = 0.0 if answer.again else inf
         self.key: Key | None = None
+        self.beat: Beat | None = None
 
     def head(self, digits: int) -> bytes:
         """What comes before an opaque of so many digits, 0 for a binary one: its length counts in those in front."""
@@ -118,6 +123,7 @@ class KnownFrames:
         self._still = still
         self._counters = counters
         self.known: dict[bytes, Known] = {}
+        self._beats: dict[Beat, Known] = {}
         self.longer: Callable[[bytes, int, int], Due | None] = lambda data, at, end: None
         """What is known of a frame longer than FRAME_MOST, from `at` to `end` of some bytes."""
 
@@ -189,13 +195,26 @@ class KnownFrames:
             known = Known(frame[8:start] + frame[stop:], answer, head, rest, end - stop, source)
         if len(self.known) >= MOST:
             self.known.clear()
+            self._beats.clear()
         self.known[known.name] = known
+        if answer.again is not None:
+            self._replace(known, (command.code, *answer.again.item.args))
         return known
+
+    def _replace(self, known: Known, beat: Beat) -> None:
+        """A member's last beat of a kind is the one to come again: 322 names a data version, and that moves on."""
+        before = self._beats.pop(beat, None)
+        if before is not None and before is not known:
+            self.forget(before)
+        known.beat = beat
+        self._beats[beat] = known
 
     def forget(self, known: Known) -> None:
         """Its answer is no longer kept, or no longer true."""
         if self.known.get(known.name) is known:
             del self.known[known.name]
+        if known.beat is not None and self._beats.get(known.beat) is known:
+            del self._beats[known.beat]
 
     def again(self, known: Known) -> bool:
         """Whether an answer is true, though its source's generation has moved."""

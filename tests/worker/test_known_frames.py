@@ -3,6 +3,7 @@
 import struct
 
 import pytest
+from msgspec.structs import replace
 
 from registry.plans import ScriptItem
 from registry.renewals import Again
@@ -216,3 +217,23 @@ def test_their_number_is_bounded() -> None:
         command = request(topic=f"T{number}", kind=SerializeType.ROCKETMQ)
         frames.keep(encode(command), command, Answer(), keeper)
     assert len(frames) <= MOST
+
+
+def test_of_each_kind_of_beat_of_a_member_one_is_known() -> None:
+    """Brokers ask by their data version (322), and most versions never come again."""
+    keeper = Keeper()
+    for member in ("m", "n"):
+        again = Again(ScriptItem("beat", (), (), (member,)), ["renewed", "120000", ""])
+        for version in range(10):
+            command = request(topic=f"{member}{version}")
+            keeper.frames.keep(encode(command), command, Answer(again=again), keeper)
+            assert keeper.frames.answers(encode(command), 0.0, MOST_BYTES)[2]
+    assert len(keeper.frames) == 2
+    command = replace(request(topic="m"), code=106)
+    again = Again(ScriptItem("beat", (), (), ("m",)), ["renewed", "120000", ""])
+    known = keeper.frames.keep(encode(command), command, Answer(again=again), keeper)
+    assert known
+    assert len(keeper.frames) == 3
+    keeper.frames.forget(known)
+    keeper.frames.keep(encode(command), command, Answer(again=again), keeper)
+    assert len(keeper.frames) == 3
