@@ -228,7 +228,7 @@ cdef Py_ssize_t scan(
 
 
 def answers(frames, bytes data, double now, size_t most):
-    """As `KnownFrames.answers`."""
+    """As `KnownFrames.answers`, but that a longer frame is left to the connection."""
     cdef Answers out = Answers()
     cdef list due = []
     length = scan(frames, PyBytes_AS_STRING(data), PyBytes_GET_SIZE(data), now, most, out, due)

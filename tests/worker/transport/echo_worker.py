@@ -19,7 +19,20 @@ ECHO, LATE, ABOUT, FAULT, PUSHES, HANG_UP = range(1, 7)
 GO_AWAY = 1500
 
 
-class EchoService:
+class KnowsNothing:
+    """A service for which no request is known by its bytes."""
+
+    def known(self) -> KnownFrames | None:
+        return None
+
+    def known_of(self, peer: Peer) -> KnownFrames | None:
+        return None
+
+    def ask_again(self, due: Due, peer: Peer) -> None:
+        raise AssertionError("nothing is known")
+
+
+class EchoService(KnowsNothing):
     """Answers with what it was sent; says what it saw of connections."""
 
     def __init__(self, options: Options, worker_id: str) -> None:
@@ -37,15 +50,6 @@ class EchoService:
         if (refusals := Path(os.environ.get("ECHO_REFUSALS", "/none"))).exists():
             refusals.unlink()
             raise RuntimeError("not yet")
-
-    def known(self) -> KnownFrames | None:
-        return None
-
-    def known_of(self, peer: Peer) -> KnownFrames | None:
-        return None
-
-    def ask_again(self, due: Due, peer: Peer) -> None:
-        raise AssertionError("nothing is known")
 
     def handle(self, command: Command, peer: Peer) -> None:
         self.handled += 1

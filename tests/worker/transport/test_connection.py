@@ -9,6 +9,7 @@ import pytest
 from registry.options import Options
 from remoting.command import Command, decode, encode
 from tests.worker.transport.client import ONEWAY, RESPONSE, insecure, request
+from tests.worker.transport.echo_worker import KnowsNothing
 from worker.connection import (
     TURN_COMMANDS,
     TURN_S,
@@ -19,7 +20,6 @@ from worker.connection import (
     Dispatch,
     Limits,
 )
-from worker.known_frames import Due, KnownFrames
 from worker.peer import Peer
 from worker.tls import ServerTls
 
@@ -66,7 +66,7 @@ class Socket(asyncio.Transport):
         self.aborted = True
 
 
-class Surroundings:
+class Surroundings(KnowsNothing):
     """Owner, service and clock of one connection."""
 
     def __init__(self, answer: Callable[[Command, Peer], None] | None = None, **options: str | bool) -> None:
@@ -85,15 +85,6 @@ class Surroundings:
         self.socket = Socket()
         self.connection = Connection("1", "127.0.0.1:4711", self)
         self.connection.connection_made(self.socket)
-
-    def known(self) -> KnownFrames | None:
-        return None
-
-    def known_of(self, peer: Peer) -> KnownFrames | None:
-        return None
-
-    def ask_again(self, due: Due, peer: Peer) -> None:
-        raise AssertionError("nothing is known")
 
     def handle(self, command: Command, peer: Peer) -> None:
         self.handled.append(command)
