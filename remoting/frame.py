@@ -56,6 +56,11 @@ class FrameReader:
         """Bytes received and not yet given out as commands."""
         return len(self._buffer) - self._at + self._gathered
 
+    @property
+    def wanted(self) -> int:
+        """Bytes of the frame whose beginning is all that there is, once that tells; else 0."""
+        return self._wanted
+
     def next_command(self) -> Command | None:
         """The next whole command; None while more bytes are needed.
 

@@ -17,6 +17,7 @@ import msgspec
 from remoting.frame import FrameError, FrameReader
 from remoting.remoting_command import ONEWAY_FLAG, RESPONSE_FLAG, Command
 from worker.known_frames import Due, KnownFrames
+from worker.long_frames import LONG, LongFrames
 from worker.peer import NONE_REGISTERED, Frames, Peer
 from worker.proxy_protocol import ProxyError, read_proxy_header
 from worker.rationed_log import RationedLog
@@ -41,6 +42,8 @@ TLS_HANDSHAKE: Final = 0x16
 
 class Dispatch(Protocol):
     """What answers the requests: `worker.service.Service`."""
+
+    long_frames: LongFrames
 
     def handle(self, command: Command, peer: Peer) -> None: ...
     def known(self) -> KnownFrames | None: ...
@@ -97,6 +100,7 @@ class Connection(asyncio.Protocol):
         "_ended",
         "_flush_due",
         "_held",
+        "_long",
         "_out",
         "_out_bytes",
         "_owner",
@@ -139,6 +143,7 @@ class Connection(asyncio.Protocol):
         self._flush_due = False
         self._turn_due = False
         self._held = False  # input waits
+        self._long = False  # it begins a long frame
         self._choked = False  # the transport has more than enough
         self.direct = False
         """Whether the next bytes begin a plain frame, and nothing keeps it from being answered at once."""
@@ -170,6 +175,23 @@ class Connection(asyncio.Protocol):
         except Exception as error:
             self._failed(error)
 
+    def wants(self, length: int) -> None:
+        """A frame of so many bytes has begun, of which more are needed; 0 when there is none, or it is whole.
+
+        Reads on, as far as it is a long one, when there is room for it."""
+        if self._long is (length > LONG):
+            return
+        self._long = not self._long
+        if not self._long:
+            self._owner.service.long_frames.end(self)
+        elif not self._owner.service.long_frames.begin(self, length) and self._transport is not None:
+            self._transport.pause_reading()
+
+    def read_on(self) -> None:
+        """There is room for the long frame that has begun."""
+        if self._transport is not None and not (self.closed or self._ended):
+            self._transport.resume_reading()
+
     def ask_again(self, due: list[Due]) -> None:
         """Requests known by their bytes, which the store has to be asked for; called by who found them."""
         self._unanswered += len(due)
@@ -194,6 +216,7 @@ class Connection(asyncio.Protocol):
         self.direct, self.closed = False, True
         self._transport = self._tls = self._reader = None
         self._out.clear()
+        self.wants(0)
         self._owner.lost(self)
 
     # -- the service calls
@@ -344,6 +367,8 @@ class Connection(asyncio.Protocol):
                 if self._held:
                     self._release()
                 break
+            if self._long:
+                self.wants(0)
             flag = command.flag
             if flag & RESPONSE_FLAG:
                 continue
@@ -358,6 +383,7 @@ class Connection(asyncio.Protocol):
                 break
         else:
             self._hold()
+        self.wants(reader.wanted)
         self._flush_due = False
         self._write()
         self.direct = self._tls is None and not (self._held or reader.pending or self._much_unanswered)

@@ -459,6 +459,7 @@ cdef class Transport:
         self._gathered = new_bytes(NULL, min(self._whole, GATHERED_AT_ONCE))
         memcpy(bytes_at(self._gathered), data, size)
         self._have = size
+        self._protocol.wants(self._whole)
 
     cdef _gather(self, now):
         """Read on where the frame is to be whole; memory grows as the bytes come."""
@@ -475,6 +476,7 @@ cdef class Transport:
             frame = <object>self._gathered
             Py_DECREF(frame)
             self._gathered = NULL
+            self._protocol.wants(0)
             self._protocol.data_received(frame)
 
     cdef Py_ssize_t _answer(self, known, const char* data, Py_ssize_t size, double now) except -1:

@@ -33,6 +33,7 @@ from worker.invalidation import Invalidation
 from worker.known_frames import Due, KnownFrames
 from worker.known_registrations import FRAME_LONGEST, KnownRegistration, KnownRegistrations
 from worker.liveness import Ticker
+from worker.long_frames import LongFrames
 from worker.peer import Peer
 from worker.route_cache import Fill, RouteCache
 from worker.route_view import GET_ROUTE, AskedView, Key, cache_key
@@ -62,6 +63,7 @@ class Service:
         self._driver = AsyncDriver(store.connect_async(options.redis_url))
         self._admission = Admission()
         self.clock = asyncio.get_running_loop().time
+        self.long_frames = LongFrames(self.clock)
         self._registrar = Registrar(self.clock)
         self.cache = RouteCache(options.route_cache_bytes, self.counters)
         self._registrations = KnownRegistrations(self.clock)
@@ -124,6 +126,7 @@ class Service:
             _send(refusal, command, peer)
             return
         self._admission.enter(command.code)
+        self.long_frames.hold(len(command.body))
         if key is None:
             if command.code not in REPEATED or len(command.body) > FRAME_LONGEST:
                 frame = b""
@@ -277,6 +280,7 @@ class Service:
     def _answered(self, answer: Answer, command: Command, peer: Peer) -> None:
         _send(answer, command, peer)
         self._leave(command.code)
+        self.long_frames.free(len(command.body))
 
     def _leave(self, code: int) -> None:
         self._admission.leave(code)

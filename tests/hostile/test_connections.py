@@ -4,12 +4,12 @@ import resource
 import socket
 import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 from remoting.command import Command, encode
 from remoting.version import CURRENT
 from tests.harness.patience import eventually, stays
-from tests.hostile.watch import Watch, resident
+from tests.hostile.watch import GROWTH_BYTES, Watch, resident
 
 MANY = 10_000
 SPARE = 1000
@@ -18,6 +18,7 @@ ROUNDS = 3
 NEVER_READING = 24
 CONNECTION_BYTES = 8192
 """Of a worker's memory for a connection that has sent half a frame."""
+LONG_FRAMES = 40
 UNREAD_BYTES = 2 << 20
 """Of a worker's memory for a connection that asks on and on and takes no answer."""
 
@@ -84,4 +85,26 @@ def test_those_that_never_read_are_not_read_from(watch: Watch) -> None:
 
         eventually(full, 30.0)
         assert sum(map(resident, watch.workers)) - before < NEVER_READING * UNREAD_BYTES
+    eventually(lambda: watch.connections() < SPARE, 20.0)
+
+
+def test_all_but_the_end_of_many_long_frames_takes_bounded_memory(watch: Watch) -> None:
+    """A worker reads two of them at once, and nobody with short ones waits for them."""
+    frame = memoryview(encode(Command(103, 7, version=CURRENT, ext={}, body=bytes(15 << 20))))
+    before = {pid: resident(pid) for pid in watch.workers}
+    with connected(watch.server.port, LONG_FRAMES) as opened:
+        left = dict.fromkeys(opened, frame[: 14 << 20])
+        for one in opened:
+            one.setblocking(False)
+
+        def taken() -> int:
+            for one, data in left.items():
+                with suppress(BlockingIOError):
+                    left[one] = data[one.send(data) :]
+            return sum(not rest for rest in left.values())
+
+        eventually(lambda: taken() == 2 * len(before), 5.0)
+        stays(lambda: taken() == 2 * len(before), 0.9)
+        for pid in watch.workers:
+            assert resident(pid) - before[pid] < GROWTH_BYTES
     eventually(lambda: watch.connections() < SPARE, 20.0)

@@ -11,6 +11,7 @@ from registry.options import Options
 from remoting.command import Command, encode
 from worker.connection import Limits
 from worker.known_frames import Due, KnownFrames
+from worker.long_frames import BYTES_MOST, READ_S, LongFrames
 from worker.peer import Peer
 from worker.server import RemotingWorker
 from worker.serving import WorkerService
@@ -21,6 +22,8 @@ GO_AWAY = 1500
 
 class KnowsNothing:
     """A service for which no request is known by its bytes."""
+
+    long_frames: LongFrames
 
     def known(self) -> KnownFrames | None:
         return None
@@ -38,6 +41,11 @@ class EchoService(KnowsNothing):
     def __init__(self, options: Options, worker_id: str) -> None:
         self.options = options
         self.worker_id = worker_id
+        self.long_frames = LongFrames(
+            asyncio.get_running_loop().time,
+            int(os.environ.get("ECHO_LONG_BYTES", BYTES_MOST)),
+            float(os.environ.get("ECHO_LONG_S", READ_S)),
+        )
         self.peers: set[Peer] = set()
         self.ends: list[tuple[str, bool]] = []
         self.handled = 0

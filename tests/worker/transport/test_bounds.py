@@ -18,7 +18,7 @@ def bounded(transport: None, tmp_path_factory: pytest.TempPathFactory) -> Iterat
     """Bounds small enough to be seen."""
     with serving(
         tmp_path_factory.mktemp("bounded"),
-        env={"ECHO_OPENING_S": "0.3"},
+        env={"ECHO_OPENING_S": "0.3", "ECHO_LONG_BYTES": "1000000", "ECHO_LONG_S": "0.3"},
         server_channel_max_idle_time_seconds=1,
         max_connections=20,
         write_buffer_limit_bytes=1 << 20,
@@ -94,3 +94,23 @@ def test_files_may_run_out_and_come_back(tmp_path: Path) -> None:
             client.sock.close()
         clients[-1].ask(ECHO)
         clients[-1].sock.close()
+
+
+def test_who_is_slow_with_a_long_frame_is_cut_off_while_others_wait(bounded: Server) -> None:
+    with bounded.connect() as slow, bounded.connect() as other:
+        slow.send(request(ECHO, bytes(900_000))[:500_000])
+        began = time.monotonic()
+        while time.monotonic() - began < 0.6:
+            slow.send(b"x")
+            assert other.ask(ECHO, b"here").body == b"here"
+        other.send(request(ECHO, bytes(800_000)))
+
+        def cut_off() -> bool:
+            try:
+                slow.send(b"x")
+            except ConnectionError:
+                return True
+            return False
+
+        eventually(cut_off)
+        assert other.answer().body == bytes(800_000)

@@ -9,7 +9,7 @@ import pytest
 from registry.options import Options
 from remoting.command import Command, decode, encode
 from tests.worker.transport.client import ONEWAY, RESPONSE, insecure, request
-from tests.worker.transport.echo_worker import KnowsNothing
+from tests.worker.transport.echo_worker import ECHO, KnowsNothing
 from worker.connection import (
     TURN_COMMANDS,
     TURN_S,
@@ -20,6 +20,7 @@ from worker.connection import (
     Dispatch,
     Limits,
 )
+from worker.long_frames import LongFrames
 from worker.peer import Peer
 from worker.tls import ServerTls
 
@@ -79,6 +80,7 @@ class Surroundings(KnowsNothing):
         self.soon: Callable[[Callable[[], None]], object] = lambda call: self.calls.append(call)
         self.calls: list[Callable[[], None]] = []
         self.now = 0.0
+        self.long_frames = LongFrames(lambda: self.now, 1_000_000)
         self.handled: list[Command] = []
         self.ends = 0
         self._answer = answer or echo
@@ -454,3 +456,69 @@ def test_without_the_option_a_proxy_header_is_no_frame() -> None:
     around = Surroundings(proxy_protocol=False)
     around.receive(PROXY + FRAMES)
     assert (around.socket.closed, around.handled) == (True, [])
+
+
+LONG = request(ECHO, bytes(700_000))
+
+
+def test_a_long_frame_waits_for_room_and_is_read_on_then() -> None:
+    around = Surroundings()
+    around.long_frames.hold(400_000)
+    around.receive(LONG[:1000])
+    assert not around.socket.reading
+    around.long_frames.free(400_000)
+    assert around.socket.reading
+    around.receive(LONG[1000:], 50_000)
+    assert around.bodies == [bytes(700_000)]
+    around.long_frames.hold(400_000)  # all that it took is free again
+    around.receive(request(ECHO, bytes(500_000))[:1000])
+    assert around.socket.reading
+
+
+def test_requests_before_a_long_frame_that_waits_are_answered() -> None:
+    around = Surroundings()
+    around.long_frames.hold(400_000)
+    around.receive(FRAMES + LONG[:1000])
+    assert (around.bodies, around.socket.reading) == ([b"a", b"b", b"c"], False)
+
+
+def test_a_connection_that_ends_gives_its_room_back() -> None:
+    around = Surroundings()
+    around.receive(LONG[:1000])
+    waiting = Surroundings()
+    waiting.long_frames = around.long_frames
+    waiting.receive(LONG[:1000])
+    assert not waiting.socket.reading
+    around.connection.connection_lost(None)
+    assert waiting.socket.reading
+
+
+def test_a_connection_that_ends_while_it_waits_is_not_waited_for() -> None:
+    around = Surroundings()
+    around.long_frames.hold(400_000)
+    around.receive(LONG[:1000])
+    around.connection.close("because")
+    around.connection.connection_lost(None)
+    around.long_frames.free(400_000)
+    assert not around.socket.reading
+
+
+def test_a_short_frame_needs_no_room() -> None:
+    around = Surroundings()
+    around.long_frames.hold(2_000_000)
+    short = request(ECHO, bytes(60_000))
+    around.receive(short[:1000])
+    assert around.socket.reading
+
+
+def test_each_of_several_long_frames_takes_its_own_room() -> None:
+    around, waiting = Surroundings(), Surroundings()
+    waiting.long_frames = around.long_frames
+    first = request(ECHO, bytes(100_000))
+    around.receive(first[:1000])
+    around.receive(first[1000:] + LONG[:1000])
+    waiting.receive(LONG[:1000])
+    assert (around.socket.reading, waiting.socket.reading) == (True, False)
+    around.now = waiting.now = 9.0
+    around.receive(LONG[1000:] + LONG[:1000])  # has begun, and its time with it, only now
+    assert (around.socket.reading, waiting.socket.reading) == (False, True)

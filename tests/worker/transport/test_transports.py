@@ -37,6 +37,8 @@ class Protocol(asyncio.Protocol):
         self.told: list[str] = []
         self.received = b""
         self.due: list[Due] = []
+        self.wanted: list[int] = []
+        self.waits = False
         self.stays = False
         self.error: Exception | None = None
 
@@ -50,6 +52,11 @@ class Protocol(asyncio.Protocol):
 
     def ask_again(self, due: list[Due]) -> None:
         self.due += due
+
+    def wants(self, length: int) -> None:
+        self.wanted.append(length)
+        if length and self.waits:
+            self.transport.pause_reading()
 
     def eof_received(self) -> bool:
         self.told.append("eof")
@@ -370,6 +377,20 @@ async def test_a_long_frame_is_handed_over_in_one_piece(ends: Ends) -> None:
     long, short = frame(3_000_000), frame(100)
     await ends.loop.sock_sendall(ends.peer, long + short)
     await ends.until(lambda: handed == [long, short])
+
+
+@over_epoll
+async def test_a_long_frame_is_read_on_when_there_is_room(ends: Ends) -> None:
+    ends.protocol.waits = True
+    long = frame(3_000_000)
+    sent = ends.loop.create_task(ends.loop.sock_sendall(ends.peer, long))
+    await ends.until(lambda: ends.protocol.wanted == [len(long)])
+    await ends.idle()
+    assert not sent.done()  # the system takes no more
+    ends.protocol.transport.resume_reading()
+    await ends.until(lambda: ends.protocol.received == long)
+    assert ends.protocol.wanted == [len(long), 0]
+    await sent
 
 
 @over_epoll
