@@ -204,7 +204,7 @@ def test_an_async_call_is_answered_or_fails_once() -> None:
     play(scene)
 
 
-def test_the_scan_for_async_calls_is_on_a_grid_of_seconds_from_the_third_on() -> None:
+def test_async_calls_are_ended_by_a_scan_each_second() -> None:
     async def ended(client: RemotingClient, timeout_s: float) -> float:
         with pytest.raises(CallTimeout):
             await client.call_async(A, ASK, timeout_s=timeout_s)
@@ -212,10 +212,12 @@ def test_the_scan_for_async_calls_is_on_a_grid_of_seconds_from_the_third_on() ->
 
     async def scene(network: Network, client: RemotingClient) -> None:
         network.serve(A, silent)
-        assert await ended(client, 0.5) == 3
-        assert await ended(client, 0.25) == 5  # begun at 3, a second over its time at 4.25
+        assert await ended(client, 0.5) == 2
+        assert await ended(client, 1) == 4
+        first = asyncio.create_task(ended(client, 2))
         await asyncio.sleep(0.5)
-        assert await ended(client, 1) == 8  # begun at 5.5, over at 7.5
+        assert await ended(client, 2) == 8, "due at 7.5, and looked for at 5, 6, 7, 8"
+        assert await first == 7
 
     play(scene)
 
