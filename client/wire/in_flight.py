@@ -78,12 +78,6 @@ class InFlight:
             if waiting.connection is connection:
                 _fail(waiting, ConnectionClosed(connection.address, reason))
 
-    def close(self) -> None:
-        """No scan any more."""
-        if self._scan_timer is not None:
-            self._scan_timer.cancel()
-            self._scan_timer = None
-
     def _arm(self) -> None:
         """Have a scan done, if none is planned yet."""
         if self._scan_timer is None:
