@@ -12,6 +12,7 @@ from client.name_server import calls
 from client.name_server.calls import BrokerIdentity, Registered, VersionAnswer
 from client.name_server.client import AsyncNameServer, NameServer
 from client.wire.options import RemotingOptions
+from client.wire.tls import client_context
 from remoting.cluster import BrokerMemberGroup, ClusterInfo
 from remoting.command import SerializeType
 from remoting.data_version import DataVersion
@@ -173,6 +174,25 @@ def test_a_oneway_call_is_heard(server: Server) -> None:
     with NameServer(f"127.0.0.1:{server.port}") as ns:
         ns.oneway(calls.put_kv_config("oneway", "k", "v"))
         eventually(lambda: ns.get_kv_config("oneway", "k") == "v", 5)
+
+
+def test_over_tls(server: Server) -> None:
+    options = RemotingOptions(tls=client_context(auth_server=False))
+    with NameServer(f"127.0.0.1:{server.port}", options=options) as ns:
+        assert ns.get_topics() == TopicList(())
+
+
+def test_one_that_goes_away_is_left_for_another(server: Server, tmp_path: Path) -> None:
+    leaving = Server(tmp_path, {"enableShutdownGracefully": "true", "shutdownWaitTimeSeconds": "2"}).start()
+    address, other = f"127.0.0.1:{leaving.port}", f"127.0.0.1:{server.port}"
+    with NameServer(address) as ns, NameServer(other) as second:
+        second.put_kv_config("who", "k", "the other")
+        assert ns.get_kv_config("who", "k") is None
+        ns.set_addresses([address, other])
+        leaving.begin_stop()
+        eventually(lambda: ns.get_kv_config("who", "k") == "the other", 5)
+        second.delete_kv_config("who", "k")
+    leaving.stop()
 
 
 def test_a_change_goes_to_all_in_turn(server: Server) -> None:
