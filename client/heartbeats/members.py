@@ -1,13 +1,13 @@
 """The producers and consumers of one client."""
 
 from collections.abc import Iterable, Mapping
-from typing import Final
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from client.errors import ConfigError
 from client.heartbeats.subscriptions import Expression, subscription
+from client.routes.names import RETRY_PREFIX
 from remoting.heartbeat import (
     SUB_ALL,
     ConsumeFromWhere,
@@ -18,9 +18,6 @@ from remoting.heartbeat import (
     ProducerData,
     SubscriptionData,
 )
-
-RETRY_PREFIX: Final = "%RETRY%"
-"""With a group after it: the topic of what the group failed to consume."""
 
 
 class Consumer(Struct, frozen=True, kw_only=True):
@@ -81,12 +78,6 @@ class Members:
         if group in self._producers:
             raise ConfigError(f"the producer group {group!r} is registered already")
         self._producers[group] = set(topics)
-
-    def publishes(self, group: str, topic: str) -> None:
-        """A producer's group uses one more topic. ConfigError for an unknown group."""
-        if group not in self._producers:
-            raise ConfigError(f"no producer group {group!r}")
-        self._producers[group].add(topic)
 
     def add_consumer(self, consumer: Consumer, now_ms: int) -> None:
         """ConfigError if the group is there already; SubscriptionError."""

@@ -1,6 +1,6 @@
 """What a client knows: routes by topic, and the addresses of the brokers in them."""
 
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -63,9 +63,9 @@ class RouteBook:
             self._addresses[data.broker_name] = dict(data.broker_addrs)
         return True
 
-    def forget(self, topic: str) -> None:
-        """Know the topic no more; its brokers' addresses go with drop_offline."""
-        self._known.pop(topic, None)
+    def forget_all_but(self, topics: Container[str]) -> None:
+        """Know the other topics no more; their brokers' addresses go with drop_offline."""
+        self._known = {topic: known for topic, known in self._known.items() if topic in topics}
 
     def drop_offline(self) -> list[str]:
         """Drop each address that is in no stored route (MQClientInstance.cleanOfflineBroker), and say which."""

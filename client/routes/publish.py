@@ -6,14 +6,12 @@ from typing import Final
 from msgspec import Struct
 from msgspec.structs import replace
 
+from client.routes.names import MASTER_ID
 from client.routes.queues import QueueRun, Queues
 from client.routes.static_topics import queue_runs
 from remoting.permission import PERM_WRITE
 from remoting.route import TopicRouteData
 
-MASTER_ID: Final = 0
-AUTO_CREATE_TOPIC: Final = "TBW102"
-"""Its route is that of a topic that the first message to it will create."""
 DEFAULT_QUEUES: Final = 4
 _QUEUES_MAX: Final = 2**31 - 1
 

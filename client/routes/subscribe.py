@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from msgspec import Struct
 
-from client.routes.publish import MASTER_ID
+from client.routes.names import MASTER_ID
 from client.routes.queues import QueueRun, Queues
 from client.routes.static_topics import queue_runs
 from remoting.permission import PERM_READ

@@ -63,13 +63,6 @@ def test_subscriptions_change() -> None:
     assert members.topics() == {"%RETRY%cg1", "Another"}
 
 
-def test_a_producer_publishes_more_topics() -> None:
-    members = Members()
-    members.add_producer("pg1")
-    members.publishes("pg1", "T1")
-    assert members.topics() == {"T1"}
-
-
 def test_groups_leave_and_come_back() -> None:
     members = Members()
     members.add_producer("g")
@@ -92,8 +85,6 @@ def test_what_is_there_twice_or_not_at_all_is_an_error() -> None:
         members.add_consumer(PUSH, 8)
     with pytest.raises(ConfigError, match="no consumer group 'g'"):
         members.subscribe("g", "T", "*", 8)
-    with pytest.raises(ConfigError, match="no producer group 'cg1'"):
-        members.publishes("cg1", "T")
     with pytest.raises(SubscriptionError):
         members.add_consumer(Consumer(group="new", subscriptions={"T": "||"}), 8)
     assert members.consumers == ("cg1",)

@@ -69,11 +69,12 @@ def test_an_address_may_be_alive_under_another_name() -> None:
 def test_a_topic_that_is_forgotten_keeps_no_address() -> None:
     book = RouteBook()
     book.put("T", route(queues("a"), A))
-    book.forget("T")
-    book.forget("T")
+    book.put("U", route(queues("b"), B))
+    book.forget_all_but({"U", "V"})
     assert book.known("T") is None
     assert sorted(book.drop_offline()) == ["a-0:10911", "a-1:10911"]
-    assert book.addresses == {}
+    assert book.known("U")
+    assert book.addresses == {"b": {0: "b-0:10911"}}
 
 
 def test_a_queue_of_a_static_topic_is_served_by_the_mapping_of_the_highest_epoch() -> None:
