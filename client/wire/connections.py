@@ -114,7 +114,7 @@ class Connections:
         try:
             async with asyncio.timeout(options.connect_timeout_s):
                 _, connection = await self._connect(
-                    host, port, lambda: Connection(address, self, options.idle_s), options.tls
+                    host, port, lambda: Connection(address, self, options.idle_s), options.tls_of(address)
                 )
         except TimeoutError:
             return f"not connected within {options.connect_timeout_s:g} s"

@@ -3,9 +3,10 @@
 import asyncio
 import logging
 from collections.abc import Callable, Sequence
-from typing import Final, Self
+from typing import Final, Self, TypeVar
 
 from client.errors import CallTimeout, ConnectionClosed, TooBusy
+from client.wire.call import Call
 from client.wire.choice import NameServerChoice
 from client.wire.connection import Connection
 from client.wire.connections import Connect, Connections, tcp_connect
@@ -18,6 +19,7 @@ from remoting.remoting_command import ONEWAY_FLAG
 
 log = logging.getLogger(__name__)
 
+T = TypeVar("T")
 PushHandler = Callable[[str, Command], Command | None]
 """Given the peer's address and its request, the answer; None is a plain success."""
 
@@ -90,7 +92,13 @@ class RemotingClient:
         """Ask a peer, or the chosen name server, and wait for its answer, whatever its code is.
 
         Connecting is part of the time. Raises a RemotingError when no answer came."""
-        return await self._call(address, request, timeout_s, scanned=False)
+        _, answer = await self._call(address, request, timeout_s, scanned=False)
+        return answer
+
+    async def ask(self, address: str | None, call: Call[T], *, timeout_s: float = 3.0) -> T:
+        """The result of a typed call. Raises AnswerError when the peer refuses, else as `call`."""
+        asked, answer = await self._call(address, call.request, timeout_s, scanned=False)
+        return call.result(asked, answer)
 
     def call_async(
         self, address: str | None, request: Request, *, timeout_s: float = 3.0
@@ -119,7 +127,8 @@ class RemotingClient:
         await self._permit(self._async_permits, address, began_at + timeout_s)
         try:
             left = began_at + timeout_s - asyncio.get_running_loop().time()
-            return await self._call(address, request, left, scanned=True)
+            _, answer = await self._call(address, request, left, scanned=True)
+            return answer
         finally:
             self._async_permits.release()
 
@@ -134,14 +143,15 @@ class RemotingClient:
 
     async def _call(
         self, address: str | None, request: Request, timeout_s: float, *, scanned: bool
-    ) -> Command:
+    ) -> tuple[str, Command]:
+        """Who answered, and what."""
         deadline = asyncio.get_running_loop().time() + timeout_s
         connection, answer = await self._ask(address, request, timeout_s, deadline, scanned)
         if answer.code != ResponseCode.GO_AWAY or not self._options.follow_go_away:
-            return answer
+            return connection.address, answer
         self._retire(connection)
-        _, answer = await self._ask(address, request, timeout_s, deadline, scanned)
-        return answer
+        connection, answer = await self._ask(address, request, timeout_s, deadline, scanned)
+        return connection.address, answer
 
     async def _ask(
         self, address: str | None, request: Request, timeout_s: float, deadline: float, scanned: bool
