@@ -9,6 +9,7 @@ from typing import Any, Final, Self
 
 from msgspec import Struct
 
+from client.addresses.sources import configured_addresses
 from client.errors import AnswerError, ClientError
 from client.heartbeats.heart import Heart, Leaving
 from client.heartbeats.members import Consumer, Members
@@ -56,15 +57,16 @@ class MqClientOptions(Struct, frozen=True, kw_only=True):
     remoting: RemotingOptions = RemotingOptions()
 
 
-class MqClient:
+class AsyncMqClient:
     """Knows the routes of its topics and keeps brokers aware of its groups, as long as its context lasts.
 
-    Name servers are those given; or those that `fetch_name_servers` gives, asked once at the start and each two
-    minutes. To be used within one event loop."""
+    Name servers are those given (a `;`-separated text, or several); else those in NAMESRV_ADDR; else those that
+    `fetch_name_servers` gives at the start and each two minutes, by default from RocketMQ's HTTP endpoint. To be used
+    within one event loop."""
 
     def __init__(
         self,
-        name_servers: Sequence[str] = (),
+        name_servers: str | Sequence[str] = (),
         options: MqClientOptions | None = None,
         *,
         fetch_name_servers: FetchNameServers | None = None,
@@ -76,10 +78,12 @@ class MqClient:
         self.client_id = client_id(
             own.client_ip or local_ip(), own.instance_name, own.unit_name, stream=own.stream
         )
-        self._fetch = None if name_servers else fetch_name_servers
+        given = name_servers if isinstance(name_servers, str) else ";".join(name_servers)
+        configured = configured_addresses(given)
+        self._fetch = None if configured else fetch_name_servers or _endpoint(own.unit_name)
         self._connect = connect
         self._now_ms = now_ms
-        self.remoting = RemotingClient(own.remoting, name_servers=name_servers, connect=self._noticed_connect)
+        self.remoting = RemotingClient(own.remoting, name_servers=configured, connect=self._noticed_connect)
         self._members = Members()
         self._book = RouteBook()
         self._published: set[str] = set()
@@ -104,18 +108,11 @@ class MqClient:
 
     async def start(self) -> None:
         """Begin to poll routes and to send heartbeats."""
-        own = self.options
-        timers = [
-            at_fixed_rate(self._polling.poll, FIRST_POLL_S, own.poll_name_server_s),
-            at_fixed_rate(self._periodic_beat, FIRST_HEARTBEAT_S, own.heartbeat_broker_s),
-        ]
         if self._fetch is not None:
-            await self._fetch_name_servers(self._fetch)
-            fetch = self._fetch
-            timers.append(
-                at_fixed_rate(lambda: self._fetch_name_servers(fetch), FIRST_FETCH_S, FETCH_EVERY_S)
-            )
-        self._timers = [asyncio.create_task(timer) for timer in timers]
+            await self._fetch_name_servers()
+            self._start_timer(self._fetch_name_servers, FIRST_FETCH_S, FETCH_EVERY_S)
+        self._start_timer(self._polling.poll, FIRST_POLL_S, self.options.poll_name_server_s)
+        self._start_timer(self._periodic_beat, FIRST_HEARTBEAT_S, self.options.heartbeat_broker_s)
 
     async def close(self) -> None:
         """Unregister all groups, and end all connections and tasks."""
@@ -239,9 +236,12 @@ class MqClient:
         self._heart.forget(self._book.drop_offline())
         await self._heart.beat()
 
-    async def _fetch_name_servers(self, fetch: FetchNameServers) -> None:
+    def _start_timer(self, job: Callable[[], Awaitable[None]], first_s: float, every_s: float) -> None:
+        self._timers.append(asyncio.create_task(at_fixed_rate(job, first_s, every_s)))
+
+    async def _fetch_name_servers(self) -> None:
         try:
-            addresses = await fetch()
+            addresses = await self._fetch() if self._fetch else None
             if addresses:
                 self.remoting.set_name_servers(addresses)
         except ClientError as error:
@@ -267,3 +267,10 @@ class MqClient:
     def _no_topic(self, topic: str) -> AnswerError:
         server = self.remoting.chosen_name_server or ""
         return AnswerError(server, ResponseCode.TOPIC_NOT_EXIST, f"no topic {topic!r}")
+
+
+def _endpoint(unit_name: str) -> FetchNameServers:
+    """RocketMQ's HTTP endpoint, which alone needs httpx."""
+    from client.addresses.endpoint import AddressEndpoint, endpoint_url
+
+    return AddressEndpoint(endpoint_url(unit=unit_name or None)).fetch

@@ -10,14 +10,12 @@ from msgspec.structs import replace
 
 from client.addresses.syntax import split_address
 from client.errors import AnswerError, ClientError
+from client.heartbeats.calls import Heard, heartbeat, unregister_client
 from client.heartbeats.members import Members
 from client.routes.book import RouteBook
 from client.routes.names import MASTER_ID
 from client.timing import side_by_side
 from client.wire.remoting_client import RemotingClient
-from client.wire.request import Request
-from remoting.codes import RequestCode, ResponseCode
-from remoting.command import Command
 from remoting.heartbeat import encode_heartbeat, fingerprint, without_subscriptions
 
 log = logging.getLogger(__name__)
@@ -131,56 +129,38 @@ class Heart:
     async def _tell(self, address: str, beat: _Beat) -> None:
         try:
             if beat.mark is not None and self._marks.get(address) == beat.mark:
-                changed = _is_true(await self._send(address, beat.short), "IS_SUB_CHANGE")
-                if not changed and self._marks.get(address) == beat.mark:
+                heard = await self._send(address, beat.short)
+                if not heard.wants_full_form and self._marks.get(address) == beat.mark:
                     return
-            answer = await self._send(address, beat.full)
+            heard = await self._send(address, beat.full)
         except ClientError as error:
             self._marks.pop(address, None)
-            log.warning("%s: heartbeat failed: %s", self._client_id, error)
+            log.warning("%s: a heartbeat failed: %s", self._client_id, error)
             return
         self._marks.pop(address, None)
-        knows = _is_true(answer, "IS_SUPPORT_HEART_BEAT_V2") and not _is_true(answer, "IS_SUB_CHANGE")
-        if beat.mark is not None and knows:
+        if beat.mark is not None and heard.knows_short_forms and not heard.wants_full_form:
             self._marks[address] = beat.mark
 
-    async def _send(self, address: str, body: bytes) -> Command:
-        request = Request(RequestCode.HEART_BEAT, body=body)
-        answer = await self._remoting.call(address, request, timeout_s=self._timeout_s)
-        if answer.code != ResponseCode.SUCCESS:
-            raise AnswerError(address, answer.code, answer.remark)
-        self._versions[address] = answer.version
-        return answer
+    async def _send(self, address: str, body: bytes) -> Heard:
+        heard = await self._remoting.ask(address, heartbeat(body), timeout_s=self._timeout_s)
+        self._versions[address] = heard.version
+        return heard
 
     async def _take_leave(self, address: str, groups: Sequence[Leaving]) -> None:
         self._marks.pop(address, None)
         for group in groups:
-            ext = {
-                "clientID": self._client_id,
-                "consumerGroup": group.consumer_group,
-                "producerGroup": group.producer_group,
-            }
-            request = Request(
-                RequestCode.UNREGISTER_CLIENT, {name: text for name, text in ext.items() if text is not None}
+            call = unregister_client(
+                self._client_id, producer_group=group.producer_group, consumer_group=group.consumer_group
             )
             try:
-                answer = await self._remoting.call(address, request, timeout_s=self._timeout_s)
+                await self._remoting.ask(address, call, timeout_s=self._timeout_s)
+            except AnswerError as error:
+                log.warning("%s: not unregistered: %s", self._client_id, error)
             except ClientError as error:
                 log.warning("%s: not unregistered: %s", self._client_id, error)
-                return
-            if answer.code != ResponseCode.SUCCESS:
-                log.warning(
-                    "%s: not unregistered: %s",
-                    self._client_id,
-                    AnswerError(address, answer.code, answer.remark),
-                )
+                return  # nor would it hear of the others
 
     def _round_is_over(self) -> None:
         if self._rounds % LOGGED_EACH == 0:
             log.info("%s: heartbeat to %d brokers", self._client_id, len(self._concerned()))
         self._rounds += 1
-
-
-def _is_true(answer: Command, name: str) -> bool:
-    """As Java's Boolean.parseBoolean."""
-    return (answer.get(name) or "").lower() == "true"

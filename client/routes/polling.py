@@ -5,15 +5,13 @@ from collections.abc import Callable, Iterable
 from typing import Final
 
 from client.errors import AnswerError, RemotingError
+from client.name_server.calls import get_route
 from client.routes.book import Known, RouteBook
 from client.routes.names import AUTO_CREATE_TOPIC, RETRY_PREFIX
 from client.routes.publish import DEFAULT_QUEUES, default_route
 from client.timing import side_by_side
 from client.wire.remoting_client import RemotingClient
-from client.wire.request import Request
-from remoting.codes import RequestCode, ResponseCode
-from remoting.errors import BodyError
-from remoting.route import TopicRouteData, decode_route
+from remoting.route import TopicRouteData
 
 log = logging.getLogger(__name__)
 
@@ -73,7 +71,7 @@ class RoutePolling:
         """Ask for the route of one topic and store it; False where there is no such topic.
 
         RemotingError without an answer, AnswerError for one that is neither."""
-        route = await self._ask(topic)
+        route = await self._remoting.ask(None, get_route(topic), timeout_s=self._timeout_s)
         if route is not None:
             self._store(topic, route)
         return route is not None
@@ -81,7 +79,7 @@ class RoutePolling:
     async def fetch_default(self, topic: str, queues: int = DEFAULT_QUEUES) -> bool:
         """Have the topic that all automatically made topics are modelled on serve as the route of one that is not
         there yet; False where no broker makes topics. Errors as for fetch."""
-        route = await self._ask(AUTO_CREATE_TOPIC)
+        route = await self._remoting.ask(None, get_route(AUTO_CREATE_TOPIC), timeout_s=self._timeout_s)
         if route is not None:
             self._store(topic, default_route(route, queues))
         return route is not None
@@ -92,19 +90,6 @@ class RoutePolling:
                 log.warning("no route of topic %s", topic)
         except (RemotingError, AnswerError) as error:
             log.warning("the route of topic %s stays as it was: %s", topic, error)
-
-    async def _ask(self, topic: str) -> TopicRouteData | None:
-        request = Request(RequestCode.GET_ROUTEINFO_BY_TOPIC, {"topic": topic})
-        answer = await self._remoting.call(None, request, timeout_s=self._timeout_s)
-        if answer.code == ResponseCode.TOPIC_NOT_EXIST:
-            return None
-        server = self._remoting.chosen_name_server or ""
-        if answer.code != ResponseCode.SUCCESS:
-            raise AnswerError(server, answer.code, answer.remark)
-        try:
-            return decode_route(answer.body)
-        except BodyError as error:
-            raise AnswerError(server, answer.code, f"a route that cannot be read: {error}") from error
 
     def _store(self, topic: str, route: TopicRouteData) -> None:
         if self._book.put(topic, route):
