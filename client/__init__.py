@@ -15,6 +15,10 @@ from client.errors import (
     SubscriptionError,
     TooBusy,
 )
+from client.heartbeats.members import Consumer
+from client.heartbeats.subscriptions import Expression, sql92
+from client.mq_client import AsyncMqClient, MqClientOptions
+from client.mq_client_blocking import MqClient
 from client.wire.options import RemotingOptions
 from client.wire.remoting_client import RemotingClient
 from client.wire.request import Request
@@ -22,11 +26,16 @@ from client.wire.request import Request
 __all__ = [
     "AddressError",
     "AnswerError",
+    "AsyncMqClient",
     "CallTimeout",
     "ClientError",
     "ConfigError",
     "ConnectError",
     "ConnectionClosed",
+    "Consumer",
+    "Expression",
+    "MqClient",
+    "MqClientOptions",
     "RemotingClient",
     "RemotingError",
     "RemotingOptions",
@@ -34,4 +43,5 @@ __all__ = [
     "SendError",
     "SubscriptionError",
     "TooBusy",
+    "sql92",
 ]
