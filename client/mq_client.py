@@ -175,11 +175,14 @@ class AsyncMqClient:
 
     # routes
 
-    def watch(self, topic: str, on_change: OnChange) -> Callable[[], None]:
-        """Have a topic polled and `on_change` called with its first route and with each that is different.
+    async def watch(self, topic: str, on_change: OnChange) -> Callable[[], None]:
+        """Have a topic polled, from now on, and `on_change` called with its first route and with each that is
+        different.
 
         Gives a function that ends it."""
-        return self._polling.watch(topic, on_change)
+        end = self._polling.watch(topic, on_change)
+        await self._polling.refresh([topic])
+        return end
 
     def known(self, topic: str) -> Known | None:
         """What polling has brought of a topic so far; asks nobody."""

@@ -85,7 +85,7 @@ class MqClient:
 
     def watch(self, topic: str, on_change: OnChange) -> Callable[[], None]:
         """As AsyncMqClient.watch."""
-        end = self._there(self._face.watch, topic, on_change)
+        end = self._loop.run(self._face.watch(topic, on_change))
         return lambda: self._there(end)
 
     def known(self, topic: str) -> Known | None:

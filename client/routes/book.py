@@ -60,7 +60,7 @@ class RouteBook:
             serving_brokers(mappings.values()) if mappings else None,
         )
         for data in route.broker_datas:
-            self._addresses[data.broker_name] = dict(data.broker_addrs)
+            self._addresses[data.broker_name] = data.broker_addrs
         return True
 
     def forget_all_but(self, topics: Container[str]) -> None:

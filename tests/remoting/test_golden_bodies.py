@@ -51,10 +51,7 @@ def successes(code: RequestCode) -> list[Command]:
     return found
 
 
-@pytest.mark.parametrize(
-    "name",
-    [name for name in NAMES if name.startswith("ns-") and "mqadmin" not in name and "pushes" not in name],
-)
+@pytest.mark.parametrize("name", [name for name in NAMES if "mqadmin" not in name and "pushes" not in name])
 def test_a_registration_is_read_and_written_byte_for_byte(name: str) -> None:
     registrations = [
         r.command

@@ -10,14 +10,15 @@ from client.wire.request import Request
 from remoting.codes import RequestCode
 from remoting.command import Command, encode
 from tests.client.cluster import V4_9_7, V5_5_0
-from tests.remoting.golden import Recorded, recorded
-
-FILES = ("broker-4.9.7_clients", "broker-5.5.0_clients")
+from tests.remoting.golden import TO_BROKERS, Recorded, recorded
 
 
 def of_code(code: int) -> Iterable[Recorded]:
     return (
-        r for name in FILES for r in recorded(name) if r.command.code == code and not r.command.is_response
+        r
+        for name in TO_BROKERS
+        for r in recorded(name)
+        if r.command.code == code and not r.command.is_response
     )
 
 
@@ -69,7 +70,7 @@ def test_a_heartbeat_is_what_java_clients_send() -> None:
 def test_answers_to_heartbeats_are_read() -> None:
     answers = {
         heartbeat(b"").result("b:1", r.command)
-        for name in FILES
+        for name in TO_BROKERS
         for r in recorded(name)
         if r.request and r.request.code == RequestCode.HEART_BEAT and r.command.is_response
     }

@@ -85,14 +85,15 @@ def test_the_body_is_that_of_the_members() -> None:
 
 def test_a_broker_under_two_names_is_told_once() -> None:
     async def acts(scene: Scene) -> None:
-        scene.members.add_producer("pg")
-        scene.book.put("U", route(queues("z"), group("z", 0)))
-        scene.book.put("V", ROUTE)
         alias = route(queues("z"), group("z"))
         alias.broker_datas[0].broker_addrs[0] = MASTER
         scene.book.put("U", alias)
+        scene.members.add_producer("pg")
         await scene.heart.beat()
         assert len(beats(scene.master)) == 1
+        scene.members.add_consumer(PUSH, 7)
+        await scene.heart.beat()
+        assert len(beats(scene.master)) == 2
 
     play(acts)
 

@@ -27,15 +27,17 @@ def test_groups_are_listed_by_name() -> None:
     members.add_producer("pg2", ["T2"])
     members.add_producer("pg1")
     members.add_consumer(PUSH, 7)
+    first = Consumer(group="cg0", subscriptions={"T0": "*"})
+    members.add_consumer(first, 8)
     assert members.heartbeat("c") == HeartbeatData(
         client_id="c",
-        consumer_data_set=(PUSH.data(7),),
+        consumer_data_set=(first.data(8), PUSH.data(7)),
         heartbeat_fingerprint=0,
         producer_data_set=(ProducerData("pg1"), ProducerData("pg2")),
         without_sub=False,
     )
-    assert members.topics() == {"T2", "TopicTest", "%RETRY%cg1"}
-    assert (members.producers, members.consumers) == (("pg1", "pg2"), ("cg1",))
+    assert members.topics() == {"T0", "T2", "TopicTest", "%RETRY%cg0", "%RETRY%cg1"}
+    assert (members.producers, members.consumers) == (("pg1", "pg2"), ("cg0", "cg1"))
 
 
 def test_one_that_shares_messages_and_does_not_pull_gets_its_retry_topic() -> None:

@@ -78,10 +78,10 @@ def test_a_topic_that_is_forgotten_keeps_no_address() -> None:
 
 
 def test_a_queue_of_a_static_topic_is_served_by_the_mapping_of_the_highest_epoch() -> None:
-    book = RouteBook()
     old = TopicQueueMappingInfo("T", "a", 4, {0: 0, 1: 1}, epoch=1)
     new = TopicQueueMappingInfo("T", "b", 4, {1: 0, 2: 1}, epoch=2)
     for infos in ((old, new), (new, old)):
+        book = RouteBook()
         book.put("T", static(*infos))
         served = [book.broker_of(MessageQueue("T", "__syslo__global__", number)) for number in range(4)]
         assert served == ["a", "b", "b", NO_BROKER]
