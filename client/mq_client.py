@@ -10,7 +10,7 @@ from typing import Any, Final, Self
 from msgspec import Struct
 
 from client.addresses.sources import configured_addresses
-from client.errors import AnswerError, ClientError
+from client.errors import AnswerError, ClientError, ConnectionClosed
 from client.heartbeats.heart import Heart, Leaving
 from client.heartbeats.members import Consumer, Members
 from client.heartbeats.subscriptions import Expression
@@ -153,7 +153,7 @@ class AsyncMqClient:
     async def unsubscribe(self, group: str, topic: str) -> None:
         """Have a consumers' group want nothing of a topic. ConfigError for an unknown group."""
         self._members.unsubscribe(group, topic)
-        await self._heart.beat_anew()
+        await self._groups_changed()
 
     async def remove_producer(self, group: str) -> None:
         """Unregister a group with every broker; nothing if it is not there."""
@@ -169,7 +169,9 @@ class AsyncMqClient:
         """Have `callback` called with a group's name when a broker says that its members have changed (40)."""
 
         def pushed(_: str, command: Command) -> None:
-            callback(command.get("consumerGroup") or "")
+            group = command.get("consumerGroup")
+            if group is not None:
+                callback(group)
 
         self.remoting.on_push(RequestCode.NOTIFY_CONSUMER_IDS_CHANGED, pushed)
 
@@ -251,6 +253,8 @@ class AsyncMqClient:
             log.warning("the name servers stay as they are: %s", error)
 
     async def _groups_changed(self) -> None:
+        if self._closed:
+            raise ConnectionClosed("", "this client is closed")
         await self._polling.refresh(
             topic for topic in self._members.topics() if self._book.known(topic) is None
         )

@@ -68,20 +68,21 @@ class RouteBook:
         self._known = {topic: known for topic, known in self._known.items() if topic in topics}
 
     def drop_offline(self) -> list[str]:
-        """Drop each address that is in no stored route (MQClientInstance.cleanOfflineBroker), and say which."""
+        """Drop each address that is in no stored route, and each name that has none; the addresses dropped.
+
+        RocketMQ's MQClientInstance.cleanOfflineBroker."""
         alive = {
             address
             for known in self._known.values()
             for data in known.route.broker_datas
             for address in data.broker_addrs.values()
         }
+        kept = {
+            name: {number: address for number, address in table.items() if address in alive}
+            for name, table in self._addresses.items()
+        }
         dropped = [a for table in self._addresses.values() for a in table.values() if a not in alive]
-        if dropped:
-            kept = {
-                name: {number: address for number, address in table.items() if address in alive}
-                for name, table in self._addresses.items()
-            }
-            self._addresses = {name: table for name, table in kept.items() if table}
+        self._addresses = {name: table for name, table in kept.items() if table}
         return dropped
 
 

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Sequence
 import pytest
 from msgspec.structs import replace
 
-from client.errors import AnswerError, ConfigError, ConnectError, SubscriptionError
+from client.errors import AnswerError, ConfigError, ConnectError, ConnectionClosed, SubscriptionError
 from client.heartbeats.members import Consumer
 from client.mq_client import AsyncMqClient, FetchNameServers, MqClientOptions
 from client.routes.book import Known
@@ -142,6 +142,16 @@ def test_a_group_that_leaves_is_unregistered_and_its_topics_are_forgotten() -> N
     play(acts)
 
 
+def test_a_topic_that_is_watched_is_not_forgotten_with_a_group() -> None:
+    async def acts(scene: Scene) -> None:
+        await scene.client.watch("T", lambda topic, known: None)
+        await scene.client.add_consumer(PUSH)
+        await scene.client.remove_consumer("cg")
+        assert scene.client.known("T")
+
+    play(acts)
+
+
 def test_what_makes_no_sense_changes_nothing() -> None:
     async def acts(scene: Scene) -> None:
         await scene.client.add_producer("pg")
@@ -172,7 +182,9 @@ def test_the_end_unregisters_every_group_with_every_broker() -> None:
         ]
 
 
-def test_the_end_does_not_wait_for_a_beat_or_for_brokers_that_are_gone() -> None:
+def test_the_end_does_not_wait_for_a_beat_or_for_brokers_that_are_gone(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     async def whole() -> None:
         scene = Scene()
         async with scene.client:
@@ -181,8 +193,11 @@ def test_the_end_does_not_wait_for_a_beat_or_for_brokers_that_are_gone() -> None
             scene.slave.vanish()
             await at(2)
         assert now() == 5
+        caplog.clear()
         await scene.client.close()
-        assert now() == 5
+        assert (now(), caplog.text) == (5, "")
+        with pytest.raises(ConnectionClosed):
+            await scene.client.add_producer("late")
         assert scene.other.codes[-1] == RequestCode.UNREGISTER_CLIENT
         assert scene.cluster.network.open_connections == 0
 
@@ -204,6 +219,7 @@ def test_brokers_say_when_the_members_of_a_group_have_changed() -> None:
         await scene.client.add_consumer(PUSH)
         scene.client.on_consumers_changed(told.append)
         scene.other.push(push)
+        scene.other.push(replace(push, ext=None))
         await at(0.1)
         assert told == ["cg"]
         scene.client.on_consumers_changed(lambda _: 1 // 0)  # type: ignore[arg-type]
@@ -283,6 +299,7 @@ def test_a_topic_without_queues_to_send_to_is_asked_for_again() -> None:
         scene.cluster.routes["T"] = route(queues("a", perm=4), group("a", 0))
         assert not (await scene.client.publish_info("T")).queues
         del scene.cluster.routes["T"]
+        scene.cluster.routes["TBW102"] = ROUTE
         assert not (await scene.client.publish_info("T")).queues
         scene.cluster.routes["T"] = ROUTE
         assert len((await scene.client.publish_info("T")).queues) == 8
