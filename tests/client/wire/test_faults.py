@@ -126,6 +126,20 @@ def test_a_vanished_peer_fails_calls_at_once_and_is_found_again() -> None:
     play(scene)
 
 
+def test_calls_to_others_go_on() -> None:
+    async def scene(network: Network, client: RemotingClient) -> None:
+        network.serve(A, silent)
+        network.serve(B, after(2))
+        calls = [client.call_async(address, ASK) for address in (A, B)]
+        await asyncio.sleep(1)
+        network.peers[A].vanish()
+        with pytest.raises(ConnectionClosed):
+            await calls[0]
+        assert (await calls[1]).code == 0
+
+    play(scene)
+
+
 def test_a_half_open_connection_is_left_after_one_time_out() -> None:
     async def scene(network: Network, client: RemotingClient) -> None:
         peer = network.serve(A)
