@@ -86,7 +86,7 @@ class AsyncMqClient:
         self.remoting = RemotingClient(own.remoting, name_servers=configured, connect=self._noticed_connect)
         self._members = Members()
         self._book = RouteBook()
-        self._published: set[str] = set()
+        self._asked_for: set[str] = set()
         self._polling = RoutePolling(self.remoting, self._book, self._topics, timeout_s=own.call_timeout_s)
         self._heart = Heart(
             self.remoting,
@@ -196,23 +196,18 @@ class AsyncMqClient:
         A topic that is not there gets the queues it will have once a first message has made it. AnswerError with
         TOPIC_NOT_EXIST where brokers make no topics, RemotingError without an answer."""
         known = self._book.known(topic)
-        if known is None or not known.publish.queues:
-            if not await self._polling.fetch(topic) and known is None:
-                await self._polling.fetch_default(topic, self.options.default_topic_queue_nums)
-            known = self._book.known(topic)
         if known is None:
-            raise self._no_topic(topic)
-        self._published.add(topic)
-        return known.publish
+            if not await self._polling.fetch(topic):
+                await self._polling.fetch_default(topic, self.options.default_topic_queue_nums)
+        elif not known.publish.queues:
+            await self._polling.fetch(topic)
+        return self._used(topic).publish
 
     async def subscribe_queues(self, topic: str) -> Queues:
-        """The queues to receive a topic from, asked for if they are not known. Errors as for publish_info."""
+        """Where to receive messages of a topic from, asked for likewise; errors as for publish_info."""
         if self._book.known(topic) is None:
             await self._polling.fetch(topic)
-        known = self._book.known(topic)
-        if known is None:
-            raise self._no_topic(topic)
-        return known.subscribe
+        return self._used(topic).subscribe
 
     def master_address(self, broker_name: str) -> str | None:
         """Where to send messages to the queues of a broker name."""
@@ -234,8 +229,17 @@ class AsyncMqClient:
 
     # what goes on by itself
 
+    def _used(self, topic: str) -> Known:
+        """What is known of a topic, which is polled from now on."""
+        known = self._book.known(topic)
+        if known is None:
+            server = self.remoting.chosen_name_server or ""
+            raise AnswerError(server, ResponseCode.TOPIC_NOT_EXIST, f"no topic {topic!r}")
+        self._asked_for.add(topic)
+        return known
+
     def _topics(self) -> set[str]:
-        return self._members.topics() | self._published
+        return self._members.topics() | self._asked_for
 
     async def _periodic_beat(self) -> None:
         self._heart.forget(self._book.drop_offline())
@@ -270,10 +274,6 @@ class AsyncMqClient:
         made = await self._connect(host, port, protocol_factory, tls)
         self._heart.connected(host, port)
         return made
-
-    def _no_topic(self, topic: str) -> AnswerError:
-        server = self.remoting.chosen_name_server or ""
-        return AnswerError(server, ResponseCode.TOPIC_NOT_EXIST, f"no topic {topic!r}")
 
 
 def _endpoint(unit_name: str) -> FetchNameServers:

@@ -319,6 +319,8 @@ def test_where_to_receive_from() -> None:
         assert scene.client.pull_from("z") is None
         with pytest.raises(AnswerError):
             await scene.client.subscribe_queues("U")
+        await at(31)
+        assert scene.cluster.lookups == [(0, "T"), (0, "U"), (0.01, "T"), (30.01, "T")]
         scene.cluster.ns.vanish()
         await scene.client.subscribe_queues("T")
         with pytest.raises(ConnectError):
