@@ -15,6 +15,10 @@ from client.errors import (
     SubscriptionError,
     TooBusy,
 )
+from client.heartbeats.members import Consumer
+from client.heartbeats.subscriptions import Expression, sql92
+from client.mq_client import AsyncMqClient, MqClientOptions
+from client.mq_client_blocking import MqClient
 from client.wire.acl import AclCredentials
 from client.wire.call import Call
 from client.wire.options import RemotingOptions
@@ -27,12 +31,17 @@ __all__ = [
     "AclCredentials",
     "AddressError",
     "AnswerError",
+    "AsyncMqClient",
     "Call",
     "CallTimeout",
     "ClientError",
     "ConfigError",
     "ConnectError",
     "ConnectionClosed",
+    "Consumer",
+    "Expression",
+    "MqClient",
+    "MqClientOptions",
     "RemotingClient",
     "RemotingError",
     "RemotingOptions",
@@ -42,4 +51,5 @@ __all__ = [
     "TooBusy",
     "Zone",
     "client_context",
+    "sql92",
 ]

@@ -4,10 +4,11 @@ from enum import IntEnum
 
 
 class RequestCode(IntEnum):
-    """What a name server is asked, what it pushes itself (905), and two calls clients make to brokers."""
+    """What a name server is asked, what it pushes itself (905), and what clients and brokers say to each other."""
 
     HEART_BEAT = 34
     UNREGISTER_CLIENT = 35
+    NOTIFY_CONSUMER_IDS_CHANGED = 40
     GET_CLIENT_CONFIG = 47
     PUT_KV_CONFIG = 100
     GET_KV_CONFIG = 101

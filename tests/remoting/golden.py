@@ -8,7 +8,11 @@ from typing import NamedTuple
 from remoting.command import Command, decode
 
 FOLDER = Path(__file__).parents[1] / "golden"
-NAMES = sorted(path.stem for path in FOLDER.glob("*.jsonl"))
+NAMES = sorted(path.stem for path in FOLDER.glob("ns-*.jsonl"))
+"""What was said to name servers."""
+TO_BROKERS = sorted(path.stem for path in FOLDER.glob("broker-*.jsonl"))
+"""What clients said to brokers."""
+ALL = NAMES + TO_BROKERS
 
 
 class Recorded(NamedTuple):
@@ -40,11 +44,9 @@ def recorded(name: str) -> tuple[Recorded, ...]:
 
 def requests(code: int) -> list[Command]:
     """All recorded requests of that code."""
-    return [
-        r.command for name in NAMES for r in recorded(name) if r.request is None and r.command.code == code
-    ]
+    return [r.command for name in ALL for r in recorded(name) if r.request is None and r.command.code == code]
 
 
 def replies(code: int) -> list[Command]:
     """All recorded replies to requests of that code."""
-    return [r.command for name in NAMES for r in recorded(name) if r.request and r.request.code == code]
+    return [r.command for name in ALL for r in recorded(name) if r.request and r.request.code == code]

@@ -5,10 +5,10 @@ import pytest
 from remoting.command import SerializeType, encode
 from remoting.frame import FrameReader
 from remoting.language import LanguageCode
-from tests.remoting.golden import NAMES, recorded
+from tests.remoting.golden import ALL, recorded
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", ALL)
 def test_a_recorded_frame_is_read_as_recorded(name: str) -> None:
     for _, header, kind, command, _ in recorded(name):
         assert command.code == header["code"]
@@ -21,7 +21,7 @@ def test_a_recorded_frame_is_read_as_recorded(name: str) -> None:
         assert command.serialize_type == SerializeType[kind]
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", ALL)
 def test_a_recorded_frame_is_written_byte_for_byte(name: str) -> None:
     for frame, _, _, command, _ in recorded(name):
         assert encode(command) == frame

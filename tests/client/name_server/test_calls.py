@@ -239,6 +239,7 @@ def test_all_codes_that_a_name_server_answers_have_a_function() -> None:
     others = {
         RequestCode.HEART_BEAT,
         RequestCode.UNREGISTER_CLIENT,
+        RequestCode.NOTIFY_CONSUMER_IDS_CHANGED,
         RequestCode.NOTIFY_MIN_BROKER_ID_CHANGE,
     }
     assert made == set(RequestCode) - others

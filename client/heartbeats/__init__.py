@@ -1,0 +1,1 @@
+"""What a client tells brokers about its producers and consumers."""

@@ -1,0 +1,1 @@
+"""What a client makes of the routes of its topics."""

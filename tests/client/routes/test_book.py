@@ -1,0 +1,104 @@
+"""What a client knows of routes and addresses."""
+
+from msgspec.structs import replace
+
+from client.routes.book import RouteBook
+from client.routes.queues import MessageQueue
+from client.routes.static_topics import NO_BROKER, mock_broker_name
+from remoting.topic_queue_mapping import TopicQueueMappingInfo
+from tests.client.routes.routes import group, queues, route, static
+
+A, B = group("a", 0, 1), group("b", 0)
+ADDRESSES = {"a": {0: "a-0:10911", 1: "a-1:10911"}, "b": {0: "b-0:10911"}}
+
+
+def test_a_new_route_is_a_change() -> None:
+    book = RouteBook()
+    assert book.known("T") is None
+    assert book.put("T", route(queues("a"), A, B))
+    known = book.known("T")
+    assert known
+    assert len(known.publish.queues) == len(known.subscribe) == 4
+    assert book.addresses == ADDRESSES
+
+
+def test_the_order_of_a_routes_lists_is_no_change() -> None:
+    book = RouteBook()
+    book.put("T", route(queues("a"), queues("b"), A, B))
+    assert not book.put("T", route(queues("b"), queues("a"), B, A))
+    assert book.put("T", route(queues("b"), queues("a", perm=4), B, A))
+    assert book.put("T", route(queues("b"), queues("a", perm=4), B, A, order="a:1"))
+
+
+def test_a_changed_route_replaces_the_addresses_of_a_name() -> None:
+    book = RouteBook()
+    book.put("T", route(queues("a"), A, B))
+    book.put("T", route(queues("a"), group("a", 2)))
+    assert book.addresses == {"a": {2: "a-2:10911"}, "b": {0: "b-0:10911"}}
+
+
+def test_what_was_handed_out_stays_as_it_was() -> None:
+    book = RouteBook()
+    book.put("T", route(queues("a"), A, B))
+    before = book.addresses
+    book.put("T", route(queues("a"), group("a", 2)))
+    book.drop_offline()
+    assert before == ADDRESSES
+
+
+def test_addresses_in_no_route_are_dropped_and_then_names_without_any() -> None:
+    book = RouteBook()
+    book.put("T", route(queues("a"), A, B))
+    book.put("U", route(queues("b"), B))
+    assert book.drop_offline() == []
+    assert book.addresses == ADDRESSES
+    book.put("T", route(queues("a"), group("a", 0)))
+    book.put("U", route())
+    assert book.drop_offline() == ["b-0:10911"]
+    assert book.addresses == {"a": {0: "a-0:10911"}}
+
+
+def test_an_address_may_be_alive_under_another_name() -> None:
+    book = RouteBook()
+    book.put("T", route(queues("a"), A))
+    book.put("T", route(queues("b"), replace(A, broker_name="b", broker_addrs={0: "a-1:10911"})))
+    assert book.drop_offline() == ["a-0:10911"]
+    assert book.addresses == {"a": {1: "a-1:10911"}, "b": {0: "a-1:10911"}}
+
+
+def test_a_topic_that_is_forgotten_keeps_no_address() -> None:
+    book = RouteBook()
+    book.put("T", route(queues("a"), A))
+    book.put("U", route(queues("b"), B))
+    book.forget_all_but({"U", "V"})
+    assert book.known("T") is None
+    assert sorted(book.drop_offline()) == ["a-0:10911", "a-1:10911"]
+    assert book.known("U")
+    assert book.addresses == {"b": {0: "b-0:10911"}}
+
+
+def test_a_queue_of_a_static_topic_is_served_by_the_mapping_of_the_highest_epoch() -> None:
+    old = TopicQueueMappingInfo("T", "a", 4, {0: 0, 1: 1}, epoch=1)
+    new = TopicQueueMappingInfo("T", "b", 4, {1: 0, 2: 1}, epoch=2)
+    for infos in ((old, new), (new, old)):
+        book = RouteBook()
+        book.put("T", static(*infos))
+        served = [book.broker_of(MessageQueue("T", "__syslo__global__", number)) for number in range(4)]
+        assert served == ["a", "b", "b", NO_BROKER]
+
+
+def test_each_scope_of_a_static_topic_has_queues_of_its_own() -> None:
+    book = RouteBook()
+    own = TopicQueueMappingInfo("T", "b", 1, {0: 0}, scope="own")
+    book.put("T", static(TopicQueueMappingInfo("T", "a", 2, {0: 0, 1: 1}), own))
+    known = book.known("T")
+    assert known
+    assert [book.broker_of(queue) for queue in known.subscribe] == ["a", "a", "b"]
+    assert mock_broker_name("own") == "__syslo__own"
+
+
+def test_a_queue_of_an_ordinary_topic_is_served_by_its_broker() -> None:
+    book = RouteBook()
+    book.put("T", route(queues("a"), A))
+    for topic in ("T", "unknown"):
+        assert book.broker_of(MessageQueue(topic, "a", 0)) == "a"

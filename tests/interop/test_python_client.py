@@ -1,0 +1,142 @@
+"""Our own client library with real brokers: its groups as `mqadmin` sees them."""
+
+import re
+from collections.abc import Iterator
+
+import pytest
+from msgspec import Struct
+
+from client import Consumer, MqClient, MqClientOptions, sql92
+from client.routes.queues import MessageQueue
+from remoting.heartbeat import ConsumeFromWhere, MessageModel
+from remoting.version import CURRENT, version_name
+from tests.harness.patience import eventually
+from tests.interop.admin import Admin
+from tests.interop.brokers import Broker, BrokerConfig, start_brokers
+from tests.interop.releases import dashed, release
+from tests.interop.servers import NameServer
+from tests.interop.stage import Stage
+
+PYTHON = rf"PYTHON\s+{version_name(CURRENT)}"
+SEEN_S = 20
+"""A broker's new retry topic takes some seconds to the name server, where mqadmin looks for it first."""
+
+
+class Scene(Struct, frozen=True):
+    """A broker of one release, an mqadmin of the same line, and a topic."""
+
+    broker: Broker
+    admin: Admin
+    server: NameServer
+    topic: str
+
+    def say(self, command: str, *arguments: str) -> str:
+        """All that an mqadmin command prints."""
+        output = self.admin(self.server, command, *arguments)
+        return output.out + output.err
+
+    def says(self, pattern: str, command: str, *arguments: str) -> bool:
+        """Whether that comes in what an mqadmin command prints."""
+        said = self.say(command, *arguments)
+        assert re.search(pattern, said), said
+        return True
+
+
+@pytest.fixture(scope="module", params=[("5.5.0", "5.5.0"), ("4.9.7", "4.9.8")], ids=lambda pair: pair[0])
+def scene(request: pytest.FixtureRequest, stage: Stage, server: NameServer) -> Scene:
+    version, of_admin = request.param
+    name = f"python-{dashed(version)}"
+    config = BrokerConfig(release(version), name, cluster=name, settings={"enablePropertyFilter": "true"})
+    (broker,) = start_brokers(stage, [server], [config])
+    server.await_brokers(name, 0)
+    scene = Scene(broker, Admin(stage, release(of_admin)), server, f"Topic-{name}")
+    made = scene.say("updateTopic", "-b", broker.address, "-t", scene.topic, "-r", "3", "-w", "2")
+    assert f"create topic to {broker.address} success." in made
+    return scene
+
+
+@pytest.fixture(params=[False, True], ids=["full", "short"])
+def client(request: pytest.FixtureRequest, scene: Scene) -> Iterator[MqClient]:
+    options = MqClientOptions(
+        client_ip="127.0.0.1",
+        instance_name="short" if request.param else "full",
+        poll_name_server_s=0.5,
+        heartbeat_broker_s=0.2,
+        heartbeat_v2=request.param,
+    )
+    with MqClient(scene.server.address, options) as client:
+        yield client
+
+
+def group_name(kind: str, scene: Scene, client: MqClient) -> str:
+    """One for this client and broker alone: where a group has been, its retry topic stays."""
+    return f"{kind}-{scene.topic}-{client.client_id.rpartition('@')[2]}"
+
+
+def subscribed(topic: str, expression: str) -> str:
+    """How mqadmin says so: 5.5.0 in a table, 4.9 in words."""
+    return rf"{re.escape(topic)}\s+(SubExpression: )?{re.escape(expression)}\s"
+
+
+def test_groups_are_what_a_broker_knows_of_us(scene: Scene, client: MqClient) -> None:
+    changed: list[str] = []
+    client.on_consumers_changed(changed.append)
+    consumers, producers = group_name("readers", scene, client), group_name("writers", scene, client)
+    client.add_consumer(Consumer(group=consumers, subscriptions={scene.topic: "TagA || TagB"}))
+    client.add_producer(producers, [scene.topic])
+
+    def connections() -> str:
+        said = scene.say("consumerConnection", "-g", consumers)
+        assert re.search(rf"{re.escape(client.client_id)}\s+127\.0\.0\.1:\d+\s+{PYTHON}", said), said
+        return said
+
+    said = eventually(connections, SEEN_S)
+    print(said)
+    assert re.search(subscribed(scene.topic, "TagA || TagB"), said), said
+    assert re.search(subscribed(f"%RETRY%{consumers}", "*"), said), said
+    assert re.search(r"ConsumeType: CONSUME_PASSIVELY\s+MessageModel: CLUSTERING", said)
+    assert "ConsumeFromWhere: CONSUME_FROM_LAST_OFFSET" in said
+    said = scene.say("producerConnection", "-g", producers, "-t", scene.topic)
+    print(said)
+    assert re.search(rf"{re.escape(client.client_id)}\s+,?\s*127\.0\.0\.1:\d+.*{PYTHON}", said), said
+    eventually(lambda: consumers in changed, SEEN_S)
+
+    client.subscribe(consumers, scene.topic, sql92("a > 1"))
+    eventually(
+        lambda: scene.says(subscribed(scene.topic, "a > 1"), "consumerConnection", "-g", consumers),
+        SEEN_S,
+    )
+    client.remove_consumer(consumers)
+    client.remove_producer(producers)
+    eventually(lambda: scene.says("not online", "consumerConnection", "-g", consumers), SEEN_S)
+    eventually(
+        lambda: scene.says("not exist|not online", "producerConnection", "-g", producers, "-t", scene.topic),
+        SEEN_S,
+    )
+
+
+def test_a_broadcast_group_is_one(scene: Scene, client: MqClient) -> None:
+    group = group_name("all", scene, client)
+    client.add_consumer(
+        Consumer(
+            group=group,
+            subscriptions={scene.topic: "*"},
+            message_model=MessageModel.BROADCASTING,
+            consume_from_where=ConsumeFromWhere.FIRST_OFFSET,
+        )
+    )
+    pattern = r"ConsumeType: CONSUME_PASSIVELY\s+MessageModel: BROADCASTING\s+.*CONSUME_FROM_FIRST_OFFSET"
+    eventually(lambda: scene.says(pattern, "consumerConnection", "-g", group), SEEN_S)
+
+
+def test_routes_say_where_messages_go(scene: Scene, client: MqClient) -> None:
+    name = scene.broker.config.name
+    assert list(client.publish_info(scene.topic).queues) == [
+        MessageQueue(scene.topic, name, n) for n in range(2)
+    ]
+    assert len(client.subscribe_queues(scene.topic)) == 3
+    assert client.master_address(name) == scene.broker.address
+    client.add_producer("versions", [scene.topic])
+    version = client.broker_version(scene.broker.address)
+    assert version is not None
+    assert version_name(version) == f"V{scene.broker.config.release.version.replace('.', '_')}"
