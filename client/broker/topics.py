@@ -36,14 +36,13 @@ class TopicTable(msgspec.Struct, frozen=True):
     mappings: dict[str, TopicQueueMappingInfo]
     version: DataVersion
 
-    def with_topics(self, topics: Iterable[TopicConfig], now_ms: int) -> "TopicTable":
-        """With these added, or in place of those of their names."""
-        return self._changed(self.topics | _by_name(topics), now_ms)
-
-    def with_mapping(self, mapping: TopicQueueMappingInfo, now_ms: int) -> "TopicTable":
-        """With a static topic added or replaced."""
-        version = next_version(self.version, now_ms)
-        return replace(self, mappings=self.mappings | {mapping.topic: mapping}, version=version)
+    def with_topics(
+        self, topics: Iterable[TopicConfig], now_ms: int, mappings: Iterable[TopicQueueMappingInfo] = ()
+    ) -> "TopicTable":
+        """With these added, or in place of those of their names; `mappings` of those that are static."""
+        static = {mapping.topic: mapping for mapping in mappings}
+        changed = self._changed(self.topics | _by_name(topics), now_ms)
+        return replace(changed, mappings=self.mappings | static) if static else changed
 
     def without_topic(self, name: str, now_ms: int) -> "TopicTable":
         """Without one, its static queues included; the same table when it is not there."""
