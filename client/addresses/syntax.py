@@ -1,0 +1,42 @@
+"""Address lists as RocketMQ writes them: `10.0.0.1:9876;10.0.0.2:9876`."""
+
+from typing import Final
+
+from client.errors import AddressError
+
+_SCHEMES: Final = ("http://", "https://")
+_PORT_MAX: Final = 65535
+
+
+def split_address(address: str) -> tuple[str, int]:
+    """`("10.0.0.1", 9876)` of `10.0.0.1:9876`; split at the last colon, brackets of IPv6 cut off.
+
+    AddressError naming what is wrong with it."""
+    host, colon, port = address.rpartition(":")
+    if host.startswith("[") and host.endswith("]"):
+        host = host[1:-1]
+    if not colon:
+        raise AddressError(f"no port in the address {address!r}")
+    if not host or not host.isprintable() or any(char.isspace() or char in ";[]/" for char in host):
+        raise AddressError(f"no host in the address {address!r}")
+    if not (port.isascii() and port.isdecimal() and 0 < int(port[:6]) <= _PORT_MAX):
+        raise AddressError(f"no port in the address {address!r}: {port!r}")
+    return host, int(port)
+
+
+def parse_addresses(text: str) -> tuple[str, ...]:
+    """The addresses of a `;`-separated list, in order, each once; a scheme before them is cut off.
+
+    Blanks around addresses and empty pieces are dropped, so the list may be empty. AddressError naming the piece
+    that is none."""
+    pieces = (piece.strip() for piece in without_scheme(text).split(";"))
+    addresses = dict.fromkeys(piece for piece in pieces if piece)
+    for address in addresses:
+        split_address(address)
+    return tuple(addresses)
+
+
+def without_scheme(text: str) -> str:
+    """`a:9876` of `http://a:9876`."""
+    text = text.strip()
+    return next((text[len(scheme) :] for scheme in _SCHEMES if text.startswith(scheme)), text)

@@ -1,0 +1,1 @@
+"""The calls that a name server answers, typed."""

@@ -1,0 +1,1 @@
+"""The remoting client: connections, calls and their time budgets."""
