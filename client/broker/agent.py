@@ -5,7 +5,7 @@ import time
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
-from typing import Final, Self
+from typing import Final, Self, TypeVar
 
 from msgspec.structs import replace
 
@@ -22,35 +22,31 @@ from client.broker.events import (
     Unregistered,
     log,
     log_event,
+    pushed,
+    registered,
 )
 from client.broker.listening import BrokerPort, answer
-from client.broker.members import read_change, read_members
-from client.broker.rounds import (
-    accepted,
-    ask_all,
-    needs_registration,
-    read_changed,
-    read_registered,
-    tell_all,
-)
+from client.broker.rounds import ask_all, failed, needs_registration, tell_all
 from client.broker.schedule import Jobs, keep_doing, schedule
-from client.broker.topics import Piece, TopicTable, increment, restricted, split, starting_table, whole
+from client.broker.topics import Piece, TopicTable, increment, split, starting_table, whole
 from client.broker.versions import KeptVersion, read_kept, write_kept
 from client.errors import AnswerError, ConnectionClosed, RemotingError
+from client.wire.call import Call
 from client.wire.connections import Connect, tcp_connect
 from client.wire.options import RemotingOptions
 from client.wire.remoting_client import RemotingClient
-from client.wire.request import Request
 from remoting.codes import RequestCode, ResponseCode
 from remoting.command import Command
 from remoting.data_version import DataVersion
-from remoting.errors import BodyError
 from remoting.language import LanguageCode
 from remoting.topic_config import TopicConfig
 from remoting.topic_queue_mapping import TopicQueueMappingInfo
 from remoting.version import release_ordinal
 
 NOTIFY_MIN_BROKER_ID_CHANGE: Final = RequestCode.NOTIFY_MIN_BROKER_ID_CHANGE
+T = TypeVar("T")
+Told = TypeVar("Told", Registered, Unregistered)
+
 UNREGISTER_S: Final = 3.0
 SINGLE_TOPIC_S: Final = 3.0
 HEARTBEAT_S: Final = 1.0
@@ -144,9 +140,7 @@ class BrokerAgent:
         await self._end_rounds()
         leave = messages.unregistration(self._config)
         for address in self._name_servers:
-            await ask_all(
-                self._client, [address], leave, UNREGISTER_S, lambda where, _: Unregistered(where), self._tell
-            )
+            await self._ask_all([address], leave, UNREGISTER_S, lambda where, _: Unregistered(where))
         self._keep()
         await self._port.close()
         if self._owns_client:
@@ -289,22 +283,18 @@ class BrokerAgent:
             self._name_servers,
             query,
             self._config.budget_s,
-            read_changed(version),
+            lambda _, answer: answer,
             self._tell_failure,
         )
-        return needs_registration(outcomes)
+        return needs_registration(version, outcomes)
 
     async def _announce(self, piece: Piece, check_order: bool, oneway: bool) -> list[Registered | Failed]:
-        request = messages.registration(
-            self._config, piece.topics, piece.mappings, self._table.version, self._now_ms()
-        )
+        call = messages.registration(self._config, piece, self._table.version, self._now_ms())
         budget_s = self._config.budget_s
         if oneway:
-            await tell_all(self._client, self._name_servers, request, budget_s, self._tell)
+            await tell_all(self._client, self._name_servers, call.request, budget_s, self._tell)
             return []
-        outcomes = await ask_all(
-            self._client, self._name_servers, request, budget_s, read_registered, self._tell
-        )
+        outcomes = await self._ask_all(self._name_servers, call, budget_s, registered)
         first = next((outcome for outcome in outcomes if isinstance(outcome, Registered)), None)
         if first is not None:
             self._heed(first, check_order)
@@ -317,9 +307,9 @@ class BrokerAgent:
             return await self._announce(increment(self._table, self._config, names), True, oneway=False)
         outcomes: list[Registered | Failed] = []
         for topic in topics:
-            request = messages.single_topic(self._config, restricted(topic, self._config))
-            outcomes += await ask_all(
-                self._client, self._name_servers, request, SINGLE_TOPIC_S, read_registered, self._tell
+            call = messages.single_topic(self._config, topic)
+            outcomes += await self._ask_all(
+                self._name_servers, call, SINGLE_TOPIC_S, lambda where, _: Registered(where)
             )
         return outcomes
 
@@ -337,38 +327,33 @@ class BrokerAgent:
                 self._tell(OrderTopicsChanged(frozenset(ordered)))
 
     async def _beat(self) -> None:
-        request = messages.heartbeat(self._config, self._table.version)
-        await tell_all(self._client, self._name_servers, request, HEARTBEAT_S, self._tell)
+        call = messages.heartbeat(self._config, self._table.version)
+        await tell_all(self._client, self._name_servers, call.request, HEARTBEAT_S, self._tell)
 
     async def _ask_members(self) -> None:
-        config = self._config
-        request = messages.member_group(config)
-        answer = await self._ask(request)
-        if answer is None:
-            return
-        try:
-            addresses = read_members(config, answer)
-        except BodyError as error:
-            self._tell(Failed(self._client.chosen_name_server or "", RequestCode(request.code), error))
-            return
+        addresses = await self._ask(messages.member_group(self._config))
         if addresses:
             smallest = min(addresses)
             self._learn(MinBrokerIdChanged(smallest, addresses[smallest]))
 
-    async def _ask(self, request: Request) -> Command | None:
-        """The chosen name server's answer, if it is one."""
+    async def _ask(self, call: Call[T]) -> T | None:
+        """What the chosen name server answers; None, and it is told why, when it does not."""
         try:
-            answer = await self._client.call(None, request, timeout_s=QUESTION_S)
-            return accepted(self._client.chosen_name_server or "", answer)
+            return await self._client.ask(None, call, timeout_s=QUESTION_S)
         except (RemotingError, AnswerError) as error:
-            self._tell(Failed(error.address, RequestCode(request.code), error))
+            self._tell(failed(error.address, call.request, error))
             return None
+
+    async def _ask_all(
+        self, addresses: Sequence[str], call: Call[T], timeout_s: float, outcome: Callable[[str, T], Told]
+    ) -> list[Told | Failed]:
+        return await ask_all(self._client, addresses, call, timeout_s, outcome, self._tell)
 
     def _answer(self, command: Command) -> Command:
         """To whoever asks this broker."""
         if command.code != NOTIFY_MIN_BROKER_ID_CHANGE or not self._config.plays_5x:
             return answer(command)
-        change = read_change(command)
+        change = pushed(command)
         if change is None:
             return command.reply(ResponseCode.SYSTEM_ERROR, remark="minBrokerId is no number")
         self._learn(change)

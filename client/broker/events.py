@@ -7,8 +7,9 @@ from typing import TypeAlias
 import msgspec
 
 from client.errors import ClientError
+from client.name_server import calls
 from remoting.codes import RequestCode
-from remoting.errors import BodyError
+from remoting.command import Command
 
 log = logging.getLogger("client.broker")
 
@@ -35,7 +36,7 @@ class Failed(msgspec.Struct, frozen=True):
 
     address: str
     code: RequestCode
-    error: ClientError | BodyError
+    error: ClientError
 
 
 class MasterChanged(msgspec.Struct, frozen=True):
@@ -64,6 +65,23 @@ Event: TypeAlias = (
     Registered | Unregistered | Failed | MasterChanged | MinBrokerIdChanged | OrderTopicsChanged
 )
 Listener: TypeAlias = Callable[[Event], object]
+
+
+def registered(address: str, answer: calls.Registered) -> Registered:
+    """The event of an answer to a registration."""
+    order_topics = tuple(answer.order_topics.table) if answer.order_topics else None
+    return Registered(address, answer.master_addr, answer.ha_server_addr, order_topics)
+
+
+def pushed(push: Command) -> MinBrokerIdChanged | None:
+    """The event of a NOTIFY_MIN_BROKER_ID_CHANGE (905); None when it names no id."""
+    try:
+        smallest = int(push.get("minBrokerId") or "")
+    except ValueError:
+        return None
+    return MinBrokerIdChanged(
+        smallest, push.get("minBrokerAddr"), push.get("offlineBrokerAddr"), push.get("haBrokerAddr")
+    )
 
 
 def log_event(event: Event) -> None:

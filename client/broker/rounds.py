@@ -1,18 +1,17 @@
-"""One request to all name servers at once, and what their answers mean."""
+"""One call to all name servers at once."""
 
 import asyncio
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
-from client.broker.events import Failed, Registered
-from client.errors import AnswerError, RemotingError
+from client.broker.events import Failed
+from client.errors import AnswerError, ClientError
+from client.name_server.calls import VersionAnswer
+from client.wire.call import Call
 from client.wire.remoting_client import RemotingClient
 from client.wire.request import Request
 from remoting.codes import RequestCode, ResponseCode
-from remoting.command import Command
-from remoting.data_version import DataVersion, decode_data_version
-from remoting.errors import BodyError
-from remoting.kv_table import decode_kv_table
+from remoting.data_version import DataVersion
 
 T = TypeVar("T")
 Outcome = TypeVar("Outcome")
@@ -21,24 +20,24 @@ Outcome = TypeVar("Outcome")
 async def ask_all(
     client: RemotingClient,
     addresses: Sequence[str],
-    request: Request,
+    call: Call[T],
     timeout_s: float,
-    read: Callable[[str, Command], T],
-    heard: Callable[[T | Failed], object],
-) -> list[T | Failed]:
-    """What each answer was read as, in the order in which they came; `heard` is told at once.
+    outcome: Callable[[str, T], Outcome],
+    heard: Callable[[Outcome | Failed], object],
+) -> list[Outcome | Failed]:
+    """What became of it: `outcome` of each address and its result, or Failed, in the order in which they came.
 
-    Whoever does not answer in time, or cannot be reached or read, has Failed."""
-    outcomes: list[T | Failed] = []
+    `heard` is told of each at once."""
+    outcomes: list[Outcome | Failed] = []
 
     async def ask(address: str) -> None:
-        outcome: T | Failed
+        became: Outcome | Failed
         try:
-            outcome = read(address, await client.call(address, request, timeout_s=timeout_s))
-        except (RemotingError, AnswerError, BodyError) as error:
-            outcome = Failed(address, RequestCode(request.code), error)
-        outcomes.append(outcome)
-        heard(outcome)
+            became = outcome(address, await client.ask(address, call, timeout_s=timeout_s))
+        except ClientError as error:
+            became = failed(address, call.request, error)
+        outcomes.append(became)
+        heard(became)
 
     async with asyncio.TaskGroup() as group:
         for address in addresses:
@@ -58,42 +57,28 @@ async def tell_all(
     async def tell(address: str) -> None:
         try:
             await client.oneway(address, request, timeout_s=timeout_s)
-        except RemotingError as error:
-            heard(Failed(address, RequestCode(request.code), error))
+        except ClientError as error:
+            heard(failed(address, request, error))
 
     async with asyncio.TaskGroup() as group:
         for address in addresses:
             group.create_task(tell(address))
 
 
-def accepted(address: str, answer: Command) -> Command:
-    """The answer; AnswerError when its code says that it is a refusal."""
-    if answer.code != ResponseCode.SUCCESS:
-        raise AnswerError(address, answer.code, answer.remark)
-    return answer
+def failed(address: str, request: Request, error: ClientError) -> Failed:
+    """The event of a call that failed."""
+    return Failed(address, RequestCode(request.code), error)
 
 
-def read_registered(address: str, answer: Command) -> Registered:
-    """What a name server says to a registration. AnswerError, BodyError."""
-    accepted(address, answer)
-    order = tuple(decode_kv_table(answer.body).table) if answer.body else None
-    return Registered(address, answer.get("masterAddr"), answer.get("haServerAddr"), order)
+def needs_registration(own: DataVersion, outcomes: Sequence[VersionAnswer | Failed]) -> bool:
+    """Whether one of the name servers does, of the outcomes of QUERY_DATA_VERSION.
+
+    One that refuses to tell does not, one that could not be asked or read does."""
+    return any(_asks_for_it(own, outcome) for outcome in outcomes)
 
 
-def read_changed(own: DataVersion) -> Callable[[str, Command], bool]:
-    """Of an answer to QUERY_DATA_VERSION, whether that name server needs a registration. BodyError.
-
-    One that refuses to tell does not; who has no version of this broker says changed=true."""
-
-    def read(_: str, answer: Command) -> bool:
-        if answer.code != ResponseCode.SUCCESS:
-            return False
-        changed = (answer.get("changed") or "true").lower() == "true"
-        return changed or (bool(answer.body) and decode_data_version(answer.body) != own)
-
-    return read
-
-
-def needs_registration(outcomes: Sequence[bool | Failed]) -> bool:
-    """Whether one of them does, or one did not answer."""
-    return any(outcome is not False for outcome in outcomes)
+def _asks_for_it(own: DataVersion, outcome: VersionAnswer | Failed) -> bool:
+    if isinstance(outcome, Failed):
+        refused = isinstance(outcome.error, AnswerError) and outcome.error.code != ResponseCode.SUCCESS
+        return not refused
+    return outcome.changed or outcome.data_version not in (None, own)

@@ -1,6 +1,7 @@
 """What captured brokers sent comes out byte for byte, frame for frame, from a configuration alone."""
 
 from collections.abc import Iterable, Iterator
+from typing import Any
 
 import pytest
 from msgspec.structs import replace
@@ -17,7 +18,7 @@ from client.broker.topics import (
     starting_topics,
     whole,
 )
-from client.wire.request import Request
+from client.wire.call import Call
 from remoting.codes import RequestCode
 from remoting.command import Command, encode
 from remoting.data_version import DataVersion, decode_data_version
@@ -86,8 +87,9 @@ def configured(command: Command) -> BrokerConfig:
     )
 
 
-def sent(request: Request, like: Command) -> bytes:
+def sent(call: Call[Any], like: Command) -> bytes:
     """The frame; opaque and flag are the connection's business."""
+    request = call.request
     return encode(
         Command(
             request.code,
@@ -180,7 +182,7 @@ def test_split_registrations() -> None:
 def registered(config: BrokerConfig, piece: Piece, like: Command, body: RegisterBrokerBody) -> bytes:
     mapping_version = body.mapping_data_version
     made_ms = mapping_version.timestamp if mapping_version else 0
-    return sent(messages.registration(config, piece.topics, piece.mappings, body.data_version, made_ms), like)
+    return sent(messages.registration(config, piece, body.data_version, made_ms), like)
 
 
 @pytest.mark.parametrize("line", [pytest.param(line, id=where) for where, line in captured(*OTHERS)])
@@ -188,7 +190,7 @@ def test_another_request(line: Recorded) -> None:
     assert sent(made(line.command), line.command) == line.frame
 
 
-def made(command: Command) -> Request:
+def made(command: Command) -> Call[Any]:
     config = configured(command)
     match command.code:
         case RequestCode.UNREGISTER_BROKER:
