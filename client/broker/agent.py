@@ -137,14 +137,14 @@ class BrokerAgent:
         if self._closed:
             return
         self._closed = True
-        await self._end_rounds()
-        leave = messages.unregistration(self._config)
-        for address in self._name_servers:
-            await self._ask_all([address], leave, UNREGISTER_S, lambda where, _: Unregistered(where))
-        self._keep()
-        await self._port.close()
-        if self._owns_client:
-            await self._client.close()
+        try:
+            await self._end_rounds()
+            await self._leave()
+        finally:
+            self._keep()
+            await self._port.close()
+            if self._owns_client:
+                await self._client.close()
 
     # what it is
 
@@ -242,7 +242,7 @@ class BrokerAgent:
 
     async def _run(self) -> None:
         jobs = Jobs(
-            register=lambda: self.register(forced=self._config.force_register),
+            register=self._round,
             beat=self._beat,
             ask_members=self._ask_members,
             ask_cluster=lambda: self._ask(messages.cluster_info(self._config)),
@@ -250,6 +250,10 @@ class BrokerAgent:
         async with asyncio.TaskGroup() as group:
             for job in schedule(self._config, jobs):
                 group.create_task(keep_doing(job))
+
+    async def _round(self) -> None:
+        with suppress(ConnectionClosed):  # it was due when the agent was closed
+            await self.register(forced=self._config.force_register)
 
     @asynccontextmanager
     async def _turn(self) -> AsyncIterator[None]:
@@ -267,6 +271,11 @@ class BrokerAgent:
         if self._background is not None:
             self._background.cancel()
             await asyncio.wait({self._background})
+
+    async def _leave(self) -> None:
+        farewell = messages.unregistration(self._config)
+        for address in self._name_servers:
+            await self._ask_all([address], farewell, UNREGISTER_S, lambda where, _: Unregistered(where))
 
     async def _register_in_pieces(self, check_order: bool, oneway: bool) -> list[Registered | Failed]:
         outcomes = []
