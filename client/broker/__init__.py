@@ -4,6 +4,7 @@
 to all name servers, `schedule` when, and `agent` is all of it."""
 
 from client.broker.agent import BrokerAgent
+from client.broker.blocking import BlockingBrokerAgent
 from client.broker.config import BrokerConfig, StaticTopicSettings, TopicSettings, read_config
 from client.broker.events import (
     Event,
@@ -17,6 +18,7 @@ from client.broker.events import (
 from client.broker.run import announce, run_agent
 
 __all__ = [
+    "BlockingBrokerAgent",
     "BrokerAgent",
     "BrokerConfig",
     "Event",
