@@ -82,6 +82,7 @@ class AddressEndpoint:
     async def _text(self) -> str:
         """The first line of the answer; an httpx.HTTPError for any status but 200."""
         headers = {
+            "Accept-Encoding": "identity",  # what is compressed cannot be bounded before it is read
             "Client-Version": version_name(CURRENT),
             "Content-Type": "application/x-www-form-urlencoded;charset=UTF-8",
             "Metaq-Client-RequestTS": str(self._now_ms()),
@@ -96,7 +97,7 @@ class AddressEndpoint:
                     f"status {answer.status_code}", request=answer.request, response=answer
                 )
             body = b""
-            async for piece in answer.aiter_bytes():
+            async for piece in answer.aiter_raw():
                 body += piece
                 if len(body) >= BODY_MOST:
                     break

@@ -68,7 +68,8 @@ class NameServerChoice:
             kept = self._kept()  # whoever had the lock before may have connected
             if kept is not None:
                 return kept
-            return await (self._any(deadline) if self._options.try_all_name_servers else self._one(deadline))
+            whole_list = self._options.try_all_name_servers and len(self._addresses) > 1
+            return await (self._any(deadline) if whole_list else self._one(deadline))
         finally:
             self._lock.release()
 
@@ -79,7 +80,7 @@ class NameServerChoice:
                 return await self._one(deadline)
             except ConnectError as error:
                 reasons.append(str(error))
-        raise ConnectError(";".join(self._addresses), "; ".join(reasons) or "no name server is known")
+        raise ConnectError(";".join(self._addresses), "; ".join(reasons))
 
     async def _one(self, deadline: float) -> Connection:
         if not self._addresses:

@@ -1,127 +1,322 @@
-"""Calls: their time, their answers, their end. On a virtual clock and a network in memory."""
+"""Calls: their time, their answers, their end."""
 
 import asyncio
 
 import pytest
 
-from client.errors import CallTimeout, ConnectError, ConnectionClosed
+from client.errors import AddressError, CallTimeout, ConnectError, ConnectionClosed, SendError, TooBusy
 from client.wire.options import RemotingOptions
 from client.wire.remoting_client import RemotingClient
 from client.wire.request import Request
-from remoting.command import Command
-from tests.harness.network import Network
-from tests.harness.virtual_time import now, run
+from remoting.command import Command, SerializeType
+from remoting.frame import FRAME_MAX_LENGTH
+from tests.client.wire.scene import ASK, A, after, play, silent
+from tests.harness.network import HIGH_WATER, Network
+from tests.harness.virtual_time import now
 
-A = "127.0.0.1:9876"
-ASK = Request(105, {"topic": "TA"})
-
-
-def silent(_: Command) -> None:
-    """Answers nothing."""
+BIG = Request(103, body=bytes(2 * HIGH_WATER))
 
 
 def test_a_call_is_answered() -> None:
-    async def play() -> None:
-        network = Network()
+    async def scene(network: Network, client: RemotingClient) -> None:
         network.serve(A, lambda request: request.reply(17, remark="no", ext={"a": "b"}, body=b"body"))
-        async with RemotingClient(connect=network.connect) as client:
-            answer = await client.call(A, ASK)
+        answer = await client.call(A, ASK)
         assert (answer.code, answer.remark, answer.ext, answer.body) == (17, "no", {"a": "b"}, b"body")
-        assert network.open_connections == 0
 
-    run(play())
+    play(scene)
+
+
+@pytest.mark.parametrize("kind", SerializeType)
+def test_requests_say_who_asks_and_how(kind: SerializeType) -> None:
+    async def scene(network: Network, client: RemotingClient) -> None:
+        peer = network.serve(A)
+        await client.call(A, Request(105, {"topic": "TA"}, b"body"))
+        await client.oneway(A, Request(904))
+        await asyncio.sleep(0)
+        asked, told = (frame.command for frame in peer.frames)
+        assert (asked.code, asked.flag, asked.version, asked.language) == (105, 0, 373, 0)
+        assert (asked.ext, asked.body, asked.serialize_type) == ({"topic": "TA"}, b"body", kind)
+        assert (told.code, told.flag, told.serialize_type) == (904, 2, kind)
+        assert asked.opaque is not None
+        assert told.opaque == asked.opaque + 1
+
+    play(scene, RemotingOptions(version=373, language=0, serialize_type=kind))
+
+
+@pytest.mark.parametrize("kind", SerializeType)
+def test_answers_are_read_in_whichever_encoding_they_come(kind: SerializeType) -> None:
+    def answer(request: Command) -> Command:
+        return Command(17, request.opaque, 1, ext={"a": "b"}, body=b"body", serialize_type=kind)
+
+    async def scene(network: Network, client: RemotingClient) -> None:
+        network.serve(A, answer)
+        assert (await client.call(A, ASK)).ext == {"a": "b"}
+
+    play(scene)
 
 
 def test_calls_are_pipelined_over_one_connection() -> None:
     async def answer(request: Command) -> Command:
-        await asyncio.sleep(1)
+        await asyncio.sleep(100 - request.code)  # the last one is answered first
         return request.reply(request.code)
 
-    async def play() -> None:
-        network = Network()
+    async def scene(network: Network, client: RemotingClient) -> None:
         peer = network.serve(A, answer)
         peer.connect_s = 1
-        async with RemotingClient(connect=network.connect) as client:
-            answers = await asyncio.gather(*(client.call(A, Request(code)) for code in range(100)))
+        answers = await asyncio.gather(*(client.call(A, Request(c), timeout_s=200) for c in range(100)))
         assert [answer.code for answer in answers] == list(range(100))
-        assert (peer.connects, now()) == (1, 2)
+        assert (peer.connects, now()) == (1, 101)
 
-    run(play())
+    play(scene)
 
 
-def test_errors_tell_how_far_a_call_came() -> None:
-    async def play() -> None:
-        network = Network()
-        async with RemotingClient(connect=network.connect) as client:
-            with pytest.raises(ConnectError, match="refused"):
-                await client.call(A, ASK)
-            peer = network.serve(A, silent)
-            with pytest.raises(CallTimeout, match="no answer within 2 s"):
-                await client.call(A, ASK, timeout_s=2)
-            assert now() == 2
-            call = asyncio.create_task(client.call(A, ASK))
-            await asyncio.sleep(1)
-            peer.cut()
-            with pytest.raises(ConnectionClosed, match="closed by the peer"):
-                await call
-            assert now() == 3
+def test_a_call_without_answer_ends_in_time_and_closes_the_connection() -> None:
+    async def scene(network: Network, client: RemotingClient) -> None:
+        peer = network.serve(A, silent)
+        with pytest.raises(CallTimeout, match="no answer within 2 s") as error:
+            await client.call(A, ASK, timeout_s=2)
+        assert isinstance(error.value, TimeoutError)
+        assert (error.value.address, now()) == (A, 2)
+        await asyncio.sleep(0)
+        assert peer.connections == []
 
-    run(play())
+    play(scene)
+
+
+def test_a_time_out_leaves_the_connection_where_the_option_says_so() -> None:
+    async def scene(network: Network, client: RemotingClient) -> None:
+        peer = network.serve(A, silent)
+        with pytest.raises(CallTimeout):
+            await client.call(A, ASK, timeout_s=2)
+        peer.answer = after(1)
+        await client.call(A, ASK)
+        assert peer.connects == 1
+
+    play(scene, RemotingOptions(close_on_timeout=False))
+
+
+def test_a_call_that_connecting_left_hardly_any_time_does_not_close_the_connection() -> None:
+    async def scene(network: Network, client: RemotingClient) -> None:
+        peer = network.serve(A, silent)
+        peer.connect_s = 1.95
+        with pytest.raises(CallTimeout, match="no answer"):
+            await client.call(A, ASK, timeout_s=2)
+        await asyncio.sleep(0)
+        assert len(peer.connections) == 1
+
+    play(scene)
 
 
 def test_a_connect_that_never_ends_is_given_up_for_all_who_wait() -> None:
-    async def play() -> None:
-        network = Network()
-        network.serve(A).connect_s = None
-        async with RemotingClient(connect=network.connect) as client:
-            short, long = await asyncio.gather(
-                client.call(A, ASK, timeout_s=1), client.call(A, ASK, timeout_s=9), return_exceptions=True
-            )
-            assert isinstance(short, CallTimeout)
-            assert isinstance(long, ConnectError)
-            assert now() == 3
+    async def scene(network: Network, client: RemotingClient) -> None:
+        peer = network.serve(A)
+        peer.connect_s = None
+        short, equal, long = await asyncio.gather(
+            client.call(A, ASK, timeout_s=1),
+            client.call(A, ASK, timeout_s=3),
+            client.call(A, ASK, timeout_s=9),
+            return_exceptions=True,
+        )
+        assert isinstance(short, CallTimeout)
+        assert isinstance(equal, ConnectError)
+        assert isinstance(long, ConnectError)
+        assert "not connected within 3 s" in str(long)
+        assert (now(), peer.connects) == (3, 1)
 
-    run(play())
+    play(scene)
+
+
+def test_after_a_failed_connect_the_next_call_connects_anew() -> None:
+    async def scene(network: Network, client: RemotingClient) -> None:
+        with pytest.raises(ConnectError, match=r"127\.0\.0\.1:9876: not connected: .*refused"):
+            await client.call(A, ASK)
+        network.serve(A)
+        assert (await client.call(A, ASK)).code == 0
+
+    play(scene)
+
+
+@pytest.mark.parametrize("address", ["", "host", "host:", "host:port", ":1", "a:65536", "a b:1", "a;b:1"])
+def test_an_address_that_is_none_is_an_error_before_anything_happens(address: str) -> None:
+    async def scene(network: Network, client: RemotingClient) -> None:
+        with pytest.raises(AddressError, match="in the address"):
+            await client.call(address, ASK)
+
+    play(scene)
+
+
+def test_a_frame_nobody_would_read_is_not_sent() -> None:
+    async def scene(network: Network, client: RemotingClient) -> None:
+        peer = network.serve(A)
+        with pytest.raises(SendError, match="bytes is more than any peer reads"):
+            await client.call(A, Request(103, body=bytes(FRAME_MAX_LENGTH)))
+        assert (await client.call(A, ASK)).code == 0
+        assert (peer.connects, peer.codes) == (1, [105])
+
+    play(scene)
+
+
+def test_a_peer_that_takes_nothing_is_a_send_error_for_whoever_comes_next() -> None:
+    async def scene(network: Network, client: RemotingClient) -> None:
+        peer = network.serve(A)
+        peer.reads = False
+        first = client.call_async(A, BIG, timeout_s=60)
+        await asyncio.sleep(1)
+        with pytest.raises(SendError, match="did not take what was written before"):
+            await client.call(A, ASK, timeout_s=2)
+        assert now() == 3
+        with pytest.raises(ConnectionClosed):
+            await first
+        peer.reads = True
+        assert (await client.call(A, ASK)).code == 0
+
+    play(scene)
+
+
+def test_whoever_waits_for_room_goes_on_when_there_is_some() -> None:
+    async def scene(network: Network, client: RemotingClient) -> None:
+        peer = network.serve(A)
+        peer.reads = False
+        calls = [asyncio.create_task(client.call(A, request)) for request in (BIG, ASK, ASK)]
+        await asyncio.sleep(1)
+        peer.take()
+        assert [(await call).code for call in calls] == [0, 0, 0]
+        assert (peer.codes, now()) == ([103, 105, 105], 1)
+
+    play(scene)
 
 
 def test_an_async_call_is_answered_or_fails_once() -> None:
-    async def play() -> None:
-        network = Network()
+    async def scene(network: Network, client: RemotingClient) -> None:
         peer = network.serve(A)
-        async with RemotingClient(connect=network.connect) as client:
-            assert (await client.call_async(A, ASK)).code == 0
-            peer.answer = silent
-            with pytest.raises(CallTimeout):
-                await client.call_async(A, ASK, timeout_s=5)
-            assert 5 <= now() <= 7
+        assert (await client.call_async(A, ASK)).code == 0
+        peer.answer = silent
+        told: list[BaseException | None] = []
+        call = client.call_async(A, ASK, timeout_s=5)
+        call.add_done_callback(lambda done: told.append(done.exception()))
+        with pytest.raises(CallTimeout, match="no answer within the time"):
+            await call
+        assert 5 <= now() <= 7
+        peer.answer = after(0)
+        await client.call(A, ASK)
+        assert len(told) == 1
 
-    run(play())
+    play(scene)
+
+
+def test_async_calls_are_ended_by_a_scan_each_second() -> None:
+    async def ended(client: RemotingClient, timeout_s: float) -> float:
+        with pytest.raises(CallTimeout):
+            await client.call_async(A, ASK, timeout_s=timeout_s)
+        return now()
+
+    async def scene(network: Network, client: RemotingClient) -> None:
+        network.serve(A, silent)
+        assert await ended(client, 0.5) == 2
+        assert await ended(client, 1) == 4
+        first = asyncio.create_task(ended(client, 2))
+        await asyncio.sleep(0.5)
+        assert await ended(client, 2) == 8, "due at 7.5, and looked for at 5, 6, 7, 8"
+        assert await first == 7
+
+    play(scene)
+
+
+def test_no_timer_runs_while_nothing_waits() -> None:
+    async def scene(network: Network, client: RemotingClient) -> None:
+        network.serve(A)
+        await client.call_async(A, ASK)
+        await asyncio.sleep(200)  # the connection is idle for long, and gone
+        loop = asyncio.get_running_loop()
+        assert [timer for timer in loop._scheduled if not timer.cancelled()] == []  # type: ignore[attr-defined]
+
+    play(scene)
+
+
+def test_permits_bound_what_is_under_way() -> None:
+    async def scene(network: Network, client: RemotingClient) -> None:
+        peer = network.serve(A, after(2))
+        first, second, third = (client.call_async(A, ASK, timeout_s=t) for t in (3, 5, 1))
+        with pytest.raises(TooBusy):
+            await third
+        assert now() == 1
+        assert ((await first).code, now()) == (0, 2)
+        assert ((await second).code, now()) == (0, 4)
+        assert len(peer.frames) == 2
+
+    play(scene, RemotingOptions(async_permits=1))
+
+
+def test_a_permit_for_oneway_requests_is_held_until_they_are_written() -> None:
+    async def scene(network: Network, client: RemotingClient) -> None:
+        peer = network.serve(A)
+        peer.reads = False
+        await client.oneway(A, BIG)
+        waits_for_room = asyncio.create_task(client.oneway(A, ASK, timeout_s=3))
+        await asyncio.sleep(1)
+        with pytest.raises(TooBusy):
+            await client.oneway(A, ASK, timeout_s=1)
+        peer.take()
+        await waits_for_room
+        await client.oneway(A, ASK)
+        await asyncio.sleep(0)
+        assert peer.codes == [103, 105, 105]
+
+    play(scene, RemotingOptions(oneway_permits=1))
 
 
 def test_oneway_requests_are_written_even_when_the_client_closes_at_once() -> None:
-    async def play() -> None:
-        network = Network()
+    networks = []
+
+    async def scene(network: Network, client: RemotingClient) -> None:
+        networks.append(network)
+        network.serve(A)
+        await client.oneway(A, Request(904))
+
+    play(scene)
+    assert networks[0].peers[A].codes == [904]
+
+
+def test_an_idle_connection_is_closed_and_made_anew() -> None:
+    async def scene(network: Network, client: RemotingClient) -> None:
         peer = network.serve(A)
-        async with RemotingClient(connect=network.connect) as client:
-            await client.oneway(A, Request(904))
-        (frame,) = peer.frames
-        assert (frame.command.code, frame.command.flag, frame.command.language) == (904, 2, 3)
+        for _ in range(3):
+            await client.call(A, ASK)
+            await asyncio.sleep(119)
+        assert peer.connects == 1
+        await asyncio.sleep(2)
+        assert peer.connections == []
+        await client.call(A, ASK)
+        assert peer.connects == 2
 
-    run(play())
+    play(scene)
 
 
-def test_closing_ends_the_calls() -> None:
-    async def play() -> None:
-        network = Network()
+def test_closing_ends_the_calls_at_once_and_allows_no_others() -> None:
+    async def scene(network: Network, client: RemotingClient) -> None:
         network.serve(A, silent)
-        client = RemotingClient(RemotingOptions(), connect=network.connect)
-        waiting = client.call_async(A, ASK)
+        network.serve("127.0.0.9:1").connect_s = None
+        calls = [client.call_async(A, ASK), client.call_async("127.0.0.9:1", ASK)]
+        calls.append(asyncio.create_task(client.call(A, ASK)))
         await asyncio.sleep(1)
         await client.close()
-        with pytest.raises(ConnectionClosed, match="this client is closed"):
-            await waiting
-        with pytest.raises(ConnectionClosed, match="this client is closed"):
-            await client.call(A, ASK)
-        assert network.open_connections == 0
+        for call in calls:
+            assert call.done()
+            with pytest.raises(ConnectionClosed, match="this client is closed"):
+                await call
+        assert now() == 1
+        for again in (client.call(A, ASK), client.oneway(A, ASK), client.call_async(A, ASK)):
+            with pytest.raises(ConnectionClosed, match="this client is closed"):
+                await again
 
-    run(play())
+    play(scene)
+
+
+def test_closing_does_not_wait_for_a_peer_that_takes_nothing() -> None:
+    async def scene(network: Network, client: RemotingClient) -> None:
+        network.serve(A).reads = False
+        await client.oneway(A, BIG)
+        await client.close()
+        assert now() == 1
+
+    play(scene)

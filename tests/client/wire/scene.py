@@ -1,0 +1,46 @@
+"""What tests of the remoting client share."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+from client.wire.options import RemotingOptions
+from client.wire.remoting_client import RemotingClient
+from client.wire.request import Request
+from remoting.command import Command
+from tests.harness.network import Answer, Network
+from tests.harness.virtual_time import run
+
+A = "127.0.0.1:9876"
+B = "127.0.0.2:9876"
+C = "127.0.0.3:9876"
+ASK = Request(105, {"topic": "TA"})
+
+
+def silent(_: Command) -> None:
+    """Answers nothing."""
+
+
+def after(seconds: float) -> Answer:
+    """Answers, but that late."""
+
+    async def answer(request: Command) -> Command:
+        await asyncio.sleep(seconds)
+        return request.reply(0)
+
+    return answer
+
+
+def play(
+    scene: Callable[[Network, RemotingClient], Awaitable[None]],
+    options: RemotingOptions | None = None,
+    name_servers: tuple[str, ...] = (),
+) -> None:
+    """Run a scene on a virtual clock; when its client is closed no connection and no task may be left."""
+
+    async def played() -> None:
+        network = Network()
+        async with RemotingClient(options, name_servers=name_servers, connect=network.connect) as client:
+            await scene(network, client)
+        assert network.open_connections == 0, "connections were left open"
+
+    run(played())
