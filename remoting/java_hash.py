@@ -1,10 +1,12 @@
-"""Java's hash of a text: clients send it for tags, and the order of what Java takes from its maps follows it."""
+"""Java's String.hashCode, which brokers filter tags by."""
+
+_BITS = 0xFFFFFFFF
 
 
 def java_hash(text: str) -> int:
-    """String.hashCode: over UTF-16 code units, wrapped to signed 32 bits. `java_hash("TagA") == 2598919`"""
-    code = 0
+    """`TagA` -> 2598919: over UTF-16 code units, wrapped to 32 bits and signed."""
     units = text.encode("utf-16-be", "surrogatepass")
-    for high, low in zip(units[::2], units[1::2], strict=True):
-        code = 31 * code + (high << 8 | low) & 0xFFFFFFFF
-    return code - (1 << 32) if code & 0x80000000 else code
+    total = 0
+    for at in range(0, len(units), 2):
+        total = (31 * total + (units[at] << 8 | units[at + 1])) & _BITS
+    return total - (1 << 32) if total >> 31 else total

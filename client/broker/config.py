@@ -1,17 +1,21 @@
 """What a broker is called and how it announces itself: broker.toml, with the names of RocketMQ's broker.conf."""
 
+import os
 import re
 import socket
 import tomllib
 from collections import Counter
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Final
 
 import msgspec
 from msgspec import Meta
 
+from client.addresses.sources import ENVIRONMENT
 from client.addresses.syntax import parse_addresses
 from client.errors import AddressError, ConfigError
+from client.wire.zone import configured_zone
 from remoting.permission import PERM_READ, PERM_WRITE
 from remoting.remoting_command import SerializeType
 from remoting.topic_config import TopicConfig
@@ -169,15 +173,20 @@ class BrokerConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
         return self if self.broker_ip1 else msgspec.structs.replace(self, broker_ip1=local_address())
 
 
-def read_config(path: Path) -> BrokerConfig:
-    """What a TOML file says. Raises ConfigError, whose text names the file, the field and what is allowed."""
+def read_config(path: Path, environ: Mapping[str, str] = os.environ) -> BrokerConfig:
+    """What a TOML file says, and of name servers and zone the environment, where the file says nothing.
+
+    Raises ConfigError, whose text names the file, the field and what is allowed."""
     try:
         read = tomllib.loads(path.read_text())
     except OSError as error:
         raise ConfigError(f"{path}: {error.strerror}") from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise ConfigError(f"{path}: {error}") from error
-    return _converted(read, str(path))
+    zone = configured_zone(environ=environ)
+    if zone and "zoneName" not in read:
+        read |= {"zoneName": zone.name, "zoneMode": zone.mode}
+    return _converted({"namesrvAddr": environ.get(ENVIRONMENT, "")} | read, str(path))
 
 
 def _converted(values: dict[str, Any], where: str) -> BrokerConfig:

@@ -18,7 +18,7 @@ def path(tmp_path: Path) -> Path:
 
 def test_an_empty_file_is_a_broker_of_java_s_defaults(path: Path) -> None:
     path.write_text("")
-    config = read_config(path)
+    config = read_config(path, {})
     assert config == BrokerConfig()
     assert config.broker_name == socket.gethostname()
     assert (config.broker_cluster_name, config.broker_id) == ("DefaultCluster", 0)
@@ -68,6 +68,16 @@ def test_every_kind_of_field_is_read(path: Path) -> None:
     )
     (static,) = config.static_topics
     assert static.mapping("broker-a") == TopicQueueMappingInfo("Static", "broker-a", 4, {0: 0, 2: 1}, epoch=7)
+
+
+def test_the_environment_says_what_the_file_does_not(path: Path) -> None:
+    environ = {"NAMESRV_ADDR": "10.0.0.1:9876", "ROCKETMQ_ZONE": "z1", "ROCKETMQ_ZONE_MODE": "true"}
+    path.write_text("")
+    config = read_config(path, environ)
+    assert (config.name_servers, config.zone_name, config.zone_mode) == (("10.0.0.1:9876",), "z1", True)
+    path.write_text('namesrvAddr = "10.0.0.2:9876"\nzoneName = "z2"')
+    config = read_config(path, environ)
+    assert (config.name_servers, config.zone_name, config.zone_mode) == (("10.0.0.2:9876",), "z2", False)
 
 
 @pytest.mark.parametrize(
