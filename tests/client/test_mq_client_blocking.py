@@ -17,7 +17,7 @@ from client.routes.subscribe import PullFrom
 from remoting.codes import RequestCode
 from remoting.command import Command
 from remoting.version import CURRENT
-from tests.client.broker import ListeningBroker
+from tests.client.listening_broker import ListeningBroker
 from tests.harness.nameserver import NameServer
 from tests.harness.patience import eventually
 

@@ -16,13 +16,14 @@ ALL = NAMES + TO_BROKERS
 
 
 class Recorded(NamedTuple):
-    """One frame; `request` is what a reply answers."""
+    """One frame; `request` is what a reply answers. `peer` is who sent it, or was answered."""
 
     frame: bytes
     header: dict[str, object]
     type: str
     command: Command
     request: Command | None
+    peer: str
 
 
 @cache
@@ -38,7 +39,7 @@ def recorded(name: str) -> tuple[Recorded, ...]:
         if not command.is_response:
             requests[key] = command
         request = requests[key] if command.is_response else None
-        frames.append(Recorded(frame, line["header"], line["type"], command, request))
+        frames.append(Recorded(frame, line["header"], line["type"], command, request, line["peer"]))
     return tuple(frames)
 
 
