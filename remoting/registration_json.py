@@ -1,5 +1,7 @@
 """Registrations as JSON: a filter server list and a TopicConfigSerializeWrapper."""
 
+from itertools import islice
+from operator import attrgetter
 from typing import Any, Final, Generic, TypeVar
 
 import msgspec
@@ -25,6 +27,7 @@ REWRITES_MAX: Final = 200_000
 """Places of a body that may be no strict JSON: the keys of as many queues of static topics."""
 
 _TOPICS_A_STEP: Final = 200
+_name_of: Final = attrgetter("topic_name")
 
 
 class _LooseTopic(msgspec.Struct, rename="camel"):
@@ -127,12 +130,11 @@ def _registered(
     infos: dict[str, MappingInfoMembers | None] | None = wrapper.topic_queue_mapping_info_map
     table = cut.topics if table == {} else table or {}
     infos = cut.infos if infos == {} else infos
-    topics = {}
-    for i, (key, topic) in enumerate(table.items()):
-        config = topic if isinstance(topic, TopicConfig) else topic.value(key)
-        topics[config.topic_name] = config
-        if i % _TOPICS_A_STEP == 0:
-            yield
+    topics: dict[str, TopicConfig] = {}
+    items = iter(table.items())
+    while part := dict(islice(items, _TOPICS_A_STEP)):
+        topics.update(_by_their_names(part))
+        yield
     mappings = {}
     for i, (name, info) in enumerate(without_nulls(infos).items()):
         mappings[name] = info.value()
@@ -148,6 +150,15 @@ def _registered(
         mappings,
         mapping_version.value(now_ms=now_ms) if mapping_version is not None else None,
     )
+
+
+def _by_their_names(part: dict[str, TopicConfig | _LooseTopic]) -> dict[str, TopicConfig]:
+    """Brokers take for key what the topic says of itself; whoever does not is taken at the latter."""
+    configs = part.values()
+    if {*map(type, configs)} == {TopicConfig} and [*map(_name_of, configs)] == [*part]:
+        return part  # type: ignore[return-value]
+    values = [one if isinstance(one, TopicConfig) else one.value(key) for key, one in part.items()]
+    return {config.topic_name: config for config in values}
 
 
 class _WrittenTopic(msgspec.Struct, gc=False, rename="camel", kw_only=True, omit_defaults=True):
