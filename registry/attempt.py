@@ -8,7 +8,7 @@ topics of a known master changed, and not many, `lua/change.lua` alone does it.
 import time
 from collections.abc import Collection, Mapping
 from itertools import groupby, islice
-from operator import attrgetter, itemgetter
+from operator import attrgetter
 from typing import Any, Final, TypeAlias
 
 import msgspec
@@ -398,7 +398,6 @@ class _Changes(msgspec.Struct):
 
 
 _setup: Final = attrgetter("read_queue_nums", "write_queue_nums", "perm", "topic_sys_flag")
-_before_and_setup: Final = itemgetter(1, 2)
 
 
 def _changes(
@@ -411,9 +410,10 @@ def _changes(
     names, configs = iter(body.topics), iter(body.topics.values())
     while part := tuple(islice(names, TOPICS_A_STEP)):
         setups = map(_setup, islice(configs, TOPICS_A_STEP))
-        rows = zip(part, map(stored.get, part), setups, strict=True)
-        for (before, setup), run in groupby(rows, _before_and_setup):  # most topics are set up alike
-            alike = [name for name, _, _ in run]
+        at = 0
+        for (before, setup), run in groupby(zip(map(stored.get, part), setups, strict=True)):
+            alike = part[at : at + len([*run])]  # most topics are set up alike
+            at += len(alike)
             text = made.get(setup)
             if text is None:
                 text = made[setup] = queue_text(body.topics[alike[0]], without_write=decided.strips)

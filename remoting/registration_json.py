@@ -130,11 +130,7 @@ def _registered(
     infos: dict[str, MappingInfoMembers | None] | None = wrapper.topic_queue_mapping_info_map
     table = cut.topics if table == {} else table or {}
     infos = cut.infos if infos == {} else infos
-    topics: dict[str, TopicConfig] = {}
-    items = iter(table.items())
-    while part := dict(islice(items, _TOPICS_A_STEP)):
-        topics.update(_by_their_names(part))
-        yield
+    topics = yield from _by_their_names(table)
     mappings = {}
     for i, (name, info) in enumerate(without_nulls(infos).items()):
         mappings[name] = info.value()
@@ -152,13 +148,22 @@ def _registered(
     )
 
 
-def _by_their_names(part: dict[str, TopicConfig | _LooseTopic]) -> dict[str, TopicConfig]:
-    """Brokers take for key what the topic says of itself; whoever does not is taken at the latter."""
-    configs = part.values()
-    if {*map(type, configs)} == {TopicConfig} and [*map(_name_of, configs)] == [*part]:
-        return part  # type: ignore[return-value]
-    values = [one if isinstance(one, TopicConfig) else one.value(key) for key, one in part.items()]
-    return {config.topic_name: config for config in values}
+def _by_their_names(table: dict[str, TopicConfig | _LooseTopic]) -> Steps[dict[str, TopicConfig]]:
+    """The topics by what each says of itself, which is what brokers take for key."""
+    keys, configs = iter(table), iter(table.values())
+    while part := [*islice(configs, _TOPICS_A_STEP)]:
+        if {*map(type, part)} != {TopicConfig} or [*map(_name_of, part)] != [*islice(keys, _TOPICS_A_STEP)]:
+            break
+        yield
+    else:
+        return table  # type: ignore[return-value]
+    topics = {}
+    for i, (key, topic) in enumerate(table.items()):
+        config = topic if isinstance(topic, TopicConfig) else topic.value(key)
+        topics[config.topic_name] = config
+        if i % _TOPICS_A_STEP == 0:
+            yield
+    return topics
 
 
 class _WrittenTopic(msgspec.Struct, gc=False, rename="camel", kw_only=True, omit_defaults=True):
