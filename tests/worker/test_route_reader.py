@@ -148,7 +148,7 @@ def test_an_answer_that_another_topic_got_is_the_right_one(
     many.register(
         "b3", 1, {"acts": "1,1,4,0", "rmq_sys_SYNC_BROKER_MEMBER_b3": "1,1,4,0"}, acting=True, version=8
     )
-    others = ["acts", *ALIKE, "gone"]
+    others = [*ALIKE, "gone", "acts"]
     asked = [PLAIN_STANDARD, PLAIN_LEGACY, AskedView(True, True, None), AskedView(True, False, "z9")]
     options = [Options(), Options(support_acting_master=True), Options(order_message_enable=True)]
     *found, route = at_once(many, async_redis, [*others, topic])
