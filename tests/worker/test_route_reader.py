@@ -25,6 +25,7 @@ from worker.route_reader import RouteReader
 from worker.route_view import PLAIN_LEGACY, PLAIN_STANDARD, AskedView
 
 LONG_S = 10.0
+WORN_OUT = "whoever waits for this one fails"
 ALIKE = tuple(f"alike-{number}" for number in range(300))
 
 
@@ -46,6 +47,7 @@ def at_once(ns: Namespace, store: redis_asyncio.Redis, topics: Sequence[str]) ->
             found[fill] = read if isinstance(read, Exception) else read.route(fill.key[0], at)
             if len(found) == len(fills):
                 done.set()
+            assert fill.key[0] != WORN_OUT
 
         reader = RouteReader(driver, ns.keys, taken)
         for fill in fills:
@@ -124,6 +126,13 @@ def test_one_that_cannot_be_read_is_no_harm_to_the_others(
     assert (first, last) == (alone(many, "alike-1"), alone(many, "alike-2"))
     assert isinstance(broken, ResponseError)
     redis.delete(many.keys.route("broken"))
+
+
+def test_who_cannot_take_one_is_no_harm_to_the_others(
+    many: Namespace, async_redis: redis_asyncio.Redis
+) -> None:
+    first, _, last = at_once(many, async_redis, ["alike-1", WORN_OUT, "alike-2"])
+    assert (first, last) == (alone(many, "alike-1"), alone(many, "alike-2"))
 
 
 @pytest.mark.parametrize("topic", ["alike-1", "alike-7", "ordered", "rmq_sys_SYNC_BROKER_MEMBER_b2"])
