@@ -2,7 +2,7 @@
   yet the broker's.
   KEYS[1] events:meta     hash    tells the namespace
   KEYS[2] pending:<name>  string  the claim
-  ARGV[1] request as JSON: name, claim (epoch), hold (ms), counts {rows, mappings, entries = 0}
+  ARGV[1] request as JSON: name, claim (epoch), hold (ms), counts {rows, mappings, entries}; the commit emits those
   ARGV[2] the slice, as lua/includes/rows.lua says
   Returns 1; 0 when the claim is over  ]]
 --- @include "rows"

@@ -4,8 +4,10 @@
   KEYS[2] leases       zset  <cluster>:<addr> -> end (ms)
   KEYS[3] kv:ORDER_TOPIC_CONFIG  hash  topic -> order configuration
   ARGV    topics
-  Returns {brokers, extras, topic, ...}: as many of the topics as a script may take the time for, one at least.
-  A topic is its route hash, {broker name, epoch,data, ...}; brokers are those with a living member that these name:
+  Returns {brokers, extras, hashes, topic, ...}: as many of the topics as a script may take the time for, one at least.
+  A topic is the number of its route hash, the first is 1; hashes are {broker name, epoch,data, ...}, each once however
+  many topics have such a one, as in a cluster that has every topic on every broker. Brokers are those with a living
+  member that these name:
   {name, epoch, cluster, acting, zone, id, address, filters (JSON or ""), ...}. Few topics have an extra: {which of
   them (0 is the first), order configuration or "", broker name, epoch,mapping info, ...}  ]]
 --- @include "lease"
@@ -43,6 +45,9 @@ local mapping_keys = {}
 for i, topic in ipairs(ARGV) do mapping_keys[i] = K.mapping(topic) end
 local mapped, none = call("EXISTS", unpack(mapping_keys)) > 0, {}
 
+-- What is in a hash is UTF-8, which has no byte 255.
+local hashes, numbers = {}, {}
+
 local function unseen(rows)
   local names = none
   for f = 1, #rows, 2 do
@@ -55,18 +60,24 @@ local function unseen(rows)
 end
 
 local extras = {}
-local reply = { brokers, extras }
+local reply = { brokers, extras, hashes }
 for i, topic in ipairs(ARGV) do
   local rows, mappings = call("HGETALL", K.route(topic)), mapped and call("HGETALL", mapping_keys[i]) or none
-  local names = unseen(rows)
+  local text = table.concat(rows, "\255")
+  local number = numbers[text]
+  local names = number and none or unseen(rows)
   work = work + TOPIC + #rows + #mappings + BROKER * #names
   if i > 1 and work > WORK_MAX then break end
-  for _, name in ipairs(names) do
-    seen[name] = true
-    read_broker(name)
+  if not number then
+    number = #hashes + 1
+    hashes[number], numbers[text] = rows, number
+    for _, name in ipairs(names) do
+      seen[name] = true
+      read_broker(name)
+    end
   end
   if i == 1 then work = 0 end
-  reply[i + 2] = rows
+  reply[i + 3] = number
   if orders[i] or #mappings > 0 then extras[#extras + 1] = { i - 1, orders[i] or "", unpack(mappings) } end
 end
 return reply

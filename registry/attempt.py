@@ -7,6 +7,7 @@ topics of a known master changed, and not many, `lua/change.lua` alone does it.
 
 import time
 from collections.abc import Collection, Mapping
+from itertools import groupby, islice
 from typing import Any, TypeAlias
 
 import msgspec
@@ -15,7 +16,7 @@ from msgspec.structs import replace
 from registry.decision import Decision
 from registry.keys import Keys
 from registry.known_tables import TEXTS_MOST, KnownTable, KnownTables
-from registry.plans import Act, Argument, Plan, ScriptCall, as_json, call
+from registry.plans import Act, Argument, Batch, Plan, ScriptCall, as_json, call
 from registry.queue_text import current, queue_text
 from registry.registering import Registration, Signature
 from registry.slices import COMMIT_MAX_BYTES, TOPICS_MAX, Counts, Row, Slice, arguments, slicing
@@ -63,12 +64,12 @@ class _Table(msgspec.Struct, frozen=True):
     """What a registration changes in the topic tables, and whether they then are what its body says.
 
     Without `body`, which was not read then, nothing is said of filter servers or the number of topics. `texts` is
-    what is then stored of the topics that the body names."""
+    what is then stored of the topics that the body names, None of many."""
 
     slices: list[Slice]
     applied: bool
     body: RegisterBrokerBody | None = None
-    texts: dict[str, str] = {}
+    texts: dict[str, str] | None = {}
 
 
 class Attempt:
@@ -143,9 +144,9 @@ class Attempt:
             self._tables.drop(self.registration.member)
             return
         before = self._known(decided)
-        texts: dict[str, str] | None = table.texts
-        if self._slices.skipped:
-            texts = None if before is None or before.texts is None else before.texts | table.texts
+        texts = table.texts
+        if self._slices.skipped and texts is not None:
+            texts = None if before is None or before.texts is None else before.texts | texts
         if texts is not None and len(texts) > TEXTS_MOST:
             texts = None
         state = decided.done(done[2], int(done[3]))
@@ -290,7 +291,7 @@ class Attempt:
             stored = yield from self._stored(self.keys.topics_of(name), decided, only)
         changes = yield from in_turns(_changes(body, stored, decided, self.delete_missing))
         mappings = (yield from self._mappings(decided, body)) if decided.every else []
-        slices = yield from in_turns(slicing(name, "register", changes.rows, mappings))
+        slices = yield from in_turns(slicing(name, "register", changes.topics, mappings))
         return _Table(slices, not changes.kept_otherwise, body, changes.texts)
 
     def _stored(self, key: str, decided: Decision, only: Collection[str] | None) -> Plan[dict[str, str]]:
@@ -335,9 +336,8 @@ class Attempt:
         claim, leftovers = claimed[1:]
         told, rest = _told_by_commit(table.slices)
         for one in told:
-            counts, values = arguments(one, ())
-            request = as_json({"name": name, "claim": claim, "hold": CLAIM_MS, "counts": counts})
-            if not (yield ScriptCall("chunk", (keys.events_meta, keys.pending(name)), (request, *values))):
+            written = yield Batch(tuple([self._chunk(claim, piece) for piece in one.pieces()]))
+            if not all(written):
                 return None
         counts, values = arguments(None, told)
         asked = self._asked(counts, table.body)
@@ -347,6 +347,12 @@ class Attempt:
         if reply[0] != "done" or not rest:
             return self._again(reply)
         return (yield from self._write_rest(table, rest, reply))
+
+    def _chunk(self, claim: str, piece: Slice) -> ScriptCall:
+        keys, name = self.keys, self.registration.name
+        counts, values = arguments(piece, (piece,))
+        request = as_json({"name": name, "claim": claim, "hold": CLAIM_MS, "counts": counts})
+        return ScriptCall("chunk", (keys.events_meta, keys.pending(name)), (request, *values))
 
     def _write_rest(self, table: _Table, rest: list[Slice], done: Reply) -> Plan[Reply | None]:
         """Slices of a live broker; the data version comes with the last, so a broken-off registration is repeated."""
@@ -381,38 +387,49 @@ class Attempt:
 
 
 class _Changes(msgspec.Struct):
-    """What becomes of the topics, what is then stored of those in the body, and whether that is not what it says."""
+    """What becomes of the topics, what is then stored of those in the body, and whether that is not what it says.
 
-    rows: list[Row]
-    texts: dict[str, str]
+    Of more than are remembered (`registry.known_tables`) it is not said what is stored."""
+
+    topics: dict[tuple[str, str], list[str]]
+    texts: dict[str, str] | None
     kept_otherwise: bool
 
 
 def _changes(
     body: RegisterBrokerBody, stored: Mapping[str, str], decided: Decision, delete_missing: bool
 ) -> Steps[_Changes]:
-    changes = _Changes([], {}, not decided.every and bool(body.mapping_infos))
-    rows, texts = changes.rows, changes.texts
-    made: dict[tuple[int, int, int, int], str] = {}  # most topics are set up alike
-    for i, (topic, config) in enumerate(body.topics.items()):
-        setup = (config.read_queue_nums, config.write_queue_nums, config.perm, config.topic_sys_flag)
-        text = made.get(setup)
-        if text is None:
-            text = made[setup] = queue_text(config, without_write=decided.strips)
-        before = stored.get(topic)
-        if before == text:
-            texts[topic] = before
-        elif before is None or decided.every:
-            rows.append(Row(topic, before or "", text))
-            texts[topic] = text
-        else:
-            changes.kept_otherwise = True
-        if i % TOPICS_A_STEP == 0:
-            yield
+    few = len(body.topics) <= TEXTS_MOST
+    changes = _Changes({}, {} if few else None, not decided.every and bool(body.mapping_infos))
+    topics, texts = changes.topics, changes.texts
+    made: dict[tuple[int, int, int, int], str] = {}
+    names, configs = iter(body.topics), iter(body.topics.values())
+    while part := tuple(islice(names, TOPICS_A_STEP)):
+        setups = [
+            (one.read_queue_nums, one.write_queue_nums, one.perm, one.topic_sys_flag)
+            for one in islice(configs, TOPICS_A_STEP)
+        ]
+        at = 0
+        for (before, setup), run in groupby(zip(map(stored.get, part), setups, strict=True)):
+            alike = part[at : at + len([*run])]  # most topics are set up alike
+            at += len(alike)
+            text = made.get(setup)
+            if text is None:
+                text = made[setup] = queue_text(body.topics[alike[0]], without_write=decided.strips)
+            if before == text:
+                pass
+            elif before is None or decided.every:
+                topics.setdefault((before or "", text), []).extend(alike)
+            else:
+                changes.kept_otherwise = True
+                continue
+            if texts is not None:
+                texts.update(dict.fromkeys(alike, text))
+        yield
     if delete_missing and not body.mapping_infos:
         for i, (topic, text) in enumerate(stored.items()):
             if topic not in body.topic_keys:
-                rows.append(Row(topic, text, ""))
+                topics.setdefault((text, ""), []).append(topic)
             if i % TOPICS_A_STEP == 0:
                 yield
     return changes

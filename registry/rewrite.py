@@ -8,7 +8,7 @@ from registry.errors import BrokerBusy
 from registry.keys import Keys
 from registry.plans import Act, Plan, ScriptCall, as_json, call
 from registry.queue_text import current, restored, wiped
-from registry.slices import Row, arguments, slices_of
+from registry.slices import arguments, slices_of
 from registry.tables import scan
 
 TRIES = 10
@@ -52,9 +52,13 @@ def rewrite_topics(
         if state[0] is None or (epoch is not None and state[0] != epoch) or (without_master and state[2]):
             return Rewrite(0, event_id)
         texts = current(stored, state[0])
-        rows = [Row(topic, text, change(text)) for topic, text in texts.items() if change(text) != text]
+        changes: dict[tuple[str, str], list[str]] = {}
+        for topic, text in texts.items():
+            after = change(text)
+            if after != text:
+                changes.setdefault((text, after), []).append(topic)
         generation = int(state[1])
-        for one in slices_of(name, cause, rows):
+        for one in slices_of(name, cause, changes):
             counts, values = arguments(one, (one,))
             request = {"act": act, "name": name, "epoch": state[0], "gen": generation, "counts": counts}
             if without_master:

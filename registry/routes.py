@@ -8,7 +8,7 @@ import msgspec
 
 from registry.errors import TopicNotFound
 from registry.keys import ORDER_TOPIC_CONFIG, Keys
-from registry.plans import Plan, ScriptItem, pairs
+from registry.plans import Plan, ScriptCall, pairs
 from registry.queue_text import queue_data
 from remoting.json_out import Dialect
 from remoting.permission import PERM_WRITE
@@ -16,7 +16,7 @@ from remoting.route import BrokerData, QueueData, TopicRouteData, encode_route
 from remoting.topic_queue_mapping import TopicQueueMappingInfo, decode_mapping_info
 
 SYNC_MEMBER_TOPIC = "rmq_sys_SYNC_BROKER_MEMBER_"
-_NO_EXTRA = [""]
+_NO_EXTRA = ("",)
 
 
 class StoredBroker(msgspec.Struct, frozen=True):
@@ -33,14 +33,14 @@ class StoredRoute(msgspec.Struct, frozen=True):
     one of them may change the route. `listed` are the ids of each broker name that is not left out.
 
     All but the topic is shared by the routes that one call of the script read alike, such as those of a cluster that
-    has every topic on every broker; `bodies` are the answers made of one of them so far."""
+    has every topic on every broker; `made` is what was made of one of them so far that holds for all."""
 
     topic: str
     brokers: tuple[StoredBroker, ...]
     names: frozenset[str]
     order_conf: str | None = None
     listed: dict[str, frozenset[int]] = {}
-    bodies: dict[tuple[object, ...], bytes] = {}
+    made: dict[tuple[object, ...], Any] = {}
 
 
 class RouteView(msgspec.Struct, frozen=True):
@@ -56,21 +56,13 @@ class RouteView(msgspec.Struct, frozen=True):
 
 def read_route(keys: Keys, topic: str) -> Plan[StoredRoute]:
     """All of a topic's route, read at one moment."""
-    item = route_item(keys, topic)
-    while (reply := (yield item)) is None:
-        pass
-    return route_read(topic, reply)
+    read = RoutesRead((yield routes_call(keys, (topic,))))
+    return read.route(topic, 0)
 
 
-def route_item(keys: Keys, topic: str) -> ScriptItem:
-    """What reads a route. A call takes only so many topics: the reply None means that it did not come to this one."""
-    return ScriptItem("route", _shared_keys(keys), (), (topic,), _each)
-
-
-def route_read(topic: str, reply: "tuple[_Reading, int, list[str]]") -> StoredRoute:
-    """What the reply says."""
-    reading, at, rows = reply
-    return reading.route(topic, at, rows)
+def routes_call(keys: Keys, topics: tuple[str, ...]) -> ScriptCall:
+    """What reads the routes of topics at one moment, of which a call takes only so many; see `RoutesRead`."""
+    return ScriptCall("route", _shared_keys(keys), topics)
 
 
 def route_of(stored: StoredRoute, view: RouteView) -> TopicRouteData:
@@ -94,10 +86,10 @@ def route_of(stored: StoredRoute, view: RouteView) -> TopicRouteData:
 def body_of(stored: StoredRoute, view: RouteView, dialect: Dialect, *, v5_members: bool = True) -> bytes:
     """The answer as it is sent, see `encode_route`; a topic's name is nowhere in it. Raises TopicNotFound."""
     kind = (_acts(stored.topic, view), view.zone, view.order, dialect is Dialect.STANDARD, v5_members)
-    body = stored.bodies.get(kind)
+    body: bytes | None = stored.made.get(kind)
     if body is None:
         body = encode_route(route_of(stored, view), dialect, v5_members=v5_members)
-        stored.bodies[kind] = body
+        stored.made[kind] = body
     return body
 
 
@@ -113,28 +105,30 @@ class _Living(msgspec.Struct, frozen=True):
     filters: dict[str, tuple[str, ...]]
 
 
-class _Reading:
-    """What one call of the script read: the brokers, and the routes made of them so far by what they were made of."""
+class RoutesRead:
+    """What one call of the script read of the topics that it was given: of the first ones, as many as `len` says."""
 
-    def __init__(self, brokers: list[list[str]], extras: list[list[Any]]) -> None:
-        self._rows = brokers
-        self._extras = {extra[0]: extra[1:] for extra in extras}
+    def __init__(self, reply: list[Any]) -> None:
+        self._rows, extras, self._hashes, *self._topics = reply
+        self._extras = {extra[0]: tuple(extra[1:]) for extra in extras}
         self._brokers: dict[str, _Living] | None = None
-        self._alike: dict[tuple[str | None, ...], StoredRoute] = {}
+        self._alike: dict[tuple[int, tuple[str, ...]], StoredRoute] = {}
 
-    def route(self, topic: str, at: int, rows: list[str]) -> StoredRoute:
-        """The route of topic number `at`, whose hash is `[broker name, epoch,data, …]`."""
-        extra = self._extras.get(at, _NO_EXTRA)
-        source = (*extra, None, *rows)
+    def __len__(self) -> int:
+        return len(self._topics)
+
+    def route(self, topic: str, at: int) -> StoredRoute:
+        """The route of topic number `at`."""
+        source = (self._topics[at], self._extras.get(at, _NO_EXTRA))
         alike = self._alike.get(source)
         if alike is None:
-            alike = self._alike[source] = self._made(topic, extra, rows)
-        return StoredRoute(topic, alike.brokers, alike.names, alike.order_conf, alike.listed, alike.bodies)
+            alike = self._alike[source] = self._made(topic, source[1], self._hashes[source[0] - 1])
+        return StoredRoute(topic, alike.brokers, alike.names, alike.order_conf, alike.listed, alike.made)
 
-    def _made(self, topic: str, extra: list[str], rows: list[str]) -> StoredRoute:
+    def _made(self, topic: str, extra: tuple[str, ...], rows: list[str]) -> StoredRoute:
         if self._brokers is None:
             self._brokers = {row[0]: _living(row) for row in self._rows}
-        order_conf, infos = extra[0], pairs(extra[1:])
+        order_conf, infos = extra[0], pairs([*extra[1:]])
         brokers = []
         for name, text in pairs(rows).items():
             living = self._brokers.get(name)
@@ -145,13 +139,6 @@ class _Reading:
             brokers.append(StoredBroker(living.data, queue_data(name, queues), living.filters, mapping))
         listed = {one.data.broker_name: frozenset(one.data.broker_addrs) for one in brokers}
         return StoredRoute(topic, tuple(brokers), frozenset(rows[::2]), order_conf or None, listed)
-
-
-def _each(reply: list[Any], count: int) -> list[Any]:
-    """Of each topic what was read, with what was read for all of them; None for those the call did not come to."""
-    brokers, extras, *topics = reply
-    reading = _Reading(brokers, extras)
-    return [*((reading, at, rows) for at, rows in enumerate(topics)), *[None] * (count - len(topics))]
 
 
 @cache

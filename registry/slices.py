@@ -1,6 +1,7 @@
 """Topic tables cut into what one script and one event may carry."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from typing import NamedTuple, Self
 
 import msgspec
 
@@ -8,13 +9,24 @@ from registry.plans import Argument, as_json
 from remoting.steps import Steps, finished
 
 TOPICS_MAX = 500  # Lua costs about 1 µs a topic and table
+PIECE_TOPICS = 125  # of scripts that may be many: others of the store's clients have their turn between two
 ROWS_MAX_BYTES = 60_000  # of one event, which may carry 64 KB
 MAPPINGS_MAX = 100
 COMMIT_MAX_BYTES = 640_000  # rows that the commit of a first registration may still carry
+Changes = Mapping[tuple[str, str], list[str]]
+"""Topics by their queue data before and after, "" for absent."""
+
+
+class Alike(NamedTuple):
+    """Topics whose queue data change alike. "" means absent."""
+
+    before: str
+    after: str
+    topics: list[str]
 
 
 class Row(msgspec.Struct, frozen=True, gc=False):
-    """A change of one field: of a topic's queue data, or of its mapping info. "" means absent."""
+    """A change of a topic's mapping info. "" means absent."""
 
     topic: str
     before: str
@@ -22,87 +34,126 @@ class Row(msgspec.Struct, frozen=True, gc=False):
 
 
 class Slice(msgspec.Struct, frozen=True):
-    """What one script writes, and the entry that tells of it."""
+    """What one script writes of broker `name`, and the entry that tells of it: `topics` or `mappings`."""
 
-    kind: str
     cause: str
-    changes: tuple[Row, ...]
+    name: str
+    topics: tuple[Alike, ...]
+    mappings: tuple[Row, ...]
     rows: bytes
 
+    @classmethod
+    def of_topics(cls, cause: str, name: str, topics: tuple[Alike, ...]) -> Self:
+        return cls(cause, name, topics, (), as_json([(name, *one) for one in topics]))
+
+    @classmethod
+    def of_mappings(cls, cause: str, name: str, mappings: tuple[Row, ...]) -> Self:
+        return cls(cause, name, (), mappings, _mapping_rows(name, mappings))
+
     @property
-    def of_mappings(self) -> bool:
-        return self.kind == "mappings_changed"
+    def kind(self) -> str:
+        return "mappings_changed" if self.mappings else "topics_changed"
+
+    @property
+    def count(self) -> int:
+        """Pairs of a topic and this broker."""
+        return sum(len(one.topics) for one in self.topics) or len(self.mappings)
 
     def entry(self) -> tuple[Argument, ...]:
         """kind, cause, rows, count, topic: as lua/includes/rows.lua takes it."""
-        topic = self.changes[0].topic if len(self.changes) == 1 else ""
-        return (self.kind, self.cause, self.rows, len(self.changes), topic)
+        topic = ""
+        if self.count == 1:
+            topic = self.mappings[0].topic if self.mappings else self.topics[0].topics[0]
+        return (self.kind, self.cause, self.rows, self.count, topic)
+
+    def pieces(self) -> Iterator[Self]:
+        """The same for scripts that write little at once."""
+        if self.count <= PIECE_TOPICS:
+            yield self
+            return
+        for part in _cut(self.topics, PIECE_TOPICS):
+            yield self.of_topics(self.cause, self.name, part)
 
 
 class Counts(msgspec.Struct, frozen=True):
-    """How many pairs and entries follow in a script's arguments."""
+    """What of a script's arguments it writes, in pairs, and how many entries are among them."""
 
     rows: int = 0
     mappings: int = 0
     entries: int = 0
 
 
-def slices_of(name: str, cause: str, topics: Iterable[Row], mappings: Iterable[Row] = ()) -> list[Slice]:
+def slices_of(name: str, cause: str, topics: Changes, mappings: Iterable[Row] = ()) -> list[Slice]:
     """Broker `name`'s changes, cut; a topic stands whole in one slice."""
     return finished(slicing(name, cause, topics, mappings))
 
 
-def slicing(name: str, cause: str, topics: Iterable[Row], mappings: Iterable[Row] = ()) -> Steps[list[Slice]]:
+def slicing(name: str, cause: str, topics: Changes, mappings: Iterable[Row] = ()) -> Steps[list[Slice]]:
     """As slices_of, a slice each step."""
-    cut = []
-    for part in _parts(topics, TOPICS_MAX):
-        cut.append(Slice("topics_changed", cause, part, _topic_rows(name, part)))
+    cut: list[Slice] = []
+    for part in _cut((Alike(*how, found) for how, found in topics.items()), TOPICS_MAX):
+        cut += _fitting(Slice.of_topics(cause, name, part))
         yield
-    for part in _parts(mappings, MAPPINGS_MAX):
-        cut.append(Slice("mappings_changed", cause, part, _mapping_rows(name, part)))
+    for rows in _mapping_parts(mappings):
+        cut.append(Slice.of_mappings(cause, name, rows))
         yield
     return cut
 
 
 def arguments(written: Slice | None, told: Iterable[Slice]) -> tuple[Counts, tuple[Argument, ...]]:
-    """-> the counts and the arguments of a script that writes one slice and tells of several."""
+    """-> the counts and the arguments of a script that writes one slice, or none, and tells of several.
+
+    What is written of topics is taken from the entry that tells of them, so that slice must be the first of those."""
     values: list[Argument] = []
-    changes = written.changes if written else ()
-    for row in changes:
+    for row in written.mappings if written else ():
         values += (row.topic, row.after)
     entries = 0
     for one in told:
         values += one.entry()
         entries += 1
-    of_mappings = written is not None and written.of_mappings
-    counts = Counts(0 if of_mappings else len(changes), len(changes) if of_mappings else 0, entries)
-    return counts, tuple(values)
+    mappings = len(written.mappings) if written else 0
+    return Counts(written.count - mappings if written else 0, mappings, entries), tuple(values)
 
 
-def _parts(rows: Iterable[Row], limit: int) -> Iterator[tuple[Row, ...]]:
+def _cut(changes: Iterable[Alike], most: int) -> Iterator[tuple[Alike, ...]]:
+    """The same in parts of so many topics."""
+    part: list[Alike] = []
+    room = most
+    for before, after, topics in changes:
+        at = 0
+        while at < len(topics):
+            if not room:
+                yield tuple(part)
+                part, room = [], most
+            taken = topics[at : at + room]
+            part.append(Alike(before, after, taken))
+            at += len(taken)
+            room -= len(taken)
+    if part:
+        yield tuple(part)
+
+
+def _fitting(one: Slice) -> Iterator[Slice]:
+    """In halves, until an event may carry each."""
+    if len(one.rows) <= ROWS_MAX_BYTES or one.count == 1:
+        yield one
+        return
+    for part in _cut(one.topics, (one.count + 1) // 2):
+        yield from _fitting(Slice.of_topics(one.cause, one.name, part))
+
+
+def _mapping_parts(rows: Iterable[Row]) -> Iterator[tuple[Row, ...]]:
     part: list[Row] = []
     size = 0
     for row in rows:
         weight = 3 * len(row.topic) + len(row.before) + len(row.after) + 16
-        if part and (len(part) == limit or size + weight > ROWS_MAX_BYTES):
+        if part and (len(part) == MAPPINGS_MAX or size + weight > ROWS_MAX_BYTES):
             yield tuple(part)
             part, size = [], 0
         part.append(row)
         size += weight
     if part:
         yield tuple(part)
-
-
-def _topic_rows(name: str, changes: tuple[Row, ...]) -> bytes:
-    grouped: dict[tuple[str, str], list[str]] = {}
-    before = after = None
-    topics: list[str] = []
-    for row in changes:
-        if row.before != before or row.after != after:
-            before, after = row.before, row.after
-            topics = grouped.setdefault((before, after), [])
-        topics.append(row.topic)
-    return as_json([(name, before, after, topics) for (before, after), topics in grouped.items()])
 
 
 def _mapping_rows(name: str, changes: tuple[Row, ...]) -> bytes:

@@ -12,6 +12,7 @@ from remoting.remoting_command import Command, SerializeType
 
 _FIXED: Final = Struct(">hbhiii")
 _WRITTEN: Final = Struct(">HBHiii")
+_WRITTEN_SHORT: Final = Struct(">HBHiiii")
 _INT32: Final = Struct(">i")
 _INT16: Final = Struct(">h")
 _ROCKETMQ: Final = SerializeType.ROCKETMQ
@@ -19,16 +20,13 @@ _ROCKETMQ: Final = SerializeType.ROCKETMQ
 
 def encode_binary_header(command: Command) -> bytes:
     """The header as Java writes it; of code, version and language only the low bits fit."""
+    code, language, version = command.code & 0xFFFF, command.language & 0xFF, command.version & 0xFFFF
+    opaque, flag = command.opaque or 0, command.flag
+    if not command.remark and not command.ext:
+        return _WRITTEN_SHORT.pack(code, language, version, opaque, flag, 0, 0)
     note = command.remark.encode() if command.remark else b""
     ext = _encode_ext(command.ext) if command.ext else b""
-    fixed = _WRITTEN.pack(
-        command.code & 0xFFFF,
-        command.language & 0xFF,
-        command.version & 0xFFFF,
-        command.opaque or 0,
-        command.flag,
-        len(note),
-    )
+    fixed = _WRITTEN.pack(code, language, version, opaque, flag, len(note))
     return b"".join((fixed, note, _INT32.pack(len(ext)), ext))
 
 

@@ -1,5 +1,7 @@
 """Registrations as JSON: a filter server list and a TopicConfigSerializeWrapper."""
 
+from itertools import islice
+from operator import attrgetter
 from typing import Any, Final, Generic, TypeVar
 
 import msgspec
@@ -25,6 +27,7 @@ REWRITES_MAX: Final = 200_000
 """Places of a body that may be no strict JSON: the keys of as many queues of static topics."""
 
 _TOPICS_A_STEP: Final = 200
+_name_of: Final = attrgetter("topic_name")
 
 
 class _LooseTopic(msgspec.Struct, rename="camel"):
@@ -127,12 +130,7 @@ def _registered(
     infos: dict[str, MappingInfoMembers | None] | None = wrapper.topic_queue_mapping_info_map
     table = cut.topics if table == {} else table or {}
     infos = cut.infos if infos == {} else infos
-    topics = {}
-    for i, (key, topic) in enumerate(table.items()):
-        config = topic if isinstance(topic, TopicConfig) else topic.value(key)
-        topics[config.topic_name] = config
-        if i % _TOPICS_A_STEP == 0:
-            yield
+    topics = yield from _by_their_names(table)
     mappings = {}
     for i, (name, info) in enumerate(without_nulls(infos).items()):
         mappings[name] = info.value()
@@ -148,6 +146,24 @@ def _registered(
         mappings,
         mapping_version.value(now_ms=now_ms) if mapping_version is not None else None,
     )
+
+
+def _by_their_names(table: dict[str, TopicConfig | _LooseTopic]) -> Steps[dict[str, TopicConfig]]:
+    """The topics by what each says of itself, which is what brokers take for key."""
+    keys, configs = iter(table), iter(table.values())
+    while part := [*islice(configs, _TOPICS_A_STEP)]:
+        if {*map(type, part)} != {TopicConfig} or [*map(_name_of, part)] != [*islice(keys, _TOPICS_A_STEP)]:
+            break
+        yield
+    else:
+        return table  # type: ignore[return-value]
+    topics = {}
+    for i, (key, topic) in enumerate(table.items()):
+        config = topic if isinstance(topic, TopicConfig) else topic.value(key)
+        topics[config.topic_name] = config
+        if i % _TOPICS_A_STEP == 0:
+            yield
+    return topics
 
 
 class _WrittenTopic(msgspec.Struct, gc=False, rename="camel", kw_only=True, omit_defaults=True):

@@ -17,10 +17,9 @@ from worker.peer import Peer
 class Depends(msgspec.Struct, frozen=True):
     """What an answer was made of, and so when it stops being true.
 
-    `topic` it is the route of; `brokers` are all broker names that were looked at, those left out too; `every` means
-    that any broker's coming and going changes it. `listed` are the ids that the answer lists of each broker name."""
+    `brokers` are all broker names that were looked at, those left out too; `every` means that any broker's coming and
+    going changes it. `listed` are the ids that the answer lists of each broker name."""
 
-    topic: str | None = None
     brokers: frozenset[str] = frozenset()
     every: bool = False
     listed: dict[str, frozenset[int]] = {}

@@ -57,7 +57,7 @@ class Entry:
         self.marks = marks
         self.cost = cost
         self.used = False
-        self.frames: list[Known] = []
+        self.frames: tuple[Known, ...] = ()
         self.waits: dict[str, frozenset[int]] | None = None
 
 
@@ -105,8 +105,9 @@ class RouteCache:
         self.frames = KnownFrames(self._still, counters)
         self._found = Shelf(limit)
         self._missing = Shelf(limit // NEGATIVE_SHARE)
-        self._by_topic: dict[str, set[Key]] = {}
+        self._by_topic: dict[str, tuple[Key, ...]] = {}
         self._marks: dict[str, Mark] = {}
+        self._marked: tuple[Depends | None, int, tuple[Mark, ...]] = (None, 0, ())  # what was kept last
         self._waiting: dict[str, set[Key]] = {}  # broker name -> what waits for it in an emptied store
         self._joinable: dict[Key, Fill] = {}
         self._in_flight: set[Fill] = set()
@@ -145,7 +146,7 @@ class RouteCache:
         known = self.frames.keep(frame, command, entry.answer, self)
         if known is not None:
             known.key = key
-            entry.frames.append(known)
+            entry.frames = (*entry.frames, known)
             entry.cost += FRAME_COST
             self._found.bytes += FRAME_COST
 
@@ -181,7 +182,7 @@ class RouteCache:
         self.generation += 1
         named = set(topics)
         for topic in named & self._by_topic.keys():
-            for key in tuple(self._by_topic.get(topic, ())):
+            for key in self._by_topic[topic]:
                 self._drop(key)
         for fill in self._in_flight:
             if fill.key[0] in named and fill.key is not CLUSTER_INFO:
@@ -257,19 +258,20 @@ class RouteCache:
             return
         if key in self._found.entries or key in self._missing.entries:
             self._remove(key)
-        marks = self._marks
-        shelf.put(
-            key, Entry(answer, depends, tuple([marks.get(n) or self._mark(n) for n in depends.brokers]), cost)
-        )
-        if depends.topic is not None:
-            keys = self._by_topic.get(depends.topic)
-            if keys is None:
-                self._by_topic[depends.topic] = {key}
-            else:
-                keys.add(key)
+        shelf.put(key, Entry(answer, depends, self._marks_of(depends), cost))
+        if key is not CLUSTER_INFO:
+            self._by_topic[key[0]] = (*self._by_topic.get(key[0], ()), key)
         if shelf.bytes > shelf.limit:
             for old in shelf.overdrawn():
                 self._remove(old)
+
+    def _marks_of(self, depends: Depends) -> tuple[Mark, ...]:
+        """Answers kept one after the other were often made alike, and nothing named since."""
+        last, generation, found = self._marked
+        if last is not depends or generation != self.generation:
+            found = tuple([self._marks.get(name) or self._mark(name) for name in depends.brokers])
+            self._marked = depends, self.generation, found
+        return found
 
     def _mark(self, name: str) -> Mark:
         mark = self._marks[name] = Mark()
@@ -286,8 +288,12 @@ class RouteCache:
             return
         self._counters.cache_dropped += 1
         self._forget_frames(entry)
-        if entry.depends.topic is not None:
-            _unlink(self._by_topic, entry.depends.topic, key)
+        if key is not CLUSTER_INFO:
+            keys = tuple([other for other in self._by_topic[key[0]] if other != key])
+            if keys:
+                self._by_topic[key[0]] = keys
+            else:
+                del self._by_topic[key[0]]
         for name in entry.waits or ():
             _unlink(self._waiting, name, key)
 

@@ -4,7 +4,7 @@ import asyncio
 import itertools
 from collections.abc import Callable, Coroutine
 from functools import partial
-from typing import Any, Final, TypeVar
+from typing import Final, TypeVar
 
 from msgspec.structs import replace
 
@@ -15,7 +15,7 @@ from registry.keys import Keys
 from registry.options import Options, overlay
 from registry.plans import Act
 from registry.registrar import Registrar
-from registry.routes import route_item, route_read
+from registry.routes import RoutesRead
 from remoting.codes import RequestCode, ResponseCode
 from remoting.command import Command, decode, encode_header
 from remoting.remoting_command import ONEWAY_FLAG, RESPONSE_FLAG, SerializeType
@@ -36,7 +36,8 @@ from worker.liveness import Ticker
 from worker.long_frames import LongFrames
 from worker.peer import Peer
 from worker.route_cache import Fill, RouteCache
-from worker.route_view import GET_ROUTE, AskedView, Key, cache_key
+from worker.route_reader import RouteReader
+from worker.route_view import GET_ROUTE, Key, cache_key
 
 T = TypeVar("T")
 BEAT: Final = int(RequestCode.BROKER_HEARTBEAT)
@@ -66,6 +67,7 @@ class Service:
         self.long_frames = LongFrames(self.clock)
         self._registrar = Registrar(self.clock)
         self.cache = RouteCache(options.route_cache_bytes, self.counters)
+        self._reader = RouteReader(self._driver, self._keys, self._route_read)
         self._registrations = KnownRegistrations(self.clock)
         self.cache.frames.longer = self._registrations.due
         self._closed = ClosedConnections(
@@ -237,26 +239,21 @@ class Service:
             return
         fill = self.cache.begin(key)
         fill.waiting.append((command, peer))
-        topic, asked = key
-        if asked is None:
+        if key[1] is None:
             self._begin(command, peer, partial(self._filled, fill))
         else:
-            self._read_route(fill, topic, asked)
+            self._reader.ask(fill)
 
-    def _read_route(self, fill: Fill, topic: str, asked: AskedView) -> None:
-        read = partial(self._route_read, fill, topic, asked)
-        self._driver.ask(route_item(self._keys, topic), read)
-
-    def _route_read(self, fill: Fill, topic: str, asked: AskedView, reply: Any) -> None:
-        if reply is None:
-            return self._read_route(fill, topic, asked)
+    def _route_read(self, fill: Fill, read: RoutesRead | Exception, at: int) -> None:
+        topic, asked = fill.key
+        assert asked is not None
         try:
-            if isinstance(reply, Exception):
-                raise raised(reply)
-            answer = route_answer(route_read(topic, reply), asked, self.options)
+            if isinstance(read, Exception):
+                raise raised(read)
+            answer = route_answer(read.route(topic, at), asked, self.options)
         except Exception as error:
             answer = dispatch.failed(self._request(*fill.waiting[0]), error)
-        return self._filled(fill, answer)
+        self._filled(fill, answer)
 
     def _filled(self, fill: Fill, answer: Answer) -> None:
         if self._product is not None and answer.code == ResponseCode.TOPIC_NOT_EXIST:

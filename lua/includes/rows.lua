@@ -1,8 +1,8 @@
 --- @include "emit"
 -- Slices of a topic table, built in Python under the broker's generation fence. In ARGV from `at` on:
---   counts.rows times      topic, queue data "readQ,writeQ,perm,sysFlag" ("" deletes)
 --   counts.mappings times  topic, TopicQueueMappingInfo as JSON ("" deletes)
 --   counts.entries times   kind, cause, rows as JSON, count, topic ("" unless it is one)
+-- With counts.rows the script writes that many topics, and those are the first entry's.
 -- One script takes at most 500 topics.
 
 local function delete_field(key, field, names, name)
@@ -10,29 +10,43 @@ local function delete_field(key, field, names, name)
   if names and redis.call("EXISTS", key) == 0 then redis.call("SREM", names, name) end
 end
 
-local function write_pairs(at, count, epoch, reverse, forward, name, names)
-  local stored, known = {}, {}
-  local call, last, full = redis.call
-  for i = at, at + 2 * count - 1, 2 do
-    local topic, text = ARGV[i], ARGV[i + 1]
-    if text == "" then
-      delete_field(forward(topic), name, names, topic)
-      redis.call("HDEL", reverse, topic)
+-- rows: {{broker, before, after, {topic, ...}}, ...}; queue data "readQ,writeQ,perm,sysFlag", "" deletes
+local function write_topics(rows, name, epoch)
+  local call, route, reverse = redis.call, K.route(""), K.topics_of(name)
+  for _, row in ipairs(rows) do
+    local after, topics = row[3], row[4]
+    if after == "" then
+      for _, topic in ipairs(topics) do delete_field(route .. topic, name, K.topics, topic) end
+      call("HDEL", reverse, unpack(topics))
     else
-      if text ~= last then last, full = text, epoch .. "," .. text end -- most are set up alike
-      call("HSET", forward(topic), name, full)
-      stored[#stored + 1], stored[#stored + 2] = topic, full
-      known[#known + 1] = topic
+      local text, stored, n = epoch .. "," .. after, {}, 0
+      for _, topic in ipairs(topics) do
+        call("HSET", route .. topic, name, text)
+        stored[n + 1], stored[n + 2] = topic, text
+        n = n + 2
+      end
+      call("HSET", reverse, unpack(stored))
+      call("SADD", K.topics, unpack(topics))
     end
   end
-  if #stored > 0 then
-    redis.call("HSET", reverse, unpack(stored))
-    if names then redis.call("SADD", names, unpack(known)) end
+end
+
+local function write_mappings(at, count, name, epoch)
+  for i = at, at + 2 * count - 1, 2 do
+    local topic, info = ARGV[i], ARGV[i + 1]
+    if info == "" then
+      delete_field(K.mapping(topic), name)
+      redis.call("HDEL", K.mappings_of(name), topic)
+    else
+      local full = epoch .. "," .. info
+      redis.call("HSET", K.mapping(topic), name, full)
+      redis.call("HSET", K.mappings_of(name), topic, full)
+    end
   end
 end
 
 local function emit_rows(ctx, at, counts, fields)
-  at = at + 2 * (counts.rows + counts.mappings)
+  at = at + 2 * counts.mappings
   for _ = 1, counts.entries do
     local entry = { "rows", ARGV[at + 2], "count", ARGV[at + 3], "topic", ARGV[at + 4] ~= "" and ARGV[at + 4] }
     for i = 1, #fields do entry[#entry + 1] = fields[i] end
@@ -42,6 +56,6 @@ local function emit_rows(ctx, at, counts, fields)
 end
 
 local function write_rows(at, counts, name, epoch)
-  write_pairs(at, counts.rows, epoch, K.topics_of(name), K.route, name, K.topics)
-  write_pairs(at + 2 * counts.rows, counts.mappings, epoch, K.mappings_of(name), K.mapping, name)
+  write_mappings(at, counts.mappings, name, epoch)
+  if counts.rows > 0 then write_topics(cjson.decode(ARGV[at + 2 * counts.mappings + 2]), name, epoch) end
 end

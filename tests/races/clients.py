@@ -17,11 +17,11 @@ from registry.clusters import cluster_info
 from registry.drivers import run
 from registry.errors import BrokerBusy, TopicNotFound
 from registry.keys import Keys
-from registry.plans import Act, Plan, ScriptCall, joined
+from registry.plans import Act, Plan, ScriptCall
 from registry.registration import register
 from registry.removal import expire, let_go, lose, settle_owed, unregister
 from registry.rewrite import add_write_perm, wipe_write_perm
-from registry.routes import RouteView, read_route, route_of
+from registry.routes import RoutesRead, RouteView, route_of, routes_call
 from registry.scripts import script
 from registry.store import connect
 from registry.topics import delete_topic, register_topic
@@ -228,25 +228,24 @@ def reads(topics: Iterable[str] = SMALL) -> Turn:
 
     def turn(caller: Caller, _: int) -> None:
         caller.rest(0.001)
-        clusters, plans = cluster_info(caller.keys), [read_route(caller.keys, topic) for topic in names]
-        items = [next(plan) for plan in plans]
+        clusters = cluster_info(caller.keys)
         pipe = caller.store.pipeline(transaction=True)
         pipe.time()
-        for asked in (next(clusters), joined(items)):  # type: ignore[arg-type]
+        for asked in (next(clusters), routes_call(caller.keys, names)):
             assert isinstance(asked, ScriptCall)
             pipe.evalsha(script(asked.name).sha, len(asked.keys), *asked.keys, *asked.args)
         pipe.xrevrange(caller.keys.events, count=1)
         pipe.time()
         first, clusters_found, found, last, end = pipe.execute()
         info = _result(clusters, clusters_found)
-        replies = items[0].replies(found, len(items))  # type: ignore[union-attr]
-        routes = [_result(plan, reply) for plan, reply in zip(plans, replies, strict=True)]
+        read = RoutesRead(found)
+        assert len(read) == len(names)
         caller.seen.append(
             Seen(
                 position(last[0][0]) if last else position(""),
                 _ms(first),
                 _ms(end),
-                {topic: seen_route(stored) for topic, stored in zip(names, routes, strict=True)},
+                {topic: seen_route(read.route(topic, at)) for at, topic in enumerate(names)},
                 {name: data.broker_addrs for name, data in info.broker_addr_table.items()},
             )
         )

@@ -6,7 +6,7 @@ from typing import Any, Generic, TypeVar
 import redis
 
 from registry.drivers import run
-from registry.plans import Pause, Plan, Request, ScriptCall
+from registry.plans import Batch, Pause, Plan, Request, ScriptCall
 
 T = TypeVar("T")
 
@@ -15,7 +15,10 @@ TURN = Pause(0)  # of long work, which takes as many of them as the machine is s
 
 
 class Stepped(Generic[T]):
-    """A plan between two requests: `request` is what it asks next; None once it is done, with `result` or `error`."""
+    """A plan between two requests: `request` is what it asks next; None once it is done, with `result` or `error`.
+
+    Those of a batch are done one after the other: a driver sends them at once, but the store may serve others between
+    two of them."""
 
     def __init__(self, plan: Plan[T], store: redis.Redis) -> None:
         self._plan = plan
@@ -23,6 +26,8 @@ class Stepped(Generic[T]):
         self.result: T | None = None
         self.error: Exception | None = None
         self.request: Request | None = None
+        self._batch: tuple[Request, ...] = ()
+        self._replies: list[object] = []
         self._go_on(lambda: next(plan))
 
     def step(self) -> None:
@@ -30,7 +35,16 @@ class Stepped(Generic[T]):
         request = self.request
         assert request is not None
         reply = None if isinstance(request, Pause) else run(_one(request), self._store)
-        self._go_on(lambda: self._plan.send(reply))
+        if not self._batch:
+            self._go_on(lambda: self._plan.send(reply))
+            return
+        self._replies.append(reply)
+        done = len(self._replies)
+        if done < len(self._batch):
+            self.request = self._batch[done]
+        else:
+            replies, self._batch, self._replies = self._replies, (), []
+            self._go_on(lambda: self._plan.send(replies))
 
     def until(self, script: str, holds: Callable[[ScriptCall], bool] = lambda _: True) -> bool:
         """Go on until that script is what it asks next; False if it never is."""
@@ -53,6 +67,9 @@ class Stepped(Generic[T]):
             self.request = resume()
             while self.request == TURN:
                 self.request = self._plan.send(None)
+            if isinstance(self.request, Batch) and self.request.requests:
+                self._batch = self.request.requests
+                self.request = self._batch[0]
         except StopIteration as done:
             self.request, self.result = None, done.value
         except Exception as error:  # kept for whoever finishes the plan

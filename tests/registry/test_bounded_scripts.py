@@ -11,9 +11,9 @@ import pytest
 
 from registry.clusters import cluster_info
 from registry.members import brokers
-from registry.plans import Plan, joined
+from registry.plans import Plan, ScriptCall
 from registry.rewrite import add_write_perm, wipe_write_perm
-from registry.routes import read_route
+from registry.routes import read_route, routes_call
 from registry.scripts import script, script_names
 from registry.topics import delete_topic
 from tests.registry.brokers import act
@@ -85,11 +85,11 @@ def topics_that_have_no_broker_in_common(ns: Namespace, number: int) -> None:
     for topic in topics:
         for one in range(30):
             ns.register(f"broker-{topic}-{one}", 0, (topic, f"{topic}-too"), version=number)
-    ns.run(_all_at_once([next(read_route(ns.keys, topic)) for topic in topics]))
+    ns.run(_asked(routes_call(ns.keys, tuple(topics))))
 
 
-def _all_at_once(items: list[Any]) -> Plan[Any]:
-    return (yield joined(items))
+def _asked(call: ScriptCall) -> Plan[Any]:
+    return (yield call)
 
 
 def a_name_of_many_members(ns: Namespace, number: int) -> None:

@@ -12,7 +12,7 @@ from tests.registry.namespace import Namespace
 from tests.registry.steps import Stepped
 
 MANY = tuple(f"T{number}" for number in range(TOPICS_MAX * 2 + 1))
-STEPS = 6  # renew, dry, claim, three chunks; the seventh is the commit
+STEPS = 3 + 4 + 4 + 1  # renew, dry, claim, the pieces of three slices; the next is the commit
 
 
 def begin(ns: Namespace, version: int = 7) -> Stepped[object]:

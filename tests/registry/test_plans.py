@@ -14,7 +14,7 @@ from registry.plans import Batch, Call, Enter, Pause, Plan, Request, ScriptCall,
 from registry.registration import PENDING_PAUSES, register
 from registry.removal import Orphan, let_go, unregister
 from registry.renewals import Again
-from registry.routes import StoredBroker, StoredRoute, read_route
+from registry.routes import RoutesRead, StoredBroker, StoredRoute, read_route
 from registry.tables import parts, scan
 from remoting.cluster import BrokerMemberGroup, ClusterInfo
 from remoting.data_version import DataVersion
@@ -114,13 +114,16 @@ def test_a_route_as_it_is_read() -> None:
     ]
     rows = ["b1", "12,8,4,6,1", "b2", "2,8,8,6,0", "gone", "1,8,8,6,0"]
     mappings = ["b1", f"12,{mapping}", "b2", "3,of another route"]
-    item = next(read_route(KEYS, "T"))
-    assert isinstance(item, ScriptItem)
-    _, got, left_out = item.replies([brokers, [[1, "b1:4", *mappings]], [], rows], 3)
-    asked, found = answered(read_route(KEYS, "T"), left_out, got)
+    reply = [brokers, [[1, "b1:4", *mappings]], [[], rows], 1, 2, 2]
+    asked, found = answered(read_route(KEYS, "T"), [brokers, [[0, "b1:4", *mappings]], [rows], 1])
     data = BrokerData("c1", "b1", {0: "a:1", 10: "a:3"}, True, "z")
     queues = QueueData("b1", 8, 4, 6, 1)
-    assert asked == ["route", "route"]
+    assert asked == ["route"]
+    read = RoutesRead(reply)
+    assert (len(read), read.route("T", 1)) == (3, found)
+    assert read.route("U", 0) == StoredRoute("U", (), frozenset())
+    assert [one.queues for one in read.route("U", 2).brokers] == [queues]
+    assert read.route("U", 2).order_conf is None
     assert found == StoredRoute(
         "T",
         (StoredBroker(data, queues, {"a:1": ("f:1",)}, info),),

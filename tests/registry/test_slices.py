@@ -6,23 +6,51 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from registry.queue_text import current, queue_data, queue_text, restored, wiped
-from registry.slices import MAPPINGS_MAX, ROWS_MAX_BYTES, TOPICS_MAX, Counts, Row, Slice, arguments, slices_of
+from registry.slices import (
+    MAPPINGS_MAX,
+    PIECE_TOPICS,
+    ROWS_MAX_BYTES,
+    TOPICS_MAX,
+    Counts,
+    Row,
+    Slice,
+    arguments,
+    slices_of,
+)
 from remoting.route import QueueData
 
-rows = st.lists(
-    st.builds(Row, st.text(min_size=1), st.sampled_from(("", "8,8,6,0")), st.sampled_from(("", "4,4,6,0"))),
-    unique_by=lambda row: row.topic,
+Told = list[tuple[str, str, str, list[str]]]
+changes = st.lists(
+    st.tuples(
+        st.tuples(st.sampled_from(("", "8,8,6,0")), st.sampled_from(("", "4,4,6,0"))),
+        st.lists(st.text(min_size=1), min_size=1),
+    ),
+    unique_by=lambda change: change[0],
 )
 
 
-@given(rows)
-def test_slices_hold_every_change_once_and_in_order(changes: list[Row]) -> None:
-    cut = slices_of("b1", "register", changes)
-    assert [row for one in cut for row in one.changes] == changes
-    told = [row for one in cut for row in msgspec.json.decode(one.rows)]
-    assert {
-        (before, after, topic) for name, before, after, topics in told for topic in topics if name == "b1"
-    } == {(row.before, row.after, row.topic) for row in changes}
+def told(slices: list[Slice]) -> Told:
+    return [row for one in slices for row in msgspec.json.decode(one.rows, type=Told)]
+
+
+def pairs(rows: Told) -> list[tuple[str, str, str]]:
+    return [
+        (before, after, topic) for name, before, after, topics in rows for topic in topics if name == "b1"
+    ]
+
+
+@given(changes, st.integers(1, 400))
+def test_slices_and_their_pieces_hold_every_change_once_and_in_order(
+    changes: list[tuple[tuple[str, str], list[str]]], repeated: int
+) -> None:
+    given = {how: topics * repeated for how, topics in changes}
+    expected = [(before, after, topic) for (before, after), topics in given.items() for topic in topics]
+    cut = slices_of("b1", "register", given)
+    assert pairs(told(cut)) == expected
+    assert sum(one.count for one in cut) == len(expected)
+    pieces = [piece for one in cut for piece in one.pieces()]
+    assert pairs(told(pieces)) == expected
+    assert all(0 < piece.count <= PIECE_TOPICS for piece in pieces)
 
 
 @pytest.mark.parametrize(
@@ -31,26 +59,27 @@ def test_slices_hold_every_change_once_and_in_order(changes: list[Row]) -> None:
         pytest.param(TOPICS_MAX, 1, [500], id="as many as one script takes"),
         pytest.param(TOPICS_MAX + 1, 1, [500, 1], id="one more"),
         pytest.param(0, 1, [], id="none"),
-        pytest.param(300, 100, [185, 115], id="long names"),
+        pytest.param(300, 255, [150, 150], id="long names"),
+        pytest.param(2, ROWS_MAX_BYTES, [1, 1], id="names that no entry has room for"),
     ],
 )
 def test_sizes(count: int, length: int, sizes: list[int]) -> None:
-    changes = [Row(f"{number:03}".ljust(length, "x"), "", "8,8,6,0") for number in range(count)]
-    cut = slices_of("b1", "register", changes)
-    assert [len(one.changes) for one in cut] == sizes
-    assert all(len(one.rows) <= ROWS_MAX_BYTES for one in cut)
+    names = [f"{number:03}".ljust(length, "x") for number in range(count)]
+    cut = slices_of("b1", "register", {("", "8,8,6,0"): names})
+    assert [one.count for one in cut] == sizes
+    assert all(len(one.rows) <= ROWS_MAX_BYTES or one.count == 1 for one in cut)
 
 
 def test_one_change_larger_than_an_entry_stands_alone() -> None:
     info = '{"currIdMap":{%s}}' % ",".join(f'"{number}":{number}' for number in range(9000))  # noqa: UP031
-    cut = slices_of("b1", "register", [], [Row("S1", "", "{}"), Row("S2", "", info), Row("S3", "", "{}")])
-    assert [[row.topic for row in one.changes] for one in cut] == [["S1"], ["S2"], ["S3"]]
+    cut = slices_of("b1", "register", {}, [Row("S1", "", "{}"), Row("S2", "", info), Row("S3", "", "{}")])
+    assert [[row.topic for row in one.mappings] for one in cut] == [["S1"], ["S2"], ["S3"]]
 
 
 def test_mappings_come_behind_topics() -> None:
     mappings = [Row(f"S{number}", "", "{}") for number in range(MAPPINGS_MAX + 1)]
-    cut = slices_of("b1", "register", [Row("T", "", "1,1,6,0")], mappings)
-    assert [(one.kind, len(one.changes)) for one in cut] == [
+    cut = slices_of("b1", "register", {("", "1,1,6,0"): ["T"]}, mappings)
+    assert [(one.kind, one.count) for one in cut] == [
         ("topics_changed", 1),
         ("mappings_changed", 100),
         ("mappings_changed", 1),
@@ -59,18 +88,18 @@ def test_mappings_come_behind_topics() -> None:
 
 
 def test_arguments_of_a_script() -> None:
-    topics, infos = slices_of("b1", "register", [Row("T", "", "1,1,6,0")], [Row("S", "{}", "")])
+    topics, infos = slices_of("b1", "register", {("", "1,1,6,0"): ["T"]}, [Row("S", "{}", "")])
     assert arguments(topics, (topics, infos)) == (
         Counts(rows=1, entries=2),
-        ("T", "1,1,6,0", *topics.entry(), *infos.entry()),
+        (*topics.entry(), *infos.entry()),
     )
-    assert arguments(infos, ()) == (Counts(mappings=1), ("S", ""))
+    assert arguments(infos, (infos,)) == (Counts(mappings=1, entries=1), ("S", "", *infos.entry()))
     assert arguments(None, ()) == (Counts(), ())
 
 
 @pytest.mark.parametrize(("changes", "topic"), [(("T",), "T"), (("T", "U"), "")])
 def test_an_entry_of_one_topic_names_it(changes: tuple[str, ...], topic: str) -> None:
-    one: Slice = slices_of("b1", "wipe", [Row(name, "1,1,6,0", "1,1,4,0") for name in changes])[0]
+    one: Slice = slices_of("b1", "wipe", {("1,1,6,0", "1,1,4,0"): [*changes]})[0]
     assert one.entry() == ("topics_changed", "wipe", one.rows, len(changes), topic)
 
 

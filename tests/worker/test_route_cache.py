@@ -14,9 +14,9 @@ from worker.route_view import CLUSTER_INFO, PLAIN_LEGACY, PLAIN_STANDARD, AskedV
 TA: Key = ("TA", PLAIN_LEGACY)
 TB: Key = ("TB", PLAIN_LEGACY)
 MISSING: Key = ("X", PLAIN_LEGACY)
-ROUTE_A = Answer(body=b"a", depends=Depends("TA", frozenset({"a", "b"}), listed={"a": frozenset({0, 1})}))
-ROUTE_B = Answer(body=b"b", depends=Depends("TB", frozenset({"b"}), listed={"b": frozenset({0})}))
-NO_ROUTE = Answer(ResponseCode.TOPIC_NOT_EXIST, depends=Depends("X", frozenset({"gone"})))
+ROUTE_A = Answer(body=b"a", depends=Depends(frozenset({"a", "b"}), listed={"a": frozenset({0, 1})}))
+ROUTE_B = Answer(body=b"b", depends=Depends(frozenset({"b"}), listed={"b": frozenset({0})}))
+NO_ROUTE = Answer(ResponseCode.TOPIC_NOT_EXIST, depends=Depends(frozenset({"gone"})))
 CLUSTERS = Answer(
     body=b"c", depends=Depends(every=True, listed={"a": frozenset({0, 1}), "b": frozenset({0})})
 )
@@ -155,7 +155,7 @@ async def test_what_was_asked_anew_after_an_emptied_store_is_kept_as_ever() -> N
 
 
 def answer_of(size: int, topic: str = "T") -> Answer:
-    return Answer(body=b"x" * size, depends=Depends(topic, frozenset({"a"})))
+    return Answer(body=b"x" * size, depends=Depends(frozenset({"a"})))
 
 
 @asynchronous
@@ -179,7 +179,7 @@ async def test_random_missing_topics_do_not_push_routes_out() -> None:
     cache.end(cache.begin(TA), ROUTE_A)
     for number in range(1000):
         topic = f"random-{number}"
-        missing = Answer(ResponseCode.TOPIC_NOT_EXIST, depends=Depends(topic))
+        missing = Answer(ResponseCode.TOPIC_NOT_EXIST, depends=Depends())
         cache.end(cache.begin((topic, PLAIN_LEGACY)), missing)
     assert cache.get(TA) is ROUTE_A
     assert cache.size < 20_000

@@ -13,25 +13,51 @@ from redis.exceptions import ResponseError
 from registry.drivers import AsyncDriver
 from registry.keys import ORDER_TOPIC_CONFIG
 from registry.kv import put
-from registry.routes import RouteView, StoredRoute, body_of, read_route, route_of
+from registry.options import Options
+from registry.routes import RoutesRead, RouteView, StoredRoute, body_of, read_route, route_of
 from remoting.json_out import Dialect
 from remoting.route import encode_route
 from tests.registry.brokers import act, mapping_info
 from tests.registry.namespace import Namespace
+from worker.handlers.routes import route_answer
+from worker.route_cache import Fill
+from worker.route_reader import RouteReader
+from worker.route_view import PLAIN_LEGACY, PLAIN_STANDARD, AskedView
 
+LONG_S = 10.0
+WORN_OUT = "whoever waits for this one fails"
 ALIKE = tuple(f"alike-{number}" for number in range(300))
+
+
+@pytest.fixture
+def ns(redis: redis_py.Redis) -> Namespace:
+    return Namespace(redis)
 
 
 def at_once(ns: Namespace, store: redis_asyncio.Redis, topics: Sequence[str]) -> list[Any]:
     """Their routes as a worker reads them, or the errors."""
+    found: dict[Fill, Any] = {}
 
     async def read() -> list[Any]:
         driver = AsyncDriver(store)
-        plans = [driver.run(read_route(ns.keys, topic)) for topic in topics]
+        fills, done = [Fill((topic, PLAIN_STANDARD)) for topic in topics], asyncio.Event()
+
+        def taken(fill: Fill, read: RoutesRead | Exception, at: int) -> None:
+            assert fill not in found
+            found[fill] = read if isinstance(read, Exception) else read.route(fill.key[0], at)
+            if len(found) == len(fills):
+                done.set()
+            assert fill.key[0] != WORN_OUT
+
+        reader = RouteReader(driver, ns.keys, taken)
+        for fill in fills:
+            reader.ask(fill)
         try:
-            return await asyncio.gather(*plans, return_exceptions=True)
+            async with asyncio.timeout(LONG_S):
+                await done.wait()
         finally:
             await driver.close()
+        return [found[fill] for fill in fills]
 
     return asyncio.run(read())
 
@@ -102,6 +128,13 @@ def test_one_that_cannot_be_read_is_no_harm_to_the_others(
     redis.delete(many.keys.route("broken"))
 
 
+def test_who_cannot_take_one_is_no_harm_to_the_others(
+    many: Namespace, async_redis: redis_asyncio.Redis
+) -> None:
+    first, _, last = at_once(many, async_redis, ["alike-1", WORN_OUT, "alike-2"])
+    assert (first, last) == (alone(many, "alike-1"), alone(many, "alike-2"))
+
+
 @pytest.mark.parametrize("topic", ["alike-1", "alike-7", "ordered", "rmq_sys_SYNC_BROKER_MEMBER_b2"])
 def test_an_answer_made_for_another_topic_is_the_right_one(
     many: Namespace, async_redis: redis_asyncio.Redis, topic: str
@@ -113,6 +146,36 @@ def test_an_answer_made_for_another_topic_is_the_right_one(
             body_of(other, view, dialect, v5_members=v5)
         made = encode_route(route_of(alone(many, topic), view), dialect, v5_members=v5)
         assert body_of(route, view, dialect, v5_members=v5) == made
+
+
+@pytest.mark.parametrize(
+    "topic", ["alike-1", "alike-7", "ordered", "nobody's", "rmq_sys_SYNC_BROKER_MEMBER_b3"]
+)
+def test_an_answer_that_another_topic_got_is_the_right_one(
+    many: Namespace, async_redis: redis_asyncio.Redis, topic: str
+) -> None:
+    many.register(
+        "b3", 1, {"acts": "1,1,4,0", "rmq_sys_SYNC_BROKER_MEMBER_b3": "1,1,4,0"}, acting=True, version=8
+    )
+    others = [*ALIKE, "gone", "acts"]
+    asked = [PLAIN_STANDARD, PLAIN_LEGACY, AskedView(True, True, None), AskedView(True, False, "z9")]
+    options = [Options(), Options(support_acting_master=True), Options(order_message_enable=True)]
+    *found, route = at_once(many, async_redis, [*others, topic])
+    for view, live in itertools.product(asked, options):
+        for other in found:
+            route_answer(other, view, live)
+        assert route_answer(route, view, live) == route_answer(alone(many, topic), view, live)
+
+
+def test_names_with_any_character_are_told_apart(ns: Namespace, async_redis: redis_asyncio.Redis) -> None:
+    """Whatever a name holds, two hashes are not taken for one because their texts, joined, look alike."""
+    texts = "1,8,8,6,0", "1,4,4,6,0"
+    for mark in ("\n", "\0", "\x01", ",", "\xff", "\u00ff"):
+        ns.store.hset(ns.keys.route("two"), mapping={"a": texts[0], "b": texts[1]})
+        ns.store.hset(ns.keys.route("one"), mapping={f"a{mark}{texts[0]}{mark}b": texts[1]})
+        one, two = at_once(ns, async_redis, ["one", "two"])
+        assert (two.names, one.names) == ({"a", "b"}, {f"a{mark}{texts[0]}{mark}b"})
+        ns.store.delete(ns.keys.route("one"), ns.keys.route("two"))
 
 
 def test_routes_that_are_alike_share_what_they_are_made_of(

@@ -1,0 +1,77 @@
+"""Reads routes from the store for many who ask at once: of one turn of the loop with one call of the script."""
+
+import asyncio
+import logging
+from collections.abc import Callable
+from functools import partial
+from typing import Any, Final
+
+from redis.exceptions import ResponseError
+
+from registry.drivers import AsyncDriver, unavailable
+from registry.keys import Keys
+from registry.routes import RoutesRead, routes_call
+from worker.route_cache import Fill
+
+log = logging.getLogger(__name__)
+
+TOPICS_MOST: Final = 128
+"""Of one call, so that neither the script nor the taking of its reply holds others for much more than a millisecond."""
+CALLS_MOST: Final = 2
+"""Under way at once: the store works on one while the reply of the other is taken, and what comes meanwhile is asked
+together."""
+
+Taken = Callable[[Fill, RoutesRead | Exception, int], None]
+"""Gets a fill and where its topic is in what was read, or why it was not."""
+
+
+class RouteReader:
+    """Lives on one event loop; `taken` is called for each fill once."""
+
+    def __init__(self, driver: AsyncDriver, keys: Keys, taken: Taken) -> None:
+        self._driver = driver
+        self._keys = keys
+        self._taken = taken
+        self._waiting: list[Fill] = []
+        self._due = False
+        self._under_way = 0
+
+    def ask(self, fill: Fill) -> None:
+        """Read the topic of this fill."""
+        self._waiting.append(fill)
+        if not self._due and self._under_way < CALLS_MOST:
+            self._due = True
+            asyncio.get_running_loop().call_soon(self._go_on)
+
+    def _go_on(self) -> None:
+        self._due = False
+        while self._waiting and self._under_way < CALLS_MOST:
+            fills, self._waiting = self._waiting[:TOPICS_MOST], self._waiting[TOPICS_MOST:]
+            self._call(fills)
+
+    def _call(self, fills: list[Fill]) -> None:
+        self._under_way += 1
+        topics = tuple([fill.key[0] for fill in fills])
+        self._driver.ask(routes_call(self._keys, topics), partial(self._came, fills))
+
+    def _came(self, fills: list[Fill], reply: Any) -> None:
+        self._under_way -= 1
+        if isinstance(reply, ResponseError) and len(fills) > 1 and not unavailable(reply):
+            for fill in fills:  # which of them is wrong shows when each is asked alone
+                self._call([fill])
+            return
+        if isinstance(reply, Exception):
+            for fill in fills:
+                self._take(fill, reply, 0)
+        else:
+            read = RoutesRead(reply)
+            self._waiting[:0] = fills[len(read) :]
+            for at, fill in enumerate(fills[: len(read)]):
+                self._take(fill, read, at)
+        self._go_on()
+
+    def _take(self, fill: Fill, read: RoutesRead | Exception, at: int) -> None:
+        try:
+            self._taken(fill, read, at)
+        except Exception:  # no harm to the others
+            log.exception("a route could not be taken")
