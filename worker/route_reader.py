@@ -61,6 +61,8 @@ class RouteReader:
                 self._call([fill])
             return
         if isinstance(reply, Exception):
+            if unavailable(reply):  # nor for those who wait in line, who would wait long
+                fills, self._waiting = fills + self._waiting, []
             for fill in fills:
                 self._take(fill, reply, 0)
         else:
