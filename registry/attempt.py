@@ -8,8 +8,7 @@ topics of a known master changed, and not many, `lua/change.lua` alone does it.
 import time
 from collections.abc import Collection, Mapping
 from itertools import groupby, islice
-from operator import attrgetter
-from typing import Any, Final, TypeAlias
+from typing import Any, TypeAlias
 
 import msgspec
 from msgspec.structs import replace
@@ -397,9 +396,6 @@ class _Changes(msgspec.Struct):
     kept_otherwise: bool
 
 
-_setup: Final = attrgetter("read_queue_nums", "write_queue_nums", "perm", "topic_sys_flag")
-
-
 def _changes(
     body: RegisterBrokerBody, stored: Mapping[str, str], decided: Decision, delete_missing: bool
 ) -> Steps[_Changes]:
@@ -409,7 +405,10 @@ def _changes(
     made: dict[tuple[int, int, int, int], str] = {}
     names, configs = iter(body.topics), iter(body.topics.values())
     while part := tuple(islice(names, TOPICS_A_STEP)):
-        setups = map(_setup, islice(configs, TOPICS_A_STEP))
+        setups = [
+            (one.read_queue_nums, one.write_queue_nums, one.perm, one.topic_sys_flag)
+            for one in islice(configs, TOPICS_A_STEP)
+        ]
         at = 0
         for (before, setup), run in groupby(zip(map(stored.get, part), setups, strict=True)):
             alike = part[at : at + len([*run])]  # most topics are set up alike

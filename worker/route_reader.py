@@ -1,6 +1,7 @@
 """Reads routes from the store for many who ask at once: of one turn of the loop with one call of the script."""
 
 import asyncio
+import logging
 from collections.abc import Callable
 from functools import partial
 from typing import Any, Final
@@ -11,6 +12,8 @@ from registry.drivers import AsyncDriver, unavailable
 from registry.keys import Keys
 from registry.routes import RoutesRead, routes_call
 from worker.route_cache import Fill
+
+log = logging.getLogger(__name__)
 
 TOPICS_MOST: Final = 128
 """Of one call, so that neither the script nor the taking of its reply holds others for much more than a millisecond."""
@@ -23,7 +26,7 @@ Taken = Callable[[Fill, RoutesRead | Exception, int], None]
 
 
 class RouteReader:
-    """Lives on one event loop; `taken` is called for each fill once and must not fail."""
+    """Lives on one event loop; `taken` is called for each fill once."""
 
     def __init__(self, driver: AsyncDriver, keys: Keys, taken: Taken) -> None:
         self._driver = driver
@@ -58,11 +61,19 @@ class RouteReader:
                 self._call([fill])
             return
         if isinstance(reply, Exception):
+            if unavailable(reply):  # nor for those who wait in line, who would wait long
+                fills, self._waiting = fills + self._waiting, []
             for fill in fills:
-                self._taken(fill, reply, 0)
+                self._take(fill, reply, 0)
         else:
             read = RoutesRead(reply)
             self._waiting[:0] = fills[len(read) :]
             for at, fill in enumerate(fills[: len(read)]):
-                self._taken(fill, read, at)
+                self._take(fill, read, at)
         self._go_on()
+
+    def _take(self, fill: Fill, read: RoutesRead | Exception, at: int) -> None:
+        try:
+            self._taken(fill, read, at)
+        except Exception:  # no harm to the others
+            log.exception("a route could not be taken")

@@ -2,8 +2,8 @@
 
 import asyncio
 import itertools
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, cast
 
 import pytest
 import redis as redis_py
@@ -11,7 +11,7 @@ import redis.asyncio as redis_asyncio
 from redis.exceptions import ResponseError
 
 from registry.drivers import AsyncDriver
-from registry.keys import ORDER_TOPIC_CONFIG
+from registry.keys import ORDER_TOPIC_CONFIG, Keys
 from registry.kv import put
 from registry.options import Options
 from registry.routes import RoutesRead, RouteView, StoredRoute, body_of, read_route, route_of
@@ -21,10 +21,11 @@ from tests.registry.brokers import act, mapping_info
 from tests.registry.namespace import Namespace
 from worker.handlers.routes import route_answer
 from worker.route_cache import Fill
-from worker.route_reader import RouteReader
+from worker.route_reader import TOPICS_MOST, RouteReader
 from worker.route_view import PLAIN_LEGACY, PLAIN_STANDARD, AskedView
 
 LONG_S = 10.0
+WORN_OUT = "whoever waits for this one fails"
 ALIKE = tuple(f"alike-{number}" for number in range(300))
 
 
@@ -46,6 +47,7 @@ def at_once(ns: Namespace, store: redis_asyncio.Redis, topics: Sequence[str]) ->
             found[fill] = read if isinstance(read, Exception) else read.route(fill.key[0], at)
             if len(found) == len(fills):
                 done.set()
+            assert fill.key[0] != WORN_OUT
 
         reader = RouteReader(driver, ns.keys, taken)
         for fill in fills:
@@ -124,6 +126,37 @@ def test_one_that_cannot_be_read_is_no_harm_to_the_others(
     assert (first, last) == (alone(many, "alike-1"), alone(many, "alike-2"))
     assert isinstance(broken, ResponseError)
     redis.delete(many.keys.route("broken"))
+
+
+def test_who_cannot_take_one_is_no_harm_to_the_others(
+    many: Namespace, async_redis: redis_asyncio.Redis
+) -> None:
+    first, _, last = at_once(many, async_redis, ["alike-1", WORN_OUT, "alike-2"])
+    assert (first, last) == (alone(many, "alike-1"), alone(many, "alike-2"))
+
+
+def test_a_store_that_is_away_fails_those_in_line_too() -> None:
+    class Away:
+        def __init__(self) -> None:
+            self.calls: list[Callable[[Any], None]] = []
+
+        def ask(self, _: object, done: Callable[[Any], None]) -> None:
+            self.calls.append(done)
+
+    async def read() -> None:
+        away, failed = Away(), list[Fill]()
+        reader = RouteReader(cast(AsyncDriver, away), Keys(), lambda fill, *_: failed.append(fill))
+        fills = [Fill((topic, PLAIN_STANDARD)) for topic in ALIKE]
+        for fill in fills:
+            reader.ask(fill)
+        await asyncio.sleep(0)
+        first, second = away.calls
+        first(redis_py.TimeoutError())
+        assert len(failed) == len(fills) - TOPICS_MOST
+        second(redis_py.TimeoutError())
+        assert set(failed) == set(fills)
+
+    asyncio.run(read())
 
 
 @pytest.mark.parametrize("topic", ["alike-1", "alike-7", "ordered", "rmq_sys_SYNC_BROKER_MEMBER_b2"])
