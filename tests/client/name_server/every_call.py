@@ -14,7 +14,7 @@ from remoting.registration import RegisterBrokerBody, encode_register_broker_bod
 from remoting.route import BrokerData, QueueData, TopicRouteData
 from remoting.topic_config import TopicConfig
 from remoting.topic_list import TopicList
-from remoting.version import CURRENT
+from remoting.version import CURRENT, V5_0_0
 
 MASTER = BrokerIdentity("c1", "broker-a", "127.10.0.1:10911", 0)
 SLAVE = BrokerIdentity("c1", "broker-a", "127.10.0.2:10911", 1)
@@ -23,16 +23,15 @@ TOPICS = {
     name: TopicConfig(name, 8, 8, 6, flag) for name, flag in {"TA": 0, "Unit": 1, "Sub": 2, "Both": 3}.items()
 }
 BODY = RegisterBrokerBody(VERSION, TOPICS, TOPICS.keys())
-PLAIN = encode_register_broker_body(BODY, version=CURRENT, compressed=False)
-COMPRESSED = encode_register_broker_body(BODY, version=CURRENT, compressed=True)
 ORDER = "ORDER_TOPIC_CONFIG"
 
 Play = Callable[[str, Sequence[object], Mapping[str, object]], Any]
 """Makes the call of that name with these arguments, and gives its result."""
 
 
-def play(made: Play) -> None:
-    """Go through all calls; the server is at the end as it was at the beginning."""
+def play(made: Play, version: int = CURRENT) -> None:
+    """Go through all calls that this version has; the server is at the end as it was at the beginning."""
+    is_5x = version >= V5_0_0
 
     def ask(name: str, *args: object, **more: object) -> Any:
         return made(name, args, more)
@@ -40,10 +39,12 @@ def play(made: Play) -> None:
     assert ask("get_topics") == TopicList(())
     assert ask("get_route", "TA") is None
     _kv(ask)
-    _registrations(ask)
+    _registrations(ask, version)
     _brokers_and_routes(ask)
     _topics(ask)
     _configuration(ask)
+    if is_5x:
+        _since_5_0(ask)
     for broker in (SLAVE, MASTER):
         ask("unregister_broker", broker)
     assert ask("get_route", "TA") is None
@@ -61,14 +62,18 @@ def _kv(ask: Ask) -> None:
     assert ask("get_kv_list", ORDER) == KVTable({"TA": "broker-a:4;中文"})
 
 
-def _registrations(ask: Ask) -> None:
+def _registrations(ask: Ask, version: int) -> None:
+    plain, compressed = (
+        encode_register_broker_body(BODY, version=version, compressed=compressed)
+        for compressed in (False, True)
+    )
     order = KVTable({"TA": "broker-a:4;中文"})
-    told = ask("register_broker", MASTER, PLAIN, ha_server_addr="127.10.0.1:10912")
+    told = ask("register_broker", MASTER, plain, ha_server_addr="127.10.0.1:10912")
     assert told == Registered(None, None, order)
     told = ask(
         "register_broker",
         SLAVE,
-        COMPRESSED,
+        compressed,
         ha_server_addr="127.10.0.2:10912",
         compressed=True,
         enable_acting_master=False,
@@ -80,7 +85,6 @@ def _registrations(ask: Ask) -> None:
     assert ask("query_data_version", MASTER, VERSION) == VersionAnswer(False, VERSION)
     assert ask("query_data_version", MASTER, VERSION, as_4x=True) == VersionAnswer(False, VERSION)
     assert ask("query_data_version", MASTER, DataVersion(0, 1001, 2)) == VersionAnswer(True, VERSION)
-    assert ask("broker_heartbeat", MASTER) is None
     assert ask("delete_kv_config", ORDER, "TA") is None
     assert ask("get_kv_list", ORDER) == KVTable({})
 
@@ -91,8 +95,6 @@ def _brokers_and_routes(ask: Ask) -> None:
     queues = QueueData("broker-a", 8, 8, 6, 0)
     assert ask("get_route", "TA") == TopicRouteData((brokers,), (queues,))
     assert ask("get_cluster_info") == ClusterInfo({"broker-a": brokers}, {"c1": ("broker-a",)})
-    assert ask("get_broker_member_group", "c1", "broker-a") == BrokerMemberGroup("c1", "broker-a", addresses)
-    assert ask("get_broker_member_group", "c1", "broker-x") == BrokerMemberGroup("c1", "broker-x", {})
     assert ask("wipe_write_perm", "broker-a") == 4
     assert ask("get_route", "TA").queue_datas[0].perm == 4
     assert ask("add_write_perm", "broker-a") == 4
@@ -112,13 +114,10 @@ def _topics(ask: Ask) -> None:
     assert listed("get_unit_topics") == {"Unit", "Both"}
     assert listed("get_unit_sub_topics") == {"Sub", "Both"}
     assert listed("get_unit_sub_ununit_topics") == {"Sub"}
-    ask("register_topic", "TN", [QueueData("broker-a", 2, 2, 6, 0)])
-    assert ask("get_route", "TN").queue_datas == (QueueData("broker-a", 2, 2, 6, 0),)
-    ask("delete_topic", "TN", "c2")
-    assert ask("get_route", "TN") is not None
-    ask("delete_topic", "TN", cluster="c1")
-    assert ask("get_route", "TN") is None
-    ask("delete_topic", "Both")
+    ask("delete_topic", "Both", "c2")
+    assert ask("get_route", "Both") is not None
+    ask("delete_topic", "Both", cluster="c1")
+    assert ask("get_route", "Both") is None
     assert listed("get_unit_topics") == {"Unit"}
 
 
@@ -129,5 +128,16 @@ def _configuration(ask: Ask) -> None:
     with pytest.raises(AnswerError) as error:
         ask("update_config", {"kvConfigPath": "elsewhere"})
     assert error.value.code == 16
+
+
+def _since_5_0(ask: Ask) -> None:
+    assert ask("broker_heartbeat", MASTER) is None
+    addresses = {0: MASTER.broker_addr, 1: SLAVE.broker_addr}
+    assert ask("get_broker_member_group", "c1", "broker-a") == BrokerMemberGroup("c1", "broker-a", addresses)
+    assert ask("get_broker_member_group", "c1", "broker-x") == BrokerMemberGroup("c1", "broker-x", {})
+    ask("register_topic", "TN", [QueueData("broker-a", 2, 2, 6, 0)])
+    assert ask("get_route", "TN").queue_datas == (QueueData("broker-a", 2, 2, 6, 0),)
+    ask("delete_topic", "TN")
+    assert ask("get_route", "TN") is None
     with pytest.raises(AnswerError, match="request type 47 not supported"):
         ask("get_client_config", ["k"])
