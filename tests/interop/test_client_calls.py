@@ -25,10 +25,10 @@ def addresses(stage: Stage) -> dict[str, str]:
     return {release: f"127.0.0.1:{port}" for release, port in ports.items()}
 
 
-@pytest.mark.parametrize("kind", SerializeType)
+@pytest.mark.parametrize("encoding", SerializeType)
 @pytest.mark.parametrize("release", VERSIONS)
-def test_every_call(addresses: dict[str, str], release: str, kind: SerializeType) -> None:
-    options = RemotingOptions(version=VERSIONS[release], serialize_type=kind)
+def test_every_call(addresses: dict[str, str], release: str, encoding: SerializeType) -> None:
+    options = RemotingOptions(version=VERSIONS[release], serialize_type=encoding)
     with NameServer(addresses[release], options=options, timeout_s=30) as ns:
         play(lambda name, args, more: getattr(ns, name)(*args, **more), VERSIONS[release])
 
