@@ -102,6 +102,18 @@ def test_a_new_consumer_is_announced_at_once_to_all_its_brokers() -> None:
     play(acts)
 
 
+def test_nothing_is_kept_of_brokers_that_are_gone() -> None:
+    async def acts(scene: Scene) -> None:
+        await scene.client.add_consumer(PUSH)
+        scene.cluster.routes["T"] = route(queues("a"), group("a", 0))
+        await at(31.5)
+        versions = [scene.client.broker_version(address) for address in (MASTER, SLAVE, OTHER)]
+        assert versions == [V4_9_7, None, None]
+        assert scene.client.master_address("b") is None
+
+    play(acts)
+
+
 def test_a_changed_subscription_is_announced_at_once() -> None:
     async def acts(scene: Scene) -> None:
         await scene.client.add_consumer(PUSH)
@@ -339,6 +351,54 @@ def test_a_static_topics_queue_is_served_by_whoever_has_it() -> None:
 
 
 # name servers
+
+
+@pytest.mark.parametrize("how", ["gone", "half-open", "slow", "garbage"])
+def test_routes_are_known_again_by_the_poll_after_the_chosen_name_server_fails(how: str) -> None:
+    async def whole() -> None:
+        cluster = Cluster(T=ROUTE)
+        second = cluster.network.serve("127.0.0.2:9876", cluster.ns.answer)
+        client = AsyncMqClient([cluster.ns.address, second.address], OPTIONS, connect=cluster.network.connect)
+        told: list[float] = []
+        async with client:
+            await client.watch("T", lambda topic, known: told.append(round(now(), 2)))
+            chosen = cluster.network.peers[client.remoting.chosen_name_server or ""]
+            if how == "gone":
+                chosen.vanish()
+            elif how == "half-open":
+                chosen.reads = False
+            elif how == "slow":
+                chosen.answer = slow
+            else:
+                chosen.answer = lambda _: b"HTTP/1.1 400 Bad Request\r\n\r\n"
+            cluster.routes["T"] = route(queues("b"), group("b", 0))
+            await at(65)
+        assert told[0] == 0
+        assert len(told) == 2
+        assert told[1] <= 30.01
+        assert cluster.network.open_connections == 0
+
+    async def slow(request: Command) -> Command:
+        await asyncio.sleep(100)
+        return request.reply(0)
+
+    run(whole())
+
+
+def test_a_jump_of_the_wall_clock_changes_no_schedule() -> None:
+    times = iter([2**41, 7, 2**42])
+
+    async def whole() -> None:
+        cluster = Cluster(T=ROUTE)
+        (master,) = cluster.brokers(MASTER)
+        client = AsyncMqClient(NS, OPTIONS, connect=cluster.network.connect, now_ms=lambda: next(times))
+        async with client:
+            await client.add_consumer(PUSH)
+            await client.subscribe("cg", "T", "TagC")
+            await at(62)
+            assert beat_times(master) == [0, 0, 1, 31, 61]
+
+    run(whole())
 
 
 def fetching(fetch: FetchNameServers, acts: Callable[[AsyncMqClient, Network], Awaitable[None]]) -> list[str]:
