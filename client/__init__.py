@@ -19,14 +19,20 @@ from client.heartbeats.members import Consumer
 from client.heartbeats.subscriptions import Expression, sql92
 from client.mq_client import AsyncMqClient, MqClientOptions
 from client.mq_client_blocking import MqClient
+from client.wire.acl import AclCredentials
+from client.wire.call import Call
 from client.wire.options import RemotingOptions
 from client.wire.remoting_client import RemotingClient
 from client.wire.request import Request
+from client.wire.tls import client_context
+from client.wire.zone import Zone
 
 __all__ = [
+    "AclCredentials",
     "AddressError",
     "AnswerError",
     "AsyncMqClient",
+    "Call",
     "CallTimeout",
     "ClientError",
     "ConfigError",
@@ -43,5 +49,7 @@ __all__ = [
     "SendError",
     "SubscriptionError",
     "TooBusy",
+    "Zone",
+    "client_context",
     "sql92",
 ]

@@ -1,6 +1,7 @@
 """Peers that misbehave, and calls that are given up: errors, nothing left behind, and all well afterwards."""
 
 import asyncio
+import gc
 import random
 from collections.abc import Callable, Coroutine
 from typing import Any
@@ -8,6 +9,7 @@ from typing import Any
 import pytest
 
 from client.errors import CallTimeout, ConnectError, ConnectionClosed, RemotingError
+from client.wire.connection import Connection
 from client.wire.options import RemotingOptions
 from client.wire.remoting_client import RemotingClient
 from client.wire.request import Request
@@ -248,6 +250,29 @@ def test_whatever_peers_do_a_call_ends_and_nothing_is_left() -> None:
         assert [(await client.call(address, ASK)).code for address in (A, B, C, None)] == [0, 0, 0, 0]
 
     play(scene, RemotingOptions(async_permits=10, oneway_permits=10), name_servers=(A, B, C))
+
+
+def test_nothing_is_kept_of_calls_and_connections_that_are_over() -> None:
+    def kept() -> int:
+        gc.collect()
+        return sum(isinstance(thing, Connection | asyncio.Future) for thing in gc.get_objects())
+
+    async def scene(network: Network, client: RemotingClient) -> None:
+        before = kept()
+        for part in range(1, 100):
+            address = f"127.0.0.{part}:9876"
+            with pytest.raises(ConnectError):
+                await client.call(address, ASK)
+            peer = network.serve(address)
+            await client.call(address, ASK)
+            peer.answer = silent
+            with pytest.raises(CallTimeout):
+                await client.call_async(address, ASK, timeout_s=1)
+        assert kept() > before + 20
+        await asyncio.sleep(200)
+        assert kept() < before + 5
+
+    play(scene)
 
 
 Ask = Callable[[RemotingClient], Coroutine[Any, Any, object]]

@@ -2,15 +2,18 @@
 
 import asyncio
 import gc
+import itertools
 import socket
 import ssl
 import struct
+import time
 import warnings
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+import uvloop
 
 from client.blocking import LoopThread
 from client.errors import CallTimeout, ConnectError, ConnectionClosed, SendError
@@ -23,7 +26,15 @@ from remoting.frame import FrameReader
 from tests.client.wire.scene import ASK
 from worker.self_signed import self_signed_pem
 
+LOOPS = {"asyncio": asyncio.new_event_loop, "uvloop": uvloop.new_event_loop}
+new_event_loop = asyncio.new_event_loop
 Serve = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
+
+
+@pytest.fixture(autouse=True, params=LOOPS)
+def loop_factory(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every test runs on both event loops."""
+    monkeypatch.setattr(f"{__name__}.new_event_loop", LOOPS[request.param])
 
 
 @contextmanager
@@ -68,7 +79,7 @@ def play(
     complaints: list[str] = []
     with served(serve, tls) as address, warnings.catch_warnings(record=True) as unclosed:
         warnings.simplefilter("always", ResourceWarning)
-        with asyncio.Runner() as runner:
+        with asyncio.Runner(loop_factory=new_event_loop) as runner:
             runner.get_loop().set_exception_handler(lambda _, context: complaints.append(str(context)))
             runner.run(played(address))
         gc.collect()
@@ -143,6 +154,22 @@ def test_a_peer_that_stops_sending_but_not_reading() -> None:
             await client.call(address, ASK, timeout_s=30)
 
     play(half_closing, scene)
+
+
+def test_a_wall_clock_that_jumps_harms_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    jumps = itertools.cycle([0.0, 4e9, 1.7e9])
+    monkeypatch.setattr(time, "time", lambda: next(jumps))
+    monkeypatch.setattr(time, "time_ns", lambda: int(next(jumps) * 1e9))
+
+    async def scene(address: str, client: RemotingClient) -> None:
+        for _ in range(100):
+            assert (await client.call(address, ASK, timeout_s=30)).code == 0
+            assert (await client.call_async(address, ASK, timeout_s=30)).code == 0
+        async with asyncio.TaskGroup() as calls:
+            for _ in range(100):
+                calls.create_task(client.call(address, ASK, timeout_s=30))
+
+    play(answering, scene)
 
 
 def test_nobody_there() -> None:
