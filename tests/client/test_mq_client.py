@@ -67,6 +67,19 @@ def test_the_schedule_may_be_another() -> None:
     assert beat_times(scene.master) == [0, 1, 2.5, 4, 5.5]
 
 
+def test_how_long_is_waited_for_an_answer_may_be_another() -> None:
+    async def acts(scene: Scene) -> None:
+        await scene.client.watch("T", lambda topic, known: None)
+        scene.master.answer = lambda _: None
+        await scene.client.add_producer("pg")
+        assert now() == 0.5
+        scene.cluster.ns.answer = lambda _: None
+        await scene.client.watch("U", lambda topic, known: None)
+        assert now() == 1
+
+    play(acts, replace(OPTIONS, call_timeout_s=0.5, poll_name_server_s=100, heartbeat_broker_s=100))
+
+
 def test_nothing_is_asked_or_told_before_there_is_a_topic_or_a_group() -> None:
     scene = play(lambda _: at(100))
     assert scene.cluster.network.frames == []
