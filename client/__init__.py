@@ -20,6 +20,7 @@ from client.heartbeats.subscriptions import Expression, sql92
 from client.mq_client import AsyncMqClient, MqClientOptions
 from client.mq_client_blocking import MqClient
 from client.wire.acl import AclCredentials
+from client.wire.blocking_client import BlockingRemotingClient
 from client.wire.call import Call
 from client.wire.options import RemotingOptions
 from client.wire.remoting_client import RemotingClient
@@ -32,6 +33,7 @@ __all__ = [
     "AddressError",
     "AnswerError",
     "AsyncMqClient",
+    "BlockingRemotingClient",
     "Call",
     "CallTimeout",
     "ClientError",

@@ -38,9 +38,6 @@ class InFlight:
         self._waiting: dict[int, _Waiting] = {}
         self._scan_timer: asyncio.TimerHandle | None = None
 
-    def __len__(self) -> int:
-        return len(self._waiting)
-
     async def answer(
         self, opaque: int, connection: Connection, expires_at: float, deadline: float | None
     ) -> Command:

@@ -1,12 +1,15 @@
 """Peers that misbehave, and calls that are given up: errors, nothing left behind, and all well afterwards."""
 
 import asyncio
+import contextlib
 import gc
 import random
 from collections.abc import Callable, Coroutine
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from client.errors import CallTimeout, ConnectError, ConnectionClosed, RemotingError
 from client.wire.connection import Connection
@@ -38,6 +41,31 @@ def test_garbage_ends_the_connection_with_an_error_that_says_so(garbage: bytes) 
         peer.answer = after(0)
         assert (await client.call(A, ASK)).code == 0
         assert peer.connects == 2
+
+    play(scene)
+
+
+@given(st.lists(st.tuples(st.integers(0, 120), st.integers(0, 255)), max_size=4), st.binary(max_size=40))
+def test_whatever_bytes_come_a_call_ends_and_the_next_one_is_answered(
+    changes: list[tuple[int, int]], behind: bytes
+) -> None:
+    def answer(request: Command) -> bytes:
+        frame = bytearray(encode(request.reply(0, remark="remark", ext={"a": "b"}, body=b"body")) + behind)
+        for at, value in changes:
+            frame[at % len(frame)] = value
+        return bytes(frame)
+
+    async def scene(network: Network, client: RemotingClient) -> None:
+        peer = network.serve(A, answer)
+        with contextlib.suppress(RemotingError):
+            await client.call(A, ASK)
+        peer.answer = after(0)
+        with contextlib.suppress(
+            ConnectionClosed
+        ):  # bytes that were left over can still prove to be no frame
+            assert (await client.call(A, ASK)).code == 0
+        assert (await client.call(A, ASK, timeout_s=9)).code == 0
+        assert now() <= 9
 
     play(scene)
 
