@@ -242,7 +242,9 @@ class AsyncMqClient:
         return self._members.topics() | self._asked_for
 
     async def _periodic_beat(self) -> None:
-        self._heart.forget(self._book.drop_offline())
+        for address in self._book.drop_offline():
+            log.info("the broker at %s is in no route any more", address)
+        self._heart.forget_gone()
         await self._heart.beat()
 
     def _start_timer(self, job: Callable[[], Awaitable[None]], first_s: float, every_s: float) -> None:

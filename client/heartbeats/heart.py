@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from msgspec import Struct
@@ -98,16 +98,16 @@ class Heart:
         for address in [address for address in self._marks if split_address(address) == (host, port)]:
             del self._marks[address]
 
-    def forget(self, addresses: Iterable[str]) -> None:
-        """These brokers are gone."""
-        for address in addresses:
-            self._versions.pop(address, None)
-            self._marks.pop(address, None)
+    def forget_gone(self) -> None:
+        """Keep nothing of brokers that are in the book no more."""
+        there = set(self._all())
+        self._versions = {address: version for address, version in self._versions.items() if address in there}
+        self._marks = {address: mark for address, mark in self._marks.items() if address in there}
 
     def _next_beat(self) -> _Beat | None:
         data = self._members.heartbeat(self._client_id)
         if data is None:
-            log.warning("%s: no heartbeat, since there is no producer and no consumer", self._client_id)
+            log.debug("%s: no heartbeat, since there is no producer and no consumer", self._client_id)
             return None
         if not self._short_forms:
             return _Beat(encode_heartbeat(data))

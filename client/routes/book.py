@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from client.routes.publish import PublishInfo, publish_info
 from client.routes.queues import MessageQueue, Queues
-from client.routes.static_topics import NO_BROKER, serving_brokers
+from client.routes.static_topics import MOCK_PREFIX, NO_BROKER, serving_brokers
 from client.routes.subscribe import subscribe_queues
 from remoting.route import TopicRouteData
 
@@ -20,7 +20,7 @@ class Known(Struct, frozen=True):
     route: TopicRouteData
     publish: PublishInfo
     subscribe: Queues
-    serving: Mapping[tuple[str, int], str] | None = None
+    serving: Mapping[tuple[str, int], str]
 
 
 class RouteBook:
@@ -41,10 +41,11 @@ class RouteBook:
 
     def broker_of(self, queue: MessageQueue) -> str:
         """The name of the broker that serves a queue: its own, or for a static topic the one that has it now."""
-        known = self._known.get(queue.topic)
-        if known is None or known.serving is None:
+        if not queue.broker_name.startswith(MOCK_PREFIX):
             return queue.broker_name
-        return known.serving.get((queue.broker_name, queue.queue_id), NO_BROKER)
+        known = self._known.get(queue.topic)
+        serving = known.serving if known else {}
+        return serving.get((queue.broker_name, queue.queue_id), NO_BROKER)
 
     def put(self, topic: str, route: TopicRouteData) -> bool:
         """Store a route; whether it is another than before. If so, its brokers' addresses are known from now on."""
@@ -52,12 +53,12 @@ class RouteBook:
         known = self._known.get(topic)
         if known is not None and known.route == route:
             return False
-        mappings = route.topic_queue_mapping_by_broker
+        mappings = route.topic_queue_mapping_by_broker or {}
         self._known[topic] = Known(
             route,
             publish_info(topic, route),
             subscribe_queues(topic, route),
-            serving_brokers(mappings.values()) if mappings else None,
+            serving_brokers(mappings.values()),
         )
         for data in route.broker_datas:
             self._addresses[data.broker_name] = data.broker_addrs

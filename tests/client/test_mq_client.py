@@ -67,6 +67,19 @@ def test_the_schedule_may_be_another() -> None:
     assert beat_times(scene.master) == [0, 1, 2.5, 4, 5.5]
 
 
+def test_how_long_is_waited_for_an_answer_may_be_another() -> None:
+    async def acts(scene: Scene) -> None:
+        await scene.client.watch("T", lambda topic, known: None)
+        scene.master.answer = lambda _: None
+        await scene.client.add_producer("pg")
+        assert now() == 0.5
+        scene.cluster.ns.answer = lambda _: None
+        await scene.client.watch("U", lambda topic, known: None)
+        assert now() == 1
+
+    play(acts, replace(OPTIONS, call_timeout_s=0.5, poll_name_server_s=100, heartbeat_broker_s=100))
+
+
 def test_nothing_is_asked_or_told_before_there_is_a_topic_or_a_group() -> None:
     scene = play(lambda _: at(100))
     assert scene.cluster.network.frames == []
@@ -98,6 +111,18 @@ def test_a_new_consumer_is_announced_at_once_to_all_its_brokers() -> None:
             assert data.consumer_data_set == (PUSH.data(7),)
         assert scene.client.broker_version(SLAVE) == V4_9_7
         assert scene.client.broker_version("unknown:1") is None
+
+    play(acts)
+
+
+def test_nothing_is_kept_of_brokers_that_are_gone() -> None:
+    async def acts(scene: Scene) -> None:
+        await scene.client.add_consumer(PUSH)
+        scene.cluster.routes["T"] = route(queues("a"), group("a", 0))
+        await at(31.5)
+        versions = [scene.client.broker_version(address) for address in (MASTER, SLAVE, OTHER)]
+        assert versions == [V4_9_7, None, None]
+        assert scene.client.master_address("b") is None
 
     play(acts)
 
@@ -339,6 +364,54 @@ def test_a_static_topics_queue_is_served_by_whoever_has_it() -> None:
 
 
 # name servers
+
+
+@pytest.mark.parametrize("how", ["gone", "half-open", "slow", "garbage"])
+def test_routes_are_known_again_by_the_poll_after_the_chosen_name_server_fails(how: str) -> None:
+    async def whole() -> None:
+        cluster = Cluster(T=ROUTE)
+        second = cluster.network.serve("127.0.0.2:9876", cluster.ns.answer)
+        client = AsyncMqClient([cluster.ns.address, second.address], OPTIONS, connect=cluster.network.connect)
+        told: list[float] = []
+        async with client:
+            await client.watch("T", lambda topic, known: told.append(round(now(), 2)))
+            chosen = cluster.network.peers[client.remoting.chosen_name_server or ""]
+            if how == "gone":
+                chosen.vanish()
+            elif how == "half-open":
+                chosen.reads = False
+            elif how == "slow":
+                chosen.answer = slow
+            else:
+                chosen.answer = lambda _: b"HTTP/1.1 400 Bad Request\r\n\r\n"
+            cluster.routes["T"] = route(queues("b"), group("b", 0))
+            await at(65)
+        assert told[0] == 0
+        assert len(told) == 2
+        assert told[1] <= 30.01
+        assert cluster.network.open_connections == 0
+
+    async def slow(request: Command) -> Command:
+        await asyncio.sleep(100)
+        return request.reply(0)
+
+    run(whole())
+
+
+def test_a_jump_of_the_wall_clock_changes_no_schedule() -> None:
+    times = iter([2**41, 7, 2**42])
+
+    async def whole() -> None:
+        cluster = Cluster(T=ROUTE)
+        (master,) = cluster.brokers(MASTER)
+        client = AsyncMqClient(NS, OPTIONS, connect=cluster.network.connect, now_ms=lambda: next(times))
+        async with client:
+            await client.add_consumer(PUSH)
+            await client.subscribe("cg", "T", "TagC")
+            await at(62)
+            assert beat_times(master) == [0, 0, 1, 31, 61]
+
+    run(whole())
 
 
 def fetching(fetch: FetchNameServers, acts: Callable[[AsyncMqClient, Network], Awaitable[None]]) -> list[str]:

@@ -55,17 +55,22 @@ def scene(request: pytest.FixtureRequest, stage: Stage, server: NameServer) -> S
     return scene
 
 
-@pytest.fixture(params=[False, True], ids=["full", "short"])
+@pytest.fixture(params=["full", "short"])
 def client(request: pytest.FixtureRequest, scene: Scene) -> Iterator[MqClient]:
+    with client_of(scene, request.param) as client:
+        yield client
+
+
+def client_of(scene: Scene, form: str) -> MqClient:
+    """One that sends heartbeats of this form, five a second."""
     options = MqClientOptions(
         client_ip="127.0.0.1",
-        instance_name="short" if request.param else "full",
+        instance_name=form,
         poll_name_server_s=0.5,
         heartbeat_broker_s=0.2,
-        heartbeat_v2=request.param,
+        heartbeat_v2=form == "short",
     )
-    with MqClient(scene.server.address, options) as client:
-        yield client
+    return MqClient(scene.server.address, options)
 
 
 def group_name(kind: str, scene: Scene, client: MqClient) -> str:
@@ -140,3 +145,19 @@ def test_routes_say_where_messages_go(scene: Scene, client: MqClient) -> None:
     version = client.broker_version(scene.broker.address)
     assert version is not None
     assert version_name(version) == f"V{scene.broker.config.release.version.replace('.', '_')}"
+
+
+def test_a_restarted_broker_learns_the_subscriptions_anew_from_a_client_that_sends_short_heartbeats(
+    scene: Scene,
+) -> None:
+    """Of a short heartbeat it would make a group without subscriptions."""
+    with client_of(scene, "short") as client:
+        group = group_name("restarted", scene, client)
+        client.add_consumer(Consumer(group=group, subscriptions={scene.topic: "TagA"}))
+        subscription = subscribed(scene.topic, "TagA")
+        eventually(lambda: scene.says(subscription, "consumerConnection", "-g", group), SEEN_S)
+        scene.broker.shut_down()
+        scene.broker.start()
+        scene.broker.await_boot()
+        scene.server.await_brokers(scene.broker.config.name, 0)
+        eventually(lambda: scene.says(subscription, "consumerConnection", "-g", group), SEEN_S)

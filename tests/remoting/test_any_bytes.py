@@ -15,12 +15,13 @@ from remoting.command import Command, SerializeType, decode, encode
 from remoting.data_version import decode_data_version
 from remoting.errors import BodyError, FrameError
 from remoting.frame import FrameReader
+from remoting.heartbeat import decode_heartbeat
 from remoting.kv_table import decode_kv_table
 from remoting.registration import decode_register_broker_body
 from remoting.route import decode_mapping_info, decode_route
 from remoting.tolerant_json import normalise
 from remoting.topic_list import decode_topic_list
-from tests.remoting.golden import NAMES, recorded
+from tests.remoting.golden import ALL, recorded
 
 INT32 = st.integers(-(2**31), 2**31 - 1)
 TEXT = st.text(st.characters(codec="utf-8"))
@@ -49,8 +50,8 @@ BINARY_COMMANDS = st.builds(
     st.just(SerializeType.ROCKETMQ),
 )
 
-FRAMES = sorted({r.frame for name in NAMES for r in recorded(name)}, key=len)[::7][:100]
-BODIES = sorted({r.command.body for name in NAMES for r in recorded(name) if r.command.body}, key=len)[::5]
+FRAMES = sorted({r.frame for name in ALL for r in recorded(name)}, key=len)[::7][:100]
+BODIES = sorted({r.command.body for name in ALL for r in recorded(name) if r.command.body}, key=len)[::5]
 
 
 @st.composite
@@ -97,6 +98,7 @@ DECODERS: list[Callable[[bytes], Any]] = [
     decode_broker_member_group,
     decode_topic_list,
     decode_kv_table,
+    decode_heartbeat,
     decode_data_version,
     normalise,
     split_signature,

@@ -116,7 +116,8 @@ def test_versions_in_answers_are_remembered() -> None:
         scene.slave.refuses = True
         await scene.heart.beat()
         assert scene.heart.versions == {MASTER: V4_9_7, OTHER: V5_5_0}
-        scene.heart.forget([MASTER, SLAVE])
+        scene.book.put("T", route(queues("a"), queues("b"), group("a", 1), group("b", 0)))
+        scene.heart.forget_gone()
         assert scene.heart.versions == {OTHER: V5_5_0}
 
     play(acts)
@@ -322,6 +323,20 @@ def test_a_broker_over_a_new_connection_is_told_in_full() -> None:
         await scene.heart.beat()
         assert forms(scene.master) == [False, True, False, True]
         assert forms(scene.slave) == [False, True, True]
+
+    play(acts, short_forms=True)
+
+
+def test_a_broker_that_was_gone_is_told_in_full() -> None:
+    async def acts(scene: Scene) -> None:
+        knowing(scene)
+        await scene.heart.beat()
+        scene.book.put("T", route(queues("b"), group("a"), group("b", 0)))
+        scene.heart.forget_gone()
+        scene.book.put("T", ROUTE)
+        await scene.heart.beat()
+        assert forms(scene.master) == [False, False]
+        assert forms(scene.other) == [False, True]
 
     play(acts, short_forms=True)
 

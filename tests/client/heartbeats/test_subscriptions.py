@@ -9,14 +9,15 @@ from remoting.heartbeat import SubscriptionData, decode_heartbeat
 from tests.remoting.golden import requests
 
 
-def recorded_subscriptions() -> set[SubscriptionData]:
+def recorded_subscriptions() -> list[SubscriptionData]:
     """All that Java clients have sent."""
-    return {
+    found = {
         sub
         for command in requests(RequestCode.HEART_BEAT)
         for consumer in decode_heartbeat(command.body).consumer_data_set
         for sub in consumer.subscription_data_set
     }
+    return sorted(found, key=repr)
 
 
 @pytest.mark.parametrize(

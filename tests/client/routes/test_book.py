@@ -100,5 +100,7 @@ def test_each_scope_of_a_static_topic_has_queues_of_its_own() -> None:
 def test_a_queue_of_an_ordinary_topic_is_served_by_its_broker() -> None:
     book = RouteBook()
     book.put("T", route(queues("a"), A))
-    for topic in ("T", "unknown"):
+    book.put("Static", static(TopicQueueMappingInfo("Static", "b", 1, {0: 0}), order="a:1"))
+    for topic in ("T", "Static", "unknown"):
         assert book.broker_of(MessageQueue(topic, "a", 0)) == "a"
+        assert book.broker_of(MessageQueue(topic, "__syslo__own", 0)) == NO_BROKER
