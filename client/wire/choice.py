@@ -3,15 +3,12 @@
 import asyncio
 import random
 from collections.abc import Sequence
-from typing import Final
 
 from client.addresses.syntax import split_address
 from client.errors import CallTimeout, ConnectError
 from client.wire.connection import Connection
 from client.wire.connections import Connections
 from client.wire.options import RemotingOptions
-
-_FIRST_INDEX: Final = 999
 
 
 class NameServerChoice:
@@ -22,7 +19,7 @@ class NameServerChoice:
         self._connections = connections
         self._addresses: tuple[str, ...] = ()
         self._chosen: str | None = None
-        self._index = random.randrange(_FIRST_INDEX)
+        self._index = -1  # Java begins anywhere, which in a shuffled list is the same
         self._lock = asyncio.Lock()
 
     @property

@@ -38,9 +38,6 @@ class InFlight:
         self._waiting: dict[int, _Waiting] = {}
         self._scan_timer: asyncio.TimerHandle | None = None
 
-    def __len__(self) -> int:
-        return len(self._waiting)
-
     async def answer(
         self, opaque: int, connection: Connection, expires_at: float, deadline: float | None
     ) -> Command:
@@ -77,12 +74,6 @@ class InFlight:
         for waiting in self._waiting.values():
             if waiting.connection is connection:
                 _fail(waiting, ConnectionClosed(connection.address, reason))
-
-    def close(self) -> None:
-        """No scan any more."""
-        if self._scan_timer is not None:
-            self._scan_timer.cancel()
-            self._scan_timer = None
 
     def _arm(self) -> None:
         """Have a scan done, if none is planned yet."""

@@ -708,3 +708,21 @@ def test_a_clock_that_goes_back_still_gives_another_version() -> None:
         assert [version.counter for version in versions] == [0, 1, 2, 3]
 
     run(play())
+
+
+def test_a_half_open_name_server_is_a_failure_until_it_reads_again() -> None:
+    async def play() -> None:
+        network, heard = Network(), Heard()
+        peer, other = network.serve(A), network.serve(B)
+        async with agent(network, broker(namesrv_addr=BOTH, **QUIET, **AS_4X), heard):
+            peer.reads = False
+            await asyncio.sleep(17)
+            assert [event.address for event in heard.of(Failed)] == [A]
+            assert times(other, REGISTER) == [0, 10]
+            peer.reads = True
+            await asyncio.sleep(30)
+            assert len(heard.of(Failed)) == 1
+            assert times(other, REGISTER) == [0, 10, 40]
+            assert network.open_connections == 2
+
+    run(play())
