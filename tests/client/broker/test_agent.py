@@ -190,7 +190,7 @@ def test_other_name_servers_are_registered_with_from_the_next_round_on() -> None
         network = Network()
         old, new = network.serve(A), network.serve(B)
         async with agent(network, broker(**QUIET)) as announced:
-            announced.set_name_servers([B])
+            announced.set_name_servers([B, B])
             await asyncio.sleep(11)
             assert (old.codes, new.codes) == ([REGISTER], [REGISTER])
         assert (old.codes, new.codes) == ([REGISTER], [REGISTER, UNREGISTER])
@@ -356,6 +356,29 @@ def test_a_deleted_topic_is_missing_from_the_next_round() -> None:
             later = body(registrations(peer)[1])
             assert "TA" not in later.topics
             assert later.data_version.counter == 1
+
+    run(play())
+
+
+@pytest.mark.parametrize(
+    ("topic", "told"),
+    [
+        (TopicConfig("a b"), "topic 'a b': topicName: expected str without blanks, not empty"),
+        (TopicConfig("a", -1), "topic 'a': readQueueNums: expected int >= 0"),
+        (TopicConfig("a", perm=99), "topic 'a': perm: expected int <= 15"),
+    ],
+)
+def test_a_topic_that_no_broker_can_have_changes_nothing(topic: TopicConfig, told: str) -> None:
+    async def play() -> None:
+        network = Network()
+        peer = network.serve(A)
+        async with agent(network, broker(**QUIET)) as announced:
+            before = announced.data_version
+            with pytest.raises(ConfigError) as error:
+                await announced.put_topics(TopicConfig("good"), topic)
+            assert str(error.value) == told
+            assert await announced.put_topics() == []
+            assert (announced.data_version, peer.codes) == (before, [REGISTER])
 
     run(play())
 
