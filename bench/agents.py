@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Self
 
 import msgspec
+from msgspec.structs import replace
 
 from bench.servers import Server, cpu_seconds, ours
 from bench.setting import free_port
@@ -72,9 +73,7 @@ class Fleet:
         self.failures: Counter[str] = Counter()
         self._configs = configs
         self._start_within_s = start_within_s
-        self._shared = (
-            RemotingClient(options_for(configs[0]), name_servers=configs[0].name_servers) if shared else None
-        )
+        self._shared = _shared(configs[0]) if shared else None
 
     async def __aenter__(self) -> Self:
         pause_s = self._start_within_s / len(self._configs)
@@ -106,6 +105,12 @@ class Fleet:
         self.told[type(event).__name__] += 1
         if isinstance(event, Failed):
             self.failures[f"{event.code.name}: {type(event.error).__name__}"] += 1
+
+
+def _shared(config: BrokerConfig) -> RemotingClient:
+    """One for all: a call of one agent that times out must not close what the others wait on."""
+    options = replace(options_for(config), close_on_timeout=False)
+    return RemotingClient(options, name_servers=config.name_servers)
 
 
 class Use(msgspec.Struct, frozen=True):
