@@ -62,8 +62,8 @@ def brokers(agents: int, topics: int, name_servers: str, release: str = "5.5.0")
 class Fleet:
     """Agents that are announced while the block runs; entered when each had its first round.
 
-    `shared`: all over one connection to each name server, else each over its own. Counts what they tell; `asked` is
-    told by event, `failures` by request and error."""
+    `shared`: all over one connection to each name server, else each over its own, as brokers do. `told` counts their
+    events by kind, `failures` those that failed by request and error."""
 
     def __init__(
         self, configs: Sequence[BrokerConfig], *, start_within_s: float = PERIOD_S, shared: bool = False
