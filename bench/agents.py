@@ -12,6 +12,7 @@ core, or takes a running one, stays on the other core itself, and prints what bo
 import argparse
 import asyncio
 import os
+import resource
 import sys
 import tempfile
 import time
@@ -38,7 +39,7 @@ MB = 1e6
 
 
 def brokers(agents: int, topics: int, name_servers: str, release: str = "5.5.0") -> Iterator[BrokerConfig]:
-    """So many brokers, ten to a cluster, of which each has that many topics, the starting ones included."""
+    """So many brokers, ten to a cluster, of which each has that many topics and no others."""
     for first in range(0, agents, IN_A_CLUSTER):
         cluster = f"fleet-{first // IN_A_CLUSTER:03d}"
         shared = tuple(
@@ -195,6 +196,8 @@ def main(arguments: Sequence[str]) -> None:
     parser.add_argument("--name-server", help="host:port of a running one, of which nothing is measured")
     parser.add_argument("--workers", type=int, default=1, help="of the name server that is started")
     chosen = parser.parse_args(arguments)
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))  # the server's too, which is started from here
     cores = sorted(os.sched_getaffinity(0))
     with ExitStack() as stack:
         server, at = None, chosen.name_server
