@@ -1,0 +1,126 @@
+"""What commands print: a table for people, JSON and YAML for programs; errors and progress go to standard error."""
+
+import json
+import sys
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from enum import StrEnum
+from typing import Any, Final
+
+import msgspec
+import yaml
+from rich.console import Console, RenderableType
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.table import Table
+from rich.text import Text
+
+WIDE: Final = 100_000
+"""Columns of what is no terminal: there, no line is folded."""
+
+
+class Form(StrEnum):
+    """What `-o` takes."""
+
+    TABLE = "table"
+    JSON = "json"
+    YAML = "yaml"
+
+
+class Document(msgspec.Struct, frozen=True, rename="camel"):
+    """Base of everything that is printed as JSON or YAML; members are called as RocketMQ calls them."""
+
+
+class Output:
+    """Where one command prints."""
+
+    def __init__(self, form: Form, *, color: bool = True) -> None:
+        self.form = form
+        self.console = _console(color, stderr=False)
+        self.errors = _console(color, stderr=True)
+
+    @property
+    def on_terminal(self) -> bool:
+        """Whether somebody looks."""
+        return self.console.is_terminal
+
+    def show(self, value: object, table: Callable[[], RenderableType]) -> None:
+        """Print a result: `value` (documents, lists, dicts, text) as JSON or YAML, or the table made of it."""
+        if self.form is Form.TABLE:
+            self.console.print(table(), soft_wrap=not self.on_terminal)
+        else:
+            self.console.out(self.text(value), highlight=False)
+
+    def text(self, value: object) -> str:
+        """A result as JSON or YAML."""
+        members = builtins(value)
+        if self.form is Form.YAML:
+            dumped: str = yaml.safe_dump(members, allow_unicode=True, sort_keys=False, explicit_start=True)
+            return dumped.rstrip("\n")
+        return json.dumps(members, ensure_ascii=False, indent=2)
+
+    def line(self, value: object, line: str) -> None:
+        """Print one of a series of results at once: a line, a JSON document on one line, or a YAML document."""
+        if self.form is Form.JSON:
+            self.console.out(json.dumps(builtins(value), ensure_ascii=False), highlight=False)
+        elif self.form is Form.YAML:
+            self.console.out(self.text(value), highlight=False)
+        else:
+            self.console.out(plain(line), highlight=False)
+        self.console.file.flush()
+
+    def error(self, text: str) -> None:
+        """One line on standard error."""
+        self.errors.out(f"mqns: {plain(text)}", highlight=False)
+
+    @contextmanager
+    def progress(self, what: str, total: int) -> Iterator[Callable[[], None]]:
+        """A progress bar, if somebody looks; what is given is to be called `total` times."""
+        if not self.errors.is_terminal or total == 0:
+            yield lambda: None
+            return
+        columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+        with Progress(*columns, console=self.errors, transient=True) as bar:
+            task = bar.add_task(what, total=total)
+            yield lambda: bar.advance(task)
+
+
+def builtins(value: object) -> Any:
+    """A result in dicts, lists, text and numbers; keys are text."""
+    return msgspec.to_builtins(value, str_keys=True)
+
+
+def table(headings: Sequence[str], rows: Iterable[Sequence[object]]) -> Table:
+    """Columns without lines between them; numbers to the right."""
+    made = Table(box=None, pad_edge=False, header_style="bold")
+    listed = [list(row) for row in rows]
+    for index, heading in enumerate(headings):
+        number = bool(listed) and all(isinstance(row[index], int) for row in listed)
+        made.add_column(heading, justify="right" if number else "left", overflow="fold")
+    for row in listed:
+        made.add_row(*(cell if isinstance(cell, Text) else Text(plain(str(cell))) for cell in row))
+    return made
+
+
+def lines(texts: Iterable[str]) -> Text:
+    """One below the other."""
+    return Text("\n".join(map(plain, texts)))
+
+
+def plain(text: str) -> str:
+    """Text of a peer for a terminal: what could move its cursor or change its colours is spelled out."""
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() or c in "\n\t" else c.encode("unicode_escape").decode() for c in text)
+
+
+def _console(color: bool, *, stderr: bool) -> Console:
+    file = sys.stderr if stderr else sys.stdout
+    width = None if file.isatty() else WIDE
+    return Console(
+        file=file,
+        no_color=True if not color else None,
+        width=width,
+        markup=False,
+        emoji=False,
+        highlight=False,
+    )
