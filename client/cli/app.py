@@ -2,15 +2,17 @@
 
 from typing import Final
 
-from client.cli import clusters, config, kv, permissions, routes, topics
+from client.cli import clusters, config, kv, mqadmin, permissions, routes, topics
 from client.cli.commands import accept_everywhere, new_app
 
 LOOKING: Final = "Look"
 CHANGING: Final = "Change"
+AS_MQADMIN: Final = "As mqadmin has them"
 
 app = new_app("RocketMQ name servers at the command line: Java's, and those of redis-namesrv.")
 accept_everywhere(app)
 for group in (routes, clusters, topics):
     group.add(app, LOOKING)
-for group in (kv, permissions, config):
+for group in (kv, mqadmin, permissions, config):
     group.add(app, CHANGING)
+mqadmin.add(app, AS_MQADMIN)

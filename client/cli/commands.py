@@ -30,6 +30,7 @@ _EVERYWHERE: Final[dict[str, Any]] = {
         _option(
             "-n",
             "--namesrv-addr",
+            "--namesrvAddr",
             text=f"Name servers, as host:port;host:port (env var: {ENVIRONMENT}) (default: {DEFAULT_ADDRESS})",
             metavar="ADDR",
         ),

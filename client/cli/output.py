@@ -44,11 +44,12 @@ class Output:
         return self.console.is_terminal
 
     def show(self, value: object, table: Callable[[], RenderableType]) -> None:
-        """Print a result: `value` (documents, lists, dicts, text) as JSON or YAML, or the table made of it."""
-        if self.form is Form.TABLE:
-            self.console.print(table(), soft_wrap=not self.on_terminal)
+        """Print a result: `value` (documents, lists, dicts, text) as JSON or YAML, or what `table` makes of it."""
+        made = table() if self.form is Form.TABLE else self.text(value)
+        if isinstance(made, str):
+            self._write(made)
         else:
-            self.console.out(self.text(value), highlight=False)
+            self.console.print(made)
 
     def text(self, value: object) -> str:
         """A result as JSON or YAML."""
@@ -61,16 +62,20 @@ class Output:
     def line(self, value: object, line: str) -> None:
         """Print one of a series of results at once: a line, a JSON document on one line, or a YAML document."""
         if self.form is Form.JSON:
-            self.console.out(json.dumps(builtins(value), ensure_ascii=False), highlight=False)
+            self._write(json.dumps(builtins(value), ensure_ascii=False))
         elif self.form is Form.YAML:
-            self.console.out(self.text(value), highlight=False)
+            self._write(self.text(value))
         else:
-            self.console.out(plain(line), highlight=False)
+            self._write(plain(line))
         self.console.file.flush()
 
     def error(self, text: str) -> None:
         """One line on standard error."""
-        self.errors.out(f"mqns: {plain(text)}", highlight=False)
+        print(f"mqns: {plain(text)}".replace("\n", " "), file=self.errors.file)
+
+    def _write(self, text: str) -> None:
+        """As it is: rich would turn tabs into blanks."""
+        print(text, file=self.console.file)
 
     @contextmanager
     def progress(self, what: str, total: int) -> Iterator[Callable[[], None]]:
@@ -101,9 +106,9 @@ def table(headings: Sequence[str], rows: Iterable[Sequence[object]]) -> Table:
     return made
 
 
-def lines(texts: Iterable[str]) -> Text:
+def lines(texts: Iterable[str]) -> str:
     """One below the other."""
-    return Text("\n".join(map(plain, texts)))
+    return "\n".join(map(plain, texts))
 
 
 def plain(text: str) -> str:
