@@ -4,6 +4,7 @@ from typing import Final
 
 from client.cli import clusters, config, kv, mqadmin, permissions, routes, topics
 from client.cli.commands import accept_everywhere, new_app
+from client.cli.doctor import command as doctor
 
 LOOKING: Final = "Look"
 CHANGING: Final = "Change"
@@ -11,7 +12,7 @@ AS_MQADMIN: Final = "As mqadmin has them"
 
 app = new_app("RocketMQ name servers at the command line: Java's, and those of redis-namesrv.")
 accept_everywhere(app)
-for group in (routes, clusters, topics):
+for group in (routes, clusters, topics, doctor):
     group.add(app, LOOKING)
 for group in (kv, mqadmin, permissions, config):
     group.add(app, CHANGING)

@@ -1,6 +1,7 @@
 """Servers of ours, and `mqns` as it is called."""
 
 import json
+import socket
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -28,7 +29,7 @@ class Ended(msgspec.Struct, frozen=True):
     @property
     def document(self) -> Any:
         """What it printed, as JSON."""
-        assert self.code in (0, 1, 5), self
+        assert self.out, self
         return json.loads(self.out)
 
     @property
@@ -102,3 +103,20 @@ def mqns_both(servers: list[NameServer]) -> Mqns:
 def address(server: NameServer) -> str:
     """What a peer is told."""
     return f"127.0.0.1:{server.port}"
+
+
+@pytest.fixture
+def nobody() -> Iterator[str]:
+    """The address of a port that is taken, and where nobody listens."""
+    with socket.socket() as bound:
+        bound.bind(("127.0.0.1", 0))
+        yield f"127.0.0.1:{bound.getsockname()[1]}"
+
+
+@pytest.fixture
+def silent() -> Iterator[str]:
+    """The address of somebody who answers nothing."""
+    with socket.socket() as listening:
+        listening.bind(("127.0.0.1", 0))
+        listening.listen()
+        yield f"127.0.0.1:{listening.getsockname()[1]}"

@@ -2,11 +2,9 @@
 
 import json
 import os
-import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -37,23 +35,6 @@ ROUTE: dict[str, object] = {
     "filterServerTable": {},
     "orderTopicConf": None,
 }
-
-
-@pytest.fixture
-def nobody() -> Iterator[str]:
-    """The address of a port that is taken, and where nobody listens."""
-    with socket.socket() as bound:
-        bound.bind(("127.0.0.1", 0))
-        yield f"127.0.0.1:{bound.getsockname()[1]}"
-
-
-@pytest.fixture
-def silent() -> Iterator[str]:
-    """The address of somebody who answers nothing."""
-    with socket.socket() as listening:
-        listening.bind(("127.0.0.1", 0))
-        listening.listen()
-        yield f"127.0.0.1:{listening.getsockname()[1]}"
 
 
 def test_json_yaml_and_table_say_the_same(ns: Scene, mqns: Mqns) -> None:
