@@ -15,13 +15,19 @@ from client.errors import (
     SubscriptionError,
     TooBusy,
 )
+from client.wire.acl import AclCredentials
+from client.wire.call import Call
 from client.wire.options import RemotingOptions
 from client.wire.remoting_client import RemotingClient
 from client.wire.request import Request
+from client.wire.tls import client_context
+from client.wire.zone import Zone
 
 __all__ = [
+    "AclCredentials",
     "AddressError",
     "AnswerError",
+    "Call",
     "CallTimeout",
     "ClientError",
     "ConfigError",
@@ -34,4 +40,6 @@ __all__ = [
     "SendError",
     "SubscriptionError",
     "TooBusy",
+    "Zone",
+    "client_context",
 ]

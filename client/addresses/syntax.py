@@ -6,6 +6,7 @@ from client.errors import AddressError
 
 _SCHEMES: Final = ("http://", "https://")
 _PORT_MAX: Final = 65535
+_SHOWN: Final = 300
 
 
 def split_address(address: str) -> tuple[str, int]:
@@ -16,11 +17,11 @@ def split_address(address: str) -> tuple[str, int]:
     if host.startswith("[") and host.endswith("]"):
         host = host[1:-1]
     if not colon:
-        raise AddressError(f"no port in the address {address!r}")
-    if not host or not host.isprintable() or any(char.isspace() or char in ";[]/" for char in host):
-        raise AddressError(f"no host in the address {address!r}")
+        raise AddressError(f"no port in the address {_shown(address)}")
+    if not host or not host.isprintable() or any(char.isspace() or char in ";,[]/" for char in host):
+        raise AddressError(f"no host in the address {_shown(address)}")
     if not (port.isascii() and port.isdecimal() and 0 < int(port[:6]) <= _PORT_MAX):
-        raise AddressError(f"no port in the address {address!r}: {port!r}")
+        raise AddressError(f"no port in the address {_shown(address)}")
     return host, int(port)
 
 
@@ -40,3 +41,8 @@ def without_scheme(text: str) -> str:
     """`a:9876` of `http://a:9876`."""
     text = text.strip()
     return next((text[len(scheme) :] for scheme in _SCHEMES if text.startswith(scheme)), text)
+
+
+def _shown(text: str) -> str:
+    """As the text of an error has it: quoted, and no longer than an address can be."""
+    return repr(text) if len(text) <= _SHOWN else f"{text[:_SHOWN]!r}…"

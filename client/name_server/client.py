@@ -78,6 +78,10 @@ class AsyncNameServer(_Calls):
         """All name servers, in the order in which they are tried."""
         return self.remoting.name_servers
 
+    def set_addresses(self, addresses: str | Sequence[str]) -> None:
+        """Change the list; a chosen one that is no longer in it gets no further calls."""
+        self.remoting.set_name_servers(_listed(addresses))
+
     def at(self, address: str | None) -> "AsyncNameServer":
         """The same for one name server only, whether it is in the list or not; None is the chosen one again."""
         return self._variant(address, self._timeout_s)
@@ -146,6 +150,14 @@ class NameServer(_Calls):
     def addresses(self) -> tuple[str, ...]:
         """All name servers, in the order in which they are tried."""
         return self._face.addresses
+
+    def set_addresses(self, addresses: str | Sequence[str]) -> None:
+        """Change the list; a chosen one that is no longer in it gets no further calls."""
+
+        async def change() -> None:
+            self._face.set_addresses(addresses)
+
+        self._loop.run(change())
 
     def at(self, address: str | None) -> "NameServer":
         """The same for one name server only, whether it is in the list or not; None is the chosen one again."""

@@ -10,19 +10,19 @@ from client.wire.request import Request
 from remoting.codes import ResponseCode
 from remoting.command import Command
 
-T = TypeVar("T")
+T_co = TypeVar("T_co", covariant=True)
 
 
-class Call(msgspec.Struct, Generic[T], frozen=True):
+class Call(msgspec.Struct, Generic[T_co], frozen=True):
     """`read` gives the result of an answer whose code is one of `accepts`.
 
     It raises a ValueError, as remoting's decoders do, for what it cannot read."""
 
     request: Request
-    read: Callable[[Command], T]
+    read: Callable[[Command], T_co]
     accepts: frozenset[int] = frozenset({ResponseCode.SUCCESS})
 
-    def result(self, address: str, answer: Command) -> T:
+    def result(self, address: str, answer: Command) -> T_co:
         """What the answer of that peer says. AnswerError when it is none that the call accepts, or unreadable."""
         if answer.code not in self.accepts:
             raise AnswerError(address, answer.code, answer.remark)

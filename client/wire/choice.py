@@ -3,15 +3,12 @@
 import asyncio
 import random
 from collections.abc import Sequence
-from typing import Final
 
 from client.addresses.syntax import split_address
 from client.errors import CallTimeout, ConnectError
 from client.wire.connection import Connection
 from client.wire.connections import Connections
 from client.wire.options import RemotingOptions
-
-_FIRST_INDEX: Final = 999
 
 
 class NameServerChoice:
@@ -22,7 +19,7 @@ class NameServerChoice:
         self._connections = connections
         self._addresses: tuple[str, ...] = ()
         self._chosen: str | None = None
-        self._index = random.randrange(_FIRST_INDEX)
+        self._index = -1  # Java begins anywhere, which in a shuffled list is the same
         self._lock = asyncio.Lock()
 
     @property
@@ -68,7 +65,8 @@ class NameServerChoice:
             kept = self._kept()  # whoever had the lock before may have connected
             if kept is not None:
                 return kept
-            return await (self._any(deadline) if self._options.try_all_name_servers else self._one(deadline))
+            whole_list = self._options.try_all_name_servers and len(self._addresses) > 1
+            return await (self._any(deadline) if whole_list else self._one(deadline))
         finally:
             self._lock.release()
 
@@ -79,7 +77,7 @@ class NameServerChoice:
                 return await self._one(deadline)
             except ConnectError as error:
                 reasons.append(str(error))
-        raise ConnectError(";".join(self._addresses), "; ".join(reasons) or "no name server is known")
+        raise ConnectError(";".join(self._addresses), "; ".join(reasons))
 
     async def _one(self, deadline: float) -> Connection:
         if not self._addresses:

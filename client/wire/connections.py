@@ -1,6 +1,8 @@
 """The table of connections: at most one for each address, and those being made."""
 
 import asyncio
+import os
+import socket
 import ssl
 from collections.abc import Awaitable, Callable
 from typing import TypeAlias
@@ -119,9 +121,16 @@ class Connections:
         except TimeoutError:
             return f"not connected within {options.connect_timeout_s:g} s"
         except (OSError, UnicodeError) as error:  # UnicodeError: a name that cannot be looked up
-            return f"not connected: {error}"
+            return f"not connected: {_told(error)}"
         finally:
             del self._pending[address]
         if connection.active:
             self._open[address] = connection
         return connection
+
+
+def _told(error: OSError | UnicodeError) -> str:
+    """What the system says; asyncio's own text tells only that it did not work."""
+    if isinstance(error, OSError) and error.errno and not isinstance(error, ssl.SSLError | socket.gaierror):
+        return os.strerror(error.errno)
+    return str(error)

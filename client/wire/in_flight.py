@@ -2,7 +2,6 @@
 
 import asyncio
 import itertools
-import math
 from typing import Final
 
 import msgspec
@@ -11,7 +10,6 @@ from client.errors import CallTimeout, ConnectionClosed, RemotingError
 from client.wire.connection import Connection
 from remoting.command import Command
 
-FIRST_SCAN_S: Final = 3.0
 SCAN_EVERY_S: Final = 1.0
 GRACE_S: Final = 1.0
 """What a call may be over its time before a scan ends it."""
@@ -33,16 +31,12 @@ class _Waiting(msgspec.Struct):
 class InFlight:
     """Opaque -> waiting call.
 
-    A call has its own timer, or none and is ended by a scan: first 3 s after the table was made, then each second,
-    as long as anything waits."""
+    A call has its own timer, or none and is ended by a scan, which is done each second while anything waits. (Java's
+    first one comes 3 s after the start, when nothing can be due but calls shorter than that.)"""
 
     def __init__(self) -> None:
         self._waiting: dict[int, _Waiting] = {}
-        self._began_at: float | None = None
         self._scan_timer: asyncio.TimerHandle | None = None
-
-    def __len__(self) -> int:
-        return len(self._waiting)
 
     async def answer(
         self, opaque: int, connection: Connection, expires_at: float, deadline: float | None
@@ -81,23 +75,10 @@ class InFlight:
             if waiting.connection is connection:
                 _fail(waiting, ConnectionClosed(connection.address, reason))
 
-    def close(self) -> None:
-        """No scan any more."""
-        if self._scan_timer is not None:
-            self._scan_timer.cancel()
-            self._scan_timer = None
-
     def _arm(self) -> None:
-        """Have the next scan of the schedule done, if it is not planned yet."""
-        if self._scan_timer is not None:
-            return
-        loop = asyncio.get_running_loop()
-        now = loop.time()
-        if self._began_at is None:
-            self._began_at = now
-        age = now - self._began_at
-        next_scan = max(FIRST_SCAN_S, (math.floor(age / SCAN_EVERY_S) + 1) * SCAN_EVERY_S)
-        self._scan_timer = loop.call_at(self._began_at + next_scan, self._scan)
+        """Have a scan done, if none is planned yet."""
+        if self._scan_timer is None:
+            self._scan_timer = asyncio.get_running_loop().call_later(SCAN_EVERY_S, self._scan)
 
     def _scan(self) -> None:
         self._scan_timer = None

@@ -61,7 +61,6 @@ class RemotingClient:
         """End all connections; calls under way fail with ConnectionClosed."""
         self._closed = True
         await self._connections.close()
-        self._in_flight.close()
         if self._calls:
             await asyncio.wait(self._calls)
 

@@ -185,11 +185,11 @@ def sides(folder: Path) -> Iterator[Sides]:
     """Java's two name servers and ours with two workers and a store of its own, all started anew."""
     ours = NameServer(folder / "ours", PATIENT)
     with Stage(folder) as stage:
-        ports = {version: _begin_java(stage, version) for version in (JAVA_4, JAVA_5)}
+        ports = {version: begin_java(stage, version) for version in (JAVA_4, JAVA_5)}
         try:
             ours.start()
             java = {
-                version: Side(version, port, [_patiently_connected(port)]) for version, port in ports.items()
+                version: Side(version, port, [patiently_connected(port)]) for version, port in ports.items()
             }
             all_sides = Sides(Side(OURS, ours.port, _one_for_each_worker(ours)), java)
             for side in all_sides.all:
@@ -199,7 +199,7 @@ def sides(folder: Path) -> Iterator[Sides]:
             ours.stop()
 
 
-def _begin_java(stage: Stage, version: str) -> int:
+def begin_java(stage: Stage, version: str) -> int:
     port = free_port()
     options = {
         "listenPort": str(port),
@@ -213,7 +213,7 @@ def _begin_java(stage: Stage, version: str) -> int:
     return port
 
 
-def _patiently_connected(port: int) -> Connection:
+def patiently_connected(port: int) -> Connection:
     """A connection to a server that is about to start."""
 
     def connected() -> list[Connection]:

@@ -136,7 +136,7 @@ class Transport(asyncio.Transport):
         self._paused = False
         self._closing = False
         self._over = False
-        self._answers: set[asyncio.Task[None]] = set()
+        self._answers: set[asyncio.Future[Reply]] = set()
 
     # asyncio.Transport
 
@@ -206,15 +206,17 @@ class Transport(asyncio.Transport):
 
     def _answer(self, command: Command) -> None:
         reply = self._peer.answer(command)
-        if inspect.isawaitable(reply):
-            task = asyncio.ensure_future(self._answer_later(command, reply))
-            self._answers.add(task)
-            task.add_done_callback(self._answers.discard)
-        else:
+        if not inspect.isawaitable(reply):
             self._reply(command, reply)
+            return
+        task = asyncio.ensure_future(reply)
+        self._answers.add(task)
+        task.add_done_callback(lambda done: self._answered(command, done))
 
-    async def _answer_later(self, command: Command, reply: Awaitable[Reply]) -> None:
-        self._reply(command, await reply)
+    def _answered(self, command: Command, answer: asyncio.Future[Reply]) -> None:
+        self._answers.discard(answer)
+        if not answer.cancelled():
+            self._reply(command, answer.result())
 
     def _reply(self, command: Command, reply: Reply) -> None:
         if isinstance(reply, bytes) or (reply is not None and not command.is_oneway):

@@ -10,6 +10,8 @@ from typing import Any, TypeVar
 T = TypeVar("T")
 START_S = 1000.0
 """What the clock says at the beginning."""
+CALLBACKS = 20
+"""Turns of the loop that what has ended may take to be gone: callbacks, generators within generators."""
 
 
 class Stuck(AssertionError):
@@ -63,7 +65,8 @@ def now() -> float:
 
 async def _alone(coroutine: Coroutine[Any, Any, T]) -> T:
     result = await coroutine
-    await asyncio.sleep(0)  # what ended just now may have callbacks
+    for _ in range(CALLBACKS):
+        await asyncio.sleep(0)
     left = asyncio.all_tasks() - {asyncio.current_task()}
     assert not left, f"left behind: {left}"
     return result

@@ -1,13 +1,18 @@
 """Peers that misbehave, and calls that are given up: errors, nothing left behind, and all well afterwards."""
 
 import asyncio
+import contextlib
+import gc
 import random
 from collections.abc import Callable, Coroutine
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from client.errors import CallTimeout, ConnectError, ConnectionClosed, RemotingError
+from client.wire.connection import Connection
 from client.wire.options import RemotingOptions
 from client.wire.remoting_client import RemotingClient
 from client.wire.request import Request
@@ -36,6 +41,31 @@ def test_garbage_ends_the_connection_with_an_error_that_says_so(garbage: bytes) 
         peer.answer = after(0)
         assert (await client.call(A, ASK)).code == 0
         assert peer.connects == 2
+
+    play(scene)
+
+
+@given(st.lists(st.tuples(st.integers(0, 120), st.integers(0, 255)), max_size=4), st.binary(max_size=40))
+def test_whatever_bytes_come_a_call_ends_and_the_next_one_is_answered(
+    changes: list[tuple[int, int]], behind: bytes
+) -> None:
+    def answer(request: Command) -> bytes:
+        frame = bytearray(encode(request.reply(0, remark="remark", ext={"a": "b"}, body=b"body")) + behind)
+        for at, value in changes:
+            frame[at % len(frame)] = value
+        return bytes(frame)
+
+    async def scene(network: Network, client: RemotingClient) -> None:
+        peer = network.serve(A, answer)
+        with contextlib.suppress(RemotingError):
+            await client.call(A, ASK)
+        peer.answer = after(0)
+        with contextlib.suppress(
+            ConnectionClosed
+        ):  # bytes that were left over can still prove to be no frame
+            assert (await client.call(A, ASK)).code == 0
+        assert (await client.call(A, ASK, timeout_s=9)).code == 0
+        assert now() <= 9
 
     play(scene)
 
@@ -122,6 +152,20 @@ def test_a_vanished_peer_fails_calls_at_once_and_is_found_again() -> None:
             await client.call(A, ASK)
         peer.refuses, peer.answer = False, after(0)
         assert (await client.call(A, ASK)).code == 0
+
+    play(scene)
+
+
+def test_calls_to_others_go_on() -> None:
+    async def scene(network: Network, client: RemotingClient) -> None:
+        network.serve(A, silent)
+        network.serve(B, after(2))
+        calls = [client.call_async(address, ASK) for address in (A, B)]
+        await asyncio.sleep(1)
+        network.peers[A].vanish()
+        with pytest.raises(ConnectionClosed):
+            await calls[0]
+        assert (await calls[1]).code == 0
 
     play(scene)
 
@@ -234,6 +278,29 @@ def test_whatever_peers_do_a_call_ends_and_nothing_is_left() -> None:
         assert [(await client.call(address, ASK)).code for address in (A, B, C, None)] == [0, 0, 0, 0]
 
     play(scene, RemotingOptions(async_permits=10, oneway_permits=10), name_servers=(A, B, C))
+
+
+def test_nothing_is_kept_of_calls_and_connections_that_are_over() -> None:
+    def kept() -> int:
+        gc.collect()
+        return sum(isinstance(thing, Connection | asyncio.Future) for thing in gc.get_objects())
+
+    async def scene(network: Network, client: RemotingClient) -> None:
+        before = kept()
+        for part in range(1, 100):
+            address = f"127.0.0.{part}:9876"
+            with pytest.raises(ConnectError):
+                await client.call(address, ASK)
+            peer = network.serve(address)
+            await client.call(address, ASK)
+            peer.answer = silent
+            with pytest.raises(CallTimeout):
+                await client.call_async(address, ASK, timeout_s=1)
+        assert kept() > before + 20
+        await asyncio.sleep(200)
+        assert kept() < before + 5
+
+    play(scene)
 
 
 Ask = Callable[[RemotingClient], Coroutine[Any, Any, object]]

@@ -186,6 +186,21 @@ def test_whoever_waits_for_room_goes_on_when_there_is_some() -> None:
     play(scene)
 
 
+def test_whoever_waits_for_room_learns_at_once_that_there_will_be_none() -> None:
+    async def scene(network: Network, client: RemotingClient) -> None:
+        peer = network.serve(A)
+        peer.reads = False
+        await client.oneway(A, BIG)
+        call = asyncio.create_task(client.call(A, ASK, timeout_s=60))
+        await asyncio.sleep(1)
+        peer.cut()
+        with pytest.raises(SendError, match="closed by the peer"):
+            await call
+        assert now() == 1
+
+    play(scene)
+
+
 def test_an_async_call_is_answered_or_fails_once() -> None:
     async def scene(network: Network, client: RemotingClient) -> None:
         peer = network.serve(A)
@@ -204,7 +219,7 @@ def test_an_async_call_is_answered_or_fails_once() -> None:
     play(scene)
 
 
-def test_the_scan_for_async_calls_is_on_a_grid_of_seconds_from_the_third_on() -> None:
+def test_async_calls_are_ended_by_a_scan_each_second() -> None:
     async def ended(client: RemotingClient, timeout_s: float) -> float:
         with pytest.raises(CallTimeout):
             await client.call_async(A, ASK, timeout_s=timeout_s)
@@ -212,10 +227,12 @@ def test_the_scan_for_async_calls_is_on_a_grid_of_seconds_from_the_third_on() ->
 
     async def scene(network: Network, client: RemotingClient) -> None:
         network.serve(A, silent)
-        assert await ended(client, 0.5) == 3
-        assert await ended(client, 0.25) == 5  # begun at 3, a second over its time at 4.25
+        assert await ended(client, 0.5) == 2
+        assert await ended(client, 1) == 4
+        first = asyncio.create_task(ended(client, 2))
         await asyncio.sleep(0.5)
-        assert await ended(client, 1) == 8  # begun at 5.5, over at 7.5
+        assert await ended(client, 2) == 8, "due at 7.5, and looked for at 5, 6, 7, 8"
+        assert await first == 7
 
     play(scene)
 
@@ -288,6 +305,40 @@ def test_an_idle_connection_is_closed_and_made_anew() -> None:
         assert peer.connects == 2
 
     play(scene)
+
+
+def test_a_connection_over_which_is_only_written_is_not_idle() -> None:
+    async def scene(network: Network, client: RemotingClient) -> None:
+        peer = network.serve(A)
+        for _ in range(4):
+            await client.oneway(A, ASK)
+            await asyncio.sleep(100)
+        assert (peer.connects, len(peer.connections)) == (1, 1)
+
+    play(scene)
+
+
+def test_waiting_for_a_permit_is_part_of_the_time() -> None:
+    async def scene(network: Network, client: RemotingClient) -> None:
+        network.serve(A, after(2))
+        first, second = client.call_async(A, ASK), client.call_async(A, ASK, timeout_s=3)
+        await first
+        with pytest.raises(CallTimeout):
+            await second
+        assert 3 <= now() <= 5
+
+    play(scene, RemotingOptions(async_permits=1))
+
+
+def test_closing_waits_until_the_last_of_many_calls_has_failed() -> None:
+    async def scene(network: Network, client: RemotingClient) -> None:
+        network.serve(A, silent)
+        calls = [client.call_async(A, ASK) for _ in range(100)]
+        await asyncio.sleep(1)
+        await client.close()
+        assert {type(call.exception()) for call in calls} == {ConnectionClosed}
+
+    play(scene, RemotingOptions(async_permits=1))
 
 
 def test_closing_ends_the_calls_at_once_and_allows_no_others() -> None:

@@ -1,0 +1,24 @@
+"""docs/client.md, run: every example in its order, against the real name server."""
+
+import doctest
+import re
+from pathlib import Path
+
+from tests.harness.nameserver import NameServer
+
+DOCUMENT = Path(__file__).parents[2] / "docs" / "client.md"
+SHOWN_ADDRESS = "127.0.0.1:9876"
+FENCE = re.compile(r"^```(python)?$", re.MULTILINE)
+
+
+def test_the_document_shows_what_happens(tmp_path: Path) -> None:
+    server = NameServer(tmp_path, {}).start()
+    try:
+        text = FENCE.sub("", DOCUMENT.read_text()).replace(SHOWN_ADDRESS, f"127.0.0.1:{server.port}")
+        examples = doctest.DocTestParser().get_doctest(text, {}, DOCUMENT.name, str(DOCUMENT), 0)
+        told: list[str] = []
+        results = doctest.DocTestRunner().run(examples, out=told.append)
+    finally:
+        server.stop()
+    assert results.attempted > 20
+    assert not results.failed, "".join(told)

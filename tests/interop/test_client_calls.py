@@ -1,0 +1,50 @@
+"""The Python client against Java's own name servers: every call that the release knows."""
+
+import pytest
+
+from client.errors import CallTimeout
+from client.name_server.client import NameServer
+from client.wire.options import RemotingOptions
+from client.wire.tls import client_context
+from remoting.command import SerializeType
+from remoting.version import V5_5_0
+from tests.client.name_server.every_call import play
+from tests.differential.sides import begin_java, patiently_connected
+from tests.interop.stage import Stage
+
+V4_9_7 = 407
+VERSIONS = {"4.9.7": V4_9_7, "5.5.0": V5_5_0}
+
+
+@pytest.fixture(scope="module")
+def addresses(stage: Stage) -> dict[str, str]:
+    """Release -> the address of its name server."""
+    ports = {release: begin_java(stage, release) for release in VERSIONS}
+    for port in ports.values():
+        patiently_connected(port).close()
+    return {release: f"127.0.0.1:{port}" for release, port in ports.items()}
+
+
+@pytest.mark.parametrize("encoding", SerializeType)
+@pytest.mark.parametrize("release", VERSIONS)
+def test_every_call(addresses: dict[str, str], release: str, encoding: SerializeType) -> None:
+    options = RemotingOptions(version=VERSIONS[release], serialize_type=encoding)
+    with NameServer(addresses[release], options=options, timeout_s=30) as ns:
+        play(lambda name, args, more: getattr(ns, name)(*args, **more), VERSIONS[release])
+
+
+def test_a_call_that_a_release_does_not_know_is_a_time_out_and_harms_no_other(
+    addresses: dict[str, str],
+) -> None:
+    with NameServer(addresses["4.9.7"], timeout_s=30) as ns:
+        with pytest.raises(CallTimeout):
+            ns.within(0.3).get_broker_member_group("c1", "broker-a")
+        assert ns.get_topics().topic_list == ()
+
+
+@pytest.mark.parametrize("release", VERSIONS)
+def test_tls(addresses: dict[str, str], release: str) -> None:
+    """Java's test mode, which is its default: a certificate that nobody vouches for."""
+    options = RemotingOptions(tls=client_context(auth_server=False))
+    with NameServer(addresses[release], options=options, timeout_s=30) as ns:
+        assert ns.get_topics().topic_list == ()
