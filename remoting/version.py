@@ -32,3 +32,8 @@ _NAMES: Final = _names()
 def version_name(ordinal: int) -> str:
     """`513` -> `V5_5_0`; beyond the last known member `HIGHER_VERSION`; below zero as zero."""
     return _NAMES[min(max(ordinal, 0), len(_NAMES) - 1)]
+
+
+def release_ordinal(release: str) -> int:
+    """`5.5.0` -> 513; ValueError for what is no release."""
+    return _NAMES.index(f"V{release.replace('.', '_')}")

@@ -57,6 +57,12 @@ class Delayed(Struct, frozen=True):
     longest_ms: int
 
 
+class Published(Struct, frozen=True):
+    """Of Queues: topic -> `broker:queue` of each queue that messages may be sent to."""
+
+    queues: dict[str, list[str]]
+
+
 class Clients:
     """Clients of one release, with one name server."""
 
@@ -75,6 +81,10 @@ class Clients:
         name = f"{main}-{topic}-{self._release.version}-{self._started}"
         words = [self._server.address, topic, *map(str, arguments)]
         return self._stage.java(name, self._release, main, *words, options=self._options)
+
+    def queues(self, *topics: str) -> dict[str, list[str]]:
+        """The queues that a producer may send each topic to; none where nobody serves it."""
+        return outcome(self.start("Queues", topics[0], *topics[1:]), Published).queues
 
     def produce(self, topic: str, count: int, *, per_second: int = 0) -> Sent:
         """Send messages with the keys 0 to count - 1."""

@@ -95,6 +95,16 @@ def serve(
     return NameServer(kind, process, int(process.await_printed(BOOTED, BOOT_S)[1]))
 
 
+def serve_4x(stage: Stage, version: str) -> NameServer:
+    """Java's name server of a release that tells neither bind address nor port."""
+    port = free_port()
+    path = write_properties(stage.folder / f"java-{version}" / "namesrv.conf", {"listenPort": str(port)})
+    main = "org.apache.rocketmq.namesrv.NamesrvStartup"
+    process = stage.java(f"java-{version}", release(version), main, "-c", str(path), heap_mb=128)
+    process.await_printed(r"The Name Server boot success", BOOT_S)
+    return NameServer("java", process, port)
+
+
 def _start_ours(stage: Stage, name: str, properties: Mapping[str, str], tls: Mapping[str, str]) -> Process:
     own = {
         "listenPort": "0",

@@ -12,13 +12,14 @@ NAMES = sorted(path.stem for path in FOLDER.glob("*.jsonl"))
 
 
 class Recorded(NamedTuple):
-    """One frame; `request` is what a reply answers."""
+    """One frame; `request` is what a reply answers. `peer` is who sent it, or was answered."""
 
     frame: bytes
     header: dict[str, object]
     type: str
     command: Command
     request: Command | None
+    peer: str
 
 
 @cache
@@ -34,7 +35,7 @@ def recorded(name: str) -> tuple[Recorded, ...]:
         if not command.is_response:
             requests[key] = command
         request = requests[key] if command.is_response else None
-        frames.append(Recorded(frame, line["header"], line["type"], command, request))
+        frames.append(Recorded(frame, line["header"], line["type"], command, request, line["peer"]))
     return tuple(frames)
 
 

@@ -10,7 +10,7 @@ from tests.remoting.golden import NAMES, recorded
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_recorded_frame_is_read_as_recorded(name: str) -> None:
-    for _, header, kind, command, _ in recorded(name):
+    for _, header, kind, command, *_ in recorded(name):
         assert command.code == header["code"]
         assert command.opaque == header["opaque"]
         assert command.flag == header["flag"]
@@ -23,7 +23,7 @@ def test_a_recorded_frame_is_read_as_recorded(name: str) -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_recorded_frame_is_written_byte_for_byte(name: str) -> None:
-    for frame, _, _, command, _ in recorded(name):
+    for frame, _, _, command, *_ in recorded(name):
         assert encode(command) == frame
 
 
@@ -37,5 +37,5 @@ def test_a_recorded_stream_is_cut_into_its_frames(size: int) -> None:
         reader.feed(stream[start : start + size])
         while (command := reader.next_command()) is not None:
             commands.append(command)
-    assert commands == [command for _, _, _, command, _ in frames]
+    assert commands == [command for _, _, _, command, *_ in frames]
     assert reader.pending == 0

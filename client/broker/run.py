@@ -1,0 +1,30 @@
+"""An agent as a program: until it is told to end."""
+
+import asyncio
+import signal
+from contextlib import suppress
+
+from client.broker.agent import BrokerAgent
+from client.broker.config import BrokerConfig
+from client.broker.events import Listener, log_event
+
+
+async def announce(config: BrokerConfig, *, listener: Listener = log_event) -> None:
+    """Announce a broker until this is cancelled."""
+    async with BrokerAgent(config, listener=listener) as agent:
+        await agent.wait()
+
+
+def run_agent(config: BrokerConfig, *, listener: Listener = log_event) -> None:
+    """Announce a broker until SIGTERM or SIGINT comes, and unregister it then.
+
+    ConfigError for a broker that cannot be announced, OSError when it is to listen and cannot."""
+    asyncio.run(_until_told_to_end(config, listener))
+
+
+async def _until_told_to_end(config: BrokerConfig, listener: Listener) -> None:
+    announcing = asyncio.create_task(announce(config, listener=listener))
+    for number in (signal.SIGTERM, signal.SIGINT):
+        asyncio.get_running_loop().add_signal_handler(number, announcing.cancel)
+    with suppress(asyncio.CancelledError):
+        await announcing

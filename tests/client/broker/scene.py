@@ -1,0 +1,60 @@
+"""A broker to be announced, and what an agent told of it; the network is in memory and the clock virtual."""
+
+import asyncio
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from client.broker.agent import BrokerAgent
+from client.broker.config import BrokerConfig, TopicSettings
+from client.broker.events import Event
+from remoting.command import Command
+from remoting.registration import RegisterBrokerBody, decode_register_broker_body
+from remoting.version import V5_5_0
+from tests.harness.network import Frame, Network
+
+A, B = "127.0.0.1:9876", "127.0.0.2:9876"
+START_MS = 1_700_000_000_000
+TA, TB = TopicSettings(topic_name="TA"), TopicSettings(topic_name="TB", read_queue_nums=4, write_queue_nums=4)
+AS_4X = {"version": "4.9.7"}
+QUIET = {"refresh_cluster_info": False}
+Kind = TypeVar("Kind", bound=Event)
+
+
+def broker(**changes: Any) -> BrokerConfig:
+    """A broker of 5.5.0 with two topics and one name server."""
+    usual = {"broker_name": "broker-a", "broker_ip1": "127.0.0.1", "namesrv_addr": A, "topics": (TA, TB)}
+    return BrokerConfig(**(usual | changes))
+
+
+def wall_ms() -> int:
+    """Moves on with the loop's clock."""
+    return START_MS + int(asyncio.get_running_loop().time() * 1000)
+
+
+class Heard:
+    """A listener that keeps what it is told."""
+
+    def __init__(self) -> None:
+        self.events: list[Event] = []
+
+    def __call__(self, event: Event) -> None:
+        self.events.append(event)
+
+    def of(self, kind: type[Kind]) -> list[Kind]:
+        return [event for event in self.events if isinstance(event, kind)]
+
+
+def agent(
+    network: Network, config: BrokerConfig, heard: Heard | None = None, now_ms: Callable[[], int] = wall_ms
+) -> BrokerAgent:
+    """An agent on that network."""
+    return BrokerAgent(config, listener=heard or Heard(), connect=network.connect, now_ms=now_ms)
+
+
+def body(frame: Frame, version: int = V5_5_0) -> RegisterBrokerBody:
+    """What a registration carries."""
+    return decode_register_broker_body(frame.command.body, version=version, compressed=False, now_ms=0)
+
+
+def silent(_: Command) -> None:
+    """Answers nothing."""
