@@ -57,6 +57,11 @@ class Settings:
         self.output = Output(given.output or Form.TABLE, color=not given.no_color)
         self.timeout_s = TIMEOUT_S if given.timeout is None else given.timeout
 
+    @property
+    def given_addresses(self) -> str | None:
+        """What `-n` says."""
+        return self._given.namesrv_addr
+
     @cached_property
     def addresses(self) -> tuple[str, ...]:
         """The name servers, in the order given."""
