@@ -1,6 +1,6 @@
 """Checks of topics: who can write them, and whether what is written is read."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Set
 from typing import Final
 
 from client.cli.doctor.brokers import masterless
@@ -27,8 +27,10 @@ SYSTEM_TOPICS: Final = frozenset(
     }
 )
 SYSTEM_PREFIXES: Final = ("%RETRY%", "%DLQ%", "rmq_sys_")
-Fault = Callable[[NameServerFacts, str, TopicRouteData], str | None]
-"""What is wrong with a topic, as far as topics with the same fault are told together; None: nothing."""
+Fault = Callable[[TopicRouteData, Set[str]], str | None]
+"""Given a route, and the brokers whose fault it would be and is told with them, what is wrong with the topic.
+
+Topics with equal text are told together; None: nothing is wrong."""
 
 
 def check(facts: Facts) -> Iterator[Finding]:
@@ -56,8 +58,9 @@ def _faults(
     """A finding for each kind of fault, with all its topics, and where all of them have it."""
     where: dict[tuple[str, str], list[str]] = {}
     for server in facts.heard:
+        explained = masterless(server) | wiped(server)
         for topic, route in server.routes.items():
-            found = None if is_system(server, topic) else fault(server, topic, route)
+            found = None if is_system(server, topic) else fault(route, explained)
             if found is not None:
                 where.setdefault((found, topic), []).append(server.address)
     topics: dict[tuple[str, tuple[str, ...]], list[str]] = {}
@@ -68,22 +71,20 @@ def _faults(
         yield Finding(severity, rule, told, at, tuple(names), advice)
 
 
-def _not_writable(server: NameServerFacts, topic: str, route: TopicRouteData) -> str | None:
-    """Not where the reason is told already: brokers without master, and brokers that were wiped."""
+def _not_writable(route: TopicRouteData, explained: Set[str]) -> str | None:
     queues = _queues(route)
     masters = {data.broker_name for data in route.broker_datas if MASTER_ID in data.broker_addrs}
     writable = {name for name, data in queues.items() if data.perm & PERM_WRITE and data.write_queue_nums > 0}
-    explained = masterless(server) | wiped(server)
     return None if not queues or writable & masters or set(queues) <= explained else ""
 
 
-def _not_readable(server: NameServerFacts, topic: str, route: TopicRouteData) -> str | None:
+def _not_readable(route: TopicRouteData, explained: Set[str]) -> str | None:
     queues = _queues(route).values()
     readable = any(data.perm & PERM_READ and data.read_queue_nums > 0 for data in queues)
     return None if readable or not queues else ""
 
 
-def _read_fewer(server: NameServerFacts, topic: str, route: TopicRouteData) -> str | None:
+def _read_fewer(route: TopicRouteData, explained: Set[str]) -> str | None:
     fewer = [
         name
         for name, d in _queues(route).items()
@@ -92,7 +93,7 @@ def _read_fewer(server: NameServerFacts, topic: str, route: TopicRouteData) -> s
     return named(fewer) if fewer else None
 
 
-def _uneven(server: NameServerFacts, topic: str, route: TopicRouteData) -> str | None:
+def _uneven(route: TopicRouteData, explained: Set[str]) -> str | None:
     queues = _queues(route)
     if len({(data.read_queue_nums, data.write_queue_nums) for data in queues.values()}) < 2:
         return None
@@ -101,7 +102,7 @@ def _uneven(server: NameServerFacts, topic: str, route: TopicRouteData) -> str |
     )
 
 
-def _dangling(server: NameServerFacts, topic: str, route: TopicRouteData) -> str | None:
+def _dangling(route: TopicRouteData, explained: Set[str]) -> str | None:
     missing = sorted(set(_queues(route)) - {data.broker_name for data in route.broker_datas})
     return named(missing) if missing else None
 
