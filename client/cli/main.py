@@ -1,5 +1,6 @@
 """The console script `mqns`."""
 
+import io
 import sys
 from typing import Final
 
@@ -17,4 +18,9 @@ def main() -> None:
             raise
         print(f"mqns: {package} is missing; please: pip install 'redis-namesrv[cli]'", file=sys.stderr)
         sys.exit(MISSING)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(
+                errors="backslashreplace"
+            )  # names of peers, where the locale has no such letters
     app(prog_name="mqns")

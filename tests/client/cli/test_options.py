@@ -5,18 +5,22 @@ import os
 import subprocess
 import sys
 import time
+from collections.abc import Callable
+from io import StringIO
 from pathlib import Path
 
 import pytest
 import yaml
+from rich.console import Console
 
 from client.cli.exits import ExitCode
-from client.cli.output import plain
+from client.cli.output import Form, Output, plain
 from client.wire.acl import AclCredentials
 from client.wire.request import Request
 from tests.client.cli.conftest import Mqns, address, run
 from tests.harness.nameserver import NameServer
 from tests.harness.scene import Scene
+from tests.interop.certificates import make_certificates
 
 ROUTE: dict[str, object] = {
     "topic": "TA",
@@ -122,6 +126,20 @@ def test_tls(ns: Scene, mqns: Mqns) -> None:
     assert mqns("topics", "--tls", "--tls-insecure").code == ExitCode.OK
 
 
+def test_certificates_that_are_checked_on_both_sides(
+    launch: Callable[..., NameServer], tmp_path: Path
+) -> None:
+    """The name server demands one of its peers, and shows one that its peers' trust is in."""
+    certificates = make_certificates(tmp_path)
+    server = launch(**certificates.server_properties | {"tls.server.mode": "enforcing"})
+    here = ("topics", "-n", address(server), "--tls")
+    trust = ("--tls-trust", str(tmp_path / "ca.pem"))
+    shown = ("--tls-cert", str(tmp_path / "client.pem"), "--tls-key", str(tmp_path / "client.key"))
+    assert run(*here, *trust, *shown).code == ExitCode.OK
+    for less in (shown, trust, ("--tls-insecure",)):
+        assert run(*here, *less).code == ExitCode.UNREACHABLE, less
+
+
 def test_requests_are_signed(mqns: Mqns, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     signed: list[AclCredentials] = []
 
@@ -171,3 +189,42 @@ def test_as_a_process_and_without_the_extra(servers: list[NameServer]) -> None:
             [sys.executable, *program], env=env, cwd=folder, capture_output=True, text=True, timeout=50
         )
         assert (done.returncode, done.stderr) == (code, told)
+
+
+def test_letters_that_the_locale_does_not_have(mqns: Mqns, servers: list[NameServer]) -> None:
+    mqns("kv", "set", "space", "key", "中文")
+    done = subprocess.run(
+        [sys.executable, "-m", "client.cli", "kv", "get", "space", "key"],
+        env={
+            "PATH": os.environ["PATH"],
+            "NAMESRV_ADDR": address(servers[0]),
+            "PYTHONIOENCODING": "ascii",
+        },
+        cwd=Path(__file__).parents[3],
+        capture_output=True,
+        timeout=50,
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (0, b"\\u4e2d\\u6587\n", b"")
+
+
+def test_ctrl_c_while_an_answer_is_waited_for(mqns: Mqns, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("client.name_server.client.NameServer.ask", interrupted)
+    ended = mqns("topics")
+    assert (ended.code, ended.out, ended.err) == (ExitCode.INTERRUPTED, "", "")
+
+
+def test_progress_is_shown_on_a_terminal_only(capsys: pytest.CaptureFixture[str]) -> None:
+    output = Output(Form.TABLE)
+    with output.progress("routes", 2) as done:
+        done()
+    assert capsys.readouterr() == ("", "")
+    shown = StringIO()
+    output.errors = Console(file=shown, force_terminal=True, width=80)
+    with output.progress("routes", 2) as done:
+        done()
+        done()
+    assert "routes" in shown.getvalue()
+    assert "2/2" in shown.getvalue()
