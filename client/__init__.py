@@ -16,6 +16,7 @@ from client.errors import (
     TooBusy,
 )
 from client.wire.acl import AclCredentials
+from client.wire.blocking_client import BlockingRemotingClient
 from client.wire.call import Call
 from client.wire.options import RemotingOptions
 from client.wire.remoting_client import RemotingClient
@@ -27,6 +28,7 @@ __all__ = [
     "AclCredentials",
     "AddressError",
     "AnswerError",
+    "BlockingRemotingClient",
     "Call",
     "CallTimeout",
     "ClientError",

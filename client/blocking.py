@@ -27,7 +27,10 @@ class LoopThread:
         """Its result, from any other thread. An interrupt of the caller (Ctrl-C) cancels it.
 
         ConnectionClosed when the loop is closed, before or meanwhile."""
-        future = self._begun(coroutine)
+        if threading.current_thread() is self._thread:
+            coroutine.close()
+            raise RuntimeError("a blocking call within its own event loop would wait for ever")
+        future = self.begin(coroutine)
         try:
             return future.result()
         except CancelledError:
@@ -35,8 +38,17 @@ class LoopThread:
         finally:
             future.cancel()  # of no effect but when the wait was interrupted
 
+    def begin(self, coroutine: Coroutine[Any, Any, T]) -> Future[T]:
+        """Have it run; its result comes later. ConnectionClosed when the loop is closed."""
+        with self._lock:  # so that what is begun at all is seen by the loop before it stops
+            if self._closed or not self._thread.is_alive():  # not alive: in a forked child
+                coroutine.close()
+                raise ConnectionClosed("", "this client is closed")
+            return asyncio.run_coroutine_threadsafe(coroutine, self._loop)
+
     @property
     def closed(self) -> bool:
+        """Whether `close` was called."""
         return self._closed
 
     def close(self) -> None:
@@ -47,17 +59,6 @@ class LoopThread:
             self._closed = True
             self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
-
-    def _begun(self, coroutine: Coroutine[Any, Any, T]) -> Future[T]:
-        """Under the lock, so that what is begun at all is seen by the loop before it stops."""
-        with self._lock:
-            if threading.current_thread() is self._thread:
-                coroutine.close()
-                raise RuntimeError("a blocking call within its own event loop would wait for ever")
-            if self._closed or not self._thread.is_alive():  # not alive: in a forked child
-                coroutine.close()
-                raise ConnectionClosed("", "this client is closed")
-            return asyncio.run_coroutine_threadsafe(coroutine, self._loop)
 
     def _serve(self) -> None:
         with asyncio.Runner(loop_factory=lambda: self._loop) as runner:

@@ -3,13 +3,19 @@
 import asyncio
 import threading
 from collections.abc import Iterator
+from concurrent.futures import Future
+from typing import assert_type
 
 import pytest
 
 from client.blocking import LoopThread
-from client.errors import ConnectError, ConnectionClosed
+from client.errors import AddressError, ConnectError, ConnectionClosed
 from client.name_server import calls
 from client.name_server.client import NameServer
+from client.wire.blocking_client import BlockingRemotingClient
+from client.wire.request import Request
+from remoting.command import Command, encode
+from tests.client.wire.servers import answering, deaf, served
 from tests.harness.patience import eventually
 
 
@@ -115,3 +121,67 @@ def test_a_closed_name_server_says_so() -> None:
     for closed in (ns, ns.at("127.0.0.1:1"), ns.within(1)):
         with pytest.raises(ConnectionClosed, match="this client is closed"):
             closed.get_topics()
+
+
+def test_the_remoting_client_has_a_blocking_face() -> None:
+    with served(answering) as address, BlockingRemotingClient(name_servers=[address]) as client:
+        assert client.call(None, Request(105, body=b"body"), timeout_s=30).body == b"body"
+        call = calls.get_kv_config("ns", "k")
+        assert_type(client.ask(address, call, timeout_s=30), str | None)
+        client.oneway(address, Request(904), timeout_s=30)
+        later = client.call_async(address, Request(105, body=b"later"), timeout_s=30)
+        assert_type(later, Future[Command])
+        assert later.result(30).body == b"later"
+        assert client.name_servers == (address,)
+        client.set_name_servers(["127.0.0.1:1"])
+        with pytest.raises(ConnectError):
+            client.call(None, Request(105))
+        with pytest.raises(AddressError):
+            client.set_name_servers(["nonsense"])
+    client.close()
+    with pytest.raises(ConnectionClosed):
+        client.call(address, Request(105))
+    with pytest.raises(ConnectionClosed):
+        client.call_async(address, Request(105))
+
+
+def test_pushes_are_handled_on_the_thread_of_the_client() -> None:
+    came: list[tuple[str, int, str]] = []
+
+    async def pushing(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write(encode(Command(40, 7, 2)))
+
+    with served(pushing) as address, BlockingRemotingClient() as client:
+        client.on_push(40, lambda peer, push: came.append((peer, push.code, threading.current_thread().name)))
+        client.oneway(address, Request(105), timeout_s=30)
+        eventually(lambda: came, 30)
+        assert came == [(address, 40, "rocketmq-client")]
+
+
+def test_calls_under_way_fail_when_it_is_closed() -> None:
+    with served(deaf) as address:
+        client = BlockingRemotingClient()
+        calls_ = [client.call_async(address, Request(105), timeout_s=60) for _ in range(10)]
+        client.close()
+        for call in calls_:
+            assert isinstance(call.exception(30), ConnectionClosed)
+
+
+def test_the_next_call_may_be_made_in_a_callback() -> None:
+    results: list[Future[Command]] = []
+    with served(answering) as address, BlockingRemotingClient() as client:
+        first = client.call_async(address, Request(1), timeout_s=30)
+        first.add_done_callback(
+            lambda _: results.append(client.call_async(address, Request(2), timeout_s=30))
+        )
+        assert first.result(30).code == 0
+        eventually(lambda: results, 30)
+        assert results[0].result(30).code == 0
+
+
+def test_an_address_that_is_none_is_an_error_before_a_thread_is_begun() -> None:
+    with pytest.raises(AddressError):
+        NameServer("nonsense")
+    with pytest.raises(AddressError):
+        BlockingRemotingClient(name_servers=["nonsense"])
+    assert not [thread for thread in threading.enumerate() if thread.name == "rocketmq-client"]

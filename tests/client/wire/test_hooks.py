@@ -64,7 +64,7 @@ def test_hooks_apply_to_every_request_in_their_order() -> None:
         for frame in peer.frames:
             ext = frame.command.ext
             assert ext is not None
-            assert set(ext) == {"topic", "__ZONE_NAME", "__ZONE_MODE", "AccessKey", "Signature"}
+            assert list(ext) == ["__ZONE_MODE", "__ZONE_NAME", "topic", "AccessKey", "Signature"]
             assert ext["Signature"] == by_openssl(b"RocketMQ" + b"truez1" + b"TA", "12345678")
         assert request.ext == {"topic": "TA"}
 

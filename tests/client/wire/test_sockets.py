@@ -8,57 +8,29 @@ import ssl
 import struct
 import time
 import warnings
-from collections.abc import Awaitable, Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 import pytest
 import uvloop
 
-from client.blocking import LoopThread
 from client.errors import CallTimeout, ConnectError, ConnectionClosed, SendError
 from client.wire.options import RemotingOptions
 from client.wire.remoting_client import RemotingClient
 from client.wire.request import Request
 from client.wire.tls import client_context
-from remoting.command import encode
-from remoting.frame import FrameReader
 from tests.client.wire.scene import ASK
+from tests.client.wire.servers import Serve, answering, deaf, served
 from worker.self_signed import self_signed_pem
 
 LOOPS = {"asyncio": asyncio.new_event_loop, "uvloop": uvloop.new_event_loop}
 new_event_loop = asyncio.new_event_loop
-Serve = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 
 
 @pytest.fixture(autouse=True, params=LOOPS)
 def loop_factory(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Every test runs on both event loops."""
     monkeypatch.setattr(f"{__name__}.new_event_loop", LOOPS[request.param])
-
-
-@contextmanager
-def served(serve: Serve, tls: ssl.SSLContext | None) -> Iterator[str]:
-    """The address of such a server, which runs in a thread of its own."""
-    writers: list[asyncio.StreamWriter] = []
-
-    async def noted(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        writers.append(writer)
-        await serve(reader, writer)
-
-    async def start() -> asyncio.Server:
-        return await asyncio.start_server(noted, "127.0.0.1", 0, ssl=tls)
-
-    async def stop() -> None:
-        for writer in writers:
-            writer.transport.abort()
-        server.close()
-
-    loop = LoopThread()
-    server = loop.run(start())
-    yield f"127.0.0.1:{server.sockets[0].getsockname()[1]}"
-    loop.run(stop())
-    loop.close()
 
 
 def play(
@@ -85,22 +57,6 @@ def play(
         gc.collect()
         assert not [warning.message for warning in unclosed]
     assert not complaints
-
-
-async def answering(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    """Answers all requests until the end."""
-    frames = FrameReader()
-    while data := await reader.read(1 << 16):
-        frames.feed(data)
-        while (request := frames.next_command()) is not None:
-            if not request.is_oneway:
-                writer.write(encode(request.reply(0, body=request.body)))
-    writer.close()
-
-
-async def deaf(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    """Reads nothing and says nothing."""
-    writer.transport.pause_reading()  # type: ignore[attr-defined]
 
 
 async def resetting(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
