@@ -10,7 +10,7 @@ from typing import Final, Self, TypeVar
 from msgspec.structs import replace
 
 from client.broker import messages
-from client.broker.config import BrokerConfig
+from client.broker.config import BrokerConfig, checked_topic
 from client.broker.events import (
     Event,
     Failed,
@@ -181,7 +181,7 @@ class BrokerAgent:
     def set_name_servers(self, addresses: Sequence[str]) -> None:
         """Announce it to these from the next round on. AddressError, and nothing changed, if one is no address."""
         self._client.set_name_servers(addresses)
-        self._name_servers = tuple(addresses)
+        self._name_servers = tuple(dict.fromkeys(addresses))
 
     # what it can be asked for
 
@@ -210,12 +210,15 @@ class BrokerAgent:
         """Add topics or replace them, and tell all name servers of these alone; `mappings` of static topics.
 
         A broker of 4.x tells each on its own. Brokers before 5.1.4 tell of topics that came about without an
-        administrator, `by_itself`, in a whole registration that is not answered."""
+        administrator, `by_itself`, in a whole registration that is not answered. ConfigError, and nothing changed, for
+        a topic that a broker cannot have."""
+        for topic in topics:
+            checked_topic(topic)
         async with self._turn():
             if by_itself and self._config.ordinal < _ALWAYS_INCREMENTS:
                 self._change(self._table.with_topics(topics, self._now_ms(), mappings))
                 return await self._announce(whole(self._table, self._config), False, oneway=True)
-            at_once = [topics] if self._config.plays_5x else [(topic,) for topic in topics]
+            at_once = [topics] if topics and self._config.plays_5x else [(topic,) for topic in topics]
             outcomes: list[Registered | Failed] = []
             for some in at_once:
                 self._change(self._table.with_topics(some, self._now_ms(), mappings))

@@ -189,6 +189,15 @@ def read_config(path: Path, environ: Mapping[str, str] = os.environ) -> BrokerCo
     return _converted({"namesrvAddr": environ.get(ENVIRONMENT, "")} | read, str(path))
 
 
+def checked_topic(topic: TopicConfig) -> TopicConfig:
+    """The same. Raises ConfigError for one that a broker cannot have."""
+    try:
+        msgspec.convert(msgspec.to_builtins(topic), TopicSettings)
+    except msgspec.ValidationError as error:
+        raise ConfigError(f"topic {topic.topic_name!r}: {_told(str(error))}") from error
+    return topic
+
+
 def _converted(values: dict[str, Any], where: str) -> BrokerConfig:
     try:
         config = msgspec.convert(values, BrokerConfig, str_keys=True)

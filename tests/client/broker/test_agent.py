@@ -190,7 +190,7 @@ def test_other_name_servers_are_registered_with_from_the_next_round_on() -> None
         network = Network()
         old, new = network.serve(A), network.serve(B)
         async with agent(network, broker(**QUIET)) as announced:
-            announced.set_name_servers([B])
+            announced.set_name_servers([B, B])
             await asyncio.sleep(11)
             assert (old.codes, new.codes) == ([REGISTER], [REGISTER])
         assert (old.codes, new.codes) == ([REGISTER], [REGISTER, UNREGISTER])
@@ -356,6 +356,29 @@ def test_a_deleted_topic_is_missing_from_the_next_round() -> None:
             later = body(registrations(peer)[1])
             assert "TA" not in later.topics
             assert later.data_version.counter == 1
+
+    run(play())
+
+
+@pytest.mark.parametrize(
+    ("topic", "told"),
+    [
+        (TopicConfig("a b"), "topic 'a b': topicName: expected str without blanks, not empty"),
+        (TopicConfig("a", -1), "topic 'a': readQueueNums: expected int >= 0"),
+        (TopicConfig("a", perm=99), "topic 'a': perm: expected int <= 15"),
+    ],
+)
+def test_a_topic_that_no_broker_can_have_changes_nothing(topic: TopicConfig, told: str) -> None:
+    async def play() -> None:
+        network = Network()
+        peer = network.serve(A)
+        async with agent(network, broker(**QUIET)) as announced:
+            before = announced.data_version
+            with pytest.raises(ConfigError) as error:
+                await announced.put_topics(TopicConfig("good"), topic)
+            assert str(error.value) == told
+            assert await announced.put_topics() == []
+            assert (announced.data_version, peer.codes) == (before, [REGISTER])
 
     run(play())
 
@@ -706,5 +729,23 @@ def test_a_clock_that_goes_back_still_gives_another_version() -> None:
                 await announced.put_topics(TA)
                 versions.append(announced.data_version)
         assert [version.counter for version in versions] == [0, 1, 2, 3]
+
+    run(play())
+
+
+def test_a_half_open_name_server_is_a_failure_until_it_reads_again() -> None:
+    async def play() -> None:
+        network, heard = Network(), Heard()
+        peer, other = network.serve(A), network.serve(B)
+        async with agent(network, broker(namesrv_addr=BOTH, **QUIET, **AS_4X), heard):
+            peer.reads = False
+            await asyncio.sleep(17)
+            assert [event.address for event in heard.of(Failed)] == [A]
+            assert times(other, REGISTER) == [0, 10]
+            peer.reads = True
+            await asyncio.sleep(30)
+            assert len(heard.of(Failed)) == 1
+            assert times(other, REGISTER) == [0, 10, 40]
+            assert network.open_connections == 2
 
     run(play())
