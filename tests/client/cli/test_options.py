@@ -14,6 +14,7 @@ import yaml
 from rich.console import Console
 
 from client.cli.exits import ExitCode
+from client.cli.main import EXTRA
 from client.cli.output import Form, Output, plain
 from client.wire.acl import AclCredentials
 from client.wire.request import Request
@@ -176,34 +177,34 @@ def test_names_of_peers_do_not_move_the_cursor(mqns: Mqns) -> None:
     assert plain("a\tb\u202e") == "a\tb\\u202e"
 
 
-def test_as_a_process_and_without_the_extra(servers: list[NameServer]) -> None:
-    """In an interpreter where rich cannot be imported; and in one where all is well."""
-    env = {"PATH": os.environ["PATH"], "NAMESRV_ADDR": address(servers[0])}
-    folder = Path(__file__).parents[3]
-    without = "import sys; sys.modules['rich'] = None; from client.cli.main import main; main()"
-    for program, code, told in (
-        (["-m", "client.cli", "topics"], 0, ""),
-        (["-c", without], 1, "mqns: rich is missing; please: pip install 'redis-namesrv[cli]'\n"),
-    ):
-        done = subprocess.run(
-            [sys.executable, *program], env=env, cwd=folder, capture_output=True, text=True, timeout=50
-        )
-        assert (done.returncode, done.stderr) == (code, told)
+def test_as_a_process(servers: list[NameServer]) -> None:
+    done = process("-m", "client.cli", "topics", NAMESRV_ADDR=address(servers[0]))
+    assert (done.returncode, done.stderr) == (ExitCode.OK, b"")
 
 
-def test_letters_that_the_locale_does_not_have(mqns: Mqns, servers: list[NameServer]) -> None:
-    mqns("kv", "set", "space", "key", "中文")
-    done = subprocess.run(
-        [sys.executable, "-m", "client.cli", "kv", "get", "space", "key"],
-        env={
-            "PATH": os.environ["PATH"],
-            "NAMESRV_ADDR": address(servers[0]),
-            "PYTHONIOENCODING": "ascii",
-        },
+@pytest.mark.parametrize("package", sorted(EXTRA))
+def test_without_the_extra(package: str) -> None:
+    program = f"import sys; sys.modules[{package!r}] = None; from client.cli.main import main; main()"
+    done = process("-c", program)
+    told = f"mqns: {package} is missing; please: pip install 'redis-namesrv[cli]'\n"
+    assert (done.returncode, done.stdout, done.stderr.decode()) == (1, b"", told)
+
+
+def process(*arguments: str, **env: str) -> subprocess.CompletedProcess[bytes]:
+    """An interpreter that ran to its end."""
+    return subprocess.run(
+        [sys.executable, *arguments],
+        env={"PATH": os.environ["PATH"]} | env,
         cwd=Path(__file__).parents[3],
         capture_output=True,
         timeout=50,
     )
+
+
+def test_letters_that_the_locale_does_not_have(mqns: Mqns, servers: list[NameServer]) -> None:
+    mqns("kv", "set", "space", "key", "中文")
+    env = {"NAMESRV_ADDR": address(servers[0]), "PYTHONIOENCODING": "ascii"}
+    done = process("-m", "client.cli", "kv", "get", "space", "key", **env)
     assert (done.returncode, done.stdout, done.stderr) == (0, b"\\u4e2d\\u6587\n", b"")
 
 
