@@ -20,7 +20,6 @@ def main() -> None:
         sys.exit(MISSING)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(
-                errors="backslashreplace"
-            )  # names of peers, where the locale has no such letters
+            # a peer's name may have letters that the locale has not
+            stream.reconfigure(errors="backslashreplace")
     app(prog_name="mqns")

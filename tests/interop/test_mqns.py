@@ -5,6 +5,7 @@ import json
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, closing
 from functools import partial
+from itertools import product
 from typing import Any, Final
 
 import pytest
@@ -15,7 +16,8 @@ from tests.harness.broker import A1, A, B, Topic
 from tests.harness.connection import V5_3_3, Connection
 from tests.harness.patience import eventually
 from tests.interop.admin import Admin
-from tests.interop.releases import Release
+from tests.interop.brokers import BrokerConfig, start_brokers
+from tests.interop.releases import Release, dashed
 from tests.interop.servers import NameServer, serve, serve_4x
 from tests.interop.stage import Stage
 
@@ -195,6 +197,25 @@ def test_doctor_compares_them(servers: Mapping[str, NameServer]) -> None:
     assert found["name-server-versions"]["subjects"] == ["V4_9_7", "V5_5_0"]
     assert "topic-missing" not in found
     assert "queues-differ" not in found
+
+
+def test_doctor_has_no_complaint_about_real_brokers(
+    stage: Stage, release_5: Release, release_4: Release
+) -> None:
+    """As they come; but they are on this machine, and make topics on demand."""
+    both = [serve(stage, "ours", name="ours-real"), serve(stage, "java", name="java-real")]
+    configs = [BrokerConfig(of, f"real-{dashed(of.version)}") for of in (release_5, release_4)]
+    start_brokers(stage, both, configs)
+    for server, config in product(both, configs):
+        server.await_brokers(config.name, 0)
+    ended = run("doctor", *(server.address for server in both), "-o", "json", *PATIENTLY)
+    assert {(finding["severity"], finding["check"]) for finding in ended.document["findings"]} == {
+        ("warning", "address-loopback"),
+        ("info", "topics-made-on-demand"),
+        ("info", "leases-not-told"),
+    }
+    assert ended.code == ExitCode.OK
+    assert ended.document["brokersConnectedTo"] == 2
 
 
 def test_it_prints_what_mqadmin_prints(

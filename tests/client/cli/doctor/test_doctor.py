@@ -134,29 +134,39 @@ def test_a_name_server_is_silent(scenes: list[Scene], listening: Listening, nobo
 def test_lists_that_are_refused_are_no_difference(
     scenes: list[Scene], listening: Listening, mqns: Mqns
 ) -> None:
+    """The first lists no topics; its routes of those that the second lists are compared all the same."""
     broker = A.but(addr=listening())
-    for scene in scenes:
-        broker.register(scene.k1)
+    broker.register(scenes[0].k1)
+    broker.but(topics=(Topic("TA", queues=2), TB)).register(scenes[1].k1)
     mqns("config", "set", "enableAllTopicList", "false")
     try:
         ended = doctor(scenes)
-        told = ended.document["nameServers"]
     finally:
         mqns("config", "set", "enableAllTopicList", "true")
-    assert (rules(ended), [server["topics"] for server in told]) == ([], [None, 2])
-    assert "not-compared" in rules(ended, "info")
+    assert rules(ended) == ["queues-differ"]
+    assert [server["topics"] for server in ended.document["nameServers"]] == [None, 2]
+    (refused,) = (f for f in ended.document["findings"] if f["check"] == "not-compared")
+    assert (refused["subjects"], refused["nameServers"]) == (
+        ["list of topics"],
+        [address(scenes[0].server)],
+    )
 
 
-def test_what_is_told_over_http(launch: Callable[..., NameServer], listening: Listening) -> None:
+def test_what_is_told_over_http(
+    launch: Callable[..., NameServer], listening: Listening, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also on the second page."""
+    monkeypatch.setattr("client.cli.doctor.http_side.PAGE", 1)
     server = launch(httpPort="0")
     url = f"http://127.0.0.1:{_http_port(server)}"
     scene = Scene(server)
     try:
         future = A.but(addr=listening(), timestamp=4_000_000_000_000, timeout_ms=600_000)
         future.register(scene.k1)
+        future.but(name="broker-b", addr=listening()).register(scene.k1)
         ended = doctor([scene], "--http", url)
         assert rules(ended, "info") == []
-        assert rules(ended, "warning") == ["address-loopback", "broker-clock-ahead"]
+        assert rules(ended, "warning") == [*["address-loopback"] * 2, *["broker-clock-ahead"] * 2]
         unheard = doctor([scene], "--http", "127.0.0.1:1")
         (dark,) = (f for f in unheard.document["findings"] if f["check"] == "leases-not-told")
         assert "http://127.0.0.1:1: " in dark["what"]
