@@ -8,9 +8,10 @@ from typing import Annotated, Any, Final
 
 import typer
 
+from client.addresses.sources import ENVIRONMENT
 from client.cli.exits import EPILOG, ExitCode, code_of, told
 from client.cli.output import Form
-from client.cli.settings import DEFAULT_ADDRESS, ENVIRONMENT, Given, Settings
+from client.cli.settings import DEFAULT_ADDRESS, Given, Settings
 from client.errors import ClientError
 from client.name_server.client import TIMEOUT_S
 
@@ -155,6 +156,3 @@ def _print_version(wanted: bool) -> None:
     if wanted:
         typer.echo(f"mqns {version('redis-namesrv')}")
         raise typer.Exit
-
-
-assert set(_EVERYWHERE) == set(Given.__struct_fields__)

@@ -53,7 +53,7 @@ def get(settings: Settings, namespace: Namespace, key: Key) -> None:
         value = server.get_kv_config(namespace, key)
     if value is None:
         raise NotThere(f"no key {key} in namespace {namespace}")
-    settings.output.show(KVDocument(namespace, key, value), lambda: lines([value]))
+    settings.output.show(KVDocument(namespace, key, value), lambda: lines(value.split("\n")))
 
 
 def set_(settings: Settings, namespace: Namespace, key: Key, value: Value) -> None:

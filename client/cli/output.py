@@ -71,7 +71,7 @@ class Output:
 
     def error(self, text: str) -> None:
         """One line on standard error."""
-        print(f"mqns: {plain(text)}".replace("\n", " "), file=self.errors.file)
+        print(f"mqns: {plain(' '.join(text.splitlines()))}", file=self.errors.file)
 
     def _write(self, text: str) -> None:
         """As it is: rich would turn tabs into blanks."""
@@ -112,10 +112,10 @@ def lines(texts: Iterable[str]) -> str:
 
 
 def plain(text: str) -> str:
-    """Text of a peer for a terminal: what could move its cursor or change its colours is spelled out."""
+    """Text of a peer for a line of a terminal: what could end it, move the cursor or change colours is spelled out."""
     if text.isprintable():
         return text
-    return "".join(c if c.isprintable() or c in "\n\t" else c.encode("unicode_escape").decode() for c in text)
+    return "".join(c if c.isprintable() or c == "\t" else c.encode("unicode_escape").decode() for c in text)
 
 
 def _console(color: bool, *, stderr: bool) -> Console:

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import msgspec
 
-from client.addresses.sources import ENVIRONMENT, PROPERTY, configured_addresses
+from client.addresses.sources import configured_addresses
 from client.cli.output import Form, Output
 from client.errors import ConfigError
 from client.name_server.client import TIMEOUT_S, AsyncNameServer, NameServer
@@ -23,8 +23,6 @@ SECRET_KEY: Final = "MQNS_SECRET_KEY"
 SECURITY_TOKEN: Final = "MQNS_SECURITY_TOKEN"
 TLS_KEY_PASSWORD: Final = "MQNS_TLS_KEY_PASSWORD"
 """Environment variables for what is not to be seen in a list of processes."""
-
-__all__ = ["DEFAULT_ADDRESS", "ENVIRONMENT", "PROPERTY", "Given", "Settings"]
 
 
 class Given(msgspec.Struct, frozen=True):

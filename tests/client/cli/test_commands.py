@@ -70,18 +70,20 @@ def test_topics_with_their_routes(ns: Scene, mqns: Mqns) -> None:
 
 def test_kv_is_set_and_deleted_everywhere(scenes: list[Scene], mqns: Mqns, mqns_both: Mqns) -> None:
     servers = [address(scene.server) for scene in scenes]
-    changed = mqns_both("kv", "set", "space", "k", "v", "-o", "json").document
-    assert changed == {"namespace": "space", "key": "k", "value": "v", "nameServers": servers}
+    changed = mqns_both("kv", "set", "changed", "k", "v", "-o", "json").document
+    assert changed == {"namespace": "changed", "key": "k", "value": "v", "nameServers": servers}
     for server in servers:
-        assert mqns("kv", "get", "space", "k", "-n", server).out == "v\n"
-        listed = mqns("kv", "list", "space", "-o", "json", "-n", server).document
-        assert listed == {"namespace": "space", "table": {"k": "v"}}
-    document = {"namespace": "space", "key": "k", "value": "v"}
-    assert mqns("kv", "get", "space", "k", "-o", "json").document == document
-    assert mqns_both("kv", "delete", "space", "k").words == [["deleted", "in", server] for server in servers]
+        assert mqns("kv", "get", "changed", "k", "-n", server).out == "v\n"
+        listed = mqns("kv", "list", "changed", "-o", "json", "-n", server).document
+        assert listed == {"namespace": "changed", "table": {"k": "v"}}
+    document = {"namespace": "changed", "key": "k", "value": "v"}
+    assert mqns("kv", "get", "changed", "k", "-o", "json").document == document
+    assert mqns_both("kv", "delete", "changed", "k").words == [
+        ["deleted", "in", server] for server in servers
+    ]
     for server in servers:
-        assert mqns("kv", "get", "space", "k", "-n", server).code == ExitCode.REFUSED
-        assert mqns("kv", "list", "space", "-o", "json", "-n", server).document["table"] == {}
+        assert mqns("kv", "get", "changed", "k", "-n", server).code == ExitCode.REFUSED
+        assert mqns("kv", "list", "changed", "-o", "json", "-n", server).document["table"] == {}
 
 
 def test_write_permission_is_taken_and_given_everywhere(

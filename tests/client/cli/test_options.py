@@ -174,7 +174,10 @@ def test_no_colour_and_no_folding_where_nobody_looks(ns: Scene, mqns: Mqns) -> N
 def test_names_of_peers_do_not_move_the_cursor(mqns: Mqns) -> None:
     mqns("kv", "set", "space", "key", "\x1b[31mred[bold]")
     assert mqns("kv", "get", "space", "key").out == "\\x1b[31mred[bold]\n"
-    assert plain("a\tb\u202e") == "a\tb\\u202e"
+    assert plain("a\tb\nc\u202e") == "a\tb\\nc\\u202e"
+    mqns("kv", "set", "space", "key", "one\ntwo")
+    assert mqns("kv", "get", "space", "key").out == "one\ntwo\n"
+    assert ["key", "one\\ntwo"] in mqns("kv", "list", "space").words
 
 
 def test_as_a_process(servers: list[NameServer]) -> None:
