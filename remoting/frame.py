@@ -96,8 +96,15 @@ class FrameReader:
 
     @property
     def last_frame(self) -> bytes:
-        """The whole frame of the command given out last, until more is fed."""
+        """The whole frame of the command given out last, until more is fed or it is let go."""
         return self._buffer[self._began : self._at] if self._long is None else b"".join(self._long)
+
+    def let_go(self) -> None:
+        """Keep nothing of what was given out: frames may be big, and peers silent for long."""
+        self._long = None
+        if not self._wanted:
+            self._buffer, self._at = self._buffer[self._at :], 0
+        self._began = self._at
 
     def _gather(self, data: bytes) -> None:
         if self._more is None:

@@ -384,6 +384,8 @@ class Connection(asyncio.Protocol):
         else:
             self._hold()
         self.wants(reader.wanted)
+        if not self._held:
+            reader.let_go()
         self._flush_due = False
         self._write()
         self.direct = self._tls is None and not (self._held or reader.pending or self._much_unanswered)

@@ -19,6 +19,7 @@ NEVER_READING = 24
 CONNECTION_BYTES = 8192
 """Of a worker's memory for a connection that has sent half a frame."""
 LONG_FRAMES = 40
+LONG_REQUESTS = 150
 UNREAD_BYTES = 2 << 20
 """Of a worker's memory for a connection that asks on and on and takes no answer."""
 
@@ -108,3 +109,15 @@ def test_all_but_the_end_of_many_long_frames_takes_bounded_memory(watch: Watch) 
         for pid in watch.workers:
             assert resident(pid) - before[pid] < GROWTH_BYTES
     eventually(lambda: watch.connections() < SPARE, 20.0)
+
+
+def test_whoever_has_sent_a_long_frame_takes_no_memory_for_it(watch: Watch) -> None:
+    """As hundreds of brokers that stay connected after they have registered."""
+    frame = encode(Command(9999, 7, version=CURRENT, body=bytes(1_500_000)))
+    before = {pid: resident(pid) for pid in watch.workers}
+    with connected(watch.server.port, LONG_REQUESTS) as opened:
+        for one in opened:
+            one.sendall(frame)
+            assert one.recv(1 << 16)
+        for pid in watch.workers:
+            assert resident(pid) - before[pid] < GROWTH_BYTES

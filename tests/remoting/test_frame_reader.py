@@ -119,10 +119,14 @@ def test_a_read_may_be_added_before_the_commands_of_the_one_before_are_taken() -
     ),
     sizes=st.lists(st.sampled_from([1, 8, 30, 5_000, 16_384, 70_000, 500_000]), min_size=1, max_size=10),
     late=st.booleans(),
+    lets_go=st.booleans(),
 )
-@example(kinds=[(SerializeType.JSON, 200_000)] * 3, sizes=[70_000] * 6, late=True)
-def test_wherever_reads_are_cut(kinds: list[tuple[SerializeType, int]], sizes: list[int], late: bool) -> None:
-    """Also when commands are asked for after two reads only; each knows its frame."""
+@example(kinds=[(SerializeType.JSON, 200_000)] * 3, sizes=[70_000] * 6, late=True, lets_go=False)
+@example(kinds=[(SerializeType.JSON, 200_000)] * 3, sizes=[70_000] * 6, late=True, lets_go=True)
+def test_wherever_reads_are_cut(
+    kinds: list[tuple[SerializeType, int]], sizes: list[int], late: bool, lets_go: bool
+) -> None:
+    """Also when commands are asked for after two reads only; each knows its frame, until it is let go."""
     commands = [
         Command(206, opaque, body=bytes([opaque]) * length, serialize_type=kind)
         for opaque, (kind, length) in enumerate(kinds)
@@ -137,8 +141,32 @@ def test_wherever_reads_are_cut(kinds: list[tuple[SerializeType, int]], sizes: l
             assert command == commands[taken]
             assert reader.last_frame == encode(command)
             taken += 1
+        if lets_go:
+            reader.let_go()
+            assert reader.last_frame == b""
         assert reader.pending == at - sum(len(encode(command)) for command in commands[:taken])
     assert taken == len(commands)
+
+
+@pytest.mark.parametrize("pieces", [1, 7])
+def test_what_is_let_go_takes_no_room(pieces: int) -> None:
+    frame, reader = encode(Command(206, 7, body=bytes(300_000))) + start(100, 20), FrameReader()
+    tracemalloc.start()
+    try:
+        size = -(-len(frame) // pieces)
+        for at in range(0, len(frame), size):
+            reader.feed(bytearray(frame[at : at + size]))
+        command = reader.next_command()
+        assert command is not None
+        del command
+        reader.let_go()
+        assert tracemalloc.get_traced_memory()[0] < 5_000
+        assert reader.next_command() is None
+        reader.let_go()
+    finally:
+        tracemalloc.stop()
+    reader.feed(bytes(100))
+    assert reader.pending == 108
 
 
 def test_a_frame_that_comes_byte_by_byte_takes_no_more_room_than_it_has_bytes() -> None:

@@ -1,0 +1,5 @@
+"""`python -m client.cli`: as `mqns`."""
+
+from client.cli.main import main
+
+main()

@@ -1,0 +1,78 @@
+"""A broker that is announced from the command line."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import msgspec
+import typer
+
+from client.broker.config import read_config
+from client.broker.events import Event, Failed, Registered
+from client.broker.run import run_agent
+from client.cli.commands import command
+from client.cli.output import Output
+from client.cli.settings import Settings
+from client.errors import ConfigError
+
+ConfigFile = Annotated[
+    Path,
+    typer.Option(
+        "--config",
+        help="The broker, with the names of broker.conf in TOML",
+        metavar="FILE",
+        show_default=False,
+    ),
+]
+
+
+def add(app: typer.Typer, panel: str) -> None:
+    """The command `agent`."""
+    command(app, panel=panel)(agent)
+
+
+def agent(settings: Settings, config: ConfigFile) -> None:
+    """Announce a broker until SIGTERM or Ctrl-C, and unregister it then. -n counts for more than the file."""
+    if settings.options.tls is not None or settings.options.hooks:
+        raise ConfigError("the agent neither speaks TLS nor signs requests")
+    broker = read_config(config)
+    if settings.given_addresses is not None:
+        broker = msgspec.structs.replace(broker, namesrv_addr=settings.given_addresses)
+    try:
+        run_agent(broker, listener=_Listener(settings.output))
+    except OSError as error:
+        raise ConfigError(f"listenPort {broker.listen_port}: {error.strerror or error}") from error
+
+
+class _Listener:
+    """A line for each event; of registrations with one name server only for those that tell something new."""
+
+    def __init__(self, output: Output) -> None:
+        self._output = output
+        self._registered: dict[str, Registered] = {}
+
+    def __call__(self, event: Event) -> None:
+        if isinstance(event, Registered):
+            if self._registered.get(event.address) == event:
+                return
+            self._registered[event.address] = event
+        elif isinstance(event, Failed):
+            self._registered.pop(event.address, None)
+        members = _members(event)
+        told = " ".join(f"{name}={value}" for name, value in members.items() if value is not None)
+        self._output.line({"event": type(event).__name__} | members, f"{type(event).__name__} {told}")
+
+
+def _members(event: Event) -> dict[str, Any]:
+    """Its fields, as RocketMQ spells them."""
+    if isinstance(event, Failed):
+        return {"address": event.address, "code": event.code.name, "error": str(event.error)}
+    fields = msgspec.structs.asdict(event)
+    return {
+        _camel(name): sorted(value) if isinstance(value, frozenset) else value
+        for name, value in fields.items()
+    }
+
+
+def _camel(name: str) -> str:
+    first, *others = name.split("_")
+    return first + "".join(map(str.capitalize, others))
