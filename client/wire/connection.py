@@ -79,6 +79,11 @@ class Connection(asyncio.Protocol):
             self._transport.close()
             self._timer = self._loop.call_later(FINISH_S, self._transport.abort)
 
+    def forsake(self, reason: str) -> None:
+        """End it when connecting has failed: uvloop then closes the socket, and may tell nobody."""
+        self.abort(reason)
+        self._loop.call_soon(self._end)
+
     async def wait_ended(self) -> None:
         """Returns when the socket is closed."""
         await self._ended.wait()
@@ -98,6 +103,7 @@ class Connection(asyncio.Protocol):
         try:
             while self._reason is None and (command := self._reader.next_command()) is not None:
                 self._owner.received(self, command)
+            self._reader.let_go()
         except FrameError as error:
             self.abort(f"closed, since the peer sent no frame: {error}")
 
@@ -112,6 +118,9 @@ class Connection(asyncio.Protocol):
 
     def connection_lost(self, error: Exception | None) -> None:
         self._lose(f"connection lost: {error}" if error else "closed by the peer")
+        self._end()
+
+    def _end(self) -> None:
         if self._timer is not None:
             self._timer.cancel()
         self._ended.set()

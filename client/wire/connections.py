@@ -113,17 +113,24 @@ class Connections:
     async def _make(self, address: str, host: str, port: int) -> Connection | str:
         """A new connection, or why there is none."""
         options = self._options
+        begun: list[Connection] = []
+
+        def begin() -> Connection:
+            begun.append(Connection(address, self, options.idle_s))
+            return begun[-1]
+
         try:
             async with asyncio.timeout(options.connect_timeout_s):
-                _, connection = await self._connect(
-                    host, port, lambda: Connection(address, self, options.idle_s), options.tls_of(address)
-                )
+                _, connection = await self._connect(host, port, begin, options.tls_of(address))
+            begun.remove(connection)
         except TimeoutError:
             return f"not connected within {options.connect_timeout_s:g} s"
         except (OSError, UnicodeError) as error:  # UnicodeError: a name that cannot be looked up
             return f"not connected: {_told(error)}"
         finally:
             del self._pending[address]
+            for failed in begun:
+                failed.forsake("connecting failed")
         if connection.active:
             self._open[address] = connection
         return connection

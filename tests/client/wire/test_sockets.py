@@ -216,3 +216,18 @@ def test_unusable_files_are_errors_at_once(tmp_path: Path) -> None:
         client_context(trust=tmp_path / "missing.pem")
     with pytest.raises(ssl.SSLError):
         client_context(trust=nonsense)
+
+
+def test_close_ends_after_a_connect_that_came_too_late() -> None:
+    """The connection is there in the very moment in which its time is over."""
+
+    async def scene(address: str, _: RemotingClient) -> None:
+        for turns in [*range(7)] * 6:
+            async with asyncio.timeout(5), RemotingClient(RemotingOptions(connect_timeout_s=0.002)) as late:
+                call = asyncio.ensure_future(late.call(address, ASK))
+                for _ in range(turns):
+                    await asyncio.sleep(0)
+                time.sleep(0.003)
+                await asyncio.gather(call, return_exceptions=True)
+
+    play(answering, scene)
