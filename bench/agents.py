@@ -12,6 +12,7 @@ core, or takes a running one, stays on the other core itself, and prints what bo
 import argparse
 import asyncio
 import os
+import resource
 import sys
 import tempfile
 import time
@@ -22,6 +23,7 @@ from pathlib import Path
 from typing import Self
 
 import msgspec
+from msgspec.structs import replace
 
 from bench.servers import Server, cpu_seconds, ours
 from bench.setting import free_port
@@ -37,7 +39,7 @@ MB = 1e6
 
 
 def brokers(agents: int, topics: int, name_servers: str, release: str = "5.5.0") -> Iterator[BrokerConfig]:
-    """So many brokers, ten to a cluster, of which each has that many topics, the starting ones included."""
+    """So many brokers, ten to a cluster, of which each has that many topics and no others."""
     for first in range(0, agents, IN_A_CLUSTER):
         cluster = f"fleet-{first // IN_A_CLUSTER:03d}"
         shared = tuple(
@@ -61,8 +63,8 @@ def brokers(agents: int, topics: int, name_servers: str, release: str = "5.5.0")
 class Fleet:
     """Agents that are announced while the block runs; entered when each had its first round.
 
-    `shared`: all over one connection to each name server, else each over its own. Counts what they tell; `asked` is
-    told by event, `failures` by request and error."""
+    `shared`: all over one connection to each name server, else each over its own, as brokers do. `told` counts their
+    events by kind, `failures` those that failed by request and error."""
 
     def __init__(
         self, configs: Sequence[BrokerConfig], *, start_within_s: float = PERIOD_S, shared: bool = False
@@ -72,9 +74,7 @@ class Fleet:
         self.failures: Counter[str] = Counter()
         self._configs = configs
         self._start_within_s = start_within_s
-        self._shared = (
-            RemotingClient(options_for(configs[0]), name_servers=configs[0].name_servers) if shared else None
-        )
+        self._shared = _shared(configs[0]) if shared else None
 
     async def __aenter__(self) -> Self:
         pause_s = self._start_within_s / len(self._configs)
@@ -106,6 +106,12 @@ class Fleet:
         self.told[type(event).__name__] += 1
         if isinstance(event, Failed):
             self.failures[f"{event.code.name}: {type(event.error).__name__}"] += 1
+
+
+def _shared(config: BrokerConfig) -> RemotingClient:
+    """One for all: a call of one agent that times out must not close what the others wait on."""
+    options = replace(options_for(config), close_on_timeout=False)
+    return RemotingClient(options, name_servers=config.name_servers)
 
 
 class Use(msgspec.Struct, frozen=True):
@@ -190,6 +196,8 @@ def main(arguments: Sequence[str]) -> None:
     parser.add_argument("--name-server", help="host:port of a running one, of which nothing is measured")
     parser.add_argument("--workers", type=int, default=1, help="of the name server that is started")
     chosen = parser.parse_args(arguments)
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))  # the server's too, which is started from here
     cores = sorted(os.sched_getaffinity(0))
     with ExitStack() as stack:
         server, at = None, chosen.name_server

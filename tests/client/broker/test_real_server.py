@@ -3,8 +3,10 @@
 import asyncio
 import os
 import signal
+import socket
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -20,6 +22,7 @@ from client.broker import (
     TopicSettings,
 )
 from client.broker.agent import options_for
+from client.errors import AddressError, ConnectionClosed
 from client.name_server.calls import BrokerIdentity
 from client.name_server.client import AsyncNameServer
 from client.name_server.client import NameServer as Client
@@ -102,6 +105,33 @@ def test_a_round_that_is_not_needed_sends_nothing(server: NameServer, ns: Client
         assert [type(outcome) for outcome in agent.register(forced=False)] == [Registered]
         assert agent.register(forced=False) == []
     assert heard.of(Failed) == []
+
+
+def test_the_blocking_face_changes_what_is_announced(server: NameServer, ns: Client) -> None:
+    address = f"{HOST}:{server.port}"
+    with BlockingBrokerAgent(broker(server, "slave", broker_id=1), listener=Heard()) as agent:
+        assert ns.get_cluster_info().broker_addr_table["slave"].broker_addrs.keys() == {1}
+        assert agent.change_broker_id(0) == [Registered(address)]
+        assert ns.get_cluster_info().broker_addr_table["slave"].broker_addrs == {0: agent.config.broker_addr}
+        with pytest.raises(AddressError):
+            agent.set_name_servers(["nowhere"])
+        assert agent.name_servers == (address,)
+        agent.set_name_servers([])
+        assert agent.register() == []
+        agent.set_name_servers([address])
+    assert "slave" not in ns.get_cluster_info().broker_addr_table
+    with pytest.raises(ConnectionClosed):
+        agent.register()
+
+
+def test_a_blocking_agent_whose_port_is_taken_leaves_nothing_behind(server: NameServer, ns: Client) -> None:
+    config = broker(server, "taken", listen=True, bind_address=HOST)
+    threads = threading.active_count()
+    agent = BlockingBrokerAgent(config, listener=Heard())
+    with socket.create_server((HOST, config.listen_port)), pytest.raises(OSError, match="in use"):
+        agent.__enter__()
+    assert threading.active_count() == threads
+    assert "taken" not in ns.get_cluster_info().broker_addr_table
 
 
 def test_a_slave_learns_its_master_and_both_learn_who_acts(server: NameServer, ns: Client) -> None:
