@@ -185,6 +185,13 @@ def test_as_a_process(servers: list[NameServer]) -> None:
     assert (done.returncode, done.stderr) == (ExitCode.OK, b"")
 
 
+def test_completion() -> None:
+    """What a shell asks when the tabulator key is pressed after `mqns top`."""
+    words = {"_MQNS_COMPLETE": "complete_bash", "COMP_WORDS": "mqns top", "COMP_CWORD": "1"}
+    done = process("-m", "client.cli", **words)
+    assert done.stdout.split() == [b"topics", b"topicRoute", b"topicList", b"topicClusterList"]
+
+
 @pytest.mark.parametrize("package", sorted(EXTRA))
 def test_without_the_extra(package: str) -> None:
     program = f"import sys; sys.modules[{package!r}] = None; from client.cli.main import main; main()"

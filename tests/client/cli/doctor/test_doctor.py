@@ -174,6 +174,15 @@ def test_what_is_told_over_http(
         scene.clear()
 
 
+def test_kv_namespaces_are_compared_if_named(scenes: list[Scene], mqns: Mqns) -> None:
+    mqns("kv", "set", "doctored", "key", "value")
+    try:
+        assert "kv-differs" not in rules(doctor(scenes), "warning")
+        assert "kv-differs" in rules(doctor(scenes, "--kv", "doctored"), "warning")
+    finally:
+        mqns("kv", "delete", "doctored", "key")
+
+
 def test_the_table_says_all_of_it(ns: Scene, listening: Listening) -> None:
     broker = A.but(addr=listening())
     broker.register(ns.k1)
