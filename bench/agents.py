@@ -28,9 +28,9 @@ from msgspec.structs import replace
 from bench.servers import Server, cpu_seconds, ours
 from bench.setting import free_port
 from bench.workloads import address
-from client.broker import BrokerAgent, BrokerConfig, Event, Failed, TopicSettings
+from client.broker import AsyncBrokerAgent, BrokerConfig, Event, Failed, TopicSettings
 from client.broker.agent import options_for
-from client.wire.remoting_client import RemotingClient
+from client.wire.remoting_client import AsyncRemotingClient
 
 AGENTS, TOPICS, SECONDS = 1_000, 1_000, 120.0
 IN_A_CLUSTER = 10
@@ -69,7 +69,7 @@ class Fleet:
     def __init__(
         self, configs: Sequence[BrokerConfig], *, start_within_s: float = PERIOD_S, shared: bool = False
     ) -> None:
-        self.agents: list[BrokerAgent] = []
+        self.agents: list[AsyncBrokerAgent] = []
         self.told: Counter[str] = Counter()
         self.failures: Counter[str] = Counter()
         self._configs = configs
@@ -98,7 +98,7 @@ class Fleet:
 
     async def _start(self, config: BrokerConfig, after_s: float) -> None:
         await asyncio.sleep(after_s)
-        agent = BrokerAgent(config, listener=self._hear, client=self._shared)
+        agent = AsyncBrokerAgent(config, listener=self._hear, client=self._shared)
         self.agents.append(agent)
         await agent.__aenter__()
 
@@ -108,10 +108,10 @@ class Fleet:
             self.failures[f"{event.code.name}: {type(event.error).__name__}"] += 1
 
 
-def _shared(config: BrokerConfig) -> RemotingClient:
+def _shared(config: BrokerConfig) -> AsyncRemotingClient:
     """One for all: a call of one agent that times out must not close what the others wait on."""
     options = replace(options_for(config), close_on_timeout=False)
-    return RemotingClient(options, name_servers=config.name_servers)
+    return AsyncRemotingClient(options, name_servers=config.name_servers)
 
 
 class Use(msgspec.Struct, frozen=True):

@@ -20,10 +20,10 @@ from client.heartbeats.subscriptions import Expression, sql92
 from client.mq_client import AsyncMqClient, MqClientOptions
 from client.mq_client_blocking import MqClient
 from client.wire.acl import AclCredentials
-from client.wire.blocking_client import BlockingRemotingClient
+from client.wire.blocking_client import RemotingClient
 from client.wire.call import Call
 from client.wire.options import RemotingOptions
-from client.wire.remoting_client import RemotingClient
+from client.wire.remoting_client import AsyncRemotingClient
 from client.wire.request import Request
 from client.wire.tls import client_context
 from client.wire.zone import Zone
@@ -33,7 +33,7 @@ __all__ = [
     "AddressError",
     "AnswerError",
     "AsyncMqClient",
-    "BlockingRemotingClient",
+    "AsyncRemotingClient",
     "Call",
     "CallTimeout",
     "ClientError",

@@ -4,7 +4,7 @@ import asyncio
 import threading
 from collections.abc import Callable, Coroutine
 from concurrent.futures import CancelledError, Future
-from typing import Any, Generic, ParamSpec, Protocol, TypeVar, overload
+from typing import Any, Generic, ParamSpec, Protocol, Self, TypeVar, overload
 
 from client.errors import ConnectionClosed
 from client.wire.call import Call
@@ -63,6 +63,45 @@ class LoopThread:
     def _serve(self) -> None:
         with asyncio.Runner(loop_factory=lambda: self._loop) as runner:
             runner.get_loop().run_forever()
+
+
+class Closable(Protocol):
+    """What a blocking face is the face of."""
+
+    async def close(self) -> None: ...
+
+
+F = TypeVar("F", bound=Closable)
+
+
+class Blocking(Generic[F]):
+    """A face that runs `_face` in a thread of its own; may be used from several threads until it is closed."""
+
+    def __init__(self, face: F) -> None:
+        self._face = face
+        self._loop = LoopThread()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """As the asynchronous one's, and end the thread; a second time does nothing."""
+        if not self._loop.closed:
+            try:
+                self._loop.run(self._face.close())
+            finally:
+                self._loop.close()
+
+    def _there(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """What a function gives that is to be called in the loop."""
+
+        async def call() -> T:
+            return function(*args, **kwargs)
+
+        return self._loop.run(call())
 
 
 class AsyncFace(Protocol):

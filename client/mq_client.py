@@ -25,7 +25,7 @@ from client.timing import at_fixed_rate
 from client.wire.connection import Connection
 from client.wire.connections import Connect, tcp_connect
 from client.wire.options import RemotingOptions
-from client.wire.remoting_client import RemotingClient
+from client.wire.remoting_client import AsyncRemotingClient
 from remoting.codes import RequestCode, ResponseCode
 from remoting.command import Command
 
@@ -83,7 +83,9 @@ class AsyncMqClient:
         self._fetch = None if configured else fetch_name_servers or _endpoint(own.unit_name)
         self._connect = connect
         self._now_ms = now_ms
-        self.remoting = RemotingClient(own.remoting, name_servers=configured, connect=self._noticed_connect)
+        self.remoting = AsyncRemotingClient(
+            own.remoting, name_servers=configured, connect=self._noticed_connect
+        )
         self._members = Members()
         self._book = RouteBook()
         self._asked_for: set[str] = set()

@@ -1,9 +1,8 @@
 """AsyncMqClient for code without an event loop."""
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import ParamSpec, Self, TypeVar
 
-from client.blocking import LoopThread
+from client.blocking import Blocking
 from client.heartbeats.members import Consumer
 from client.heartbeats.subscriptions import Expression
 from client.mq_client import AsyncMqClient, FetchNameServers, MqClientOptions
@@ -14,11 +13,8 @@ from client.routes.publish import PublishInfo
 from client.routes.queues import MessageQueue, Queues
 from client.routes.subscribe import PullFrom
 
-P = ParamSpec("P")
-T = TypeVar("T")
 
-
-class MqClient:
+class MqClient(Blocking[AsyncMqClient]):
     """The same, blocking; may be used from several threads, but not from its own callbacks.
 
     It works from its making on, in a thread of its own in which callbacks are called too."""
@@ -30,25 +26,12 @@ class MqClient:
         *,
         fetch_name_servers: FetchNameServers | None = None,
     ) -> None:
-        self._face = AsyncMqClient(name_servers, options, fetch_name_servers=fetch_name_servers)
-        self._loop = LoopThread()
+        super().__init__(AsyncMqClient(name_servers, options, fetch_name_servers=fetch_name_servers))
         try:
             self._loop.run(self._face.start())
         except BaseException:
             self._loop.close()
             raise
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
-    def close(self) -> None:
-        """Unregister all groups, and end all connections and the thread."""
-        if not self._loop.closed:
-            self._loop.run(self._face.close())
-            self._loop.close()
 
     @property
     def client_id(self) -> str:
@@ -117,11 +100,3 @@ class MqClient:
     def broker_version(self, address: str) -> int | None:
         """As AsyncMqClient.broker_version."""
         return self._there(self._face.broker_version, address)
-
-    def _there(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """Call a plain function in the loop's thread."""
-
-        async def call() -> T:
-            return function(*args, **kwargs)
-
-        return self._loop.run(call())

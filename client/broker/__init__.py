@@ -3,8 +3,8 @@
 `config` and `topics` say what is announced, `messages` how that is put into requests, `rounds` how a request goes
 to all name servers, `schedule` when, and `agent` is all of it."""
 
-from client.broker.agent import BrokerAgent
-from client.broker.blocking import BlockingBrokerAgent
+from client.broker.agent import AsyncBrokerAgent
+from client.broker.blocking import BrokerAgent
 from client.broker.config import BrokerConfig, StaticTopicSettings, TopicSettings, read_config
 from client.broker.events import (
     Event,
@@ -18,7 +18,7 @@ from client.broker.events import (
 from client.broker.run import announce, run_agent
 
 __all__ = [
-    "BlockingBrokerAgent",
+    "AsyncBrokerAgent",
     "BrokerAgent",
     "BrokerConfig",
     "Event",

@@ -34,7 +34,7 @@ from client.errors import AnswerError, ConnectionClosed, RemotingError
 from client.wire.call import Call
 from client.wire.connections import Connect, tcp_connect
 from client.wire.options import RemotingOptions
-from client.wire.remoting_client import RemotingClient
+from client.wire.remoting_client import AsyncRemotingClient
 from remoting.codes import RequestCode, ResponseCode
 from remoting.command import Command
 from remoting.data_version import DataVersion
@@ -73,7 +73,7 @@ def options_for(config: BrokerConfig) -> RemotingOptions:
     )
 
 
-class BrokerAgent:
+class AsyncBrokerAgent:
     """Announces a broker while its `async with` block runs, which is entered when the first round is over.
 
     `listener` is told all that happens. `options` and `connect` are those of the connections; with `client` the agent
@@ -87,7 +87,7 @@ class BrokerAgent:
         listener: Listener = log_event,
         options: RemotingOptions | None = None,
         connect: Connect = tcp_connect,
-        client: RemotingClient | None = None,
+        client: AsyncRemotingClient | None = None,
         now_ms: Callable[[], int] = wall_clock_ms,
     ) -> None:
         self._config = config.checked()
@@ -95,7 +95,7 @@ class BrokerAgent:
         self._now_ms = now_ms
         self._name_servers = self._config.name_servers
         self._owns_client = client is None
-        self._client = client or RemotingClient(
+        self._client = client or AsyncRemotingClient(
             options or options_for(self._config), name_servers=self._name_servers, connect=connect
         )
         if self._owns_client:

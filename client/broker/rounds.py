@@ -8,7 +8,7 @@ from client.broker.events import Failed
 from client.errors import AnswerError, ClientError
 from client.name_server.calls import VersionAnswer
 from client.wire.call import Call
-from client.wire.remoting_client import RemotingClient
+from client.wire.remoting_client import AsyncRemotingClient
 from client.wire.request import Request
 from remoting.codes import RequestCode, ResponseCode
 from remoting.data_version import DataVersion
@@ -18,7 +18,7 @@ Outcome = TypeVar("Outcome")
 
 
 async def ask_all(
-    client: RemotingClient,
+    client: AsyncRemotingClient,
     addresses: Sequence[str],
     call: Call[T],
     timeout_s: float,
@@ -46,7 +46,7 @@ async def ask_all(
 
 
 async def tell_all(
-    client: RemotingClient,
+    client: AsyncRemotingClient,
     addresses: Sequence[str],
     request: Request,
     timeout_s: float,

@@ -4,14 +4,14 @@ import asyncio
 import signal
 from contextlib import suppress
 
-from client.broker.agent import BrokerAgent
+from client.broker.agent import AsyncBrokerAgent
 from client.broker.config import BrokerConfig
 from client.broker.events import Listener, log_event
 
 
 async def announce(config: BrokerConfig, *, listener: Listener = log_event) -> None:
     """Announce a broker until this is cancelled."""
-    async with BrokerAgent(config, listener=listener) as agent:
+    async with AsyncBrokerAgent(config, listener=listener) as agent:
         await agent.wait()
 
 

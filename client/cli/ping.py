@@ -17,7 +17,7 @@ from client.cli.output import Document, Form, lines
 from client.cli.settings import Settings
 from client.errors import CallTimeout, RemotingError
 from client.name_server import calls
-from client.wire.remoting_client import RemotingClient
+from client.wire.remoting_client import AsyncRemotingClient
 from remoting.version import version_name
 
 MS: Final = 1000
@@ -111,7 +111,7 @@ async def _ping_all(
 
 
 async def _ping(
-    remoting: RemotingClient,
+    remoting: AsyncRemotingClient,
     address: str,
     timeout_s: float,
     count: int,

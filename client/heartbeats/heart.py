@@ -15,7 +15,7 @@ from client.heartbeats.members import Members
 from client.routes.book import RouteBook
 from client.routes.names import MASTER_ID
 from client.timing import side_by_side
-from client.wire.remoting_client import RemotingClient
+from client.wire.remoting_client import AsyncRemotingClient
 from remoting.heartbeat import encode_heartbeat, fingerprint, without_subscriptions
 
 log = logging.getLogger(__name__)
@@ -48,7 +48,7 @@ class Heart:
 
     def __init__(
         self,
-        remoting: RemotingClient,
+        remoting: AsyncRemotingClient,
         members: Members,
         book: RouteBook,
         client_id: str,

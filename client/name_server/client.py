@@ -4,13 +4,13 @@ from collections.abc import Sequence
 from typing import Final, Self, TypeVar
 
 from client.addresses.syntax import parse_addresses
-from client.blocking import LoopThread, Method
+from client.blocking import Blocking, Method
 from client.errors import AnswerError
 from client.name_server import calls
 from client.wire.call import Call
 from client.wire.connections import Connect, tcp_connect
 from client.wire.options import RemotingOptions
-from client.wire.remoting_client import RemotingClient
+from client.wire.remoting_client import AsyncRemotingClient
 
 T = TypeVar("T")
 TIMEOUT_S: Final = 5.0
@@ -59,7 +59,7 @@ class AsyncNameServer(_Calls):
         timeout_s: float = TIMEOUT_S,
         connect: Connect = tcp_connect,
     ) -> None:
-        self.remoting = RemotingClient(options, name_servers=_listed(addresses), connect=connect)
+        self.remoting = AsyncRemotingClient(options, name_servers=_listed(addresses), connect=connect)
         self._address: str | None = None
         self._timeout_s = timeout_s
 
@@ -120,7 +120,7 @@ class AsyncNameServer(_Calls):
         return variant
 
 
-class NameServer(_Calls):
+class NameServer(_Calls, Blocking[AsyncNameServer]):
     """The same for code without an event loop; may be used from several threads."""
 
     def __init__(
@@ -130,21 +130,7 @@ class NameServer(_Calls):
         options: RemotingOptions | None = None,
         timeout_s: float = TIMEOUT_S,
     ) -> None:
-        listed = _listed(addresses)
-        self._loop = LoopThread()
-        self._face = AsyncNameServer(listed, options=options, timeout_s=timeout_s)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
-    def close(self) -> None:
-        """End all connections and the thread, those of `at` and `within` too."""
-        if not self._loop.closed:
-            self._loop.run(self._face.close())
-            self._loop.close()
+        super().__init__(AsyncNameServer(addresses, options=options, timeout_s=timeout_s))
 
     @property
     def addresses(self) -> tuple[str, ...]:
@@ -153,11 +139,7 @@ class NameServer(_Calls):
 
     def set_addresses(self, addresses: str | Sequence[str]) -> None:
         """Change the list; a chosen one that is no longer in it gets no further calls."""
-
-        async def change() -> None:
-            self._face.set_addresses(addresses)
-
-        self._loop.run(change())
+        self._there(self._face.set_addresses, addresses)
 
     def at(self, address: str | None) -> "NameServer":
         """The same for one name server only, whether it is in the list or not; None is the chosen one again."""

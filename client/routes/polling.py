@@ -10,7 +10,7 @@ from client.routes.book import Known, RouteBook
 from client.routes.names import AUTO_CREATE_TOPIC, RETRY_PREFIX
 from client.routes.publish import DEFAULT_QUEUES, default_route
 from client.timing import side_by_side
-from client.wire.remoting_client import RemotingClient
+from client.wire.remoting_client import AsyncRemotingClient
 from remoting.route import TopicRouteData
 
 log = logging.getLogger(__name__)
@@ -26,7 +26,7 @@ class RoutePolling:
 
     def __init__(
         self,
-        remoting: RemotingClient,
+        remoting: AsyncRemotingClient,
         book: RouteBook,
         topics: Callable[[], Iterable[str]],
         *,

@@ -27,7 +27,7 @@ _HARDLY_ANY_S: Final = 0.1
 """A call that had less than this and than a quarter of its time left once connected does not close the connection."""
 
 
-class RemotingClient:
+class AsyncRemotingClient:
     """Calls over one pipelined connection to each address, to be used within one event loop.
 
     `name_servers` are those that calls without an address go to."""

@@ -12,7 +12,7 @@ from client.blocking import LoopThread
 from client.errors import AddressError, ConnectError, ConnectionClosed
 from client.name_server import calls
 from client.name_server.client import NameServer
-from client.wire.blocking_client import BlockingRemotingClient
+from client.wire.blocking_client import RemotingClient
 from client.wire.request import Request
 from remoting.command import Command, encode
 from tests.client.wire.servers import answering, deaf, served
@@ -124,7 +124,7 @@ def test_a_closed_name_server_says_so() -> None:
 
 
 def test_the_remoting_client_has_a_blocking_face() -> None:
-    with served(answering) as address, BlockingRemotingClient(name_servers=[address]) as client:
+    with served(answering) as address, RemotingClient(name_servers=[address]) as client:
         assert client.call(None, Request(105, body=b"body"), timeout_s=30).body == b"body"
         call = calls.get_kv_config("ns", "k")
         assert_type(client.ask(address, call, timeout_s=30), str | None)
@@ -151,7 +151,7 @@ def test_pushes_are_handled_on_the_thread_of_the_client() -> None:
     async def pushing(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         writer.write(encode(Command(40, 7, 2)))
 
-    with served(pushing) as address, BlockingRemotingClient() as client:
+    with served(pushing) as address, RemotingClient() as client:
         client.on_push(40, lambda peer, push: came.append((peer, push.code, threading.current_thread().name)))
         client.oneway(address, Request(105), timeout_s=30)
         eventually(lambda: came, 30)
@@ -160,7 +160,7 @@ def test_pushes_are_handled_on_the_thread_of_the_client() -> None:
 
 def test_calls_under_way_fail_when_it_is_closed() -> None:
     with served(deaf) as address:
-        client = BlockingRemotingClient()
+        client = RemotingClient()
         calls_ = [client.call_async(address, Request(105), timeout_s=60) for _ in range(10)]
         client.close()
         for call in calls_:
@@ -169,7 +169,7 @@ def test_calls_under_way_fail_when_it_is_closed() -> None:
 
 def test_the_next_call_may_be_made_in_a_callback() -> None:
     results: list[Future[Command]] = []
-    with served(answering) as address, BlockingRemotingClient() as client:
+    with served(answering) as address, RemotingClient() as client:
         first = client.call_async(address, Request(1), timeout_s=30)
         first.add_done_callback(
             lambda _: results.append(client.call_async(address, Request(2), timeout_s=30))
@@ -183,5 +183,5 @@ def test_an_address_that_is_none_is_an_error_before_a_thread_is_begun() -> None:
     with pytest.raises(AddressError):
         NameServer("nonsense")
     with pytest.raises(AddressError):
-        BlockingRemotingClient(name_servers=["nonsense"])
+        RemotingClient(name_servers=["nonsense"])
     assert not [thread for thread in threading.enumerate() if thread.name == "rocketmq-client"]

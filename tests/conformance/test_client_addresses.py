@@ -7,7 +7,7 @@ import pytest
 
 from client.addresses.endpoint import AddressEndpoint, endpoint_url
 from client.addresses.syntax import parse_addresses
-from client.wire.remoting_client import RemotingClient
+from client.wire.remoting_client import AsyncRemotingClient
 from tests.harness.virtual_time import run
 
 LIST = "a:9876;b:9876"
@@ -31,7 +31,7 @@ def test_a_list_is_shuffled() -> None:
     async def orders() -> set[tuple[str, ...]]:
         seen = set()
         for _ in range(200):
-            async with RemotingClient() as client:
+            async with AsyncRemotingClient() as client:
                 client.set_name_servers(addresses)
                 seen.add(client.name_servers)
         return seen

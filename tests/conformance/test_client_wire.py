@@ -6,7 +6,7 @@ import pytest
 
 from client.errors import CallTimeout, ConnectionClosed
 from client.wire.options import RemotingOptions
-from client.wire.remoting_client import RemotingClient
+from client.wire.remoting_client import AsyncRemotingClient
 from tests.client.wire.scene import ASK, A, B, C, after, play, silent
 from tests.harness.network import Network
 from tests.harness.virtual_time import now
@@ -14,7 +14,7 @@ from tests.harness.virtual_time import now
 
 @pytest.mark.conformance("CL-07")
 def test_connecting_is_part_of_the_budget() -> None:
-    async def scene(network: Network, client: RemotingClient) -> None:
+    async def scene(network: Network, client: AsyncRemotingClient) -> None:
         network.serve(A, silent).connect_s = 1
         with pytest.raises(CallTimeout, match="no answer"):
             await client.call(A, ASK, timeout_s=3)
@@ -26,7 +26,7 @@ def test_connecting_is_part_of_the_budget() -> None:
 @pytest.mark.conformance("CL-08")
 @pytest.mark.parametrize("connect_s", [2, 2.5, None])
 def test_a_connect_that_takes_longer_than_the_budget(connect_s: float | None) -> None:
-    async def scene(network: Network, client: RemotingClient) -> None:
+    async def scene(network: Network, client: AsyncRemotingClient) -> None:
         peer = network.serve(A)
         peer.connect_s = connect_s
         with pytest.raises(CallTimeout, match="nothing was sent"):
@@ -41,7 +41,7 @@ def test_a_connect_that_takes_longer_than_the_budget(connect_s: float | None) ->
 @pytest.mark.conformance("CL-09")
 @pytest.mark.parametrize("connect_s", [0, 1])
 def test_two_that_call_a_new_address_share_one_connection(connect_s: float) -> None:
-    async def scene(network: Network, client: RemotingClient) -> None:
+    async def scene(network: Network, client: AsyncRemotingClient) -> None:
         peer = network.serve(A)
         peer.connect_s = connect_s
         await asyncio.gather(client.call(A, ASK), client.call(A, ASK))
@@ -55,7 +55,7 @@ def test_two_that_call_a_new_address_share_one_connection(connect_s: float) -> N
 @pytest.mark.conformance("CL-10")
 @pytest.mark.parametrize("error", [None, ConnectionResetError(104, "Connection reset by peer")])
 def test_a_connection_that_closes_fails_the_calls_that_wait_there_at_once(error: Exception | None) -> None:
-    async def scene(network: Network, client: RemotingClient) -> None:
+    async def scene(network: Network, client: AsyncRemotingClient) -> None:
         peer = network.serve(A, silent)
         sync = asyncio.create_task(client.call(A, ASK, timeout_s=60))
         other = client.call_async(A, ASK, timeout_s=60)
@@ -73,7 +73,7 @@ def test_a_connection_that_closes_fails_the_calls_that_wait_there_at_once(error:
 @pytest.mark.parametrize("begin_s", [0, 0.25, 2, 7.5])
 @pytest.mark.parametrize("timeout_s", [0.25, 1, 3, 10.5])
 def test_an_async_call_without_answer_fails_up_to_two_seconds_late(begin_s: float, timeout_s: float) -> None:
-    async def scene(network: Network, client: RemotingClient) -> None:
+    async def scene(network: Network, client: AsyncRemotingClient) -> None:
         network.serve(A, silent)
         earlier = client.call_async(A, ASK, timeout_s=60)
         await asyncio.sleep(begin_s)
@@ -89,7 +89,7 @@ def test_an_async_call_without_answer_fails_up_to_two_seconds_late(begin_s: floa
 @pytest.mark.conformance("CL-12")
 @pytest.mark.parametrize("whole_list", [True, False])
 def test_when_the_chosen_name_server_dies_the_next_one_is_called(whole_list: bool) -> None:
-    async def scene(network: Network, client: RemotingClient) -> None:
+    async def scene(network: Network, client: AsyncRemotingClient) -> None:
         for address in (A, B, C):
             network.serve(address, after(0))
         await client.call(None, ASK)

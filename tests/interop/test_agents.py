@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from client.broker import (
-    BlockingBrokerAgent,
+    BrokerAgent,
     BrokerConfig,
     Event,
     Failed,
@@ -77,7 +77,7 @@ def test_java_clients_see_what_an_agent_announces(
     clients = [Clients(stage, release(each), announced_to) for each in VERSIONS]
     config = broker(name, announced_to, version=version, topics=topics(name))
     events: list[Event] = []
-    with BlockingBrokerAgent(config, listener=events.append) as agent:
+    with BrokerAgent(config, listener=events.append) as agent:
         assert events == [Registered(announced_to.address)]
         agent.put_topics(TopicConfig(f"Later-{name}", 1, 1))
         for client in clients:
@@ -93,7 +93,7 @@ def test_java_clients_see_what_an_agent_announces(
 
 def test_one_agent_is_announced_to_all(servers: Mapping[str, NameServer], stage: Stage) -> None:
     config = broker("everywhere", *servers.values(), version="4.9.7", topics=topics("everywhere"))
-    with BlockingBrokerAgent(config, listener=lambda event: None) as agent:
+    with BrokerAgent(config, listener=lambda event: None) as agent:
         outcomes = agent.register(forced=False)
         assert outcomes == [], "all know this version"
         admin = Admin(stage, release("5.5.0"))
@@ -110,9 +110,7 @@ def test_order_topics_reach_an_agent(announced_to: NameServer) -> None:
     events: list[Event] = []
     with NameServerClient(announced_to.address) as ns:
         ns.put_kv_config("ORDER_TOPIC_CONFIG", f"Both-{name}", f"{name}:2")
-        with BlockingBrokerAgent(
-            broker(name, announced_to, topics=topics(name)), listener=events.append
-        ) as agent:
+        with BrokerAgent(broker(name, announced_to, topics=topics(name)), listener=events.append) as agent:
             assert OrderTopicsChanged(frozenset({f"Both-{name}"})) in events
             assert agent.topics[f"Both-{name}"].order
         ns.delete_kv_config("ORDER_TOPIC_CONFIG", f"Both-{name}")
@@ -123,8 +121,8 @@ def test_a_slave_agent_learns_of_its_master_and_who_acts(of_5x: NameServer) -> N
     master = broker("acting", of_5x, topics=topics("acting"), **acting)
     slave = broker("acting", of_5x, topics=topics("acting"), broker_id=1, **acting)
     events: list[Event] = []
-    with BlockingBrokerAgent(slave, listener=events.append) as second:
-        with BlockingBrokerAgent(master, listener=lambda event: None):
+    with BrokerAgent(slave, listener=events.append) as second:
+        with BrokerAgent(master, listener=lambda event: None):
             second.register()
             assert second.master == MasterChanged(master.broker_addr, master.ha_server_addr)
             eventually(lambda: second.min_broker_id == 0)
@@ -143,7 +141,7 @@ def test_what_5_5_0_says_of_a_compressed_body(
     """Its brokers call it uncompressed; Java's name server does not look, and refuses it."""
     name, events = "compressed", list[Event]()
     faithful = broker(name, servers[server], compressed_register=True)
-    with BlockingBrokerAgent(faithful, listener=events.append):
+    with BrokerAgent(faithful, listener=events.append):
         (outcome,) = events
         assert isinstance(outcome, Registered) is taken
         if not taken:
@@ -151,5 +149,5 @@ def test_what_5_5_0_says_of_a_compressed_body(
             assert isinstance(outcome.error, AnswerError)
             assert (outcome.error.code, servers[server].brokers(name)) == (1, {})
     honest = broker(name, servers[server], compressed_register=True, keep_compressed_bug=False)
-    with BlockingBrokerAgent(honest, listener=lambda event: None):
+    with BrokerAgent(honest, listener=lambda event: None):
         assert servers[server].brokers(name) == {0: honest.broker_addr}

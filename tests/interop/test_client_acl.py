@@ -6,7 +6,7 @@ import pytest
 
 from client.wire.acl import AclCredentials
 from client.wire.options import RemotingOptions
-from client.wire.remoting_client import RemotingClient
+from client.wire.remoting_client import AsyncRemotingClient
 from client.wire.request import Request
 from remoting.codes import ResponseCode
 from remoting.command import Command, SerializeType
@@ -57,7 +57,7 @@ def asked(
 
     async def ask() -> Command:
         hooks = (credentials,) if credentials else ()
-        async with RemotingClient(RemotingOptions(hooks=hooks, serialize_type=encoding)) as client:
+        async with AsyncRemotingClient(RemotingOptions(hooks=hooks, serialize_type=encoding)) as client:
             return await client.call(broker.address, request, timeout_s=30)
 
     return asyncio.run(ask())

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from client.broker.agent import BrokerAgent
+from client.broker.agent import AsyncBrokerAgent
 from client.broker.config import BrokerConfig, TopicSettings
 from client.broker.events import Event
 from remoting.command import Command
@@ -46,9 +46,9 @@ class Heard:
 
 def agent(
     network: Network, config: BrokerConfig, heard: Heard | None = None, now_ms: Callable[[], int] = wall_ms
-) -> BrokerAgent:
+) -> AsyncBrokerAgent:
     """An agent on that network."""
-    return BrokerAgent(config, listener=heard or Heard(), connect=network.connect, now_ms=now_ms)
+    return AsyncBrokerAgent(config, listener=heard or Heard(), connect=network.connect, now_ms=now_ms)
 
 
 def body(frame: Frame, version: int = V5_5_0) -> RegisterBrokerBody:

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from client.broker.agent import BrokerAgent, options_for
+from client.broker.agent import AsyncBrokerAgent, options_for
 from client.broker.config import BrokerConfig, StaticTopicSettings
 from client.broker.events import (
     Failed,
@@ -16,7 +16,7 @@ from client.broker.events import (
     Registered,
 )
 from client.errors import AnswerError, ConfigError, ConnectError, ConnectionClosed
-from client.wire.remoting_client import RemotingClient
+from client.wire.remoting_client import AsyncRemotingClient
 from remoting.cluster import BrokerMemberGroup, encode_broker_member_group
 from remoting.codes import RequestCode
 from remoting.command import Command
@@ -665,7 +665,7 @@ def test_agents_may_share_connections() -> None:
         network = Network()
         peer = network.serve(A)
         first = broker(**QUIET)
-        async with RemotingClient(options_for(first), connect=network.connect) as client:
+        async with AsyncRemotingClient(options_for(first), connect=network.connect) as client:
             for number in range(3):
                 config = replace(first, broker_name=f"broker-{number}", listen_port=10911 + number)
                 shared = _shared(config, client)
@@ -677,8 +677,8 @@ def test_agents_may_share_connections() -> None:
     run(play())
 
 
-def _shared(config: BrokerConfig, client: RemotingClient) -> BrokerAgent:
-    return BrokerAgent(config, client=client, listener=Heard())
+def _shared(config: BrokerConfig, client: AsyncRemotingClient) -> AsyncBrokerAgent:
+    return AsyncBrokerAgent(config, client=client, listener=Heard())
 
 
 def test_the_version_goes_on_from_one_start_to_the_next(tmp_path: Path) -> None:

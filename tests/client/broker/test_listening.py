@@ -7,12 +7,12 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
-from client.broker.agent import BrokerAgent
+from client.broker.agent import AsyncBrokerAgent
 from client.broker.config import BrokerConfig
 from client.broker.events import MinBrokerIdChanged
 from client.broker.listening import IDLE_S, Door, answer
 from client.errors import RemotingError
-from client.wire.remoting_client import RemotingClient
+from client.wire.remoting_client import AsyncRemotingClient
 from client.wire.request import Request
 from remoting.codes import RequestCode
 from remoting.command import Command, encode
@@ -24,7 +24,7 @@ from tests.interop.ports import free_port
 HOST = "127.0.0.1"
 
 
-def listening(heard: Heard, version: str = "5.5.0") -> BrokerAgent:
+def listening(heard: Heard, version: str = "5.5.0") -> AsyncBrokerAgent:
     config = BrokerConfig(
         broker_name="broker-a",
         broker_ip1=HOST,
@@ -33,18 +33,18 @@ def listening(heard: Heard, version: str = "5.5.0") -> BrokerAgent:
         bind_address=HOST,
         version=version,
     )
-    return BrokerAgent(config, listener=heard)
+    return AsyncBrokerAgent(config, listener=heard)
 
 
 def met(
-    play: Callable[[BrokerAgent, RemotingClient], Awaitable[None]],
+    play: Callable[[AsyncBrokerAgent, AsyncRemotingClient], Awaitable[None]],
     heard: Heard | None = None,
     version: str = "5.5.0",
 ) -> None:
     """Play with an agent that listens and a client."""
 
     async def both() -> None:
-        async with listening(heard or Heard(), version) as agent, RemotingClient() as client:
+        async with listening(heard or Heard(), version) as agent, AsyncRemotingClient() as client:
             await play(agent, client)
 
     asyncio.run(both())
@@ -60,7 +60,7 @@ def met(
     ],
 )
 def test_what_clients_ask_is_answered(code: int, answered: int) -> None:
-    async def play(agent: BrokerAgent, client: RemotingClient) -> None:
+    async def play(agent: AsyncBrokerAgent, client: AsyncRemotingClient) -> None:
         answer = await client.call(agent.config.broker_addr, Request(code))
         assert answer.code == answered
         assert answer.remark == (f" request type {code} not supported" if answered else None)
@@ -72,7 +72,7 @@ def test_what_clients_ask_is_answered(code: int, answered: int) -> None:
 def test_a_push_is_taken_as_its_release_would(version: str, answered: list[int]) -> None:
     heard = Heard()
 
-    async def play(agent: BrokerAgent, client: RemotingClient) -> None:
+    async def play(agent: AsyncBrokerAgent, client: AsyncRemotingClient) -> None:
         for smallest, code in zip(("1", "one"), answered, strict=True):
             ext = {"minBrokerId": smallest, "minBrokerAddr": "b:1", "haBrokerAddr": "h:1"}
             push = Request(RequestCode.NOTIFY_MIN_BROKER_ID_CHANGE, ext)
@@ -84,7 +84,7 @@ def test_a_push_is_taken_as_its_release_would(version: str, answered: list[int])
 
 
 def test_a_oneway_request_is_not_answered() -> None:
-    async def play(agent: BrokerAgent, client: RemotingClient) -> None:
+    async def play(agent: AsyncBrokerAgent, client: AsyncRemotingClient) -> None:
         reader, writer = await asyncio.open_connection(HOST, agent.config.listen_port)
         writer.write(
             encode(Command(310, 1, flag=2)) + encode(Command(0, 2, flag=1)) + encode(Command(310, 3))
@@ -102,7 +102,7 @@ def test_a_oneway_request_is_not_answered() -> None:
     "data", [b"GET / HTTP/1.1\r\n\r\n", b"\x00\x00\x00\x00", b"\xff" * 20, b"\x16\x03\x01" * 9]
 )
 def test_who_sends_no_frame_is_shut_out_and_others_are_not(data: bytes) -> None:
-    async def play(agent: BrokerAgent, client: RemotingClient) -> None:
+    async def play(agent: AsyncBrokerAgent, client: AsyncRemotingClient) -> None:
         reader, writer = await asyncio.open_connection(HOST, agent.config.listen_port)
         writer.write(data)
         with contextlib.suppress(ConnectionResetError):
@@ -114,7 +114,7 @@ def test_who_sends_no_frame_is_shut_out_and_others_are_not(data: bytes) -> None:
 
 
 def test_who_does_not_read_is_not_read_either() -> None:
-    async def play(agent: BrokerAgent, client: RemotingClient) -> None:
+    async def play(agent: AsyncBrokerAgent, client: AsyncRemotingClient) -> None:
         requests = encode(Command(99, 1, ext={"a": "b" * 1000})) * 1000
         with socket.create_connection((HOST, agent.config.listen_port)) as peer:
             peer.setblocking(False)
@@ -162,7 +162,7 @@ def test_who_is_silent_for_120_s_is_shut_out() -> None:
 
 def test_connections_end_with_the_agent() -> None:
     async def play() -> None:
-        async with RemotingClient() as client:
+        async with AsyncRemotingClient() as client:
             async with listening(Heard()) as agent:
                 assert (await client.call(agent.config.broker_addr, Request(34))).code == 0
             with pytest.raises(RemotingError):

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from client.broker import (
-    BlockingBrokerAgent,
+    AsyncBrokerAgent,
     BrokerAgent,
     BrokerConfig,
     Failed,
@@ -26,7 +26,7 @@ from client.errors import AddressError, ConnectionClosed
 from client.name_server.calls import BrokerIdentity
 from client.name_server.client import AsyncNameServer
 from client.name_server.client import NameServer as Client
-from client.wire.remoting_client import RemotingClient
+from client.wire.remoting_client import AsyncRemotingClient
 from remoting.topic_config import TopicConfig
 from tests.client.broker.scene import Heard
 from tests.harness.nameserver import NameServer
@@ -83,7 +83,7 @@ def test_what_is_announced_is_what_clients_see(
     server: NameServer, ns: Client, version: str, more: dict[str, object]
 ) -> None:
     config = broker(server, "seen", version=version, **more)
-    with BlockingBrokerAgent(config, listener=Heard()) as agent:
+    with BrokerAgent(config, listener=Heard()) as agent:
         route = ns.get_route("TB")
         assert route
         (queues,) = route.queue_datas
@@ -99,7 +99,7 @@ def test_what_is_announced_is_what_clients_see(
 
 def test_a_round_that_is_not_needed_sends_nothing(server: NameServer, ns: Client) -> None:
     heard = Heard()
-    with BlockingBrokerAgent(broker(server, "quiet"), listener=heard) as agent:
+    with BrokerAgent(broker(server, "quiet"), listener=heard) as agent:
         assert agent.register(forced=False) == []
         agent.delete_topic("TA")
         assert [type(outcome) for outcome in agent.register(forced=False)] == [Registered]
@@ -109,7 +109,7 @@ def test_a_round_that_is_not_needed_sends_nothing(server: NameServer, ns: Client
 
 def test_the_blocking_face_changes_what_is_announced(server: NameServer, ns: Client) -> None:
     address = f"{HOST}:{server.port}"
-    with BlockingBrokerAgent(broker(server, "slave", broker_id=1), listener=Heard()) as agent:
+    with BrokerAgent(broker(server, "slave", broker_id=1), listener=Heard()) as agent:
         assert ns.get_cluster_info().broker_addr_table["slave"].broker_addrs.keys() == {1}
         assert agent.change_broker_id(0) == [Registered(address)]
         assert ns.get_cluster_info().broker_addr_table["slave"].broker_addrs == {0: agent.config.broker_addr}
@@ -127,7 +127,7 @@ def test_the_blocking_face_changes_what_is_announced(server: NameServer, ns: Cli
 def test_a_blocking_agent_whose_port_is_taken_leaves_nothing_behind(server: NameServer, ns: Client) -> None:
     config = broker(server, "taken", listen=True, bind_address=HOST)
     threads = threading.active_count()
-    agent = BlockingBrokerAgent(config, listener=Heard())
+    agent = BrokerAgent(config, listener=Heard())
     with socket.create_server((HOST, config.listen_port)), pytest.raises(OSError, match="in use"):
         agent.__enter__()
     assert threading.active_count() == threads
@@ -139,8 +139,8 @@ def test_a_slave_learns_its_master_and_both_learn_who_acts(server: NameServer, n
     slave_heard = Heard()
     master = broker(server, "pair", **acting)
     slave = broker(server, "pair", broker_id=1, **acting)
-    with BlockingBrokerAgent(slave, listener=slave_heard) as second:
-        with BlockingBrokerAgent(master, listener=Heard()):
+    with BrokerAgent(slave, listener=slave_heard) as second:
+        with BrokerAgent(master, listener=Heard()):
             second.register()
             assert (second.master.master_addr, second.master.ha_server_addr) == (
                 master.broker_addr,
@@ -162,8 +162,8 @@ def test_who_listens_outlives_a_lost_connection(server: NameServer, listens: boo
 
     async def play() -> None:
         async with AsyncNameServer(config.namesrv_addr) as ns:
-            client = RemotingClient(options_for(config))
-            async with BrokerAgent(config, client=client, listener=heard):
+            client = AsyncRemotingClient(options_for(config))
+            async with AsyncBrokerAgent(config, client=client, listener=heard):
                 await client.close()
                 for _ in range(30 if listens else 500):
                     await asyncio.sleep(0.02)

@@ -11,7 +11,7 @@ from client.heartbeats.heart import AT_ONCE, Heart, Leaving
 from client.heartbeats.members import Consumer, Members
 from client.routes.book import RouteBook
 from client.wire.connection import Connection
-from client.wire.remoting_client import RemotingClient
+from client.wire.remoting_client import AsyncRemotingClient
 from remoting.codes import RequestCode, ResponseCode
 from remoting.command import Command
 from remoting.heartbeat import HeartbeatData
@@ -34,7 +34,7 @@ class Scene:
         self.members = Members()
         self.book = RouteBook()
         self.book.put("T", ROUTE)
-        self.remoting = RemotingClient(connect=self._connect)
+        self.remoting = AsyncRemotingClient(connect=self._connect)
         self.heart = Heart(self.remoting, self.members, self.book, "c1", short_forms=short_forms)
 
     async def _connect(

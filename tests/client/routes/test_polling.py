@@ -7,7 +7,7 @@ import pytest
 from client.errors import AnswerError, ConnectError
 from client.routes.book import Known, RouteBook
 from client.routes.polling import RoutePolling
-from client.wire.remoting_client import RemotingClient
+from client.wire.remoting_client import AsyncRemotingClient
 from remoting.codes import RequestCode
 from remoting.route import TopicRouteData
 from tests.client.cluster import NS, Cluster
@@ -25,7 +25,7 @@ class Scene:
     def __init__(self) -> None:
         self.cluster = Cluster(T=ROUTE)
         self.book = RouteBook()
-        self.remoting = RemotingClient(name_servers=[NS], connect=self.cluster.network.connect)
+        self.remoting = AsyncRemotingClient(name_servers=[NS], connect=self.cluster.network.connect)
         self.topics = {"T"}
         self.polling = RoutePolling(self.remoting, self.book, lambda: self.topics)
         self.told: list[tuple[str, TopicRouteData]] = []

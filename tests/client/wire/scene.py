@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 
 from client.wire.options import RemotingOptions
-from client.wire.remoting_client import RemotingClient
+from client.wire.remoting_client import AsyncRemotingClient
 from client.wire.request import Request
 from remoting.command import Command
 from tests.harness.network import Answer, Network
@@ -31,7 +31,7 @@ def after(seconds: float) -> Answer:
 
 
 def play(
-    scene: Callable[[Network, RemotingClient], Awaitable[None]],
+    scene: Callable[[Network, AsyncRemotingClient], Awaitable[None]],
     options: RemotingOptions | None = None,
     name_servers: tuple[str, ...] = (),
 ) -> None:
@@ -39,7 +39,7 @@ def play(
 
     async def played() -> None:
         network = Network()
-        async with RemotingClient(options, name_servers=name_servers, connect=network.connect) as client:
+        async with AsyncRemotingClient(options, name_servers=name_servers, connect=network.connect) as client:
             await scene(network, client)
         assert network.open_connections == 0, "connections were left open"
 

@@ -6,7 +6,7 @@ import pytest
 
 from client.errors import AddressError, CallTimeout, ConnectError, ConnectionClosed
 from client.wire.options import RemotingOptions
-from client.wire.remoting_client import RemotingClient
+from client.wire.remoting_client import AsyncRemotingClient
 from client.wire.request import Request
 from tests.client.wire.scene import ASK, A, B, C, after, play, silent
 from tests.harness.network import Network
@@ -21,12 +21,12 @@ def asked(network: Network) -> list[str]:
     return [frame.address for frame in network.frames]
 
 
-def chosen(client: RemotingClient) -> str:
+def chosen(client: AsyncRemotingClient) -> str:
     assert client.chosen_name_server is not None
     return client.chosen_name_server
 
 
-def turned(client: RemotingClient) -> list[str]:
+def turned(client: AsyncRemotingClient) -> list[str]:
     """The list, from the chosen one on."""
     addresses = list(client.name_servers)
     at = addresses.index(chosen(client))
@@ -34,7 +34,7 @@ def turned(client: RemotingClient) -> list[str]:
 
 
 def test_the_chosen_one_is_kept_while_its_connection_lives() -> None:
-    async def scene(network: Network, client: RemotingClient) -> None:
+    async def scene(network: Network, client: AsyncRemotingClient) -> None:
         for address in ALL:
             network.serve(address)
         await asyncio.gather(*(client.call(None, ASK) for _ in range(10)))
@@ -47,7 +47,7 @@ def test_the_chosen_one_is_kept_while_its_connection_lives() -> None:
 
 
 def test_an_idle_end_is_followed_by_the_next_one() -> None:
-    async def scene(network: Network, client: RemotingClient) -> None:
+    async def scene(network: Network, client: AsyncRemotingClient) -> None:
         for address in ALL:
             network.serve(address)
         await client.call(None, ASK)
@@ -63,7 +63,7 @@ def test_an_idle_end_is_followed_by_the_next_one() -> None:
 def test_the_first_choice_is_anyones() -> None:
     firsts = set()
 
-    async def scene(network: Network, client: RemotingClient) -> None:
+    async def scene(network: Network, client: AsyncRemotingClient) -> None:
         for address in ALL:
             network.serve(address)
         await client.call(None, ASK)
@@ -75,7 +75,7 @@ def test_the_first_choice_is_anyones() -> None:
 
 
 def test_a_call_goes_through_the_whole_list() -> None:
-    async def scene(network: Network, client: RemotingClient) -> None:
+    async def scene(network: Network, client: AsyncRemotingClient) -> None:
         network.serve(B)
         await client.call(None, ASK)
         assert client.chosen_name_server == B
@@ -93,7 +93,7 @@ def test_a_call_goes_through_the_whole_list() -> None:
 
 
 def test_as_in_5x_a_call_tries_one_and_the_next_call_the_next() -> None:
-    async def scene(network: Network, client: RemotingClient) -> None:
+    async def scene(network: Network, client: AsyncRemotingClient) -> None:
         failed = set()
         for _ in ALL:
             with pytest.raises(ConnectError) as error:
@@ -108,7 +108,7 @@ def test_as_in_5x_a_call_tries_one_and_the_next_call_the_next() -> None:
 
 
 def test_one_that_cannot_be_connected_to_in_time_is_passed_over_by_the_next_call() -> None:
-    async def scene(network: Network, client: RemotingClient) -> None:
+    async def scene(network: Network, client: AsyncRemotingClient) -> None:
         for address in ALL:
             network.serve(address).connect_s = None
         tried = []
@@ -122,7 +122,7 @@ def test_one_that_cannot_be_connected_to_in_time_is_passed_over_by_the_next_call
 
 
 def test_others_wait_for_the_one_that_chooses_but_not_for_ever() -> None:
-    async def scene(network: Network, client: RemotingClient) -> None:
+    async def scene(network: Network, client: AsyncRemotingClient) -> None:
         for address in ALL:
             network.serve(address).connect_s = None
         choosing = client.call_async(None, ASK, timeout_s=60)
@@ -141,7 +141,7 @@ def test_others_wait_for_the_one_that_chooses_but_not_for_ever() -> None:
 
 
 def test_without_a_list_there_is_nobody_to_ask() -> None:
-    async def scene(network: Network, client: RemotingClient) -> None:
+    async def scene(network: Network, client: AsyncRemotingClient) -> None:
         for _ in range(2):
             with pytest.raises(ConnectError, match="no name server is known"):
                 await client.call(None, ASK)
@@ -154,7 +154,7 @@ def test_without_a_list_there_is_nobody_to_ask() -> None:
 
 
 def test_a_list_with_the_same_members_changes_nothing() -> None:
-    async def scene(network: Network, client: RemotingClient) -> None:
+    async def scene(network: Network, client: AsyncRemotingClient) -> None:
         before = client.name_servers
         for _ in range(20):
             client.set_name_servers([C, B, A, A])
@@ -164,7 +164,7 @@ def test_a_list_with_the_same_members_changes_nothing() -> None:
 
 
 def test_a_new_list_is_shuffled() -> None:
-    async def scene(network: Network, client: RemotingClient) -> None:
+    async def scene(network: Network, client: AsyncRemotingClient) -> None:
         many = [f"127.0.0.1:{port}" for port in range(1, 100)]
         client.set_name_servers(many)
         assert sorted(client.name_servers) == sorted(many)
@@ -174,7 +174,7 @@ def test_a_new_list_is_shuffled() -> None:
 
 
 def test_a_choice_that_is_no_longer_in_the_list_is_dropped_when_its_answers_have_come() -> None:
-    async def scene(network: Network, client: RemotingClient) -> None:
+    async def scene(network: Network, client: AsyncRemotingClient) -> None:
         old, new = network.serve(A, after(2)), network.serve(B)
         under_way = [asyncio.create_task(client.call(None, ASK)), client.call_async(None, ASK)]
         await asyncio.sleep(1)
@@ -191,7 +191,7 @@ def test_a_choice_that_is_no_longer_in_the_list_is_dropped_when_its_answers_have
 
 
 def test_a_dropped_choice_that_never_answers_is_left_all_the_same() -> None:
-    async def scene(network: Network, client: RemotingClient) -> None:
+    async def scene(network: Network, client: AsyncRemotingClient) -> None:
         old = network.serve(A, silent)
         network.serve(B)
         call = client.call_async(None, ASK, timeout_s=2)
@@ -207,7 +207,7 @@ def test_a_dropped_choice_that_never_answers_is_left_all_the_same() -> None:
 
 
 def test_a_choice_that_is_still_in_the_list_is_kept() -> None:
-    async def scene(network: Network, client: RemotingClient) -> None:
+    async def scene(network: Network, client: AsyncRemotingClient) -> None:
         network.serve(A)
         await client.call(None, ASK)
         client.set_name_servers([B, A, C])
@@ -218,7 +218,7 @@ def test_a_choice_that_is_still_in_the_list_is_kept() -> None:
 
 
 def test_a_list_with_an_address_that_is_none_is_refused_as_a_whole() -> None:
-    async def scene(network: Network, client: RemotingClient) -> None:
+    async def scene(network: Network, client: AsyncRemotingClient) -> None:
         with pytest.raises(AddressError, match="'nonsense'"):
             client.set_name_servers([B, "nonsense"])
         assert client.name_servers == (A,)
@@ -227,7 +227,7 @@ def test_a_list_with_an_address_that_is_none_is_refused_as_a_whole() -> None:
 
 
 def test_a_choice_that_dies_with_calls_under_way_fails_only_those() -> None:
-    async def scene(network: Network, client: RemotingClient) -> None:
+    async def scene(network: Network, client: AsyncRemotingClient) -> None:
         for address in ALL:
             network.serve(address, after(1))
         calls = [client.call_async(None, Request(105)) for _ in range(5)]

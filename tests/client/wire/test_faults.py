@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from client.errors import CallTimeout, ConnectError, ConnectionClosed, RemotingError
 from client.wire.connection import Connection
 from client.wire.options import RemotingOptions
-from client.wire.remoting_client import RemotingClient
+from client.wire.remoting_client import AsyncRemotingClient
 from client.wire.request import Request
 from remoting.command import Command, encode
 from tests.client.wire.scene import ASK, A, B, C, after, play, silent
@@ -33,7 +33,7 @@ GARBAGE = [
 
 @pytest.mark.parametrize("garbage", GARBAGE)
 def test_garbage_ends_the_connection_with_an_error_that_says_so(garbage: bytes) -> None:
-    async def scene(network: Network, client: RemotingClient) -> None:
+    async def scene(network: Network, client: AsyncRemotingClient) -> None:
         peer = network.serve(A, lambda _: garbage)
         with pytest.raises(ConnectionClosed, match="the peer sent no frame"):
             await client.call(A, ASK)
@@ -55,7 +55,7 @@ def test_whatever_bytes_come_a_call_ends_and_the_next_one_is_answered(
             frame[at % len(frame)] = value
         return bytes(frame)
 
-    async def scene(network: Network, client: RemotingClient) -> None:
+    async def scene(network: Network, client: AsyncRemotingClient) -> None:
         peer = network.serve(A, answer)
         with contextlib.suppress(RemotingError):
             await client.call(A, ASK)
@@ -71,7 +71,7 @@ def test_whatever_bytes_come_a_call_ends_and_the_next_one_is_answered(
 
 
 def test_what_comes_before_garbage_counts() -> None:
-    async def scene(network: Network, client: RemotingClient) -> None:
+    async def scene(network: Network, client: AsyncRemotingClient) -> None:
         network.serve(A, lambda request: encode(request.reply(17)) + b"\x00\x00\x00\x00")
         assert (await client.call(A, ASK)).code == 17
 
@@ -79,7 +79,7 @@ def test_what_comes_before_garbage_counts() -> None:
 
 
 def test_half_an_answer_is_none() -> None:
-    async def scene(network: Network, client: RemotingClient) -> None:
+    async def scene(network: Network, client: AsyncRemotingClient) -> None:
         network.serve(A, lambda request: encode(request.reply(0, body=bytes(1000)))[:-1])
         with pytest.raises(CallTimeout):
             await client.call(A, ASK)
@@ -92,7 +92,7 @@ def test_an_answer_to_nothing_is_dropped() -> None:
         strangers = [request.opaque + shift for shift in (1, -1, 2**30) if request.opaque is not None]
         return b"".join(encode(Command(1, opaque, 1)) for opaque in strangers) + encode(request.reply(0))
 
-    async def scene(network: Network, client: RemotingClient) -> None:
+    async def scene(network: Network, client: AsyncRemotingClient) -> None:
         peer = network.serve(A, answer)
         assert [(await client.call(A, ASK)).code for _ in range(3)] == [0, 0, 0]
         assert peer.connects == 1
@@ -101,7 +101,7 @@ def test_an_answer_to_nothing_is_dropped() -> None:
 
 
 def test_the_second_of_two_answers_is_dropped() -> None:
-    async def scene(network: Network, client: RemotingClient) -> None:
+    async def scene(network: Network, client: AsyncRemotingClient) -> None:
         network.serve(A, lambda request: encode(request.reply(0)) + encode(request.reply(1)))
         assert [(await client.call(A, ASK)).code for _ in range(3)] == [0, 0, 0]
         network.peers[A].push(Command(1, 0, 1))
@@ -111,7 +111,7 @@ def test_the_second_of_two_answers_is_dropped() -> None:
 
 
 def test_a_late_answer_is_dropped() -> None:
-    async def scene(network: Network, client: RemotingClient) -> None:
+    async def scene(network: Network, client: AsyncRemotingClient) -> None:
         peer = network.serve(A, after(4))
         with pytest.raises(CallTimeout):
             await client.call(A, ASK)
@@ -124,7 +124,7 @@ def test_a_late_answer_is_dropped() -> None:
 
 
 def test_nobody_can_answer_for_another() -> None:
-    async def scene(network: Network, client: RemotingClient) -> None:
+    async def scene(network: Network, client: AsyncRemotingClient) -> None:
         asked: list[Command] = []
         network.serve(A, asked.append)
         stranger = network.serve(B)
@@ -139,7 +139,7 @@ def test_nobody_can_answer_for_another() -> None:
 
 
 def test_a_vanished_peer_fails_calls_at_once_and_is_found_again() -> None:
-    async def scene(network: Network, client: RemotingClient) -> None:
+    async def scene(network: Network, client: AsyncRemotingClient) -> None:
         peer = network.serve(A, silent)
         calls = [client.call_async(A, ASK) for _ in range(3)]
         await asyncio.sleep(1)
@@ -157,7 +157,7 @@ def test_a_vanished_peer_fails_calls_at_once_and_is_found_again() -> None:
 
 
 def test_calls_to_others_go_on() -> None:
-    async def scene(network: Network, client: RemotingClient) -> None:
+    async def scene(network: Network, client: AsyncRemotingClient) -> None:
         network.serve(A, silent)
         network.serve(B, after(2))
         calls = [client.call_async(address, ASK) for address in (A, B)]
@@ -171,7 +171,7 @@ def test_calls_to_others_go_on() -> None:
 
 
 def test_a_half_open_connection_is_left_after_one_time_out() -> None:
-    async def scene(network: Network, client: RemotingClient) -> None:
+    async def scene(network: Network, client: AsyncRemotingClient) -> None:
         peer = network.serve(A)
         await client.call(A, ASK)
         peer.reads = False
@@ -185,7 +185,7 @@ def test_a_half_open_connection_is_left_after_one_time_out() -> None:
 
 
 def test_a_slow_peer_gets_all_the_time_a_call_has() -> None:
-    async def scene(network: Network, client: RemotingClient) -> None:
+    async def scene(network: Network, client: AsyncRemotingClient) -> None:
         peer = network.serve(A, after(1.5))
         peer.connect_s = 1.25
         assert (await client.call(A, ASK, timeout_s=3)).code == 0
@@ -195,7 +195,7 @@ def test_a_slow_peer_gets_all_the_time_a_call_has() -> None:
 
 
 def test_a_peer_that_asks_without_reading_is_not_answered_endlessly() -> None:
-    async def scene(network: Network, client: RemotingClient) -> None:
+    async def scene(network: Network, client: AsyncRemotingClient) -> None:
         peer = network.serve(A)
         client.on_push(40, lambda _, request: request.reply(0, body=bytes(HIGH_WATER)))
         await client.call(A, ASK)
@@ -209,7 +209,7 @@ def test_a_peer_that_asks_without_reading_is_not_answered_endlessly() -> None:
 
 
 def test_the_list_of_name_servers_may_change_under_calls() -> None:
-    async def scene(network: Network, client: RemotingClient) -> None:
+    async def scene(network: Network, client: AsyncRemotingClient) -> None:
         for address in (A, B, C):
             network.serve(address, after(0.05))
         rng = random.Random(5)
@@ -236,7 +236,7 @@ def test_the_list_of_name_servers_may_change_under_calls() -> None:
 def test_whatever_peers_do_a_call_ends_and_nothing_is_left() -> None:
     """Some thousand calls to peers that change their ways at random."""
 
-    async def scene(network: Network, client: RemotingClient) -> None:
+    async def scene(network: Network, client: AsyncRemotingClient) -> None:
         rng = random.Random(7)
         peers = [network.serve(address) for address in (A, B, C)]
         ways = [silent, after(0), after(1), after(4), lambda _: b"\x00\x00\x00\x00", lambda r: r.reply(1500)]
@@ -285,7 +285,7 @@ def test_nothing_is_kept_of_calls_and_connections_that_are_over() -> None:
         gc.collect()
         return sum(isinstance(thing, Connection | asyncio.Future) for thing in gc.get_objects())
 
-    async def scene(network: Network, client: RemotingClient) -> None:
+    async def scene(network: Network, client: AsyncRemotingClient) -> None:
         before = kept()
         for part in range(1, 100):
             address = f"127.0.0.{part}:9876"
@@ -303,10 +303,10 @@ def test_nothing_is_kept_of_calls_and_connections_that_are_over() -> None:
     play(scene)
 
 
-Ask = Callable[[RemotingClient], Coroutine[Any, Any, object]]
+Ask = Callable[[AsyncRemotingClient], Coroutine[Any, Any, object]]
 
 
-async def _async(client: RemotingClient) -> None:
+async def _async(client: AsyncRemotingClient) -> None:
     await client.call_async(A, ASK, timeout_s=9)
 
 
@@ -324,7 +324,7 @@ CALLS: dict[str, Ask] = {
 def test_a_call_may_be_cancelled_at_any_moment(ask: Ask, at: float, steps: int) -> None:
     """Connecting takes 0.75 s, writing waits for room for a second more, the answer for another."""
 
-    async def scene(network: Network, client: RemotingClient) -> None:
+    async def scene(network: Network, client: AsyncRemotingClient) -> None:
         peer = network.serve(A, after(1))
         peer.connect_s = 0.75
         peer.reads = False
@@ -347,7 +347,7 @@ def test_a_call_may_be_cancelled_at_any_moment(ask: Ask, at: float, steps: int) 
 @pytest.mark.parametrize("at", [step / 4 for step in range(14)])
 @pytest.mark.parametrize("steps", range(6))
 def test_a_client_may_be_closed_at_any_moment(at: float, steps: int) -> None:
-    async def scene(network: Network, client: RemotingClient) -> None:
+    async def scene(network: Network, client: AsyncRemotingClient) -> None:
         peer = network.serve(A, after(1))
         peer.connect_s = 0.75
         peer.reads = False

@@ -8,7 +8,7 @@ from cryptography.hazmat.primitives.hmac import HMAC
 
 from client.wire.acl import AclCredentials
 from client.wire.options import RemotingOptions
-from client.wire.remoting_client import RemotingClient
+from client.wire.remoting_client import AsyncRemotingClient
 from client.wire.request import Request
 from client.wire.zone import Zone, configured_zone
 from tests.client.wire.scene import A, play
@@ -53,7 +53,7 @@ def test_a_secret_is_not_shown() -> None:
 
 
 def test_hooks_apply_to_every_request_in_their_order() -> None:
-    async def scene(network: Network, client: RemotingClient) -> None:
+    async def scene(network: Network, client: AsyncRemotingClient) -> None:
         peer = network.serve(A)
         request = Request(105, {"topic": "TA"})
         await client.call(A, request)

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from client.wire.options import RemotingOptions
-from client.wire.remoting_client import RemotingClient
+from client.wire.remoting_client import AsyncRemotingClient
 from remoting.codes import ResponseCode
 from remoting.command import Command, encode
 from tests.client.wire.scene import ASK, A, B, after, play
@@ -15,7 +15,7 @@ from tests.harness.virtual_time import now
 PUSH = Command(40, 0, ext={"consumerGroup": "cg1"}, body=b"body")
 
 
-async def pushed(network: Network, client: RemotingClient, push: Command) -> list[Command]:
+async def pushed(network: Network, client: AsyncRemotingClient, push: Command) -> list[Command]:
     """The answers to a push."""
     peer = network.serve(A)
     await client.call(A, ASK)
@@ -25,7 +25,7 @@ async def pushed(network: Network, client: RemotingClient, push: Command) -> lis
 
 
 def test_a_push_is_handed_over_and_answered() -> None:
-    async def scene(network: Network, client: RemotingClient) -> None:
+    async def scene(network: Network, client: AsyncRemotingClient) -> None:
         came = []
 
         def handler(address: str, request: Command) -> Command:
@@ -41,7 +41,7 @@ def test_a_push_is_handed_over_and_answered() -> None:
 
 
 def test_a_handler_that_says_nothing_is_a_success() -> None:
-    async def scene(network: Network, client: RemotingClient) -> None:
+    async def scene(network: Network, client: AsyncRemotingClient) -> None:
         client.on_push(40, lambda *_: None)
         (answer,) = await pushed(network, client, PUSH)
         assert answer.code == 0
@@ -50,7 +50,7 @@ def test_a_handler_that_says_nothing_is_a_success() -> None:
 
 
 def test_what_nobody_handles_is_not_supported() -> None:
-    async def scene(network: Network, client: RemotingClient) -> None:
+    async def scene(network: Network, client: AsyncRemotingClient) -> None:
         client.on_push(41, lambda *_: None)
         (answer,) = await pushed(network, client, PUSH)
         assert (answer.code, answer.remark) == (3, " request type 40 not supported")
@@ -59,7 +59,7 @@ def test_what_nobody_handles_is_not_supported() -> None:
 
 
 def test_a_handler_that_fails_is_an_error_of_ours(caplog: pytest.LogCaptureFixture) -> None:
-    async def scene(network: Network, client: RemotingClient) -> None:
+    async def scene(network: Network, client: AsyncRemotingClient) -> None:
         def handler(_: str, __: Command) -> None:
             raise ZeroDivisionError("by zero")
 
@@ -75,7 +75,7 @@ def test_a_handler_that_fails_is_an_error_of_ours(caplog: pytest.LogCaptureFixtu
 
 @pytest.mark.parametrize("handled", [True, False])
 def test_a_oneway_push_is_not_answered(handled: bool) -> None:
-    async def scene(network: Network, client: RemotingClient) -> None:
+    async def scene(network: Network, client: AsyncRemotingClient) -> None:
         if handled:
             client.on_push(40, lambda _, request: request.reply(0))
         assert await pushed(network, client, Command(40, 0, 2)) == []
@@ -84,7 +84,7 @@ def test_a_oneway_push_is_not_answered(handled: bool) -> None:
 
 
 def test_a_push_with_the_opaque_of_a_call_is_no_answer_to_it() -> None:
-    async def scene(network: Network, client: RemotingClient) -> None:
+    async def scene(network: Network, client: AsyncRemotingClient) -> None:
         def answer(request: Command) -> bytes:
             return encode(Command(40, request.opaque, 2)) + encode(request.reply(17))
 
@@ -106,7 +106,7 @@ def going(peer: Peer, *, times: int) -> None:
 
 
 def test_go_away_is_followed_over_a_new_connection_once() -> None:
-    async def scene(network: Network, client: RemotingClient) -> None:
+    async def scene(network: Network, client: AsyncRemotingClient) -> None:
         peer = network.serve(A)
         going(peer, times=1)
         assert (await client.call(A, ASK)).code == 0
@@ -120,7 +120,7 @@ def test_go_away_is_followed_over_a_new_connection_once() -> None:
 
 
 def test_others_still_get_their_answers_from_who_goes_away() -> None:
-    async def scene(network: Network, client: RemotingClient) -> None:
+    async def scene(network: Network, client: AsyncRemotingClient) -> None:
         peer = network.serve(A, after(2))
         waiting = client.call_async(A, ASK)
         await asyncio.sleep(0.5)
@@ -135,7 +135,7 @@ def test_others_still_get_their_answers_from_who_goes_away() -> None:
 
 
 def test_a_name_server_that_goes_away_is_left_for_another() -> None:
-    async def scene(network: Network, client: RemotingClient) -> None:
+    async def scene(network: Network, client: AsyncRemotingClient) -> None:
         for address in (A, B):
             network.serve(address)
         await client.call(None, ASK)
@@ -148,7 +148,7 @@ def test_a_name_server_that_goes_away_is_left_for_another() -> None:
 
 
 def test_repeating_does_not_give_a_call_more_time() -> None:
-    async def scene(network: Network, client: RemotingClient) -> None:
+    async def scene(network: Network, client: AsyncRemotingClient) -> None:
         async def answer(request: Command) -> Command:
             await asyncio.sleep(2)
             return request.reply(ResponseCode.GO_AWAY)
@@ -162,7 +162,7 @@ def test_repeating_does_not_give_a_call_more_time() -> None:
 
 
 def test_go_away_is_an_answer_like_others_where_the_option_says_so() -> None:
-    async def scene(network: Network, client: RemotingClient) -> None:
+    async def scene(network: Network, client: AsyncRemotingClient) -> None:
         going(network.serve(A), times=1)
         assert (await client.call(A, ASK)).code == ResponseCode.GO_AWAY
         assert network.peers[A].connects == 1

@@ -6,7 +6,7 @@ import pytest
 
 from client.errors import AddressError, CallTimeout, ConnectError, ConnectionClosed, SendError, TooBusy
 from client.wire.options import RemotingOptions
-from client.wire.remoting_client import RemotingClient
+from client.wire.remoting_client import AsyncRemotingClient
 from client.wire.request import Request
 from remoting.command import Command, SerializeType
 from remoting.frame import FRAME_MAX_LENGTH
@@ -18,7 +18,7 @@ BIG = Request(103, body=bytes(2 * HIGH_WATER))
 
 
 def test_a_call_is_answered() -> None:
-    async def scene(network: Network, client: RemotingClient) -> None:
+    async def scene(network: Network, client: AsyncRemotingClient) -> None:
         network.serve(A, lambda request: request.reply(17, remark="no", ext={"a": "b"}, body=b"body"))
         answer = await client.call(A, ASK)
         assert (answer.code, answer.remark, answer.ext, answer.body) == (17, "no", {"a": "b"}, b"body")
@@ -28,7 +28,7 @@ def test_a_call_is_answered() -> None:
 
 @pytest.mark.parametrize("kind", SerializeType)
 def test_requests_say_who_asks_and_how(kind: SerializeType) -> None:
-    async def scene(network: Network, client: RemotingClient) -> None:
+    async def scene(network: Network, client: AsyncRemotingClient) -> None:
         peer = network.serve(A)
         await client.call(A, Request(105, {"topic": "TA"}, b"body"))
         await client.oneway(A, Request(904))
@@ -48,7 +48,7 @@ def test_answers_are_read_in_whichever_encoding_they_come(kind: SerializeType) -
     def answer(request: Command) -> Command:
         return Command(17, request.opaque, 1, ext={"a": "b"}, body=b"body", serialize_type=kind)
 
-    async def scene(network: Network, client: RemotingClient) -> None:
+    async def scene(network: Network, client: AsyncRemotingClient) -> None:
         network.serve(A, answer)
         assert (await client.call(A, ASK)).ext == {"a": "b"}
 
@@ -60,7 +60,7 @@ def test_calls_are_pipelined_over_one_connection() -> None:
         await asyncio.sleep(100 - request.code)  # the last one is answered first
         return request.reply(request.code)
 
-    async def scene(network: Network, client: RemotingClient) -> None:
+    async def scene(network: Network, client: AsyncRemotingClient) -> None:
         peer = network.serve(A, answer)
         peer.connect_s = 1
         answers = await asyncio.gather(*(client.call(A, Request(c), timeout_s=200) for c in range(100)))
@@ -71,7 +71,7 @@ def test_calls_are_pipelined_over_one_connection() -> None:
 
 
 def test_a_call_without_answer_ends_in_time_and_closes_the_connection() -> None:
-    async def scene(network: Network, client: RemotingClient) -> None:
+    async def scene(network: Network, client: AsyncRemotingClient) -> None:
         peer = network.serve(A, silent)
         with pytest.raises(CallTimeout, match="no answer within 2 s") as error:
             await client.call(A, ASK, timeout_s=2)
@@ -84,7 +84,7 @@ def test_a_call_without_answer_ends_in_time_and_closes_the_connection() -> None:
 
 
 def test_a_time_out_leaves_the_connection_where_the_option_says_so() -> None:
-    async def scene(network: Network, client: RemotingClient) -> None:
+    async def scene(network: Network, client: AsyncRemotingClient) -> None:
         peer = network.serve(A, silent)
         with pytest.raises(CallTimeout):
             await client.call(A, ASK, timeout_s=2)
@@ -96,7 +96,7 @@ def test_a_time_out_leaves_the_connection_where_the_option_says_so() -> None:
 
 
 def test_a_call_that_connecting_left_hardly_any_time_does_not_close_the_connection() -> None:
-    async def scene(network: Network, client: RemotingClient) -> None:
+    async def scene(network: Network, client: AsyncRemotingClient) -> None:
         peer = network.serve(A, silent)
         peer.connect_s = 1.95
         with pytest.raises(CallTimeout, match="no answer"):
@@ -108,7 +108,7 @@ def test_a_call_that_connecting_left_hardly_any_time_does_not_close_the_connecti
 
 
 def test_a_connect_that_never_ends_is_given_up_for_all_who_wait() -> None:
-    async def scene(network: Network, client: RemotingClient) -> None:
+    async def scene(network: Network, client: AsyncRemotingClient) -> None:
         peer = network.serve(A)
         peer.connect_s = None
         short, equal, long = await asyncio.gather(
@@ -127,7 +127,7 @@ def test_a_connect_that_never_ends_is_given_up_for_all_who_wait() -> None:
 
 
 def test_after_a_failed_connect_the_next_call_connects_anew() -> None:
-    async def scene(network: Network, client: RemotingClient) -> None:
+    async def scene(network: Network, client: AsyncRemotingClient) -> None:
         with pytest.raises(ConnectError, match=r"127\.0\.0\.1:9876: not connected: .*refused"):
             await client.call(A, ASK)
         network.serve(A)
@@ -138,7 +138,7 @@ def test_after_a_failed_connect_the_next_call_connects_anew() -> None:
 
 @pytest.mark.parametrize("address", ["", "host", "host:", "host:port", ":1", "a:65536", "a b:1", "a;b:1"])
 def test_an_address_that_is_none_is_an_error_before_anything_happens(address: str) -> None:
-    async def scene(network: Network, client: RemotingClient) -> None:
+    async def scene(network: Network, client: AsyncRemotingClient) -> None:
         with pytest.raises(AddressError, match="in the address"):
             await client.call(address, ASK)
 
@@ -146,7 +146,7 @@ def test_an_address_that_is_none_is_an_error_before_anything_happens(address: st
 
 
 def test_a_frame_nobody_would_read_is_not_sent() -> None:
-    async def scene(network: Network, client: RemotingClient) -> None:
+    async def scene(network: Network, client: AsyncRemotingClient) -> None:
         peer = network.serve(A)
         with pytest.raises(SendError, match="bytes is more than any peer reads"):
             await client.call(A, Request(103, body=bytes(FRAME_MAX_LENGTH)))
@@ -157,7 +157,7 @@ def test_a_frame_nobody_would_read_is_not_sent() -> None:
 
 
 def test_a_peer_that_takes_nothing_is_a_send_error_for_whoever_comes_next() -> None:
-    async def scene(network: Network, client: RemotingClient) -> None:
+    async def scene(network: Network, client: AsyncRemotingClient) -> None:
         peer = network.serve(A)
         peer.reads = False
         first = client.call_async(A, BIG, timeout_s=60)
@@ -174,7 +174,7 @@ def test_a_peer_that_takes_nothing_is_a_send_error_for_whoever_comes_next() -> N
 
 
 def test_whoever_waits_for_room_goes_on_when_there_is_some() -> None:
-    async def scene(network: Network, client: RemotingClient) -> None:
+    async def scene(network: Network, client: AsyncRemotingClient) -> None:
         peer = network.serve(A)
         peer.reads = False
         calls = [asyncio.create_task(client.call(A, request)) for request in (BIG, ASK, ASK)]
@@ -187,7 +187,7 @@ def test_whoever_waits_for_room_goes_on_when_there_is_some() -> None:
 
 
 def test_whoever_waits_for_room_learns_at_once_that_there_will_be_none() -> None:
-    async def scene(network: Network, client: RemotingClient) -> None:
+    async def scene(network: Network, client: AsyncRemotingClient) -> None:
         peer = network.serve(A)
         peer.reads = False
         await client.oneway(A, BIG)
@@ -202,7 +202,7 @@ def test_whoever_waits_for_room_learns_at_once_that_there_will_be_none() -> None
 
 
 def test_an_async_call_is_answered_or_fails_once() -> None:
-    async def scene(network: Network, client: RemotingClient) -> None:
+    async def scene(network: Network, client: AsyncRemotingClient) -> None:
         peer = network.serve(A)
         assert (await client.call_async(A, ASK)).code == 0
         peer.answer = silent
@@ -220,12 +220,12 @@ def test_an_async_call_is_answered_or_fails_once() -> None:
 
 
 def test_async_calls_are_ended_by_a_scan_each_second() -> None:
-    async def ended(client: RemotingClient, timeout_s: float) -> float:
+    async def ended(client: AsyncRemotingClient, timeout_s: float) -> float:
         with pytest.raises(CallTimeout):
             await client.call_async(A, ASK, timeout_s=timeout_s)
         return now()
 
-    async def scene(network: Network, client: RemotingClient) -> None:
+    async def scene(network: Network, client: AsyncRemotingClient) -> None:
         network.serve(A, silent)
         assert await ended(client, 0.5) == 2
         assert await ended(client, 1) == 4
@@ -238,7 +238,7 @@ def test_async_calls_are_ended_by_a_scan_each_second() -> None:
 
 
 def test_no_timer_runs_while_nothing_waits() -> None:
-    async def scene(network: Network, client: RemotingClient) -> None:
+    async def scene(network: Network, client: AsyncRemotingClient) -> None:
         network.serve(A)
         await client.call_async(A, ASK)
         await asyncio.sleep(200)  # the connection is idle for long, and gone
@@ -249,7 +249,7 @@ def test_no_timer_runs_while_nothing_waits() -> None:
 
 
 def test_permits_bound_what_is_under_way() -> None:
-    async def scene(network: Network, client: RemotingClient) -> None:
+    async def scene(network: Network, client: AsyncRemotingClient) -> None:
         peer = network.serve(A, after(2))
         first, second, third = (client.call_async(A, ASK, timeout_s=t) for t in (3, 5, 1))
         with pytest.raises(TooBusy):
@@ -263,7 +263,7 @@ def test_permits_bound_what_is_under_way() -> None:
 
 
 def test_a_permit_for_oneway_requests_is_held_until_they_are_written() -> None:
-    async def scene(network: Network, client: RemotingClient) -> None:
+    async def scene(network: Network, client: AsyncRemotingClient) -> None:
         peer = network.serve(A)
         peer.reads = False
         await client.oneway(A, BIG)
@@ -283,7 +283,7 @@ def test_a_permit_for_oneway_requests_is_held_until_they_are_written() -> None:
 def test_oneway_requests_are_written_even_when_the_client_closes_at_once() -> None:
     networks = []
 
-    async def scene(network: Network, client: RemotingClient) -> None:
+    async def scene(network: Network, client: AsyncRemotingClient) -> None:
         networks.append(network)
         network.serve(A)
         await client.oneway(A, Request(904))
@@ -293,7 +293,7 @@ def test_oneway_requests_are_written_even_when_the_client_closes_at_once() -> No
 
 
 def test_an_idle_connection_is_closed_and_made_anew() -> None:
-    async def scene(network: Network, client: RemotingClient) -> None:
+    async def scene(network: Network, client: AsyncRemotingClient) -> None:
         peer = network.serve(A)
         for _ in range(3):
             await client.call(A, ASK)
@@ -308,7 +308,7 @@ def test_an_idle_connection_is_closed_and_made_anew() -> None:
 
 
 def test_a_connection_over_which_is_only_written_is_not_idle() -> None:
-    async def scene(network: Network, client: RemotingClient) -> None:
+    async def scene(network: Network, client: AsyncRemotingClient) -> None:
         peer = network.serve(A)
         for _ in range(4):
             await client.oneway(A, ASK)
@@ -319,7 +319,7 @@ def test_a_connection_over_which_is_only_written_is_not_idle() -> None:
 
 
 def test_waiting_for_a_permit_is_part_of_the_time() -> None:
-    async def scene(network: Network, client: RemotingClient) -> None:
+    async def scene(network: Network, client: AsyncRemotingClient) -> None:
         network.serve(A, after(2))
         first, second = client.call_async(A, ASK), client.call_async(A, ASK, timeout_s=3)
         await first
@@ -331,7 +331,7 @@ def test_waiting_for_a_permit_is_part_of_the_time() -> None:
 
 
 def test_closing_waits_until_the_last_of_many_calls_has_failed() -> None:
-    async def scene(network: Network, client: RemotingClient) -> None:
+    async def scene(network: Network, client: AsyncRemotingClient) -> None:
         network.serve(A, silent)
         calls = [client.call_async(A, ASK) for _ in range(100)]
         await asyncio.sleep(1)
@@ -342,7 +342,7 @@ def test_closing_waits_until_the_last_of_many_calls_has_failed() -> None:
 
 
 def test_closing_ends_the_calls_at_once_and_allows_no_others() -> None:
-    async def scene(network: Network, client: RemotingClient) -> None:
+    async def scene(network: Network, client: AsyncRemotingClient) -> None:
         network.serve(A, silent)
         network.serve("127.0.0.9:1").connect_s = None
         calls = [client.call_async(A, ASK), client.call_async("127.0.0.9:1", ASK)]
@@ -362,7 +362,7 @@ def test_closing_ends_the_calls_at_once_and_allows_no_others() -> None:
 
 
 def test_closing_does_not_wait_for_a_peer_that_takes_nothing() -> None:
-    async def scene(network: Network, client: RemotingClient) -> None:
+    async def scene(network: Network, client: AsyncRemotingClient) -> None:
         network.serve(A).reads = False
         await client.oneway(A, BIG)
         await client.close()

@@ -16,7 +16,7 @@ import uvloop
 
 from client.errors import CallTimeout, ConnectError, ConnectionClosed, SendError
 from client.wire.options import RemotingOptions
-from client.wire.remoting_client import RemotingClient
+from client.wire.remoting_client import AsyncRemotingClient
 from client.wire.request import Request
 from client.wire.tls import client_context
 from tests.client.wire.scene import ASK
@@ -35,7 +35,7 @@ def loop_factory(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
 
 def play(
     serve: Serve,
-    scene: Callable[[str, RemotingClient], Awaitable[None]],
+    scene: Callable[[str, AsyncRemotingClient], Awaitable[None]],
     *,
     tls: ssl.SSLContext | None = None,
     options: RemotingOptions | None = None,
@@ -43,7 +43,7 @@ def play(
     """Run a scene with a server of this kind; neither tasks nor sockets of the client may be left."""
 
     async def played(address: str) -> None:
-        async with RemotingClient(options) as client:
+        async with AsyncRemotingClient(options) as client:
             await scene(address, client)
         left = asyncio.all_tasks() - {asyncio.current_task()}
         assert not left, f"left behind: {left}"
@@ -68,7 +68,7 @@ async def resetting(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) 
 
 
 def test_big_and_many_at_once() -> None:
-    async def scene(address: str, client: RemotingClient) -> None:
+    async def scene(address: str, client: AsyncRemotingClient) -> None:
         bodies = [bytes([size % 251]) * size for size in (0, 1, 1000, 1 << 20, 10 << 20)] * 4
         calls = [client.call(address, Request(103, body=body), timeout_s=30) for body in bodies]
         assert [answer.body for answer in await asyncio.gather(*calls)] == bodies
@@ -77,7 +77,7 @@ def test_big_and_many_at_once() -> None:
 
 
 def test_a_reset_fails_calls_at_once() -> None:
-    async def scene(address: str, client: RemotingClient) -> None:
+    async def scene(address: str, client: AsyncRemotingClient) -> None:
         for _ in range(3):
             with pytest.raises(ConnectionClosed):
                 await client.call(address, ASK, timeout_s=30)
@@ -86,7 +86,7 @@ def test_a_reset_fails_calls_at_once() -> None:
 
 
 def test_a_deaf_peer_costs_the_time_of_a_call_and_no_more() -> None:
-    async def scene(address: str, client: RemotingClient) -> None:
+    async def scene(address: str, client: AsyncRemotingClient) -> None:
         with pytest.raises(CallTimeout):
             await client.call(address, ASK, timeout_s=0.2)
         await client.oneway(address, Request(103, body=bytes(15 << 20)), timeout_s=30)
@@ -102,7 +102,7 @@ def test_a_peer_that_stops_sending_but_not_reading() -> None:
         while await reader.read(1 << 16):
             pass
 
-    async def scene(address: str, client: RemotingClient) -> None:
+    async def scene(address: str, client: AsyncRemotingClient) -> None:
         with pytest.raises((ConnectionClosed, SendError)):
             await client.call(address, ASK, timeout_s=30)
 
@@ -114,7 +114,7 @@ def test_a_wall_clock_that_jumps_harms_nothing(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(time, "time", lambda: next(jumps))
     monkeypatch.setattr(time, "time_ns", lambda: int(next(jumps) * 1e9))
 
-    async def scene(address: str, client: RemotingClient) -> None:
+    async def scene(address: str, client: AsyncRemotingClient) -> None:
         for _ in range(100):
             assert (await client.call(address, ASK, timeout_s=30)).code == 0
             assert (await client.call_async(address, ASK, timeout_s=30)).code == 0
@@ -126,7 +126,7 @@ def test_a_wall_clock_that_jumps_harms_nothing(monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_nobody_there() -> None:
-    async def scene(address: str, client: RemotingClient) -> None:
+    async def scene(address: str, client: AsyncRemotingClient) -> None:
         with pytest.raises(ConnectError, match="not connected: Connection refused"):
             await client.call("127.0.0.1:1", ASK)
         with pytest.raises(ConnectError):
@@ -152,7 +152,7 @@ def server_tls(pem: Path) -> ssl.SSLContext:
 
 
 def test_tls_with_a_certificate_that_is_trusted(pem: Path, server_tls: ssl.SSLContext) -> None:
-    async def scene(address: str, client: RemotingClient) -> None:
+    async def scene(address: str, client: AsyncRemotingClient) -> None:
         answer = await client.call(address, Request(103, body=bytes(1 << 20)))
         assert len(answer.body) == 1 << 20
 
@@ -160,14 +160,14 @@ def test_tls_with_a_certificate_that_is_trusted(pem: Path, server_tls: ssl.SSLCo
 
 
 def test_tls_without_looking_at_the_certificate(server_tls: ssl.SSLContext) -> None:
-    async def scene(address: str, client: RemotingClient) -> None:
+    async def scene(address: str, client: AsyncRemotingClient) -> None:
         assert (await client.call(address, ASK)).code == 0
 
     play(answering, scene, tls=server_tls, options=RemotingOptions(tls=client_context(auth_server=False)))
 
 
 def test_tls_with_a_certificate_that_is_not_trusted(server_tls: ssl.SSLContext) -> None:
-    async def scene(address: str, client: RemotingClient) -> None:
+    async def scene(address: str, client: AsyncRemotingClient) -> None:
         with pytest.raises(ConnectError, match="CERTIFICATE_VERIFY_FAILED"):
             await client.call(address, ASK)
 
@@ -180,7 +180,7 @@ def test_a_peer_may_ask_for_our_certificate(pem: Path, server_tls: ssl.SSLContex
     strict.load_verify_locations(pem)
     strict.verify_mode = ssl.CERT_REQUIRED
 
-    async def scene(address: str, client: RemotingClient) -> None:
+    async def scene(address: str, client: AsyncRemotingClient) -> None:
         assert (await client.call(address, ASK)).code == 0
 
     ours = client_context(trust=pem, certificate=pem)
@@ -194,7 +194,7 @@ def test_tls_may_be_for_some_addresses_only(pem: Path, server_tls: ssl.SSLContex
         asked.append(address)
         return None
 
-    async def scene(address: str, client: RemotingClient) -> None:
+    async def scene(address: str, client: AsyncRemotingClient) -> None:
         assert (await client.call(address, ASK)).code == 0
         assert asked == [address]
 
@@ -202,7 +202,7 @@ def test_tls_may_be_for_some_addresses_only(pem: Path, server_tls: ssl.SSLContex
 
 
 def test_a_plain_peer_of_whom_tls_is_expected_is_given_up(pem: Path) -> None:
-    async def scene(address: str, client: RemotingClient) -> None:
+    async def scene(address: str, client: AsyncRemotingClient) -> None:
         with pytest.raises(ConnectError, match=r"within 0\.2 s"):
             await client.call(address, ASK)
 
@@ -221,11 +221,14 @@ def test_unusable_files_are_errors_at_once(tmp_path: Path) -> None:
 def test_close_ends_after_a_connect_that_came_too_late() -> None:
     """The connection is there in the very moment in which its time is over."""
 
-    async def scene(address: str, _: RemotingClient) -> None:
+    async def scene(address: str, _: AsyncRemotingClient) -> None:
         for turns in [*range(7)] * 6:
-            async with asyncio.timeout(5), RemotingClient(RemotingOptions(connect_timeout_s=0.002)) as late:
+            async with (
+                asyncio.timeout(5),
+                AsyncRemotingClient(RemotingOptions(connect_timeout_s=0.002)) as late,
+            ):
                 call = asyncio.ensure_future(late.call(address, ASK))
-                for _ in range(turns):
+                for _turn in range(turns):
                     await asyncio.sleep(0)
                 time.sleep(0.003)
                 await asyncio.gather(call, return_exceptions=True)
