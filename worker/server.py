@@ -18,6 +18,7 @@ from gunicorn.workers.base import Worker
 
 from registry.configuration import load
 from registry.options import Options
+from worker.allocator import keep_freed_memory
 from worker.connection import Limits
 from worker.connections import limits_of
 from worker.service import Service
@@ -66,6 +67,7 @@ class RemotingWorker(Worker):  # type: ignore[misc]
         """Called by gunicorn: serve until told to end."""
         if self.alive:
             _collect_rarely()
+            keep_freed_memory()
             uvloop.run(self._serve())
 
     async def _serve(self) -> None:

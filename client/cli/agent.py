@@ -6,6 +6,7 @@ from typing import Annotated, Any
 import msgspec
 import typer
 
+from client.broker.agent import options_for
 from client.broker.config import read_config
 from client.broker.events import Event, Failed, Registered
 from client.broker.run import run_agent
@@ -32,13 +33,13 @@ def add(app: typer.Typer, panel: str) -> None:
 
 def agent(settings: Settings, config: ConfigFile) -> None:
     """Announce a broker until SIGTERM or Ctrl-C, and unregister it then. -n counts for more than the file."""
-    if settings.options.tls is not None or settings.options.hooks:
-        raise ConfigError("the agent neither speaks TLS nor signs requests")
     broker = read_config(config)
     if settings.given_addresses is not None:
         broker = msgspec.structs.replace(broker, namesrv_addr=settings.given_addresses)
+    given = settings.options
+    options = msgspec.structs.replace(options_for(broker), tls=given.tls, hooks=given.hooks)
     try:
-        run_agent(broker, listener=_Listener(settings.output))
+        run_agent(broker, listener=_Listener(settings.output), options=options)
     except OSError as error:
         raise ConfigError(f"listenPort {broker.listen_port}: {error.strerror or error}") from error
 

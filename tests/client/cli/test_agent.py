@@ -3,8 +3,11 @@
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -33,23 +36,28 @@ def broker_toml(tmp_path: Path) -> Path:
     return path
 
 
-def test_a_broker_is_announced_until_ctrl_c(scenes: list[Scene], broker_toml: Path) -> None:
-    where = [address(scene.server) for scene in scenes]
-    command = ["agent", "--config", str(broker_toml), "-n", ";".join(where), "-o", "json"]
-    process = subprocess.Popen(
-        [sys.executable, "-m", "client.cli", *command],
+@contextmanager
+def agent(*arguments: str, **environment: str) -> Iterator[subprocess.Popen[bytes]]:
+    with subprocess.Popen(
+        [sys.executable, "-m", "client.cli", "agent", *arguments, "-o", "json"],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         cwd=Path(__file__).parents[3],
-        env={"PATH": os.environ["PATH"]},
-    )
-    try:
+        env={"PATH": os.environ["PATH"], **environment},
+    ) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+def test_a_broker_is_announced_until_ctrl_c(scenes: list[Scene], broker_toml: Path) -> None:
+    where = [address(scene.server) for scene in scenes]
+    with agent("--config", str(broker_toml), "-n", ";".join(where)) as process:
         eventually(lambda: all(scene.known("TX") for scene in scenes), END_S)
         assert scenes[0].queues("TX")["broker-x"].read_queue_nums == 3
         process.send_signal(signal.SIGINT)
         out, err = process.communicate(timeout=END_S)
-    finally:
-        process.kill()
     assert (process.returncode, err) == (0, b"")
     told = [json.loads(line) for line in out.splitlines()]
     for event in ("Registered", "Unregistered"):
@@ -57,15 +65,36 @@ def test_a_broker_is_announced_until_ctrl_c(scenes: list[Scene], broker_toml: Pa
     assert not any(scene.brokers() for scene in scenes)
 
 
-def test_what_is_wrong_with_the_file(tmp_path: Path, broker_toml: Path) -> None:
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        pytest.param(("--tls",), "Failed", id="a certificate that nobody signed"),
+        pytest.param(("--tls", "--tls-insecure"), "Registered", id="any certificate"),
+    ],
+)
+def test_it_speaks_tls(ns: Scene, broker_toml: Path, options: tuple[str, ...], told: str) -> None:
+    with agent("--config", str(broker_toml), "-n", address(ns.server), *options) as process:
+        assert process.stdout is not None
+        assert json.loads(process.stdout.readline())["event"] == told
+        process.send_signal(signal.SIGTERM)
+        process.communicate(timeout=END_S)
+
+
+def test_it_signs_what_it_sends(broker_toml: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        where = f"127.0.0.1:{listening.getsockname()[1]}"
+        signed = ("--access-key", "somebody")
+        with agent("--config", str(broker_toml), "-n", where, *signed, MQNS_SECRET_KEY="secret"):
+            listening.settimeout(END_S)
+            connection, _ = listening.accept()
+            with connection:
+                assert b'"AccessKey":"somebody"' in connection.recv(1 << 16)
+
+
+def test_what_is_wrong_with_the_file(tmp_path: Path) -> None:
     broken = tmp_path / "broken.toml"
     broken.write_text("brokerId = -1\n")
     for path in (broken, tmp_path / "none.toml"):
         ended = run("agent", "--config", str(path))
         assert ended.code == ExitCode.WRONG_USAGE
         assert ended.err.startswith(f"mqns: {path}: ")
-    unfit = run("agent", "--config", str(broker_toml), "--tls", "--tls-insecure")
-    assert (unfit.code, unfit.err) == (
-        ExitCode.WRONG_USAGE,
-        "mqns: the agent neither speaks TLS nor signs requests\n",
-    )

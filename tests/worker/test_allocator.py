@@ -1,0 +1,40 @@
+"""Big blocks that come and go are not given back to the system each time."""
+
+import platform
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROUNDS = 200
+PROGRAM = f"""
+import resource, sys
+from worker.allocator import keep_freed_memory
+if sys.argv[1] == "kept":
+    assert keep_freed_memory()
+block = bytes(1_300_000)
+for rounds in (3, {ROUNDS}):
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+    for _ in range(rounds):
+        first, second = bytearray(block), bytearray(block)
+        del first, second
+print(resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before)
+"""
+
+
+def page_faults(how: str) -> int:
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM, how],
+        capture_output=True,
+        text=True,
+        check=True,
+        cwd=Path(__file__).parents[2],
+    )
+    return int(done.stdout)
+
+
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="another libc, which has no such option")
+def test_pages_of_what_was_freed_are_used_again() -> None:
+    assert page_faults("kept") < ROUNDS
+    assert page_faults("as it is") > 10 * ROUNDS
