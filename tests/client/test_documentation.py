@@ -1,9 +1,12 @@
-"""docs/client.md, run: every example in its order, against the real name server."""
+"""docs/client.md, run: every example in its order, against the real name server; and those of docstrings."""
 
 import doctest
+import pkgutil
 import re
+from importlib import import_module
 from pathlib import Path
 
+import client
 from tests.harness.nameserver import NameServer
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "client.md"
@@ -22,3 +25,13 @@ def test_the_document_shows_what_happens(tmp_path: Path) -> None:
         server.stop()
     assert results.attempted > 20
     assert not results.failed, "".join(told)
+
+
+def test_docstrings_show_what_happens() -> None:
+    results = [
+        doctest.testmod(import_module(module.name))
+        for module in pkgutil.walk_packages(client.__path__, "client.")
+        if not module.name.endswith("__main__")
+    ]
+    assert sum(result.attempted for result in results) > 0
+    assert not any(result.failed for result in results)
