@@ -4,7 +4,9 @@ Times are ms UTC of the Redis clock; intervals are half-open, `[from_ms, to_ms)`
 stream, `ms` and `n`; (`inc`, `seq`) orders the entries of a namespace.
 """
 
-from typing import NamedTuple
+from typing import NamedTuple, cast
+
+from pyspark.sql.types import StructType
 
 ID = "struct<ms: bigint, n: int>"
 DRAIN = "struct<owner: string, reason: string, until_ms: bigint>"
@@ -27,6 +29,11 @@ class Table(NamedTuple):
     keys: tuple[str, ...]
     partitions: tuple[Partition, ...] = ()
     sort: tuple[str, ...] = ()
+
+    @property
+    def schema(self) -> StructType:
+        """Its columns as Spark wants them."""
+        return cast(StructType, StructType.fromDDL(self.columns))
 
 
 def _day(column: str) -> Partition:

@@ -4,7 +4,6 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.types import StructType
 
 from pipeline.schemas import Table
 
@@ -13,13 +12,12 @@ Literal = Mapping[str, Any]
 
 def frame(spark: SparkSession, table: Table, rows: Iterable[Literal]) -> DataFrame:
     """The rows as the table; a column that a row leaves out is null, one that the table lacks an error."""
-    schema = StructType.fromDDL(table.columns)
-    names = schema.fieldNames()
+    names = table.schema.fieldNames()
     listed: list[Any] = []
     for row in rows:
         assert set(row) <= set(names), f"{table.name} has no {sorted(set(row) - set(names))}"
         listed.append(tuple(row.get(name) for name in names))
-    return spark.createDataFrame(listed, schema)
+    return spark.createDataFrame(listed, table.schema)
 
 
 def rows_of(found: DataFrame, *columns: str) -> set[tuple[Any, ...]]:
