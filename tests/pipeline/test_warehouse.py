@@ -23,11 +23,12 @@ def sessions(warehouse: Warehouse, *brokers: str, end_ms: int | None = None) -> 
 
 
 def write(run: Run, *, closed: DataFrame, open: DataFrame | None = None, anew: bool = False) -> None:
-    run.write(BROKER_SESSIONS, closed=closed, open=open, anew=anew)
+    rows = closed.unionByName(open) if open else closed
+    run.write(BROKER_SESSIONS, rows, open="end_ms is null", anew=anew)
 
 
 def commit(run: Run) -> None:
-    run.commit(as_of_ms=run.number, final_ms=0, folded={"default": Folded(1, run.number, 3)})
+    run.commit(as_of_ms=run.number, final_ms=0, folded={"default": Folded(1, run.number, 2, 3)})
 
 
 def found(warehouse: Warehouse) -> set[str]:
@@ -48,7 +49,7 @@ def test_a_run_is_seen_when_it_commits(warehouse: Warehouse) -> None:
     assert {name for (name,) in rows_of(run.read(BROKER_SESSIONS), "broker")} == {"a", "b"}
     commit(run)
     assert found(warehouse) == {"a", "b"}
-    assert warehouse.snapshot.folded == {"default": Folded(1, 1, 3)}
+    assert warehouse.snapshot.folded == {"default": Folded(1, 1, 2, 3)}
 
 
 def test_closed_rows_add_up_and_open_ones_are_replaced(warehouse: Warehouse) -> None:
@@ -101,7 +102,7 @@ def test_what_is_out_of_use_goes_a_run_later(warehouse: Warehouse) -> None:
         run = warehouse.begin()
         write(run, closed=sessions(warehouse, "a", end_ms=1), open=sessions(warehouse, "b"), anew=True)
         commit(run)
-    left = sorted(os.listdir(f"{warehouse.root}/broker_sessions/open-0"))
+    left = sorted(os.listdir(f"{warehouse.root}/broker_sessions/size-0"))
     assert left == ["run=2", "run=3"]
 
 
@@ -111,17 +112,22 @@ def test_many_small_parts_become_one(warehouse: Warehouse) -> None:
         run = warehouse.begin()
         write(run, closed=sessions(warehouse, name, end_ms=1))
         commit(run)
-    assert warehouse.snapshot.tables["broker_sessions"].closed == (f"broker_sessions/closed-1/run={MERGED}",)
+    assert warehouse.snapshot.tables["broker_sessions"].closed == (
+        f"broker_sessions/size-1/run={MERGED}/part=closed",
+    )
     assert found(warehouse) == set(names)
 
 
 def test_files_are_partitioned_as_the_schema_says(warehouse: Warehouse) -> None:
     run = warehouse.begin()
     rows = [{"topic": f"t{n}", "broker": "a", "to_ms": n * 40 * DAY_MS} for n in range(3)]
-    run.write(ROUTE_VERSIONS, closed=frame(warehouse.spark, ROUTE_VERSIONS, rows), anew=False)
-    run.write(GAPS, closed=frame(warehouse.spark, GAPS, [{"type": "hole", "from_seq": 3}]), anew=False)
+    run.write(ROUTE_VERSIONS, frame(warehouse.spark, ROUTE_VERSIONS, rows), anew=False)
+    run.write(GAPS, frame(warehouse.spark, GAPS, [{"type": "hole", "from_seq": 3}]), anew=False)
     commit(run)
-    folders = {path.parent.name for path in Path(warehouse.root).glob("route_versions/*/*/*/*/*.parquet")}
+    folders = {
+        path.parent.name
+        for path in Path(warehouse.root).glob("route_versions/size-0/run=1/part=closed/bucket=*/*/*.parquet")
+    }
     assert folders == {"month=1970-01", "month=1970-02", "month=1970-03"}
     assert rows_of(warehouse.read(ROUTE_VERSIONS), "topic", "month") == {
         ("t0", "1970-01"),
