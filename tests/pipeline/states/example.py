@@ -28,7 +28,9 @@ def session(broker: str, epoch: int, start: float, end: float | None, cause: str
     }
 
 
-def version(topic: str, broker: str, epoch: int, queues: int, perm: int, start: float, end: float | None) -> Literal:
+def version(
+    topic: str, broker: str, epoch: int, queues: int, perm: int, start: float, end: float | None
+) -> Literal:
     """A queue datum with as many queues to read as to write."""
     return {
         "namespace": "n",

@@ -19,12 +19,30 @@ def stay(start: int, end: int | None, cause: str | None = None, **more: Any) -> 
 
 CASES: Mapping[str, tuple[list[Literal], Told]] = {
     "open": ([stay(100, None)], [("UP", 100, 1000)]),
-    "expired": ([stay(100, 200, "expired"), stay(300, None)], [("UP", 100, 200), ("DOWN", 200, 300), ("UP", 300, 1000)]),
-    "lost": ([stay(100, 200, "lost"), stay(300, None)], [("UP", 100, 200), ("DOWN", 200, 300), ("UP", 300, 1000)]),
-    "closed": ([stay(100, 200, "closed"), stay(300, None)], [("UP", 100, 200), ("DOWN", 200, 300), ("UP", 300, 1000)]),
-    "expired while drained": ([stay(100, 200, "expired", drained=True)], [("UP", 100, 200), ("PLANNED", 200, 1000)]),
-    "lost while drained": ([stay(100, 200, "lost", drained=True)], [("UP", 100, 200), ("PLANNED", 200, 1000)]),
-    "closed while drained": ([stay(100, 200, "closed", drained=True)], [("UP", 100, 200), ("PLANNED", 200, 1000)]),
+    "expired": (
+        [stay(100, 200, "expired"), stay(300, None)],
+        [("UP", 100, 200), ("DOWN", 200, 300), ("UP", 300, 1000)],
+    ),
+    "lost": (
+        [stay(100, 200, "lost"), stay(300, None)],
+        [("UP", 100, 200), ("DOWN", 200, 300), ("UP", 300, 1000)],
+    ),
+    "closed": (
+        [stay(100, 200, "closed"), stay(300, None)],
+        [("UP", 100, 200), ("DOWN", 200, 300), ("UP", 300, 1000)],
+    ),
+    "expired while drained": (
+        [stay(100, 200, "expired", drained=True)],
+        [("UP", 100, 200), ("PLANNED", 200, 1000)],
+    ),
+    "lost while drained": (
+        [stay(100, 200, "lost", drained=True)],
+        [("UP", 100, 200), ("PLANNED", 200, 1000)],
+    ),
+    "closed while drained": (
+        [stay(100, 200, "closed", drained=True)],
+        [("UP", 100, 200), ("PLANNED", 200, 1000)],
+    ),
     "unregistered": ([stay(100, 200, "unregistered")], [("UP", 100, 200), ("PLANNED", 200, 1000)]),
     "evicted": ([stay(100, 200, "evicted")], [("UP", 100, 200), ("PLANNED", 200, 1000)]),
     "switched": ([stay(100, 200, "switched")], [("UP", 100, 200), ("PLANNED", 200, 1000)]),
@@ -41,7 +59,10 @@ CASES: Mapping[str, tuple[list[Literal], Told]] = {
         [stay(100, 200, "gap"), stay(400, None)],
         [("UP", 100, 200), ("UNKNOWN", 200, 260), ("DOWN", 260, 400), ("UP", 400, 1000)],
     ),
-    "a hole, never back": ([stay(100, 200, "gap")], [("UP", 100, 200), ("UNKNOWN", 200, 260), ("DOWN", 260, 500)]),
+    "a hole, never back": (
+        [stay(100, 200, "gap")],
+        [("UP", 100, 200), ("UNKNOWN", 200, 260), ("DOWN", 260, 500)],
+    ),
     "mirrored: why is not told": (
         [stay(100, 200, "mirror"), stay(300, None)],
         [("UP", 100, 200), ("UNKNOWN", 200, 300), ("UP", 300, 1000)],
@@ -65,7 +86,10 @@ CASES: Mapping[str, tuple[list[Literal], Told]] = {
     ),
     "begun after as_of": ([stay(1000, None)], []),
     "ended after as_of": ([stay(100, 1100, "expired")], [("UP", 100, 1000)]),
-    "history begins later": ([stay(50, 100, "expired", left_censored=True)], [("UP", 50, 100), ("DOWN", 100, 400)]),
+    "history begins later": (
+        [stay(50, 100, "expired", left_censored=True)],
+        [("UP", 50, 100), ("DOWN", 100, 400)],
+    ),
 }
 
 
@@ -74,8 +98,12 @@ def told(spark: SparkSession) -> Mapping[str, Told]:
     """The states of one slot for each case, whose broker bears its name."""
     slot = {"namespace": "n", "cluster": "c", "broker_id": 0}
     rows = [{**row, **slot, "broker": case} for case, (sessions, _) in CASES.items() for row in sessions]
-    states = slot_states(frame(spark, BROKER_SESSIONS, rows), AS_OF, RETIRE, UNTOLD).orderBy("from_ms").collect()
-    return {case: [(row.state, row.from_ms, row.to_ms) for row in states if row.broker == case] for case in CASES}
+    states = (
+        slot_states(frame(spark, BROKER_SESSIONS, rows), AS_OF, RETIRE, UNTOLD).orderBy("from_ms").collect()
+    )
+    return {
+        case: [(row.state, row.from_ms, row.to_ms) for row in states if row.broker == case] for case in CASES
+    }
 
 
 @pytest.mark.parametrize("case", CASES)
@@ -84,9 +112,18 @@ def test_states(told: Mapping[str, Told], case: str) -> None:
 
 
 def test_slots_are_apart(spark: SparkSession) -> None:
-    slots = [("n", "c", "a", 0), ("m", "c", "a", 0), ("n", "d", "a", 0), ("n", "c", "b", 0), ("n", "c", "a", 1)]
+    slots = [
+        ("n", "c", "a", 0),
+        ("m", "c", "a", 0),
+        ("n", "d", "a", 0),
+        ("n", "c", "b", 0),
+        ("n", "c", "a", 1),
+    ]
     rows = [
-        {**stay(100, 200, "expired"), **dict(zip(("namespace", "cluster", "broker", "broker_id"), slot, strict=True))}
+        {
+            **stay(100, 200, "expired"),
+            **dict(zip(("namespace", "cluster", "broker", "broker_id"), slot, strict=True)),
+        }
         for slot in slots
     ]
     states = slot_states(frame(spark, BROKER_SESSIONS, rows), AS_OF).collect()
