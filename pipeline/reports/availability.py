@@ -1,0 +1,59 @@
+"""How much of the time clusters, brokers and topics were there while they should have been."""
+
+from collections.abc import Sequence
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from pipeline.reports.shape import WINDOW, judged_at, unit
+from pipeline.reports.worst import worst
+from pipeline.schemas import REPORT_AVAILABILITY
+from pipeline.states.brokers import BROKER
+from pipeline.states.topics import TOPIC, pair_states, topic_states, weighted_time_in
+from pipeline.windows import LATE_MS, Window, span, time_in
+
+CLUSTER = ("namespace", "cluster")
+TOTALS = ("up_ms", "down_ms", "planned_ms", "unknown_ms", "outages")
+VALUES = {
+    "availability": "try_divide(up_ms, up_ms + down_ms)",
+    "mtbf_ms": "try_divide(up_ms, outages)",
+    "mttr_ms": "try_divide(down_ms, outages)",
+}
+
+
+def availability(
+    brokers: DataFrame,
+    writable: DataFrame,
+    route_versions: DataFrame,
+    of: Sequence[Window],
+    as_of: int,
+    late_ms: int = LATE_MS,
+) -> DataFrame:
+    """REPORT_AVAILABILITY of the windows, from the states of brokers (`broker_states`, `writable_states`) and
+    ROUTE_VERSIONS. A unit has a row in each window in which anything is told of it."""
+    of_brokers = time_in(brokers, of, BROKER)
+    lowest = worst(brokers, of)
+    each = of_brokers.join(lowest, [*BROKER, *WINDOW], "left").withColumn(
+        "unit", unit("broker", "cluster", "broker")
+    )
+    of_clusters = cluster_time(of_brokers).withColumn("unit", unit("cluster", "cluster"))
+    of_topics = _topics(pair_states(route_versions, writable, *span(of)), of)
+    rows = each.unionByName(of_clusters, allowMissingColumns=True).unionByName(
+        of_topics, allowMissingColumns=True
+    )
+    told = rows.withColumns(
+        {**{name: F.expr(sql) for name, sql in VALUES.items()}, **judged_at(as_of, late_ms)}
+    )
+    return told.select(*REPORT_AVAILABILITY.schema.fieldNames())
+
+
+def cluster_time(of_brokers: DataFrame) -> DataFrame:
+    """The time of each cluster: the sums of its brokers' (`time_in`)."""
+    return of_brokers.groupBy(*CLUSTER, *WINDOW).agg(*(F.sum(total).alias(total) for total in TOTALS))
+
+
+def _topics(pairs: DataFrame, of: Sequence[Window]) -> DataFrame:
+    weights = weighted_time_in(pairs, of)
+    shares = weights.select(*TOPIC, *WINDOW, F.expr("try_divide(up, up + down)").alias("weighted"))
+    totals = time_in(topic_states(pairs), of, TOPIC)
+    return totals.join(shares, [*TOPIC, *WINDOW], "left").withColumn("unit", unit("topic", "topic"))
