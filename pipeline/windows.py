@@ -1,0 +1,91 @@
+"""The windows that reports are made for, and the time of each state in them."""
+
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime, timedelta
+from itertools import pairwise
+from typing import NamedTuple
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+HOUR_MS = 3_600_000
+DAY_MS = 24 * HOUR_MS
+ROLLING = {"1h": HOUR_MS, "24h": DAY_MS, "7d": 7 * DAY_MS, "30d": 30 * DAY_MS}
+LATE_MS = 240_000
+"""Twice the largest broker timeout: an expiry may be recorded that late."""
+
+
+class Window(NamedTuple):
+    """[from_ms, to_ms), ms UTC; `name` is that of its kind: `1h`, `day`."""
+
+    name: str
+    from_ms: int
+    to_ms: int
+
+
+def windows(as_of: int, since_ms: int) -> tuple[Window, ...]:
+    """The rolling ones that end at `as_of`; the calendar days and months, in UTC, that lie between the two, the last
+    cut off at `as_of`."""
+    rolling = (Window(name, as_of - length, as_of) for name, length in ROLLING.items())
+    return (*rolling, *_calendar("day", since_ms, as_of), *_calendar("month", since_ms, as_of))
+
+
+def span(of: Sequence[Window]) -> tuple[int, int]:
+    """From the first begin to the last end."""
+    return min(window.from_ms for window in of), max(window.to_ms for window in of)
+
+
+def cells(of: Sequence[Window]) -> tuple[Window, ...]:
+    """The pieces that their edges cut time into, in order: each lies wholly in a window or outside it."""
+    edges = sorted({edge for window in of for edge in (window.from_ms, window.to_ms)})
+    return tuple(Window("cell", *edge) for edge in pairwise(edges))
+
+
+def frame(spark: SparkSession, of: Sequence[Window]) -> DataFrame:
+    """As a small table: `window`, `begin`, `end`."""
+    return F.broadcast(spark.createDataFrame(list(of), "window string, begin bigint, end bigint"))
+
+
+def time_in(intervals: DataFrame, of: Sequence[Window], unit: Sequence[str]) -> DataFrame:
+    """How long each unit was in each state: its columns, `window`, `from_ms`, `to_ms`, `up_ms`, `down_ms`,
+    `planned_ms`, `unknown_ms`, and `outages`, the DOWN intervals that overlap the window.
+
+    A unit that no interval tells anything of in a window has no row there."""
+    cut = intervals.join(frame(intervals.sparkSession, of), F.expr("from_ms < end and begin < to_ms"))
+    overlap = F.expr("least(to_ms, end) - greatest(from_ms, begin)")
+    totals = cut.groupBy(*unit, "window", "begin", "end").agg(
+        *(
+            F.sum(F.when(F.col("state") == state, overlap).otherwise(0)).alias(f"{state.lower()}_ms")
+            for state in TOLD
+        ),
+        F.count_if(F.col("state") == "DOWN").alias("outages"),
+    )
+    return totals.select(
+        *unit,
+        "window",
+        F.col("begin").alias("from_ms"),
+        F.col("end").alias("to_ms"),
+        *(f"{state.lower()}_ms" for state in TOLD),
+        F.expr("end - begin - up_ms - down_ms - planned_ms").alias("unknown_ms"),
+        "outages",
+    )
+
+
+TOLD = ("UP", "DOWN", "PLANNED")
+"""States that are told; UNKNOWN is what remains."""
+
+
+def _calendar(name: str, since_ms: int, as_of: int) -> Iterator[Window]:
+    begin = datetime.fromtimestamp(since_ms // 1000, UTC).replace(hour=0, minute=0, second=0)
+    if name == "month":
+        begin = begin.replace(day=1)
+    while _ms(begin) < as_of:
+        following = (
+            begin + timedelta(days=1) if name == "day" else (begin + timedelta(days=31)).replace(day=1)
+        )
+        yield Window(name, _ms(begin), min(_ms(following), as_of))
+        begin = following
+
+
+def _ms(at: datetime) -> int:
+    return int(at.timestamp()) * 1000
