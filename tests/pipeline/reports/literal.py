@@ -142,7 +142,9 @@ class Log:
         )
         return self
 
-    def member(self, kind: str, cause: str, at: float, broker: str, op: str | None = None, **more: Any) -> "Log":
+    def member(
+        self, kind: str, cause: str, at: float, broker: str, op: str | None = None, **more: Any
+    ) -> "Log":
         """A master's coming, change or going."""
         own = {"broker_id": 0, "addr": f"{broker}:10911", "epoch": 1, "topics": 0}
         return self.tell(f"broker_{kind}", cause, at, broker, op, **own | more)

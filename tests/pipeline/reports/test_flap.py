@@ -127,19 +127,21 @@ def test_a_slot_that_nothing_befell_is_not_told_of(found: Told) -> None:
 
 def test_as_told_one_by_one(spark: SparkSession) -> None:
     chance = random.Random(6)
-    deaths = {
-        f"slot {i}": sorted(chance.choices(range(3000), k=chance.randint(1, 40))) for i in range(100)
-    }
+    deaths = {f"slot {i}": sorted(chance.choices(range(3000), k=chance.randint(1, 40))) for i in range(100)}
     sessions = frame(spark, BROKER_SESSIONS, cases({name: _deaths(*at) for name, at in deaths.items()}))
     ends = (500, 1000, 1001, 2500, 5000)
     of = [window(end - 700, end, f"{end}") for end in ends]
-    found = told(flap(sessions, clean(spark, []), of, 0), "score", "flapping", "flapping_since_ms", "episodes")
+    found = told(
+        flap(sessions, clean(spark, []), of, 0), "score", "flapping", "flapping_since_ms", "episodes"
+    )
     for name, at in deaths.items():
         for end in ends:
             score, since, begun = _by_hand([death for death in at if death < end], end)
             expected = (score, since is not None, since and since * 1000, sum(end - 700 <= t for t in begun))
             assert found.get((name, f"{end}", "slot:c1:a:0"), (0, False, None, 0)) == pytest.approx(expected)
-        assert _score(found, name, 1001) <= _score(found, name, 1000) or 1000 in at, "it falls if nothing happens"
+        assert _score(found, name, 1001) <= _score(found, name, 1000) or 1000 in at, (
+            "it falls if nothing happens"
+        )
 
 
 def _by_hand(deaths: list[int], end: int) -> tuple[float, int | None, list[int]]:
