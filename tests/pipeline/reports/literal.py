@@ -1,5 +1,6 @@
 """Rows of the tables as a test writes them down: times are seconds, what it does not say is filled in."""
 
+from collections.abc import Iterable
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
@@ -156,7 +157,7 @@ class Log:
         return self.tell("topics_changed", cause, at, named, op, rows=list(rows), **more)
 
 
-def clean(spark: SparkSession, rows: list[Literal]) -> DataFrame:
+def clean(spark: SparkSession, rows: Iterable[Literal]) -> DataFrame:
     """Rows of EVENTS as `clean` gives them on."""
     return frame(spark, EVENTS, rows).withColumn("id", F.expr("named_struct('ms', id_ms, 'n', id_n)"))
 

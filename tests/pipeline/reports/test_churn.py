@@ -1,6 +1,7 @@
 """How much changes."""
 
 import random
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -132,7 +133,7 @@ def found(spark: SparkSession) -> Told:
     for row in rows["acts without a name"]:
         row["op"] = None
     known = [broker_version("a", 0), broker_version("b", 0), broker_version("d", 0, cluster="c2")]
-    versions = {name: known for name in ACTS} | {"example": example.BROKER_VERSIONS}
+    versions = dict.fromkeys(ACTS, known) | {"example": example.BROKER_VERSIONS}
     report = churn(
         clean(spark, cases(rows | {"example": example.EVENTS})),
         frame(spark, BROKER_VERSIONS, cases(versions)),
@@ -282,7 +283,7 @@ def test_as_counted_one_by_one(spark: SparkSession) -> None:
     for topic in ("T1", "T2", "T3"):
         for broker in "abc":
             at = sorted(chance.sample(range(-200, 4000), 20))
-            versions += [version(topic, broker, "8,8,6,0", *held) for held in zip(at, at[1:], strict=False)]
+            versions += [version(topic, broker, "8,8,6,0", *held) for held in pairwise(at)]
             versions.append(version(topic, broker, "8,8,6,0", 4100))
     of = [window(0, 3600), window(1000, 1500, "day"), window(1500, 3600, "day")]
     routes = frame(

@@ -2,7 +2,6 @@
 
 import random
 from fractions import Fraction
-from itertools import groupby
 from typing import Any
 
 import pytest
@@ -114,11 +113,10 @@ def _alone(sample: list[Outage]) -> list[dict[str, Any]]:
 
 
 def _kaplan_meier(sample: list[Outage], q: Fraction) -> float | None:
-    survival, at_risk = Fraction(1), len(sample)
-    for length, equal in groupby(sorted(sample), key=lambda outage: outage[0]):
-        ends = [still_open for _, still_open in equal]
-        survival *= 1 - Fraction(ends.count(False), at_risk)
+    survival = Fraction(1)
+    for length in sorted({length for length, _ in sample}):
+        at_risk = sum(other >= length for other, _ in sample)
+        survival *= 1 - Fraction(sample.count((length, False)), at_risk)
         if survival <= 1 - q:
             return 1000 * length
-        at_risk -= len(ends)
     return None
