@@ -1,0 +1,82 @@
+"""How regular beats are, and the timeout that this suggests."""
+
+from collections.abc import Sequence
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import Window as Over
+from pyspark.sql import functions as F
+
+from pipeline.reports.rows import happened, report
+from pipeline.reports.shape import WINDOW, unit
+from pipeline.schemas import REPORT_TIMEOUTS
+from pipeline.windows import LATE_MS, Window, span
+
+MEMBER = ("namespace", "cluster", "broker", "broker_id", "addr")
+ROW = ("namespace", *WINDOW, "unit")
+PER_MILLE = {"p50_ms": 500, "p95_ms": 950, "p99_ms": 990, "p999_ms": 999}
+ENOUGH = 1000
+SHORTEST_MS, LONGEST_MS = 10_000, 600_000
+
+
+def timeouts(
+    beats: DataFrame, sessions: DataFrame, of: Sequence[Window], as_of: int, late_ms: int = LATE_MS
+) -> DataFrame:
+    """REPORT_TIMEOUTS of clusters and brokers from HEARTBEATS and BROKER_SESSIONS: of the times between two beats that
+    follow each other in a session, by the window of the later.
+
+    `missed` are the beats that would have fitted in between, of gaps a whole number of medians long; the suggestion is
+    the longer of four medians and one and a half p99.9, within 10 to 600 s, and null of fewer than ENOUGH gaps."""
+    counted = gaps(beats, sessions, span(of)).transform(happened, of, "at_ms")
+    of_brokers = counted.groupBy("namespace", "cluster", "broker", *WINDOW, "gap_ms").count()
+    units = F.explode(F.array(unit("cluster", "cluster"), unit("broker", "cluster", "broker")))
+    lengths = of_brokers.withColumn("unit", units).groupBy(*ROW, "gap_ms").agg(F.sum("count").alias("count"))
+    rows = (
+        lengths.transform(_ranked)
+        .groupBy(*ROW)
+        .agg(*_values())
+        .withColumn("suggested_timeout_ms", _suggested())
+    )
+    return rows.transform(report, REPORT_TIMEOUTS, as_of, late_ms)
+
+
+def gaps(beats: DataFrame, sessions: DataFrame, within: tuple[int, int]) -> DataFrame:
+    """Each gap: its member, `at_ms`, when the later beat came, and `gap_ms`.
+
+    Sessions stand among the beats of their address: between two that have a start between them is no gap."""
+    begun = sessions.select(*MEMBER, F.col("start_ms").alias("at_ms"))
+    heard = beats.select(*MEMBER, F.col("id_ms").alias("at_ms"), F.col("id_n").alias("n"))
+    both = heard.unionByName(begun, allowMissingColumns=True).where(F.col("at_ms") < within[1])
+    in_time = Over.partitionBy(*MEMBER).orderBy("at_ms", "n")  # null, a session's start, comes first
+    before = F.lag(F.struct("at_ms", "n")).over(in_time)
+    between = both.withColumn("before", before).where("n is not null and before.n is not null")
+    told = between.where(F.col("at_ms") >= within[0])
+    return told.select(*MEMBER, "at_ms", (F.col("at_ms") - F.col("before.at_ms")).alias("gap_ms"))
+
+
+def _ranked(lengths: DataFrame) -> DataFrame:
+    """Adds to each length how many gaps are at most so long, `upto`, how many there are, `n`, and the median."""
+    row = Over.partitionBy(*ROW)
+    upto = F.sum("count").over(row.orderBy("gap_ms").rowsBetween(Over.unboundedPreceding, 0))
+    counted = lengths.withColumn("upto", upto).withColumn("n", F.sum("count").over(row))
+    return counted.withColumn("median", _nearest_rank(500).over(row))
+
+
+def _nearest_rank(per_mille: int) -> Column:
+    """The least length with ceil(q n) gaps at most so long."""
+    return F.min(F.when(F.col("upto") * 1000 >= F.col("n") * per_mille, F.col("gap_ms")))
+
+
+def _values() -> list[Column]:
+    missed = F.greatest(F.round(F.try_divide("gap_ms", "median")) - 1, F.lit(0))
+    return [
+        F.sum("count").alias("gaps"),
+        *(_nearest_rank(per_mille).alias(name) for name, per_mille in PER_MILLE.items()),
+        F.max("gap_ms").alias("max_ms"),
+        F.sum(missed.cast("bigint") * F.col("count")).alias("missed"),
+    ]
+
+
+def _suggested() -> Column:
+    long_enough = F.greatest(F.col("p50_ms") * 4.0, F.col("p999_ms") * 1.5)
+    within = F.least(F.greatest(long_enough, F.lit(float(SHORTEST_MS))), F.lit(float(LONGEST_MS)))
+    return F.when(F.col("gaps") >= ENOUGH, within)
