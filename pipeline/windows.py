@@ -30,6 +30,11 @@ def windows(as_of: int, since_ms: int) -> tuple[Window, ...]:
     return (*rolling, *_calendar("day", since_ms, as_of), *_calendar("month", since_ms, as_of))
 
 
+def month_of(at_ms: int) -> int:
+    """When the calendar month of that time began."""
+    return _ms(_begin("month", at_ms))
+
+
 def span(of: Sequence[Window]) -> tuple[int, int]:
     """From the first begin to the last end."""
     return min(window.from_ms for window in of), max(window.to_ms for window in of)
@@ -76,15 +81,18 @@ TOLD = ("UP", "DOWN", "PLANNED")
 
 
 def _calendar(name: str, since_ms: int, as_of: int) -> Iterator[Window]:
-    begin = datetime.fromtimestamp(since_ms // 1000, UTC).replace(hour=0, minute=0, second=0)
-    if name == "month":
-        begin = begin.replace(day=1)
+    begin = _begin(name, since_ms)
     while _ms(begin) < as_of:
         following = (
             begin + timedelta(days=1) if name == "day" else (begin + timedelta(days=31)).replace(day=1)
         )
         yield Window(name, _ms(begin), min(_ms(following), as_of))
         begin = following
+
+
+def _begin(name: str, at_ms: int) -> datetime:
+    day = datetime.fromtimestamp(at_ms // 1000, UTC).replace(hour=0, minute=0, second=0)
+    return day.replace(day=1) if name == "month" else day
 
 
 def _ms(at: datetime) -> int:

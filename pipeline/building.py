@@ -1,0 +1,179 @@
+"""From the landing to tables and reports: what a run makes anew, and what it takes from the run before.
+
+A full run reads all that was landed. A later one reads only what came since, together with the rows that are still
+open, as long as that continues what is known: no hole, no repeat, no new incarnation, nothing that happened before
+the windows that are closed. Both give the same rows.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import NamedTuple
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from pipeline import schemas
+from pipeline.clean import clean, gaps
+from pipeline.options import DAY_MS, Options
+from pipeline.reports.availability import availability
+from pipeline.reports.churn import churn, churn_topics
+from pipeline.reports.conflicts import conflicts
+from pipeline.reports.detect import detect
+from pipeline.reports.flap import flap
+from pipeline.reports.incidents import incidents
+from pipeline.reports.repair import repair
+from pipeline.reports.skew import skew
+from pipeline.reports.slo import slo
+from pipeline.reports.timeouts import timeouts
+from pipeline.schemas import Table
+from pipeline.states.brokers import broker_states, writable_states
+from pipeline.states.slots import slot_states
+from pipeline.tables.broker_versions import broker_versions
+from pipeline.tables.route_versions import route_versions
+from pipeline.tables.sessions import sessions
+from pipeline.warehouse import Folded, Run
+from pipeline.windows import Window, month_of, span, windows
+
+FADED_MS = DAY_MS
+"""What happened so long before a window no longer weighs in it: a flap score halves every 15 minutes."""
+
+Told = Callable[[str], None]
+
+
+class Source(NamedTuple):
+    """What a run works on: EVENTS and HEARTBEATS as landed, and when the newest of it was read."""
+
+    events: DataFrame
+    beats: DataFrame
+    as_of_ms: int
+
+
+def build(run: Run, source: Source, options: Options, told: Told, *, anew: bool = False) -> None:
+    """Write the run's tables and reports and commit it; `told` hears what is being done."""
+    base = run.base
+    anew = anew or not continues(source.events, base.folded, base.final_ms)
+    told("reading all that was landed" if anew else "reading what came since the last run")
+    entries = clean(source.events if anew else _since(source.events, base.folded)).persist()
+    try:
+        _write_tables(run, source.events, entries, told, anew=anew)
+        final_ms = month_of(source.as_of_ms - 2 * options.largest_timeout)
+        since_ms = _first_ms(source) if anew else base.final_ms
+        _write_reports(run, source, options, told, windows(source.as_of_ms, since_ms), final_ms, anew=anew)
+        folded = {**base.folded, **_folded(entries, source.events)}
+    finally:
+        entries.unpersist()
+    run.commit(as_of_ms=source.as_of_ms, final_ms=final_ms, folded=folded)
+
+
+def continues(events: DataFrame, folded: Mapping[str, Folded], final_ms: int) -> bool:
+    """Whether what was landed since goes on without a break where each namespace's tables end."""
+    if not folded:
+        return False
+    found = _placed(events, folded).where("known is null or later or batch > known.batch")
+    by_namespace = found.groupBy("namespace").agg(
+        F.expr("bool_or(known is null) as unknown"),
+        F.expr("bool_or(not later) as again"),
+        F.expr("max(struct(inc, seq)) as last"),
+        F.expr("max(known) as known"),
+        F.expr("count(distinct inc, seq) as read"),
+        F.expr("min(least(id_ms, effective_ms)) as earliest_ms"),
+    )
+    broken = "last.inc <> known.inc or last.seq - known.seq <> read"
+    return by_namespace.where(f"unknown or again or {broken} or earliest_ms < {final_ms}").isEmpty()
+
+
+def _since(events: DataFrame, folded: Mapping[str, Folded]) -> DataFrame:
+    return _placed(events, folded).where("later").select(*schemas.EVENTS.schema.names)
+
+
+def _placed(events: DataFrame, folded: Mapping[str, Folded]) -> DataFrame:
+    """With `known`, how far its namespace is folded, and `later`, whether the entry is beyond that."""
+    rows = [(name, known.inc, known.seq, known.batch) for name, known in folded.items()]
+    known = events.sparkSession.createDataFrame(
+        rows, "namespace string, inc bigint, seq bigint, batch bigint"
+    )
+    told = known.select("namespace", F.struct("inc", "seq", "batch").alias("known"))
+    later = "struct(inc, seq) > struct(known.inc, known.seq)"
+    return events.join(F.broadcast(told), "namespace", "left").withColumn("later", F.expr(later))
+
+
+def _folded(entries: DataFrame, events: DataFrame) -> dict[str, Folded]:
+    """How far each namespace of `entries` is folded now: to the end of its last whole group."""
+    last = entries.groupBy("namespace").agg(F.expr("max(struct(inc, seq, id_ms)) as last"))
+    batches = events.groupBy("namespace").agg(F.max("batch").alias("batch"))
+    return {
+        row["namespace"]: Folded(row["last"]["inc"], row["last"]["seq"], row["last"]["id_ms"], row["batch"])
+        for row in last.join(batches, "namespace").collect()
+    }
+
+
+def _first_ms(source: Source) -> int:
+    """When history begins."""
+    first = source.events.agg(F.min("id_ms")).collect()[0][0]
+    return source.as_of_ms if first is None else int(first)
+
+
+def _write_tables(run: Run, events: DataFrame, entries: DataFrame, told: Told, *, anew: bool) -> None:
+    def carried(table: Table) -> DataFrame | None:
+        return None if anew else run.warehouse.read_open(table, run.base)
+
+    told("broker sessions")
+    found = sessions(entries, carried(schemas.BROKER_SESSIONS))
+    run.write(schemas.BROKER_SESSIONS, found, open="open", anew=anew)
+    told("broker versions")
+    found = broker_versions(entries, carried(schemas.BROKER_VERSIONS))
+    run.write(schemas.BROKER_VERSIONS, found, open="to_ms is null", anew=anew)
+    told("route versions")
+    found = route_versions(entries, carried(schemas.ROUTE_VERSIONS), carried(schemas.BROKER_VERSIONS))
+    run.write(schemas.ROUTE_VERSIONS, found, open="to_ms is null", anew=anew)
+    if anew:
+        run.write(schemas.GAPS, gaps(events), anew=True)
+
+
+def _write_reports(
+    run: Run,
+    source: Source,
+    options: Options,
+    told: Told,
+    of: tuple[Window, ...],
+    final_ms: int,
+    *,
+    anew: bool,
+) -> None:
+    """`of`: the windows that are not closed yet. Those that end by `final_ms` are closed with this run."""
+    as_of, late_ms = source.as_of_ms, 2 * options.largest_timeout
+    begin, _ = span(of)
+    stays, brokers_were = run.read(schemas.BROKER_SESSIONS), run.read(schemas.BROKER_VERSIONS)
+    routes = run.read(schemas.ROUTE_VERSIONS).where(_ends_after(begin))
+    entries = clean(source.events.where(f"id_ms >= {begin - FADED_MS}"))
+    beats = source.beats.where(f"id_ms >= {begin - FADED_MS}")
+    slots = slot_states(stays, as_of, options.retire_after).persist()
+    brokers = broker_states(slots).persist()
+    writable = writable_states(slots, brokers_were, as_of)
+    at_ends = [window for window in of if window.name in ("24h", "month")]
+    reports: dict[Table, Callable[[], DataFrame]] = {
+        schemas.REPORT_AVAILABILITY: lambda: availability(brokers, writable, routes, of, as_of, late_ms),
+        schemas.REPORT_SLO: lambda: slo(brokers, of, as_of, options.slo, options.slo_of(""), late_ms),
+        schemas.REPORT_REPAIR: lambda: repair(brokers, of, as_of, late_ms),
+        schemas.REPORT_DETECT: lambda: detect(stays, entries, beats, of, as_of, late_ms, options.heartbeat),
+        schemas.REPORT_FLAP: lambda: flap(stays, entries, of, as_of, late_ms),
+        schemas.REPORT_CHURN: lambda: churn(entries, brokers_were, of, as_of, late_ms),
+        schemas.REPORT_CHURN_TOPICS: lambda: churn_topics(entries, routes, of, as_of, late_ms),
+        schemas.REPORT_SKEW: lambda: skew(stays, brokers_were, routes, at_ends, as_of, late_ms),
+        schemas.REPORT_CONFLICTS: lambda: conflicts(entries, stays, of, as_of, late_ms),
+        schemas.REPORT_TIMEOUTS: lambda: timeouts(beats, stays, of, as_of, late_ms),
+    }
+    try:
+        for table, rows in reports.items():
+            told(table.name.replace("_", " "))
+            run.write(table, rows(), open=f"to_ms > {final_ms}", anew=anew)
+        told("incidents")
+        run.write(schemas.INCIDENTS, incidents(slots, stays), open="true", anew=True)
+    finally:
+        brokers.unpersist()
+        slots.unpersist()
+
+
+def _ends_after(begin_ms: int) -> str:
+    """Versions that reach into the windows; the partition's column spares reading the files of others."""
+    month = f"date_format(timestamp_millis({begin_ms}), 'yyyy-MM')"
+    return f"(month = 'open' or month >= {month}) and (to_ms is null or to_ms > {begin_ms})"
