@@ -109,7 +109,9 @@ class Told(NamedTuple):
         versions = table(ROUTE_VERSIONS, history.versions)
         pairs = pair_states(versions, writable, *span(OF)).cache()
         report = availability(brokers, writable, versions, OF, AS_OF).cache()
-        return cls(slots, brokers, writable, topic_states(pairs), weighted_time_in(pairs, OF), report)
+        return cls(
+            slots, brokers, writable, topic_states(pairs, *span(OF)), weighted_time_in(pairs, OF), report
+        )
 
 
 SEED = 7

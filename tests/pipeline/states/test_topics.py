@@ -65,7 +65,7 @@ def pairs(spark: SparkSession) -> DataFrame:
 
 @pytest.fixture(scope="module")
 def told(pairs: DataFrame) -> dict[str, Told]:
-    states = topic_states(pairs).orderBy("from_ms").collect()
+    states = topic_states(pairs, FROM, TO).orderBy("from_ms").collect()
     return {
         case: [(row.state, row.from_ms, row.to_ms) for row in states if row.topic == case] for case in CASES
     }
