@@ -37,7 +37,7 @@ def availability(
         "unit", unit("broker", "cluster", "broker")
     )
     of_clusters = cluster_time(of_brokers).withColumn("unit", unit("cluster", "cluster"))
-    of_topics = _topics(pair_states(route_versions, writable, *span(of)), of)
+    of_topics = _topics(route_versions, writable, of)
     rows = each.unionByName(of_clusters, allowMissingColumns=True).unionByName(
         of_topics, allowMissingColumns=True
     )
@@ -52,8 +52,9 @@ def cluster_time(of_brokers: DataFrame) -> DataFrame:
     return of_brokers.groupBy(*CLUSTER, *WINDOW).agg(*(F.sum(total).alias(total) for total in TOTALS))
 
 
-def _topics(pairs: DataFrame, of: Sequence[Window]) -> DataFrame:
+def _topics(route_versions: DataFrame, writable: DataFrame, of: Sequence[Window]) -> DataFrame:
+    pairs = pair_states(route_versions, writable, *span(of))
     weights = weighted_time_in(pairs, of)
     shares = weights.select(*TOPIC, *WINDOW, F.expr("try_divide(up, up + down)").alias("weighted"))
-    totals = time_in(topic_states(pairs), of, TOPIC)
+    totals = time_in(topic_states(pairs, *span(of)), of, TOPIC)
     return totals.join(shares, [*TOPIC, *WINDOW], "left").withColumn("unit", unit("topic", "topic"))

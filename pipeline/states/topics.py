@@ -7,6 +7,7 @@ from pyspark.sql import functions as F
 
 from pipeline.states.brokers import NAME
 from pipeline.states.combined import PLANNED, UNKNOWN, UP, combined, within
+from pipeline.states.steady import thinned
 from pipeline.windows import TOLD, Window, cells, frame
 
 TOPIC = ("namespace", "topic")
@@ -46,10 +47,12 @@ def pair_states(route_versions: DataFrame, writable: DataFrame, from_ms: int, to
     )
 
 
-def topic_states(pairs: DataFrame) -> DataFrame:
-    """The states of each topic, of its pairs'. One that serves without write queues counts as PLANNED."""
-    serving = F.expr(f"if(state = '{UP}' and write_queues <= 0, '{PLANNED}', state)")
-    return pairs.withColumn("state", serving).transform(combined, TOPIC)
+def topic_states(pairs: DataFrame, from_ms: int, to_ms: int) -> DataFrame:
+    """The states of each topic in [from_ms, to_ms), of its pairs' there. One that serves without write queues counts as
+    PLANNED."""
+    serving = F.expr(f"if(state = '{UP}' and write_queues <= 0, '{PLANNED}', state) as state")
+    pieces = pairs.select(*TOPIC, serving, "from_ms", "to_ms")
+    return pieces.transform(thinned, TOPIC, from_ms, to_ms).transform(combined, TOPIC)
 
 
 def weighted_time_in(pairs: DataFrame, of: Sequence[Window]) -> DataFrame:

@@ -85,7 +85,7 @@ def of_writable(spark: SparkSession) -> dict[str, Told]:
         for case, (_, drains, _) in WRITABLE.items()
         for begin, end, until in drains
     ]
-    not_drained = [{"namespace": "n", "broker": case, "from_ms": 0} for case in WRITABLE]
+    not_drained: list[Literal] = [{"namespace": "n", "broker": case, "from_ms": 0} for case in WRITABLE]
     table = frame(spark, BROKER_VERSIONS, versions + not_drained)
     return states_of(writable_states(slots_of(spark, WRITABLE), table, AS_OF))
 
