@@ -9,7 +9,7 @@ from pyspark.sql import functions as F
 from pipeline.reports.rows import happened, report
 from pipeline.reports.shape import WINDOW, unit
 from pipeline.schemas import REPORT_TIMEOUTS
-from pipeline.windows import LATE_MS, Window, span
+from pipeline.windows import LATE_MS, Window
 
 MEMBER = ("namespace", "cluster", "broker", "broker_id", "addr")
 ROW = ("namespace", *WINDOW, "unit")
@@ -26,7 +26,7 @@ def timeouts(
 
     `missed` are the beats that would have fitted in between, of gaps a whole number of medians long; the suggestion is
     the longer of four medians and one and a half p99.9, within 10 to 600 s, and null of fewer than ENOUGH gaps."""
-    counted = gaps(beats, sessions, span(of)).transform(happened, of, "at_ms")
+    counted = gaps(beats, sessions).transform(happened, of, "at_ms")
     of_brokers = counted.groupBy("namespace", "cluster", "broker", *WINDOW, "gap_ms").count()
     units = F.explode(F.array(unit("cluster", "cluster"), unit("broker", "cluster", "broker")))
     lengths = of_brokers.withColumn("unit", units).groupBy(*ROW, "gap_ms").agg(F.sum("count").alias("count"))
@@ -39,17 +39,16 @@ def timeouts(
     return rows.transform(report, REPORT_TIMEOUTS, as_of, late_ms)
 
 
-def gaps(beats: DataFrame, sessions: DataFrame, within: tuple[int, int]) -> DataFrame:
+def gaps(beats: DataFrame, sessions: DataFrame) -> DataFrame:
     """Each gap: its member, `at_ms`, when the later beat came, and `gap_ms`.
 
     Sessions stand among the beats of their address: between two that have a start between them is no gap."""
     begun = sessions.select(*MEMBER, F.col("start_ms").alias("at_ms"))
     heard = beats.select(*MEMBER, F.col("id_ms").alias("at_ms"), F.col("id_n").alias("n"))
-    both = heard.unionByName(begun, allowMissingColumns=True).where(F.col("at_ms") < within[1])
     in_time = Over.partitionBy(*MEMBER).orderBy("at_ms", "n")  # null, a session's start, comes first
     before = F.lag(F.struct("at_ms", "n")).over(in_time)
-    between = both.withColumn("before", before).where("n is not null and before.n is not null")
-    told = between.where(F.col("at_ms") >= within[0])
+    between = heard.unionByName(begun, allowMissingColumns=True).withColumn("before", before)
+    told = between.where("n is not null and before.n is not null")
     return told.select(*MEMBER, "at_ms", (F.col("at_ms") - F.col("before.at_ms")).alias("gap_ms"))
 
 

@@ -102,6 +102,10 @@ ACTS: dict[str, tuple[Log, Acts]] = {
         {"c2:drain": (1, 5)},
     ),
     "a mirrored broker": (
+        Log().member("registered", "mirror", 1, "a", "x").topics("mirror", 1, _row("a", "T1"), op="x"),
+        {"c1:mirror": (1, 1)},
+    ),
+    "a mirrored broker that is drained": (
         Log()
         .member("registered", "mirror", 1, "a", "x")
         .topics("mirror", 1, _row("a", "T1"), op="x")
@@ -239,6 +243,13 @@ TOPICS: dict[str, tuple[Log, list[dict[str, Any]], dict[str, int]]] = {
         .tell("mappings_changed", "register", 6, "a", fields={"rows": '[["a","T1",null,{"x":1}]]'}),
         [version("T1", "a", "8,8,6,0", 0), version("T2", "a", "8,8,6,0", 0)],
         {"T1": 2},
+    ),
+    "static queues that come with a new zone": (
+        Log()
+        .member("updated", "register", 5, "a", "x", fields={"zone": "z"})
+        .tell("mappings_changed", "register", 5, "a", "x", fields={"rows": '[["a","T1",null,{"x":1}]]'}),
+        [version("T1", "a", "8,8,6,0", 0), version("T2", "a", "8,8,6,0", 0)],
+        {"T1": 1, "T2": 1},
     ),
     "a drain, and its end": (
         Log().tell("drain_changed", "drain", 5, "a").tell("drain_changed", "undrain", 7, "a"),

@@ -16,15 +16,17 @@ FIGHT = "slot:c1:a:0:two_addresses"
 
 
 def _claim(log: Log, cause: str, at: float, **more: Any) -> Log:
-    member = {"broker_id": 0, "addr": "x:10911", "epoch": 1}
+    member: dict[str, Any] = {"broker_id": 0, "addr": "x:10911", "epoch": 1}
     return log.tell("conflict_seen", cause, at, "a", **member | more)
 
 
-def _stays(*stays: tuple[float, str], **more: Any) -> Rows:
+def _stays(*stays: tuple[float, str]) -> Rows:
     """Of slot a, each beginning with a takeover but the first."""
-    ends = [at for at, _ in stays[1:]] + [None]
+    ends = [*(at for at, _ in stays[1:]), None]
     return [
-        session("a", at, end, end and "replaced", addr=addr, start_cause="takeover" if i else "first", **more)
+        session(
+            "a", at, end, "replaced" if end else None, addr=addr, start_cause="takeover" if i else "first"
+        )
         for i, ((at, addr), end) in enumerate(zip(stays, ends, strict=True))
     ]
 
