@@ -9,7 +9,7 @@ from urllib.parse import unquote
 import redis
 from redis.backoff import NoBackoff
 from redis.cluster import ClusterNode, RedisCluster
-from redis.connection import ConnectionPool, parse_url
+from redis.connection import parse_url
 from redis.exceptions import (
     AuthenticationError,
     AuthorizationError,
@@ -72,12 +72,15 @@ class Store:
             self._client = _client(self._options)
         return self._client
 
-    def pool_of(self, key: str) -> ConnectionPool:
-        """Connections to the server that holds the key."""
+    def server_of(self, key: str) -> redis.Redis:
+        """A client of the one server that holds the key."""
         client = self.client
-        if isinstance(client, RedisCluster):
-            client = client.get_redis_connection(client.get_node_from_key(key))  # type: ignore[arg-type]
-        return client.connection_pool
+        if not isinstance(client, RedisCluster):
+            return client
+        node = client.get_node_from_key(key)
+        if node is None:
+            raise ClusterDownError(f"no server has the slot of {key}")
+        return client.get_redis_connection(node)
 
     def attempt(self, work: Callable[[], T]) -> T:
         """Do it, and again while no server can, for `retry_s` in all; then raises what the last attempt did."""

@@ -27,10 +27,6 @@ class Follower(Reading, DataSourceStreamReader, SupportsTriggerAvailableNow):
         name, key = self._options.consumer, self._options.consumer_key
         return Consumer(self._store, self._streams, name, key) if name else None
 
-    @cached_property
-    def _held(self) -> set[str]:
-        return set()
-
     def initialOffset(self) -> Offsets:
         """Where a new query begins. A stream that is found later begins in the same way."""
         return offsets_of({stream: self._initial(stream) for stream in self._streams.names()})
@@ -50,10 +46,12 @@ class Follower(Reading, DataSourceStreamReader, SupportsTriggerAvailableNow):
         that are furthest behind. ValueError for a limit that is neither rows nor none."""
         if not isinstance(limit, (ReadAllAvailable, ReadMaxRows)):
             raise ValueError(f"redis_stream can be limited by rows only, not by {limit}")
+        self.commit(start)
         known = positions_of(start)
         waiting: list[tuple[Position, str, Id]] = []
         for stream in self._streams.names() if self._targets is None else self._targets:
-            self._hold(stream)
+            if self._consumer is not None and stream not in known:
+                self._consumer.reached(stream, None)
             known.setdefault(stream, self._initial(stream))
             begin = self._begin(stream, known[stream])
             newest = self._streams.newest(stream, self._end(stream))
@@ -79,11 +77,11 @@ class Follower(Reading, DataSourceStreamReader, SupportsTriggerAvailableNow):
         return [*pieces]
 
     def commit(self, end: Offsets) -> None:
-        """Tells the option's consumer, if there is one. Spark calls this as the next batch is planned."""
+        """Tells the option's consumer, if there is one. Spark calls this as the next batch is planned; we do as soon
+        as Spark asks for an end, which comes sooner, and after the last batch of `availableNow` too."""
         if self._consumer is not None:
             for stream, at in positions_of(end).items():
-                if at.seen:
-                    self._consumer.commit(stream, at.id)
+                self._consumer.reached(stream, at.id if at.seen else None)
 
     def stop(self) -> None:
         """Let go of the connections."""
@@ -109,8 +107,3 @@ class Follower(Reading, DataSourceStreamReader, SupportsTriggerAvailableNow):
     def _end(self, stream: str) -> Id | None:
         bounds = [self._options.last, (self._targets or {}).get(stream)]
         return min((bound for bound in bounds if bound is not None), default=None)
-
-    def _hold(self, stream: str) -> None:
-        if self._consumer is not None and stream not in self._held:
-            self._consumer.hold(stream)
-            self._held.add(stream)

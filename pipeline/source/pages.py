@@ -94,7 +94,7 @@ class _Line:
 
     def _send(self, wanted: Range) -> None:
         if self._connection is None:
-            self._pool = self._store.pool_of(wanted.stream)
+            self._pool = self._store.server_of(wanted.stream).connection_pool
             self._connection = self._pool.get_connection()
         mark = secrets.token_bytes(16)  # its echo is the end of the reply: nothing that was stored before can hold it
         self._asked = wanted, b"$16\r\n" + mark + b"\r\n"

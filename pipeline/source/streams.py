@@ -60,6 +60,11 @@ class Streams:
         """The entry of this id."""
         return self._one("XRANGE", stream, at, at)
 
+    def now_ms(self, stream: str) -> int:
+        """The time of the server that holds the stream."""
+        seconds, micros = self._store.attempt(lambda: self._store.server_of(stream).time())
+        return int(seconds) * 1000 + int(micros) // 1000
+
     def cut(self, stream: str, first: Id, last: Id, most: int) -> Id:
         """The id of the `most`th entry from `first` on, or `last` if that comes before."""
         if self._options.counter:
