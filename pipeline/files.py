@@ -49,6 +49,23 @@ def names(spark: SparkSession, path: str) -> list[str]:
     return sorted(str(found.getPath().getName()) for found in files.listStatus(at))
 
 
+def matching(spark: SparkSession, pattern: str) -> list[str]:
+    """Paths of files and folders that match, `*` for any part of a name. One call, however many there are."""
+    files, at = _of(spark, pattern)
+    found = files.globStatus(at)
+    if not found:
+        return []
+    jvm: Any = spark._jvm
+    paths = jvm.org.apache.hadoop.fs.FileUtil.stat2Paths(found)
+    return sorted(str(jvm.org.apache.commons.lang3.StringUtils.join(paths, "\n")).splitlines())
+
+
+def size(spark: SparkSession, path: str) -> int:
+    """Bytes of the file, or of all files in the folder."""
+    files, at = _of(spark, path)
+    return int(files.getContentSummary(at).getLength())
+
+
 def delete(spark: SparkSession, path: str) -> None:
     """The file, or the folder and all in it; nothing where there is none."""
     files, at = _of(spark, path)

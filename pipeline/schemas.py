@@ -49,12 +49,15 @@ EVENTS = Table(
     f"""namespace string, inc bigint, seq bigint, id_ms bigint, id_n int, v int, kind string, cause string, op string,
     actor string, peer string, part_i int, part_n int, cluster string, broker string, broker_id bigint, addr string,
     epoch bigint, effective_ms bigint, last_seen_ms bigint, lease_ms bigint, closed_ms bigint, since_ms bigint,
-    topics int, drained boolean, rows {ROWS}, fields map<string, string>, batch bigint""",
+    topics int, drained boolean, rows {ROWS}, fields map<string, string>, batch bigint,
+    rejected string""",
     keys=("namespace", "inc", "seq", "id_ms", "id_n"),
     partitions=(_day("id_ms"),),
     sort=("namespace", "inc", "seq"),
 )
-"""The landing: every entry as it was read, repeats included; `batch` grows with each read."""
+"""The landing: every entry as it was read, repeats included; `batch` grows with each read. `rejected` is null, or what
+of the entry cannot be read as it should be (`version`, `missing`, `number`, `rows`): that column is null, `fields`
+has it as it was."""
 
 GAPS = Table(
     "gaps",

@@ -1,0 +1,152 @@
+"""Clients for every kind of URL (a server, a socket file, TLS, Sentinel, Cluster), and trying again."""
+
+import re
+import time
+from collections.abc import Callable
+from typing import Any, TypeVar
+from urllib.parse import unquote
+
+import redis
+from redis.backoff import NoBackoff
+from redis.cluster import ClusterNode, RedisCluster
+from redis.connection import parse_url
+from redis.exceptions import (
+    AuthenticationError,
+    AuthorizationError,
+    ClusterDownError,
+    ClusterError,
+    ConnectionError,
+    MasterDownError,
+    ReadOnlyError,
+    RedisClusterException,
+    TimeoutError,
+    TryAgainError,
+)
+from redis.retry import Retry
+from redis.sentinel import Sentinel
+
+from pipeline.source.options import Options
+
+T = TypeVar("T")
+Client = redis.Redis | RedisCluster
+FORM = re.compile(r"(rediss?)\+(sentinel|cluster)://(?:([^@/]*@))?([^/?@]+)(?:/([^?]*))?(?:\?(.*))?")
+FORMS = "redis://, rediss://, unix://, redis+sentinel://host,host/master/db or redis+cluster://host,host"
+PAUSE_S, LONGEST_PAUSE_S = 0.05, 1.0
+AWAY = (
+    ClusterDownError,
+    ClusterError,
+    ConnectionError,
+    MasterDownError,
+    OSError,
+    ReadOnlyError,
+    RedisClusterException,
+    TimeoutError,
+    TryAgainError,
+)
+REFUSED = (AuthenticationError, AuthorizationError)  # kinds of ConnectionError that no waiting heals
+
+
+class Store:
+    """A client that waits for its servers to come back. Replies are bytes."""
+
+    def __init__(self, options: Options) -> None:
+        self._options = options
+        self._client: Client | None = None
+
+    def __enter__(self) -> "Store":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Let go of all connections."""
+        if self._client is not None:
+            self._client.close()
+            self._client = None
+
+    @property
+    def client(self) -> Client:
+        """Connected at the first use; a Cluster's servers must be there for that."""
+        if self._client is None:
+            self._client = _client(self._options)
+        return self._client
+
+    def server_of(self, key: str) -> redis.Redis:
+        """A client of the one server that holds the key."""
+        client = self.client
+        if not isinstance(client, RedisCluster):
+            return client
+        node = client.get_node_from_key(key)
+        if node is None:
+            raise ClusterDownError(f"no server has the slot of {key}")
+        return client.get_redis_connection(node)
+
+    def attempt(self, work: Callable[[], T]) -> T:
+        """Do it, and again while no server can, for `retry_s` in all; then raises what the last attempt did."""
+        deadline, pause = time.monotonic() + self._options.retry_s, PAUSE_S
+        while True:
+            try:
+                return work()
+            except REFUSED:
+                raise
+            except AWAY:
+                if time.monotonic() + pause > deadline:
+                    raise
+            time.sleep(pause)
+            pause = min(2 * pause, LONGEST_PAUSE_S)
+
+    def call(self, *words: Any) -> Any:
+        """A command, tried again as `attempt` says."""
+        return self.attempt(lambda: self.client.execute_command(*words))
+
+
+def _client(options: Options) -> Client:
+    """ValueError for a URL of no known form; it does not tell the URL, which may hold a password."""
+    settings = _settings(options)
+    form = FORM.fullmatch(options.url)
+    try:
+        if not form:
+            return redis.Redis.from_url(options.url, **settings)
+        scheme, kind, user, hosts, path, query = form.groups(default="")
+        nodes = [_address(host, 26379 if kind == "sentinel" else 6379) for host in hosts.split(",")]
+        settings = {**parse_url(f"{scheme}://{user}host?{query}"), **settings}
+    except ValueError:
+        raise ValueError(f"option url is none of {FORMS}") from None
+    del settings["host"]
+    settings["ssl"] = settings.pop("connection_class", None) is not None
+    if kind == "cluster":
+        return RedisCluster(startup_nodes=[ClusterNode(*node) for node in nodes], **settings)
+    master, _, db = path.partition("/")
+    if not master:
+        raise ValueError("option url: redis+sentinel://host,host/master/db without a master")
+    shared = {name: value for name, value in settings.items() if name.startswith(("ssl", "socket_"))}
+    login = {"username": options.sentinel_username, "password": options.sentinel_password}
+    sentinel = Sentinel(nodes, sentinel_kwargs={**shared, **login})
+    return sentinel.master_for(unquote(master), **{**settings, "db": int(db or 0)})  # type: ignore[no-any-return]
+
+
+def _settings(options: Options) -> dict[str, Any]:
+    """What the options say besides the URL; `attempt` is all there is of trying again."""
+    given = {
+        "username": options.username,
+        "password": options.password,
+        "ssl_ca_certs": options.tls_ca,
+        "ssl_certfile": options.tls_cert,
+        "ssl_keyfile": options.tls_key,
+        "ssl_check_hostname": None if options.tls_hostname else False,
+    }
+    return {
+        "socket_timeout": float(options.timeout_s),
+        "socket_connect_timeout": float(options.timeout_s),
+        "retry": Retry(NoBackoff(), 0),
+        "protocol": 2,
+        **{name: value for name, value in given.items() if value is not None},
+    }
+
+
+def _address(host: str, port: int) -> tuple[str, int]:
+    name, colon, number = host.rpartition(":")
+    if colon and not host.endswith("]"):
+        return name.strip("[]"), int(number)
+    return host.strip("[]"), port

@@ -1,0 +1,126 @@
+"""Reading a range of a stream page by page; while one is taken apart, the server makes the next."""
+
+import secrets
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import hiredis
+from redis.exceptions import ConnectionError, ResponseError
+
+from pipeline.source.connection import Store
+from pipeline.source.ids import Id, parsed
+from pipeline.source.replies import Page, page_of, page_of_entries
+
+FIRST = 100  # entries of the first page, before it is known how large they are
+PAGE_BYTES = 512 * 1024  # aimed at: a server does nothing else meanwhile
+BUFFER = 64 * 1024
+AWAY = (b"-LOADING", b"-MASTERDOWN", b"-CLUSTERDOWN", b"-TRYAGAIN", b"-BUSY")
+MOVED = (b"-MOVED", b"-ASK")
+
+
+class Range(NamedTuple):
+    """At most `count` entries of `stream` with ids in [first, last]."""
+
+    stream: str
+    first: Id
+    last: Id
+    count: int
+
+
+def pages(store: Store, stream: str, first: Id, last: Id, most: int) -> Iterator[Page]:
+    """The entries with ids in [first, last], up to `most` a page. Raises ResponseError (such as WRONGTYPE), and
+    what `Store.attempt` raises; a lost connection goes unnoticed."""
+    wanted = Range(stream, first, last, min(FIRST, most))
+    line = _Line(store)
+    try:
+        while True:
+            page, size = store.attempt(lambda: line.page(wanted))  # noqa: B023
+            got = len(page.ids)
+            whole = got < wanted.count
+            if not whole:
+                count = min(most, max(wanted.count * PAGE_BYTES // max(size, 1), 1))
+                wanted = Range(stream, parsed(page.ids[-1].as_py()).after, last, count)
+                line.ask(wanted)
+            if got:
+                yield page
+            if whole:
+                return
+    finally:
+        line.close()
+
+
+class _Line:
+    """A connection of redis-py's whose replies are read as bytes."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._pool: Any = None
+        self._connection: Any = None
+        self._asked: tuple[Range, bytes] | None = None
+        self._buffer = bytearray(BUFFER)
+
+    def ask(self, wanted: Range) -> None:
+        """Send the request ahead; if that fails, `page` sends it again."""
+        try:
+            self._send(wanted)
+        except (ConnectionError, OSError):
+            self.close()
+
+    def page(self, wanted: Range) -> tuple[Page, int]:
+        """The page and how many bytes it came in."""
+        try:
+            if self._asked is None or self._asked[0] != wanted:
+                self._send(wanted)
+            reply = self._reply()
+            if bytes(reply[:1]) != b"-":
+                return page_of(reply), len(reply)
+            error = bytes(reply).strip()
+        except BaseException:
+            self.close()
+            raise
+        if error.startswith(MOVED):  # the client knows how to follow
+            self.close()
+            return page_of_entries(self._followed(wanted)), PAGE_BYTES
+        kind = ConnectionError if error.startswith(AWAY) else ResponseError
+        raise kind(f"{wanted.stream}: {error[1:].decode(errors='replace')}")
+
+    def close(self) -> None:
+        """Give the connection back; one with a reply under way is cut."""
+        if self._connection is not None:
+            if self._asked is not None:
+                self._connection.disconnect()
+            self._pool.release(self._connection)
+        self._connection = self._asked = None
+
+    def _send(self, wanted: Range) -> None:
+        if self._connection is None:
+            self._pool = self._store.server_of(wanted.stream).connection_pool
+            self._connection = self._pool.get_connection()
+        mark = secrets.token_bytes(16)  # its echo is the end of the reply: nothing that was stored before can hold it
+        self._asked = wanted, b"$16\r\n" + mark + b"\r\n"
+        words = ("XRANGE", wanted.stream, str(wanted.first), str(wanted.last), "COUNT", wanted.count)
+        packed = hiredis.pack_command(words) + hiredis.pack_command((b"ECHO", mark))
+        self._connection.send_packed_command([packed], check_health=False)
+
+    def _reply(self) -> memoryview:
+        """The reply to what was asked, as long as no other is read."""
+        assert self._asked is not None
+        mark, got = self._asked[1], 0
+        receive = self._connection._sock.recv_into
+        while got < len(mark) or not self._buffer.endswith(mark, 0, got):
+            if got == len(self._buffer):
+                self._buffer = self._buffer + bytes(got)
+            received = receive(memoryview(self._buffer)[got:])
+            if not received:
+                raise ConnectionError("the server closed the connection")
+            got += received
+        self._asked = None
+        return memoryview(self._buffer)[: got - len(mark)]
+
+    def _followed(self, wanted: Range) -> list[tuple[bytes, list[bytes]]]:
+        entries = self._store.client.xrange(
+            wanted.stream, str(wanted.first), str(wanted.last), wanted.count
+        )
+        return [
+            (entry_id, [text for pair in fields.items() for text in pair]) for entry_id, fields in entries
+        ]

@@ -1,0 +1,38 @@
+"""What reading once and following have in common: a piece of a stream becomes Arrow batches."""
+
+from collections.abc import Iterator
+from functools import cached_property
+
+import pyarrow as pa
+from pyspark.sql.datasource import InputPartition
+from pyspark.sql.types import StructType
+
+from pipeline.source.batches import Batches
+from pipeline.source.connection import Store
+from pipeline.source.options import Options
+from pipeline.source.pages import pages
+from pipeline.source.streams import Piece, Streams
+
+
+class Reading:
+    """Pickled before it is used: connections are made at their first use."""
+
+    def __init__(self, options: Options, schema: StructType) -> None:
+        self._options = options
+        self._batches = Batches(schema)
+
+    @cached_property
+    def _store(self) -> Store:
+        return Store(self._options)
+
+    @cached_property
+    def _streams(self) -> Streams:
+        return Streams(self._options, self._store)
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        """A piece as batches; Spark's stand-in for no piece at all as none."""
+        if not isinstance(partition, Piece):
+            return
+        with Store(self._options) as store:
+            for page in pages(store, partition.stream, partition.first, partition.last, self._options.page):
+                yield from self._batches.of(partition.stream, page)
