@@ -1,6 +1,6 @@
 """What happened to a topic, in order; and who changed a permission."""
 
-from pyspark.sql import DataFrame, Window
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from pipeline.history.causes import BEGAN, ENDED, PAIR, caused, within
@@ -8,9 +8,9 @@ from pipeline.history.members import GROUP
 from pipeline.history.routes import PERM_WRITE
 from pipeline.history.tables import FOREVER, Tables, during, not_ended
 
-_OF_PAIR = Window.partitionBy(*PAIR).orderBy("inc", "from_id")
 _NAME = ("namespace", "inc", "broker")
-_OF_NAME = Window.partitionBy(*_NAME).orderBy("from_id")
+_OF_PAIR = f"over (partition by {', '.join(PAIR)} order by inc, from_id)"
+_OF_NAME = f"over (partition by {', '.join(_NAME)} order by from_id)"
 _QUEUES = "concat_ws(',', read_queues, write_queues, perm, sys_flag)"
 
 
@@ -26,7 +26,7 @@ def permission_changes(
     if broker is not None:
         routes, names = routes.where(F.col("broker") == broker), names.where(F.col("broker") == broker)
     stored = (
-        routes.withColumn("before", F.lag("perm").over(_OF_PAIR))
+        routes.withColumn("before", F.expr(f"lag(perm) {_OF_PAIR}"))
         .where(f"before <> perm and {within('from_ms', from_ms, to_ms)}")
         .selectExpr(*PAIR, f"{BEGAN} as by", "before", "perm as after")
     )
@@ -48,8 +48,8 @@ def permission_changes(
 def timeline(tables: Tables, topic: str, from_ms: int, to_ms: int) -> DataFrame:
     """-> PAIR, what, before, after, by: all that changed of a topic's route in (from_ms, to_ms].
 
-    `what` is `queues` (`readQ,writeQ,perm,sysFlag` as stored), `member` (`id=address`), `zone`, `acting` or `drain` (its
-    owner); `before` and `after` are text, null for nothing; `by` is CAUSED."""
+    `what` is `queues` (`readQ,writeQ,perm,sysFlag` as stored), `member` (`id=address`), `zone`, `acting` or `drain`
+    (its owner); `before` and `after` are text, null for nothing; `by` is CAUSED."""
     routes = during(tables.of_topic(topic).routes, from_ms, to_ms)
     holders = routes.select("topic", *GROUP).distinct()
     found = (
@@ -64,8 +64,8 @@ def _queues(routes: DataFrame, from_ms: int, to_ms: int) -> DataFrame:
     """Versions as they begin, and as they end where none begins at the same instant."""
     versions = routes.withColumns(
         {
-            "before": F.lag(F.expr(f"struct(to_ms as ms, {_QUEUES} as queues)")).over(_OF_PAIR),
-            "next_ms": F.lead("from_ms").over(_OF_PAIR),
+            "before": F.expr(f"lag(struct(to_ms as ms, {_QUEUES} as queues)) {_OF_PAIR}"),
+            "next_ms": F.expr(f"lead(from_ms) {_OF_PAIR}"),
         }
     )
     began = versions.selectExpr(
@@ -106,7 +106,7 @@ def _attributes(tables: Tables, holders: DataFrame, from_ms: int, to_ms: int) ->
     drain = caused("from_ms", "from_id", "if(now.drain is null, 'undrain', 'drain')", "now.drain")
     return (
         versions.withColumn("now", F.expr(f"struct({text})"))
-        .withColumn("before", F.lag("now").over(_OF_NAME))
+        .withColumn("before", F.expr(f"lag(now) {_OF_NAME}"))
         .where("before is not null")
         .join(F.broadcast(holders.drop("epoch").distinct()), [*_NAME])
         .selectExpr(*PAIR, f"{by} as updated", f"{drain} as drained", f"inline(array({changes}))")
@@ -128,7 +128,7 @@ def _drains(names: DataFrame, from_ms: int, to_ms: int) -> DataFrame:
         for condition, drained, by in ((begins, True, began), (ends, False, ended), (runs_out, False, over))
     )
     return (
-        names.withColumn("was", F.lag(F.struct("drain")).over(_OF_NAME))
+        names.withColumn("was", F.expr(f"lag(struct(drain)) {_OF_NAME}"))
         .selectExpr(*_NAME, f"inline(array_compact(array({acts})))")
         .where(within("by.ms", from_ms, to_ms))
     )

@@ -1,6 +1,6 @@
 """The tables that the definitions' worked example leaves: seconds from w0 as ms, all of broker id 0 in cluster c1."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import Any
 
 from pyspark.sql import SparkSession
@@ -102,8 +102,8 @@ BROKERS = tuple(
         ("c", 5, 1800, 3301.2),
     )
 )
-BY_ALICE = {"from_actor": "token:alice", "from_op": "wiping", "from_cause": "wipe"}
-EPOCH = {"to_cause": "epoch"}
+BY_ALICE: Any = {"from_actor": "token:alice", "from_op": "wiping", "from_cause": "wipe"}
+EPOCH: Any = {"to_cause": "epoch"}
 VERSIONS = (
     version("T1", "a", 1, -900, "4,4,6,0", 660, **EPOCH),
     version("T1", "a", 3, 660, "4,4,6,0", 2400, **EPOCH),
