@@ -95,13 +95,13 @@ class Simulation:
         if first:
             self.epochs += 1
         epoch = self._held[name]["epoch"] if not first else self.epochs
-        row = session(name, epoch, 0) | {
+        row = dict(session(name, epoch, 0)) | {
             "broker_id": number,
             "addr": f"10.0.0.{self.random.randint(1, 99)}:10911",
             "start_ms": self.now,
             "start_id": self._id(),
         }
-        members[number] = Member(dict(row), self.now + LEASE_MS)
+        members[number] = Member(row, self.now + LEASE_MS)
         drain = self._held.get(name, {}).get("drain")
         self._hold(
             name, epoch, acting=self.random.random() < 0.7, zone=self.random.choice((None, "z")), drain=drain
