@@ -1,0 +1,293 @@
+"""Routes of times that are over, and who changed them: asked of the pipeline's process that has the tables."""
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Annotated, Any, Literal
+
+from apiflask import APIBlueprint
+from flask import current_app
+from pydantic import BeforeValidator, Field, WithJsonSchema
+from pydantic_core import PydanticCustomError
+from redis.exceptions import RedisError
+from rq import Queue
+
+from api.name_server import name_server
+from api.paging import Limit
+from api.problems import Problem
+from api.routes import Route
+from api.shapes import Answer, Name, Query
+from pipeline.history.asking import Failed, NobodyListens, TooSlow, ask, queue_of
+from pipeline.history.times import moment, shown
+from registry.errors import InvalidField
+
+bp = APIBlueprint("history", __name__, url_prefix="/v1/history")
+
+WAIT_S = 30
+EXTENSION = "history"
+
+
+def _moment(text: object) -> object:
+    try:
+        return moment(text) if isinstance(text, str) else text
+    except ValueError as error:
+        raise PydanticCustomError("moment", "{why}", {"why": str(error)}) from None
+
+
+Moment = Annotated[
+    int,
+    BeforeValidator(_moment),
+    WithJsonSchema({"type": "string", "examples": ["2026-11-21T14:03:00Z", "1795269780000"]}),
+]
+"""Unix ms, or a time as RFC 3339 writes it."""
+
+
+class AtQuery(Query):
+    """`asRecorded`: members whose lease ended stay until that was written, as operators saw it then."""
+
+    at: Moment
+    as_recorded: bool = False
+
+
+class BetweenQuery(Query):
+    """Changes after `from`, up to `to`. `after` is the `next` of the page before."""
+
+    from_: Annotated[Moment, Field(alias="from")]
+    to: Moment
+    limit: Limit = 100
+    after: str = ""
+
+
+class PermissionsQuery(Query):
+    """Changes from `from` to `to`; without them, all that is known."""
+
+    from_: Annotated[Moment | None, Field(alias="from")] = None
+    to: Moment | None = None
+    broker: Name | None = None
+    limit: Limit = 100
+
+
+class Landed(Answer):
+    """The times that the tables tell of."""
+
+    from_millis: int
+    until_millis: int
+
+
+class HistoryAnswer(Answer):
+    landed: Landed
+
+
+class RouteAt(HistoryAnswer):
+    """As clients got it then, without filter servers, order configuration and static topics, which are not kept.
+    `provisional`: a member may yet turn out to have been silent by then."""
+
+    topic: str
+    at_millis: int
+    provisional: bool
+    route: Route
+
+
+class Caused(Answer):
+    """What made the change: when, the entry of the event stream that tells, why, who, and the act it was part of.
+    Null is what the tables do not tell."""
+
+    topic: str
+    broker_name: str
+    at_millis: int | None
+    event_id: str | None
+    cause: str | None
+    actor: str | None
+    op: str | None
+
+
+class Shown(Answer):
+    """What a route shows of a topic on the brokers of one name."""
+
+    cluster: str
+    read_queue_nums: int
+    write_queue_nums: int
+    perm: int
+    topic_sys_flag: int
+    broker_addrs: dict[int, str]
+    enable_acting_master: bool
+    zone_name: str | None
+
+
+class Change(Caused):
+    """`fields` are the members that differ; `before` is null for what was added, `after` for what was removed."""
+
+    change: Literal["added", "removed", "changed"]
+    fields: tuple[str, ...]
+    before: Shown | None
+    after: Shown | None
+
+
+class Diff(HistoryAnswer):
+    from_millis: int
+    to_millis: int
+    provisional: bool
+    changes: tuple[Change, ...]
+    next: str | None
+
+
+class PermissionChange(Caused):
+    """4 read, 2 write; a drain takes the write bit away and gives it back."""
+
+    before: int
+    after: int
+
+
+class Permissions(HistoryAnswer):
+    """The newest first; `more` if there were others before."""
+
+    from_millis: int
+    to_millis: int
+    changes: tuple[PermissionChange, ...]
+    more: bool
+
+
+RESPONSES: dict[int, str] = {
+    404: "No history of these times, or nobody served the topic",
+    503: "No process of the pipeline answers, or too many ask",
+    504: "Not answered in time",
+}
+
+
+@bp.get("/routes/<topic>")
+@bp.input(AtQuery, location="query")
+@bp.output(RouteAt)
+@bp.doc(responses=RESPONSES)
+def route_at(topic: str, query_data: AtQuery) -> RouteAt:
+    """The route of a topic at a time"""
+    at = query_data.at
+    found = _asked(
+        "route",
+        topic=topic,
+        at_ms=at,
+        as_recorded=query_data.as_recorded,
+        acting_master=_acting_master(),
+    )
+    if found["route"] is None:
+        raise Problem(404, "topic-not-found", f"no route of topic {topic!r} at {shown(at)}")
+    return RouteAt.model_validate(found)
+
+
+@bp.get("/routes/<topic>/diff")
+@bp.input(BetweenQuery, location="query")
+@bp.output(Diff)
+@bp.doc(responses=RESPONSES)
+def diff_of_topic(topic: str, query_data: BetweenQuery) -> Diff:
+    """What changed of a topic's route between two times"""
+    return _diff(query_data, topic)
+
+
+@bp.get("/diff")
+@bp.input(BetweenQuery, location="query")
+@bp.output(Diff)
+@bp.doc(responses=RESPONSES)
+def diff(query_data: BetweenQuery) -> Diff:
+    """What changed of all routes between two times"""
+    return _diff(query_data, None)
+
+
+@bp.get("/topics/<topic>/permissions")
+@bp.input(PermissionsQuery, location="query")
+@bp.output(Permissions)
+@bp.doc(responses=RESPONSES)
+def permissions(topic: str, query_data: PermissionsQuery) -> Permissions:
+    """Who changed a topic's permissions, and when"""
+    if query_data.from_ is not None and query_data.to is not None:
+        _expect_order(query_data.from_, query_data.to)
+    found = _asked(
+        "permissions",
+        topic=topic,
+        broker=query_data.broker,
+        from_ms=query_data.from_,
+        to_ms=query_data.to,
+        limit=query_data.limit,
+    )
+    return Permissions.model_validate(found)
+
+
+def _diff(query: BetweenQuery, topic: str | None) -> Diff:
+    _expect_order(query.from_, query.to)
+    found = _asked(
+        "diff",
+        topic=topic,
+        from_ms=query.from_,
+        to_ms=query.to,
+        limit=query.limit,
+        after=query.after,
+        acting_master=_acting_master(),
+    )
+    return Diff.model_validate(found)
+
+
+def _expect_order(from_ms: int, to_ms: int) -> None:
+    if to_ms < from_ms:
+        raise InvalidField("to", "before from")
+
+
+def _acting_master() -> bool:
+    """As the setting is now: what it was then, no table tells."""
+    return name_server().options().support_acting_master
+
+
+def _asked(question: str, **arguments: Any) -> dict[str, Any]:
+    """The answer of whoever has the tables. Raises Problem."""
+    options = name_server().given
+    arguments["namespace"] = options.namespace
+    try:
+        with _turn() as queue:
+            found: dict[str, Any] = ask(queue, question, arguments, WAIT_S)
+    except NobodyListens:
+        detail = (
+            f"no process of the pipeline answers for namespace {options.namespace!r}; "
+            "start one: mqpipeline answer --warehouse FOLDER"
+        )
+        raise Problem(503, "history-not-served", detail) from None
+    except TooSlow:
+        raise Problem(504, "history-too-slow", f"no answer within {WAIT_S} s") from None
+    except Failed:
+        raise Problem(500, "history-failed", "the pipeline could not answer; its log says why") from None
+    except RedisError as error:
+        raise Problem(503, "queue-unavailable", f"the job queue cannot be reached: {error}") from None
+    if found.pop("outside"):
+        raise Problem(404, "not-landed", _outside(found["landed"]))
+    return found
+
+
+def _outside(landed: dict[str, int] | None) -> str:
+    if landed is None:
+        return "the pipeline has landed nothing yet"
+    first, last = shown(landed["fromMillis"]), shown(landed["untilMillis"])
+    return f"the pipeline has landed what was from {first} until {last}"
+
+
+class _Asking:
+    """Of one application: the queue, and how many of its threads may wait, for others have to answer meanwhile."""
+
+    def __init__(self, queue: Queue, threads: int) -> None:
+        self.queue = queue
+        self.turns = threading.BoundedSemaphore(max(1, threads // 2))
+
+
+@contextmanager
+def _turn() -> Iterator[Queue]:
+    asking = _asking()
+    if not asking.turns.acquire(blocking=False):
+        raise Problem(503, "history-busy", "too many questions wait for an answer here")
+    try:
+        yield asking.queue
+    finally:
+        asking.turns.release()
+
+
+def _asking() -> _Asking:
+    options = name_server().given
+    made: _Asking | None = current_app.extensions.get(EXTENSION)
+    if made is None:
+        queue = queue_of(options.rq_redis_url or options.redis_url, options.namespace, WAIT_S)
+        made = current_app.extensions.setdefault(EXTENSION, _Asking(queue, options.http_threads))
+    return made

@@ -1,0 +1,1 @@
+"""The command `mqpipeline`: one module for each subject, each with `add(app)`."""

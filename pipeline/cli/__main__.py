@@ -1,0 +1,5 @@
+"""`python -m pipeline.cli`: as `mqpipeline`."""
+
+from pipeline.cli.main import main
+
+main()

@@ -1,0 +1,71 @@
+"""What commands share: where the tables are, a Spark session, and how a command ends without a result."""
+
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Annotated, Any, Final, NoReturn
+
+import typer
+
+from pipeline.history.reader import NothingLanded, Reader
+from pipeline.history.times import moment
+from pipeline.options import OptionError, Options, load
+from pipeline.session import spark_session
+from pipeline.warehouse import Warehouse
+
+NOT_THERE: Final = 1
+WRONG_USAGE: Final = 2
+SETTINGS: Final = {"spark.ui.enabled": "false", "spark.log.level": "ERROR"}
+
+OfWarehouse = Annotated[
+    str | None,
+    typer.Option(
+        "--warehouse",
+        "-w",
+        help="Where the tables are: a folder, or a URL (env var: MQNS_PIPELINE_WAREHOUSE)",
+        show_default=False,
+    ),
+]
+OfNamespace = Annotated[
+    str | None,
+    typer.Option(
+        "--namespace",
+        help="Of which name server (env var: MQNS_PIPELINE_NAMESPACES, its first)",
+        show_default=False,
+    ),
+]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON")]
+
+
+def time(metavar: str) -> Any:
+    """A required argument that is a time."""
+    return typer.Argument(
+        parser=moment, metavar=metavar, help="2026-11-21T14:03:00Z, or Unix ms", show_default=False
+    )
+
+
+def options(warehouse: str | None, namespace: str | None) -> Options:
+    """Those of the environment, and what the command line says instead."""
+    try:
+        return load(os.environ, {"warehouse": warehouse, "namespaces": namespace})
+    except OptionError as error:
+        stop(str(error), WRONG_USAGE)
+
+
+@contextmanager
+def reading(chosen: Options) -> Iterator[Reader]:
+    """A reader of the warehouse, with a Spark session of this process."""
+    session = spark_session("mqpipeline", SETTINGS)
+    try:
+        yield Reader(Warehouse(session, chosen.warehouse))
+    except NothingLanded as nothing:
+        stop(str(nothing), NOT_THERE)
+    finally:
+        session.stop()
+
+
+def stop(text: str, code: int) -> NoReturn:
+    """End with a line on standard error."""
+    print(f"mqpipeline: {text}", file=sys.stderr)
+    raise typer.Exit(code)

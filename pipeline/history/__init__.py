@@ -1,0 +1,1 @@
+"""What a route was, what changed it, and who did: questions about a time that is over."""

@@ -1,0 +1,40 @@
+"""Answers questions of the HTTP side: an RQ worker that does not fork, so its Spark session is warm."""
+
+import logging
+
+import redis
+from rq import SimpleWorker
+from rq.serializers import JSONSerializer
+
+from pipeline.history import jobs
+from pipeline.history.asking import CONNECT_TIMEOUT_S, queue_name
+from pipeline.history.reader import NothingLanded, Reader
+
+TTL_S = 30  # also bounds how long it waits on a connection that is dead
+
+log = logging.getLogger(__name__)
+
+
+def work(reader: Reader, url: str, namespaces: tuple[str, ...], *, burst: bool = False) -> None:
+    """Answer until SIGTERM or SIGINT, or with `burst` until there is no question; `url` is RQ's Redis."""
+    jobs.answer_from(reader)
+    _warm(reader, namespaces)
+    connection = redis.Redis.from_url(url, socket_connect_timeout=CONNECT_TIMEOUT_S)
+    queues = [queue_name(namespace) for namespace in namespaces]
+    worker = SimpleWorker(queues, connection=connection, serializer=JSONSerializer, worker_ttl=TTL_S)
+    worker.log_job_description = False
+    worker.work(burst=burst, logging_level="WARNING")
+
+
+def _warm(reader: Reader, namespaces: tuple[str, ...]) -> None:
+    """List the files and run one question of each kind, which costs the first one seconds."""
+    for namespace in namespaces:
+        try:
+            reading = reader.reading(namespace)
+        except NothingLanded as nothing:
+            log.warning("%s", nothing)
+            continue
+        at = reading.until_ms
+        jobs.answer("route", {"namespace": namespace, "topic": "", "at_ms": at})
+        jobs.answer("diff", {"namespace": namespace, "topic": "", "from_ms": at, "to_ms": at})
+        jobs.answer("permissions", {"namespace": namespace, "topic": "", "from_ms": at})
