@@ -150,15 +150,15 @@ def _availability(frame: DataFrame, as_of_ms: int) -> DataFrame:
         or window = 'day' and to_ms > {as_of_ms - NEAR_DAYS * DAY_MS}
         or window = 'month' and to_ms > {as_of_ms} - {NEAR_MONTHS - 1} * {31 * DAY_MS}"""
     )
-    worst = ranked.filter(f"window = '{ROLLING[-1]}' and kind = 'broker' and position <= {WORST}")
-    marked = ranked.join(
-        sql.broadcast(worst.select("namespace", "unit", sql.lit(True).alias("worst"))),
-        ["namespace", "unit"],
-        "left",
+    among_worst = sql.expr(
+        f"""max(window = '{ROLLING[-1]}' and kind = 'broker' and position <= {WORST})
+        over (partition by namespace, unit)"""
     )
-    return marked.filter(
-        (near & sql.expr(f"position <= {cut.most}")) | (sql.col("kind") == "cluster") | sql.col("worst")
-    ).drop("worst")
+    return (
+        ranked.withColumn("among_worst", among_worst)
+        .filter((near & sql.expr(f"position <= {cut.most}")) | sql.expr("kind = 'cluster' or among_worst"))
+        .drop("among_worst")
+    )
 
 
 def _churn_hours(churn: DataFrame, as_of_ms: int) -> DataFrame:
