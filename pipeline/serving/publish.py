@@ -10,7 +10,7 @@ from redis import Redis, RedisCluster
 
 from pipeline.serving import names
 from pipeline.serving.entries import Entry, entries, fitting
-from pipeline.serving.results import Results
+from pipeline.serving.results import Results, Run
 
 Client: TypeAlias = Redis | RedisCluster
 LIMIT_BYTES: Final = 5_000_000
@@ -33,19 +33,6 @@ for i = 2, #KEYS, 2 do
   redis.call('PEXPIRE', KEYS[i + 1], ARGV[2])
 end
 """
-
-
-class Run(msgspec.Struct, frozen=True):
-    """What a run says of itself. `took_ms` up to here; the others count entries of the stream: `events` taken,
-    `holes` never read, `phantoms` of a lost primary, `rejected` that could not be understood."""
-
-    run: str
-    as_of_ms: int
-    took_ms: int
-    events: int
-    holes: int
-    phantoms: int
-    rejected: int
 
 
 class Served(msgspec.Struct, frozen=True):

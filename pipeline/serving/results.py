@@ -39,7 +39,7 @@ TOPICS = 100
 CAUSES = 2000
 LATEST = 200
 WORST = 30
-STRIPS = 60
+STRIPS = 40
 STRIP_DAYS = 7
 STRIP_STATES = 400
 BROKER_STATES = "broker_states"
@@ -70,6 +70,19 @@ CUTS: Final = {
     REPORT_TIMEOUTS.name: Cut("window, kind", "missed desc nulls last, unit", MOST),
     INCIDENTS.name: Cut("type", "start_ms desc, key", f"{LATEST}"),
 }
+
+
+class Run(msgspec.Struct, frozen=True):
+    """What a run says of itself. `took_ms` up to here; the others count entries of the stream: `events` taken,
+    `holes` never read, `phantoms` of a lost primary, `rejected` that could not be understood."""
+
+    run: str
+    as_of_ms: int
+    took_ms: int
+    events: int
+    holes: int
+    phantoms: int
+    rejected: int
 
 
 class Results(msgspec.Struct, frozen=True):

@@ -18,8 +18,7 @@ from pipeline.schemas import (
     REPORT_TIMEOUTS,
     Table,
 )
-from pipeline.serving.publish import Run
-from pipeline.serving.results import BROKER_STATES, CHURN_HOURS, Results
+from pipeline.serving.results import BROKER_STATES, CHURN_HOURS, Results, Run
 
 W0 = 1_767_225_600_000
 """2026-01-01 00:00 UTC"""

@@ -13,8 +13,8 @@ from launcher.store import EmbeddedStore
 from pipeline.schemas import INCIDENTS, REPORT_AVAILABILITY, REPORT_FLAP
 from pipeline.serving import names
 from pipeline.serving.entries import Entry, entries, fitting
-from pipeline.serving.publish import ASIDE_MS, LIMIT_BYTES, META_BYTES, TTL_MS, Run, publish
-from pipeline.serving.results import Results
+from pipeline.serving.publish import ASIDE_MS, LIMIT_BYTES, META_BYTES, TTL_MS, publish
+from pipeline.serving.results import Results, Run
 from registry.keys import CHURN_TOP, REPORTS, Keys
 from registry.store import connect
 from tests.pipeline.serving.example import AS_OF, RUN, TABLES, W0, availability, results, row
