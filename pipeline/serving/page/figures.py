@@ -123,11 +123,12 @@ def strips(rows: Sequence[Row], as_of_ms: int) -> Strips | None:
     lines = []
     for (cluster, broker), group in groupby(rows, key=lambda row: (row["cluster"], row["broker"])):
         states = [row for row in group if row["to_ms"] > start]
+        drawn = sorted(states, key=lambda row: row["state"] != "UP")  # what is widened lies on top
         lines.append(
             Strip(
                 cluster,
                 broker,
-                tuple(_piece(row, start, scale) for row in states),
+                tuple(_piece(row, start, scale) for row in drawn),
                 sum(row["to_ms"] - row["from_ms"] for row in states if row["state"] == "DOWN"),
             )
         )

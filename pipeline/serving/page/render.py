@@ -1,6 +1,7 @@
 """Puts the page together: what each part shows is chosen here, how it looks is in templates/."""
 
 from collections.abc import Iterable, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
@@ -92,6 +93,7 @@ def html(namespace: str, run: Run, results: Results) -> str:
     return page.render(_content(namespace, run, results))
 
 
+@cache
 def _environment() -> Environment:
     environment = Environment(
         loader=FileSystemLoader(Path(__file__).with_name("templates")),
@@ -212,7 +214,7 @@ def _of_objectives(clusters: Sequence[Cluster]) -> Iterable[Point]:
         text = f"{len(missed)} of {words.plural(len(judged), 'cluster')} missed the objective:"
         yield Point("bad", text, missed)
     elif judged:
-        yield Point("good", f"The objective was met: {words.plural(len(judged), 'cluster')}.")
+        yield Point("good", f"{words.plural(len(judged), 'cluster')} met the objective.")
     firing = tuple(cluster.name for cluster in clusters if cluster.slo and cluster.slo["alerts"])
     if firing:
         yield Point("bad", "The error budget is burning too fast, an alert fires:", firing)
@@ -223,7 +225,7 @@ def _of_events(results: Results) -> Iterable[Point]:
         words.unit_name(row["unit"]) for row in results.longest(REPORT_FLAP.name) if row["flapping"]
     )
     if flapping:
-        yield Point("bad", f"{words.plural(len(flapping), 'slot')} come and go:", flapping)
+        yield Point("bad", "Flapping now:", flapping)
     incidents = results.of(INCIDENTS.name)
     if incidents:
         latest = incidents[0]
