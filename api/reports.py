@@ -156,8 +156,8 @@ class ConflictRow(Row):
 
 
 class IncidentRow(Row):
-    """`unit` is `<type>:<start>:<key>`. `members` is how many were gone, `share` of how many there were; `ids` are
-    the first of its entries in the event stream."""
+    """`unit` is `<type>:<start>`, and `:<key>` where there is one. `members` were gone, that `share` of those there
+    were; `ids` are the first of its entries in the event stream."""
 
     type: str
     key: str
@@ -376,9 +376,7 @@ def conflicts(query_data: RowsQuery) -> Conflicts:
 def incidents(query_data: RowsQuery) -> Incidents:
     """Many members gone at once, the latest first"""
     found = _sorted_set("incidents")
-    rows = [
-        IncidentRow.of("{type}:{start_ms}:{key}".format(**_columns(text)), text) for text in found.replies[0]
-    ]
+    rows = [IncidentRow.of(_incident(text), text) for text in found.replies[0]]
     return Incidents(**_page(found, IncidentRow, rows, query_data, "-startMillis"))
 
 
@@ -417,6 +415,12 @@ def _expect_window(found: Served, report: str, window: str) -> None:
     if window not in windows:
         told = ", ".join(windows) or "none"
         raise Problem(404, "report-not-found", f"no window {window!r}; there are: {told}", field="window")
+
+
+def _incident(text: str) -> str:
+    columns = _columns(text)
+    named = (columns["type"], str(columns["start_ms"]), columns["key"])
+    return ":".join(filter(None, named))
 
 
 def _columns(text: str) -> dict[str, Any]:

@@ -165,7 +165,7 @@ def test_a_calendar_window(run: Http) -> None:
         ("conflicts", "slot:c1:a:0:state_version", {"type": "state_version", "lastMillis": W0 + 700_000}),
         (
             "incidents",
-            f"mass_expiry:{W0 + 1_920_000}:c1",
+            f"mass_expiry:{W0 + 1_920_000}",
             {"members": 4, "causes": {"expired": 4}, "ids": [f"{W0 + 1_923_400}-0"], "restoredMillis": None},
         ),
     ],

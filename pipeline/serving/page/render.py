@@ -105,6 +105,7 @@ def _environment() -> Environment:
     for told in (
         words.name,
         words.unit_name,
+        words.detail,
         words.share,
         words.objective,
         words.number,

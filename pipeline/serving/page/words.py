@@ -3,7 +3,9 @@
 import re
 from datetime import UTC, datetime
 from decimal import ROUND_FLOOR, Decimal
-from typing import Final
+from typing import Any, Final
+
+import msgspec
 
 SECOND_MS: Final = 1000
 MINUTE_MS: Final = 60 * SECOND_MS
@@ -25,6 +27,20 @@ def name(text: object) -> str:
 def unit_name(unit: str) -> str:
     """`broker:c1:a` -> `c1:a`"""
     return name(unit.partition(":")[2])
+
+
+def detail(text: str | None) -> str:
+    """A JSON object read out, `{"addr": "h:1", "holder": {"id": 0}}` -> `addr h:1, holder (id 0)`; else the text."""
+    try:
+        value = msgspec.json.decode(text or "")
+    except msgspec.DecodeError:
+        value = None
+    return name(_read_out(value) if isinstance(value, dict) else text or NOTHING)
+
+
+def _read_out(members: dict[str, Any]) -> str:
+    said = ((key, f"({_read_out(one)})" if isinstance(one, dict) else one) for key, one in members.items())
+    return ", ".join(f"{key} {one}" for key, one in said if one is not None)
 
 
 def share(value: float | None) -> str:

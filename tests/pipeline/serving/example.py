@@ -185,7 +185,7 @@ TABLES: dict[str, tuple[Literal, ...]] = {
             type="state_version",
             count=2,
             last_ms=W0 + 700_000,
-            detail="127.0.1.9:10911 was refused",
+            detail='{"addr":"127.0.1.9:10911","holder":{"addr":"127.0.1.1:10911"},"action":"refused"}',
         ),
     ),
     REPORT_TIMEOUTS.name: (
@@ -206,7 +206,7 @@ TABLES: dict[str, tuple[Literal, ...]] = {
         {
             "type": "mass_expiry",
             "start_ms": W0 + 1_920_000,
-            "key": "c1",
+            "key": "",
             "end_ms": W0 + 1_951_000,
             "members": 4,
             "share": 0.2,

@@ -14,6 +14,7 @@ import pytest
 from pipeline.schemas import (
     INCIDENTS,
     REPORT_AVAILABILITY,
+    REPORT_CONFLICTS,
     REPORT_FLAP,
     REPORT_SLO,
 )
@@ -131,7 +132,7 @@ def test_what_the_example_says() -> None:
         "first c1 4 5",
         "c1 3 1.80 0.311 1.50 0.167",
         "brokers that went down: c1:a",
-        "c1:a:0 state_version 2 2026-01-01 00:11:40 127.0.1.9:10911 was refused",
+        "c1:a:0 state_version 2 2026-01-01 00:11:40 addr 127.0.1.9:10911, holder (addr 127.0.1.1:10911), action",
         "c1 1 000 30 s 30 s 1 min 1 s 1 min 1 s 2 2 min",
         "14 entries read; 0 holes, 0 phantoms of a lost primary, 0 not understood",
     ):
@@ -189,6 +190,21 @@ def test_a_cluster_that_was_never_up_nor_down() -> None:
     words = page_of(report_availability=(unseen,), report_slo=(no_budget,)).words
     assert "c9 \N{EN DASH} over 1 hour" in words
     assert "missed the objective" not in words
+
+
+@pytest.mark.parametrize(
+    ("detail", "said"),
+    [
+        (None, "\N{EN DASH}"),
+        ("some text", "some text"),
+        ('"text"', '"text"'),
+        ('{"addr": "h:1", "holder": "h:2"}', "addr h:1, holder h:2"),
+        ('{"addr": null, "holder": {"a": [1]}, "n": 2}', "holder (a [1]), n 2"),
+    ],
+)
+def test_a_detail_is_read_out(detail: str | None, said: str) -> None:
+    one = row(REPORT_CONFLICTS, "slot:c1:a:0:t", type="t", count=1, last_ms=W0, detail=detail)
+    assert f"2026-01-01 00:00:00 {said} Beats" in page_of(report_conflicts=(one,)).words
 
 
 def test_flapping_is_told_first_and_where() -> None:

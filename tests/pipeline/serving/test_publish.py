@@ -1,15 +1,18 @@
 """Reports in Redis: what each key says, and that a reader never meets two runs."""
 
 import json
+import socket
+import subprocess
 import threading
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
 import redis as redis_py
 
-from launcher.store import EmbeddedStore
+from launcher.store import EmbeddedStore, programs
 from pipeline.schemas import INCIDENTS, REPORT_AVAILABILITY, REPORT_FLAP
 from pipeline.serving import names
 from pipeline.serving.entries import Entry, entries, fitting
@@ -17,6 +20,7 @@ from pipeline.serving.publish import ASIDE_MS, LIMIT_BYTES, META_BYTES, TTL_MS, 
 from pipeline.serving.results import Results, Run
 from registry.keys import CHURN_TOP, REPORTS, Keys
 from registry.store import connect
+from tests.harness.patience import eventually
 from tests.pipeline.serving.example import AS_OF, RUN, TABLES, W0, availability, results, row
 
 PREFIX = "ns:{default}:report:"
@@ -298,6 +302,51 @@ def test_what_fits(limit: int, kept: str, left_out: int) -> None:
 def test_meta_fits_in_what_is_kept_for_it() -> None:
     windows = (f"availability:day:2026-01-{day:02}" for day in range(1, 32))
     assert 4 * sum(map(len, windows)) < META_BYTES
+
+
+def listens(client: redis_py.Redis) -> bool:
+    try:
+        return bool(client.ping())
+    except redis_py.ConnectionError:
+        return False
+
+
+@pytest.fixture
+def cluster(tmp_path: Path) -> Iterator[redis_py.RedisCluster]:
+    """A Redis Cluster of one server, which refuses commands and scripts over several slots as any does."""
+    with socket.create_server(("127.0.0.1", 0)) as port, socket.create_server(("127.0.0.1", 0)) as bus:
+        ports = port.getsockname()[1], bus.getsockname()[1]
+    options = {
+        "--port": ports[0],
+        "--cluster-port": ports[1],
+        "--bind": "127.0.0.1",
+        "--cluster-enabled": "yes",
+        "--dir": tmp_path,
+        "--save": "",
+        "--loglevel": "warning",
+    }
+    given = (str(part) for option in options.items() for part in option)
+    given = (str(part) for option in options.items() for part in option)
+    server = subprocess.Popen([next(iter(programs().values())), *given])
+    try:
+        with redis_py.Redis(port=ports[0]) as first:
+            eventually(lambda: listens(first), 10)
+            first.execute_command("CLUSTER ADDSLOTSRANGE", 0, 16383)
+            eventually(lambda: first.execute_command("CLUSTER INFO")["cluster_state"] == "ok", 10)
+        with redis_py.RedisCluster("127.0.0.1", ports[0], decode_responses=True) as client:
+            yield client
+    finally:
+        server.kill()
+        server.wait()
+
+
+def test_a_redis_cluster_serves_as_well(cluster: redis_py.RedisCluster) -> None:
+    for name in ("r1", "r2"):
+        publish(cluster, "default", run_named(name), results())
+    publish(cluster, "second", run_named("s1"), results())
+    assert cluster.hget(PREFIX + "meta", "run") == "r2"
+    assert cluster.hget(names.prefix("second") + "meta", "run") == "s1"
+    assert len(list(cluster.scan_iter())) == 28
 
 
 def test_hostile_names_stay_text(redis: redis_py.Redis) -> None:
