@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help setup compiled lock lint format test redis-server curl jdk cc bench soak interop differential fuzz run wheel clean anew
+.PHONY: help setup compiled lock lint format test redis-server curl chromium jdk cc bench soak interop differential fuzz run wheel clean anew
 
 NEW_ENOUGH := import sys; sys.exit(sys.version_info < (3, 11))
 PYTHON ?= $(or $(shell for p in python3 python3.14 python3.13 python3.12 python3.11; do \
@@ -58,11 +58,11 @@ format: setup ## let ruff put the code in order
 	@$(BIN)/ruff check --fix .
 	@$(BIN)/ruff format .
 
-redis-server curl:
+redis-server curl chromium:
 	@command -v $@ >/dev/null || ! command -v apt-get >/dev/null || $(call apt_install,$@) || \
 	echo "going on without $@"
 
-test: compiled redis-server curl ## the tests, on real stores
+test: compiled redis-server curl chromium ## the tests, on real stores
 	@$(BIN)/pytest -n 2 --dist loadgroup --ignore tests/interop --ignore tests/differential $(ARGS)
 
 fuzz: setup ## coverage-guided fuzzing of the decoders: make fuzz ARGS="INPUTS TARGET ..."

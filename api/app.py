@@ -15,6 +15,7 @@ from api import (
     kv,
     problems,
     registrations,
+    reports,
     routes,
     settings,
     topics,
@@ -27,7 +28,19 @@ from registry.options import Options
 from registry.store import connect
 
 BODY_MAX_BYTES = 16 << 20
-SUBJECTS = (health, clusters, brokers, registrations, topics, routes, kv, settings, events, history)
+SUBJECTS = (
+    health,
+    clusters,
+    brokers,
+    registrations,
+    topics,
+    routes,
+    kv,
+    settings,
+    events,
+    reports,
+    history,
+)
 
 
 def create_app(options: Options | None = None, *, redis: "redis_py.Redis | None" = None) -> APIFlask:

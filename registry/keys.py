@@ -25,6 +25,12 @@
     ns:{<namespace>}:events:consumers       hash    consumer -> {"id","seq","at_ms","hold"}: what is safe with it
     ns:{<namespace>}:audit                  stream  copies of operators' events, same ids
     ns:{<namespace>}:pushed:<event id>      string  who pushes 905 for this event (short TTL)
+    ns:{<namespace>}:report:meta            hash    the run that made the reports, what it saw, the names of its keys
+    ns:{<namespace>}:report:availability:<window> hash  unit -> JSON
+    ns:{<namespace>}:report:churn:<window>  hash    <cluster>:<cause> -> acts,pairs; top -> JSON list of topics
+    ns:{<namespace>}:report:<name>          hash    unit -> JSON (slo, detect, repair, skew, timeouts, flap:values)
+    ns:{<namespace>}:report:flap            zset    slot -> score
+    ns:{<namespace>}:report:<name>          zset    JSON by time (incidents, conflicts)
 
 The braces keep all of them in one cluster slot, so that one script may touch several.
 """
@@ -35,6 +41,20 @@ from dataclasses import dataclass, field
 from registry.errors import InvalidField
 
 ORDER_TOPIC_CONFIG = "ORDER_TOPIC_CONFIG"  # the KV namespace of order topics
+REPORTS = (
+    "meta",
+    "slo",
+    "detect",
+    "repair",
+    "skew",
+    "timeouts",
+    "flap",
+    "flap:values",
+    "incidents",
+    "conflicts",
+)
+"""The reports that the pipeline serves, besides those of a window."""
+CHURN_TOP = "top"  # the field of churn:<window> that holds topics; every other has a colon
 NAMESPACE = re.compile(r"[A-Za-z0-9._-]+")
 
 
@@ -145,3 +165,12 @@ class Keys:
 
     def pushed(self, event_id: str) -> str:
         return f"{self.prefix}pushed:{event_id}"
+
+    def report(self, name: str) -> str:
+        return f"{self.prefix}report:{name}"
+
+    def report_availability(self, window: str) -> str:
+        return self.report(f"availability:{window}")
+
+    def report_churn(self, window: str) -> str:
+        return self.report(f"churn:{window}")

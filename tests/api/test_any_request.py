@@ -39,6 +39,8 @@ READS = [
     "/v1/kv/n",
     "/v1/settings",
     "/v1/events",
+    "/v1/reports",
+    "/v1/reports/availability",
     "/healthz",
 ]
 leaves = st.none() | st.booleans() | st.integers(-(2**70), 2**70) | st.floats(allow_nan=False) | st.text()

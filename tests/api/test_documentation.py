@@ -10,12 +10,14 @@ import redis as redis_py
 
 from api.app import create_app
 from launcher.store import EmbeddedStore
+from pipeline.serving.publish import publish
 from registry.drivers import run
 from registry.keys import Keys
 from registry.liveness import tick
 from registry.options import Options
 from registry.plans import Act
 from tests.api.gunicorn import ROOT, curl, http_workers
+from tests.pipeline.serving.example import RUN, results
 
 DOCUMENT = ROOT / "docs" / "http-api.md"
 SHOWN_ADDRESS = "localhost:8080"
@@ -54,6 +56,7 @@ def steady(value: Any) -> Any:
 def test_the_document_shows_what_happens(store: EmbeddedStore, redis: redis_py.Redis) -> None:
     examples = list(shown())
     assert len(examples) > 30
+    publish(redis, "default", RUN, results())
     with http_workers(store.url) as address:
         for command, text in examples:
             run(tick(Keys(), "w1", Act("w1-1", "worker:w1")), redis)

@@ -1,0 +1,259 @@
+"""Puts the page together: what each part shows is chosen here, how it looks is in templates/."""
+
+from collections.abc import Iterable, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+from pipeline.schemas import (
+    INCIDENTS,
+    REPORT_AVAILABILITY,
+    REPORT_CHURN,
+    REPORT_CHURN_TOPICS,
+    REPORT_CONFLICTS,
+    REPORT_DETECT,
+    REPORT_FLAP,
+    REPORT_REPAIR,
+    REPORT_SKEW,
+    REPORT_SLO,
+    REPORT_TIMEOUTS,
+)
+from pipeline.serving.page import figures, words
+from pipeline.serving.results import BROKER_STATES, CHURN_HOURS, LONGEST_FIRST, ROLLING, Results, Row, Run
+
+MOST: Final = {
+    "clusters": 50,
+    "cards": 6,
+    "brokers": 30,
+    "topics": 30,
+    "flap": 20,
+    "causes": 20,
+    "skew": 15,
+    "incidents": 20,
+    "conflicts": 20,
+    "timeouts": 20,
+    "repair": 15,
+    "heat": 20,
+    "names": 12,
+}
+"""So many lines at most; the rest is counted."""
+FLAP_MOST: Final = 12_000
+
+
+class Cluster(msgspec.Struct, frozen=True):
+    """Its row of each rolling window, and of its objective."""
+
+    name: str
+    windows: dict[str, Row]
+    slo: Row | None
+
+    @property
+    def longest(self) -> Row:
+        return next(self.windows[window] for window in LONGEST_FIRST if window in self.windows)
+
+    @property
+    def missed(self) -> bool | None:
+        """Whether it was less available than its objective wants; None if one of both is not known."""
+        found = self.longest["availability"]
+        return None if self.slo is None or found is None else bool(found < self.slo["slo"])
+
+    @property
+    def spent(self) -> float:
+        """The share of the budget that is spent, at most 1."""
+        remaining = None if self.slo is None else self.slo["remaining"]
+        return 0.0 if remaining is None else min(1.0, max(0.0, 1 - remaining))
+
+
+class Point(msgspec.Struct, frozen=True):
+    """A sentence of the summary; `level` is good, bad or note."""
+
+    level: str
+    text: str
+    names: tuple[str, ...] = ()
+
+
+class Listed(msgspec.Struct, frozen=True):
+    """The first rows of a list, and how many more there were."""
+
+    rows: tuple[Row, ...]
+    more: int
+
+    @classmethod
+    def first(cls, rows: Iterable[Row], most: int) -> "Listed":
+        found = tuple(rows)
+        return cls(found[:most], max(row["of"] for row in found) - len(found[:most]) if found else 0)
+
+
+def html(namespace: str, run: Run, results: Results) -> str:
+    """The report of a namespace, whole: nothing is loaded, no script runs."""
+    page = _environment().get_template("page.html")
+    return page.render(_content(namespace, run, results))
+
+
+@cache
+def _environment() -> Environment:
+    environment = Environment(
+        loader=FileSystemLoader(Path(__file__).with_name("templates")),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    for told in (
+        words.name,
+        words.unit_name,
+        words.detail,
+        words.share,
+        words.objective,
+        words.number,
+        words.duration,
+        words.moment,
+        words.day,
+        words.window,
+        words.plural,
+    ):
+        environment.filters[told.__name__] = told
+    environment.globals |= {
+        "WIDTH": figures.WIDTH,
+        "HEIGHT": figures.HEIGHT,
+        "FLAP_MOST": FLAP_MOST,
+        "ALERTS": words.ALERTS,
+        "duration_range": figures.duration_range,
+        "duration_ticks": figures.duration_ticks,
+    }
+    return environment
+
+
+def _content(namespace: str, run: Run, results: Results) -> dict[str, Any]:
+    clusters = _clusters(results)
+    longest = results.longest(REPORT_AVAILABILITY.name)
+    flap = results.longest(REPORT_FLAP.name)
+    skew = results.longest(REPORT_SKEW.name)
+    churn = results.longest(REPORT_CHURN.name)
+    repair = results.longest(REPORT_REPAIR.name)
+    detect = results.longest(REPORT_DETECT.name)
+    incidents = Listed.first(results.of(INCIDENTS.name), MOST["incidents"])
+    states = results.of(BROKER_STATES)
+    brokers = _of_kind(longest, "broker")
+    units = [f"cluster:{one.name}" for one in clusters] + [row["unit"] for row in brokers]
+    return {
+        "namespace": namespace,
+        "run": run,
+        "provisional": any(row["provisional"] for row in longest),
+        "points": _points(clusters, results, run),
+        "clusters": clusters[: MOST["clusters"]],
+        "cards": clusters[: MOST["cards"]],
+        "clusters_more": len(clusters) - MOST["clusters"],
+        "rolling": [window for window in ROLLING if any(window in one.windows for one in clusters)],
+        "window": longest[0]["window"] if longest else None,
+        "strips": figures.strips(states, results.as_of_ms),
+        "strips_more": states[0]["of"] - len({(row["cluster"], row["broker"]) for row in states})
+        if states
+        else 0,
+        "heat": figures.heat(results.of(REPORT_AVAILABILITY.name, "day"), units[: MOST["heat"]]),
+        "brokers": Listed.first(brokers, MOST["brokers"]),
+        "topics": Listed.first(_of_kind(longest, "topic"), MOST["topics"]),
+        "detect": Listed.first(detect, MOST["clusters"]),
+        "detect_longest": _largest(detect, "max_ms"),
+        "repair": Listed.first(
+            sorted(repair, key=lambda row: row["unit"].startswith("broker:")), MOST["repair"]
+        ),
+        "repair_longest": _largest(repair, "p95_ms", "p90_ms", "p50_ms"),
+        "flap": Listed.first((row for row in flap if row["score"] >= 1), MOST["flap"]),
+        "hourly": figures.causes(results.of(CHURN_HOURS)),
+        "churn": Listed.first(churn, MOST["causes"]),
+        "churn_topics": Listed.first(results.longest(REPORT_CHURN_TOPICS.name), MOST["skew"]),
+        "skew": _of_kind(skew, "cluster")[: MOST["clusters"]],
+        "skew_topics": Listed.first(
+            (row for row in _of_kind(skew, "topic") if row["queues_max_to_mean"] is not None), MOST["skew"]
+        ),
+        "incidents": incidents,
+        "fallen": [_fallen(incident, states) for incident in incidents.rows],
+        "names_most": MOST["names"],
+        "conflicts": Listed.first(results.longest(REPORT_CONFLICTS.name), MOST["conflicts"]),
+        "timeouts": Listed.first(results.longest(REPORT_TIMEOUTS.name), MOST["timeouts"]),
+    }
+
+
+def _of_kind(rows: Iterable[Row], kind: str) -> list[Row]:
+    return [row for row in rows if row["unit"].startswith(f"{kind}:")]
+
+
+def _largest(rows: Iterable[Row], *columns: str) -> float:
+    return max((row[column] or 0.0 for row in rows for column in columns), default=0.0)
+
+
+def _clusters(results: Results) -> list[Cluster]:
+    """Those that miss their objective come first, then the least available."""
+    windows: dict[str, dict[str, Row]] = {}
+    for window in ROLLING:
+        for row in _of_kind(results.of(REPORT_AVAILABILITY.name, window), "cluster"):
+            windows.setdefault(row["unit"].partition(":")[2], {})[window] = row
+    objectives = {row["unit"].partition(":")[2]: row for row in results.longest(REPORT_SLO.name)}
+    clusters = [Cluster(name, found, objectives.get(name)) for name, found in windows.items()]
+
+    def order(cluster: Cluster) -> tuple[bool, float, str]:
+        found = cluster.longest["availability"]
+        return not cluster.missed, 2.0 if found is None else found, cluster.name
+
+    return sorted(clusters, key=order)
+
+
+def _points(clusters: Sequence[Cluster], results: Results, run: Run) -> list[Point]:
+    """The report in sentences, what is bad first."""
+    found = [*_of_objectives(clusters), *_of_events(results), *_of_stream(run)]
+    return sorted(found, key=lambda point: ("bad", "note", "good").index(point.level))
+
+
+def _of_objectives(clusters: Sequence[Cluster]) -> Iterable[Point]:
+    judged = [cluster for cluster in clusters if cluster.missed is not None]
+    missed = tuple(cluster.name for cluster in judged if cluster.missed)
+    if missed:
+        text = f"{len(missed)} of {words.plural(len(judged), 'cluster')} missed the objective:"
+        yield Point("bad", text, missed)
+    elif judged:
+        yield Point("good", f"{words.plural(len(judged), 'cluster')} met the objective.")
+    firing = tuple(cluster.name for cluster in clusters if cluster.slo and cluster.slo["alerts"])
+    if firing:
+        yield Point("bad", "The error budget is burning too fast, an alert fires:", firing)
+
+
+def _of_events(results: Results) -> Iterable[Point]:
+    flapping = tuple(
+        words.unit_name(row["unit"]) for row in results.longest(REPORT_FLAP.name) if row["flapping"]
+    )
+    if flapping:
+        yield Point("bad", "Flapping now:", flapping)
+    incidents = results.of(INCIDENTS.name)
+    if incidents:
+        latest = incidents[0]
+        text = (
+            f"{words.plural(max(row['of'] for row in incidents), 'incident')} on record, the last at"
+            f" {words.moment(latest['start_ms'])} with {words.plural(latest['members'], 'member')} gone."
+        )
+        yield Point("bad" if latest["restored_ms"] is None else "note", text)
+    conflicts = results.longest(REPORT_CONFLICTS.name)
+    if conflicts:
+        yield Point("note", f"Brokers claimed what another had: {words.plural(len(conflicts), 'case')}.")
+
+
+def _of_stream(run: Run) -> Iterable[Point]:
+    if run.holes:
+        text = f"The history has {words.plural(run.holes, 'hole')}: time after one counts as unknown or down."
+        yield Point("note", text)
+    if run.rejected:
+        text = f"{words.plural(run.rejected, 'entry', 'entries')} of the stream could not be understood."
+        yield Point("note", text)
+
+
+def _fallen(incident: Row, states: Iterable[Row]) -> list[str]:
+    """Brokers that went down in it, among those whose states are shown."""
+    end = incident["end_ms"] if incident["end_ms"] is not None else incident["start_ms"]
+    return [
+        f"{row['cluster']}:{row['broker']}"
+        for row in states
+        if row["state"] == "DOWN" and incident["start_ms"] <= row["from_ms"] <= end
+    ]

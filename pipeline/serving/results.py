@@ -1,0 +1,215 @@
+"""What is served of a run: of each report the rows that say most, few enough to hold in one process."""
+
+from collections import defaultdict
+from collections.abc import Mapping
+from typing import Any, Final, NamedTuple, TypeAlias
+
+import msgspec
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as sql
+
+from pipeline.schemas import (
+    INCIDENTS,
+    REPORT_AVAILABILITY,
+    REPORT_CHURN,
+    REPORT_CHURN_TOPICS,
+    REPORT_CONFLICTS,
+    REPORT_DETECT,
+    REPORT_FLAP,
+    REPORT_REPAIR,
+    REPORT_SKEW,
+    REPORT_SLO,
+    REPORT_TIMEOUTS,
+)
+
+Row: TypeAlias = Mapping[str, Any]
+"""A row by the names of its columns, and `of`: how many rows there were where it was taken from."""
+
+ROLLING = ("1h", "24h", "7d", "30d")
+LONGEST_FIRST = (*reversed(ROLLING), "now")
+DAY_MS: Final = 86_400_000
+DAYS = 31
+MONTHS = 12
+NEAR_DAYS, NEAR_MONTHS = 7, 2
+"""Calendar windows so recent are taken with all their units; older ones with clusters and the worst brokers."""
+HOURS = 72
+UNITS: Final = {"cluster": 1000, "broker": 1000, "topic": 200, "slot": 100}
+"""The most of each kind in one window; what comes first is what is worst."""
+TOPICS = 100
+CAUSES = 2000
+LATEST = 200
+WORST = 30
+STRIPS = 40
+STRIP_DAYS = 7
+STRIP_STATES = 200
+BROKER_STATES = "broker_states"
+CHURN_HOURS = "churn_hours"
+MOST: Final = "case kind " + " ".join(f"when '{kind}' then {most}" for kind, most in UNITS.items()) + " end"
+
+
+class Cut(NamedTuple):
+    """Of each group within a namespace the first so many rows in this order; SQL."""
+
+    group: str
+    order: str
+    most: str
+
+
+CUTS: Final = {
+    REPORT_AVAILABILITY.name: Cut(
+        "window, from_ms, kind", "availability asc nulls last, down_ms desc, unit", MOST
+    ),
+    REPORT_REPAIR.name: Cut("window, kind", "outages desc, unit", MOST),
+    REPORT_DETECT.name: Cut("window, kind", "n desc, unit", MOST),
+    REPORT_SLO.name: Cut("window, kind", "remaining asc nulls last, unit", MOST),
+    REPORT_FLAP.name: Cut("window, kind", "score desc, unit", MOST),
+    REPORT_CHURN.name: Cut("window", "acts desc, unit", f"{CAUSES}"),
+    REPORT_CHURN_TOPICS.name: Cut("window", "changes desc, unit", f"{TOPICS}"),
+    REPORT_SKEW.name: Cut("window, kind", "queues_max_to_mean desc nulls last, unit", MOST),
+    REPORT_CONFLICTS.name: Cut("window", "last_ms desc, unit", f"{LATEST}"),
+    REPORT_TIMEOUTS.name: Cut("window, kind", "missed desc nulls last, unit", MOST),
+    INCIDENTS.name: Cut("type", "start_ms desc, key", f"{LATEST}"),
+}
+
+
+class Run(msgspec.Struct, frozen=True):
+    """What a run says of itself. `took_ms` up to here; the others count entries of the stream: `events` taken,
+    `holes` never read, `phantoms` of a lost primary, `rejected` that could not be understood."""
+
+    run: str
+    as_of_ms: int
+    took_ms: int
+    events: int
+    holes: int
+    phantoms: int
+    rejected: int
+
+
+class Results(msgspec.Struct, frozen=True):
+    """Of one namespace: rows by the table they are of, each table in its order."""
+
+    as_of_ms: int
+    tables: Mapping[str, tuple[Row, ...]]
+
+    def of(self, table: str, window: str | None = None) -> tuple[Row, ...]:
+        """The rows of a table, in one window if that is said."""
+        rows = self.tables.get(table, ())
+        return rows if window is None else tuple(row for row in rows if row["window"] == window)
+
+    def longest(self, table: str) -> tuple[Row, ...]:
+        """The rows of the longest window that ends at `as_of`."""
+        return next((rows for window in LONGEST_FIRST if (rows := self.of(table, window))), ())
+
+
+def take(frames: Mapping[str, DataFrame], as_of_ms: int) -> dict[str, Results]:
+    """-> namespace -> what is served of it.
+
+    `frames` are the reports and incidents by the names of their tables (pipeline/schemas.py), and `broker_states`:
+    namespace, cluster, broker, state, from_ms, to_ms. Those that are left out count as empty."""
+    taken: defaultdict[str, dict[str, tuple[Row, ...]]] = defaultdict(dict)
+    for name, frame in _cut(frames, as_of_ms).items():
+        rows: defaultdict[str, list[Row]] = defaultdict(list)
+        for row in frame.orderBy("namespace", "position").drop("position", "kind").collect():
+            values = row.asDict(recursive=True)
+            rows[values.pop("namespace")].append(values)
+        for namespace, listed in rows.items():
+            taken[namespace][name] = tuple(listed)
+    return {namespace: Results(as_of_ms, tables) for namespace, tables in taken.items()}
+
+
+def _cut(frames: Mapping[str, DataFrame], as_of_ms: int) -> dict[str, DataFrame]:
+    """Each with a column `position`, its place in the order."""
+    cut = {name: _first(name, frame, as_of_ms) for name, frame in frames.items() if name in CUTS}
+    if REPORT_CHURN.name in frames:
+        cut[CHURN_HOURS] = _churn_hours(frames[REPORT_CHURN.name], as_of_ms)
+    if BROKER_STATES in frames:
+        cut[BROKER_STATES] = _strips(frames[BROKER_STATES], as_of_ms)
+    return cut
+
+
+def _first(name: str, frame: DataFrame, as_of_ms: int) -> DataFrame:
+    if "unit" in frame.columns:
+        frame = frame.withColumn("kind", sql.expr("substring_index(unit, ':', 1)"))
+    if name == REPORT_AVAILABILITY.name:
+        return _availability(frame, as_of_ms)
+    if "window" in frame.columns:
+        frame = frame.filter(sql.col("window").isin(*LONGEST_FIRST))
+    return _ranked(frame, CUTS[name]).filter(f"position <= {CUTS[name].most}")
+
+
+def _ranked(frame: DataFrame, cut: Cut) -> DataFrame:
+    group = f"partition by namespace, {cut.group}"
+    return frame.withColumns(
+        {
+            "position": sql.expr(f"row_number() over ({group} order by {cut.order})"),
+            "of": sql.expr(f"count(*) over ({group})"),
+        }
+    )
+
+
+def _availability(frame: DataFrame, as_of_ms: int) -> DataFrame:
+    """Rolling and recent calendar windows; of older ones what the months' and days' tables show."""
+    cut = CUTS[REPORT_AVAILABILITY.name]
+    ranked = _ranked(
+        frame.filter(
+            sql.col("window").isin(*ROLLING)
+            | ((sql.col("window") == "day") & (sql.col("to_ms") > as_of_ms - DAYS * DAY_MS))
+            | ((sql.col("window") == "month") & (sql.col("to_ms") > as_of_ms - MONTHS * 31 * DAY_MS))
+        ),
+        cut,
+    )
+    near = sql.expr(
+        f"""window not in ('day', 'month')
+        or window = 'day' and to_ms > {as_of_ms - NEAR_DAYS * DAY_MS}
+        or window = 'month' and to_ms > {as_of_ms} - {NEAR_MONTHS - 1} * {31 * DAY_MS}"""
+    )
+    among_worst = sql.expr(
+        f"""max(window = '{ROLLING[-1]}' and kind = 'broker' and position <= {WORST})
+        over (partition by namespace, unit)"""
+    )
+    return (
+        ranked.withColumn("among_worst", among_worst)
+        .filter((near & sql.expr(f"position <= {cut.most}")) | sql.expr("kind = 'cluster' or among_worst"))
+        .drop("among_worst")
+    )
+
+
+def _churn_hours(churn: DataFrame, as_of_ms: int) -> DataFrame:
+    """By hour and cause, all clusters together."""
+    hours = churn.filter((sql.col("window") == "hour") & (sql.col("to_ms") > as_of_ms - HOURS * DAY_MS // 24))
+    return (
+        hours.groupBy("namespace", "from_ms", "cause")
+        .agg(sql.sum("acts").alias("acts"), sql.sum("pairs").alias("pairs"))
+        .withColumn("position", sql.struct("from_ms", "cause"))
+    )
+
+
+def _strips(states: DataFrame, as_of_ms: int) -> DataFrame:
+    """Of the last days, of the brokers that were away longest; of each its latest states."""
+    since = as_of_ms - STRIP_DAYS * DAY_MS
+    clipped = (
+        states.filter(
+            (sql.col("to_ms").isNull() | (sql.col("to_ms") > since)) & (sql.col("from_ms") < as_of_ms)
+        )
+        .withColumn("from_ms", sql.greatest(sql.col("from_ms"), sql.lit(since)))
+        .withColumn("to_ms", sql.least(sql.coalesce(sql.col("to_ms"), sql.lit(as_of_ms)), sql.lit(as_of_ms)))
+    )
+    away = clipped.withColumns(
+        {
+            "away": sql.expr(
+                """sum(if(state = 'DOWN', to_ms - from_ms, 0))
+                over (partition by namespace, cluster, broker)"""
+            ),
+            "recent": sql.expr(
+                "row_number() over (partition by namespace, cluster, broker order by from_ms desc)"
+            ),
+        }
+    ).filter(f"recent <= {STRIP_STATES}")
+    placed = away.withColumn(
+        "place", sql.expr("dense_rank() over (partition by namespace order by away desc, cluster, broker)")
+    ).withColumn("of", sql.expr("max(place) over (partition by namespace)"))
+    return (
+        placed.filter(f"place <= {STRIPS}")
+        .withColumn("position", sql.struct("place", "from_ms"))
+        .drop("away", "recent", "place")
+    )

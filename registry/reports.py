@@ -1,0 +1,50 @@
+"""The pipeline's reports as they are served (pipeline/serving); nothing here makes one."""
+
+from typing import Any
+
+import msgspec
+
+from registry.keys import Keys
+from registry.plans import Batch, Call, Plan, call
+
+
+class Meta(msgspec.Struct, frozen=True):
+    """The run that made the reports, and what it saw of the stream. `left_out`: entries that were too many to serve;
+    `names`: those of its keys, parted by blanks."""
+
+    run: str
+    as_of_ms: int
+    took_ms: int
+    events: int
+    holes: int
+    phantoms: int
+    rejected: int
+    provisional: bool
+    left_out: int
+    names: str
+
+    def windows(self, report: str) -> tuple[str, ...]:
+        """Those of a report that has one key for each."""
+        prefix = f"{report}:"
+        return tuple(name.removeprefix(prefix) for name in self.names.split() if name.startswith(prefix))
+
+
+class Served(msgspec.Struct, frozen=True):
+    """What was read of one run, at this time of the Redis clock."""
+
+    meta: Meta
+    now_ms: int
+    replies: list[Any]
+
+
+def served(keys: Keys, *reads: Call) -> Plan[Served | None]:
+    """Replies that are all of one run; None if none is in force."""
+    meta_key = keys.report("meta")
+    around = call("HGETALL", meta_key), call("TIME")
+    while True:  # runs are minutes apart: one that comes between is followed by none
+        meta, (seconds, micros), *replies, run = yield Batch((*around, *reads, call("HGET", meta_key, "run")))
+        if meta.get("run") != run:
+            continue
+        if not meta:
+            return None
+        return Served(msgspec.convert(meta, Meta, strict=False), seconds * 1000 + micros // 1000, replies)
