@@ -30,7 +30,7 @@ from pipeline.states.slots import slot_states
 from pipeline.tables.broker_versions import broker_versions
 from pipeline.tables.route_versions import route_versions
 from pipeline.tables.sessions import sessions
-from pipeline.warehouse import Folded, Run
+from pipeline.warehouse import Folded, Run, Snapshot
 from pipeline.windows import Window, month_of, span, windows
 
 FADED_MS = DAY_MS
@@ -47,7 +47,7 @@ class Source(NamedTuple):
     as_of_ms: int
 
 
-def build(run: Run, source: Source, options: Options, told: Told, *, anew: bool = False) -> None:
+def build(run: Run, source: Source, options: Options, told: Told, *, anew: bool = False) -> Snapshot:
     """Write the run's tables and reports and commit it; `told` hears what is being done."""
     base = run.base
     anew = anew or not continues(source.events, base.folded, base.final_ms)
@@ -61,7 +61,7 @@ def build(run: Run, source: Source, options: Options, told: Told, *, anew: bool 
         folded = {**base.folded, **_folded(entries, source.events)}
     finally:
         entries.unpersist()
-    run.commit(as_of_ms=source.as_of_ms, final_ms=final_ms, folded=folded)
+    return run.commit(as_of_ms=source.as_of_ms, final_ms=final_ms, folded=folded)
 
 
 def continues(events: DataFrame, folded: Mapping[str, Folded], final_ms: int) -> bool:

@@ -1,0 +1,76 @@
+"""Making what can be asked: one run, or runs without end."""
+
+import os
+import signal
+import sys
+import threading
+import time
+from typing import Annotated
+
+import typer
+
+from pipeline.cli.common import WRONG_USAGE, OfNamespace, OfWarehouse, stop
+from pipeline.job import run as run_once
+from pipeline.job import stream as run_on
+from pipeline.options import OptionError, Options, load
+from pipeline.session import spark_session
+
+OfUrl = Annotated[
+    str | None,
+    typer.Option("--url", help="The Redis of the name server (env var: REDIS_URL)", show_default=False),
+]
+Anew = Annotated[bool, typer.Option("--anew", help="From all that was ever landed, not only what came since")]
+Every = Annotated[float, typer.Option("--every", help="Seconds from one report to the next", min=1)]
+Trigger = Annotated[float, typer.Option("--trigger", help="Seconds from one landing to the next", min=0.1)]
+
+
+def add(app: typer.Typer) -> None:
+    """The commands `run` and `stream`."""
+    app.command()(run)
+    app.command()(stream)
+
+
+def run(
+    url: OfUrl = None, warehouse: OfWarehouse = None, namespaces: OfNamespace = None, anew: Anew = False
+) -> None:
+    """Land what is new, make tables and reports, serve them; then end."""
+    options = _options(url, warehouse, namespaces)
+    spark = spark_session("redis-namesrv pipeline")
+    try:
+        run_once(spark, options, told, anew=anew)
+    finally:
+        spark.stop()
+
+
+def stream(
+    url: OfUrl = None,
+    warehouse: OfWarehouse = None,
+    namespaces: OfNamespace = None,
+    every: Every = 3600.0,
+    trigger: Trigger = 5.0,
+) -> None:
+    """Land events as they come and report now and then, until SIGTERM or Ctrl-C."""
+    options = _options(url, warehouse, namespaces)
+    ending = threading.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: ending.set())
+    spark = spark_session("redis-namesrv pipeline")
+    try:
+        run_on(spark, options, told, ending, every_s=every, trigger_s=trigger)
+    finally:
+        spark.stop()
+
+
+def told(text: str) -> None:
+    """Progress goes to standard error: what it is about to do, and when."""
+    print(f"{time.strftime('%H:%M:%S')} {text}", file=sys.stderr, flush=True)
+
+
+def _options(url: str | None, warehouse: str | None, namespaces: str | None) -> Options:
+    try:
+        options = load(os.environ, {"url": url, "warehouse": warehouse, "namespaces": namespaces})
+    except OptionError as error:
+        stop(str(error), WRONG_USAGE)
+    if not options.url:
+        stop("REDIS_URL is not set: the Redis of the name server", WRONG_USAGE)
+    return options
