@@ -100,7 +100,6 @@ def _serve(
     progress = read_progress(warehouse.spark, f"{warehouse.root}/{schemas.EVENTS.name}")
     missing = _missing(warehouse.read(schemas.GAPS, snapshot))
     for one in progress.streams.values():
-        results = found.get(one.namespace, Results(snapshot.as_of_ms, {}))
         counted = Run(
             run=str(snapshot.run),
             as_of_ms=snapshot.as_of_ms,
@@ -110,15 +109,18 @@ def _serve(
             phantoms=missing.get((one.namespace, "rollback"), 0),
             rejected=one.rejected,
         )
+        results = found.get(one.namespace, Results(snapshot.as_of_ms, {}))
         if options.serve:
-            with Store(
-                options_of({"url": options.url, "streams": EVENTS_LAND.stream(one.namespace)})
-            ) as store:
-                store.attempt(lambda: publish(store.client, one.namespace, counted, results))
+            _publish(options, one.namespace, counted, results)
         if options.report != "-":
-            path = options.report or f"{warehouse.root}/report-{one.namespace}.html"
+            path = f"{options.report or warehouse.root}/report-{one.namespace}.html"
             files.write_text_atomically(warehouse.spark, path, html(one.namespace, counted, results))
             told(f"{path} is written")
+
+
+def _publish(options: Options, namespace: str, run: Run, results: Results) -> None:
+    with Store(options_of({"url": options.url, "streams": EVENTS_LAND.stream(namespace)})) as store:
+        store.attempt(lambda: publish(store.client, namespace, run, results))
 
 
 def _frames(warehouse: Warehouse, snapshot: Snapshot, options: Options) -> dict[str, DataFrame]:

@@ -36,7 +36,7 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
         int, "the longest lease a broker has; windows are provisional for twice as long"
     ] = 120_000
     retire_after: Annotated[int, "a broker away for longer is no longer counted as down"] = 7 * DAY_MS
-    report: Annotated[str, "the HTML file; empty for report.html beside the tables, - for none"] = ""
+    report: Annotated[str, "folder of report-<namespace>.html; empty for that of the tables, - for none"] = ""
     serve: Annotated[bool, "write the newest figures back to Redis"] = True
 
     def slo_of(self, cluster: str) -> float:
