@@ -68,6 +68,12 @@ def size(spark: SparkSession, path: str) -> int:
     return int(files.getContentSummary(at).getLength())
 
 
+def changed_s(spark: SparkSession, path: str) -> float:
+    """When it was written, Unix time."""
+    files, at = _of(spark, path)
+    return float(files.getFileStatus(at).getModificationTime()) / 1000
+
+
 def delete(spark: SparkSession, path: str) -> None:
     """The file, or the folder and all in it; nothing where there is none."""
     files, at = _of(spark, path)
