@@ -56,7 +56,9 @@ def matching(spark: SparkSession, pattern: str) -> list[str]:
     if not found:
         return []
     jvm: Any = spark._jvm
-    paths = jvm.org.apache.hadoop.fs.FileUtil.stat2Paths(found)
+    gateway: Any = spark.sparkContext._gateway
+    paths = gateway.new_array(jvm.Object, len(found))
+    jvm.System.arraycopy(jvm.org.apache.hadoop.fs.FileUtil.stat2Paths(found), 0, paths, 0, len(found))
     return sorted(str(jvm.org.apache.commons.lang3.StringUtils.join(paths, "\n")).splitlines())
 
 
@@ -64,6 +66,12 @@ def size(spark: SparkSession, path: str) -> int:
     """Bytes of the file, or of all files in the folder."""
     files, at = _of(spark, path)
     return int(files.getContentSummary(at).getLength())
+
+
+def changed_s(spark: SparkSession, path: str) -> float:
+    """When it was written, Unix time."""
+    files, at = _of(spark, path)
+    return float(files.getFileStatus(at).getModificationTime()) / 1000
 
 
 def delete(spark: SparkSession, path: str) -> None:

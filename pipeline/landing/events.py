@@ -40,7 +40,9 @@ def events(raw: DataFrame) -> DataFrame:
     once = raw.select(
         "*",
         F.struct(*(number.alias(name) for name, number in numbers.items())).alias("read"),
-        reduce(or_, (fields[name].isNotNull() & number.isNull() for name, number in numbers.items())).alias("odd"),
+        reduce(or_, (fields[name].isNotNull() & number.isNull() for name, number in numbers.items())).alias(
+            "odd"
+        ),
         F.when(F.col("drained") == "1", True).when(F.col("drained") == "0", False).alias("was_drained"),
         text.alias("text"),
         _rows(text).alias("parsed"),

@@ -26,7 +26,9 @@ class Folder(NamedTuple):
 
     def within(self, other: "Folder") -> bool:
         """Whether another folder holds all of its rows."""
-        return self != other and self.day == other.day and other.first <= self.first and self.last <= other.last
+        return (
+            self != other and self.day == other.day and other.first <= self.first and self.last <= other.last
+        )
 
 
 def batches(first: int, last: int) -> str:

@@ -4,7 +4,8 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 BEAT_COLUMNS = (
-    "stream string, id_ms bigint, id_n bigint, cluster string, broker string, id string, addr string, code string"
+    "stream string, id_ms bigint, id_n bigint, "
+    "cluster string, broker string, id string, addr string, code string"
 )
 
 

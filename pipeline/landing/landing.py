@@ -1,6 +1,5 @@
 """Landing streams: each entry is written once, whatever is killed, and then the store is told so."""
 
-import logging
 import threading
 from collections.abc import Mapping
 
@@ -13,6 +12,7 @@ from pipeline import files
 from pipeline.landing.folders import batches, folders
 from pipeline.landing.kinds import Landed
 from pipeline.landing.progress import Progress, StreamProgress, read_progress, write_progress
+from pipeline.landing.rounds import ask_for_round
 from pipeline.source import register
 from pipeline.source.connection import Store
 from pipeline.source.consumers import Consumer
@@ -22,7 +22,6 @@ from pipeline.source.streams import Streams
 
 CHECKPOINT = "_checkpoint"
 WRITERS = 16  # files of so many days open at once, before Spark sorts a batch by day instead
-log = logging.getLogger(__name__)
 
 
 class Landing:
@@ -79,7 +78,9 @@ class Landing:
         writer = raw.writeStream.foreachBatch(self._land).option("checkpointLocation", self._checkpoint)
         writer = writer.queryName(f"landing {self._landed.table.name}")
         return (
-            writer.trigger(availableNow=True) if available_now else writer.trigger(processingTime=f"{every_s} seconds")
+            writer.trigger(availableNow=True)
+            if available_now
+            else writer.trigger(processingTime=f"{every_s} seconds")
         ).start()
 
     def advance(self) -> Progress:
@@ -111,8 +112,9 @@ class Landing:
             if before.query != query or before.epoch < epoch:
                 number = before.batch + 1
                 self._write_rows(raw, number)
-                streams = {**before.streams, **self._landed_streams(raw.sparkSession, number)}
-                self._write(Progress(number, query, epoch, streams))
+                streams = self._landed_streams(raw.sparkSession, number)
+                self._write(Progress(number, query, epoch, {**before.streams, **streams}))
+                self._fill_holes(before, streams)
             for stream, one in self._progress.streams.items():
                 self._told(stream, one)
 
@@ -170,6 +172,13 @@ class Landing:
         if self._consumer is not None:
             self._consumer.reached(stream, one.at if one.at > BEFORE_ALL else None)
 
+    def _fill_holes(self, before: Progress, streams: Mapping[str, StreamProgress]) -> None:
+        """Where we lack entries, have the tables told anew."""
+        for stream, one in streams.items():
+            known = before.streams.get(stream)
+            if self._consumer is not None and one.holes > (known.holes if known else 0):
+                ask_for_round(self._store, self._streams, stream, f"job:{self._consumer.name}")
+
     def _write(self, progress: Progress) -> None:
         write_progress(self._spark, self.folder, progress)
         self._progress = progress
@@ -190,8 +199,8 @@ def _after(before: StreamProgress, row: Row) -> StreamProgress:
     first, last = Id(*row["first"]), Id(*row["last"])
     first_seq, last_seq = row["first_seq"] or (None, None), row["last_seq"] or (None, None)
     again = first <= before.at
-    same = before.inc is not None and first_seq[0] == before.inc
-    hole = same and not again and first_seq[1] is not None and first_seq[1] > (before.seq or 0) + 1
+    expected = (before.seq or 0) + 1 if first_seq[0] == before.inc else 1
+    hole = not again and (first_seq[1] or 0) > expected
     return msgspec.structs.replace(
         before,
         id=str(last),

@@ -12,7 +12,7 @@ FILE = "_progress.json"
 class StreamProgress(msgspec.Struct, frozen=True):
     """Of one stream: the entry that was landed last (`inc` and `seq` where it has them); everything that happened
     before `as_of_ms` of the Redis clock has landed; entries landed, repeats included; of these rejected; how often
-    entries were missing between two batches, and how often reading started over because a primary was lost."""
+    entries were missing before a batch, and how often reading started over because a primary was lost."""
 
     namespace: str
     id: str = "0-0"

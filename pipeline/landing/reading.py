@@ -17,7 +17,9 @@ def read_heartbeats(spark: SparkSession, root: str) -> DataFrame:
     return read_landed(spark, root, HEARTBEATS)
 
 
-def read_landed(spark: SparkSession, root: str, table: Table, *, from_day: str = "", to_day: str = "~") -> DataFrame:
+def read_landed(
+    spark: SparkSession, root: str, table: Table, *, from_day: str = "", to_day: str = "~"
+) -> DataFrame:
     """A landed table; of days (`2026-01-31`) in [from_day, to_day] only. What lands later is not seen."""
     folder = f"{root.rstrip('/')}/{table.name}"
     landed = read_progress(spark, folder).batch

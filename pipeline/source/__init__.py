@@ -1,7 +1,7 @@
 """Redis Streams as a data source of Spark, batch and streaming; knows nothing of what the entries mean.
 
-    register(spark)
-    spark.read.format("redis_stream").option("url", "redis://host").option("streams", "key").load()
+register(spark)
+spark.read.format("redis_stream").option("url", "redis://host").option("streams", "key").load()
 """
 
 from pyspark.sql import SparkSession

@@ -11,7 +11,12 @@ from pyspark.sql.types import IntegerType, LongType, MapType, StringType, Struct
 from pipeline.source.replies import Page
 
 COLUMNS = "stream string, id_ms bigint, id_n bigint, fields map<string, string>"
-OWN = {"stream": StringType(), "id_ms": LongType(), "id_n": LongType(), "fields": MapType(StringType(), StringType())}
+OWN = {
+    "stream": StringType(),
+    "id_ms": LongType(),
+    "id_n": LongType(),
+    "fields": MapType(StringType(), StringType()),
+}
 WIDEST = 1 << 25  # places in a table of entries by names
 
 
@@ -66,9 +71,7 @@ class Batches:
 
 def _part(page: Page, start: int, end: int) -> Page:
     first, last = int(page.counts[:start].sum()), int(page.counts[:end].sum())
-    return Page(
-        page.ids[start:end], page.counts[start:end], page.names[first:last], page.values[first:last]
-    )
+    return Page(page.ids[start:end], page.counts[start:end], page.names[first:last], page.values[first:last])
 
 
 def _map(kind: pa.DataType, page: Page, where: Any) -> pa.Array:

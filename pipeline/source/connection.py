@@ -28,7 +28,7 @@ from redis.sentinel import Sentinel
 from pipeline.source.options import Options
 
 T = TypeVar("T")
-Client = redis.Redis | RedisCluster
+Client = Any  # redis.Redis or RedisCluster, whose types say little
 FORM = re.compile(r"(rediss?)\+(sentinel|cluster)://(?:([^@/]*@))?([^/?@]+)(?:/([^?]*))?(?:\?(.*))?")
 FORMS = "redis://, rediss://, unix://, redis+sentinel://host,host/master/db or redis+cluster://host,host"
 PAUSE_S, LONGEST_PAUSE_S = 0.05, 1.0
@@ -72,12 +72,12 @@ class Store:
             self._client = _client(self._options)
         return self._client
 
-    def server_of(self, key: str) -> redis.Redis:
+    def server_of(self, key: str) -> Any:
         """A client of the one server that holds the key."""
         client = self.client
         if not isinstance(client, RedisCluster):
             return client
-        node = client.get_node_from_key(key)
+        node = client.get_node_from_key(key)  # type: ignore[no-untyped-call]
         if node is None:
             raise ClusterDownError(f"no server has the slot of {key}")
         return client.get_redis_connection(node)
@@ -110,20 +110,20 @@ def _client(options: Options) -> Client:
             return redis.Redis.from_url(options.url, **settings)
         scheme, kind, user, hosts, path, query = form.groups(default="")
         nodes = [_address(host, 26379 if kind == "sentinel" else 6379) for host in hosts.split(",")]
-        settings = {**parse_url(f"{scheme}://{user}host?{query}"), **settings}
+        settings = {**parse_url(f"{scheme}://{user}host?{query}"), **settings}  # type: ignore[no-untyped-call]
     except ValueError:
         raise ValueError(f"option url is none of {FORMS}") from None
     del settings["host"]
     settings["ssl"] = settings.pop("connection_class", None) is not None
     if kind == "cluster":
-        return RedisCluster(startup_nodes=[ClusterNode(*node) for node in nodes], **settings)
+        return RedisCluster(startup_nodes=[ClusterNode(*node) for node in nodes], **settings)  # type: ignore[no-untyped-call]
     master, _, db = path.partition("/")
     if not master:
         raise ValueError("option url: redis+sentinel://host,host/master/db without a master")
     shared = {name: value for name, value in settings.items() if name.startswith(("ssl", "socket_"))}
     login = {"username": options.sentinel_username, "password": options.sentinel_password}
-    sentinel = Sentinel(nodes, sentinel_kwargs={**shared, **login})
-    return sentinel.master_for(unquote(master), **{**settings, "db": int(db or 0)})  # type: ignore[no-any-return]
+    sentinel = Sentinel(nodes, sentinel_kwargs={**shared, **login})  # type: ignore[no-untyped-call]
+    return sentinel.master_for(unquote(master), **{**settings, "db": int(db or 0)})  # type: ignore[no-untyped-call]
 
 
 def _settings(options: Options) -> dict[str, Any]:

@@ -20,7 +20,7 @@ class Consumer:
     def __init__(self, store: Store, streams: Streams, name: str, key: str) -> None:
         self._store = store
         self._streams = streams
-        self._name = name
+        self.name = name
         self._key = key
         self._told: dict[str, tuple[Id | None, float]] = {}
 
@@ -36,7 +36,7 @@ class Consumer:
 
     def position(self, stream: str) -> dict[str, object]:
         """What was told last, by whichever process."""
-        known = self._store.call("HGET", self._hash(stream), self._name)
+        known = self._store.call("HGET", self._hash(stream), self.name)
         return json.loads(known) if known else {"id": str(BEFORE_ALL), "seq": 0}
 
     def _position(self, stream: str, at: Id) -> dict[str, object] | None:
@@ -55,7 +55,7 @@ class Consumer:
 
     def _tell(self, stream: str, position: dict[str, object]) -> None:
         told = {**position, "at_ms": self._streams.now_ms(stream), "hold": 1}
-        self._store.call("HSET", self._hash(stream), self._name, json.dumps(told, separators=(",", ":")))
+        self._store.call("HSET", self._hash(stream), self.name, json.dumps(told, separators=(",", ":")))
 
     def _hash(self, stream: str) -> str:
         return self._key.replace("{stream}", stream)

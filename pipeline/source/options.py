@@ -64,7 +64,9 @@ def options_of(given: Mapping[str, str]) -> Options:
     """Raises ValueError that names the option which is wrong, never its value where that may be secret."""
     options = {name.lower(): value for name, value in given.items() if name.lower() != "path"}
     if unknown := sorted(set(options) - KNOWN):
-        raise ValueError(f"redis_stream has no option {', '.join(unknown)}; it has {', '.join(sorted(KNOWN))}")
+        raise ValueError(
+            f"redis_stream has no option {', '.join(unknown)}; it has {', '.join(sorted(KNOWN))}"
+        )
     if not options.get("url"):
         raise ValueError("redis_stream needs option url, such as redis://host:6379/0")
     streams = tuple(name.strip() for name in options.get("streams", "").split(",") if name.strip())

@@ -19,12 +19,12 @@ MOVED = (b"-MOVED", b"-ASK")
 
 
 class Range(NamedTuple):
-    """At most `count` entries of `stream` with ids in [first, last]."""
+    """At most `most` entries of `stream` with ids in [first, last]."""
 
     stream: str
     first: Id
     last: Id
-    count: int
+    most: int
 
 
 def pages(store: Store, stream: str, first: Id, last: Id, most: int) -> Iterator[Page]:
@@ -36,9 +36,9 @@ def pages(store: Store, stream: str, first: Id, last: Id, most: int) -> Iterator
         while True:
             page, size = store.attempt(lambda: line.page(wanted))  # noqa: B023
             got = len(page.ids)
-            whole = got < wanted.count
+            whole = got < wanted.most
             if not whole:
-                count = min(most, max(wanted.count * PAGE_BYTES // max(size, 1), 1))
+                count = min(most, max(wanted.most * PAGE_BYTES // max(size, 1), 1))
                 wanted = Range(stream, parsed(page.ids[-1].as_py()).after, last, count)
                 line.ask(wanted)
             if got:
@@ -96,10 +96,12 @@ class _Line:
         if self._connection is None:
             self._pool = self._store.server_of(wanted.stream).connection_pool
             self._connection = self._pool.get_connection()
-        mark = secrets.token_bytes(16)  # its echo is the end of the reply: nothing that was stored before can hold it
+        mark = secrets.token_bytes(
+            16
+        )  # its echo is the end of the reply: nothing that was stored before can hold it
         self._asked = wanted, b"$16\r\n" + mark + b"\r\n"
-        words = ("XRANGE", wanted.stream, str(wanted.first), str(wanted.last), "COUNT", wanted.count)
-        packed = hiredis.pack_command(words) + hiredis.pack_command((b"ECHO", mark))
+        words = ("XRANGE", wanted.stream, str(wanted.first), str(wanted.last), "COUNT", wanted.most)
+        packed = hiredis.pack_command(words) + hiredis.pack_command(("ECHO", mark))  # type: ignore[arg-type]
         self._connection.send_packed_command([packed], check_health=False)
 
     def _reply(self) -> memoryview:
@@ -118,9 +120,7 @@ class _Line:
         return memoryview(self._buffer)[: got - len(mark)]
 
     def _followed(self, wanted: Range) -> list[tuple[bytes, list[bytes]]]:
-        entries = self._store.client.xrange(
-            wanted.stream, str(wanted.first), str(wanted.last), wanted.count
-        )
+        entries = self._store.client.xrange(wanted.stream, str(wanted.first), str(wanted.last), wanted.most)
         return [
             (entry_id, [text for pair in fields.items() for text in pair]) for entry_id, fields in entries
         ]

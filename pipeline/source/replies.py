@@ -70,7 +70,8 @@ def _by_lines(reply: memoryview) -> Page | None:
     lists = np.flatnonzero(is_list)
     heads, tails = lists[1::2], lists[2::2]  # of an entry (always `*2`), and of its names and values
     texts = _numbers(data, starts[tails] + 1, ends[tails])
-    if len(lists) % 2 == 0 or not _in_order(heads, tails, texts, len(ends)):
+    entries = _numbers(data, starts[:1] + 1, ends[:1])[0]
+    if len(lists) != 1 + 2 * entries or not _in_order(heads, tails, texts, len(ends)):
         return None
     lines = np.flatnonzero(~is_list)
     lengths, strings = lines[0::2], lines[1::2]

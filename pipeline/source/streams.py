@@ -128,7 +128,7 @@ class Streams:
 
     def _scanned(self) -> list[str]:
         keys = self._store.client.scan_iter(match=self._options.pattern, count=SCANNED, _type="stream")
-        return sorted(set(key.decode() for key in keys))
+        return sorted({key.decode() for key in keys})
 
 
 def _between(low: Id, high: Id) -> Id:

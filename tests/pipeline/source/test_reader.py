@@ -1,0 +1,132 @@
+"""Reading what is there: ranges, pieces, pages, patterns."""
+
+import pytest
+from redis import Redis
+from redis.exceptions import AuthenticationError, ConnectionError, ResponseError
+
+from launcher.store import EmbeddedStore
+from pipeline.source.connection import Store
+from pipeline.source.ids import Id
+from pipeline.source.options import options_of
+from pipeline.source.pages import pages
+from pipeline.source.streams import Streams
+from tests.pipeline.source.reading import IDS, TEXT, ids, read
+
+
+def filled(redis: Redis, stream: str, entries: int, size: int = 1) -> list[str]:
+    """Entries 1-0, 1-1, 2-0, 2-1 … with a counter `seq`."""
+    made = [f"{1 + n // 2}-{n % 2}" for n in range(entries)]
+    with redis.pipeline(transaction=False) as pipe:
+        for n, entry_id in enumerate(made):
+            pipe.xadd(stream, {"seq": n + 1, "text": "x" * size}, id=entry_id)
+        pipe.execute()
+    return made
+
+
+@pytest.mark.parametrize(
+    ("bounds", "first", "last"),
+    [
+        ({}, 0, 9),
+        ({"from": "2-1"}, 3, 9),
+        ({"from": "3"}, 4, 9),
+        ({"to": "3"}, 0, 5),
+        ({"to": "3-0"}, 0, 4),
+        ({"from": "2-1", "to": "4-0"}, 3, 6),
+        ({"after": '{"a": "2-1", "b": "3-0"}'}, 4, 9),
+        ({"from": "99"}, 10, 9),
+    ],
+)
+@pytest.mark.parametrize("counter", [{}, {"counter": "seq"}], ids=["by time", "counted"])
+@pytest.mark.parametrize("partitions", ["1", "3"])
+def test_a_range_is_read_once(
+    redis: Redis, store: EmbeddedStore, bounds: dict[str, str], first: int, last: int, counter: dict[str, str], partitions: str
+) -> None:
+    made = filled(redis, "a", 10)
+    options = {"url": store.url, "streams": "a", "page": "2", "partitions": partitions, **bounds, **counter}
+    assert ids(read(options)) == made[first : last + 1]
+
+
+@pytest.mark.parametrize("page", [1, 7, 99, 100, 101, 1000])
+def test_pages_of_any_size(redis: Redis, store: EmbeddedStore, page: int) -> None:
+    made = filled(redis, "a", 200)
+    assert ids(read({"url": store.url, "streams": "a", "page": str(page)})) == made
+
+
+def test_large_entries_make_smaller_pages(redis: Redis, store: EmbeddedStore) -> None:
+    made = filled(redis, "a", 150, size=64 * 1024)
+    asked = redis.info("commandstats").get("cmdstat_xrange", {}).get("calls", 0)
+    assert ids(read({"url": store.url, "streams": "a"}, IDS)) == made
+    assert redis.info("commandstats")["cmdstat_xrange"]["calls"] - asked > 7  # 100, then 8 or so at a time
+
+
+def test_pieces_are_equal_where_a_counter_tells(redis: Redis, store: EmbeddedStore) -> None:
+    for n in range(1000):  # nearly all in one millisecond
+        redis.xadd("a", {"seq": n + 1}, id="900-0" if n == 999 else f"5-{n}" if n else "1-0")
+    options = options_of({"url": store.url, "streams": "a", "partitions": "4", "counter": "seq", "page": "10"})
+    with Store(options) as source:
+        pieces = Streams(options, source).pieces("a", Id(0), Id(900))
+    lengths = [len(redis.xrange("a", str(piece.first), str(piece.last))) for piece in pieces]
+    assert len(lengths) == 4
+    assert sum(lengths) == 1000
+    assert max(lengths) <= 252
+
+
+def test_many_streams_and_a_pattern(redis: Redis, store: EmbeddedStore) -> None:
+    for name in ("ns:{a}:events", "ns:{b}:events", "ns:{b}:audit"):
+        filled(redis, name, 4)
+    redis.set("ns:{c}:events", "no stream")
+    for options in ({"pattern": "ns:{*}:events"}, {"streams": "ns:{b}:events,ns:{a}:events,ns:{none}:events"}):
+        found = read({"url": store.url, **options}, {"stream": TEXT, **IDS})
+        assert sorted((row["stream"], row["id_ms"], row["id_n"]) for row in found) == [
+            (f"ns:{{{name}}}:events", ms, n) for name in "ab" for ms in (1, 2) for n in (0, 1)
+        ]
+
+
+def test_on_every_engine(each_store: EmbeddedStore) -> None:
+    with Redis.from_url(each_store.url) as redis:
+        made = filled(redis, "a", 10)
+    assert ids(read({"url": each_store.url, "streams": "a"})) == made
+
+
+def test_nothing_is_read_of_nothing(store: EmbeddedStore) -> None:
+    assert read({"url": store.url, "streams": "a"}) == []
+    assert read({"url": store.url, "pattern": "a*"}) == []
+
+
+def test_a_key_that_is_no_stream_is_named(redis: Redis, store: EmbeddedStore) -> None:
+    redis.set("a", "text")
+    with pytest.raises(ResponseError, match="WRONGTYPE"):
+        read({"url": store.url, "streams": "a"})
+
+
+def test_a_store_that_is_not_there_is_waited_for_and_then_told() -> None:
+    with pytest.raises(ConnectionError):
+        read({"url": "redis://127.0.0.1:1", "streams": "a", "retrySeconds": "0"})
+
+
+def test_a_wrong_password_is_told_at_once_and_not_shown(redis: Redis, store: EmbeddedStore) -> None:
+    redis.config_set("requirepass", "right")
+    try:
+        with pytest.raises(AuthenticationError) as failure:
+            read({"url": store.url, "streams": "a", "password": "wrongest"})
+        assert "wrongest" not in str(failure.value)
+        assert read({"url": store.url, "streams": "a", "password": "right"}) == []
+    finally:
+        redis.config_set("requirepass", "")
+
+
+@pytest.mark.parametrize("url", ["http://x", "redis+sentinel://127.0.0.1:1", "redis+cluster://", "redis+other://x:1"])
+def test_a_url_of_no_known_form_is_refused_without_being_told(url: str) -> None:
+    with pytest.raises(ValueError, match="option url") as failure:
+        read({"url": f"{url}?password=secret", "streams": "a"})
+    assert "secret" not in str(failure.value)
+
+
+def test_a_connection_that_is_cut_goes_unnoticed(redis: Redis, store: EmbeddedStore) -> None:
+    made = filled(redis, "a", 500)
+    found = []
+    with Store(options_of({"url": store.url, "streams": "a"})) as source:
+        for page in pages(source, "a", Id(0), Id(10**6), 100):
+            found += [one.decode() for one in page.ids.to_pylist()]
+            redis.client_kill_filter(_type="normal", skipme=True)
+    assert found == made
