@@ -68,10 +68,10 @@ class Told(NamedTuple):
     def lowest(self, window: Window, length: int) -> float | None:
         """The least availability in [s, s + length); None if that lies in no stretch within the window.
 
-        It is least where s or its end is an outage's begin or end, or that of the stretch."""
+        Moving s on while it is UP, or back while it is in an outage, never raises it: so it is least where an outage
+        begins, or at an end of the stretch."""
         begins, ends = np.maximum(self.begins, window.from_ms), np.minimum(self.ends, window.to_ms)
-        edges = np.concatenate([begins, ends, self.down, self.up])
-        tried = np.concatenate([edges, edges - length])
+        tried = np.concatenate([begins, ends - length, self.down])
         stretch = np.searchsorted(self.begins, tried, side="right") - 1
         fits = (stretch >= 0) & (begins[stretch] <= tried) & (tried + length <= ends[stretch])
         if not fits.any():

@@ -32,7 +32,7 @@ RANKS = (
 def combined(pieces: DataFrame, unit: Sequence[str]) -> DataFrame:
     """The states of each unit, from pieces of it: its columns, `state` (a piece of `RANKS`), `from_ms`, `to_ms`.
 
-    One shuffle by unit; as many rows pass it as there are instants at which something begins or ends."""
+    As many rows are sorted as there are instants at which something begins or ends."""
     steps = pieces.where("from_ms < to_ms").select(
         *unit,
         "state",
