@@ -69,7 +69,7 @@ def _orders() -> Column:
 
 
 def _named() -> Column:
-    mapped = F.expr("transform(from_json(fields['rows'], 'array<array<string>>'), x -> x[1])")
+    mapped = F.expr("transform(from_json(fields['rows'], 'array<array<string>>'), x -> get(x, 1))")
     return F.when(F.col("kind") == "mappings_changed", mapped).when(
         _orders(), F.array(F.expr("fields['key']"))
     )

@@ -90,7 +90,7 @@ def _silent(
 def _timeouts(events: DataFrame) -> DataFrame:
     """The `timeout_ms` that each member named last."""
     named = events.where("kind in ('broker_registered', 'broker_updated')").withColumn(
-        "timeout_ms", F.expr("cast(fields['timeout_ms'] as bigint)")
+        "timeout_ms", F.expr("try_cast(fields['timeout_ms'] as bigint)")
     )
     latest = F.max_by("timeout_ms", F.struct("inc", "seq")).alias("timeout_ms")
     return named.where("timeout_ms is not null").groupBy(*MEMBER).agg(latest)

@@ -19,11 +19,11 @@ ROUNDING = 1e-9  # of a product of many ratios
 
 def repair(brokers: DataFrame, of: Sequence[Window], as_of: int, late_ms: int = LATE_MS) -> DataFrame:
     """REPORT_REPAIR of clusters and brokers from the states of brokers: `namespace`, `cluster`, `broker`, `state`,
-    `from_ms`, `to_ms`, each interval ending where the broker's next begins or at `as_of`.
+    `from_ms`, `to_ms`.
 
-    The outages are those that begin in the window. One that does not end in UP, since it still lasts or since the
-    broker counts as retired, is open: it lasted at least so long. Quantile q is the first time t at which no more than
-    1 - q of the outages last longer than t by the estimate; null where none is known."""
+    The outages are those that begin in the window. One that UP does not follow at once, since it still lasts or since
+    the broker counts as retired, is open: it lasted at least so long. Quantile q is the first time t at which by the
+    estimate no more than 1 - q of the outages last longer; null where none is known."""
     units = F.explode(F.array(unit("cluster", "cluster"), unit("broker", "cluster", "broker")))
     begun = happened(outages(brokers), of, "down_ms").withColumn("unit", units)
     return (
@@ -36,9 +36,11 @@ def repair(brokers: DataFrame, of: Sequence[Window], as_of: int, late_ms: int = 
 
 def outages(states: DataFrame) -> DataFrame:
     """Each DOWN interval of a broker: `down_ms`, when it began, `lasted_ms`, and `repaired`, whether UP followed."""
-    following = F.lead("state").over(Over.partitionBy(*BROKER).orderBy("from_ms"))
+    following = F.lead(F.struct("state", "from_ms")).over(Over.partitionBy(*BROKER).orderBy("from_ms"))
+    repaired = F.expr("following.state = 'UP' and following.from_ms = to_ms")
     return (
-        states.withColumn("repaired", F.coalesce(following == "UP", F.lit(False)))
+        states.withColumn("following", following)
+        .withColumn("repaired", F.coalesce(repaired, F.lit(False)))
         .where("state = 'DOWN'")
         .select(
             *BROKER, F.col("from_ms").alias("down_ms"), F.expr("to_ms - from_ms as lasted_ms"), "repaired"

@@ -44,13 +44,17 @@ def _up(sessions: DataFrame, ends: Sequence[Window]) -> DataFrame:
 
 
 def _drained(broker_versions: DataFrame, ends: Sequence[Window]) -> DataFrame:
-    drains = broker_versions.where("drain is not null").withColumnRenamed("to_ms", "until")
-    then = each_window(
-        drains.select("namespace", "inc", "broker", F.col("from_ms").alias("since"), "until"), ends
+    """The brokers that are drained at each time; a drain that has an end is over then, recorded or not."""
+    drains = broker_versions.where("drain is not null").select(
+        "namespace",
+        "inc",
+        "broker",
+        F.col("from_ms").alias("since"),
+        F.least("to_ms", "drain.until_ms").alias("until"),
     )
-    within = then.where("since <= to_ms and (until is null or to_ms < until)")
-    named = within.select("namespace", "inc", "broker", F.col("to_ms").alias("at_ms"))
-    return named.distinct().withColumn("drained", F.lit(True))
+    then = each_window(drains, ends).where("since <= to_ms and (until is null or to_ms < until)")
+    named = then.select("namespace", "inc", "broker", F.col("to_ms").alias("at_ms")).distinct()
+    return named.withColumn("drained", F.lit(True))
 
 
 def _clusters(up: DataFrame, route_versions: DataFrame) -> DataFrame:

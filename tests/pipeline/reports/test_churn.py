@@ -244,6 +244,14 @@ TOPICS: dict[str, tuple[Log, list[dict[str, Any]], dict[str, int]]] = {
         [version("T1", "a", "8,8,6,0", 0), version("T2", "a", "8,8,6,0", 0)],
         {"T1": 2},
     ),
+    "what cannot be read": (
+        Log()
+        .tell("mappings_changed", "register", 5, "a", fields={"rows": '[["a"],["a",'})
+        .tell("mappings_changed", "register", 5, "a", fields={"rows": '[["a"],["a","T1",null,1]]'})
+        .tell("kv_changed", "put", 5, fields={"kv_ns": "ORDER_TOPIC_CONFIG"}),
+        [],
+        {"T1": 1},
+    ),
     "static queues that come with a new zone": (
         Log()
         .member("updated", "register", 5, "a", "x", fields={"zone": "z"})

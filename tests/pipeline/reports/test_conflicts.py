@@ -64,6 +64,7 @@ def found(spark: SparkSession) -> Told:
     _claim(log, "two_names", 20, broker_id=1, fields={"action": "accepted", "holder": '{"broker":"b"}'})
     _claim(log, "two_clusters", -1)
     _claim(log, "stale_unregister", 3600)
+    _claim(log, "stale_unregister", 40, fields={"action": "refused", "holder": "nobody"})
     log.member("registered", "join", 50, "a")
     sessions = cases({name: rows for name, (rows, _) in FIGHTS.items()})
     report = conflicts(
@@ -80,6 +81,7 @@ def test_claims_by_slot_and_type(found: Told) -> None:
     assert {key[2]: value[:3] for key, value in of_claims.items()} == {
         "slot:c1:a:0:state_version": ("state_version", 3, 30_000),
         "slot:c1:a:1:two_names": ("two_names", 1, 20_000),
+        "slot:c1:a:0:stale_unregister": ("stale_unregister", 1, 40_000),
     }
 
 

@@ -99,6 +99,12 @@ SILENT: dict[str, tuple[Rows, Rows, Rows, int | None]] = {
         .rows,
         0,
     ),
+    "nobody can read the timeout it named": (
+        [session("a", 0)],
+        [_beat(END - 121)],
+        Log().member("registered", "first", 0, "a", fields={"timeout_ms": "long"}).rows,
+        1,
+    ),
     "it is gone": ([session("a", 0, END - 4000, "expired", last_seen=1)], [_beat(END - 130)], [], None),
 }
 

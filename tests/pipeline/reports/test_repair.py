@@ -41,7 +41,11 @@ CASES = {
         [*_outages(2), state("a", "DOWN", END - 2, END)],
         (2, 1, 2000, None, None),
     ),
-    "retired is not repaired": (_outages(4, then="UNKNOWN"), (1, 1, None, None, None)),
+    "retired is not repaired, though it comes back": (
+        [*_outages(4, then="DOWN")[:2], state("a", "UP", 9, 20)],
+        (1, 1, None, None, None),
+    ),
+    "no longer counted is not repaired": (_outages(4, then="UNKNOWN"), (1, 1, None, None, None)),
     "begun as the window begins": (
         [state("a", "DOWN", 0, 5), state("a", "UP", 5, 6)],
         (1, 0, 5000, 5000, 5000),

@@ -72,6 +72,12 @@ QUEUES: dict[str, tuple[Rows, Rows, Rows, tuple[Any, ...]]] = {
         [version("T1", b, "4,4,6,0", 0) for b in "ab"],
         (2, 0.5, 2, 0.5, 2),
     ),
+    "a drain whose time is over": (
+        TWO,
+        [broker_version("b", 0, drain=("ops", "", ms(AT)))],
+        [version("T1", b, "4,4,6,0", 0) for b in "ab"],
+        (1, 0, 1, 0, 2),
+    ),
     "a drain that is over": (
         TWO,
         [broker_version("b", 0, AT, drain=DRAIN), broker_version("b", AT)],
