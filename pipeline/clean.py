@@ -1,0 +1,253 @@
+"""The landing without what never happened and what cannot be used: what all tables are made of.
+
+One pass over six narrow columns finds where history is whole (`runs`, a few rows); whether an entry is to be folded,
+and how far the history around it reaches, is then known from its `seq`.
+"""
+
+from pyspark.sql import Column, DataFrame, Window, WindowSpec
+from pyspark.sql import functions as F
+
+from pipeline.schemas import GAPS
+
+VERSION = 1
+"""The newest `v` whose meaning is known here."""
+KINDS = (
+    "stream_started",
+    "broker_registered",
+    "broker_updated",
+    "broker_removed",
+    "topics_changed",
+    "mappings_changed",
+    "drain_changed",
+    "kv_changed",
+    "settings_changed",
+    "hold_changed",
+    "conflict_seen",
+    "checkpoint",
+)
+SPAN = "struct<first_seq: bigint, after_ms: bigint, until_ms: bigint, until_cause: string>"
+STREAM = ("namespace", "inc")
+BUCKET_BITS = 16  # so many seqs are looked at together, whatever the length of a stream
+
+
+def clean(events: DataFrame, runs_of_them: DataFrame | None = None) -> DataFrame:
+    """The entries to be folded, of EVENTS (and of `runs(events)`, where they are at hand): the columns of EVENTS less
+    `batch`, and
+
+    id       struct<ms, n>, what tables name an entry by
+    segment  number of holes and incarnations before it in its namespace: history within a segment is whole
+    span     of that segment: `first_seq`; `after_ms`, before which nothing is known for sure, null if nothing was
+             read before; `until_ms` and `until_cause` (`gap`, `incarnation`), where it breaks off, null if it does not
+    """
+    marked = _marked(events, runs(events) if runs_of_them is None else runs_of_them)
+    # what is left of a seq is one entry; its kind is among the keys so that readers of some kinds shuffle only those
+    repeats = Window.partitionBy(*STREAM, "seq", "kind").orderBy("batch", "id_ms", "id_n")
+    once = marked.where(F.col("fate").isNull()).withColumn("repeat", F.row_number().over(repeats))
+    return once.where("repeat = 1").drop("batch", "fate", "repeat")
+
+
+def counts(events: DataFrame, runs_of_them: DataFrame | None = None) -> DataFrame:
+    """Rows of EVENTS in each `namespace`: `events` of them, of which are `repeats` and `phantoms`; and among the others
+    the entries that are not folded: `unknown` (kinds and versions) and `incomplete` (groups)."""
+    whole = runs(events) if runs_of_them is None else runs_of_them
+    entry = F.struct("inc", "seq")
+
+    def entries(fate: str) -> Column:
+        return F.count_distinct(F.when(F.col("fate") == fate, entry))
+
+    phantom = F.count_if(F.coalesce(F.col("fate") == "phantom", F.lit(False)))
+    real = F.count_distinct(F.when(F.coalesce(F.col("fate") != "phantom", F.lit(True)), entry))
+    return (
+        _marked(events, whole)
+        .groupBy("namespace")
+        .agg(
+            F.count("*").alias("events"),
+            (F.count("*") - phantom - real).alias("repeats"),
+            phantom.alias("phantoms"),
+            entries("unknown").alias("unknown"),
+            entries("incomplete").alias("incomplete"),
+        )
+    )
+
+
+def gaps(events: DataFrame, runs_of_them: DataFrame | None = None) -> DataFrame:
+    """GAPS, of EVENTS."""
+    whole = runs(events) if runs_of_them is None else runs_of_them
+    behind = whole.withColumn("before", F.lag(F.struct("inc", "last_seq", "last_ms")).over(_in_order()))
+    behind = behind.where(F.col("before").isNotNull())
+    same = F.col("before.inc") == F.col("inc")
+    missing_from = F.when(same, F.col("before.last_seq") + 1).otherwise(F.lit(1))
+    hole = F.struct(
+        F.lit("hole").alias("type"),
+        missing_from.cast("bigint").alias("from_seq"),
+        (F.col("first_seq") - 1).alias("to_seq"),
+        F.col("before.last_ms").alias("from_ms"),
+        F.col("first_ms").alias("to_ms"),
+    )
+    anew = F.struct(
+        F.lit("incarnation").alias("type"),
+        F.lit(1).cast("bigint").alias("from_seq"),
+        F.lit(1).cast("bigint").alias("to_seq"),
+        F.col("before.last_ms").alias("from_ms"),
+        F.col("starts_ms").alias("to_ms"),
+    )
+    both = F.array_compact(F.array(F.when(missing_from < F.col("first_seq"), hole), F.when(~same, anew)))
+    breaks = behind.select(*STREAM, F.inline(both))
+    return breaks.unionByName(_rollbacks(events, whole)).select(*GAPS.schema.fieldNames())
+
+
+def runs(events: DataFrame) -> DataFrame:
+    """Where history is whole, of EVENTS: entries `first_seq` to `last_seq` of an incarnation, phantoms aside, from
+    `first_ms` to `last_ms`; `segment` and the other columns as in `clean`; `starts_ms`, when the incarnation began.
+
+    `backs` array<struct<seq, batch, ms, n>>, in every run of the incarnation, are its rollbacks: the first entry of the
+    new primary in the place of another, as it was first read."""
+    pieces = _pieces(events)
+    latest = F.max(F.struct("inc", "back.batch", "back.ms", "back.n")).over(_so_far())
+    read = F.struct("inc", "batch", F.col("last_ms").alias("ms"), F.col("last_n").alias("n"))
+    backs = F.collect_list("back").over(Window.partitionBy(*STREAM))
+    real = (
+        pieces.withColumn("lost", read < latest)
+        .withColumn("backs", backs)
+        .where(~F.coalesce("lost", F.lit(False)))
+    )
+    before = F.lag(F.struct("inc", "last_seq")).over(_in_order())
+    goes_on = before == F.struct("inc", F.col("first_seq") - 1)
+    begins = F.when(F.coalesce(goes_on, F.lit(False)), 0).otherwise(1)
+    joined = (
+        real.withColumn("begins", begins)
+        .withColumn("run", F.sum("begins").over(_so_far()))
+        .groupBy(*STREAM, "run")
+        .agg(
+            F.min("first_seq").alias("first_seq"),
+            F.max("last_seq").alias("last_seq"),
+            F.min("first_ms").alias("first_ms"),
+            F.max("last_ms").alias("last_ms"),
+            F.first("backs").alias("backs"),
+        )
+    )
+    return _with_spans(joined)
+
+
+def _with_spans(joined: DataFrame) -> DataFrame:
+    earlier = F.max("last_ms").over(_in_order().rowsBetween(Window.unboundedPreceding, -1))
+    begun = F.when(F.col("first_seq") == 1, F.col("first_ms")).otherwise(F.least("inc", "first_ms"))
+    dated = joined.withColumn("starts_ms", F.greatest(begun, earlier))
+    before = F.lag(F.struct("inc", "last_ms")).over(_in_order())
+    behind = F.lead(F.struct("inc", "starts_ms")).over(_in_order())
+    hole_before = F.col("before.inc") == F.col("inc")
+    hole_behind = F.col("behind.inc") == F.col("inc")
+    after_ms = F.when(hole_before, F.col("before.last_ms")).when(~hole_before, F.col("starts_ms"))
+    until_ms = F.when(hole_behind, F.col("last_ms")).when(~hole_behind, F.col("behind.starts_ms"))
+    until_cause = F.when(hole_behind, "gap").when(~hole_behind, "incarnation")
+    return (
+        dated.withColumns({"before": before, "behind": behind})
+        .withColumns({"after_ms": after_ms, "until_ms": until_ms, "until_cause": until_cause})
+        .withColumn("segment", (F.col("run") - 1).cast("bigint"))
+        .drop("before", "behind", "run")
+    )
+
+
+def _pieces(events: DataFrame) -> DataFrame:
+    """Entries that follow each other, as they were read last: `first_seq` to `last_seq`, all of one `batch` and with
+    ids that grow; `back` is the first rollback that shows among them."""
+    bucket = (*STREAM, "bucket")
+    read = F.struct("seq", "batch", F.col("id_ms").alias("ms"), F.col("id_n").alias("n"))
+    by_seq = Window.partitionBy(*bucket).orderBy("seq", "batch", "id_ms", "id_n")
+    so_far = by_seq.rowsBetween(Window.unboundedPreceding, Window.currentRow)
+    before = F.lag(read).over(by_seq)
+    reads = (
+        events.select(*STREAM, F.shiftright("seq", BUCKET_BITS).alias("bucket"), read.alias("read"), "seq", "batch", "id_ms", "id_n")
+        .withColumns({"before": before, "behind": F.lead("seq").over(by_seq)})
+    )
+    another = (F.col("before.seq") == F.col("seq")) & (
+        F.struct("before.ms", "before.n") != F.struct("id_ms", "id_n")
+    )
+    back = F.last(F.when(another, F.col("read")), ignorenulls=True).over(so_far)
+    newest = (
+        reads.withColumn("back", back)
+        .where(F.col("behind").isNull() | (F.col("behind") != F.col("seq")))
+        .withColumn("back", F.when(F.col("back.seq") == F.col("seq"), F.col("back")))
+    )
+    last = F.lag(F.struct("read", "back.batch")).over(by_seq)
+    goes_on = (
+        (F.col("last.read.seq") + 1 == F.col("seq"))
+        & (F.col("last.read.batch") == F.col("batch"))
+        & (F.struct("last.read.ms", "last.read.n") < F.struct("id_ms", "id_n"))
+        & F.col("last.batch").eqNullSafe(F.col("back.batch"))
+    )
+    begins = F.when(F.coalesce(goes_on, F.lit(False)), 0).otherwise(1)
+    return (
+        newest.withColumn("last", last)
+        .withColumn("begins", begins)
+        .withColumn("piece", F.sum("begins").over(so_far))
+        .groupBy(*bucket, "piece")
+        .agg(
+            F.min("seq").alias("first_seq"),
+            F.max("read").alias("last"),
+            F.min("id_ms").alias("first_ms"),
+            F.min("back").alias("back"),
+        )
+        .select(*STREAM, "first_seq", F.col("last.seq").alias("last_seq"), "last.batch", "first_ms",
+            F.col("last.ms").alias("last_ms"), F.col("last.n").alias("last_n"), "back")
+    )
+
+
+def _marked(events: DataFrame, whole: DataFrame) -> DataFrame:
+    """All rows with `id`, `segment`, `span` and `fate`, null for those to be folded."""
+    held = F.broadcast(whole).select(
+        F.col("namespace").alias("of"), F.col("inc").alias("of_inc"), "first_seq", "last_seq", "segment", "backs",
+        F.struct("first_seq", "after_ms", "until_ms", "until_cause").alias("span"),
+    )
+    own = (F.col("namespace") == F.col("of")) & (F.col("inc") == F.col("of_inc"))
+    placed = events.join(held, own & F.col("seq").between(F.col("first_seq"), F.col("last_seq")), "left")
+    lost = F.exists("backs", _is_lost_to)
+    first = F.col("seq") - F.coalesce("part_i", F.lit(1)) + 1
+    last = first + F.coalesce("part_n", F.lit(1)) - 1
+    cut = (first < F.col("first_seq")) | (last > F.col("last_seq"))
+    known = F.col("kind").isin(*KINDS) & (F.coalesce("v", F.lit(VERSION)) <= VERSION)
+    fate = (
+        F.when(F.col("segment").isNull() | lost, "phantom")
+        .when(~F.coalesce(known, F.lit(False)), "unknown")
+        .when(cut, "incomplete")
+    )
+    entry_id = F.struct(F.col("id_ms").alias("ms"), F.col("id_n").alias("n"))
+    return placed.select(*events.columns, entry_id.alias("id"), "segment", "span", fate.alias("fate"))
+
+
+def _is_lost_to(back: Column) -> Column:
+    """Whether a rollback undid the row: it was read before, of the same or a higher seq."""
+    read = F.struct("batch", "id_ms", "id_n")
+    return (F.col("seq") >= back["seq"]) & (read < _read(back))
+
+
+def _read(back: Column) -> Column:
+    """When it was read, to be compared."""
+    return F.struct(back["batch"], back["ms"], back["n"])
+
+
+def _rollbacks(events: DataFrame, whole: DataFrame) -> DataFrame:
+    """GAPS of type rollback: from the seq that was given twice to the highest that never happened."""
+    backs = whole.groupBy(*STREAM).agg(F.first("backs").alias("backs"))
+    each = backs.select(*STREAM, "backs", F.explode("backs").alias("back"))
+    told = events.join(F.broadcast(each), [*STREAM])
+    gone_before = F.exists("backs", lambda other: _is_lost_to(other) & (_read(other) < _read(F.col("back"))))
+    lost = _is_lost_to(F.col("back")) & ~gone_before
+    before = F.when(F.col("seq") == F.col("back.seq") - 1, F.struct("batch", "id_ms"))
+    return (
+        told.groupBy(*STREAM, F.col("back.seq").alias("from_seq"))
+        .agg(
+            F.max(F.when(lost, F.col("seq"))).alias("to_seq"),
+            F.max(before)["id_ms"].alias("from_ms"),
+            F.max(F.struct("back.batch", "back.ms"))["ms"].alias("to_ms"),
+        )
+        .withColumn("type", F.lit("rollback"))
+    )
+
+
+def _in_order() -> WindowSpec:
+    return Window.partitionBy("namespace").orderBy("inc", "first_seq")
+
+
+def _so_far() -> WindowSpec:
+    return _in_order().rowsBetween(Window.unboundedPreceding, Window.currentRow)

@@ -1,0 +1,28 @@
+"""Observations of one thing, in order, cut into islands: stretches in which each confirms what the one before told."""
+
+from collections.abc import Callable, Sequence
+
+from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import functions as F
+
+Follows = Callable[[Column, Column], Column]
+
+
+def islands(seen: DataFrame, keys: Sequence[str], order: Sequence[str], follows: Follows) -> DataFrame:
+    """The last observation of each island, in one shuffle by `keys`.
+
+    Of `seen` this needs two structs: `this`, what an observation says, and `start`, what an island that begins with
+    it has for its beginning. `follows(one, next)`, of two `this`, is whether the next confirms the one (null: no).
+    In the rows returned `start` is that of the island, and `next` is `this` of the first observation behind it,
+    null behind the last island."""
+    in_order = Window.partitionBy(*keys).orderBy(*order)
+    before, behind = F.col("before"), F.col("next")
+    so_far = in_order.rowsBetween(Window.unboundedPreceding, Window.currentRow)
+    return (
+        seen.withColumn("before", F.lag("this").over(in_order))
+        .withColumn("next", F.lead("this").over(in_order))
+        .withColumn("begins", before.isNull() | ~F.coalesce(follows(before, F.col("this")), F.lit(False)))
+        .withColumn("start", F.last(F.when(F.col("begins"), F.col("start")), ignorenulls=True).over(so_far))
+        .where(behind.isNull() | ~F.coalesce(follows(F.col("this"), behind), F.lit(False)))
+        .drop("before", "begins")
+    )
