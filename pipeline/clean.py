@@ -218,14 +218,21 @@ def _marked(events: DataFrame, whole: DataFrame) -> DataFrame:
 def _is_lost_to(back: Column) -> Column:
     """Whether a rollback undid the row: it was read before, of the same or a higher seq."""
     read = F.struct("batch", "id_ms", "id_n")
-    return (F.col("seq") >= back["seq"]) & (read < F.struct(back["batch"], back["ms"], back["n"]))
+    return (F.col("seq") >= back["seq"]) & (read < _read(back))
+
+
+def _read(back: Column) -> Column:
+    """When it was read, to be compared."""
+    return F.struct(back["batch"], back["ms"], back["n"])
 
 
 def _rollbacks(events: DataFrame, whole: DataFrame) -> DataFrame:
     """GAPS of type rollback: from the seq that was given twice to the highest that never happened."""
     backs = whole.groupBy(*STREAM).agg(F.first("backs").alias("backs"))
-    told = events.join(F.broadcast(backs.select(*STREAM, F.explode("backs").alias("back"))), [*STREAM])
-    lost = _is_lost_to(F.col("back"))
+    each = backs.select(*STREAM, "backs", F.explode("backs").alias("back"))
+    told = events.join(F.broadcast(each), [*STREAM])
+    gone_before = F.exists("backs", lambda other: _is_lost_to(other) & (_read(other) < _read(F.col("back"))))
+    lost = _is_lost_to(F.col("back")) & ~gone_before
     before = F.when(F.col("seq") == F.col("back.seq") - 1, F.struct("batch", "id_ms"))
     return (
         told.groupBy(*STREAM, F.col("back.seq").alias("from_seq"))

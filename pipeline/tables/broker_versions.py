@@ -14,7 +14,7 @@ from pipeline.tables.islands import islands
 BROKER = ("namespace", "inc", "broker")
 ATTRIBUTES = {"cluster": "string", "epoch": "bigint", "zone": "string", "acting": "boolean", "drain": "string"}
 NONE = ""
-"""A zone or drain that is known to be none; null is one that an observation says nothing of."""
+"""No zone, no drain: what an observation says that does not leave it out."""
 
 
 def broker_versions(clean: DataFrame, carried: DataFrame | None = None) -> DataFrame:
@@ -52,10 +52,9 @@ def _filled(seen: DataFrame) -> DataFrame:
         .orderBy("seq")
         .rowsBetween(Window.unboundedPreceding, Window.currentRow)
     )
-    filled = seen.withColumns(
-        {name: F.last(name, ignorenulls=True).over(so_far) for name in ATTRIBUTES}
-        | {"from_ms": F.max("from_ms").over(so_far)}
-    )
+    known = {name: F.last(name, ignorenulls=True).over(so_far) for name in ATTRIBUTES}
+    known |= {name: F.coalesce(known[name], F.lit(NONE)) for name in ("zone", "drain")}
+    filled = seen.withColumns(known | {"from_ms": F.max("from_ms").over(so_far)})
     this = F.struct(*ATTRIBUTES, "segment", "from_ms", "restates")
     start = F.struct("from_id", "from_ms", *ATTRIBUTES)
     return filled.select(*BROKER, "seq", "span", this.alias("this"), start.alias("start"))
@@ -78,7 +77,7 @@ def _drains(clean: DataFrame) -> DataFrame:
     """A drain whose time was over ended then, and not when that was recorded."""
     drains = clean.where(F.col("kind") == "drain_changed")
     at = F.least(F.coalesce("effective_ms", "id_ms"), "id_ms")
-    return _observed(drains.withColumn("id_ms", at), drain=F.coalesce(F.col("fields")["after"], F.lit(NONE)))
+    return _observed(drains.withColumn("id_ms", at), drain=_drain(F.col("fields")["after"]))
 
 
 def _restated(clean: DataFrame) -> DataFrame:
@@ -91,7 +90,7 @@ def _restated(clean: DataFrame) -> DataFrame:
         epoch=F.col("epoch"),
         zone=F.coalesce(fields["zone"], F.lit(NONE)),
         acting=F.coalesce(fields["acting"], F.lit("0")) == "1",
-        drain=F.coalesce(fields["drain"], F.lit(NONE)),
+        drain=_drain(fields["drain"]),
     )
 
 
@@ -121,10 +120,15 @@ def _carried(rows: DataFrame) -> DataFrame:
         ),
         cluster=F.col("cluster"),
         epoch=F.col("epoch"),
-        zone=F.coalesce("zone", F.lit(NONE)),
+        zone=F.col("zone"),
         acting=F.col("acting"),
-        drain=F.coalesce(F.to_json("drain"), F.lit(NONE)),
+        drain=F.to_json("drain"),
     )
+
+
+def _drain(text: Column) -> Column:
+    """A drain as the table has it, written in one way only."""
+    return F.coalesce(F.to_json(F.from_json(text, DRAIN)), F.lit(NONE))
 
 
 def _some(name: str) -> Column:

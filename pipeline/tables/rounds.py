@@ -1,6 +1,6 @@
 """What the entries of a checkpoint round say: the one place that knows their fields (docs/events.md)."""
 
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 MEMBERS = "map<string, struct<cluster: string, addr: string, since_ms: bigint>>"
@@ -31,3 +31,21 @@ def topics(clean: DataFrame) -> DataFrame:
 
 def _of(clean: DataFrame, *scopes: str) -> DataFrame:
     return clean.where(F.col("kind") == "checkpoint").where(F.col("fields")["scope"].isin(*scopes))
+
+
+def whole(clean: DataFrame) -> DataFrame:
+    """The rounds told from begin to end without a hole: `namespace`, `inc`, `segment`, `round`, `first_seq` of that
+    segment, `begin_seq`, `end_seq`, `begin_id`, `end_id`."""
+
+    def edge(scope: str, column: str) -> Column:
+        return F.min(F.when(F.col("fields")["scope"] == scope, F.col(column)))
+
+    return (
+        _of(clean, "begin", "end")
+        .groupBy("namespace", "inc", "segment", F.col("fields")["round"].alias("round"))
+        .agg(
+            F.min("span.first_seq").alias("first_seq"),
+            *(edge(scope, name).alias(f"{scope}_{name}") for scope in ("begin", "end") for name in ("seq", "id")),
+        )
+        .where("begin_seq < end_seq")
+    )

@@ -114,7 +114,7 @@ def _rows(entries: DataFrame, *, restates: bool) -> DataFrame:
     start = F.struct(
         F.col("id").alias("from_id"),
         F.col("id_ms").alias("from_ms"),
-        F.col("cause").alias("from_cause"),
+        (F.lit("checkpoint") if restates else F.col("cause")).alias("from_cause"),
         F.col("actor").alias("from_actor"),
         F.col("op").alias("from_op"),
     )
@@ -129,7 +129,7 @@ def _rows(entries: DataFrame, *, restates: bool) -> DataFrame:
         "span.first_seq",
         "span.until_ms",
         "span.until_cause",
-        "cause",
+        (F.lit("checkpoint") if restates else F.col("cause")).alias("cause"),
         "actor",
         F.when(F.col("named") == F.col("row.broker"), F.col("epoch")).alias("epoch"),
         F.lit(restates).alias("restates"),

@@ -21,12 +21,12 @@ class Http:
     """Requests of one application; bodies go out as JSON, answers come back as such."""
 
     def __init__(self, client: FlaskClient) -> None:
-        self._client = client
+        self.client = client
 
     def __call__(self, method: str, path: str, body: object = None, **options: Any) -> Reply:
         if body is not None:
             options["json"] = body
-        reply = self._client.open(path, method=method, **options)
+        reply = self.client.open(path, method=method, **options)
         content = json.loads(reply.data) if (reply.mimetype or "").endswith("json") else None
         return Reply(reply.status_code, reply.mimetype, content, dict(reply.headers))
 

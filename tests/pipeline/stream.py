@@ -6,6 +6,11 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from pyspark.sql import DataFrame, SparkSession
+
+from pipeline.schemas import EVENTS
+from tests.pipeline.rows import frame
+
 W0 = 1_767_225_600_000  # 2026-01-01T00:00:00Z
 ACTOR = "wire:10.0.0.1:41210"
 TYPED = ("epoch", "effective_ms", "last_seen_ms", "lease_ms", "closed_ms", "since_ms", "topics")
@@ -15,6 +20,11 @@ Row = tuple[str, str, str, Sequence[str]]
 def at(seconds: float) -> int:
     """Unix ms."""
     return W0 + round(seconds * 1000)
+
+
+def seconds(row: Sequence[Any], *times: int) -> tuple[Any, ...]:
+    """A row whose columns at these places are times: `at` undone, None left alone."""
+    return tuple((one - W0) / 1000 if i in times and one is not None else one for i, one in enumerate(row))
 
 
 class Told(NamedTuple):
@@ -64,13 +74,30 @@ def topics(cause: str, *rows: Row, **more: Any) -> Told:
     return Told("topics_changed", cause, _texts(named | {"rows": rows, "count": count} | more))
 
 
-def drain(cause: str, broker: str, before: Mapping[str, Any] | None, after: Mapping[str, Any] | None) -> Told:
-    given = {"broker": broker, "before": before, "after": after, "topics": 0}
+def drain(
+    cause: str, broker: str, before: Mapping[str, Any] | None, after: Mapping[str, Any] | None, **more: Any
+) -> Told:
+    given = {"broker": broker, "before": before, "after": after, "topics": 0} | more
     return Told("drain_changed", cause, _texts({name: one for name, one in given.items() if one is not None}))
 
 
 def checkpoint(scope: str, cause: str = "request", **more: Any) -> Told:
     return Told("checkpoint", cause, _texts({"round": "r1", "scope": scope} | more))
+
+
+def restated(broker: str, epoch: int, held: Mapping[int, tuple[str, float]], **more: Any) -> Told:
+    """The entry of a round that restates a broker: address and `since` of each id."""
+    told = {
+        str(id): {"cluster": "c1", "addr": addr or address(broker), "since_ms": at(since)}
+        for id, (addr, since) in held.items()
+    }
+    of = {"cluster": "c1", "broker": broker, "epoch": epoch, "acting": "0", "members": told}
+    return checkpoint("broker", **(of | more))
+
+
+def address(broker: str) -> str:
+    """Where a broker of this name is, unless a test says otherwise."""
+    return f"10.0.0.{1 + sum(broker.encode()) % 250}:10911"
 
 
 def started(cause: str = "empty_store") -> Told:
@@ -101,6 +128,14 @@ class Stream:
         """A hole: so many entries that nobody will read."""
         self.seq += count
         return self
+
+    def members(self, seconds: float, round: str = "r1", **of: dict[int, tuple[str, float]]) -> "Stream":
+        """A whole checkpoint round: per broker (`<name>_<epoch>`) the address and `since` of each id."""
+        self.add(seconds, checkpoint("begin", round=round))
+        for name, held in of.items():
+            broker, _, epoch = name.rpartition("_")
+            self.add(seconds, restated(broker, int(epoch), held, round=round))
+        return self.add(seconds, checkpoint("end", round=round))
 
     def rows(self, batch: int = 1) -> list[dict[str, Any]]:
         """The landing's rows of all entries, read in one batch."""
@@ -139,8 +174,8 @@ def _rows(told: Mapping[str, str]) -> list[Row] | None:
 
 
 def _member(broker: str, epoch: int, addr: str, id: int) -> dict[str, str]:
-    address = addr or f"10.0.0.{1 + sum(broker.encode()) % 250}:10911"
-    return {"cluster": "c1", "broker": broker, "id": str(id), "addr": address, "epoch": str(epoch)}
+    own = {"cluster": "c1", "broker": broker, "id": str(id), "addr": addr or address(broker)}
+    return own | {"epoch": str(epoch)}
 
 
 def _texts(fields: Mapping[str, Any]) -> dict[str, str]:
@@ -150,7 +185,14 @@ def _texts(fields: Mapping[str, Any]) -> dict[str, str]:
     }
 
 
-def shuffled(rows: Iterable[dict[str, Any]], order: Iterable[int]) -> list[dict[str, Any]]:
-    """The rows in another order of arrival."""
-    listed = list(rows)
-    return [listed[i] for i in order]
+class Case(NamedTuple):
+    """One history, a test's name of it, and what a table says of it."""
+
+    id: str
+    rows: Sequence[dict[str, Any]]
+    expected: Any
+
+
+def landing(spark: SparkSession, cases: Iterable[Case]) -> DataFrame:
+    """All histories at once, each in a namespace named as the case is: one job of Spark for a whole table of cases."""
+    return frame(spark, EVENTS, [row | {"namespace": case.id} for case in cases for row in case.rows])

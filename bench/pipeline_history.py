@@ -1,0 +1,207 @@
+"""Times of point-in-time questions over a year of made-up route versions.
+
+`python -m bench.pipeline_history make FOLDER [--topics N]`, then `… measure FOLDER`. With 100,000 topics, each on 30 of
+1,000 brokers, which begin anew 11 times a year, there are 99 million versions, 3 million of them open.
+"""
+
+import argparse
+import time
+from pathlib import Path
+
+import msgspec
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from pipeline.history.questions import ask
+from pipeline.history.reader import Reader
+from pipeline.history.routes import routes_at
+from pipeline.schemas import BROKER_SESSIONS, BROKER_VERSIONS, ROUTE_BUCKETS, ROUTE_VERSIONS, Table
+from pipeline.session import spark_session
+from pipeline.warehouse import CLOSED, OPEN, PART, SNAPSHOT, Parts, Snapshot, Warehouse, with_partitions
+
+HOUR_MS = 3_600_000
+BEGIN_MS = 1_735_689_600_000
+YEAR_MS = 365 * 24 * HOUR_MS
+BROKERS, HOLDERS, EPOCHS, VERSIONS = 1000, 30, 11, 3
+AWAY_MS = 60_000
+EPOCH_MS = YEAR_MS // EPOCHS
+AS_OF_MS = BEGIN_MS + YEAR_MS
+SETTINGS = {
+    "spark.master": "local[2]",
+    "spark.driver.memory": "3g",
+    "spark.driver.host": "127.0.0.1",
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.ui.enabled": "false",
+    "spark.log.level": "ERROR",
+    "spark.sql.shuffle.partitions": "4",
+    "spark.sql.maxConcurrentOutputFileWriters": "30",  # rows are in order already: no sort for the folders
+}
+
+
+def make(spark: SparkSession, root: str, topics: int) -> None:
+    """Write the tables as a run of the pipeline leaves them."""
+    broker = "concat('broker-', b)"
+    begins = f"{BEGIN_MS}L + b * 60000L + e * {EPOCH_MS}L"
+    stays = (
+        spark.range(BROKERS)
+        .selectExpr("id as b", f"explode(sequence(0, {EPOCHS - 1})) as e")
+        .selectExpr(f"{broker} as broker", f"b * {EPOCHS} + e as epoch", f"{begins} as began", "e")
+        .withColumn("ended", F.expr(f"if(e < {EPOCHS - 1}, began + {EPOCH_MS - AWAY_MS}, null)"))
+    )
+    common = ("'default' as namespace", "1L as inc", "broker", "epoch", "'c1' as cluster")
+    sessions = stays.selectExpr(
+        *common,
+        "0L as broker_id",
+        "struct(began as ms, 0 as n) as start_id",
+        "'10.0.0.1:10911' as addr",
+        "began as start_ms",
+        "'first' as start_cause",
+        "ended as end_ms",
+        "struct(ended as ms, 0 as n) as end_id",
+        "ended as recorded_ms",
+        "if(ended is null, null, 'lost') as end_cause",
+        "ended as last_seen_ms",
+        "ended as closed_ms",
+        "false as drained",
+        "false as left_censored",
+        "ended is null as open",
+    )
+    held = stays.selectExpr(
+        *common,
+        "struct(began as ms, 0 as n) as from_id",
+        "cast(null as string) as zone",
+        "false as acting",
+        "cast(null as struct<owner: string, reason: string, until_ms: bigint>) as drain",
+        "began as from_ms",
+        "ended as to_ms",
+    )
+    tables = {
+        BROKER_SESSIONS: _write(root, BROKER_SESSIONS, sessions, "open"),
+        BROKER_VERSIONS: _write(root, BROKER_VERSIONS, held, "to_ms is null"),
+        ROUTE_VERSIONS: _write(root, ROUTE_VERSIONS, _versions(spark, topics), "to_ms is null"),
+    }
+    snapshot = Snapshot(1, AS_OF_MS, AS_OF_MS, {}, {table.name: parts for table, parts in tables.items()})
+    Path(root, SNAPSHOT).write_bytes(msgspec.json.encode(snapshot))
+
+
+def _versions(spark: SparkSession, topics: int) -> DataFrame:
+    """In the order of topics, a task for each bucket."""
+    named = (
+        spark.range(topics)
+        .selectExpr("id as t", "concat('Topic-of-some-team-', lpad(cast(id as string), 7, '0')) as topic")
+        .withColumn("place", F.expr(ROUTE_VERSIONS.partitions[0].sql))
+        .repartitionByRange(ROUTE_BUCKETS, "place")
+        .sortWithinPartitions("place", "topic")
+    )
+    begins = f"{BEGIN_MS}L + b * 60000L + e * {EPOCH_MS}L"
+    later = f"if(v = 0, 0L, v * {EPOCH_MS // VERSIONS}L + t % 86400 * 1000L)"
+    following = f"if(v < {VERSIONS - 1}, (v + 1) * {EPOCH_MS // VERSIONS}L + t % 86400 * 1000L, {EPOCH_MS}L)"
+    last = f"e = {EPOCHS - 1} and v = {VERSIONS - 1}"
+    return (
+        named.selectExpr("t", "topic", f"explode(sequence(0, {HOLDERS - 1})) as h")
+        .selectExpr(
+            "t", "topic", f"(t * 7 + h * 31) % {BROKERS} as b", f"explode(sequence(0, {EPOCHS - 1})) as e"
+        )
+        .selectExpr("*", f"explode(sequence(0, {VERSIONS - 1})) as v")
+        .selectExpr(
+            "*", f"{begins} + {later} as from_ms", f"if({last}, null, {begins} + {following}) as to_ms"
+        )
+        .selectExpr(
+            "'default' as namespace",
+            "1L as inc",
+            "topic",
+            "concat('broker-', b) as broker",
+            "struct(from_ms as ms, v as n) as from_id",
+            f"b * {EPOCHS} + e as epoch",
+            "8 as read_queues",
+            "8 as write_queues",
+            "if(v = 1, 4, 6) as perm",
+            "0 as sys_flag",
+            "from_ms",
+            "if(v = 0, 'register', if(v = 1, 'wipe', 'restore')) as from_cause",
+            "if(v = 0, concat('wire:10.0.0.', b % 250, ':40000'), 'token:alice') as from_actor",
+            "concat('w1-', hex(from_ms), '-', hex(b)) as from_op",
+            "to_ms",
+            "struct(to_ms as ms, v as n) as to_id",
+            f"if({last}, null, if(v = {VERSIONS - 1}, 'epoch', 'wipe')) as to_cause",
+            "if(to_ms is null, null, 'token:alice') as to_actor",
+        )
+    )
+
+
+def _write(root: str, table: Table, rows: DataFrame, opened: str) -> Parts:
+    folder = f"{table.name}/size-0/run=1"
+    names = (PART, *(partition.name for partition in table.partitions))
+    parted = rows.withColumn(PART, F.expr(f"if({opened}, '{OPEN}', '{CLOSED}')"))
+    columns = (*table.schema.names, PART)
+    with_partitions(parted.select(*columns), table).write.mode("overwrite").partitionBy(*names).parquet(
+        f"{root}/{folder}"
+    )
+    return Parts((f"{folder}/{PART}={CLOSED}",), f"{folder}/{PART}={OPEN}")
+
+
+def measure(spark: SparkSession, root: str) -> None:
+    """Print the seconds of each question: the first time, then warm."""
+    reader = Reader(Warehouse(spark, root))
+    started = time.monotonic()
+    reading = reader.reading("default")
+    print(f"open the warehouse       {time.monotonic() - started:8.2f} s")
+    long_ago, lately = BEGIN_MS + 60 * 24 * HOUR_MS, AS_OF_MS - 24 * HOUR_MS
+    epoch_end = BEGIN_MS + 10 * EPOCH_MS
+    topics = [f"Topic-of-some-team-{number:07}" for number in (17, 4711, 90210 % 100_000)]
+    questions = {
+        "route_at, a day ago": ("route", {"at_ms": lately}),
+        "route_at, ten months ago": ("route", {"at_ms": long_ago}),
+        "diff of a topic, a day": ("diff", {"from_ms": lately, "to_ms": lately + 24 * HOUR_MS}),
+        "diff of a topic, a year": ("diff", {"from_ms": BEGIN_MS + YEAR_MS // 20, "to_ms": AS_OF_MS}),
+        "permissions of a topic, a year": ("permissions", {}),
+        "timeline of a topic, a year": ("timeline", {}),
+    }
+    for name, (question, arguments) in questions.items():
+        for topic in topics:
+            started = time.monotonic()
+            answer = ask(reading, question, arguments | {"topic": topic})
+            told = len(answer.get("changes", ())) or len(
+                (answer.get("route") or {"queueDatas": ()})["queueDatas"]
+            )
+            print(f"{name:34} {time.monotonic() - started:8.2f} s  {told} rows")
+    for name, from_ms in (
+        ("in the last month", lately),
+        ("ten months ago", long_ago),
+        ("of 60 restarts", epoch_end),
+    ):
+        for _ in range(2):
+            started = time.monotonic()
+            answer = ask(reading, "diff", {"from_ms": from_ms, "to_ms": from_ms + HOUR_MS, "limit": 1000})
+            taken = time.monotonic() - started
+            print(
+                f"diff of all over 1 h, {name:17} {taken:8.2f} s  {len(answer['changes'])} of a page of 1000"
+            )
+    for name, at_ms in (("a day ago", lately), ("ten months ago", long_ago)):
+        started = time.monotonic()
+        rows = (
+            routes_at(reading.tables, at_ms)
+            .selectExpr("count(*)", "sum(perm)", "sum(size(addrs))")
+            .collect()[0]
+        )
+        print(f"all routes, {name:22} {time.monotonic() - started:8.2f} s  {rows[0]} rows")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("what", choices=("make", "measure"))
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--topics", type=int, default=100_000)
+    given = parser.parse_args()
+    spark = spark_session("bench", SETTINGS)
+    started = time.monotonic()
+    if given.what == "make":
+        make(spark, str(given.folder), given.topics)
+        print(f"made in {time.monotonic() - started:.0f} s")
+    else:
+        measure(spark, str(given.folder))
+    spark.stop()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,94 @@
+"""What the tables say at a checkpoint, against what the checkpoint says."""
+
+from collections.abc import Sequence
+
+from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import functions as F
+
+from pipeline.tables import rounds
+
+ROUND = ("namespace", "inc", "round")
+MEMBER = ("cluster", "broker", "broker_id", "addr")
+PAIR = ("topic", "broker")
+
+
+def checks(clean: DataFrame, sessions: DataFrame, routes: DataFrame) -> DataFrame:
+    """A row for each whole round: `namespace`, `inc`, `round`, `begin_ms`, `end_ms`, how many `members` and `pairs` it
+    restates, `members_differing` and `pairs_differing`; and `proves`, whether history was whole up to it: a difference
+    is a defect then, else it is what the round was needed for.
+
+    Differing are those that held by the tables all the time of the round, but were not restated, and those that the
+    tables know from the round alone."""
+    held = rounds.whole(clean)
+    earlier = Window.partitionBy("namespace", "inc", "segment").orderBy("end_seq")
+    known = (F.col("first_seq") == 1) | F.coalesce(
+        F.min("end_seq").over(earlier) < F.col("begin_seq"), F.lit(False)
+    )
+    kept = F.broadcast(held.select(*ROUND, "begin_id", "end_id", known.alias("proves")))
+    ended = F.coalesce("end_id", _at("end_ms"))
+    there = _during(sessions, kept, "start_id", ended)
+    living = there.select(*ROUND, "broker", "epoch").distinct()
+    members = _compared(
+        "members",
+        MEMBER,
+        told=rounds.members(clean).withColumn("round", F.col("fields")["round"]),
+        there=there,
+        new=_within(sessions.where("left_censored"), kept, "start_id"),
+    )
+    in_force = _during(routes, kept, "from_id", F.coalesce("to_id", _at("to_ms")))
+    pairs = _compared(
+        "pairs",
+        PAIR,
+        told=rounds.topics(clean)
+        .select(*ROUND[:2], F.col("fields")["round"].alias("round"), F.explode("rows").alias("row"))
+        .select(*ROUND, "row.broker", F.explode("row.topics").alias("topic")),
+        there=in_force.join(living, [*ROUND, "broker", "epoch"], "left_semi"),
+        new=_within(routes.where("from_cause = 'checkpoint'"), kept, "from_id"),
+    )
+    counted = ("members", "members_differing", "pairs", "pairs_differing")
+    return (
+        held.select(*ROUND, "begin_id", "end_id")
+        .join(kept.select(*ROUND, "proves"), [*ROUND])
+        .join(members, [*ROUND], "left")
+        .join(pairs, [*ROUND], "left")
+        .select(
+            *ROUND,
+            F.col("begin_id.ms").alias("begin_ms"),
+            F.col("end_id.ms").alias("end_ms"),
+            "proves",
+            *(F.coalesce(name, F.lit(0)).alias(name) for name in counted),
+        )
+    )
+
+
+def _compared(
+    name: str, keys: Sequence[str], *, told: DataFrame, there: DataFrame, new: DataFrame
+) -> DataFrame:
+    """Per round how many units were told (`name`), and how many differ (`<name>_differing`)."""
+    restated = told.select(*ROUND, *keys).distinct().withColumn("told", F.lit(1))
+    missing = there.select(*ROUND, *keys).distinct().withColumn("there", F.lit(1))
+    known_anew = new.select(*ROUND, *keys).distinct().withColumn("new", F.lit(1))
+    every = restated.join(missing, [*ROUND, *keys], "full").join(known_anew, [*ROUND, *keys], "full")
+    differs = F.col("new").isNotNull() | (F.col("there").isNotNull() & F.col("told").isNull())
+    return every.groupBy(*ROUND).agg(
+        F.count("told").alias(name), F.count_if(differs).alias(f"{name}_differing")
+    )
+
+
+def _during(rows: DataFrame, kept: DataFrame, since: str, until: Column) -> DataFrame:
+    """The rows that hold from before a round began to after it ended."""
+    held = rows.withColumn("until_id", until).join(kept, ["namespace", "inc"])
+    lasting = F.col("until_id").isNull() | (F.col("until_id") > F.col("end_id"))
+    return held.where((F.col(since) < F.col("begin_id")) & lasting)
+
+
+def _within(rows: DataFrame, kept: DataFrame, since: str) -> DataFrame:
+    """The rows that begin with an entry of a round."""
+    begun = rows.join(kept, ["namespace", "inc"])
+    return begun.where(F.col(since).between(F.col("begin_id"), F.col("end_id")))
+
+
+def _at(ms: str) -> Column:
+    """The last id of a ms, for an end that no entry tells."""
+    last = F.lit(2**31 - 1).alias("n")
+    return F.when(F.col(ms).isNotNull(), F.struct(F.col(ms).alias("ms"), last))
