@@ -4,7 +4,7 @@ import json
 import socket
 import subprocess
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +17,11 @@ from pipeline.schemas import INCIDENTS, REPORT_AVAILABILITY, REPORT_FLAP
 from pipeline.serving import names
 from pipeline.serving.entries import Entry, entries, fitting
 from pipeline.serving.publish import ASIDE_MS, LIMIT_BYTES, META_BYTES, TTL_MS, publish
-from pipeline.serving.results import Results, Run
+from pipeline.serving.results import DAY_MS, Results, Run
+from registry.drivers import run
 from registry.keys import CHURN_TOP, REPORTS, Keys
+from registry.plans import call
+from registry.reports import served as served_of_one_run
 from registry.store import connect
 from tests.harness.patience import eventually
 from tests.pipeline.serving.example import AS_OF, RUN, TABLES, W0, availability, results, row
@@ -208,6 +211,7 @@ def test_a_run_that_ends_halfway_leaves_the_old_one_whole(
             publish(client, "default", run_named("r2"), results(report_availability=many))
     left = set(keys_of(served)) - set(before)
     assert bool(left) is bool(writes)
+    assert all(key.startswith(PREFIX + "run:r2:") for key in left)
     assert all(0 < served.pttl(key) <= ASIDE_MS for key in left)
     assert {key: served.dump(key) for key in before} == before
     publish(served, "default", run_named("r3"), results())
@@ -225,42 +229,55 @@ def test_what_was_written_aside_must_still_be_there(
     assert served.exists(PREFIX + "slo") == 1
 
 
-def test_a_reader_never_meets_two_runs(store: EmbeddedStore, redis: redis_py.Redis) -> None:
-    """Each run says its number everywhere; every reader compares what it reads in one transaction."""
+def in_a_transaction(client: redis_py.Redis) -> tuple[Any, ...]:
+    with client.pipeline(transaction=True) as pipe:
+        pipe.hget(PREFIX + "meta", "run")
+        pipe.zrange(PREFIX + "flap", 0, -1)
+        pipe.hget(PREFIX + "availability:1h", "cluster:c1")
+        return tuple(pipe.execute())
+
+
+def as_http_does(client: redis_py.Redis) -> tuple[Any, ...]:
+    keys = Keys()
+    flap = call("ZRANGE", keys.report("flap"), 0, -1)
+    available = call("HGET", keys.report_availability("1h"), "cluster:c1")
+    found = run(served_of_one_run(keys, flap, available), client)
+    assert found is not None
+    return (found.meta.run, *found.replies)
+
+
+@pytest.mark.parametrize("read", [in_a_transaction, as_http_does])
+def test_a_reader_never_meets_two_runs(
+    store: EmbeddedStore, redis: redis_py.Redis, read: Callable[[redis_py.Redis], tuple[Any, ...]]
+) -> None:
+    """Each run says its number everywhere, and every reader compares."""
     over, mixed, seen = threading.Event(), [], set()
 
     def numbered(n: int) -> Results:
         score = (row(REPORT_FLAP, f"slot:c1:a:{n}", score=float(n)),)
         return results(report_flap=score, report_availability=(availability("cluster:c1", (n, 0, 0, 0), 0),))
 
-    def read() -> None:
+    def compare() -> None:
         with connect(store.url) as client:
             while not over.is_set():
-                with client.pipeline(transaction=True) as pipe:
-                    pipe.hget(PREFIX + "meta", "run")
-                    pipe.zrange(PREFIX + "flap", 0, -1)
-                    pipe.hget(PREFIX + "availability:1h", "cluster:c1")
-                    run, slots, cluster = pipe.execute()
-                told = {
-                    run,
-                    *(slot.rpartition(":")[2] for slot in slots),
-                    str(json.loads(cluster)["up_ms"] // 1000),
-                }
-                seen.add(run)
-                if len(told) > 1:
-                    mixed.append(told)
+                name, slots, cluster = read(client)
+                numbers = {name, *(slot.rpartition(":")[2] for slot in slots)}
+                numbers.add(str(json.loads(cluster)["up_ms"] // 1000))
+                seen.add(name)
+                if len(numbers) > 1:
+                    mixed.append(numbers)
 
     publish(redis, "default", run_named("1"), numbered(1))
-    readers = [threading.Thread(target=read) for _ in range(3)]
+    readers = [threading.Thread(target=compare) for _ in range(3)]
     for reader in readers:
         reader.start()
     for n in range(2, 60):
         publish(redis, "default", run_named(str(n)), numbered(n))
+    eventually(lambda: len(seen) > 1, 10)
     over.set()
     for reader in readers:
         reader.join()
     assert not mixed
-    assert len(seen) > 1
 
 
 def a_great_deal() -> Iterator[Any]:
@@ -359,6 +376,12 @@ def test_the_most_important_comes_first() -> None:
     keys = [entry.key for entry in entries(results())]
     assert keys[0] == "incidents"
     assert keys[-1] == "availability:day:2026-01-01"
+    days = (
+        availability("broker:c1:a", (1, 0, 0, 0), 0, window="day", from_ms=start, to_ms=start + DAY_MS)
+        for start in (W0 - 2 * DAY_MS, W0, W0 - DAY_MS)
+    )
+    dated = [entry.key.rpartition(":")[2] for entry in entries(results(report_availability=tuple(days)))]
+    assert dated[-3:] == ["2026-01-01", "2025-12-31", "2025-12-30"]
 
 
 def test_no_number_is_null(redis: redis_py.Redis) -> None:
