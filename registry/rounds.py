@@ -24,12 +24,10 @@ class Carried(msgspec.Struct, frozen=True):
 
 
 class LastRound(msgspec.Struct, frozen=True):
-    """The round under way, or the last one. `begun` is the id of its first entry, `inc` the incarnation of that."""
+    """The round under way, or the last one; `begun` is the id of its first entry."""
 
     cause: str
-    inc: str
     begun: str
-    over: bool
 
 
 def ask(keys: Keys, cause: Cause, act: Act) -> Plan[str]:
@@ -61,5 +59,5 @@ def carry_on(keys: Keys, act: Act, *, slices: int, hidden: Collection[str] = ())
 
 def last_round(keys: Keys) -> Plan[LastRound | None]:
     """None before the first one."""
-    cause, inc, begun, at = yield call("HMGET", keys.events_round, "cause", "inc", "begun", "at")
-    return LastRound(cause, inc, begun, at == "done") if begun else None
+    cause, begun = yield call("HMGET", keys.events_round, "cause", "begun")
+    return LastRound(cause, begun) if begun else None
