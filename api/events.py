@@ -7,7 +7,7 @@ from pydantic import StringConstraints
 
 from api.name_server import act, name_server
 from api.paging import Limit
-from api.shapes import Answer, Query
+from api.shapes import Answer, Body, Query
 from registry.keys import Keys
 from registry.plans import Plan, call
 from registry.rounds import ask
@@ -34,6 +34,10 @@ class Events(Answer):
     next: str | None
 
 
+class CheckpointBody(Body):
+    """There is nothing to choose."""
+
+
 class Asked(Answer):
     """The round begins behind the entry `after`, soon; null while the stream has none."""
 
@@ -52,8 +56,9 @@ def events(query_data: EventsQuery) -> Events:
 
 
 @bp.post("/checkpoints")
+@bp.input(CheckpointBody)
 @bp.output(Asked)
-def ask_for_checkpoint() -> Asked:
+def ask_for_checkpoint(json_data: CheckpointBody) -> Asked:
     """Have a checkpoint round begun, which tells all tables anew
 
     For who cannot begin with the first entry there ever was, or has missed some."""
