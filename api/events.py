@@ -1,15 +1,16 @@
-"""The event stream as it is stored, page by page."""
+"""The event stream as it is stored, page by page, and how to have it tell all tables anew."""
 
 from typing import Annotated
 
 from apiflask import APIBlueprint
 from pydantic import StringConstraints
 
-from api.name_server import name_server
+from api.name_server import act, name_server
 from api.paging import Limit
-from api.shapes import Answer, Query
+from api.shapes import Answer, Body, Query
 from registry.keys import Keys
 from registry.plans import Plan, call
+from registry.rounds import ask
 
 bp = APIBlueprint("events", __name__, url_prefix="/v1/events")
 
@@ -33,6 +34,16 @@ class Events(Answer):
     next: str | None
 
 
+class CheckpointBody(Body):
+    """There is nothing to choose."""
+
+
+class Asked(Answer):
+    """The round begins behind the entry `after`, soon; null while the stream has none."""
+
+    after: str | None
+
+
 @bp.get("")
 @bp.input(EventsQuery, location="query")
 @bp.output(Events)
@@ -42,6 +53,17 @@ def events(query_data: EventsQuery) -> Events:
     found = server.run(_entries(server.keys, query_data.after, query_data.limit))
     listed = tuple(Event(id=entry_id, fields=fields) for entry_id, fields in found)
     return Events(events=listed, next=found[-1][0] if found else query_data.after)
+
+
+@bp.post("/checkpoints")
+@bp.input(CheckpointBody)
+@bp.output(Asked)
+def ask_for_checkpoint(json_data: CheckpointBody) -> Asked:
+    """Have a checkpoint round begun, which tells all tables anew
+
+    For who cannot begin with the first entry there ever was, or has missed some."""
+    server = name_server()
+    return Asked(after=server.run(ask(server.keys, "request", act())) or None)
 
 
 def _entries(keys: Keys, after: str | None, limit: int) -> Plan[list[tuple[str, dict[str, str]]]]:

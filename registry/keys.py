@@ -23,6 +23,9 @@
     ns:{<namespace>}:events                 stream  every change a client could see
     ns:{<namespace>}:events:meta            hash    inc, seq, tick_ms, started_ms, hold_from_ms, hold_until_ms
     ns:{<namespace>}:events:consumers       hash    consumer -> {"id","seq","at_ms","hold"}: what is safe with it
+    ns:{<namespace>}:events:asked           hash    cause -> who asked for a checkpoint round, and when
+    ns:{<namespace>}:events:round           hash    how far the checkpoint round under way has come, or the last one
+    ns:{<namespace>}:events:round:left      set     names that it has still to come to
     ns:{<namespace>}:audit                  stream  copies of operators' events, same ids
     ns:{<namespace>}:pushed:<event id>      string  who pushes 905 for this event (short TTL)
     ns:{<namespace>}:report:meta            hash    the run that made the reports, what it saw, the names of its keys
@@ -158,6 +161,18 @@ class Keys:
     @property
     def events_consumers(self) -> str:
         return f"{self.prefix}events:consumers"
+
+    @property
+    def events_asked(self) -> str:
+        return f"{self.prefix}events:asked"
+
+    @property
+    def events_round(self) -> str:
+        return f"{self.prefix}events:round"
+
+    @property
+    def events_round_left(self) -> str:
+        return f"{self.prefix}events:round:left"
 
     @property
     def audit(self) -> str:

@@ -1,21 +1,24 @@
 """Keeping the stream of events short: what operators did is copied to `audit` first, then old entries go.
 
 Entries go that are older than the retention and safe with every consumer that holds them back; the newest ten
-thousand stay. Only the cap on the stream's memory overrides both.
+thousand stay. Only the cap on the stream's memory overrides both; whom it cost entries gets a checkpoint round instead.
 """
 
-from collections.abc import Mapping
+import sys
+from collections.abc import Collection, Mapping
 
 import msgspec
 
 from registry.keys import Keys
-from registry.plans import Plan, as_json, call
+from registry.plans import Act, Batch, Plan, as_json, call
+from registry.rounds import ask, last_round
 
 KEPT = 10_000
 SLICE = 1_000
 READ = 100  # an entry may have 64 KB
 AUDIT_MAX = 100_000
 SILENT_MS = 24 * 3600 * 1000  # a holder that said nothing for so long no longer counts
+ROUND_EVERY_MS = 600_000  # who lacks entries again and again gets no more rounds than that
 AUDITOR = "audit"  # the field of `events:consumers` that is ours
 OPERATORS_KINDS = frozenset(
     {"drain_changed", "kv_changed", "settings_changed", "hold_changed", "conflict_seen"}
@@ -23,14 +26,18 @@ OPERATORS_KINDS = frozenset(
 OPERATORS_CAUSES = frozenset({"wipe", "restore", "topic_register", "topic_delete", "evicted"})
 
 Entry = tuple[str, dict[str, str]]
+Position = tuple[int, int]
 
 
 class Trimmed(msgspec.Struct, frozen=True):
-    """How many entries were copied to `audit`, how many went because all are done with them, how many by the cap."""
+    """How many entries were copied to `audit`, how many went because all are done with them, how many by the cap.
+
+    `overtaken` are the consumers that hold entries back, but lack some, and have no checkpoint round ahead of them."""
 
     audited: int = 0
     passed: int = 0
     capped: int = 0
+    overtaken: int = 0
 
 
 class Consumer(msgspec.Struct):
@@ -41,13 +48,18 @@ class Consumer(msgspec.Struct):
     at_ms: int = 0
     hold: bool | int = False
 
+    def holds(self, now_ms: int) -> bool:
+        """Whether it still counts."""
+        return bool(self.hold) and now_ms - self.at_ms < SILENT_MS
 
-def trim(keys: Keys, *, retention_ms: int, max_bytes: int) -> Plan[Trimmed]:
-    """Audit, then trim. Times are of the Redis clock."""
+
+def trim(keys: Keys, act: Act, *, retention_ms: int, max_bytes: int) -> Plan[Trimmed]:
+    """Audit, then trim, then ask for a round if a consumer needs one. Times are of the Redis clock."""
     seconds, micros = yield call("TIME")
     now_ms = int(seconds) * 1000 + int(micros) // 1000
     audited = yield from _audit(keys, now_ms)
-    floor = yield from _floor(keys, now_ms, retention_ms)
+    holders = [one for one in (yield from _consumers(keys)) if one.holds(now_ms)]
+    floor = _floor(holders, now_ms, retention_ms)
     passed = yield from _trim(keys, ("MINID", "~", floor), down_to=KEPT)
     capped = 0
     used = yield call("MEMORY", "USAGE", keys.events)
@@ -55,7 +67,8 @@ def trim(keys: Keys, *, retention_ms: int, max_bytes: int) -> Plan[Trimmed]:
         length = yield call("XLEN", keys.events)
         target = int(length) * max_bytes // int(used)
         capped = yield from _trim(keys, ("MAXLEN", "~", str(target)), down_to=target)
-    return Trimmed(audited, passed, capped)
+    overtaken = yield from _overtaken(keys, holders, now_ms, act)
+    return Trimmed(audited, passed, capped, overtaken)
 
 
 def is_operators(fields: Mapping[str, str]) -> bool:
@@ -85,12 +98,13 @@ def _audit(keys: Keys, now_ms: int) -> Plan[int]:
     return count
 
 
-def _floor(keys: Keys, now_ms: int, retention_ms: int) -> Plan[str]:
-    floor = (max(now_ms - retention_ms, 0), 0)
-    for text in (yield call("HVALS", keys.events_consumers)):
-        consumer = msgspec.json.decode(text, type=Consumer)
-        if consumer.hold and now_ms - consumer.at_ms < SILENT_MS:
-            floor = min(floor, _number(consumer.id))
+def _consumers(keys: Keys) -> Plan[list[Consumer]]:
+    texts = yield call("HVALS", keys.events_consumers)
+    return [msgspec.json.decode(text, type=Consumer) for text in texts]
+
+
+def _floor(holders: Collection[Consumer], now_ms: int, retention_ms: int) -> str:
+    floor = min([(max(now_ms - retention_ms, 0), 0), *(_number(one.id) for one in holders)])
     return f"{floor[0]}-{floor[1]}"
 
 
@@ -105,6 +119,55 @@ def _trim(keys: Keys, what: tuple[str, str, str], *, down_to: int) -> Plan[int]:
     return gone
 
 
-def _number(event_id: str) -> tuple[int, int]:
+class _Start(msgspec.Struct, frozen=True):
+    """The first entry that is still there, or the place of the next one where none is."""
+
+    id: Position
+    inc_ms: int
+    seq: int
+
+    def lacks(self, one: Consumer) -> bool:
+        """Whether entries behind the consumer's own, or of an incarnation since, are gone."""
+        here = _number(one.id)
+        next_seq = one.seq + 1 if here[0] >= self.inc_ms else 1
+        return here < self.id and next_seq < self.seq
+
+
+def _overtaken(keys: Keys, holders: Collection[Consumer], now_ms: int, act: Act) -> Plan[int]:
+    """How many holders need a round; it is asked for, but for their sake not too often."""
+    if not holders:
+        return 0
+    start = yield from _start(keys)
+    last = yield from last_round(keys)
+    begun = _number(last.begun) if last is not None else (0, 0)
+    overtaken = 0
+    for one in holders:
+        if begun < start.id or begun <= _number(one.id):  # else there is a whole round ahead of it
+            overtaken += start.lacks(one) or not (yield from _happened(keys, one, start))
+    recently = last is not None and last.cause == "gap" and now_ms - begun[0] < ROUND_EVERY_MS
+    if overtaken and not recently:
+        yield from ask(keys, "gap", act)
+    return overtaken
+
+
+def _start(keys: Keys) -> Plan[_Start]:
+    entries, (inc, seq) = yield Batch(
+        (call("XRANGE", keys.events, "-", "+", "COUNT", 1), call("HMGET", keys.events_meta, "inc", "seq"))
+    )
+    if not entries:
+        return _Start((sys.maxsize, 0), int(inc or 0), int(seq or 0) + 1)
+    event_id, fields = entries[0]
+    return _Start(_number(event_id), int(fields.get("inc") or 0), int(fields.get("seq") or 0))
+
+
+def _happened(keys: Keys, one: Consumer, start: _Start) -> Plan[bool]:
+    """Whether the consumer's own entry is there, if it should be: a failover may have lost it."""
+    if _number(one.id) < start.id:
+        return True
+    entries: list[Entry] = yield call("XRANGE", keys.events, one.id, one.id)
+    return bool(entries) and entries[0][1].get("seq") == str(one.seq)
+
+
+def _number(event_id: str) -> Position:
     ms, _, number = event_id.partition("-")
     return int(ms), int(number or 0)

@@ -46,6 +46,8 @@ class Invalidation:
 
     async def apply(self, group: Sequence[Event]) -> None:
         """Make the cache forget what these entries changed."""
+        if all(event.kind == "checkpoint" for event in group):
+            return  # these come in great numbers, and change nothing
         self._renewals.forget()
         for event in group:
             if event.kind == "settings_changed":

@@ -37,4 +37,5 @@ JOBS = (
     Periodic(jobs.expire_brokers, every_s=1),
     Periodic(jobs.settle_owed, every_s=10),
     Periodic(jobs.trim_events, every_s=10),
+    Periodic(jobs.restate_tables, every_s=2),
 )

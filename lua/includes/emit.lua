@@ -8,8 +8,15 @@ local function emit(ctx, kind, cause, fields)
   ctx.entries[#ctx.entries + 1] = { kind = kind, cause = cause, fields = fields or {} }
 end
 
-local function tables_exist()
-  return redis.call("EXISTS", K.brokers, K.kv) > 0
+-- A stream that begins anew while tables are there tells nothing of them: a checkpoint round has to.
+local function begin_stream(ctx, known)
+  local lost = known or redis.call("EXISTS", K.brokers, K.kv, K.settings) > 0
+  table.insert(ctx.entries, 1, {
+    kind = "stream_started", cause = lost and "stream_lost" or "empty_store", fields = {},
+  })
+  if lost then
+    redis.call("HSET", K.asked, "start", cjson.encode({ at_ms = ctx.now, actor = ctx.act.actor }))
+  end
 end
 
 -- Returns the id of the group's last entry, "" when there was nothing to append.
@@ -19,8 +26,7 @@ local function append(ctx)
   local inc, seq = meta[1], tonumber(meta[2] or 0) or 0
   if not inc or redis.call("EXISTS", K.events) == 0 then
     inc, seq = tostring(ctx.now), 0
-    local cause = tables_exist() and "stream_lost" or "empty_store"
-    table.insert(ctx.entries, 1, { kind = "stream_started", cause = cause, fields = {} })
+    begin_stream(ctx, meta[1])
   end
   local n, last = #ctx.entries, ""
   redis.call("HSET", K.meta, "inc", inc, "seq", seq + n)

@@ -1,6 +1,7 @@
 -- Key names that a script learns from a table. registry/keys.py is their catalogue; KEYS[1] tells the namespace.
 local prefix = string.match(KEYS[1], "^ns:{[^}]*}:")
 local K = {
+  asked = prefix .. "events:asked",
   brokers = prefix .. "brokers",
   clusters = prefix .. "clusters",
   epoch = prefix .. "epoch",
@@ -9,6 +10,7 @@ local K = {
   leases = prefix .. "leases",
   meta = prefix .. "events:meta",
   owed = prefix .. "owed",
+  settings = prefix .. "settings",
   topics = prefix .. "topics",
   workers = prefix .. "workers",
 }

@@ -4,6 +4,10 @@
 local TICK_LATE_MS = 5000 -- workers note each second that leases can be renewed; longer silence is an outage
 local HOLD_MS = 60000     -- the longest heartbeat period a broker may have
 
+local function hold_text(from, till)
+  return string.format('{"from_ms":%d,"until_ms":%d}', from, till)
+end
+
 -- Reads the hold, and sets one first when the store was away: leases nobody could renew must not empty the routes.
 local function open_leases(ctx)
   local meta = redis.call("HMGET", K.meta, "tick_ms", "hold_from_ms", "hold_until_ms")
@@ -12,10 +16,10 @@ local function open_leases(ctx)
   ctx.tick = tick
   if not tick or ctx.now - tick <= TICK_LATE_MS or redis.call("EXISTS", K.leases) == 0 then return end
   if ctx.hold_until and ctx.hold_until >= ctx.now + HOLD_MS then return end
-  local before = ctx.hold_until and '{"from_ms":' .. ctx.hold_from .. ',"until_ms":' .. ctx.hold_until .. "}"
+  local before = ctx.hold_until and hold_text(ctx.hold_from, ctx.hold_until)
   if not ctx.hold_until or ctx.hold_until < tick then ctx.hold_from = tick end
   ctx.hold_until = ctx.now + HOLD_MS
-  local after = '{"from_ms":' .. ctx.hold_from .. ',"until_ms":' .. ctx.hold_until .. "}"
+  local after = hold_text(ctx.hold_from, ctx.hold_until)
   emit(ctx, "hold_changed", "outage", { "before", before or false, "after", after })
   ctx.hold_set = true
 end

@@ -13,8 +13,11 @@ SLACK_MS = 500  # on a busy machine a script may wait between two of its command
 ELSEWHERE = (
     "audit",
     "events",
+    "events:asked",
     "events:consumers",
     "events:meta",
+    "events:round",
+    "events:round:left",
     "leases",
     "owed",
     "settings",

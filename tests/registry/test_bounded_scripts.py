@@ -10,14 +10,16 @@ from typing import Any
 import pytest
 
 from registry.clusters import cluster_info
+from registry.kv import put
 from registry.members import brokers
 from registry.plans import Plan, ScriptCall
 from registry.rewrite import add_write_perm, wipe_write_perm
 from registry.routes import read_route, routes_call
 from registry.scripts import script, script_names
 from registry.topics import delete_topic
-from tests.registry.brokers import act
+from tests.registry.brokers import act, mapping_info
 from tests.registry.namespace import Namespace
+from tests.registry.rounds import restated
 
 COMMANDS_MAX = 2500
 MANY = tuple(f"topic-with-a-usual-name-{number:05}" for number in range(10_000))
@@ -105,6 +107,16 @@ def a_name_of_many_members(ns: Namespace, number: int) -> None:
     ns.expire()
 
 
+def a_round_of_everything(ns: Namespace, number: int) -> None:
+    ns.register("b1", 0, MANY[:2000], mappings=[mapping_info(topic) for topic in MANY[:500]])
+    for one in range(200):
+        ns.register("b2", one, (), version=number)
+        ns.register(f"broker-{one:03}", 0, ("T1", "T2"), version=number)
+    for one in range(200):
+        ns.run(put(ns.keys, "n", f"k{one}", "v", act()))
+    restated(ns)
+
+
 @pytest.mark.parametrize(
     ("scene", "script_name"),
     [
@@ -112,6 +124,7 @@ def a_name_of_many_members(ns: Namespace, number: int) -> None:
         (three_hundred_brokers, "clusters"),
         (topics_that_have_no_broker_in_common, "route"),
         (a_name_of_many_members, "expire"),
+        (a_round_of_everything, "restate"),
     ],
 )
 def test_no_script_gives_redis_much_to_do(

@@ -13,6 +13,8 @@ from registry.clusters import cluster_info
 from registry.drivers import run
 from registry.errors import TopicNotFound
 from registry.keys import Keys
+from registry.plans import Act
+from registry.rounds import ask, carry_on
 from registry.routes import RouteView, read_route, route_of
 from remoting.cluster import encode_cluster_info
 from remoting.json_out import Dialect
@@ -20,6 +22,7 @@ from remoting.route import encode_route
 from tests.worker.scene import Broker, Scene, asynchronous, eventually, serving
 
 KEYS = Keys("default")
+ACT = Act("op", "test")
 NAMES, TOPICS, CLUSTERS = ("b1", "b2", "b3"), ("T1", "T2", "T3", "T4"), ("c1", "c2")
 Change = Callable[[Scene, random.Random], Awaitable[Any]]
 
@@ -137,6 +140,25 @@ async def test_both_workers_answer_what_the_store_says(
             assert await agrees(redis, reader)
         assert one.service.counters.cache_hits > 100
         assert one.service.counters.resets == 0
+
+
+@asynchronous
+async def test_a_checkpoint_round_drops_nothing(store: EmbeddedStore, redis: redis_py.Redis) -> None:
+    async with serving(store.url) as one:
+        for name in NAMES:
+            broker = Broker(name, f"127.0.{NAMES.index(name)}.1:1")
+            await one.register(broker, broker.body(1, T1=6, T2=4))
+        assert await agrees(redis, one)
+        counters = one.service.counters
+        misses, hits = counters.cache_misses, counters.cache_hits
+        run(ask(KEYS, "request", ACT), redis)
+        assert run(carry_on(KEYS, ACT, slices=100), redis).ended == 1
+        last: Any = redis.xrevrange(KEYS.events, count=1)
+        assert last[0][1]["scope"] == "end"
+        assert await one.service.follower.reached(last[0][0])
+        assert await agrees(redis, one)
+        assert counters.cache_hits > hits
+        assert (counters.cache_misses, counters.resets) == (misses, 0)
 
 
 @pytest.mark.parametrize("seed", range(2))

@@ -195,6 +195,25 @@ async def test_who_expired_for_good_is_told(group: list[Event], expired: list[st
     assert told.expired == expired
 
 
+@pytest.mark.parametrize(
+    ("group", "forgets"),
+    [
+        pytest.param([entry("checkpoint", scope="begin"), entry("checkpoint", scope="end")], 0, id="round"),
+        pytest.param(
+            [entry("stream_started", "stream_lost"), entry("checkpoint", scope="begin")], 1, id="start"
+        ),
+        pytest.param([entry("conflict_seen", "two_names", broker="a")], 1, id="conflict"),
+    ],
+)
+@asynchronous
+async def test_a_round_does_not_make_renewals_be_asked_again(group: list[Event], forgets: int) -> None:
+    told, renewals = Told(), Renewals(time.monotonic)
+    await Invalidation(
+        filled(), renewals, Counters(), told.reload, told.expired.append, told.leased.append
+    ).apply(group)
+    assert renewals.generation == forgets
+
+
 @asynchronous
 async def test_timeouts_are_told() -> None:
     told = Told()

@@ -14,9 +14,11 @@ from launcher.store import EmbeddedStore
 from registry.drivers import run
 from registry.keys import Keys
 from registry.kv import put
-from registry.options import Options, to_env
+from registry.options import SECRETS, Options, to_env
 from registry.plans import Act
 from registry.registration import Registration, register
+from registry.rounds import ask
+from registry.settings import update
 from registry.trimming import AUDITOR, KEPT, Trimmed, is_operators, trim
 from tests.worker.scene import last_cause
 from worker import jobs
@@ -129,6 +131,7 @@ def test_the_timetable_names_every_job_once() -> None:
         ("expire_brokers", 1),
         ("settle_owed", 10),
         ("trim_events", 10),
+        ("restate_tables", 2),
     ]
     assert {job.queue for job in JOBS} == {QUEUE}
     assert Queue(QUEUE, connection=redis_py.Redis()).name == QUEUE
@@ -151,16 +154,34 @@ def entries(redis: redis_py.Redis, stream: str) -> list[tuple[str, dict[str, str
     return list(found)
 
 
+def test_a_round_that_is_asked_for_is_carried_out_in_as_many_runs_as_it_needs(
+    store: EmbeddedStore, redis: redis_py.Redis, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    options = Options(redis_url=store.url)
+    assert jobs.restate_tables(options) == {"slices": 0, "ended": 0}
+    run(register(KEYS, Registration("c1", "a", "127.0.0.1:1", 0), ACT), redis)
+    run(update(KEYS, {"tls.server.keyPassword": "pw"}, ACT, hidden=SECRETS), redis)
+    run(ask(KEYS, "request", ACT), redis)
+    monkeypatch.setattr(jobs, "SLICES", 2)
+    runs = [jobs.restate_tables(options) for _ in range(3)]
+    assert [done["ended"] for done in runs].count(1) == 1
+    assert runs[-1]["slices"] < 2
+    told = [fields for _, fields in entries(redis, KEYS.events) if fields["kind"] == "checkpoint"]
+    assert (told[0]["scope"], told[-1]["scope"]) == ("begin", "end")
+    assert {fields["actor"] for fields in told} == {"job:restate"}
+    assert told[-2]["settings"] == '{"tls.server.keyPassword":"***"}'
+
+
 def test_what_operators_did_is_copied_once_with_its_ids(store: EmbeddedStore, redis: redis_py.Redis) -> None:
     options = Options(redis_url=store.url)
     run(register(KEYS, Registration("c1", "a", "127.0.0.1:1", 0), ACT), redis)
     for value in ("1", "2"):
         run(put(KEYS, "n", "k", value, ACT), redis)
-    assert jobs.trim_events(options) == {"audited": 2, "passed": 0, "capped": 0}
+    assert jobs.trim_events(options) == {"audited": 2, "passed": 0, "capped": 0, "overtaken": 0}
     run(put(KEYS, "n", "k", "3", ACT), redis)
-    assert jobs.trim_events(options) == {"audited": 1, "passed": 0, "capped": 0}
+    assert jobs.trim_events(options) == {"audited": 1, "passed": 0, "capped": 0, "overtaken": 0}
     redis.hdel(KEYS.events_consumers, AUDITOR)
-    assert jobs.trim_events(options) == {"audited": 0, "passed": 0, "capped": 0}
+    assert jobs.trim_events(options) == {"audited": 0, "passed": 0, "capped": 0, "overtaken": 0}
     copied = [entry for entry in entries(redis, KEYS.events) if entry[1]["kind"] == "kv_changed"]
     assert entries(redis, KEYS.audit) == copied
 
@@ -187,9 +208,9 @@ def fill(redis: redis_py.Redis, count: int, at_ms: int) -> None:
     pipe.execute()
 
 
-def hold(redis: redis_py.Redis, at: str, *, silent_ms: int = 0, holds: bool = True) -> None:
+def hold(redis: redis_py.Redis, at: str, *, seq: int = 1, silent_ms: int = 0, holds: bool = True) -> None:
     seen = int(time.time() * 1000) - silent_ms
-    consumer = {"id": at, "seq": 1, "at_ms": seen, "hold": holds}
+    consumer = {"id": at, "seq": seq, "at_ms": seen, "hold": holds}
     redis.hset(KEYS.events_consumers, "pipeline", msgspec.json.encode(consumer))
 
 
@@ -198,7 +219,7 @@ def hold(redis: redis_py.Redis, at: str, *, silent_ms: int = 0, holds: bool = Tr
     [
         pytest.param(2 * DAY_MS, None, 5_000, id="old"),
         pytest.param(DAY_MS // 2, None, 0, id="young"),
-        pytest.param(2 * DAY_MS, {"at": "1000"}, 1_000, id="held-back"),
+        pytest.param(2 * DAY_MS, {"at": "1000", "seq": 1000}, 1_000, id="held-back"),
         pytest.param(
             2 * DAY_MS, {"at": "1000", "silent_ms": 2 * DAY_MS}, 5_000, id="holder-silent-for-a-day"
         ),
@@ -212,10 +233,10 @@ def test_old_entries_go_that_nobody_needs_but_the_newest_stay(
     fill(redis, KEPT + 5_000, at_ms)
     if held is not None:
         hold(redis, f"{at_ms}-{held.pop('at')}", **held)
-    done = run(trim(KEYS, retention_ms=DAY_MS, max_bytes=1 << 30), redis)
+    done = run(trim(KEYS, ACT, retention_ms=DAY_MS, max_bytes=1 << 30), redis)
     assert gone - 100 <= done.passed <= gone
     assert redis.xlen(KEYS.events) == KEPT + 5_000 - done.passed
-    assert done.capped == 0
+    assert (done.capped, done.overtaken) == (0, 0)
 
 
 def test_the_cap_on_memory_overrides_who_holds(redis: redis_py.Redis) -> None:
@@ -223,10 +244,11 @@ def test_the_cap_on_memory_overrides_who_holds(redis: redis_py.Redis) -> None:
     fill(redis, 5_000, at_ms)
     hold(redis, "1-0")
     used = int(redis.memory_usage(KEYS.events) or 0)
-    done = run(trim(KEYS, retention_ms=DAY_MS, max_bytes=used // 2), redis)
+    done = run(trim(KEYS, ACT, retention_ms=DAY_MS, max_bytes=used // 2), redis)
     assert 2_300 <= done.capped <= 2_500
+    assert done.overtaken == 1
     assert done.passed == 0
 
 
 def test_an_empty_store_has_nothing_to_trim(redis: redis_py.Redis) -> None:
-    assert run(trim(KEYS, retention_ms=1, max_bytes=1), redis) == Trimmed()
+    assert run(trim(KEYS, ACT, retention_ms=1, max_bytes=1), redis) == Trimmed()
