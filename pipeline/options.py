@@ -31,6 +31,10 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     warehouse: Annotated[str, "where the tables are: a folder, or any URL that Hadoop knows"] = ""
     format: Annotated[str, "of the tables: parquet, or delta (Delta Lake)"] = "parquet"
     slo: Annotated[dict[str, float], "availability promised, by cluster: `c1=0.9995,*=0.999`"] = {}
+    master: Annotated[
+        str, "the Spark that works, where none was submitted to: local[*], spark://host:7077"
+    ] = "local[*]"
+    memory: Annotated[str, "of Spark's driver, which on this machine does all the work"] = "2g"
     heartbeat: Annotated[int, "how often brokers send a beat"] = 30_000
     largest_timeout: Annotated[
         int, "the longest lease a broker has; windows are provisional for twice as long"
@@ -38,6 +42,11 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     retire_after: Annotated[int, "a broker away for longer is no longer counted as down"] = 7 * DAY_MS
     report: Annotated[str, "folder of report-<namespace>.html; empty for that of the tables, - for none"] = ""
     serve: Annotated[bool, "write the newest figures back to Redis"] = True
+
+    @property
+    def spark(self) -> dict[str, str]:
+        """What they ask of a Spark session that is ours to start."""
+        return {"spark.master": self.master, "spark.driver.memory": self.memory}
 
     def slo_of(self, cluster: str) -> float:
         """The share of time that its brokers are promised to be up."""

@@ -10,6 +10,7 @@ from pyspark.sql import SparkSession
 
 from pipeline.java import java_home
 
+SUBMITTED = "PYSPARK_GATEWAY_PORT"  # how spark-submit tells a driver in Python where its Spark is
 SETTINGS = {
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.execution.arrow.pyspark.enabled": "true",
@@ -19,16 +20,26 @@ SETTINGS = {
 }
 """What every job relies on, whoever submits it."""
 
+OWN = {
+    "spark.master": "local[*]",
+    "spark.driver.memory": "2g",
+    "spark.sql.shuffle.partitions": str(4 * (os.cpu_count() or 1)),
+    "spark.ui.enabled": "false",
+    "spark.log.level": "ERROR",
+}
+"""Of a session that a process of ours starts. `spark-submit` starts one before us, with what its caller chose."""
 
-def spark_session(name: str, settings: Mapping[str, str] | None = None) -> SparkSession:
-    """The session there is, or a new one; under `spark-submit` master and sizes are the submitter's.
 
-    `settings` are Spark's own and win over ours."""
+def spark_session(
+    name: str, settings: Mapping[str, str] | None = None, *, own: Mapping[str, str] | None = None
+) -> SparkSession:
+    """The session there is, or a new one. Spark's `settings` win over all others, `own` over OWN."""
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     home = java_home(os.environ, Path(tempfile.gettempdir()) / f"redis-namesrv-{os.getuid()}")
     if home:
         os.environ["JAVA_HOME"] = home
+    sized = {} if SUBMITTED in os.environ else {**OWN, **(own or {})}
     builder = SparkSession.builder.appName(name)
-    for key, value in {**SETTINGS, **(settings or {})}.items():
+    for key, value in {**SETTINGS, **sized, **(settings or {})}.items():
         builder = builder.config(key, value)
     return builder.getOrCreate()

@@ -16,7 +16,6 @@ from pipeline.warehouse import Warehouse
 
 NOT_THERE: Final = 1
 WRONG_USAGE: Final = 2
-SETTINGS: Final = {"spark.ui.enabled": "false", "spark.log.level": "ERROR"}
 
 OfWarehouse = Annotated[
     str | None,
@@ -56,7 +55,7 @@ def options(warehouse: str | None, namespace: str | None) -> Options:
 @contextmanager
 def reading(chosen: Options) -> Iterator[Reader]:
     """A reader of the warehouse, with a Spark session of this process."""
-    session = spark_session("mqpipeline", SETTINGS)
+    session = spark_session("mqpipeline", own=chosen.spark)
     try:
         yield Reader(Warehouse(session, chosen.warehouse))
     except NothingLanded as nothing:

@@ -35,7 +35,7 @@ def run(
 ) -> None:
     """Land what is new, make tables and reports, serve them; then end."""
     options = _options(url, warehouse, namespaces)
-    spark = spark_session("redis-namesrv pipeline")
+    spark = spark_session("redis-namesrv pipeline", own=options.spark)
     try:
         run_once(spark, options, told, anew=anew)
     finally:
@@ -54,7 +54,7 @@ def stream(
     ending = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: ending.set())
-    spark = spark_session("redis-namesrv pipeline")
+    spark = spark_session("redis-namesrv pipeline", own=options.spark)
     try:
         run_on(spark, options, told, ending, every_s=every, trigger_s=trigger)
     finally:

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 from pyspark.sql import Row
 
-from pipeline.cli.common import SETTINGS, WRONG_USAGE, stop
+from pipeline.cli.common import WRONG_USAGE, stop
 from pipeline.cli.running import told
 from pipeline.landing.kinds import EVENTS_LAND
 from pipeline.scale import WEEK_MS, Scale, entries
@@ -54,7 +54,7 @@ def sample(
     with Store(options_of({"url": url, "streams": stream})) as store:
         if store.call("EXISTS", stream):
             stop(f"{stream} exists; a made-up history does not go into a real one", WRONG_USAGE)
-        spark = spark_session("redis-namesrv sample", SETTINGS)
+        spark = spark_session("redis-namesrv sample")
         try:
             made = entries(spark, scale).where(f"id_ms <= {now_ms}").orderBy("id_ms", "id_n")
             count = write(store.client, made.toLocalIterator())
