@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help setup compiled lock lint format test redis-server curl chromium jdk cc bench soak interop differential fuzz run wheel clean anew
+.PHONY: help setup compiled lock lint format test redis-server curl chromium jdk cc bench soak interop differential fuzz run pipeline wheel clean anew
 
 NEW_ENOUGH := import sys; sys.exit(sys.version_info < (3, 11))
 PYTHON ?= $(or $(shell for p in python3 python3.14 python3.13 python3.12 python3.11; do \
@@ -100,6 +100,19 @@ run: setup ## store, name server, HTTP and jobs on this machine; Ctrl-C ends all
 	export MQNS_ENABLE_SHUTDOWN_GRACEFULLY="$${MQNS_ENABLE_SHUTDOWN_GRACEFULLY:-true}"; \
 	export MQNS_ROCKETMQ_HOME="$${MQNS_ROCKETMQ_HOME:-$${ROCKETMQ_HOME:-$(DATA_DIR)}}"; \
 	exec $(BIN)/mqnamesrv $(ARGS)
+
+SAMPLE := build/sample
+
+pipeline: setup ## tables and reports of the events of `make run` or REDIS_URL; of made-up ones where neither is
+	@export REDIS_URL="$${REDIS_URL:-$$(cat "$(DATA_DIR)/store.url" 2>/dev/null || true)}"; \
+	if test -n "$$REDIS_URL"; then \
+	  export MQNS_PIPELINE_WAREHOUSE="$${MQNS_PIPELINE_WAREHOUSE:-$(DATA_DIR)/warehouse}"; \
+	  exec $(BIN)/mqpipeline run $(ARGS); \
+	fi; \
+	echo "no name server runs here: a made-up history is reported on"; \
+	rm -rf $(SAMPLE); \
+	export MQNS_PIPELINE_WAREHOUSE="$(CURDIR)/$(SAMPLE)" MQNS_PIPELINE_NAMESPACES=sample; \
+	exec $(BIN)/python -m launcher.throwaway sh -c '$(BIN)/mqpipeline sample && $(BIN)/mqpipeline run $(ARGS)'
 
 clean: ## remove what make made
 	@rm -rf $(VENV) build dist .mypy_cache .pytest_cache .ruff_cache

@@ -171,5 +171,8 @@ class Options(TlsOptions, frozen=True, kw_only=True):
     events_max_bytes: Annotated[int, _own("memory of the events stream before it is trimmed sooner")] = (
         256 << 20
     )
+    pipeline_every_millis: Annotated[
+        int, _own("how often `mqpipeline answer` is to land events and report; 0 is never")
+    ] = 0
     listing_also: tuple[tuple[str, str], ...] = ()
     """(key, text) that only request 319 shows: unknown keys of the -c file, and Start options set by 318."""

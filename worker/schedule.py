@@ -4,21 +4,26 @@ from collections.abc import Callable
 
 import msgspec
 
+from registry.options import Options
 from worker import jobs
 
 QUEUE = "upkeep"
+PIPELINE_QUEUE = "pipeline-runs"
+PIPELINE_RUN = "pipeline.scheduled.run"  # by name: it runs in a process with Spark, which this one has not
+TIMEOUT_S = 60
 
 
 class Periodic(msgspec.Struct, frozen=True):
     """A job that runs once in each slot of `every_s` seconds, counted from the epoch by the queue's Redis clock."""
 
-    job: Callable[[], object]
+    job: Callable[[], object] | str
     every_s: int
     queue: str = QUEUE
+    timeout_s: int = TIMEOUT_S
 
     @property
     def name(self) -> str:
-        return self.job.__name__
+        return self.job if isinstance(self.job, str) else self.job.__name__
 
     def slot(self, now_s: float) -> int:
         """The number of the slot that is now."""
@@ -30,7 +35,7 @@ class Periodic(msgspec.Struct, frozen=True):
 
     def id_of(self, namespace: str, slot: int) -> str:
         """RQ has one space of ids for all queues, and no dots in them."""
-        return f"{self.name}-{slot}-{namespace.replace('_', '__').replace('.', '_-')}"
+        return f"{self.name.replace('.', '-')}-{slot}-{namespace.replace('_', '__').replace('.', '_-')}"
 
 
 JOBS = (
@@ -39,3 +44,11 @@ JOBS = (
     Periodic(jobs.trim_events, every_s=10),
     Periodic(jobs.restate_tables, every_s=2),
 )
+
+
+def timetable(options: Options) -> tuple[Periodic, ...]:
+    """The jobs of a name server with these options."""
+    every_s = options.pipeline_every_millis // 1000
+    if not every_s:
+        return JOBS
+    return (*JOBS, Periodic(PIPELINE_RUN, every_s, PIPELINE_QUEUE, timeout_s=every_s))

@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
+from typing import Any
 
 import redis
 from redis.exceptions import RedisError
@@ -29,13 +30,12 @@ from worker.ending import end
 from worker.follower import Follower
 from worker.push import Pusher
 from worker.rationed_log import RationedLog
-from worker.schedule import JOBS, Periodic
+from worker.schedule import JOBS, Periodic, timetable
 
 RETRY_S = 0.5
 PRESENT_EVERY_S = 10.0
 KEPT_SLOTS = 3  # how long a done job's id stays taken: others may still be in its slot
 KEPT_MIN_S = 30
-TIMEOUT_S = 60
 REST_S = 0.02  # a push is that much later, and a stream of changes costs little
 
 log = RationedLog(logging.getLogger(__name__))
@@ -85,11 +85,12 @@ class SlotScheduler(CronScheduler):
         queue = Queue(job.queue_of(self._namespace), connection=self.connection, serializer=JSONSerializer)
         kept_s = max(KEPT_SLOTS * job.every_s, KEPT_MIN_S)
         with suppress(DuplicateJobError):  # another scheduler was first
+            named: Any = job.job  # a function or its name: RQ declares each, but not either
             queue.enqueue_call(
-                job.job,
+                named,
                 job_id=job.id_of(self._namespace, slot),
                 unique=True,
-                timeout=TIMEOUT_S,
+                timeout=job.timeout_s,
                 ttl=job.every_s,
                 result_ttl=kept_s,
                 failure_ttl=kept_s,
@@ -124,7 +125,7 @@ async def serve(options: Options) -> None:
     queue = redis.Redis.from_url(
         options.rq_redis_url or options.redis_url, socket_timeout=store.REPLY_TIMEOUT_S
     )
-    scheduler = SlotScheduler(queue, options.namespace)
+    scheduler = SlotScheduler(queue, options.namespace, timetable(options))
     stopping = loop.create_task(stop.wait())
     tasks = [loop.create_task(keep_timetable(scheduler)), loop.create_task(follower.run())]
     done, _ = await asyncio.wait((stopping, *tasks), return_when=asyncio.FIRST_COMPLETED)

@@ -1,5 +1,6 @@
 """Where history is read from: the newest snapshot of a warehouse, known again as long as it is the newest."""
 
+from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from pipeline.history.questions import Reading
@@ -21,6 +22,11 @@ class Reader:
         self._snapshot = Snapshot()
         self._tables: Tables | None = None
         self._readings: dict[str, Reading] = {}
+
+    @property
+    def spark(self) -> SparkSession:
+        """Its session."""
+        return self._warehouse.spark
 
     def reading(self, namespace: str) -> Reading:
         """The newest tables of a namespace. Raises NothingLanded."""

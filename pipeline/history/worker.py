@@ -1,6 +1,7 @@
 """Answers questions of the HTTP side: an RQ worker that does not fork, so its Spark session is warm."""
 
 import logging
+from collections.abc import Sequence
 
 import redis
 from rq import SimpleWorker
@@ -15,12 +16,15 @@ TTL_S = 30  # also bounds how long it waits on a connection that is dead
 log = logging.getLogger(__name__)
 
 
-def work(reader: Reader, url: str, namespaces: tuple[str, ...], *, burst: bool = False) -> None:
-    """Answer until SIGTERM or SIGINT, or with `burst` until there is no question; `url` is RQ's Redis."""
+def work(
+    reader: Reader, url: str, namespaces: tuple[str, ...], *, after: Sequence[str] = (), burst: bool = False
+) -> None:
+    """Answer until SIGTERM or SIGINT, or with `burst` until there is no question; `url` is RQ's Redis, `after` are
+    queues whose jobs are done while there is none."""
     jobs.answer_from(reader)
     _warm(reader, namespaces)
     connection = redis.Redis.from_url(url, socket_connect_timeout=CONNECT_TIMEOUT_S)
-    queues = [queue_name(namespace) for namespace in namespaces]
+    queues = [*(queue_name(namespace) for namespace in namespaces), *after]
     worker = SimpleWorker(queues, connection=connection, serializer=JSONSerializer, worker_ttl=TTL_S)
     worker.log_job_description = False
     worker.work(burst=burst, logging_level="WARNING")
