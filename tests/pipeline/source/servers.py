@@ -4,6 +4,7 @@ import socket
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from typing import Any
 
 from redis import Redis
 
@@ -43,6 +44,12 @@ def running(*servers: Server) -> Iterator[None]:
         for server in servers:
             eventually(lambda: _listens(server.port), STARTS_WITHIN_S)  # noqa: B023
         yield
+
+
+def command(server: Server, *words: object) -> Any:
+    """Such as redis-py has no method for."""
+    client: Any = server.client
+    return client.execute_command(*words)
 
 
 def free_ports(number: int) -> list[int]:

@@ -8,12 +8,14 @@ from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxRows, Read
 from redis import Redis
 
 from launcher.store import EmbeddedStore
+from pipeline.source.ids import Id
 from tests.pipeline.source.reading import Query, ids
 
 
 def add(redis: Redis, *entry_ids: str, stream: str = "a", **fields: Any) -> None:
     for entry_id in entry_ids:
-        redis.xadd(stream, {"x": entry_id, **fields}, id=entry_id)
+        told: Any = {"x": entry_id, **fields}
+        redis.xadd(stream, told, id=entry_id)
 
 
 @pytest.fixture
@@ -52,7 +54,9 @@ def test_where_a_new_query_begins_and_ends(
 
 
 @pytest.mark.parametrize("counter", [{}, {"counter": "seq"}], ids=["walked", "counted"])
-def test_a_batch_is_no_larger_than_its_limit(redis: Redis, options: dict[str, str], counter: dict[str, str]) -> None:
+def test_a_batch_is_no_larger_than_its_limit(
+    redis: Redis, options: dict[str, str], counter: dict[str, str]
+) -> None:
     for n in range(1, 11):
         add(redis, f"{n // 3}-{n}", seq=n)
     query = Query({**options, **counter, "maxEntriesPerBatch": "4", "page": "3"})
@@ -142,8 +146,8 @@ def test_a_batch_that_started_over_can_be_read_again(redis: Redis, options: dict
     query.batch()
     lost(redis, "1-0", "2-0")
     end = query.reader.latestOffset(query.at, ReadAllAvailable())
-    again = Query(options, query.at).reader
-    assert [(str(piece.first), str(piece.last)) for piece in again.partitions(query.at, end)] == [("0-1", "2-0")]
+    pieces = Query(options, query.at).reader.partitions(query.at, end)
+    assert [piece.value for piece in pieces] == [("a", Id(0, 1), Id(2))]
 
 
 def test_what_is_lost_can_be_left_alone(redis: Redis, options: dict[str, str]) -> None:
@@ -175,7 +179,9 @@ def told(redis: Redis, stream: str = "a") -> dict[str, Any]:
     return json.loads(redis.hget(f"{stream}:consumers", "me") or "{}")  # type: ignore[no-any-return]
 
 
-def test_the_store_is_told_before_the_first_read_and_after_each_batch(redis: Redis, options: dict[str, str]) -> None:
+def test_the_store_is_told_before_the_first_read_and_after_each_batch(
+    redis: Redis, options: dict[str, str]
+) -> None:
     add(redis, "1-0", "2-0", seq=7)
     query = Query({**options, "consumer": "me"})
     query.batch()
@@ -197,8 +203,12 @@ def test_a_query_that_goes_on_lets_nothing_go_first(redis: Redis, options: dict[
     assert told(redis)["id"] == "2-0"
 
 
-@pytest.mark.parametrize(("parts", "end"), [(["1/1"], "1-1"), (["1/3", "2/3"], "1-0"), (["1/2", "2/2"], "1-2")])
-def test_told_is_the_end_of_a_group(redis: Redis, options: dict[str, str], parts: list[str], end: str) -> None:
+@pytest.mark.parametrize(
+    ("parts", "end"), [(["1/1"], "1-1"), (["1/3", "2/3"], "1-0"), (["1/2", "2/2"], "1-2")]
+)
+def test_told_is_the_end_of_a_group(
+    redis: Redis, options: dict[str, str], parts: list[str], end: str
+) -> None:
     add(redis, "1-0")
     for n, part in enumerate(parts):
         add(redis, f"1-{n + 1}", part=part)

@@ -13,7 +13,7 @@ from pipeline.source.pages import pages
 from tests.harness.patience import eventually
 from tests.interop.certificates import make_certificates
 from tests.pipeline.source.reading import Query, ids, read
-from tests.pipeline.source.servers import HOST, Server, free_ports, running
+from tests.pipeline.source.servers import HOST, Server, command, free_ports, running
 
 ENTRIES = [f"{n}-0" for n in range(1, 301)]
 WITHIN_S = 15.0
@@ -30,7 +30,9 @@ def test_tls_with_a_certificate_and_a_password(tmp_path: Path) -> None:
     files = make_certificates(tmp_path / "tls").folder
     [port] = free_ports(1)
     tls = {"tls-port": port, "tls-ca-cert-file": files / "ca.pem", "tls-cert-file": files / "server.pem"}
-    server = Server(tmp_path, port, {"port": 0, **tls, "tls-key-file": files / "server.key", "requirepass": "secret"})
+    server = Server(
+        tmp_path, port, {"port": 0, **tls, "tls-key-file": files / "server.key", "requirepass": "secret"}
+    )
     options = {
         "url": f"rediss://{HOST}:{port}",
         "streams": "a",
@@ -51,7 +53,9 @@ def test_tls_with_a_certificate_and_a_password(tmp_path: Path) -> None:
 
 
 def test_a_sentinel_tells_who_is_the_master(tmp_path: Path) -> None:
-    old, new = (Server(tmp_path / name, port, {"port": port}) for name, port in zip("on", free_ports(2), strict=True))
+    old, new = (
+        Server(tmp_path / name, port, {"port": port}) for name, port in zip("on", free_ports(2), strict=True)
+    )
     [port] = free_ports(1)
     watching = {"sentinel monitor main": f"{HOST} {old.port} 1", "sentinel down-after-milliseconds main": 500}
     sentinel = Server(tmp_path / "sentinel", port, {"port": port, **watching}, "--sentinel")
@@ -62,10 +66,10 @@ def test_a_sentinel_tells_who_is_the_master(tmp_path: Path) -> None:
         with running(sentinel):
             query = Query({"url": f"redis+sentinel://127.0.0.9:1,{HOST}:{port}/main/0", "streams": "a"})
             assert ids(query.batch()) == ENTRIES
-            eventually(lambda: sentinel.client.sentinel_slaves("main"), WITHIN_S)  # type: ignore[no-untyped-call]
+            eventually(lambda: sentinel.client.sentinel_slaves("main"), WITHIN_S)
             old.process.stop()
-            sentinel.client.execute_command("SENTINEL", "FAILOVER", "main")
-            eventually(lambda: new.client.role()[0] == "master", WITHIN_S)  # type: ignore[no-untyped-call]
+            command(sentinel, "SENTINEL", "FAILOVER", "main")
+            eventually(lambda: new.client.role()[0] == "master", WITHIN_S)
             new.client.xadd("a", {"x": 1}, id="901-0")
             assert ids(query.batch()) == ["901-0"]
 
@@ -75,16 +79,23 @@ def test_keys_of_a_cluster_are_found_while_they_move(tmp_path: Path) -> None:
     first, second = (_member(tmp_path, name) for name in ("1", "2"))
     with running(first, second):
         slots = (first.client.cluster("keyslot", "{a}"), first.client.cluster("keyslot", "{b}"))
-        low, high = sorted(slots)
-        owner = {"{a}": first if slots[0] < slots[1] else second, "{b}": second if slots[0] < slots[1] else first}
-        first.client.execute_command("CLUSTER", "ADDSLOTSRANGE", 0, low)
-        second.client.execute_command("CLUSTER", "ADDSLOTSRANGE", low + 1, 16383)
-        first.client.execute_command("CLUSTER", "MEET", HOST, second.port, second.bus)
+        low = min(slots)
+        owner = {
+            "{a}": first if slots[0] < slots[1] else second,
+            "{b}": second if slots[0] < slots[1] else first,
+        }
+        command(first, "CLUSTER", "ADDSLOTSRANGE", 0, low)
+        command(second, "CLUSTER", "ADDSLOTSRANGE", low + 1, 16383)
+        command(first, "CLUSTER", "MEET", HOST, second.port, second.bus)
         for one in (first, second):
             eventually(lambda: one.client.cluster("info")["cluster_state"] == "ok", WITHIN_S)  # noqa: B023
         for name, server in owner.items():
             fill(server.client, f"{name}:events")
-        options = {"url": f"redis+cluster://127.0.0.9:1,{HOST}:{first.port}", "pattern": "{*}:events", "retrySeconds": "10"}
+        options = {
+            "url": f"redis+cluster://127.0.0.9:1,{HOST}:{first.port}",
+            "pattern": "{*}:events",
+            "retrySeconds": "10",
+        }
         assert sorted(ids(read(options))) == sorted(ENTRIES * 2)
         source, target = owner["{a}"], owner["{b}"]
         settings = options_of(options)
@@ -108,7 +119,9 @@ class _Member(Server):
 def _member(folder: Path, name: str) -> _Member:
     port, bus = free_ports(2)
     member = _Member(
-        folder / name, port, {"port": port, "cluster-enabled": "yes", "cluster-port": bus, "cluster-node-timeout": 2000}
+        folder / name,
+        port,
+        {"port": port, "cluster-enabled": "yes", "cluster-port": bus, "cluster-node-timeout": 2000},
     )
     member.bus = bus
     return member
@@ -116,15 +129,15 @@ def _member(folder: Path, name: str) -> _Member:
 
 def _move(source: Server, target: Server, slot: int, key: str) -> None:
     """The key has gone, but the slot is still the source's: who asks for it there is told to ask the other."""
-    target.client.execute_command("CLUSTER", "SETSLOT", slot, "IMPORTING", _name(source))
-    source.client.execute_command("CLUSTER", "SETSLOT", slot, "MIGRATING", _name(target))
+    command(target, "CLUSTER", "SETSLOT", slot, "IMPORTING", _name(source))
+    command(source, "CLUSTER", "SETSLOT", slot, "MIGRATING", _name(target))
     source.client.migrate(HOST, target.port, key, 0, 5000)
 
 
 def _assign(source: Server, target: Server, slot: int) -> None:
     for one in (target, source):
-        one.client.execute_command("CLUSTER", "SETSLOT", slot, "NODE", _name(target))
+        command(one, "CLUSTER", "SETSLOT", slot, "NODE", _name(target))
 
 
 def _name(server: Server) -> str:
-    return str(server.client.execute_command("CLUSTER", "MYID"))
+    return str(command(server, "CLUSTER", "MYID"))
