@@ -54,6 +54,8 @@ class Follower(Reading, DataSourceStreamReader, SupportsTriggerAvailableNow):
                 self._consumer.reached(stream, None)
             known.setdefault(stream, self._initial(stream))
             begin = self._begin(stream, known[stream])
+            if begin.reads == known[stream].reads:
+                known[stream] = begin
             newest = self._streams.newest(stream, self._end(stream))
             if newest is not None and newest.id > begin.id:
                 waiting.append((begin, stream, newest.id))

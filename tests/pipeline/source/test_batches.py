@@ -34,7 +34,12 @@ def test_entries_as_they_are() -> None:
 
 def test_fields_as_columns() -> None:
     found = made({"n": LONG, "kind": TEXT, "never": INT, **IDS}, ENTRIES)
-    assert [(row["n"], row["kind"], row["never"]) for row in found] == [(12, "a", None), (-3, None, None), (None, None, None)]
+    told = [(row["n"], row["kind"], row["never"]) for row in found]
+    assert told == [
+        (12, "a", None),
+        (-3, None, None),
+        (None, None, None),
+    ]
 
 
 @pytest.mark.parametrize(
@@ -55,8 +60,13 @@ def test_what_is_no_number_is_null(text: bytes, number: int | None) -> None:
 
 
 def test_of_a_field_that_is_there_twice_the_last_value_counts() -> None:
-    found = made({**WHOLE, "a": TEXT}, [(b"1-0", [b"a", b"1", b"b", b"2", b"a", b"3"]), (b"2-0", [b"a", b"4"])])
-    assert [(row["a"], row["fields"]) for row in found] == [("3", [("b", "2"), ("a", "3")]), ("4", [("a", "4")])]
+    found = made(
+        {**WHOLE, "a": TEXT}, [(b"1-0", [b"a", b"1", b"b", b"2", b"a", b"3"]), (b"2-0", [b"a", b"4"])]
+    )
+    assert [(row["a"], row["fields"]) for row in found] == [
+        ("3", [("b", "2"), ("a", "3")]),
+        ("4", [("a", "4")]),
+    ]
 
 
 def test_bytes_that_are_no_text_stay_as_they_are() -> None:

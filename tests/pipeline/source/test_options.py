@@ -31,9 +31,8 @@ def test_a_wrong_option_is_named(given: dict[str, str], told: str) -> None:
 
 
 def test_options_are_read() -> None:
-    options = options_of(
-        {**FEWEST, "streams": " a, b ", "FROM": "7", "to": "9", "after": '{"a": "8-1"}', "partitions": "2", "lost": "ignore"}
-    )
+    bounds = {"FROM": "7", "to": "9", "after": '{"a": "8-1"}'}
+    options = options_of({**FEWEST, **bounds, "streams": " a, b ", "partitions": "2", "lost": "ignore"})
     assert options.streams == ("a", "b")
     assert (options.first, options.last) == (Id(7), Id(9, LAST_N))
     assert options.after == {"a": Id(8, 1)}

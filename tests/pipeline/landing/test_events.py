@@ -1,0 +1,114 @@
+"""Entries as they are read -> rows of EVENTS: one row an entry, whatever is in it."""
+
+import json
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+from pipeline.landing.events import EVENT_COLUMNS, READ, events
+from pipeline.landing.heartbeats import BEAT_COLUMNS, heartbeats
+
+Fields = dict[str, str]
+HEAD = {"v": "1", "inc": "7", "seq": "3", "kind": "kv_changed"}
+ROWS = {**HEAD, "kind": "topics_changed"}
+WIPE = [["b", "8,8,6,0", "8,8,4,0", ["T1", "T2"]], ["c", "", "1,1,6,0", []]]
+BAD_ROWS = [
+    *("", "[", "{}", '"a"', "[1]", "[null]", '[["b","","1"]]', '[["b","","1",["T"],5]]'),
+    *('[["b","","1","T"]]', '[["b",null,"1",["T"]]]', '[["b","","1",[null]]]'),
+]
+REMOVED = {
+    **HEAD,
+    "kind": "broker_removed",
+    "part": "2/3",
+    "op": "w1-1",
+    "cause": "lost",
+    "actor": "acl:k",
+    "peer": "10.0.0.9:1",
+    "cluster": "c1",
+    "broker": "b",
+    "id": "4294967296",
+    "addr": "10.0.0.1:1",
+    "epoch": "5",
+    "since_ms": "1",
+    "last_seen_ms": "2",
+    "lease_ms": "3",
+    "effective_ms": "4",
+    "closed_ms": "5",
+    "topics": "6",
+    "drained": "1",
+    "unknown": "kept",
+}
+CASES: dict[str, tuple[Fields, dict[str, Any]]] = {
+    "nothing but what each has": (HEAD, {"v": 1, "inc": 7, "seq": 3, "part_i": 1, "part_n": 1}),
+    "everything a removal has": (
+        REMOVED,
+        {
+            **{name: REMOVED[name] for name in ("op", "cause", "actor", "peer", "cluster", "broker", "addr")},
+            **{"part_i": 2, "part_n": 3, "broker_id": 1 << 32, "epoch": 5, "since_ms": 1, "last_seen_ms": 2},
+            **{"lease_ms": 3, "effective_ms": 4, "closed_ms": 5, "topics": 6, "drained": True},
+        },
+    ),
+    "not drained": ({**HEAD, "drained": "0"}, {"drained": False}),
+    "rows": (
+        {**ROWS, "rows": json.dumps(WIPE)},
+        {"rows": [("b", "8,8,6,0", "8,8,4,0", ["T1", "T2"]), ("c", "", "1,1,6,0", [])]},
+    ),
+    "rows of a checkpoint": (
+        {**HEAD, "kind": "checkpoint", "rows": '[["b","","1,1,6,0",["T \\" \\u00e9"]]]'},
+        {"rows": [("b", "", "1,1,6,0", ['T " é'])]},
+    ),
+    "no rows at all": ({**ROWS, "rows": "[]"}, {"rows": []}),
+    "rows of static topics are of another shape": (
+        {**HEAD, "kind": "mappings_changed", "rows": '[["b","T",null,{"x":1}]]'},
+        {"rows": None},
+    ),
+    "an unknown kind": ({**HEAD, "kind": "later"}, {"kind": "later"}),
+    "an unknown version": ({**HEAD, "v": "3"}, {"v": 3, "rejected": "version"}),
+    "no version": ({"inc": "7", "seq": "3", "kind": "a"}, {"v": None, "rejected": "missing"}),
+    "no seq": ({"v": "1", "inc": "7", "kind": "a"}, {"seq": None, "rejected": "missing"}),
+    "nothing": ({}, {"kind": None, "rejected": "missing"}),
+    "a number that is none": ({**HEAD, "epoch": "x"}, {"epoch": None, "rejected": "number"}),
+    "a number that is too large": ({**HEAD, "topics": "3000000000"}, {"topics": None, "rejected": "number"}),
+    "a fraction": ({**HEAD, "closed_ms": "1.5"}, {"closed_ms": None, "rejected": "number"}),
+    "an empty number": ({**HEAD, "id": ""}, {"broker_id": None, "rejected": "number"}),
+    "a part of nothing": ({**HEAD, "part": "x/2"}, {"part_i": None, "part_n": 2, "rejected": "number"}),
+    "a flag that is none": ({**HEAD, "drained": "yes"}, {"drained": None, "rejected": "number"}),
+    **{f"rows {text}": ({**ROWS, "rows": text}, {"rows": None, "rejected": "rows"}) for text in BAD_ROWS},
+}
+
+
+def test_one_row_an_entry(spark: SparkSession) -> None:
+    raw = spark.createDataFrame(
+        [
+            ("s", 5, number, fields, *(fields.get(name) for name in READ))
+            for number, (fields, _) in enumerate(CASES.values())
+        ],
+        EVENT_COLUMNS,
+    )
+    found = {row["id_n"]: row.asDict() for row in events(raw).collect()}
+    told = {}
+    for number, (name, (fields, columns)) in enumerate(CASES.items()):
+        row = found.pop(number)
+        assert row["fields"] == fields
+        row["rows"] = row["rows"] and [tuple(one) for one in row["rows"]]
+        expected = {"rejected": None, **columns}
+        told[name] = {key: row[key] for key in expected} == expected or {key: row[key] for key in expected}
+    assert told == dict.fromkeys(CASES, True)
+    assert found == {}
+
+
+def test_what_lacks_is_null(spark: SparkSession) -> None:
+    raw = spark.createDataFrame([("s", 5, 0, HEAD, *(HEAD.get(one) for one in READ))], EVENT_COLUMNS)
+    row = events(raw).collect()[0].asDict()
+    known = {"stream", "id_ms", "id_n", "fields", "v", "inc", "seq", "kind", "part_i", "part_n"}
+    assert {column for column, value in row.items() if value is not None} == known
+
+
+def test_beats(spark: SparkSession) -> None:
+    raw = spark.createDataFrame(
+        [("s", 5, 0, "c", "b", "1", "10.0.0.1:1", "34"), ("s", 5, 1, None, None, "x", None, "")], BEAT_COLUMNS
+    )
+    assert [tuple(row) for row in heartbeats(raw).collect()] == [
+        ("s", 5, 0, "c", "b", 1, "10.0.0.1:1", 34),
+        ("s", 5, 1, None, None, None, None, None),
+    ]

@@ -1,0 +1,71 @@
+"""kill -9 of a real streaming process, with all that it started: every entry is there once afterwards."""
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import msgspec
+import pytest
+from pyspark.sql import SparkSession
+from redis import Redis
+
+from launcher.store import EmbeddedStore
+from pipeline.landing.kinds import EVENTS_LAND
+from pipeline.landing.landing import Landing
+from pipeline.landing.progress import Progress
+from pipeline.landing.reading import read_events
+from tests.harness.patience import eventually
+from tests.pipeline.landing.streams import DAY_MS, STREAM, emit
+
+STARTS_WITHIN_S = 120.0
+PROJECT = Path(__file__).parents[3]
+
+
+@contextmanager
+def killed_when(condition: Callable[[], bool], url: str, root: Path) -> Iterator[None]:
+    """A streaming process until then."""
+    process = subprocess.Popen(
+        [sys.executable, "-m", "tests.pipeline.landing.follow", url, str(root)],
+        cwd=PROJECT,
+        start_new_session=True,
+        stderr=subprocess.DEVNULL,
+    )
+    try:
+        eventually(condition, STARTS_WITHIN_S)
+        yield
+    finally:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+
+
+@pytest.mark.timeout(400)
+def test_killed_at_any_point_each_entry_is_there_once(
+    spark: SparkSession, redis: Redis, store: EmbeddedStore, tmp_path: Path
+) -> None:
+    folder = tmp_path / "events"
+
+    def batch() -> int:
+        found = folder / "_progress.json"
+        return msgspec.json.decode(found.read_bytes(), type=Progress).batch if found.exists() else 0
+
+    def writing(number: int) -> bool:
+        """Rows of the batch are in the making, or made."""
+        return bool([*folder.glob(f"**/batches={number:012d}-*")]) and batch() < number
+
+    emit(redis, 1, 500, every_ms=DAY_MS // 1000)
+    with killed_when(lambda: writing(2), store.url, tmp_path):
+        pass
+    emit(redis, 501, 600, every_ms=DAY_MS // 1000)
+    landed = batch()
+    with killed_when(lambda: batch() > landed + 1, store.url, tmp_path):  # Spark has not noted that yet
+        pass
+    assert 0 < batch() < 12
+    landing = Landing(spark, str(tmp_path), EVENTS_LAND, {"url": store.url}, consumer="pipeline:main")
+    assert landing.land_available().streams[STREAM].entries == 600
+    landing.close()
+    rows = read_events(spark, str(tmp_path)).select("seq").collect()
+    assert sorted(row["seq"] for row in rows) == list(range(1, 601))
