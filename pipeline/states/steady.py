@@ -30,7 +30,7 @@ def thinned(pieces: DataFrame, unit: Sequence[str], from_ms: int, to_ms: int) ->
     )
     runs = F.expr(
         f"""inline(transform(sequence(0, size(edges) - 2, 2), at -> struct(
-        {from_ms} + edges[at] * {width} as from_ms, {from_ms} + edges[at + 1] * {width} as to_ms)))"""
+        {from_ms} + edges[at] * {width}L as from_ms, {from_ms} + edges[at + 1] * {width}L as to_ms)))"""
     )
     covers = steady.withColumn("edges", edges).select(*unit, F.lit(UP).alias("state"), runs)
     return covers.unionByName(restless.select(*covers.columns))
