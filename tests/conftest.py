@@ -1,6 +1,7 @@
 """Real stores for all tests: each xdist process starts its own, and a test finds its store empty."""
 
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 import redis as redis_py
@@ -13,6 +14,14 @@ from registry.store import connect, connect_async
 settings.register_profile("nightly", max_examples=1000, deadline=None)  # --hypothesis-profile=nightly
 ENGINES = programs()
 StoreOf = Callable[[str], EmbeddedStore]
+SPARK = Path(__file__).parent / "pipeline"
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """A file's tests run in one process, and all that need Spark in the same one: its session starts once."""
+    for item in items:
+        group = "spark" if SPARK in item.path.parents else str(item.path)
+        item.add_marker(pytest.mark.xdist_group(group))
 
 
 @pytest.fixture(scope="session")

@@ -1,0 +1,204 @@
+"""The derived tables in files: whole snapshots, so that a reader never sees two runs mixed.
+
+A run writes parts that nobody reads yet; `_snapshot.json`, replaced in one step at its end, tells which parts are
+the tables now. What can no longer change is closed and only added to; the rest is open, and each run writes it anew.
+Parts that a run puts out of use stay until the next one ends: readers may still be at them.
+"""
+
+from collections.abc import Sequence
+from functools import reduce
+from typing import Protocol
+
+import msgspec
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from pipeline import files
+from pipeline.schemas import Table
+
+SNAPSHOT = "_snapshot.json"
+MERGED = 8  # so many closed folders of a size are made one
+PART, CLOSED, OPEN = "part", "closed", "open"
+
+
+class Folded(msgspec.Struct, frozen=True):
+    """How far the tables tell of a namespace: up to `seq` of incarnation `inc`, recorded at `at_ms`; and which of
+    the landing's batches they know, up to `batch`."""
+
+    inc: int
+    seq: int
+    at_ms: int
+    batch: int
+
+
+class Parts(msgspec.Struct, frozen=True):
+    """Where a table's rows are: parts of closed rows and the one of open rows, as the storage names them."""
+
+    closed: tuple[str, ...] = ()
+    open: str | None = None
+
+    @property
+    def all(self) -> tuple[str, ...]:
+        return (*self.closed, self.open) if self.open else self.closed
+
+
+class Snapshot(msgspec.Struct, frozen=True):
+    """The tables as of `as_of_ms`. Windows that ended by `final_ms` are closed; `unused` are parts to delete."""
+
+    run: int = 0
+    as_of_ms: int = 0
+    final_ms: int = 0
+    folded: dict[str, Folded] = {}
+    tables: dict[str, Parts] = {}
+    unused: tuple[str, ...] = ()
+
+
+class Storage(Protocol):
+    """How rows are kept. A part is named by text that only the storage understands."""
+
+    def write(self, table: Table, run: int, rows: DataFrame, *, anew: bool) -> tuple[str, str]:
+        """-> the part of the closed rows and that of the open ones (column `part`); `anew`: there are no others."""
+
+    def read(self, table: Table, parts: Sequence[str]) -> DataFrame:
+        """The rows of these parts, of which there is one at least, with the partitions' columns."""
+
+    def merge(self, table: Table, run: int, closed: tuple[str, ...]) -> tuple[str, ...]:
+        """The same rows in fewer parts, or the parts as they are."""
+
+    def delete(self, part: str) -> None:
+        """A part that no snapshot names any more."""
+
+
+class Warehouse:
+    """All tables under one root. Of those who write there must be one at a time."""
+
+    def __init__(self, spark: SparkSession, root: str, storage: Storage | None = None) -> None:
+        self.spark = spark
+        self.root = root.rstrip("/")
+        self._storage = storage or ParquetFolders(spark, self.root)
+
+    @property
+    def snapshot(self) -> Snapshot:
+        """The newest; an empty one before the first run."""
+        text = files.read_text(self.spark, f"{self.root}/{SNAPSHOT}")
+        return msgspec.json.decode(text, type=Snapshot) if text else Snapshot()
+
+    def read(self, table: Table, snapshot: Snapshot | None = None) -> DataFrame:
+        """The table in a snapshot, the newest by default; its columns and those of its partitions."""
+        parts = (snapshot or self.snapshot).tables.get(table.name, Parts())
+        return self._read(table, parts.all)
+
+    def read_open(self, table: Table, snapshot: Snapshot) -> DataFrame:
+        """Only what the next run writes anew; the table's columns."""
+        part = snapshot.tables.get(table.name, Parts()).open
+        return self._read(table, (part,) if part else ()).select(*table.schema.names)
+
+    def begin(self) -> "Run":
+        """A run over the newest snapshot."""
+        return Run(self, self._storage, self.snapshot)
+
+    def _read(self, table: Table, parts: Sequence[str]) -> DataFrame:
+        if parts:
+            return self._storage.read(table, parts)
+        return with_partitions(self.spark.createDataFrame([], table.schema), table)
+
+
+class Run:
+    """What becomes a snapshot when it commits, and leaves everything as it was when it does not."""
+
+    def __init__(self, warehouse: Warehouse, storage: Storage, base: Snapshot) -> None:
+        self.base = base
+        self.number = base.run + 1
+        self.warehouse = warehouse
+        self._storage = storage
+        self._tables = dict(base.tables)
+
+    def write(self, table: Table, rows: DataFrame, *, open: str = "false", anew: bool) -> None:
+        """Rows of the table: `open` is SQL of those that replace the open ones of the run before, the others are
+        closed and added; `anew`: what was closed before is void."""
+        parted = rows.select(*table.schema.names, F.expr(f"if({open}, '{OPEN}', '{CLOSED}')").alias(PART))
+        closed, opened = self._storage.write(table, self.number, parted, anew=anew)
+        before = () if anew else self._tables.get(table.name, Parts()).closed
+        kept = tuple(part for part in before if part != closed)
+        self._tables[table.name] = Parts(self._storage.merge(table, self.number, (*kept, closed)), opened)
+
+    def read(self, table: Table) -> DataFrame:
+        """The table as this run has written it so far."""
+        return self.warehouse.read(table, Snapshot(tables=self._tables))
+
+    def commit(self, *, as_of_ms: int, final_ms: int, folded: dict[str, Folded]) -> Snapshot:
+        """From now on this is what readers find."""
+        used = {part for parts in self._tables.values() for part in parts.all}
+        before = [part for parts in self.base.tables.values() for part in parts.all]
+        unused = tuple(part for part in before if part not in used)
+        made = Snapshot(self.number, as_of_ms, final_ms, folded, self._tables, unused)
+        text = msgspec.json.format(msgspec.json.encode(made)).decode()
+        files.write_text_atomically(self.warehouse.spark, f"{self.warehouse.root}/{SNAPSHOT}", text)
+        for part in self.base.unused:
+            self._storage.delete(part)
+        return made
+
+
+def with_partitions(rows: DataFrame, table: Table) -> DataFrame:
+    """The rows and the columns of the table's partitions."""
+    return rows.withColumns({partition.name: F.expr(partition.sql) for partition in table.partitions})
+
+
+class ParquetFolders:
+    """A part is a folder `<table>/size-<size>/run=<run>/part=…` of Parquet files; sizes grow as parts are merged."""
+
+    def __init__(self, spark: SparkSession, root: str) -> None:
+        self._spark = spark
+        self._root = root
+
+    def write(self, table: Table, run: int, rows: DataFrame, *, anew: bool) -> tuple[str, str]:
+        """Parts are never added to, so they are the run's own, `anew` or not."""
+        folder = f"{table.name}/size-0/run={run}"
+        self._write(table, folder, rows)
+        return f"{folder}/{PART}={CLOSED}", f"{folder}/{PART}={OPEN}"
+
+    def read(self, table: Table, parts: Sequence[str]) -> DataFrame:
+        empty = with_partitions(self._spark.createDataFrame([], table.schema), table)
+        found = [part for part in parts if files.exists(self._spark, f"{self._root}/{part}")]
+        frames = [
+            self._spark.read.schema(empty.schema)
+            .option("basePath", f"{self._root}/{part}")
+            .parquet(f"{self._root}/{part}")
+            for part in found
+        ]
+        return reduce(DataFrame.unionByName, frames) if frames else empty
+
+    def merge(self, table: Table, run: int, closed: tuple[str, ...]) -> tuple[str, ...]:
+        """As many as MERGED of one size become one of the next, so a part is rewritten a few times in its life."""
+        by_size: dict[int, list[str]] = {}
+        for part in closed:
+            by_size.setdefault(_size(part), []).append(part)
+        for size, parts in sorted(by_size.items()):
+            if len(parts) >= MERGED:
+                folder = f"{table.name}/size-{size + 1}/run={run}"
+                rows = self.read(table, parts).select(*table.schema.names, F.lit(CLOSED).alias(PART))
+                self._write(table, folder, rows)
+                kept = tuple(part for part in closed if part not in parts)
+                return self.merge(table, run, (*kept, f"{folder}/{PART}={CLOSED}"))
+        return closed
+
+    def delete(self, part: str) -> None:
+        files.delete(self._spark, f"{self._root}/{part}")
+        run = f"{self._root}/{part.rpartition('/')[0]}"
+        if not any(name.startswith(PART) for name in files.names(self._spark, run)):
+            files.delete(self._spark, run)
+
+    def _write(self, table: Table, folder: str, rows: DataFrame) -> None:
+        columns = (PART, *(partition.name for partition in table.partitions))
+        (
+            with_partitions(rows, table)
+            .repartition(*columns)
+            .sortWithinPartitions(*columns, *table.sort)
+            .write.mode("overwrite")
+            .partitionBy(*columns)
+            .parquet(f"{self._root}/{folder}")
+        )
+
+
+def _size(part: str) -> int:
+    return int(part.split("/")[1].removeprefix("size-"))
