@@ -8,7 +8,7 @@
   ARGV[1] request as JSON: act, slice (topics a script restates, or as much other work), hidden {option: 1, ...}
   Returns {event id, what came of it}: "idle" nobody asks for a round, "more" it goes on, "ended"  ]]
 --- @include "tables"
-local NAMES_MAX, MEMBERS_MAX, MAPPINGS_MAX, VALUES_MAX = 64, 100, 100, 20
+local NAMES_MAX, MEMBERS_MAX, MAPPINGS_MAX, VALUES_MAX = 64, 100, 100, 5
 local PAIRS_MAX, ENTRY_BYTES, TEXT_MAX = 500, 60000, 65536
 local COUNTED = { "entries", "brokers", "members", "topics", "mappings", "kv", "settings" }
 local r = cjson.decode(ARGV[1])
@@ -131,12 +131,13 @@ end
 
 function STEPS.topics()
   if not same_broker() then return end
-  local own, alike, order = round.epoch .. ",", {}, {}
+  local own, alike, order = "^" .. round.epoch .. ",(.*)$", {}, {} -- topics by text, and texts, of the entry so far
   local add, close = cut(PAIRS_MAX, function(_, number)
     local rows = {}
-    for i, data in ipairs(order) do
+    for i, text in ipairs(order) do
+      local data = string.match(text, own)
       rows[i] = table.concat({
-        "[", quote(round.name), ',"",', quote(data), ",[", table.concat(alike[data], ","), "]]",
+        "[", quote(round.name), ',"",', quote(data), ",[", table.concat(alike[text], ","), "]]",
       })
     end
     tell("topics", {
@@ -147,11 +148,12 @@ function STEPS.topics()
   end)
   local flat = pages(K.topics_of(round.name), PAIRS_MAX)
   for i = 1, #flat, 2 do
-    if string.sub(flat[i + 1], 1, #own) == own then
-      local data, topic = string.sub(flat[i + 1], #own + 1), quote(flat[i])
+    local text = flat[i + 1]
+    if alike[text] or string.find(text, own) then
+      local topic = quote(flat[i])
       add(topic, #topic)
-      if not alike[data] then alike[data], order[#order + 1] = {}, data end
-      table.insert(alike[data], topic)
+      if not alike[text] then alike[text], order[#order + 1] = {}, text end
+      alike[text][#alike[text] + 1] = topic
     end
   end
   close()
@@ -185,7 +187,7 @@ function STEPS.kv()
 end
 
 function STEPS.values()
-  local add, close = cut(VALUES_MAX, function(parts, number)
+  local add, close = cut(PAIRS_MAX, function(parts, number)
     tell("kv", { "kv_ns", round.name, "values", "{" .. table.concat(parts, ",") .. "}", "count", number })
     count("kv", number, 10)
   end)
@@ -194,6 +196,7 @@ function STEPS.values()
     local value = #flat[i + 1] > TEXT_MAX and #flat[i + 1] or flat[i + 1] -- in place of a large one its size in bytes
     local text = quote(flat[i]) .. ":" .. quote(value)
     add(text, #text)
+    work = work - math.floor(#text / 50)
   end
   close()
   work = work - 2

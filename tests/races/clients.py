@@ -21,6 +21,7 @@ from registry.plans import Act, Plan, ScriptCall
 from registry.registration import register
 from registry.removal import expire, let_go, lose, settle_owed, unregister
 from registry.rewrite import add_write_perm, wipe_write_perm
+from registry.rounds import ask, carry_on
 from registry.routes import RoutesRead, RouteView, route_of, routes_call
 from registry.scripts import script
 from registry.store import connect
@@ -182,10 +183,12 @@ def beats(name: str, number: int = 0, *, pause_s: float = 0.005) -> Turn:
 
 
 def keeps_up() -> Turn:
-    """The jobs."""
+    """The jobs; a checkpoint round is always under way."""
 
     def turn(caller: Caller, _: int) -> None:
         caller.rest(0.01)
+        run(ask(caller.keys, "request", caller.act()), caller.store)
+        run(carry_on(caller.keys, caller.act(), slices=2), caller.store)
         run(expire(caller.keys, caller.act()), caller.store)
         run(_slowed(settle_owed(caller.keys, caller.act()), caller), caller.store)
 

@@ -15,6 +15,7 @@ import pytest
 
 from launcher.store import EmbeddedStore
 from registry.attempt import CLAIM_MS
+from registry.fold import UNKNOWN, fold
 from registry.keys import Keys
 from registry.store import connect
 from tests.races.asked import HUGE, LARGE, SMALL
@@ -35,7 +36,7 @@ from tests.races.history import groups
 from tests.races.judgement import judged
 from tests.races.settling import settled
 from tests.registry.check_tables import check_tables
-from tests.registry.stored import assert_folds, entries
+from tests.registry.stored import Store, assert_folds, entries
 
 MINUTES = float(os.environ.get("RACES_MINUTES", "0"))
 EDGES = (LARGE[0], LARGE[499], LARGE[500], LARGE[1000], LARGE[-1])  # of the slices
@@ -157,6 +158,16 @@ def seeds() -> Iterator[int]:
             return
 
 
+def newcomers_agree(store: Store, keys: Keys) -> None:
+    """Who began to read with one of the checkpoint rounds that ended knows what all others know."""
+    told = entries(store, keys)
+    places = [i for i, event in enumerate(told) if event.text("scope") == "begin"]
+    for place in places[-2::-10]:
+        late = fold(UNKNOWN, told[place:])
+        assert late.whole
+        assert_folds(store, keys, late)
+
+
 @pytest.mark.timeout(180 + 60 * MINUTES)
 @pytest.mark.parametrize("name", RACES)
 def test_races(each_store: EmbeddedStore, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -176,6 +187,7 @@ def test_races(each_store: EmbeddedStore, name: str, monkeypatch: pytest.MonkeyP
             assert judged(history, notes, [[one] for one in seen]) == [], f"seed {seed}"
             check_tables(store, keys)
             assert_folds(store, keys)
+            newcomers_agree(store, keys)
             store.flushall()
         assert any(note.event_id for note in notes)
         reads_seen += len(seen)
