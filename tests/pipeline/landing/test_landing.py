@@ -223,9 +223,11 @@ def test_a_day_becomes_one_folder(spark: SparkSession, redis: Redis, make: Make,
         make().land_available()
     before = landed(spark, tmp_path)
     reader = read_events(spark, root)
+    assert read_events(spark, root, after_batch=1).count() == 4
     made = compact(spark, root, EVENTS, day)
     assert made is not None
     assert (made.first, made.last) == (1, 2)
+    assert read_events(spark, root, after_batch=1).count() == 4
     assert landed(spark, tmp_path) == before
     assert sum(reader.groupBy("seq").count().rdd.values().collect()) == 6  # readers go on
     assert compact(spark, root, EVENTS, day, grace_s=0) is None
