@@ -14,6 +14,7 @@ def exists(spark: SparkSession, path: str) -> bool:
 def read_text(spark: SparkSession, path: str) -> str | None:
     """The file's text, None where there is none."""
     files, at = _of(spark, path)
+    files = _unchecked(files) or files
     if not files.exists(at):
         return None
     stream = files.open(at)
@@ -24,14 +25,19 @@ def read_text(spark: SparkSession, path: str) -> str | None:
 
 
 def write_text_atomically(spark: SparkSession, path: str, text: str) -> None:
-    """Whoever reads it finds the old text or the new one."""
+    """Whoever reads it finds the old text or the new one, also after a kill -9 at any point."""
     files, at = _of(spark, path)
+    unchecked = _unchecked(files)
     beside = at.suffix(".new")
-    stream = files.create(beside, True)
+    stream = (unchecked or files).create(beside, True)
     try:
         stream.write(bytearray(text.encode()))
     finally:
         stream.close()
+    if unchecked is not None:
+        if not unchecked.rename(beside, at):
+            raise OSError(f"{path} could not be replaced")
+        return
     jvm: Any = spark._jvm
     rename = getattr(jvm, "org.apache.hadoop.fs.Options$Rename")
     gateway: Any = spark.sparkContext._gateway
@@ -84,6 +90,12 @@ def _of(spark: SparkSession, path: str) -> tuple[Any, Any]:
     jvm: Any = spark._jvm
     at = jvm.org.apache.hadoop.fs.Path(path)
     return at.getFileSystem(_configuration(spark)), at
+
+
+def _unchecked(files: Any) -> Any:
+    """A local file system without its checksums, which are files beside that cannot be replaced in the same step; None
+    for any other."""
+    return files.getRaw() if str(files.getScheme()) == "file" else None
 
 
 def _configuration(spark: SparkSession) -> Any:

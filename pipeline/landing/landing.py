@@ -70,6 +70,7 @@ class Landing:
 
     def start(self, *, available_now: bool = False, every_s: float = 5.0) -> StreamingQuery:
         """The streaming query. While it runs, `advance` is to be called now and then."""
+        self._progress = read_progress(self._spark, self.folder)
         self._clear()
         self.advance()
         after = {stream: one.id for stream, one in self._progress.streams.items() if one.at > BEFORE_ALL}
@@ -204,8 +205,8 @@ def _after(before: StreamProgress, row: Row) -> StreamProgress:
     return msgspec.structs.replace(
         before,
         id=str(last),
-        inc=last_seq[0],
-        seq=last_seq[1],
+        inc=before.inc if last_seq[1] is None else last_seq[0],
+        seq=before.seq if last_seq[1] is None else last_seq[1],
         as_of_ms=max(before.as_of_ms, last.ms),
         entries=before.entries + row["entries"],
         rejected=before.rejected + row["rejected"],

@@ -120,7 +120,7 @@ def _client(options: Options) -> Client:
     master, _, db = path.partition("/")
     if not master:
         raise ValueError("option url: redis+sentinel://host,host/master/db without a master")
-    shared = {name: value for name, value in settings.items() if name.startswith(("ssl", "socket_"))}
+    shared = {name: value for name, value in settings.items() if name.startswith(("ssl", "socket_", "retry"))}
     login = {"username": options.sentinel_username, "password": options.sentinel_password}
     sentinel = Sentinel(nodes, sentinel_kwargs={**shared, **login})  # type: ignore[no-untyped-call]
     return sentinel.master_for(unquote(master), **{**settings, "db": int(db or 0)})  # type: ignore[no-untyped-call]

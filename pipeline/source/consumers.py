@@ -4,14 +4,29 @@ A field of the hash is the consumer's name, its value `{"id","seq","at_ms","hold
 `id` is safe with it.
 """
 
-import json
+import re
 import time
+
+import msgspec
 
 from pipeline.source.connection import Store
 from pipeline.source.ids import BEFORE_ALL, Id, parsed
 from pipeline.source.streams import Entry, Streams
 
+PART = re.compile(rb"(\d{1,9})/(\d{1,9})")
 AGAIN_S = 60.0  # who is silent for a day no longer counts
+
+
+class Position(msgspec.Struct, frozen=True):
+    """A field's value; `at_ms` of the Redis clock, `hold`: trimming waits."""
+
+    id: str = str(BEFORE_ALL)
+    seq: int = 0
+    at_ms: int = 0
+    hold: int = 1
+
+
+NOTHING = Position()
 
 
 class Consumer:
@@ -25,37 +40,34 @@ class Consumer:
         self._told: dict[str, tuple[Id | None, float]] = {}
 
     def reached(self, stream: str, at: Id | None) -> None:
-        """All up to this entry is safe, or (None) nothing that was not said before: nothing may be trimmed behind.
+        """All up to this entry is safe; None: nothing is, for we are about to read from the beginning.
 
         Told is the end of the last whole group; where the entry is gone, what was told last. Is cheap to say again."""
         said, when = self._told.get(stream, (None, float("-inf")))
         if said == at and time.monotonic() - when < AGAIN_S:
             return
-        self._tell(stream, (at and self._position(stream, at)) or self.position(stream))
+        position = NOTHING if at is None else self._position(stream, at) or self._last_told(stream)
+        self._tell(stream, position)
         self._told[stream] = at, time.monotonic()
 
-    def position(self, stream: str) -> dict[str, object]:
-        """What was told last, by whichever process."""
+    def _last_told(self, stream: str) -> Position:
         known = self._store.call("HGET", self._hash(stream), self.name)
-        return json.loads(known) if known else {"id": str(BEFORE_ALL), "seq": 0}
+        return msgspec.json.decode(known, type=Position) if known else NOTHING
 
-    def _position(self, stream: str, at: Id) -> dict[str, object] | None:
+    def _position(self, stream: str, at: Id) -> Position | None:
         entry = self._streams.entry(stream, at)
-        part, _, parts = entry.fields.get(b"part", b"").partition(b"/") if entry else (b"", b"", b"")
-        if part.isdigit() and part != parts:
-            entry = self._before(stream, at, int(part))
-        if entry is None:
-            return None
-        seq = entry.fields.get(b"seq", b"")
-        return {"id": str(entry.id), "seq": int(seq) if seq.isdigit() else 0}
+        part = PART.fullmatch(entry.fields.get(b"part", b"")) if entry else None
+        if part and part[1] != part[2]:
+            entry = self._before(stream, at, int(part[1]))
+        return None if entry is None else Position(str(entry.id), entry.number(b"seq") or 0)
 
     def _before(self, stream: str, at: Id, entries: int) -> Entry | None:
         found = self._store.call("XREVRANGE", stream, str(at), "-", "COUNT", entries + 1)
         return Entry(parsed(found[-1][0]), found[-1][1]) if len(found) > entries else None
 
-    def _tell(self, stream: str, position: dict[str, object]) -> None:
-        told = {**position, "at_ms": self._streams.now_ms(stream), "hold": 1}
-        self._store.call("HSET", self._hash(stream), self.name, json.dumps(told, separators=(",", ":")))
+    def _tell(self, stream: str, position: Position) -> None:
+        told = msgspec.structs.replace(position, at_ms=self._streams.now_ms(stream), hold=1)
+        self._store.call("HSET", self._hash(stream), self.name, msgspec.json.encode(told))
 
     def _hash(self, stream: str) -> str:
         return self._key.replace("{stream}", stream)

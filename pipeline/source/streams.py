@@ -13,6 +13,7 @@ from pipeline.source.pages import pages
 
 Fields = dict[bytes, bytes]
 SCANNED = 1000  # keys a SCAN
+DIGITS = 18
 
 
 class Entry(NamedTuple):
@@ -20,6 +21,11 @@ class Entry(NamedTuple):
 
     id: Id
     fields: Fields
+
+    def number(self, field: bytes) -> int | None:
+        """A field that is a whole number, of no more than 18 digits."""
+        text = self.fields.get(field, b"")
+        return int(text) if text.isdigit() and len(text) <= DIGITS else None
 
 
 class Piece(InputPartition):
@@ -101,8 +107,7 @@ class Streams:
         return self._count(self.oldest(stream, first))
 
     def _count(self, entry: Entry | None) -> int | None:
-        text = entry.fields.get((self._options.counter or "").encode(), b"") if entry else b""
-        return int(text) if text.isdigit() else None
+        return entry.number((self._options.counter or "").encode()) if entry else None
 
     def _counted(self, stream: str, first: Id, last: Id, count: int) -> Id:
         """The entry whose counter is `count`, or the nearest before; `last` if that counter lies beyond.

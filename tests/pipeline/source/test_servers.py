@@ -53,10 +53,10 @@ def test_tls_with_a_certificate_and_a_password(tmp_path: Path) -> None:
 
 
 def test_a_sentinel_tells_who_is_the_master(tmp_path: Path) -> None:
+    *ports, port = free_ports(3)
     old, new = (
-        Server(tmp_path / name, port, {"port": port}) for name, port in zip("on", free_ports(2), strict=True)
+        Server(tmp_path / str(one), one, {"port": one, "repl-diskless-sync-delay": 0}) for one in ports
     )
-    [port] = free_ports(1)
     watching = {"sentinel monitor main": f"{HOST} {old.port} 1", "sentinel down-after-milliseconds main": 500}
     sentinel = Server(tmp_path / "sentinel", port, {"port": port, **watching}, "--sentinel")
     with running(old, new):

@@ -26,7 +26,12 @@ def test_reading_once(spark: SparkSession, redis: Redis, store: EmbeddedStore) -
 
 def test_no_secret_in_a_plan(spark: SparkSession, redis: Redis, store: EmbeddedStore) -> None:
     register(spark)
-    options = {"url": f"{store.url}?client_name=secret1", "streams": "a", "username": "default", "password": "secret2"}
+    options = {
+        "url": f"{store.url}?client_name=secret1",
+        "streams": "a",
+        "username": "default",
+        "password": "secret2",
+    }
     told = io.StringIO()
     with redirect_stdout(told):
         read = spark.read.format("redis_stream").options(**options)
