@@ -24,7 +24,9 @@ def thinned(pieces: DataFrame, unit: Sequence[str], from_ms: int, to_ms: int) ->
     ends_after = f"int((to_ms - {from_ms} + {width - 1}) div {width})"
     covered, touched = F.expr(f"bit_or({_bits(begins_after, ends)})"), _bits(begins, ends_after)
     steady = pieces.where(f"state = '{UP}'").groupBy(*unit).agg(covered.alias("steady")).where("steady <> 0")
-    restless = pieces.join(steady, list(unit), "left").where(f"({touched} & ~ coalesce(steady, 0)) <> 0")
+    restless = pieces.join(F.broadcast(steady), list(unit), "left").where(
+        f"({touched} & ~ coalesce(steady, 0)) <> 0"
+    )
     edges = F.expr(
         f"filter(sequence(0, {SLICES}), slice -> getbit(steady ^ shiftleft(steady, 1), slice) = 1)"
     )
