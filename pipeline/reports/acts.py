@@ -37,13 +37,7 @@ def entries(events: DataFrame) -> DataFrame:
         _named().alias("named"),
         F.coalesce("effective_ms", "id_ms").alias("at_ms"),
     )
-    act = Over.partitionBy(*ACT)
-    return (
-        told.transform(_with_registration)
-        .withColumn("act_ms", F.min("at_ms").over(act))
-        .withColumn("whole", F.max(F.col("kind").isin(*WHOLE)).over(act))
-        .drop("at_ms")
-    )
+    return told.transform(_with_registration).transform(_with_act).drop("at_ms")
 
 
 def changes() -> Column:
@@ -93,4 +87,18 @@ def _with_registration(told: DataFrame) -> DataFrame:
             }
         )
         .drop("registration")
+    )
+
+
+def _with_act(entries: DataFrame) -> DataFrame:
+    """Adds `act_ms` and `whole`, by the order that its registration was found in: rows are long to sort."""
+    op = Over.partitionBy(*OP)
+    alone, member = F.col("share") == ALONE, F.col("share") == 0
+    first_alone, first_member = (F.min(F.when(these, F.col("at_ms"))).over(op) for these in (alone, member))
+    whole_alone = F.max(alone & F.col("kind").isin(*WHOLE)).over(op)
+    return entries.withColumns(
+        {
+            "act_ms": F.when(alone, first_alone).when(member, first_member).otherwise(F.col("at_ms")),
+            "whole": ~alone | whole_alone,
+        }
     )

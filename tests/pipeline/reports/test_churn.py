@@ -211,6 +211,24 @@ TOPICS: dict[str, tuple[Log, list[dict[str, Any]], dict[str, int]]] = {
         [version("T1", "a", "8,8,6,0", 0, 1), version("T1", "a", "8,8,4,0", 1)],
         {"T1": 1},
     ),
+    "a new zone, and a topic in a later script": (
+        Log()
+        .member("updated", "register", 5, "a", "x", fields={"zone": "z"})
+        .topics("register", 6, _row("a", "T2"), op="x"),
+        [version("T1", "a", "8,8,6,0", 0), version("T2", "a", "8,8,6,0", 6)],
+        {"T1": 1, "T2": 1},
+    ),
+    "a removal, and the write bit cleared after it": (
+        Log()
+        .member("removed", "lost", 5, "a", "x")
+        .topics("acting", 5, _row("a", "T1", change=("8,8,6,0", "8,8,4,0")), op="x"),
+        [
+            version("T1", "a", "8,8,6,0", 0, 5),
+            version("T1", "a", "8,8,4,0", 5),
+            version("T2", "a", "8,8,4,0", 0),
+        ],
+        {"T1": 2, "T2": 1},
+    ),
     "a removal, of what the broker held": (
         Log().member("removed", "lost", 5, "a"),
         [
