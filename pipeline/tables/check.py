@@ -24,7 +24,8 @@ def checks(clean: DataFrame, sessions: DataFrame, routes: DataFrame) -> DataFram
     known = (F.col("first_seq") == 1) | F.coalesce(
         F.min("end_seq").over(earlier) < F.col("begin_seq"), F.lit(False)
     )
-    kept = F.broadcast(held.select(*ROUND, "begin_id", "end_id", known.alias("proves")))
+    begin, end = F.col("begin_id").alias("round_begin"), F.col("end_id").alias("round_end")
+    kept = F.broadcast(held.select(*ROUND, begin, end, known.alias("proves")))
     ended = F.coalesce("end_id", _at("end_ms"))
     there = _during(sessions, kept, "start_id", ended)
     living = there.select(*ROUND, "broker", "epoch").distinct()
@@ -47,14 +48,12 @@ def checks(clean: DataFrame, sessions: DataFrame, routes: DataFrame) -> DataFram
     )
     counted = ("members", "members_differing", "pairs", "pairs_differing")
     return (
-        held.select(*ROUND, "begin_id", "end_id")
-        .join(kept.select(*ROUND, "proves"), [*ROUND])
-        .join(members, [*ROUND], "left")
+        kept.join(members, [*ROUND], "left")
         .join(pairs, [*ROUND], "left")
         .select(
             *ROUND,
-            F.col("begin_id.ms").alias("begin_ms"),
-            F.col("end_id.ms").alias("end_ms"),
+            F.col("round_begin.ms").alias("begin_ms"),
+            F.col("round_end.ms").alias("end_ms"),
             "proves",
             *(F.coalesce(name, F.lit(0)).alias(name) for name in counted),
         )
@@ -78,14 +77,14 @@ def _compared(
 def _during(rows: DataFrame, kept: DataFrame, since: str, until: Column) -> DataFrame:
     """The rows that hold from before a round began to after it ended."""
     held = rows.withColumn("until_id", until).join(kept, ["namespace", "inc"])
-    lasting = F.col("until_id").isNull() | (F.col("until_id") > F.col("end_id"))
-    return held.where((F.col(since) < F.col("begin_id")) & lasting)
+    lasting = F.col("until_id").isNull() | (F.col("until_id") > F.col("round_end"))
+    return held.where((F.col(since) < F.col("round_begin")) & lasting)
 
 
 def _within(rows: DataFrame, kept: DataFrame, since: str) -> DataFrame:
     """The rows that begin with an entry of a round."""
     begun = rows.join(kept, ["namespace", "inc"])
-    return begun.where(F.col(since).between(F.col("begin_id"), F.col("end_id")))
+    return begun.where(F.col(since).between(F.col("round_begin"), F.col("round_end")))
 
 
 def _at(ms: str) -> Column:

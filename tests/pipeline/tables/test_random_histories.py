@@ -1,0 +1,263 @@
+"""Random histories, whole and damaged: tables of them against a fold entry by entry."""
+
+import random
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+
+from pipeline.clean import clean
+from pipeline.tables.broker_versions import broker_versions
+from pipeline.tables.check import checks
+from pipeline.tables.increments import anew, fresh, marks
+from pipeline.tables.route_versions import route_versions
+from pipeline.tables.sessions import sessions
+from tests.pipeline.rows import rows_of
+from tests.pipeline.stream import Case, Entry, landed, landing
+from tests.pipeline.tables.histories import Fold, Interval, Namespace
+
+SEEDS = range(3)
+STEPS = 120
+Rows = list[dict[str, Any]]
+
+
+def history(seed: int) -> tuple[list[Entry], Namespace]:
+    """Two incarnations, and what there is at the end; the last entries are a round."""
+    before = Namespace(seed)
+    before.live(STEPS)
+    after = Namespace(seed + 1000, inc=before.now + 50)
+    after.live(STEPS)
+    after.restate()
+    return before.stream.entries + after.stream.entries, after
+
+
+HISTORIES = {seed: history(seed) for seed in SEEDS}
+
+
+def whole(entries: list[Entry], _: random.Random) -> Rows:
+    return [landed(entry) for entry in entries]
+
+
+def permuted(entries: list[Entry], dice: random.Random) -> Rows:
+    rows = whole(entries, dice)
+    dice.shuffle(rows)
+    return rows
+
+
+def repeated(entries: list[Entry], dice: random.Random) -> Rows:
+    """Some entries are there twice or more, read in the same batch or later."""
+    rows = whole(entries, dice)
+    again = [dice.choice(rows) | {"batch": dice.randint(1, 5)} for _ in range(len(rows))]
+    return rows + again
+
+
+def in_batches(entries: list[Entry], dice: random.Random) -> Rows:
+    batch, rows = 1, []
+    for entry in entries:
+        batch += dice.random() < 0.1
+        rows.append(landed(entry, batch=batch))
+    return rows
+
+
+def set_back(entries: list[Entry], dice: random.Random) -> Rows:
+    """A lost primary wrote other entries, and more of them, from some place on; the new one was read anew."""
+    place = dice.randrange(len(entries) // 2)
+    lost = [
+        entry._replace(ms=entry.ms + 1, fields=entry.fields | {"kind": "broker_removed", "epoch": "99"})
+        for entry in entries[place : place + 40]
+    ]
+    inc = entries[place].fields["inc"]
+    lost = [entry for entry in lost if entry.fields["inc"] == inc]
+    before = [landed(entry, batch=1) for entry in entries[:place] + lost]
+    return before + [landed(entry, batch=2) for entry in entries]
+
+
+DAMAGE: list[Callable[[list[Entry], random.Random], Rows]] = [whole, permuted, repeated, in_batches, set_back]
+
+
+def holed(entries: list[Entry], dice: random.Random) -> Rows:
+    """A stretch in the second incarnation is missing, and then one more."""
+    begin = next(i for i, entry in enumerate(entries) if entry.fields["inc"] != entries[0].fields["inc"])
+    room = (len(entries) - begin) // 4
+    for low in (begin + 2 * room, begin + 5):
+        entries = entries[:low] + entries[low + dice.randint(1, room) :]
+    return whole(entries, dice)
+
+
+@pytest.fixture(scope="module")
+def events(spark: SparkSession) -> Iterator[DataFrame]:
+    cases = [
+        Case(f"{damage.__name__}/{seed}", damage(entries, random.Random(seed)), None)
+        for seed, (entries, _) in HISTORIES.items()
+        for damage in [*DAMAGE, holed]
+    ]
+    found = landing(spark, cases).persist()
+    yield found
+    found.unpersist()
+
+
+@pytest.fixture(scope="module")
+def kept(events: DataFrame) -> Iterator[DataFrame]:
+    found = clean(events).persist()
+    yield found
+    found.unpersist()
+
+
+@pytest.fixture(scope="module")
+def stays(kept: DataFrame) -> Iterator[DataFrame]:
+    found = sessions(kept).persist()
+    yield found
+    found.unpersist()
+
+
+@pytest.fixture(scope="module")
+def versions(kept: DataFrame) -> Iterator[DataFrame]:
+    found = route_versions(kept).persist()
+    yield found
+    found.unpersist()
+
+
+SESSION = ("broker", "broker_id", "addr", "epoch"), "start_ms", "end_ms", "end_cause"
+VERSION = ("topic", "broker", "epoch", "data"), "from_ms", "to_ms", "to_cause"
+Shape = tuple[tuple[str, ...], str, str, str]
+
+
+def intervals(table: DataFrame, shape: Shape) -> dict[str, list[Interval]]:
+    """The rows of each namespace, sorted."""
+    key, *times = shape
+    found: dict[str, list[Interval]] = {}
+    for row in table.select("namespace", *key, *times).collect():
+        of_it = Interval(tuple(row)[1:-3], *tuple(row)[-3:])
+        found.setdefault(row.namespace, []).append(of_it)
+    return {name: sorted(rows, key=repr) for name, rows in found.items()}
+
+
+def data_of(versions: DataFrame) -> DataFrame:
+    return versions.selectExpr("*", "concat_ws(',', read_queues, write_queues, perm, sys_flag) as data")
+
+
+@pytest.fixture(scope="module")
+def found_sessions(stays: DataFrame) -> dict[str, list[Interval]]:
+    return intervals(stays, SESSION)
+
+
+@pytest.fixture(scope="module")
+def found_versions(versions: DataFrame) -> dict[str, list[Interval]]:
+    return intervals(data_of(versions), VERSION)
+
+
+def damages(*of: Callable[[list[Entry], random.Random], Rows]) -> pytest.MarkDecorator:
+    return pytest.mark.parametrize("name", [f"{one.__name__}/{seed}" for one in of for seed in SEEDS])
+
+
+@damages(*DAMAGE)
+def test_sessions_are_those_of_the_fold(found_sessions: dict[str, list[Interval]], name: str) -> None:
+    entries, _ = HISTORIES[int(name[-1])]
+    assert found_sessions[name] == sorted(Fold().over(entries).all_sessions(), key=repr)
+
+
+@damages(*DAMAGE)
+def test_versions_are_those_of_the_fold(found_versions: dict[str, list[Interval]], name: str) -> None:
+    entries, _ = HISTORIES[int(name[-1])]
+    assert found_versions[name] == sorted(Fold().over(entries).all_versions(), key=repr)
+
+
+def overlaps(rows: list[Interval], of: slice) -> list[tuple[Interval, Interval]]:
+    """Neighbours in time of the same thing that overlap."""
+    units: dict[tuple[Any, ...], list[Interval]] = {}
+    for row in rows:
+        units.setdefault(row.key[of], []).append(row)
+    found = []
+    for unit in units.values():
+        unit.sort(key=lambda row: (row.start_ms, row.end_ms is None, row.end_ms or 0))
+        pairs = zip(unit, unit[1:], strict=False)
+        found += [(one, then) for one, then in pairs if one.end_ms is None or one.end_ms > then.start_ms]
+    return found
+
+
+@damages(*DAMAGE, holed)
+def test_nothing_overlaps(
+    found_sessions: dict[str, list[Interval]], found_versions: dict[str, list[Interval]], name: str
+) -> None:
+    assert not overlaps(found_sessions[name], slice(0, 2))
+    assert not overlaps(found_versions[name], slice(0, 2))
+    assert all(row.end_ms is None or row.start_ms <= row.end_ms for row in found_sessions[name])
+
+
+@damages(holed)
+def test_a_round_heals_a_hole(
+    found_sessions: dict[str, list[Interval]], found_versions: dict[str, list[Interval]], name: str
+) -> None:
+    """Behind the last round, what is open is what is there; and there were holes."""
+    _, there = HISTORIES[int(name[-1])]
+    causes = {row.end_cause for row in found_sessions[name] + found_versions[name]}
+    assert "gap" in causes
+    assert {row.key for row in found_sessions[name] if row.end_ms is None} == {
+        (broker, id, stay.addr, there.epochs[broker])
+        for broker, held in there.brokers.items()
+        for id, stay in held.items()
+    }
+    living = {broker for broker, held in there.brokers.items() if held}
+    assert {row.key for row in found_versions[name] if row.end_ms is None and row.key[1] in living} == {
+        (topic, broker, there.epochs[broker], text)
+        for (broker, topic), text in there.data.items()
+        if broker in living
+    }
+
+
+def test_the_fold_at_a_checkpoint_is_the_checkpoint(
+    kept: DataFrame, stays: DataFrame, versions: DataFrame
+) -> None:
+    found = checks(kept, stays, versions).collect()
+    sound = [row for row in found if not row.namespace.startswith("holed")]
+    rounds = sum(entry.fields.get("scope") == "end" for entries, _ in HISTORIES.values() for entry in entries)
+    assert len(sound) == rounds * len(DAMAGE)
+    assert all(row.proves for row in sound)
+    assert not [row for row in found if row.proves and (row.members_differing or row.pairs_differing)]
+    assert sum(row.members_differing + row.pairs_differing for row in found if not row.proves) > 0
+    assert sum(row.members for row in found) > rounds
+    assert sum(row.pairs for row in found) > rounds
+
+
+def cut(entries: list[Entry], dice: random.Random) -> int:
+    """A place between two groups in the second incarnation, not at its beginning."""
+    ends = [
+        i + 1
+        for i, entry in enumerate(entries)
+        if entry.fields["inc"] == entries[-1].fields["inc"]
+        and len(set(entry.fields.get("part", "1/1").split("/"))) == 1
+    ]
+    return dice.choice(ends[20:-20])
+
+
+def test_going_on_is_beginning_anew(spark: SparkSession) -> None:
+    """Two runs, the second only over what came after the first, give the tables of one."""
+    first, both = [], []
+    for seed, (entries, _) in HISTORIES.items():
+        place, dice = cut(entries, random.Random(seed)), random.Random(seed)
+        old = [landed(entry, batch=1) for entry in entries[:place + dice.randint(0, 1)]]
+        new = [landed(entry, batch=2) for entry in entries[len(old):]]
+        first.append(Case(f"{seed}", old, None))
+        both.append(Case(f"{seed}", old + new, None))
+    then, now = landing(spark, first).persist(), landing(spark, both).persist()
+    before, after = clean(then).persist(), clean(now).persist()
+    mark = marks(then, before).persist()
+    assert anew(now, mark).count() == 0
+    since = clean(fresh(now, mark)).persist()
+    of_brokers = broker_versions(before).persist()
+    runs_of = {
+        sessions: (sessions, lambda open_: sessions(since, open_), "open"),
+        broker_versions: (broker_versions, lambda open_: broker_versions(since, open_), "to_ms is null"),
+        route_versions: (
+            route_versions,
+            lambda open_: route_versions(since, open_, of_brokers.where("to_ms is null")),
+            "to_ms is null",
+        ),
+    }
+    for of, (whole_run, next_run, still) in runs_of.items():
+        run = whole_run(before).persist()
+        went_on = run.where(f"not ({still})").unionByName(next_run(run.where(still)))
+        columns = run.columns
+        assert rows_of(went_on, *columns) == rows_of(whole_run(after), *columns), of.__name__
+    assert marks(now, since, mark).count() == len(HISTORIES)
