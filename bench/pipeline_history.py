@@ -1,7 +1,8 @@
 """Times of point-in-time questions over a year of made-up route versions.
 
-`python -m bench.pipeline_history make FOLDER [--topics N]`, then `… measure FOLDER`. With 100,000 topics, each on 30 of
-1,000 brokers, which begin anew 11 times a year, there are 99 million versions, 3 million of them open.
+`python -m bench.pipeline_history make FOLDER [--topics N] [--buckets N]`, then `… measure FOLDER`. With 100,000 topics,
+each on 30 of 1,000 brokers, which begin anew 11 times a year, there are 99 million versions, 3 million of them open,
+in 64 buckets. A question about a topic reads one bucket, so one is enough to know what it takes.
 """
 
 import argparse
@@ -38,7 +39,7 @@ SETTINGS = {
 }
 
 
-def make(spark: SparkSession, root: str, topics: int) -> None:
+def make(spark: SparkSession, root: str, topics: int, buckets: int) -> None:
     """Write the tables as a run of the pipeline leaves them."""
     broker = "concat('broker-', b)"
     begins = f"{BEGIN_MS}L + b * 60000L + e * {EPOCH_MS}L"
@@ -78,19 +79,20 @@ def make(spark: SparkSession, root: str, topics: int) -> None:
     tables = {
         BROKER_SESSIONS: _write(root, BROKER_SESSIONS, sessions, "open"),
         BROKER_VERSIONS: _write(root, BROKER_VERSIONS, held, "to_ms is null"),
-        ROUTE_VERSIONS: _write(root, ROUTE_VERSIONS, _versions(spark, topics), "to_ms is null"),
+        ROUTE_VERSIONS: _write(root, ROUTE_VERSIONS, _versions(spark, topics, buckets), "to_ms is null"),
     }
     snapshot = Snapshot(1, AS_OF_MS, AS_OF_MS, {}, {table.name: parts for table, parts in tables.items()})
     Path(root, SNAPSHOT).write_bytes(msgspec.json.encode(snapshot))
 
 
-def _versions(spark: SparkSession, topics: int) -> DataFrame:
+def _versions(spark: SparkSession, topics: int, buckets: int) -> DataFrame:
     """In the order of topics, a task for each bucket."""
     named = (
         spark.range(topics)
         .selectExpr("id as t", "concat('Topic-of-some-team-', lpad(cast(id as string), 7, '0')) as topic")
         .withColumn("place", F.expr(ROUTE_VERSIONS.partitions[0].sql))
-        .repartitionByRange(ROUTE_BUCKETS, "place")
+        .where(f"place < {buckets}")
+        .repartitionByRange(buckets, "place")
         .sortWithinPartitions("place", "topic")
     )
     begins = f"{BEGIN_MS}L + b * 60000L + e * {EPOCH_MS}L"
@@ -148,7 +150,15 @@ def measure(spark: SparkSession, root: str) -> None:
     print(f"open the warehouse       {time.monotonic() - started:8.2f} s")
     long_ago, lately = BEGIN_MS + 60 * 24 * HOUR_MS, AS_OF_MS - 24 * HOUR_MS
     epoch_end = BEGIN_MS + 10 * EPOCH_MS
-    topics = [f"Topic-of-some-team-{number:07}" for number in (17, 4711, 90210 % 100_000)]
+    topics = [
+        row.topic
+        for row in reading.tables.routes.where("bucket = 0")
+        .select("topic")
+        .limit(20000)
+        .distinct()
+        .limit(3)
+        .collect()
+    ]
     questions = {
         "route_at, a day ago": ("route", {"at_ms": lately}),
         "route_at, ten months ago": ("route", {"at_ms": long_ago}),
@@ -192,11 +202,12 @@ def main() -> None:
     parser.add_argument("what", choices=("make", "measure"))
     parser.add_argument("folder", type=Path)
     parser.add_argument("--topics", type=int, default=100_000)
+    parser.add_argument("--buckets", type=int, default=ROUTE_BUCKETS)
     given = parser.parse_args()
     spark = spark_session("bench", SETTINGS)
     started = time.monotonic()
     if given.what == "make":
-        make(spark, str(given.folder), given.topics)
+        make(spark, str(given.folder), given.topics, given.buckets)
         print(f"made in {time.monotonic() - started:.0f} s")
     else:
         measure(spark, str(given.folder))

@@ -1,8 +1,7 @@
 """What RQ runs in a process with Spark: by name, so that who asks need not import it."""
 
+from threading import Timer
 from typing import Any
-
-from rq.timeouts import JobTimeoutException
 
 from pipeline.history import questions
 from pipeline.history.reader import NothingLanded, Reader
@@ -16,15 +15,19 @@ def answer_from(reader: Reader) -> None:
     _reader = reader
 
 
-def answer(question: str, arguments: dict[str, Any]) -> questions.Json:
-    """The answer of `questions.ask`; `namespace` is among the arguments. `landed` is null where nothing has."""
+def answer(question: str, arguments: dict[str, Any], within_s: float) -> questions.Json:
+    """The answer of `questions.ask`; `namespace` is among the arguments. `landed` is null where nothing has.
+
+    What takes longer is given up: nobody waits for it any more. (RQ's own time limit is an exception out of a signal
+    handler, which Spark's connection to its Java process does not outlive.)"""
     if _reader is None:
         raise RuntimeError("this process answers no questions: start it as `mqpipeline answer`")
     given = dict(arguments)
+    limit = Timer(within_s, _reader.stop)
+    limit.start()
     try:
         return questions.ask(_reader.reading(given.pop("namespace")), question, given)
     except NothingLanded:
         return {"outside": True, "landed": None}
-    except JobTimeoutException:
-        _reader.stop()
-        raise
+    finally:
+        limit.cancel()

@@ -9,6 +9,7 @@ from rq.serializers import JSONSerializer
 
 from pipeline.history import jobs
 from pipeline.history.asking import CONNECT_TIMEOUT_S, queue_name
+from pipeline.history.questions import ask
 from pipeline.history.reader import NothingLanded, Reader
 
 TTL_S = 30  # also bounds how long it waits on a connection that is dead
@@ -39,6 +40,6 @@ def _warm(reader: Reader, namespaces: tuple[str, ...]) -> None:
             log.warning("%s", nothing)
             continue
         at = reading.until_ms
-        jobs.answer("route", {"namespace": namespace, "topic": "", "at_ms": at})
-        jobs.answer("diff", {"namespace": namespace, "topic": "", "from_ms": at, "to_ms": at})
-        jobs.answer("permissions", {"namespace": namespace, "topic": "", "from_ms": at})
+        ask(reading, "route", {"topic": "", "at_ms": at})
+        ask(reading, "diff", {"topic": "", "from_ms": at, "to_ms": at})
+        ask(reading, "permissions", {"topic": "", "from_ms": at})
