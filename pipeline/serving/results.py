@@ -150,25 +150,22 @@ def _ranked(frame: DataFrame, cut: Cut) -> DataFrame:
 def _availability(frame: DataFrame, as_of_ms: int) -> DataFrame:
     """Rolling and recent calendar windows; of older ones what the months' and days' tables show."""
     cut = CUTS[REPORT_AVAILABILITY.name]
-    ranked = _ranked(
-        frame.filter(
-            sql.col("window").isin(*ROLLING)
-            | ((sql.col("window") == "day") & (sql.col("to_ms") > as_of_ms - DAYS * DAY_MS))
-            | ((sql.col("window") == "month") & (sql.col("to_ms") > as_of_ms - MONTHS * 31 * DAY_MS))
-        ),
-        cut,
-    )
     near = sql.expr(
-        f"""window not in ('day', 'month')
+        f"""window in {ROLLING}
         or window = 'day' and to_ms > {as_of_ms - NEAR_DAYS * DAY_MS}
-        or window = 'month' and to_ms > {as_of_ms} - {NEAR_MONTHS - 1} * {31 * DAY_MS}"""
+        or window = 'month' and to_ms > {as_of_ms - (NEAR_MONTHS - 1) * 31 * DAY_MS}"""
+    )
+    shown = sql.expr(
+        f"""kind <> 'topic' and (window = 'day' and to_ms > {as_of_ms - DAYS * DAY_MS}
+        or window = 'month' and to_ms > {as_of_ms - MONTHS * 31 * DAY_MS})"""
     )
     among_worst = sql.expr(
         f"""max(window = '{ROLLING[-1]}' and kind = 'broker' and position <= {WORST})
         over (partition by namespace, unit)"""
     )
     return (
-        ranked.withColumn("among_worst", among_worst)
+        _ranked(frame.filter(near | shown), cut)
+        .withColumn("among_worst", among_worst)
         .filter((near & sql.expr(f"position <= {cut.most}")) | sql.expr("kind = 'cluster' or among_worst"))
         .drop("among_worst")
     )

@@ -107,6 +107,7 @@ def test_churn_by_hour_is_of_all_clusters(spark: SparkSession) -> None:
         return at(
             "hour",
             f"{cluster}:{cause}",
+            cluster=cluster,
             cause=cause,
             acts=acts,
             pairs=2 * acts,
@@ -172,11 +173,11 @@ def test_strips_of_so_many_brokers_and_states(spark: SparkSession, monkeypatch: 
         (broker, "UP" if back % 2 else "DOWN", back, back - 1) for broker in "abc" for back in (4, 3, 2, 1)
     ]
     found = take({BROKER_STATES: states(spark, rows)}, AS_OF)["n"].of(BROKER_STATES)
-    assert [(row["broker"], row["state"], row["of"]) for row in found] == [
-        ("a", "DOWN", 3),
-        ("a", "UP", 3),
-        ("b", "DOWN", 3),
-        ("b", "UP", 3),
+    assert [(row["broker"], (AS_OF - row["from_ms"]) // HOUR_MS, row["of"]) for row in found] == [
+        ("a", 2, 3),
+        ("a", 1, 3),
+        ("b", 2, 3),
+        ("b", 1, 3),
     ]
 
 
