@@ -164,6 +164,7 @@ def test_strips_are_of_the_last_days_the_longest_away_first(spark: SparkSession)
         ("a", "UP", 168, 0),
     ]
     assert {row["of"] for row in found} == {3}
+    assert {row["broker"]: row["down_ms"] // HOUR_MS for row in found} == {"a": 0, "b": 3, "c": 10}
 
 
 def test_strips_of_so_many_brokers_and_states(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -173,12 +174,11 @@ def test_strips_of_so_many_brokers_and_states(spark: SparkSession, monkeypatch: 
         (broker, "UP" if back % 2 else "DOWN", back, back - 1) for broker in "abc" for back in (4, 3, 2, 1)
     ]
     found = take({BROKER_STATES: states(spark, rows)}, AS_OF)["n"].of(BROKER_STATES)
-    assert [(row["broker"], (AS_OF - row["from_ms"]) // HOUR_MS, row["of"]) for row in found] == [
-        ("a", 2, 3),
-        ("a", 1, 3),
-        ("b", 2, 3),
-        ("b", 1, 3),
+    told = [
+        (row["broker"], (AS_OF - row["from_ms"]) // HOUR_MS, row["down_ms"] // HOUR_MS, row["of"])
+        for row in found
     ]
+    assert told == [("a", 2, 2, 3), ("a", 1, 2, 3), ("b", 2, 2, 3), ("b", 1, 2, 3)]
 
 
 def test_the_longest_window_that_there_is(spark: SparkSession) -> None:
