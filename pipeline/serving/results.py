@@ -42,9 +42,12 @@ WORST = 30
 STRIPS = 40
 STRIP_DAYS = 7
 STRIP_STATES = 200
+"""Of a broker, the latest."""
 BROKER_STATES = "broker_states"
 CHURN_HOURS = "churn_hours"
-MOST: Final = "case kind " + " ".join(f"when '{kind}' then {most}" for kind, most in UNITS.items()) + " end"
+MOST_OF_KIND: Final = (
+    "case kind " + " ".join(f"when '{kind}' then {most}" for kind, most in UNITS.items()) + " end"
+)
 
 
 class Cut(NamedTuple):
@@ -57,17 +60,17 @@ class Cut(NamedTuple):
 
 CUTS: Final = {
     REPORT_AVAILABILITY.name: Cut(
-        "window, from_ms, kind", "availability asc nulls last, down_ms desc, unit", MOST
+        "window, from_ms, kind", "availability asc nulls last, down_ms desc, unit", MOST_OF_KIND
     ),
-    REPORT_REPAIR.name: Cut("window, kind", "outages desc, unit", MOST),
-    REPORT_DETECT.name: Cut("window, kind", "n desc, unit", MOST),
-    REPORT_SLO.name: Cut("window, kind", "remaining asc nulls last, unit", MOST),
-    REPORT_FLAP.name: Cut("window, kind", "score desc, unit", MOST),
+    REPORT_REPAIR.name: Cut("window, kind", "outages desc, unit", MOST_OF_KIND),
+    REPORT_DETECT.name: Cut("window, kind", "n desc, unit", MOST_OF_KIND),
+    REPORT_SLO.name: Cut("window, kind", "remaining asc nulls last, unit", MOST_OF_KIND),
+    REPORT_FLAP.name: Cut("window, kind", "score desc, unit", MOST_OF_KIND),
     REPORT_CHURN.name: Cut("window", "acts desc, unit", f"{CAUSES}"),
     REPORT_CHURN_TOPICS.name: Cut("window", "changes desc, unit", f"{TOPICS}"),
-    REPORT_SKEW.name: Cut("window, kind", "queues_max_to_mean desc nulls last, unit", MOST),
+    REPORT_SKEW.name: Cut("window, kind", "queues_max_to_mean desc nulls last, unit", MOST_OF_KIND),
     REPORT_CONFLICTS.name: Cut("window", "last_ms desc, unit", f"{LATEST}"),
-    REPORT_TIMEOUTS.name: Cut("window, kind", "missed desc nulls last, unit", MOST),
+    REPORT_TIMEOUTS.name: Cut("window, kind", "missed desc nulls last, unit", MOST_OF_KIND),
     INCIDENTS.name: Cut("type", "start_ms desc, key", f"{LATEST}"),
 }
 
@@ -150,25 +153,22 @@ def _ranked(frame: DataFrame, cut: Cut) -> DataFrame:
 def _availability(frame: DataFrame, as_of_ms: int) -> DataFrame:
     """Rolling and recent calendar windows; of older ones what the months' and days' tables show."""
     cut = CUTS[REPORT_AVAILABILITY.name]
-    ranked = _ranked(
-        frame.filter(
-            sql.col("window").isin(*ROLLING)
-            | ((sql.col("window") == "day") & (sql.col("to_ms") > as_of_ms - DAYS * DAY_MS))
-            | ((sql.col("window") == "month") & (sql.col("to_ms") > as_of_ms - MONTHS * 31 * DAY_MS))
-        ),
-        cut,
-    )
     near = sql.expr(
-        f"""window not in ('day', 'month')
+        f"""window in {ROLLING}
         or window = 'day' and to_ms > {as_of_ms - NEAR_DAYS * DAY_MS}
-        or window = 'month' and to_ms > {as_of_ms} - {NEAR_MONTHS - 1} * {31 * DAY_MS}"""
+        or window = 'month' and to_ms > {as_of_ms - (NEAR_MONTHS - 1) * 31 * DAY_MS}"""
+    )
+    shown = sql.expr(
+        f"""kind <> 'topic' and (window = 'day' and to_ms > {as_of_ms - DAYS * DAY_MS}
+        or window = 'month' and to_ms > {as_of_ms - MONTHS * 31 * DAY_MS})"""
     )
     among_worst = sql.expr(
         f"""max(window = '{ROLLING[-1]}' and kind = 'broker' and position <= {WORST})
         over (partition by namespace, unit)"""
     )
     return (
-        ranked.withColumn("among_worst", among_worst)
+        _ranked(frame.filter(near | shown), cut)
+        .withColumn("among_worst", among_worst)
         .filter((near & sql.expr(f"position <= {cut.most}")) | sql.expr("kind = 'cluster' or among_worst"))
         .drop("among_worst")
     )
@@ -185,7 +185,7 @@ def _churn_hours(churn: DataFrame, as_of_ms: int) -> DataFrame:
 
 
 def _strips(states: DataFrame, as_of_ms: int) -> DataFrame:
-    """Of the last days, of the brokers that were away longest; of each its latest states."""
+    """Of the last days, of the brokers that were down longest; of each its latest states, and `down_ms` of all."""
     since = as_of_ms - STRIP_DAYS * DAY_MS
     clipped = (
         states.filter(
@@ -194,9 +194,9 @@ def _strips(states: DataFrame, as_of_ms: int) -> DataFrame:
         .withColumn("from_ms", sql.greatest(sql.col("from_ms"), sql.lit(since)))
         .withColumn("to_ms", sql.least(sql.coalesce(sql.col("to_ms"), sql.lit(as_of_ms)), sql.lit(as_of_ms)))
     )
-    away = clipped.withColumns(
+    latest = clipped.withColumns(
         {
-            "away": sql.expr(
+            "down_ms": sql.expr(
                 """sum(if(state = 'DOWN', to_ms - from_ms, 0))
                 over (partition by namespace, cluster, broker)"""
             ),
@@ -205,11 +205,11 @@ def _strips(states: DataFrame, as_of_ms: int) -> DataFrame:
             ),
         }
     ).filter(f"recent <= {STRIP_STATES}")
-    placed = away.withColumn(
-        "place", sql.expr("dense_rank() over (partition by namespace order by away desc, cluster, broker)")
+    placed = latest.withColumn(
+        "place", sql.expr("dense_rank() over (partition by namespace order by down_ms desc, cluster, broker)")
     ).withColumn("of", sql.expr("max(place) over (partition by namespace)"))
     return (
         placed.filter(f"place <= {STRIPS}")
         .withColumn("position", sql.struct("place", "from_ms"))
-        .drop("away", "recent", "place")
+        .drop("recent", "place")
     )

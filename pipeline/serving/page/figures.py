@@ -124,14 +124,8 @@ def strips(rows: Sequence[Row], as_of_ms: int) -> Strips | None:
     for (cluster, broker), group in groupby(rows, key=lambda row: (row["cluster"], row["broker"])):
         states = [row for row in group if row["to_ms"] > start]
         drawn = sorted(states, key=lambda row: row["state"] != "UP")  # what is widened lies on top
-        lines.append(
-            Strip(
-                cluster,
-                broker,
-                tuple(_piece(row, start, scale) for row in drawn),
-                sum(row["to_ms"] - row["from_ms"] for row in states if row["state"] == "DOWN"),
-            )
-        )
+        pieces = tuple(_piece(row, start, scale) for row in drawn)
+        lines.append(Strip(cluster, broker, pieces, states[0]["down_ms"] if states else 0))
     return Strips(start, as_of_ms, tuple(lines), time_ticks(start, as_of_ms))
 
 

@@ -22,7 +22,16 @@ from pipeline.schemas import (
     REPORT_TIMEOUTS,
 )
 from pipeline.serving.page import figures, words
-from pipeline.serving.results import BROKER_STATES, CHURN_HOURS, LONGEST_FIRST, ROLLING, Results, Row, Run
+from pipeline.serving.results import (
+    BROKER_STATES,
+    CHURN_HOURS,
+    LONGEST_FIRST,
+    ROLLING,
+    STRIP_STATES,
+    Results,
+    Row,
+    Run,
+)
 
 MOST: Final = {
     "clusters": 50,
@@ -41,6 +50,7 @@ MOST: Final = {
 }
 """So many lines at most; the rest is counted."""
 FLAP_MOST: Final = 12_000
+KINDS = ("cluster", "broker")
 
 
 class Cluster(msgspec.Struct, frozen=True):
@@ -82,9 +92,17 @@ class Listed(msgspec.Struct, frozen=True):
     more: int
 
     @classmethod
-    def first(cls, rows: Iterable[Row], most: int) -> "Listed":
-        found = tuple(rows)
-        return cls(found[:most], max(row["of"] for row in found) - len(found[:most]) if found else 0)
+    def first(cls, most: int, *kinds: Sequence[Row]) -> "Listed":
+        """Of each kind one after the other."""
+        rows = tuple(row for kind in kinds for row in kind)
+        return cls(rows[:most], sum(kind[0]["of"] for kind in kinds if kind) - len(rows[:most]))
+
+    @classmethod
+    def known(cls, most: int, rows: Sequence[Row], column: str, least: float) -> "Listed":
+        """Of rows from high to low those that have at least so much."""
+        known = tuple(row for row in rows if row[column] is not None and row[column] >= least)
+        whole = rows[0]["of"] if rows and len(known) == len(rows) else len(known)
+        return cls(known[:most], whole - len(known[:most]))
 
 
 def html(namespace: str, run: Run, results: Results) -> str:
@@ -120,6 +138,7 @@ def _environment() -> Environment:
         "WIDTH": figures.WIDTH,
         "HEIGHT": figures.HEIGHT,
         "FLAP_MOST": FLAP_MOST,
+        "STRIP_STATES": STRIP_STATES,
         "ALERTS": words.ALERTS,
         "duration_range": figures.duration_range,
         "duration_ticks": figures.duration_ticks,
@@ -134,8 +153,9 @@ def _content(namespace: str, run: Run, results: Results) -> dict[str, Any]:
     skew = results.longest(REPORT_SKEW.name)
     churn = results.longest(REPORT_CHURN.name)
     repair = results.longest(REPORT_REPAIR.name)
+    timeouts = results.longest(REPORT_TIMEOUTS.name)
     detect = results.longest(REPORT_DETECT.name)
-    incidents = Listed.first(results.of(INCIDENTS.name), MOST["incidents"])
+    incidents = Listed.first(MOST["incidents"], results.of(INCIDENTS.name))
     states = results.of(BROKER_STATES)
     brokers = _of_kind(longest, "broker")
     units = [f"cluster:{one.name}" for one in clusters] + [row["unit"] for row in brokers]
@@ -154,27 +174,23 @@ def _content(namespace: str, run: Run, results: Results) -> dict[str, Any]:
         if states
         else 0,
         "heat": figures.heat(results.of(REPORT_AVAILABILITY.name, "day"), units[: MOST["heat"]]),
-        "brokers": Listed.first(brokers, MOST["brokers"]),
-        "topics": Listed.first(_of_kind(longest, "topic"), MOST["topics"]),
-        "detect": Listed.first(detect, MOST["clusters"]),
+        "brokers": Listed.first(MOST["brokers"], brokers),
+        "topics": Listed.first(MOST["topics"], _of_kind(longest, "topic")),
+        "detect": Listed.first(MOST["clusters"], detect),
         "detect_longest": _largest(detect, "max_ms"),
-        "repair": Listed.first(
-            sorted(repair, key=lambda row: row["unit"].startswith("broker:")), MOST["repair"]
-        ),
+        "repair": Listed.first(MOST["repair"], *(_of_kind(repair, kind) for kind in KINDS)),
         "repair_longest": _largest(repair, "p95_ms", "p90_ms", "p50_ms"),
-        "flap": Listed.first((row for row in flap if row["score"] >= 1), MOST["flap"]),
+        "flap": Listed.known(MOST["flap"], flap, "score", 1),
         "hourly": figures.causes(results.of(CHURN_HOURS)),
-        "churn": Listed.first(churn, MOST["causes"]),
-        "churn_topics": Listed.first(results.longest(REPORT_CHURN_TOPICS.name), MOST["skew"]),
+        "churn": Listed.first(MOST["causes"], churn),
+        "churn_topics": Listed.first(MOST["skew"], results.longest(REPORT_CHURN_TOPICS.name)),
         "skew": _of_kind(skew, "cluster")[: MOST["clusters"]],
-        "skew_topics": Listed.first(
-            (row for row in _of_kind(skew, "topic") if row["queues_max_to_mean"] is not None), MOST["skew"]
-        ),
+        "skew_topics": Listed.known(MOST["skew"], _of_kind(skew, "topic"), "queues_max_to_mean", 1),
         "incidents": incidents,
         "fallen": [_fallen(incident, states) for incident in incidents.rows],
         "names_most": MOST["names"],
-        "conflicts": Listed.first(results.longest(REPORT_CONFLICTS.name), MOST["conflicts"]),
-        "timeouts": Listed.first(results.longest(REPORT_TIMEOUTS.name), MOST["timeouts"]),
+        "conflicts": Listed.first(MOST["conflicts"], results.longest(REPORT_CONFLICTS.name)),
+        "timeouts": Listed.first(MOST["timeouts"], *(_of_kind(timeouts, kind) for kind in KINDS)),
     }
 
 

@@ -67,6 +67,9 @@ def availability(unit: str, seconds: tuple[int, int, int, int], outages: int, **
     )
 
 
+DOWN_MS = {"a": 540_000, "c": 300_000}
+
+
 def state(broker: str, name: str, from_s: int, to_s: int, cluster: str = "c1") -> Literal:
     return {
         "cluster": cluster,
@@ -74,6 +77,7 @@ def state(broker: str, name: str, from_s: int, to_s: int, cluster: str = "c1") -
         "state": name,
         "from_ms": W0 + 1000 * from_s,
         "to_ms": W0 + 1000 * to_s,
+        "down_ms": DOWN_MS.get(broker, 0),
         "of": 3,
     }
 

@@ -16,6 +16,7 @@ from pipeline.schemas import (
     REPORT_AVAILABILITY,
     REPORT_CONFLICTS,
     REPORT_FLAP,
+    REPORT_REPAIR,
     REPORT_SLO,
 )
 from pipeline.serving.page import html
@@ -253,6 +254,23 @@ def test_the_page_stays_small_and_counts_what_it_leaves_out() -> None:
     assert "… and 99 970 topics more." in words
     assert "… and 960 brokers more." in words
     assert "… and 50 clusters more." in words
+
+
+def test_what_is_more_is_counted_of_each_kind() -> None:
+    repair = [
+        *(row(REPORT_REPAIR, f"cluster:{n}", outages=1, n_open=0, of=3) for n in range(3)),
+        *(row(REPORT_REPAIR, f"broker:c1:{n}", outages=1, n_open=0, of=40) for n in range(30)),
+    ]
+    flap = [row(REPORT_FLAP, f"slot:c1:{n}:0", score=float(120 - n), of=431) for n in range(100)]
+    words = page_of(report_repair=tuple(repair), report_flap=tuple(flap)).words
+    assert "… and 28 lines more." in words
+    assert "… and 411 slots more." in words
+
+
+def test_scores_that_are_as_good_as_nothing_are_not_listed() -> None:
+    flap = [row(REPORT_FLAP, f"slot:c1:{n}:0", score=25.5 - n, of=431) for n in range(100)]
+    words = page_of(report_flap=tuple(flap)).words
+    assert "… and 5 slots more." in words
 
 
 def console_of(page: Path, profile: Path) -> str:

@@ -1,12 +1,20 @@
 """Which rows of the reports are served."""
 
-from collections.abc import Iterable
+import json
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
-from pipeline.schemas import INCIDENTS, REPORT_AVAILABILITY, REPORT_CHURN, REPORT_FLAP, REPORT_SKEW
+from pipeline.schemas import (
+    INCIDENTS,
+    REPORT_AVAILABILITY,
+    REPORT_CHURN,
+    REPORT_FLAP,
+    REPORT_SKEW,
+    REPORTS,
+)
 from pipeline.serving import results as served
 from pipeline.serving.results import BROKER_STATES, CHURN_HOURS, DAY_MS, DAYS, UNITS, WORST, Results, take
 from tests.pipeline.rows import frame
@@ -107,6 +115,7 @@ def test_churn_by_hour_is_of_all_clusters(spark: SparkSession) -> None:
         return at(
             "hour",
             f"{cluster}:{cause}",
+            cluster=cluster,
             cause=cause,
             acts=acts,
             pairs=2 * acts,
@@ -163,6 +172,7 @@ def test_strips_are_of_the_last_days_the_longest_away_first(spark: SparkSession)
         ("a", "UP", 168, 0),
     ]
     assert {row["of"] for row in found} == {3}
+    assert {row["broker"]: row["down_ms"] // HOUR_MS for row in found} == {"a": 0, "b": 3, "c": 10}
 
 
 def test_strips_of_so_many_brokers_and_states(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -172,12 +182,11 @@ def test_strips_of_so_many_brokers_and_states(spark: SparkSession, monkeypatch: 
         (broker, "UP" if back % 2 else "DOWN", back, back - 1) for broker in "abc" for back in (4, 3, 2, 1)
     ]
     found = take({BROKER_STATES: states(spark, rows)}, AS_OF)["n"].of(BROKER_STATES)
-    assert [(row["broker"], row["state"], row["of"]) for row in found] == [
-        ("a", "DOWN", 3),
-        ("a", "UP", 3),
-        ("b", "DOWN", 3),
-        ("b", "UP", 3),
+    told = [
+        (row["broker"], (AS_OF - row["from_ms"]) // HOUR_MS, row["down_ms"] // HOUR_MS, row["of"])
+        for row in found
     ]
+    assert told == [("a", 2, 2, 3), ("a", 1, 2, 3), ("b", 2, 2, 3), ("b", 1, 2, 3)]
 
 
 def test_the_longest_window_that_there_is(spark: SparkSession) -> None:
@@ -203,10 +212,34 @@ def test_nothing_is_nothing(spark: SparkSession) -> None:
     assert take({INCIDENTS.name: frame(spark, INCIDENTS, [])}, AS_OF) == {}
 
 
-def test_the_example_has_the_columns_of_the_schemas(spark: SparkSession) -> None:
-    """The other tests of this folder rest on it."""
-    for table in (REPORT_AVAILABILITY, REPORT_CHURN, REPORT_FLAP, INCIDENTS):
-        assert set(TABLES[table.name][0]) == {*table.schema.fieldNames(), "of"} - {"namespace"}
+def test_the_example_comes_through_as_it_is(spark: SparkSession) -> None:
+    """What the other tests of this folder and those of HTTP rest on."""
+    tables: dict[str, Any] = {
+        name: [{**one, "namespace": "n"} for one in rows] for name, rows in TABLES.items()
+    }
+    hourly = tables.pop(CHURN_HOURS)
+    tables[REPORT_CHURN.name] += [
+        {**at("hour", f"c1:{one['cause']}"), **one, "to_ms": one["from_ms"] + HOUR_MS} for one in hourly
+    ]
+    frames = {
+        table.name: frame(spark, table, [without(one, "of") for one in tables[table.name]])
+        for table in (*REPORTS, INCIDENTS)
+    }
+    states = [without(one, "of", "down_ms") for one in tables[BROKER_STATES]]
+    frames[BROKER_STATES] = spark.createDataFrame(states, STATES)
+    found = take(frames, AS_OF)["n"]
+    assert set(found.tables) == set(TABLES)
+    for name, rows in TABLES.items():
+        assert in_order(found.of(name)) == in_order(rows), name
+
+
+def without(one: Mapping[str, Any], *columns: str) -> dict[str, Any]:
+    return {column: value for column, value in one.items() if column not in columns}
+
+
+def in_order(rows: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """`of` is the example's own."""
+    return sorted((without(one, "of") for one in rows), key=lambda one: json.dumps(one, sort_keys=True))
 
 
 def test_the_limits_are_those_of_the_specification() -> None:
