@@ -29,9 +29,5 @@ def test_a_stream_that_has_nothing_yet_can_be_asked_too(http: Http) -> None:
     assert http.ok("POST", "/v1/events/checkpoints", {}) == {"after": None}
 
 
-def test_nobody_is_promised_a_round_without_the_store(storeless: Http) -> None:
-    assert storeless.refused("POST", "/v1/events/checkpoints", {}) == (503, "store-unavailable", None)
-
-
 def test_there_is_nothing_to_choose(http: Http) -> None:
     assert http.refused("POST", "/v1/events/checkpoints", {"cause": "gap"})[:2] == (422, "invalid-field")

@@ -200,6 +200,7 @@ BODIES: dict[tuple[str, str], object] = {
     ("PUT", "/v1/kv/<namespace>"): {"table": {}},
     ("PUT", "/v1/kv/<namespace>/<path:key>"): {"value": "v"},
     ("PATCH", "/v1/settings"): {"settings": {"clusterTest": True}},
+    ("POST", "/v1/events/checkpoints"): {},
 }
 
 
