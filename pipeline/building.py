@@ -27,6 +27,7 @@ from pipeline.reports.timeouts import timeouts
 from pipeline.schemas import Table
 from pipeline.states.brokers import broker_states, writable_states
 from pipeline.states.slots import slot_states
+from pipeline.tables import increments
 from pipeline.tables.broker_versions import broker_versions
 from pipeline.tables.route_versions import route_versions
 from pipeline.tables.sessions import sessions
@@ -49,61 +50,35 @@ class Source(NamedTuple):
 
 def build(run: Run, source: Source, options: Options, told: Told, *, anew: bool = False) -> Snapshot:
     """Write the run's tables and reports and commit it; `told` hears what is being done."""
-    base = run.base
-    anew = anew or not continues(source.events, base.folded, base.final_ms)
+    base, events = run.base, source.events
+    known = _marks(events, base.folded)
+    anew = anew or not base.folded or not _continues(events, known, base.final_ms)
     told("reading all that was landed" if anew else "reading what came since the last run")
-    entries = clean(source.events if anew else _since(source.events, base.folded)).persist()
+    entries = clean(events if anew else increments.fresh(events, known)).persist()
     try:
-        _write_tables(run, source.events, entries, told, anew=anew)
+        _write_tables(run, events, entries, told, anew=anew)
         final_ms = month_of(source.as_of_ms - 2 * options.largest_timeout)
         since_ms = _first_ms(source) if anew else base.final_ms
         _write_reports(run, source, options, told, windows(source.as_of_ms, since_ms), final_ms, anew=anew)
-        folded = {**base.folded, **_folded(entries, source.events)}
+        newest = increments.marks(events, entries, None if anew else known).collect()
     finally:
         entries.unpersist()
+    folded = {
+        row["namespace"]: Folded(row["inc"], row["seq"], row["batch"], row["settled"]) for row in newest
+    }
     return run.commit(as_of_ms=source.as_of_ms, final_ms=final_ms, folded=folded)
 
 
-def continues(events: DataFrame, folded: Mapping[str, Folded], final_ms: int) -> bool:
-    """Whether what was landed since goes on without a break where each namespace's tables end."""
-    if not folded:
+def _continues(events: DataFrame, known: DataFrame, final_ms: int) -> bool:
+    """Whether what was landed since follows on what the tables tell, and changes no window that is closed."""
+    if not increments.anew(events, known).isEmpty():
         return False
-    found = _placed(events, folded).where("known is null or later or batch > known.batch")
-    by_namespace = found.groupBy("namespace").agg(
-        F.expr("bool_or(known is null) as unknown"),
-        F.expr("bool_or(not later) as again"),
-        F.expr("max(struct(inc, seq)) as last"),
-        F.expr("max(known) as known"),
-        F.expr("count(distinct inc, seq) as read"),
-        F.expr("min(least(id_ms, effective_ms)) as earliest_ms"),
-    )
-    broken = "last.inc <> known.inc or last.seq - known.seq <> read"
-    return by_namespace.where(f"unknown or again or {broken} or earliest_ms < {final_ms}").isEmpty()
+    return increments.fresh(events, known).where(f"least(id_ms, effective_ms) < {final_ms}").isEmpty()
 
 
-def _since(events: DataFrame, folded: Mapping[str, Folded]) -> DataFrame:
-    return _placed(events, folded).where("later").select(*schemas.EVENTS.schema.names)
-
-
-def _placed(events: DataFrame, folded: Mapping[str, Folded]) -> DataFrame:
-    """With `known`, how far its namespace is folded, and `later`, whether the entry is beyond that."""
-    rows = [(name, known.inc, known.seq, known.batch) for name, known in folded.items()]
-    known = events.sparkSession.createDataFrame(
-        rows, "namespace string, inc bigint, seq bigint, batch bigint"
-    )
-    told = known.select("namespace", F.struct("inc", "seq", "batch").alias("known"))
-    later = "struct(inc, seq) > struct(known.inc, known.seq)"
-    return events.join(F.broadcast(told), "namespace", "left").withColumn("later", F.expr(later))
-
-
-def _folded(entries: DataFrame, events: DataFrame) -> dict[str, Folded]:
-    """How far each namespace of `entries` is folded now: to the end of its last whole group."""
-    last = entries.groupBy("namespace").agg(F.expr("max(struct(inc, seq, id_ms)) as last"))
-    batches = events.groupBy("namespace").agg(F.max("batch").alias("batch"))
-    return {
-        row["namespace"]: Folded(row["last"]["inc"], row["last"]["seq"], row["last"]["id_ms"], row["batch"])
-        for row in last.join(batches, "namespace").collect()
-    }
+def _marks(events: DataFrame, folded: Mapping[str, Folded]) -> DataFrame:
+    rows = [(name, one.inc, one.seq, one.batch, one.settled) for name, one in folded.items()]
+    return events.sparkSession.createDataFrame(rows, increments.MARK)
 
 
 def _first_ms(source: Source) -> int:

@@ -22,13 +22,13 @@ PART, CLOSED, OPEN = "part", "closed", "open"
 
 
 class Folded(msgspec.Struct, frozen=True):
-    """How far the tables tell of a namespace: up to `seq` of incarnation `inc`, recorded at `at_ms`; and which of
-    the landing's batches they know, up to `batch`."""
+    """How far the tables tell of a namespace: up to `seq` of incarnation `inc`; which of the landing's batches they
+    know, up to `batch`; and whether what they tell is `settled` (pipeline/tables/increments.py)."""
 
     inc: int
     seq: int
-    at_ms: int
     batch: int
+    settled: bool
 
 
 class Parts(msgspec.Struct, frozen=True):

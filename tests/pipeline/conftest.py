@@ -1,6 +1,7 @@
 """One Spark session for all tests of the pipeline: a Java process starts once, and its code gets warm once."""
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from pyspark.sql import SparkSession
@@ -20,6 +21,14 @@ SMALL = {
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
     "spark.log.level": "ERROR",
 }
+PATIENCE_S = 300  # a plan of many steps takes seconds to make, and as many times that on a machine that is busy
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Tests of the pipeline may take longer than others."""
+    for item in items:
+        if Path(__file__).parent in item.path.parents and item.get_closest_marker("timeout") is None:
+            item.add_marker(pytest.mark.timeout(PATIENCE_S))
 
 
 @pytest.fixture(scope="session")

@@ -28,7 +28,7 @@ def write(run: Run, *, closed: DataFrame, open: DataFrame | None = None, anew: b
 
 
 def commit(run: Run) -> None:
-    run.commit(as_of_ms=run.number, final_ms=0, folded={"default": Folded(1, run.number, 2, 3)})
+    run.commit(as_of_ms=run.number, final_ms=0, folded={"default": Folded(1, run.number, 3, True)})
 
 
 def found(warehouse: Warehouse) -> set[str]:
@@ -49,7 +49,7 @@ def test_a_run_is_seen_when_it_commits(warehouse: Warehouse) -> None:
     assert {name for (name,) in rows_of(run.read(BROKER_SESSIONS), "broker")} == {"a", "b"}
     commit(run)
     assert found(warehouse) == {"a", "b"}
-    assert warehouse.snapshot.folded == {"default": Folded(1, 1, 2, 3)}
+    assert warehouse.snapshot.folded == {"default": Folded(1, 1, 3, True)}
 
 
 def test_closed_rows_add_up_and_open_ones_are_replaced(warehouse: Warehouse) -> None:

@@ -20,6 +20,7 @@ from pipeline.landing.reading import read_events, read_heartbeats, read_landed
 from pipeline.schemas import EVENTS
 from registry.drivers import run
 from registry.keys import Keys
+from registry.plans import Act
 from registry.trimming import KEPT, trim
 from tests.harness.patience import eventually
 from tests.pipeline.landing.streams import DAY_MS, INC, STREAM, emit
@@ -205,14 +206,14 @@ def test_beats_land(spark: SparkSession, redis: Redis, make: Make, tmp_path: Pat
 
 def test_only_what_has_landed_is_trimmed(redis: Redis, make: Make) -> None:
     """By the name server's own job, which keeps the newest of all."""
-    keys = Keys("default")
+    keys, act = Keys("default"), Act("trim", "job:trim")
     landing = make()
     landing.advance()
     emit(redis, 1, KEPT + 3000)
-    run(trim(keys, retention_ms=0, max_bytes=1 << 30), redis)
+    run(trim(keys, act, retention_ms=0, max_bytes=1 << 30), redis)
     assert redis.xlen(STREAM) == KEPT + 3000
     landing.land_available()
-    run(trim(keys, retention_ms=0, max_bytes=1 << 30), redis)
+    run(trim(keys, act, retention_ms=0, max_bytes=1 << 30), redis)
     assert KEPT <= redis.xlen(STREAM) < KEPT + 3000
 
 
