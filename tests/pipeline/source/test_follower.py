@@ -78,6 +78,16 @@ def test_a_limit_is_shared_and_nobody_starves(redis: Redis, options: dict[str, s
     assert len(seen) == len(set(seen)) == 12
 
 
+def test_a_busy_stream_does_not_starve_another(redis: Redis, options: dict[str, str]) -> None:
+    query = Query({**options, "streams": "a,b"})
+    seen = []
+    for ms in range(1, 4):
+        add(redis, f"{ms}-0", stream="a")
+        add(redis, f"{ms}-0", stream="b")
+        seen += [row["stream"] for row in query.batch(ReadMaxRows(1))]
+    assert set(seen) == {"a", "b"}
+
+
 def test_all_means_all_whatever_the_option_says(redis: Redis, options: dict[str, str]) -> None:
     add(redis, "1-0", "2-0", "3-0")
     assert len(Query({**options, "maxEntriesPerBatch": "1"}).batch(ReadAllAvailable())) == 3

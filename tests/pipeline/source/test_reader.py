@@ -111,11 +111,13 @@ def test_a_store_that_is_not_there_is_waited_for_and_then_told() -> None:
 
 
 def test_a_wrong_password_is_told_at_once_and_not_shown(redis: Redis, store: EmbeddedStore) -> None:
+    redis.config_resetstat()
     redis.config_set("requirepass", "right")
     try:
         with pytest.raises(AuthenticationError) as failure:
             read({"url": store.url, "streams": "a", "password": "wrongest"})
         assert "wrongest" not in str(failure.value)
+        assert redis.info("commandstats")["cmdstat_auth"]["failed_calls"] < 3
         assert read({"url": store.url, "streams": "a", "password": "right"}) == []
     finally:
         redis.config_set("requirepass", "")
