@@ -16,7 +16,11 @@ from pipeline.warehouse import Warehouse
 
 NOT_THERE: Final = 1
 WRONG_USAGE: Final = 2
-SETTINGS: Final = {"spark.ui.enabled": "false", "spark.log.level": "ERROR"}
+SETTINGS: Final = {
+    "spark.ui.enabled": "false",
+    "spark.log.level": "ERROR",
+    "spark.sql.shuffle.partitions": "8",  # what is shuffled is little
+}
 
 OfWarehouse = Annotated[
     str | None,
