@@ -1,6 +1,6 @@
 """The landing without what never happened and what cannot be used: what all tables are made of.
 
-One pass over six narrow columns finds where history is whole (`runs`, a few rows); whether an entry is to be folded,
+One pass over five narrow columns finds where history is whole (`runs`, a few rows); whether an entry is to be folded,
 and how far the history around it reaches, is then known from its `seq`.
 """
 
@@ -26,7 +26,10 @@ KINDS = (
     "checkpoint",
 )
 SPAN = "struct<first_seq: bigint, after_ms: bigint, until_ms: bigint, until_cause: string>"
+BACK = "struct<seq: bigint, batch: bigint, ms: bigint, n: int>"
 STREAM = ("namespace", "inc")
+WORD = (*STREAM, "word")
+WORD_BITS = 6
 BUCKET_BITS = 16  # so many seqs are looked at together, whatever the length of a stream
 
 
@@ -39,11 +42,15 @@ def clean(events: DataFrame, runs_of_them: DataFrame | None = None) -> DataFrame
     span     of that segment: `first_seq`; `after_ms`, before which nothing is known for sure, null if nothing was
              read before; `until_ms` and `until_cause` (`gap`, `incarnation`), where it breaks off, null if it does not
     """
-    marked = _marked(events, runs(events) if runs_of_them is None else runs_of_them)
+    whole = runs(events) if runs_of_them is None else runs_of_them
+    folded = F.col("fate").isNull()
+    marked = _marked(events, whole).where(folded)
+    # Spark leaves out the other half where nothing was read twice, as in nearly every landing
+    doubled = _marked(events, whole.where("twice_from is not null"), "inner").where(folded & F.col("twice"))
     # what is left of a seq is one entry; its kind is among the keys so that readers of some kinds shuffle only those
     repeats = Window.partitionBy(*STREAM, "seq", "kind").orderBy("batch", "id_ms", "id_n")
-    once = marked.where(F.col("fate").isNull()).withColumn("repeat", F.row_number().over(repeats))
-    return once.where("repeat = 1").drop("batch", "fate", "repeat")
+    once = doubled.withColumn("repeat", F.row_number().over(repeats)).where("repeat = 1").drop("repeat")
+    return marked.where(~F.col("twice")).unionByName(once).drop("batch", "fate", "twice")
 
 
 def counts(events: DataFrame, runs_of_them: DataFrame | None = None) -> DataFrame:
@@ -101,7 +108,8 @@ def runs(events: DataFrame) -> DataFrame:
     `first_ms` to `last_ms`; `segment` and the other columns as in `clean`; `starts_ms`, when the incarnation began.
 
     `backs` array<struct<seq, batch, ms, n>>, in every run of the incarnation, are its rollbacks: the first entry of the
-    new primary in the place of another, as it was first read."""
+    new primary in the place of another, as it was first read. `twice_from` to `twice_to` are the first and the last
+    entry of the run that were read more than once, null if there is none."""
     pieces = _pieces(events)
     latest = F.max(F.struct("inc", "back.batch", "back.ms", "back.n")).over(_so_far())
     read = F.struct("inc", "batch", F.col("last_ms").alias("ms"), F.col("last_n").alias("n"))
@@ -124,6 +132,8 @@ def runs(events: DataFrame) -> DataFrame:
             F.min("first_ms").alias("first_ms"),
             F.max("last_ms").alias("last_ms"),
             F.first("backs").alias("backs"),
+            F.min("twice_from").alias("twice_from"),
+            F.max("twice_to").alias("twice_to"),
         )
     )
     return _with_spans(joined)
@@ -150,22 +160,69 @@ def _with_spans(joined: DataFrame) -> DataFrame:
 
 def _pieces(events: DataFrame) -> DataFrame:
     """Entries that follow each other, as they were read last: `first_seq` to `last_seq`, all of one `batch` and with
-    ids that grow; `back` is the first rollback that shows among them."""
+    ids that grow, from `first_ms` to `last_ms` and `last_n`. `back` is the first rollback that shows among them;
+    `twice_from` to `twice_to` are those that were read more than once.
+
+    64 seqs are the bits of a number, a word: where each batch read a stretch of it without a hole, and no two the
+    same, nothing has to be sorted."""
+    words = _words(events)
+    doubtful = F.broadcast(words.where(~F.col("plain")).select(*WORD).distinct())
+    nothing = F.lit(None)
+    plain = words.where("plain").select(
+        *STREAM,
+        "first_seq",
+        "last_seq",
+        "batch",
+        "first_ms",
+        "last_ms",
+        F.lit(2**31 - 1).alias("last_n"),
+        nothing.cast(BACK).alias("back"),
+        nothing.cast("bigint").alias("twice_from"),
+        nothing.cast("bigint").alias("twice_to"),
+    )
+    looked_at = events.withColumn("word", _word()).join(doubtful, [*WORD], "left_semi")
+    return plain.unionByName(_pieces_by_entry(looked_at))
+
+
+def _words(events: DataFrame) -> DataFrame:
+    """Per word and batch what was read of it, and whether the word is `plain`."""
+    parts = (
+        events.select(*STREAM, _word().alias("word"), "batch", "seq", "id_ms")
+        .groupBy(*WORD, "batch")
+        .agg(
+            F.expr(f"bit_or(shiftleft(1L, cast(seq & {2**WORD_BITS - 1} as int)))").alias("seen"),
+            F.count("*").alias("reads"),
+            F.min("seq").alias("first_seq"),
+            F.max("seq").alias("last_seq"),
+            F.min("id_ms").alias("first_ms"),
+            F.max("id_ms").alias("last_ms"),
+        )
+    )
+    word = Window.partitionBy(*WORD)
+    once = F.sum("reads").over(word) == F.bit_count(F.bit_or("seen").over(word))
+    gapless = F.col("last_seq") - F.col("first_seq") + 1 == F.bit_count("seen")
+    return parts.withColumn("plain", once & F.min(gapless).over(word))
+
+
+def _word() -> Column:
+    return F.shiftright("seq", WORD_BITS)
+
+
+def _pieces_by_entry(events: DataFrame) -> DataFrame:
+    """`_pieces` of entries that have to be looked at one by one."""
     bucket = (*STREAM, "bucket")
     read = F.struct("seq", "batch", F.col("id_ms").alias("ms"), F.col("id_n").alias("n"))
     by_seq = Window.partitionBy(*bucket).orderBy("seq", "batch", "id_ms", "id_n")
     so_far = by_seq.rowsBetween(Window.unboundedPreceding, Window.currentRow)
-    before = F.lag(read).over(by_seq)
-    reads = (
-        events.select(*STREAM, F.shiftright("seq", BUCKET_BITS).alias("bucket"), read.alias("read"), "seq", "batch", "id_ms", "id_n")
-        .withColumns({"before": before, "behind": F.lead("seq").over(by_seq)})
+    narrow = (*STREAM, F.shiftright("seq", BUCKET_BITS).alias("bucket"), "seq", "batch", "id_ms", "id_n")
+    reads = events.select(*narrow, read.alias("read")).withColumns(
+        {"before": F.lag(read).over(by_seq), "behind": F.lead("seq").over(by_seq)}
     )
-    another = (F.col("before.seq") == F.col("seq")) & (
-        F.struct("before.ms", "before.n") != F.struct("id_ms", "id_n")
-    )
+    again = F.coalesce(F.col("before.seq") == F.col("seq"), F.lit(False))
+    another = again & (F.struct("before.ms", "before.n") != F.struct("id_ms", "id_n"))
     back = F.last(F.when(another, F.col("read")), ignorenulls=True).over(so_far)
     newest = (
-        reads.withColumn("back", back)
+        reads.withColumns({"back": back, "again": again})
         .where(F.col("behind").isNull() | (F.col("behind") != F.col("seq")))
         .withColumn("back", F.when(F.col("back.seq") == F.col("seq"), F.col("back")))
     )
@@ -176,10 +233,10 @@ def _pieces(events: DataFrame) -> DataFrame:
         & (F.struct("last.read.ms", "last.read.n") < F.struct("id_ms", "id_n"))
         & F.col("last.batch").eqNullSafe(F.col("back.batch"))
     )
-    begins = F.when(F.coalesce(goes_on, F.lit(False)), 0).otherwise(1)
+    twice = F.when(F.col("again"), F.col("seq"))
     return (
         newest.withColumn("last", last)
-        .withColumn("begins", begins)
+        .withColumn("begins", F.when(F.coalesce(goes_on, F.lit(False)), 0).otherwise(1))
         .withColumn("piece", F.sum("begins").over(so_far))
         .groupBy(*bucket, "piece")
         .agg(
@@ -187,20 +244,40 @@ def _pieces(events: DataFrame) -> DataFrame:
             F.max("read").alias("last"),
             F.min("id_ms").alias("first_ms"),
             F.min("back").alias("back"),
+            F.min(twice).alias("twice_from"),
+            F.max(twice).alias("twice_to"),
         )
-        .select(*STREAM, "first_seq", F.col("last.seq").alias("last_seq"), "last.batch", "first_ms",
-            F.col("last.ms").alias("last_ms"), F.col("last.n").alias("last_n"), "back")
+        .select(
+            *STREAM,
+            "first_seq",
+            F.col("last.seq").alias("last_seq"),
+            "last.batch",
+            "first_ms",
+            F.col("last.ms").alias("last_ms"),
+            F.col("last.n").alias("last_n"),
+            "back",
+            "twice_from",
+            "twice_to",
+        )
     )
 
 
-def _marked(events: DataFrame, whole: DataFrame) -> DataFrame:
-    """All rows with `id`, `segment`, `span` and `fate`, null for those to be folded."""
+def _marked(events: DataFrame, whole: DataFrame, how: str = "left") -> DataFrame:
+    """All rows with `id`, `segment`, `span`, whether they may have been read `twice`, and `fate`, null for those to be
+    folded."""
     held = F.broadcast(whole).select(
-        F.col("namespace").alias("of"), F.col("inc").alias("of_inc"), "first_seq", "last_seq", "segment", "backs",
+        F.col("namespace").alias("of"),
+        F.col("inc").alias("of_inc"),
+        "first_seq",
+        "last_seq",
+        "segment",
+        "backs",
+        "twice_from",
+        "twice_to",
         F.struct("first_seq", "after_ms", "until_ms", "until_cause").alias("span"),
     )
     own = (F.col("namespace") == F.col("of")) & (F.col("inc") == F.col("of_inc"))
-    placed = events.join(held, own & F.col("seq").between(F.col("first_seq"), F.col("last_seq")), "left")
+    placed = events.join(held, own & F.col("seq").between(F.col("first_seq"), F.col("last_seq")), how)
     lost = F.exists("backs", _is_lost_to)
     first = F.col("seq") - F.coalesce("part_i", F.lit(1)) + 1
     last = first + F.coalesce("part_n", F.lit(1)) - 1
@@ -212,7 +289,9 @@ def _marked(events: DataFrame, whole: DataFrame) -> DataFrame:
         .when(cut, "incomplete")
     )
     entry_id = F.struct(F.col("id_ms").alias("ms"), F.col("id_n").alias("n"))
-    return placed.select(*events.columns, entry_id.alias("id"), "segment", "span", fate.alias("fate"))
+    twice = F.coalesce(F.col("seq").between(F.col("twice_from"), F.col("twice_to")), F.lit(False))
+    added = {"id": entry_id, "segment": F.col("segment"), "span": F.col("span"), "twice": twice, "fate": fate}
+    return placed.select(*events.columns, *(column.alias(name) for name, column in added.items()))
 
 
 def _is_lost_to(back: Column) -> Column:

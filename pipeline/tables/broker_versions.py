@@ -12,7 +12,13 @@ from pipeline.tables import rounds
 from pipeline.tables.islands import islands
 
 BROKER = ("namespace", "inc", "broker")
-ATTRIBUTES = {"cluster": "string", "epoch": "bigint", "zone": "string", "acting": "boolean", "drain": "string"}
+ATTRIBUTES = {
+    "cluster": "string",
+    "epoch": "bigint",
+    "zone": "string",
+    "acting": "boolean",
+    "drain": "string",
+}
 NONE = ""
 """No zone, no drain: what an observation says that does not leave it out."""
 
@@ -25,11 +31,11 @@ def broker_versions(clean: DataFrame, carried: DataFrame | None = None) -> DataF
     seen = _told(clean).unionByName(_drains(clean)).unionByName(_restated(clean))
     if carried is not None:
         seen = seen.unionByName(_carried(carried))
-    versions = islands(_filled(seen), BROKER, ("seq",), _same)
+    versions = islands(_filled(seen), BROKER, ("seq",), _same, (*ATTRIBUTES,))
     plain = versions.select(*BROKER, "start.*", _end_ms().alias("to_ms"))
-    return plain.withColumns(
-        {"zone": _some("zone"), "drain": F.from_json(_some("drain"), DRAIN)}
-    )[[*BROKER_VERSIONS.schema.fieldNames()]]
+    return plain.withColumns({"zone": _some("zone"), "drain": F.from_json(_some("drain"), DRAIN)})[
+        [*BROKER_VERSIONS.schema.fieldNames()]
+    ]
 
 
 def _same(one: Column, then: Column) -> Column:
@@ -37,7 +43,7 @@ def _same(one: Column, then: Column) -> Column:
 
 
 def _end_ms() -> Column:
-    """Ended by the next version; but at the hole before it if a checkpoint or a new epoch shows that it lies in there."""
+    """By the next version; or at the hole before that one, if a checkpoint or a new epoch shows that it was over."""
     this, behind = F.col("this"), F.col("next")
     whole = this["segment"] == behind["segment"]
     changed_then = whole | (~behind["restates"] & this["epoch"].eqNullSafe(behind["epoch"]))
@@ -48,9 +54,7 @@ def _end_ms() -> Column:
 def _filled(seen: DataFrame) -> DataFrame:
     """As `islands` takes them: what an observation leaves out is as it was."""
     so_far = (
-        Window.partitionBy(*BROKER)
-        .orderBy("seq")
-        .rowsBetween(Window.unboundedPreceding, Window.currentRow)
+        Window.partitionBy(*BROKER).orderBy("seq").rowsBetween(Window.unboundedPreceding, Window.currentRow)
     )
     known = {name: F.last(name, ignorenulls=True).over(so_far) for name in ATTRIBUTES}
     known |= {name: F.coalesce(known[name], F.lit(NONE)) for name in ("zone", "drain")}

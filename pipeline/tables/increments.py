@@ -22,10 +22,19 @@ def marks(events: DataFrame, clean: DataFrame, before: DataFrame | None = None) 
     read = events.groupBy("namespace").agg(F.max("batch").alias("batch"))
     found = read.join(newest.select("namespace", "at.*"), ["namespace"])
     if before is not None:
-        kept = before.select("namespace", F.col("settled"), *(F.col(name).alias(f"old_{name}") for name in _AT))
+        kept = before.select(
+            "namespace", F.col("settled"), *(F.col(name).alias(f"old_{name}") for name in _AT)
+        )
         every = kept.join(found.select("namespace", *_AT), ["namespace"], "left")
-        return every.select("namespace", *(F.coalesce(name, f"old_{name}").alias(name) for name in _AT), "settled")
-    told = rounds.whole(clean).select("namespace", "inc", "segment").distinct().withColumn("restated", F.lit(True))
+        return every.select(
+            "namespace", *(F.coalesce(name, f"old_{name}").alias(name) for name in _AT), "settled"
+        )
+    told = (
+        rounds.whole(clean)
+        .select("namespace", "inc", "segment")
+        .distinct()
+        .withColumn("restated", F.lit(True))
+    )
     settled = (F.col("first_seq") == 1) | F.coalesce("restated", F.lit(False))
     every = found.join(told, ["namespace", "inc", "segment"], "left")
     return every.select("namespace", *_AT, settled.alias("settled"))

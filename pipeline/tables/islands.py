@@ -8,21 +8,28 @@ from pyspark.sql import functions as F
 Follows = Callable[[Column, Column], Column]
 
 
-def islands(seen: DataFrame, keys: Sequence[str], order: Sequence[str], follows: Follows) -> DataFrame:
+def islands(
+    seen: DataFrame,
+    keys: Sequence[str],
+    order: Sequence[str],
+    follows: Follows,
+    compared: Sequence[str],
+    start: str = "start",
+) -> DataFrame:
     """The last observation of each island, in one shuffle by `keys`.
 
-    Of `seen` this needs two structs: `this`, what an observation says, and `start`, what an island that begins with
-    it has for its beginning. `follows(one, next)`, of two `this`, is whether the next confirms the one (null: no).
-    In the rows returned `start` is that of the island, and `next` is `this` of the first observation behind it,
-    null behind the last island."""
+    Of `seen` this needs the structs `this`, what an observation says, and the one that `start` names: what an island
+    has for its beginning that begins with it. `follows(one, next)`, of two `this`, is whether the next confirms the
+    one (null: no); of the one it may look at the fields `compared`. In the rows returned `start` is that of the
+    island, and `next` is `this` of the first observation behind it, null behind the last island."""
     in_order = Window.partitionBy(*keys).orderBy(*order)
     before, behind = F.col("before"), F.col("next")
     so_far = in_order.rowsBetween(Window.unboundedPreceding, Window.currentRow)
     return (
-        seen.withColumn("before", F.lag("this").over(in_order))
+        seen.withColumn("before", F.lag(F.struct(*(f"this.{name}" for name in compared))).over(in_order))
         .withColumn("next", F.lead("this").over(in_order))
         .withColumn("begins", before.isNull() | ~F.coalesce(follows(before, F.col("this")), F.lit(False)))
-        .withColumn("start", F.last(F.when(F.col("begins"), F.col("start")), ignorenulls=True).over(so_far))
+        .withColumn("start", F.last(F.when(F.col("begins"), F.col(start)), ignorenulls=True).over(so_far))
         .where(behind.isNull() | ~F.coalesce(follows(F.col("this"), behind), F.lit(False)))
         .drop("before", "begins")
     )

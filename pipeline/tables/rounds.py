@@ -45,7 +45,11 @@ def whole(clean: DataFrame) -> DataFrame:
         .groupBy("namespace", "inc", "segment", F.col("fields")["round"].alias("round"))
         .agg(
             F.min("span.first_seq").alias("first_seq"),
-            *(edge(scope, name).alias(f"{scope}_{name}") for scope in ("begin", "end") for name in ("seq", "id")),
+            *(
+                edge(scope, name).alias(f"{scope}_{name}")
+                for scope in ("begin", "end")
+                for name in ("seq", "id")
+            ),
         )
         .where("begin_seq < end_seq")
     )

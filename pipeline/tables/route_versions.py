@@ -25,8 +25,12 @@ def route_versions(
     rows = _dated(_told(clean).unionByName(_restated(clean)), epochs)
     if carried is not None:
         rows = rows.unionByName(_carried(carried))
-    pairs = rows.join(epochs.select(*STREAM, "broker", "epoch", "ending"), [*STREAM, "broker", "epoch"], "left")
-    versions = islands(_observed(pairs), PAIR, ("seq", "place"), _restates)
+    pairs = rows.join(
+        epochs.select(*STREAM, "broker", "epoch", "ending"), [*STREAM, "broker", "epoch"], "left"
+    )
+    versions = islands(
+        _observed(pairs), PAIR, ("seq", "place"), _restates, compared=("epoch", "after"), start="this"
+    )
     return _versions(versions.where(F.col("this.after") != ABSENT))
 
 
@@ -34,7 +38,9 @@ def _versions(last: DataFrame) -> DataFrame:
     """Rows of the table, of the last observation of each version."""
     data = F.split("this.after", ",")
     numbers = [data[i].cast("int").alias(name) for i, name in enumerate(QUEUES)]
-    told = last.select(*PAIR, "this.epoch", *numbers, "start.*", _end().alias("end"))
+    begun = [F.col("start.id.ms").alias("from_ms")]
+    begun += [F.col(f"start.{name}").alias(f"from_{name}") for name in ("id", "cause", "actor", "op")]
+    told = last.select(*PAIR, "this.epoch", *numbers, *begun, _end().alias("end"))
     ended = told.select("*", "end.*").drop("end")
     within_one_entry = F.coalesce(F.col("to_id") == F.col("from_id"), F.lit(False))
     return ended.where(~within_one_entry)[[*ROUTE_VERSIONS.schema.fieldNames()]]
@@ -50,7 +56,7 @@ def _end() -> Column:
     """What ended a version: the next change of its pair, unless a new epoch or a hole came before that."""
     this, behind = F.col("this"), F.col("next")
     by_change = F.struct(
-        behind["ms"].alias("to_ms"),
+        behind["id"]["ms"].alias("to_ms"),
         behind["id"].alias("to_id"),
         behind["cause"].alias("to_cause"),
         behind["actor"].alias("to_actor"),
@@ -86,9 +92,7 @@ def _observed(pairs: DataFrame) -> DataFrame:
             F.lit(None).cast("string").alias("to_actor"),
         ),
     )
-    this = F.struct(
-        "after", "before", "epoch", "segment", "restates", "id", F.col("id.ms").alias("ms"), "cause", "actor"
-    )
+    this = F.struct("after", "before", "epoch", "segment", "restates", "id", "cause", "actor", "op")
     return pairs.select(
         *STREAM,
         "broker",
@@ -96,7 +100,6 @@ def _observed(pairs: DataFrame) -> DataFrame:
         "seq",
         "place",
         this.alias("this"),
-        "start",
         limit.alias("limit"),
     )
 
@@ -111,13 +114,6 @@ def _restated(clean: DataFrame) -> DataFrame:
 
 def _rows(entries: DataFrame, *, restates: bool) -> DataFrame:
     """A row for each of an entry; `epoch` where the entry names the broker."""
-    start = F.struct(
-        F.col("id").alias("from_id"),
-        F.col("id_ms").alias("from_ms"),
-        (F.lit("checkpoint") if restates else F.col("cause")).alias("from_cause"),
-        F.col("actor").alias("from_actor"),
-        F.col("op").alias("from_op"),
-    )
     named = entries.withColumnRenamed("broker", "named").select(
         "*", F.posexplode("rows").alias("place", "row")
     )
@@ -131,17 +127,16 @@ def _rows(entries: DataFrame, *, restates: bool) -> DataFrame:
         "span.until_cause",
         (F.lit("checkpoint") if restates else F.col("cause")).alias("cause"),
         "actor",
+        "op",
         F.when(F.col("named") == F.col("row.broker"), F.col("epoch")).alias("epoch"),
         F.lit(restates).alias("restates"),
         "place",
         "row.*",
-        start.alias("start"),
     )
 
 
 def _carried(rows: DataFrame) -> DataFrame:
     """Open rows of the run before, as what was observed before all else."""
-    start = F.struct("from_id", "from_ms", "from_cause", "from_actor", "from_op")
     nothing, none = F.lit(None).cast("string"), F.lit(0).cast("bigint")
     return rows.where(F.col("to_ms").isNull()).select(
         *STREAM,
@@ -151,8 +146,7 @@ def _carried(rows: DataFrame) -> DataFrame:
         none.alias("first_seq"),
         F.lit(None).cast("bigint").alias("until_ms"),
         nothing.alias("until_cause"),
-        nothing.alias("cause"),
-        nothing.alias("actor"),
+        *(F.col(f"from_{name}").alias(name) for name in ("cause", "actor", "op")),
         "epoch",
         F.lit(False).alias("restates"),
         F.lit(0).alias("place"),
@@ -160,7 +154,6 @@ def _carried(rows: DataFrame) -> DataFrame:
         nothing.alias("before"),
         F.concat_ws(",", *QUEUES).alias("after"),
         F.array("topic").alias("topics"),
-        start.alias("start"),
     )
 
 
@@ -173,7 +166,9 @@ def _dated(rows: DataFrame, epochs: DataFrame) -> DataFrame:
     then = F.col("row.seq").between(F.col("held.from_seq"), F.col("held.to_seq"))
     same = [F.col(f"row.{name}") == F.col(f"held.{name}") for name in (*STREAM, "asked")]
     found = rows.withColumn("asked", asked).alias("row").join(held.alias("held"), [*same, then], "left")
-    return found.select("row.*", "held.held").withColumn("epoch", F.coalesce("epoch", "held"))[[*rows.columns]]
+    return found.select("row.*", "held.held").withColumn("epoch", F.coalesce("epoch", "held"))[
+        [*rows.columns]
+    ]
 
 
 def _epochs(clean: DataFrame, brokers: DataFrame | None) -> DataFrame:

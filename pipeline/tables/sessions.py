@@ -18,7 +18,7 @@ def sessions(clean: DataFrame, carried: DataFrame | None = None) -> DataFrame:
     seen = _told(clean).unionByName(_restated(clean))
     if carried is not None:
         seen = seen.unionByName(_carried(carried))
-    stays = islands(seen, SLOT, ("seq",), _goes_on)
+    stays = islands(seen, SLOT, ("seq",), _goes_on, ("held", "addr", "since_ms", "segment"))
     return stays.select(*SLOT, "start.*", _end().alias("end")).select(
         *SLOT, *START, "end.*", F.col("end.end_ms").isNull().alias("open")
     )[[*BROKER_SESSIONS.schema.fieldNames()]]
@@ -88,7 +88,9 @@ def _restated(clean: DataFrame) -> DataFrame:
     return _observed(rounds.members(clean), F.lit(False), F.lit(None).cast(_REMOVAL))
 
 
-_REMOVAL = "struct<cause: string, effective_ms: bigint, last_seen_ms: bigint, closed_ms: bigint, drained: boolean>"
+_REMOVAL = (
+    "struct<cause: string, effective_ms: bigint, last_seen_ms: bigint, closed_ms: bigint, drained: boolean>"
+)
 
 
 def _observed(entries: DataFrame, enters: Column, removal: Column) -> DataFrame:

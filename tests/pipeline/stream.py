@@ -91,8 +91,8 @@ def restated(broker: str, epoch: int, held: Mapping[int, tuple[str, float]], **m
         str(id): {"cluster": "c1", "addr": addr or address(broker), "since_ms": at(since)}
         for id, (addr, since) in held.items()
     }
-    of = {"cluster": "c1", "broker": broker, "epoch": epoch, "acting": "0", "members": told}
-    return checkpoint("broker", **(of | more))
+    of: dict[str, Any] = {"cluster": "c1", "broker": broker, "epoch": epoch, "acting": "0", "members": told}
+    return checkpoint("broker", **{**of, **more})
 
 
 def address(broker: str) -> str:

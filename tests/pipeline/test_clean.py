@@ -1,12 +1,10 @@
 """What is folded of a landing, and what the stream does not tell."""
 
-from collections.abc import Iterator
-
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 from pipeline.clean import clean, counts, gaps, runs
-from tests.pipeline.stream import Case, Stream, at, landing, registered, removed, started, topics
+from tests.pipeline.stream import Case, Stream, at, landing, registered, topics
 
 FIRST = registered("first", "a", 1)
 
@@ -29,7 +27,11 @@ def holed(*losses: int) -> Stream:
 
 def group(*, of: int, only: range, seq: int = 1) -> list[dict[str, object]]:
     """Some entries of one group."""
-    rows = Stream(seq=seq).add(1, *[topics("topic_register", ("a", "", "1,1,6,0", [f"T{i}"])) for i in range(of)]).rows()
+    rows = (
+        Stream(seq=seq)
+        .add(1, *[topics("topic_register", ("a", "", "1,1,6,0", [f"T{i}"])) for i in range(of)])
+        .rows()
+    )
     return [rows[i] for i in only]
 
 
@@ -112,15 +114,12 @@ COUNTS = [
 
 
 @pytest.fixture(scope="module")
-def whole(spark: SparkSession) -> Iterator[tuple[DataFrame, DataFrame]]:
+def whole(spark: SparkSession) -> tuple[DataFrame, DataFrame]:
     """The histories of all tables of this module, each under its own name, and their runs."""
     tables = {"kept": KEPT, "segments": SEGMENTS, "gaps": GAPS, "counts": COUNTS}
     named = [case._replace(id=f"{table}/{case.id}") for table, cases in tables.items() for case in cases]
-    events = landing(spark, named).persist()
-    found = runs(events).persist()
-    yield events, found
-    found.unpersist()
-    events.unpersist()
+    events = landing(spark, named).localCheckpoint()
+    return events, runs(events).localCheckpoint()
 
 
 Found = dict[str, list[tuple[object, ...]]]
@@ -160,7 +159,7 @@ def named(cases: list[Case]) -> pytest.MarkDecorator:
 
 @named(KEPT)
 def test_what_is_folded(kept: Found, case: Case) -> None:
-    assert [seq for _, seq, _ in sorted(kept.get(case.id, []))] == case.expected  # type: ignore[type-var]
+    assert [seq for _, seq, _ in sorted(kept.get(case.id, []))] == case.expected
 
 
 def test_a_lost_primary_is_forgotten(kept: Found) -> None:

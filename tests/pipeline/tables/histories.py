@@ -5,7 +5,17 @@ import random
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
-from tests.pipeline.stream import Entry, Stream, Told, checkpoint, registered, removed, restated, started, topics
+from tests.pipeline.stream import (
+    Entry,
+    Stream,
+    Told,
+    checkpoint,
+    registered,
+    removed,
+    restated,
+    started,
+    topics,
+)
 
 DATA = ("4,4,6,0", "8,8,6,0", "8,8,4,0", "1,1,6,0")
 TOPICS = ("T1", "T2", "T3")
@@ -38,7 +48,9 @@ class Namespace:
         """So many changes; a checkpoint round among them now and then."""
         for _ in range(steps):
             self.now = round(self.now + self.random.choice((0, 0.001, 5, 100)), 3)
-            act = self.random.choice((self.enter, self.enter, self.leave, self.change, self.change, self.several))
+            act = self.random.choice(
+                (self.enter, self.enter, self.leave, self.change, self.change, self.several)
+            )
             act()
             if self.random.random() < 0.02:
                 self.restate()
@@ -49,7 +61,11 @@ class Namespace:
     def enter(self) -> None:
         """A registration: of a new broker, of another member, of one that takes a slot or changes its own."""
         name = self.random.choice("abc")
-        held, addr, id = self.brokers[name], f"10.0.0.{self.random.randint(1, 3)}:1", self.random.randint(0, 1)
+        held, addr, id = (
+            self.brokers[name],
+            f"10.0.0.{self.random.randint(1, 3)}:1",
+            self.random.randint(0, 1),
+        )
         group: list[Told] = []
         cause = "join" if held else "first"
         if not held:
@@ -118,8 +134,12 @@ class Namespace:
             if held:
                 told = {id: (stay.addr, stay.since) for id, stay in held.items()}
                 self.tell(restated(broker, self.epochs[broker], told, round=name))
-                rows = [(broker, "", text, [topic]) for (of, topic), text in self.data.items() if of == broker]
-                self.tell(checkpoint("topics", round=name, broker=broker, epoch=self.epochs[broker], rows=rows))
+                rows = [
+                    (broker, "", text, [topic]) for (of, topic), text in self.data.items() if of == broker
+                ]
+                self.tell(
+                    checkpoint("topics", round=name, broker=broker, epoch=self.epochs[broker], rows=rows)
+                )
             self.random.choice((self.enter, self.leave, self.change))()
         self.tell(checkpoint("end", round=name))
 

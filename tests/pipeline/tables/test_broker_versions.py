@@ -1,5 +1,7 @@
 """Versions of brokers: cluster, epoch, zone, acting master and drain, from one change to the next."""
 
+from typing import Any
+
 import pytest
 from pyspark.sql import SparkSession
 
@@ -26,7 +28,7 @@ DRAINED = ("alice", "disk", at(90))
 PLAIN = ("c1", 1, None, False, None)
 
 
-def first(epoch: int = 1, **more: object) -> Told:
+def first(epoch: int = 1, **more: Any) -> Told:
     return registered("first", "a", epoch, **more)
 
 
@@ -36,7 +38,11 @@ def holed() -> Stream:
 
 
 CASES = [
-    Case("registered", Stream().add(10, first(zone="z1", acting=1)).rows(), [("c1", 1, "z1", True, None, 10, None)]),
+    Case(
+        "registered",
+        Stream().add(10, first(zone="z1", acting=1)).rows(),
+        [("c1", 1, "z1", True, None, 10, None)],
+    ),
     Case(
         "a second cluster's name",
         Stream().add(10, first(), registered("join", "a", 1, id=1, cluster="c2", group_cluster="c1")).rows(),
@@ -99,7 +105,10 @@ CASES = [
     Case(
         "a drain before the broker",
         Stream().add(10, drain("drain", "a", None, {"owner": "bob", "reason": ""})).add(20, first()).rows(),
-        [(None, None, None, None, ("bob", "", None), 10, 20), ("c1", 1, None, False, ("bob", "", None), 20, None)],
+        [
+            (None, None, None, None, ("bob", "", None), 10, 20),
+            ("c1", 1, None, False, ("bob", "", None), 20, None),
+        ],
     ),
     Case("restated", holed().members(30, a_1={0: ("", 10)}).rows(), [(*PLAIN, 10, None)]),
     Case(
@@ -131,7 +140,11 @@ Rows = dict[str, list[tuple[object, ...]]]
 def found(spark: SparkSession) -> Rows:
     """The versions of broker a in every case, in order."""
     rows: Rows = {}
-    versions = broker_versions(clean(landing(spark, CASES))).where("broker = 'a'").orderBy("inc", "from_ms")
+    versions = (
+        broker_versions(clean(landing(spark, CASES)).localCheckpoint())
+        .where("broker = 'a'")
+        .orderBy("inc", "from_ms")
+    )
     for row in versions.select("namespace", *COLUMNS).collect():
         drained = None if row.drain is None else tuple(row.drain)
         listed = [drained if name == "drain" else row[name] for name in COLUMNS]

@@ -1,7 +1,8 @@
 """Random histories, whole and damaged: tables of them against a fold entry by entry."""
 
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -14,7 +15,7 @@ from pipeline.tables.increments import anew, fresh, marks
 from pipeline.tables.route_versions import route_versions
 from pipeline.tables.sessions import sessions
 from tests.pipeline.rows import rows_of
-from tests.pipeline.stream import Case, Entry, landed, landing
+from tests.pipeline.stream import Case, Entry, Stream, landed, landing, registered
 from tests.pipeline.tables.histories import Fold, Interval, Namespace
 
 SEEDS = range(3)
@@ -86,36 +87,28 @@ def holed(entries: list[Entry], dice: random.Random) -> Rows:
 
 
 @pytest.fixture(scope="module")
-def events(spark: SparkSession) -> Iterator[DataFrame]:
+def events(spark: SparkSession) -> DataFrame:
     cases = [
         Case(f"{damage.__name__}/{seed}", damage(entries, random.Random(seed)), None)
         for seed, (entries, _) in HISTORIES.items()
         for damage in [*DAMAGE, holed]
     ]
-    found = landing(spark, cases).persist()
-    yield found
-    found.unpersist()
+    return landing(spark, cases).localCheckpoint()
 
 
 @pytest.fixture(scope="module")
-def kept(events: DataFrame) -> Iterator[DataFrame]:
-    found = clean(events).persist()
-    yield found
-    found.unpersist()
+def kept(events: DataFrame) -> DataFrame:
+    return clean(events).localCheckpoint()
 
 
 @pytest.fixture(scope="module")
-def stays(kept: DataFrame) -> Iterator[DataFrame]:
-    found = sessions(kept).persist()
-    yield found
-    found.unpersist()
+def stays(kept: DataFrame) -> DataFrame:
+    return sessions(kept).localCheckpoint()
 
 
 @pytest.fixture(scope="module")
-def versions(kept: DataFrame) -> Iterator[DataFrame]:
-    found = route_versions(kept).persist()
-    yield found
-    found.unpersist()
+def versions(kept: DataFrame) -> DataFrame:
+    return route_versions(kept).localCheckpoint()
 
 
 SESSION = ("broker", "broker_id", "addr", "epoch"), "start_ms", "end_ms", "end_cause"
@@ -171,7 +164,7 @@ def overlaps(rows: list[Interval], of: slice) -> list[tuple[Interval, Interval]]
     found = []
     for unit in units.values():
         unit.sort(key=lambda row: (row.start_ms, row.end_ms is None, row.end_ms or 0))
-        pairs = zip(unit, unit[1:], strict=False)
+        pairs = pairwise(unit)
         found += [(one, then) for one, then in pairs if one.end_ms is None or one.end_ms > then.start_ms]
     return found
 
@@ -235,29 +228,63 @@ def test_going_on_is_beginning_anew(spark: SparkSession) -> None:
     """Two runs, the second only over what came after the first, give the tables of one."""
     first, both = [], []
     for seed, (entries, _) in HISTORIES.items():
-        place, dice = cut(entries, random.Random(seed)), random.Random(seed)
-        old = [landed(entry, batch=1) for entry in entries[:place + dice.randint(0, 1)]]
-        new = [landed(entry, batch=2) for entry in entries[len(old):]]
+        place = cut(entries, random.Random(seed)) + seed % 2  # which may be within a group
+        old = [landed(entry, batch=1) for entry in entries[:place]]
+        new = [landed(entry, batch=2) for entry in entries[place:]]
         first.append(Case(f"{seed}", old, None))
         both.append(Case(f"{seed}", old + new, None))
-    then, now = landing(spark, first).persist(), landing(spark, both).persist()
-    before, after = clean(then).persist(), clean(now).persist()
-    mark = marks(then, before).persist()
-    assert anew(now, mark).count() == 0
-    since = clean(fresh(now, mark)).persist()
-    of_brokers = broker_versions(before).persist()
-    runs_of = {
-        sessions: (sessions, lambda open_: sessions(since, open_), "open"),
-        broker_versions: (broker_versions, lambda open_: broker_versions(since, open_), "to_ms is null"),
-        route_versions: (
-            route_versions,
-            lambda open_: route_versions(since, open_, of_brokers.where("to_ms is null")),
-            "to_ms is null",
-        ),
-    }
-    for of, (whole_run, next_run, still) in runs_of.items():
-        run = whole_run(before).persist()
-        went_on = run.where(f"not ({still})").unionByName(next_run(run.where(still)))
-        columns = run.columns
-        assert rows_of(went_on, *columns) == rows_of(whole_run(after), *columns), of.__name__
-    assert marks(now, since, mark).count() == len(HISTORIES)
+    then, now = landing(spark, first).localCheckpoint(), landing(spark, both).localCheckpoint()
+    before, after = clean(then).localCheckpoint(), clean(now).localCheckpoint()
+    mark = marks(then, before).localCheckpoint()
+    assert not anew(now, mark).collect()
+    since = clean(fresh(now, mark)).localCheckpoint()
+    brokers = broker_versions(before).where("to_ms is null")
+    turns: list[tuple[Callable[..., DataFrame], tuple[DataFrame, ...], str]] = [
+        (sessions, (), "open"),
+        (broker_versions, (), "to_ms is null"),
+        (route_versions, (brokers,), "to_ms is null"),
+    ]
+    for turn, more, still in turns:
+        run = turn(before).localCheckpoint()
+        went_on = run.where(f"not ({still})").unionByName(turn(since, run.where(still), *more))
+        assert rows_of(went_on, *run.columns) == rows_of(turn(after), *run.columns), turn.__name__
+    moved = {row.namespace: row for row in marks(now, since, mark).collect()}
+    assert {row.batch for row in moved.values()} == {2}
+    ends = {f"{seed}": int(entries[-1].fields["seq"]) for seed, (entries, _) in HISTORIES.items()}
+    assert {name: row.seq for name, row in moved.items()} == ends
+
+
+def at_batch(batch: int, rows: Rows) -> Rows:
+    return [row | {"batch": batch} for row in rows]
+
+
+def newer(seq: int, inc: float = 0) -> Rows:
+    """The next batch: one entry."""
+    return Stream(inc, seq=seq).add(50, registered("first", "c", 3)).rows(2)
+
+
+OLD = Stream().add(1, registered("first", "a", 1)).add(2, registered("first", "b", 2))
+BEGUN_LATER = at_batch(1, Stream(seq=9).add(1, registered("first", "a", 1)).rows())
+TWO = at_batch(1, OLD.rows())
+ANEW = [
+    Case("nothing new", TWO, False),
+    Case("the next entry", TWO + newer(3), False),
+    Case("a hole", TWO + newer(4), True),
+    Case("a rollback", TWO + newer(2), True),
+    Case("a repeat", TWO + at_batch(2, OLD.rows()), True),
+    Case("an incarnation", TWO + newer(1, inc=50), True),
+    Case("begun later, no round yet", BEGUN_LATER + newer(10), True),
+    Case("begun later, then a round", at_batch(1, Stream(seq=9).members(1).rows()) + newer(11), False),
+]
+
+
+@pytest.fixture(scope="module")
+def begun_anew(spark: SparkSession) -> set[str]:
+    events = landing(spark, ANEW).localCheckpoint()
+    old = events.where("batch = 1")
+    return {row.namespace for row in anew(events, marks(old, clean(old)).localCheckpoint()).collect()}
+
+
+@pytest.mark.parametrize("case", ANEW, ids=[case.id for case in ANEW])
+def test_which_namespaces_begin_anew(begun_anew: set[str], case: Case) -> None:
+    assert (case.id in begun_anew) == case.expected

@@ -236,7 +236,7 @@ Rows = dict[str, list[dict[str, object]]]
 @pytest.fixture(scope="module")
 def found(spark: SparkSession) -> Rows:
     rows: Rows = {}
-    for row in route_versions(clean(landing(spark, CASES))).collect():
+    for row in route_versions(clean(landing(spark, CASES)).localCheckpoint()).collect():
         rows.setdefault(row.namespace, []).append(row.asDict(recursive=True))
     return rows
 

@@ -1,5 +1,7 @@
 """Sessions: one row of the definitions' edges each, and what bounds a history that was not read whole."""
 
+from itertools import pairwise
+
 import pytest
 from pyspark.sql import SparkSession
 
@@ -14,13 +16,22 @@ from tests.pipeline.stream import (
     landing,
     registered,
     removed,
-    restated,
     started,
     topics,
 )
 
 A, OTHER = address("a"), "10.9.9.9:10911"
-COLUMNS = ("broker", "broker_id", "addr", "epoch", "start_ms", "start_cause", "end_ms", "end_cause", "left_censored")
+COLUMNS = (
+    "broker",
+    "broker_id",
+    "addr",
+    "epoch",
+    "start_ms",
+    "start_cause",
+    "end_ms",
+    "end_cause",
+    "left_censored",
+)
 
 
 def stay(
@@ -46,13 +57,14 @@ def gone(cause: str, since: float, **more: object) -> Told:
     return removed(cause, "a", 1, since=since, **more)  # type: ignore[arg-type]
 
 
-def lives(*, lost: int = 0, then: Told | None = None, again: dict[int, tuple[str, float]] | None = None) -> Stream:
+def lives(
+    *, lost: int = 0, then: Told | None = None, again: dict[int, tuple[str, float]] | None = None
+) -> Stream:
     """In at 10, the last entry at 20; then a hole, and from 30 on what is given: a checkpoint of `a`, an entry."""
     stream = Stream().add(10, first()).add(20, registered("first", "z", 9)).lose(lost)
     if again is not None:
         stream.members(30, a_1=again, z_9={0: ("", 20)})
     return stream.add(40, then) if then else stream
-
 
 
 CASES = [
@@ -108,8 +120,7 @@ CASES = [
     ),
     Case(
         "a new incarnation ends what is open",
-        Stream().add(10, first()).rows()
-        + Stream(50).add(50, started(), registered("first", "a", 1)).rows(),
+        Stream().add(10, first()).rows() + Stream(50).add(50, started(), registered("first", "a", 1)).rows(),
         {stay(10, 50, "incarnation"), stay(50, None)},
     ),
     Case(
@@ -201,7 +212,10 @@ CASES = [
     ),
     Case(
         "half a group is none",
-        Stream().add(10, first()).add(20, gone("lost", 10), topics("acting", ("a", "1,1,6,0", "", ["T"]))).rows()[:-1],
+        Stream()
+        .add(10, first())
+        .add(20, gone("lost", 10), topics("acting", ("a", "1,1,6,0", "", ["T"])))
+        .rows()[:-1],
         {stay(10, None)},
     ),
 ]
@@ -212,7 +226,7 @@ Rows = dict[str, list[dict[str, object]]]
 def found(spark: SparkSession) -> Rows:
     """The sessions of broker a in every case."""
     rows: Rows = {}
-    for row in sessions(clean(landing(spark, CASES))).where("broker = 'a'").collect():
+    for row in sessions(clean(landing(spark, CASES)).localCheckpoint()).where("broker = 'a'").collect():
         rows.setdefault(row.namespace, []).append(row.asDict(recursive=True))
     return rows
 
@@ -234,8 +248,8 @@ def test_every_session_is_sound(found: Rows) -> None:
                 assert row["start_ms"] <= row["end_ms"] <= row["recorded_ms"]  # type: ignore[operator]
             slots.setdefault((row["cluster"], row["broker"], row["broker_id"]), []).append(row)
         for stays in slots.values():
-            stays.sort(key=lambda row: (row["start_ms"], row["inc"]))  # type: ignore[arg-type, return-value]
-            for one, then in zip(stays, stays[1:], strict=False):
+            stays.sort(key=lambda row: (row["start_ms"], row["inc"]))
+            for one, then in pairwise(stays):
                 assert one["end_ms"] <= then["start_ms"]  # type: ignore[operator]
 
 

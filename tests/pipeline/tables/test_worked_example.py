@@ -15,11 +15,16 @@ from tests.pipeline.stream import seconds
 
 @pytest.fixture(scope="module")
 def events(spark: SparkSession) -> DataFrame:
-    return frame(spark, EVENTS, worked_example.ROWS).persist()
+    return frame(spark, EVENTS, worked_example.ROWS)
 
 
-def test_sessions(events: DataFrame) -> None:
-    found = rows_of(sessions(clean(events)), "start_ms", "end_ms", "broker", "epoch", "end_cause", "open")
+@pytest.fixture(scope="module")
+def kept(events: DataFrame) -> DataFrame:
+    return clean(events).localCheckpoint()
+
+
+def test_sessions(kept: DataFrame) -> None:
+    found = rows_of(sessions(kept), "start_ms", "end_ms", "broker", "epoch", "end_cause", "open")
     assert {seconds(row, 0, 1) for row in found} == {
         (-900, 600, "a", 1, "lost", False),
         (660, 1920, "a", 3, "expired", False),
@@ -30,8 +35,8 @@ def test_sessions(events: DataFrame) -> None:
     }
 
 
-def test_versions_of_t1_on_b(events: DataFrame) -> None:
-    versions = route_versions(clean(events)).where("topic = 'T1' and broker = 'b'")
+def test_versions_of_t1_on_b(kept: DataFrame) -> None:
+    versions = route_versions(kept).where("topic = 'T1' and broker = 'b'")
     found = rows_of(versions, "from_ms", "to_ms", "epoch", "perm", "from_actor", "to_cause")
     assert {seconds(row, 0, 1) for row in found} == {
         (-900, 1500, 2, 6, "wire:10.0.0.1:41210", "epoch"),
@@ -42,9 +47,9 @@ def test_versions_of_t1_on_b(events: DataFrame) -> None:
 
 
 @pytest.mark.parametrize("turn", [sessions, broker_versions, route_versions])
-def test_columns(events: DataFrame, turn: object) -> None:
+def test_columns(kept: DataFrame, turn: object) -> None:
     tables = {sessions: BROKER_SESSIONS, broker_versions: BROKER_VERSIONS, route_versions: ROUTE_VERSIONS}
-    found = turn(clean(events)).schema  # type: ignore[operator]
+    found = turn(kept).schema  # type: ignore[operator]
     wanted = tables[turn].schema  # type: ignore[index]
     assert [(one.name, one.dataType.simpleString()) for one in found] == [
         (one.name, one.dataType.simpleString()) for one in wanted
