@@ -168,6 +168,9 @@ def _availability(frame: DataFrame, as_of_ms: int) -> DataFrame:
     )
     return (
         _ranked(frame.filter(near | shown), cut)
+        .filter(
+            f"kind <> 'topic' or position <= {cut.most}"
+        )  # most rows are topics: they need not be shuffled
         .withColumn("among_worst", among_worst)
         .filter((near & sql.expr(f"position <= {cut.most}")) | sql.expr("kind = 'cluster' or among_worst"))
         .drop("among_worst")
