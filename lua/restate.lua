@@ -1,5 +1,5 @@
---[[  lua/restate.lua: the next slice of a checkpoint round, or the begin of one if one is asked for. How far it has come
-  is kept in the store and not by who carries it out: any process may ask for the next slice, several may at once.
+--[[  lua/restate.lua: the next slice of a checkpoint round, or the begin of one if one is asked for. How far it is,
+  the store keeps and not who carries it out: any process may ask for the next slice, and several may at once.
   KEYS[1] events:meta        hash  incarnation, seq, holds
   KEYS[2] events:round       hash  the last round: number, cause, inc, begun (id of its first entry), what it has
           counted, and at: what comes next; name, epoch, cursor: of the broker or KV namespace it is at
