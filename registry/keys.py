@@ -24,6 +24,7 @@
     ns:{<namespace>}:events:meta            hash    inc, seq, tick_ms, started_ms, hold_from_ms, hold_until_ms
     ns:{<namespace>}:events:consumers       hash    consumer -> {"id","seq","at_ms","hold"}: what is safe with it
     ns:{<namespace>}:audit                  stream  copies of operators' events, same ids
+    ns:{<namespace>}:heartbeats             stream  an entry a beat, if these are kept
     ns:{<namespace>}:pushed:<event id>      string  who pushes 905 for this event (short TTL)
 
 The braces keep all of them in one cluster slot, so that one script may touch several.
@@ -142,6 +143,10 @@ class Keys:
     @property
     def audit(self) -> str:
         return f"{self.prefix}audit"
+
+    @property
+    def heartbeats(self) -> str:
+        return f"{self.prefix}heartbeats"
 
     def pushed(self, event_id: str) -> str:
         return f"{self.prefix}pushed:{event_id}"

@@ -171,5 +171,6 @@ class Options(TlsOptions, frozen=True, kw_only=True):
     events_max_bytes: Annotated[int, _own("memory of the events stream before it is trimmed sooner")] = (
         256 << 20
     )
+    events_heartbeats: Annotated[bool, _own("keep an entry of every beat, in the stream heartbeats")] = False
     listing_also: tuple[tuple[str, str], ...] = ()
     """(key, text) that only request 319 shows: unknown keys of the -c file, and Start options set by 318."""

@@ -15,6 +15,7 @@ ELSEWHERE = (
     "events",
     "events:consumers",
     "events:meta",
+    "heartbeats",
     "leases",
     "owed",
     "settings",
