@@ -9,6 +9,7 @@
     ns:{<namespace>}:alive:<cluster>:<addr> string  end of the lease (ms), its TTL the countdown
     ns:{<namespace>}:member:<cluster>:<addr> hash   what the member registered; outlives the lease
     ns:{<namespace>}:leases                 zset    <cluster>:<addr> -> end of the lease (ms, Redis clock)
+    ns:{<namespace>}:lapses                 zset    members gone by a lapse just now -> its ms (short TTL)
     ns:{<namespace>}:topics                 set     topic names
     ns:{<namespace>}:route:<topic>          hash    broker name -> epoch,readQ,writeQ,perm,sysFlag
     ns:{<namespace>}:mapping:<topic>        hash    broker name -> epoch,<TopicQueueMappingInfo as JSON>
@@ -21,7 +22,7 @@
     ns:{<namespace>}:settings               hash    name server configuration shared by all workers
     ns:{<namespace>}:settings:given         hash    what the last start gave for each of them
     ns:{<namespace>}:events                 stream  every change a client could see
-    ns:{<namespace>}:events:meta            hash    inc, seq, tick_ms, started_ms, hold_from_ms, hold_until_ms
+    ns:{<namespace>}:events:meta            hash    inc, seq, tick_ms, started_ms, and of holds
     ns:{<namespace>}:events:consumers       hash    consumer -> {"id","seq","at_ms","hold"}: what is safe with it
     ns:{<namespace>}:audit                  stream  copies of operators' events, same ids
     ns:{<namespace>}:heartbeats             stream  an entry a beat, if these are kept
@@ -88,6 +89,10 @@ class Keys:
     @property
     def leases(self) -> str:
         return f"{self.prefix}leases"
+
+    @property
+    def lapses(self) -> str:
+        return f"{self.prefix}lapses"
 
     @property
     def topics(self) -> str:

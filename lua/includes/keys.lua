@@ -6,6 +6,7 @@ local K = {
   epoch = prefix .. "epoch",
   events = prefix .. "events",
   kv = prefix .. "kv",
+  lapses = prefix .. "lapses",
   leases = prefix .. "leases",
   meta = prefix .. "events:meta",
   owed = prefix .. "owed",

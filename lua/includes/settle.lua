@@ -25,6 +25,7 @@ end
 
 -- Takes a member out of every place it registered, or of those under one broker name.
 local function leave(ctx, member, cause, only, closed_ms)
+  if cause == "expired" then member.lapsed_ms = end_of(ctx, member.lease) end
   for _, slot in ipairs(slots_of(member)) do
     if not only or slot.name == only then vacate(ctx, member, slot, cause, closed_ms) end
   end

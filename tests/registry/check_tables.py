@@ -16,6 +16,7 @@ ELSEWHERE = (
     "events:consumers",
     "events:meta",
     "heartbeats",
+    "lapses",
     "leases",
     "owed",
     "settings",
