@@ -15,6 +15,8 @@
     ns:{<namespace>}:mapping:<topic>        hash    broker name -> epoch,<TopicQueueMappingInfo as JSON>
     ns:{<namespace>}:topics_of:<name>       hash    topic -> the same text as in route:<topic>
     ns:{<namespace>}:mappings_of:<name>     hash    topic -> the same text as in mapping:<topic>
+    ns:{<namespace>}:drains                 hash    broker name -> {"owner","reason","until_ms"}
+    ns:{<namespace>}:drains:ends            zset    broker name -> end of its drain (ms)
     ns:{<namespace>}:owed                   hash    slices still to do after an O(1) decision
     ns:{<namespace>}:workers                zset    worker id -> end of its lease (ms)
     ns:{<namespace>}:kv                     set     KV namespaces, empty ones too
@@ -109,6 +111,14 @@ class Keys:
 
     def mappings_of(self, name: str) -> str:
         return f"{self.prefix}mappings_of:{name}"
+
+    @property
+    def drains(self) -> str:
+        return f"{self.prefix}drains"
+
+    @property
+    def drain_ends(self) -> str:
+        return f"{self.prefix}drains:ends"
 
     @property
     def owed(self) -> str:

@@ -17,7 +17,7 @@ class Tick(msgspec.Struct, frozen=True):
     """All times are Unix ms of the Redis clock.
 
     `overdue` are members whose lease, held or not, is over and not yet recorded, with its end; `next_end_ms` is the
-    first end within the horizon, None for none; `started_ms` when the service began."""
+    first end of a lease or drain within the horizon, None for none; `started_ms` when the service began."""
 
     now_ms: int
     started_ms: int

@@ -9,7 +9,7 @@ local function emit(ctx, kind, cause, fields)
 end
 
 local function tables_exist()
-  return redis.call("EXISTS", K.brokers, K.kv) > 0
+  return redis.call("EXISTS", K.brokers, K.drains, K.kv) > 0
 end
 
 -- Returns the id of the group's last entry, "" when there was nothing to append.

@@ -12,6 +12,8 @@ MAPPING = re.compile(r"[1-9]\d*,\{.*\}")
 SLACK_MS = 500  # on a busy machine a script may wait between two of its commands
 ELSEWHERE = (
     "audit",
+    "drains",
+    "drains:ends",
     "events",
     "events:consumers",
     "events:meta",
