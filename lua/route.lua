@@ -8,7 +8,7 @@
   A topic is the number of its route hash, the first is 1; hashes are {broker name, epoch,data, ...}, each once however
   many topics have such a one, as in a cluster that has every topic on every broker. Brokers are those with a living
   member that these name:
-  {name, epoch, cluster, acting, zone, drained (1, 0), id, address, filters (JSON or ""), ...}. Few topics have an extra: {which of
+  {name, epoch, cluster, acting, zone, drained, id, address, filters (JSON or ""), ...}. Few topics have an extra: {which of
   them (0 is the first), order configuration or "", broker name, epoch,mapping info, ...}  ]]
 --- @include "drains"
 --- @include "lease"
@@ -22,7 +22,7 @@ local any_drain = call("EXISTS", K.drains) == 1
 
 local function read_broker(name)
   local attributes = call("HGETALL", K.broker(name))
-  local broker = { name, "", "", "0", "", any_drain and drain_of(ctx, name) and 1 or 0 }
+  local broker = { name, "", "", "0", "", any_drain and drain_of(ctx, name) and "1" or "0" }
   for a = 1, #attributes, 2 do
     local field, value = attributes[a], attributes[a + 1]
     if field == "epoch" then broker[2] = value

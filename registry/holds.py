@@ -4,11 +4,16 @@ A hold is set by whichever script next judges leases (lua/includes/lease.lua); s
 where workers write it.
 """
 
+from typing import Final
+
 import msgspec
 
 from registry.keys import Keys
 from registry.options import Options
 from registry.plans import Act, Plan, ScriptCall, as_json
+
+LONGEST_MS: Final = 365 * 86_400_000
+"""Of a hold; Lua spells greater times with an exponent."""
 
 
 class HoldRule(msgspec.Struct, frozen=True):
@@ -25,7 +30,8 @@ class HoldRule(msgspec.Struct, frozen=True):
         """That of a name server; None for one that holds none."""
         if not options.expiry_hold_millis:
             return None
-        return cls(options.expiry_hold_millis, options.expiry_hold_share, options.expiry_hold_least)
+        longest_ms = min(options.expiry_hold_millis, LONGEST_MS)
+        return cls(longest_ms, options.expiry_hold_share, options.expiry_hold_least)
 
     def text(self) -> str:
         """As lua/tick.lua takes it."""

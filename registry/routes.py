@@ -158,7 +158,7 @@ def _under(epoch: str, text: str) -> str:
     return text[len(epoch) + 1 :] if text.startswith(f"{epoch},") else ""
 
 
-def _living(row: list[Any]) -> _Living:
+def _living(row: list[str]) -> _Living:
     name, epoch, cluster, acting, zone, drained, *members = row
     ids, found, filters = members[::3], members[1::3], members[2::3]
     by_id = addresses(part for pair in zip(ids, found, strict=True) for part in pair)
@@ -168,7 +168,7 @@ def _living(row: list[Any]) -> _Living:
         if listed
     }
     return _Living(
-        epoch, BrokerData(cluster, name, by_id, acting == "1", zone or None), servers, drained == 1
+        epoch, BrokerData(cluster, name, by_id, acting == "1", zone or None), servers, drained == "1"
     )
 
 

@@ -7,9 +7,9 @@ import pytest
 from launcher.store import EmbeddedStore
 from registry.errors import TopicNotFound
 from registry.fold import Event
-from registry.holds import HoldRule, release
+from registry.holds import LONGEST_MS, HoldRule, release
 from registry.liveness import tick
-from registry.members import brokers
+from registry.members import brokers, lease_clock
 from registry.options import Options
 from registry.store import connect
 from tests.registry.brokers import act, address
@@ -329,6 +329,7 @@ def test_what_is_noted_of_lapses_goes_by_itself(ns: Namespace) -> None:
     [
         pytest.param(Options(), None, id="off by default"),
         pytest.param(Options(expiry_hold_millis=5000), HoldRule(5000, 10, 3), id="defaults"),
+        pytest.param(Options(expiry_hold_millis=2**62), HoldRule(LONGEST_MS, 10, 3), id="a year at most"),
         pytest.param(
             Options(expiry_hold_millis=5000, expiry_hold_share=40, expiry_hold_least=7),
             HoldRule(5000, 40, 7),
@@ -338,3 +339,14 @@ def test_what_is_noted_of_lapses_goes_by_itself(ns: Namespace) -> None:
 )
 def test_the_rule_of_options(options: Options, rule: HoldRule | None) -> None:
     assert HoldRule.of(options) == rule
+
+
+def test_the_longest_hold_is_a_time_like_others(ns: Namespace) -> None:
+    serving(ns, rule=HoldRule(LONGEST_MS, 10, 3))
+    lapse(ns, *TEN[:3])
+    ticked(ns, HoldRule(LONGEST_MS, 10, 3))
+    (hold,) = holds(ns)
+    until = ns.run(lease_clock(ns.keys)).hold_until_ms
+    assert until == hold_of(hold)[1]
+    (broker,) = ns.run(brokers(ns.keys, TEN[:1]))
+    assert broker.members[0].lease.kept_until_ms == until
