@@ -6,7 +6,20 @@ from typing import Any
 import redis as redis_py
 from apiflask import APIFlask
 
-from api import brokers, clusters, events, health, kv, problems, registrations, routes, settings, topics
+from api import (
+    brokers,
+    clusters,
+    drains,
+    events,
+    health,
+    hold,
+    kv,
+    problems,
+    registrations,
+    routes,
+    settings,
+    topics,
+)
 from api.json_text import StrictJSON
 from api.name_server import EXTENSION, NameServer
 from registry.configuration import load
@@ -15,7 +28,7 @@ from registry.options import Options
 from registry.store import connect
 
 BODY_MAX_BYTES = 16 << 20
-SUBJECTS = (health, clusters, brokers, registrations, topics, routes, kv, settings, events)
+SUBJECTS = (health, clusters, brokers, registrations, drains, topics, routes, kv, settings, hold, events)
 
 
 def create_app(options: Options | None = None, *, redis: "redis_py.Redis | None" = None) -> APIFlask:
