@@ -1,8 +1,8 @@
---[[  lua/restate.lua: the next slice of a checkpoint round, or the begin of one if one is asked for. How far a round has
-  come is kept here and not by who carries it out: any process may ask for the next slice, and several may at once.
+--[[  lua/restate.lua: the next slice of a checkpoint round, or the begin of one if one is asked for. How far it is,
+  the store keeps and not who carries it out: any process may ask for the next slice, and several may at once.
   KEYS[1] events:meta        hash  incarnation, seq, holds
-  KEYS[2] events:round       hash  the last round: number, cause, inc, begun (id of its first entry), what it has counted, and
-          at: what comes next; name, epoch, cursor: of the broker or KV namespace it is at
+  KEYS[2] events:round       hash  the last round: number, cause, inc, begun (id of its first entry), what it has
+          counted, and at: what comes next; name, epoch, cursor: of the broker or KV namespace it is at
   KEYS[3] events:round:left  set   brokers and drained names, later KV namespaces, that it has not come to
   KEYS[4] events:asked       hash  cause -> who asked for the next round
   ARGV[1] request as JSON: act, slice (topics a script restates, or as much other work), hidden {option: 1, ...}
