@@ -15,7 +15,7 @@ bp = APIBlueprint("brokers", __name__, url_prefix="/v1/brokers")
 
 
 class LeaseAnswer(Answer):
-    """Times by the Redis clock, in ms. `held`: it is over, but kept until `keptUntilMillis` after an outage.
+    """Times by the Redis clock, in ms. `held`: it is over, but kept until `keptUntilMillis` by a hold.
     `overdue`: routes leave the member out, its removal is not recorded yet."""
 
     state: Literal["living", "held", "overdue"]

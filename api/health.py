@@ -16,7 +16,7 @@ class Alive(Answer):
 
 class Ready(Answer):
     """Times are Unix ms of the Redis clock: now, the last renewal of the workers' clock, the service's start, and
-    until when leases are held that could not be renewed."""
+    until when leases are held: that could not be renewed, or many of which ended at once."""
 
     status: str
     now_millis: int

@@ -16,6 +16,7 @@ from registry.options import Options
 from registry.registration import TIMEOUT_MAX_MS, Registration, register
 from registry.removal import unregister
 from registry.rewrite import add_write_perm, wipe_write_perm
+from remoting.codes import RequestCode
 from remoting.data_version import DataVersion
 from remoting.registration import RegisterBrokerBody, encode_register_broker_body
 from remoting.topic_config import TopicConfig
@@ -137,6 +138,7 @@ def register_broker(json_data: RegistrationBody) -> RegistrationAnswer:
             json_data.value(options),
             act(),
             delete_missing=options.delete_topic_with_broker_registration,
+            told_as=_told_as(RequestCode.REGISTER_BROKER),
         )
     )
     if done.refused:
@@ -159,7 +161,8 @@ def heartbeat(name: str, json_data: MemberBody) -> BeatAnswer:
     A beat registers nobody: a broker that is unknown has to register again."""
     server = name_server()
     _expect(name, json_data.cluster, json_data.broker_addr)
-    done = server.run(beat(server.keys, json_data.cluster, json_data.broker_addr, act()))
+    told_as = _told_as(RequestCode.BROKER_HEARTBEAT)
+    done = server.run(beat(server.keys, json_data.cluster, json_data.broker_addr, act(), told_as=told_as))
     if done.version is None:
         raise BrokerNotFound(f"{json_data.broker_addr} is not registered in cluster {json_data.cluster!r}")
     return BeatAnswer(event_id=done.event_id or None, data_version=DataVersionAnswer.of(done.version))
@@ -190,6 +193,11 @@ def write_permission(name: str, json_data: PermissionBody) -> PermissionAnswer:
     change = add_write_perm if json_data.writable else wipe_write_perm
     done = server.run(change(server.keys, name, act()))
     return PermissionAnswer(event_id=done.event_id or None, topic_count=done.count)
+
+
+def _told_as(code: RequestCode) -> int | None:
+    """As `worker.answer.Request.told_as`."""
+    return code if name_server().given.events_heartbeats else None
 
 
 def _expect(name: str, cluster: str, address: str) -> None:

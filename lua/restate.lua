@@ -3,7 +3,7 @@
   KEYS[1] events:meta        hash  incarnation, seq, holds
   KEYS[2] events:round       hash  the last round: number, cause, inc, begun (id of its first entry), what it has
           counted, and at: what comes next; name, epoch, cursor: of the broker or KV namespace it is at
-  KEYS[3] events:round:left  set   brokers, later KV namespaces, that it has not come to
+  KEYS[3] events:round:left  set   brokers and drained names, later KV namespaces, that it has not come to
   KEYS[4] events:asked       hash  cause -> who asked for the next round
   ARGV[1] request as JSON: act, slice (topics a script restates, or as much other work), hidden {option: 1, ...}
   Returns {event id, what came of it}: "idle" nobody asks for a round, "more" it goes on, "ended"  ]]
@@ -113,14 +113,17 @@ function STEPS.brokers()
     refill = round.at == "kv" and K.kv
     return
   end
-  local broker = broker_of(ctx, round.name)
-  if not broker.exists then return end
+  local broker, drain = broker_of(ctx, round.name), redis.call("HGET", K.drains, round.name)
+  if not broker.exists then
+    if drain then tell("broker", { "broker", round.name, "drain", drain }) end
+    return
+  end
   local clusters = {}
   for cluster in pairs(broker.clusters) do clusters[#clusters + 1] = quote(cluster) end
   round.epoch = broker.epoch
   tell_members("broker", {
     "cluster", broker.cluster, "clusters", "[" .. table.concat(clusters, ",") .. "]",
-    "acting", broker.acting, "zone", broker.zone or false,
+    "acting", broker.acting, "zone", broker.zone or false, "drain", drain,
   })
   count("brokers", 1, 10)
 end
@@ -234,10 +237,11 @@ if under_way and not void then
   repeat STEPS[round.at]() until stopped or work <= 0
 elseif void or next(asked) then
   local meta = redis.call("HMGET", KEYS[1], "hold_from_ms", "hold_until_ms")
+  ctx.hold_from, ctx.hold_until = meta[1], meta[2]
   local cause = (asked.start or not inc) and "start" or asked.gap and "gap" or asked.request and "request"
   round = { number = (round.number or 0) + 1, cause = cause or round.cause or "request", at = "brokers" }
   for _, counted in ipairs(COUNTED) do round[counted] = 0 end
-  tell("begin", { "hold", meta[1] and hold_text(meta[1], meta[2]) })
+  tell("begin", { "hold", hold_json(ctx) })
   refill = K.brokers
 else
   return { "", "idle" }
@@ -250,6 +254,9 @@ if round.at == "brokers" and refill == K.brokers then
 end
 if #taken > 0 then redis.call("SREM", KEYS[3], unpack(taken)) end
 if refill then redis.call("SUNIONSTORE", KEYS[3], refill) end
+if refill == K.brokers then -- a drain outlives its broker
+  for _, name in ipairs(redis.call("HKEYS", K.drains)) do redis.call("SADD", KEYS[3], name) end
+end
 local flat = {}
 for field, value in pairs(round) do flat[#flat + 1], flat[#flat + 2] = field, value end
 redis.call("DEL", KEYS[2])

@@ -8,8 +8,9 @@
   A topic is the number of its route hash, the first is 1; hashes are {broker name, epoch,data, ...}, each once however
   many topics have such a one, as in a cluster that has every topic on every broker. Brokers are those with a living
   member that these name:
-  {name, epoch, cluster, acting, zone, id, address, filters (JSON or ""), ...}. Few topics have an extra: {which of
+  {name, epoch, cluster, acting, zone, drained, id, address, filters (JSON or ""), ...}. Few topics have an extra: {which of
   them (0 is the first), order configuration or "", broker name, epoch,mapping info, ...}  ]]
+--- @include "drains"
 --- @include "lease"
 local WORK_MAX, TOPIC, BROKER, MEMBER = 3000, 10, 40, 40 -- of 0.13 us each, beside what the first topic takes
 local call = redis.call
@@ -17,10 +18,11 @@ local ctx = { now = now_ms(), entries = {} }
 open_leases(ctx)
 local orders = call("HMGET", KEYS[3], unpack(ARGV))
 local brokers, seen, work = {}, {}, 0
+local any_drain = call("EXISTS", K.drains) == 1
 
 local function read_broker(name)
   local attributes = call("HGETALL", K.broker(name))
-  local broker = { name, "", "", "0", "" }
+  local broker = { name, "", "", "0", "", any_drain and drain_of(ctx, name) and "1" or "0" }
   for a = 1, #attributes, 2 do
     local field, value = attributes[a], attributes[a + 1]
     if field == "epoch" then broker[2] = value
@@ -37,7 +39,7 @@ local function read_broker(name)
       end
     end
   end
-  if #broker > 5 then brokers[#brokers + 1] = broker end
+  if #broker > 6 then brokers[#brokers + 1] = broker end
 end
 
 -- Static topics are rare: one look tells whether any of these is one.

@@ -1,15 +1,35 @@
---[[  lua/tick.lua: a worker's beat, once a second: it is alive, leases can be renewed, and these have run out.
-  KEYS[1] events:meta  hash  tick_ms, started_ms, holds
+--[[  lua/tick.lua: a worker's beat, once a second: it is alive, leases can be renewed, and these have run out. What else
+  ends by time ends here: drains, and the hold of a mass expiry.
+  KEYS[1] events:meta  hash  tick_ms, started_ms, holds, hold_rule
   KEYS[2] leases       zset  <cluster>:<addr> -> end (ms)
   KEYS[3] workers      zset  worker -> end of its lease (ms)
-  ARGV[1] request as JSON: act, worker, lease (ms), horizon (ms), idle (ms after which the service counts as new)
-  Returns {now, started, next end within the horizon or "", {overdue member, its end, ...}, event id}  ]]
+  ARGV[1] request as JSON: act, worker, lease (ms), horizon (ms), idle (ms after which the service counts as new), rule
+          of mass expiries: "<how long one is held at most (ms)>,<share (percent)>,<least members>", absent = no holds
+  Returns {now, started, next end (of a lease or a drain) within the horizon or "", {overdue member, its end, ...}, event id}  ]]
+--- @include "drains"
 --- @include "tables"
 local r = cjson.decode(ARGV[1])
 local ctx = new_ctx(r.act)
-local started = redis.call("HGET", KEYS[1], "started_ms")
+local meta = redis.call("HMGET", KEYS[1], "started_ms", "hold_members")
+local started, members = meta[1], tonumber(meta[2] or 0)
 if not started or not ctx.tick or ctx.now - ctx.tick > r.idle then started = ctx.now end
+if r.rule ~= (ctx.rule or nil) then
+  if r.rule then redis.call("HSET", KEYS[1], "hold_rule", r.rule) else redis.call("HDEL", KEYS[1], "hold_rule") end
+end
+
+-- A mass expiry is over when of those that were missing at once nine in ten are back, or have gone.
+if members > 0 and not ctx.hold_fields and ctx.now < ctx.hold_until then
+  local missing = redis.call("ZCOUNT", KEYS[2], ctx.hold_from, ctx.now)
+  if missing > members then
+    redis.call("HSET", KEYS[1], "hold_members", missing)
+  elseif missing * 10 <= members then
+    release(ctx)
+  end
+end
+
+end_drains(ctx)
 local last = commit(ctx)
+store_drain_ends(ctx)
 redis.call("HSET", KEYS[1], "tick_ms", ctx.now, "started_ms", started)
 redis.call("ZADD", KEYS[3], ctx.now + r.lease, r.worker)
 redis.call("ZREMRANGEBYSCORE", KEYS[3], "-inf", ctx.now - 60000)
@@ -24,4 +44,6 @@ for i = 1, #flat, 2 do
     soonest = ends
   end
 end
+local drain = redis.call("ZRANGEBYSCORE", K.drain_ends, "-inf", ctx.now + r.horizon, "WITHSCORES", "LIMIT", 0, 1)
+if drain[2] and (soonest == "" or tonumber(drain[2]) < soonest) then soonest = drain[2] end
 return { tostring(ctx.now), tostring(started), tostring(soonest), overdue, last }

@@ -1,7 +1,9 @@
 """Beats of a broker that is known: BROKER_HEARTBEAT (904) and QUERY_DATA_VERSION (322)."""
 
 import msgspec
+from msgspec.structs import replace
 
+from registry.heartbeats import heard
 from registry.keys import Keys, member_key
 from registry.plans import Act, Plan, ScriptCall, ScriptItem, as_json
 from registry.removal import settle_owed
@@ -20,8 +22,19 @@ class Beat(msgspec.Struct, frozen=True):
     again: Again | None = None
 
 
-def beat(keys: Keys, cluster: str, address: str, act: Act) -> Plan[Beat]:
-    """Renew the lease of (cluster, address) if it is registered; a beat never registers anybody."""
+def beat(keys: Keys, cluster: str, address: str, act: Act, *, told_as: int | None = None) -> Plan[Beat]:
+    """Renew the lease of (cluster, address) if it is registered; a beat never registers anybody.
+
+    `told_as` is the request code under which an accepted one is kept (`registry.heartbeats`), None while they are not.
+    """
+    found = yield from _beaten(keys, cluster, address, act)
+    if told_as is None or found.version is None:
+        return found
+    yield from heard(keys, cluster, address, told_as)
+    return replace(found, again=None)  # the next one is kept too
+
+
+def _beaten(keys: Keys, cluster: str, address: str, act: Act) -> Plan[Beat]:
     member = member_key(cluster, address)
     item = ScriptItem("beat", (keys.leases,), (keys.alive(member), keys.member(member)), (member,))
     reply = yield item

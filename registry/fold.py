@@ -380,13 +380,16 @@ class _RestatedMember(msgspec.Struct, frozen=True):
 
 def _broker_restated(tables: Tables, event: Event) -> Tables:
     name = event.text("broker")
-    clusters = frozenset(event.json("clusters", list[str]))
-    acting, zone = event.text("acting") == "1", event.text("zone")
-    broker = FoldedBroker(event.number("epoch"), event.text("cluster"), clusters, acting, zone)
     drains = _without(tables.drains, name)
     if "drain" in event.fields:
         drains[name] = event.text("drain")
-    return _members_restated(replace(tables, brokers={**tables.brokers, name: broker}, drains=drains), event)
+    tables = replace(tables, drains=drains)
+    if "epoch" not in event.fields:  # nothing is there but the drain
+        return tables
+    clusters = frozenset(event.json("clusters", list[str]))
+    acting, zone = event.text("acting") == "1", event.text("zone")
+    broker = FoldedBroker(event.number("epoch"), event.text("cluster"), clusters, acting, zone)
+    return _members_restated(replace(tables, brokers={**tables.brokers, name: broker}), event)
 
 
 def _members_restated(tables: Tables, event: Event) -> Tables:

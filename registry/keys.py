@@ -9,11 +9,14 @@
     ns:{<namespace>}:alive:<cluster>:<addr> string  end of the lease (ms), its TTL the countdown
     ns:{<namespace>}:member:<cluster>:<addr> hash   what the member registered; outlives the lease
     ns:{<namespace>}:leases                 zset    <cluster>:<addr> -> end of the lease (ms, Redis clock)
+    ns:{<namespace>}:lapses                 zset    members gone by a lapse just now -> its ms (short TTL)
     ns:{<namespace>}:topics                 set     topic names
     ns:{<namespace>}:route:<topic>          hash    broker name -> epoch,readQ,writeQ,perm,sysFlag
     ns:{<namespace>}:mapping:<topic>        hash    broker name -> epoch,<TopicQueueMappingInfo as JSON>
     ns:{<namespace>}:topics_of:<name>       hash    topic -> the same text as in route:<topic>
     ns:{<namespace>}:mappings_of:<name>     hash    topic -> the same text as in mapping:<topic>
+    ns:{<namespace>}:drains                 hash    broker name -> {"owner","reason","until_ms"}
+    ns:{<namespace>}:drains:ends            zset    broker name -> end of its drain (ms)
     ns:{<namespace>}:owed                   hash    slices still to do after an O(1) decision
     ns:{<namespace>}:workers                zset    worker id -> end of its lease (ms)
     ns:{<namespace>}:kv                     set     KV namespaces, empty ones too
@@ -21,12 +24,13 @@
     ns:{<namespace>}:settings               hash    name server configuration shared by all workers
     ns:{<namespace>}:settings:given         hash    what the last start gave for each of them
     ns:{<namespace>}:events                 stream  every change a client could see
-    ns:{<namespace>}:events:meta            hash    inc, seq, tick_ms, started_ms, hold_from_ms, hold_until_ms
+    ns:{<namespace>}:events:meta            hash    inc, seq, tick_ms, started_ms, and of holds
     ns:{<namespace>}:events:consumers       hash    consumer -> {"id","seq","at_ms","hold"}: what is safe with it
     ns:{<namespace>}:events:asked           hash    cause -> who asked for a checkpoint round, and when
     ns:{<namespace>}:events:round           hash    how far the checkpoint round under way has come, or the last one
     ns:{<namespace>}:events:round:left      set     names that it has still to come to
     ns:{<namespace>}:audit                  stream  copies of operators' events, same ids
+    ns:{<namespace>}:heartbeats             stream  an entry a beat, if these are kept
     ns:{<namespace>}:pushed:<event id>      string  who pushes 905 for this event (short TTL)
     ns:{<namespace>}:report:meta            hash    the run that made the reports, what it saw, the names of its keys
     ns:{<namespace>}:report:availability:<window> hash  unit -> JSON
@@ -112,6 +116,10 @@ class Keys:
         return f"{self.prefix}leases"
 
     @property
+    def lapses(self) -> str:
+        return f"{self.prefix}lapses"
+
+    @property
     def topics(self) -> str:
         return f"{self.prefix}topics"
 
@@ -126,6 +134,14 @@ class Keys:
 
     def mappings_of(self, name: str) -> str:
         return f"{self.prefix}mappings_of:{name}"
+
+    @property
+    def drains(self) -> str:
+        return f"{self.prefix}drains"
+
+    @property
+    def drain_ends(self) -> str:
+        return f"{self.prefix}drains:ends"
 
     @property
     def owed(self) -> str:
@@ -177,6 +193,10 @@ class Keys:
     @property
     def audit(self) -> str:
         return f"{self.prefix}audit"
+
+    @property
+    def heartbeats(self) -> str:
+        return f"{self.prefix}heartbeats"
 
     def pushed(self, event_id: str) -> str:
         return f"{self.prefix}pushed:{event_id}"

@@ -4,6 +4,7 @@ from collections.abc import Collection
 
 import msgspec
 
+from registry.holds import HoldRule
 from registry.keys import Keys
 from registry.plans import Act, Batch, Plan, ScriptCall, as_json, call
 
@@ -16,7 +17,7 @@ class Tick(msgspec.Struct, frozen=True):
     """All times are Unix ms of the Redis clock.
 
     `overdue` are members whose lease, held or not, is over and not yet recorded, with its end; `next_end_ms` is the
-    first end within the horizon, None for none; `started_ms` when the service began."""
+    first end of a lease or drain within the horizon, None for none; `started_ms` when the service began."""
 
     now_ms: int
     started_ms: int
@@ -25,15 +26,17 @@ class Tick(msgspec.Struct, frozen=True):
     event_id: str = ""
 
 
-def tick(keys: Keys, worker: str, act: Act) -> Plan[Tick]:
-    """Beat for a worker and look at the leases."""
-    request = {
+def tick(keys: Keys, worker: str, act: Act, rule: HoldRule | None = None) -> Plan[Tick]:
+    """Beat for a worker and look at the leases; from then on scripts hold mass expiries by `rule`."""
+    request: dict[str, object] = {
         "act": act,
         "worker": worker,
         "lease": WORKER_LEASE_MS,
         "horizon": HORIZON_MS,
         "idle": SERVICE_IDLE_MS,
     }
+    if rule is not None:
+        request["rule"] = rule.text()
     now, started, soonest, overdue, event_id = yield ScriptCall(
         "tick", (keys.events_meta, keys.leases, keys.workers), (as_json(request),)
     )

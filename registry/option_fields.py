@@ -171,6 +171,14 @@ class Options(TlsOptions, frozen=True, kw_only=True):
     events_max_bytes: Annotated[int, _own("memory of the events stream before it is trimmed sooner")] = (
         256 << 20
     )
+    events_heartbeats: Annotated[bool, _own("keep an entry of every beat, in the stream heartbeats")] = False
+    expiry_hold_millis: Annotated[
+        int, _own("how long a mass expiry keeps the leases that ended, at most; 0: not at all")
+    ] = 0
+    expiry_hold_share: Annotated[int, _own("share of the members, in percent, that it takes within 30 s")] = (
+        10
+    )
+    expiry_hold_least: Annotated[int, _own("members that it takes at least")] = 3
     pipeline_every_millis: Annotated[
         int, _own("how often `mqpipeline answer` is to land events and report; 0 is never")
     ] = 0

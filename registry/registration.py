@@ -5,8 +5,11 @@ An unchanged registration is known by its signature and costs one short script; 
 
 from typing import Any
 
+from msgspec.structs import replace
+
 from registry.attempt import Attempt
 from registry.errors import BrokerBusy, InvalidField, RegistrationRefused
+from registry.heartbeats import heard
 from registry.keys import ORDER_TOPIC_CONFIG, Keys
 from registry.plans import Act, Enter, Pause, Plan, ScriptItem, pairs
 from registry.registering import (
@@ -37,13 +40,30 @@ def register(
     owner: str | None = None,
     delete_missing: bool = False,
     registrar: Registrar | None = None,
+    told_as: int | None = None,
 ) -> Plan[Registered]:
     """Register a broker, or renew its lease when nothing changed.
 
     `owner` is the mark of the connection it came over, `<worker>/<connection>`; `delete_missing` is the option
-    deleteTopicWithBrokerRegistration; `registrar` is that of a process which does this all the time. Raises BodyError,
+    deleteTopicWithBrokerRegistration; `registrar` is that of a process which does this all the time; `told_as` is the
+    request code under which an accepted one is kept (`registry.heartbeats`), None while they are not. Raises BodyError,
     RegistrationRefused, BrokerBusy, InvalidField.
     """
+    done = yield from _registered(keys, registration, act, owner, delete_missing, registrar)
+    if told_as is None or done.refused:
+        return done
+    yield from heard(keys, registration.cluster, registration.address, told_as)
+    return replace(done, again=None)  # the next one is kept too
+
+
+def _registered(
+    keys: Keys,
+    registration: Registration,
+    act: Act,
+    owner: str | None,
+    delete_missing: bool,
+    registrar: Registrar | None,
+) -> Plan[Registered]:
     mark = signature(registration, delete_missing=delete_missing)
     tables = None if registrar is None else registrar.tables
     attempt = Attempt(keys, registration, act, mark, owner, delete_missing, tables)

@@ -9,7 +9,7 @@ import msgspec
 from registry.errors import TopicNotFound
 from registry.keys import ORDER_TOPIC_CONFIG, Keys
 from registry.plans import Plan, ScriptCall, pairs
-from registry.queue_text import queue_data
+from registry.queue_text import queue_data, wiped
 from remoting.json_out import Dialect
 from remoting.permission import PERM_WRITE
 from remoting.route import BrokerData, QueueData, TopicRouteData, encode_route
@@ -20,7 +20,7 @@ _NO_EXTRA = ("",)
 
 
 class StoredBroker(msgspec.Struct, frozen=True):
-    """One broker name of a route, at least one of its members living."""
+    """One broker name of a route, at least one of its members living. A drain has taken the write bit already."""
 
     data: BrokerData
     queues: QueueData
@@ -103,6 +103,7 @@ class _Living(msgspec.Struct, frozen=True):
     epoch: str
     data: BrokerData
     filters: dict[str, tuple[str, ...]]
+    drained: bool
 
 
 class RoutesRead:
@@ -136,7 +137,8 @@ class RoutesRead:
                 continue
             info = _under(living.epoch, infos.get(name, ""))
             mapping = decode_mapping_info(info.encode()) if info else None
-            brokers.append(StoredBroker(living.data, queue_data(name, queues), living.filters, mapping))
+            effective = queue_data(name, wiped(queues) if living.drained else queues)
+            brokers.append(StoredBroker(living.data, effective, living.filters, mapping))
         listed = {one.data.broker_name: frozenset(one.data.broker_addrs) for one in brokers}
         return StoredRoute(topic, tuple(brokers), frozenset(rows[::2]), order_conf or None, listed)
 
@@ -157,7 +159,7 @@ def _under(epoch: str, text: str) -> str:
 
 
 def _living(row: list[str]) -> _Living:
-    name, epoch, cluster, acting, zone, *members = row
+    name, epoch, cluster, acting, zone, drained, *members = row
     ids, found, filters = members[::3], members[1::3], members[2::3]
     by_id = addresses(part for pair in zip(ids, found, strict=True) for part in pair)
     servers = {
@@ -165,7 +167,9 @@ def _living(row: list[str]) -> _Living:
         for address, listed in zip(found, filters, strict=True)
         if listed
     }
-    return _Living(epoch, BrokerData(cluster, name, by_id, acting == "1", zone or None), servers)
+    return _Living(
+        epoch, BrokerData(cluster, name, by_id, acting == "1", zone or None), servers, drained == "1"
+    )
 
 
 def _with_acting_master(one: StoredBroker) -> StoredBroker:

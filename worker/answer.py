@@ -60,6 +60,11 @@ class Request(msgspec.Struct, frozen=True):
         """An ext field."""
         return self.command.get(name)
 
+    @property
+    def told_as(self) -> int | None:
+        """The code under which this is kept if it is an accepted beat, None while beats are not."""
+        return self.command.code if self.options.events_heartbeats else None
+
 
 Handled = Answer | Plan[Answer]
 Handler = Callable[[Request], Handled]

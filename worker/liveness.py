@@ -12,6 +12,7 @@ from contextlib import suppress
 
 from registry.drivers import AsyncDriver
 from registry.errors import StoreUnavailable
+from registry.holds import HoldRule
 from registry.keys import Keys
 from registry.liveness import HORIZON_MS, Tick, names_of_members, tick
 from registry.plans import Act
@@ -25,15 +26,23 @@ log = logging.getLogger(__name__)
 
 
 class Ticker:
-    """`changed` is told at every tick the broker names of members whose lease has ended, or turned out not to have."""
+    """`changed` is told at every tick the broker names of members whose lease has ended, or turned out not to have.
+
+    `rule` says when many lapses are held, None for never."""
 
     def __init__(
-        self, driver: AsyncDriver, keys: Keys, worker_id: str, changed: Callable[[set[str]], None]
+        self,
+        driver: AsyncDriver,
+        keys: Keys,
+        worker_id: str,
+        changed: Callable[[set[str]], None],
+        rule: HoldRule | None = None,
     ) -> None:
         self._driver = driver
         self._keys = keys
         self._worker_id = worker_id
         self._changed = changed
+        self._rule = rule
         self._overdue: dict[str, int] = {}
         self._expiring: asyncio.Task[None] | None = None
         self._numbers = itertools.count(1)
@@ -60,7 +69,7 @@ class Ticker:
     async def step(self) -> float:
         """One tick; seconds until the next one is due."""
         try:
-            seen = await self._driver.run(tick(self._keys, self._worker_id, self._act("tick")))
+            seen = await self._driver.run(tick(self._keys, self._worker_id, self._act("tick"), self._rule))
             await self._note(seen)
         except StoreUnavailable as error:
             if not self._failed:

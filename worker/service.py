@@ -11,6 +11,7 @@ from msgspec.structs import replace
 import worker.handlers  # noqa: F401  fills the table of worker.dispatch
 from registry import settings, store
 from registry.drivers import AsyncDriver, raised
+from registry.holds import HoldRule
 from registry.keys import Keys
 from registry.options import Options, overlay
 from registry.plans import Act
@@ -73,7 +74,7 @@ class Service:
         self._closed = ClosedConnections(
             self._driver, self._keys, worker_id, lambda: self.options, self.counters
         )
-        self._ticker = Ticker(self._driver, self._keys, worker_id, self._lapsed)
+        self._ticker = Ticker(self._driver, self._keys, worker_id, self._lapsed, HoldRule.of(options))
         rules = Invalidation(
             self.cache,
             self._registrar.renewals,

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from client.cli import agent, clusters, config, kv, mqadmin, permissions, ping, routes, topics, watch
+from client.cli import agent, clusters, config, drains, kv, mqadmin, permissions, ping, routes, topics, watch
 from client.cli.commands import accept_everywhere, new_app
 from client.cli.doctor import command as doctor
 
@@ -14,6 +14,6 @@ app = new_app("RocketMQ name servers at the command line: Java's, and those of r
 accept_everywhere(app)
 for group in (routes, clusters, topics, watch, ping, doctor):
     group.add(app, LOOKING)
-for group in (kv, permissions, config, agent):
+for group in (kv, permissions, drains, config, agent):
     group.add(app, CHANGING)
 mqadmin.add(app, AS_MQADMIN)

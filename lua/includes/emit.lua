@@ -10,7 +10,7 @@ end
 
 -- A stream that begins anew while tables are there tells nothing of them: a checkpoint round has to.
 local function begin_stream(ctx, known)
-  local lost = known or redis.call("EXISTS", K.brokers, K.kv, K.settings) > 0
+  local lost = known or redis.call("EXISTS", K.brokers, K.drains, K.kv, K.settings) > 0
   table.insert(ctx.entries, 1, {
     kind = "stream_started", cause = lost and "stream_lost" or "empty_store", fields = {},
   })

@@ -3,31 +3,68 @@
 -- Leases and holds: who counts as alive. A member is answered while now < end_of(its lease).
 local TICK_LATE_MS = 5000 -- workers note each second that leases can be renewed; longer silence is an outage
 local HOLD_MS = 60000     -- the longest heartbeat period a broker may have
+local MASS_MS = 30000     -- lapses within so long are one mass expiry
 
-local function hold_text(from, till)
-  return string.format('{"from_ms":%d,"until_ms":%d}', from, till)
+local function hold_json(ctx)
+  return ctx.hold_until and string.format('{"from_ms":%.0f,"until_ms":%.0f}', ctx.hold_from, ctx.hold_until)
 end
 
--- Reads the hold, and sets one first when the store was away: leases nobody could renew must not empty the routes.
-local function open_leases(ctx)
-  local meta = redis.call("HMGET", K.meta, "tick_ms", "hold_from_ms", "hold_until_ms")
-  local tick = tonumber(meta[1] or nil)
-  ctx.hold_from, ctx.hold_until = tonumber(meta[2] or nil), tonumber(meta[3] or nil)
-  ctx.tick = tick
-  if not tick or ctx.now - tick <= TICK_LATE_MS or redis.call("EXISTS", K.leases) == 0 then return end
+-- Leases that end from `from` on are kept until `till`; `more` are further fields of the hold.
+local function change_hold(ctx, cause, from, till, more)
+  local before = hold_json(ctx) or false
+  ctx.hold_from, ctx.hold_until = from, till
+  emit(ctx, "hold_changed", cause, { "before", before, "after", hold_json(ctx) })
+  ctx.hold_fields = ctx.hold_fields or {}
+  for field, value in pairs(more) do ctx.hold_fields[field] = value end
+end
+
+-- The store was away: leases nobody could renew must not empty the routes.
+local function hold_after_outage(ctx)
   if ctx.hold_until and ctx.hold_until >= ctx.now + HOLD_MS then return end
-  local before = ctx.hold_until and hold_text(ctx.hold_from, ctx.hold_until)
-  if not ctx.hold_until or ctx.hold_until < tick then ctx.hold_from = tick end
-  ctx.hold_until = ctx.now + HOLD_MS
-  local after = hold_text(ctx.hold_from, ctx.hold_until)
-  emit(ctx, "hold_changed", "outage", { "before", before or false, "after", after })
-  ctx.hold_set = true
+  local from = ctx.hold_from
+  if not ctx.hold_until or ctx.hold_until < ctx.tick then from = ctx.tick end
+  change_hold(ctx, "outage", from, ctx.now + HOLD_MS, { tick_ms = ctx.now, hold_members = 0 })
+end
+
+-- Many members lapsed at once, which says more of the network than of them. Those count that lapsed within MASS_MS, or
+-- at the end of an outage's hold just now, but none that such a hold as this has kept already (count_from).
+local function hold_mass_expiry(ctx, rule, count_from)
+  if ctx.hold_until and ctx.now < ctx.hold_until then return end
+  local from = ctx.now - MASS_MS
+  if ctx.hold_until and ctx.hold_until > from then from = math.min(from, ctx.hold_from) end
+  from = math.max(from, count_from)
+  local pending = redis.call("ZCOUNT", K.leases, from, ctx.now)
+  if pending == 0 then return end
+  local recorded = redis.call("ZCOUNT", K.lapses, from, ctx.now)
+  local longest, share, least = string.match(rule, "^(%d+),(%d+),(%d+)$")
+  local lapses, members = pending + recorded, redis.call("ZCARD", K.leases) + recorded
+  if lapses < tonumber(least) or lapses * 100 < share * members then return end
+  local till = ctx.now + longest
+  change_hold(ctx, "mass_expiry", from, till, { count_from_ms = till + 1, hold_members = pending })
+end
+
+-- Reads the hold, and sets one first where leases ended that prove nothing.
+local function open_leases(ctx)
+  local meta = redis.call("HMGET", K.meta, "tick_ms", "hold_from_ms", "hold_until_ms", "hold_rule", "count_from_ms")
+  ctx.tick = tonumber(meta[1] or nil)
+  ctx.hold_from, ctx.hold_until, ctx.rule = tonumber(meta[2] or nil), tonumber(meta[3] or nil), meta[4]
+  if ctx.tick and ctx.now - ctx.tick > TICK_LATE_MS and redis.call("EXISTS", K.leases) == 1 then
+    hold_after_outage(ctx)
+  elseif ctx.rule then
+    hold_mass_expiry(ctx, ctx.rule, tonumber(meta[5] or 0))
+  end
+end
+
+-- Ends a hold: whom it kept is gone from now on, and none of them counts for another one.
+local function release(ctx)
+  change_hold(ctx, "released", ctx.hold_from, ctx.now, { count_from_ms = ctx.now + 1 })
 end
 
 local function store_hold(ctx)
-  if ctx.hold_set then
-    redis.call("HSET", K.meta, "hold_from_ms", ctx.hold_from, "hold_until_ms", ctx.hold_until, "tick_ms", ctx.now)
-  end
+  if not ctx.hold_fields then return end
+  local flat = { "hold_from_ms", ctx.hold_from, "hold_until_ms", ctx.hold_until }
+  for field, value in pairs(ctx.hold_fields) do flat[#flat + 1], flat[#flat + 2] = field, value end
+  redis.call("HSET", K.meta, unpack(flat))
 end
 
 local function end_of(ctx, lease)

@@ -1,3 +1,4 @@
+--- @include "drains"
 --- @include "tables"
 -- How members leave. A lapse is recorded once, by whichever script next writes a member of that broker.
 
@@ -10,7 +11,7 @@ local function emit_removed(ctx, broker, member, id, cause, closed_ms)
     "since_ms", fields.since, "last_seen_ms", member.lease - fields.timeout, "lease_ms", member.lease,
     "effective_ms", cause == "expired" and end_of(ctx, member.lease),
     "closed_ms", closed_ms or false,
-    "topics", redis.call("HLEN", K.topics_of(broker.name)), "dv", fields.dv or false, "drained", "0",
+    "topics", redis.call("HLEN", K.topics_of(broker.name)), "dv", fields.dv or false, "drained", drain_of(ctx, broker.name) and "1" or "0",
   })
 end
 
@@ -25,6 +26,7 @@ end
 
 -- Takes a member out of every place it registered, or of those under one broker name.
 local function leave(ctx, member, cause, only, closed_ms)
+  if cause == "expired" then member.lapsed_ms = end_of(ctx, member.lease) end
   for _, slot in ipairs(slots_of(member)) do
     if not only or slot.name == only then vacate(ctx, member, slot, cause, closed_ms) end
   end

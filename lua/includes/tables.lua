@@ -141,7 +141,19 @@ local function write_broker(ctx, broker, mark)
   end
 end
 
+-- Lapses are counted for some time (MASS_MS) after their members' leases are gone, unless these come back.
+local function note_lapse(ctx, member)
+  if not member.gone then
+    redis.call("ZREM", K.lapses, member.key)
+  elseif member.lapsed_ms then
+    redis.call("ZADD", K.lapses, member.lapsed_ms, member.key)
+    redis.call("ZREMRANGEBYSCORE", K.lapses, "-inf", "(" .. string.format("%.0f", ctx.now - MASS_MS))
+    redis.call("PEXPIRE", K.lapses, MASS_MS)
+  end
+end
+
 local function write_member(ctx, member)
+  if ctx.rule then note_lapse(ctx, member) end
   local key = K.member(member.key)
   redis.call("DEL", key)
   if member.gone then

@@ -55,6 +55,16 @@ def test_a_hold_is_told_while_it_lasts(http: Http, redis: redis_py.Redis, keys: 
     assert http.ok("GET", "/readyz")["holdUntilMillis"] is None
 
 
+def test_an_operator_ends_a_hold(http: Http, redis: redis_py.Redis, keys: Keys) -> None:
+    assert http.ok("DELETE", "/v1/hold") == {"eventId": None}
+    until = (redis.time()[0] + 60) * 1000
+    redis.hset(keys.events_meta, mapping={"hold_from_ms": until - 90_000, "hold_until_ms": until})
+    event_id = http.ok("DELETE", "/v1/hold")["eventId"]
+    assert http.ok("GET", "/readyz")["holdUntilMillis"] is None
+    (event,) = http.ok("GET", "/v1/events?limit=1000")["events"][-1:]
+    assert (event["id"], event["fields"]["cause"]) == (event_id, "released")
+
+
 def test_not_ready_without_the_store(storeless: Http) -> None:
     assert storeless.refused("GET", "/readyz") == (503, "store-unavailable", None)
 

@@ -5,9 +5,11 @@ from typing import Any
 import pytest
 import redis as redis_py
 
+from api.app import create_app
 from registry import kv
 from registry.drivers import run
 from registry.keys import Keys
+from registry.options import Options
 from registry.plans import Act
 from registry.registration import Registration, register
 from remoting.data_version import DataVersion
@@ -211,6 +213,17 @@ def test_the_last_address_takes_its_topics_along(http: Http) -> None:
     http.ok("DELETE", LEAVE + MASTER)
     assert http.ok("GET", "/v1/topics")["topics"] == []
     assert http.ok("GET", "/v1/clusters")["clusters"] == []
+
+
+def test_beats_are_kept_if_asked_for(redis: redis_py.Redis, keys: Keys) -> None:
+    keeping = Http(create_app(Options(events_heartbeats=True), redis=redis).test_client())
+    keeping.ok("POST", "/v1/brokers", a_broker())
+    keeping.ok("POST", BEAT, MEMBER)
+    kept: Any = redis.xrange(keys.heartbeats)
+    assert [(fields["broker"], fields["code"]) for _, fields in kept] == [
+        ("broker-a", "103"),
+        ("broker-a", "904"),
+    ]
 
 
 def test_write_permission_goes_and_comes_back(http: Http) -> None:

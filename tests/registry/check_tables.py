@@ -12,12 +12,16 @@ MAPPING = re.compile(r"[1-9]\d*,\{.*\}")
 SLACK_MS = 500  # on a busy machine a script may wait between two of its commands
 ELSEWHERE = (
     "audit",
+    "drains",
+    "drains:ends",
     "events",
     "events:asked",
     "events:consumers",
     "events:meta",
     "events:round",
     "events:round:left",
+    "heartbeats",
+    "lapses",
     "leases",
     "owed",
     "settings",

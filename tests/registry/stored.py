@@ -35,6 +35,7 @@ def tables(store: Store, keys: Keys) -> Tables:
         members,
         kv,
         store.hgetall(keys.settings),
+        drains=store.hgetall(keys.drains),
         hold=hold,
     )
 
@@ -48,10 +49,11 @@ def assert_folds(store: Store, keys: Keys, so_far: Tables | None = None) -> Tabl
     assert {name: table for name, table in told.kv.items() if table} == {
         name: table for name, table in found.kv.items() if table
     }
-    assert (told.inc, told.seq, told.settings, told.hold) == (
+    assert (told.inc, told.seq, told.settings, told.drains, told.hold) == (
         found.inc,
         found.seq,
         found.settings,
+        found.drains,
         found.hold,
     )
     return told

@@ -109,8 +109,8 @@ def test_a_route_as_it_is_read() -> None:
     info = mapping_info("T", "b1")
     mapping = '{"topic":"T","bname":"b1","totalQueues":1,"currIdMap":{"0":0},"scope":"__global__","epoch":1}'
     brokers = [
-        ["b1", "12", "c1", "1", "z", "10", "a:3", "", "0", "a:1", '["f:1"]'],
-        ["b2", "3", "c1", "0", "", "0", "a:2", ""],
+        ["b1", "12", "c1", "1", "z", "0", "10", "a:3", "", "0", "a:1", '["f:1"]'],
+        ["b2", "3", "c1", "0", "", "0", "0", "a:2", ""],
     ]
     rows = ["b1", "12,8,4,6,1", "b2", "2,8,8,6,0", "gone", "1,8,8,6,0"]
     mappings = ["b1", f"12,{mapping}", "b2", "3,of another route"]

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from launcher.store import EmbeddedStore
+from registry.drains import Drain, drain, undrain
 from registry.fold import UNKNOWN, Event, FoldError, RestatedOtherwise, Tables, fold
 from registry.keys import Keys
 from registry.kv import delete, put
@@ -51,6 +52,10 @@ def populate(ns: Namespace) -> None:
     for key in ("T1", "T2"):
         ns.run(put(ns.keys, "ORDER_TOPIC_CONFIG", key, "b1:4", act()))
     ns.run(update(ns.keys, {"a": "1"}, act()))
+    ns.register("b4")
+    for name in ("b2", "b4"):
+        ns.run(drain(ns.keys, name, Drain("alice", "upgrade"), act()))
+    ns.unregister("b4")
 
 
 # -- what it tells
@@ -160,6 +165,16 @@ def test_a_large_value_is_told_by_its_size(ns: Namespace) -> None:
     ns.rewritten = True
 
 
+def test_drains_are_told_of_brokers_that_are_away_too(ns: Namespace) -> None:
+    populate(ns)
+    told = {event.text("broker"): event for event in restated(ns) if event.text("scope") == "broker"}
+    assert {name: event.text("drain") for name, event in told.items() if "drain" in event.fields} == {
+        "b2": '{"owner":"alice","reason":"upgrade"}',
+        "b4": '{"owner":"alice","reason":"upgrade"}',
+    }
+    assert set(own(told["b4"])) == {"broker", "drain"}
+
+
 def test_a_hold_is_told_with_the_begin(ns: Namespace) -> None:
     ns.register()
     ns.store.hset(ns.keys.events_meta, "tick_ms", ns.now_ms() - 60_000)
@@ -249,7 +264,7 @@ def test_several_at_once_carry_out_one_round(ns: Namespace, smallest: None) -> N
             plan.step()
     assert sum(plan.finish().ended for plan in plans) == 1
     told = [event for event in ns.entries() if event.kind == "checkpoint"]
-    assert scopes(told).count("broker") == 3
+    assert scopes(told).count("broker") == 4
     assert_folds(ns.store, ns.keys, newcomers(told))
 
 
@@ -309,6 +324,15 @@ def by_operators(ns: Namespace) -> None:
     ns.run(update(ns.keys, {"a": "2", "b": "1"}, act()))
 
 
+def other_drains(ns: Namespace) -> None:
+    ns.run(undrain(ns.keys, "b2", act()))
+    ns.run(undrain(ns.keys, "b4", act()))
+    ns.run(drain(ns.keys, "b1", Drain("bob", "moves"), act()))
+    ns.register("b5")
+    ns.run(drain(ns.keys, "b5", Drain("bob", "moves"), act()))
+    ns.unregister("b5")
+
+
 def outage(ns: Namespace) -> None:
     ns.store.hset(ns.keys.events_meta, "tick_ms", ns.now_ms() - 60_000)
     ns.tick()
@@ -326,6 +350,7 @@ def outage(ns: Namespace) -> None:
         changed,
         said_of_both_names,
         by_operators,
+        other_drains,
         outage,
     ],
 )
@@ -523,6 +548,7 @@ def test_a_round_proves_a_fold_that_knows_all(ns: Namespace, smallest: None) -> 
         pytest.param(
             lambda ns: ns.store.hset(ns.keys.kv("ORDER_TOPIC_CONFIG"), "T1", "x"), "'kv'", id="KV value"
         ),
+        pytest.param(lambda ns: ns.store.hset(ns.keys.drains, "b4", "x"), "'drain'", id="drain"),
         pytest.param(
             lambda ns: ns.store.hset(ns.keys.events_meta, mapping={"hold_from_ms": 1, "hold_until_ms": 2}),
             "'hold'",

@@ -3,6 +3,7 @@
 Both is what the tables say, wherever the newcomer began, whatever was lost, and in however many pieces rounds came.
 """
 
+from contextlib import suppress
 from itertools import count
 from typing import Any
 
@@ -13,6 +14,8 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
 
 from launcher.store import EmbeddedStore
+from registry.drains import Drain, drain, undrain
+from registry.errors import BrokerNotFound
 from registry.fold import UNKNOWN, Tables, fold
 from registry.keys import Keys, member_key
 from registry.kv import delete, put
@@ -24,7 +27,7 @@ from tests.registry.namespace import Namespace
 from tests.registry.rounds import SMALLEST, asked, paged_hashes, slices
 from tests.registry.steps import Stepped
 from tests.registry.stored import assert_folds, entries
-from tests.registry.world import ADDRESSES, CLUSTERS, TOPICS, Asked, expiring, requests
+from tests.registry.world import ADDRESSES, CLUSTERS, NAMES, TOPICS, Asked, expiring, requests
 
 pytestmark = pytest.mark.timeout(3600)  # a time-out in the middle of a run would count as a finding
 NIGHTLY = settings.get_current_profile_name() == "nightly"
@@ -96,6 +99,14 @@ class RoundsMachine(RuleBasedStateMachine):
     @rule(option=st.sampled_from("ab"), value=st.sampled_from("12"))
     def change_settings(self, option: str, value: str) -> None:
         self.ns.run(update(self.keys, {option: value}, act()))
+
+    @rule(name=st.sampled_from(NAMES), owner=st.sampled_from(("alice", "bob", None)))
+    def change_drain(self, name: str, owner: str | None) -> None:
+        with suppress(BrokerNotFound):
+            wanted = (
+                drain(self.keys, name, Drain(owner, "r"), act()) if owner else undrain(self.keys, name, act())
+            )
+            self.ns.run(wanted)
 
     @rule()
     def outage(self) -> None:

@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from typing import Any
 
 import pytest
 import redis as redis_py
@@ -59,6 +60,20 @@ async def test_within_a_thousandth_of_the_lease_nothing_is_written(
             assert not await changed(scene)
         assert redis.zscore(KEYS.leases, MEMBER) == lease
         assert scene.service.counters.known_frames == frames + 20
+
+
+@asynchronous
+async def test_when_beats_are_kept_each_is_though_its_lease_is_not_written(
+    store: EmbeddedStore, redis: redis_py.Redis
+) -> None:
+    async with serving(store.url, events_heartbeats=True) as scene:
+        for _ in range(5):
+            assert (await scene.register(BROKER, ext=LONG)).code == 0
+            assert (await beat(scene)).code == 0
+            assert not await changed(scene)
+    kept: Any = redis.xrange(KEYS.heartbeats)
+    codes = [fields["code"] for _, fields in kept]
+    assert codes == ["103", "904", "322"] * 5
 
 
 @asynchronous

@@ -48,6 +48,20 @@ async def _gone(scene: Scene) -> bool:
 
 
 @asynchronous
+async def test_a_worker_holds_mass_expiries_if_it_is_told_to(store: EmbeddedStore) -> None:
+    """One is gone at once; with the second it is a mass expiry, and both are answered again."""
+    async with serving(store.url, expiry_hold_millis=60_000, expiry_hold_least=2) as scene:
+        await scene.register(A, heartbeatTimeoutMillis="50")
+        await eventually(lambda: _gone(scene))
+        await scene.register(Broker("broker-b", "127.0.0.1:10921"), heartbeatTimeoutMillis="50")
+
+        async def both_are_back() -> bool:
+            return [*(await scene.addresses())] == ["broker-a", "broker-b"]
+
+        await eventually(both_are_back)
+
+
+@asynchronous
 async def test_a_lease_that_others_renewed_after_it_ended_is_seen(
     store: EmbeddedStore, redis: redis_py.Redis
 ) -> None:

@@ -25,7 +25,7 @@ def query_data_version(request: Request) -> Handled:
     asked = decode_asked_version(request.command.body)
     if cluster is None or address is None:
         return Answer(ext={"changed": "true"})
-    return _compared(asked, beat(request.keys, cluster, address, request.act))
+    return _compared(asked, beat(request.keys, cluster, address, request.act, told_as=request.told_as))
 
 
 @handles(RequestCode.BROKER_HEARTBEAT)
@@ -34,7 +34,7 @@ def broker_heartbeat(request: Request) -> Handled:
     cluster, address = request.get("clusterName"), request.get("brokerAddr")
     if cluster is None or address is None:
         return failure("the custom field <clusterName> or <brokerAddr> is null")
-    return _beaten(beat(request.keys, cluster, address, request.act))
+    return _beaten(beat(request.keys, cluster, address, request.act, told_as=request.told_as))
 
 
 def _removed(request: Request, cluster: str, address: str, name: str) -> Plan[Answer]:

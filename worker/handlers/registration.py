@@ -61,6 +61,7 @@ def _registered(request: Request, registration: Registration) -> Plan[Answer]:
             owner=request.owner,
             delete_missing=options.delete_topic_with_broker_registration,
             registrar=request.registrar,
+            told_as=request.told_as,
         )
     except BodyError as error:
         return failure(f"Failed to decode RegisterBrokerBody: {error}")

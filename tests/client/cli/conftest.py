@@ -12,6 +12,7 @@ from typer.testing import CliRunner
 from client.cli.app import app
 from tests.conformance.conftest import ending, launch, new_server, store_url
 from tests.harness.nameserver import NameServer
+from tests.harness.patience import eventually
 from tests.harness.scene import Scene
 
 __all__ = ["ending", "launch", "new_server", "store_url"]
@@ -103,6 +104,15 @@ def mqns_both(servers: list[NameServer]) -> Mqns:
 def address(server: NameServer) -> str:
     """What a peer is told."""
     return f"127.0.0.1:{server.port}"
+
+
+def http_side(server: NameServer) -> str:
+    """The URL of its HTTP side."""
+
+    def said() -> str:
+        return server.said().partition(" http=127.0.0.1:")[2].partition(" ")[0]
+
+    return f"http://127.0.0.1:{eventually(said)}"
 
 
 @pytest.fixture

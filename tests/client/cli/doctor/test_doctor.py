@@ -2,15 +2,13 @@
 
 import socket
 from collections.abc import Callable, Iterator
-from typing import Any
 
 import pytest
 
 from client.cli.exits import ExitCode
-from tests.client.cli.conftest import Ended, Mqns, address, run
+from tests.client.cli.conftest import Ended, Mqns, address, http_side, run
 from tests.harness.broker import TB, A, B, Topic
 from tests.harness.nameserver import NameServer
-from tests.harness.patience import eventually
 from tests.harness.scene import Scene
 
 Listening = Callable[[], str]
@@ -158,7 +156,7 @@ def test_what_is_told_over_http(
     """Also on the second page."""
     monkeypatch.setattr("client.cli.doctor.http_side.PAGE", 1)
     server = launch(httpPort="0")
-    url = f"http://127.0.0.1:{_http_port(server)}"
+    url = http_side(server)
     scene = Scene(server)
     try:
         future = A.but(addr=listening(), timestamp=4_000_000_000_000, timeout_ms=600_000)
@@ -215,10 +213,3 @@ def test_wrong_numbers_of_urls() -> None:
         ExitCode.WRONG_USAGE,
         "mqns: 2 of --http for 1 name server: one, or one for each\n",
     )
-
-
-def _http_port(server: NameServer) -> int:
-    def said() -> Any:
-        return server.said().partition(" http=127.0.0.1:")[2].partition(" ")[0]
-
-    return int(eventually(said))

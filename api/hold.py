@@ -1,0 +1,20 @@
+"""The hold of leases: after an outage, or of a mass expiry."""
+
+from apiflask import APIBlueprint
+
+from api.name_server import act, name_server
+from api.shapes import Written
+from registry.holds import release
+
+bp = APIBlueprint("hold", __name__, url_prefix="/v1/hold")
+
+
+@bp.delete("")
+@bp.output(Written)
+def release_hold() -> Written:
+    """End the hold of leases
+
+    Members whose lease is over leave routes at once; the next hold is for leases that end from now on. Without a hold
+    it changes nothing."""
+    server = name_server()
+    return Written.of(server.run(release(server.keys, act())))

@@ -1,0 +1,232 @@
+"""Drains: what routes show of a drained broker, how long, and what the stream tells."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from launcher.store import EmbeddedStore
+from registry.drains import Drain, Drained, drain, drain_of, undrain
+from registry.errors import BrokerNotFound, InvalidField
+from registry.fold import Event, Tables, fold
+from registry.liveness import HORIZON_MS
+from registry.rewrite import add_write_perm
+from registry.routes import RouteView
+from registry.store import connect
+from tests.registry.brokers import act, address
+from tests.registry.namespace import Namespace
+from tests.registry.stored import Store
+
+UPGRADE = Drain("alice", "kernel upgrade")
+MOVE = Drain("bob", "moves to another rack")
+
+
+@pytest.fixture
+def redis(each_store: EmbeddedStore) -> Iterator[Store]:
+    with connect(each_store.url) as client:
+        yield client
+
+
+def drained(ns: Namespace, name: str = "b1", wanted: Drain = UPGRADE) -> Drained:
+    return ns.run(drain(ns.keys, name, wanted, act()))
+
+
+def undrained(ns: Namespace, name: str = "b1") -> Drained:
+    return ns.run(undrain(ns.keys, name, act()))
+
+
+def perms(ns: Namespace, topic: str = "T1") -> dict[str, int]:
+    return {data.broker_name: data.perm for data in ns.route(topic).queue_datas}
+
+
+def only(ns: Namespace) -> Event:
+    (event,) = ns.new_entries()
+    return event
+
+
+def over(ns: Namespace, name: str = "b1", ago_ms: int = 5) -> int:
+    """The drain's time ended so long ago; nobody has noticed yet. Returns its end."""
+    ns.rewritten = True
+    until_ms = ns.now_ms() - ago_ms
+    ns.store.hset(ns.keys.drains, name, f'{{"owner":"alice","reason":"r","until_ms":{until_ms}}}')
+    ns.store.zadd(ns.keys.drain_ends, {name: until_ms})
+    return until_ms
+
+
+def test_routes_lose_the_write_bit_of_a_drained_broker_alone(ns: Namespace) -> None:
+    ns.register(topics={"T1": "8,8,6,0", "T2": "4,4,7,1"})
+    ns.register("b2")
+    drained(ns)
+    assert (perms(ns), perms(ns, "T2")) == ({"b1": 4, "b2": 6}, {"b1": 5, "b2": 6})
+    assert ns.topics() == {"T1": "8,8,6,0", "T2": "4,4,7,1"}  # as stored
+    undrained(ns)
+    assert perms(ns) == {"b1": 6, "b2": 6}
+
+
+def test_what_is_told_of_it(ns: Namespace) -> None:
+    ns.register()
+    ns.new_entries()
+    until_ms = ns.now_ms() + 60_000
+    done = drained(ns)
+    first = only(ns)
+    assert (done, first.cause) == (Drained(first.id, 2), "drain")
+    assert {name: first.text(name) for name in ("broker", "cluster", "before", "after", "topics")} == {
+        "broker": "b1",
+        "cluster": "c1",
+        "before": "",
+        "after": '{"owner":"alice","reason":"kernel upgrade"}',
+        "topics": "2",
+    }
+    drained(ns, wanted=Drain("bob", "disk", until_ms))
+    second = only(ns)
+    assert (second.cause, second.text("before")) == ("drain", first.text("after"))
+    assert second.text("after") == f'{{"owner":"bob","reason":"disk","until_ms":{until_ms}}}'
+    undrained(ns)
+    third = only(ns)
+    assert (third.cause, third.text("before"), "after" in third.fields) == (
+        "undrain",
+        second.text("after"),
+        False,
+    )
+
+
+def test_repeating_either_tells_nothing(ns: Namespace) -> None:
+    ns.register()
+    drained(ns)
+    ns.new_entries()
+    assert (drained(ns).event_id, ns.told()) == ("", [])
+    undrained(ns)
+    ns.new_entries()
+    assert (undrained(ns).event_id, ns.told()) == ("", [])
+
+
+@pytest.mark.parametrize("way", ["registration", "restart", "lapse", "restore"])
+def test_it_outlives_whatever_the_broker_does(ns: Namespace, way: str) -> None:
+    ns.register()
+    drained(ns)
+    if way == "registration":
+        ns.register(version=2, topics=("T1", "T3"))
+    if way == "restart":
+        ns.unregister()
+        ns.register(version=2)
+    if way == "lapse":
+        ns.lapse()
+        ns.register()
+    if way == "restore":
+        ns.run(add_write_perm(ns.keys, "b1", act()))
+    assert perms(ns) == {"b1": 4}
+    undrained(ns)
+    assert perms(ns) == {"b1": 6}
+
+
+@pytest.mark.parametrize("held", [True, False])
+def test_a_removal_tells_whether_the_broker_was_drained(ns: Namespace, held: bool) -> None:
+    ns.register()
+    if held:
+        drained(ns)
+    else:
+        over(ns)
+    ns.new_entries()
+    ns.unregister()
+    assert only(ns).text("drained") == str(int(held))
+
+
+def test_a_drain_of_a_broker_that_is_gone_can_be_looked_at_replaced_and_ended(ns: Namespace) -> None:
+    ns.register()
+    drained(ns)
+    ns.unregister()
+    assert ns.run(drain_of(ns.keys, "b1")) == UPGRADE
+    assert drained(ns, wanted=MOVE).event_id
+    assert undrained(ns).event_id
+    assert ns.run(drain_of(ns.keys, "b1")) is None
+
+
+def test_nobody_drains_an_unknown_broker(ns: Namespace) -> None:
+    for plan in (drain(ns.keys, "b1", UPGRADE, act()), undrain(ns.keys, "b1", act())):
+        with pytest.raises(BrokerNotFound):
+            ns.run(plan)
+    assert ns.store.keys("*") == []
+
+
+def test_an_end_in_the_past_is_refused(ns: Namespace) -> None:
+    ns.register()
+    with pytest.raises(InvalidField, match="untilMillis"):
+        drained(ns, wanted=Drain("alice", "late", ns.now_ms()))
+    assert not ns.store.exists(ns.keys.drains)
+
+
+def test_it_ends_by_itself_when_its_time_is_over(ns: Namespace) -> None:
+    ns.register()
+    drained(ns, wanted=Drain("alice", "short", ns.now_ms() + 60_000))
+    assert perms(ns) == {"b1": 4}
+    until_ms = over(ns)
+    assert (perms(ns), ns.run(drain_of(ns.keys, "b1"))) == ({"b1": 6}, None)
+    ns.new_entries()
+    ns.tick()
+    ended = only(ns)
+    assert (ended.kind, ended.cause, ended.number("effective_ms")) == ("drain_changed", "drain_end", until_ms)
+    assert ("before" in ended.fields, "after" in ended.fields) == (True, False)
+    assert ns.store.exists(ns.keys.drains, ns.keys.drain_ends) == 0
+    ns.tick()
+    assert ns.told() == []
+
+
+def test_a_tick_tells_when_the_next_one_ends(ns: Namespace) -> None:
+    ns.register()
+    until_ms = ns.now_ms() + HORIZON_MS // 2
+    drained(ns, wanted=Drain("alice", "short", until_ms))
+    assert ns.tick().next_end_ms == until_ms
+    undrained(ns)
+    assert ns.tick().next_end_ms is None
+
+
+def test_a_drain_after_the_end_of_another_begins_anew(ns: Namespace) -> None:
+    ns.register()
+    drained(ns)
+    over(ns)
+    ns.new_entries()
+    drained(ns, wanted=MOVE)
+    ended, begun = ns.new_entries()
+    assert (ended.cause, begun.cause, begun.text("before")) == ("drain_end", "drain", "")
+    ns.tick()
+    assert (ns.told(), perms(ns)) == ([], {"b1": 4})
+
+
+def test_the_end_of_a_drain_may_be_moved_or_taken_away(ns: Namespace) -> None:
+    ns.register()
+    soon = ns.now_ms() + 60_000
+    drained(ns, wanted=Drain("alice", "r", soon))
+    drained(ns, wanted=Drain("alice", "r", soon + 1))
+    assert ns.store.zscore(ns.keys.drain_ends, "b1") == soon + 1
+    drained(ns)
+    assert ns.store.zscore(ns.keys.drain_ends, "b1") is None
+
+
+def test_the_smallest_slave_acts_as_master_of_a_drained_group(ns: Namespace) -> None:
+    """What counts is the effective permission: a group that is not writable has an acting master."""
+    ns.register("b1", 1, acting=True)
+    ns.store.hset(ns.keys.route("T1"), "b1", "1,8,8,6,0")
+    ns.store.hset(ns.keys.topics_of("b1"), "T1", "1,8,8,6,0")
+    ns.rewritten = True
+    view = RouteView(acting_master=True)
+    assert set(ns.route("T1", view).broker_datas[0].broker_addrs) == {1}
+    drained(ns)
+    assert ns.route("T1", view).broker_datas[0].broker_addrs == {0: address("b1", 1)}
+
+
+def test_a_store_of_drains_alone_is_not_an_empty_one(ns: Namespace) -> None:
+    ns.register()
+    drained(ns)
+    ns.unregister()
+    ns.store.delete(ns.keys.events)
+    ns.rewritten = True
+    ns.register()
+    assert ns.entries()[0].cause == "stream_lost"
+
+
+def test_the_stream_leads_to_the_drains(ns: Namespace) -> None:
+    ns.register()
+    ns.register("b2")
+    drained(ns)
+    drained(ns, "b2", MOVE)
+    undrained(ns, "b2")
+    assert fold(Tables(), ns.entries()).drains == ns.store.hgetall(ns.keys.drains)
