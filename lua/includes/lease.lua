@@ -4,13 +4,16 @@
 local TICK_LATE_MS = 5000 -- workers note each second that leases can be renewed; longer silence is an outage
 local HOLD_MS = 60000     -- the longest heartbeat period a broker may have
 local MASS_MS = 30000     -- lapses within so long are one mass expiry
-local HOLD = '{"from_ms":%.0f,"until_ms":%.0f}'
+
+local function hold_json(ctx)
+  return ctx.hold_until and string.format('{"from_ms":%.0f,"until_ms":%.0f}', ctx.hold_from, ctx.hold_until)
+end
 
 -- Leases that end from `from` on are kept until `till`; `more` are further fields of the hold.
 local function change_hold(ctx, cause, from, till, more)
-  local before = ctx.hold_until and string.format(HOLD, ctx.hold_from, ctx.hold_until)
+  local before = hold_json(ctx) or false
   ctx.hold_from, ctx.hold_until = from, till
-  emit(ctx, "hold_changed", cause, { "before", before or false, "after", string.format(HOLD, from, till) })
+  emit(ctx, "hold_changed", cause, { "before", before, "after", hold_json(ctx) })
   ctx.hold_fields = ctx.hold_fields or {}
   for field, value in pairs(more) do ctx.hold_fields[field] = value end
 end
