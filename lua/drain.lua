@@ -6,7 +6,7 @@
   Returns {event id, topics of the broker}; {"unknown"} when nobody is registered under the name and no drain is to be
           replaced or ended; {"past"} when it would have ended already  ]]
 --- @include "clock"
---- @include "drains"
+--- @include "drain_ends"
 local r = cjson.decode(ARGV[1])
 local ctx = { now = now_ms(), act = r.act, entries = {} }
 local before = redis.call("HGET", KEYS[2], r.name)

@@ -6,7 +6,8 @@
   ARGV[1] request as JSON: act, worker, lease (ms), horizon (ms), idle (ms after which the service counts as new), rule
           of mass expiries: "<how long one is held at most (ms)>,<share (percent)>,<least members>", absent = no holds
   Returns {now, started, next end (of a lease or a drain) within the horizon or "", {overdue member, its end, ...}, event id}  ]]
---- @include "drains"
+--- @include "drain_ends"
+--- @include "release"
 --- @include "tables"
 local r = cjson.decode(ARGV[1])
 local ctx = new_ctx(r.act)

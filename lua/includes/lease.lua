@@ -55,11 +55,6 @@ local function open_leases(ctx)
   end
 end
 
--- Ends a hold: whom it kept is gone from now on, and none of them counts for another one.
-local function release(ctx)
-  change_hold(ctx, "released", ctx.hold_from, ctx.now, { count_from_ms = ctx.now + 1 })
-end
-
 local function store_hold(ctx)
   if not ctx.hold_fields then return end
   local flat = { "hold_from_ms", ctx.hold_from, "hold_until_ms", ctx.hold_until }
