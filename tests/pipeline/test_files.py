@@ -25,11 +25,17 @@ def test_a_checksum_that_a_kill_left_behind_does_no_harm(spark: SparkSession, tm
     assert files.read_text(spark, path) == "new"
 
 
-@pytest.mark.parametrize(("pattern", "found"), [("day=*/b=*", ["day=1/b=1", "day=1/b=2", "day=2/b=1"]), ("x*", [])])
+@pytest.mark.parametrize(
+    ("pattern", "found"), [("day=*/b=*", ["day=1/b=1", "day=1/b=2", "day=2/b=1"]), ("x*", [])]
+)
 def test_paths_that_match(spark: SparkSession, tmp_path: Path, pattern: str, found: list[str]) -> None:
     for name in ("day=1/b=1", "day=1/b=2", "day=2/b=1", "day=1/c=1"):
         (tmp_path / name).mkdir(parents=True)
         (tmp_path / name / "rows").write_bytes(b"12345")
-    assert [path.rpartition(f"{tmp_path}/")[2] for path in files.matching(spark, f"{tmp_path}/{pattern}")] == found
+    assert [
+        path.rpartition(f"{tmp_path}/")[2] for path in files.matching(spark, f"{tmp_path}/{pattern}")
+    ] == found
     assert files.size(spark, f"{tmp_path}/day=1") == 15
-    assert abs(files.changed_s(spark, f"{tmp_path}/day=1/b=1/rows") - (tmp_path / "day=1").stat().st_mtime) < 60
+    assert (
+        abs(files.changed_s(spark, f"{tmp_path}/day=1/b=1/rows") - (tmp_path / "day=1").stat().st_mtime) < 60
+    )
