@@ -9,7 +9,7 @@ from pyspark.sql import functions as F
 from pipeline.reports.rows import happened, report
 from pipeline.reports.shape import WINDOW, unit
 from pipeline.schemas import REPORT_TIMEOUTS
-from pipeline.windows import LATE_MS, Window
+from pipeline.windows import LATE_MS, Window, cells
 
 MEMBER = ("namespace", "cluster", "broker", "broker_id", "addr")
 ROW = ("namespace", *WINDOW, "unit")
@@ -26,10 +26,9 @@ def timeouts(
 
     `missed` are the beats that would have fitted in between, of gaps a whole number of medians long; the suggestion is
     the longer of four medians and one and a half p99.9, within 10 to 600 s, and null of fewer than ENOUGH gaps."""
-    counted = gaps(beats, sessions).transform(happened, of, "at_ms")
-    of_brokers = counted.groupBy("namespace", "cluster", "broker", *WINDOW, "gap_ms").count()
+    counted = gaps(beats, sessions).transform(_counted, of)
     units = F.explode(F.array(unit("cluster", "cluster"), unit("broker", "cluster", "broker")))
-    lengths = of_brokers.withColumn("unit", units).groupBy(*ROW, "gap_ms").agg(F.sum("count").alias("count"))
+    lengths = counted.withColumn("unit", units).groupBy(*ROW, "gap_ms").agg(F.sum("count").alias("count"))
     rows = (
         lengths.transform(_ranked)
         .groupBy(*ROW)
@@ -50,6 +49,17 @@ def gaps(beats: DataFrame, sessions: DataFrame) -> DataFrame:
     between = heard.unionByName(begun, allowMissingColumns=True).withColumn("before", before)
     told = between.where("n is not null and before.n is not null")
     return told.select(*MEMBER, "at_ms", (F.col("at_ms") - F.col("before.at_ms")).alias("gap_ms"))
+
+
+def _counted(gaps: DataFrame, of: Sequence[Window]) -> DataFrame:
+    """`count` of each length by broker and window: first in the cells that the windows' edges cut time into, since
+    each gap lies in one cell, but in many windows."""
+    in_cells = (
+        happened(gaps, cells(of), "at_ms")
+        .groupBy("namespace", "cluster", "broker", "from_ms", "gap_ms")
+        .count()
+    )
+    return happened(in_cells.withColumnRenamed("from_ms", "cell_ms"), of, "cell_ms")
 
 
 def _ranked(lengths: DataFrame) -> DataFrame:
