@@ -6,6 +6,8 @@ from pyspark.sql import DataFrame, SparkSession
 from pipeline.clean import clean, counts, gaps, runs
 from tests.pipeline.stream import Case, Stream, at, landing, registered, topics
 
+pytestmark = pytest.mark.timeout(300)
+
 FIRST = registered("first", "a", 1)
 
 
