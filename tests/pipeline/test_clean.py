@@ -6,6 +6,8 @@ from pyspark.sql import DataFrame, SparkSession
 from pipeline.clean import clean, counts, gaps, runs
 from tests.pipeline.stream import Case, Stream, at, landing, registered, topics
 
+pytestmark = pytest.mark.timeout(300)
+
 FIRST = registered("first", "a", 1)
 
 
@@ -88,6 +90,11 @@ GAPS = [
     Case("history begins later", plain(3, seq=7).rows(), set()),
     Case("holes", holed(1, 2).rows(), {("hole", 3, 3, at(2), at(3)), ("hole", 6, 7, at(4), at(5))}),
     Case("rollback", SET_BACK, {("rollback", 3, 5, at(2), at(20))}),
+    Case(
+        "a hole that only a lost primary fills",
+        plain(6).rows(1) + plain(2, begin=20, seq=3).rows(2) + plain(1, begin=30, seq=7).rows(2),
+        {("rollback", 3, 6, at(2), at(20)), ("hole", 5, 6, at(21), at(30))},
+    ),
     Case(
         "set back twice",
         SET_BACK + plain(2, begin=30, seq=4).rows(3),

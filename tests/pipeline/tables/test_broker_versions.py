@@ -22,6 +22,8 @@ from tests.pipeline.stream import (
     updated,
 )
 
+pytestmark = pytest.mark.timeout(300)
+
 COLUMNS = ("cluster", "epoch", "zone", "acting", "drain", "from_ms", "to_ms")
 BY_ALICE = {"owner": "alice", "reason": "disk", "until_ms": at(90)}
 DRAINED = ("alice", "disk", at(90))

@@ -18,6 +18,7 @@ from tests.pipeline.rows import rows_of
 from tests.pipeline.stream import Case, Entry, Stream, landed, landing, registered
 from tests.pipeline.tables.histories import Fold, Interval, Namespace
 
+pytestmark = pytest.mark.timeout(300)
 SEEDS = range(3)
 STEPS = 120
 Rows = list[dict[str, Any]]

@@ -19,6 +19,8 @@ from tests.pipeline.stream import (
     topics,
 )
 
+pytestmark = pytest.mark.timeout(300)
+
 ALICE = "token:alice"
 FOUR, EIGHT, READ_ONLY = "4,4,6,0", "8,8,6,0", "8,8,4,0"
 COLUMNS = ("topic", "broker", "epoch", "write_queues", "perm", "from_ms", "from_cause", "to_ms", "to_cause")

@@ -20,6 +20,8 @@ from tests.pipeline.stream import (
     topics,
 )
 
+pytestmark = pytest.mark.timeout(300)
+
 A, OTHER = address("a"), "10.9.9.9:10911"
 COLUMNS = (
     "broker",

@@ -12,6 +12,8 @@ from tests.pipeline import worked_example
 from tests.pipeline.rows import frame, rows_of
 from tests.pipeline.stream import seconds
 
+pytestmark = pytest.mark.timeout(300)
+
 
 @pytest.fixture(scope="module")
 def events(spark: SparkSession) -> DataFrame:
