@@ -21,7 +21,9 @@ SMALL = {
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
     "spark.log.level": "ERROR",
 }
-PATIENCE_S = 300  # a plan of many steps takes seconds to make, and as many times that on a machine that is busy
+PATIENCE_S = (
+    300  # a plan of many steps takes seconds to make, and as many times that on a machine that is busy
+)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
