@@ -121,6 +121,7 @@ def _write_reports(
     routes = run.read(schemas.ROUTE_VERSIONS).where(_ends_after(begin))
     entries = clean(source.events.where(f"id_ms >= {begin - FADED_MS}"))
     beats = source.beats.where(f"id_ms >= {begin - FADED_MS}")
+    joined = source.events.where("kind in ('broker_registered', 'broker_updated')")  # timeouts, however old
     slots = slot_states(stays, as_of, options.retire_after).persist()
     brokers = broker_states(slots).persist()
     writable = writable_states(slots, brokers_were, as_of)
@@ -129,7 +130,7 @@ def _write_reports(
         schemas.REPORT_AVAILABILITY: lambda: availability(brokers, writable, routes, of, as_of, late_ms),
         schemas.REPORT_SLO: lambda: slo(brokers, of, as_of, options.slo, options.slo_of(""), late_ms),
         schemas.REPORT_REPAIR: lambda: repair(brokers, of, as_of, late_ms),
-        schemas.REPORT_DETECT: lambda: detect(stays, entries, beats, of, as_of, late_ms, options.heartbeat),
+        schemas.REPORT_DETECT: lambda: detect(stays, joined, beats, of, as_of, late_ms, options.heartbeat),
         schemas.REPORT_FLAP: lambda: flap(stays, entries, of, as_of, late_ms),
         schemas.REPORT_CHURN: lambda: churn(entries, brokers_were, of, as_of, late_ms),
         schemas.REPORT_CHURN_TOPICS: lambda: churn_topics(entries, routes, of, as_of, late_ms),
