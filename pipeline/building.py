@@ -12,7 +12,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from pipeline import schemas
-from pipeline.clean import clean, gaps
+from pipeline.clean import clean, gaps, runs
 from pipeline.options import DAY_MS, Options
 from pipeline.reports.availability import availability
 from pipeline.reports.churn import churn, churn_topics
@@ -54,15 +54,20 @@ def build(run: Run, source: Source, options: Options, told: Told, *, anew: bool 
     known = _marks(events, base.folded)
     anew = anew or not base.folded or not _continues(events, known, base.final_ms)
     told("reading all that was landed" if anew else "reading what came since the last run")
-    entries = clean(events if anew else increments.fresh(events, known)).persist()
+    read = events if anew else increments.fresh(events, known)
+    whole = runs(read).persist()
+    entries = clean(read, whole).persist()
     try:
-        _write_tables(run, events, entries, told, anew=anew)
+        _write_tables(run, entries, told, anew=anew)
+        if anew:
+            run.write(schemas.GAPS, gaps(events, whole), anew=True)
         final_ms = month_of(source.as_of_ms - 2 * options.largest_timeout)
         since_ms = _first_ms(source) if anew else base.final_ms
         _write_reports(run, source, options, told, windows(source.as_of_ms, since_ms), final_ms, anew=anew)
         newest = increments.marks(events, entries, None if anew else known).collect()
     finally:
         entries.unpersist()
+        whole.unpersist()
     folded = {
         row["namespace"]: Folded(row["inc"], row["seq"], row["batch"], row["settled"]) for row in newest
     }
@@ -87,7 +92,7 @@ def _first_ms(source: Source) -> int:
     return source.as_of_ms if first is None else int(first)
 
 
-def _write_tables(run: Run, events: DataFrame, entries: DataFrame, told: Told, *, anew: bool) -> None:
+def _write_tables(run: Run, entries: DataFrame, told: Told, *, anew: bool) -> None:
     def carried(table: Table) -> DataFrame | None:
         return None if anew else run.warehouse.read_open(table, run.base)
 
@@ -100,8 +105,6 @@ def _write_tables(run: Run, events: DataFrame, entries: DataFrame, told: Told, *
     told("route versions")
     found = route_versions(entries, carried(schemas.ROUTE_VERSIONS), carried(schemas.BROKER_VERSIONS))
     run.write(schemas.ROUTE_VERSIONS, found, open="to_ms is null", anew=anew)
-    if anew:
-        run.write(schemas.GAPS, gaps(events), anew=True)
 
 
 def _write_reports(

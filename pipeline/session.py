@@ -26,6 +26,7 @@ OWN = {
     "spark.sql.shuffle.partitions": str(4 * (os.cpu_count() or 1)),
     "spark.ui.enabled": "false",
     "spark.log.level": "ERROR",
+    "spark.sql.ui.retainedExecutions": "10",  # their plans fill the memory of a session that lives long
 }
 """Of a session that a process of ours starts. `spark-submit` starts one before us, with what its caller chose."""
 

@@ -5,13 +5,15 @@ import signal
 import sys
 import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Annotated
 
 import typer
+from pyspark.sql import SparkSession
 
+from pipeline import job
 from pipeline.cli.common import WRONG_USAGE, OfNamespace, OfWarehouse, stop
-from pipeline.job import run as run_once
-from pipeline.job import stream as run_on
 from pipeline.options import OptionError, Options, load
 from pipeline.session import spark_session
 
@@ -25,8 +27,9 @@ Trigger = Annotated[float, typer.Option("--trigger", help="Seconds from one land
 
 
 def add(app: typer.Typer) -> None:
-    """The commands `run` and `stream`."""
+    """The commands `run`, `report` and `stream`."""
     app.command()(run)
+    app.command()(report)
     app.command()(stream)
 
 
@@ -35,11 +38,17 @@ def run(
 ) -> None:
     """Land what is new, make tables and reports, serve them; then end."""
     options = _options(url, warehouse, namespaces)
-    spark = spark_session("redis-namesrv pipeline", own=options.spark)
-    try:
-        run_once(spark, options, told, anew=anew)
-    finally:
-        spark.stop()
+    with _session(options) as spark:
+        job.run(spark, options, told, anew=anew)
+
+
+def report(
+    url: OfUrl = None, warehouse: OfWarehouse = None, namespaces: OfNamespace = None, anew: Anew = False
+) -> None:
+    """Make tables and reports of what has landed already, serve them; then end."""
+    options = _options(url, warehouse, namespaces)
+    with _session(options) as spark:
+        job.report(spark, options, told, anew=anew)
 
 
 def stream(
@@ -54,16 +63,22 @@ def stream(
     ending = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: ending.set())
-    spark = spark_session("redis-namesrv pipeline", own=options.spark)
-    try:
-        run_on(spark, options, told, ending, every_s=every, trigger_s=trigger)
-    finally:
-        spark.stop()
+    with _session(options) as spark:
+        job.stream(spark, options, told, ending, every_s=every, trigger_s=trigger)
 
 
 def told(text: str) -> None:
     """Progress goes to standard error: what it is about to do, and when."""
     print(f"{time.strftime('%H:%M:%S')} {text}", file=sys.stderr, flush=True)
+
+
+@contextmanager
+def _session(options: Options) -> Iterator[SparkSession]:
+    session = spark_session("redis-namesrv pipeline", own=options.spark)
+    try:
+        yield session
+    finally:
+        session.stop()
 
 
 def _options(url: str | None, warehouse: str | None, namespaces: str | None) -> Options:

@@ -16,7 +16,8 @@ NUMBERS = {  # column -> field
 }
 REQUIRED = ("v", "kind", "inc", "seq")
 VERSIONS = (1,)
-WITH_ROWS = ("topics_changed", "checkpoint")  # rows of `mappings_changed` are of another shape
+OF_TOPICS = "kind = 'topics_changed' or (kind = 'checkpoint' and fields['scope'] = 'topics')"
+"""Which `rows` are queue data: those of static topics are of another shape."""
 READ = (*TEXTS, *NUMBERS.values(), "part", "drained", "rows")
 EVENT_COLUMNS = ", ".join(
     (
@@ -36,7 +37,7 @@ def events(raw: DataFrame) -> DataFrame:
     numbers["part_i"] = F.substring_index(part, "/", 1).try_cast("int")
     numbers["part_n"] = F.substring_index(part, "/", -1).try_cast("int")
     fields = {name: F.col(field) for name, field in NUMBERS.items()} | {"part_i": part, "part_n": part}
-    text = F.when(F.col("kind").isin(*WITH_ROWS), F.col("rows"))
+    text = F.when(F.expr(OF_TOPICS), F.col("rows"))
     once = raw.select(
         "*",
         F.struct(*(number.alias(name) for name, number in numbers.items())).alias("read"),

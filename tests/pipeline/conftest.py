@@ -20,6 +20,7 @@ SMALL = {
     "spark.sql.codegen.wholeStage": "false",  # compiling a plan takes longer than a few rows do
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
     "spark.log.level": "ERROR",
+    "spark.sql.ui.retainedExecutions": "1",  # their plans fill the memory of a long session
 }
 PATIENCE_S = (
     300  # a plan of many steps takes seconds to make, and as many times that on a machine that is busy

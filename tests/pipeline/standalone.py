@@ -13,7 +13,7 @@ import pyspark
 
 from pipeline.java import java_home
 
-START_S = 60.0
+START_S = 120.0
 SPARK_CLASS = Path(pyspark.__file__).parent / "bin" / "spark-class"
 MASTER, WORKER = "org.apache.spark.deploy.master.Master", "org.apache.spark.deploy.worker.Worker"
 

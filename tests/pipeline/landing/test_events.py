@@ -54,8 +54,12 @@ CASES: dict[str, tuple[Fields, dict[str, Any]]] = {
         {"rows": [("b", "8,8,6,0", "8,8,4,0", ["T1", "T2"]), ("c", "", "1,1,6,0", [])]},
     ),
     "rows of a checkpoint": (
-        {**HEAD, "kind": "checkpoint", "rows": '[["b","","1,1,6,0",["T \\" \\u00e9"]]]'},
+        {**HEAD, "kind": "checkpoint", "scope": "topics", "rows": '[["b","","1,1,6,0",["T \\" \\u00e9"]]]'},
         {"rows": [("b", "", "1,1,6,0", ['T " é'])]},
+    ),
+    "static topics of a checkpoint": (
+        {**HEAD, "kind": "checkpoint", "scope": "mappings", "rows": '[["b","T",null,{"bname":"b"}]]'},
+        {"rows": None, "rejected": None},
     ),
     "no rows at all": ({**ROWS, "rows": "[]"}, {"rows": []}),
     "rows of static topics are of another shape": (
