@@ -17,6 +17,7 @@ StoreOf = Callable[[str], EmbeddedStore]
 SPARK = Path(__file__).parent / "pipeline"
 
 
+@pytest.hookimpl(tryfirst=True)  # before xdist looks for the marks
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """A file's tests run in one process, and all that need Spark in the same one: its session starts once."""
     for item in items:

@@ -1,6 +1,7 @@
 """Whole runs: a stream in a real store becomes tables, reports, what is served."""
 
 import json
+import time
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from pathlib import Path
@@ -16,12 +17,21 @@ from pipeline.options import Options
 from pipeline.scale import Scale, entries
 from pipeline.schemas import Table
 from pipeline.warehouse import Warehouse
+from pipeline.windows import month_of
 from tests.pipeline import worked_example
 from tests.pipeline.rows import rows_of
 from tests.pipeline.stream import at
 
 Entries = Sequence[tuple[str, Any]]
-MADE_UP = Scale(brokers=8, topics=24, brokers_of_topic=3, weeks=2, clusters=2, namespace="ns")
+MADE_UP = Scale(
+    brokers=8,
+    topics=24,
+    brokers_of_topic=3,
+    weeks=2,
+    clusters=2,
+    namespace="ns",
+    start_ms=month_of(int(time.time() * 1000)),  # months that are over are closed
+)
 DERIVED = (
     schemas.GAPS,
     schemas.BROKER_SESSIONS,
@@ -89,13 +99,12 @@ def test_runs_one_after_another_give_what_one_run_gives(
 ) -> None:
     quiet = options(store, tmp_path, report="-", serve=False)
     told: list[str] = []
-    cuts = (0, len(history) // 2, len(history) * 4 // 5, len(history))
+    cuts = (0, len(history) // 2, len(history))
     for begin, end in pairwise(cuts):
         write(redis, history[begin:end])
         job.run(spark, quiet, told.append)
     assert [line for line in told if line.startswith("reading")] == [
         "reading all that was landed",
-        "reading what came since the last run",
         "reading what came since the last run",
     ]
     warehouse = Warehouse(spark, str(tmp_path))
