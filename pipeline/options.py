@@ -29,7 +29,6 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     )
     consumer: Annotated[str, "its name in events:consumers, after `pipeline:`"] = "main"
     warehouse: Annotated[str, "where the tables are: a folder, or any URL that Hadoop knows"] = ""
-    format: Annotated[str, "of the tables: parquet, or delta (Delta Lake)"] = "parquet"
     slo: Annotated[dict[str, float], "availability promised, by cluster: `c1=0.9995,*=0.999`"] = {}
     master: Annotated[
         str, "the Spark that works, where none was submitted to: local[*], spark://host:7077"
@@ -77,8 +76,6 @@ def _read(name: str, text: str, kind: Any) -> object:
             return msgspec.convert(text, bool, strict=False)
         if kind == tuple[str, ...]:
             return tuple(part.strip() for part in text.split(",") if part.strip())
-        if name == "format" and text not in ("parquet", "delta"):
-            raise ValueError("must be parquet or delta")
         return msgspec.convert(text, kind, strict=False)
     except ValueError as error:
         raise OptionError(f"{PREFIX}{name.upper()}={text}: {error}") from None

@@ -32,7 +32,7 @@ def test_the_environment_says() -> None:
 
 def test_the_command_line_wins() -> None:
     assert (
-        load({**HERE, "MQNS_PIPELINE_URL": "redis://a"}, {"url": "redis://b", "format": None}).url
+        load({**HERE, "MQNS_PIPELINE_URL": "redis://a"}, {"url": "redis://b", "consumer": None}).url
         == "redis://b"
     )
     assert load({**HERE, "REDIS_URL": "redis://a", "MQNS_PIPELINE_URL": "redis://b"}).url == "redis://b"
@@ -41,7 +41,6 @@ def test_the_command_line_wins() -> None:
 @pytest.mark.parametrize(
     ("name", "text", "why"),
     [
-        ("FORMAT", "orc", "parquet or delta"),
         ("SLO", "c1=1.5", "between 0 and 1"),
         ("SLO", "c1", "could not convert"),
         ("HEARTBEAT", "soon", "int"),
