@@ -26,6 +26,7 @@ from pipeline.warehouse import Snapshot, Warehouse
 
 LANDED = (EVENTS_LAND, HEARTBEATS_LAND)
 WAKE_S = 1.0
+NO_REPORT = "-"
 
 
 def run(spark: SparkSession, options: Options, told: Told, *, anew: bool = False) -> Snapshot:
@@ -95,6 +96,8 @@ def _landing(spark: SparkSession, options: Options, kind: Landed) -> Landing:
 def _serve(
     warehouse: Warehouse, snapshot: Snapshot, options: Options, told: Told, took_ms: Callable[[], int]
 ) -> None:
+    if not options.serve and options.report == NO_REPORT:
+        return
     told("what is served")
     found = take(_frames(warehouse, snapshot, options), snapshot.as_of_ms)
     progress = read_progress(warehouse.spark, f"{warehouse.root}/{schemas.EVENTS.name}")
@@ -112,7 +115,7 @@ def _serve(
         results = found.get(one.namespace, Results(snapshot.as_of_ms, {}))
         if options.serve:
             _publish(options, one.namespace, counted, results)
-        if options.report != "-":
+        if options.report != NO_REPORT:
             path = f"{options.report or warehouse.root}/report-{one.namespace}.html"
             files.write_text_atomically(warehouse.spark, path, html(one.namespace, counted, results))
             told(f"{path} is written")
