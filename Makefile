@@ -63,7 +63,7 @@ redis-server curl chromium:
 	echo "going on without $@"
 
 test: compiled redis-server curl chromium ## the tests, on real stores
-	@$(BIN)/pytest -n 2 --dist loadgroup --ignore tests/interop --ignore tests/differential $(ARGS)
+	@$(BIN)/pytest -n 2 --dist loadfile --ignore tests/interop --ignore tests/differential $(ARGS)
 
 fuzz: setup ## coverage-guided fuzzing of the decoders: make fuzz ARGS="INPUTS TARGET ..."
 	@$(BIN)/python -m pip install -q --disable-pip-version-check --require-hashes -r requirements/fuzz.txt

@@ -1,12 +1,13 @@
 """Real stores for all tests: each xdist process starts its own, and a test finds its store empty."""
 
 from collections.abc import Callable, Iterator
-from pathlib import Path
+from typing import Any
 
 import pytest
 import redis as redis_py
 import redis.asyncio as redis_asyncio
 from hypothesis import settings
+from xdist.scheduler import LoadFileScheduling
 
 from launcher.store import EmbeddedStore, programs
 from registry.store import connect, connect_async
@@ -14,15 +15,19 @@ from registry.store import connect, connect_async
 settings.register_profile("nightly", max_examples=1000, deadline=None)  # --hypothesis-profile=nightly
 ENGINES = programs()
 StoreOf = Callable[[str], EmbeddedStore]
-SPARK = Path(__file__).parent / "pipeline"
 
 
-@pytest.hookimpl(tryfirst=True)  # before xdist looks for the marks
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+class ByFile(LoadFileScheduling):  # type: ignore[misc]
     """A file's tests run in one process, and all that need Spark in the same one: its session starts once."""
-    for item in items:
-        group = "spark" if SPARK in item.path.parents else str(item.path)
-        item.add_marker(pytest.mark.xdist_group(group))
+
+    def _split_scope(self, nodeid: str) -> str:
+        return "spark" if nodeid.startswith("tests/pipeline/") else str(super()._split_scope(nodeid))
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> ByFile:
+    """How the processes of `pytest -n` share the tests."""
+    return ByFile(config, log)
 
 
 @pytest.fixture(scope="session")
