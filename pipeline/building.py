@@ -3,9 +3,12 @@
 A full run reads all that was landed. A later one reads only what came since, together with the rows that are still
 open, as long as that continues what is known: no hole, no repeat, no new incarnation, nothing that happened before
 the windows that are closed. Both give the same rows.
+
+Reports are made month by month, so that no step holds more than a month of the pairs that are there.
 """
 
 from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
 from typing import NamedTuple
 
 from pyspark.sql import DataFrame
@@ -32,10 +35,11 @@ from pipeline.tables.broker_versions import broker_versions
 from pipeline.tables.route_versions import route_versions
 from pipeline.tables.sessions import sessions
 from pipeline.warehouse import Folded, Run, Snapshot
-from pipeline.windows import Window, month_of, span, windows
+from pipeline.windows import Window, month_of, pieces, span, windows
 
 FADED_MS = DAY_MS
-"""What happened so long before a window no longer weighs in it: a flap score halves every 15 minutes."""
+"""What happened so long before a window or after it does not weigh in it: a flap score halves every 15 minutes, and no
+act takes a day."""
 
 Told = Callable[[str], None]
 
@@ -63,7 +67,8 @@ def build(run: Run, source: Source, options: Options, told: Told, *, anew: bool 
             run.write(schemas.GAPS, gaps(events, whole), anew=True)
         final_ms = month_of(source.as_of_ms - 2 * options.largest_timeout)
         since_ms = _first_ms(source) if anew else base.final_ms
-        _write_reports(run, source, options, told, windows(source.as_of_ms, since_ms), final_ms, anew=anew)
+        of = pieces(windows(source.as_of_ms, since_ms), final_ms)
+        _write_reports(run, source, options, told, of, anew=anew)
         newest = increments.marks(events, entries, None if anew else known).collect()
     finally:
         entries.unpersist()
@@ -112,47 +117,70 @@ def _write_reports(
     source: Source,
     options: Options,
     told: Told,
-    of: tuple[Window, ...],
-    final_ms: int,
+    of: tuple[tuple[Window, ...], ...],
     *,
     anew: bool,
 ) -> None:
-    """`of`: the windows that are not closed yet. Those that end by `final_ms` are closed with this run."""
-    as_of, late_ms = source.as_of_ms, 2 * options.largest_timeout
-    begin, _ = span(of)
-    stays, brokers_were = run.read(schemas.BROKER_SESSIONS), run.read(schemas.BROKER_VERSIONS)
-    routes = run.read(schemas.ROUTE_VERSIONS).where(_ends_after(begin))
-    entries = clean(source.events.where(f"id_ms >= {begin - FADED_MS}"))
-    beats = source.beats.where(f"id_ms >= {begin - FADED_MS}")
-    joined = source.events.where("kind in ('broker_registered', 'broker_updated')")  # timeouts, however old
-    slots = slot_states(stays, as_of, options.retire_after).persist()
+    """`of`: the windows that are not closed yet, in pieces, of which all but the last are closed with this run."""
+    slots = slot_states(run.read(schemas.BROKER_SESSIONS), source.as_of_ms, options.retire_after).persist()
     brokers = broker_states(slots).persist()
-    writable = writable_states(slots, brokers_were, as_of)
-    at_ends = [window for window in of if window.name in ("24h", "month")]
-    reports: dict[Table, Callable[[], DataFrame]] = {
-        schemas.REPORT_AVAILABILITY: lambda: availability(brokers, writable, routes, of, as_of, late_ms),
-        schemas.REPORT_SLO: lambda: slo(brokers, of, as_of, options.slo, options.slo_of(""), late_ms),
-        schemas.REPORT_REPAIR: lambda: repair(brokers, of, as_of, late_ms),
-        schemas.REPORT_DETECT: lambda: detect(stays, joined, beats, of, as_of, late_ms, options.heartbeat),
-        schemas.REPORT_FLAP: lambda: flap(stays, entries, of, as_of, late_ms),
-        schemas.REPORT_CHURN: lambda: churn(entries, brokers_were, of, as_of, late_ms),
-        schemas.REPORT_CHURN_TOPICS: lambda: churn_topics(entries, routes, of, as_of, late_ms),
-        schemas.REPORT_SKEW: lambda: skew(stays, brokers_were, routes, at_ends, as_of, late_ms),
-        schemas.REPORT_CONFLICTS: lambda: conflicts(entries, stays, of, as_of, late_ms),
-        schemas.REPORT_TIMEOUTS: lambda: timeouts(beats, stays, of, as_of, late_ms),
-    }
+    states = States(slots, brokers, writable_states(slots, run.read(schemas.BROKER_VERSIONS), source.as_of_ms))
     try:
-        for table, rows in reports.items():
-            told(table.name.replace("_", " "))
-            run.write(table, rows(), open=f"to_ms > {final_ms}", anew=anew)
+        for piece in of:
+            open_from = "true" if piece is of[-1] else "false"
+            for table, rows in _reports(run, source, options, states, piece).items():
+                told(f"{table.name.replace('_', ' ')}, from {_date(span(piece)[0])}")
+                run.write(table, rows(), open=open_from, anew=anew)
         told("incidents")
-        run.write(schemas.INCIDENTS, incidents(slots, stays), open="true", anew=True)
+        run.write(schemas.INCIDENTS, incidents(slots, run.read(schemas.BROKER_SESSIONS)), open="true", anew=True)
     finally:
         brokers.unpersist()
         slots.unpersist()
 
 
-def _ends_after(begin_ms: int) -> str:
+class States(NamedTuple):
+    """Of slots, brokers, and brokers as ones to write to, in all of history."""
+
+    slots: DataFrame
+    brokers: DataFrame
+    writable: DataFrame
+
+
+def _reports(
+    run: Run, source: Source, options: Options, states: States, of: tuple[Window, ...]
+) -> dict[Table, Callable[[], DataFrame]]:
+    """How each report of these windows is made."""
+    as_of, late_ms = source.as_of_ms, 2 * options.largest_timeout
+    begin, end = span(of)
+    hours = span([window for window in of if window.name == "month"])
+    stays, brokers_were = run.read(schemas.BROKER_SESSIONS), run.read(schemas.BROKER_VERSIONS)
+    brokers = states.brokers
+    routes = run.read(schemas.ROUTE_VERSIONS).where(_meets(begin, end))
+    told = f"id_ms >= {begin - FADED_MS} and least(id_ms, effective_ms) < {end + FADED_MS}"
+    entries = clean(source.events.where(told))
+    beats = source.beats.where(f"id_ms >= {begin - FADED_MS} and id_ms < {end}")
+    joined = source.events.where("kind in ('broker_registered', 'broker_updated')")  # timeouts, however old
+    at_ends = [window for window in of if window.name in ("24h", "month")]
+    return {
+        schemas.REPORT_AVAILABILITY: lambda: availability(brokers, states.writable, routes, of, as_of, late_ms),
+        schemas.REPORT_SLO: lambda: slo(brokers, of, as_of, options.slo, options.slo_of(""), late_ms),
+        schemas.REPORT_REPAIR: lambda: repair(brokers, of, as_of, late_ms),
+        schemas.REPORT_DETECT: lambda: detect(stays, joined, beats, of, as_of, late_ms, options.heartbeat),
+        schemas.REPORT_FLAP: lambda: flap(stays, entries, of, as_of, late_ms),
+        schemas.REPORT_CHURN: lambda: churn(entries, brokers_were, of, hours, as_of, late_ms),
+        schemas.REPORT_CHURN_TOPICS: lambda: churn_topics(entries, routes, of, as_of, late_ms),
+        schemas.REPORT_SKEW: lambda: skew(stays, brokers_were, routes, at_ends, as_of, late_ms),
+        schemas.REPORT_CONFLICTS: lambda: conflicts(entries, stays, of, as_of, late_ms),
+        schemas.REPORT_TIMEOUTS: lambda: timeouts(beats, stays, of, as_of, late_ms),
+    }
+
+
+def _meets(begin_ms: int, end_ms: int) -> str:
     """Versions that reach into the windows; the partition's column spares reading the files of others."""
     month = f"date_format(timestamp_millis({begin_ms}), 'yyyy-MM')"
-    return f"(month = 'open' or month >= {month}) and (to_ms is null or to_ms > {begin_ms})"
+    later = f"(month = 'open' or month >= {month}) and (to_ms is null or to_ms > {begin_ms})"
+    return f"{later} and from_ms <= {end_ms}"
+
+
+def _date(at_ms: int) -> str:
+    return f"{datetime.fromtimestamp(at_ms // 1000, UTC):%Y-%m-%d}"
