@@ -1,9 +1,9 @@
 """Time and memory of tables and reports of a made-up year, with no store: the entries go straight into the landing.
 
-`python -m bench.pipeline_year make FOLDER [--brokers N --topics N --weeks N]` writes the entries as a read of the stream
-gives them, `land FOLDER` makes the landing of them, `build FOLDER` tables and reports, and tells of each step the time,
-the processor's time and the memory that Spark's Java process took. Without options the year is that of 1,000 brokers
-and 100,000 topics: 1.5 million entries that tell of 72 million pairs of a topic and a broker.
+`python -m bench.pipeline_year make FOLDER [--brokers N --topics N --weeks N]` writes the entries as a read of the
+stream gives them, `land FOLDER` makes the landing of them, `build FOLDER` tables and reports, and tells of each step
+the time, the processor's time and the memory that Spark's Java process took. Without options the year is that of 1,000
+brokers and 100,000 topics: 1.5 million entries that tell of 72 million pairs of a topic and a broker.
 """
 
 import argparse

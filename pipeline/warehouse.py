@@ -56,9 +56,7 @@ class Snapshot(msgspec.Struct, frozen=True):
 class Storage(Protocol):
     """How rows are kept. A part is named by text that only the storage understands."""
 
-    def write(
-        self, table: Table, run: int, rows: DataFrame, *, anew: bool, more: bool
-    ) -> tuple[str, str]:
+    def write(self, table: Table, run: int, rows: DataFrame, *, anew: bool, more: bool) -> tuple[str, str]:
         """-> the part of the closed rows and that of the open ones (column `part`), with those that the run wrote
         before if there are `more` of them now; `anew`: there are no others."""
 
@@ -159,9 +157,7 @@ class ParquetFolders:
         self._spark = spark
         self._root = root
 
-    def write(
-        self, table: Table, run: int, rows: DataFrame, *, anew: bool, more: bool
-    ) -> tuple[str, str]:
+    def write(self, table: Table, run: int, rows: DataFrame, *, anew: bool, more: bool) -> tuple[str, str]:
         """The parts are the run's own, `anew` or not."""
         folder = f"{table.name}/size-0/run={run}"
         self._write(table, folder, rows, more=more)
