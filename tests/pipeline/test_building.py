@@ -15,8 +15,6 @@ from pipeline.windows import Window
 from tests.pipeline.rows import frame, rows_of
 from tests.pipeline.stream import Stream, address, at, landed, registered, removed, started, topics
 
-pytestmark = pytest.mark.timeout(900)
-
 DAY = 86_400
 BEGIN, CUT, END = -3 * DAY, -DAY, 2 * DAY
 """In seconds: a run at CUT, in December, and one at END, in January, when December is closed."""
