@@ -63,6 +63,15 @@ def test_closed_rows_add_up_and_open_ones_are_replaced(warehouse: Warehouse) -> 
     assert rows_of(warehouse.read_open(BROKER_SESSIONS, warehouse.snapshot), "broker") == {("c",)}
 
 
+def test_what_a_run_writes_of_a_table_adds_up(warehouse: Warehouse) -> None:
+    run = warehouse.begin()
+    write(run, closed=sessions(warehouse, "a", end_ms=1), anew=True)
+    write(run, closed=sessions(warehouse, "b", end_ms=1), open=sessions(warehouse, "c"), anew=True)
+    commit(run)
+    assert found(warehouse) == {"a", "b", "c"}
+    assert rows_of(warehouse.read_open(BROKER_SESSIONS, warehouse.snapshot), "broker") == {("c",)}
+
+
 def test_a_full_run_replaces_everything(warehouse: Warehouse) -> None:
     first = warehouse.begin()
     write(first, closed=sessions(warehouse, "a", end_ms=1), open=sessions(warehouse, "b"))
@@ -78,7 +87,7 @@ def test_a_run_that_dies_leaves_nothing(warehouse: Warehouse) -> None:
     write(first, closed=sessions(warehouse, "a", end_ms=1))
     commit(first)
     dead = warehouse.begin()
-    write(dead, closed=sessions(warehouse, "dead", end_ms=1))
+    write(dead, closed=sessions(warehouse, "dead", end_ms=40 * DAY_MS), open=sessions(warehouse, "dead too"))
     again = warehouse.begin()
     assert again.number == dead.number
     write(again, closed=sessions(warehouse, "b", end_ms=1))
@@ -116,6 +125,10 @@ def test_many_small_parts_become_one(warehouse: Warehouse) -> None:
         f"broker_sessions/size-1/run={MERGED}/part=closed",
     )
     assert found(warehouse) == set(names)
+    run = warehouse.begin()
+    write(run, closed=sessions(warehouse, "z", end_ms=1))
+    commit(run)
+    assert os.listdir(f"{warehouse.root}/broker_sessions/size-0") == [f"run={MERGED + 1}"]
 
 
 def test_files_are_partitioned_as_the_schema_says(warehouse: Warehouse) -> None:
