@@ -9,16 +9,21 @@ brokers and 100,000 topics: 1.5 million entries that tell of 72 million pairs of
 import argparse
 import shutil
 import time
+from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import cast
 
 import msgspec
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
+from pyspark.sql.types import StructType
 
 from bench.pipeline_history import Clock
 from pipeline import schemas
 from pipeline.building import Source, build
-from pipeline.landing.events import READ
 from pipeline.landing.folders import batches
 from pipeline.landing.kinds import EVENTS_LAND
 from pipeline.landing.progress import Progress, StreamProgress, read_progress, write_progress
@@ -26,6 +31,8 @@ from pipeline.landing.reading import read_events, read_heartbeats
 from pipeline.options import Options
 from pipeline.scale import Scale, entries
 from pipeline.session import spark_session
+from pipeline.source.batches import Batches
+from pipeline.source.replies import Page
 from pipeline.warehouse import SNAPSHOT, Warehouse
 
 RAW, SCALE = "raw", "scale.json"
@@ -73,7 +80,7 @@ def land(spark: SparkSession, root: str) -> None:
 
 def _landed(raw: DataFrame, namespace: str) -> DataFrame:
     """Rows of EVENTS with the columns of their folders, in the order of the files."""
-    read = raw.select("*", *(F.col("fields")[name].alias(name) for name in READ))
+    read = raw.mapInArrow(_as_read, EVENTS_LAND.columns)
     rows = EVENTS_LAND.rows(read).withColumns(
         {
             "namespace": F.lit(namespace),
@@ -84,6 +91,19 @@ def _landed(raw: DataFrame, namespace: str) -> DataFrame:
     )
     columns = rows.select(*schemas.EVENTS.schema.names, "day", "batches")
     return columns.repartition("day").sortWithinPartitions("day", *schemas.EVENTS.sort)
+
+
+def _as_read(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Entries as maps -> as the source reads them."""
+    columns = Batches(cast(StructType, StructType.fromDDL(EVENTS_LAND.columns)))
+    for batch in batches:
+        ids = pc.binary_join_element_wise(batch["id_ms"].cast(pa.utf8()), batch["id_n"].cast(pa.utf8()), "-")
+        fields = batch["fields"]
+        counts = np.diff(fields.offsets.to_numpy())
+        page = Page(
+            ids.cast(pa.binary()), counts, fields.keys.cast(pa.binary()), fields.items.cast(pa.binary())
+        )
+        yield from columns.of(batch["stream"][0].as_py(), page)
 
 
 def measure(spark: SparkSession, root: str, options: Options) -> None:
