@@ -28,7 +28,7 @@ SETTINGS = {
     "spark.databricks.delta.replaceWhere.constraintCheck.enabled": "false",  # closed rows come with the open ones
     "spark.databricks.delta.snapshotPartitions": "8",  # a table has some thousand files, not millions
     "spark.databricks.delta.vacuum.enforceTimeTravelWithinDeletedFileRetentionDuration": "false",  # newest, if old
-    "spark.sql.sources.parallelPartitionDiscovery.parallelism": "64",  # tasks of a VACUUM or RESTORE, else 10,000
+    "spark.sql.sources.parallelPartitionDiscovery.parallelism": "64",  # tasks of a VACUUM, else 10,000
 }
 JAR = "io.delta:delta-spark_{spark}_2.13:{delta}"
 OF_SPARK = "com.*:*,org.*:*,javax.*:*,commons-*:*,io.airlift:*,io.unitycatalog:*"
@@ -77,37 +77,34 @@ class DeltaTables(ParquetFolders):
         """They become one when they are published."""
         return closed
 
-    def publish(
-        self, run: int, before: Mapping[str, Parts], made: Mapping[str, Parts]
-    ) -> Mapping[str, Parts]:
-        """One transaction a table. Killed in between, what was published is taken back by the next run."""
+    def publish(self, run: int, made: Mapping[str, Parts]) -> Mapping[str, Parts]:
+        """One transaction a table. Killed in between, the next run replaces what was published."""
         published = {name: self._published(TABLES[name], run, parts) for name, parts in made.items()}
         files.delete(self._spark, self._root)
         if run % VACUUM_EVERY == 0:
             for name in published:
-                self._table(TABLES[name]).vacuum()
+                DeltaTable.forPath(self._spark, self._path(TABLES[name])).vacuum()
         return published
 
     def delete(self, part: str) -> None:
         """Files go once Delta's retention has passed (VACUUM_EVERY)."""
 
     def _published(self, table: Table, run: int, made: Parts) -> Parts:
-        staged = [part for part in made.all if _version(part) is None]
-        held = {number for part in made.all if (number := _version(part)) is not None}
-        if held:
-            self._take_back(table, max(held))
-        if staged:
-            self._write_version(table, run, staged, anew=not held)
+        held = max((number for part in made.all if (number := _version(part)) is not None), default=None)
+        wanted = [part for part in made.all if _version(part) is None]
+        if held is not None and self._has_rows_after(table, held):
+            wanted = list(made.all)
+        if wanted:
+            self._write_version(table, run, wanted, anew=len(wanted) == len(made.all))
         number = self._newest(table)
         return Parts((_part(table, number, CLOSED),), _part(table, number, OPEN))
 
-    def _take_back(self, table: Table, held: int) -> None:
-        """What a run published that did not come to its snapshot. A version that only moved rows stays."""
+    def _has_rows_after(self, table: Table, held: int) -> bool:
+        """Whether a run published what did not come to a snapshot. Versions of others only move rows."""
         if self._newest(table) == held:
-            return
-        since = self._table(table).history().where(F.col("version") > held)
-        if not since.where("userMetadata is not null").isEmpty():
-            self._table(table).restoreToVersion(held)
+            return False
+        ours = f"version > {held} and userMetadata is not null"
+        return not DeltaTable.forPath(self._spark, self._path(table)).history().where(ours).isEmpty()
 
     def _write_version(self, table: Table, run: int, staged: Sequence[str], *, anew: bool) -> None:
         frames = [self.read(table, [part]).withColumn(PART, F.lit(_kind(part))) for part in staged]
@@ -136,9 +133,6 @@ class DeltaTables(ParquetFolders):
         """A version is a file of the log, named by its number in twenty digits."""
         names = files.names(self._spark, f"{self._path(table)}/{LOG}")
         return max(int(name[:20]) for name in names if name[:20].isdigit() and name[20:] == ".json")
-
-    def _table(self, table: Table) -> DeltaTable:
-        return DeltaTable.forPath(self._spark, self._path(table))
 
     def _path(self, table: Table) -> str:
         return f"{self._tables}/{table.name}"

@@ -72,10 +72,8 @@ class Storage(Protocol):
     def merge(self, table: Table, run: int, closed: tuple[str, ...]) -> tuple[str, ...]:
         """The same rows in fewer parts, or the parts as they are."""
 
-    def publish(
-        self, run: int, before: Mapping[str, Parts], made: Mapping[str, Parts]
-    ) -> Mapping[str, Parts]:
-        """The tables that the run made of those before, by name: the parts that its snapshot is to name."""
+    def publish(self, run: int, made: Mapping[str, Parts]) -> Mapping[str, Parts]:
+        """The tables by name as they are after the run -> the parts that its snapshot is to name."""
 
     def delete(self, part: str) -> None:
         """A part that no snapshot names any more."""
@@ -148,7 +146,7 @@ class Run:
 
     def commit(self, *, as_of_ms: int, final_ms: int, folded: dict[str, Folded]) -> Snapshot:
         """From now on this is what readers find."""
-        tables = self._storage.publish(self.number, self.base.tables, self._tables)
+        tables = self._storage.publish(self.number, self._tables)
         used = {part for parts in tables.values() for part in parts.all}
         before = [part for parts in self.base.tables.values() for part in parts.all]
         unused = tuple(part for part in before if part not in used)
@@ -216,9 +214,7 @@ class ParquetFolders:
                 return self.merge(table, run, (*kept, f"{folder}/{PART}={CLOSED}"))
         return closed
 
-    def publish(
-        self, run: int, before: Mapping[str, Parts], made: Mapping[str, Parts]
-    ) -> Mapping[str, Parts]:
+    def publish(self, run: int, made: Mapping[str, Parts]) -> Mapping[str, Parts]:
         """Nobody knows of the parts before the snapshot names them: there is nothing to do."""
         return made
 
