@@ -149,19 +149,24 @@ class Clock:
 
     def __init__(self, spark: SparkSession) -> None:
         gateway: Any = spark.sparkContext._gateway
-        self._stat = Path(f"/proc/{gateway.proc.pid}/stat")
+        self._process = Path(f"/proc/{gateway.proc.pid}")
         self._began, self._used = self._now()
 
-    def told(self, what: str, rows: int) -> None:
-        """Print what went by since the last time."""
+    @property
+    def peak_mb(self) -> int:
+        """The most memory that the process ever held at once."""
+        told = self._process.joinpath("status").read_text().partition("VmHWM:")[2].split()
+        return int(told[0]) >> 10
+
+    def told(self, what: str, rows: int | None = None) -> None:
+        """Print what went by since the last time, and how many rows came of it or the most memory so far."""
         began, used = self._began, self._used
         self._began, self._used = self._now()
-        print(
-            f"{what:44} {self._began - began:7.2f} s {self._used - used:7.2f} CPU-s {rows:9} rows", flush=True
-        )
+        made = f"{self.peak_mb:9} MB" if rows is None else f"{rows:9} rows"
+        print(f"{what:44} {self._began - began:7.2f} s {self._used - used:7.2f} CPU-s {made}", flush=True)
 
     def _now(self) -> tuple[float, float]:
-        user, system = self._stat.read_text().rpartition(")")[2].split()[11:13]
+        user, system = self._process.joinpath("stat").read_text().rpartition(")")[2].split()[11:13]
         return time.monotonic(), (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")
 
 

@@ -63,8 +63,9 @@ class Storage(Protocol):
     def format(self) -> str:
         """Its name among the options."""
 
-    def write(self, table: Table, run: int, rows: DataFrame, *, anew: bool) -> tuple[str, str]:
-        """-> the part of the closed rows and that of the open ones (column `part`); `anew`: there are no others."""
+    def write(self, table: Table, run: int, rows: DataFrame, *, anew: bool, more: bool) -> tuple[str, str]:
+        """-> the part of the closed rows and that of the open ones (column `part`), with those that the run wrote
+        before if there are `more` of them now; `anew`: there are no others."""
 
     def read(self, table: Table, parts: Sequence[str]) -> DataFrame:
         """The rows of these parts, of which there is one at least, with the partitions' columns."""
@@ -130,15 +131,17 @@ class Run:
         self.warehouse = warehouse
         self._storage = storage
         self._tables = dict(base.tables)
+        self._written: dict[Table, Parts] = {}
 
     def write(self, table: Table, rows: DataFrame, *, open: str = "false", anew: bool) -> None:
         """Rows of the table: `open` is SQL of those that replace the open ones of the run before, the others are
-        closed and added; `anew`: what was closed before is void."""
+        closed and added; `anew`: what was closed before is void. Rows of several writes add up."""
         parted = rows.select(*table.schema.names, F.expr(f"if({open}, '{OPEN}', '{CLOSED}')").alias(PART))
-        closed, opened = self._storage.write(table, self.number, parted, anew=anew)
-        before = () if anew else self._tables.get(table.name, Parts()).closed
+        more = table in self._written
+        closed, opened = self._storage.write(table, self.number, parted, anew=anew, more=more)
+        before = () if anew else self.base.tables.get(table.name, Parts()).closed
         kept = tuple(part for part in before if part != closed)
-        self._tables[table.name] = Parts(self._storage.merge(table, self.number, (*kept, closed)), opened)
+        self._tables[table.name] = self._written[table] = Parts((*kept, closed), opened)
 
     def read(self, table: Table) -> DataFrame:
         """The table as this run has written it so far."""
@@ -146,10 +149,13 @@ class Run:
 
     def commit(self, *, as_of_ms: int, final_ms: int, folded: dict[str, Folded]) -> Snapshot:
         """From now on this is what readers find."""
+        for table, parts in self._written.items():
+            merged = self._storage.merge(table, self.number, parts.closed)
+            self._tables[table.name] = Parts(merged, parts.open)
         tables = self._storage.publish(self.number, self._tables)
         used = {part for parts in tables.values() for part in parts.all}
-        before = [part for parts in self.base.tables.values() for part in parts.all]
-        unused = tuple(part for part in before if part not in used)
+        known = (*self.base.tables.values(), *self._written.values())
+        unused = tuple({part: None for parts in known for part in parts.all if part not in used})
         made = Snapshot(self.number, as_of_ms, final_ms, folded, dict(tables), unused, self._storage.format)
         text = msgspec.json.format(msgspec.json.encode(made)).decode()
         files.write_text_atomically(self.warehouse.spark, f"{self.warehouse.root}/{SNAPSHOT}", text)
@@ -183,10 +189,10 @@ class ParquetFolders:
         self._spark = spark
         self._root = root
 
-    def write(self, table: Table, run: int, rows: DataFrame, *, anew: bool) -> tuple[str, str]:
-        """Parts are never added to, so they are the run's own, `anew` or not."""
+    def write(self, table: Table, run: int, rows: DataFrame, *, anew: bool, more: bool) -> tuple[str, str]:
+        """The parts are the run's own, `anew` or not."""
         folder = f"{table.name}/size-0/run={run}"
-        self._write(table, folder, rows)
+        self._write(table, folder, rows, more=more)
         return f"{folder}/{PART}={CLOSED}", f"{folder}/{PART}={OPEN}"
 
     def read(self, table: Table, parts: Sequence[str]) -> DataFrame:
@@ -209,7 +215,7 @@ class ParquetFolders:
             if len(parts) >= MERGED:
                 folder = f"{table.name}/size-{size + 1}/run={run}"
                 rows = self.read(table, parts).select(*table.schema.names, F.lit(CLOSED).alias(PART))
-                self._write(table, folder, rows)
+                self._write(table, folder, rows, more=False)
                 kept = tuple(part for part in closed if part not in parts)
                 return self.merge(table, run, (*kept, f"{folder}/{PART}={CLOSED}"))
         return closed
@@ -224,9 +230,11 @@ class ParquetFolders:
         if not any(name.startswith(PART) for name in files.names(self._spark, run)):
             files.delete(self._spark, run)
 
-    def _write(self, table: Table, folder: str, rows: DataFrame) -> None:
+    def _write(self, table: Table, folder: str, rows: DataFrame, *, more: bool) -> None:
+        if not more:
+            files.delete(self._spark, f"{self._root}/{folder}")  # of a run that died
         rows = arranged(with_partitions(rows, table), table)
-        rows.write.mode("overwrite").partitionBy(*parted_by(table)).parquet(f"{self._root}/{folder}")
+        rows.write.mode("append").partitionBy(*parted_by(table)).parquet(f"{self._root}/{folder}")
 
 
 def _size(part: str) -> int:

@@ -5,6 +5,7 @@ from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 from typing import NamedTuple
 
+import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
@@ -35,6 +36,16 @@ def month_of(at_ms: int) -> int:
     return _ms(_begin("month", at_ms))
 
 
+def pieces(of: Sequence[Window], final_ms: int) -> tuple[tuple[Window, ...], ...]:
+    """The windows that ended by `final_ms`, month after month, and last all others."""
+    closed: dict[int, list[Window]] = {}
+    for window in of:
+        if window.to_ms <= final_ms:
+            closed.setdefault(month_of(window.from_ms), []).append(window)
+    rest = tuple(window for window in of if window.to_ms > final_ms)
+    return (*(tuple(closed[month]) for month in sorted(closed)), rest)
+
+
 def span(of: Sequence[Window]) -> tuple[int, int]:
     """From the first begin to the last end."""
     return min(window.from_ms for window in of), max(window.to_ms for window in of)
@@ -47,8 +58,10 @@ def cells(of: Sequence[Window]) -> tuple[Window, ...]:
 
 
 def frame(spark: SparkSession, of: Sequence[Window]) -> DataFrame:
-    """As a small table: `window`, `begin`, `end`."""
-    return F.broadcast(spark.createDataFrame(list(of), "window string, begin bigint, end bigint"))
+    """As a small table that needs no job: `window`, `begin`, `end`."""
+    columns = zip(("window", "begin", "end"), (pa.string(), pa.int64(), pa.int64()), strict=True)
+    arrays = {name: pa.array([window[i] for window in of], kind) for i, (name, kind) in enumerate(columns)}
+    return F.broadcast(spark.createDataFrame(pa.table(arrays)))
 
 
 def time_in(intervals: DataFrame, of: Sequence[Window], unit: Sequence[str]) -> DataFrame:

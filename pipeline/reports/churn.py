@@ -10,22 +10,27 @@ from pipeline.reports.acts import ACT, changes, entries
 from pipeline.reports.rows import each_window, happened, report
 from pipeline.reports.shape import WINDOW, unit
 from pipeline.schemas import REPORT_CHURN, REPORT_CHURN_TOPICS
-from pipeline.windows import HOUR_MS, LATE_MS, Window, span
+from pipeline.windows import HOUR_MS, LATE_MS, Window
 
 BROKER = ("namespace", "inc", "broker")
 EVER = (1 << 63) - 1
 
 
 def churn(
-    events: DataFrame, broker_versions: DataFrame, of: Sequence[Window], as_of: int, late_ms: int = LATE_MS
+    events: DataFrame,
+    broker_versions: DataFrame,
+    of: Sequence[Window],
+    hours: tuple[int, int],
+    as_of: int,
+    late_ms: int = LATE_MS,
 ) -> DataFrame:
-    """REPORT_CHURN by cluster and cause, for the windows and for each hour between their first begin and last end, from
+    """REPORT_CHURN by cluster and cause, for the windows and for each of the `hours` from one time to another, from
     clean events and BROKER_VERSIONS.
 
     An act counts at the time at which it changed an answer first, and in each cluster that it touches; `cluster` is
     null where it touches none. `pairs` are the queue data that it changed, or that came or went with the broker."""
     acts = entries(events).transform(_touched, broker_versions)
-    begin, end = span(of)
+    begin, end = hours
     hour = F.expr(f"act_ms - pmod(act_ms, {HOUR_MS})")
     hourly = acts.where((F.col("act_ms") >= begin) & (F.col("act_ms") < end)).select(
         "*",

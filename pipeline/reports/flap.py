@@ -15,6 +15,8 @@ DEATH, CHANGE = 1000, 500
 """What is added to the score."""
 CAP = 12_000
 HALVES_MS = 900_000
+DIGITS = 6
+"""To which a score is told: what is less than a day back no longer shows in it."""
 FLAPPING_OVER, CALM_UNDER = 2000, 750
 NOTHING_YET = """named_struct('score', 0d, 'at_ms', 0L, 'since', cast(null as bigint), 'episodes',
     cast(array() as array<bigint>), 'told', cast(array() as array<struct<at_ms bigint, score double, since bigint>>))"""
@@ -26,7 +28,7 @@ def flap(
     """REPORT_FLAP of slots from BROKER_SESSIONS and clean events.
 
     p becomes min(CAP, p 2^(-dt / HALVES_MS) + weight) at each blow; a slot is flapping once p is over FLAPPING_OVER and
-    until it is under CALM_UNDER. A slot that nothing befell before the window's end has no row."""
+    until it is under CALM_UNDER. A slot of score 0 that did not begin to flap in the window has no row."""
     scores = blows(sessions, events).transform(_scores, sorted({window.to_ms for window in of}))
     rows = each_window(scores, of).withColumns(
         {
@@ -36,12 +38,12 @@ def flap(
     )
     named = rows.select(
         "*",
-        F.col("told.score").alias("score"),
+        F.round("told.score", DIGITS).alias("score"),
         F.col("told.since").alias("flapping_since_ms"),
         F.expr("told.since is not null as flapping"),
         unit("slot", *SLOT[1:]).alias("unit"),
     )
-    return named.where("score > 0").transform(report, REPORT_FLAP, as_of, late_ms)
+    return named.where("score > 0 or episodes > 0").transform(report, REPORT_FLAP, as_of, late_ms)
 
 
 def blows(sessions: DataFrame, events: DataFrame) -> DataFrame:

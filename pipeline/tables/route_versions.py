@@ -25,13 +25,10 @@ def route_versions(
     rows = _dated(_told(clean).unionByName(_restated(clean)), epochs)
     if carried is not None:
         rows = rows.unionByName(_carried(carried))
-    pairs = rows.join(
-        epochs.select(*STREAM, "broker", "epoch", "ending"), [*STREAM, "broker", "epoch"], "left"
+    last = islands(
+        _observed(rows), PAIR, ("seq", "place"), _restates, compared=("epoch", "after"), start="this"
     )
-    versions = islands(
-        _observed(pairs), PAIR, ("seq", "place"), _restates, compared=("epoch", "after"), start="this"
-    )
-    return _versions(versions.where(F.col("this.after") != ABSENT))
+    return _versions(last.where(F.col("this.after") != ABSENT).transform(_limited, epochs))
 
 
 def _versions(last: DataFrame) -> DataFrame:
@@ -73,25 +70,8 @@ def _end() -> Column:
 
 
 def _observed(pairs: DataFrame) -> DataFrame:
-    """As `islands` takes them, a row for each topic. `limit` is how the version ends if nobody changes it."""
-    ending = F.col("ending")
-    limit = F.when(
-        ending["segment"] == F.col("segment"),
-        F.struct(
-            ending["id"]["ms"].alias("to_ms"),
-            ending["id"].alias("to_id"),
-            F.lit("epoch").alias("to_cause"),
-            ending["actor"].alias("to_actor"),
-        ),
-    ).when(
-        F.col("until_cause").isNotNull(),
-        F.struct(
-            F.col("until_ms").alias("to_ms"),
-            F.lit(None).cast(ID).alias("to_id"),
-            F.col("until_cause").alias("to_cause"),
-            F.lit(None).cast("string").alias("to_actor"),
-        ),
-    )
+    """As `islands` takes them, a row for each topic. `cut` is where history breaks off."""
+    cut = F.when(F.col("until_cause").isNotNull(), F.struct("until_ms", "until_cause"))
     this = F.struct("after", "before", "epoch", "segment", "restates", "id", "cause", "actor", "op")
     return pairs.select(
         *STREAM,
@@ -100,8 +80,34 @@ def _observed(pairs: DataFrame) -> DataFrame:
         "seq",
         "place",
         this.alias("this"),
-        limit.alias("limit"),
+        cut.alias("cut"),
     )
+
+
+def _limited(last: DataFrame, epochs: DataFrame) -> DataFrame:
+    """With `limit`: how the version ends if nobody changes it. It is the same for all of an epoch, so it need not be
+    there while rows are sorted."""
+    ending, cut = F.col("ending"), F.col("cut")
+    limit = F.when(
+        ending["segment"] == F.col("this.segment"),
+        F.struct(
+            ending["id"]["ms"].alias("to_ms"),
+            ending["id"].alias("to_id"),
+            F.lit("epoch").alias("to_cause"),
+            ending["actor"].alias("to_actor"),
+        ),
+    ).when(
+        cut.isNotNull(),
+        F.struct(
+            cut["until_ms"].alias("to_ms"),
+            F.lit(None).cast(ID).alias("to_id"),
+            cut["until_cause"].alias("to_cause"),
+            F.lit(None).cast("string").alias("to_actor"),
+        ),
+    )
+    known = epochs.select(*STREAM, "broker", "epoch", "ending")
+    found = last.withColumn("epoch", F.col("this.epoch")).join(known, [*STREAM, "broker", "epoch"], "left")
+    return found.withColumn("limit", limit)
 
 
 def _told(clean: DataFrame) -> DataFrame:

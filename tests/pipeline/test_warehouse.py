@@ -64,12 +64,21 @@ def test_closed_rows_add_up_and_open_ones_are_replaced(warehouse: Warehouse) -> 
     assert rows_of(warehouse.read_open(BROKER_SESSIONS, warehouse.snapshot), "broker") == {("c",)}
 
 
+def test_what_a_run_writes_of_a_table_adds_up(warehouse: Warehouse) -> None:
+    run = warehouse.begin()
+    write(run, closed=sessions(warehouse, "a", end_ms=1), anew=True)
+    write(run, closed=sessions(warehouse, "b", end_ms=1), open=sessions(warehouse, "c"), anew=True)
+    commit(run)
+    assert found(warehouse) == {"a", "b", "c"}
+    assert rows_of(warehouse.read_open(BROKER_SESSIONS, warehouse.snapshot), "broker") == {("c",)}
+
+
 def test_a_run_that_dies_leaves_nothing(folders: Warehouse) -> None:
     first = folders.begin()
     write(first, closed=sessions(folders, "a", end_ms=1))
     commit(first)
     dead = folders.begin()
-    write(dead, closed=sessions(folders, "dead", end_ms=1))
+    write(dead, closed=sessions(folders, "dead", end_ms=40 * DAY_MS), open=sessions(folders, "dead too"))
     again = folders.begin()
     assert again.number == dead.number
     write(again, closed=sessions(folders, "b", end_ms=1))
@@ -134,6 +143,10 @@ def test_many_small_parts_become_one(folders: Warehouse) -> None:
         f"broker_sessions/size-1/run={MERGED}/part=closed",
     )
     assert found(folders) == set(names)
+    run = folders.begin()
+    write(run, closed=sessions(folders, "z", end_ms=1))
+    commit(run)
+    assert os.listdir(f"{folders.root}/broker_sessions/size-0") == [f"run={MERGED + 1}"]
 
 
 def test_files_are_partitioned_as_the_schema_says(warehouse: Warehouse) -> None:

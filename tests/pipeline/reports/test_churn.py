@@ -142,6 +142,7 @@ def found(spark: SparkSession) -> Told:
         clean(spark, cases(rows | {"example": example.EVENTS})),
         frame(spark, BROKER_VERSIONS, cases(versions)),
         [window(0, 3600), window(0, 7200, "day")],
+        (0, 7_200_000),
         as_of=5_400_000,
     )
     return told(report.where("window = '1h'"), "acts", "pairs") | told(

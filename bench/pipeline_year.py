@@ -1,0 +1,151 @@
+"""Time and memory of tables and reports of a made-up year, with no store: the entries go straight into the landing.
+
+`python -m bench.pipeline_year make FOLDER [--brokers N --topics N --weeks N]` writes the entries as a read of the
+stream gives them, `land FOLDER` makes the landing of them, `build FOLDER` tables and reports, and tells of each step
+the time, the processor's time and the memory that Spark's Java process took. Without options the year is that of 1,000
+brokers and 100,000 topics: 1.5 million entries that tell of 72 million pairs of a topic and a broker.
+"""
+
+import argparse
+import shutil
+import time
+from pathlib import Path
+
+import msgspec
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from bench.pipeline_history import Clock
+from pipeline import schemas
+from pipeline.building import Source, build
+from pipeline.landing.events import READ
+from pipeline.landing.folders import batches
+from pipeline.landing.kinds import EVENTS_LAND
+from pipeline.landing.progress import Progress, StreamProgress, read_progress, write_progress
+from pipeline.landing.reading import read_events, read_heartbeats
+from pipeline.options import Options
+from pipeline.scale import Scale, entries
+from pipeline.session import spark_session
+from pipeline.warehouse import SNAPSHOT, Warehouse
+
+RAW, SCALE = "raw", "scale.json"
+HOUR_MS = 3_600_000
+BATCH = 1
+SETTINGS = {
+    "spark.driver.host": "127.0.0.1",
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.ui.enabled": "false",
+    "spark.log.level": "ERROR",
+}
+
+
+def make(spark: SparkSession, root: str, scale: Scale) -> None:
+    """Write the entries, and what they were made of."""
+    entries(spark, scale).write.mode("overwrite").parquet(f"{root}/{RAW}")
+    Path(root, SCALE).write_bytes(msgspec.json.encode(scale._asdict()))
+
+
+def land(spark: SparkSession, root: str) -> None:
+    """The landing of the entries, as if one batch had brought them all an hour after the last."""
+    scale = Scale(**msgspec.json.decode(Path(root, SCALE).read_bytes()))
+    raw = spark.read.parquet(f"{root}/{RAW}")
+    folder = f"{root}/{schemas.EVENTS.name}"
+    shutil.rmtree(folder, ignore_errors=True)
+    _landed(raw, scale.namespace).write.partitionBy("day", "batches").parquet(folder)
+    found = spark.read.parquet(folder).agg(
+        F.count("*").alias("entries"),
+        F.count("rejected").alias("rejected"),
+        F.max(F.struct("id_ms", "id_n")).alias("at"),
+        F.max("seq").alias("seq"),
+    )
+    row = found.collect()[0]
+    one = StreamProgress(
+        namespace=scale.namespace,
+        id="{}-{}".format(*row["at"]),
+        inc=scale.start_ms,
+        seq=row["seq"],
+        as_of_ms=row["at"][0] + HOUR_MS,
+        entries=row["entries"],
+        rejected=row["rejected"],
+    )
+    write_progress(spark, folder, Progress(BATCH, "made-up", 0, {scale.stream: one}))
+
+
+def _landed(raw: DataFrame, namespace: str) -> DataFrame:
+    """Rows of EVENTS with the columns of their folders, in the order of the files."""
+    read = raw.select("*", *(F.col("fields")[name].alias(name) for name in READ))
+    rows = EVENTS_LAND.rows(read).withColumns(
+        {
+            "namespace": F.lit(namespace),
+            "batch": F.lit(BATCH).cast("bigint"),
+            "batches": F.lit(batches(BATCH, BATCH)),
+            **{partition.name: F.expr(partition.sql) for partition in schemas.EVENTS.partitions},
+        }
+    )
+    columns = rows.select(*schemas.EVENTS.schema.names, "day", "batches")
+    return columns.repartition("day").sortWithinPartitions("day", *schemas.EVENTS.sort)
+
+
+def measure(spark: SparkSession, root: str, options: Options) -> None:
+    """Print what each step of a full run takes, and how many rows the tables have then."""
+    Path(root, SNAPSHOT).unlink(missing_ok=True)
+    for table in (*schemas.TABLES[1:], *schemas.REPORTS):
+        shutil.rmtree(f"{root}/{table.name}", ignore_errors=True)
+    warehouse = Warehouse(spark, root)
+    progress = read_progress(spark, f"{root}/{schemas.EVENTS.name}")
+    source = Source(read_events(spark, root), read_heartbeats(spark, root), progress.as_of_ms)
+    began, steps = time.monotonic(), Steps(Clock(spark))
+    build(warehouse.begin(), source, options, steps.told)
+    steps.told("")
+    print(f"{time.monotonic() - began:.0f} s in all, peak of memory {Clock(spark).peak_mb} MB", flush=True)
+    for table in (*schemas.TABLES[1:], *schemas.REPORTS):
+        print(f"{table.name:24} {warehouse.read(table).count():12,} rows", flush=True)
+
+
+class Steps:
+    """A run tells what it begins; printed is what it has done."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._step = "begin"
+
+    def told(self, step: str) -> None:
+        """The step before is over."""
+        self._clock.told(self._step)
+        self._step = step
+
+
+def main() -> None:
+    whole = Scale()
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("what", choices=("make", "land", "build"))
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--brokers", type=int, default=whole.brokers)
+    parser.add_argument("--topics", type=int, default=whole.topics)
+    parser.add_argument("--weeks", type=int, default=whole.weeks)
+    parser.add_argument("--memory", default="8g", help="of the Java process's heap")
+    parser.add_argument("--partitions", type=int, default=32, help="of a shuffle")
+    given = parser.parse_args()
+    root = str(given.folder)
+    given.folder.mkdir(parents=True, exist_ok=True)
+    options = Options(warehouse=root, master="local[2]", memory=given.memory)
+    shuffled = {
+        "spark.sql.shuffle.partitions": str(given.partitions),
+        "spark.local.dir": f"{root}/spark",
+    }
+    spark = spark_session("bench", {**SETTINGS, **shuffled, **options.spark})
+    started = time.monotonic()
+    match given.what:
+        case "make":
+            scale = Scale(brokers=given.brokers, topics=given.topics, weeks=given.weeks)
+            make(spark, root, scale)
+        case "land":
+            land(spark, root)
+        case _:
+            measure(spark, root, options)
+    print(f"{given.what}: {time.monotonic() - started:.0f} s", flush=True)
+    spark.stop()
+
+
+if __name__ == "__main__":
+    main()
