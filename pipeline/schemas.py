@@ -55,9 +55,9 @@ EVENTS = Table(
     partitions=(_day("id_ms"),),
     sort=("namespace", "inc", "seq"),
 )
-"""The landing: every entry as it was read, repeats included; `batch` grows with each read. `rejected` is null, or what
-of the entry cannot be read as it should be (`version`, `missing`, `number`, `rows`): that column is null, `fields`
-has it as it was."""
+"""The landing: every entry that was read, repeats included; `batch` grows with each read. `fields` are those of the
+entry that no column holds. `rejected` is null, or what of the entry cannot be read as it should be (`version`,
+`missing`, `number`, `rows`): that column is null, `fields` has it as it was."""
 
 GAPS = Table(
     "gaps",

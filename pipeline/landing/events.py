@@ -1,4 +1,8 @@
-"""Entries of the event stream as rows of EVENTS."""
+"""Entries of the event stream as rows of EVENTS.
+
+The source makes columns of fields, numbers and lists among them; what does not fit stays where all fields are that
+have no column.
+"""
 
 from functools import reduce
 from operator import or_
@@ -6,7 +10,7 @@ from operator import or_
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from pipeline.schemas import EVENTS
+from pipeline.schemas import EVENTS, ROWS
 
 TEXTS = ("kind", "cause", "op", "actor", "peer", "cluster", "broker", "addr")
 NUMBERS = {  # column -> field
@@ -14,15 +18,18 @@ NUMBERS = {  # column -> field
     **{name: name for name in ("effective_ms", "closed_ms", "topics")},
     "broker_id": "id",
 }
+INTS = ("v", "topics")
 REQUIRED = ("v", "kind", "inc", "seq")
 VERSIONS = (1,)
-OF_TOPICS = "kind = 'topics_changed' or (kind = 'checkpoint' and fields['scope'] = 'topics')"
+OF_TOPICS = "kind = 'topics_changed' or (kind = 'checkpoint' and others['scope'] = 'topics')"
 """Which `rows` are queue data: those of static topics are of another shape."""
-READ = (*TEXTS, *NUMBERS.values(), "part", "drained", "rows")
+ODD = "map_filter(map('part', part, 'drained', drained), (name, value) -> value is not null)"
 EVENT_COLUMNS = ", ".join(
     (
-        "stream string, id_ms bigint, id_n bigint, fields map<string, string>",
-        *(f"{name} string" for name in READ),
+        "stream string, id_ms bigint, id_n bigint, others map<string, string>",
+        *(f"{name} string" for name in (*TEXTS, "part", "drained")),
+        *(f"{field} {'int' if name in INTS else 'bigint'}" for name, field in NUMBERS.items()),
+        f"rows {ROWS}",
     )
 )
 
@@ -30,67 +37,33 @@ EVENT_COLUMNS = ", ".join(
 def events(raw: DataFrame) -> DataFrame:
     """Raw (EVENT_COLUMNS) -> EVENTS less `batch`, with `stream` in the place of `namespace`.
 
-    Nothing is left out: what cannot be read is null, and `rejected` says what that was."""
-    types = {field.name: field.dataType for field in EVENTS.schema.fields}
-    numbers = {name: F.col(field).try_cast(types[name]) for name, field in NUMBERS.items()}
-    part = F.coalesce(F.col("part"), F.lit("1/1"))
-    numbers["part_i"] = F.substring_index(part, "/", 1).try_cast("int")
-    numbers["part_n"] = F.substring_index(part, "/", -1).try_cast("int")
-    fields = {name: F.col(field) for name, field in NUMBERS.items()} | {"part_i": part, "part_n": part}
-    text = F.when(F.expr(OF_TOPICS), F.col("rows"))
-    once = raw.select(
+    Nothing is left out: what cannot be read is null, `fields` has it as it was, and `rejected` says what it is."""
+    part, drained = F.col("part"), F.col("drained")
+    read = raw.select(
         "*",
-        F.struct(*(number.alias(name) for name, number in numbers.items())).alias("read"),
-        reduce(or_, (fields[name].isNotNull() & number.isNull() for name, number in numbers.items())).alias(
-            "odd"
-        ),
-        F.when(F.col("drained") == "1", True).when(F.col("drained") == "0", False).alias("was_drained"),
-        text.alias("text"),
-        _rows(text).alias("parsed"),
+        F.when(part.isNull(), 1).otherwise(F.substring_index(part, "/", 1).try_cast("int")).alias("part_i"),
+        F.when(part.isNull(), 1).otherwise(F.substring_index(part, "/", -1).try_cast("int")).alias("part_n"),
+        F.when(drained == "1", True).when(drained == "0", False).alias("was_drained"),
     )
-    good = F.col("text").isNull() | F.coalesce(_usable(F.col("parsed")), F.lit(False))
-    version = F.col("read.v")
-    rejected = (
-        F.when(version.isNotNull() & ~version.isin(*VERSIONS), "version")
-        .when(reduce(or_, (F.col(name).isNull() for name in REQUIRED)), "missing")
-        .when(F.col("odd") | (F.col("drained").isNotNull() & F.col("was_drained").isNull()), "number")
-        .when(~good, "rows")
-    )
+    odd = F.expr("part_i is null or part_n is null or (drained is not null and was_drained is null)")
     made = {
         "id_n": F.col("id_n").cast("int"),
-        **{name: F.col(f"read.{name}") for name in numbers},
+        **{name: F.col(field) for name, field in NUMBERS.items()},
         "drained": F.col("was_drained"),
-        "rows": F.when(good, F.col("parsed")),
-        "rejected": rejected,
+        "fields": F.when(odd, F.map_concat("others", F.expr(ODD))).otherwise(F.col("others")),
+        "rejected": _rejected(odd),
     }
     columns = [name for name in EVENTS.schema.names if name not in ("namespace", "batch")]
-    return once.select("stream", *(made.get(name, F.col(name)).alias(name) for name in columns))
+    return read.select("stream", *(made.get(name, F.col(name)).alias(name) for name in columns))
 
 
-def _rows(text: Column) -> Column:
-    """`[[broker, before, after, [topic, …]], …]`; the inner list comes as text, for its place is another type's."""
-    return F.transform(
-        F.from_json(text, "array<array<string>>"),
-        lambda row: F.when(
-            F.size(row) == 4,
-            F.struct(
-                F.get(row, F.lit(0)).alias("broker"),
-                F.get(row, F.lit(1)).alias("before"),
-                F.get(row, F.lit(2)).alias("after"),
-                F.from_json(F.get(row, F.lit(3)), "array<string>").alias("topics"),
-            ),
-        ),
-    )
-
-
-def _usable(rows: Column) -> Column:
-    return F.forall(
-        rows,
-        lambda row: F.coalesce(
-            row["broker"].isNotNull()
-            & row["before"].isNotNull()
-            & row["after"].isNotNull()
-            & ~F.exists(row["topics"], lambda topic: topic.isNull()),
-            F.lit(False),
-        ),
+def _rejected(odd: Column) -> Column:
+    """What is in no column because it is not what it should be is among the others."""
+    version, others = F.col("v"), F.map_keys("others")
+    unread = F.arrays_overlap(others, F.array(*map(F.lit, NUMBERS.values())))
+    return (
+        F.when(version.isNotNull() & ~version.isin(*VERSIONS), "version")
+        .when(reduce(or_, (F.col(name).isNull() for name in REQUIRED)), "missing")
+        .when(odd | unread, "number")
+        .when(F.array_contains(others, "rows") & F.expr(OF_TOPICS), "rows")
     )

@@ -21,6 +21,7 @@ from pipeline.source.options import options_of
 from pipeline.source.streams import Streams
 
 CHECKPOINT = "_checkpoint"
+UNLIKE = ("seq", "id_ms", "op")  # hardly a value twice: a dictionary of them would only cost
 WRITERS = 16  # files of so many days open at once, before Spark sorts a batch by day instead
 
 
@@ -132,7 +133,8 @@ class Landing:
         )
         days = [partition.name for partition in table.partitions]
         columns = rows.select(*table.schema.names, *days, "batches")
-        columns.write.partitionBy(*days, "batches").mode("append").parquet(self.folder)
+        plain = {f"parquet.enable.dictionary#{name}": "false" for name in UNLIKE}
+        columns.write.options(**plain).partitionBy(*days, "batches").mode("append").parquet(self.folder)
 
     def _landed_streams(self, spark: SparkSession, number: int) -> dict[str, StreamProgress]:
         """Of the streams in a batch that was just written: what is known of them now."""

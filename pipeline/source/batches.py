@@ -1,13 +1,17 @@
 """Pages of a stream as Arrow record batches of the columns that were asked for."""
 
+from collections.abc import Mapping
+from functools import cached_property
 from typing import Any
 
+import msgspec
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql.pandas.types import to_arrow_schema
-from pyspark.sql.types import IntegerType, LongType, MapType, StringType, StructType
+from pyspark.sql.types import ArrayType, IntegerType, LongType, MapType, StringType, StructType
 
+from pipeline.source import nested
 from pipeline.source.replies import Page
 
 COLUMNS = "stream string, id_ms bigint, id_n bigint, fields map<string, string>"
@@ -16,25 +20,44 @@ OWN = {
     "id_ms": LongType(),
     "id_n": LongType(),
     "fields": MapType(StringType(), StringType()),
+    "others": MapType(StringType(), StringType()),
 }
+PLAIN = (StringType(), LongType(), IntegerType())
 WIDEST = 1 << 25  # places in a table of entries by names
 
 
 class Batches:
-    """Makes record batches of `schema`: the columns of COLUMNS that it has, and every other one from the field of its
-    name: text, or a whole number (null if the field is not one).
+    """Makes record batches of `schema`: the columns of COLUMNS that it has, `others` (the fields that no other column
+    holds), and every other one from the field of its name: text, a whole number, or lists of JSON (null if the field
+    is not that).
 
     ValueError for a column of another type."""
 
     def __init__(self, schema: StructType) -> None:
         for column in schema.fields:
-            allowed = [OWN[column.name]] if column.name in OWN else [StringType(), LongType(), IntegerType()]
-            if column.dataType not in allowed:
-                raise ValueError(
-                    f"column {column.name} is {column.dataType.simpleString()}, "
-                    f"but can only be {' or '.join(one.simpleString() for one in allowed)}"
+            own = OWN.get(column.name)
+            fits = (
+                column.dataType == own
+                if own
+                else column.dataType in PLAIN or nested.can_hold(column.dataType)
+            )
+            if not fits:
+                allowed = (
+                    own.simpleString()
+                    if own
+                    else f"{', '.join(one.simpleString() for one in PLAIN)} or lists"
                 )
+                raise ValueError(
+                    f"column {column.name} is {column.dataType.simpleString()}, but can only be {allowed}"
+                )
+        self._kinds = {column.name: column.dataType for column in schema.fields}
         self._schema = to_arrow_schema(schema, timezone="UTC")
+
+    @cached_property
+    def _decoders(self) -> dict[str, msgspec.json.Decoder[Any]]:
+        """Made where they are used: they cannot be sent there."""
+        lists = {name: kind for name, kind in self._kinds.items() if isinstance(kind, ArrayType)}
+        return {name: nested.decoder_of(kind) for name, kind in lists.items()}
 
     def of(self, stream: str, page: Page) -> list[pa.RecordBatch]:
         """One batch, or several if the entries hardly share a field's name; none of no entries."""
@@ -54,19 +77,34 @@ class Batches:
         where = np.full((entries, len(names)), -1, np.int64)  # of each entry and name: where its value is
         where[rows, codes] = np.arange(len(codes))  # of a name that an entry has twice, the last one stays
         numbers = pc.split_pattern(page.ids.view(pa.utf8()), "-").flatten().cast(pa.uint64()).to_numpy()
-        arrays = []
+        arrays: dict[str, pa.Array] = {}
         for column in self._schema:
             if column.name == "stream":
-                array = pa.repeat(pa.scalar(stream), entries)
+                arrays[column.name] = pa.repeat(pa.scalar(stream), entries)
             elif column.name in ("id_ms", "id_n"):
-                array = pa.array(numbers[column.name == "id_n" :: 2].view(np.int64))
+                arrays[column.name] = pa.array(numbers[column.name == "id_n" :: 2].view(np.int64))
             elif column.name == "fields":
-                array = _map(column.type, page, where)
-            else:
+                arrays[column.name] = _map(column.type, page, where)
+            elif column.name != "others":
                 name = column.name.encode()
-                array = _column(column.type, page, where[:, names.index(name)] if name in names else None)
-            arrays.append(array)
-        return pa.RecordBatch.from_arrays(arrays, schema=self._schema)
+                at = where[:, names.index(name)] if name in names else None
+                arrays[column.name] = self._column(column, page, at)
+        if "others" in self._schema.names:
+            left = _left(where, names, arrays)
+            arrays["others"] = _map(self._schema.field("others").type, page, left)
+        ordered = [arrays[name] for name in self._schema.names]
+        return pa.RecordBatch.from_arrays(ordered, schema=self._schema)
+
+    def _column(self, column: pa.Field, page: Page, where: Any) -> pa.Array:
+        if where is None:
+            return pa.nulls(len(page.ids), column.type)
+        values = page.values.take(pa.array(where, mask=where < 0))
+        decoder = self._decoders.get(column.name)
+        return (
+            _plain(column.type, _text(values))
+            if decoder is None
+            else nested.lists(column.type, decoder, values)
+        )
 
 
 def _part(page: Page, start: int, end: int) -> Page:
@@ -85,10 +123,17 @@ def _map(kind: pa.DataType, page: Page, where: Any) -> pa.Array:
     return pa.MapArray.from_arrays(pa.array(offsets), _text(names), _text(values), type=kind)
 
 
-def _column(kind: pa.DataType, page: Page, where: Any) -> pa.Array:
-    if where is None:
-        return pa.nulls(len(page.ids), kind)
-    texts = _text(page.values.take(pa.array(where, mask=where < 0)))
+def _left(where: Any, names: list[bytes], arrays: Mapping[str, pa.Array]) -> Any:
+    """`where` without the values that these columns hold."""
+    left = where.copy()
+    for place, name in enumerate(names):
+        array = None if name.decode(errors="replace") in OWN else arrays.get(name.decode(errors="replace"))
+        if array is not None:
+            left[array.is_valid().to_numpy(zero_copy_only=False), place] = -1
+    return left
+
+
+def _plain(kind: pa.DataType, texts: pa.Array) -> pa.Array:
     if kind == pa.utf8():
         return texts
     try:

@@ -8,12 +8,14 @@ from typing import Any, NamedTuple
 
 from pyspark.sql import DataFrame, SparkSession
 
+from pipeline.landing.events import NUMBERS, TEXTS
 from pipeline.schemas import EVENTS
 from tests.pipeline.rows import frame
 
 W0 = 1_767_225_600_000  # 2026-01-01T00:00:00Z
 ACTOR = "wire:10.0.0.1:41210"
 TYPED = ("epoch", "effective_ms", "last_seen_ms", "lease_ms", "closed_ms", "since_ms", "topics")
+HELD = {*TEXTS, *NUMBERS.values(), "part", "drained", "rows"}
 Row = tuple[str, str, str, Sequence[str]]
 
 
@@ -162,13 +164,17 @@ def landed(entry: Entry, namespace: str = "ns", batch: int = 1) -> dict[str, Any
         **numbers,
         "drained": {"1": True, "0": False, None: None}[told.get("drained")],
         "rows": _rows(told),
-        "fields": told,
+        "fields": {name: text for name, text in told.items() if name not in HELD or _static(name, told)},
         "batch": batch,
     }
 
 
+def _static(name: str, told: Mapping[str, str]) -> bool:
+    return name == "rows" and told["kind"] == "mappings_changed"
+
+
 def _rows(told: Mapping[str, str]) -> list[Row] | None:
-    if "rows" not in told or told["kind"] == "mappings_changed":
+    if "rows" not in told or _static("rows", told):
         return None
     return [tuple(row) for row in json.loads(told["rows"])]
 

@@ -1,12 +1,17 @@
 """Entries as they are read -> rows of EVENTS: one row an entry, whatever is in it."""
 
 import json
-from typing import Any
+from collections.abc import Iterable
+from typing import Any, cast
 
+import pyarrow as pa
 from pyspark.sql import SparkSession
+from pyspark.sql.types import StructType
 
-from pipeline.landing.events import EVENT_COLUMNS, READ, events
+from pipeline.landing.events import EVENT_COLUMNS, NUMBERS, TEXTS, events
 from pipeline.landing.heartbeats import BEAT_COLUMNS, heartbeats
+from pipeline.source.batches import Batches
+from pipeline.source.replies import page_of_entries
 
 Fields = dict[str, str]
 HEAD = {"v": "1", "inc": "7", "seq": "3", "kind": "kv_changed"}
@@ -81,31 +86,45 @@ CASES: dict[str, tuple[Fields, dict[str, Any]]] = {
 }
 
 
+FIELDS = [fields for fields, _ in CASES.values()]
+HELD = {  # field -> the columns that hold it
+    **{name: (name,) for name in (*TEXTS, "drained", "rows")},
+    **{field: (name,) for name, field in NUMBERS.items()},
+    "part": ("part_i", "part_n"),
+}
+
+
+def landed(spark: SparkSession, entries: Iterable[Fields]) -> list[dict[str, Any]]:
+    """Rows of these entries, as the source reads them."""
+    texts = [[text.encode() for pair in fields.items() for text in pair] for fields in entries]
+    page = page_of_entries([(b"5-%d" % number, text) for number, text in enumerate(texts)])
+    batches = Batches(cast(StructType, StructType.fromDDL(EVENT_COLUMNS))).of("s", page)
+    raw = spark.createDataFrame(pa.Table.from_batches(batches), EVENT_COLUMNS)
+    return [row.asDict() for row in events(raw).orderBy("id_n").collect()]
+
+
 def test_one_row_an_entry(spark: SparkSession) -> None:
-    raw = spark.createDataFrame(
-        [
-            ("s", 5, number, fields, *(fields.get(name) for name in READ))
-            for number, (fields, _) in enumerate(CASES.values())
-        ],
-        EVENT_COLUMNS,
-    )
-    found = {row["id_n"]: row.asDict() for row in events(raw).collect()}
+    found = landed(spark, FIELDS)
+    assert len(found) == len(CASES)
     told = {}
-    for number, (name, (fields, columns)) in enumerate(CASES.items()):
-        row = found.pop(number)
-        assert row["fields"] == fields
+    for row, (name, (_, columns)) in zip(found, CASES.items(), strict=True):
         row["rows"] = row["rows"] and [tuple(one) for one in row["rows"]]
         expected = {"rejected": None, **columns}
         told[name] = {key: row[key] for key in expected} == expected or {key: row[key] for key in expected}
     assert told == dict.fromkeys(CASES, True)
-    assert found == {}
+
+
+def test_what_is_in_no_column_is_in_fields(spark: SparkSession) -> None:
+    for row, fields in zip(landed(spark, FIELDS), FIELDS, strict=True):
+        held = {name for name, columns in HELD.items() if all(row[column] is not None for column in columns)}
+        assert row["fields"] == {name: text for name, text in fields.items() if name not in held}
 
 
 def test_what_lacks_is_null(spark: SparkSession) -> None:
-    raw = spark.createDataFrame([("s", 5, 0, HEAD, *(HEAD.get(one) for one in READ))], EVENT_COLUMNS)
-    row = events(raw).collect()[0].asDict()
+    [row] = landed(spark, [HEAD])
     known = {"stream", "id_ms", "id_n", "fields", "v", "inc", "seq", "kind", "part_i", "part_n"}
     assert {column for column, value in row.items() if value is not None} == known
+    assert row["fields"] == {}
 
 
 def test_beats(spark: SparkSession) -> None:

@@ -2,8 +2,9 @@
 
 from typing import Any
 
+import pyarrow as pa
 import pytest
-from pyspark.sql.types import DoubleType, MapType
+from pyspark.sql.types import ArrayType, DoubleType, MapType
 
 from pipeline.source import batches
 from pipeline.source.batches import Batches
@@ -84,7 +85,55 @@ def test_entries_that_share_no_name_make_several_batches(monkeypatch: pytest.Mon
     assert whole[7]["fields"] == [("f7", "v7")]
 
 
-@pytest.mark.parametrize("columns", [{"id_ms": INT}, {"n": DoubleType()}, {"fields": MapType(TEXT, LONG)}])
+BINARIES = pa.map_(pa.binary(), pa.binary())
+PAIRS = ArrayType(schema({"name": TEXT, "amounts": ArrayType(LONG)}))
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        (b"[]", []),
+        (b' [["a",[1,-2]] , ["\\u00e9",[]]]', [("a", [1, -2]), ("é", [])]),
+        (b'[["a",[9223372036854775807]]]', [("a", [(1 << 63) - 1])]),
+        *((text, None) for text in (b"", b"[", b"{}", b"null", b"[null]", b'[["a"]]', b'[["a",[],1]]')),
+        *((text, None) for text in (b'[["a",[null]]]', b'[["a",["1"]]]', b'[["a",[1.5]]]', b'[["\xff",[]]]')),
+        (b'[["a",[9223372036854775808]]]', None),
+    ],
+)
+def test_lists_of_json_as_columns(text: bytes, told: list[Any] | None) -> None:
+    entries = [(b"1-0", [b"pairs", b'[["first",[1]]]']), (b"2-0", [b"pairs", text]), (b"3-0", [])]
+    first, row, without = (row["pairs"] for row in made({"pairs": PAIRS}, entries))
+    assert first == [{"name": "first", "amounts": [1]}]
+    assert without is None
+    assert row == (told and [{"name": name, "amounts": amounts} for name, amounts in told])
+
+
+def test_others_are_what_no_column_holds() -> None:
+    columns = {"n": LONG, "kind": TEXT, "pairs": PAIRS, "others": MapType(TEXT, TEXT), **IDS}
+    entries = [
+        (b"1-0", [b"n", b"1", b"kind", b"a", b"pairs", b"[]", b"id_n", b"x"]),
+        (b"2-0", [b"n", b"one", b"more", b"", b"pairs", b"?", b"\xff", b"y"]),
+        (b"3-0", [b"n", b"3"]),
+    ]
+    [batch] = Batches(schema(columns)).of("s", page_of_entries(entries))
+    others = batch.column("others").view(BINARIES).to_pylist()
+    assert others == [
+        [(b"id_n", b"x")],
+        [(b"n", b"one"), (b"more", b""), (b"pairs", b"?"), (b"\xff", b"y")],
+        [],
+    ]
+
+
+@pytest.mark.parametrize(
+    "columns",
+    [
+        {"id_ms": INT},
+        {"n": DoubleType()},
+        {"fields": MapType(TEXT, LONG)},
+        {"pairs": ArrayType(DoubleType())},
+        {"others": TEXT},
+    ],
+)
 def test_columns_of_other_types_are_refused(columns: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match=f"column {next(iter(columns))} is"):
         Batches(schema(columns))
