@@ -8,7 +8,7 @@ from contextlib import ExitStack, closing
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from pipeline import files, schemas
+from pipeline import files, formats, schemas
 from pipeline.building import Source, Told, build
 from pipeline.landing.kinds import EVENTS_LAND, HEARTBEATS_LAND, Landed
 from pipeline.landing.landing import Landing
@@ -72,7 +72,7 @@ def stream(
 def report(spark: SparkSession, options: Options, told: Told, *, anew: bool = False) -> Snapshot:
     """Tables and reports of what has landed, and what is served of them."""
     started_s = time.monotonic()
-    warehouse = Warehouse(spark, options.warehouse)
+    warehouse = formats.warehouse(spark, options)
     progress = read_progress(spark, f"{warehouse.root}/{schemas.EVENTS.name}")
     source = Source(
         read_events(spark, warehouse.root), read_heartbeats(spark, warehouse.root), progress.as_of_ms

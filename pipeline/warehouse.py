@@ -5,7 +5,7 @@ the tables now. What can no longer change is closed and only added to; the rest 
 Parts that a run puts out of use stay until the next one ends: readers may still be at them.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import reduce
 from typing import Protocol
 
@@ -14,6 +14,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from pipeline import files
+from pipeline.options import PREFIX, OptionError
 from pipeline.schemas import Table
 
 SNAPSHOT = "_snapshot.json"
@@ -43,7 +44,8 @@ class Parts(msgspec.Struct, frozen=True):
 
 
 class Snapshot(msgspec.Struct, frozen=True):
-    """The tables as of `as_of_ms`. Windows that ended by `final_ms` are closed; `unused` are parts to delete."""
+    """The tables as of `as_of_ms`, kept as `format`. Windows that ended by `final_ms` are closed; `unused` are parts to
+    delete."""
 
     run: int = 0
     as_of_ms: int = 0
@@ -51,10 +53,15 @@ class Snapshot(msgspec.Struct, frozen=True):
     folded: dict[str, Folded] = {}
     tables: dict[str, Parts] = {}
     unused: tuple[str, ...] = ()
+    format: str = "parquet"
 
 
 class Storage(Protocol):
     """How rows are kept. A part is named by text that only the storage understands."""
+
+    @property
+    def format(self) -> str:
+        """Its name among the options."""
 
     def write(self, table: Table, run: int, rows: DataFrame, *, anew: bool, more: bool) -> tuple[str, str]:
         """-> the part of the closed rows and that of the open ones (column `part`), with those that the run wrote
@@ -65,6 +72,9 @@ class Storage(Protocol):
 
     def merge(self, table: Table, run: int, closed: tuple[str, ...]) -> tuple[str, ...]:
         """The same rows in fewer parts, or the parts as they are."""
+
+    def publish(self, run: int, made: Mapping[str, Parts]) -> Mapping[str, Parts]:
+        """The tables by name as they are after the run -> the parts that its snapshot is to name."""
 
     def delete(self, part: str) -> None:
         """A part that no snapshot names any more."""
@@ -80,9 +90,17 @@ class Warehouse:
 
     @property
     def snapshot(self) -> Snapshot:
-        """The newest; an empty one before the first run."""
+        """The newest; an empty one before the first run. Raises OptionError where tables are kept in another format."""
         text = files.read_text(self.spark, f"{self.root}/{SNAPSHOT}")
-        return msgspec.json.decode(text, type=Snapshot) if text else Snapshot()
+        if not text:
+            return Snapshot(format=self._storage.format)
+        found = msgspec.json.decode(text, type=Snapshot)
+        if found.format != self._storage.format:
+            raise OptionError(
+                f"{PREFIX}FORMAT={self._storage.format}: the tables in {self.root} are kept as {found.format}; "
+                f"set it to that, or delete all there but events/ and heartbeats/"
+            )
+        return found
 
     def read(self, table: Table, snapshot: Snapshot | None = None) -> DataFrame:
         """The table in a snapshot, the newest by default; its columns and those of its partitions."""
@@ -134,10 +152,11 @@ class Run:
         for table, parts in self._written.items():
             merged = self._storage.merge(table, self.number, parts.closed)
             self._tables[table.name] = Parts(merged, parts.open)
-        used = {part for parts in self._tables.values() for part in parts.all}
+        tables = self._storage.publish(self.number, self._tables)
+        used = {part for parts in tables.values() for part in parts.all}
         known = (*self.base.tables.values(), *self._written.values())
         unused = tuple({part: None for parts in known for part in parts.all if part not in used})
-        made = Snapshot(self.number, as_of_ms, final_ms, folded, self._tables, unused)
+        made = Snapshot(self.number, as_of_ms, final_ms, folded, dict(tables), unused, self._storage.format)
         text = msgspec.json.format(msgspec.json.encode(made)).decode()
         files.write_text_atomically(self.warehouse.spark, f"{self.warehouse.root}/{SNAPSHOT}", text)
         for part in self.base.unused:
@@ -150,8 +169,21 @@ def with_partitions(rows: DataFrame, table: Table) -> DataFrame:
     return rows.withColumns({partition.name: F.expr(partition.sql) for partition in table.partitions})
 
 
+def parted_by(table: Table) -> tuple[str, ...]:
+    """Columns whose values are folders."""
+    return PART, *(partition.name for partition in table.partitions)
+
+
+def arranged(rows: DataFrame, table: Table) -> DataFrame:
+    """Rows with the columns of `parted_by`, so that each folder gets one file, sorted."""
+    columns = parted_by(table)
+    return rows.repartition(*columns).sortWithinPartitions(*columns, *table.sort)
+
+
 class ParquetFolders:
     """A part is a folder `<table>/size-<size>/run=<run>/part=…` of Parquet files; sizes grow as parts are merged."""
+
+    format = "parquet"
 
     def __init__(self, spark: SparkSession, root: str) -> None:
         self._spark = spark
@@ -188,6 +220,10 @@ class ParquetFolders:
                 return self.merge(table, run, (*kept, f"{folder}/{PART}={CLOSED}"))
         return closed
 
+    def publish(self, run: int, made: Mapping[str, Parts]) -> Mapping[str, Parts]:
+        """Nobody knows of the parts before the snapshot names them: there is nothing to do."""
+        return made
+
     def delete(self, part: str) -> None:
         files.delete(self._spark, f"{self._root}/{part}")
         run = f"{self._root}/{part.rpartition('/')[0]}"
@@ -197,15 +233,8 @@ class ParquetFolders:
     def _write(self, table: Table, folder: str, rows: DataFrame, *, more: bool) -> None:
         if not more:
             files.delete(self._spark, f"{self._root}/{folder}")  # of a run that died
-        columns = (PART, *(partition.name for partition in table.partitions))
-        (
-            with_partitions(rows, table)
-            .repartition(*columns)
-            .sortWithinPartitions(*columns, *table.sort)
-            .write.mode("append")
-            .partitionBy(*columns)
-            .parquet(f"{self._root}/{folder}")
-        )
+        rows = arranged(with_partitions(rows, table), table)
+        rows.write.mode("append").partitionBy(*parted_by(table)).parquet(f"{self._root}/{folder}")
 
 
 def _size(part: str) -> int:

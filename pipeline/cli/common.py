@@ -8,10 +8,10 @@ from typing import Annotated, Any, Final, NoReturn
 
 import typer
 
+from pipeline import formats
 from pipeline.history.reader import NothingLanded, Reader
 from pipeline.history.times import moment
 from pipeline.options import OptionError, Options, load
-from pipeline.session import spark_session
 from pipeline.warehouse import Warehouse
 
 NOT_THERE: Final = 1
@@ -53,15 +53,26 @@ def options(warehouse: str | None, namespace: str | None) -> Options:
 
 
 @contextmanager
-def reading(chosen: Options) -> Iterator[Reader]:
-    """A reader of the warehouse, with a Spark session of this process."""
-    session = spark_session("mqpipeline", own=chosen.spark)
+def opened(name: str, chosen: Options) -> Iterator[Warehouse]:
+    """The tables, with a Spark session of this process."""
     try:
-        yield Reader(Warehouse(session, chosen.warehouse))
-    except NothingLanded as nothing:
-        stop(str(nothing), NOT_THERE)
-    finally:
-        session.stop()
+        session = formats.session(name, chosen)
+        try:
+            yield formats.warehouse(session, chosen)
+        finally:
+            session.stop()
+    except OptionError as error:
+        stop(str(error), WRONG_USAGE)
+
+
+@contextmanager
+def reading(chosen: Options) -> Iterator[Reader]:
+    """A reader of the tables."""
+    with opened("mqpipeline", chosen) as warehouse:
+        try:
+            yield Reader(warehouse)
+        except NothingLanded as nothing:
+            stop(str(nothing), NOT_THERE)
 
 
 def stop(text: str, code: int) -> NoReturn:

@@ -5,18 +5,15 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Annotated
 
 import typer
-from pyspark.sql import SparkSession
 
 from pipeline import job
-from pipeline.cli.common import WRONG_USAGE, OfNamespace, OfWarehouse, stop
+from pipeline.cli.common import WRONG_USAGE, OfNamespace, OfWarehouse, opened, stop
 from pipeline.options import OptionError, Options, load
-from pipeline.session import spark_session
 
+NAME = "redis-namesrv pipeline"
 OfUrl = Annotated[
     str | None,
     typer.Option("--url", help="The Redis of the name server (env var: REDIS_URL)", show_default=False),
@@ -38,8 +35,8 @@ def run(
 ) -> None:
     """Land what is new, make tables and reports, serve them; then end."""
     options = _options(url, warehouse, namespaces)
-    with _session(options) as spark:
-        job.run(spark, options, told, anew=anew)
+    with opened(NAME, options) as tables:
+        job.run(tables.spark, options, told, anew=anew)
 
 
 def report(
@@ -47,8 +44,8 @@ def report(
 ) -> None:
     """Make tables and reports of what has landed already, serve them; then end."""
     options = _options(url, warehouse, namespaces)
-    with _session(options) as spark:
-        job.report(spark, options, told, anew=anew)
+    with opened(NAME, options) as tables:
+        job.report(tables.spark, options, told, anew=anew)
 
 
 def stream(
@@ -63,22 +60,13 @@ def stream(
     ending = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: ending.set())
-    with _session(options) as spark:
-        job.stream(spark, options, told, ending, every_s=every, trigger_s=trigger)
+    with opened(NAME, options) as tables:
+        job.stream(tables.spark, options, told, ending, every_s=every, trigger_s=trigger)
 
 
 def told(text: str) -> None:
     """Progress goes to standard error: what it is about to do, and when."""
     print(f"{time.strftime('%H:%M:%S')} {text}", file=sys.stderr, flush=True)
-
-
-@contextmanager
-def _session(options: Options) -> Iterator[SparkSession]:
-    session = spark_session("redis-namesrv pipeline", own=options.spark)
-    try:
-        yield session
-    finally:
-        session.stop()
 
 
 def _options(url: str | None, warehouse: str | None, namespaces: str | None) -> Options:

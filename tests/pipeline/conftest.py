@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
+from pipeline import delta
 from pipeline.session import spark_session
 
 SMALL = {
@@ -23,6 +24,12 @@ SMALL = {
     "spark.log.level": "ERROR",
     "spark.sql.ui.retainedExecutions": "1",  # their plans fill the memory of a long session
 }
+WITH_DELTA = {
+    **delta.SETTINGS,
+    **delta.packages(),
+    "spark.databricks.delta.snapshotPartitions": "1",
+    "spark.sql.sources.parallelPartitionDiscovery.parallelism": "2",
+}
 PATIENCE_S = (
     300  # a plan of many steps takes seconds to make, and as many times that on a machine that is busy
 )
@@ -37,7 +44,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(scope="session")
 def spark() -> Iterator[SparkSession]:
-    """A session of this machine, small and quick to start."""
-    session = spark_session("tests", SMALL)
+    """A session of this machine, small and quick to start, that knows Delta tables too."""
+    session = spark_session("tests", {**SMALL, **WITH_DELTA})
     yield session
     session.stop()
