@@ -11,6 +11,7 @@ from pyspark.sql import SparkSession
 from pipeline.java import java_home
 
 SUBMITTED = "PYSPARK_GATEWAY_PORT"  # how spark-submit tells a driver in Python where its Spark is
+LOOPBACK = "127.0.0.1"
 SETTINGS = {
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.execution.arrow.pyspark.enabled": "true",
@@ -40,7 +41,10 @@ def spark_session(
     if home:
         os.environ["JAVA_HOME"] = home
     sized = {} if SUBMITTED in os.environ else {**OWN, **(own or {})}
+    chosen = {**SETTINGS, **sized, **(settings or {})}
+    if chosen.get("spark.master", "").startswith("local"):
+        os.environ.setdefault("SPARK_LOCAL_IP", LOOPBACK)  # nobody else is to reach it
     builder = SparkSession.builder.appName(name)
-    for key, value in {**SETTINGS, **sized, **(settings or {})}.items():
+    for key, value in chosen.items():
         builder = builder.config(key, value)
     return builder.getOrCreate()

@@ -8,11 +8,16 @@ import time
 from typing import Annotated
 
 import typer
+from redis.exceptions import RedisError
 
 from pipeline import job
-from pipeline.cli.common import WRONG_USAGE, OfNamespace, OfWarehouse, opened, stop
+from pipeline.cli.common import NOT_THERE, WRONG_USAGE, OfNamespace, OfWarehouse, opened, stop
+from pipeline.landing.kinds import EVENTS_LAND
 from pipeline.options import OptionError, Options, load
+from pipeline.source.connection import AWAY, Store
+from pipeline.source.options import options_of
 
+AWAIT_S = 5
 NAME = "redis-namesrv pipeline"
 OfUrl = Annotated[
     str | None,
@@ -76,4 +81,17 @@ def _options(url: str | None, warehouse: str | None, namespaces: str | None) -> 
         stop(str(error), WRONG_USAGE)
     if not options.url:
         stop("REDIS_URL is not set: the Redis of the name server", WRONG_USAGE)
+    _await_store(options.url)
     return options
+
+
+def _await_store(url: str) -> None:
+    """What is wrong with an address is told before Spark starts, and in a line."""
+    source = {"url": url, "pattern": EVENTS_LAND.stream("*"), "retrySeconds": str(AWAIT_S)}
+    try:
+        with Store(options_of(source)) as store:
+            store.call("PING")
+    except (RedisError, *AWAY) as error:
+        stop(f"the Redis of the name server does not answer: {error}", NOT_THERE)
+    except ValueError as error:
+        stop(str(error), WRONG_USAGE)

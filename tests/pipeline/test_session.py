@@ -14,6 +14,10 @@ def test_times_are_utc(spark: SparkSession) -> None:
     assert told[0][0] == "1970-01-01 00"
 
 
+def test_nobody_else_reaches_a_session_of_this_machine(spark: SparkSession) -> None:
+    assert spark.sparkContext.getConf().get("spark.driver.host") == "127.0.0.1"
+
+
 def test_the_java_that_is_there_is_taken(tmp_path: Path) -> None:
     assert java_home({"JAVA_HOME": "/opt/java"}, tmp_path) is None
     program = tmp_path / "java"

@@ -1,0 +1,140 @@
+"""The same tables whoever computes them: one core, two cores, a cluster of two workers."""
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Final
+
+import pyspark
+import pytest
+import redis as redis_py
+from pyspark.sql import SparkSession
+
+from launcher.store import EmbeddedStore
+from pipeline import job, schemas
+from pipeline.cli.sample import write
+from pipeline.java import java_home
+from pipeline.landing.reading import read_events, read_heartbeats
+from pipeline.options import Options
+from pipeline.scale import WEEK_MS, Scale, entries
+from pipeline.session import spark_session
+from pipeline.source.streams import Streams
+from pipeline.warehouse import Warehouse
+from tests.harness.patience import eventually
+from tests.interop.ports import free_port
+from tests.interop.stage import Stage
+from tests.pipeline import worked_example
+from tests.pipeline.conftest import SMALL
+from tests.pipeline.rows import rows_of
+from tests.pipeline.stream import Told, address, at, registered, removed
+
+ROOT: Final = Path(__file__).parents[2]
+SPARK_CLASS: Final = str(Path(pyspark.__file__).parent / "bin" / "spark-class")
+MASTER, WORKER = "org.apache.spark.deploy.master.Master", "org.apache.spark.deploy.worker.Worker"
+WORKERS: Final = 2
+START_S: Final = 120.0
+JVM: Final = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+SETTINGS: Final = {
+    **SMALL,
+    "spark.driver.host": "127.0.0.1",
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.sql.adaptive.enabled": "false",  # what makes few rows slower
+    "spark.executor.memory": "700m",
+    "spark.executor.extraJavaOptions": JVM,
+}
+
+MADE_UP: Final = Scale(brokers=8, topics=16, brokers_of_topic=3, weeks=1, clusters=2, namespace="made-up")
+ODD: Final = "odd"
+AS_OF_MS: Final = MADE_UP.start_ms + WEEK_MS
+TABLES: Final = (*schemas.TABLES, *schemas.REPORTS)
+Tables = dict[str, set[tuple[Any, ...]]]
+
+
+@pytest.mark.timeout(1200)
+def test_one_core_two_cores_and_a_cluster_make_the_same_tables(
+    stage: Stage, store: EmbeddedStore, redis: redis_py.Redis, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Streams, "now_ms", lambda *_: AS_OF_MS)
+    cluster = start_cluster(stage)
+    write_odd_history(redis)
+    with session("local[1]", partitions=1) as spark:
+        write(redis, entries(spark, MADE_UP).orderBy("id_ms", "id_n").toLocalIterator())
+        one = run(spark, store, tmp_path / "one")
+    with session("local[2]", partitions=2) as spark:
+        two = run(spark, store, tmp_path / "two")
+    with session(cluster, partitions=5) as spark:
+        many = run(spark, store, tmp_path / "many")
+    assert [table for table, rows in one.items() if not rows] == []
+    assert two == one
+    assert many == one
+
+
+def write_odd_history(redis: redis_py.Redis) -> None:
+    """What a made-up one has none of: the worked example, then three gone at once, a conflict, a hole; beats."""
+    stream = worked_example.stream()
+    for epoch, broker in enumerate("def", 7):
+        stream.add(4000, registered("first", broker, epoch))
+    for epoch, broker in enumerate("def", 7):
+        stream.add(5000, removed("lost", broker, epoch, since=4000, last_seen=4990))
+    claim = {"cluster": "c1", "broker": "a", "id": "0", "addr": "10.9.9.9:10911", "holder": "{}"}
+    stream.add(5100, Told("conflict_seen", "two_names", claim)).lose(2)
+    stream.add(5200, registered("first", "g", 10))
+    for entry in stream.entries:
+        fields: Any = entry.fields
+        redis.xadd(f"ns:{{{ODD}}}:events", fields, id=entry.id)
+    slot: Any = {"cluster": "c1", "broker": "a", "id": "0", "addr": address("a"), "code": "103"}
+    for beat in range(30):
+        redis.xadd(f"ns:{{{ODD}}}:heartbeats", slot, id=f"{at(2400 + 30 * beat)}-0")
+
+
+def start_cluster(stage: Stage) -> str:
+    """-> spark://…, once all workers have joined. Each has one core and 1 GB."""
+    home = java_home(os.environ, stage.folder)
+    environment = {
+        **({"JAVA_HOME": home} if home else {}),
+        "PYTHONPATH": str(ROOT),
+        "SPARK_LOCAL_IP": "127.0.0.1",
+        "SPARK_DAEMON_MEMORY": "256m",
+        "SPARK_DAEMON_JAVA_OPTS": JVM,
+    }
+    port = free_port()
+    here = ("--host", "127.0.0.1", "--webui-port", "0")
+    argv = [SPARK_CLASS, MASTER, *here, "--port", str(port)]
+    master = stage.start("spark-master", argv, env=environment)
+    url = f"spark://127.0.0.1:{port}"
+    for number in range(WORKERS):
+        work = stage.folder / f"spark-worker-{number}"
+        argv = [SPARK_CLASS, WORKER, *here, "--cores", "1", "--memory", "1g", "--work-dir", str(work), url]
+        stage.start(work.name, argv, env=environment)
+    eventually(lambda: master.printed().count("Registering worker ") == WORKERS, START_S)
+    return url
+
+
+@contextmanager
+def session(master: str, *, partitions: int) -> Iterator[SparkSession]:
+    """One after the other, in one Java process."""
+    sized = {"spark.master": master, "spark.sql.shuffle.partitions": str(partitions)}
+    spark = spark_session("tests", {**SETTINGS, **sized})
+    try:
+        yield spark
+    finally:
+        spark.stop()
+
+
+def run(spark: SparkSession, store: EmbeddedStore, folder: Path) -> Tables:
+    """From the store's streams to all tables and reports."""
+    options = Options(
+        url=store.url,
+        namespaces=(MADE_UP.namespace, ODD),
+        consumer=folder.name,
+        warehouse=str(folder),
+        report=job.NO_REPORT,
+        serve=False,
+    )
+    job.run(spark, options, lambda _: None)
+    warehouse = Warehouse(spark, options.warehouse)
+    frames = {table: warehouse.read(table) for table in TABLES}
+    frames[schemas.EVENTS] = read_events(spark, warehouse.root)
+    frames[schemas.HEARTBEATS] = read_heartbeats(spark, warehouse.root)
+    return {table.name: rows_of(frame, *table.schema.names) for table, frame in frames.items()}
