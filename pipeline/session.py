@@ -2,13 +2,11 @@
 
 import os
 import sys
-import tempfile
 from collections.abc import Mapping
-from pathlib import Path
 
 from pyspark.sql import SparkSession
 
-from pipeline.java import java_home
+from pipeline.java import java_home_here
 
 SUBMITTED = "PYSPARK_GATEWAY_PORT"  # how spark-submit tells a driver in Python where its Spark is
 LOOPBACK = "127.0.0.1"
@@ -37,7 +35,7 @@ def spark_session(
 ) -> SparkSession:
     """The session there is, or a new one. Spark's `settings` win over all others, `own` over OWN."""
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    home = java_home(os.environ, Path(tempfile.gettempdir()) / f"redis-namesrv-{os.getuid()}")
+    home = java_home_here()
     if home:
         os.environ["JAVA_HOME"] = home
     sized = {} if SUBMITTED in os.environ else {**OWN, **(own or {})}

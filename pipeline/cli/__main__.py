@@ -1,5 +1,6 @@
-"""`python -m pipeline.cli`: as `mqpipeline`."""
+"""`python -m pipeline.cli`: as `mqpipeline`. `spark-submit` takes this file."""
 
 from pipeline.cli.main import main
 
-main()
+if __name__ == "__main__":
+    main()

@@ -1,6 +1,5 @@
 """The same tables whoever computes them: one core, two cores, a cluster of two workers."""
 
-import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,7 +13,7 @@ from pyspark.sql import SparkSession
 from launcher.store import EmbeddedStore
 from pipeline import job, schemas
 from pipeline.cli.sample import write
-from pipeline.java import java_home
+from pipeline.java import java_home_here
 from pipeline.landing.reading import read_events, read_heartbeats
 from pipeline.options import Options
 from pipeline.scale import WEEK_MS, Scale, entries
@@ -90,7 +89,7 @@ def write_odd_history(redis: redis_py.Redis) -> None:
 
 def start_cluster(stage: Stage) -> str:
     """-> spark://…, once all workers have joined. Each has one core and 1 GB."""
-    home = java_home(os.environ, stage.folder)
+    home = java_home_here()
     environment = {
         **({"JAVA_HOME": home} if home else {}),
         "PYTHONPATH": str(ROOT),
