@@ -103,10 +103,16 @@ run: setup ## store, name server, HTTP and jobs on this machine; Ctrl-C ends all
 
 SAMPLE := build/sample
 
+# the tables of one Redis are not those of another
 pipeline: setup ## tables and reports of the events of `make run` or REDIS_URL; of made-up ones where neither is
-	@export REDIS_URL="$${REDIS_URL:-$$(cat "$(DATA_DIR)/store.url" 2>/dev/null || true)}"; \
+	@export REDIS_URL="$${MQNS_PIPELINE_URL:-$${REDIS_URL:-}}"; \
+	warehouse="$(DATA_DIR)/warehouse-$$(sed -E 's,.*(://|@),,; s,[^A-Za-z0-9.]+,-,g' <<<"$$REDIS_URL")"; \
+	if test -z "$$REDIS_URL" -a -s "$(DATA_DIR)/store.url"; then \
+	  REDIS_URL="$$(cat "$(DATA_DIR)/store.url")"; warehouse="$(DATA_DIR)/warehouse"; \
+	fi; \
 	if test -n "$$REDIS_URL"; then \
-	  export MQNS_PIPELINE_WAREHOUSE="$${MQNS_PIPELINE_WAREHOUSE:-$(DATA_DIR)/warehouse}"; \
+	  export MQNS_PIPELINE_WAREHOUSE="$${MQNS_PIPELINE_WAREHOUSE:-$$warehouse}"; \
+	  echo "tables are in $$MQNS_PIPELINE_WAREHOUSE"; \
 	  exec $(BIN)/mqpipeline run $(ARGS); \
 	fi; \
 	echo "no name server runs here: a made-up history is reported on"; \

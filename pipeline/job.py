@@ -40,7 +40,9 @@ def land(spark: SparkSession, options: Options, told: Told) -> None:
     for kind in LANDED:
         with closing(_landing(spark, options, kind)) as landing:
             told(f"landing {kind.table.name}")
-            landing.land_available()
+            streams = landing.land_available().streams
+        for stream, one in sorted(streams.items()):
+            told(f"{one.entries:,} entries of {stream} have landed by now")
 
 
 def stream(

@@ -5,6 +5,7 @@ import signal
 import sys
 import threading
 import time
+from textwrap import shorten
 from typing import Annotated
 
 import typer
@@ -92,6 +93,6 @@ def _await_store(url: str) -> None:
         with Store(options_of(source)) as store:
             store.call("PING")
     except (RedisError, *AWAY) as error:
-        stop(f"the Redis of the name server does not answer: {error}", NOT_THERE)
+        stop(f"the Redis of the name server does not answer: {shorten(str(error), 120)}", NOT_THERE)
     except ValueError as error:
         stop(str(error), WRONG_USAGE)

@@ -100,6 +100,7 @@ def test_runs_one_after_another_give_the_tables_that_one_run_gives(
         "reading all that was landed",
         "reading what came since the last run",
     ]
+    assert f"{len(history):,} entries of ns:{{ns}}:events have landed by now" in told
     warehouse = Warehouse(spark, str(tmp_path))
     one_by_one = {table.name: rows_of(warehouse.read(table), *table.schema.names) for table in DERIVED}
     job.report(spark, quiet, told.append, anew=True)
