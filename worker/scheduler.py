@@ -36,6 +36,7 @@ RETRY_S = 0.5
 PRESENT_EVERY_S = 10.0
 KEPT_SLOTS = 3  # how long a done job's id stays taken: others may still be in its slot
 KEPT_MIN_S = 30
+WAITING = 100  # more than can wait and live; ids of jobs that nobody took in time stay in their queue
 REST_S = 0.02  # a push is that much later, and a stream of changes costs little
 
 log = RationedLog(logging.getLogger(__name__))
@@ -95,6 +96,7 @@ class SlotScheduler(CronScheduler):
                 result_ttl=kept_s,
                 failure_ttl=kept_s,
             )
+            self.connection.ltrim(queue.key, -WAITING, -1)
         self._done[job.name] = slot
 
     def _be_present(self) -> None:

@@ -102,6 +102,14 @@ def test_a_queued_job_lives_no_longer_than_its_slot(queue: redis_py.Redis, redis
     assert 900 < redis.ttl(f"rq:job:{job_ids(redis)[0]}") <= 1000
 
 
+def test_a_queue_that_nobody_works_on_does_not_grow(queue: redis_py.Redis, redis: redis_py.Redis) -> None:
+    waiting = f"rq:queue:{QUEUE}:default"
+    redis.rpush(waiting, *(f"settle_owed-{slot}-default" for slot in range(500)))
+    SlotScheduler(queue, "default", [tick(1000)]).step()
+    assert redis.llen(waiting) == 100
+    assert redis.lrange(waiting, -1, -1) == job_ids(redis)
+
+
 def test_a_scheduler_waits_out_an_outage() -> None:
     nowhere = redis_py.Redis.from_url("redis://127.0.0.1:1/0", socket_timeout=0.1)
     scheduler = SlotScheduler(nowhere, "default", [tick(1)])
