@@ -155,6 +155,7 @@ def await_answer(
     with client:
         while True:
             try:
+                client.ping()  # unlike INFO, not answered while it loads
                 return describe(client)
             except redis.BusyLoadingError:
                 deadline = time.monotonic() + timeout_s

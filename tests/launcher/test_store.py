@@ -41,6 +41,22 @@ def test_data_outlives_the_store(tmp_path: Path, program: Path) -> None:
     second.stop()
 
 
+@each_engine
+def test_a_store_that_loads_its_data_is_waited_for(tmp_path: Path, program: Path) -> None:
+    where = ["--port", "0", "--unixsocket", f"{tmp_path}/sock", "--dir", str(tmp_path)]
+    slow = ["--key-load-delay", "5000", "--loading-process-events-interval-bytes", "1024"]
+    argv = [str(program), *where, "--save", "", "--rdbcompression", "no", *slow]
+    url = f"unix://{tmp_path}/sock"
+    for _ in range(2):
+        with subprocess.Popen(argv, stdout=subprocess.DEVNULL) as process, redis.Redis.from_url(url) as data:
+            try:
+                await_answer(url)
+                data.mset({f"key-{number}": "x" * 1024 for number in range(50)})
+                data.save()
+            finally:
+                process.terminate()
+
+
 def test_it_listens_on_no_port(store: EmbeddedStore) -> None:
     with client(store) as redis_client:
         assert redis_client.config_get("port") == {"port": "0"}
