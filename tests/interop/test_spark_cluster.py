@@ -38,7 +38,6 @@ SETTINGS: Final = {
     **SMALL,
     "spark.driver.host": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",
-    "spark.sql.adaptive.enabled": "false",  # what makes few rows slower
     "spark.executor.memory": "700m",
     "spark.executor.extraJavaOptions": JVM,
 }

@@ -18,7 +18,7 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("REDIS_URL", "MQNS_PIPELINE_URL", "MQNS_PIPELINE_WAREHOUSE"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setattr(running, "AWAIT_S", 0)
-    monkeypatch.setattr(running, "spark_session", lambda *_, **__: pytest.fail("Spark is started"))
+    monkeypatch.setattr(running, "opened", lambda *_, **__: pytest.fail("Spark is started"))
 
 
 @pytest.mark.parametrize(
