@@ -4,7 +4,7 @@ A full run reads all that was landed. A later one reads only what came since, to
 open, as long as that continues what is known: no hole, no repeat, no new incarnation, nothing that happened before
 the windows that are closed. Both give the same rows.
 
-Reports are made month by month, so that no step holds more than a month of the pairs that are there.
+Reports of much history are made some months at a time, so that no step holds more than a part of it.
 """
 
 from collections.abc import Callable, Mapping
@@ -37,6 +37,8 @@ from pipeline.tables.sessions import sessions
 from pipeline.warehouse import Folded, Run, Snapshot
 from pipeline.windows import Window, month_of, pieces, span, windows
 
+VERSIONS_AT_ONCE = 5_000_000
+"""Of routes, while reports are made: more would take more memory, fewer more time."""
 FADED_MS = DAY_MS
 """What happened so long before a window or after it does not weigh in it: a flap score halves every 15 minutes, and no
 act takes a day."""
@@ -66,11 +68,10 @@ def build(run: Run, source: Source, options: Options, told: Told, *, anew: bool 
         run.write(schemas.GAPS, gaps(events, whole), anew=True)
     final_ms = month_of(source.as_of_ms - 2 * options.largest_timeout)
     since_ms = _first_ms(source) if anew else base.final_ms
-    of = pieces(windows(source.as_of_ms, since_ms), final_ms)
+    of = windows(source.as_of_ms, since_ms)
     if not anew:  # the windows begin before what is new
-        begin = min(span(piece)[0] for piece in of) - FADED_MS
-        whole = _at_hand(runs(events.where(f"id_ms >= {begin}")))
-    _write_reports(run, source, whole, options, told, of, anew=anew)
+        whole = _at_hand(runs(events.where(f"id_ms >= {span(of)[0] - FADED_MS}")))
+    _write_reports(run, source, whole, options, told, of, final_ms, anew=anew)
     newest = increments.marks(events, entries, None if anew else known).collect()
     folded = {
         row["namespace"]: Folded(row["inc"], row["seq"], row["batch"], row["settled"]) for row in newest
@@ -126,21 +127,22 @@ def _write_reports(
     whole: DataFrame,
     options: Options,
     told: Told,
-    of: tuple[tuple[Window, ...], ...],
+    of: tuple[Window, ...],
+    final_ms: int,
     *,
     anew: bool,
 ) -> None:
-    """`of`: the windows that are not closed yet, in pieces, of which all but the last are closed with this run."""
+    """`of`: the windows that are not closed yet. Those that end by `final_ms` are closed with this run."""
+    versions = run.read(schemas.ROUTE_VERSIONS).where(_meets(*span(of))).count()
     slots = slot_states(run.read(schemas.BROKER_SESSIONS), source.as_of_ms, options.retire_after).persist()
     brokers = broker_states(slots).persist()
     writable = writable_states(slots, run.read(schemas.BROKER_VERSIONS), source.as_of_ms).persist()
     states = States(slots, brokers, writable)
     try:
-        for piece in of:
-            open_from = "true" if piece is of[-1] else "false"
+        for piece in pieces(of, final_ms, 1 + versions // VERSIONS_AT_ONCE):
             for table, rows in _reports(run, source, whole, options, states, piece).items():
                 told(f"{table.name.replace('_', ' ')}, from {_date(span(piece)[0])}")
-                run.write(table, rows(), open=open_from, anew=anew)
+                run.write(table, rows(), open=f"to_ms > {final_ms}", anew=anew)
         told("incidents")
         run.write(
             schemas.INCIDENTS, incidents(slots, run.read(schemas.BROKER_SESSIONS)), open="true", anew=True

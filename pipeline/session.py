@@ -15,6 +15,7 @@ SETTINGS = {
     "spark.sql.execution.arrow.pyspark.enabled": "true",
     "spark.sql.parquet.compression.codec": "zstd",
     "spark.sql.sources.partitionOverwriteMode": "dynamic",
+    "spark.python.sql.dataFrameDebugging.enabled": "false",  # two more calls for each column of each plan
     "spark.ui.showConsoleProgress": "false",
 }
 """What every job relies on, whoever submits it."""

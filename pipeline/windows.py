@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import NamedTuple
 
 import pyarrow as pa
@@ -36,14 +36,16 @@ def month_of(at_ms: int) -> int:
     return _ms(_begin("month", at_ms))
 
 
-def pieces(of: Sequence[Window], final_ms: int) -> tuple[tuple[Window, ...], ...]:
-    """The windows that ended by `final_ms`, month after month, and last all others."""
+def pieces(of: Sequence[Window], final_ms: int, most: int) -> tuple[tuple[Window, ...], ...]:
+    """The windows that ended by `final_ms`, month after month, and last all others: in `most` pieces of about equally
+    many months, or fewer."""
     closed: dict[int, list[Window]] = {}
     for window in of:
         if window.to_ms <= final_ms:
             closed.setdefault(month_of(window.from_ms), []).append(window)
-    rest = tuple(window for window in of if window.to_ms > final_ms)
-    return (*(tuple(closed[month]) for month in sorted(closed)), rest)
+    months = [closed[month] for month in sorted(closed)] + [[one for one in of if one.to_ms > final_ms]]
+    each = -(-len(months) // most)
+    return tuple(tuple(chain(*months[i : i + each])) for i in range(0, len(months), each))
 
 
 def span(of: Sequence[Window]) -> tuple[int, int]:

@@ -12,8 +12,8 @@ from pipeline.session import spark_session
 SMALL = {
     "spark.master": "local[2]",
     "spark.ui.enabled": "false",
-    "spark.driver.memory": "1g",
-    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+    "spark.driver.memory": "2g",
+    "spark.driver.extraJavaOptions": "-XX:+UseSerialGC -Xmn800m -XX:MetaspaceSize=512m",
     "spark.sql.shuffle.partitions": "2",
     "spark.default.parallelism": "2",
     "spark.sql.codegen.wholeStage": "false",  # compiling a plan takes longer than a few rows do

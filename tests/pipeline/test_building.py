@@ -11,7 +11,6 @@ from pipeline.building import Source, build
 from pipeline.options import Options
 from pipeline.schemas import EVENTS, HEARTBEATS, INCIDENTS, REPORTS, TABLES
 from pipeline.warehouse import Snapshot, Warehouse
-from pipeline.windows import Window
 from tests.pipeline.rows import frame, rows_of
 from tests.pipeline.stream import Stream, address, at, landed, registered, removed, started, topics
 
@@ -84,17 +83,14 @@ def test_month_by_month_and_run_by_run_as_at_once(
     with monkeypatch.context() as patch:
         patch.setattr(building, "_write_reports", lambda *_, **__: None)  # all are open, and made again
         run(spark, tmp_path / "by run", CUT, told)
-    run(spark, tmp_path / "by run", END, told)
+    with monkeypatch.context() as patch:
+        patch.setattr(building, "VERSIONS_AT_ONCE", 1)
+        run(spark, tmp_path / "by run", END, told)
     assert [line for line in told if line.startswith("reading")] == [
         "reading all that was landed",
         "reading what came since the last run",
     ]
     assert {line.rpartition(" ")[2] for line in told if "from 20" in line} == {"2025-12-01", "2025-12-04"}
-
-    def in_one(of: tuple[Window, ...], final_ms: int) -> tuple[tuple[Window, ...], ...]:
-        return (of,)
-
-    monkeypatch.setattr(building, "pieces", in_one)
     run(spark, tmp_path / "at once", END, told)
     by_run, at_once = found(spark, tmp_path / "by run"), found(spark, tmp_path / "at once")
     for name, rows in at_once.items():
