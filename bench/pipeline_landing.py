@@ -1,0 +1,96 @@
+"""How many events a second one core lands: from the stream, through the source, into the landing's files.
+
+`python -m launcher.throwaway python -m bench.pipeline_landing [--copies N] [--cores N]` writes half a year of made-up
+events of 600 brokers and 3,000 topics into streams, with times pressed into one day as a busy day has them, then lands
+batches of as many as there are. The first batch warms Spark up; each prints its events per second of the clock, and
+per second of the processors that Spark and its Python workers took.
+"""
+
+import argparse
+import os
+import tempfile
+import time
+from collections.abc import Iterator
+from typing import Any
+
+from pyspark.sql import DataFrame, Row, SparkSession
+
+from bench.servers import Server
+from pipeline.cli.sample import write
+from pipeline.landing.kinds import EVENTS_LAND
+from pipeline.landing.landing import Landing
+from pipeline.scale import Scale, entries
+from pipeline.session import spark_session
+from pipeline.source.connection import Store
+from pipeline.source.options import options_of
+
+SCALE = Scale(brokers=600, topics=3_000, brokers_of_topic=5, weeks=26, namespace="made")
+PRESSED = 26 * 7  # days into one
+SETTINGS = {"spark.driver.memory": "3g", "spark.sql.shuffle.partitions": "4"}
+
+
+def fill(spark: SparkSession, url: str, copies: int) -> int:
+    """Write the history as that of each namespace; how many entries it has."""
+    made = entries(spark, SCALE).orderBy("id_ms", "id_n").toLocalIterator()
+    with Store(options_of({"url": url, "streams": SCALE.stream})) as store:
+        count = write(store.client, _in_a_day(made))
+        whole: Any = store.client.dump(SCALE.stream)
+        for name in _names(copies):
+            store.client.restore(EVENTS_LAND.stream(name), 0, whole)
+    return count
+
+
+def _in_a_day(rows: Iterator[Row]) -> Iterator[Row]:
+    for number, row in enumerate(rows):
+        at_ms = SCALE.start_ms + (row["id_ms"] - SCALE.start_ms) // PRESSED
+        yield Row(stream=row["stream"], fields=row["fields"], id_ms=at_ms, id_n=number)
+
+
+def _names(copies: int) -> list[str]:
+    return [f"copy-{number}" for number in range(copies)]
+
+
+class Timed(Landing):
+    """Tells what each batch took."""
+
+    def __init__(self, spark: SparkSession, *of: Any) -> None:
+        super().__init__(spark, *of)
+        gateway: Any = spark.sparkContext._gateway
+        self._server = Server("spark", 0, gateway.proc.pid)
+
+    def _land(self, raw: DataFrame, epoch: int) -> None:
+        landed, began, used = self._entries, time.monotonic(), self._server.cpu_seconds()
+        super()._land(raw, epoch)
+        took, used = time.monotonic() - began, self._server.cpu_seconds() - used
+        new = self._entries - landed
+        print(
+            f"batch {epoch}: {new} events, {new / took:,.0f} a second, {new / used:,.0f} a CPU-second",
+            flush=True,
+        )
+
+    @property
+    def _entries(self) -> int:
+        return sum(one.entries for one in self.progress.streams.values())
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--copies", type=int, default=40, help="of the history, each a namespace")
+    parser.add_argument("--batches", type=int, default=4)
+    parser.add_argument("--cores", type=int, default=1)
+    given = parser.parse_args()
+    url = os.environ["REDIS_URL"]
+    spark = spark_session("bench", {**SETTINGS, "spark.master": f"local[{given.cores}]"})
+    count = fill(spark, url, given.copies)
+    print(f"{given.copies} streams of {count} events", flush=True)
+    with tempfile.TemporaryDirectory() as folder:
+        each = str(count * given.copies // given.batches)
+        source = {"url": url, "maxEntriesPerBatch": each, "partitions": str(given.cores)}
+        landing = Timed(spark, folder, EVENTS_LAND, source, tuple(_names(given.copies)))
+        landing.land_available()
+        landing.close()
+    spark.stop()
+
+
+if __name__ == "__main__":
+    main()
