@@ -10,6 +10,7 @@ import argparse
 import shutil
 import time
 from collections.abc import Iterable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import cast
 
@@ -80,7 +81,8 @@ def land(spark: SparkSession, root: str) -> None:
 
 def _landed(raw: DataFrame, namespace: str) -> DataFrame:
     """Rows of EVENTS with the columns of their folders, in the order of the files."""
-    read = raw.mapInArrow(_as_read, EVENTS_LAND.columns)
+    columns = Batches(cast(StructType, StructType.fromDDL(EVENTS_LAND.columns)))
+    read = raw.mapInArrow(partial(_as_read, columns), EVENTS_LAND.columns)
     rows = EVENTS_LAND.rows(read).withColumns(
         {
             "namespace": F.lit(namespace),
@@ -89,13 +91,12 @@ def _landed(raw: DataFrame, namespace: str) -> DataFrame:
             **{partition.name: F.expr(partition.sql) for partition in schemas.EVENTS.partitions},
         }
     )
-    columns = rows.select(*schemas.EVENTS.schema.names, "day", "batches")
-    return columns.repartition("day").sortWithinPartitions("day", *schemas.EVENTS.sort)
+    landed = rows.select(*schemas.EVENTS.schema.names, "day", "batches")
+    return landed.repartition("day").sortWithinPartitions("day", *schemas.EVENTS.sort)
 
 
-def _as_read(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def _as_read(columns: Batches, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Entries as maps -> as the source reads them."""
-    columns = Batches(cast(StructType, StructType.fromDDL(EVENTS_LAND.columns)))
     for batch in batches:
         ids = pc.binary_join_element_wise(batch["id_ms"].cast(pa.utf8()), batch["id_n"].cast(pa.utf8()), "-")
         fields = batch["fields"]

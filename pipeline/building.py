@@ -35,7 +35,7 @@ from pipeline.tables.broker_versions import broker_versions
 from pipeline.tables.route_versions import route_versions
 from pipeline.tables.sessions import sessions
 from pipeline.warehouse import Folded, Run, Snapshot
-from pipeline.windows import Window, month_of, pieces, span, windows
+from pipeline.windows import Window, month_of, months, pieces, span, windows
 
 VERSIONS_AT_ONCE = 5_000_000
 """Of routes, while reports are made: more would take more memory, fewer more time."""
@@ -166,7 +166,6 @@ def _reports(
     """How each report of these windows is made."""
     as_of, late_ms = source.as_of_ms, 2 * options.largest_timeout
     begin, end = span(of)
-    hours = span([window for window in of if window.name == "month"])
     stays, brokers_were = run.read(schemas.BROKER_SESSIONS), run.read(schemas.BROKER_VERSIONS)
     brokers = states.brokers
     routes = run.read(schemas.ROUTE_VERSIONS).where(_meets(begin, end))
@@ -183,7 +182,7 @@ def _reports(
         schemas.REPORT_REPAIR: lambda: repair(brokers, of, as_of, late_ms),
         schemas.REPORT_DETECT: lambda: detect(stays, joined, beats, of, as_of, late_ms, options.heartbeat),
         schemas.REPORT_FLAP: lambda: flap(stays, entries, of, as_of, late_ms),
-        schemas.REPORT_CHURN: lambda: churn(entries, brokers_were, of, hours, as_of, late_ms),
+        schemas.REPORT_CHURN: lambda: churn(entries, brokers_were, of, months(of), as_of, late_ms),
         schemas.REPORT_CHURN_TOPICS: lambda: churn_topics(entries, routes, of, as_of, late_ms),
         schemas.REPORT_SKEW: lambda: skew(stays, brokers_were, routes, at_ends, as_of, late_ms),
         schemas.REPORT_CONFLICTS: lambda: conflicts(entries, stays, of, as_of, late_ms),

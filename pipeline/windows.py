@@ -43,14 +43,20 @@ def pieces(of: Sequence[Window], final_ms: int, most: int) -> tuple[tuple[Window
     for window in of:
         if window.to_ms <= final_ms:
             closed.setdefault(month_of(window.from_ms), []).append(window)
-    months = [closed[month] for month in sorted(closed)] + [[one for one in of if one.to_ms > final_ms]]
-    each = -(-len(months) // most)
-    return tuple(tuple(chain(*months[i : i + each])) for i in range(0, len(months), each))
+    in_order = [closed[month] for month in sorted(closed)] + [[one for one in of if one.to_ms > final_ms]]
+    each = -(-len(in_order) // most)
+    return tuple(tuple(chain(*in_order[i : i + each])) for i in range(0, len(in_order), each))
 
 
 def span(of: Sequence[Window]) -> tuple[int, int]:
     """From the first begin to the last end."""
     return min(window.from_ms for window in of), max(window.to_ms for window in of)
+
+
+def months(of: Sequence[Window]) -> tuple[int, int]:
+    """The same of the calendar months among them; no time at all if there are none, as when one has just begun."""
+    found = [window for window in of if window.name == "month"]
+    return span(found) if found else (0, 0)
 
 
 def cells(of: Sequence[Window]) -> tuple[Window, ...]:

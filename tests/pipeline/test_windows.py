@@ -3,7 +3,7 @@ from datetime import UTC, datetime
 import pytest
 from pyspark.sql import SparkSession
 
-from pipeline.windows import DAY_MS, HOUR_MS, Window, cells, span, time_in, windows
+from pipeline.windows import DAY_MS, HOUR_MS, Window, cells, months, pieces, span, time_in, windows
 from tests.pipeline.rows import rows_of
 
 
@@ -35,8 +35,8 @@ def test_days() -> None:
 
 
 def test_months() -> None:
-    months = [window for window in windows(AS_OF, ms(2025, 12, 31, 12)) if window.name == "month"]
-    assert months == [
+    found = [window for window in windows(AS_OF, ms(2025, 12, 31, 12)) if window.name == "month"]
+    assert found == [
         Window("month", ms(2025, 12, 1), ms(2026, 1, 1)),
         Window("month", ms(2026, 1, 1), ms(2026, 2, 1)),
         Window("month", ms(2026, 2, 1), ms(2026, 3, 1)),
@@ -48,6 +48,27 @@ def test_months() -> None:
 def test_none_begins_at_as_of(name: str) -> None:
     at = ms(2026, 3, 1)
     assert [window.to_ms for window in windows(at, at - 1) if window.name == name] == [at]
+
+
+def test_of_months_the_calendar_tells() -> None:
+    of = windows(AS_OF, ms(2026, 2, 3))
+    assert months(of) == (ms(2026, 2, 1), AS_OF)
+    assert months([window for window in of if window.name != "month"]) == (0, 0)
+
+
+def test_pieces_are_months_and_what_is_not_over() -> None:
+    of = windows(AS_OF, ms(2025, 12, 31, 12))
+    over, begun = ms(2026, 3, 1), [window for window in of if window.to_ms > ms(2026, 3, 1)]
+    by_month = pieces(of, over, 9)
+    assert [span(piece) for piece in by_month[:3]] == [
+        (ms(2025, 12, 1), ms(2026, 1, 1)),
+        (ms(2026, 1, 1), ms(2026, 2, 1)),
+        (ms(2026, 2, 1), ms(2026, 3, 1)),
+    ]
+    assert list(by_month[3]) == begun
+    assert [len(pieces(of, over, most)) for most in (1, 2, 3, 4)] == [1, 2, 2, 4]
+    for most in (1, 2, 3, 4):
+        assert sorted(window for piece in pieces(of, over, most) for window in piece) == sorted(of)
 
 
 def test_span_and_cells() -> None:
