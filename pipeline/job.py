@@ -3,7 +3,7 @@
 import threading
 import time
 from collections.abc import Callable
-from contextlib import ExitStack, closing
+from contextlib import ExitStack, closing, suppress
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -27,6 +27,10 @@ from pipeline.warehouse import Snapshot, Warehouse
 LANDED = (EVENTS_LAND, HEARTBEATS_LAND)
 WAKE_S = 1.0
 NO_REPORT = "-"
+
+
+class _Ended(Exception):
+    """Told to end."""
 
 
 def run(spark: SparkSession, options: Options, told: Told, *, anew: bool = False) -> Snapshot:
@@ -54,8 +58,16 @@ def stream(
     every_s: float,
     trigger_s: float,
 ) -> None:
-    """Land entries as they come and report each `every_s`, until `stop` is set or the landing fails, which raises."""
-    with ExitStack() as opened:
+    """Land entries as they come and report each `every_s`, until `stop` is set or the landing fails, which raises.
+
+    A report under way breaks off at its next step: nobody has seen anything of it."""
+
+    def told_unless_ended(text: str) -> None:
+        if stop.is_set():
+            raise _Ended
+        told(text)
+
+    with suppress(_Ended), ExitStack() as opened:
         landings = [opened.enter_context(closing(_landing(spark, options, kind))) for kind in LANDED]
         queries = [landing.start(every_s=trigger_s) for landing in landings]
         for query in queries:
@@ -67,7 +79,7 @@ def stream(
                     raise error
                 landing.advance()
             if time.monotonic() >= due_s and landings[0].progress.batch:
-                report(spark, options, told)
+                report(spark, options, told_unless_ended)
                 due_s = time.monotonic() + every_s
 
 

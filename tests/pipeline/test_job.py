@@ -1,15 +1,18 @@
 """Whole runs: a stream in a real store becomes tables, reports, what is served."""
 
 import json
-from collections.abc import Iterable, Sequence
+import threading
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
+import pytest
 import redis as redis_py
 from pyspark.sql import SparkSession
 
 from launcher.store import EmbeddedStore
 from pipeline import job, schemas
+from pipeline.landing.reading import read_events
 from pipeline.options import Options
 from pipeline.warehouse import Warehouse
 from tests.pipeline import worked_example
@@ -56,3 +59,25 @@ def test_the_worked_example_from_the_stream_to_what_is_served(
     held = json.loads(redis.hget("ns:{ns}:events:consumers", "pipeline:main") or "{}")
     assert (held["id"], held["hold"]) == (worked_example.RAW[-1][0], 1)
     assert "cluster" in (tmp_path / "report-ns.html").read_text()
+
+
+def test_streaming_lands_and_reports_and_breaks_off_when_it_is_to_end(
+    spark: SparkSession,
+    store: EmbeddedStore,
+    redis: redis_py.Redis,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    heard: list[str] = []
+    ending = threading.Event()
+
+    def report(_: SparkSession, of: Options, told: Callable[[str], None]) -> None:
+        told(f"{read_events(spark, of.warehouse).count()} events")
+        ending.set()
+        told("another step")
+
+    monkeypatch.setattr(job, "report", report)
+    write(redis, worked_example.RAW)
+    job.stream(spark, options(store, tmp_path), heard.append, ending, every_s=60, trigger_s=0.1)
+    assert heard == [f"{len(worked_example.RAW)} events"]
+    assert not spark.streams.active
