@@ -69,12 +69,16 @@ def test_one_core_two_cores_and_a_cluster_make_the_same_tables(
 
 
 def write_odd_history(redis: redis_py.Redis) -> None:
-    """What a made-up one has none of: the worked example, then three gone at once, a conflict, a hole; beats."""
+    """What a made-up one has none of: the worked example, then three gone at once, one of which flaps, a conflict, a hole;
+    beats."""
     stream = worked_example.stream()
     for epoch, broker in enumerate("def", 7):
         stream.add(4000, registered("first", broker, epoch))
     for epoch, broker in enumerate("def", 7):
         stream.add(5000, removed("lost", broker, epoch, since=4000, last_seen=4990))
+    for back in (5020, 5060):  # d flaps
+        stream.add(back, registered("revive", "d", 7))
+        stream.add(back + 20, removed("lost", "d", 7, since=back, last_seen=back + 10))
     claim = {"cluster": "c1", "broker": "a", "id": "0", "addr": "10.9.9.9:10911", "holder": "{}"}
     stream.add(5100, Told("conflict_seen", "two_names", claim)).lose(2)
     stream.add(5200, registered("first", "g", 10))
