@@ -69,7 +69,7 @@ def test_one_core_two_cores_and_a_cluster_make_the_same_tables(
 
 
 def write_odd_history(redis: redis_py.Redis) -> None:
-    """What a made-up one has none of: the worked example, then three gone at once, one of which flaps, a conflict, a hole;
+    """What a made-up one has none of: the worked example, then three gone at once, one that flaps, a conflict, a hole;
     beats."""
     stream = worked_example.stream()
     for epoch, broker in enumerate("def", 7):
