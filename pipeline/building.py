@@ -106,7 +106,7 @@ def _write_tables(run: Run, entries: DataFrame, told: Told, *, anew: bool) -> No
     def carried(table: Table) -> DataFrame | None:
         return None if anew else run.warehouse.read_open(table, run.base)
 
-    members = entries.where("rows is null").persist()  # a tenth of the entries, a hundredth of the bytes
+    members = entries.where("rows is null").persist()  # rows are most of the bytes
     try:
         told("broker sessions")
         found = sessions(members, carried(schemas.BROKER_SESSIONS))

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql.pandas.types import to_arrow_schema
-from pyspark.sql.types import ArrayType, IntegerType, LongType, MapType, StringType, StructType
+from pyspark.sql.types import ArrayType, IntegerType, LongType, MapType, StringType, StructField, StructType
 
 from pipeline.source import nested
 from pipeline.source.replies import Page
@@ -35,21 +35,7 @@ class Batches:
 
     def __init__(self, schema: StructType) -> None:
         for column in schema.fields:
-            own = OWN.get(column.name)
-            fits = (
-                column.dataType == own
-                if own
-                else column.dataType in PLAIN or nested.can_hold(column.dataType)
-            )
-            if not fits:
-                allowed = (
-                    own.simpleString()
-                    if own
-                    else f"{', '.join(one.simpleString() for one in PLAIN)} or lists"
-                )
-                raise ValueError(
-                    f"column {column.name} is {column.dataType.simpleString()}, but can only be {allowed}"
-                )
+            _check(column)
         self._kinds = {column.name: column.dataType for column in schema.fields}
         self._schema = to_arrow_schema(schema, timezone="UTC")
 
@@ -99,12 +85,17 @@ class Batches:
         if where is None:
             return pa.nulls(len(page.ids), column.type)
         values = page.values.take(pa.array(where, mask=where < 0))
-        decoder = self._decoders.get(column.name)
-        return (
-            _plain(column.type, _text(values))
-            if decoder is None
-            else nested.lists(column.type, decoder, values)
-        )
+        if column.name in self._decoders:
+            return nested.lists(column.type, self._decoders[column.name], values)
+        return _plain(column.type, _text(values))
+
+
+def _check(column: StructField) -> None:
+    kind, own = column.dataType, OWN.get(column.name)
+    if kind == own or (own is None and (kind in PLAIN or nested.can_hold(kind))):
+        return
+    allowed = own.simpleString() if own else f"{', '.join(one.simpleString() for one in PLAIN)} or lists"
+    raise ValueError(f"column {column.name} is {kind.simpleString()}, but can only be {allowed}")
 
 
 def _part(page: Page, start: int, end: int) -> Page:
@@ -126,9 +117,9 @@ def _map(kind: pa.DataType, page: Page, where: Any) -> pa.Array:
 def _left(where: Any, names: list[bytes], arrays: Mapping[str, pa.Array]) -> Any:
     """`where` without the values that these columns hold."""
     left = where.copy()
-    for place, name in enumerate(names):
-        array = None if name.decode(errors="replace") in OWN else arrays.get(name.decode(errors="replace"))
-        if array is not None:
+    for place, name in enumerate(text.decode(errors="replace") for text in names):
+        if name in arrays and name not in OWN:
+            array = arrays[name]
             left[array.is_valid().to_numpy(zero_copy_only=False), place] = -1
     return left
 

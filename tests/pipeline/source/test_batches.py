@@ -96,6 +96,7 @@ PAIRS = ArrayType(schema({"name": TEXT, "amounts": ArrayType(LONG)}))
         (b' [["a",[1,-2]] , ["\\u00e9",[]]]', [("a", [1, -2]), ("é", [])]),
         (b'[["a",[9223372036854775807]]]', [("a", [(1 << 63) - 1])]),
         *((text, None) for text in (b"", b"[", b"{}", b"null", b"[null]", b'[["a"]]', b'[["a",[],1]]')),
+        *((text, None) for text in (b'[["\\ud800",[]]]', b"[" * 100_000)),  # half a character; a bomb
         *((text, None) for text in (b'[["a",[null]]]', b'[["a",["1"]]]', b'[["a",[1.5]]]', b'[["\xff",[]]]')),
         (b'[["a",[9223372036854775808]]]', None),
     ],
