@@ -1,7 +1,9 @@
 """The Spark session of every job."""
 
 import os
+import signal
 import sys
+import threading
 from collections.abc import Mapping
 
 from pyspark.sql import SparkSession
@@ -46,4 +48,8 @@ def spark_session(
     builder = SparkSession.builder.appName(name)
     for key, value in chosen.items():
         builder = builder.config(key, value)
-    return builder.getOrCreate()
+    interrupted = signal.getsignal(signal.SIGINT)
+    session = builder.getOrCreate()
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGINT, interrupted)  # PySpark puts its own there
+    return session

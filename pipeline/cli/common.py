@@ -1,6 +1,7 @@
 """What commands share: where the tables are, a Spark session, and how a command ends without a result."""
 
 import os
+import signal
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -16,6 +17,7 @@ from pipeline.warehouse import Warehouse
 
 NOT_THERE: Final = 1
 WRONG_USAGE: Final = 2
+INTERRUPTED: Final = 128 + signal.SIGINT  # as shells have it
 
 OfWarehouse = Annotated[
     str | None,
@@ -54,15 +56,34 @@ def options(warehouse: str | None, namespace: str | None) -> Options:
 
 @contextmanager
 def opened(name: str, chosen: Options) -> Iterator[Warehouse]:
-    """The tables, with a Spark session of this process."""
+    """The tables, with a Spark session of this process. Ctrl-C ends it, unless the command has another use for it."""
     try:
-        session = formats.session(name, chosen)
-        try:
-            yield formats.warehouse(session, chosen)
-        finally:
-            session.stop()
+        with _ended_by_interrupt():
+            session = formats.session(name, chosen)
+            try:
+                yield formats.warehouse(session, chosen)
+            finally:
+                session.stop()
     except OptionError as error:
         stop(str(error), WRONG_USAGE)
+
+
+@contextmanager
+def _ended_by_interrupt() -> Iterator[None]:
+    """Not by an exception: in the middle of a call to Java it would leave nothing that could be closed in order."""
+    before = signal.getsignal(signal.SIGINT)
+    if before is signal.default_int_handler:
+        signal.signal(signal.SIGINT, _interrupted)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def _interrupted(*_: object) -> NoReturn:
+    """Java ends with us. What was not committed nobody has seen, and the next run clears it."""
+    print("mqpipeline: interrupted", file=sys.stderr, flush=True)
+    os._exit(INTERRUPTED)
 
 
 @contextmanager
