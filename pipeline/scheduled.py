@@ -1,29 +1,39 @@
-"""The run that the name server's scheduler asks for, in a process that has Spark."""
+"""The runs that the name server's scheduler asks for, each in a process and with a Spark session of its own."""
 
 import logging
 
-from pyspark.sql import SparkSession
+import redis
+from rq import Worker
+from rq.serializers import JSONSerializer
 
-from pipeline.job import run as run_once
+from pipeline import formats, job
 from pipeline.options import Options
 
 QUEUE = "pipeline-runs"
+CONNECT_TIMEOUT_S = 1.0
 log = logging.getLogger(__name__)
 
-_chosen: tuple[SparkSession, Options] | None = None
+_chosen: Options | None = None
 
 
-def run_with(spark: SparkSession, options: Options) -> None:
-    """With what this process runs."""
+def work(options: Options, url: str, *, burst: bool = False) -> None:
+    """Run with these options whenever a job says so, until SIGTERM or SIGINT, which wait for a run under way; or with
+    `burst` until there is no job. `url` is RQ's Redis."""
     global _chosen
-    _chosen = spark, options
+    _chosen = options
+    connection = redis.Redis.from_url(url, socket_connect_timeout=CONNECT_TIMEOUT_S)
+    queues = [*map(queue_name, options.namespaces)]
+    worker = Worker(queues, connection=connection, serializer=JSONSerializer)
+    worker.work(burst=burst, logging_level="WARNING")
 
 
 def run() -> dict[str, int]:
-    """Land, build, serve; which run it was, and up to when. Called by RQ, by name."""
+    """Land, build, serve; which run it was, and up to when. Called by RQ, by name, in a child of `work`'s process."""
     if _chosen is None:
-        raise RuntimeError("this process makes no runs: start it as `mqpipeline answer`")
-    made = run_once(*_chosen, log.info)
+        raise RuntimeError("this process makes no runs: start it as `mqpipeline work`")
+    session = formats.session("redis-namesrv pipeline", _chosen)
+    made = job.run(session, _chosen, log.info)
+    session.stop()
     return {"run": made.run, "as_of_ms": made.as_of_ms}
 
 

@@ -180,7 +180,7 @@ class Options(TlsOptions, frozen=True, kw_only=True):
     )
     expiry_hold_least: Annotated[int, _own("members that it takes at least")] = 3
     pipeline_every_millis: Annotated[
-        int, _own("how often `mqpipeline answer` is to land events and report; 0 is never")
+        int, _own("how often `mqpipeline work` is to land events and report; 0 is never")
     ] = 0
     listing_also: tuple[tuple[str, str], ...] = ()
     """(key, text) that only request 319 shows: unknown keys of the -c file, and Start options set by 318."""

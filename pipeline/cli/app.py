@@ -4,7 +4,7 @@ from typing import Final
 
 import typer
 
-from pipeline.cli import answer, history, running, sample
+from pipeline.cli import history, queued, running, sample
 
 app: Final = typer.Typer(
     help="What the event stream of a name server tells of times that are over.",
@@ -13,5 +13,5 @@ app: Final = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
     pretty_exceptions_show_locals=False,
 )
-for subject in (running, history, answer, sample):
+for subject in (running, history, queued, sample):
     subject.add(app)

@@ -1,7 +1,6 @@
 """Answers questions of the HTTP side: an RQ worker that does not fork, so its Spark session is warm."""
 
 import logging
-from collections.abc import Sequence
 
 import redis
 from rq import SimpleWorker
@@ -17,18 +16,15 @@ TTL_S = 30  # also bounds how long it waits on a connection that is dead
 log = logging.getLogger(__name__)
 
 
-def work(
-    reader: Reader, url: str, namespaces: tuple[str, ...], *, after: Sequence[str] = (), burst: bool = False
-) -> None:
-    """Answer until SIGTERM or SIGINT, or with `burst` until there is no question; `url` is RQ's Redis, `after` are
-    queues whose jobs are done while there is none."""
+def work(reader: Reader, url: str, namespaces: tuple[str, ...]) -> None:
+    """Answer until SIGTERM or SIGINT; `url` is RQ's Redis."""
     jobs.answer_from(reader)
     _warm(reader, namespaces)
     connection = redis.Redis.from_url(url, socket_connect_timeout=CONNECT_TIMEOUT_S)
-    queues = [*(queue_name(namespace) for namespace in namespaces), *after]
+    queues = [*map(queue_name, namespaces)]
     worker = SimpleWorker(queues, connection=connection, serializer=JSONSerializer, worker_ttl=TTL_S)
     worker.log_job_description = False
-    worker.work(burst=burst, logging_level="WARNING")
+    worker.work(logging_level="WARNING")
 
 
 def _warm(reader: Reader, namespaces: tuple[str, ...]) -> None:

@@ -1,0 +1,77 @@
+"""`mqpipeline` as a process among others: ended from a terminal, told by the name server's scheduler to run."""
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+from unittest.mock import ANY
+
+import pytest
+import redis as redis_py
+from rq import Queue
+from rq.job import Job
+from rq.results import Result
+from rq.serializers import JSONSerializer
+
+from launcher.store import EmbeddedStore
+from registry.options import Options
+from tests.pipeline import worked_example
+from worker.schedule import timetable
+
+PATIENCE_S = 300
+NAMESPACE = "default"
+Start = Callable[..., subprocess.Popen[str]]
+
+
+@pytest.fixture
+def start(store: EmbeddedStore, redis: redis_py.Redis, tmp_path: Path) -> Iterator[Start]:
+    """Starts a command on a store that has the worked example, in a process group as a terminal makes one."""
+    raw: Any = worked_example.RAW
+    for entry_id, fields in raw:
+        redis.xadd(f"ns:{{{NAMESPACE}}}:events", fields, id=entry_id)
+    started: list[subprocess.Popen[str]] = []
+
+    def start(command: str) -> subprocess.Popen[str]:
+        argv = [sys.executable, "-m", "pipeline.cli", command, "--warehouse", str(tmp_path)]
+        environment = {**os.environ, "REDIS_URL": store.url}
+        process = subprocess.Popen(
+            argv, env=environment, stderr=subprocess.PIPE, text=True, start_new_session=True
+        )
+        started.append(process)
+        return process
+
+    yield start
+    for process in started:
+        process.kill()
+
+
+@pytest.mark.parametrize(
+    ("command", "code", "says"), [("run", 130, ["mqpipeline: interrupted"]), ("stream", 0, [])]
+)
+def test_ctrl_c_ends_it_in_a_line(command: str, code: int, says: list[str], start: Start) -> None:
+    """Java and Spark's Python processes get it too."""
+    process = start(command)
+    assert process.stderr is not None
+    assert any("reading all that was landed" in line for line in process.stderr)
+    os.killpg(process.pid, signal.SIGINT)
+    _, rest = process.communicate(timeout=PATIENCE_S)
+    assert process.returncode == code
+    assert [line for line in rest.splitlines() if not line[:2].isdigit()] == says
+
+
+def test_a_run_of_the_timetable(store: EmbeddedStore, redis: redis_py.Redis, start: Start) -> None:
+    run = timetable(Options(pipeline_every_millis=PATIENCE_S * 1000))[-1]
+    patient = redis_py.Redis.from_url(store.url, socket_timeout=PATIENCE_S + 1)
+    queue = Queue(run.queue_of(NAMESPACE), connection=patient, serializer=JSONSerializer)
+    job: Job = queue.enqueue_call(str(run.job), timeout=run.timeout_s)
+    process = start("work")
+    result = job.latest_result(timeout=PATIENCE_S)
+    assert result is not None
+    assert result.type == Result.Type.SUCCESSFUL, result.exc_string
+    assert result.return_value == {"run": 1, "as_of_ms": ANY}
+    assert redis.hget(f"ns:{{{NAMESPACE}}}:report:meta", "events") == str(len(worked_example.RAW))
+    process.terminate()
+    assert process.wait(timeout=PATIENCE_S) == 0
