@@ -1,23 +1,18 @@
-"""Entries of the stream of heartbeats as rows of HEARTBEATS."""
+"""Entries of the stream of heartbeats as columns of HEARTBEATS."""
 
-from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
+import pyarrow as pa
 
 BEAT_COLUMNS = (
     "stream string, id_ms bigint, id_n bigint, "
-    "cluster string, broker string, id string, addr string, code string"
+    "cluster string, broker string, id bigint, addr string, code int"
 )
 
 
-def heartbeats(raw: DataFrame) -> DataFrame:
-    """Raw (BEAT_COLUMNS) -> HEARTBEATS with `stream` in the place of `namespace`; what is no number is null."""
-    return raw.select(
-        "stream",
-        "id_ms",
-        F.col("id_n").cast("int"),
-        "cluster",
-        "broker",
-        F.col("id").try_cast("bigint").alias("broker_id"),
-        "addr",
-        F.col("code").try_cast("int"),
-    )
+def heartbeats(raw: pa.RecordBatch) -> dict[str, pa.Array]:
+    """Raw (BEAT_COLUMNS) -> the columns of HEARTBEATS by name, but `namespace`; what is no number is null."""
+    return {
+        "id_ms": raw["id_ms"],
+        "id_n": raw["id_n"].cast(pa.int32(), safe=False),
+        "broker_id": raw["id"],
+        **{name: raw[name] for name in ("cluster", "broker", "addr", "code")},
+    }

@@ -3,8 +3,7 @@
 from collections.abc import Callable
 from typing import NamedTuple
 
-from pyspark.sql import Column, DataFrame
-from pyspark.sql import functions as F
+import pyarrow as pa
 
 from pipeline.landing.events import EVENT_COLUMNS, events
 from pipeline.landing.heartbeats import BEAT_COLUMNS, heartbeats
@@ -12,12 +11,12 @@ from pipeline.schemas import EVENTS, HEARTBEATS, Table
 
 
 class Landed(NamedTuple):
-    """`rows` makes the table's columns (but `namespace` and `batch`) of the format `redis_stream` read with the schema
+    """`columns_of` makes the table's columns (but `namespace` and `batch`) of what the source reads with the schema
     `columns`. The stream of a namespace is `ns:{<namespace>}:<name>`; `counter` counts its entries, if a field does."""
 
     table: Table
     columns: str
-    rows: Callable[[DataFrame], DataFrame]
+    columns_of: Callable[[pa.RecordBatch], dict[str, pa.Array]]
     counter: str | None = None
 
     def stream(self, namespace: str) -> str:
@@ -28,10 +27,14 @@ class Landed(NamedTuple):
         """The other way round."""
         return stream.removeprefix("ns:{").removesuffix(f"}}:{self.table.name}")
 
-    def namespace_of(self, stream: Column) -> Column:
-        """The same of a column."""
-        around = len(self.stream(""))
-        return stream.substr(F.lit(len("ns:{") + 1), F.length(stream) - around)
+    def rows(self, raw: pa.RecordBatch, namespace: str, batch: int, schema: pa.Schema) -> pa.RecordBatch:
+        """Rows of the table, of entries of one stream that were read; `schema` is the table's."""
+        made = {
+            "namespace": pa.repeat(pa.scalar(namespace), len(raw)),
+            "batch": pa.repeat(pa.scalar(batch), len(raw)),
+            **self.columns_of(raw),
+        }
+        return pa.RecordBatch.from_arrays([made[name] for name in schema.names], schema=schema)
 
 
 EVENTS_LAND = Landed(EVENTS, EVENT_COLUMNS, events, counter="seq")

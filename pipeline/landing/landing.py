@@ -2,27 +2,32 @@
 
 import threading
 from collections.abc import Mapping
+from functools import partial
+from itertools import groupby
+from typing import cast
 
 import msgspec
-from pyspark.sql import DataFrame, Row, SparkSession
+from pyspark.sql import DataFrame, Observation, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.streaming.query import StreamingQuery
+from pyspark.sql.types import StructType
 
 from pipeline import files
 from pipeline.landing.folders import batches, folders
 from pipeline.landing.kinds import Landed
+from pipeline.landing.pieces import StreamPieces
 from pipeline.landing.progress import Progress, StreamProgress, read_progress, write_progress
 from pipeline.landing.rounds import ask_for_round
-from pipeline.source import register
+from pipeline.landing.writing import END, FILES, Batch, Summary, write
 from pipeline.source.connection import Store
 from pipeline.source.consumers import Consumer
-from pipeline.source.ids import BEFORE_ALL, Id
+from pipeline.source.ids import BEFORE_ALL, Id, parsed
 from pipeline.source.options import options_of
 from pipeline.source.streams import Streams
 
 CHECKPOINT = "_checkpoint"
-UNLIKE = ("seq", "id_ms", "op")  # hardly a value twice: a dictionary of them would only cost
 WRITERS = 16  # files of so many days open at once, before Spark sorts a batch by day instead
+AS_THEY_ARE = {"lineSep": END, "compression": "none", "maxRecordsPerFile": 1}
 
 
 class Landing:
@@ -41,7 +46,7 @@ class Landing:
         namespaces: tuple[str, ...] = ("default",),
         consumer: str | None = None,
     ) -> None:
-        register(spark)
+        spark.dataSource.register(StreamPieces)
         self._spark = spark
         self._landed = landed
         self.folder = f"{root.rstrip('/')}/{landed.table.name}"
@@ -49,11 +54,11 @@ class Landing:
         named = {"pattern": landed.stream("*")} if "*" in namespaces else {"streams": streams}
         counted = {"counter": landed.counter} if landed.counter else {}
         self._source = {**counted, **source, **named}
-        options = options_of(self._source)
-        self._store = Store(options)
-        self._streams = Streams(options, self._store)
+        self._options = options_of(self._source)
+        self._store = Store(self._options)
+        self._streams = Streams(self._options, self._store)
         self._consumer = (
-            Consumer(self._store, self._streams, consumer, options.consumer_key) if consumer else None
+            Consumer(self._store, self._streams, consumer, self._options.consumer_key) if consumer else None
         )
         self._lock = threading.Lock()  # of what follows, between the query's thread and who calls `advance`
         self._progress = read_progress(spark, self.folder)
@@ -75,9 +80,9 @@ class Landing:
         self._clear()
         self.advance()
         after = {stream: one.id for stream, one in self._progress.streams.items() if one.at > BEFORE_ALL}
-        reader = self._spark.readStream.format("redis_stream").options(**self._source)
-        raw = reader.option("after", msgspec.json.encode(after).decode()).schema(self._landed.columns).load()
-        writer = raw.writeStream.foreachBatch(self._land).option("checkpointLocation", self._checkpoint)
+        reader = self._spark.readStream.format(StreamPieces.name()).options(**self._source)
+        plan = reader.option("after", msgspec.json.encode(after).decode()).load()
+        writer = plan.writeStream.foreachBatch(self._land).option("checkpointLocation", self._checkpoint)
         writer = writer.queryName(f"landing {self._landed.table.name}")
         return (
             writer.trigger(availableNow=True)
@@ -105,7 +110,7 @@ class Landing:
     def _checkpoint(self) -> str:
         return f"{self.folder}/{CHECKPOINT}"
 
-    def _land(self, raw: DataFrame, epoch: int) -> None:
+    def _land(self, plan: DataFrame, epoch: int) -> None:
         """A batch of the query. Again, after it was killed between here and Spark's own note that it is done: nothing,
         for the store may have trimmed meanwhile what the batch held."""
         query = self._query()
@@ -113,55 +118,32 @@ class Landing:
             before = self._progress
             if before.query != query or before.epoch < epoch:
                 number = before.batch + 1
-                self._write_rows(raw, number)
-                streams = self._landed_streams(raw.sparkSession, number)
+                streams = self._landed_streams(self._write_rows(plan, number))
                 self._write(Progress(number, query, epoch, {**before.streams, **streams}))
                 self._fill_holes(before, streams)
             for stream, one in self._progress.streams.items():
                 self._told(stream, one)
 
-    def _write_rows(self, raw: DataFrame, number: int) -> None:
-        raw.sparkSession.conf.set("spark.sql.maxConcurrentOutputFileWriters", WRITERS)
-        table = self._landed.table
-        rows = self._landed.rows(raw).withColumns(
-            {
-                "namespace": self._landed.namespace_of(F.col("stream")),
-                "batch": F.lit(number).cast("bigint"),
-                "batches": F.lit(batches(number, number)),
-                **{partition.name: F.expr(partition.sql) for partition in table.partitions},
-            }
+    def _write_rows(self, plan: DataFrame, number: int) -> list[Summary]:
+        """Of the files that were written."""
+        plan.sparkSession.conf.set("spark.sql.maxConcurrentOutputFileWriters", WRITERS)
+        landed = self._landed
+        columns = cast(StructType, StructType.fromDDL(landed.columns))
+        batch = Batch(landed, number, self._options, columns, landed.table.schema)
+        told = Observation()
+        files_made = plan.mapInArrow(partial(write, batch), FILES).observe(
+            told, F.collect_list(F.struct(*Summary._fields)).alias("files")
         )
-        days = [partition.name for partition in table.partitions]
-        columns = rows.select(*table.schema.names, *days, "batches")
-        plain = {f"parquet.enable.dictionary#{name}": "false" for name in UNLIKE}
-        columns.write.options(**plain).partitionBy(*days, "batches").mode("append").parquet(self.folder)
+        writer = files_made.select("file", "day", F.lit(batches(number, number)).alias("batches")).write
+        writer.options(**AS_THEY_ARE).partitionBy("day", "batches").mode("append").text(self.folder)
+        return [Summary(*row) for row in told.get["files"]]
 
-    def _landed_streams(self, spark: SparkSession, number: int) -> dict[str, StreamProgress]:
+    def _landed_streams(self, written: list[Summary]) -> dict[str, StreamProgress]:
         """Of the streams in a batch that was just written: what is known of them now."""
-        paths = files.matching(spark, f"{self.folder}/day=*/batches={batches(number, number)}")
-        if not paths:
-            return {}
-        schema = self._landed.table.schema
-        counted = "inc" in schema.names
-        at, seq = F.struct("id_ms", "id_n"), F.struct("inc", "seq") if counted else F.lit(None)
-        found = (
-            spark.read.schema(schema)
-            .parquet(*paths)
-            .groupBy("namespace")
-            .agg(
-                F.count("*").alias("entries"),
-                (F.count("rejected") if counted else F.lit(0)).alias("rejected"),
-                F.min(at).alias("first"),
-                F.max(at).alias("last"),
-                F.min_by(seq, at).alias("first_seq"),
-                F.max_by(seq, at).alias("last_seq"),
-            )
-        )
         streams = {}
-        for row in found.collect():
-            stream = self._landed.stream(row["namespace"])
-            before = self._progress.streams.get(stream) or StreamProgress(row["namespace"])
-            streams[stream] = self._at_end(stream, _after(before, row))
+        for stream, found in groupby(sorted(written, key=_place), key=lambda one: one.stream):
+            before = self._progress.streams.get(stream) or StreamProgress(self._landed.namespace(stream))
+            streams[stream] = self._at_end(stream, _after(before, [*found]))
         return streams
 
     def _at_end(self, stream: str, one: StreamProgress) -> StreamProgress:
@@ -197,21 +179,24 @@ class Landing:
                 files.delete(self._spark, f"{self.folder}/{one}")
 
 
-def _after(before: StreamProgress, row: Row) -> StreamProgress:
-    """A stream's progress by a batch with these of its rows."""
-    first, last = Id(*row["first"]), Id(*row["last"])
-    first_seq, last_seq = row["first_seq"] or (None, None), row["last_seq"] or (None, None)
-    again = first <= before.at
-    expected = (before.seq or 0) + 1 if first_seq[0] == before.inc else 1
-    hole = not again and (first_seq[1] or 0) > expected
+def _place(file: Summary) -> tuple[str, Id]:
+    return file.stream, parsed(file.first)
+
+
+def _after(before: StreamProgress, files_made: list[Summary]) -> StreamProgress:
+    """A stream's progress by a batch of which these are its files, in the order of their entries."""
+    first, last = files_made[0], files_made[-1]
+    again = parsed(first.first) <= before.at
+    expected = (before.seq or 0) + 1 if first.first_inc == before.inc else 1
+    hole = not again and (first.first_seq or 0) > expected
     return msgspec.structs.replace(
         before,
-        id=str(last),
-        inc=before.inc if last_seq[1] is None else last_seq[0],
-        seq=before.seq if last_seq[1] is None else last_seq[1],
-        as_of_ms=max(before.as_of_ms, last.ms),
-        entries=before.entries + row["entries"],
-        rejected=before.rejected + row["rejected"],
+        id=last.last,
+        inc=before.inc if last.last_seq is None else last.last_inc,
+        seq=before.seq if last.last_seq is None else last.last_seq,
+        as_of_ms=max(before.as_of_ms, parsed(last.last).ms),
+        entries=before.entries + sum(one.entries for one in files_made),
+        rejected=before.rejected + sum(one.rejected for one in files_made),
         holes=before.holes + hole,
         rereads=before.rereads + again,
     )

@@ -11,7 +11,10 @@ from pipeline.source.batches import Batches
 from pipeline.source.connection import Store
 from pipeline.source.options import Options
 from pipeline.source.pages import pages
+from pipeline.source.replies import joined
 from pipeline.source.streams import Piece, Streams
+
+BATCH_ENTRIES, BATCH_BYTES = 10_000, 8 << 20  # of an Arrow batch, whichever comes first
 
 
 class Reading:
@@ -34,5 +37,6 @@ class Reading:
         if not isinstance(partition, Piece):
             return
         with Store(self._options) as store:
-            for page in pages(store, partition.stream, partition.first, partition.last, self._options.page):
+            found = pages(store, partition.stream, partition.first, partition.last, self._options.page)
+            for page in joined(found, BATCH_ENTRIES, BATCH_BYTES):
                 yield from self._batches.of(partition.stream, page)

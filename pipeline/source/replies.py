@@ -4,7 +4,7 @@ Where no string of the reply holds a carriage return or begins with a star, whic
 and strings are lines and numpy finds them together; else hiredis takes the reply apart, at a third of the speed.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import hiredis
@@ -41,6 +41,29 @@ def page_of_entries(entries: Sequence[tuple[bytes, Sequence[bytes]]]) -> Page:
         np.fromiter((len(fields) // 2 for _, fields in entries), np.int64, len(entries)),
         _binary(texts[0::2]),
         _binary(texts[1::2]),
+    )
+
+
+def joined(pages: Iterable[Page], entries: int, most_bytes: int) -> Iterator[Page]:
+    """The same entries in fewer pages, each of so many or, if they are large, of so many bytes: a page costs as much
+    as many entries."""
+    found: list[Page] = []
+    for page in pages:
+        found.append(page)
+        size = sum(one.names.nbytes + one.values.nbytes for one in found)
+        if sum(len(one.ids) for one in found) >= entries or size >= most_bytes:
+            yield _one(found)
+            found = []
+    if found:
+        yield _one(found)
+
+
+def _one(pages: list[Page]) -> Page:
+    return Page(
+        pa.concat_arrays([page.ids for page in pages]),
+        np.concatenate([page.counts for page in pages]),
+        pa.concat_arrays([page.names for page in pages]),
+        pa.concat_arrays([page.values for page in pages]),
     )
 
 

@@ -6,10 +6,11 @@ from typing import Any, cast
 
 import pyarrow as pa
 from pyspark.sql import SparkSession
+from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
-from pipeline.landing.events import EVENT_COLUMNS, NUMBERS, TEXTS, events
-from pipeline.landing.heartbeats import BEAT_COLUMNS, heartbeats
+from pipeline.landing.events import NUMBERS, TEXTS
+from pipeline.landing.kinds import EVENTS_LAND, HEARTBEATS_LAND, Landed
 from pipeline.source.batches import Batches
 from pipeline.source.replies import page_of_entries
 
@@ -94,17 +95,18 @@ HELD = {  # field -> the columns that hold it
 }
 
 
-def landed(spark: SparkSession, entries: Iterable[Fields]) -> list[dict[str, Any]]:
-    """Rows of these entries, as the source reads them."""
+def landed(spark: SparkSession, kind: Landed, entries: Iterable[Fields]) -> list[dict[str, Any]]:
+    """Rows of these entries, as the source reads them, as Spark finds them in a file."""
     texts = [[text.encode() for pair in fields.items() for text in pair] for fields in entries]
     page = page_of_entries([(b"5-%d" % number, text) for number, text in enumerate(texts)])
-    batches = Batches(cast(StructType, StructType.fromDDL(EVENT_COLUMNS))).of("s", page)
-    raw = spark.createDataFrame(pa.Table.from_batches(batches), EVENT_COLUMNS)
-    return [row.asDict() for row in events(raw).orderBy("id_n").collect()]
+    schema = to_arrow_schema(kind.table.schema)
+    batches = Batches(cast(StructType, StructType.fromDDL(kind.columns))).of("s", page)
+    rows = pa.Table.from_batches([kind.rows(raw, "default", 1, schema) for raw in batches])
+    return [row.asDict() for row in spark.createDataFrame(rows, kind.table.schema).orderBy("id_n").collect()]
 
 
 def test_one_row_an_entry(spark: SparkSession) -> None:
-    found = landed(spark, FIELDS)
+    found = landed(spark, EVENTS_LAND, FIELDS)
     assert len(found) == len(CASES)
     told = {}
     for row, (name, (_, columns)) in zip(found, CASES.items(), strict=True):
@@ -115,23 +117,22 @@ def test_one_row_an_entry(spark: SparkSession) -> None:
 
 
 def test_what_is_in_no_column_is_in_fields(spark: SparkSession) -> None:
-    for row, fields in zip(landed(spark, FIELDS), FIELDS, strict=True):
+    for row, fields in zip(landed(spark, EVENTS_LAND, FIELDS), FIELDS, strict=True):
         held = {name for name, columns in HELD.items() if all(row[column] is not None for column in columns)}
         assert row["fields"] == {name: text for name, text in fields.items() if name not in held}
 
 
 def test_what_lacks_is_null(spark: SparkSession) -> None:
-    [row] = landed(spark, [HEAD])
-    known = {"stream", "id_ms", "id_n", "fields", "v", "inc", "seq", "kind", "part_i", "part_n"}
+    [row] = landed(spark, EVENTS_LAND, [HEAD])
+    known = {"namespace", "id_ms", "id_n", "fields", "v", "inc", "seq", "kind", "part_i", "part_n", "batch"}
     assert {column for column, value in row.items() if value is not None} == known
     assert row["fields"] == {}
 
 
 def test_beats(spark: SparkSession) -> None:
-    raw = spark.createDataFrame(
-        [("s", 5, 0, "c", "b", "1", "10.0.0.1:1", "34"), ("s", 5, 1, None, None, "x", None, "")], BEAT_COLUMNS
-    )
-    assert [tuple(row) for row in heartbeats(raw).collect()] == [
-        ("s", 5, 0, "c", "b", 1, "10.0.0.1:1", 34),
-        ("s", 5, 1, None, None, None, None, None),
+    beat = {"cluster": "c", "broker": "b", "id": "1", "addr": "10.0.0.1:1", "code": "34"}
+    found = landed(spark, HEARTBEATS_LAND, [beat, {"id": "x", "code": ""}])
+    assert [tuple(row.values()) for row in found] == [
+        ("default", 5, 0, "c", "b", 1, "10.0.0.1:1", 34),
+        ("default", 5, 1, None, None, None, None, None),
     ]
