@@ -58,9 +58,9 @@ class Timed(Landing):
         gateway: Any = spark.sparkContext._gateway
         self._server = Server("spark", 0, gateway.proc.pid)
 
-    def _land(self, raw: DataFrame, epoch: int) -> None:
+    def _land(self, plan: DataFrame, epoch: int) -> None:
         landed, began, used = self._entries, time.monotonic(), self._server.cpu_seconds()
-        super()._land(raw, epoch)
+        super()._land(plan, epoch)
         took, used = time.monotonic() - began, self._server.cpu_seconds() - used
         new = self._entries - landed
         print(

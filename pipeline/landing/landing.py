@@ -26,6 +26,7 @@ from pipeline.source.options import options_of
 from pipeline.source.streams import Streams
 
 CHECKPOINT = "_checkpoint"
+TASKS = 4  # a core; pieces are of different sizes
 WRITERS = 16  # files of so many days open at once, before Spark sorts a batch by day instead
 AS_THEY_ARE = {"lineSep": END, "compression": "none", "maxRecordsPerFile": 1}
 
@@ -80,7 +81,8 @@ class Landing:
         self._clear()
         self.advance()
         after = {stream: one.id for stream, one in self._progress.streams.items() if one.at > BEFORE_ALL}
-        reader = self._spark.readStream.format(StreamPieces.name()).options(**self._source)
+        tasks = TASKS * self._spark.sparkContext.defaultParallelism
+        reader = self._spark.readStream.format(StreamPieces.name()).options(**self._source, tasks=tasks)
         plan = reader.option("after", msgspec.json.encode(after).decode()).load()
         writer = plan.writeStream.foreachBatch(self._land).option("checkpointLocation", self._checkpoint)
         writer = writer.queryName(f"landing {self._landed.table.name}")

@@ -6,7 +6,9 @@ last four bytes. So files arrive as all that Spark writes does: on any file syst
 and those of attempts that failed never.
 """
 
+import gc
 from collections.abc import Iterable, Iterator
+from functools import cache
 from itertools import groupby, pairwise
 from typing import NamedTuple
 
@@ -83,6 +85,7 @@ class Part(NamedTuple):
 
 def write(batch: Batch, plan: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Rows of `StreamPieces` -> FILES. Holds one file at a time."""
+    _keep_modules()
     reading = Reading(batch.options, batch.columns)
     schema = to_arrow_schema(batch.schema, timezone="UTC")
     for rows in plan:
@@ -92,6 +95,12 @@ def write(batch: Batch, plan: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBat
             parts = (part for raw, rows in made for part in _by_day(raw, rows))
             for day, of_day in groupby(parts, key=lambda part: part.day):
                 yield from _files(day, piece.stream, schema, of_day)
+
+
+@cache
+def _keep_modules() -> None:
+    """Once in a process. Spark has it look for garbage after each task: 50 ms, for what is there since its start."""
+    gc.freeze()
 
 
 def _by_day(raw: pa.RecordBatch, rows: pa.RecordBatch) -> Iterator[Part]:

@@ -68,6 +68,10 @@ class Follower(Reading, DataSourceStreamReader, SupportsTriggerAvailableNow):
         return offsets_of(known)
 
     def partitions(self, start: Offsets, end: Offsets) -> list[InputPartition]:
+        """A piece each."""
+        return [*self.pieces(start, end)]
+
+    def pieces(self, start: Offsets, end: Offsets) -> list[Piece]:
         """Everything after `start` up to `end`; from the beginning where reading starts over between them."""
         before = positions_of(start)
         pieces: list[Piece] = []
@@ -76,7 +80,7 @@ class Follower(Reading, DataSourceStreamReader, SupportsTriggerAvailableNow):
             after = since.id if since.reads == to.reads else BEFORE_ALL
             if to.id > after:
                 pieces += self._streams.pieces(stream, after.after, to.id)
-        return [*pieces]
+        return pieces
 
     def commit(self, end: Offsets) -> None:
         """Tells the option's consumer, if there is one. Spark calls this as the next batch is planned; we do as soon
