@@ -20,6 +20,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
+from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
 from bench.pipeline_history import Clock
@@ -81,30 +82,29 @@ def land(spark: SparkSession, root: str) -> None:
 
 def _landed(raw: DataFrame, namespace: str) -> DataFrame:
     """Rows of EVENTS with the columns of their folders, in the order of the files."""
-    columns = Batches(cast(StructType, StructType.fromDDL(EVENTS_LAND.columns)))
-    read = raw.mapInArrow(partial(_as_read, columns), EVENTS_LAND.columns)
-    rows = EVENTS_LAND.rows(read).withColumns(
-        {
-            "namespace": F.lit(namespace),
-            "batch": F.lit(BATCH).cast("bigint"),
-            "batches": F.lit(batches(BATCH, BATCH)),
-            **{partition.name: F.expr(partition.sql) for partition in schemas.EVENTS.partitions},
-        }
+    columns = cast(StructType, StructType.fromDDL(EVENTS_LAND.columns))
+    made = raw.mapInArrow(
+        partial(_rows, Batches(columns), schemas.EVENTS.schema, namespace), schemas.EVENTS.schema
     )
-    landed = rows.select(*schemas.EVENTS.schema.names, "day", "batches")
+    days = {partition.name: F.expr(partition.sql) for partition in schemas.EVENTS.partitions}
+    landed = made.withColumns({"batches": F.lit(batches(BATCH, BATCH)), **days})
     return landed.repartition("day").sortWithinPartitions("day", *schemas.EVENTS.sort)
 
 
-def _as_read(columns: Batches, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Entries as maps -> as the source reads them."""
-    for batch in batches:
+def _rows(
+    columns: Batches, schema: StructType, namespace: str, raw: Iterable[pa.RecordBatch]
+) -> Iterator[pa.RecordBatch]:
+    """Entries as maps -> rows of EVENTS."""
+    made = to_arrow_schema(schema, timezone="UTC")
+    for batch in raw:
         ids = pc.binary_join_element_wise(batch["id_ms"].cast(pa.utf8()), batch["id_n"].cast(pa.utf8()), "-")
         fields = batch["fields"]
         counts = np.diff(fields.offsets.to_numpy())
         page = Page(
             ids.cast(pa.binary()), counts, fields.keys.cast(pa.binary()), fields.items.cast(pa.binary())
         )
-        yield from columns.of(batch["stream"][0].as_py(), page)
+        for read in columns.of(batch["stream"][0].as_py(), page):
+            yield EVENTS_LAND.rows(read, namespace, BATCH, made)
 
 
 def measure(spark: SparkSession, root: str, options: Options) -> None:

@@ -81,7 +81,7 @@ class _Fields(NamedTuple):
     def having(self, of_fields: Any) -> Flags:
         """The entries with a field that this is true of."""
         found = np.zeros(self.entries, bool)
-        found[self.rows[of_fields.to_numpy(zero_copy_only=False)]] = True
+        found[self.rows[np.asarray(of_fields)]] = True
         return found
 
 
@@ -131,9 +131,9 @@ def _flag(texts: pa.Array) -> pa.Array:
 
 
 def _is_null(array: pa.Array) -> Flags:
-    return array.is_null().to_numpy(zero_copy_only=False)
+    return np.asarray(array.is_null())
 
 
 def _true(flags: pa.Array) -> Flags:
     """Where they are, and not null."""
-    return flags.fill_null(False).to_numpy(zero_copy_only=False)
+    return np.asarray(flags.fill_null(False))

@@ -28,7 +28,7 @@ from pipeline.source.streams import Streams
 CHECKPOINT = "_checkpoint"
 TASKS = 4  # a core; pieces are of different sizes
 WRITERS = 16  # files of so many days open at once, before Spark sorts a batch by day instead
-AS_THEY_ARE = {"lineSep": END, "compression": "none", "maxRecordsPerFile": 1}
+AS_THEY_ARE = {"lineSep": END, "compression": "none", "maxRecordsPerFile": "1"}
 
 
 class Landing:

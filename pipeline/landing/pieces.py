@@ -17,8 +17,8 @@ NAMES = ("stream", "first", "last")
 
 
 class StreamPieces(RedisStreams):
-    """The format `redis_stream_pieces`: planned as `redis_stream` is, but at most `tasks` partitions (an option), with a
-    row for each piece of a stream."""
+    """The format `redis_stream_pieces`: planned as `redis_stream` is, a row for each piece of a stream, in at most as
+    many partitions as its option `tasks` says."""
 
     @classmethod
     def name(cls) -> str:

@@ -23,7 +23,6 @@ from pipeline.landing.pieces import pieces_of
 from pipeline.source.ids import Id
 from pipeline.source.options import Options
 from pipeline.source.reading import Reading
-from pipeline.source.streams import Piece
 
 END = "PAR1"
 """The last bytes of every Parquet file."""
@@ -80,7 +79,7 @@ class Part(NamedTuple):
 
     def number(self, name: str, at: int) -> int | None:
         """A column of an entry, None if there is no such column."""
-        return self.rows[name][at].as_py() if name in self.rows.schema.names else None  # type: ignore[no-any-return]
+        return self.rows[name][at].as_py() if name in self.rows.schema.names else None
 
 
 def write(batch: Batch, plan: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -91,7 +90,9 @@ def write(batch: Batch, plan: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBat
     for rows in plan:
         for piece in pieces_of(rows):
             namespace = batch.landed.namespace(piece.stream)
-            made = ((raw, batch.landed.rows(raw, namespace, batch.number, schema)) for raw in reading.read(piece))
+            made = (
+                (raw, batch.landed.rows(raw, namespace, batch.number, schema)) for raw in reading.read(piece)
+            )
             parts = (part for raw, rows in made for part in _by_day(raw, rows))
             for day, of_day in groupby(parts, key=lambda part: part.day):
                 yield from _files(day, piece.stream, schema, of_day)

@@ -10,6 +10,8 @@ import numpy as np
 import pyarrow as pa
 from pyspark.sql.types import ArrayType, DataType, IntegerType, LongType, StringType, StructType
 
+from pipeline.source import plain_rows
+
 BITS: dict[DataType, int] = {LongType(): 64, IntegerType(): 32}
 
 
@@ -25,6 +27,18 @@ def decoder_of(kind: ArrayType) -> msgspec.json.Decoder[Any]:
 
 def lists(kind: pa.DataType, decoder: msgspec.json.Decoder[Any], texts: pa.Array) -> pa.Array:
     """An array of lists, null where there is no text or one that the decoder does not take."""
+    if not plain_rows.can_hold(kind):
+        return _one_by_one(kind, decoder, texts)
+    found, odd = plain_rows.lists(kind, texts)
+    if not odd.any():
+        return found
+    others = _one_by_one(kind, decoder, texts.filter(pa.array(odd)))
+    order = np.arange(len(texts))
+    order[odd] = len(texts) + np.arange(len(others))
+    return pa.concat_arrays([found, others]).take(pa.array(order))
+
+
+def _one_by_one(kind: pa.DataType, decoder: msgspec.json.Decoder[Any], texts: pa.Array) -> pa.Array:
     values = [None if text is None else _decoded(decoder, text) for text in texts.to_pylist()]
     return _lists(kind, [value or () for value in values], pa.array([value is None for value in values]))
 
