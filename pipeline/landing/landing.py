@@ -9,6 +9,7 @@ from typing import cast
 import msgspec
 from pyspark.sql import DataFrame, Observation, SparkSession
 from pyspark.sql import functions as F
+from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.types import StructType
 
@@ -133,7 +134,7 @@ class Landing:
         columns = cast(StructType, StructType.fromDDL(landed.columns))
         batch = Batch(landed, number, self._options, columns, landed.table.schema)
         told = Observation()
-        files_made = plan.mapInArrow(partial(write, batch), FILES).observe(
+        files_made = plan.mapInArrow(partial(write, batch), from_arrow_schema(FILES)).observe(
             told, F.collect_list(F.struct(*Summary._fields)).alias("files")
         )
         writer = files_made.select("file", "day", F.lit(batches(number, number)).alias("batches")).write

@@ -26,12 +26,6 @@ from pipeline.source.reading import Reading
 
 END = "PAR1"
 """The last bytes of every Parquet file."""
-SUMMARY = (
-    "stream string, entries bigint, rejected bigint, first string, last string, "
-    "first_inc bigint, first_seq bigint, last_inc bigint, last_seq bigint"
-)
-FILES = f"day string, file string, {SUMMARY}"
-"""A file less its END, its day, and a `Summary` of it."""
 GROUP_ROWS, GROUP_BYTES = 1 << 17, 64 << 20  # of a row group, before it is encoded
 FILE_BYTES = 16 << 20
 DAY_MS = 86_400_000
@@ -50,6 +44,15 @@ class Summary(NamedTuple):
     first_seq: int | None
     last_inc: int | None
     last_seq: int | None
+
+
+FILES = pa.schema(
+    [
+        *(("day", pa.utf8()), ("file", pa.utf8())),
+        *((name, pa.utf8() if of is str else pa.int64()) for name, of in Summary.__annotations__.items()),
+    ]
+)
+"""A file less its END, its day, and a `Summary` of it."""
 
 
 class Batch(NamedTuple):
@@ -117,8 +120,8 @@ def _files(day: str, stream: str, schema: pa.Schema, parts: Iterator[Part]) -> I
         while file.size < FILE_BYTES and (part := next(parts, None)):
             file.add(part)
         content, summary = file.ended(stream)
-        arrays = [pa.array([day]), content, *(pa.array([value]) for value in summary)]
-        yield pa.RecordBatch.from_arrays(arrays, names=["day", "file", *Summary._fields])
+        rest = [pa.array([value], FILES.field(name).type) for name, value in summary._asdict().items()]
+        yield pa.RecordBatch.from_arrays([pa.array([day]), content, *rest], schema=FILES)
 
 
 class _File:

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from pipeline.source.replies import Page, _by_lines, page_of, page_of_entries
+from pipeline.source.replies import Page, _by_lines, joined, page_of, page_of_entries
 
 ODD = [b"", b"kind", b"v", b"1", b"*", b"*2", b"$3", b"\r\n", b"a\rb", b"\xff\x00"]
 TEXTS = st.one_of(st.sampled_from(ODD), st.binary(max_size=12))
@@ -51,6 +51,16 @@ def test_a_reply_that_is_cut_is_refused(entries: Entries, data: st.DataObject) -
     whole = reply(entries)
     with pytest.raises(ValueError, match="not a reply"):
         page_of(whole[: data.draw(st.integers(0, len(whole) - 1))])
+
+
+def test_small_pages_make_one() -> None:
+    entries: Entries = [(b"%d-0" % n, [b"x", b"y" * n] * n) for n in range(9)]
+    pages = [page_of_entries(entries[n : n + 2]) for n in range(0, 9, 2)]
+    for entries_a_page, most_bytes, sizes in [(1, 1, [2, 2, 2, 2, 1]), (3, 999, [4, 4, 1]), (99, 999, [9])]:
+        found = [*joined(pages, entries_a_page, most_bytes)]
+        assert [len(page.ids) for page in found] == sizes
+        assert [plain(page) for page in joined(found, 99, 999)] == [plain(page_of_entries(entries))]
+    assert len([*joined(pages, 99, 20)]) == 4  # large ones are not held back
 
 
 @pytest.mark.parametrize("text", [b"", b"$3\r\nabc\r\n", b"*1\r\n", b"*0\r\n*0\r\n"])

@@ -1,0 +1,112 @@
+"""A task makes files of pieces: each whole, of one day, and told what is in it."""
+
+import io
+from collections.abc import Iterable
+from typing import Any, cast
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from pyspark.sql import SparkSession
+from pyspark.sql.types import StructType
+from redis import Redis
+
+from launcher.store import EmbeddedStore
+from pipeline.landing import writing
+from pipeline.landing.kinds import EVENTS_LAND
+from pipeline.landing.pieces import NAMES, StreamPieces
+from pipeline.landing.writing import END, Batch, Summary, write
+from pipeline.source import reading
+from pipeline.source.options import options_of
+from tests.pipeline.landing.streams import DAY_MS, INC, STREAM, emit
+
+ALL = ("0-0", "18446744073709551615-18446744073709551615")
+File = tuple[str, list[dict[str, Any]], Summary]
+
+
+@pytest.fixture
+def batch(spark: SparkSession, store: EmbeddedStore) -> Batch:
+    columns = cast(StructType, StructType.fromDDL(EVENTS_LAND.columns))
+    options = options_of({"url": store.url, "streams": STREAM})
+    return Batch(EVENTS_LAND, 7, options, columns, EVENTS_LAND.table.schema)
+
+
+def made(batch: Batch, *pieces: tuple[str, str, str]) -> list[File]:
+    rows = [pa.array(texts, pa.utf8()) for texts in zip(*pieces, strict=True)]
+    return [*files(write(batch, [pa.RecordBatch.from_arrays(rows, names=NAMES)]))]
+
+
+def files(found: Iterable[pa.RecordBatch]) -> Iterable[File]:
+    for one in found:
+        day, file, *summary = one.columns
+        content = file.view(pa.binary())[0].as_py() + END.encode()
+        told = Summary(*(value[0].as_py() for value in summary))
+        yield day[0].as_py(), pq.read_table(io.BytesIO(content)).to_pylist(), told
+
+
+def test_a_file_a_day_and_what_is_in_it(redis: Redis, batch: Batch) -> None:
+    emit(redis, 1, 5, every_ms=DAY_MS // 2)
+    redis.xadd(STREAM, {"x": "y"}, id=f"{INC + 3 * DAY_MS}-7")
+    found = made(batch, (STREAM, *ALL))
+    assert [day for day, *_ in found] == [f"2026-01-0{n}" for n in (1, 2, 3, 4)]
+    assert [[row["seq"] for row in rows] for _, rows, _ in found] == [[1], [2, 3], [4, 5], [None]]
+    assert {(row["namespace"], row["batch"]) for _, rows, _ in found for row in rows} == {("default", 7)}
+    first, last = f"{INC + 2 * DAY_MS}-0", f"{INC + 5 * DAY_MS // 2}-0"
+    assert found[2][2] == Summary(STREAM, 2, 0, first, last, INC, 4, INC, 5)
+    at = f"{INC + 3 * DAY_MS}-7"
+    assert found[3][2] == Summary(STREAM, 1, 1, at, at, None, None, None, None)
+
+
+def test_pieces_are_read_and_no_more(redis: Redis, batch: Batch) -> None:
+    emit(redis, 1, 9)
+    emit(redis, 1, 3, namespace="other")
+    found = made(batch, (STREAM, f"{INC + 3}-0", f"{INC + 4}-0"), ("ns:{other}:events", *ALL))
+    told = [(rows[0]["namespace"], [row["seq"] for row in rows]) for _, rows, _ in found]
+    assert told == [("default", [3, 4]), ("other", [1, 2, 3])]
+    assert made(batch, (STREAM, f"{INC + 10}-0", ALL[1])) == []
+
+
+@pytest.mark.parametrize(("group", "size", "files"), [(40, 1 << 20, 1), (40, 1, 3), (1 << 20, 1, 1)])
+def test_what_is_large_makes_several_files(
+    redis: Redis, batch: Batch, monkeypatch: pytest.MonkeyPatch, group: int, size: int, files: int
+) -> None:
+    """One is full once what is encoded of it is; so long as it is in memory."""
+    monkeypatch.setattr(reading, "BATCH_ENTRIES", 20)
+    monkeypatch.setattr(writing, "GROUP_ROWS", group)
+    monkeypatch.setattr(writing, "FILE_BYTES", size + 100)
+    emit(redis, 1, 100)
+    found = made(batch._replace(options=batch.options.__class__(batch.options.url, page=20)), (STREAM, *ALL))
+    assert [row["seq"] for _, rows, _ in found for row in rows] == list(range(1, 101))
+    assert sum(told.entries for *_, told in found) == 100
+    assert [told.first_seq for *_, told in found] == [rows[0]["seq"] for _, rows, _ in found]
+    assert len(found) == files
+
+
+def test_any_id_that_an_entry_can_have(redis: Redis, batch: Batch) -> None:
+    for at in ("0-1", "5-4294967296", "9223372036854775807-1", ALL[1]):
+        redis.xadd(STREAM, {"x": "y"}, id=at)
+    summaries = [told for *_, told in made(batch, (STREAM, *ALL))]
+    assert [(one.first, one.last) for one in summaries] == [
+        ("0-1", "5-4294967296"),
+        ("9223372036854775807-1", "9223372036854775807-1"),
+        (ALL[1], ALL[1]),
+    ]
+
+
+def test_few_tasks_share_many_pieces(redis: Redis, store: EmbeddedStore) -> None:
+    for name in "abcde":
+        emit(redis, 1, 2, namespace=name)
+    options = {"url": store.url, "pattern": "ns:{*}:events", "tasks": "2"}
+    source = StreamPieces(options)
+    columns = StructType()
+    for name in NAMES:
+        columns.add(name, "string")
+    planner = source.streamReader(columns)
+    end = planner.latestOffset(planner.initialOffset(), planner.getDefaultReadLimit())  # type: ignore[call-arg]
+    shares = planner.partitions(planner.initialOffset(), end)
+    found = [
+        [text for rows in planner.read(share) for text in rows["stream"].to_pylist()] for share in shares
+    ]
+    assert sorted(map(len, found)) == [2, 3]
+    assert sorted(sum(found, [])) == [f"ns:{{{name}}}:events" for name in "abcde"]
+    assert planner.partitions(end, end) == []
