@@ -14,7 +14,7 @@ from redis import Redis
 from launcher.store import EmbeddedStore
 from pipeline.landing import writing
 from pipeline.landing.kinds import EVENTS_LAND
-from pipeline.landing.pieces import NAMES, StreamPieces
+from pipeline.landing.pieces import NAMES, StreamPieces, pieces_of
 from pipeline.landing.writing import END, Batch, Summary, write
 from pipeline.source import reading
 from pipeline.source.options import options_of
@@ -104,9 +104,9 @@ def test_few_tasks_share_many_pieces(redis: Redis, store: EmbeddedStore) -> None
     planner = source.streamReader(columns)
     end = planner.latestOffset(planner.initialOffset(), planner.getDefaultReadLimit())  # type: ignore[call-arg]
     shares = planner.partitions(planner.initialOffset(), end)
-    found = [
-        [text for rows in planner.read(share) for text in rows["stream"].to_pylist()] for share in shares
-    ]
+    found = [pieces_of(cast(pa.RecordBatch, rows)) for share in shares for rows in planner.read(share)]
     assert sorted(map(len, found)) == [2, 3]
-    assert sorted(sum(found, [])) == [f"ns:{{{name}}}:events" for name in "abcde"]
+    assert sorted(piece.stream for pieces in found for piece in pieces) == [
+        f"ns:{{{name}}}:events" for name in "abcde"
+    ]
     assert planner.partitions(end, end) == []
