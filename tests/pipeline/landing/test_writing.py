@@ -102,7 +102,7 @@ def test_few_tasks_share_many_pieces(redis: Redis, store: EmbeddedStore) -> None
     for name in NAMES:
         columns.add(name, "string")
     planner = source.streamReader(columns)
-    end = planner.latestOffset(planner.initialOffset(), planner.getDefaultReadLimit())  # type: ignore[call-arg]
+    end = planner.latestOffset(planner.initialOffset(), planner.getDefaultReadLimit())
     shares = planner.partitions(planner.initialOffset(), end)
     found = [pieces_of(cast(pa.RecordBatch, rows)) for share in shares for rows in planner.read(share)]
     assert sorted(map(len, found)) == [2, 3]

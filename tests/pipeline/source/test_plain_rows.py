@@ -21,6 +21,7 @@ ODD = [
     *('[["b","","1",["T"]],[]]', '[["b","","1",["T"]]', '[["b","","1",["T"]]]]', '[["b","","1",["T"]]]"'),
     *('[["b","","1",["T"],["U"]]]', '[["b","","1",["T","U"],"c","","1",["T"]]]', '[["b","","1","T"]]]'),
     *('[["b","","1",["T\n"]]]', '[["b","","1",["T\x7f"]]]', '[["b","","1",["T"]],["b","","1"]]]', "a" * 9),
+    *('[["b","","1",["T"]]]"U"]]]', '[["b","","1",["T"]],[', '[["b","","1",["T"'),
     *('[["b" ,"","1",["T"]]]', '[["b","","1",["T"]];["c","","1",["T"]]]', '[["b":"","1",["T"]]]'),
 ]
 
@@ -64,7 +65,9 @@ def test_nothing_makes_nothing(texts: list[str | None]) -> None:
     assert found.to_pylist() == [None] * len(texts)
 
 
-@pytest.mark.parametrize("within", [TEXT, LONG, TEXTS, schema({"a": TEXT}), schema({"a": LONG, "b": TEXTS})])
+@pytest.mark.parametrize(
+    "within", [TEXT, LONG, TEXTS, *map(schema, ({"a": TEXT}, {"b": TEXTS}, {"a": LONG, "b": TEXTS}))]
+)
 def test_other_lists_are_not_for_this(within: object) -> None:
     assert plain_rows.can_hold(ARROW)
     assert not plain_rows.can_hold(to_arrow_type(ArrayType(within)))  # type: ignore[arg-type]
