@@ -66,7 +66,8 @@ def test_nothing_makes_nothing(texts: list[str | None]) -> None:
 
 
 @pytest.mark.parametrize(
-    "within", [TEXT, LONG, TEXTS, *map(schema, ({"a": TEXT}, {"b": TEXTS}, {"a": LONG, "b": TEXTS}))]
+    "within",
+    [TEXT, LONG, TEXTS, schema({"a": TEXT}), schema({"b": TEXTS}), schema({"a": LONG, "b": TEXTS})],
 )
 def test_other_lists_are_not_for_this(within: object) -> None:
     assert plain_rows.can_hold(ARROW)
