@@ -204,6 +204,15 @@ def test_beats_land(spark: SparkSession, redis: Redis, make: Make, tmp_path: Pat
     assert sorted(row["broker_id"] for row in read_heartbeats(spark, str(tmp_path)).collect()) == [0, 1, 2]
 
 
+@pytest.mark.parametrize("pieces", [[], [(STREAM, "1-0", "9-0")]])
+def test_what_is_gone_before_it_is_read_is_no_file(
+    spark: SparkSession, redis: Redis, make: Make, tmp_path: Path, pieces: list[tuple[str, str, str]]
+) -> None:
+    plan = spark.createDataFrame(pieces, "stream string, first string, last string")
+    assert make()._write_rows(plan, 1) == []
+    assert not list(tmp_path.glob("events/day=*"))
+
+
 def test_only_what_has_landed_is_trimmed(redis: Redis, make: Make) -> None:
     """By the name server's own job, which keeps the newest of all."""
     keys, act = Keys("default"), Act("trim", "job:trim")

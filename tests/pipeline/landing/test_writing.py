@@ -78,7 +78,10 @@ def test_what_is_large_makes_several_files(
     found = made(batch._replace(options=batch.options.__class__(batch.options.url, page=20)), (STREAM, *ALL))
     assert [row["seq"] for _, rows, _ in found for row in rows] == list(range(1, 101))
     assert sum(told.entries for *_, told in found) == 100
-    assert [told.first_seq for *_, told in found] == [rows[0]["seq"] for _, rows, _ in found]
+    for _, rows, told in found:
+        first, last = rows[0]["seq"], rows[-1]["seq"]
+        assert (told.first_seq, told.last_seq) == (first, last)
+        assert (told.first, told.last) == (f"{INC + first}-0", f"{INC + last}-0")
     assert len(found) == files
 
 
