@@ -9,8 +9,8 @@ from pipeline.reports.shape import WINDOW, judged_at, unit
 from pipeline.reports.worst import worst
 from pipeline.schemas import REPORT_AVAILABILITY
 from pipeline.states.brokers import BROKER
-from pipeline.states.topics import TOPIC, pair_states, topic_states, weighted_time_in
-from pipeline.windows import LATE_MS, Window, span, time_in
+from pipeline.states.topics import topic_time_in
+from pipeline.windows import LATE_MS, Window, time_in
 
 CLUSTER = ("namespace", "cluster")
 TOTALS = ("up_ms", "down_ms", "planned_ms", "unknown_ms", "outages")
@@ -37,7 +37,7 @@ def availability(
         "unit", unit("broker", "cluster", "broker")
     )
     of_clusters = cluster_time(of_brokers).withColumn("unit", unit("cluster", "cluster"))
-    of_topics = _topics(route_versions, writable, of)
+    of_topics = topic_time_in(route_versions, writable, of).withColumn("unit", unit("topic", "topic"))
     rows = each.unionByName(of_clusters, allowMissingColumns=True).unionByName(
         of_topics, allowMissingColumns=True
     )
@@ -50,11 +50,3 @@ def availability(
 def cluster_time(of_brokers: DataFrame) -> DataFrame:
     """The time of each cluster: the sums of its brokers' (`time_in`)."""
     return of_brokers.groupBy(*CLUSTER, *WINDOW).agg(*(F.sum(total).alias(total) for total in TOTALS))
-
-
-def _topics(route_versions: DataFrame, writable: DataFrame, of: Sequence[Window]) -> DataFrame:
-    pairs = pair_states(route_versions, writable, *span(of))
-    weights = weighted_time_in(pairs, of)
-    shares = weights.select(*TOPIC, *WINDOW, F.expr("try_divide(up, up + down)").alias("weighted"))
-    totals = time_in(topic_states(pairs, *span(of)), of, TOPIC)
-    return totals.join(shares, [*TOPIC, *WINDOW], "left").withColumn("unit", unit("topic", "topic"))

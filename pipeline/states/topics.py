@@ -1,72 +1,122 @@
-"""A topic's states, of its pairs: one with each broker that a queue datum of it is stored for."""
+"""How long topics were in each state, of their pairs: one with each broker that a queue datum of it is stored for."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
+from typing import NamedTuple, Self
 
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
+from pyspark.sql.pandas.types import from_arrow_schema
 
+from pipeline.states import sweep
 from pipeline.states.brokers import NAME
-from pipeline.states.combined import PLANNED, UNKNOWN, UP, combined, within
-from pipeline.states.steady import thinned
-from pipeline.windows import TOLD, Window, cells, frame
+from pipeline.states.combined import DOWN, PLANNED, UNKNOWN, UP, within
+from pipeline.windows import Window, span
 
 TOPIC = ("namespace", "topic")
-PERM_WRITE = 2
+WINDOW = ("window", "from_ms", "to_ms")
+CLOSED = "perm & 2 = 0 and not from_cause <=> 'acting'"
+STATES = pa.array([UP, DOWN, UNKNOWN, PLANNED])
+"""By the numbers that they have in a sweep."""
+TIMES = ("up_ms", "down_ms", "planned_ms", "unknown_ms")
+FOUND = pa.schema(
+    {
+        **dict.fromkeys((*TOPIC, "window"), pa.string()),
+        **dict.fromkeys(("from_ms", "to_ms", *TIMES, "outages"), pa.int64()),
+        "weighted": pa.float64(),
+    }
+)
 
 
-def pair_states(route_versions: DataFrame, writable: DataFrame, from_ms: int, to_ms: int) -> DataFrame:
-    """The states of each pair in [from_ms, to_ms) while it is in force: `namespace`, `topic`, `broker`,
-    `write_queues`, `state`, `from_ms`, `to_ms`; one row or more for each version, equal ones side by side.
+def topic_time_in(route_versions: DataFrame, writable: DataFrame, of: Sequence[Window]) -> DataFrame:
+    """As `time_in`, of topics; and `weighted`: up / (up + down) over a topic's pairs while they are in force, each
+    instant weighted by write queues.
 
-    PLANNED without permission to write, unless a slave that acts for its master is why; else as its broker in
-    `writable` (`writable_states`)."""
-    pairs = within(route_versions, from_ms, to_ms).select(
-        *TOPIC,
-        "broker",
-        "write_queues",
-        "from_ms",
-        "to_ms",
-        F.expr(f"perm & {PERM_WRITE} = 0 and not from_cause <=> 'acting'").alias("closed"),
+    A pair is PLANNED without permission to write, unless a slave that acts for its master is why; else as its broker
+    in `writable` (`writable_states`), which is read at once. All versions of a partition's topics are in memory
+    together."""
+    begin_end = span(of)
+    states = within(writable, *begin_end).select(*NAME, "state", "from_ms", "to_ms").toArrow()
+    held = within(route_versions, *begin_end).select(
+        *TOPIC, F.expr(f"if({CLOSED}, null, broker) as broker"), "write_queues", "from_ms", "to_ms"
     )
-    there = within(writable, from_ms, to_ms).select(
-        *(F.col(name).alias(f"of_{name}") for name in NAME),
-        "state",
-        F.expr("from_ms as begin"),
-        F.expr("to_ms as end"),
-    )
-    meets = F.expr(
-        "not closed and namespace = of_namespace and broker = of_broker and begin < to_ms and from_ms < end"
-    )
-    return pairs.join(F.broadcast(there), meets, "left").select(
-        *TOPIC,
-        "broker",
-        "write_queues",
-        F.expr(f"if(closed, '{PLANNED}', coalesce(state, '{UNKNOWN}'))").alias("state"),
-        F.greatest("from_ms", "begin").alias("from_ms"),
-        F.least("to_ms", "end").alias("to_ms"),
-    )
+    parts = int(str(held.sparkSession.conf.get("spark.sql.shuffle.partitions")))
+    found = partial(_time_in, Brokers.of(states, *begin_end), tuple(of))
+    return held.repartition(parts, *TOPIC).mapInArrow(found, from_arrow_schema(FOUND))
 
 
-def topic_states(pairs: DataFrame, from_ms: int, to_ms: int) -> DataFrame:
-    """The states of each topic in [from_ms, to_ms), of its pairs' there. One that serves without write queues counts as
-    PLANNED."""
-    serving = F.expr(f"if(state = '{UP}' and write_queues <= 0, '{PLANNED}', state) as state")
-    pieces = pairs.select(*TOPIC, serving, "from_ms", "to_ms")
-    return pieces.transform(thinned, TOPIC, from_ms, to_ms).transform(combined, TOPIC)
+class Brokers(NamedTuple):
+    """The states of brokers by number. After those in `numbers`, by namespace and name, come one that nothing is known
+    of and one that nobody is to write to."""
+
+    numbers: dict[tuple[bytes, ...], int]
+    timelines: sweep.Timelines
+
+    @classmethod
+    def of(cls, states: pa.Table, from_ms: int, to_ms: int) -> Self:
+        """Of NAME, `state`, `from_ms`, `to_ms`, in any order."""
+        rows, names = _numbered(states, *NAME)
+        others = len(names) + np.arange(2)
+        timelines = sweep.Timelines(
+            np.append(rows, others),
+            np.append(pc.index_in(states["state"], STATES).to_numpy(), [sweep.UNKNOWN, sweep.PLANNED]),
+            np.append(states["from_ms"].to_numpy(), [from_ms] * 2),
+            np.append(states["to_ms"].to_numpy(), [to_ms] * 2),
+        )
+        order = np.lexsort((timelines.from_ms, timelines.broker))
+        numbers = {key: number for number, key in enumerate(_keys(names))}
+        return cls(numbers, sweep.Timelines(*(column[order] for column in timelines)))
+
+    def of_rows(self, held: pa.Table) -> sweep.Numbers:
+        """The number of each row's broker; null is the one that nobody is to write to."""
+        rows, names = _numbered(held, *NAME)
+        unknown = len(self.numbers)
+        numbers = [unknown + 1 if key[1] is None else self.numbers.get(key, unknown) for key in _keys(names)]
+        return np.array(numbers, np.int64)[rows]
 
 
-def weighted_time_in(pairs: DataFrame, of: Sequence[Window]) -> DataFrame:
-    """How many write queues of each topic were in each state for how long: `namespace`, `topic`, `window`, `from_ms`,
-    `to_ms`, and in queue-milliseconds `up`, `down`, `planned`.
+def _time_in(
+    brokers: Brokers, of: Sequence[Window], batches: Iterable[pa.RecordBatch]
+) -> Iterator[pa.RecordBatch]:
+    """All versions of some topics, in any order -> rows as FOUND."""
+    read = list(batches)
+    if not read:
+        return
+    held = pa.Table.from_batches(read)
+    rows, topics = _numbered(held, *TOPIC)
+    numbers = (held[name].to_numpy().astype(np.int64) for name in ("write_queues", "from_ms", "to_ms"))
+    versions = sweep.Versions(rows, brokers.of_rows(held), *numbers)
+    windows = pa.table([pa.array(column) for column in zip(*of, strict=True)], WINDOW)
+    for totals in sweep.time_in(versions, brokers.timelines, sweep.Windows.of(of)):
+        window, weight = windows.take(pa.array(totals.window)), totals.up_weight + totals.down_weight
+        length = window["to_ms"].to_numpy() - window["from_ms"].to_numpy()
+        share = np.divide(totals.up_weight, weight, out=np.zeros_like(weight), where=weight > 0)
+        columns = (
+            *topics.take(pa.array(totals.topic)).columns,
+            *window.columns,
+            *(pa.array(time) for time in (totals.up, totals.down, totals.planned)),
+            pa.array(length - totals.up - totals.down - totals.planned),
+            pa.array(totals.outages),
+            pa.array(share, mask=weight == 0),
+        )
+        yield from pa.table(columns, FOUND).to_batches()
 
-    Each piece is summed into the cell of time it lies in, and the cells into the windows that hold them."""
-    cut = pairs.join(frame(pairs.sparkSession, cells(of)), F.expr("from_ms < end and begin < to_ms"))
-    lasting = F.expr("write_queues * (least(to_ms, end) - greatest(from_ms, begin))")
-    by_cell = cut.groupBy(*TOPIC, "begin", "end").agg(
-        *(F.sum(F.when(F.col("state") == state, lasting).otherwise(0)).alias(state) for state in TOLD)
-    )
-    whole = frame(pairs.sparkSession, of).select("window", F.expr("begin as from_ms"), F.expr("end as to_ms"))
-    of_window = by_cell.join(whole, F.expr("from_ms <= begin and end <= to_ms"))
-    return of_window.groupBy(*TOPIC, "window", "from_ms", "to_ms").agg(
-        *(F.sum(state).alias(state.lower()) for state in TOLD)
-    )
+
+def _numbered(table: pa.Table, *names: str) -> tuple[sweep.Numbers, pa.Table]:
+    """A number for each row, the same where two columns of text are; and the table of them by number."""
+    first, second = (table[name].dictionary_encode("encode").combine_chunks() for name in names)
+    both = first.indices.to_numpy().astype(np.int64) * len(second.dictionary) + second.indices.to_numpy()
+    numbers = pa.array(both).dictionary_encode()
+    places = np.divmod(numbers.dictionary.to_numpy(), max(len(second.dictionary), 1))
+    columns = [
+        one.dictionary.take(pa.array(place)) for one, place in zip((first, second), places, strict=True)
+    ]
+    return numbers.indices.to_numpy().astype(np.int64), pa.table(columns, names)
+
+
+def _keys(names: pa.Table) -> Iterator[tuple[bytes, ...]]:
+    """Each row as bytes, since not all that calls itself text is."""
+    return zip(*(column.cast(pa.binary()).to_pylist() for column in names.columns), strict=True)

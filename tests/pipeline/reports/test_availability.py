@@ -9,9 +9,8 @@ from pipeline.reports.worst import worst
 from pipeline.schemas import BROKER_SESSIONS, BROKER_VERSIONS, REPORT_AVAILABILITY, REPORT_SLO, ROUTE_VERSIONS
 from pipeline.states.brokers import broker_states, writable_states
 from pipeline.states.slots import slot_states
-from pipeline.states.topics import pair_states, weighted_time_in
 from pipeline.windows import Window
-from tests.pipeline.rows import frame, rows_of
+from tests.pipeline.rows import frame
 from tests.pipeline.states.example import AS_OF, SESSIONS, VERSIONS, W0, at
 
 HOUR = Window("1h", W0, AS_OF)
@@ -85,17 +84,10 @@ def test_the_units_of_the_report(report: dict[str, Row]) -> None:
 
 
 def test_weighted(report: dict[str, Row]) -> None:
+    """Of T1 54,240 queue-seconds up and 5,760 down, of T2 9,000 and 1,800."""
     assert report["topic:T1"].weighted == 0.904
+    assert report["topic:T2"].weighted == 9_000 / 10_800
     assert report["broker:c1:a"].weighted is None
-
-
-def test_queue_seconds(spark: SparkSession, writable: DataFrame) -> None:
-    pairs = pair_states(frame(spark, ROUTE_VERSIONS, VERSIONS), writable, W0, AS_OF)
-    found = weighted_time_in(pairs, [HOUR])
-    assert rows_of(found, "topic", "up", "down", "planned") == {
-        ("T1", 54_240_000, 5_760_000, 4_800_000),
-        ("T2", 9_000_000, 1_800_000, 0),
-    }
 
 
 def test_worst_windows(report: dict[str, Row], brokers: DataFrame) -> None:

@@ -14,13 +14,14 @@ from pipeline.reports.availability import availability
 from pipeline.schemas import BROKER_SESSIONS, BROKER_VERSIONS, ROUTE_VERSIONS
 from pipeline.states.brokers import broker_states, writable_states
 from pipeline.states.slots import slot_states
-from pipeline.states.topics import pair_states, topic_states, weighted_time_in
-from pipeline.windows import Window, span
+from pipeline.states.topics import topic_time_in
+from pipeline.windows import Window
 from tests.pipeline.rows import Literal, frame
 
 AS_OF = 400
 RETIRE, UNTOLD = 60, 12
 TILES = [Window("tile", begin, begin + 50) for begin in range(0, AS_OF, 50)]
+INSTANTS = [Window("instant", t, t + 1) for t in range(AS_OF)]
 OF = [Window("whole", 0, AS_OF), Window("some", 130, 297), *TILES]
 BROKERS = {f"b{number}": f"c{number % 3}" for number in range(20)}
 TOPICS = [f"t{number}" for number in range(30)]
@@ -89,13 +90,12 @@ def random_history(seed: int) -> History:
 
 
 class Told(NamedTuple):
-    """What Spark makes of it: states by unit, and rows by unit and window."""
+    """What Spark makes of it: states by unit, the time of topics at each instant, and rows by unit and window."""
 
     slots: DataFrame
     brokers: DataFrame
     writable: DataFrame
     topics: DataFrame
-    weights: DataFrame
     report: DataFrame
 
     @classmethod
@@ -107,11 +107,8 @@ class Told(NamedTuple):
         brokers = broker_states(slots).cache()
         writable = writable_states(slots, table(BROKER_VERSIONS, history.drains), AS_OF).cache()
         versions = table(ROUTE_VERSIONS, history.versions)
-        pairs = pair_states(versions, writable, *span(OF))
         report = availability(brokers, writable, versions, OF, AS_OF)
-        return cls(
-            slots, brokers, writable, topic_states(pairs, *span(OF)), weighted_time_in(pairs, OF), report
-        )
+        return cls(slots, brokers, writable, topic_time_in(versions, writable, INSTANTS), report)
 
 
 SEED = 7
@@ -238,24 +235,33 @@ def test_brokers_that_are_written_to(told: Told, judge: Judge) -> None:
     assert spread(told.writable, "broker") == judged(units, judge.writable)
 
 
-def test_topics(told: Told, judge: Judge) -> None:
-    found = spread(told.topics, "topic")
-    assert found == judged({topic: (topic,) for topic in TOPICS}, judge.topic)
-    assert len(set(found.values())) == 4
-
-
-def test_weights(told: Told, judge: Judge) -> None:
-    found = {
-        (row.topic, row.from_ms, row.to_ms): (row.up, row.down, row.planned) for row in told.weights.collect()
+@pytest.fixture(scope="module")
+def of_topics(told: Told) -> dict[tuple[Any, ...], str]:
+    """As `spread`."""
+    return {
+        (row.topic, row.from_ms): state
+        for row in told.topics.collect()
+        for state in ("UP", "DOWN", "PLANNED", "UNKNOWN")
+        if row[f"{state.lower()}_ms"]
     }
+
+
+def test_topics(of_topics: dict[tuple[Any, ...], str], judge: Judge) -> None:
+    assert of_topics == judged({topic: (topic,) for topic in TOPICS}, judge.topic)
+    assert len(set(of_topics.values())) == 4
+
+
+def test_weights(report: list[Row], judge: Judge) -> None:
+    found = {(row.unit, row.from_ms, row.to_ms): row.weighted for row in report}
     for topic in TOPICS:
         for window in OF:
             sums: Counter[str] = Counter()
             for t in range(window.from_ms, window.to_ms):
                 for state, queues in judge.pairs(topic, t):
                     sums[state] += queues
-            wanted = (sums["UP"], sums["DOWN"], sums["PLANNED"])
-            assert found.get((topic, *window[1:]), (0, 0, 0)) == wanted
+            weight = sums["UP"] + sums["DOWN"]
+            wanted = sums["UP"] / weight if weight else None
+            assert found.get((f"topic:{topic}", *window[1:])) == wanted
 
 
 def test_a_window_is_the_sum_of_its_states(report: list[Row]) -> None:
@@ -269,9 +275,11 @@ def test_a_window_is_the_sum_of_its_states(report: list[Row]) -> None:
         assert row.weighted is None or 0 <= row.weighted <= 1
 
 
-def test_the_report_is_of_the_states(report: list[Row], told: Told) -> None:
+def test_the_report_is_of_the_states(
+    report: list[Row], told: Told, of_topics: dict[tuple[Any, ...], str]
+) -> None:
     units = {f"broker:{cluster}:{broker}": (cluster, broker) for broker, cluster in BROKERS.items()}
-    of_brokers, of_topics = spread(told.brokers, "cluster", "broker"), spread(told.topics, "topic")
+    of_brokers = spread(told.brokers, "cluster", "broker")
     for row in report:
         if row.unit.startswith("cluster"):
             continue

@@ -2,14 +2,15 @@ from collections.abc import Mapping
 from typing import Any
 
 import pytest
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
 
 from pipeline.schemas import ROUTE_VERSIONS
-from pipeline.states.topics import pair_states, topic_states, weighted_time_in
+from pipeline.states.topics import topic_time_in
 from pipeline.windows import Window
-from tests.pipeline.rows import Literal, frame, rows_of
+from tests.pipeline.rows import Literal, frame
 
-FROM, TO = 0, 100
+TENTHS = [Window("tenth", begin, begin + 10) for begin in range(0, 100, 10)]
 WRITABLE = "namespace string, broker string, state string, from_ms bigint, to_ms bigint"
 BROKERS = [
     ("n", "up", "UP", 0, 100),
@@ -55,53 +56,40 @@ CASES: Mapping[str, tuple[list[Literal], Told]] = {
 
 
 @pytest.fixture(scope="module")
-def pairs(spark: SparkSession) -> DataFrame:
-    """The pairs of one topic for each case, which bears its name."""
+def told(spark: SparkSession) -> dict[str, dict[int, str]]:
+    """The state of each case's topic, which bears its name, in every tenth in which one is told."""
     rows = [{**row, "topic": case} for case, (versions, _) in CASES.items() for row in versions]
-    return pair_states(
-        frame(spark, ROUTE_VERSIONS, rows), spark.createDataFrame(BROKERS, WRITABLE), FROM, TO
-    ).cache()
-
-
-@pytest.fixture(scope="module")
-def told(pairs: DataFrame) -> dict[str, Told]:
-    states = topic_states(pairs, FROM, TO).orderBy("from_ms").collect()
-    return {
-        case: [(row.state, row.from_ms, row.to_ms) for row in states if row.topic == case] for case in CASES
-    }
+    versions, writable = frame(spark, ROUTE_VERSIONS, rows), spark.createDataFrame(BROKERS, WRITABLE)
+    found: dict[str, dict[int, str]] = {case: {} for case in CASES}
+    for row in topic_time_in(versions, writable, TENTHS).collect():
+        (state,) = (name for name in ("up", "down", "planned", "unknown") if row[f"{name}_ms"] == 10)
+        assert row.from_ms not in found[row.topic], "rows are there twice"
+        found[row.topic][row.from_ms] = state.upper()
+    return found
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_a_topic(told: dict[str, Told], case: str) -> None:
-    assert told[case] == CASES[case][1]
+def test_a_topic(told: dict[str, dict[int, str]], case: str) -> None:
+    wanted = {tenth: state for state, begin, end in CASES[case][1] for tenth in range(begin, end, 10)}
+    assert told[case] == wanted
 
 
-def test_pairs_of_one_topic(pairs: DataFrame) -> None:
-    found = pairs.where("topic = 'up if any is'")
-    assert rows_of(found, "broker", "write_queues", "state", "from_ms", "to_ms") == {
-        ("falls", 4, "UP", 0, 50),
-        ("falls", 4, "DOWN", 50, 100),
-        ("rises", 4, "DOWN", 0, 50),
-        ("rises", 4, "UP", 50, 100),
-    }
-
-
-def test_weights(spark: SparkSession) -> None:
-    """Windows that overlap, one within a piece and one over several."""
-    columns = "namespace string, topic string, write_queues int, state string, from_ms bigint, to_ms bigint"
-    rows = [
-        ("n", "t", 4, "UP", 0, 100),
-        ("n", "t", 8, "UP", 0, 50),
-        ("n", "t", 8, "DOWN", 50, 100),
-        ("n", "t", 2, "PLANNED", 40, 60),
-        ("n", "t", 2, "UNKNOWN", 60, 70),
-        ("n", "u", 1, "DOWN", 90, 100),
+def test_any_text_names_a_topic(spark: SparkSession) -> None:
+    """Also what is no text; and no topic is another one."""
+    names = ("", ":", "T\u00e4", "a\x00b", "a")
+    rows = [pair("up", topic=name, namespace=of) for name in names for of in ("n", "m", "n:")]
+    odd = frame(spark, ROUTE_VERSIONS, [pair("up", topic="odd")]).withColumns(
+        {name: F.expr("cast(x'ff00' as string)") for name in ("topic", "broker")}
+    )
+    versions = frame(spark, ROUTE_VERSIONS, rows).unionByName(odd)
+    writable = spark.createDataFrame(BROKERS, WRITABLE).unionByName(
+        odd.selectExpr("namespace", "broker", "'DOWN' as state", "0L as from_ms", "100L as to_ms")
+    )
+    found = topic_time_in(versions, writable, [Window("w", 0, 100)])
+    told = found.selectExpr("namespace", "hex(topic)", "up_ms", "down_ms").collect()
+    wanted = [
+        (of, name.encode().hex().upper(), 100 if of == "n" else 0, 0)
+        for name in names
+        for of in ("n", "m", "n:")
     ]
-    of = [Window("w", 0, 100), Window("w", 45, 55), Window("x", 45, 55), Window("y", 200, 300)]
-    found = weighted_time_in(spark.createDataFrame(rows, columns), of)
-    assert rows_of(found, "topic", "window", "from_ms", "to_ms", "up", "down", "planned") == {
-        ("t", "w", 0, 100, 800, 400, 40),
-        ("t", "w", 45, 55, 80, 40, 20),
-        ("t", "x", 45, 55, 80, 40, 20),
-        ("u", "w", 0, 100, 0, 10, 0),
-    }
+    assert sorted(map(tuple, told)) == sorted([*wanted, ("n", "FF00", 0, 100)])
