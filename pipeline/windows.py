@@ -65,11 +65,17 @@ def cells(of: Sequence[Window]) -> tuple[Window, ...]:
     return tuple(Window("cell", *edge) for edge in pairwise(edges))
 
 
-def frame(spark: SparkSession, of: Sequence[Window]) -> DataFrame:
-    """As a small table that needs no job: `window`, `begin`, `end`."""
+def table(of: Sequence[Window]) -> pa.Table:
+    """Their columns: `window`, `begin`, `end`."""
     columns = zip(("window", "begin", "end"), (pa.string(), pa.int64(), pa.int64()), strict=True)
-    arrays = {name: pa.array([window[i] for window in of], kind) for i, (name, kind) in enumerate(columns)}
-    return F.broadcast(spark.createDataFrame(pa.table(arrays)))
+    return pa.table(
+        {name: pa.array([window[i] for window in of], kind) for i, (name, kind) in enumerate(columns)}
+    )
+
+
+def frame(spark: SparkSession, of: Sequence[Window]) -> DataFrame:
+    """The same as a small table that needs no job."""
+    return F.broadcast(spark.createDataFrame(table(of)))
 
 
 def time_in(intervals: DataFrame, of: Sequence[Window], unit: Sequence[str]) -> DataFrame:

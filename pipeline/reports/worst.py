@@ -7,20 +7,22 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
+from pyspark.sql.pandas.types import from_arrow_schema
 
 from pipeline.reports.shape import WINDOW
 from pipeline.states.brokers import BROKER
-from pipeline.windows import Window
+from pipeline.windows import Window, table
 
 LENGTHS = {"5m": 300_000, "1h": 3_600_000, "6h": 21_600_000}
-FOUND = {
-    **dict.fromkeys(BROKER, pa.string()),
-    **{"window": pa.string(), "from_ms": pa.int64(), "to_ms": pa.int64()},
-    **{"length": pa.string(), "low": pa.float64()},
-}
-DDL = ", ".join(f"{name} {'bigint' if kind == pa.int64() else kind}" for name, kind in FOUND.items())
+FOUND = pa.schema(
+    {
+        **dict.fromkeys(BROKER, pa.string()),
+        **dict(zip(WINDOW, (pa.string(), pa.int64(), pa.int64()), strict=True)),
+        "worst": pa.map_(pa.string(), pa.float64()),
+    }
+)
 Times = npt.NDArray[np.int64]
+NOWHERE = -1
 
 
 def worst(brokers: DataFrame, of: Sequence[Window], lengths: Mapping[str, int] = LENGTHS) -> DataFrame:
@@ -28,23 +30,33 @@ def worst(brokers: DataFrame, of: Sequence[Window], lengths: Mapping[str, int] =
     that lie within the window and are UP or DOWN throughout; a length that fits nowhere is not in it.
 
     The states (`broker_states`) of one broker at a time are taken into memory."""
-    listed, named = tuple(of), tuple(lengths.items())
+    windows, named = tuple(of), dict(sorted(lengths.items()))
 
     def of_broker(key: tuple[pa.Scalar, ...], states: pa.Table) -> pa.Table:
-        told = Told.of(states)
-        broker = [name.as_py() for name in key]
-        found = [
-            (*broker, *window, name, low)
-            for window in listed
-            for name, length in named
-            if (low := told.lowest(window, length)) is not None
-        ]
-        return pa.Table.from_pylist([dict(zip(FOUND, row, strict=True)) for row in found], pa.schema(FOUND))
+        return _of_broker(windows, named, key, states)
 
     known = brokers.where("state in ('UP', 'DOWN')")
-    lows = known.groupBy(*BROKER).applyInArrow(of_broker, DDL)
-    entries = F.sort_array(F.collect_list(F.struct("length", "low")))
-    return lows.groupBy(*BROKER, *WINDOW).agg(F.map_from_entries(entries).alias("worst"))
+    return known.groupBy(*BROKER).applyInArrow(of_broker, from_arrow_schema(FOUND))
+
+
+def _of_broker(
+    of: Sequence[Window], lengths: Mapping[str, int], key: tuple[pa.Scalar, ...], states: pa.Table
+) -> pa.Table:
+    """The UP and DOWN intervals of a broker, in any order -> rows as FOUND."""
+    told, windows = Told.of(states), table(of)
+    begins, ends = (windows[name].to_numpy() for name in ("begin", "end"))
+    down = np.column_stack([told.most_down(begins, ends, length) for length in lengths.values()])
+    window, which = np.nonzero(down != NOWHERE)
+    length = np.array(list(lengths.values()))[which]
+    low = (length - down[window, which]) / length
+    rows, firsts = np.unique(window, return_index=True)
+    entries = pa.MapArray.from_arrays(
+        pa.array(np.append(firsts, len(window)), pa.int32()),
+        pa.array(list(lengths)).take(pa.array(which)),
+        pa.array(low),
+    )
+    broker = (pa.repeat(name, len(rows)) for name in key)
+    return pa.table([*broker, *windows.take(pa.array(rows)).columns, entries], FOUND)
 
 
 class Told(NamedTuple):
@@ -65,19 +77,27 @@ class Told(NamedTuple):
         failed = in_order["state"].to_numpy() == "DOWN"
         return cls(from_ms[np.r_[0, broken + 1]], to_ms[np.r_[broken, -1]], from_ms[failed], to_ms[failed])
 
-    def lowest(self, window: Window, length: int) -> float | None:
-        """The least availability in [s, s + length); None if that lies in no stretch within the window.
+    def most_down(self, begins: Times, ends: Times, length: int) -> Times:
+        """Of each window [begin, end) the most time DOWN in any [s, s + length) that lies in it and in a stretch, or
+        NOWHERE.
 
-        Moving s on while it is UP, or back while it is in an outage, never raises it: so it is least where an outage
-        begins, or at an end of the stretch."""
-        begins, ends = np.maximum(self.begins, window.from_ms), np.minimum(self.ends, window.to_ms)
-        tried = np.concatenate([begins, ends - length, self.down])
-        stretch = np.searchsorted(self.begins, tried, side="right") - 1
-        fits = (stretch >= 0) & (begins[stretch] <= tried) & (tried + length <= ends[stretch])
-        if not fits.any():
-            return None
-        down = self._down_before(tried[fits] + length) - self._down_before(tried[fits])
-        return float((length - down.max()) / length)
+        Moving s on while it is UP, or back while it is in an outage, never lowers it: so it is most where an outage
+        begins, or at an end of the stretch or of the window."""
+        tried = np.sort(np.concatenate([self.begins, self.ends - length, self.down]))
+        inside = np.column_stack(
+            [np.searchsorted(tried, begins), np.searchsorted(tried, ends - length, side="right")]
+        )
+        down = np.append(self._down_from(tried, length), NOWHERE)
+        within = np.maximum.reduceat(down, inside.ravel())[::2]  # where none is inside, of one that is not
+        found = np.where(inside[:, 0] < inside[:, 1], within, NOWHERE)
+        at_edges = np.maximum(self._down_from(begins, length), self._down_from(ends - length, length))
+        return np.where(begins + length <= ends, np.maximum(found, at_edges), NOWHERE)
+
+    def _down_from(self, at: Times, length: int) -> Times:
+        """How long it was DOWN in [at, at + length); NOWHERE if that does not lie in a stretch."""
+        stretch = np.searchsorted(self.begins, at, side="right") - 1
+        lies = (stretch >= 0) & (at + length <= self.ends[stretch])
+        return np.where(lies, self._down_before(at + length) - self._down_before(at), NOWHERE)
 
     def _down_before(self, at: Times) -> Times:
         """How long it was DOWN until then."""

@@ -14,10 +14,9 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from pipeline.states import sweep
 from pipeline.states.brokers import NAME
 from pipeline.states.combined import DOWN, PLANNED, UNKNOWN, UP, within
-from pipeline.windows import Window, span
+from pipeline.windows import Window, span, table
 
 TOPIC = ("namespace", "topic")
-WINDOW = ("window", "from_ms", "to_ms")
 CLOSED = "perm & 2 = 0 and not from_cause <=> 'acting'"
 STATES = pa.array([UP, DOWN, UNKNOWN, PLANNED])
 """By the numbers that they have in a sweep."""
@@ -89,10 +88,10 @@ def _time_in(
     rows, topics = _numbered(held, *TOPIC)
     numbers = (held[name].to_numpy().astype(np.int64) for name in ("write_queues", "from_ms", "to_ms"))
     versions = sweep.Versions(rows, brokers.of_rows(held), *numbers)
-    windows = pa.table([pa.array(column) for column in zip(*of, strict=True)], WINDOW)
+    windows = table(of)
     for totals in sweep.time_in(versions, brokers.timelines, sweep.Windows.of(of)):
         window, weight = windows.take(pa.array(totals.window)), totals.up_weight + totals.down_weight
-        length = window["to_ms"].to_numpy() - window["from_ms"].to_numpy()
+        length = pc.subtract(window["end"], window["begin"]).to_numpy()
         share = np.divide(totals.up_weight, weight, out=np.zeros_like(weight), where=weight > 0)
         columns = (
             *topics.take(pa.array(totals.topic)).columns,
@@ -105,9 +104,9 @@ def _time_in(
         yield from pa.table(columns, FOUND).to_batches()
 
 
-def _numbered(table: pa.Table, *names: str) -> tuple[sweep.Numbers, pa.Table]:
+def _numbered(rows: pa.Table, *names: str) -> tuple[sweep.Numbers, pa.Table]:
     """A number for each row, the same where two columns of text are; and the table of them by number."""
-    first, second = (table[name].dictionary_encode("encode").combine_chunks() for name in names)
+    first, second = (rows[name].dictionary_encode("encode").combine_chunks() for name in names)
     both = first.indices.to_numpy().astype(np.int64) * len(second.dictionary) + second.indices.to_numpy()
     numbers = pa.array(both).dictionary_encode()
     places = np.divmod(numbers.dictionary.to_numpy(), max(len(second.dictionary), 1))

@@ -3,18 +3,23 @@
 import random
 from collections.abc import Sequence
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
-from pipeline.reports.worst import Told
+from pipeline.reports.worst import NOWHERE, Told
 from pipeline.windows import Window
 
 Intervals = Sequence[tuple[str, int, int]]
 
 
-def told(intervals: Intervals) -> Told:
+def lowest(intervals: Intervals, windows: Sequence[Window], length: int) -> list[float | None]:
+    """Of each window."""
     columns = zip(*intervals, strict=True)
-    return Told.of(pa.table(list(map(pa.array, columns)), names=["state", "from_ms", "to_ms"]))
+    told = Told.of(pa.table(list(map(pa.array, columns)), names=["state", "from_ms", "to_ms"]))
+    begins, ends = (np.array([window[i] for window in windows]) for i in (1, 2))
+    down = told.most_down(begins, ends, length).tolist()
+    return [None if most == NOWHERE else (length - most) / length for most in down]
 
 
 CASES: dict[str, tuple[Intervals, Window, int, float | None]] = {
@@ -51,7 +56,7 @@ CASES: dict[str, tuple[Intervals, Window, int, float | None]] = {
 @pytest.mark.parametrize("case", CASES)
 def test_lowest(case: str) -> None:
     intervals, window, length, share = CASES[case]
-    assert told(intervals).lowest(window, length) == share
+    assert lowest(intervals, [window], length) == [share]
 
 
 @pytest.mark.parametrize("seed", range(30))
@@ -65,9 +70,12 @@ def test_no_instant_is_worse(seed: int) -> None:
         if state is not None
     ]
     at = {instant: state for state, begin, end in intervals for instant in range(begin, end)}
-    for window in (Window("w", 0, 200), Window("w", *sorted(chance.sample(range(200), 2)))):
-        for length in (1, 7, 40):
+    windows = [Window("w", 0, 200), *(Window("w", *sorted(chance.sample(range(200), 2))) for _ in range(9))]
+    for length in (1, 7, 40):
+        expected = []
+        for window in windows:
             starts = range(window.from_ms, window.to_ms - length + 1)
             whole = [s for s in starts if all(instant in at for instant in range(s, s + length))]
             shares = [sum(at[instant] == "UP" for instant in range(s, s + length)) / length for s in whole]
-            assert told(intervals).lowest(window, length) == (min(shares) if shares else None)
+            expected.append(min(shares, default=None))
+        assert lowest(intervals, windows, length) == expected
