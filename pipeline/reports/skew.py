@@ -1,10 +1,16 @@
 """How unevenly queues and topics lie on brokers."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
 
-from pyspark.sql import Column, DataFrame
+import numpy as np
+import pyarrow as pa
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
+from pyspark.sql.pandas.types import from_arrow_schema
 
+from pipeline.numbered import numbered
+from pipeline.reports.evenness import evenness
 from pipeline.reports.rows import each_window, report
 from pipeline.reports.shape import unit
 from pipeline.schemas import REPORT_SKEW
@@ -32,9 +38,10 @@ def skew(
     up = _up(sessions, ends).join(
         _drained(broker_versions, ends), ["namespace", "inc", "broker", "at_ms"], "left"
     )
-    told = _clusters(up, route_versions).unionByName(_topics(up, route_versions), allowMissingColumns=True)
-    rows = each_window(told, of).where("at_ms = to_ms").select("*", *_skews("queues"), *_skews("topics"))
-    return rows.transform(report, REPORT_SKEW, as_of, late_ms)
+    shown = _shown(up, route_versions)
+    of_clusters, of_topics = _clusters(up, shown), _even(shown, "topic", "queues")
+    rows = each_window(of_clusters.unionByName(of_topics, allowMissingColumns=True), of)
+    return rows.where("at_ms = to_ms").transform(report, REPORT_SKEW, as_of, late_ms)
 
 
 def _up(sessions: DataFrame, ends: Sequence[Window]) -> DataFrame:
@@ -57,52 +64,62 @@ def _drained(broker_versions: DataFrame, ends: Sequence[Window]) -> DataFrame:
     return named.withColumn("drained", F.lit(True))
 
 
-def _clusters(up: DataFrame, route_versions: DataFrame) -> DataFrame:
-    """`queues` and `topics`, what each broker offers, as arrays. Versions that begin and end together, as those of a
-    registration do, are added up before they meet a time."""
-    offered = (
-        route_versions.where(WRITABLE)
-        .groupBy(*EPOCH, "from_ms", "to_ms")
-        .agg(F.sum("write_queues").alias("queues"), F.count("*").alias("topics"))
-    )
-    shown = up.where("drained is null").join(offered, [*EPOCH]).where(THEN)
-    sums = shown.groupBy(*EPOCH, "cluster", "at_ms").agg(
-        F.sum("queues").alias("queues"), F.sum("topics").alias("topics")
-    )
-    each = up.join(sums, [*EPOCH, "cluster", "at_ms"], "left").fillna(0, ["queues", "topics"])
-    return (
-        each.groupBy("namespace", "cluster", "at_ms")
-        .agg(_sorted("queues"), _sorted("topics"), F.count("*").alias("brokers"))
-        .withColumn("unit", unit("cluster", "cluster"))
-    )
+def _shown(up: DataFrame, route_versions: DataFrame) -> DataFrame:
+    """What brokers show at each time, by topic: EPOCH, `topic`, `at_ms`, whether it is `offered`, and the `queues` that
+    are.
 
-
-def _topics(up: DataFrame, route_versions: DataFrame) -> DataFrame:
-    """`queues`, what each broker offers of the topic, as an array."""
+    Those who use all columns of it share one shuffle, and so one look at the versions."""
     brokers = up.select(*EPOCH, "at_ms", "drained").distinct()
-    shown = route_versions.join(brokers, [*EPOCH]).where(THEN)
-    offers = F.expr(f"if({WRITABLE} and drained is null, write_queues, 0)").cast("bigint")
-    return (
-        shown.select("namespace", "topic", "at_ms", offers.alias("queues"))
-        .groupBy("namespace", "topic", "at_ms")
-        .agg(_sorted("queues"), F.count("*").alias("brokers"))
-        .withColumn("unit", unit("topic", "topic"))
+    shown = route_versions.join(F.broadcast(brokers), [*EPOCH]).where(THEN)
+    offers = shown.withColumn("offered", F.expr(f"{WRITABLE} and drained is null")).select(
+        *EPOCH,
+        "topic",
+        "at_ms",
+        "offered",
+        F.expr("bigint(if(offered, greatest(write_queues, 0), 0)) as queues"),
     )
+    parts = int(str(shown.sparkSession.conf.get("spark.sql.shuffle.partitions")))
+    return offers.repartition(parts, "namespace", "topic")
 
 
-def _sorted(column: str) -> Column:
-    return F.sort_array(F.collect_list(column)).alias(column)
+def _clusters(up: DataFrame, shown: DataFrame) -> DataFrame:
+    """As `_even`."""
+    sums = shown.groupBy(*EPOCH, "at_ms").agg(
+        F.sum("queues").alias("queues"), F.count(F.when(F.col("offered"), F.col("topic"))).alias("topics")
+    )
+    each = up.join(sums, [*EPOCH, "at_ms"], "left").fillna(0, ["queues", "topics"])
+    by_cluster = each.select("namespace", "cluster", "at_ms", "queues", "topics").repartition(
+        "namespace", "cluster"
+    )
+    return _even(by_cluster, "cluster", "queues", "topics")
 
 
-def _skews(column: str) -> list[Column]:
-    """Of a sorted array: the greatest over the mean, and Gini's coefficient."""
-    total = f"aggregate({column}, 0L, (sum, x) -> sum + x)"
-    ranks = f"transform({column}, (x, i) -> (2 * i + 1 - size({column})) * x)"
-    return [
-        F.expr(f"try_divide(element_at({column}, -1) * size({column}), {total})").alias(
-            f"{column}_max_to_mean"
-        ),
-        F.expr(f"try_divide(aggregate({ranks}, 0L, (sum, x) -> sum + x), size({column}) * {total})").alias(
-            f"{column}_gini"
-        ),
-    ]
+def _even(rows: DataFrame, kind: str, *amounts: str) -> DataFrame:
+    """Of rows that are one broker's each, those of a unit in one partition: by namespace, `unit` and `at_ms`, over how
+    many `brokers` each amount lies and how unevenly."""
+    ratios = [f"{amount}_{ratio}" for amount in amounts for ratio in ("max_to_mean", "gini")]
+    found = pa.schema(
+        {
+            **dict.fromkeys(("namespace", kind), pa.string()),
+            **dict.fromkeys(("at_ms", "brokers"), pa.int64()),
+            **dict.fromkeys(ratios, pa.float64()),
+        }
+    )
+    made = rows.mapInArrow(partial(_evenness, found, kind, amounts), from_arrow_schema(found))
+    return made.withColumn("unit", unit(kind, kind)).drop(kind)
+
+
+def _evenness(
+    found: pa.Schema, kind: str, amounts: Sequence[str], batches: Iterable[pa.RecordBatch]
+) -> Iterator[pa.RecordBatch]:
+    read = list(batches)
+    if not read:
+        return
+    rows = pa.Table.from_batches(read)
+    units, names = numbered(rows, "namespace", kind)
+    times, time = np.unique(rows["at_ms"].to_numpy(), return_inverse=True)
+    told = [evenness(units * len(times) + time, rows[amount].to_numpy()) for amount in amounts]
+    of, at = np.divmod(told[0].group, len(times))
+    ratios = [pa.array(ratio, from_pandas=True) for of_amount in told for ratio in of_amount[2:]]
+    columns = [*names.take(pa.array(of)).columns, pa.array(times[at]), pa.array(told[0].members), *ratios]
+    yield from pa.table(columns, found).to_batches()

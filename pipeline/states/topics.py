@@ -11,6 +11,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_schema
 
+from pipeline.numbered import numbered
 from pipeline.states import sweep
 from pipeline.states.brokers import NAME
 from pipeline.states.combined import DOWN, PLANNED, UNKNOWN, UP, within
@@ -57,7 +58,7 @@ class Brokers(NamedTuple):
     @classmethod
     def of(cls, states: pa.Table, from_ms: int, to_ms: int) -> Self:
         """Of NAME, `state`, `from_ms`, `to_ms`, in any order."""
-        rows, names = _numbered(states, *NAME)
+        rows, names = numbered(states, *NAME)
         others = len(names) + np.arange(2)
         timelines = sweep.Timelines(
             np.append(rows, others),
@@ -71,7 +72,7 @@ class Brokers(NamedTuple):
 
     def of_rows(self, held: pa.Table) -> sweep.Numbers:
         """The number of each row's broker; null is the one that nobody is to write to."""
-        rows, names = _numbered(held, *NAME)
+        rows, names = numbered(held, *NAME)
         unknown = len(self.numbers)
         numbers = [unknown + 1 if key[1] is None else self.numbers.get(key, unknown) for key in _keys(names)]
         return np.array(numbers, np.int64)[rows]
@@ -85,7 +86,7 @@ def _time_in(
     if not read:
         return
     held = pa.Table.from_batches(read)
-    rows, topics = _numbered(held, *TOPIC)
+    rows, topics = numbered(held, *TOPIC)
     numbers = (held[name].to_numpy().astype(np.int64) for name in ("write_queues", "from_ms", "to_ms"))
     versions = sweep.Versions(rows, brokers.of_rows(held), *numbers)
     windows = table(of)
@@ -102,18 +103,6 @@ def _time_in(
             pa.array(share, mask=weight == 0),
         )
         yield from pa.table(columns, FOUND).to_batches()
-
-
-def _numbered(rows: pa.Table, *names: str) -> tuple[sweep.Numbers, pa.Table]:
-    """A number for each row, the same where two columns of text are; and the table of them by number."""
-    first, second = (rows[name].dictionary_encode("encode").combine_chunks() for name in names)
-    both = first.indices.to_numpy().astype(np.int64) * len(second.dictionary) + second.indices.to_numpy()
-    numbers = pa.array(both).dictionary_encode()
-    places = np.divmod(numbers.dictionary.to_numpy(), max(len(second.dictionary), 1))
-    columns = [
-        one.dictionary.take(pa.array(place)) for one, place in zip((first, second), places, strict=True)
-    ]
-    return numbers.indices.to_numpy().astype(np.int64), pa.table(columns, names)
 
 
 def _keys(names: pa.Table) -> Iterator[tuple[bytes, ...]]:

@@ -133,6 +133,16 @@ def test_the_worked_example(found: Told) -> None:
     assert found["example", "example", "topic:T1"][:2] == pytest.approx((1.5, 8 * 2 / (3 * 24)))
 
 
+def test_versions_are_looked_at_once(spark: SparkSession, capsys: pytest.CaptureFixture[str]) -> None:
+    """They are most of what there is; clusters and topics share what is shuffled of them."""
+    sessions, brokers, routes = (
+        frame(spark, table, []) for table in (BROKER_SESSIONS, BROKER_VERSIONS, ROUTE_VERSIONS)
+    )
+    skew(sessions, brokers, routes, [window(0, AT)], ms(AT)).explain()
+    shuffles = [line for line in capsys.readouterr().out.splitlines() if "REPARTITION_BY_NUM" in line]
+    assert ["ReusedExchange" in line for line in shuffles] == [False, True]
+
+
 def test_by_the_definition_and_whatever_the_scale(spark: SparkSession) -> None:
     """The mean difference of two brokers, over twice the mean: in [0, 1), and the same of ten times the queues."""
     chance = random.Random(6)
