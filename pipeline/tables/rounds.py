@@ -26,11 +26,20 @@ def brokers(clean: DataFrame) -> DataFrame:
 
 def topics(clean: DataFrame) -> DataFrame:
     """The entries whose `rows` restate queue data."""
-    return _of(clean, "topics")
+    return clean.where(restates_topics())
+
+
+def restates_topics() -> Column:
+    """Whether an entry is one of those."""
+    return _is_of("topics")
 
 
 def _of(clean: DataFrame, *scopes: str) -> DataFrame:
-    return clean.where(F.col("kind") == "checkpoint").where(F.col("fields")["scope"].isin(*scopes))
+    return clean.where(_is_of(*scopes))
+
+
+def _is_of(*scopes: str) -> Column:
+    return (F.col("kind") == "checkpoint") & F.col("fields")["scope"].isin(*scopes)
 
 
 def whole(clean: DataFrame) -> DataFrame:

@@ -1,18 +1,38 @@
-"""Versions of routes: what is stored of a topic on a broker, from one change of it to the next."""
+"""Versions of routes: what is stored of a topic on a broker, from one change of it to the next.
+
+Spark says of each row of an entry what holds for all topics in it, and brings it to the buckets of its topics. What
+came of each topic is then found for all topics of a partition at once, as numbers in arrays.
+"""
 
 import sys
+from collections.abc import Iterable, Iterator, Mapping
+from functools import partial
 
-from pyspark.sql import Column, DataFrame, Window
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
+from pyspark.sql.pandas.types import to_arrow_schema
 
-from pipeline.schemas import ID, ROUTE_VERSIONS
+from pipeline.codes import Numbers, coded, together
+from pipeline.schemas import ROUTE_VERSIONS
 from pipeline.tables import rounds
-from pipeline.tables.islands import islands
+from pipeline.tables.by_topic import BUCKET, TOPICS, by_bucket
+from pipeline.tables.changes import Told, Truths, Versions, versions
 
 STREAM = ("namespace", "inc")
-PAIR = (*STREAM, "topic", "broker")
+BROKER = (*STREAM, "broker")
 QUEUES = ("read_queues", "write_queues", "perm", "sys_flag")  # in the order of the stored text
 ABSENT = ""
+ACTED = ("cause", "actor", "op")
+ENDS = {"ms": "to_ms", "n": "to_n", "cause": "to_cause", "actor": "to_actor"}
+"""What a row says of itself -> how it names that of the end of what it tells."""
+EPOCH = "epoch"
+NEVER = -1
+INT_LIMIT = 1 << 31
+AT_ONCE = 1 << 15
+"""Rows made at a time."""
 
 
 def route_versions(
@@ -20,124 +40,122 @@ def route_versions(
 ) -> DataFrame:
     """ROUTE_VERSIONS, of clean events. With `carried` and `brokers`, the open rows of the run before of this table and
     of BROKER_VERSIONS, `clean` are the events since; the result then has the rows that are open now, and those that
-    have ended since."""
+    have ended since.
+
+    All rows of a bucket are in one partition, in the order of the table's files."""
     epochs = F.broadcast(_epochs(clean, brokers))
-    rows = _dated(_told(clean).unionByName(_restated(clean)), epochs)
+    rows = _dated(_rows(clean), epochs)
     if carried is not None:
         rows = rows.unionByName(_carried(carried))
-    last = islands(
-        _observed(rows), PAIR, ("seq", "place"), _restates, compared=("epoch", "after"), start="this"
+    made = partial(_versions, to_arrow_schema(ROUTE_VERSIONS.schema, timezone="UTC"))
+    return by_bucket(_limited(rows, epochs)).mapInArrow(made, ROUTE_VERSIONS.schema)
+
+
+def _versions(schema: pa.Schema, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """What `by_bucket` leaves in a partition -> rows of the table."""
+    held = [batch for batch in batches if batch.num_rows]
+    if not held:
+        return
+    listed = pa.chunked_array([batch[TOPICS] for batch in held])
+    rows = pa.Table.from_batches(held).drop_columns([TOPICS]).combine_chunks().to_batches()[0]
+    topics = coded(pc.list_flatten(listed))
+    texts = coded(pa.concat_arrays([rows["before"], rows["after"]]))
+    before, after = np.split(texts.numbers, 2)
+    told = Told(
+        broker=together(*(rows[name] for name in BROKER)),
+        seq=rows["seq"].to_numpy(),
+        place=rows["place"].to_numpy(),
+        before=before,
+        after=after,
+        epoch=coded(rows["epoch"]).numbers,
+        segment=rows["segment"].to_numpy(),
+        holds=np.array([bool(text) for text in texts.values.to_pylist()])[after],
+        restates=_truths(rows["restates"]),
+        superseded=_truths(pc.equal(rows["to_cause"], EPOCH).fill_null(False)),
     )
-    return _versions(last.where(F.col("this.after") != ABSENT).transform(_limited, epochs))
+    row = np.repeat(np.arange(rows.num_rows), pc.list_value_length(listed).to_numpy())
+    found = versions(told, topics.numbers, row)
+    ends = {end: pa.concat_arrays([rows[name], rows[end]]) for name, end in ENDS.items()}
+    end = np.where(found.ended < 0, rows.num_rows + found.last, found.ended)
+    order = _order(found, rows, ends, end)
+    numbers = dict(zip(QUEUES, _numbers(texts.values), strict=True))
+    for i in range(0, len(order), AT_ONCE):
+        some = order[i : i + AT_ONCE]
+        topic, first, last = (pa.array(of[some]) for of in found[:3])
+        begun, ended = rows.take(first), {name: ends[name].take(pa.array(end[some])) for name in ends}
+        data = pa.array(after[found.last[some]])
+        made = {
+            **{name: rows[name].take(last) for name in (*BROKER, "epoch")},
+            "topic": topics.values.take(topic),
+            **{name: column.take(data) for name, column in numbers.items()},
+            "from_id": _ids(begun["ms"], begun["n"]),
+            "from_ms": begun["ms"],
+            **{f"from_{name}": begun[name] for name in ACTED},
+            **ended,
+            "to_id": _ids(ended["to_ms"], ended["to_n"]),
+        }
+        yield pa.RecordBatch.from_arrays([made[name] for name in schema.names], schema=schema)
 
 
-def _versions(last: DataFrame) -> DataFrame:
-    """Rows of the table, of the last observation of each version."""
-    data = F.split("this.after", ",")
-    numbers = [data[i].cast("int").alias(name) for i, name in enumerate(QUEUES)]
-    begun = [F.col("start.id.ms").alias("from_ms")]
-    begun += [F.col(f"start.{name}").alias(f"from_{name}") for name in ("id", "cause", "actor", "op")]
-    told = last.select(*PAIR, "this.epoch", *numbers, *begun, _end().alias("end"))
-    ended = told.select("*", "end.*").drop("end")
-    within_one_entry = F.coalesce(F.col("to_id") == F.col("from_id"), F.lit(False))
-    return ended.where(~within_one_entry)[[*ROUTE_VERSIONS.schema.fieldNames()]]
+def _order(found: Versions, rows: pa.RecordBatch, ends: Mapping[str, pa.Array], end: Numbers) -> Numbers:
+    """Which versions to keep, all but those within one entry, in the order of the table's files: else the writer would
+    take longer to sort them than all the rest does."""
+    from_ms, from_n = (rows[name].to_numpy()[found.first] for name in ("ms", "n"))
+    to_ms, to_n = (ends[name].fill_null(NEVER).to_numpy()[end] for name in ("to_ms", "to_n"))
+    kept = np.flatnonzero((to_ms != from_ms) | (to_n != from_n))
+    month = to_ms.astype("datetime64[ms]").astype("datetime64[M]").astype(np.int64)
+    bucket = rows[BUCKET].to_numpy()[found.last]
+    keys = (from_ms, found.topic, month, bucket, to_ms == NEVER)
+    return kept[np.lexsort([key[kept] for key in keys])]
 
 
-def _restates(one: Column, then: Column) -> Column:
-    """The next observation says that the same still holds."""
-    same = one["epoch"].eqNullSafe(then["epoch"]) & (one["after"] == then["after"])
-    return then["restates"] & same & (one["after"] != ABSENT)
+def _numbers(texts: pa.Array) -> list[pa.Array]:
+    """Of stored texts a column for each of QUEUES, null where there is no such number."""
+    read = [[_number(part) for part in (text or "").split(",")] for text in texts.to_pylist()]
+    return [
+        pa.array([row[i] if i < len(row) else None for row in read], pa.int32()) for i in range(len(QUEUES))
+    ]
 
 
-def _end() -> Column:
-    """What ended a version: the next change of its pair, unless a new epoch or a hole came before that."""
-    this, behind = F.col("this"), F.col("next")
-    by_change = F.struct(
-        behind["id"]["ms"].alias("to_ms"),
-        behind["id"].alias("to_id"),
-        behind["cause"].alias("to_cause"),
-        behind["actor"].alias("to_actor"),
-    )
-    whole = this["segment"] == behind["segment"]
-    starts_from_it = ~behind["restates"] & (behind["before"] == this["after"])
-    met = this["epoch"].eqNullSafe(behind["epoch"]) & (whole | starts_from_it)
-    return (
-        F.when(behind.isNotNull() & met, by_change)
-        .when(F.col("limit.to_cause") == "epoch", F.col("limit"))
-        .when(behind.isNotNull() & whole, by_change)
-        .otherwise(F.col("limit"))
-    )
+def _number(text: str) -> int | None:
+    try:
+        number = int(text)
+    except ValueError:
+        return None
+    return number if -INT_LIMIT <= number < INT_LIMIT else None
 
 
-def _observed(pairs: DataFrame) -> DataFrame:
-    """As `islands` takes them, a row for each topic. `cut` is where history breaks off."""
-    cut = F.when(F.col("until_cause").isNotNull(), F.struct("until_ms", "until_cause"))
-    this = F.struct("after", "before", "epoch", "segment", "restates", "id", "cause", "actor", "op")
-    return pairs.select(
-        *STREAM,
-        "broker",
-        F.explode("topics").alias("topic"),
-        "seq",
-        "place",
-        this.alias("this"),
-        cut.alias("cut"),
-    )
+def _ids(ms: pa.Array, n: pa.Array) -> pa.Array:
+    """Ids, null where there is no `n`."""
+    return pa.StructArray.from_arrays([ms, n], names=["ms", "n"], mask=n.is_null())
 
 
-def _limited(last: DataFrame, epochs: DataFrame) -> DataFrame:
-    """With `limit`: how the version ends if nobody changes it. It is the same for all of an epoch, so it need not be
-    there while rows are sorted."""
-    ending, cut = F.col("ending"), F.col("cut")
-    limit = F.when(
-        ending["segment"] == F.col("this.segment"),
-        F.struct(
-            ending["id"]["ms"].alias("to_ms"),
-            ending["id"].alias("to_id"),
-            F.lit("epoch").alias("to_cause"),
-            ending["actor"].alias("to_actor"),
-        ),
-    ).when(
-        cut.isNotNull(),
-        F.struct(
-            cut["until_ms"].alias("to_ms"),
-            F.lit(None).cast(ID).alias("to_id"),
-            cut["until_cause"].alias("to_cause"),
-            F.lit(None).cast("string").alias("to_actor"),
-        ),
-    )
-    known = epochs.select(*STREAM, "broker", "epoch", "ending")
-    found = last.withColumn("epoch", F.col("this.epoch")).join(known, [*STREAM, "broker", "epoch"], "left")
-    return found.withColumn("limit", limit)
+def _truths(column: pa.Array) -> Truths:
+    return np.asarray(column.to_numpy(zero_copy_only=False), dtype=np.bool_)
 
 
-def _told(clean: DataFrame) -> DataFrame:
-    return _rows(clean.where(F.col("kind") == "topics_changed"), restates=False)
-
-
-def _restated(clean: DataFrame) -> DataFrame:
-    return _rows(rounds.topics(clean), restates=True)
-
-
-def _rows(entries: DataFrame, *, restates: bool) -> DataFrame:
+def _rows(clean: DataFrame) -> DataFrame:
     """A row for each of an entry; `epoch` where the entry names the broker."""
+    restates = rounds.restates_topics()
+    entries = clean.where((F.col("kind") == "topics_changed") | restates).withColumn("restates", restates)
     named = entries.withColumnRenamed("broker", "named").select(
         "*", F.posexplode("rows").alias("place", "row")
     )
     return named.select(
         *STREAM,
+        "row.broker",
         "seq",
-        "id",
-        "segment",
-        "span.first_seq",
-        "span.until_ms",
-        "span.until_cause",
-        (F.lit("checkpoint") if restates else F.col("cause")).alias("cause"),
-        "actor",
-        "op",
-        F.when(F.col("named") == F.col("row.broker"), F.col("epoch")).alias("epoch"),
-        F.lit(restates).alias("restates"),
         "place",
-        "row.*",
+        "row.before",
+        "row.after",
+        F.when(F.col("named") == F.col("row.broker"), F.col("epoch")).alias("epoch"),
+        "segment",
+        "restates",
+        *("id.ms", "id.n"),
+        F.when(F.col("restates"), "checkpoint").otherwise(F.col("cause")).alias("cause"),
+        *("actor", "op"),
+        *("span.first_seq", "span.until_ms", "span.until_cause"),
+        "row.topics",
     )
 
 
@@ -145,20 +163,19 @@ def _carried(rows: DataFrame) -> DataFrame:
     """Open rows of the run before, as what was observed before all else."""
     nothing, none = F.lit(None).cast("string"), F.lit(0).cast("bigint")
     return rows.where(F.col("to_ms").isNull()).select(
-        *STREAM,
+        *BROKER,
         none.alias("seq"),
-        F.col("from_id").alias("id"),
+        F.lit(0).alias("place"),
+        nothing.alias("before"),
+        F.concat_ws(",", *QUEUES).alias("after"),
+        "epoch",
         none.alias("segment"),
+        F.lit(False).alias("restates"),
+        *("from_id.ms", "from_id.n"),
+        *(F.col(f"from_{name}").alias(name) for name in ACTED),
         none.alias("first_seq"),
         F.lit(None).cast("bigint").alias("until_ms"),
         nothing.alias("until_cause"),
-        *(F.col(f"from_{name}").alias(name) for name in ("cause", "actor", "op")),
-        "epoch",
-        F.lit(False).alias("restates"),
-        F.lit(0).alias("place"),
-        "broker",
-        nothing.alias("before"),
-        F.concat_ws(",", *QUEUES).alias("after"),
         F.array("topic").alias("topics"),
     )
 
@@ -175,6 +192,23 @@ def _dated(rows: DataFrame, epochs: DataFrame) -> DataFrame:
     return found.select("row.*", "held.held").withColumn("epoch", F.coalesce("epoch", "held"))[
         [*rows.columns]
     ]
+
+
+def _limited(rows: DataFrame, epochs: DataFrame) -> DataFrame:
+    """With the columns of ENDS, how what a row tells ends if nobody changes it: with its epoch, or where history breaks
+    off; all null if it does not."""
+    ending = F.col("ending")
+    in_time = ending["segment"] == F.col("segment")
+    known = epochs.select(*BROKER, "epoch", "ending")
+    ends = (
+        F.when(in_time, ending["id"]["ms"]).otherwise(F.col("until_ms")),
+        F.when(in_time, ending["id"]["n"]),
+        F.when(in_time, EPOCH).otherwise(F.col("until_cause")),
+        F.when(in_time, ending["actor"]),
+    )
+    told = [name for name in rows.columns if name not in ("first_seq", "until_ms", "until_cause", TOPICS)]
+    limits = (column.alias(name) for name, column in zip(ENDS.values(), ends, strict=True))
+    return rows.join(known, [*BROKER, "epoch"], "left").select(*told, *limits, TOPICS)
 
 
 def _epochs(clean: DataFrame, brokers: DataFrame | None) -> DataFrame:
