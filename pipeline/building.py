@@ -118,7 +118,7 @@ def _write_tables(run: Run, entries: DataFrame, told: Told, *, anew: bool) -> No
         members.unpersist()
     told("route versions")
     found = route_versions(entries, carried(schemas.ROUTE_VERSIONS), carried(schemas.BROKER_VERSIONS))
-    run.write(schemas.ROUTE_VERSIONS, found, open="to_ms is null", anew=anew)
+    run.write(schemas.ROUTE_VERSIONS, found, open="to_ms is null", anew=anew, placed=True)
 
 
 def _write_reports(

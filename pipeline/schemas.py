@@ -4,6 +4,7 @@ Times are ms UTC of the Redis clock; intervals are half-open, `[from_ms, to_ms)`
 stream, `ms` and `n`; (`inc`, `seq`) orders the entries of a namespace.
 """
 
+import zlib
 from typing import NamedTuple, cast
 
 from pyspark.sql.types import StructType
@@ -12,6 +13,11 @@ ID = "struct<ms: bigint, n: int>"
 DRAIN = "struct<owner: string, reason: string, until_ms: bigint>"
 ROWS = "array<struct<broker: string, before: string, after: string, topics: array<string>>>"
 ROUTE_BUCKETS = 64
+
+
+def route_bucket(topic: bytes) -> int:
+    """The folder of a topic's route versions, as SQL makes it of the topic's UTF-8 (ROUTE_VERSIONS)."""
+    return zlib.crc32(topic) % ROUTE_BUCKETS
 
 
 class Partition(NamedTuple):

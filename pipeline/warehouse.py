@@ -63,9 +63,11 @@ class Storage(Protocol):
     def format(self) -> str:
         """Its name among the options."""
 
-    def write(self, table: Table, run: int, rows: DataFrame, *, anew: bool, more: bool) -> tuple[str, str]:
+    def write(
+        self, table: Table, run: int, rows: DataFrame, *, placed: bool, anew: bool, more: bool
+    ) -> tuple[str, str]:
         """-> the part of the closed rows and that of the open ones (column `part`), with those that the run wrote
-        before if there are `more` of them now; `anew`: there are no others."""
+        before if there are `more` of them now; `anew`: there are no others; `placed` as in `Run.write`."""
 
     def read(self, table: Table, parts: Sequence[str]) -> DataFrame:
         """The rows of these parts, of which there is one at least, with the partitions' columns."""
@@ -133,12 +135,15 @@ class Run:
         self._tables = dict(base.tables)
         self._written: dict[Table, Parts] = {}
 
-    def write(self, table: Table, rows: DataFrame, *, open: str = "false", anew: bool) -> None:
+    def write(
+        self, table: Table, rows: DataFrame, *, open: str = "false", anew: bool, placed: bool = False
+    ) -> None:
         """Rows of the table: `open` is SQL of those that replace the open ones of the run before, the others are
-        closed and added; `anew`: what was closed before is void. Rows of several writes add up."""
+        closed and added; `anew`: what was closed before is void. Rows of several writes add up. `placed`: all rows of
+        a folder are in one partition already, and best in the order of files."""
         parted = rows.select(*table.schema.names, F.expr(f"if({open}, '{OPEN}', '{CLOSED}')").alias(PART))
         more = table in self._written
-        closed, opened = self._storage.write(table, self.number, parted, anew=anew, more=more)
+        closed, opened = self._storage.write(table, self.number, parted, placed=placed, anew=anew, more=more)
         before = () if anew else self.base.tables.get(table.name, Parts()).closed
         kept = tuple(part for part in before if part != closed)
         self._tables[table.name] = self._written[table] = Parts((*kept, closed), opened)
@@ -174,10 +179,11 @@ def parted_by(table: Table) -> tuple[str, ...]:
     return PART, *(partition.name for partition in table.partitions)
 
 
-def arranged(rows: DataFrame, table: Table) -> DataFrame:
+def arranged(rows: DataFrame, table: Table, *, placed: bool = False) -> DataFrame:
     """Rows with the columns of `parted_by`, so that each folder gets one file, sorted."""
     columns = parted_by(table)
-    return rows.repartition(*columns).sortWithinPartitions(*columns, *table.sort)
+    together = rows if placed else rows.repartition(*columns)
+    return together.sortWithinPartitions(*columns, *table.sort)
 
 
 class ParquetFolders:
@@ -189,10 +195,12 @@ class ParquetFolders:
         self._spark = spark
         self._root = root
 
-    def write(self, table: Table, run: int, rows: DataFrame, *, anew: bool, more: bool) -> tuple[str, str]:
+    def write(
+        self, table: Table, run: int, rows: DataFrame, *, placed: bool, anew: bool, more: bool
+    ) -> tuple[str, str]:
         """The parts are the run's own, `anew` or not."""
         folder = f"{table.name}/size-0/run={run}"
-        self._write(table, folder, rows, more=more)
+        self._write(table, folder, rows, placed=placed, more=more)
         return f"{folder}/{PART}={CLOSED}", f"{folder}/{PART}={OPEN}"
 
     def read(self, table: Table, parts: Sequence[str]) -> DataFrame:
@@ -215,7 +223,7 @@ class ParquetFolders:
             if len(parts) >= MERGED:
                 folder = f"{table.name}/size-{size + 1}/run={run}"
                 rows = self.read(table, parts).select(*table.schema.names, F.lit(CLOSED).alias(PART))
-                self._write(table, folder, rows, more=False)
+                self._write(table, folder, rows, placed=False, more=False)
                 kept = tuple(part for part in closed if part not in parts)
                 return self.merge(table, run, (*kept, f"{folder}/{PART}={CLOSED}"))
         return closed
@@ -230,10 +238,10 @@ class ParquetFolders:
         if not any(name.startswith(PART) for name in files.names(self._spark, run)):
             files.delete(self._spark, run)
 
-    def _write(self, table: Table, folder: str, rows: DataFrame, *, more: bool) -> None:
+    def _write(self, table: Table, folder: str, rows: DataFrame, *, placed: bool, more: bool) -> None:
         if not more:
             files.delete(self._spark, f"{self._root}/{folder}")  # of a run that died
-        rows = arranged(with_partitions(rows, table), table)
+        rows = arranged(with_partitions(rows, table), table, placed=placed)
         rows.write.mode("append").partitionBy(*parted_by(table)).parquet(f"{self._root}/{folder}")
 
 

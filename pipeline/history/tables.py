@@ -1,12 +1,11 @@
 """The tables that history is read from, and reading no more of them than a question needs."""
 
-import zlib
 from typing import NamedTuple
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from pipeline.schemas import ROUTE_BUCKETS
+from pipeline.schemas import route_bucket
 
 BUCKET = "bucket"
 MONTH = "month"
@@ -35,8 +34,8 @@ class Tables(NamedTuple):
 
 
 def bucket_of(topic: str) -> int:
-    """The folder of a topic's route versions, as pipeline/schemas.py makes it."""
-    return zlib.crc32(topic.encode()) % ROUTE_BUCKETS
+    """The folder of a topic's route versions."""
+    return route_bucket(topic.encode())
 
 
 def during(versions: DataFrame, from_ms: int, to_ms: int) -> DataFrame:

@@ -1,19 +1,27 @@
 """How much changes: by cluster and cause, and of each topic."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from functools import partial, reduce
 
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.sql import DataFrame
-from pyspark.sql import Window as Over
 from pyspark.sql import functions as F
 
+from pipeline.codes import together
 from pipeline.reports.acts import ACT, changes, entries
-from pipeline.reports.rows import each_window, happened, report
+from pipeline.reports.held import Acts, Held, Named
+from pipeline.reports.held import changes as changes_by_topic
+from pipeline.reports.rows import happened, report
 from pipeline.reports.shape import WINDOW, unit
 from pipeline.schemas import REPORT_CHURN, REPORT_CHURN_TOPICS
 from pipeline.windows import HOUR_MS, LATE_MS, Window
 
 BROKER = ("namespace", "inc", "broker")
 EVER = (1 << 63) - 1
+SPAN = ("from_ms", "to_ms")
+COUNTED = "namespace string, topic string, window string, from_ms bigint, to_ms bigint, changes bigint"
 
 
 def churn(
@@ -69,12 +77,45 @@ def churn_topics(
     """REPORT_CHURN_TOPICS: of each topic the changes that name it or a broker holding it at the time, each once, from
     clean events and ROUTE_VERSIONS."""
     told = entries(events)
-    named = happened(_naming(told), of, "act_ms").groupBy("namespace", *WINDOW, "topic").count()
-    held = _holding(_of_brokers(told), route_versions, of)
-    rows = named.unionByName(held).groupBy("namespace", *WINDOW, "topic").agg(F.sum("count").alias("changes"))
-    return rows.withColumn("unit", unit("topic", "topic")).transform(
+    partitions = int(str(events.sparkSession.conf.get("spark.sql.shuffle.partitions")))
+    place = F.pmod(F.xxhash64("namespace", "topic"), F.lit(partitions)).cast("int").alias("place")
+    held = route_versions.select(
+        place, *BROKER, "topic", "from_ms", F.coalesce("to_ms", F.lit(EVER)).alias("to_ms")
+    )
+    named = _naming(told).select(place, "namespace", "topic", F.col("act_ms").alias("at_ms"))
+    everywhere = F.explode(F.sequence(F.lit(0), F.lit(partitions - 1))).alias("place")
+    acts = _of_brokers(told).select(everywhere, "*")
+    rows = reduce(lambda some, more: some.unionByName(more, allowMissingColumns=True), (held, named, acts))
+    counted = rows.repartitionById(partitions, "place").mapInArrow(partial(_counted, tuple(of)), COUNTED)
+    return counted.withColumn("unit", unit("topic", "topic")).transform(
         report, REPORT_CHURN_TOPICS, as_of, late_ms
     )
+
+
+def _counted(of: Sequence[Window], batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Rows of one partition: what was held, names of topics, and brokers with `acts` -> COUNTED."""
+    parts = [batch for batch in batches if batch.num_rows]
+    if not parts:
+        return
+    rows = pa.Table.from_batches(parts).combine_chunks()
+    is_act, is_held = (rows[name].is_valid().to_numpy() for name in ("acts", "to_ms"))
+    is_named = ~is_act & ~is_held
+    broker = together(*(rows[name] for name in BROKER))
+    topic = together(rows["namespace"], rows["topic"])
+    _, shown, topic[~is_act] = np.unique(topic[~is_act], return_index=True, return_inverse=True)
+    listed = rows["acts"].filter(is_act)
+    told = pc.list_flatten(listed)
+    acts = Acts(
+        np.repeat(broker[is_act], pc.list_value_length(listed).to_numpy()),
+        *(pc.struct_field(told, name).to_numpy() for name in ("at_ms", "count")),
+    )
+    held = Held(topic[is_held], broker[is_held], *(rows[name].filter(is_held).to_numpy() for name in SPAN))
+    named = Named(topic[is_named], rows["at_ms"].filter(is_named).to_numpy())
+    names = rows.select(["namespace", "topic"]).take(np.flatnonzero(~is_act)[shown])
+    windows = pa.table([pa.array(column) for column in zip(*of, strict=True)], [*WINDOW])
+    for found in changes_by_topic(acts, held, named, of):
+        made = [*names.take(found.topic).columns, *windows.take(found.window).columns, found.changes]
+        yield from pa.table(made, [*names.column_names, *WINDOW, "changes"]).to_batches()
 
 
 def _naming(entries: DataFrame) -> DataFrame:
@@ -92,39 +133,7 @@ def _naming(entries: DataFrame) -> DataFrame:
 
 
 def _of_brokers(entries: DataFrame) -> DataFrame:
-    """Acts on the whole of a broker: BROKER, `at_ms`, and `count`, how many at that time."""
+    """Acts on the whole of a broker: BROKER and `acts`, `at_ms` and `count` (how many then) of each."""
     acts = entries.where("whole").groupBy(*ACT).agg(F.min("act_ms").alias("at_ms"), changes().alias("count"))
-    return acts.groupBy(*BROKER, "at_ms").agg(F.sum("count").alias("count"))
-
-
-def _holding(acts: DataFrame, route_versions: DataFrame, of: Sequence[Window]) -> DataFrame:
-    """`count` of acts on brokers that held the topic, by topic and window.
-
-    A version never meets an act: each broker numbers its acts once, so that a version, and a window, is a range of
-    numbers, and the acts of one within the other are the overlap of two ranges."""
-    versions = route_versions.select(
-        *BROKER, "topic", "from_ms", F.coalesce("to_ms", F.lit(EVER)).alias("to_ms")
-    )
-    windows = each_window(acts.select(*BROKER).distinct(), of)
-    edges = F.explode(F.array("from_ms", "to_ms")).alias("at_ms")
-    asked = versions.select(*BROKER, edges).union(windows.select(*BROKER, edges)).distinct()
-    before = Over.partitionBy(*BROKER).orderBy("at_ms").rowsBetween(Over.unboundedPreceding, -1)
-    numbers = (
-        asked.withColumn("count", F.lit(0))
-        .unionByName(acts)
-        .groupBy(*BROKER, "at_ms")
-        .agg(F.sum("count").alias("count"))
-        .select(*BROKER, "at_ms", F.coalesce(F.sum("count").over(before), F.lit(0)).alias("number"))
-    )
-
-    def numbered(ranges: DataFrame, first: str, last: str) -> DataFrame:
-        begin = numbers.select(*BROKER, F.col("at_ms").alias("from_ms"), F.col("number").alias(first))
-        end = numbers.select(*BROKER, F.col("at_ms").alias("to_ms"), F.col("number").alias(last))
-        both = ranges.join(begin, [*BROKER, "from_ms"]).join(end, [*BROKER, "to_ms"])
-        return both.where(F.col(first) < F.col(last))
-
-    held = numbered(versions, "first", "last").drop("from_ms", "to_ms")
-    met = held.join(numbered(windows, "begin", "end"), [*BROKER])
-    overlap = F.least("last", "end") - F.greatest("first", "begin")
-    counted = met.select("namespace", *WINDOW, "topic", overlap.alias("count")).where("count > 0")
-    return counted.groupBy("namespace", *WINDOW, "topic").agg(F.sum("count").alias("count"))
+    at_once = acts.groupBy(*BROKER, "at_ms").agg(F.sum("count").alias("count"))
+    return at_once.groupBy(*BROKER).agg(F.collect_list(F.struct("at_ms", "count")).alias("acts"))

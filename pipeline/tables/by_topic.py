@@ -1,6 +1,5 @@
 """Rows that tell of many topics each, brought to where the topics are kept: a topic's bucket, one place for each."""
 
-import zlib
 from collections.abc import Iterable, Iterator
 from functools import partial
 
@@ -11,7 +10,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import IntegerType, StructType
 
-from pipeline.schemas import ROUTE_BUCKETS
+from pipeline.schemas import ROUTE_BUCKETS, route_bucket
 
 TOPICS, BUCKET = "topics", "bucket"
 
@@ -22,16 +21,14 @@ def by_bucket(rows: DataFrame) -> DataFrame:
     moved once for many topics."""
     spread = StructType([*rows.schema.fields]).add(BUCKET, IntegerType())
     partitions = int(str(rows.sparkSession.conf.get("spark.sql.shuffle.partitions")))
-    cut = partial(_cut, to_arrow_schema(spread, timezone="UTC"))
-    return rows.mapInArrow(cut, spread).repartitionById(min(partitions, ROUTE_BUCKETS), BUCKET)
+    made = partial(cut_up, to_arrow_schema(spread, timezone="UTC"))
+    return rows.mapInArrow(made, spread).repartitionById(min(partitions, ROUTE_BUCKETS), BUCKET)
 
 
-def bucket_of(topic: bytes) -> int:
-    """The folder of a topic's route versions, as pipeline/schemas.py makes it of its UTF-8."""
-    return zlib.crc32(topic) % ROUTE_BUCKETS
+def cut_up(schema: pa.Schema, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Batches of rows, with `topics` among their columns -> batches of `schema`, which ends with these and the bucket.
 
-
-def _cut(schema: pa.Schema, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    A row without topics is in none."""
     for batch in batches:
         listed = batch.column(TOPICS)
         rows, topics = pc.list_parent_indices(listed), listed.flatten()
@@ -40,7 +37,7 @@ def _cut(schema: pa.Schema, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Re
         if not len(topics):
             continue
         distinct = topics.cast(pa.binary()).dictionary_encode()
-        buckets = np.array([bucket_of(topic) for topic in distinct.dictionary.to_pylist()])
+        buckets = np.array([route_bucket(topic) for topic in distinct.dictionary.to_pylist()])
         places = rows.to_numpy() * ROUTE_BUCKETS + buckets[distinct.indices.to_numpy()]
         order = np.argsort(places, kind="stable")
         places = places[order]
