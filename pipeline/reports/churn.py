@@ -21,6 +21,8 @@ from pipeline.windows import HOUR_MS, LATE_MS, Window
 BROKER = ("namespace", "inc", "broker")
 EVER = (1 << 63) - 1
 SPAN = ("from_ms", "to_ms")
+TOPIC = ("namespace", "topic")
+ACTS = "array<struct<at_ms: bigint, count: bigint>>"
 COUNTED = "namespace string, topic string, window string, from_ms bigint, to_ms bigint, changes bigint"
 
 
@@ -79,11 +81,14 @@ def churn_topics(
     told = entries(events)
     partitions = int(str(events.sparkSession.conf.get("spark.sql.shuffle.partitions")))
     place = F.pmod(F.xxhash64("namespace", "topic"), F.lit(partitions)).cast("int").alias("place")
-    held = route_versions.select(
-        place, *BROKER, "topic", "from_ms", F.coalesce("to_ms", F.lit(EVER)).alias("to_ms")
-    )
-    named = _naming(told).select(place, "namespace", "topic", F.col("act_ms").alias("at_ms"))
     everywhere = F.explode(F.sequence(F.lit(0), F.lit(partitions - 1))).alias("place")
+    none = (
+        F.array().cast(ACTS).alias("acts")
+    )  # null would take Spark time that grows with the square of the rows
+    held = route_versions.select(
+        place, *BROKER, "topic", "from_ms", F.coalesce("to_ms", F.lit(EVER)).alias("to_ms"), none
+    )
+    named = _naming(told).select(place, "namespace", "topic", F.col("act_ms").alias("at_ms"), none)
     acts = _of_brokers(told).select(everywhere, "*")
     rows = reduce(lambda some, more: some.unionByName(more, allowMissingColumns=True), (held, named, acts))
     counted = rows.repartitionById(partitions, "place").mapInArrow(partial(_counted, tuple(of)), COUNTED)
@@ -98,24 +103,26 @@ def _counted(of: Sequence[Window], batches: Iterable[pa.RecordBatch]) -> Iterato
     if not parts:
         return
     rows = pa.Table.from_batches(parts).combine_chunks()
-    is_act, is_held = (rows[name].is_valid().to_numpy() for name in ("acts", "to_ms"))
-    is_named = ~is_act & ~is_held
-    broker = together(*(rows[name] for name in BROKER))
-    topic = together(rows["namespace"], rows["topic"])
-    _, shown, topic[~is_act] = np.unique(topic[~is_act], return_index=True, return_inverse=True)
-    listed = rows["acts"].filter(is_act)
+    broker, listed = together(*(rows[name] for name in BROKER)), rows["acts"]
+    many = pc.list_value_length(listed).to_numpy()
     told = pc.list_flatten(listed)
-    acts = Acts(
-        np.repeat(broker[is_act], pc.list_value_length(listed).to_numpy()),
-        *(pc.struct_field(told, name).to_numpy() for name in ("at_ms", "count")),
+    of_acts = (pc.struct_field(told, name).to_numpy() for name in ("at_ms", "count"))
+    of_topics = np.flatnonzero(many == 0)
+    topic = together(*(rows[name].take(of_topics) for name in TOPIC))
+    _, shown, topic = np.unique(topic, return_index=True, return_inverse=True)
+    is_held = rows["to_ms"].take(of_topics).is_valid().to_numpy()
+    held, named = of_topics[is_held], of_topics[~is_held]
+    found = changes_by_topic(
+        Acts(np.repeat(broker, many), *of_acts),
+        Held(topic[is_held], broker[held], *(rows[name].take(held).to_numpy() for name in SPAN)),
+        Named(topic[~is_held], rows["at_ms"].take(named).to_numpy()),
+        of,
     )
-    held = Held(topic[is_held], broker[is_held], *(rows[name].filter(is_held).to_numpy() for name in SPAN))
-    named = Named(topic[is_named], rows["at_ms"].filter(is_named).to_numpy())
-    names = rows.select(["namespace", "topic"]).take(np.flatnonzero(~is_act)[shown])
+    names = rows.select([*TOPIC]).take(of_topics[shown])
     windows = pa.table([pa.array(column) for column in zip(*of, strict=True)], [*WINDOW])
-    for found in changes_by_topic(acts, held, named, of):
-        made = [*names.take(found.topic).columns, *windows.take(found.window).columns, found.changes]
-        yield from pa.table(made, [*names.column_names, *WINDOW, "changes"]).to_batches()
+    for some in found:
+        made = [*names.take(some.topic).columns, *windows.take(some.window).columns, some.changes]
+        yield from pa.table(made, [*TOPIC, *WINDOW, "changes"]).to_batches()
 
 
 def _naming(entries: DataFrame) -> DataFrame:
