@@ -15,7 +15,7 @@ from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import to_arrow_schema
 
-from pipeline.codes import Numbers, coded, together
+from pipeline.codes import Codes, Numbers, coded, together
 from pipeline.schemas import ROUTE_VERSIONS
 from pipeline.tables import rounds
 from pipeline.tables.by_topic import BUCKET, TOPICS, by_bucket
@@ -24,7 +24,6 @@ from pipeline.tables.changes import Told, Truths, Versions, versions
 STREAM = ("namespace", "inc")
 BROKER = (*STREAM, "broker")
 QUEUES = ("read_queues", "write_queues", "perm", "sys_flag")  # in the order of the stored text
-ABSENT = ""
 ACTED = ("cause", "actor", "op")
 ENDS = {"ms": "to_ms", "n": "to_n", "cause": "to_cause", "actor": "to_actor"}
 """What a row says of itself -> how it names that of the end of what it tells."""
@@ -60,19 +59,7 @@ def _versions(schema: pa.Schema, batches: Iterable[pa.RecordBatch]) -> Iterator[
     rows = pa.Table.from_batches(held).drop_columns([TOPICS]).combine_chunks().to_batches()[0]
     topics = coded(pc.list_flatten(listed))
     texts = coded(pa.concat_arrays([rows["before"], rows["after"]]))
-    before, after = np.split(texts.numbers, 2)
-    told = Told(
-        broker=together(*(rows[name] for name in BROKER)),
-        seq=rows["seq"].to_numpy(),
-        place=rows["place"].to_numpy(),
-        before=before,
-        after=after,
-        epoch=coded(rows["epoch"]).numbers,
-        segment=rows["segment"].to_numpy(),
-        holds=np.array([bool(text) for text in texts.values.to_pylist()])[after],
-        restates=_truths(rows["restates"]),
-        superseded=_truths(pc.equal(rows["to_cause"], EPOCH).fill_null(False)),
-    )
+    told = _told(rows, texts)
     row = np.repeat(np.arange(rows.num_rows), pc.list_value_length(listed).to_numpy())
     found = versions(told, topics.numbers, row)
     ends = {end: pa.concat_arrays([rows[name], rows[end]]) for name, end in ENDS.items()}
@@ -83,7 +70,7 @@ def _versions(schema: pa.Schema, batches: Iterable[pa.RecordBatch]) -> Iterator[
         some = order[i : i + AT_ONCE]
         topic, first, last = (pa.array(of[some]) for of in found[:3])
         begun, ended = rows.take(first), {name: ends[name].take(pa.array(end[some])) for name in ends}
-        data = pa.array(after[found.last[some]])
+        data = pa.array(told.after[found.last[some]])
         made = {
             **{name: rows[name].take(last) for name in (*BROKER, "epoch")},
             "topic": topics.values.take(topic),
@@ -95,6 +82,23 @@ def _versions(schema: pa.Schema, batches: Iterable[pa.RecordBatch]) -> Iterator[
             "to_id": _ids(ended["to_ms"], ended["to_n"]),
         }
         yield pa.RecordBatch.from_arrays([made[name] for name in schema.names], schema=schema)
+
+
+def _told(rows: pa.RecordBatch, texts: Codes) -> Told:
+    """Of `texts`, which were stored before and after, an empty one says that there was nothing."""
+    before, after = np.split(texts.numbers, 2)
+    return Told(
+        broker=together(*(rows[name] for name in BROKER)),
+        seq=rows["seq"].to_numpy(),
+        place=rows["place"].to_numpy(),
+        before=before,
+        after=after,
+        epoch=coded(rows["epoch"]).numbers,
+        segment=rows["segment"].to_numpy(),
+        holds=np.array([bool(text) for text in texts.values.to_pylist()])[after],
+        restates=_truths(rows["restates"]),
+        superseded=_truths(pc.equal(rows["to_cause"], EPOCH).fill_null(False)),
+    )
 
 
 def _order(found: Versions, rows: pa.RecordBatch, ends: Mapping[str, pa.Array], end: Numbers) -> Numbers:

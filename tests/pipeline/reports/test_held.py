@@ -2,24 +2,25 @@
 
 import random
 from collections import Counter
+from collections.abc import Sequence
 
 import numpy as np
 import pytest
 
+from pipeline.codes import Numbers
 from pipeline.reports import held
 from pipeline.reports.held import Acts, Held, Named, changes
 from pipeline.windows import Window
 
 Row = tuple[int, ...]
+Rows = Sequence[Row]
 OF = (Window("day", 100, 200), Window("day", 200, 300), Window("month", 100, 300), Window("1h", 290, 300))
 
 
-def counted(
-    acts: list[Row], holding: list[Row], named: list[Row], of: tuple[Window, ...] = OF
-) -> dict[Row, int]:
+def counted(acts: Rows, holding: Rows, named: Rows, of: tuple[Window, ...] = OF) -> dict[Row, int]:
     """By topic and window."""
 
-    def columns(rows: list[Row], width: int) -> list[np.ndarray]:
+    def columns(rows: Rows, width: int) -> list[Numbers]:
         return [np.array([row[i] for row in rows], np.int64) for i in range(width)]
 
     told = changes(Acts(*columns(acts, 3)), Held(*columns(holding, 4)), Named(*columns(named, 2)), of)
@@ -30,7 +31,7 @@ def counted(
 
 EVER = (1 << 63) - 1
 FIRST, SECOND, BOTH, LAST = range(4)
-CASES: dict[str, tuple[list[Row], list[Row], list[Row], dict[Row, int]]] = {
+CASES: dict[str, tuple[Rows, Rows, Rows, dict[Row, int]]] = {
     "nothing": ([], [], [], {}),
     "nothing changed": ([], [(0, 0, 0, EVER)], [], {}),
     "held all the time": (
@@ -66,8 +67,8 @@ CASES: dict[str, tuple[list[Row], list[Row], list[Row], dict[Row, int]]] = {
 
 @pytest.mark.parametrize("name", CASES)
 def test_cases(name: str) -> None:
-    *given, expected = CASES[name]
-    assert counted(*given) == expected
+    acts, holding, named, expected = CASES[name]
+    assert counted(acts, holding, named) == expected
 
 
 @pytest.mark.parametrize("seed", range(10))

@@ -10,14 +10,14 @@ from pipeline.tables.by_topic import cut_up
 
 SCHEMA = pa.schema([("what", pa.string()), ("topics", pa.list_(pa.string())), ("bucket", pa.int32())])
 Row = tuple[str | None, list[str | None] | None]
-BOMB = [f"T{i}" for i in range(500)]
+MANY: list[str | None] = [f"T{i}" for i in range(500)]
 CASES: dict[str, list[Row]] = {
     "none": [],
     "no topics": [("a", []), ("b", None), ("c", [None])],
     "one": [("a", ["T"])],
     "any text": [(None, ["T", "", "%RETRY%ü", "\U0001f600", "\0", "T" * 127])],
     "twice": [("a", ["T", "T"]), ("a", ["T"])],
-    "many": [("a", BOMB), ("b", []), ("c", [*BOMB[:7], None]), ("d", BOMB)],
+    "many": [("a", MANY), ("b", []), ("c", [*MANY[:7], None]), ("d", MANY)],
 }
 
 

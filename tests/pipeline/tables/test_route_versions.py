@@ -36,7 +36,7 @@ def version(
     broker: str = "a",
     epoch: int | None = 1,
     write: int = 8,
-    perm: int = 6,
+    perm: int | None = 6,
 ) -> tuple[object, ...]:
     """A row expected, with seconds for its times."""
     return (topic, broker, epoch, write, perm, since, begun, until, cause)
@@ -67,6 +67,11 @@ def checked(stream: Stream, at_s: float, *rows: tuple[str, str, str, list[str]],
 BOTH = Stream().add(10, *first()).add(11, *first(2, FOUR, "b"))
 CASES = [
     Case("in force", Stream().add(10, *first()).rows(), {version(10, None)}),
+    Case(
+        "a text that lacks numbers",
+        Stream().add(10, *first(data="8,8,rw")).rows(),
+        {version(10, None, perm=None)},
+    ),
     Case(
         "changed",
         Stream().add(10, *first()).add(20, change("wipe", EIGHT, READ_ONLY)).rows(),
