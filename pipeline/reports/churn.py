@@ -9,14 +9,14 @@ import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from pipeline.codes import together
+from pipeline.codes import numbered, together
 from pipeline.reports.acts import ACT, changes, entries
 from pipeline.reports.held import Acts, Held, Named
 from pipeline.reports.held import changes as changes_by_topic
 from pipeline.reports.rows import happened, report
 from pipeline.reports.shape import WINDOW, unit
 from pipeline.schemas import REPORT_CHURN, REPORT_CHURN_TOPICS
-from pipeline.windows import HOUR_MS, LATE_MS, Window
+from pipeline.windows import HOUR_MS, LATE_MS, Window, table
 
 BROKER = ("namespace", "inc", "broker")
 EVER = (1 << 63) - 1
@@ -108,8 +108,7 @@ def _counted(of: Sequence[Window], batches: Iterable[pa.RecordBatch]) -> Iterato
     told = pc.list_flatten(listed)
     of_acts = (pc.struct_field(told, name).to_numpy() for name in ("at_ms", "count"))
     of_topics = np.flatnonzero(many == 0)
-    topic = together(*(rows[name].take(of_topics) for name in TOPIC))
-    _, shown, topic = np.unique(topic, return_index=True, return_inverse=True)
+    topic, names = numbered(rows.select([*TOPIC]).take(of_topics), *TOPIC)
     is_held = rows["to_ms"].take(of_topics).is_valid().to_numpy()
     held, named = of_topics[is_held], of_topics[~is_held]
     found = changes_by_topic(
@@ -118,8 +117,7 @@ def _counted(of: Sequence[Window], batches: Iterable[pa.RecordBatch]) -> Iterato
         Named(topic[~is_held], rows["at_ms"].take(named).to_numpy()),
         of,
     )
-    names = rows.select([*TOPIC]).take(of_topics[shown])
-    windows = pa.table([pa.array(column) for column in zip(*of, strict=True)], [*WINDOW])
+    windows = table(of)
     for some in found:
         made = [*names.take(some.topic).columns, *windows.take(some.window).columns, some.changes]
         yield from pa.table(made, [*TOPIC, *WINDOW, "changes"]).to_batches()

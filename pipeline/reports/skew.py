@@ -9,7 +9,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_schema
 
-from pipeline.numbered import numbered
+from pipeline.codes import numbered
 from pipeline.reports.evenness import evenness
 from pipeline.reports.rows import each_window, report
 from pipeline.reports.shape import unit

@@ -11,7 +11,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_schema
 
-from pipeline.numbered import numbered
+from pipeline.codes import numbered
 from pipeline.states import sweep
 from pipeline.states.brokers import NAME
 from pipeline.states.combined import DOWN, PLANNED, UNKNOWN, UP, within

@@ -2,7 +2,7 @@
 
 import pyarrow as pa
 
-from pipeline.codes import coded, together
+from pipeline.codes import coded, numbered, together
 
 TEXTS = ["b", None, "a", "", "b", "ä", None]
 
@@ -28,3 +28,10 @@ def test_rows_differ_in_any_column() -> None:
     numbers = together(*columns).tolist()
     assert numbers[0] == numbers[4]
     assert len(set(numbers)) == 4
+
+
+def test_rows_by_number() -> None:
+    rows = pa.table({"a": ["x", None, "x", "y"], "b": [1, 2, 1, 1], "c": [1, 2, 3, 4]})
+    numbers, values = numbered(rows, "a", "b")
+    assert values.take(pa.array(numbers)).equals(rows.select(["a", "b"]))
+    assert len(values) == 3
