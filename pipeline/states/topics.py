@@ -82,13 +82,11 @@ def _time_in(
     brokers: Brokers, of: Sequence[Window], batches: Iterable[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
     """All versions of some topics, in any order -> rows as FOUND."""
-    read = list(batches)
-    if not read:
+    held = list(batches)
+    if not held:
         return
-    held = pa.Table.from_batches(read)
-    rows, topics = numbered(held, *TOPIC)
-    numbers = (held[name].to_numpy().astype(np.int64) for name in ("write_queues", "from_ms", "to_ms"))
-    versions = sweep.Versions(rows, brokers.of_rows(held), *numbers)
+    versions, topics = _versions(brokers, pa.Table.from_batches(held))
+    del held  # the numbers are enough
     windows = table(of)
     for totals in sweep.time_in(versions, brokers.timelines, sweep.Windows.of(of)):
         window, weight = windows.take(pa.array(totals.window)), totals.up_weight + totals.down_weight
@@ -103,6 +101,13 @@ def _time_in(
             pa.array(share, mask=weight == 0),
         )
         yield from pa.table(columns, FOUND).to_batches()
+
+
+def _versions(brokers: Brokers, held: pa.Table) -> tuple[sweep.Versions, pa.Table]:
+    """As numbers, and the topics by number."""
+    rows, topics = numbered(held, *TOPIC)
+    numbers = (held[name].to_numpy().astype(np.int64) for name in ("write_queues", "from_ms", "to_ms"))
+    return sweep.Versions(rows, brokers.of_rows(held), *numbers), topics
 
 
 def _keys(names: pa.Table) -> Iterator[tuple[bytes, ...]]:
