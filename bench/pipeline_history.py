@@ -6,7 +6,6 @@ in 64 buckets. A question about a topic reads one bucket, so one is enough to kn
 """
 
 import argparse
-import os
 import time
 from pathlib import Path
 from typing import Any
@@ -15,6 +14,7 @@ import msgspec
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from bench.servers import Server
 from pipeline.history.questions import ask
 from pipeline.history.reader import Reader
 from pipeline.history.routes import routes_at
@@ -145,16 +145,17 @@ def _write(root: str, table: Table, rows: DataFrame, opened: str) -> Parts:
 
 
 class Clock:
-    """Seconds that went by, and seconds of processor that Spark's Java process took."""
+    """Seconds that went by, and seconds of processor that Spark's Java process and its Python workers took."""
 
     def __init__(self, spark: SparkSession) -> None:
         gateway: Any = spark.sparkContext._gateway
         self._process = Path(f"/proc/{gateway.proc.pid}")
+        self._all = Server("spark", 0, gateway.proc.pid)
         self._began, self._used = self._now()
 
     @property
     def peak_mb(self) -> int:
-        """The most memory that the process ever held at once."""
+        """The most memory that the Java process ever held at once."""
         told = self._process.joinpath("status").read_text().partition("VmHWM:")[2].split()
         return int(told[0]) >> 10
 
@@ -166,8 +167,7 @@ class Clock:
         print(f"{what:44} {self._began - began:7.2f} s {self._used - used:7.2f} CPU-s {made}", flush=True)
 
     def _now(self) -> tuple[float, float]:
-        user, system = self._process.joinpath("stat").read_text().rpartition(")")[2].split()[11:13]
-        return time.monotonic(), (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")
+        return time.monotonic(), self._all.cpu_seconds()
 
 
 def measure(spark: SparkSession, root: str) -> None:
