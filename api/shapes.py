@@ -3,7 +3,7 @@
 import re
 from typing import Annotated, TypeVar
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 from pydantic.alias_generators import to_camel
 from pydantic_core import PydanticCustomError
 
@@ -14,8 +14,16 @@ from remoting.route import QueueData
 T = TypeVar("T")
 Int32 = Annotated[int, Field(ge=0, le=2**31 - 1)]
 Int64 = Annotated[int, Field(ge=0, le=2**63 - 1)]
-Many = Annotated[tuple[T, ...], Field(strict=False)]
-"""A JSON array: strictness would ask for Python's own tuple."""
+
+
+def _array(value: object) -> object:
+    if not isinstance(value, list | tuple):
+        raise PydanticCustomError("array", "not an array")
+    return value
+
+
+Many = Annotated[tuple[T, ...], Field(strict=False), BeforeValidator(_array)]
+"""A JSON array: strictness would ask for Python's own tuple, and say so."""
 NAME = re.compile(r"[^\x00-\x20\x7f]{1,255}")
 HOST_AND_PORT = re.compile(r"[^\x00-\x20\x7f]{1,255}:([0-9]{1,5})")
 

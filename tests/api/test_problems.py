@@ -128,6 +128,10 @@ def test_a_wrong_member_is_named(quick: Http, method: str, path: str, body: obje
     assert quick.refused(method, path, body) == (422, "invalid-field", field)
 
 
+def test_what_is_no_array_is_told_in_words_of_json(quick: Http) -> None:
+    assert quick("POST", BROKERS, a_broker(topics={})).json["detail"] == "topics: not an array"
+
+
 @pytest.mark.parametrize(
     ("text", "status"),
     [
