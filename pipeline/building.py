@@ -37,7 +37,7 @@ from pipeline.tables.sessions import sessions
 from pipeline.warehouse import Folded, Run, Snapshot
 from pipeline.windows import Window, month_of, months, pieces, span, windows
 
-VERSIONS_AT_ONCE = 5_000_000
+VERSIONS_AT_ONCE = 40_000_000
 """Of routes, while reports are made: more would take more memory, fewer more time."""
 FADED_MS = DAY_MS
 """What happened so long before a window or after it does not weigh in it: a flap score halves every 15 minutes, and no
