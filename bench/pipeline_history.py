@@ -161,13 +161,14 @@ class Clock:
 
     def told(self, what: str, rows: int | None = None) -> None:
         """Print what went by since the last time, and how many rows came of it or the most memory so far."""
-        began, used = self._began, self._used
+        began, before = self._began, self._used
         self._began, self._used = self._now()
+        used = sum(seconds - before.get(pid, 0) for pid, seconds in self._used.items())
         made = f"{self.peak_mb:9} MB" if rows is None else f"{rows:9} rows"
-        print(f"{what:44} {self._began - began:7.2f} s {self._used - used:7.2f} CPU-s {made}", flush=True)
+        print(f"{what:44} {self._began - began:7.2f} s {used:7.2f} CPU-s {made}", flush=True)
 
-    def _now(self) -> tuple[float, float]:
-        return time.monotonic(), self._all.cpu_seconds()
+    def _now(self) -> tuple[float, dict[int, float]]:
+        return time.monotonic(), self._all.cpu_seconds_by_process()
 
 
 def measure(spark: SparkSession, root: str) -> None:

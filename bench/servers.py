@@ -32,7 +32,11 @@ class Server(msgspec.Struct, frozen=True):
 
     def cpu_seconds(self) -> float:
         """User and system time of all its processes so far, those that ended included."""
-        return sum(cpu_seconds(pid) for pid in _tree(self.leader))
+        return sum(self.cpu_seconds_by_process().values())
+
+    def cpu_seconds_by_process(self) -> dict[int, float]:
+        """The same by pid; of children that ended it is their parent's, unless that wants to know nothing of them."""
+        return {pid: cpu_seconds(pid) for pid in _tree(self.leader)}
 
     def rss_bytes(self) -> dict[str, int]:
         """Resident memory by process name."""
