@@ -17,6 +17,7 @@ from pyspark.sql import functions as F
 from pipeline import schemas
 from pipeline.clean import clean, gaps, runs
 from pipeline.options import DAY_MS, Options
+from pipeline.partitions import enough_for
 from pipeline.reports.availability import availability
 from pipeline.reports.churn import churn, churn_topics
 from pipeline.reports.conflicts import conflicts
@@ -39,6 +40,8 @@ from pipeline.windows import Window, month_of, months, pieces, span, windows
 
 VERSIONS_AT_ONCE = 40_000_000
 """Of routes, while reports are made: more would take more memory, fewer more time."""
+VERSIONS_OF_A_PARTITION = 500_000
+"""All of them are in the memory of one Python process together, which takes some 300 MB then."""
 FADED_MS = DAY_MS
 """What happened so long before a window or after it does not weigh in it: a flap score halves every 15 minutes, and no
 act takes a day."""
@@ -63,7 +66,7 @@ def build(run: Run, source: Source, options: Options, told: Told, *, anew: bool 
     read = events if anew else increments.fresh(events, known)
     whole = _at_hand(runs(read))
     entries = clean(read, whole)
-    _write_tables(run, entries, told, anew=anew)
+    _write_tables(run, read, entries, told, anew=anew)
     if anew:
         run.write(schemas.GAPS, gaps(events, whole), anew=True)
     final_ms = month_of(source.as_of_ms - 2 * options.largest_timeout)
@@ -102,7 +105,9 @@ def _first_ms(source: Source) -> int:
     return source.as_of_ms if first is None else int(first)
 
 
-def _write_tables(run: Run, entries: DataFrame, told: Told, *, anew: bool) -> None:
+def _write_tables(run: Run, read: DataFrame, entries: DataFrame, told: Told, *, anew: bool) -> None:
+    """Of the events that were read, and of what is clean of them."""
+
     def carried(table: Table) -> DataFrame | None:
         return None if anew else run.warehouse.read_open(table, run.base)
 
@@ -117,8 +122,17 @@ def _write_tables(run: Run, entries: DataFrame, told: Told, *, anew: bool) -> No
     finally:
         members.unpersist()
     told("route versions")
-    found = route_versions(entries, carried(schemas.ROUTE_VERSIONS), carried(schemas.BROKER_VERSIONS))
-    run.write(schemas.ROUTE_VERSIONS, found, open="to_ms is null", anew=anew, placed=True)
+    open_before = carried(schemas.ROUTE_VERSIONS)
+    many = _told_pairs(read) + (open_before.count() if open_before is not None else 0)
+    with enough_for(read.sparkSession, many, VERSIONS_OF_A_PARTITION):
+        found = route_versions(entries, open_before, carried(schemas.BROKER_VERSIONS))
+        run.write(schemas.ROUTE_VERSIONS, found, open="to_ms is null", anew=anew, placed=True)
+
+
+def _told_pairs(events: DataFrame) -> int:
+    """How many pairs of a topic and a broker they tell of."""
+    each = F.expr("aggregate(rows, 0L, (pairs, row) -> pairs + coalesce(size(row.topics), 0))")
+    return int(events.agg(F.coalesce(F.sum(each), F.lit(0))).collect()[0][0])
 
 
 def _write_reports(
@@ -139,10 +153,11 @@ def _write_reports(
     writable = writable_states(slots, run.read(schemas.BROKER_VERSIONS), source.as_of_ms).persist()
     states = States(slots, brokers, writable)
     try:
-        for piece in pieces(of, final_ms, 1 + versions // VERSIONS_AT_ONCE):
-            for table, rows in _reports(run, source, whole, options, states, piece).items():
-                told(f"{table.name.replace('_', ' ')}, from {_date(span(piece)[0])}")
-                run.write(table, rows(), open=f"to_ms > {final_ms}", anew=anew)
+        with enough_for(whole.sparkSession, versions, VERSIONS_OF_A_PARTITION):
+            for piece in pieces(of, final_ms, 1 + versions // VERSIONS_AT_ONCE):
+                for table, rows in _reports(run, source, whole, options, states, piece).items():
+                    told(f"{table.name.replace('_', ' ')}, from {_date(span(piece)[0])}")
+                    run.write(table, rows(), open=f"to_ms > {final_ms}", anew=anew)
         told("incidents")
         run.write(
             schemas.INCIDENTS, incidents(slots, run.read(schemas.BROKER_SESSIONS)), open="true", anew=True

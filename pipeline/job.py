@@ -24,6 +24,8 @@ from pipeline.states.brokers import broker_states
 from pipeline.states.slots import slot_states
 from pipeline.warehouse import Snapshot, Warehouse
 
+NAME = "redis-namesrv pipeline"
+"""Of a Spark session for runs."""
 LANDED = (EVENTS_LAND, HEARTBEATS_LAND)
 WAKE_S = 1.0
 NO_REPORT = "-"

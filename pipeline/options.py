@@ -12,6 +12,8 @@ PREFIX = "MQNS_PIPELINE_"
 HOUR_MS = 3_600_000
 DAY_MS = 24 * HOUR_MS
 DEFAULT_SLO, OTHERS = 0.999, "*"
+ALL = "*"
+"""Among namespaces: whichever there are."""
 
 
 class OptionError(ValueError):

@@ -1,16 +1,18 @@
 """The runs that the name server's scheduler asks for, each in a process and with a Spark session of its own."""
 
 import logging
+import os
 
 import redis
 from rq import Worker
 from rq.serializers import JSONSerializer
 
 from pipeline import formats, job
+from pipeline.building import Told
+from pipeline.history.asking import CONNECT_TIMEOUT_S
 from pipeline.options import Options
 
 QUEUE = "pipeline-runs"
-CONNECT_TIMEOUT_S = 1.0
 log = logging.getLogger(__name__)
 
 _chosen: Options | None = None
@@ -31,10 +33,21 @@ def run() -> dict[str, int]:
     """Land, build, serve; which run it was, and up to when. Called by RQ, by name, in a child of `work`'s process."""
     if _chosen is None:
         raise RuntimeError("this process makes no runs: start it as `mqpipeline work`")
-    session = formats.session("redis-namesrv pipeline", _chosen)
-    made = job.run(session, _chosen, log.info)
+    session = formats.session(job.NAME, _chosen)
+    made = job.run(session, _chosen, _told_while_under(os.getppid()))
     session.stop()
     return {"run": made.run, "as_of_ms": made.as_of_ms}
+
+
+def _told_while_under(worker: int) -> Told:
+    """Logs. Ends a run whose worker was killed: the next worker may have begun another."""
+
+    def told(text: str) -> None:
+        if os.getppid() != worker:
+            raise RuntimeError(f"the worker of this run is gone; not done: {text}")
+        log.info(text)
+
+    return told
 
 
 def queue_name(namespace: str) -> str:

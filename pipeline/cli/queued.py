@@ -9,7 +9,7 @@ import typer
 from pipeline import scheduled
 from pipeline.cli.common import WRONG_USAGE, OfNamespace, OfWarehouse, options, reading, stop
 from pipeline.history.worker import work as work_on_questions
-from pipeline.options import Options
+from pipeline.options import ALL, PREFIX, Options
 
 QueueUrl = Annotated[
     str | None,
@@ -44,6 +44,8 @@ def work(queue: QueueUrl = None, warehouse: OfWarehouse = None, namespaces: OfNa
 
 def _queue(given: str | None, chosen: Options) -> str:
     logging.basicConfig(level=logging.WARNING, format="%(levelname)s %(name)s %(message)s")
+    if ALL in chosen.namespaces:
+        stop(f"{PREFIX}NAMESPACES: {ALL} has no job queue; name each of them", WRONG_USAGE)
     url = given or os.environ.get("MQNS_RQ_REDIS_URL") or chosen.url
     if not url:
         stop("MQNS_RQ_REDIS_URL is not set: the Redis of the job queue", WRONG_USAGE)

@@ -14,12 +14,11 @@ from redis.exceptions import RedisError
 from pipeline import job
 from pipeline.cli.common import NOT_THERE, WRONG_USAGE, OfNamespace, OfWarehouse, opened, stop
 from pipeline.landing.kinds import EVENTS_LAND
-from pipeline.options import OptionError, Options, load
+from pipeline.options import ALL, OptionError, Options, load
 from pipeline.source.connection import AWAY, Store
 from pipeline.source.options import options_of
 
 AWAIT_S = 5
-NAME = "redis-namesrv pipeline"
 OfUrl = Annotated[
     str | None,
     typer.Option("--url", help="The Redis of the name server (env var: REDIS_URL)", show_default=False),
@@ -41,7 +40,7 @@ def run(
 ) -> None:
     """Land what is new, make tables and reports, serve them; then end."""
     options = _options(url, warehouse, namespaces)
-    with opened(NAME, options) as tables:
+    with opened(job.NAME, options) as tables:
         job.run(tables.spark, options, told, anew=anew)
 
 
@@ -50,7 +49,7 @@ def report(
 ) -> None:
     """Make tables and reports of what has landed already, serve them; then end."""
     options = _options(url, warehouse, namespaces)
-    with opened(NAME, options) as tables:
+    with opened(job.NAME, options) as tables:
         job.report(tables.spark, options, told, anew=anew)
 
 
@@ -66,7 +65,7 @@ def stream(
     ending = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: ending.set())
-    with opened(NAME, options) as tables:
+    with opened(job.NAME, options) as tables:
         job.stream(tables.spark, options, told, ending, every_s=every, trigger_s=trigger)
 
 
@@ -88,7 +87,7 @@ def _options(url: str | None, warehouse: str | None, namespaces: str | None) -> 
 
 def _await_store(url: str) -> None:
     """What is wrong with an address is told before Spark starts, and in a line."""
-    source = {"url": url, "pattern": EVENTS_LAND.stream("*"), "retrySeconds": str(AWAIT_S)}
+    source = {"url": url, "pattern": EVENTS_LAND.stream(ALL), "retrySeconds": str(AWAIT_S)}
     try:
         with Store(options_of(source)) as store:
             store.call("PING")

@@ -20,6 +20,7 @@ from pipeline.landing.pieces import StreamPieces
 from pipeline.landing.progress import Progress, StreamProgress, read_progress, write_progress
 from pipeline.landing.rounds import ask_for_round
 from pipeline.landing.writing import END, FILES, Batch, Summary, write
+from pipeline.options import ALL
 from pipeline.source.connection import Store
 from pipeline.source.consumers import Consumer
 from pipeline.source.ids import BEFORE_ALL, Id, parsed
@@ -53,7 +54,7 @@ class Landing:
         self._landed = landed
         self.folder = f"{root.rstrip('/')}/{landed.table.name}"
         streams = ",".join(map(landed.stream, namespaces))
-        named = {"pattern": landed.stream("*")} if "*" in namespaces else {"streams": streams}
+        named = {"pattern": landed.stream(ALL)} if ALL in namespaces else {"streams": streams}
         counted = {"counter": landed.counter} if landed.counter else {}
         self._source = {**counted, **source, **named}
         self._options = options_of(self._source)

@@ -10,6 +10,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from pipeline.codes import numbered, together
+from pipeline.partitions import partitions_of, table_of
 from pipeline.reports.acts import ACT, changes, entries
 from pipeline.reports.held import Acts, Held, Named
 from pipeline.reports.held import changes as changes_by_topic
@@ -79,7 +80,7 @@ def churn_topics(
     """REPORT_CHURN_TOPICS: of each topic the changes that name it or a broker holding it at the time, each once, from
     clean events and ROUTE_VERSIONS."""
     told = entries(events)
-    partitions = int(str(events.sparkSession.conf.get("spark.sql.shuffle.partitions")))
+    partitions = partitions_of(events)
     place = F.pmod(F.xxhash64("namespace", "topic"), F.lit(partitions)).cast("int").alias("place")
     everywhere = F.explode(F.sequence(F.lit(0), F.lit(partitions - 1))).alias("place")
     none = (
@@ -99,10 +100,9 @@ def churn_topics(
 
 def _counted(of: Sequence[Window], batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Rows of one partition: what was held, names of topics, and brokers with `acts` -> COUNTED."""
-    parts = [batch for batch in batches if batch.num_rows]
-    if not parts:
+    rows = table_of(batches)
+    if rows is None:
         return
-    rows = pa.Table.from_batches(parts).combine_chunks()
     broker, listed = together(*(rows[name] for name in BROKER)), rows["acts"]
     many = pc.list_value_length(listed).to_numpy()
     told = pc.list_flatten(listed)

@@ -10,6 +10,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from pipeline.codes import numbered
+from pipeline.partitions import partitions_of, table_of
 from pipeline.reports.evenness import evenness
 from pipeline.reports.rows import each_window, report
 from pipeline.reports.shape import unit
@@ -78,8 +79,7 @@ def _shown(up: DataFrame, route_versions: DataFrame) -> DataFrame:
         "offered",
         F.expr("bigint(if(offered, greatest(write_queues, 0), 0)) as queues"),
     )
-    parts = int(str(shown.sparkSession.conf.get("spark.sql.shuffle.partitions")))
-    return offers.repartition(parts, "namespace", "topic")
+    return offers.repartition(partitions_of(offers), "namespace", "topic")
 
 
 def _clusters(up: DataFrame, shown: DataFrame) -> DataFrame:
@@ -112,10 +112,9 @@ def _even(rows: DataFrame, kind: str, *amounts: str) -> DataFrame:
 def _evenness(
     found: pa.Schema, kind: str, amounts: Sequence[str], batches: Iterable[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
-    read = list(batches)
-    if not read:
+    rows = table_of(batches)
+    if rows is None:
         return
-    rows = pa.Table.from_batches(read)
     units, names = numbered(rows, "namespace", kind)
     times, time = np.unique(rows["at_ms"].to_numpy(), return_inverse=True)
     told = [evenness(units * len(times) + time, rows[amount].to_numpy()) for amount in amounts]

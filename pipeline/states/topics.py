@@ -12,6 +12,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from pipeline.codes import numbered
+from pipeline.partitions import partitions_of, table_of
 from pipeline.states import sweep
 from pipeline.states.brokers import NAME
 from pipeline.states.combined import DOWN, PLANNED, UNKNOWN, UP, within
@@ -43,9 +44,8 @@ def topic_time_in(route_versions: DataFrame, writable: DataFrame, of: Sequence[W
     held = within(route_versions, *begin_end).select(
         *TOPIC, F.expr(f"if({CLOSED}, null, broker) as broker"), "write_queues", "from_ms", "to_ms"
     )
-    parts = int(str(held.sparkSession.conf.get("spark.sql.shuffle.partitions")))
     found = partial(_time_in, Brokers.of(states, *begin_end), tuple(of))
-    return held.repartition(parts, *TOPIC).mapInArrow(found, from_arrow_schema(FOUND))
+    return held.repartition(partitions_of(held), *TOPIC).mapInArrow(found, from_arrow_schema(FOUND))
 
 
 class Brokers(NamedTuple):
@@ -82,10 +82,10 @@ def _time_in(
     brokers: Brokers, of: Sequence[Window], batches: Iterable[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
     """All versions of some topics, in any order -> rows as FOUND."""
-    held = list(batches)
-    if not held:
+    held = table_of(batches)
+    if held is None:
         return
-    versions, topics = _versions(brokers, pa.Table.from_batches(held))
+    versions, topics = _versions(brokers, held)
     del held  # the numbers are enough
     windows = table(of)
     for totals in sweep.time_in(versions, brokers.timelines, sweep.Windows.of(of)):

@@ -10,6 +10,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import IntegerType, StructType
 
+from pipeline.partitions import partitions_of
 from pipeline.schemas import ROUTE_BUCKETS, route_bucket
 
 TOPICS, BUCKET = "topics", "bucket"
@@ -20,9 +21,8 @@ def by_bucket(rows: DataFrame) -> DataFrame:
     topics of it are in, with those alone. All of a bucket are in one partition, so that what a row says besides is
     moved once for many topics."""
     spread = StructType([*rows.schema.fields]).add(BUCKET, IntegerType())
-    partitions = int(str(rows.sparkSession.conf.get("spark.sql.shuffle.partitions")))
     made = partial(cut_up, to_arrow_schema(spread, timezone="UTC"))
-    return rows.mapInArrow(made, spread).repartitionById(min(partitions, ROUTE_BUCKETS), BUCKET)
+    return rows.mapInArrow(made, spread).repartitionById(min(partitions_of(rows), ROUTE_BUCKETS), BUCKET)
 
 
 def cut_up(schema: pa.Schema, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

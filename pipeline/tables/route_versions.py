@@ -16,6 +16,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import to_arrow_schema
 
 from pipeline.codes import Codes, Numbers, coded, together
+from pipeline.partitions import table_of
 from pipeline.schemas import ROUTE_VERSIONS
 from pipeline.tables import rounds
 from pipeline.tables.by_topic import BUCKET, TOPICS, by_bucket
@@ -52,11 +53,11 @@ def route_versions(
 
 def _versions(schema: pa.Schema, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """What `by_bucket` leaves in a partition -> rows of the table."""
-    held = [batch for batch in batches if batch.num_rows]
-    if not held:
+    held = table_of(batches)
+    if held is None:
         return
-    listed = pa.chunked_array([batch[TOPICS] for batch in held])
-    rows = pa.Table.from_batches(held).drop_columns([TOPICS]).combine_chunks().to_batches()[0]
+    listed = held[TOPICS]
+    (rows,) = held.drop_columns([TOPICS]).to_batches()
     topics = coded(pc.list_flatten(listed))
     texts = coded(pa.concat_arrays([rows["before"], rows["after"]]))
     told = _told(rows, texts)

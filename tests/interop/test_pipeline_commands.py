@@ -18,6 +18,7 @@ from rq.serializers import JSONSerializer
 
 from launcher.store import EmbeddedStore
 from registry.options import Options
+from tests.harness.patience import eventually
 from tests.pipeline import worked_example
 from worker.schedule import timetable
 
@@ -66,11 +67,17 @@ def test_ctrl_c_ends_it_in_a_line(command: str, code: int, says: list[str], star
     assert "Traceback" not in rest
 
 
-def test_a_run_of_the_timetable(store: EmbeddedStore, redis: redis_py.Redis, start: Start) -> None:
+@pytest.fixture
+def job(store: EmbeddedStore) -> Job:
+    """A run, asked for as the name server's scheduler does."""
     run = timetable(Options(pipeline_every_millis=PATIENCE_S * 1000))[-1]
     patient = redis_py.Redis.from_url(store.url, socket_timeout=PATIENCE_S + 1)
     queue = Queue(run.queue_of(NAMESPACE), connection=patient, serializer=JSONSerializer)
-    job: Job = queue.enqueue_call(str(run.job), timeout=run.timeout_s)
+    asked: Job = queue.enqueue_call(str(run.job), timeout=run.timeout_s)
+    return asked
+
+
+def test_a_run_of_the_timetable(job: Job, redis: redis_py.Redis, start: Start) -> None:
     process = start("work")
     result = job.latest_result(timeout=PATIENCE_S)
     assert result is not None
@@ -79,3 +86,16 @@ def test_a_run_of_the_timetable(store: EmbeddedStore, redis: redis_py.Redis, sta
     assert redis.hget(f"ns:{{{NAMESPACE}}}:report:meta", "events") == str(len(worked_example.RAW))
     process.terminate()
     assert process.wait(timeout=PATIENCE_S) == 0
+
+
+def test_a_run_whose_worker_was_killed_breaks_off(
+    job: Job, redis: redis_py.Redis, tmp_path: Path, start: Start
+) -> None:
+    """The next worker's run has the tables for itself."""
+    process = start("work")
+    eventually(lambda: any(tmp_path.iterdir()), PATIENCE_S)
+    process.kill()
+    result = job.latest_result(timeout=PATIENCE_S)
+    assert result is not None
+    assert "the worker of this run is gone" in str(result.exc_string)
+    assert not redis.exists(f"ns:{{{NAMESPACE}}}:report:meta")
