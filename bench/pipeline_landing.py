@@ -10,10 +10,10 @@ import argparse
 import os
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
-from pyspark.sql import DataFrame, Row, SparkSession
+from pyspark.sql import Row, SparkSession
 
 from bench.servers import Server
 from pipeline.cli.sample import write
@@ -23,6 +23,7 @@ from pipeline.scale import Scale, entries
 from pipeline.session import spark_session
 from pipeline.source.connection import Store
 from pipeline.source.options import options_of
+from pipeline.source.streams import Piece
 
 SCALE = Scale(brokers=600, topics=3_000, brokers_of_topic=5, weeks=26, namespace="made")
 PRESSED = 26 * 7  # days into one
@@ -58,13 +59,13 @@ class Timed(Landing):
         gateway: Any = spark.sparkContext._gateway
         self._server = Server("spark", 0, gateway.proc.pid)
 
-    def _land(self, plan: DataFrame, epoch: int) -> None:
+    def _land(self, pieces: Sequence[Piece]) -> None:
         landed, began, used = self._entries, time.monotonic(), self._server.cpu_seconds()
-        super()._land(plan, epoch)
+        super()._land(pieces)
         took, used = time.monotonic() - began, self._server.cpu_seconds() - used
         new = self._entries - landed
         print(
-            f"batch {epoch}: {new} events, {new / took:,.0f} a second, {new / used:,.0f} a CPU-second",
+            f"batch {self.progress.batch}: {new} events, {new / took:,.0f} a second, {new / used:,.0f} a CPU-second",
             flush=True,
         )
 
@@ -75,7 +76,7 @@ class Timed(Landing):
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--copies", type=int, default=40, help="of the history, each a namespace")
+    parser.add_argument("--copies", type=int, default=120, help="of the history, each a namespace")
     parser.add_argument("--batches", type=int, default=4)
     parser.add_argument("--cores", type=int, default=1)
     given = parser.parse_args()

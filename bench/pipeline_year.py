@@ -77,7 +77,7 @@ def land(spark: SparkSession, root: str) -> None:
         entries=row["entries"],
         rejected=row["rejected"],
     )
-    write_progress(spark, folder, Progress(BATCH, "made-up", 0, {scale.stream: one}))
+    write_progress(spark, folder, Progress(BATCH, {scale.stream: one}))
 
 
 def _landed(raw: DataFrame, namespace: str) -> DataFrame:

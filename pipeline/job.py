@@ -1,8 +1,10 @@
 """A run from end to end: land what the stream has, make tables and reports of it, serve them."""
 
+import logging
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import ExitStack, closing, suppress
 
 from pyspark.sql import DataFrame, SparkSession
@@ -29,6 +31,7 @@ NAME = "redis-namesrv pipeline"
 LANDED = (EVENTS_LAND, HEARTBEATS_LAND)
 WAKE_S = 1.0
 NO_REPORT = "-"
+log = logging.getLogger(__name__)
 
 
 class _Ended(Exception):
@@ -71,18 +74,35 @@ def stream(
 
     with suppress(_Ended), ExitStack() as opened:
         landings = [opened.enter_context(closing(_landing(spark, options, kind))) for kind in LANDED]
-        queries = [landing.start(every_s=trigger_s) for landing in landings]
-        for query in queries:
-            opened.callback(query.stop)
+        land = opened.enter_context(ThreadPoolExecutor(1, "landing")).submit(_land, landings, stop, trigger_s)
+        opened.callback(_end, spark, land, stop)
         due_s = time.monotonic()
         while not stop.wait(WAKE_S):
-            for landing, query in zip(landings, queries, strict=True):
-                if error := query.exception():
-                    raise error
-                landing.advance()
+            if land.done():
+                land.result()
             if time.monotonic() >= due_s and landings[0].progress.batch:
                 report(spark, options, told_unless_ended)
                 due_s = time.monotonic() + every_s
+
+
+def _land(landings: Sequence[Landing], stop: threading.Event, every_s: float) -> None:
+    """Until then. What fails because it came to an end meanwhile has not failed."""
+    try:
+        while not stop.is_set():
+            for landing in landings:
+                landing.land_available()
+            stop.wait(every_s)
+    except Exception:
+        if not stop.is_set():
+            raise
+        log.info("the landing broke off", exc_info=True)
+
+
+def _end(spark: SparkSession, land: Future[None], stop: threading.Event) -> None:
+    """Of the landing, in the middle of a batch too: nobody has seen anything of it."""
+    stop.set()
+    while wait([land], WAKE_S).not_done:
+        spark.sparkContext.cancelAllJobs()
 
 
 def report(spark: SparkSession, options: Options, told: Told, *, anew: bool = False) -> Snapshot:

@@ -1,34 +1,33 @@
 """Landing streams: each entry is written once, whatever is killed, and then the store is told so."""
 
-import threading
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
 from itertools import groupby
 from typing import cast
 
 import msgspec
-from pyspark.sql import DataFrame, Observation, SparkSession
+from pyspark.sql import Observation, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_schema
-from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.types import StructType
 
 from pipeline import files
 from pipeline.landing.folders import batches, folders
 from pipeline.landing.kinds import Landed
-from pipeline.landing.pieces import StreamPieces
+from pipeline.landing.pieces import rows_of
 from pipeline.landing.progress import Progress, StreamProgress, read_progress, write_progress
 from pipeline.landing.rounds import ask_for_round
 from pipeline.landing.writing import END, FILES, Batch, Summary, write
 from pipeline.options import ALL
 from pipeline.source.connection import Store
 from pipeline.source.consumers import Consumer
+from pipeline.source.follower import Follower
 from pipeline.source.ids import BEFORE_ALL, Id, parsed
+from pipeline.source.offsets import Position, offsets_of
 from pipeline.source.options import options_of
-from pipeline.source.streams import Streams
+from pipeline.source.streams import Piece, Streams
 
-CHECKPOINT = "_checkpoint"
-TASKS = 4  # a core; pieces are of different sizes
+TASKS = 4  # a core, if there are so many pieces: these are of different sizes
 WRITERS = 16  # files of so many days open at once, before Spark sorts a batch by day instead
 AS_THEY_ARE = {"lineSep": END, "compression": "none", "maxRecordsPerFile": "1"}
 
@@ -49,22 +48,22 @@ class Landing:
         namespaces: tuple[str, ...] = ("default",),
         consumer: str | None = None,
     ) -> None:
-        spark.dataSource.register(StreamPieces)
-        self._spark = spark
+        self._spark = _session(spark)
         self._landed = landed
         self.folder = f"{root.rstrip('/')}/{landed.table.name}"
         streams = ",".join(map(landed.stream, namespaces))
         named = {"pattern": landed.stream(ALL)} if ALL in namespaces else {"streams": streams}
         counted = {"counter": landed.counter} if landed.counter else {}
-        self._source = {**counted, **source, **named}
-        self._options = options_of(self._source)
+        self._options = options_of({**counted, **source, **named})
+        self._columns = cast(StructType, StructType.fromDDL(landed.columns))
+        self._follower = Follower(self._options, self._columns)
         self._store = Store(self._options)
         self._streams = Streams(self._options, self._store)
         self._consumer = (
             Consumer(self._store, self._streams, consumer, self._options.consumer_key) if consumer else None
         )
-        self._lock = threading.Lock()  # of what follows, between the query's thread and who calls `advance`
         self._progress = read_progress(spark, self.folder)
+        self._clear()
 
     @property
     def progress(self) -> Progress:
@@ -72,69 +71,51 @@ class Landing:
         return self._progress
 
     def land_available(self) -> Progress:
-        """Land what is there now, then end."""
-        query = self.start(available_now=True)
-        query.awaitTermination()
-        return self.advance()
-
-    def start(self, *, available_now: bool = False, every_s: float = 5.0) -> StreamingQuery:
-        """The streaming query. While it runs, `advance` is to be called now and then."""
-        self._progress = read_progress(self._spark, self.folder)
-        self._clear()
+        """Land what is there now, in batches of `maxEntriesPerBatch`; what comes meanwhile is for the next time."""
         self.advance()
-        after = {stream: one.id for stream, one in self._progress.streams.items() if one.at > BEFORE_ALL}
-        tasks = TASKS * self._spark.sparkContext.defaultParallelism
-        reader = self._spark.readStream.format(StreamPieces.name()).options(**self._source, tasks=tasks)
-        plan = reader.option("after", msgspec.json.encode(after).decode()).load()
-        writer = plan.writeStream.foreachBatch(self._land).option("checkpointLocation", self._checkpoint)
-        writer = writer.queryName(f"landing {self._landed.table.name}")
-        return (
-            writer.trigger(availableNow=True)
-            if available_now
-            else writer.trigger(processingTime=f"{every_s} seconds")
-        ).start()
+        self._follower.prepareForTriggerAvailableNow()
+        while pieces := self._waiting():
+            self._land(pieces)
+        return self.advance()
 
     def advance(self) -> Progress:
         """Where a stream has nothing that has not landed, `as_of_ms` becomes now. The store hears that we are alive."""
-        with self._lock:
-            known = self._progress.streams
-            for stream in self._streams.names():
-                one = known.get(stream) or StreamProgress(self._landed.namespace(stream))
-                known = {**known, stream: self._at_end(stream, one)}
-                self._told(stream, one)
-            if known != self._progress.streams:
-                self._write(msgspec.structs.replace(self._progress, streams=known))
-            return self._progress
+        known = self._progress.streams
+        for stream in self._streams.names():
+            one = known.get(stream) or StreamProgress(self._landed.namespace(stream))
+            known = {**known, stream: self._at_end(stream, one)}
+            self._told(stream, one)
+        if known != self._progress.streams:
+            self._write(msgspec.structs.replace(self._progress, streams=known))
+        return self._progress
 
     def close(self) -> None:
         """Let go of the store."""
         self._store.close()
+        self._follower.stop()
 
-    @property
-    def _checkpoint(self) -> str:
-        return f"{self.folder}/{CHECKPOINT}"
+    def _waiting(self) -> list[Piece]:
+        """The next batch: what is behind the entries that landed last."""
+        known = self._progress.streams.items()
+        start = offsets_of({name: Position(one.at, True) for name, one in known if one.at > BEFORE_ALL})
+        end = self._follower.latestOffset(start, self._follower.getDefaultReadLimit())
+        return self._follower.pieces(start, end)
 
-    def _land(self, plan: DataFrame, epoch: int) -> None:
-        """A batch of the query. Again, after it was killed between here and Spark's own note that it is done: nothing,
-        for the store may have trimmed meanwhile what the batch held."""
-        query = self._query()
-        with self._lock:
-            before = self._progress
-            if before.query != query or before.epoch < epoch:
-                number = before.batch + 1
-                streams = self._landed_streams(self._write_rows(plan, number))
-                self._write(Progress(number, query, epoch, {**before.streams, **streams}))
-                self._fill_holes(before, streams)
-            for stream, one in self._progress.streams.items():
-                self._told(stream, one)
+    def _land(self, pieces: Sequence[Piece]) -> None:
+        """A batch."""
+        before = self._progress
+        streams = self._landed_streams(self._write_rows(pieces, before.batch + 1))
+        self._write(Progress(before.batch + 1, {**before.streams, **streams}))
+        self._fill_holes(before, streams)
+        for stream, one in self._progress.streams.items():
+            self._told(stream, one)
 
-    def _write_rows(self, plan: DataFrame, number: int) -> list[Summary]:
+    def _write_rows(self, pieces: Sequence[Piece], number: int) -> list[Summary]:
         """Of the files that were written."""
-        plan.sparkSession.conf.set("spark.sql.maxConcurrentOutputFileWriters", WRITERS)
         landed = self._landed
-        columns = cast(StructType, StructType.fromDDL(landed.columns))
-        batch = Batch(landed, number, self._options, columns, landed.table.schema)
+        batch = Batch(landed, number, self._options, self._columns, landed.table.schema)
         told = Observation()
+        plan = self._spark.createDataFrame(rows_of(pieces))
         files_made = plan.mapInArrow(partial(write, batch), from_arrow_schema(FILES)).observe(
             told, F.collect_list(F.struct(*Summary._fields)).alias("files")
         )
@@ -172,15 +153,19 @@ class Landing:
         write_progress(self._spark, self.folder, progress)
         self._progress = progress
 
-    def _query(self) -> str:
-        text = files.read_text(self._spark, f"{self._checkpoint}/metadata")
-        return str(msgspec.json.decode(text or "{}")["id"])
-
     def _clear(self) -> None:
         """Rows of a batch that was not finished."""
         for one in folders(self._spark, self.folder):
             if one.last > self._progress.batch:
                 files.delete(self._spark, f"{self.folder}/{one}")
+
+
+def _session(spark: SparkSession) -> SparkSession:
+    """One with settings of its own."""
+    own = spark.newSession()
+    own.conf.set("spark.sql.maxConcurrentOutputFileWriters", WRITERS)
+    own.conf.set("spark.sql.leafNodeDefaultParallelism", TASKS * spark.sparkContext.defaultParallelism)
+    return own
 
 
 def _place(file: Summary) -> tuple[str, Id]:

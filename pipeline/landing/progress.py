@@ -30,11 +30,9 @@ class StreamProgress(msgspec.Struct, frozen=True):
 
 
 class Progress(msgspec.Struct, frozen=True):
-    """Batches 1 to `batch` have landed, the last as batch `epoch` of the streaming query `query`."""
+    """Batches 1 to `batch` have landed."""
 
     batch: int = 0
-    query: str = ""
-    epoch: int = -1
     streams: dict[str, StreamProgress] = {}
 
     @property

@@ -86,7 +86,7 @@ class Part(NamedTuple):
 
 
 def write(batch: Batch, plan: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Rows of `StreamPieces` -> FILES. Holds one file at a time."""
+    """Rows of pieces -> FILES. Holds one file at a time."""
     _keep_modules()
     reading = Reading(batch.options, batch.columns)
     schema = to_arrow_schema(batch.schema, timezone="UTC")

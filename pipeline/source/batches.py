@@ -60,8 +60,8 @@ class Batches:
         entries, names = len(page.ids), encoded.dictionary.to_pylist()
         codes = encoded.indices.to_numpy()
         rows = np.repeat(np.arange(entries), page.counts)
-        where = np.full((entries, len(names)), -1, np.int64)  # of each entry and name: where its value is
-        where[rows, codes] = np.arange(len(codes))  # of a name that an entry has twice, the last one stays
+        where = np.full((len(names), entries), -1, np.int32)  # of each name and entry: where its value is
+        where[codes, rows] = np.arange(len(codes))  # of a name that an entry has twice, the last one stays
         numbers = pc.split_pattern(page.ids.view(pa.utf8()), "-").flatten().cast(pa.uint64()).to_numpy()
         arrays: dict[str, pa.Array] = {}
         for column in self._schema:
@@ -73,7 +73,7 @@ class Batches:
                 arrays[column.name] = _map(column.type, page, where)
             elif column.name != "others":
                 name = column.name.encode()
-                at = where[:, names.index(name)] if name in names else None
+                at = where[names.index(name)] if name in names else None
                 arrays[column.name] = self._column(column, page, at)
         if "others" in self._schema.names:
             left = _left(where, names, arrays)
@@ -108,7 +108,7 @@ def _map(kind: pa.DataType, page: Page, where: Any) -> pa.Array:
     kept = where[where >= 0]
     if len(kept) < len(names):
         order = pa.array(np.sort(kept))
-        names, values, counts = names.take(order), values.take(order), (where >= 0).sum(axis=1)
+        names, values, counts = names.take(order), values.take(order), (where >= 0).sum(axis=0)
     offsets = np.zeros(len(counts) + 1, np.int32)
     np.cumsum(counts, out=offsets[1:])
     return pa.MapArray.from_arrays(pa.array(offsets), _text(names), _text(values), type=kind)
@@ -120,7 +120,7 @@ def _left(where: Any, names: list[bytes], arrays: Mapping[str, pa.Array]) -> Any
     for place, name in enumerate(text.decode(errors="replace") for text in names):
         if name in arrays and name not in OWN:
             array = arrays[name]
-            left[array.is_valid().to_numpy(zero_copy_only=False), place] = -1
+            left[place, array.is_valid().to_numpy(zero_copy_only=False)] = -1
     return left
 
 

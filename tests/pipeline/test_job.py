@@ -12,6 +12,7 @@ from pyspark.sql import SparkSession
 
 from launcher.store import EmbeddedStore
 from pipeline import job, schemas
+from pipeline.landing.landing import Landing
 from pipeline.landing.reading import read_events
 from pipeline.options import Options
 from pipeline.warehouse import Warehouse
@@ -80,4 +81,34 @@ def test_streaming_lands_and_reports_and_breaks_off_when_it_is_to_end(
     write(redis, worked_example.RAW)
     job.stream(spark, options(store, tmp_path), heard.append, ending, every_s=60, trigger_s=0.1)
     assert heard == [f"{len(worked_example.RAW)} events"]
-    assert not spark.streams.active
+    assert not [thread for thread in threading.enumerate() if thread.name.startswith("landing")]
+
+
+def test_a_landing_that_fails_ends_the_streaming(
+    spark: SparkSession, store: EmbeddedStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(_: Landing) -> None:
+        raise RuntimeError("no space left")
+
+    monkeypatch.setattr(Landing, "land_available", fails)
+    ending = threading.Event()
+    with pytest.raises(RuntimeError, match="no space left"):
+        job.stream(spark, options(store, tmp_path), print, ending, every_s=60, trigger_s=0.1)
+
+
+def test_a_batch_under_way_does_not_hold_up_the_end(
+    spark: SparkSession,
+    store: EmbeddedStore,
+    redis: redis_py.Redis,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def write_rows(landing: Landing, *_: object) -> None:
+        ending.set()
+        landing._spark.range(1).selectExpr("java_method('java.lang.Thread', 'sleep', 600000L)").collect()
+
+    monkeypatch.setattr(Landing, "_write_rows", write_rows)
+    write(redis, worked_example.RAW)
+    ending = threading.Event()
+    job.stream(spark, options(store, tmp_path), print, ending, every_s=60, trigger_s=0.1)
+    assert read_events(spark, str(tmp_path)).count() == 0

@@ -11,4 +11,5 @@ if __name__ == "__main__":
     url, root = sys.argv[1:]
     source = {"url": url, "maxEntriesPerBatch": "50"}
     landing = Landing(spark_session("follow", SMALL), root, EVENTS_LAND, source, consumer="pipeline:main")
-    landing.start(every_s=0).awaitTermination()
+    while True:
+        landing.land_available()

@@ -63,7 +63,7 @@ def test_killed_at_any_point_each_entry_is_there_once(
         pass
     emit(redis, 501, 600, every_ms=DAY_MS // 1000)
     landed = batch()
-    with killed_when(lambda: batch() > landed + 1, store.url, tmp_path):  # Spark has not noted that yet
+    with killed_when(lambda: batch() > landed + 1, store.url, tmp_path):
         pass
     assert 0 < batch() < 12
     landing = Landing(spark, str(tmp_path), EVENTS_LAND, {"url": store.url}, consumer="pipeline:main")

@@ -1,7 +1,6 @@
 """Streams land: each entry once, in files by day, and the store is told after that."""
 
 import json
-import shutil
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -16,8 +15,11 @@ from pipeline import files
 from pipeline.landing.compaction import compact
 from pipeline.landing.kinds import EVENTS_LAND, HEARTBEATS_LAND, Landed
 from pipeline.landing.landing import Landing
+from pipeline.landing.pieces import rows_of
 from pipeline.landing.reading import read_events, read_heartbeats, read_landed
 from pipeline.schemas import EVENTS
+from pipeline.source.ids import Id
+from pipeline.source.streams import Piece
 from registry.drivers import run
 from registry.keys import Keys
 from registry.plans import Act
@@ -71,7 +73,7 @@ def test_what_is_there_lands_once_and_is_told(
     assert progress.as_of_ms >= INC + 2 * DAY_MS
     assert {**told(redis), "at_ms": 0} == {"id": str(one.at), "seq": 20, "at_ms": 0, "hold": 1}
     emit(redis, 21, 22, every_ms=DAY_MS // 10)
-    assert make().land_available().streams[STREAM].entries == 22  # with what the checkpoint knows
+    assert make().land_available().streams[STREAM].entries == 22  # with what is known of them
     assert landed(spark, tmp_path) == seqs(1, 20, 1) + seqs(21, 22, 2)
     day = read_landed(spark, str(tmp_path), EVENTS, from_day="2026-01-02", to_day="2026-01-02")
     assert sorted(row["seq"] for row in day.collect()) == list(range(10, 20))
@@ -97,15 +99,39 @@ def test_namespaces_and_a_pattern(spark: SparkSession, redis: Redis, make: Make,
     assert Counter(namespace for namespace, *_ in landed(spark, tmp_path)) == {"a": 3, "b": 3}
 
 
-def test_without_its_checkpoint_it_goes_on(
-    spark: SparkSession, redis: Redis, make: Make, tmp_path: Path
-) -> None:
+def test_a_limit_makes_batches(spark: SparkSession, redis: Redis, make: Make, tmp_path: Path) -> None:
     emit(redis, 1, 5)
-    make().land_available()
-    shutil.rmtree(tmp_path / "events" / "_checkpoint")
-    emit(redis, 6, 7)
-    make().land_available()
-    assert landed(spark, tmp_path) == seqs(1, 5, 1) + seqs(6, 7, 2)
+    landing = make(maxEntriesPerBatch="2")
+    assert landing.land_available().batch == 3
+    assert landed(spark, tmp_path) == seqs(1, 2, 1) + seqs(3, 4, 2) + seqs(5, 5, 3)
+    assert landing.land_available().batch == 3
+
+
+def test_what_comes_while_it_lands_is_for_the_next_time(
+    redis: Redis, make: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    emit(redis, 1, 2)
+    landing = make()
+    land = landing._land
+
+    def meanwhile(pieces: Any) -> None:
+        emit(redis, 3, 3)
+        land(pieces)
+
+    monkeypatch.setattr(landing, "_land", meanwhile)
+    assert landing.land_available().streams[STREAM].seq == 2
+    monkeypatch.undo()
+    assert landing.land_available().streams[STREAM].seq == 3
+
+
+def test_tasks_share_many_pieces(redis: Redis, make: Make) -> None:
+    """A task costs as much as thousands of entries."""
+    for number in range(20):
+        emit(redis, 1, 1, namespace=f"{number:02}")
+    landing = make(namespaces=("*",))
+    pieces = landing._waiting()
+    assert len(pieces) == 20
+    assert landing._spark.createDataFrame(rows_of(pieces)).rdd.getNumPartitions() == 4 * 2
 
 
 @pytest.mark.parametrize(("at", "after"), [("_write", False), ("_write", True), ("_told", True)])
@@ -128,14 +154,13 @@ def test_a_batch_that_breaks_off_lands_once(
             step(*arguments)
         raise RuntimeError("killed")
 
-    def breaking(raw: Any, epoch: int) -> None:
+    def breaking(pieces: Any) -> None:
         monkeypatch.setattr(landing, at, breaks_off)
-        land(raw, epoch)
+        land(pieces)
 
     monkeypatch.setattr(landing, "_land", breaking)
-    query = landing.start(available_now=True)
-    with pytest.raises(Exception, match="killed"):
-        query.awaitTermination()
+    with pytest.raises(RuntimeError, match="killed"):
+        landing.land_available()
     whole = after
     assert landed(spark, tmp_path) == (seqs(1, 4, 1) if whole else Counter())
     if whole:
@@ -204,12 +229,8 @@ def test_beats_land(spark: SparkSession, redis: Redis, make: Make, tmp_path: Pat
     assert sorted(row["broker_id"] for row in read_heartbeats(spark, str(tmp_path)).collect()) == [0, 1, 2]
 
 
-@pytest.mark.parametrize("pieces", [[], [(STREAM, "1-0", "9-0")]])
-def test_what_is_gone_before_it_is_read_is_no_file(
-    spark: SparkSession, redis: Redis, make: Make, tmp_path: Path, pieces: list[tuple[str, str, str]]
-) -> None:
-    plan = spark.createDataFrame(pieces, "stream string, first string, last string")
-    assert make()._write_rows(plan, 1) == []
+def test_what_is_gone_before_it_is_read_is_no_file(redis: Redis, make: Make, tmp_path: Path) -> None:
+    assert make()._write_rows([Piece(STREAM, Id(1, 0), Id(9, 0))], 1) == []
     assert not list(tmp_path.glob("events/day=*"))
 
 

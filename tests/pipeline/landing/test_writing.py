@@ -14,10 +14,12 @@ from redis import Redis
 from launcher.store import EmbeddedStore
 from pipeline.landing import writing
 from pipeline.landing.kinds import EVENTS_LAND
-from pipeline.landing.pieces import NAMES, StreamPieces, pieces_of
+from pipeline.landing.pieces import rows_of
 from pipeline.landing.writing import END, Batch, Summary, write
 from pipeline.source import reading
+from pipeline.source.ids import parsed
 from pipeline.source.options import options_of
+from pipeline.source.streams import Piece
 from tests.pipeline.landing.streams import DAY_MS, INC, STREAM, emit
 
 ALL = ("0-0", "18446744073709551615-18446744073709551615")
@@ -32,8 +34,8 @@ def batch(spark: SparkSession, store: EmbeddedStore) -> Batch:
 
 
 def made(batch: Batch, *pieces: tuple[str, str, str]) -> list[File]:
-    rows = [pa.array(texts, pa.utf8()) for texts in zip(*pieces, strict=True)]
-    return [*files(write(batch, [pa.RecordBatch.from_arrays(rows, names=NAMES)]))]
+    rows = rows_of([Piece(stream, parsed(first), parsed(last)) for stream, first, last in pieces])
+    return [*files(write(batch, rows.to_batches()))]
 
 
 def files(found: Iterable[pa.RecordBatch]) -> Iterable[File]:
@@ -94,22 +96,3 @@ def test_any_id_that_an_entry_can_have(redis: Redis, batch: Batch) -> None:
         ("9223372036854775807-1", "9223372036854775807-1"),
         (ALL[1], ALL[1]),
     ]
-
-
-def test_few_tasks_share_many_pieces(redis: Redis, store: EmbeddedStore) -> None:
-    for name in "abcde":
-        emit(redis, 1, 2, namespace=name)
-    options = {"url": store.url, "pattern": "ns:{*}:events", "tasks": "2"}
-    source = StreamPieces(options)
-    columns = StructType()
-    for name in NAMES:
-        columns.add(name, "string")
-    planner = source.streamReader(columns)
-    end = planner.latestOffset(planner.initialOffset(), planner.getDefaultReadLimit())
-    shares = planner.partitions(planner.initialOffset(), end)
-    found = [pieces_of(cast(pa.RecordBatch, rows)) for share in shares for rows in planner.read(share)]
-    assert sorted(map(len, found)) == [2, 3]
-    assert sorted(piece.stream for pieces in found for piece in pieces) == [
-        f"ns:{{{name}}}:events" for name in "abcde"
-    ]
-    assert planner.partitions(end, end) == []

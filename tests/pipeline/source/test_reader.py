@@ -5,10 +5,12 @@ from redis import Redis
 from redis.exceptions import AuthenticationError, ConnectionError, ResponseError
 
 from launcher.store import EmbeddedStore
+from pipeline.source import replies
 from pipeline.source.connection import Store
 from pipeline.source.ids import Id
 from pipeline.source.options import options_of
 from pipeline.source.pages import pages
+from pipeline.source.replies import Page
 from pipeline.source.streams import Streams
 from tests.pipeline.source.reading import IDS, TEXT, ids, read
 
@@ -23,6 +25,11 @@ def filled(redis: Redis, stream: str, entries: int, size: int = 1) -> list[str]:
             pipe.xadd(stream, {"seq": n + 1, "text": "x" * size}, id=entry_id)
         pipe.execute()
     return made
+
+
+def calls(redis: Redis) -> int:
+    """How often a range was asked for."""
+    return int(redis.info("commandstats").get("cmdstat_xrange", {}).get("calls", 0))
 
 
 @pytest.mark.parametrize(
@@ -53,11 +60,39 @@ def test_pages_of_any_size(redis: Redis, store: EmbeddedStore, page: int) -> Non
     assert ids(read({"url": store.url, "streams": "a", "page": str(page)})) == made
 
 
+def test_a_value_that_looks_like_an_entry_is_one_of_its_own(redis: Redis, store: EmbeddedStore) -> None:
+    """As the last of a page: what comes behind is asked for before the page is taken apart."""
+    odd = b"*1\r\n*2\r\n$3\r\n%d-7\r\n*0\r\n"
+    made = [f"{n}-0" for n in range(1, 301)]
+    for n, entry_id in enumerate(made, 1):
+        redis.xadd("a", {"text": odd % (n + 5) if n % 100 == 0 else b"x"}, id=entry_id)
+    assert ids(read({"url": store.url, "streams": "a", "page": "100"})) == made
+
+
+def test_the_server_works_while_a_page_is_taken_apart(
+    redis: Redis, store: EmbeddedStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And nothing is asked for twice."""
+    filled(redis, "a", 1000)
+    asked: list[int] = []
+
+    def page_of(reply: memoryview) -> Page:
+        page = replies.page_of(reply)
+        asked.append(calls(redis))
+        return page
+
+    before = calls(redis)
+    monkeypatch.setattr("pipeline.source.pages.page_of", page_of)
+    with Store(options_of({"url": store.url, "streams": "a"})) as source:
+        assert sum(len(page.ids) for page in pages(source, "a", Id(0), Id(10**6), 400)) == 1000
+    assert [n - before for n in asked] == [2, 3, 4, 4]  # 100, 400, 400, 100 entries
+
+
 def test_large_entries_make_smaller_pages(redis: Redis, store: EmbeddedStore) -> None:
     made = filled(redis, "a", 150, size=64 * 1024)
-    asked = redis.info("commandstats").get("cmdstat_xrange", {}).get("calls", 0)
+    asked = calls(redis)
     assert ids(read({"url": store.url, "streams": "a"}, IDS)) == made
-    assert redis.info("commandstats")["cmdstat_xrange"]["calls"] - asked > 7  # 100, then 8 or so at a time
+    assert calls(redis) - asked > 7  # 100, then 8 or so at a time
 
 
 def test_pieces_are_equal_where_a_counter_tells(redis: Redis, store: EmbeddedStore) -> None:

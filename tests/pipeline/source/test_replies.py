@@ -4,7 +4,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from pipeline.source.replies import Page, _by_lines, joined, page_of, page_of_entries
+from pipeline.source.replies import Page, _by_lines, joined, last_id, page_of, page_of_entries
 
 ODD = [b"", b"kind", b"v", b"1", b"*", b"*2", b"$3", b"\r\n", b"a\rb", b"\xff\x00"]
 TEXTS = st.one_of(st.sampled_from(ODD), st.binary(max_size=12))
@@ -44,6 +44,17 @@ def test_plain_text_goes_the_fast_way() -> None:
     page = _by_lines(reply(entries))
     assert page is not None
     assert plain(page) == plain(page_of_entries(entries))
+
+
+def test_where_a_reply_ends_is_seen_at_once() -> None:
+    entries: Entries = [(b"%d-%d" % (n, n), [b"kind", b"x" * n]) for n in range(1, 100)]
+    assert last_id(reply(entries), 99) == b"99-99"
+    assert last_id(reply(entries), 100) is None  # more were asked for: nothing is behind them
+    assert last_id(reply([]), 0) is None
+    huge: Entries = [(b"1-0", [b"a", b"x" * 10_000])]
+    assert last_id(reply(huge), 1) is None
+    odd: Entries = [(b"1-0", [b"a", reply([(b"7-7", [])]).tobytes()])]
+    assert last_id(reply(odd), 1) == b"7-7"  # which is wrong, and looked at by who goes by it
 
 
 @given(ENTRIES, st.data())
