@@ -85,7 +85,7 @@ def test_month_by_month_and_run_by_run_as_at_once(
         run(spark, tmp_path / "by run", CUT, told)
     with monkeypatch.context() as patch:
         patch.setattr(building, "VERSIONS_AT_ONCE", 1)
-        patch.setattr(building, "VERSIONS_OF_A_PARTITION", 4)
+        patch.setattr(building, "VERSIONS_OF_A_PARTITION", 12)
         run(spark, tmp_path / "by run", END, told)
     assert [line for line in told if line.startswith("reading")] == [
         "reading all that was landed",
