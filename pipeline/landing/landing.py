@@ -33,7 +33,8 @@ AS_THEY_ARE = {"lineSep": END, "compression": "none", "maxRecordsPerFile": "1"}
 
 
 class Landing:
-    """Of one table, under `<root>/<table>`. There must be one at a time; readers there may be any number.
+    """Of one table, under `<root>/<table>`. There must be one at a time; readers there may be any number. Rows of a
+    batch that another did not finish go as it is made.
 
     `source` are options of the format `redis_stream` (url, credentials, TLS, partitions, maxEntriesPerBatch …);
     `namespaces` whose streams are read, `*` among them for all there are; `consumer` is who holds back the trimming
