@@ -131,7 +131,7 @@ def _write_tables(run: Run, read: DataFrame, entries: DataFrame, told: Told, *, 
 
 def _told_pairs(events: DataFrame) -> int:
     """How many pairs of a topic and a broker they tell of."""
-    each = F.expr("aggregate(rows, 0L, (pairs, row) -> pairs + coalesce(size(row.topics), 0))")
+    each = F.expr("aggregate(rows.topics, 0L, (pairs, topics) -> pairs + coalesce(size(topics), 0))")
     return int(events.agg(F.coalesce(F.sum(each), F.lit(0))).collect()[0][0])
 
 

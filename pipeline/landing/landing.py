@@ -19,13 +19,12 @@ from pipeline.landing.progress import Progress, StreamProgress, read_progress, w
 from pipeline.landing.rounds import ask_for_round
 from pipeline.landing.writing import END, FILES, Batch, Summary, write
 from pipeline.options import ALL
-from pipeline.source.connection import Store
 from pipeline.source.consumers import Consumer
 from pipeline.source.follower import Follower
 from pipeline.source.ids import BEFORE_ALL, Id, parsed
 from pipeline.source.offsets import Position, offsets_of
 from pipeline.source.options import options_of
-from pipeline.source.streams import Piece, Streams
+from pipeline.source.streams import Piece
 
 TASKS = 4  # a core, if there are so many pieces: these are of different sizes
 WRITERS = 16  # files of so many days open at once, before Spark sorts a batch by day instead
@@ -58,8 +57,7 @@ class Landing:
         self._options = options_of({**counted, **source, **named})
         self._columns = cast(StructType, StructType.fromDDL(landed.columns))
         self._follower = Follower(self._options, self._columns)
-        self._store = Store(self._options)
-        self._streams = Streams(self._options, self._store)
+        self._store, self._streams = self._follower.store, self._follower.streams
         self._consumer = (
             Consumer(self._store, self._streams, consumer, self._options.consumer_key) if consumer else None
         )
@@ -92,7 +90,6 @@ class Landing:
 
     def close(self) -> None:
         """Let go of the store."""
-        self._store.close()
         self._follower.stop()
 
     def _waiting(self) -> list[Piece]:

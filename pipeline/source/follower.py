@@ -25,11 +25,11 @@ class Follower(Reading, DataSourceStreamReader, SupportsTriggerAvailableNow):
     @cached_property
     def _consumer(self) -> Consumer | None:
         name, key = self._options.consumer, self._options.consumer_key
-        return Consumer(self._store, self._streams, name, key) if name else None
+        return Consumer(self.store, self.streams, name, key) if name else None
 
     def initialOffset(self) -> Offsets:
         """Where a new query begins. A stream that is found later begins in the same way."""
-        return offsets_of({stream: self._initial(stream) for stream in self._streams.names()})
+        return offsets_of({stream: self._initial(stream) for stream in self.streams.names()})
 
     def getDefaultReadLimit(self) -> ReadLimit:
         """What option maxEntriesPerBatch says."""
@@ -38,7 +38,7 @@ class Follower(Reading, DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def prepareForTriggerAvailableNow(self) -> None:
         """Entries that come from now on are of the next run."""
-        newest = {stream: self._streams.newest(stream) for stream in self._streams.names()}
+        newest = {stream: self.streams.newest(stream) for stream in self.streams.names()}
         self._targets = {stream: entry.id for stream, entry in newest.items() if entry is not None}
 
     def latestOffset(self, start: Offsets, limit: ReadLimit) -> Offsets:
@@ -49,21 +49,21 @@ class Follower(Reading, DataSourceStreamReader, SupportsTriggerAvailableNow):
         self.commit(start)
         known = positions_of(start)
         waiting: list[tuple[Position, str, Id]] = []
-        for stream in self._streams.names() if self._targets is None else self._targets:
+        for stream in self.streams.names() if self._targets is None else self._targets:
             if self._consumer is not None and stream not in known:
                 self._consumer.reached(stream, None)
             known.setdefault(stream, self._initial(stream))
             begin = self._begin(stream, known[stream])
             if begin.reads == known[stream].reads:
                 known[stream] = begin
-            newest = self._streams.newest(stream, self._end(stream))
+            newest = self.streams.newest(stream, self._end(stream))
             if newest is not None and newest.id > begin.id:
                 waiting.append((begin, stream, newest.id))
         if isinstance(limit, ReadMaxRows):
             waiting = sorted(waiting)[: limit.max_rows]
         for begin, stream, end in waiting:
             if isinstance(limit, ReadMaxRows):
-                end = self._streams.cut(stream, begin.id.after, end, limit.max_rows // len(waiting))
+                end = self.streams.cut(stream, begin.id.after, end, limit.max_rows // len(waiting))
             known[stream] = Position(end, True, begin.reads)
         return offsets_of(known)
 
@@ -79,7 +79,7 @@ class Follower(Reading, DataSourceStreamReader, SupportsTriggerAvailableNow):
             since = before.get(stream) or self._initial(stream)
             after = since.id if since.reads == to.reads else BEFORE_ALL
             if to.id > after:
-                pieces += self._streams.pieces(stream, after.after, to.id)
+                pieces += self.streams.pieces(stream, after.after, to.id)
         return pieces
 
     def commit(self, end: Offsets) -> None:
@@ -91,7 +91,7 @@ class Follower(Reading, DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def stop(self) -> None:
         """Let go of the connections."""
-        self._store.close()
+        self.store.close()
 
     def _initial(self, stream: str) -> Position:
         read = self._options.after.get(stream)
@@ -100,14 +100,14 @@ class Follower(Reading, DataSourceStreamReader, SupportsTriggerAvailableNow):
     def _begin(self, stream: str, at: Position) -> Position:
         """`at`, or the stream's beginning if the entry we read last is gone and older ones are not: then a primary was
         lost with it, and others may have taken the places of what we read."""
-        if not at.seen or self._streams.entry(stream, at.id) is not None:
+        if not at.seen or self.streams.entry(stream, at.id) is not None:
             return at
-        oldest = self._streams.oldest(stream)
+        oldest = self.streams.oldest(stream)
         if oldest is None or oldest.id > at.id:
             return at
         if self._options.reread_lost:
             return Position(BEFORE_ALL, False, at.reads + 1)
-        newest = self._streams.newest(stream, at.id)
+        newest = self.streams.newest(stream, at.id)
         return at if newest is None else at._replace(id=newest.id)
 
     def _end(self, stream: str) -> Id | None:

@@ -115,9 +115,8 @@ class _Line:
         if self._connection is None:
             self._pool = self._store.server_of(wanted.stream).connection_pool
             self._connection = self._pool.get_connection()
-        mark = secrets.token_bytes(
-            16
-        )  # its echo is the end of the reply: nothing that was stored before can hold it
+        # its echo is the end of the reply: nothing that was stored before can hold it
+        mark = secrets.token_bytes(16)
         self._asked = b"$16\r\n" + mark + b"\r\n"
         words = ("XRANGE", wanted.stream, str(wanted.first), str(wanted.last), "COUNT", wanted.most)
         packed = hiredis.pack_command(words) + hiredis.pack_command(("ECHO", mark))  # type: ignore[arg-type]

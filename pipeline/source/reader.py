@@ -13,10 +13,10 @@ class Reader(Reading, DataSourceReader):
         """Up to the newest entry that there is now."""
         options = self._options
         pieces: list[Piece] = []
-        with self._store:
-            for stream in self._streams.names():
+        with self.store:
+            for stream in self.streams.names():
                 first = options.after[stream].after if stream in options.after else options.first
-                newest = self._streams.newest(stream, options.last)
+                newest = self.streams.newest(stream, options.last)
                 if newest is not None and newest.id >= first:
-                    pieces += self._streams.pieces(stream, first, newest.id)
+                    pieces += self.streams.pieces(stream, first, newest.id)
         return [*pieces]

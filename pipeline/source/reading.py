@@ -25,12 +25,12 @@ class Reading:
         self._batches = Batches(schema)
 
     @cached_property
-    def _store(self) -> Store:
+    def store(self) -> Store:
         return Store(self._options)
 
     @cached_property
-    def _streams(self) -> Streams:
-        return Streams(self._options, self._store)
+    def streams(self) -> Streams:
+        return Streams(self._options, self.store)
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """A piece as batches; Spark's stand-in for no piece at all as none."""

@@ -2,7 +2,7 @@
 
 import json
 import threading
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -20,26 +20,21 @@ from tests.pipeline import worked_example
 from tests.pipeline.rows import rows_of
 from tests.pipeline.stream import at
 
-Entries = Sequence[tuple[str, Any]]
 
-
-def write(redis: redis_py.Redis, listed: Iterable[tuple[str, Any]]) -> None:
-    pipe = redis.pipeline()
+@pytest.fixture
+def example(store: EmbeddedStore, redis: redis_py.Redis, tmp_path: Path) -> Options:
+    """Of a run over the worked example, which is in the stream."""
+    listed: Iterable[tuple[str, Any]] = worked_example.RAW
     for entry_id, fields in listed:
-        pipe.xadd("ns:{ns}:events", fields, id=entry_id)
-    pipe.execute()
-
-
-def options(store: EmbeddedStore, folder: Path, **more: Any) -> Options:
-    return Options(url=store.url, namespaces=("ns",), warehouse=str(folder), **more)
+        redis.xadd("ns:{ns}:events", fields, id=entry_id)
+    return Options(url=store.url, namespaces=("ns",), warehouse=str(tmp_path))
 
 
 def test_the_worked_example_from_the_stream_to_what_is_served(
-    spark: SparkSession, store: EmbeddedStore, redis: redis_py.Redis, tmp_path: Path
+    spark: SparkSession, example: Options, redis: redis_py.Redis, tmp_path: Path
 ) -> None:
-    write(redis, worked_example.RAW)
     told: list[str] = []
-    snapshot = job.run(spark, options(store, tmp_path), told.append)
+    snapshot = job.run(spark, example, told.append)
     assert f"{len(worked_example.RAW):,} entries of ns:{{ns}}:events have landed by now" in told
     warehouse = Warehouse(spark, str(tmp_path))
     assert snapshot.folded["ns"].seq == len(worked_example.RAW)
@@ -63,11 +58,7 @@ def test_the_worked_example_from_the_stream_to_what_is_served(
 
 
 def test_streaming_lands_and_reports_and_breaks_off_when_it_is_to_end(
-    spark: SparkSession,
-    store: EmbeddedStore,
-    redis: redis_py.Redis,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
+    spark: SparkSession, example: Options, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     heard: list[str] = []
     ending = threading.Event()
@@ -78,14 +69,13 @@ def test_streaming_lands_and_reports_and_breaks_off_when_it_is_to_end(
         told("another step")
 
     monkeypatch.setattr(job, "report", report)
-    write(redis, worked_example.RAW)
-    job.stream(spark, options(store, tmp_path), heard.append, ending, every_s=60, trigger_s=0.1)
+    job.stream(spark, example, heard.append, ending, every_s=60, trigger_s=0.1)
     assert heard == [f"{len(worked_example.RAW)} events"]
     assert not [thread for thread in threading.enumerate() if thread.name.startswith("landing")]
 
 
 def test_a_landing_that_fails_ends_the_streaming(
-    spark: SparkSession, store: EmbeddedStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    spark: SparkSession, example: Options, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fails(_: Landing) -> None:
         raise RuntimeError("no space left")
@@ -93,22 +83,17 @@ def test_a_landing_that_fails_ends_the_streaming(
     monkeypatch.setattr(Landing, "land_available", fails)
     ending = threading.Event()
     with pytest.raises(RuntimeError, match="no space left"):
-        job.stream(spark, options(store, tmp_path), print, ending, every_s=60, trigger_s=0.1)
+        job.stream(spark, example, print, ending, every_s=60, trigger_s=0.1)
 
 
 def test_a_batch_under_way_does_not_hold_up_the_end(
-    spark: SparkSession,
-    store: EmbeddedStore,
-    redis: redis_py.Redis,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
+    spark: SparkSession, example: Options, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def write_rows(landing: Landing, *_: object) -> None:
         ending.set()
         landing._spark.range(1).selectExpr("java_method('java.lang.Thread', 'sleep', 600000L)").collect()
 
     monkeypatch.setattr(Landing, "_write_rows", write_rows)
-    write(redis, worked_example.RAW)
     ending = threading.Event()
-    job.stream(spark, options(store, tmp_path), print, ending, every_s=60, trigger_s=0.1)
-    assert read_events(spark, str(tmp_path)).count() == 0
+    job.stream(spark, example, print, ending, every_s=60, trigger_s=0.1)
+    assert read_events(spark, example.warehouse).count() == 0
