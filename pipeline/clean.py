@@ -43,14 +43,13 @@ def clean(events: DataFrame, runs_of_them: DataFrame | None = None) -> DataFrame
              read before; `until_ms` and `until_cause` (`gap`, `incarnation`), where it breaks off, null if it does not
     """
     whole = runs(events) if runs_of_them is None else runs_of_them
-    folded = F.col("fate").isNull()
-    marked = _marked(events, whole).where(folded)
+    marked = _marked(events, whole).where("fate is null")
     # Spark leaves out the other half where nothing was read twice, as in nearly every landing
-    doubled = _marked(events, whole.where("twice_from is not null"), "inner").where(folded & F.col("twice"))
+    doubled = _marked(events, whole.where("twice_from is not null"), "inner").where("fate is null and twice")
     # what is left of a seq is one entry; its kind is among the keys so that readers of some kinds shuffle only those
     repeats = Window.partitionBy(*STREAM, "seq", "kind").orderBy("batch", "id_ms", "id_n")
     once = doubled.withColumn("repeat", F.row_number().over(repeats)).where("repeat = 1").drop("repeat")
-    return marked.where(~F.col("twice")).unionByName(once).drop("batch", "fate", "twice")
+    return marked.where("not twice").unionByName(once).drop("batch", "fate", "twice")
 
 
 def counts(events: DataFrame, runs_of_them: DataFrame | None = None) -> DataFrame:
@@ -265,44 +264,42 @@ def _pieces_by_entry(events: DataFrame) -> DataFrame:
 def _marked(events: DataFrame, whole: DataFrame, how: str = "left") -> DataFrame:
     """All rows with `id`, `segment`, `span`, whether they may have been read `twice`, and `fate`, null for those to be
     folded."""
-    held = F.broadcast(whole).select(
-        F.col("namespace").alias("of"),
-        F.col("inc").alias("of_inc"),
+    held = F.broadcast(whole).selectExpr(
+        "namespace as of",
+        "inc as of_inc",
         "first_seq",
         "last_seq",
         "segment",
         "backs",
         "twice_from",
         "twice_to",
-        F.struct("first_seq", "after_ms", "until_ms", "until_cause").alias("span"),
+        "struct(first_seq, after_ms, until_ms, until_cause) as span",
     )
-    own = (F.col("namespace") == F.col("of")) & (F.col("inc") == F.col("of_inc"))
-    placed = events.join(held, own & F.col("seq").between(F.col("first_seq"), F.col("last_seq")), how)
-    lost = F.exists("backs", _is_lost_to)
-    first = F.col("seq") - F.coalesce("part_i", F.lit(1)) + 1
-    last = first + F.coalesce("part_n", F.lit(1)) - 1
-    cut = (first < F.col("first_seq")) | (last > F.col("last_seq"))
-    known = F.col("kind").isin(*KINDS) & (F.coalesce("v", F.lit(VERSION)) <= VERSION)
-    fate = (
-        F.when(F.col("segment").isNull() | lost, "phantom")
-        .when(~F.coalesce(known, F.lit(False)), "unknown")
-        .when(cut, "incomplete")
+    place = "namespace = of and inc = of_inc and seq between first_seq and last_seq"
+    placed = events.join(held, F.expr(place), how)
+    first = "seq - coalesce(part_i, 1) + 1"
+    cut = f"{first} < first_seq or {first} + coalesce(part_n, 1) - 1 > last_seq"
+    kinds = ", ".join(f"'{kind}'" for kind in KINDS)
+    known = f"coalesce(kind in ({kinds}) and coalesce(v, {VERSION}) <= {VERSION}, false)"
+    lost = f"segment is null or exists(backs, back -> {_is_lost_to('back')})"
+    return placed.selectExpr(
+        *events.columns,
+        "struct(id_ms as ms, id_n as n) as id",
+        "segment",
+        "span",
+        "coalesce(seq between twice_from and twice_to, false) as twice",
+        f"case when {lost} then 'phantom' when not {known} then 'unknown' when {cut} then 'incomplete' end as fate",
     )
-    entry_id = F.struct(F.col("id_ms").alias("ms"), F.col("id_n").alias("n"))
-    twice = F.coalesce(F.col("seq").between(F.col("twice_from"), F.col("twice_to")), F.lit(False))
-    added = {"id": entry_id, "segment": F.col("segment"), "span": F.col("span"), "twice": twice, "fate": fate}
-    return placed.select(*events.columns, *(column.alias(name) for name, column in added.items()))
 
 
-def _is_lost_to(back: Column) -> Column:
-    """Whether a rollback undid the row: it was read before, of the same or a higher seq."""
-    read = F.struct("batch", "id_ms", "id_n")
-    return (F.col("seq") >= back["seq"]) & (read < _read(back))
+def _is_lost_to(back: str) -> str:
+    """SQL: whether this rollback undid the row, which was read before, of the same or a higher seq."""
+    return f"(seq >= {back}.seq and struct(batch, id_ms, id_n) < {_read(back)})"
 
 
-def _read(back: Column) -> Column:
-    """When it was read, to be compared."""
-    return F.struct(back["batch"], back["ms"], back["n"])
+def _read(back: str) -> str:
+    """SQL: when it was read, to be compared."""
+    return f"struct({back}.batch, {back}.ms, {back}.n)"
 
 
 def _rollbacks(events: DataFrame, whole: DataFrame) -> DataFrame:
@@ -310,8 +307,8 @@ def _rollbacks(events: DataFrame, whole: DataFrame) -> DataFrame:
     backs = whole.groupBy(*STREAM).agg(F.first("backs").alias("backs"))
     each = backs.select(*STREAM, "backs", F.explode("backs").alias("back"))
     told = events.join(F.broadcast(each), [*STREAM])
-    gone_before = F.exists("backs", lambda other: _is_lost_to(other) & (_read(other) < _read(F.col("back"))))
-    lost = _is_lost_to(F.col("back")) & ~gone_before
+    gone_before = f"exists(backs, other -> {_is_lost_to('other')} and {_read('other')} < {_read('back')})"
+    lost = F.expr(f"{_is_lost_to('back')} and not {gone_before}")
     before = F.when(F.col("seq") == F.col("back.seq") - 1, F.struct("batch", "id_ms"))
     return (
         told.groupBy(*STREAM, F.col("back.seq").alias("from_seq"))

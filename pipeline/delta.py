@@ -18,7 +18,7 @@ from pyspark.sql import functions as F
 
 from pipeline import files, schemas
 from pipeline.schemas import Table
-from pipeline.warehouse import CLOSED, OPEN, PART, ParquetFolders, Parts, arranged, parted_by, with_partitions
+from pipeline.warehouse import CLOSED, OPEN, PART, ParquetFolders, Parts, arranged, parted_by
 
 EXTENSION = "io.delta.sql.DeltaSparkSessionExtension"
 SETTINGS = {
@@ -119,13 +119,13 @@ class DeltaTables(ParquetFolders):
 
     def _shaped(self, table: Table, rows: DataFrame) -> DataFrame:
         """The table's columns, of which an older version may lack some."""
-        wanted = with_partitions(self._spark.createDataFrame([], table.schema), table).schema
-        return rows.select(
+        there = rows.columns
+        return rows.selectExpr(
             *(
-                F.col(one.name)
-                if one.name in rows.columns
-                else F.lit(None).cast(one.dataType).alias(one.name)
-                for one in wanted
+                one.name
+                if one.name in there
+                else f"cast(null as {one.dataType.simpleString()}) as {one.name}"
+                for one in table.stored_schema
             )
         )
 

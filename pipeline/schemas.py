@@ -5,6 +5,7 @@ stream, `ms` and `n`; (`inc`, `seq`) orders the entries of a namespace.
 """
 
 import zlib
+from functools import cache
 from typing import NamedTuple, cast
 
 from pyspark.sql.types import StructType
@@ -21,9 +22,10 @@ def route_bucket(topic: bytes) -> int:
 
 
 class Partition(NamedTuple):
-    """A folder of files: the column's name and the SQL that makes it of the table's columns."""
+    """A folder of files: the column's name, its type, and the SQL that makes it of the table's columns."""
 
     name: str
+    type: str
     sql: str
 
 
@@ -39,15 +41,28 @@ class Table(NamedTuple):
     @property
     def schema(self) -> StructType:
         """Its columns as Spark wants them."""
-        return cast(StructType, StructType.fromDDL(self.columns))
+        return _schema(self.columns)
+
+    @property
+    def stored_schema(self) -> StructType:
+        """The same with the columns of its partitions, as it is read."""
+        added = (f"{one.name} {one.type}" for one in self.partitions if one.sql != one.name)
+        return _schema(", ".join((self.columns, *added)))
+
+
+@cache
+def _schema(columns: str) -> StructType:
+    return cast(StructType, StructType.fromDDL(columns))  # Java parses it
 
 
 def _day(column: str) -> Partition:
-    return Partition("day", f"date_format(timestamp_millis({column}), 'yyyy-MM-dd')")
+    return Partition("day", "string", f"date_format(timestamp_millis({column}), 'yyyy-MM-dd')")
 
 
 def _month(column: str) -> Partition:
-    return Partition("month", f"coalesce(date_format(timestamp_millis({column}), 'yyyy-MM'), 'open')")
+    return Partition(
+        "month", "string", f"coalesce(date_format(timestamp_millis({column}), 'yyyy-MM'), 'open')"
+    )
 
 
 EVENTS = Table(
@@ -101,7 +116,7 @@ ROUTE_VERSIONS = Table(
     to_ms bigint, to_id {ID}, to_cause string, to_actor string""",
     keys=("namespace", "inc", "topic", "broker", "from_id"),
     partitions=(
-        Partition("bucket", f"cast(pmod(crc32(cast(topic as binary)), {ROUTE_BUCKETS}) as int)"),
+        Partition("bucket", "int", f"cast(pmod(crc32(cast(topic as binary)), {ROUTE_BUCKETS}) as int)"),
         _month("to_ms"),
     ),
     sort=("topic", "from_ms"),
@@ -139,7 +154,7 @@ def _report(name: str, values: str) -> Table:
         f"report_{name}",
         f"{REPORT}, {values}, {REPORT_END}",
         keys=("namespace", "window", "from_ms", "unit"),
-        partitions=(Partition("window", "window"),),
+        partitions=(Partition("window", "string", "window"),),
         sort=("namespace", "unit", "from_ms"),
     )
 

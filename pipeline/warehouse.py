@@ -112,7 +112,7 @@ class Warehouse:
     def read_open(self, table: Table, snapshot: Snapshot) -> DataFrame:
         """Only what the next run writes anew; the table's columns."""
         part = snapshot.tables.get(table.name, Parts()).open
-        return self._read(table, (part,) if part else ()).select(*table.schema.names)
+        return self._read(table, (part,) if part else ()).selectExpr(*table.schema.names)
 
     def begin(self) -> "Run":
         """A run over the newest snapshot."""
@@ -121,7 +121,7 @@ class Warehouse:
     def _read(self, table: Table, parts: Sequence[str]) -> DataFrame:
         if parts:
             return self._storage.read(table, parts)
-        return with_partitions(self.spark.createDataFrame([], table.schema), table)
+        return self.spark.createDataFrame([], table.stored_schema)
 
 
 class Run:
@@ -141,7 +141,7 @@ class Run:
         """Rows of the table: `open` is SQL of those that replace the open ones of the run before, the others are
         closed and added; `anew`: what was closed before is void. Rows of several writes add up. `placed`: all rows of
         a folder are in one partition already, and best in the order of files."""
-        parted = rows.select(*table.schema.names, F.expr(f"if({open}, '{OPEN}', '{CLOSED}')").alias(PART))
+        parted = rows.selectExpr(*table.schema.names, f"if({open}, '{OPEN}', '{CLOSED}') as {PART}")
         more = table in self._written
         closed, opened = self._storage.write(table, self.number, parted, placed=placed, anew=anew, more=more)
         before = () if anew else self.base.tables.get(table.name, Parts()).closed
@@ -204,15 +204,16 @@ class ParquetFolders:
         return f"{folder}/{PART}={CLOSED}", f"{folder}/{PART}={OPEN}"
 
     def read(self, table: Table, parts: Sequence[str]) -> DataFrame:
-        empty = with_partitions(self._spark.createDataFrame([], table.schema), table)
         found = [part for part in parts if files.exists(self._spark, f"{self._root}/{part}")]
         frames = [
-            self._spark.read.schema(empty.schema)
+            self._spark.read.schema(table.stored_schema)
             .option("basePath", f"{self._root}/{part}")
             .parquet(f"{self._root}/{part}")
             for part in found
         ]
-        return reduce(DataFrame.unionByName, frames) if frames else empty
+        if not frames:
+            return self._spark.createDataFrame([], table.stored_schema)
+        return reduce(DataFrame.unionByName, frames)
 
     def merge(self, table: Table, run: int, closed: tuple[str, ...]) -> tuple[str, ...]:
         """As many as MERGED of one size become one of the next, so a part is rewritten a few times in its life."""
@@ -222,7 +223,7 @@ class ParquetFolders:
         for size, parts in sorted(by_size.items()):
             if len(parts) >= MERGED:
                 folder = f"{table.name}/size-{size + 1}/run={run}"
-                rows = self.read(table, parts).select(*table.schema.names, F.lit(CLOSED).alias(PART))
+                rows = self.read(table, parts).selectExpr(*table.schema.names, f"'{CLOSED}' as {PART}")
                 self._write(table, folder, rows, placed=False, more=False)
                 kept = tuple(part for part in closed if part not in parts)
                 return self.merge(table, run, (*kept, f"{folder}/{PART}={CLOSED}"))

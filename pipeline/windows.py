@@ -84,21 +84,18 @@ def time_in(intervals: DataFrame, of: Sequence[Window], unit: Sequence[str]) -> 
 
     A unit that no interval tells anything of in a window has no row there."""
     cut = intervals.join(frame(intervals.sparkSession, of), F.expr("from_ms < end and begin < to_ms"))
-    overlap = F.expr("least(to_ms, end) - greatest(from_ms, begin)")
+    overlap = "least(to_ms, end) - greatest(from_ms, begin)"
     totals = cut.groupBy(*unit, "window", "begin", "end").agg(
-        *(
-            F.sum(F.when(F.col("state") == state, overlap).otherwise(0)).alias(f"{state.lower()}_ms")
-            for state in TOLD
-        ),
-        F.count_if(F.col("state") == "DOWN").alias("outages"),
+        *(F.expr(f"sum(if(state = '{state}', {overlap}, 0)) as {state.lower()}_ms") for state in TOLD),
+        F.expr("count_if(state = 'DOWN') as outages"),
     )
-    return totals.select(
+    return totals.selectExpr(
         *unit,
         "window",
-        F.col("begin").alias("from_ms"),
-        F.col("end").alias("to_ms"),
+        "begin as from_ms",
+        "end as to_ms",
         *(f"{state.lower()}_ms" for state in TOLD),
-        F.expr("end - begin - up_ms - down_ms - planned_ms").alias("unknown_ms"),
+        "end - begin - up_ms - down_ms - planned_ms as unknown_ms",
         "outages",
     )
 

@@ -1,6 +1,8 @@
 """Real stores for all tests: each xdist process starts its own, and a test finds its store empty."""
 
 from collections.abc import Callable, Iterator
+from functools import cache
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,6 +16,8 @@ from registry.store import connect, connect_async
 
 settings.register_profile("nightly", max_examples=1000, deadline=None)  # --hypothesis-profile=nightly
 ENGINES = programs()
+SPARK = "spark: SparkSession"
+"""How a test asks for it."""
 StoreOf = Callable[[str], EmbeddedStore]
 
 
@@ -21,7 +25,13 @@ class ByFile(LoadFileScheduling):  # type: ignore[misc]
     """A file's tests run in one process, and all that need Spark in the same one: its session starts once."""
 
     def _split_scope(self, nodeid: str) -> str:
-        return "spark" if nodeid.startswith("tests/pipeline/") else str(super()._split_scope(nodeid))
+        file = str(super()._split_scope(nodeid))
+        return SPARK if SPARK in _text(self.config.rootpath / file) else file
+
+
+@cache
+def _text(file: Path) -> str:
+    return file.read_text()
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from pyspark.sql import Column, DataFrame, WindowSpec
+from pyspark.sql import DataFrame
 from pyspark.sql import Window as Over
 from pyspark.sql import functions as F
 
@@ -38,10 +38,10 @@ def combined(pieces: DataFrame, unit: Sequence[str]) -> DataFrame:
         "state",
         F.expr("inline(array(struct(from_ms as at, 1 as step), struct(to_ms as at, -1 as step)))"),
     )
-    instants = steps.groupBy(*unit, "at").agg(*(_steps_of(rank.piece) for rank in RANKS))
+    instants = steps.groupBy(*unit, "at").agg(*(F.expr(_steps_of(rank.piece)) for rank in RANKS))
     in_order = Over.partitionBy(*unit).orderBy("at")
     told = instants.where(" or ".join(f"{rank.piece} <> 0" for rank in RANKS))
-    stated = told.select(*unit, "at", _highest(in_order).alias("state"))
+    stated = told.selectExpr(*unit, "at", f"{_highest(unit)} as state")
     changes = stated.withColumn("before", F.lag("state").over(in_order)).where("not state <=> before")
     return (
         changes.withColumn("to_ms", F.lead("at").over(in_order))
@@ -59,14 +59,12 @@ def within(intervals: DataFrame, from_ms: int, to_ms: int) -> DataFrame:
     )
 
 
-def _steps_of(piece: str) -> Column:
-    return F.sum(F.when(F.col("state") == piece, F.col("step")).otherwise(0)).alias(piece)
+def _steps_of(piece: str) -> str:
+    return f"sum(if(state = '{piece}', step, 0)) as {piece}"
 
 
-def _highest(in_order: WindowSpec) -> Column:
-    choice: Column | None = None
-    for rank in RANKS:
-        there = F.sum(rank.piece).over(in_order) > 0
-        choice = F.when(there, rank.state) if choice is None else choice.when(there, rank.state)
-    assert choice is not None
-    return choice
+def _highest(unit: Sequence[str]) -> str:
+    """SQL: the state of the highest rank of which there is a piece, null where there is none."""
+    so_far = f"over (partition by {', '.join(unit)} order by at)"
+    choices = (f"when sum({rank.piece}) {so_far} > 0 then '{rank.state}'" for rank in RANKS)
+    return f"case {' '.join(choices)} end"

@@ -14,7 +14,9 @@ SMALL = {
     "spark.master": "local[2]",
     "spark.ui.enabled": "false",
     "spark.driver.memory": "2g",
-    "spark.driver.extraJavaOptions": "-XX:+UseSerialGC -Xmn800m -XX:MetaspaceSize=512m",
+    "spark.driver.extraJavaOptions": "-XX:+UseSerialGC -Xmn800m -XX:MetaspaceSize=512m "
+    # what is called some thousand times is not worth the best code, whose making takes half of all time
+    "-XX:Tier4InvocationThreshold=50000 -XX:Tier4MinInvocationThreshold=6000 -XX:Tier4CompileThreshold=150000",
     "spark.sql.shuffle.partitions": "2",
     "spark.default.parallelism": "2",
     "spark.sql.codegen.wholeStage": "false",  # compiling a plan takes longer than a few rows do

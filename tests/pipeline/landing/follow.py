@@ -1,15 +1,29 @@
-"""A landing in a process of its own, small batches without a pause: python -m tests.pipeline.landing.follow URL ROOT"""
+"""A landing in a process of its own: python -m tests.pipeline.landing.follow URL ROOT [rest]
+
+It follows the stream in small batches without a pause, or lands the `rest` and prints every seq that there is then.
+"""
 
 import sys
+from itertools import chain
 
 from pipeline.landing.kinds import EVENTS_LAND
 from pipeline.landing.landing import Landing
+from pipeline.landing.reading import read_events
 from pipeline.session import spark_session
 from tests.pipeline.conftest import SMALL
 
+OPTIONS = "spark.driver.extraJavaOptions"
+SHORT = {**SMALL, OPTIONS: f"{SMALL[OPTIONS]} -XX:TieredStopAtLevel=1"}
+"""Its code does not live long enough to be compiled well."""
+
 if __name__ == "__main__":
-    url, root = sys.argv[1:]
+    url, root, *rest = sys.argv[1:]
+    spark = spark_session("follow", SHORT)
     source = {"url": url, "maxEntriesPerBatch": "50"}
-    landing = Landing(spark_session("follow", SMALL), root, EVENTS_LAND, source, consumer="pipeline:main")
-    while True:
+    landing = Landing(spark, root, EVENTS_LAND, source, consumer="pipeline:main")
+    if rest:
+        landing.land_available()
+        landing.close()
+        print(*chain(*read_events(spark, root).select("seq").toLocalIterator()))
+    while not rest:
         landing.land_available()

@@ -10,29 +10,23 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from pyspark.sql import SparkSession
 from redis import Redis
 
 from launcher.store import EmbeddedStore
-from pipeline.landing.kinds import EVENTS_LAND
-from pipeline.landing.landing import Landing
 from pipeline.landing.progress import Progress
-from pipeline.landing.reading import read_events
 from tests.harness.patience import eventually
 from tests.pipeline.landing.streams import DAY_MS, STREAM, emit
 
 STARTS_WITHIN_S = 120.0
 PROJECT = Path(__file__).parents[3]
+FOLLOW = (sys.executable, "-m", "tests.pipeline.landing.follow")
 
 
 @contextmanager
 def killed_when(condition: Callable[[], bool], url: str, root: Path) -> Iterator[None]:
     """A streaming process until then."""
     process = subprocess.Popen(
-        [sys.executable, "-m", "tests.pipeline.landing.follow", url, str(root)],
-        cwd=PROJECT,
-        start_new_session=True,
-        stderr=subprocess.DEVNULL,
+        [*FOLLOW, url, str(root)], cwd=PROJECT, start_new_session=True, stderr=subprocess.DEVNULL
     )
     try:
         eventually(condition, STARTS_WITHIN_S)
@@ -44,13 +38,16 @@ def killed_when(condition: Callable[[], bool], url: str, root: Path) -> Iterator
 
 @pytest.mark.timeout(400)
 def test_killed_at_any_point_each_entry_is_there_once(
-    spark: SparkSession, redis: Redis, store: EmbeddedStore, tmp_path: Path
+    redis: Redis, store: EmbeddedStore, tmp_path: Path
 ) -> None:
     folder = tmp_path / "events"
 
-    def batch() -> int:
+    def progress() -> Progress:
         found = folder / "_progress.json"
-        return msgspec.json.decode(found.read_bytes(), type=Progress).batch if found.exists() else 0
+        return msgspec.json.decode(found.read_bytes(), type=Progress) if found.exists() else Progress()
+
+    def batch() -> int:
+        return progress().batch
 
     def writing(number: int) -> bool:
         """Rows of the batch are in the making, or made."""
@@ -66,8 +63,8 @@ def test_killed_at_any_point_each_entry_is_there_once(
     with killed_when(lambda: batch() > landed + 1, store.url, tmp_path):
         pass
     assert 0 < batch() < 12
-    landing = Landing(spark, str(tmp_path), EVENTS_LAND, {"url": store.url}, consumer="pipeline:main")
-    assert landing.land_available().streams[STREAM].entries == 600
-    landing.close()
-    rows = read_events(spark, str(tmp_path)).select("seq").collect()
-    assert sorted(row["seq"] for row in rows) == list(range(1, 601))
+    rest = subprocess.run(
+        [*FOLLOW, store.url, str(tmp_path), "rest"], cwd=PROJECT, capture_output=True, text=True
+    )
+    assert progress().streams[STREAM].entries == 600, rest.stderr
+    assert sorted(map(int, rest.stdout.split())) == list(range(1, 601))
