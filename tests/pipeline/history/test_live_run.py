@@ -10,7 +10,6 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from launcher.store import EmbeddedStore
 from pipeline.clean import clean
 from pipeline.history.answer import answer_of
 from pipeline.history.routes import routes_at
@@ -20,32 +19,16 @@ from pipeline.tables.broker_versions import broker_versions
 from pipeline.tables.route_versions import route_versions
 from pipeline.tables.sessions import sessions
 from remoting.route import TopicRouteData, decode_route
-from tests.harness.nameserver import NameServer
-from tests.pipeline.history.live_run import BEHIND_MS, Answer, Recorded, record
+from tests.pipeline.history.conftest import NAMESPACE
+from tests.pipeline.history.live_run import BEHIND_MS, Answer, Recorded
 from tests.pipeline.rows import frame
 from tests.pipeline.stream import Entry, landed
 
 pytestmark = pytest.mark.timeout(240)
-NAMESPACE = "live"
 SURE_MS = 300
 """So long before its lease ended everybody knew the broker."""
 Told = dict[tuple[int, str], TopicRouteData]
 """(instant, topic) -> what the tables tell."""
-
-
-@pytest.fixture(scope="module")
-def recorded(tmp_path_factory: pytest.TempPathFactory) -> Recorded:
-    folder = tmp_path_factory.mktemp("live")
-    store = EmbeddedStore(folder / "store", keep=False)
-    store.start()
-    options = {"supportActingMaster": "true", "brokerTimeoutMillis": "60000"}
-    server = NameServer(folder / "server", options, url=store.url, namespace=NAMESPACE)
-    try:
-        server.start()
-        return record(server, seed=3, steps=90)
-    finally:
-        server.stop()
-        store.stop()
 
 
 @pytest.fixture(scope="module")

@@ -19,7 +19,7 @@ from tests.pipeline.landing.streams import DAY_MS, STREAM, emit
 
 STARTS_WITHIN_S = 120.0
 PROJECT = Path(__file__).parents[3]
-FOLLOW = (sys.executable, "-m", "tests.pipeline.landing.follow")
+FOLLOW = ("nice", sys.executable, "-m", "tests.pipeline.landing.follow")  # other tests are in more of a hurry
 
 
 @contextmanager
