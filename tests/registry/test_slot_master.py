@@ -24,7 +24,7 @@ async def _written(url: str, namespace: str) -> list[str]:
     for make in (connect_async, connect_follower):
         async with make(url, namespace) as store:
             await store.sadd(key(namespace), make.__name__)
-            found += await store.smembers(key(namespace))
+            found += map(str, await store.smembers(key(namespace)))
     return found
 
 
