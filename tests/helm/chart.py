@@ -81,7 +81,13 @@ def at(one: Any, path: str) -> Any:
     for piece in path.split():
         if isinstance(one, list):
             named = [item for item in one if isinstance(item, dict) and item.get("name") == piece]
-            one = named[0] if named else one[int(piece)] if piece.isdecimal() and int(piece) < len(one) else None
+            one = (
+                named[0]
+                if named
+                else one[int(piece)]
+                if piece.isdecimal() and int(piece) < len(one)
+                else None
+            )
         else:
             one = one.get(piece) if isinstance(one, dict) else None
         if one is None:

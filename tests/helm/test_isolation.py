@@ -82,4 +82,6 @@ def test_long_names_stay_different_and_short() -> None:
 
 
 def test_a_name_of_ones_own_is_taken() -> None:
-    assert {one["metadata"]["name"].split("-")[0] for one in render({"fullnameOverride": "names"})} == {"names"}
+    assert {one["metadata"]["name"].split("-")[0] for one in render({"fullnameOverride": "names"})} == {
+        "names"
+    }

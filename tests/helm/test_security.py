@@ -42,7 +42,9 @@ def test_every_pod_is_restricted(case: str) -> None:
         assert pod["spec"]["securityContext"]["runAsUser"] == uid, who
         if who != "ConfigMap/mq-executor":  # Spark writes where it lies
             assert pod["spec"]["containers"][0]["securityContext"]["readOnlyRootFilesystem"] is True, who
-            mounts = {mount["name"]: mount["mountPath"] for mount in pod["spec"]["containers"][0]["volumeMounts"]}
+            mounts = {
+                mount["name"]: mount["mountPath"] for mount in pod["spec"]["containers"][0]["volumeMounts"]
+            }
             assert mounts["tmp"] == "/tmp", who
 
 
@@ -53,7 +55,9 @@ def test_nobody_has_a_token_who_needs_none(case: str) -> None:
     assert with_token == (MAY_HAVE_TOKEN if case == "stream-executors" else set())
     for account in (one for one in objects if one["kind"] == "ServiceAccount"):
         assert account["automountServiceAccountToken"] is False
-    roles = [one["metadata"]["name"] for one in objects if one["kind"] in ("Role", "RoleBinding", "ClusterRole")]
+    roles = [
+        one["metadata"]["name"] for one in objects if one["kind"] in ("Role", "RoleBinding", "ClusterRole")
+    ]
     assert roles == (["mq-pipeline", "mq-pipeline"] if with_token else [])
 
 
@@ -63,7 +67,10 @@ def test_secrets_come_from_secrets(case: str) -> None:
     assert not [one for one in objects if one["kind"] == "Secret"], "the chart would have to be told one"
     for who, pod in templates(objects):
         for variable in pod["spec"]["containers"][0].get("env", ()):
-            if any(word in variable["name"] for word in SECRET_WORDS) and "NEED_CLIENT" not in variable["name"]:
+            if (
+                any(word in variable["name"] for word in SECRET_WORDS)
+                and "NEED_CLIENT" not in variable["name"]
+            ):
                 if variable["name"] == "MQNS_TLS_SERVER_AUTH_CLIENT":
                     continue  # Java's name of a switch
                 assert "secretKeyRef" in variable["valueFrom"], (who, variable)
