@@ -42,7 +42,7 @@ def main() -> None:
     logging.basicConfig(level=logging.WARNING, format="%(levelname)s %(name)s %(message)s")
     upkeep = worker(configuration.load(os.environ))
     upkeep.work(logging_level="WARNING")
-    sys.exit(0 if upkeep._stop_requested else 1)
+    sys.exit(0 if upkeep._shutdown_requested_date else 1)  # _stop_requested is set only if it was at work
 
 
 if __name__ == "__main__":
