@@ -79,7 +79,8 @@ def name_server(redis_url: str, namespace: str) -> Iterator[Containers]:
     with ExitStack() as stack:
         redis = stack.enter_context(Redis.from_url(redis_url, decode_responses=True))
         parts = {
-            name: stack.enter_context(running(NAMESRV, *command, **env)) for name, command in COMMANDS.items()
+            name: stack.enter_context(running(NAMESRV, *command, env=env))
+            for name, command in COMMANDS.items()
         }
         made = Containers(parts, port, http_port, redis, Keys(namespace))
         eventually(lambda: _is_ready(made), STARTS_WITHIN_S)

@@ -92,7 +92,9 @@ class Container:
 
 
 @contextmanager
-def running(image: str, *command: str, more: tuple[str, ...] = (), **env: str) -> Iterator[Container]:
+def running(
+    image: str, *command: str, env: Mapping[str, str], more: tuple[str, ...] = ()
+) -> Iterator[Container]:
     """A container until the block ends."""
     container = Container(image, command, env, more)
     try:
