@@ -15,7 +15,8 @@ from rq.cron import CronScheduler
 from launcher.child import Child
 from launcher.gunicorn_common import STOP_AFTER_DRAIN_S
 from launcher.listeners import listen, port_of
-from launcher.readiness import http_answers, registered, remoting_answers
+from launcher.readiness import http_answers, registered
+from launcher.remoting_readiness import remoting_answers
 from launcher.shared_settings import SharedSettings
 from launcher.store import EmbeddedStore, await_answer
 from launcher.supervisor import Signals, Stopped, Supervisor, say

@@ -182,5 +182,8 @@ class Options(TlsOptions, frozen=True, kw_only=True):
     pipeline_every_millis: Annotated[
         int, _own("how often `mqpipeline work` is to land events and report; 0 is never")
     ] = 0
+    beat_file: Annotated[
+        str, _own("file that the rq worker and the scheduler touch while their loops turn; empty: none")
+    ] = ""
     listing_also: tuple[tuple[str, str], ...] = ()
     """(key, text) that only request 319 shows: unknown keys of the -c file, and Start options set by 318."""

@@ -26,6 +26,7 @@ from registry import configuration, store
 from registry.drivers import AsyncDriver
 from registry.keys import Keys
 from registry.options import Options
+from worker.beat import beat
 from worker.ending import end
 from worker.follower import Follower
 from worker.push import Pusher
@@ -108,10 +109,12 @@ class SlotScheduler(CronScheduler):
             self._present_until = now + PRESENT_EVERY_S
 
 
-async def keep_timetable(scheduler: SlotScheduler) -> None:
-    """Until cancelled."""
+async def keep_timetable(scheduler: SlotScheduler, beat_file: str = "") -> None:
+    """Until cancelled, with a beat at each turn."""
     while True:
-        await asyncio.sleep(await asyncio.to_thread(scheduler.step))
+        pause_s = await asyncio.to_thread(scheduler.step)
+        beat(beat_file)
+        await asyncio.sleep(pause_s)
 
 
 async def serve(options: Options) -> None:
@@ -129,7 +132,7 @@ async def serve(options: Options) -> None:
     )
     scheduler = SlotScheduler(queue, options.namespace, timetable(options))
     stopping = loop.create_task(stop.wait())
-    tasks = [loop.create_task(keep_timetable(scheduler)), loop.create_task(follower.run())]
+    tasks = [loop.create_task(keep_timetable(scheduler, options.beat_file)), loop.create_task(follower.run())]
     done, _ = await asyncio.wait((stopping, *tasks), return_when=asyncio.FIRST_COMPLETED)
     await end(tasks)
     scheduler.leave()

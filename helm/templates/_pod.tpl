@@ -1,0 +1,183 @@
+{{/* What pods of the release have in common. */}}
+
+{{/* (list $ component) -> the values of `pods` for it, as YAML. Key by key: an empty one of its own wins, too. */}}
+{{- define "namesrv.podValues" -}}
+{{- $root := index . 0 -}}
+{{- $pods := deepCopy $root.Values.pods -}}
+{{- range $key, $value := dig (index . 1) "pods" dict $root.Values.AsMap -}}
+{{- $_ := set $pods $key $value -}}
+{{- end -}}
+{{- toYaml $pods -}}
+{{- end }}
+
+{{/* metadata of a pod: (list $ component) */}}
+{{- define "namesrv.podMetadata" -}}
+{{- $pods := include "namesrv.podValues" . | fromYaml -}}
+{{- with $pods.annotations }}
+annotations:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+labels:
+  {{- include "namesrv.selector" . | nindent 2 }}
+  app.kubernetes.io/version: {{ (index . 0).Chart.AppVersion | quote }}
+  {{- range (list (index . 0).Values.commonLabels $pods.labels) }}
+  {{- with . }}
+  {{- toYaml . | nindent 2 }}
+  {{- end }}
+  {{- end }}
+{{- end }}
+
+{{/* Where a pod runs, and as whom: (list $ component) */}}
+{{- define "namesrv.podSpec" -}}
+{{- $root := index . 0 -}}
+{{- $pods := include "namesrv.podValues" . | fromYaml -}}
+automountServiceAccountToken: false
+serviceAccountName: {{ include "namesrv.serviceAccountName" $root }}
+enableServiceLinks: false # a Service called mqns-http would make a variable MQNS_HTTP_PORT, which is an option
+{{- include "namesrv.pullSecrets" $root }}
+{{- include "namesrv.placement" . }}
+securityContext:
+  {{- include "namesrv.podSecurity" 10001 | nindent 2 }}
+{{- end }}
+
+{{- define "namesrv.pullSecrets" -}}
+{{- with .Values.image.pullSecrets }}
+imagePullSecrets:
+  {{- range . }}
+  - {name: {{ . | quote }}}
+  {{- end }}
+{{- end }}
+{{- end }}
+
+{{/* Which nodes: (list $ component) */}}
+{{- define "namesrv.placement" -}}
+{{- $pods := include "namesrv.podValues" . | fromYaml -}}
+{{- $selector := include "namesrv.selector" . | fromYaml -}}
+{{- with $pods.priorityClassName }}
+priorityClassName: {{ . }}
+{{- end }}
+{{- with $pods.nodeSelector }}
+nodeSelector:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- with $pods.tolerations }}
+tolerations:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- with $pods.affinity }}
+affinity:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- with $pods.topologySpread }}
+topologySpreadConstraints:
+  {{- range . }}
+  - {{ toYaml . | nindent 4 | trim }}
+    labelSelector:
+      matchLabels:
+        {{- toYaml $selector | nindent 8 }}
+    matchLabelKeys: [pod-template-hash] # old and new pods of a rollout are spread apart
+  {{- end }}
+{{- end }}
+{{- end }}
+
+{{/* What PodSecurity `restricted` asks for, of the pod with this user */}}
+{{- define "namesrv.podSecurity" -}}
+runAsNonRoot: true
+runAsUser: {{ . }}
+runAsGroup: {{ . }}
+fsGroup: {{ . }}
+seccompProfile: {type: RuntimeDefault}
+{{- end }}
+
+{{- define "namesrv.containerSecurity" -}}
+allowPrivilegeEscalation: false
+readOnlyRootFilesystem: true
+capabilities: {drop: [ALL]}
+{{- end }}
+
+{{/* One container of the server's image: (list $ component words), words being its command */}}
+{{- define "namesrv.container" -}}
+{{- $root := index . 0 -}}
+{{- $component := index . 1 -}}
+{{- $pods := include "namesrv.podValues" (list $root $component) | fromYaml -}}
+name: {{ $component }}
+image: {{ include "namesrv.image" (list $root $root.Values.image) | quote }}
+imagePullPolicy: {{ $root.Values.image.pullPolicy }}
+command: {{ index . 2 | toJson }}
+env:
+  {{- include "namesrv.env" $root | nindent 2 }}
+  {{- if has $component (list "jobs" "scheduler") }}
+  - {name: MQNS_BEAT_FILE, value: /tmp/beat}
+  {{- end }}
+  {{- with $pods.extraEnv }}
+  {{- toYaml . | nindent 2 }}
+  {{- end }}
+resources:
+  {{- toYaml (index $root.Values $component).resources | nindent 2 }}
+securityContext:
+  {{- include "namesrv.containerSecurity" . | nindent 2 }}
+volumeMounts:
+  - {name: tmp, mountPath: /tmp}
+  {{- include "namesrv.redisTlsMounts" $root | nindent 2 | trimSuffix "\n  " }}
+  {{- if and $root.Values.tls.existingSecret (eq $component "remoting") }}
+  - {name: tls, mountPath: /etc/namesrv-tls, readOnly: true}
+  {{- end }}
+{{- end }}
+
+{{/* (list $ component) */}}
+{{- define "namesrv.volumes" -}}
+{{- $root := index . 0 -}}
+- {name: tmp, emptyDir: {}}
+{{- include "namesrv.redisTlsVolumes" $root }}
+{{- if and $root.Values.tls.existingSecret (eq (index . 1) "remoting") }}
+- {name: tls, secret: {secretName: {{ $root.Values.tls.existingSecret | quote }}, defaultMode: 0440}}
+{{- end }}
+{{- end }}
+
+{{/* Options of the name server as variables; files/options.yaml says how each is called there. */}}
+{{- define "namesrv.env" -}}
+{{- $variables := .Files.Get "files/options.yaml" | fromYaml -}}
+{{- include "namesrv.redisEnv" . }}
+{{- include "namesrv.tlsEnv" . }}
+{{- range $option, $value := .Values.options }}
+- {name: {{ get $variables $option }}, value: {{ include "namesrv.text" $value | quote }}}
+{{- end }}
+{{- end }}
+
+{{/* A value as text: numbers of YAML are floating here, and large ones would come out as 1e+06. */}}
+{{- define "namesrv.text" -}}
+{{- if kindIs "float64" . }}{{ int64 . }}{{ else }}{{ . }}{{ end -}}
+{{- end }}
+
+{{- define "namesrv.tlsEnv" -}}
+{{- $tls := .Values.tls }}
+- {name: MQNS_TLS_SERVER_MODE, value: {{ $tls.mode }}}
+{{- with $tls.existingSecret }}
+- {name: MQNS_TLS_TEST_MODE_ENABLE, value: "false"}
+- {name: MQNS_TLS_SERVER_CERT_PATH, value: /etc/namesrv-tls/tls.crt}
+- {name: MQNS_TLS_SERVER_KEY_PATH, value: /etc/namesrv-tls/tls.key}
+{{- with $tls.keyPasswordKey }}
+{{ include "namesrv.secretEnv" (list "MQNS_TLS_SERVER_KEY_PASSWORD" $tls.existingSecret . false) }}
+{{- end }}
+{{- if ne $tls.clientAuth "none" }}
+- {name: MQNS_TLS_SERVER_NEED_CLIENT_AUTH, value: {{ $tls.clientAuth }}}
+- {name: MQNS_TLS_SERVER_AUTH_CLIENT, value: "true"}
+- {name: MQNS_TLS_SERVER_TRUST_CERT_PATH, value: /etc/namesrv-tls/ca.crt}
+{{- end }}
+{{- end }}
+{{- end }}
+
+{{/* Liveness of a process that touches a file while its loop turns, and that nobody connects to. Two minutes of
+     silence are not yet too long: a job may take one. */}}
+{{- define "namesrv.beatProbes" -}}
+startupProbe:
+  exec: {command: [python, -m, launcher.probe, beat]}
+  periodSeconds: 5
+  timeoutSeconds: 5
+  failureThreshold: 24
+livenessProbe:
+  exec: {command: [python, -m, launcher.probe, beat]}
+  periodSeconds: 60
+  timeoutSeconds: 5
+  failureThreshold: 2
+{{- end }}

@@ -1,0 +1,71 @@
+"""What the Helm chart knows of options, written from the catalogue: `python -m launcher.chart_options`.
+
+It writes `helm/files/options.yaml`, by which templates find an option's variable, and in `helm/values.schema.json` the
+definition of `options`, by which Helm refuses a name or a value that no process would take.
+"""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from registry.options import AT_LEAST_ONE, CATALOGUE, Option
+
+HELM = Path(__file__).resolve().parent.parent / "helm"
+SCHEMA, VARIABLES = HELM / "values.schema.json", HELM / "files" / "options.yaml"
+HEAD = "# Option: variable. Written by `python -m launcher.chart_options`; a test compares it with the catalogue.\n"
+SET_BY_CHART = frozenset(
+    {
+        "bindAddress",
+        "listenPort",
+        "httpBindAddress",
+        "httpPort",
+        "rocketmqHome",
+        "kvConfigPath",
+        "configStorePath",
+        "dataDir",
+        "beatFile",
+    }
+)
+SET_BY_CHART_TOO = ("tls.", "redis", "rqRedis")
+"""How the others begin that are values of their own, or secrets."""
+
+
+def offered() -> tuple[Option, ...]:
+    """Those that may be among the chart's `options`; what is of no effect may, for Java's settings to be taken over."""
+    return tuple(
+        option
+        for option in CATALOGUE
+        if option.key not in SET_BY_CHART and not option.key.startswith(SET_BY_CHART_TOO)
+    )
+
+
+def variables() -> str:
+    """The text of files/options.yaml."""
+    return HEAD + "".join(f"{option.key}: {option.env}\n" for option in offered())
+
+
+def schema(text: str) -> str:
+    """The text of values.schema.json, with the definition of `options` made anew."""
+    whole = json.loads(text)
+    whole["$defs"]["options"] = {
+        "type": "object",
+        "additionalProperties": False,
+        "properties": {option.key: _property(option) for option in offered()},
+    }
+    return json.dumps(whole, indent=2, ensure_ascii=False) + "\n"
+
+
+def _property(option: Option) -> dict[str, Any]:
+    described = {"description": option.why} if option.why else {}
+    if option.type == "bool":
+        return {"type": "boolean", **described}
+    if option.type == "str":
+        return {"type": "string", **described}
+    bits = 31 if option.type == "int" else 63
+    least = int(option.key in AT_LEAST_ONE) if option.group == "own" else -(1 << bits)
+    return {"type": "integer", "minimum": least, "maximum": (1 << bits) - 1, **described}
+
+
+if __name__ == "__main__":
+    VARIABLES.write_text(variables())
+    SCHEMA.write_text(schema(SCHEMA.read_text()))
