@@ -52,12 +52,15 @@ COPY requirements/pipeline.txt requirements/
 RUN --mount=type=secret,id=pip.conf,target=/etc/pip.conf --mount=type=secret,id=ca.crt,target=/run/secrets/ca.crt \
     /build/bin/pip wheel -q --no-build-isolation --no-deps --require-hashes -r requirements/pipeline.txt -w /spark \
     && /build/bin/pip --python /opt/redis-namesrv/bin/python install -q --no-compile --no-deps --no-index /spark/*.whl
+# where the chart and the manifests look for Spark and for what is submitted, whichever Python this is
 RUN /opt/redis-namesrv/bin/python -c \
       'from pathlib import Path; from pipeline.java import java_home; java_home({}, Path("/opt/redis-namesrv"))' \
+    && ln -s /opt/redis-namesrv/lib/python3*/site-packages/pyspark /opt/spark \
+    && ln -s lib/python3*/site-packages/pipeline /opt/redis-namesrv/pipeline \
     && container/finish.sh /opt/redis-namesrv
 
 FROM runtime AS pipeline
-COPY --from=pipeline-builder /opt/redis-namesrv /opt/redis-namesrv
+COPY --from=pipeline-builder /opt /opt
 ARG VERSION REVISION
 LABEL org.opencontainers.image.title="redis-namesrv-pipeline" \
       org.opencontainers.image.description="Tables and reports of a name server's events, with Spark" \
