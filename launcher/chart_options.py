@@ -1,13 +1,14 @@
 """What the Helm chart knows of options, written from the catalogue: `python -m launcher.chart_options`.
 
 It writes `helm/files/options.yaml`, by which templates find an option's variable, and in `helm/values.schema.json` the
-definition of `options`, by which Helm refuses a name or a value that no process would take.
+definitions of `options` and `pipeline.options`, by which Helm refuses a name or a value that no process would take.
 """
 
 import json
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, get_args, get_origin, get_type_hints
 
+from pipeline.options import Options as PipelineOptions
 from registry.options import AT_LEAST_ONE, CATALOGUE, Option
 
 HELM = Path(__file__).resolve().parent.parent / "helm"
@@ -28,6 +29,7 @@ SET_BY_CHART = frozenset(
 )
 SET_BY_CHART_TOO = ("tls.", "redis", "rqRedis")
 """How the others begin that are values of their own, or secrets."""
+PIPELINE_SET_BY_CHART = frozenset({"url", "warehouse", "master", "memory"})
 
 
 def offered() -> tuple[Option, ...]:
@@ -45,14 +47,21 @@ def variables() -> str:
 
 
 def schema(text: str) -> str:
-    """The text of values.schema.json, with the definition of `options` made anew."""
+    """The text of values.schema.json, with these definitions made anew."""
     whole = json.loads(text)
-    whole["$defs"]["options"] = {
-        "type": "object",
-        "additionalProperties": False,
-        "properties": {option.key: _property(option) for option in offered()},
-    }
+    whole["$defs"]["options"] = _object({option.key: _property(option) for option in offered()})
+    whole["$defs"]["pipelineOptions"] = _object(
+        {
+            name.upper(): _pipeline_property(*get_args(hint))
+            for name, hint in get_type_hints(PipelineOptions, include_extras=True).items()
+            if name not in PIPELINE_SET_BY_CHART
+        }
+    )
     return json.dumps(whole, indent=2, ensure_ascii=False) + "\n"
+
+
+def _object(properties: dict[str, Any]) -> dict[str, Any]:
+    return {"type": "object", "additionalProperties": False, "properties": properties}
 
 
 def _property(option: Option) -> dict[str, Any]:
@@ -64,6 +73,13 @@ def _property(option: Option) -> dict[str, Any]:
     bits = 31 if option.type == "int" else 63
     least = int(option.key in AT_LEAST_ONE) if option.group == "own" else -(1 << bits)
     return {"type": "integer", "minimum": least, "maximum": (1 << bits) - 1, **described}
+
+
+def _pipeline_property(kind: Any, description: str) -> dict[str, Any]:
+    """Lists and tables are texts there, as in the environment."""
+    if get_origin(kind) is Literal:
+        return {"enum": list(get_args(kind)), "description": description}
+    return {"type": {bool: "boolean", int: "integer"}.get(kind, "string"), "description": description}
 
 
 if __name__ == "__main__":

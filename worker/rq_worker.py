@@ -17,6 +17,7 @@ from rq.serializers import JSONSerializer
 
 from registry import configuration
 from registry.options import Options
+from registry.store import connect_queue
 from worker.beat import beat
 from worker.schedule import JOBS
 
@@ -67,7 +68,7 @@ def worker(options: Options) -> UpkeepWorker:
 
 def _connection(options: Options, **settings: Any) -> redis.Redis:
     url = options.rq_redis_url or options.redis_url
-    return redis.Redis.from_url(url, socket_connect_timeout=CONNECT_TIMEOUT_S, **settings)
+    return connect_queue(url, socket_connect_timeout=CONNECT_TIMEOUT_S, **settings)
 
 
 def main() -> None:

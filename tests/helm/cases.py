@@ -1,0 +1,169 @@
+"""Values by name: each feature on and off, each Redis, and combinations of them; what every test of all objects renders."""
+
+from collections.abc import Iterator
+from itertools import product
+from typing import Any, Final
+
+Values = dict[str, Any]
+
+REDIS: Final[dict[str, Values]] = {
+    "embedded": {},
+    "embedded-kept": {
+        "redis": {
+            "existingSecret": "login",
+            "embedded": {"persistence": {"enabled": True, "storageClass": "fast"}},
+        }
+    },
+    "standalone": {"redis": {"kind": "standalone", "hosts": ["redis.db:6379"], "database": 3}},
+    "standalone-tls": {
+        "redis": {
+            "kind": "standalone",
+            "hosts": ["redis.db:6380"],
+            "existingSecret": "login",
+            "tls": {"enabled": True, "existingSecret": "redis-ca", "clientCertificate": True},
+        }
+    },
+    "sentinel": {
+        "redis": {
+            "kind": "sentinel",
+            "hosts": ["s0.db:26379", "s1.db:26379", "s2.db:26379"],
+            "sentinelMaster": "main",
+            "existingSecret": "login",
+        }
+    },
+    "sentinel-tls": {
+        "redis": {
+            "kind": "sentinel",
+            "hosts": ["s0.db:26379", "s1.db:26379"],
+            "sentinelMaster": "main",
+            "database": 1,
+            "tls": {"enabled": True},
+        }
+    },
+    "cluster": {
+        "redis": {
+            "kind": "cluster",
+            "hosts": ["c0.db:6379", "c1.db:6379"],
+            "existingSecret": "login",
+            "tls": {"enabled": True, "existingSecret": "redis-ca"},
+        },
+        "jobQueue": {
+            "redis": {
+                "hosts": ["queue.db:6380"],
+                "existingSecret": "queue-login",
+                "tls": {"enabled": True, "existingSecret": "queue-ca"},
+            }
+        },
+    },
+    "cluster-queue-sentinel": {
+        "redis": {"kind": "cluster", "hosts": ["c0.db:6379"], "existingSecret": "login"},
+        "jobQueue": {
+            "redis": {"kind": "sentinel", "hosts": ["s0.db:26379"], "sentinelMaster": "queue", "database": 2}
+        },
+    },
+}
+TLS: Final[dict[str, Values]] = {
+    "self-signed": {},
+    "plain": {"tls": {"mode": "disabled"}},
+    "enforcing": {
+        "tls": {
+            "mode": "enforcing",
+            "existingSecret": "namesrv-tls",
+            "keyPasswordKey": "password",
+            "clientAuth": "require",
+        },
+        "test": {"clientCertificateSecret": "client-tls"},
+    },
+}
+REMOTING: Final[dict[str, Values]] = {
+    "two": {},
+    "scaled": {
+        "remoting": {
+            "autoscaling": {"enabled": True},
+            "service": {
+                "type": "LoadBalancer",
+                "loadBalancerSourceRanges": ["10.0.0.0/8"],
+                "loadBalancerClass": "example.com/lb",
+                "externalTrafficPolicy": "Local",
+                "annotations": {"example.com/internal": "true"},
+                "nodePort": 30876,
+            },
+        }
+    },
+}
+ALONE: Final[dict[str, Values]] = {
+    "no-http": {"http": {"enabled": False}},
+    "http-ready-with-store": {"http": {"readinessPath": "/readyz", "service": {"type": "LoadBalancer"}}},
+    "open-network": {"networkPolicy": {"enabled": False}},
+    "closed-network": {
+        "networkPolicy": {
+            "remotingFrom": [{"ipBlock": {"cidr": "10.0.0.0/8"}}],
+            "httpFrom": [{"namespaceSelector": {"matchLabels": {"team": "ops"}}}],
+            "egress": [{"to": [{"ipBlock": {"cidr": "10.0.0.0/8"}}]}],
+        }
+    },
+    "no-extras": {
+        "podDisruptionBudget": {"enabled": False},
+        "serviceAccount": {"create": False},
+        "test": {"enabled": False},
+    },
+    "placed": {
+        "commonLabels": {"team": "messaging"},
+        "image": {"digest": "sha256:" + "0" * 64, "pullSecrets": ["registry"]},
+        "pods": {
+            "annotations": {"example.com/a": "b"},
+            "labels": {"tier": "back"},
+            "nodeSelector": {"disk": "ssd"},
+            "tolerations": [{"key": "dedicated", "operator": "Exists"}],
+            "affinity": {
+                "nodeAffinity": {
+                    "requiredDuringSchedulingIgnoredDuringExecution": {
+                        "nodeSelectorTerms": [{"matchExpressions": [{"key": "arch", "operator": "Exists"}]}]
+                    }
+                }
+            },
+            "priorityClassName": "high",
+            "extraEnv": [{"name": "TZ", "value": "UTC"}],
+        },
+        "remoting": {"pods": {"priorityClassName": "higher", "topologySpread": []}},
+        "serviceAccount": {"name": "own", "annotations": {"example.com/role": "r"}},
+    },
+    "node-port": {"remoting": {"service": {"type": "NodePort", "nodePort": 30001, "port": 19876}}},
+    "batch": {"pipeline": {"mode": "batch", "options": {"SLO": "*=0.9", "RETIRE_AFTER": 604800000}}},
+    "batch-elsewhere": {
+        "redis": {"kind": "standalone", "hosts": ["redis.db:6379"], "existingSecret": "login"},
+        "pipeline": {
+            "mode": "batch",
+            "existingSecret": "pipeline-url",
+            "warehouse": {"url": "s3a://bucket/warehouse"},
+        },
+    },
+    "stream": {"pipeline": {"mode": "stream", "warehouse": {"existingClaim": "mine"}}},
+    "stream-executors": {
+        "pipeline": {
+            "mode": "stream",
+            "spark": {"executors": 3, "conf": {"spark.sql.shuffle.partitions": "16"}},
+            "warehouse": {"accessMode": "ReadWriteMany", "storageClass": "nfs"},
+        }
+    },
+}
+
+
+def merged(*several: Values) -> Values:
+    """The values of all; of what two name, the later one's."""
+    whole: Values = {}
+    for values in several:
+        for key, value in values.items():
+            both = isinstance(value, dict) and isinstance(whole.get(key), dict)
+            whole[key] = merged(whole[key], value) if both else value
+    return whole
+
+
+def _all() -> Iterator[tuple[str, Values]]:
+    for (redis, a), (tls, b), (remoting, c) in product(REDIS.items(), TLS.items(), REMOTING.items()):
+        yield f"{redis}, {tls}, {remoting}", merged(a, b, c)
+    for name, values in ALONE.items():
+        yield name, values
+
+
+CASES: Final = dict(_all())

@@ -1,0 +1,126 @@
+"""The chart as Helm renders it, and what tests ask of the objects."""
+
+import json
+import os
+import shutil
+import subprocess
+from collections.abc import Iterator, Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any, Final
+
+import yaml
+
+ROOT: Final = Path(__file__).resolve().parents[2]
+CHART: Final = ROOT / "helm"
+COMPONENTS: Final = ("remoting", "http", "jobs", "scheduler")
+SELECTOR: Final = ("app.kubernetes.io/name", "app.kubernetes.io/instance", "app.kubernetes.io/component")
+COMPONENT: Final = SELECTOR[-1]
+WORKLOADS: Final = ("Deployment", "StatefulSet", "CronJob", "Pod")
+
+Object = dict[str, Any]
+Values = Mapping[str, Any]
+
+
+class Refused(Exception):
+    """Helm's words about values that it does not take."""
+
+
+def helm(*words: str, given: str = "") -> str:
+    """What that command prints. Raises Refused with what it complains of."""
+    program = shutil.which("helm", path=f"{os.environ['PATH']}:{ROOT / 'build' / 'bin'}")
+    assert program, "there is no helm: make helm"
+    done = subprocess.run([program, *words], input=given, capture_output=True, text=True, timeout=50)
+    if done.returncode:
+        raise Refused(done.stdout + done.stderr)
+    return done.stdout
+
+
+def render(values: Values | None = None, release: str = "mq", namespace: str = "rocketmq") -> list[Object]:
+    """All objects of a release with these values, hooks too."""
+    return _parsed(json.dumps(values or {}), release, namespace)
+
+
+def notes(values: Values | None = None) -> str:
+    """What Helm tells who installs it."""
+    text = helm(
+        *("install", "mq", str(CHART), "-n", "rocketmq", "--dry-run=client", "-f", "-"),
+        given=json.dumps(values or {}),
+    )
+    return text.partition("NOTES:\n")[2]
+
+
+@cache
+def _rendered(values: str, release: str, namespace: str) -> str:
+    return helm("template", release, str(CHART), "-n", namespace, "-f", "-", given=values)
+
+
+def _parsed(values: str, release: str, namespace: str) -> list[Object]:
+    documents = yaml.load_all(_rendered(values, release, namespace), yaml.CSafeLoader)
+    return [document for document in documents if document]
+
+
+def find(objects: list[Object], kind: str, name: str) -> Object:
+    """The one object of that kind and name."""
+    found = [one for one in objects if (one["kind"], one["metadata"]["name"]) == (kind, name)]
+    assert len(found) == 1, f"{len(found)} × {kind} {name} among {[address(one) for one in objects]}"
+    return found[0]
+
+
+def names(objects: list[Object], kind: str) -> list[str]:
+    return sorted(one["metadata"]["name"] for one in objects if one["kind"] == kind)
+
+
+def address(one: Object) -> str:
+    """`Kind/name`."""
+    return f"{one['kind']}/{one['metadata']['name']}"
+
+
+def at(one: Any, path: str) -> Any:
+    """What is at `spec ports 0 port`; None where there is nothing. In a list a piece may also be the `name` of an item."""
+    for piece in path.split():
+        if isinstance(one, list):
+            named = [item for item in one if isinstance(item, dict) and item.get("name") == piece]
+            one = (
+                named[0]
+                if named
+                else one[int(piece)]
+                if piece.isdecimal() and int(piece) < len(one)
+                else None
+            )
+        else:
+            one = one.get(piece) if isinstance(one, dict) else None
+        if one is None:
+            return None
+    return one
+
+
+def templates(objects: list[Object]) -> Iterator[tuple[str, Object]]:
+    """(address of the object, its pod: metadata and spec) of all that makes pods, also those that Spark starts."""
+    for one in objects:
+        if one["kind"] == "Pod":
+            yield address(one), one
+        elif one["kind"] == "CronJob":
+            yield address(one), one["spec"]["jobTemplate"]["spec"]["template"]
+        elif one["kind"] in WORKLOADS:
+            yield address(one), one["spec"]["template"]
+        elif one["kind"] == "ConfigMap" and "executor.yaml" in one["data"]:
+            yield address(one), yaml.safe_load(one["data"]["executor.yaml"])
+
+
+def container(one: Object) -> Object:
+    """The only container of a workload."""
+    ((_, pod),) = templates([one])
+    (only,) = pod["spec"]["containers"]
+    return dict(only)
+
+
+def environment(one: Object) -> dict[str, Any]:
+    """Variable -> value, or where it comes from."""
+    variables = container(one)["env"]
+    assert len({variable["name"] for variable in variables}) == len(variables), "a variable twice"
+    return {variable["name"]: variable.get("value", variable.get("valueFrom")) for variable in variables}
+
+
+def matches(selector: Mapping[str, str], labels: Mapping[str, str]) -> bool:
+    return all(labels.get(key) == value for key, value in selector.items())

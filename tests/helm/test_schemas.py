@@ -1,0 +1,84 @@
+"""Every object of every case is one that API servers take, as far as their schemas tell."""
+
+import json
+from functools import cache
+
+import pytest
+from jsonschema import Draft202012Validator
+from jsonschema.exceptions import best_match
+from kubernetes_validate.utils import schema_contents
+from referencing import Registry, Resource
+from referencing.jsonschema import Schema
+
+from tests.helm.cases import CASES
+from tests.helm.chart import CHART, Object, address, helm, render, templates
+
+VERSIONS = ("1.30", "1.32", "1.34", "1.36", "1.37")
+"""From what Chart.yaml asks for to the newest that there are schemas of."""
+
+
+@cache
+def distinct() -> dict[str, tuple[str, str]]:
+    """JSON of each object -> (case, address): most are the same in many cases."""
+    found: dict[str, tuple[str, str]] = {}
+    for case, values in CASES.items():
+        objects = render(values)
+        pods = [{"apiVersion": "v1", "kind": "Pod", **pod} for _, pod in templates(objects)]
+        for one in (*objects, *pods):
+            found.setdefault(json.dumps(one, sort_keys=True), (case, one["kind"]))
+    return found
+
+
+@cache
+def definitions(version: str) -> Registry[Schema]:
+    """What all schemas of a version refer to: large, so it is gone through once."""
+    file = schema_contents(f"kubernetes-json-schema/v{version}.0-local-strict/_definitions.json", version)
+    return (Resource.from_contents(file) @ Registry()).crawl()
+
+
+@cache
+def validator(kind: str, api_version: str, version: str) -> Draft202012Validator:
+    """As kubernetes_validate.validate has it, which makes it anew for each object; strict."""
+    group, _, plain = api_version.rpartition("/")
+    file = "-".join(filter(None, (kind.lower(), group.partition(".")[0], plain)))
+    schema = schema_contents(f"kubernetes-json-schema/v{version}.0-local-strict/{file}.json", version)
+    return Draft202012Validator(schema, registry=Resource.from_contents(schema) @ definitions(version))
+
+
+def problem(one: Object, version: str) -> str | None:
+    error = best_match(validator(one["kind"], one["apiVersion"], version).iter_errors(one))
+    return error and f"{error.json_path}: {error.message}"
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_every_object_is_valid(version: str) -> None:
+    problems = [
+        f"{case}: {what}: {wrong}"
+        for text, (case, what) in distinct().items()
+        if (wrong := problem(json.loads(text), version))
+    ]
+    assert problems == []
+
+
+def test_what_is_wrong_is_found() -> None:
+    """The schemas are strict: a field that does not exist, or one of another type, is refused."""
+    (service, *_) = [one for one in render() if one["kind"] == "Service"]
+    assert problem(service, VERSIONS[0]) is None
+    service["spec"]["sessionAfinity"] = "None"
+    assert "sessionAfinity" in (problem(service, VERSIONS[0]) or "")
+    del service["spec"]["sessionAfinity"]
+    service["spec"]["ports"][0]["port"] = "9876"
+    assert "9876" in (problem(service, VERSIONS[0]) or "")
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_no_two_objects_have_one_name(case: str) -> None:
+    addresses = [address(one) for one in render(CASES[case])]
+    assert len(set(addresses)) == len(addresses)
+    assert {one["metadata"]["namespace"] for one in render(CASES[case])} == {"rocketmq"}
+
+
+def test_older_clusters_are_refused() -> None:
+    with pytest.raises(Exception, match=r"requires kubeVersion: >=1\.30\.0-0"):
+        helm("template", "mq", str(CHART), "--kube-version", "1.29.9")
+    assert helm("template", "mq", str(CHART), "--kube-version", "1.30.0")
