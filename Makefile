@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help setup compiled lock lint format test redis-server curl chromium jdk cc bench soak interop differential fuzz run pipeline wheel clean anew
+.PHONY: help setup compiled lock lint format test redis-server curl chromium jdk cc bench soak interop differential fuzz run pipeline wheel image image-test image-tools podman clean anew
 
 NEW_ENOUGH := import sys; sys.exit(sys.version_info < (3, 11))
 PYTHON ?= $(or $(shell for p in python3 python3.14 python3.13 python3.12 python3.11; do \
@@ -47,12 +47,17 @@ lock: ## write the lock files anew (fetches uv into a venv of its own)
 	compile="build/uv/bin/uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-emit-index-url pyproject.toml"; \
 	$$compile --extra dev -o requirements/dev.txt; \
 	$$compile -c requirements/dev.txt --no-annotate -o requirements/run.txt; \
+	$$compile -c requirements/dev.txt --no-annotate --extra cli -o requirements/cli.txt; \
+	$$compile -c requirements/dev.txt --no-annotate --extra cli --extra delta -o requirements/pipeline.txt; \
+	$(PYTHON) -c 'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["build-system"]["requires"], sep="\n")' | \
+	$${compile/pyproject.toml/-} -c requirements/dev.txt --no-annotate -o requirements/build.txt; \
 	$$compile -c requirements/dev.txt --no-annotate --extra fuzz -o requirements/fuzz.txt
 
-lint: setup ## style, format and types
+lint: setup ## style, format, types and the Dockerfile
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
 	@$(BIN)/mypy .
+	@$(BIN)/hadolint Dockerfile
 
 format: setup ## let ruff put the code in order
 	@$(BIN)/ruff check --fix .
@@ -63,7 +68,7 @@ redis-server curl chromium:
 	echo "going on without $@"
 
 test: compiled redis-server curl chromium ## the tests, on real stores
-	@$(BIN)/pytest -n 2 --dist loadfile --ignore tests/interop --ignore tests/differential $(ARGS)
+	@$(BIN)/pytest -n 2 --dist loadfile --ignore tests/interop --ignore tests/differential --ignore tests/container $(ARGS)
 
 fuzz: setup ## coverage-guided fuzzing of the decoders: make fuzz ARGS="INPUTS TARGET ..."
 	@$(BIN)/python -m pip install -q --disable-pip-version-check --require-hashes -r requirements/fuzz.txt
@@ -91,6 +96,26 @@ soak: compiled redis-server ## half an hour of mixed load, and whether anything 
 
 wheel: compiled ## dist/*.whl
 	@$(BIN)/python -m hatchling build -t wheel -d dist
+
+# BASE=debian: upon Debian's packages, where no registry of images is reached; or BASE and BUILD_BASE, images
+IMAGE ?= localhost/redis-namesrv
+VERSION := $(shell sed -n 's/^version = "\(.*\)"$$/\1/p' pyproject.toml)
+
+image: image-tools ## the container images: make image BASE=debian where no image registry is reached
+	@container/build.sh namesrv $(IMAGE):$(VERSION)
+	@container/build.sh pipeline $(IMAGE)-pipeline:$(VERSION)
+
+image-tools:
+	@command -v buildah >/dev/null && { test "$(BASE)" != debian || command -v mmdebstrap >/dev/null; } || \
+	$(call apt_install,buildah $(if $(filter debian,$(BASE)),mmdebstrap))
+
+podman:
+	@command -v podman >/dev/null && command -v crun >/dev/null || $(call apt_install,podman crun)
+
+image-test: export BASE ?= debian
+image-test: setup redis-server podman image ## builds the images and tries them with a read-only root and no rights
+	@IMAGE="$(IMAGE)" BASE_IMAGE="$(BASE:debian=localhost/redis-namesrv-base)" \
+	container/run_here.sh $(BIN)/pytest tests/container --timeout 600 $(ARGS)
 
 DATA_DIR ?= $(or $(MQNS_DATA_DIR),$(or $(XDG_DATA_HOME),$(HOME)/.local/share)/redis-namesrv)
 

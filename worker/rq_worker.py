@@ -81,7 +81,7 @@ def main() -> None:
     await_queue(options)
     upkeep = worker(options)
     upkeep.work(logging_level="WARNING")
-    sys.exit(0 if upkeep._stop_requested else 1)
+    sys.exit(0 if upkeep._shutdown_requested_date else 1)  # _stop_requested is set only if it was at work
 
 
 if __name__ == "__main__":
