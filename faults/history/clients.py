@@ -1,7 +1,8 @@
 """Clients that make a history: brokers that come, stay, leave and fall silent, and readers, each a thread.
 
-Two brokers contend for each place, each with an address of its own where it listens; so a lost connection is no reason
-to remove it. Every other place is that of a slave, which only cluster info shows.
+Names are of two kinds. A contended one has a master and a slave, and two brokers that would be the one or the other;
+a lone one has a master that nobody disturbs. A slave is shown by cluster info only. Each broker has an address of its
+own and listens there, so that a lost connection is no reason to remove it.
 """
 
 import itertools
@@ -32,9 +33,10 @@ LOST = (OSError, AssertionError)  # an answer to another question is as bad as n
 
 
 class Scale(msgspec.Struct, frozen=True):
-    """How many names, each a master and a slave, and readers; how long (s) a client rests between two turns."""
+    """How many names of each kind, and readers; how long (s) a client rests between two turns."""
 
-    names: int = 3
+    contended: int = 2
+    lone: int = 2
     readers: int = 4
     broker_rest_s: float = 0.02
     reader_rest_s: float = 0.004
@@ -51,7 +53,13 @@ class Recorder:
         self._over = threading.Event()
         self._listeners = _Listeners()
         scale = scale or Scale()
-        names = [f"{prefix}-{number}" for number in range(scale.names)]
+        contended = [
+            Register(f"{prefix}-contended-{index}", number)
+            for index in range(scale.contended)
+            for number in (0, 1)
+        ]
+        lone = [Register(f"{prefix}-lone-{index}", 0) for index in range(scale.lone)]
+        brokers = [(place, twin) for place in contended for twin in "ab"] + [(place, "") for place in lone]
         versions, connections = itertools.count(1), itertools.count(1)
         where = itertools.cycle(addresses)
 
@@ -60,18 +68,17 @@ class Recorder:
 
         self._clients: list[_Client] = [
             _BrokerClient(
-                line(f"{name}/{number}{twin}"),
-                Register(name, number),
+                line(f"{place}{twin}"),
+                place,
                 self._listeners.listen(),
                 versions,
                 scale.broker_rest_s,
             )
-            for name in names
-            for number in (0, 1)
-            for twin in "ab"
+            for place, twin in brokers
         ]
         self._clients += [
-            _Reader(line(f"reader-{number}"), names, scale.reader_rest_s) for number in range(scale.readers)
+            _Reader(line(f"reader-{number}"), contended + lone, scale.reader_rest_s)
+            for number in range(scale.readers)
         ]
         self._threads = [
             threading.Thread(target=client.run, args=(self._over,), daemon=True) for client in self._clients
@@ -161,29 +168,28 @@ class _Line:
             Operation(kind, place, value, self.client, self._number, began_s, ended_s, done, lease_s=lease_s)
         )
 
-    def look_up(self, name: str, topic: str) -> None:
-        """The route of a topic that only this broker's master has."""
+    def look_up(self, place: Register, topic: str) -> None:
+        """The route of a topic that only this place's master has."""
         answer, began_s, ended_s = self.ask(
             lambda over: over.ask(RequestCode.GET_ROUTEINFO_BY_TOPIC, {"topic": topic})
         )
         if answer is None or answer.code not in (ResponseCode.SUCCESS, ResponseCode.TOPIC_NOT_EXIST):
             self.unanswered += 1
             return
-        seen = _in_route(answer.body, name) if answer.code == ResponseCode.SUCCESS else None
-        self._saw(Register(name, 0), topic, seen, began_s, ended_s)
+        seen = _in_route(answer.body, place.broker) if answer.code == ResponseCode.SUCCESS else None
+        self._saw(place, topic, seen, began_s, ended_s)
 
-    def look_at_clusters(self, names: Sequence[str]) -> None:
-        """The addresses of all places at once."""
+    def look_at_clusters(self, places: Sequence[Register]) -> None:
+        """The addresses of these places, all in one answer."""
         answer, began_s, ended_s = self.ask(lambda over: over.ask(RequestCode.GET_BROKER_CLUSTER_INFO))
         if answer is None or answer.code != ResponseCode.SUCCESS:
             self.unanswered += 1
             return
         table = decode_cluster_info(answer.body).broker_addr_table
-        for name in names:
-            addresses = table[name].broker_addrs if name in table else {}
-            for number in (0, 1):
-                seen = Value(addresses[number]) if number in addresses else None
-                self._saw(Register(name, number), CLUSTERS, seen, began_s, ended_s)
+        for place in places:
+            addresses = table[place.broker].broker_addrs if place.broker in table else {}
+            seen = Value(addresses[place.number]) if place.number in addresses else None
+            self._saw(place, CLUSTERS, seen, began_s, ended_s)
 
     def leave(self) -> None:
         """Close the connection, if there is one."""
@@ -199,9 +205,9 @@ class _Line:
         )
 
 
-def topics_of(name: str) -> tuple[str, str]:
-    """Those that the master of this name registers: one alone is refused to a newcomer."""
-    return f"{name}-T0", f"{name}-T1"
+def topics_of(place: Register) -> tuple[str, ...]:
+    """Those that show a master's version."""
+    return (f"{place.broker}-T0", f"{place.broker}-T1") if place.number == 0 else ()
 
 
 def _in_route(body: bytes, name: str) -> Value | None:
@@ -243,15 +249,15 @@ class _Client:
 class _Reader(_Client):
     """Asks for everything in turn; now and then over another connection."""
 
-    def __init__(self, line: _Line, names: Sequence[str], rest_s: float) -> None:
+    def __init__(self, line: _Line, places: Sequence[Register], rest_s: float) -> None:
         super().__init__(line, rest_s)
-        self._names = names
+        self._places = places
 
     def turn(self, over: threading.Event) -> None:
-        for name in self._names:
-            for topic in topics_of(name):
-                self.line.look_up(name, topic)
-        self.line.look_at_clusters(self._names)
+        for place in self._places:
+            for topic in topics_of(place):
+                self.line.look_up(place, topic)
+        self.line.look_at_clusters(self._places)
         if self.line.chance.random() < 0.002:
             self.line.leave()
 
@@ -283,7 +289,7 @@ class _BrokerClient(_Client):
 
     def _next(self) -> Broker:
         version = next(self._versions)
-        names = topics_of(self._place.broker) if self._place.number == 0 else ("S0", "S1")
+        names = topics_of(self._place) or ("S0", "S1")  # one alone is refused to a newcomer
         self._broker = Broker(
             self._place.broker,
             self._place.number,
@@ -314,7 +320,6 @@ class _BrokerClient(_Client):
         self._register(self._broker)
 
     def _look(self) -> None:
-        if self._place.number == 0:
-            for topic in topics_of(self._place.broker):
-                self.line.look_up(self._place.broker, topic)
-        self.line.look_at_clusters((self._place.broker,))
+        for topic in topics_of(self._place):
+            self.line.look_up(self._place, topic)
+        self.line.look_at_clusters((self._place,))

@@ -94,16 +94,22 @@ def judge(history: History, model: Model | None = None, outages: Sequence[Outage
 
 
 def furthest_behind_s(history: History, model: Model | None = None, outages: Sequence[Outage] = ()) -> float:
-    """The least `behind_s` with which the history is as promised, to the millisecond; it must be so with the model's."""
+    """The least `behind_s` with which the history is as promised, to the millisecond; with the model's it must be."""
     model = model or Model()
-    low, high = 0.0, model.behind_s
-    while high - low > NEEDLESS_S:
-        middle = (low + high) / 2
-        if judge(history, msgspec.structs.replace(model, behind_s=middle), outages).ok:
-            high = middle
-        else:
-            low = middle
-    return high
+    furthest_s = 0.0
+    for operations in history.by_place().values():
+
+        def explained(behind_s: float, operations: Sequence[Operation] = operations) -> bool:
+            place = windows(operations, msgspec.structs.replace(model, behind_s=behind_s), outages)
+            return impossible(place.writes, place.reads) is None
+
+        if not explained(furthest_s):
+            low, high = furthest_s, model.behind_s
+            while high - low > NEEDLESS_S:
+                middle = (low + high) / 2
+                low, high = (low, middle) if explained(middle) else (middle, high)
+            furthest_s = high
+    return furthest_s
 
 
 def _complaint(

@@ -65,7 +65,8 @@ def windows(operations: Sequence[Operation], model: Model, outages: Sequence[Out
     of_address = {address: frozenset(found) for address, found in by_address.items()}
     writes: list[Write] = []
     written: list[Operation | None] = []
-    reads, read = [], []
+    reads: list[Read] = []
+    read: list[Operation] = []
     own: dict[int, int] = {}
     sessions: dict[tuple[object, ...], int] = {}
     for one in operations:

@@ -1,4 +1,4 @@
-"""The search for an order in which all operations on one place make sense; complete, and quick where few writes overlap.
+"""The search for an order in which all operations on one place make sense: complete, and quick if few writes overlap.
 
 Input are windows: each operation takes effect at one moment between `opens` and `closes`. Time is swept once. What
 could be so at a moment is a set of configurations: the value, which of the open writes have taken effect, and which

@@ -1,4 +1,4 @@
-"""The same question as faults.history.search answers, by trying every order: slow, and short enough to be seen right."""
+"""What faults.history.search answers, found by trying every order: slow, and short enough to be seen right."""
 
 from collections.abc import Iterator, Sequence
 from typing import Literal, TypeAlias

@@ -1,4 +1,4 @@
-"""Histories of one place written down by hand: each operation with its client, who has one connection, and its times."""
+"""Histories of one place written down by hand: operations with their client, who has one connection, and times."""
 
 from faults.history import CLUSTERS, History, Operation, Register, Value
 
