@@ -27,9 +27,11 @@ class Connection:
     `local` is its own `(ip, port)`, which is what the server sees as the peer's.
     """
 
-    def __init__(self, port: int, *, tls: ssl.SSLContext | None = None, first: bytes = b"") -> None:
+    def __init__(
+        self, port: int, *, host: str = "127.0.0.1", tls: ssl.SSLContext | None = None, first: bytes = b""
+    ) -> None:
         """`first` is sent before anything else, before a TLS handshake too."""
-        self._socket = socket.create_connection(("127.0.0.1", port), ANSWER_S)
+        self._socket = socket.create_connection((host, port), ANSWER_S)
         self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self.local: tuple[str, int] = self._socket.getsockname()
         if first:

@@ -38,14 +38,23 @@ def environment(folder: Path, options: Mapping[str, str]) -> dict[str, str]:
 
 
 class NameServer:
-    """`mqnamesrv` with these options, on the store at `url` (embedded if empty)."""
+    """`mqnamesrv` with these options, on the store at `url` (embedded if empty).
+
+    `tree` is a folder with other sources of the server than these."""
 
     workers = 2
 
     def __init__(
-        self, folder: Path, options: Mapping[str, str], *, url: str = "", namespace: str = "default"
+        self,
+        folder: Path,
+        options: Mapping[str, str],
+        *,
+        url: str = "",
+        namespace: str = "default",
+        tree: Path | None = None,
     ) -> None:
         self.folder = folder
+        self._tree = tree
         self.options = dict(options) | {"redisUrl": url, "namespace": namespace}
         self.keys = Keys(namespace)
         self.port = 0
@@ -57,7 +66,8 @@ class NameServer:
         with self.output.open("wb") as output:
             self._process = subprocess.Popen(
                 [COMMAND, *arguments],
-                env=environment(self.folder, self.options),
+                env=environment(self.folder, self.options)
+                | ({} if self._tree is None else {"PYTHONPATH": str(self._tree)}),
                 cwd=self.folder,
                 stdin=subprocess.DEVNULL,
                 stdout=output,

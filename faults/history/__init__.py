@@ -1,0 +1,31 @@
+"""Histories of registrations and lookups, recorded by clients and judged by what they were told (docs/consistency.md).
+
+recorder = Recorder(["127.0.0.1:9876"])
+recorder.start()
+...                                     # faults, timed with time.monotonic()
+report = judge(recorder.stop(), outages=[Outage(began_s, ended_s)])
+assert report.ok, report
+"""
+
+from faults.history.clients import Recorder, Scale
+from faults.history.judgement import Complaint, Report, furthest_behind_s, judge
+from faults.history.model import Model, Outage
+from faults.history.operations import CLUSTERS, History, Operation, Register, Value
+from faults.history.search import TooWide
+
+__all__ = [
+    "CLUSTERS",
+    "Complaint",
+    "History",
+    "Model",
+    "Operation",
+    "Outage",
+    "Recorder",
+    "Register",
+    "Report",
+    "Scale",
+    "TooWide",
+    "Value",
+    "furthest_behind_s",
+    "judge",
+]

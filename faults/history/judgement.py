@@ -1,0 +1,190 @@
+"""Whether a history keeps what is promised, and if not which promise, told so that one sees where to look."""
+
+from collections.abc import Sequence
+from itertools import combinations
+from typing import Literal, TypeAlias
+
+import msgspec
+
+from faults.history.model import Model, Outage, Place, windows
+from faults.history.operations import History, Operation, Register
+from faults.history.search import ABSENT, Impossible, impossible
+
+Rule: TypeAlias = Literal[
+    "only what was written",
+    "own writes",
+    "never back",
+    "not long behind",
+    "leases end",
+    "leases last",
+    "one order",
+]
+TOLD: dict[Rule, str] = {
+    "only what was written": "it saw what nobody had written",
+    "own writes": "it did not see what had been acknowledged over the same connection",
+    "never back": "it saw what was before, after the same connection had seen what came later",
+    "not long behind": "it saw what had been replaced or removed too long ago",
+    "leases end": "what it saw had a lease that was over",
+    "leases last": "it missed what nobody had removed and whose lease was not over",
+    "one order": "no order of the writes explains it",
+}
+WITHOUT: dict[Rule, dict[str, object]] = {
+    "own writes": {"own_writes": False},
+    "never back": {"monotonic": False},
+    "leases end": {"leases_end": False},
+    "leases last": {"leases_last": False},
+    "not long behind": {"behind_s": 1e6},
+}
+"""The rules that can be left out, and the model without each: broken are the fewest without which all is well."""
+SHOWN = 14  # operations of a complaint
+AROUND_S = 2.0
+NEEDLESS_S = 0.001
+
+
+class Complaint(msgspec.Struct, frozen=True):
+    """The first thing on one place that cannot be, and the operations around it."""
+
+    place: Register
+    rules: tuple[Rule, ...]
+    operation: Operation
+    possible: tuple[str, ...]
+    around: tuple[Operation, ...]
+    origin_s: float
+
+    def __str__(self) -> str:
+        lines = [
+            f"{self.place}: {', '.join(self.rules)}. {_told(self.operation, self.origin_s)}",
+            f"  {'; '.join(TOLD[rule] for rule in self.rules)}",
+            f"  just before, it could have been: {'; '.join(self.possible)}",
+            "  what happened around it:",
+        ]
+        return "\n".join(lines + [f"    {_told(one, self.origin_s)}" for one in self.around])
+
+
+class Report(msgspec.Struct, frozen=True):
+    """`operations` and `places` were judged."""
+
+    operations: int
+    places: int
+    complaints: tuple[Complaint, ...]
+
+    @property
+    def ok(self) -> bool:
+        return not self.complaints
+
+    def __str__(self) -> str:
+        head = f"{self.operations} operations on {self.places} places: "
+        return head + (
+            "as promised" if self.ok else "\n".join(("not as promised", *map(str, self.complaints)))
+        )
+
+
+def judge(history: History, model: Model | None = None, outages: Sequence[Outage] = ()) -> Report:
+    """One complaint at most for each place. Raises search.TooWide when too many writes were under way at once."""
+    model = model or Model()
+    origin_s = min((one.began_s for one in history.operations), default=0.0)
+    complaints = []
+    places = history.by_place()
+    for name, operations in places.items():
+        place = windows(operations, model, outages)
+        found = impossible(place.writes, place.reads)
+        if found is not None:
+            complaints.append(_complaint(name, operations, place, found, model, outages, origin_s))
+    return Report(len(history.operations), len(places), tuple(complaints))
+
+
+def furthest_behind_s(history: History, model: Model | None = None, outages: Sequence[Outage] = ()) -> float:
+    """The least `behind_s` with which the history is as promised, to the millisecond; with the model's it must be."""
+    model = model or Model()
+    furthest_s = 0.0
+    for operations in history.by_place().values():
+
+        def explained(behind_s: float, operations: Sequence[Operation] = operations) -> bool:
+            place = windows(operations, msgspec.structs.replace(model, behind_s=behind_s), outages)
+            return impossible(place.writes, place.reads) is None
+
+        if not explained(furthest_s):
+            low, high = furthest_s, model.behind_s
+            while high - low > NEEDLESS_S:
+                middle = (low + high) / 2
+                low, high = (low, middle) if explained(middle) else (middle, high)
+            furthest_s = high
+    return furthest_s
+
+
+def _complaint(
+    name: Register,
+    operations: Sequence[Operation],
+    place: Place,
+    found: Impossible,
+    model: Model,
+    outages: Sequence[Outage],
+    origin_s: float,
+) -> Complaint:
+    operation = place.read[found.read]
+    return Complaint(
+        name,
+        _broken(operations, place, found, model, outages),
+        operation,
+        tuple(_state(value, holder, place, origin_s) for value, holder in found.possible),
+        _around(operations, operation, found.at),
+        origin_s,
+    )
+
+
+def _broken(
+    operations: Sequence[Operation],
+    place: Place,
+    found: Impossible,
+    model: Model,
+    outages: Sequence[Outage],
+) -> tuple[Rule, ...]:
+    if not place.reads[found.read].accepts:
+        return ("only what was written",)
+    until = [one for one in operations if one.began_s <= found.at]
+    for count in range(1, len(WITHOUT) + 1):
+        for rules in combinations(WITHOUT, count):
+            changes = {name: value for rule in rules for name, value in WITHOUT[rule].items()}
+            relaxed = windows(until, msgspec.structs.replace(model, **changes), outages)
+            later = impossible(relaxed.writes, relaxed.reads)
+            if later is None or later.at > found.at:
+                return rules
+    return ("one order",)
+
+
+def _around(operations: Sequence[Operation], operation: Operation, at: float) -> tuple[Operation, ...]:
+    """The writes and the last of the reads that were alike, the most recent ones; and those of its own connection."""
+    begun = [one for one in operations if one.began_s <= at and one.ended_s >= operation.began_s - AROUND_S]
+    last: dict[tuple[object, ...], Operation] = {}
+    for one in begun:
+        if one.kind == "lookup" and one is not operation:
+            last[one.connection, one.question, one.value] = one
+    writes = [one for one in operations if one.began_s <= at and one.kind != "lookup"]
+    reads = [one for one in begun if one is last.get((one.connection, one.question, one.value))]
+    shown = writes[-SHOWN // 2 :] + reads[-SHOWN // 2 :]
+    return tuple(sorted(shown, key=lambda one: one.began_s))
+
+
+def _state(value: int, holder: int, place: Place, origin_s: float) -> str:
+    if value == ABSENT:
+        return "nothing"
+    writer = place.written[holder]
+    by = (
+        "as the store came back"
+        if writer is None
+        else f"written by {writer.client} at {_at(writer, origin_s)}"
+    )
+    return f"{place.values[value]} ({by})"
+
+
+def _at(one: Operation, origin_s: float) -> str:
+    return f"{one.began_s - origin_s:.3f}..{one.ended_s - origin_s:.3f} s"
+
+
+def _told(one: Operation, origin_s: float) -> str:
+    who = f"{_at(one, origin_s)} {one.client}, connection {one.connection}"
+    if one.kind == "lookup":
+        return f"{who}: asked for {one.question}, saw {one.value or 'nothing'}"
+    done = "" if one.acknowledged else ", no answer"
+    lease = f", lease {one.lease_s:g} s" if one.kind == "register" else ""
+    return f"{who}: {one.kind} {one.value}{lease}{done}"

@@ -1,0 +1,183 @@
+"""What is promised of reads and writes (docs/consistency.md), as windows in which each operation takes effect."""
+
+import math
+from collections.abc import Iterator, Sequence
+
+import msgspec
+
+from faults.history.operations import CLUSTERS, Operation, Value
+from faults.history.search import ABSENT, NOBODY, Read, Write
+
+CLOCK_S = 0.005
+"""Leases are kept in whole milliseconds of the Redis clock, and operations are timed by the clients'."""
+RENEWAL_SHARE = 0.002
+"""A lease that was renewed within a thousandth of its length is not renewed again; twice that, to be safe."""
+
+
+class Outage(msgspec.Struct, frozen=True):
+    """The store could not be reached, or not by all, from `start_s` to `end_s` (`time.monotonic`).
+
+    `settles_s` after its end workers follow it again: 1 s, but 30 s where it came back empty, for so long known routes
+    are kept. `loses_s` is how much of what was acknowledged before the start it may have lost, `math.inf` all of it."""
+
+    start_s: float
+    end_s: float
+    settles_s: float = 1.0
+    loses_s: float = 0.0
+
+    def touches(self, began_s: float, ended_s: float, *, after_s: float = 0.0) -> bool:
+        """Whether it lay in that time, or ended no longer than `after_s` before."""
+        return self.start_s <= ended_s and began_s <= self.end_s + after_s
+
+
+class Model(msgspec.Struct, frozen=True):
+    """How long (s) a worker may be behind, a lapse be served, an unanswered request take effect after it was given
+    up, and an outage keep leases (registry: a hold); and which rules are judged by."""
+
+    behind_s: float = 1.0
+    late_s: float = 10.0
+    hold_s: float = 60.0
+    own_writes: bool = True
+    monotonic: bool = True
+    leases_end: bool = True
+    leases_last: bool = True
+
+
+class Place(msgspec.Struct, frozen=True):
+    """The operations of one place as the search takes them; `written` and `read` are where they come from.
+
+    A write without an operation is what a lossy outage may have done."""
+
+    writes: tuple[Write, ...]
+    reads: tuple[Read, ...]
+    written: tuple[Operation | None, ...]
+    read: tuple[Operation, ...]
+    values: tuple[Value, ...]
+
+
+def windows(operations: Sequence[Operation], model: Model, outages: Sequence[Outage] = ()) -> Place:
+    """The operations of one place, in the order of their beginnings."""
+    values = tuple({one.value: None for one in operations if one.kind == "register" and one.value})
+    numbers = {value: number for number, value in enumerate(values)}
+    by_address: dict[str, list[int]] = {}
+    for value, number in numbers.items():
+        by_address.setdefault(value.address, []).append(number)
+    of_address = {address: frozenset(found) for address, found in by_address.items()}
+    writes: list[Write] = []
+    written: list[Operation | None] = []
+    reads: list[Read] = []
+    read: list[Operation] = []
+    own: dict[int, int] = {}
+    sessions: dict[tuple[object, ...], int] = {}
+    for one in operations:
+        if one.kind == "lookup":
+            session = (one.connection, one.question) if model.monotonic else (len(read),)
+            reads.append(
+                Read(
+                    _seen_from(one, model, outages),
+                    one.ended_s,
+                    _accepted(one, numbers, of_address),
+                    sessions.setdefault(session, len(sessions)),
+                    own.get(one.connection, NOBODY) if model.own_writes else NOBODY,
+                )
+            )
+            read.append(one)
+            continue
+        write = _write(one, model, outages, numbers, of_address)
+        if one.acknowledged:
+            own[one.connection] = len(writes)
+        copies = [write]
+        if any(outage.touches(write.opens, write.closes) for outage in outages):
+            copies.append(
+                msgspec.structs.replace(write, required=False)
+            )  # asked twice over a broken connection
+        writes += copies
+        written += [one] * len(copies)
+    for outage in outages:
+        for write in _lost(outage, writes, values, model):
+            writes.append(write)
+            written.append(None)
+    return Place(tuple(writes), tuple(reads), tuple(written), tuple(read), values)
+
+
+def _seen_from(one: Operation, model: Model, outages: Sequence[Outage]) -> float:
+    """The moment whose state a lookup may still see."""
+    outdated = [
+        o.start_s
+        for o in outages
+        if o.touches(one.began_s, one.ended_s, after_s=o.settles_s + model.behind_s)
+    ]
+    return min([one.began_s, *outdated]) - model.behind_s
+
+
+def _accepted(
+    one: Operation, numbers: dict[Value, int], of_address: dict[str, frozenset[int]]
+) -> frozenset[int]:
+    if one.value is None:
+        return frozenset((ABSENT,))
+    if one.question == CLUSTERS:
+        return of_address.get(one.value.address, frozenset())
+    return frozenset((numbers[one.value],)) if one.value in numbers else frozenset()
+
+
+def _write(
+    one: Operation,
+    model: Model,
+    outages: Sequence[Outage],
+    numbers: dict[Value, int],
+    of_address: dict[str, frozenset[int]],
+) -> Write:
+    assert one.value is not None
+    closes = one.ended_s
+    if not one.acknowledged:
+        closes = max(
+            [closes, *(o.end_s for o in outages if o.touches(one.began_s, one.ended_s + model.late_s))]
+        )
+        closes += model.late_s
+    if one.kind == "unregister":
+        removed = of_address.get(one.value.address, frozenset())
+        return Write(one.began_s, closes, one.acknowledged, removes=removed)
+    lapses_from, lapses_until = _lapse(one, closes, model, outages)
+    return Write(
+        one.began_s,
+        closes,
+        one.acknowledged,
+        sets=numbers[one.value],
+        lapses_from=lapses_from,
+        lapses_until=lapses_until,
+    )
+
+
+def _lapse(one: Operation, closes: float, model: Model, outages: Sequence[Outage]) -> tuple[float, float]:
+    """When the lease of a registration ends, if nothing renews it."""
+    begins = one.began_s + one.lease_s * (1 - RENEWAL_SHARE) - CLOCK_S
+    until = closes + one.lease_s + CLOCK_S
+    for outage in sorted(outages, key=lambda outage: outage.end_s):
+        if outage.touches(begins, until + model.behind_s, after_s=model.hold_s):
+            until = max(until, outage.end_s + outage.settles_s + model.hold_s)
+    return (
+        begins if model.leases_last else one.began_s,
+        max(until, begins) if model.leases_end else math.inf,
+    )
+
+
+def _lost(outage: Outage, writes: Sequence[Write], values: Sequence[Value], model: Model) -> Iterator[Write]:
+    """What a store that lost something may be at its return: without the value, or with one of those before."""
+    if not outage.loses_s:
+        return
+    opens, closes = outage.start_s, outage.end_s + outage.settles_s
+    yield Write(opens, closes, False, removes=range(len(values)))
+    earlier = sorted(
+        (one for one in writes if one.sets is not None and one.opens <= closes), key=lambda one: one.closes
+    )
+    lately = [one for one in earlier if one.closes >= opens - outage.loses_s]
+    last = [one for one in earlier if one.closes < opens - outage.loses_s][-1:]
+    for number in {one.sets for one in last + lately}:
+        yield Write(
+            opens,
+            closes,
+            False,
+            sets=number,
+            lapses_from=opens,
+            lapses_until=max(one.lapses_until for one in last + lately if one.sets == number) + model.hold_s,
+        )

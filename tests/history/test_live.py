@@ -1,0 +1,72 @@
+"""Histories of a real server with several workers, as clients make them over real connections, are as promised."""
+
+import time
+from collections import Counter
+from pathlib import Path
+
+from faults.history import History, Outage, Recorder, furthest_behind_s, judge
+from launcher.store import EmbeddedStore
+from tests.harness.nameserver import NameServer
+from tests.history.recording import address, expired, frozen, killed_workers
+
+WORKERS = "3"
+KILLED_S, KILL_EVERY_S = 9.0, 1.5
+QUIET_S, FROZEN_S = 2.0, 3.0  # a store that is frozen for longer than 5 s has its leases held
+
+
+def counted(history: History) -> Counter[str]:
+    return Counter(one.kind if one.acknowledged else f"unanswered {one.kind}" for one in history.operations)
+
+
+def shown(history: History, outages: tuple[Outage, ...] = ()) -> None:
+    behind_ms = 1000 * furthest_behind_s(history, outages=outages)
+    print(f"\n{dict(counted(history))}, at most {behind_ms:.0f} ms behind")
+
+
+def test_as_promised_while_leases_end_and_workers_are_killed(store: EmbeddedStore, tmp_path: Path) -> None:
+    server = NameServer(tmp_path, {"remotingWorkers": WORKERS}, url=store.url, namespace="history")
+    try:
+        server.start()
+        recorder = Recorder([address(server)])
+        recorder.start()
+        kills = killed_workers(server, KILLED_S, KILL_EVERY_S)
+        history = recorder.stop()
+        ends = expired(server)
+    finally:
+        server.stop()
+    report = judge(history)
+    assert report.ok, report
+    done = counted(history)
+    assert done["register"] > 100
+    assert done["unregister"] > 10
+    assert done["lookup"] > 2000
+    assert ends > 10
+    assert kills >= 2
+    assert len({one.connection for one in history.operations}) > len(
+        {one.client for one in history.operations}
+    )
+    shown(history)
+
+
+def test_as_promised_while_the_store_stands_still(tmp_path: Path) -> None:
+    store = EmbeddedStore(tmp_path / "store", keep=False)
+    store.start()
+    server = NameServer(tmp_path / "server", {"remotingWorkers": WORKERS}, url=store.url)
+    try:
+        server.start()
+        recorder = Recorder([address(server)])
+        recorder.start()
+        time.sleep(QUIET_S)
+        outage = Outage(*frozen(store, FROZEN_S))
+        time.sleep(QUIET_S)
+        history = recorder.stop()
+    finally:
+        server.stop()
+        store.stop()
+    report = judge(history, outages=(outage,))
+    assert report.ok, report
+    assert counted(history)["unanswered register"]
+    meanwhile = [one for one in history.operations if outage.touches(one.ended_s, one.ended_s)]
+    assert any(one.kind == "lookup" and one.value for one in meanwhile)
+    assert not judge(history).ok  # leases that nobody could renew, known routes that went on being answered
+    shown(history, (outage,))
