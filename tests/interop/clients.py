@@ -25,11 +25,18 @@ class Sent(Struct, frozen=True):
 
 
 class Received(Struct, frozen=True):
-    """Of Consume: all deliveries, and how many different messages they were."""
+    """Of Consume: all deliveries, and how many different messages they were.
+
+    `keys` are theirs, in pairs of the first and the last of each row without a gap."""
 
     received: int
     distinct: int
     ms: int
+    keys: list[tuple[int, int]]
+
+    def all_keys(self) -> set[int]:
+        """Of each message at least one delivery."""
+        return {key for first, last in self.keys for key in range(first, last + 1)}
 
 
 class InOrder(Struct, frozen=True):
