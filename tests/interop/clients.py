@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from tests.interop.process import Process
 from tests.interop.releases import Release
-from tests.interop.servers import NameServer
+from tests.interop.servers import Addressed
 from tests.interop.stage import Stage
 
 T = TypeVar("T")
@@ -71,10 +71,10 @@ class Published(Struct, frozen=True):
 
 
 class Clients:
-    """Clients of one release, with one name server."""
+    """Clients of one release, that are told the same name servers."""
 
     def __init__(
-        self, stage: Stage, release: Release, server: NameServer, options: Sequence[str] = ()
+        self, stage: Stage, release: Release, server: Addressed, options: Sequence[str] = ()
     ) -> None:
         self._stage = stage
         self._release = release

@@ -26,6 +26,7 @@ from tests.interop.certificates import make_certificates
 from tests.interop.clients import Clients
 from tests.interop.lookups import PAUSE_S, Lookups
 from tests.interop.ports import free_port
+from tests.interop.process import Process
 from tests.interop.releases import Release, dashed
 from tests.interop.servers import NameServer, serve
 from tests.interop.stage import Stage, write_properties
@@ -47,6 +48,7 @@ ALL_BACK_S: Final = 3.0 * BEAT_S
 SHORT_S, LONG_S = 3, 25
 """Idle times of the balancer, to either side of that."""
 AWAY_S: Final = 1.0
+LOGGED: Final = ("-Dlog.level=INFO",)
 END_S: Final = 40.0
 SEEN_S: Final = 10.0
 
@@ -115,7 +117,7 @@ def scene(stage: Stage, release_5: Release, release_4: Release) -> Iterator[Scen
         brokers = start_brokers(stage, [balancer], configs)
         for config in configs:
             balancer.await_brokers(config.name, 0)
-        clients = {of.version: Clients(stage, of, balancer) for of in releases}
+        clients = {of.version: Clients(stage, of, balancer, LOGGED) for of in releases}
         yield Scene(stage, url, store, pods, balancer, brokers, Admin(stage, release_4), clients)
 
 
@@ -128,16 +130,16 @@ def topic(scene: Scene, request: pytest.FixtureRequest) -> str:
 
 
 @contextmanager
-def traffic(scene: Scene, topic: str, *, away_s: float = PAUSE_S) -> Iterator[None]:
+def traffic(scene: Scene, topic: str, *, away_s: float = PAUSE_S) -> Iterator[Process]:
     """A producer of 4.9.7, a consumer of 5.5.0 and lookups, through the balancer: at the end all that was sent has
     come, no send has failed (none is repeated by the client), and no lookup was wrong.
 
-    `away_s` is how long nobody may be there to be asked."""
+    `away_s` is how long nobody may be there to be asked. Yields the consumer."""
     group = f"group-{topic}"
     consumer = start_consumer(scene.clients["5.5.0"], topic, group)
     producer = start_producer(scene.clients["4.9.7"], topic)
     with Lookups(scene.balancer, topic, len(scene.brokers), away_s=away_s) as lookups:
-        yield
+        yield consumer
     sent = end_producer(producer)
     await_consumed(scene.admin, scene.balancer, group)
     received = end_consumer(consumer)
@@ -184,7 +186,8 @@ def test_messages_go_on_while_the_balancer_is_restarted(scene: Scene, topic: str
 def test_an_idle_time_shorter_than_the_beats_cuts_brokers_and_loses_none(scene: Scene, topic: str) -> None:
     scene.restart_balancer(idle_s=SHORT_S)
     with traffic(scene, topic):
-        eventually(lambda: scene.balancer.cuts() >= 2 * len(scene.brokers), 4 * BEAT_S)
+        before = scene.balancer.cuts()
+        eventually(lambda: scene.balancer.cuts() >= before + 2 * len(scene.brokers), 5 * BEAT_S)
     assert not scene.removals()
 
 
@@ -211,7 +214,7 @@ def test_brokers_cut_for_idleness_stay_if_the_name_server_reaches_them(scene: Sc
 
 
 def test_name_servers_replaced_one_after_the_other(scene: Scene, topic: str) -> None:
-    with traffic(scene, topic):
+    with traffic(scene, topic) as client_5:
         for number, pod in enumerate(scene.pods):
             assert peers(pod.port)
             began = time.monotonic()
@@ -219,6 +222,7 @@ def test_name_servers_replaced_one_after_the_other(scene: Scene, topic: str) -> 
             print(f"pod {number}: ended in {time.monotonic() - began:.1f} s")
             scene.pods[number] = start_pod(scene.stage, scene.url, number, pod.port)
             eventually(partial(peers, pod.port), SEEN_S)
+    assert "Receive go away" in client_5.printed()
     assert not scene.removals()
 
 

@@ -7,7 +7,7 @@ from tests.harness.patience import eventually
 from tests.interop.admin import Admin
 from tests.interop.clients import Clients, Received, Sent, outcome
 from tests.interop.process import Process
-from tests.interop.servers import NameServer
+from tests.interop.servers import Addressed
 
 ENDLESS: Final = 1_000_000
 PER_SECOND: Final = 200
@@ -29,7 +29,7 @@ def start_producer(clients: Clients, topic: str, *, repetitions: int = 0, first_
     return producer
 
 
-def await_consumed(admin: Admin, server: NameServer, group: str) -> None:
+def await_consumed(admin: Admin, server: Addressed, group: str) -> None:
     """Until nothing of what was sent waits for the group, and its offsets say so."""
 
     def told() -> bool:
