@@ -14,6 +14,7 @@ from registry.keys import Keys
 from registry.options import BY_KEY
 from tests.harness.connection import Connection
 from tests.harness.patience import eventually
+from tests.harness.process_tree import open_files
 from tests.harness.transports import VARIABLE, chosen
 
 COMMAND = Path(sys.executable).with_name("mqnamesrv")
@@ -126,7 +127,7 @@ class NameServer:
         assert self._process is not None
         link = f"socket:[{_inode(self.port, connection.local[1])}]"
         for pid in _family(self._process.pid):
-            if link in _open_files(pid):
+            if link in open_files(pid):
                 return pid
         raise AssertionError(f"nobody holds the other end of {connection.local}")
 
@@ -150,13 +151,3 @@ def _family(pid: int) -> Iterator[int]:
         return  # it has ended meanwhile
     for child in " ".join(children).split():
         yield from _family(int(child))
-
-
-def _open_files(pid: int) -> set[str]:
-    links = set()
-    for fd in Path(f"/proc/{pid}/fd").glob("*"):
-        try:
-            links.add(str(fd.readlink()))
-        except OSError:
-            continue  # closed meanwhile
-    return links

@@ -18,3 +18,12 @@ def command_line(pid: int) -> str:
     with suppress(OSError):
         return Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
     return ""
+
+
+def open_files(pid: int) -> set[str]:
+    """What its file descriptors lead to, `socket:[inode]` for instance."""
+    links = set()
+    for fd in Path(f"/proc/{pid}/fd").glob("*"):
+        with suppress(OSError):
+            links.add(str(fd.readlink()))
+    return links

@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from tests.interop.process import Process
 from tests.interop.releases import Release
-from tests.interop.servers import NameServer
+from tests.interop.servers import Addressed
 from tests.interop.stage import Stage
 
 START_S = 20.0
@@ -34,7 +34,7 @@ class Admin:
         self._connection = socket.create_connection(("127.0.0.1", port), START_S)
         self._connection.settimeout(COMMAND_S)
 
-    def __call__(self, server: NameServer, command: str, *arguments: str) -> Output:
+    def __call__(self, server: Addressed, command: str, *arguments: str) -> Output:
         """Run one command; its output. TimeoutError when it does not end."""
         words = [word.encode() for word in (command, "-n", server.address, *arguments)]
         framed = b"".join(struct.pack(">i", len(word)) + word for word in words)
@@ -62,7 +62,7 @@ class Admin:
 def start_command(
     stage: Stage,
     release: Release,
-    server: NameServer,
+    server: Addressed,
     command: str,
     *arguments: str,
     options: Sequence[str] = (),
@@ -77,7 +77,7 @@ def start_command(
 def run_command(
     stage: Stage,
     release: Release,
-    server: NameServer,
+    server: Addressed,
     command: str,
     *arguments: str,
     options: Sequence[str] = (),

@@ -9,7 +9,7 @@ from msgspec import Struct
 from tests.interop.ports import HA, broker_port
 from tests.interop.process import Process
 from tests.interop.releases import Release
-from tests.interop.servers import NameServer
+from tests.interop.servers import Addressed, Several
 from tests.interop.stage import Stage, write_properties
 
 BOOT_S = 60.0
@@ -39,12 +39,12 @@ class Broker:
     """A broker that has been started; it can be stopped and started again at its place."""
 
     def __init__(
-        self, stage: Stage, config: BrokerConfig, servers: Sequence[NameServer], options: Sequence[str] = ()
+        self, stage: Stage, config: BrokerConfig, servers: Sequence[Addressed], options: Sequence[str] = ()
     ) -> None:
         self.config = config
         self.port = broker_port()
         self._stage = stage
-        self._name_servers = addresses(servers)
+        self._servers = Several(servers)
         self._options = options
         self.process = self.start()
 
@@ -58,14 +58,18 @@ class Broker:
         """Where its slaves fetch the commit log."""
         return self.port + HA
 
+    @property
+    def settings_file(self) -> Path:
+        """Its broker.conf, which it writes anew when it is told other settings."""
+        return self._stage.folder / f"{self.config.name}-{self.config.id}" / "broker.conf"
+
     def start(self) -> Process:
         """Start it, again if it has ended; await_boot tells when it is up."""
-        name = f"{self.config.name}-{self.config.id}"
-        folder = self._stage.folder / name
-        settings = properties(self.config, self.port, folder, self._name_servers)
-        path = write_properties(folder / "broker.conf", settings)
+        folder = self.settings_file.parent
+        settings = properties(self.config, self.port, folder, self._servers.address)
+        path = write_properties(self.settings_file, settings)
         self.process = self._stage.java(
-            name,
+            folder.name,
             self.config.release,
             "org.apache.rocketmq.broker.BrokerStartup",
             "-c",
@@ -80,6 +84,13 @@ class Broker:
         self.process.await_printed(r"The broker\[.*\] boot success", BOOT_S)
         return self
 
+    def restart(self, servers: Sequence[Addressed]) -> None:
+        """An orderly end, and a start with these name servers."""
+        self.shut_down()
+        self._servers = Several(servers)
+        self.start()
+        self.await_boot()
+
     def freeze(self) -> None:
         """As a hung machine: its connections stay, nothing moves any more."""
         self.process.signal(signal.SIGSTOP)
@@ -87,11 +98,6 @@ class Broker:
     def shut_down(self) -> None:
         """An orderly end."""
         self.process.ask_to_end(END_S)
-
-
-def addresses(servers: Sequence[NameServer]) -> str:
-    """A namesrvAddr."""
-    return ";".join(server.address for server in servers)
 
 
 def properties(config: BrokerConfig, port: int, folder: Path, name_servers: str) -> dict[str, str]:
@@ -118,7 +124,7 @@ def properties(config: BrokerConfig, port: int, folder: Path, name_servers: str)
 
 def start_brokers(
     stage: Stage,
-    servers: Sequence[NameServer],
+    servers: Sequence[Addressed],
     configs: Sequence[BrokerConfig],
     options: Sequence[str] = (),
 ) -> list[Broker]:

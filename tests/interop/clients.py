@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from tests.interop.process import Process
 from tests.interop.releases import Release
-from tests.interop.servers import NameServer
+from tests.interop.servers import Addressed
 from tests.interop.stage import Stage
 
 T = TypeVar("T")
@@ -25,11 +25,18 @@ class Sent(Struct, frozen=True):
 
 
 class Received(Struct, frozen=True):
-    """Of Consume: all deliveries, and how many different messages they were."""
+    """Of Consume: all deliveries, and how many different messages they were.
+
+    `keys` are theirs, in pairs of the first and the last of each row without a gap."""
 
     received: int
     distinct: int
     ms: int
+    keys: list[tuple[int, int]]
+
+    def all_keys(self) -> set[int]:
+        """Of each message at least one delivery."""
+        return {key for first, last in self.keys for key in range(first, last + 1)}
 
 
 class InOrder(Struct, frozen=True):
@@ -64,10 +71,10 @@ class Published(Struct, frozen=True):
 
 
 class Clients:
-    """Clients of one release, with one name server."""
+    """Clients of one release, that are told the same name servers."""
 
     def __init__(
-        self, stage: Stage, release: Release, server: NameServer, options: Sequence[str] = ()
+        self, stage: Stage, release: Release, server: Addressed, options: Sequence[str] = ()
     ) -> None:
         self._stage = stage
         self._release = release

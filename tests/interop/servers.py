@@ -2,9 +2,11 @@
 
 import signal
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Literal
+from typing import Literal, Protocol
+
+from msgspec import Struct
 
 from remoting.cluster import ClusterInfo, decode_cluster_info
 from remoting.codes import RequestCode, ResponseCode
@@ -26,6 +28,25 @@ BOOTED = r"The Name Server boot success\. serializeType=\w+, address [0-9.]+:(\d
 REMOTING = "mqnamesrv-remoting"
 """In the title of the processes that speak remoting (launcher.gunicorn_remoting)."""
 V5_5_0 = 513
+
+
+class Addressed(Protocol):
+    """What peers can be told to ask."""
+
+    @property
+    def address(self) -> str:
+        """Their namesrvAddr."""
+
+
+class Several(Struct, frozen=True):
+    """Name servers that know nothing of each other; peers are told all."""
+
+    servers: Sequence[Addressed]
+
+    @property
+    def address(self) -> str:
+        """One after the other."""
+        return ";".join(server.address for server in self.servers)
 
 
 class NameServer:
@@ -95,10 +116,18 @@ def serve(
     return NameServer(kind, process, int(process.await_printed(BOOTED, BOOT_S)[1]))
 
 
-def serve_4x(stage: Stage, version: str) -> NameServer:
+def serve_file(stage: Stage, path: Path, env: Mapping[str, str], *, name: str) -> NameServer:
+    """Start ours with a file that is there, and what these variables say otherwise."""
+    own = {"MQNS_LISTEN_PORT": "0", "MQNS_HTTP_PORT": "0", "MQNS_DATA_DIR": str(stage.folder / name / "data")}
+    process = stage.start(name, [str(COMMAND), "-c", str(path)], env=own | dict(env))
+    return NameServer("ours", process, int(process.await_printed(BOOTED, BOOT_S)[1]))
+
+
+def serve_4x(stage: Stage, version: str, properties: Mapping[str, str] | None = None) -> NameServer:
     """Java's name server of a release that tells neither bind address nor port."""
     port = free_port()
-    path = write_properties(stage.folder / f"java-{version}" / "namesrv.conf", {"listenPort": str(port)})
+    given = {"listenPort": str(port)} | dict(properties or {})
+    path = write_properties(stage.folder / f"java-{version}" / "namesrv.conf", given)
     main = "org.apache.rocketmq.namesrv.NamesrvStartup"
     process = stage.java(f"java-{version}", release(version), main, "-c", str(path), heap_mb=128)
     process.await_printed(r"The Name Server boot success", BOOT_S)

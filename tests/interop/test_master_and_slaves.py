@@ -4,12 +4,12 @@ import re
 import signal
 import time
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 from msgspec import Struct
 
 from tests.harness.patience import eventually
+from tests.harness.sockets import peers
 from tests.interop.admin import Admin
 from tests.interop.brokers import Broker, BrokerConfig, start_brokers
 from tests.interop.clients import Clients
@@ -82,7 +82,7 @@ def test_a_topic_has_the_routes_that_its_broker_gave_it(group: Group, server: Na
 
 def test_slaves_learn_the_master_and_its_ha_address(group: Group, server: NameServer) -> None:
     master, *slaves = group.brokers
-    eventually(lambda: _established(master.ha_port) == len(slaves), 30)
+    eventually(lambda: len(peers(master.ha_port)) == len(slaves), 30)
     sent = group.clients.produce(group.topic, MESSAGES)
     assert sent.sent == MESSAGES
     eventually(
@@ -135,13 +135,3 @@ def _commit_log_end(admin: Admin, server: NameServer, broker: Broker) -> int:
     found = re.search(r"commitLogMaxOffset\s*:\s*(\d+)", status.out)
     assert found, status
     return int(found[1])
-
-
-def _established(port: int) -> int:
-    """Connections that a port of this machine has accepted and that live."""
-    lines = [
-        line.split()
-        for table in ("tcp", "tcp6")
-        for line in Path(f"/proc/net/{table}").read_text().splitlines()[1:]
-    ]
-    return sum(words[1].endswith(f":{port:04X}") and words[3] == "01" for words in lines)

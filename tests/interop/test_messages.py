@@ -3,9 +3,7 @@
 import os
 import re
 import signal
-import threading
 import time
-from typing import Self
 
 import pytest
 from msgspec import Struct
@@ -14,6 +12,7 @@ from tests.harness.patience import eventually
 from tests.interop.admin import Admin
 from tests.interop.brokers import Broker, BrokerConfig, start_brokers
 from tests.interop.clients import Clients, Delayed, InOrder, Received, Sent, Transacted, outcome
+from tests.interop.lookups import Lookups
 from tests.interop.releases import Release, dashed
 from tests.interop.servers import Kind, NameServer, serve
 from tests.interop.stage import Stage
@@ -25,7 +24,6 @@ DRAIN_S = 8
 CLUSTER = "both-releases"
 SETTINGS = {"transactionTimeOut": "1000", "transactionCheckInterval": "1000"}
 TIMER_PRECISION_MS = 1000
-PAUSE_S = 0.05
 VERSIONS = ("5.5.0", "4.9.7")
 
 
@@ -63,41 +61,10 @@ def scene(stage: Stage, kind: Kind, release_5: Release, release_4: Release) -> S
     )
 
 
-class Lookups:
-    """Asks for a topic's route again and again, and notes what was wrong with an answer."""
-
-    def __init__(self, server: NameServer, topic: str) -> None:
-        self.count = 0
-        self.wrong: list[str] = []
-        self.reconnects = 0
-        self._end = threading.Event()
-        self._thread = threading.Thread(target=self._run, args=(server, topic), daemon=True)
-
-    def __enter__(self) -> Self:
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._end.set()
-        self._thread.join()
-
-    def _run(self, server: NameServer, topic: str) -> None:
-        while not self._end.wait(PAUSE_S):
-            try:
-                route = server.route(topic)
-            except OSError:
-                self.reconnects += 1  # its worker went; a try after a pause must succeed
-                time.sleep(PAUSE_S)
-                route = server.route(topic)
-            self.count += 1
-            if not route or len(route.queue_datas) != len(VERSIONS):
-                self.wrong.append(f"lookup {self.count}: {route}")
-
-
 def test_all_messages_arrive_while_workers_are_reloaded_and_killed(scene: Scene) -> None:
     for version in scene.masters:
         scene.make_topic("Many", version)
-    with Lookups(scene.server, "Many") as lookups:
+    with Lookups(scene.server, "Many", len(VERSIONS)) as lookups:
         consumer = scene.clients["5.5.0"].start("Consume", "Many", MESSAGES, 90)
         consumer.await_printed("started", 20)
         producer = scene.clients["4.9.7"].start("Produce", "Many", MESSAGES, PER_SECOND)

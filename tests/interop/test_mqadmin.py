@@ -9,13 +9,13 @@ from msgspec import Struct
 
 from tests.harness.patience import eventually
 from tests.interop.admin import Admin, Output, run_command, start_command
-from tests.interop.brokers import BOOT_S, Broker, BrokerConfig, addresses, properties, start_brokers
+from tests.interop.brokers import BOOT_S, Broker, BrokerConfig, properties, start_brokers
 from tests.interop.clients import Clients
 from tests.interop.commands import CASES, PATIENT, Case
 from tests.interop.differences import normalised
 from tests.interop.ports import broker_port, free_port
 from tests.interop.releases import Release, dashed, release
-from tests.interop.servers import Kind, NameServer, serve
+from tests.interop.servers import Kind, NameServer, Several, serve
 from tests.interop.stage import Stage, write_properties
 
 SIDES = ("java", "ours")
@@ -146,13 +146,13 @@ def test_cluster_rt_measures_until_it_is_ended(tools_5: Tools, servers: Servers)
 def _container(tools: Tools, servers: Servers) -> tuple[str, Path]:
     """-> the address of a broker container, started, and the file of a broker for it."""
     folder, port = tools.stage.folder / "container", free_port()
-    own = {"listenPort": str(port), "bindAddress": "127.0.0.1", "namesrvAddr": addresses(servers)}
+    own = {"listenPort": str(port), "bindAddress": "127.0.0.1", "namesrvAddr": Several(servers).address}
     path = write_properties(folder / "container.conf", own)
     main = "org.apache.rocketmq.container.BrokerContainerStartup"
     process = tools.stage.java("container", tools.release, main, "-c", str(path), heap_mb=384)
     process.await_printed(r"boot success", BOOT_S)
     config = BrokerConfig(tools.release, CONTAINED, cluster=CONTAINED)
-    settings = properties(config, broker_port(), folder, addresses(servers))
+    settings = properties(config, broker_port(), folder, Several(servers).address)
     return f"127.0.0.1:{port}", write_properties(folder / "broker.conf", settings)
 
 

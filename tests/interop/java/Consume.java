@@ -11,10 +11,11 @@ import org.apache.rocketmq.common.message.MessageExt;
 
 /**
  * Receives messages of TOPIC from its beginning until COUNT different keys are there and a moment longer, or
- * SECONDS are over: NAMESRV TOPIC COUNT SECONDS [GROUP]. Says "started" when it receives.
+ * SECONDS are over, or SIGTERM comes: NAMESRV TOPIC COUNT SECONDS [GROUP]. Says "started" when it receives.
  */
 public class Consume {
     private static final int MOMENT_MS = 1000;
+    private static final int LOOK_MS = 50;
 
     public static void main(String[] args) throws Exception {
         String topic = args[1];
@@ -40,14 +41,32 @@ public class Consume {
             return ConsumeConcurrentlyStatus.CONSUME_SUCCESS;
         });
         long begin = System.currentTimeMillis();
+        Ending.listen();
         consumer.start();
         System.out.println("started");
-        if (complete.await(Integer.parseInt(args[3]), TimeUnit.SECONDS)) {
+        long last = begin + TimeUnit.SECONDS.toMillis(Integer.parseInt(args[3]));
+        while (complete.getCount() > 0 && Ending.TOLD.getCount() > 0 && System.currentTimeMillis() < last) {
+            complete.await(LOOK_MS, TimeUnit.MILLISECONDS);
+        }
+        if (complete.getCount() == 0) {
             Thread.sleep(MOMENT_MS);
         }
-        System.out.printf("{\"received\":%d,\"distinct\":%d,\"ms\":%d}%n",
-            received.get(), keys.size(), System.currentTimeMillis() - begin);
         consumer.shutdown();
-        System.exit(0);
+        System.out.printf("{\"received\":%d,\"distinct\":%d,\"ms\":%d,\"keys\":[%s]}%n",
+            received.get(), keys.size(), System.currentTimeMillis() - begin, ranges(keys));
+        Ending.exit();
+    }
+
+    /** Numbers as JSON pairs of the first and the last of each row without a gap. */
+    private static String ranges(Set<String> keys) {
+        StringBuilder text = new StringBuilder();
+        int[] numbers = keys.stream().mapToInt(Integer::parseInt).sorted().toArray();
+        for (int from = 0, i = 0; i < numbers.length; i++) {
+            if (i + 1 == numbers.length || numbers[i + 1] != numbers[i] + 1) {
+                text.append(from == 0 ? "" : ",").append(String.format("[%d,%d]", numbers[from], numbers[i]));
+                from = i + 1;
+            }
+        }
+        return text.toString();
     }
 }

@@ -3,11 +3,11 @@ import org.apache.rocketmq.client.producer.SendStatus;
 import org.apache.rocketmq.common.message.Message;
 
 /**
- * Sends COUNT messages with keys 0, 1, … to TOPIC, at most PER_SECOND (0: as fast as it goes):
- * NAMESRV TOPIC COUNT PER_SECOND.
+ * Sends COUNT messages with keys FIRST, FIRST + 1, … (0) to TOPIC, at most PER_SECOND (0: as fast as it goes), or
+ * as many as it can until SIGTERM: NAMESRV TOPIC COUNT PER_SECOND [REPETITIONS [FIRST]]. Says "sending" when it has.
  *
- * The client's own repetitions are off; a failed send is repeated here and counted, since its message may
- * have been stored all the same.
+ * The client repeats a failed send REPETITIONS times (0) by itself; beyond that it is repeated here and counted, since
+ * its message may have been stored all the same.
  */
 public class Produce {
     private static final int PATIENCE_MS = 10_000;
@@ -19,19 +19,24 @@ public class Produce {
         DefaultMQProducer producer = new DefaultMQProducer("producers_of_" + topic);
         producer.setNamesrvAddr(args[0]);
         producer.setPollNameServerInterval(100);
-        producer.setRetryTimesWhenSendFailed(0);
+        producer.setRetryTimesWhenSendFailed(args.length > 4 ? Integer.parseInt(args[4]) : 0);
+        int first = args.length > 5 ? Integer.parseInt(args[5]) : 0;
+        Ending.listen();
         producer.start();
         long begin = System.currentTimeMillis();
         int sent = 0;
         int failures = 0;
         String lastFailure = "";
         long lastProgress = begin;
-        while (sent < count && System.currentTimeMillis() - lastProgress < PATIENCE_MS) {
+        while (sent < count && Ending.TOLD.getCount() > 0
+                && System.currentTimeMillis() - lastProgress < PATIENCE_MS) {
             try {
                 byte[] body = ("message " + sent).getBytes("UTF-8");
-                if (producer.send(new Message(topic, "TagA", String.valueOf(sent), body)).getSendStatus()
+                if (producer.send(new Message(topic, "TagA", String.valueOf(first + sent), body)).getSendStatus()
                         == SendStatus.SEND_OK) {
-                    sent++;
+                    if (sent++ == 0) {
+                        System.out.println("sending");
+                    }
                     lastProgress = System.currentTimeMillis();
                     pace(begin, sent, perSecond);
                     continue;
@@ -45,7 +50,7 @@ public class Produce {
         System.out.printf("{\"sent\":%d,\"failures\":%d,\"ms\":%d,\"last_failure\":\"%s\"}%n",
             sent, failures, System.currentTimeMillis() - begin, lastFailure.replace('"', '\'').replace('\\', '/'));
         producer.shutdown();
-        System.exit(0);
+        Ending.exit();
     }
 
     private static void pace(long begin, int sent, int perSecond) throws InterruptedException {

@@ -1,0 +1,147 @@
+"""From Java's name servers to this one while messages flow: docs/migration.md, step by step."""
+
+import time
+from collections.abc import Sequence
+from typing import Any, Final
+
+from client.cli.exits import ExitCode
+from tests.client.cli.conftest import run
+from tests.harness.patience import eventually
+from tests.interop.admin import Admin
+from tests.interop.brokers import Broker, BrokerConfig, start_brokers
+from tests.interop.clients import Clients, Received, Sent
+from tests.interop.releases import Release
+from tests.interop.servers import Addressed, NameServer, Several, serve, serve_4x, serve_file
+from tests.interop.stage import Stage
+from tests.interop.traffic import (
+    ENDLESS,
+    await_consumed,
+    end_consumer,
+    end_producer,
+    start_consumer,
+    start_producer,
+)
+
+CLUSTER: Final = "moved"
+REPETITIONS: Final = 2
+"""Of a failed send, by the client: its default (RocketMQ retryTimesWhenSendFailed)."""
+LOOK_MS: Final = 3000
+"""How often the 5.5.0 broker looks at its own namesrvAddr here; by default each 2 minutes."""
+TAKEN_S: Final = 30.0
+END_S: Final = 40.0
+LATEST_4X_S: Final = 140.0
+"""A 4.9.7 broker looks 10 s after its start and then each 2 minutes (RocketMQ BrokerController)."""
+ORDER: Final = "ORDER_TOPIC_CONFIG"
+
+
+def set_name_servers(admin: Admin, broker: Broker, *servers: Addressed) -> None:
+    """Tell a running broker its namesrvAddr, as an operator does."""
+    words = ("-b", broker.address, "-k", "namesrvAddr", "-v", Several(servers).address)
+    said = admin(servers[0], "updateBrokerConfig", *words)
+    assert f"update broker config success, {broker.address}" in said.out, said
+
+
+def await_taken(broker: Broker, *servers: Addressed) -> float:
+    """Until it says that it has taken them -> seconds."""
+    began = time.monotonic()
+    names = {server.address for server in servers}
+
+    def last_taken() -> bool:
+        lines = broker.process.printed().split("name server address updated. NEW : [")
+        return set(lines[-1].partition("]")[0].split(", ")) == names
+
+    eventually(last_taken, TAKEN_S)
+    return time.monotonic() - began
+
+
+def make_topic(admin: Admin, server: Addressed, topic: str, brokers: Sequence[Broker]) -> None:
+    made = admin(server, "updateTopic", "-c", brokers[0].config.cluster, "-t", topic, "-r", "4", "-w", "4")
+    for broker in brokers:
+        assert f"create topic to {broker.address} success." in made.out, made
+
+
+def differences(*servers: NameServer) -> list[Any]:
+    """What the doctor calls an error."""
+    ended = run(
+        "doctor", *(server.address for server in servers), "--kv", ORDER, "-o", "json", "--timeout", "30"
+    )
+    findings = ended.document["findings"]
+    errors = [finding for finding in findings if finding["severity"] == "error"]
+    assert (ended.code == ExitCode.FINDINGS) is bool(errors)
+    return errors
+
+
+def check(sent: Sequence[Sent], received: Sequence[Received], first_keys: Sequence[int]) -> None:
+    """Every message has come, and no send failed beyond the client's own repetitions."""
+    print(*sent, *(f"received={one.received} distinct={one.distinct}" for one in received))
+    keys = {first + n for first, one in zip(first_keys, sent, strict=True) for n in range(one.sent)}
+    assert all(one.sent for one in sent)
+    assert [one.failures for one in sent] == [0] * len(sent)
+    assert set[int]().union(*(one.all_keys() for one in received)) == keys
+
+
+def test_brokers_are_told_both_and_clients_follow(
+    stage: Stage, release_5: Release, release_4: Release
+) -> None:
+    settings = {"orderMessageEnable": "true", "kvConfigPath": str(stage.folder / "old" / "kvConfig.json")}
+    old_5 = serve(stage, "java", {"orderMessageEnable": "true"}, name="old-5.5.0")
+    old_4 = serve_4x(stage, release_4.version, settings)
+    old = Several([old_4, old_5])
+    configs = [
+        BrokerConfig(
+            release_5, "moved-5", cluster=CLUSTER, settings={"updateNameServerAddrPeriod": str(LOOK_MS)}
+        ),
+        BrokerConfig(release_4, "moved-4", cluster=CLUSTER),
+    ]
+    brokers = start_brokers(stage, old.servers, configs)
+    live, restarted = brokers
+    for config in configs:
+        old_4.await_brokers(config.name, 0)
+    admin = Admin(stage, release_4)
+    make_topic(admin, old, "Orders", brokers)
+    put = admin(old, "updateOrderConf", "-t", "Orders", "-m", "put", "-v", "moved-4:4;moved-5:4")
+    assert "update orderConf success" in put.out, put
+    consumer_1 = start_consumer(Clients(stage, release_5, old), "Orders", "all")
+    producer_1 = start_producer(Clients(stage, release_4, old), "Orders", repetitions=REPETITIONS)
+
+    # 1: the new name server, with the old one's file and KV
+    new = serve_file(stage, stage.folder / "java-4.9.7" / "namesrv.conf", {}, name="new")
+    assert "KV taken over" in new.process.printed()
+
+    # 2: brokers are told it, too: live, or by a restart
+    assert {finding["check"] for finding in differences(old_4, new)} >= {"broker-missing"}
+    set_name_servers(admin, live, old_4, old_5, new)
+    print(f"5.5.0: taken after {await_taken(live, old_4, old_5, new):.1f} s")
+    restarted.restart([old_4, old_5, new])
+    for config in configs:
+        new.await_brokers(config.name, 0)
+
+    # 3: all servers tell the same
+    eventually(lambda: not differences(old_4, old_5, new), TAKEN_S)
+
+    # 4: clients
+    consumer_2 = start_consumer(Clients(stage, release_4, new), "Orders", "all")
+    producer_2 = start_producer(
+        Clients(stage, release_5, new), "Orders", repetitions=REPETITIONS, first_key=ENDLESS
+    )
+    sent_1 = end_producer(producer_1)
+    received_1 = end_consumer(consumer_1)
+
+    # 5: brokers let go of the old ones; back, for once, and again
+    set_name_servers(admin, live, new)
+    await_taken(live, new)
+    set_name_servers(admin, live, new, old_4, old_5)
+    await_taken(live, new, old_4, old_5)
+    assert old_4.brokers(live.config.name) == {0: live.address}
+    set_name_servers(admin, live, new)
+    await_taken(live, new)
+    restarted.restart([new])
+    assert old_4.brokers(restarted.config.name) == {}
+
+    # 6: the old ones end
+    for server in (old_4, old_5):
+        server.process.ask_to_end(END_S)
+    sent_2 = end_producer(producer_2)
+    await_consumed(admin, new, "all")
+    check([sent_1, sent_2], [received_1, end_consumer(consumer_2)], [0, ENDLESS])
+    assert f"namesrvAddr={new.address}\n" in live.settings_file.read_text()

@@ -1,0 +1,31 @@
+"""Broker, mqadmin, producer and consumer of one release at one name server, whatever way they are told to speak."""
+
+from tests.harness.patience import eventually
+from tests.interop.admin import Admin
+from tests.interop.brokers import BrokerConfig, start_brokers
+from tests.interop.clients import Clients
+from tests.interop.releases import dashed, release
+from tests.interop.servers import NameServer
+from tests.interop.stage import Stage
+
+MESSAGES = 20
+
+
+def work_together(
+    stage: Stage, server: NameServer, version: str, options: tuple[str, ...], what: str
+) -> None:
+    """With these JVM options; `what` sets their names apart from others'."""
+    of = release(version)
+    name = f"broker-{what}-{dashed(version)}"
+    topic = f"Topic-{name}"
+    (broker,) = start_brokers(stage, [server], [BrokerConfig(of, name, cluster=name)], options)
+    admin = Admin(stage, of, options)
+    eventually(lambda: f" {broker.address} " in admin(server, "clusterList").out, 30)
+    made = admin(server, "updateTopic", "-c", name, "-t", topic, "-r", "2", "-w", "2")
+    assert f"create topic to {broker.address} success." in made.out
+    clients = Clients(stage, of, server, options)
+    assert clients.produce(topic, MESSAGES).sent == MESSAGES
+    assert clients.consume(topic, MESSAGES).distinct == MESSAGES
+    broker.shut_down()
+    eventually(lambda: broker.address not in admin(server, "clusterList").out, 5)
+    admin.close()
