@@ -28,7 +28,7 @@ class Refused(Exception):
 
 def helm(*words: str, given: str = "") -> str:
     """What that command prints. Raises Refused with what it complains of."""
-    program = shutil.which("helm", path=f"{os.environ['PATH']}:{ROOT / 'build' / 'bin'}")
+    program = shutil.which("helm", path=f"{os.environ['PATH']}:{ROOT / 'build' / 'kube' / 'bin'}")
     assert program, "there is no helm: make helm"
     done = subprocess.run([program, *words], input=given, capture_output=True, text=True, timeout=50)
     if done.returncode:
