@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help setup compiled lock lint format test redis-server curl chromium jdk cc bench soak interop differential fuzz run pipeline wheel image image-test image-tools podman helm clean anew
+.PHONY: help setup compiled lock lint format test redis-server curl chromium jdk cc bench soak interop differential fuzz run pipeline wheel image image-test image-tools podman helm kube clean anew
 
 NEW_ENOUGH := import sys; sys.exit(sys.version_info < (3, 11))
 PYTHON ?= $(or $(shell for p in python3 python3.14 python3.13 python3.12 python3.11; do \
@@ -84,7 +84,8 @@ helm: ## Helm in build/kube/bin, built from its Go module where none is installe
 	} || echo "going on without helm"
 
 test: compiled redis-server curl chromium helm ## the tests, on real stores
-	@$(BIN)/pytest -n 2 --dist loadfile --ignore tests/interop --ignore tests/differential --ignore tests/container $(ARGS)
+	@$(BIN)/pytest -n 2 --dist loadfile --ignore tests/interop --ignore tests/differential --ignore tests/container --ignore tests/kube \
+	$(ARGS)
 
 fuzz: setup ## coverage-guided fuzzing of the decoders: make fuzz ARGS="INPUTS TARGET ..."
 	@$(BIN)/python -m pip install -q --disable-pip-version-check --require-hashes -r requirements/fuzz.txt
@@ -132,6 +133,13 @@ image-test: export BASE ?= debian
 image-test: setup redis-server podman image ## builds the images and tries them with a read-only root and no rights
 	@IMAGE="$(IMAGE)" BASE_IMAGE="$(BASE:debian=localhost/redis-namesrv-base)" \
 	container/run_here.sh $(BIN)/pytest tests/container --timeout 600 $(ARGS)
+
+KUBE_BIN ?= build/kube/bin
+
+kube: setup ## the chart on a real API server, which is built at first: a quarter of an hour
+	@command -v go >/dev/null || { echo "please install Go 1.21 or newer" >&2; false; }
+	@tests/kube/binaries.sh "$(KUBE_BIN)"
+	@export KUBE_BIN="$(abspath $(KUBE_BIN))"; PATH="$$KUBE_BIN:$$PATH" $(BIN)/pytest tests/kube --timeout 600 $(ARGS)
 
 DATA_DIR ?= $(or $(MQNS_DATA_DIR),$(or $(XDG_DATA_HOME),$(HOME)/.local/share)/redis-namesrv)
 

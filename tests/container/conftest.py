@@ -14,8 +14,8 @@ from registry.keys import Keys
 from tests.container.podman import NAMESRV, Container, running
 from tests.harness.connection import Connection
 from tests.harness.patience import eventually
-from tests.pipeline.source.servers import Server, free_ports
-from tests.pipeline.source.servers import running as serving
+from tests.harness.redis_servers import Server, free_ports
+from tests.harness.redis_servers import running as serving
 
 COMMANDS = {
     "remoting": ("gunicorn", "-c", "python:launcher.gunicorn_remoting", "wsgi:app"),

@@ -14,7 +14,7 @@ from tests.container.podman import NAMESRV, once, running
 from tests.harness.broker import A
 from tests.harness.connection import Closed, Connection
 from tests.harness.patience import eventually
-from tests.pipeline.source.servers import free_ports
+from tests.harness.redis_servers import free_ports
 from worker.schedule import JOBS
 
 OUGHT_TO_HOLD = ("/", "/data", "/etc", "/home", "/opt/redis-namesrv", "/root", "/run", "/usr/bin", "/var/tmp")

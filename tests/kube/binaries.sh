@@ -63,5 +63,4 @@ build k8s.io/kubernetes "$KUBE_VERSION" kube-apiserver=$kubernetes/kube-apiserve
 build sigs.k8s.io/kwok "$KWOK_VERSION" kwok=sigs.k8s.io/kwok/cmd/kwok
 build go.etcd.io/etcd/server/v3 "$ETCD_VERSION" etcd=go.etcd.io/etcd/server/v3
 build helm.sh/helm/v4 "$HELM_VERSION" helm=helm.sh/helm/v4/cmd/helm
-stages >"$bin/stages.part"
-mv "$bin/stages.part" "$bin/kwok-stages.yaml"
+[[ -s $bin/kwok-stages.yaml ]] || { stages >"$bin/stages.part" && mv "$bin/stages.part" "$bin/kwok-stages.yaml"; }
