@@ -27,8 +27,11 @@ CLUSTER = "history"
 RECONNECT_S = 0.05
 LEASES_MS = (600, 30_000)
 """Of brokers that fall silent, and of those that do not."""
-OVERSLEEP_S = 0.5
-"""Up to so long after the end of its lease a silent broker is back."""
+BACK_S, AWAY_S = 0.5, 1.7
+"""After the end of its lease a silent broker is back within the one, most times before its lapse is recorded, or after
+the other, when no reader may still see it."""
+SILENT_RARELY, SILENT_OFTEN = 0.05, 0.4
+"""The share of turns in which a broker falls silent: next to another, and alone."""
 LOST = (OSError, AssertionError)  # an answer to another question is as bad as none
 
 
@@ -38,8 +41,8 @@ class Scale(msgspec.Struct, frozen=True):
     contended: int = 2
     lone: int = 2
     readers: int = 4
-    broker_rest_s: float = 0.02
-    reader_rest_s: float = 0.004
+    broker_rest_s: float = 0.005
+    reader_rest_s: float = 0.02
 
 
 class Recorder:
@@ -59,7 +62,8 @@ class Recorder:
             for number in (0, 1)
         ]
         lone = [Register(f"{prefix}-lone-{index}", 0) for index in range(scale.lone)]
-        brokers = [(place, twin) for place in contended for twin in "ab"] + [(place, "") for place in lone]
+        brokers = [(place, twin, SILENT_RARELY) for place in contended for twin in "ab"]
+        brokers += [(place, "", SILENT_OFTEN) for place in lone]
         versions, connections = itertools.count(1), itertools.count(1)
         where = itertools.cycle(addresses)
 
@@ -72,9 +76,10 @@ class Recorder:
                 place,
                 self._listeners.listen(),
                 versions,
+                silent,
                 scale.broker_rest_s,
             )
-            for place, twin in brokers
+            for place, twin, silent in brokers
         ]
         self._clients += [
             _Reader(line(f"reader-{number}"), contended + lone, scale.reader_rest_s)
@@ -267,24 +272,33 @@ class _BrokerClient(_Client):
     until after its lease; and looks each time at what has become of it."""
 
     def __init__(
-        self, line: _Line, place: Register, address: str, versions: Iterator[int], rest_s: float
+        self,
+        line: _Line,
+        place: Register,
+        address: str,
+        versions: Iterator[int],
+        silent: float,
+        rest_s: float,
     ) -> None:
         super().__init__(line, rest_s)
         self._place = place
         self._address = address
         self._versions = versions
+        self._silent = silent
         self._broker = Broker()
 
     def turn(self, over: threading.Event) -> None:
         chance = self.line.chance.random()
-        if not self.line.operations or chance < 0.4:
+        if not self.line.operations:
             self._register(self._next())
-        elif chance < 0.65:
+        elif chance < self._silent:
+            self._fall_silent(over)
+        elif chance < self._silent + 0.3:
             self._register(self._broker)
-        elif chance < 0.8:
+        elif chance < self._silent + 0.4:
             self._unregister()
         else:
-            self._fall_silent(over)
+            self._register(self._next())
         self._look()
 
     def _next(self) -> Broker:
@@ -312,10 +326,11 @@ class _BrokerClient(_Client):
         self.line.write("unregister", self._place, Value(self._address), 0.0, *answer)
 
     def _fall_silent(self, over: threading.Event) -> None:
-        """Others look on meanwhile, and most times it is back before its lapse is recorded."""
+        """Others look on meanwhile."""
         self._broker = self._broker.but(timeout_ms=LEASES_MS[0])
         self._register(self._broker)
-        over.wait(LEASES_MS[0] / 1000 + OVERSLEEP_S * self.line.chance.random())
+        chance = self.line.chance
+        over.wait(LEASES_MS[0] / 1000 + chance.choice((BACK_S * chance.random(), AWAY_S)))
         self._look()
         self._register(self._broker)
 

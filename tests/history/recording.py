@@ -3,11 +3,15 @@
 import random
 import signal
 import time
+from functools import partial
 
 from faults.history import History, Recorder
 from launcher.store import EmbeddedStore
 from tests.harness.nameserver import NameServer
+from tests.harness.patience import eventually
 from tests.service.processes import Family, send
+
+BACK_S = 10.0
 
 
 def address(server: NameServer) -> str:
@@ -22,16 +26,19 @@ def recorded(server: NameServer, for_s: float, seed: int = 0) -> History:
     return recorder.stop()
 
 
-def killed_workers(server: NameServer, for_s: float, every_s: float) -> int:
-    """SIGKILL to one worker after the other, the next when all are back; how many."""
-    chance, kills, end_s = random.Random(0), 0, time.monotonic() + for_s
-    while time.monotonic() < end_s:
+def kill_workers(server: NameServer, times: int, every_s: float) -> None:
+    """SIGKILL to one worker after the other, each when all are there; there is a rest after the last too."""
+    chance = random.Random(0)
+    for _ in range(times):
         time.sleep(every_s)
-        workers = Family.of(server.pid).remoting_workers
-        if len(workers) == int(server.options["remotingWorkers"]):
-            send(signal.SIGKILL, chance.choice(workers))
-            kills += 1
-    return kills
+        send(signal.SIGKILL, chance.choice(eventually(partial(_all_workers, server), BACK_S)))
+    time.sleep(every_s)
+
+
+def _all_workers(server: NameServer) -> tuple[int, ...]:
+    """None while some are not there."""
+    workers = Family.of(server.pid).remoting_workers
+    return workers if len(workers) == int(server.options["remotingWorkers"]) else ()
 
 
 def expired(server: NameServer) -> int:

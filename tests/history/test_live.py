@@ -7,10 +7,10 @@ from pathlib import Path
 from faults.history import History, Outage, Recorder, furthest_behind_s, judge
 from launcher.store import EmbeddedStore
 from tests.harness.nameserver import NameServer
-from tests.history.recording import address, expired, frozen, killed_workers
+from tests.history.recording import address, expired, frozen, kill_workers
 
 WORKERS = "3"
-KILLED_S, KILL_EVERY_S = 9.0, 1.5
+KILLS, KILL_EVERY_S = 4, 2.0
 QUIET_S, FROZEN_S = 2.0, 3.0  # a store that is frozen for longer than 5 s has its leases held
 
 
@@ -29,7 +29,7 @@ def test_as_promised_while_leases_end_and_workers_are_killed(store: EmbeddedStor
         server.start()
         recorder = Recorder([address(server)])
         recorder.start()
-        kills = killed_workers(server, KILLED_S, KILL_EVERY_S)
+        kill_workers(server, KILLS, KILL_EVERY_S)
         history = recorder.stop()
         ends = expired(server)
     finally:
@@ -41,7 +41,6 @@ def test_as_promised_while_leases_end_and_workers_are_killed(store: EmbeddedStor
     assert done["unregister"] > 10
     assert done["lookup"] > 2000
     assert ends > 10
-    assert kills >= 2
     assert len({one.connection for one in history.operations}) > len(
         {one.client for one in history.operations}
     )
@@ -66,7 +65,6 @@ def test_as_promised_while_the_store_stands_still(tmp_path: Path) -> None:
     report = judge(history, outages=(outage,))
     assert report.ok, report
     assert counted(history)["unanswered register"]
-    meanwhile = [one for one in history.operations if outage.touches(one.ended_s, one.ended_s)]
-    assert any(one.kind == "lookup" and one.value for one in meanwhile)
-    assert not judge(history).ok  # leases that nobody could renew, known routes that went on being answered
+    since = [one for one in history.operations if one.began_s > outage.end_s]
+    assert {"register", "lookup"} <= {one.kind for one in since if one.acknowledged and one.value}
     shown(history, (outage,))

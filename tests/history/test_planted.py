@@ -10,7 +10,7 @@ from tests.harness.nameserver import NameServer
 from tests.history.planted import BUGS
 from tests.history.recording import recorded
 
-ROUNDS, ROUND_S = 5, 3.0
+ROUNDS, ROUND_S = 8, 3.0
 
 
 @pytest.mark.timeout(120)
