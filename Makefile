@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help setup compiled lock lint format test redis-server curl chromium jdk cc bench soak interop differential fuzz run pipeline wheel image image-test image-tools podman helm kube clean anew
+.PHONY: help setup compiled lock lint format test redis-server curl chromium jdk cc bench soak interop differential fuzz run pipeline wheel image image-test image-tools podman helm kube haproxy clean anew
 
 NEW_ENOUGH := import sys; sys.exit(sys.version_info < (3, 11))
 PYTHON ?= $(or $(shell for p in python3 python3.14 python3.13 python3.12 python3.11; do \
@@ -64,8 +64,8 @@ format: setup ## let ruff put the code in order
 	@$(BIN)/ruff check --fix .
 	@$(BIN)/ruff format .
 
-redis-server curl chromium:
-	@command -v $@ >/dev/null || ! command -v apt-get >/dev/null || $(call apt_install,$@) || \
+redis-server curl chromium haproxy: # haproxy lies where PATH may not lead
+	@PATH="$$PATH:/usr/sbin" command -v $@ >/dev/null || ! command -v apt-get >/dev/null || $(call apt_install,$@) || \
 	echo "going on without $@"
 
 HELM_VERSION := 4.3.1
@@ -95,7 +95,7 @@ jdk:
 	@command -v javac >/dev/null && command -v mvn >/dev/null || \
 	$(call apt_install,default-jdk-headless maven)
 
-interop: compiled redis-server jdk ## Java's own brokers, clients, mqadmin and name servers against this server
+interop: compiled redis-server haproxy jdk ## Java's own brokers, clients, mqadmin and name servers against this server
 	@$(BIN)/pytest tests/interop tests/differential --timeout 600 $(ARGS)
 
 differential: compiled redis-server jdk ## 20,000 random requests to Java's servers and to this one

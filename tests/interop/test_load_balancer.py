@@ -230,7 +230,7 @@ def test_a_broker_with_two_addresses_is_there_while_one_of_them_is(scene: Scene,
     other = Balancer(scene.stage, scene.pods, name="other-balancer")
     config = BrokerConfig(release_5, "twice", cluster="twice")
     (broker,) = start_brokers(scene.stage, [scene.balancer, other], [config])
-    eventually(lambda: scene.marks(broker) == 2, SEEN_S)
+    eventually(lambda: scene.marks(broker) == 2, ALL_BACK_S)
     other.stop()
     eventually(lambda: scene.marks(broker) == 1, SEEN_S)
     assert scene.balancer.brokers(config.name) == {0: broker.address}
@@ -252,6 +252,25 @@ def test_two_namespaces_behind_one_address_are_told_by_turns(scene: Scene) -> No
         assert {0: A.addr} in answers
     for process in (mixed.process, *(pod.process for pod in pods)):
         process.ask_to_end(END_S)
+
+
+@pytest.mark.parametrize("proxy", ["send-proxy-v2", "send-proxy"])
+def test_headers_that_are_switched_off_close_the_connection(
+    scene: Scene, plain_pod: NameServer, proxy: Proxy
+) -> None:
+    balancer = Balancer(scene.stage, [plain_pod], name=f"unwanted-{proxy}", proxy=proxy)
+    with closing(Connection(balancer.port)) as connection:
+        assert connection.closed()
+    with closing(Connection(plain_pod.port)) as connection:
+        assert connection.usable()
+    balancer.stop()
+
+
+@pytest.fixture(scope="module")
+def plain_pod(scene: Scene) -> NameServer:
+    """One that takes no PROXY headers."""
+    properties = {"redisUrl": scene.url, "proxyProtocol": "false"}
+    return serve(scene.stage, "ours", properties, name="plain-pod")
 
 
 @pytest.mark.parametrize("version", ["5.5.0", "4.9.7"])

@@ -2,12 +2,15 @@
 
 import time
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
+
+import pytest
 
 from client.cli.exits import ExitCode
 from tests.client.cli.conftest import run
 from tests.harness.patience import eventually
 from tests.interop.admin import Admin
+from tests.interop.balancer import Balancer
 from tests.interop.brokers import Broker, BrokerConfig, start_brokers
 from tests.interop.clients import Clients, Received, Sent
 from tests.interop.releases import Release
@@ -25,13 +28,35 @@ from tests.interop.traffic import (
 CLUSTER: Final = "moved"
 REPETITIONS: Final = 2
 """Of a failed send, by the client: its default (RocketMQ retryTimesWhenSendFailed)."""
-LOOK_MS: Final = 3000
-"""How often the 5.5.0 broker looks at its own namesrvAddr here; by default each 2 minutes."""
+LOOKS_OFTEN: Final = {"updateNameServerAddrPeriod": "3000"}
+"""A 5.5.0 broker looks at its own namesrvAddr so often (ms) here; by default each 2 minutes."""
 TAKEN_S: Final = 30.0
 END_S: Final = 40.0
-LATEST_4X_S: Final = 140.0
-"""A 4.9.7 broker looks 10 s after its start and then each 2 minutes (RocketMQ BrokerController)."""
+FIRST_LOOK_4X_S, LATEST_4X_S = 20.0, 180.0
+"""A 4.9.7 broker looks at its own namesrvAddr 10 s after its start and then each 2 minutes (RocketMQ
+BrokerController): when the first look is over, and when the second must be."""
 ORDER: Final = "ORDER_TOPIC_CONFIG"
+
+
+class TwoMinutes(NamedTuple):
+    """A 4.9.7 broker, started at `began` (monotonic seconds) with `server` and told `other` later."""
+
+    began: float
+    broker: Broker
+    server: NameServer
+    other: NameServer
+
+
+@pytest.fixture(scope="module", autouse=True)
+def two_minutes(stage: Stage, release_4: Release) -> TwoMinutes:
+    """Before all tests, for the last of them."""
+    server, other = (serve(stage, "ours", name=name) for name in ("first", "second"))
+    began = time.monotonic()
+    (broker,) = start_brokers(stage, [server], [BrokerConfig(release_4, "patient", cluster="patient")])
+    server.await_brokers(broker.config.name, 0)
+    time.sleep(max(0, began + FIRST_LOOK_4X_S - time.monotonic()))
+    set_name_servers(Admin(stage, release_4), broker, server, other)
+    return TwoMinutes(began, broker, server, other)
 
 
 def set_name_servers(admin: Admin, broker: Broker, *servers: Addressed) -> None:
@@ -60,6 +85,12 @@ def make_topic(admin: Admin, server: Addressed, topic: str, brokers: Sequence[Br
         assert f"create topic to {broker.address} success." in made.out, made
 
 
+def serves(broker: Broker, topic: str, server: NameServer) -> bool:
+    """Whether a name server has heard of it."""
+    route = server.route(topic)
+    return route is not None and broker.config.name in {data.broker_name for data in route.queue_datas}
+
+
 def differences(*servers: NameServer) -> list[Any]:
     """What the doctor calls an error."""
     ended = run(
@@ -69,6 +100,13 @@ def differences(*servers: NameServer) -> list[Any]:
     errors = [finding for finding in findings if finding["severity"] == "error"]
     assert (ended.code == ExitCode.FINDINGS) is bool(errors)
     return errors
+
+
+def copy_kv(namespace: str, old: NameServer, new: NameServer) -> None:
+    """With mqns, entry by entry."""
+    listed = run("kv", "list", namespace, "-n", old.address, "-o", "json").document["table"]
+    for key, value in listed.items():
+        assert run("kv", "set", namespace, key, value, "-n", new.address).code == ExitCode.OK
 
 
 def check(sent: Sequence[Sent], received: Sequence[Received], first_keys: Sequence[int]) -> None:
@@ -88,9 +126,7 @@ def test_brokers_are_told_both_and_clients_follow(
     old_4 = serve_4x(stage, release_4.version, settings)
     old = Several([old_4, old_5])
     configs = [
-        BrokerConfig(
-            release_5, "moved-5", cluster=CLUSTER, settings={"updateNameServerAddrPeriod": str(LOOK_MS)}
-        ),
+        BrokerConfig(release_5, "moved-5", cluster=CLUSTER, settings=LOOKS_OFTEN),
         BrokerConfig(release_4, "moved-4", cluster=CLUSTER),
     ]
     brokers = start_brokers(stage, old.servers, configs)
@@ -132,9 +168,13 @@ def test_brokers_are_told_both_and_clients_follow(
     await_taken(live, new)
     set_name_servers(admin, live, new, old_4, old_5)
     await_taken(live, new, old_4, old_5)
-    assert old_4.brokers(live.config.name) == {0: live.address}
+    make_topic(admin, new, "Back", brokers)
+    assert serves(live, "Back", old_5)
     set_name_servers(admin, live, new)
     await_taken(live, new)
+    make_topic(admin, new, "Again", brokers)
+    assert serves(live, "Again", new)
+    assert not serves(live, "Again", old_5)
     restarted.restart([new])
     assert old_4.brokers(restarted.config.name) == {}
 
@@ -145,3 +185,45 @@ def test_brokers_are_told_both_and_clients_follow(
     await_consumed(admin, new, "all")
     check([sent_1, sent_2], [received_1, end_consumer(consumer_2)], [0, ENDLESS])
     assert f"namesrvAddr={new.address}\n" in live.settings_file.read_text()
+
+
+def test_the_old_address_is_taken_over(stage: Stage, release_5: Release, release_4: Release) -> None:
+    """Clients are not touched: the balancer before the old name server leads to the new one."""
+    old = serve(stage, "java", name="behind-old")
+    new = serve(stage, "ours", name="behind-new")
+    front = Balancer(stage, [old], name="front", proxy="no-send-proxy")
+    config = BrokerConfig(release_5, "stays", cluster="stays", settings=LOOKS_OFTEN)
+    (broker,) = brokers = start_brokers(stage, [front], [config])
+    front.await_brokers(config.name, 0)
+    admin = Admin(stage, release_4)
+    make_topic(admin, front, "Stays", brokers)
+    put = admin(old, "updateOrderConf", "-t", "Stays", "-m", "put", "-v", "stays:4")
+    assert "update orderConf success" in put.out, put
+    consumer = start_consumer(Clients(stage, release_4, front), "Stays", "stays")
+    producer = start_producer(Clients(stage, release_5, front), "Stays", repetitions=REPETITIONS)
+
+    set_name_servers(admin, broker, front, new)
+    await_taken(broker, front, new)
+    new.await_brokers(config.name, 0)
+    assert [finding["check"] for finding in differences(old, new)] == ["kv-differs"]
+    copy_kv(ORDER, old, new)
+    assert not differences(old, new)
+    front.stop()
+    front.start([new])
+    assert front.brokers(config.name) == {0: broker.address}
+    old.process.ask_to_end(END_S)
+    set_name_servers(admin, broker, front)
+    await_taken(broker, front)
+
+    sent = end_producer(producer)
+    await_consumed(admin, front, "stays")
+    check([sent], [end_consumer(consumer)], [0])
+
+
+def test_a_4x_broker_takes_new_name_servers_while_it_runs(two_minutes: TwoMinutes) -> None:
+    """Last, so that the others run meanwhile."""
+    began, broker, server, other = two_minutes
+    left = LATEST_4X_S - (time.monotonic() - began)
+    other.await_brokers(broker.config.name, 0, within_s=max(left, 1))
+    print(f"4.9.7: registered with the new one within {time.monotonic() - began:.0f} s of its start")
+    assert server.brokers(broker.config.name) == {0: broker.address}
