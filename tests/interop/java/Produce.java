@@ -4,7 +4,7 @@ import org.apache.rocketmq.common.message.Message;
 
 /**
  * Sends COUNT messages with keys 0, 1, … to TOPIC, at most PER_SECOND (0: as fast as it goes):
- * NAMESRV TOPIC COUNT PER_SECOND.
+ * NAMESRV TOPIC COUNT PER_SECOND. Says "started" when the first is there.
  *
  * The client's own repetitions are off; a failed send is repeated here and counted, since its message may
  * have been stored all the same.
@@ -31,7 +31,9 @@ public class Produce {
                 byte[] body = ("message " + sent).getBytes("UTF-8");
                 if (producer.send(new Message(topic, "TagA", String.valueOf(sent), body)).getSendStatus()
                         == SendStatus.SEND_OK) {
-                    sent++;
+                    if (sent++ == 0) {
+                        System.out.println("started");
+                    }
                     lastProgress = System.currentTimeMillis();
                     pace(begin, sent, perSecond);
                     continue;
