@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help setup compiled lock lint format test redis-server curl chromium jdk cc bench soak interop differential fuzz run pipeline wheel clean anew
+.PHONY: help setup compiled lock lint format test redis-server curl chromium haproxy faketime iptables ip go jdk cc bench soak faults interop differential fuzz run pipeline wheel clean anew
 
 NEW_ENOUGH := import sys; sys.exit(sys.version_info < (3, 11))
 PYTHON ?= $(or $(shell for p in python3 python3.14 python3.13 python3.12 python3.11; do \
@@ -58,8 +58,11 @@ format: setup ## let ruff put the code in order
 	@$(BIN)/ruff check --fix .
 	@$(BIN)/ruff format .
 
-redis-server curl chromium:
-	@command -v $@ >/dev/null || ! command -v apt-get >/dev/null || $(call apt_install,$@) || \
+redis-server curl chromium haproxy faketime iptables ip go: PACKAGE = $@
+ip: PACKAGE = iproute2
+go: PACKAGE = golang-go
+redis-server curl chromium haproxy faketime iptables ip go:
+	@command -v $@ >/dev/null || ! command -v apt-get >/dev/null || $(call apt_install,$(PACKAGE)) || \
 	echo "going on without $@"
 
 test: compiled redis-server curl chromium ## the tests, on real stores
@@ -88,6 +91,16 @@ bench: compiled redis-server jdk ## this server and Java's, side by side on this
 
 soak: compiled redis-server ## half an hour of mixed load, and whether anything grows
 	@$(BIN)/python -m bench.soak $(ARGS)
+
+TOXIPROXY := build/bin/toxiproxy-server
+
+$(TOXIPROXY): | go
+	@echo "building toxiproxy, which takes about a minute"
+	@GOBIN="$(CURDIR)/build/go" go install github.com/Shopify/toxiproxy/v2/cmd/server@v2.5.0
+	@mkdir -p $(@D) && mv build/go/server $@
+
+faults: compiled redis-server jdk haproxy faketime iptables ip $(TOXIPROXY) ## the fault table under load, into docs/faults.md (as root)
+	@$(BIN)/python -m faults.run $(ARGS)
 
 wheel: compiled ## dist/*.whl
 	@$(BIN)/python -m hatchling build -t wheel -d dist

@@ -2,6 +2,7 @@
 
 import asyncio
 import itertools
+import random
 import ssl
 import threading
 import time
@@ -15,7 +16,8 @@ from remoting.codes import RequestCode, ResponseCode
 from remoting.route import decode_route
 from tests.service.load import Client
 
-PER_S, CONNECTIONS = 200, 40
+PER_S, CONNECTIONS, NEW_AFTER = 200, 40, 25
+"""Lookups a second of all, connections, and how many lookups one has on average before it is opened anew."""
 ANSWER_S = 3.0
 """What RocketMQ's clients wait for a route (ClientConfig.mqClientApiTimeout)."""
 
@@ -78,6 +80,8 @@ class Lookups:
                 client.close()
                 return
             self.done.append(await self._look(number, client, topic))
+            if random.random() < 1 / NEW_AFTER:
+                client.close()
             due = max(due + every_s, time.monotonic() - every_s)
 
     async def _look(self, number: int, client: Client, topic: str) -> Lookup:

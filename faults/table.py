@@ -3,6 +3,14 @@
 from typing import Any
 
 from faults.row import Row
-from faults.rows import stores, workers
+from faults.rows import balancer, brokers, certificates, clocks, networks, stores, workers
 
-ROWS: tuple[Row[Any], ...] = (*workers.ROWS, *stores.ROWS)
+ROWS: tuple[Row[Any], ...] = (
+    *workers.ROWS,
+    *stores.ROWS,
+    *networks.ROWS,
+    *balancer.ROWS,
+    *brokers.ROWS,
+    *clocks.ROWS,
+    *certificates.ROWS,
+)

@@ -5,15 +5,14 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from functools import partial
 
-from faults.fleet import PERIOD_MS, Fleet
+from faults.fleet import Fleet
 from faults.places import Place, plain
 from faults.row import Row
+from faults.rows.brokers import LEASE_S, PROCESSES, silent
 from tests.harness.patience import eventually
 from tests.service.processes import Family, send, stopped, two_more_of_each
 
 REPLACED_WITHIN_S = 30.0
-LEASE_S = 3 * PERIOD_MS / 1000
-"""Of brokers that fall silent while nobody keeps the schedule; 120 s by default, four of their periods."""
 
 
 @contextmanager
@@ -34,20 +33,13 @@ def reload(place: Place, fleet: Fleet) -> Iterator[None]:
     eventually(lambda: place.whole(but=before), REPLACED_WITHIN_S)
 
 
-def while_brokers_fall_silent(
+@contextmanager
+def schedule_and_brokers(
     schedule: Callable[[Family], AbstractContextManager[None]], place: Place, fleet: Fleet
-) -> AbstractContextManager[None]:
+) -> Iterator[None]:
     """Something is done to the schedule, and a tenth of the brokers hang; they go on at its end."""
-
-    @contextmanager
-    def fault() -> Iterator[None]:
-        silent = fleet.processes[0]
-        with schedule(place.family):
-            silent.stop()
-            yield
-        silent.go_on()
-
-    return fault()
+    with schedule(place.family), silent(10, place, fleet):
+        yield
 
 
 def _schedule_row(
@@ -57,9 +49,9 @@ def _schedule_row(
         name=name,
         title=f"{title}, while a tenth of the brokers hang until their leases of {LEASE_S:.0f} s are over",
         place=partial(plain, lease_s=LEASE_S),
-        fault=partial(while_brokers_fall_silent, schedule),
+        fault=partial(schedule_and_brokers, schedule),
         lasts_s=LEASE_S + 5,
-        processes=10,
+        processes=PROCESSES,
     )
 
 
