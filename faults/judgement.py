@@ -1,5 +1,6 @@
 """What of a row went wrong, from what clients were answered, what brokers told, and what was known of them."""
 
+import re
 from collections import Counter
 from collections.abc import Container, Iterable, Mapping, Sequence
 
@@ -8,6 +9,9 @@ import msgspec
 from faults.lookups import Lookup
 from faults.notes import Note
 from faults.truth import Known, Truth
+
+
+ADDRESS = re.compile(r"127\.\d+\.\d+\.\d+'?[:,] ?\d+")
 
 
 class Span(msgspec.Struct, frozen=True):
@@ -72,8 +76,12 @@ def figures(
     beats = [note for note in notes if note.kind in ("registered", "failed")]
     refused = [note for note in beats if note.kind == "failed"]
     steady = [one for one in ordered if one.topic not in changing]
-    errors = Counter(f"lookup of {one.topic}: {one.error}" for one in ordered if one.error)
-    errors.update(f"registration: {note.why}" for note in refused)
+    errors = Counter(
+        f"lookup of {'a changing' if one.topic in changing else 'a steady'} topic: {_unnumbered(one.error)}"
+        for one in ordered
+        if one.error
+    )
+    errors.update(f"registration: {_unnumbered(note.why)}" for note in refused)
     at_fault = {id(one) for one in bad}
     return Figures(
         lookups=len(ordered),
@@ -102,6 +110,11 @@ def _unanswered_s(ordered: Iterable[Lookup], at_fault: Container[int]) -> float:
             longest = max(longest, lookup.answered - begun)
             del since[lookup.over]
     return longest
+
+
+def _unnumbered(error: str) -> str:
+    """The text without addresses, so that equal errors are equal."""
+    return ADDRESS.sub("…", error)
 
 
 def lost(notes: Sequence[Note], steady: Iterable[str], span: Span, within_s: float) -> set[str]:

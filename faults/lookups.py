@@ -90,7 +90,9 @@ class Lookups:
         why = ""
         try:
             answer = await client.ask(RequestCode.GET_ROUTEINFO_BY_TOPIC, {"topic": topic})
-        except (OSError, TimeoutError) as error:
+        except TimeoutError:
+            why = f"no answer within {ANSWER_S:g} s"
+        except OSError as error:
             why = f"{type(error).__name__}: {error}"
         else:
             if answer.code == ResponseCode.SUCCESS:

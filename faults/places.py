@@ -102,3 +102,12 @@ def plain(stage: Stage, *, lease_s: float = LEASE_S, aof: bool = True) -> Place:
     store.await_answer()
     options = OPTIONS | {"redisUrl": store.url, "brokerTimeoutMillis": str(int(lease_s * 1000))}
     return Place(stage, store, serve(stage, "ours", options), lease_s=lease_s)
+
+
+def answers(server: NameServer) -> bool:
+    """Whether it serves yet."""
+    try:
+        server.cluster()
+    except OSError:
+        return False
+    return True

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from faults.fleet import Fleet
-from faults.places import OPTIONS, Place, Redis
+from faults.places import OPTIONS, Place, Redis, answers
 from faults.programs import program
 from faults.row import Promise, Row, Topics
 from tests.harness.patience import eventually
@@ -15,7 +15,7 @@ from tests.interop.servers import NameServer, serve
 from tests.interop.stage import Stage
 
 AWAY_S = 1.0
-ENDED_WITHIN_S = 5.0
+STARTED_WITHIN_S, ENDED_WITHIN_S = 10.0, 5.0
 CONFIG = """\
 global
     maxconn 2000
@@ -65,7 +65,7 @@ def balanced(stage: Stage) -> Balanced:
     server = serve(stage, "ours", OPTIONS | {"redisUrl": store.url})
     balancer = Balancer(stage, server.port)
     front = NameServer("ours", server.process, balancer.port)
-    eventually(front.cluster, ENDED_WITHIN_S)
+    eventually(lambda: answers(front), STARTED_WITHIN_S)
     place = Balanced(stage, store, server, told=(front,))
     place.balancer = balancer
     return place

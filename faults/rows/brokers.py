@@ -1,12 +1,14 @@
 """Brokers that die at once: killed, or silent."""
 
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
 
-from faults.fleet import PERIOD_MS, Fleet
+from faults.fleet import JOINED_WITHIN_S, PERIOD_MS, Fleet
 from faults.places import Place, plain
 from faults.row import Row
+from tests.harness.patience import eventually
 
 PROCESSES = 10
 LEASE_S = 3 * PERIOD_MS / 1000
@@ -16,13 +18,16 @@ AWAY_S = 5.0
 
 @contextmanager
 def killed(share: int, place: Place, fleet: Fleet) -> Iterator[None]:
-    """SIGKILL to so many percent of their processes; started again at the end."""
+    """SIGKILL to so many percent of their processes; over when all have been started and registered again."""
     victims = fleet.processes[: PROCESSES * share // 100]
     for victim in victims:
         victim.kill()
     yield
+    again = time.monotonic()
     for victim in victims:
         victim.start()
+    names = {name for victim in victims for name in victim.names}
+    eventually(lambda: not fleet.away(again) & names, JOINED_WITHIN_S)
 
 
 @contextmanager
