@@ -23,11 +23,11 @@ from api import (
     topics,
 )
 from api.json_text import StrictJSON
-from api.name_server import EXTENSION, NameServer
+from api.name_server import EXTENSION, HURRY_S, NameServer
 from registry.configuration import load
 from registry.keys import Keys
 from registry.options import Options
-from registry.store import connect
+from registry.store import connect, connect_once
 
 BODY_MAX_BYTES = 16 << 20
 SUBJECTS = (
@@ -69,7 +69,10 @@ def create_app(options: Options | None = None, *, redis: "redis_py.Redis | None"
         "VALIDATION_ERROR_SCHEMA": problems.SCHEMA,
     }
     app.extensions[EXTENSION] = NameServer(
-        Keys(options.namespace), redis or connect(options.redis_url), options
+        Keys(options.namespace),
+        redis or connect(options.redis_url, options.namespace),
+        redis or connect_once(options.redis_url, options.namespace, HURRY_S),
+        options,
     )
     problems.install(app)
     for subject in SUBJECTS:

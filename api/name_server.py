@@ -24,10 +24,13 @@ _count = itertools.count(1)
 
 
 class NameServer(msgspec.Struct, frozen=True):
-    """One namespace of a store. `given` are the options this process was started with."""
+    """One namespace of a store. `given` are the options this process was started with.
+
+    `hurried` is a client of the same store that waits HURRY_S at most."""
 
     keys: Keys
     store: redis.Redis
+    hurried: redis.Redis
     given: Options
 
     def run(self, plan: Plan[T]) -> T:
@@ -35,12 +38,8 @@ class NameServer(msgspec.Struct, frozen=True):
         return run(plan, self.store)
 
     def run_hurried(self, plan: Plan[T]) -> T:
-        """The same over a connection of its own that waits half a second at most."""
-        pool = self.store.connection_pool
-        limits = {"socket_connect_timeout": HURRY_S, "socket_timeout": HURRY_S}
-        hurried = type(pool)(connection_class=pool.connection_class, **pool.connection_kwargs | limits)
-        with redis.Redis.from_pool(hurried) as store:
-            return run(plan, store)
+        """The same over `hurried`."""
+        return run(plan, self.hurried)
 
     def options(self) -> Options:
         """The options in force now, those shared by all workers included."""

@@ -83,7 +83,10 @@ def _run(arguments: Mapping[str, str], env: Mapping[str, str]) -> int:
     options = _absolute(options)
     Keys(options.namespace)  # refuses a name that cannot be one
     if target := arguments.get("--exportKv"):
-        with opened(options.redis_url, Path(options.data_dir)) as url, connect(url) as store:
+        with (
+            opened(options.redis_url, Path(options.data_dir)) as url,
+            connect(url, options.namespace) as store,
+        ):
             print(f"{export_kv(store, options.namespace, Path(target))} KV namespaces written to {target}")
         return OK
     if not options.rocketmq_home:

@@ -1,9 +1,14 @@
 """gunicorn's settings of the remoting workers: `gunicorn -c python:launcher.gunicorn_remoting wsgi:app`."""
 
 import os
+from typing import Any
+
+from redis.exceptions import RedisError
 
 from launcher.gunicorn_common import *  # noqa: F403
 from registry.configuration import load
+from registry.store import ASK_TIMEOUT_S, connect_once
+from registry.store_check import warnings
 
 _options = load(os.environ)
 
@@ -13,3 +18,14 @@ worker_class = "worker.server.RemotingWorker"
 workers = _options.remoting_workers
 graceful_timeout = _options.shutdown_wait_time_seconds + STOP_AFTER_DRAIN_S  # noqa: F405
 proc_name = "mqnamesrv-remoting"
+
+
+def on_starting(server: Any) -> None:
+    """Called by gunicorn in the master: tell what about the store should be changed."""
+    try:
+        with connect_once(_options.redis_url, _options.namespace, ASK_TIMEOUT_S) as store:
+            found = warnings(store)
+    except RedisError as error:
+        found = [f"not checked: {error}"]
+    for text in found:
+        server.log.warning("the store: %s", text)

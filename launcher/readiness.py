@@ -12,6 +12,7 @@ from rq.cron import CronScheduler
 from launcher.child import Child
 from launcher.listeners import reachable
 from registry.options import Options
+from registry.store import connect_queue
 from remoting.codes import RequestCode
 from remoting.command import encode
 from remoting.frame import FrameReader
@@ -66,7 +67,7 @@ def http_answers(options: Options) -> bool:
 
 def registered(what: type[Worker] | type[CronScheduler], child: Child, url: str) -> Callable[[], bool]:
     """Whether this child has put itself into RQ's list of workers or of schedulers."""
-    client = redis.Redis.from_url(url, socket_timeout=TIMEOUT_S)
+    client = connect_queue(url, socket_timeout=TIMEOUT_S)
 
     def check() -> bool:
         try:

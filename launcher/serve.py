@@ -50,7 +50,9 @@ def serve(options: Options, given: Mapping[str, str], config_file: Path | None) 
         embedded, options, store_name = _store(options)
         if embedded:
             stack.callback(embedded.stop)
-        shared = SharedSettings(stack.enter_context(connect(options.redis_url)), options, config_file)
+        shared = SharedSettings(
+            stack.enter_context(connect(options.redis_url, options.namespace)), options, config_file
+        )
         shared.announce(given)
         if shared.import_kv():
             say(f"KV taken over from {options.kv_config_path}")
@@ -70,7 +72,7 @@ def serve(options: Options, given: Mapping[str, str], config_file: Path | None) 
 def _store(options: Options) -> tuple[EmbeddedStore | None, Options, str]:
     """The store to use, started if it is ours; the options that name it; what to call it."""
     if options.redis_url:
-        return None, options, await_answer(options.redis_url)
+        return None, options, await_answer(options.redis_url, options.namespace)
     embedded = EmbeddedStore(Path(options.data_dir))
     embedded.start()
     urls = {"redis_url": embedded.url, "rq_redis_url": options.rq_redis_url or embedded.url}

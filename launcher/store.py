@@ -11,14 +11,14 @@ from pathlib import Path
 from typing import IO
 
 import redis
-from redis.backoff import NoBackoff
-from redis.retry import Retry
 
 from launcher.child import Child
+from registry.store import DEFAULT_NAMESPACE, connect_once
 
 URL_FILE = "store.url"  # tells others where the running store listens
 PROGRAMS = ("redis-server", "valkey-server")
 START_TIMEOUT_S = 10.0
+ANSWER_TIMEOUT_S = 1.0
 LOCK_TIMEOUT_S = 3.0
 POLL_S = 0.02
 SOCKET_PATH_LIMIT = 100  # sun_path holds 104 bytes on BSD, 108 on Linux
@@ -93,7 +93,7 @@ class EmbeddedStore:
         """Start it and wait until it answers; StoreFailed if it does not."""
         self.child.start()
         try:
-            self.name = await_answer(self.url, self._alive)
+            self.name = await_answer(self.url, alive=self._alive)
             self._url_file.write_text(self.url)
         except StoreFailed as failure:
             self.stop()
@@ -142,17 +142,17 @@ def _answers(url: str) -> bool:
 
 
 def await_answer(
-    url: str, alive: Callable[[], bool] = lambda: True, timeout_s: float = START_TIMEOUT_S
+    url: str,
+    namespace: str = DEFAULT_NAMESPACE,
+    alive: Callable[[], bool] = lambda: True,
+    timeout_s: float = START_TIMEOUT_S,
 ) -> str:
     """Wait until the store at `url` serves, however long it loads its data -> its name and version.
 
     StoreFailed when it dies (`alive`) or does not answer in time.
     """
-    client = redis.Redis.from_url(
-        url, socket_timeout=1, socket_connect_timeout=1, retry=Retry(NoBackoff(), 0)
-    )
     deadline = time.monotonic() + timeout_s
-    with client:
+    with connect_once(url, namespace, ANSWER_TIMEOUT_S) as client:
         while True:
             try:
                 client.ping()  # unlike INFO, not answered while it loads

@@ -8,6 +8,8 @@ from typing import Annotated, Any, Literal, get_args, get_type_hints
 
 import msgspec
 
+from registry.store_url import with_login
+
 PREFIX = "MQNS_PIPELINE_"
 HOUR_MS = 3_600_000
 DAY_MS = 24 * HOUR_MS
@@ -26,6 +28,10 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     url: Annotated[
         str, "the Redis of the name server: redis://, rediss://, unix://, redis+sentinel://, redis+cluster://"
     ] = ""
+    username: Annotated[str, "in the place of the one in the URL"] = ""
+    password: Annotated[str, "in the place of the one in the URL"] = ""
+    sentinel_username: Annotated[str, "for Sentinels, if they want any"] = ""
+    sentinel_password: Annotated[str, "for Sentinels, if they want any"] = ""
     namespaces: Annotated[tuple[str, ...], "key spaces to read, ns:{<namespace>}:…, separated by commas"] = (
         "default",
     )
@@ -69,10 +75,15 @@ def load(environment: Mapping[str, str], given: Mapping[str, object] | None = No
             text = environment.get("REDIS_URL")
         if text:
             found[name] = _read(name, text, get_args(annotation)[0])
-    options = Options(**found)
+    options = _with_login(Options(**found))
     if not options.warehouse:
         raise OptionError(f"{PREFIX}WAREHOUSE is not set: where the tables are")
     return options
+
+
+def _with_login(options: Options) -> Options:
+    login = options.username, options.password, options.sentinel_username, options.sentinel_password
+    return msgspec.structs.replace(options, url=with_login(options.url, *login))
 
 
 def _read(name: str, text: str, kind: Any) -> object:

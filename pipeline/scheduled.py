@@ -3,13 +3,13 @@
 import logging
 import os
 
-import redis
 from rq import Worker
 from rq.serializers import JSONSerializer
 
 from pipeline import formats, job
 from pipeline.history.asking import CONNECT_TIMEOUT_S
 from pipeline.options import Options
+from registry.store import connect_queue
 
 QUEUE = "pipeline-runs"
 log = logging.getLogger(__name__)
@@ -24,7 +24,7 @@ def work(options: Options, url: str, *, burst: bool = False) -> None:
     `burst` until there is no job. `url` is RQ's Redis."""
     global _chosen, _worker
     _chosen, _worker = options, os.getpid()
-    connection = redis.Redis.from_url(url, socket_connect_timeout=CONNECT_TIMEOUT_S)
+    connection = connect_queue(url, socket_connect_timeout=CONNECT_TIMEOUT_S)
     queues = [*map(queue_name, options.namespaces)]
     worker = Worker(queues, connection=connection, serializer=JSONSerializer)
     worker.work(burst=burst, logging_level="WARNING")

@@ -14,6 +14,7 @@ from typing import Any, Generic, TypeVar
 import redis
 import redis.asyncio
 from redis.exceptions import (
+    AskError,
     BusyLoadingError,
     ClusterDownError,
     ConnectionError,
@@ -28,8 +29,10 @@ from redis.exceptions import (
 )
 
 from registry.errors import StoreUnavailable
+from registry.keys import guard_of
 from registry.plans import Batch, Call, Enter, Pause, Plan, Request, ScriptCall, ScriptItem, joined
 from registry.scripts import script
+from registry.slot_master import AsyncSlotMaster, SlotMaster
 
 T = TypeVar("T")
 Sink = Callable[[object], None]
@@ -37,6 +40,7 @@ Asked = tuple[Call | ScriptCall | ScriptItem, Sink]
 Done = Callable[[T | None, Exception | None], None]
 log = logging.getLogger(__name__)
 UNAVAILABLE = (
+    AskError,
     BusyLoadingError,
     ClusterDownError,
     ConnectionError,
@@ -60,12 +64,18 @@ def unavailable(error: BaseException) -> bool:
     )
 
 
-def _command(request: Call | ScriptCall, *, whole: bool = False) -> tuple[Any, ...]:
+def _command(request: Call | ScriptCall, *, whole: bool = False, guarded: bool = False) -> tuple[Any, ...]:
     if isinstance(request, Call):
         return request.args
     lua = script(request.name)
     head = ("EVAL", lua.source) if whole else ("EVALSHA", lua.sha)
-    return (*head, len(request.keys), *request.keys, *request.args)
+    keys = (*request.keys, guard_of(request.keys[0])) if guarded else request.keys
+    return (*head, len(keys), *keys, *request.args)
+
+
+def _guarded(store: redis.Redis | redis.asyncio.Redis) -> bool:
+    """Whether a script's keys may be with two servers while their slot moves."""
+    return isinstance(getattr(store.connection_pool, "sentinel_manager", None), SlotMaster | AsyncSlotMaster)
 
 
 def raised(error: Exception) -> Exception:
@@ -100,13 +110,14 @@ def _perform(request: Request, store: redis.Redis) -> object:
     if isinstance(request, ScriptItem):
         return request.replies(_perform(joined((request,)), store), 1)[0]
     requests = request.requests if isinstance(request, Batch) else (request,)
+    guarded = _guarded(store)
     pipe = store.pipeline(transaction=False)
     for one in requests:
-        pipe.execute_command(*_command(one))  # type: ignore[no-untyped-call]
+        pipe.execute_command(*_command(one, guarded=guarded))  # type: ignore[no-untyped-call]
     replies = pipe.execute(raise_on_error=False)
     for i, reply in enumerate(replies):
         if isinstance(reply, NoScriptError):
-            whole = _command(requests[i], whole=True)
+            whole = _command(requests[i], whole=True, guarded=guarded)
             replies[i] = store.execute_command(*whole)  # type: ignore[no-untyped-call]
         elif isinstance(reply, Exception):
             raise reply
@@ -120,6 +131,7 @@ class AsyncDriver:
 
     def __init__(self, store: redis.asyncio.Redis) -> None:
         self._store = store
+        self._guarded = _guarded(store)
         self._queue: list[Asked] = []
         self._flushes: set[asyncio.Task[None]] = set()
         self.waiting = 0
@@ -190,7 +202,7 @@ class AsyncDriver:
         try:
             pipe = self._store.pipeline(transaction=False)
             for request, _ in calls:
-                pipe.execute_command(*_command(request))
+                pipe.execute_command(*_command(request, guarded=self._guarded))
             replies = await pipe.execute(raise_on_error=False)
             for i, reply in enumerate(replies):
                 if isinstance(reply, NoScriptError):
@@ -217,7 +229,7 @@ class AsyncDriver:
 
     async def _whole(self, request: Call | ScriptCall) -> object:
         try:
-            whole = _command(request, whole=True)
+            whole = _command(request, whole=True, guarded=self._guarded)
             return await self._store.execute_command(*whole)  # type: ignore[no-untyped-call]
         except ResponseError as error:
             return error

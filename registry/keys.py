@@ -31,6 +31,7 @@
     ns:{<namespace>}:events:round:left      set     names that it has still to come to
     ns:{<namespace>}:audit                  stream  copies of operators' events, same ids
     ns:{<namespace>}:heartbeats             stream  an entry a beat, if these are kept
+    ns:{<namespace>}:absent                 never there (`guard_of`)
     ns:{<namespace>}:pushed:<event id>      string  who pushes 905 for this event (short TTL)
     ns:{<namespace>}:report:meta            hash    the run that made the reports, what it saw, the names of its keys
     ns:{<namespace>}:report:availability:<window> hash  unit -> JSON
@@ -74,6 +75,12 @@ def split_member_key(key: str) -> tuple[str, str]:
     """-> (cluster, address); the inverse of `member_key`."""
     cluster, _, address = key.partition(":")
     return cluster.replace("%3A", ":").replace("%25", "%"), address
+
+
+def guard_of(key: str) -> str:
+    """A key that is never there, of the namespace of `key`. On a Cluster every script names it: while the slot moves
+    from one server to another, both refuse a call of which any key is missing, and so no script sees half a table."""
+    return f"{key[: key.index('}')]}}}:absent"
 
 
 @dataclass(frozen=True, slots=True)

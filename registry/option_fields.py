@@ -146,7 +146,13 @@ class Options(TlsOptions, frozen=True, kw_only=True):
     namespace: Annotated[str, _own("one Redis may serve several name servers: ns:{namespace}:…")] = "default"
     data_dir: Annotated[str, _own("folder of the embedded store")] = ""
     redis_url: Annotated[str, _own("the store; empty starts an embedded one")] = ""
-    rq_redis_url: Annotated[str, _own("the job queue's Redis; redisUrl if empty")] = ""
+    redis_username: Annotated[str, _own("in the place of the one in redisUrl")] = ""
+    redis_password: Annotated[str, _own("in the place of the one in redisUrl")] = ""
+    redis_sentinel_username: Annotated[str, _own("for the Sentinels of redisUrl and rqRedisUrl")] = ""
+    redis_sentinel_password: Annotated[str, _own("for the Sentinels of redisUrl and rqRedisUrl")] = ""
+    rq_redis_url: Annotated[str, _own("the job queue's Redis, no Cluster; redisUrl if empty")] = ""
+    rq_redis_username: Annotated[str, _own("in the place of the one in rqRedisUrl")] = ""
+    rq_redis_password: Annotated[str, _own("in the place of the one in rqRedisUrl")] = ""
     broker_timeout_millis: Annotated[int, _own("lease of a broker that names no timeout of its own")] = (
         120_000
     )

@@ -13,6 +13,7 @@ from typing import Literal, get_args
 import msgspec
 from msgspec import Struct
 
+from registry import store_url
 from registry.option_fields import (
     Effect,
     Mark,
@@ -22,6 +23,7 @@ from registry.option_fields import (
     Options,
     TlsOptions,
 )
+from registry.store_url import with_login
 
 __all__ = [
     "BY_KEY",
@@ -109,11 +111,18 @@ LISTED_GROUPS = frozenset[Group]({"namesrv", "netty_server"})  # what requests 3
 ALWAYS_BLACK = frozenset({"configBlackList", "configStorePath", "kvConfigPath", "rocketmqHome"})
 ALIASES = {"REDIS_URL": "redisUrl", "RQ_REDIS_URL": "rqRedisUrl", "ROCKETMQ_SERIALIZE_TYPE": "serializeType"}
 AT_LEAST_ONE = frozenset({"remotingWorkers", "httpWorkers", "httpThreads"})
-SECRETS = frozenset({"tls.server.keyPassword", "tls.client.keyPassword"})
+SECRETS = frozenset(
+    {
+        "tls.server.keyPassword",
+        "tls.client.keyPassword",
+        "redisPassword",
+        "redisSentinelPassword",
+        "rqRedisPassword",
+    }
+)
 DECIMAL = re.compile(r"[+-]?[0-9]+")
 VARIABLES = ALIASES | {option.env: option.key for option in CATALOGUE}  # later ones win
 OPTIONS_VARIABLE = "MQNS_OPTIONS"
-URL_PASSWORD = re.compile(r"(//[^@/]*:)[^@/]*@")
 JAVA_BLANKS = "".join(map(chr, range(33)))
 
 
@@ -173,8 +182,23 @@ def _computed(values: Mapping[str, Value], env: Mapping[str, str]) -> dict[str, 
         "config_store_path": f"{home}/namesrv/namesrv.properties",
         "data_dir": f"{data}/redis-namesrv",
         "http_bind_address": values.get("bind_address", Options().bind_address),
-        "rq_redis_url": values.get("redis_url", ""),
     }
+
+
+def _with_logins(options: Options) -> Options:
+    """The URLs of both stores as they are to be used. Raises InvalidOption for one that cannot be."""
+    sentinel = options.redis_sentinel_username, options.redis_sentinel_password
+    store = with_login(options.redis_url, options.redis_username, options.redis_password, *sentinel)
+    queue = with_login(options.rq_redis_url, options.rq_redis_username, options.rq_redis_password, *sentinel)
+    queue = queue or store
+    for key, url in (("redisUrl", store), ("rqRedisUrl", queue)):
+        try:
+            kind = store_url.parse(url).kind if url else "server"
+        except ValueError as error:
+            raise InvalidOption(f"{key}: {error}") from None
+    if kind == "cluster":
+        raise InvalidOption("rqRedisUrl: RQ cannot work on a Redis Cluster; name another Redis")
+    return msgspec.structs.replace(options, redis_url=store, rq_redis_url=queue)
 
 
 def resolve(file: Mapping[str, str], env: Mapping[str, str], cli: Mapping[str, str] | None = None) -> Options:
@@ -185,7 +209,7 @@ def resolve(file: Mapping[str, str], env: Mapping[str, str], cli: Mapping[str, s
     """
     given = _given(file, env, cli or {})
     unknown = tuple((key, text) for key, text in file.items() if key not in BY_KEY)
-    return msgspec.convert(_computed(given, env) | given | {"listing_also": unknown}, Options)
+    return _with_logins(msgspec.convert(_computed(given, env) | given | {"listing_also": unknown}, Options))
 
 
 def given_settings(
@@ -247,7 +271,7 @@ def _shown(option: Option, value: Value) -> str:
     text = text_of(value)
     if option.key in SECRETS and text:
         return "***"
-    return URL_PASSWORD.sub(r"\1***@", text) if option.key.endswith("edisUrl") else text
+    return store_url.masked(text) if option.key.endswith("edisUrl") else text
 
 
 def to_env(options: Options) -> dict[str, str]:

@@ -25,20 +25,20 @@ def _options() -> Options:
 
 
 @cache
-def _store(url: str) -> redis.Redis:
-    return store.connect(url)
+def _store(options: Options) -> redis.Redis:
+    return store.connect(options.redis_url, options.namespace)
 
 
 def expire_brokers(options: Options | None = None) -> int:
     """Record the lapse of every member whose lease has run out; how many there were."""
     options = options or _options()
-    return run(removal.expire(Keys(options.namespace), _act("expire")), _store(options.redis_url))
+    return run(removal.expire(Keys(options.namespace), _act("expire")), _store(options))
 
 
 def settle_owed(options: Options | None = None) -> str:
     """Do the slices that removals owe and a dead process left; the id of the last event written, or ""."""
     options = options or _options()
-    return run(removal.settle_owed(Keys(options.namespace), _act("settle")), _store(options.redis_url))
+    return run(removal.settle_owed(Keys(options.namespace), _act("settle")), _store(options))
 
 
 def trim_events(options: Options | None = None) -> dict[str, int]:
@@ -50,14 +50,14 @@ def trim_events(options: Options | None = None) -> dict[str, int]:
         retention_ms=options.events_retention_millis,
         max_bytes=options.events_max_bytes,
     )
-    return msgspec.structs.asdict(run(plan, _store(options.redis_url)))
+    return msgspec.structs.asdict(run(plan, _store(options)))
 
 
 def restate_tables(options: Options | None = None) -> dict[str, int]:
     """Begin a checkpoint round if one is asked for, or go on with it; what `registry.rounds.Carried` counts."""
     options = options or _options()
     plan = rounds.carry_on(Keys(options.namespace), _act("restate"), slices=SLICES, hidden=SECRETS)
-    return msgspec.structs.asdict(run(plan, _store(options.redis_url)))
+    return msgspec.structs.asdict(run(plan, _store(options)))
 
 
 def _act(name: str) -> Act:

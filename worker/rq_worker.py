@@ -8,12 +8,12 @@ import logging
 import os
 import sys
 
-import redis
 from rq import SimpleWorker
 from rq.serializers import JSONSerializer
 
 from registry import configuration
 from registry.options import Options
+from registry.store import connect_queue
 from worker.schedule import JOBS
 
 CONNECT_TIMEOUT_S = 1.0
@@ -28,7 +28,7 @@ class UpkeepWorker(SimpleWorker):
 
 def worker(options: Options) -> UpkeepWorker:
     """A worker for every queue of the timetable."""
-    connection = redis.Redis.from_url(
+    connection = connect_queue(
         options.rq_redis_url or options.redis_url, socket_connect_timeout=CONNECT_TIMEOUT_S
     )
     queues = list(dict.fromkeys(job.queue_of(options.namespace) for job in JOBS))

@@ -120,11 +120,11 @@ async def serve(options: Options) -> None:
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop.set)
     keys = Keys(options.namespace)
-    driver = AsyncDriver(store.connect_async(options.redis_url))
+    driver = AsyncDriver(store.connect_async(options.redis_url, options.namespace))
     pusher = Pusher(options, driver, keys)
-    connect = partial(store.connect_follower, options.redis_url)
+    connect = partial(store.connect_follower, options.redis_url, options.namespace)
     follower = Follower(connect, keys, pusher, rest_s=REST_S)
-    queue = redis.Redis.from_url(
+    queue = store.connect_queue(
         options.rq_redis_url or options.redis_url, socket_timeout=store.REPLY_TIMEOUT_S
     )
     scheduler = SlotScheduler(queue, options.namespace, timetable(options))

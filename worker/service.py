@@ -62,7 +62,7 @@ class Service:
         self._given = options
         self._forced_json = options.reply_encoding == "json"
         self._keys = Keys(options.namespace)
-        self._driver = AsyncDriver(store.connect_async(options.redis_url))
+        self._driver = AsyncDriver(store.connect_async(options.redis_url, options.namespace))
         self._admission = Admission()
         self.clock = asyncio.get_running_loop().time
         self.long_frames = LongFrames(self.clock)
@@ -83,7 +83,8 @@ class Service:
             self._closed.expired,
             self._ticker.leased,
         )
-        self.follower = Follower(partial(store.connect_follower, options.redis_url), self._keys, rules)
+        connect = partial(store.connect_follower, options.redis_url, options.namespace)
+        self.follower = Follower(connect, self._keys, rules)
         self._product = ProductCluster(options.namesrv_product_addr) if options.cluster_test else None
         self._numbers = itertools.count(1)
         self._requests: set[asyncio.Task[None]] = set()

@@ -10,6 +10,7 @@ from pipeline import scheduled
 from pipeline.cli.common import WRONG_USAGE, OfNamespace, OfWarehouse, options, reading, stop
 from pipeline.history.worker import work as work_on_questions
 from pipeline.options import ALL, PREFIX, Options
+from registry.store_url import with_login
 
 QueueUrl = Annotated[
     str | None,
@@ -46,7 +47,8 @@ def _queue(given: str | None, chosen: Options) -> str:
     logging.basicConfig(level=logging.WARNING, format="%(levelname)s %(name)s %(message)s")
     if ALL in chosen.namespaces:
         stop(f"{PREFIX}NAMESPACES: {ALL} has no job queue; name each of them", WRONG_USAGE)
-    url = given or os.environ.get("MQNS_RQ_REDIS_URL") or chosen.url
-    if not url:
+    url = given or os.environ.get("MQNS_RQ_REDIS_URL", "")
+    if not (url or chosen.url):
         stop("MQNS_RQ_REDIS_URL is not set: the Redis of the job queue", WRONG_USAGE)
-    return url
+    login = [os.environ.get(f"MQNS_RQ_REDIS_{word}", "") for word in ("USERNAME", "PASSWORD")]
+    return with_login(url, *login) if url else chosen.url

@@ -5,11 +5,12 @@ A job that nobody waits for any more is not begun, and one that is under way the
 
 from typing import Any
 
-import redis
 from rq import Queue, Worker
 from rq.job import Job
 from rq.results import Result
 from rq.serializers import JSONSerializer
+
+from registry.store import connect_queue
 
 ANSWER = "pipeline.history.jobs.answer"
 QUEUE = "pipeline"
@@ -37,7 +38,7 @@ def queue_name(namespace: str) -> str:
 
 def queue_of(url: str, namespace: str, within_s: int) -> Queue:
     """Where questions are put that are waited for so long."""
-    connection = redis.Redis.from_url(
+    connection = connect_queue(
         url, socket_connect_timeout=CONNECT_TIMEOUT_S, socket_timeout=within_s + CONNECT_TIMEOUT_S
     )
     return Queue(queue_name(namespace), connection=connection, serializer=JSONSerializer)

@@ -2,7 +2,6 @@
 
 import logging
 
-import redis
 from rq import SimpleWorker
 from rq.serializers import JSONSerializer
 
@@ -10,6 +9,7 @@ from pipeline.history import jobs
 from pipeline.history.asking import CONNECT_TIMEOUT_S, queue_name
 from pipeline.history.questions import ask
 from pipeline.history.reader import NothingLanded, Reader
+from registry.store import connect_queue
 
 TTL_S = 30  # also bounds how long it waits on a connection that is dead
 
@@ -20,7 +20,7 @@ def work(reader: Reader, url: str, namespaces: tuple[str, ...]) -> None:
     """Answer until SIGTERM or SIGINT; `url` is RQ's Redis."""
     jobs.answer_from(reader)
     _warm(reader, namespaces)
-    connection = redis.Redis.from_url(url, socket_connect_timeout=CONNECT_TIMEOUT_S)
+    connection = connect_queue(url, socket_connect_timeout=CONNECT_TIMEOUT_S)
     queues = [*map(queue_name, namespaces)]
     worker = SimpleWorker(queues, connection=connection, serializer=JSONSerializer, worker_ttl=TTL_S)
     worker.log_job_description = False

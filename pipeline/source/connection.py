@@ -1,15 +1,12 @@
 """Clients for every kind of URL (a server, a socket file, TLS, Sentinel, Cluster), and trying again."""
 
-import re
 import time
 from collections.abc import Callable
 from typing import Any, TypeVar
-from urllib.parse import unquote
 
 import redis
 from redis.backoff import NoBackoff
 from redis.cluster import ClusterNode, RedisCluster
-from redis.connection import parse_url
 from redis.exceptions import (
     AuthenticationError,
     AuthorizationError,
@@ -26,11 +23,10 @@ from redis.retry import Retry
 from redis.sentinel import Sentinel
 
 from pipeline.source.options import Options
+from registry.store_url import parse
 
 T = TypeVar("T")
 Client = Any  # redis.Redis or RedisCluster, whose types say little
-FORM = re.compile(r"(rediss?)\+(sentinel|cluster)://(?:([^@/]*@))?([^/?@]+)(?:/([^?]*))?(?:\?(.*))?")
-FORMS = "redis://, rediss://, unix://, redis+sentinel://host,host/master/db or redis+cluster://host,host"
 PAUSE_S, LONGEST_PAUSE_S = 0.05, 1.0
 AWAY = (
     ClusterDownError,
@@ -104,26 +100,20 @@ class Store:
 def _client(options: Options) -> Client:
     """ValueError for a URL of no known form; it does not tell the URL, which may hold a password."""
     settings = _settings(options)
-    form = FORM.fullmatch(options.url)
     try:
-        if not form:
-            return redis.Redis.from_url(options.url, **settings)
-        scheme, kind, user, hosts, path, query = form.groups(default="")
-        nodes = [_address(host, 26379 if kind == "sentinel" else 6379) for host in hosts.split(",")]
-        settings = {**parse_url(f"{scheme}://{user}host?{query}"), **settings}  # type: ignore[no-untyped-call]
-    except ValueError:
-        raise ValueError(f"option url is none of {FORMS}") from None
-    del settings["host"]
-    settings["ssl"] = settings.pop("connection_class", None) is not None
-    if kind == "cluster":
-        return RedisCluster(startup_nodes=[ClusterNode(*node) for node in nodes], **settings)  # type: ignore[no-untyped-call]
-    master, _, db = path.partition("/")
-    if not master:
-        raise ValueError("option url: redis+sentinel://host,host/master/db without a master")
+        at = parse(options.url)
+    except ValueError as error:
+        raise ValueError(f"option url: {error}") from None
+    if at.kind == "server":
+        return redis.Redis.from_url(options.url, **settings)
+    settings = {**at.settings, **settings}
+    if at.kind == "cluster":
+        return RedisCluster(startup_nodes=[ClusterNode(*node) for node in at.nodes], **settings)  # type: ignore[no-untyped-call]
     shared = {name: value for name, value in settings.items() if name.startswith(("ssl", "socket_", "retry"))}
-    login = {"username": options.sentinel_username, "password": options.sentinel_password}
-    sentinel = Sentinel(nodes, sentinel_kwargs={**shared, **login})  # type: ignore[no-untyped-call]
-    return sentinel.master_for(unquote(master), **{**settings, "db": int(db or 0)})  # type: ignore[no-untyped-call]
+    given = {"username": options.sentinel_username, "password": options.sentinel_password}
+    login = at.sentinel | {name: value for name, value in given.items() if value is not None}
+    sentinel = Sentinel(at.nodes, sentinel_kwargs={**shared, **login})  # type: ignore[no-untyped-call]
+    return sentinel.master_for(at.service, **settings)  # type: ignore[no-untyped-call]
 
 
 def _settings(options: Options) -> dict[str, Any]:
@@ -143,10 +133,3 @@ def _settings(options: Options) -> dict[str, Any]:
         "protocol": 2,
         **{name: value for name, value in given.items() if value is not None},
     }
-
-
-def _address(host: str, port: int) -> tuple[str, int]:
-    name, colon, number = host.rpartition(":")
-    if colon and not host.endswith("]"):
-        return name.strip("[]"), int(number)
-    return host.strip("[]"), port

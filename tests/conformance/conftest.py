@@ -2,10 +2,14 @@
 
 import os
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import pytest
+from redis import Redis
 
 from launcher.store import EmbeddedStore
+from registry.rights import QUEUE_RULES, store_rules
+from registry.store_url import with_login
 from tests.harness.nameserver import NameServer
 from tests.harness.scene import Scene
 from tests.harness.transports import transport
@@ -13,6 +17,7 @@ from tests.harness.transports import transport
 __all__ = ["transport"]
 
 DEFAULT = "default"
+JOBS, PASSWORD = "jobs", "of-tests"
 SERVERS: dict[str, dict[str, str]] = {
     DEFAULT: {},
     "options": {
@@ -47,20 +52,36 @@ def store_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     store = EmbeddedStore(tmp_path_factory.mktemp("store"), keep=False)
     store.start()
     yield store.url
+    with Redis.from_url(store.url, decode_responses=True) as client:
+        refused = client.acl_log()
     store.stop()
+    assert not refused, "rights that somebody missed"
 
 
 @pytest.fixture(scope="session")
 def new_server(
     transport: None, store_url: str, tmp_path_factory: pytest.TempPathFactory
 ) -> Callable[[str, dict[str, str]], NameServer]:
-    """A server with these options and its own namespace in the store, not started."""
+    """A server with these options and its own namespace in the store, not started. It has the least rights there."""
+    with Redis.from_url(store_url) as store:
+        _let_in(store, JOBS, QUEUE_RULES)
 
     def make(name: str, options: dict[str, str]) -> NameServer:
         folder = tmp_path_factory.mktemp(name)
-        return NameServer(folder, options, url=store_url, namespace=f"{folder.name}-{os.getpid()}")
+        namespace = f"{folder.name}-{os.getpid()}"
+        with Redis.from_url(store_url) as store:
+            _let_in(store, namespace, store_rules([namespace]))
+        queue = {"rqRedisUrl": with_login(store_url, JOBS, PASSWORD)}
+        return NameServer(
+            folder, queue | options, url=with_login(store_url, namespace, PASSWORD), namespace=namespace
+        )
 
     return make
+
+
+def _let_in(store: Redis, user: str, rules: str) -> None:
+    client: Any = store
+    client.execute_command("ACL", "SETUSER", user, "on", f">{PASSWORD}", *rules.split())
 
 
 @pytest.fixture(scope="session")

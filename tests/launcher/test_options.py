@@ -64,6 +64,8 @@ def test_each_option_can_be_set_by_its_variable() -> None:
     other = {"bool": "true", "str": "changed", "int": "77", "long": "77"}
     for option in CATALOGUE:
         text = "false" if option.default is True else other[option.type]
+        if option.name.endswith("redis_url"):
+            text = "redis://changed"
         changed = resolve({}, HOME | {option.env: text})
         assert getattr(changed, option.name) != option.default, option.key
 
@@ -80,6 +82,31 @@ def test_each_option_can_be_set_by_its_variable() -> None:
             "redis://m",
             id="ours first",
         ),
+        pytest.param(
+            {
+                "REDIS_URL": "rediss+sentinel://s1,s2/main?ssl_ca_certs=/ca.pem",
+                "MQNS_REDIS_USERNAME": "namesrv",
+                "MQNS_REDIS_PASSWORD": "p@:/?",
+                "MQNS_REDIS_SENTINEL_PASSWORD": "s&=",
+            },
+            "redis_url",
+            "rediss+sentinel://namesrv:p%40%3A%2F%3F@s1,s2/main"
+            "?ssl_ca_certs=%2Fca.pem&sentinel_password=s%26%3D",
+            id="logins beside the URL",
+        ),
+        pytest.param(
+            {"REDIS_URL": "redis://u:old@r/1", "MQNS_REDIS_PASSWORD": "new"},
+            "rq_redis_url",
+            "redis://u:new@r/1",
+            id="a password in the place of another",
+        ),
+        pytest.param(
+            {"REDIS_URL": "redis://r", "RQ_REDIS_URL": "redis://q", "MQNS_RQ_REDIS_PASSWORD": "w"},
+            "rq_redis_url",
+            "redis://:w@q",
+            id="the queue's own password",
+        ),
+        pytest.param({"MQNS_REDIS_PASSWORD": "w"}, "redis_url", "", id="none for the embedded store"),
         pytest.param({"ROCKETMQ_HOME": "/opt/mq"}, "rocketmq_home", "/opt/mq", id="ROCKETMQ_HOME"),
         pytest.param(
             {"ROCKETMQ_SERIALIZE_TYPE": "ROCKETMQ"}, "serialize_type", "ROCKETMQ", id="serialize type"

@@ -26,7 +26,7 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     [
         (["--url", "redis://127.0.0.1:1"], 2, "MQNS_PIPELINE_WAREHOUSE is not set"),
         (["-w", "w"], 2, "REDIS_URL is not set"),
-        (["-w", "w", "--url", "http://127.0.0.1"], 2, "option url is none of redis://"),
+        (["-w", "w", "--url", "http://127.0.0.1"], 2, "option url: not one of redis://"),
         (["-w", "w", "--url", f"{WITH_PASSWORD}:1"], 1, "the Redis of the name server does not answer: "),
         (["-w", "w", "--url", "redis+cluster://127.0.0.1:1"], 1, "does not answer: "),
         (["-w", "w", "--url", "redis+sentinel://127.0.0.1:1/m"], 1, "does not answer: "),

@@ -11,9 +11,9 @@ from pipeline.source.ids import Id
 from pipeline.source.options import options_of
 from pipeline.source.pages import pages
 from tests.harness.patience import eventually
+from tests.harness.redis_servers import HOST, Server, command, free_ports, running
 from tests.interop.certificates import make_certificates
 from tests.pipeline.source.reading import Query, ids, read
-from tests.pipeline.source.servers import HOST, Server, command, free_ports, running
 
 ENTRIES = [f"{n}-0" for n in range(1, 301)]
 WITHIN_S = 15.0

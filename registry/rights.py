@@ -1,0 +1,38 @@
+"""The rights that Redis's users need at least, as rules of `ACL SETUSER` (docs/redis.md).
+
+`python -m registry.rights [NAMESPACE ...]` prints them.
+"""
+
+import sys
+from collections.abc import Iterable
+
+from registry.keys import Keys
+from registry.store import DEFAULT_NAMESPACE
+
+SCRIPTS = ("eval", "evalsha")
+IN_SCRIPTS_AND_PLANS = (
+    *("del", "exists", "memory|usage", "pexpire", "time"),
+    *("get", "incr", "set"),
+    *("hdel", "hget", "hgetall", "hincrby", "hkeys", "hlen", "hmget", "hscan", "hset", "hvals"),
+    *("sadd", "scard", "sismember", "smembers", "srandmember", "srem", "sunionstore"),
+    *("xadd", "xlen", "xrange", "xrevrange", "xtrim"),
+    *("zadd", "zcard", "zcount", "zmscore", "zrange", "zrangebyscore", "zrem", "zremrangebyscore", "zscore"),
+)
+BY_CLIENTS = ("cluster|slots", "info", "ping", "xread")
+COMMANDS = tuple(sorted((*SCRIPTS, *IN_SCRIPTS_AND_PLANS, *BY_CLIENTS)))
+QUEUE_RULES = (
+    "resetkeys ~rq:* resetchannels &rq:* -@all +@read +@write +@pubsub +@transaction +@scripting +@connection "
+    "-@admin -@dangerous +client|list +client|setname +info +time"
+)
+"""For RQ, whose commands differ between its versions."""
+
+
+def store_rules(namespaces: Iterable[str] = (DEFAULT_NAMESPACE,)) -> str:
+    """For the store of these namespaces."""
+    keys = " ".join(f"~{Keys(namespace).prefix}*" for namespace in namespaces)
+    return f"resetkeys {keys} resetchannels -@all {' '.join(f'+{command}' for command in COMMANDS)}"
+
+
+if __name__ == "__main__":
+    print(f"ACL SETUSER namesrv on >PASSWORD {store_rules(sys.argv[1:] or (DEFAULT_NAMESPACE,))}")
+    print(f"ACL SETUSER namesrv-jobs on >PASSWORD {QUEUE_RULES}")

@@ -1,0 +1,18 @@
+"""The least rights of Redis's users: no more than what is called. That they are enough tests/conformance shows."""
+
+import re
+
+from registry.rights import COMMANDS, IN_SCRIPTS_AND_PLANS
+from registry.scripts import LUA
+
+ROOT = LUA.parent
+CALLED = re.compile(r'\bcall\(\s*"([A-Z]+)"')
+WHOLE = {"memory": "memory|usage"}
+
+
+def test_every_right_is_needed_and_none_is_missing() -> None:
+    files = [*LUA.rglob("*.lua"), *(path for part in ("registry", "worker", "api", "launcher")
+                                    for path in (ROOT / part).rglob("*.py"))]  # fmt: skip
+    called = {name.lower() for path in files for name in CALLED.findall(path.read_text())}
+    assert {WHOLE.get(name, name) for name in called} == set(IN_SCRIPTS_AND_PLANS)
+    assert len(COMMANDS) == len(set(COMMANDS))

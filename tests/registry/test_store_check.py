@@ -1,0 +1,62 @@
+"""What is said of a Redis that may lose or refuse tables."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from registry.store import connect
+from registry.store_check import warnings
+from tests.harness.redis_servers import HOST, Server, free_ports, running
+
+GOOD: dict[str, object] = {"appendonly": "yes", "maxmemory": "64mb", "maxmemory-policy": "noeviction"}
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    [port] = free_ports(1)
+    server = Server(tmp_path_factory.mktemp("redis"), port, {"port": port})
+    with running(server):
+        yield server
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        ({}, []),
+        ({"maxmemory": 0, "maxmemory-policy": "allkeys-lru"}, []),
+        ({"maxmemory-policy": "volatile-ttl"}, ["maxmemory-policy is volatile-ttl: "]),
+        ({"appendonly": "no"}, ["appendonly is off: "]),
+        ({"maxmemory": "1mb"}, ["bytes of maxmemory are used"]),
+        ({"appendonly": "no", "maxmemory-policy": "allkeys-lfu"}, ["maxmemory-policy is allkeys-lfu", "appendonly"]),
+    ],
+    ids=["good", "no bound", "evicts", "not kept", "nearly full", "two at once"],
+)  # fmt: skip
+def test_each_weakness_is_told(server: Server, options: dict[str, object], told: list[str]) -> None:
+    for name, value in (GOOD | options).items():
+        server.client.config_set(name, value)  # type: ignore[arg-type]
+    _expect(server.port, told)
+
+
+def test_replication_that_may_split(tmp_path: Path) -> None:
+    first, second = free_ports(2)
+    master = Server(tmp_path / "1", first, {"port": first, **GOOD})
+    replica = Server(
+        tmp_path / "2",
+        second,
+        {"port": second, **GOOD, "replicaof": f"{HOST} {first}", "repl-diskless-sync-delay": 0},
+    )
+    with running(master, replica):
+        while not master.client.wait(1, 1000):
+            pass
+        _expect(second, ["role is not master"])
+        _expect(first, ["min-replicas-to-write is 0"])
+        master.client.config_set("min-replicas-to-write", 1)
+        _expect(first, [])
+
+
+def _expect(port: int, told: list[str]) -> None:
+    with connect(f"redis://{HOST}:{port}") as store:
+        found = warnings(store)
+    assert len(found) == len(told)
+    assert all(text in one for text, one in zip(told, found, strict=True)), found
