@@ -10,7 +10,6 @@ from faults.lookups import Lookup
 from faults.notes import Note
 from faults.truth import Known, Truth
 
-
 ADDRESS = re.compile(r"127\.\d+\.\d+\.\d+'?[:,] ?\d+")
 
 

@@ -1,12 +1,14 @@
 """Where a row takes place: a store of its own, the service on it, and the addresses that peers are told."""
 
 import signal
+from contextlib import ExitStack
+from types import TracebackType
+from typing import Self
 
 import redis
 
 from faults.notes import Tls
 from launcher.store import await_answer
-from registry.keys import Keys
 from registry.store import connect
 from tests.interop.ports import free_port
 from tests.interop.process import Process
@@ -51,7 +53,7 @@ class Redis:
 
     def await_answer(self) -> str:
         """Its name and version."""
-        return await_answer(self.url, lambda: self.process.runs)
+        return await_answer(self.url, alive=lambda: self.process.runs)
 
     def kill(self) -> None:
         self.process.signal(signal.SIGKILL)
@@ -62,28 +64,37 @@ class Redis:
 
 
 class Place:
-    """A running service. `store` is its Redis, `servers` what peers are told; `tls`, and `java_options` for those of
-    Java, are what they need besides. `lease_s` is how long a broker may be silent."""
+    """A running service, ended with its stage; a context that ends what else belongs to it (`rest`).
+
+    `servers` is what peers are told; `tls`, and `java_options` for those of Java, are what they need besides.
+    `lease_s` is how long a broker may be silent."""
 
     def __init__(
         self,
         stage: Stage,
-        store: Redis,
         server: NameServer,
         *,
         told: tuple[NameServer, ...] = (),
         tls: Tls | None = None,
         java_options: tuple[str, ...] = (),
         lease_s: float = LEASE_S,
+        rest: ExitStack | None = None,
     ) -> None:
         self.stage = stage
-        self.store = store
         self.server = server
         self.servers = told or (server,)
         self.tls = tls
         self.java_options = java_options
         self.lease_s = lease_s
-        self.keys = Keys()
+        self._rest = rest or ExitStack()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._rest.close()
 
     @property
     def family(self) -> Family:
@@ -96,12 +107,20 @@ class Place:
         return len(workers) == WORKERS and not workers & but
 
 
-def plain(stage: Stage, *, lease_s: float = LEASE_S, aof: bool = True) -> Place:
+class Stored(Place):
+    """A service with a single Redis."""
+
+    store: Redis
+
+
+def plain(stage: Stage, *, lease_s: float = LEASE_S, aof: bool = True) -> Stored:
     """Workers, HTTP, job worker and scheduler under `mqnamesrv`, as `make run` has them, on a Redis with an AOF."""
     store = Redis(stage, "--appendonly", "yes" if aof else "no")
     store.await_answer()
     options = OPTIONS | {"redisUrl": store.url, "brokerTimeoutMillis": str(int(lease_s * 1000))}
-    return Place(stage, store, serve(stage, "ours", options), lease_s=lease_s)
+    place = Stored(stage, serve(stage, "ours", options), lease_s=lease_s)
+    place.store = store
+    return place
 
 
 def answers(server: NameServer) -> bool:

@@ -3,7 +3,7 @@
 from typing import Any
 
 from faults.row import Row
-from faults.rows import balancer, brokers, certificates, clocks, networks, stores, workers
+from faults.rows import balancer, brokers, certificates, clocks, networks, stores, topologies, workers
 
 ROWS: tuple[Row[Any], ...] = (
     *workers.ROWS,
@@ -13,4 +13,5 @@ ROWS: tuple[Row[Any], ...] = (
     *brokers.ROWS,
     *clocks.ROWS,
     *certificates.ROWS,
+    *topologies.ROWS,
 )

@@ -26,8 +26,7 @@ GONE_S = 1.0
 def tried(row: Row[Any], folder: Path, *, brokers: int = BROKERS, java: bool = True) -> Result:
     """Run it in a folder of its own."""
     began = time.monotonic()
-    with Stage(folder) as stage:
-        place: Place = row.place(stage)
+    with Stage(folder) as stage, row.place(stage) as place:
         truth = Truth(place.lease_s, GONE_S)
         name_servers = ";".join(server.address for server in place.servers)
         fleet = Fleet(name_servers, truth, brokers=brokers, processes=row.processes, tls=place.tls)

@@ -66,7 +66,7 @@ def balanced(stage: Stage) -> Balanced:
     balancer = Balancer(stage, server.port)
     front = NameServer("ours", server.process, balancer.port)
     eventually(lambda: answers(front), STARTED_WITHIN_S)
-    place = Balanced(stage, store, server, told=(front,))
+    place = Balanced(stage, server, told=(front,))
     place.balancer = balancer
     return place
 

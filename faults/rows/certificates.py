@@ -33,7 +33,6 @@ def encrypted(stage: Stage) -> Encrypted:
     folder = certificates.folder
     place = Encrypted(
         stage,
-        store,
         server,
         tls=Tls(str(folder / "ca.pem"), str(folder / "client.pem"), str(folder / "client.key")),
         java_options=("-Dtls.enable=true", f"-Dtls.config.file={peers}"),

@@ -75,7 +75,7 @@ def proxied(stage: Stage) -> Proxied:
     store.await_answer()
     proxy = Toxiproxy(stage, f"127.0.0.1:{store.port}")
     server = serve(stage, "ours", OPTIONS | {"redisUrl": f"redis://127.0.0.1:{proxy.port}/0"})
-    place = Proxied(stage, store, server)
+    place = Proxied(stage, server)
     place.proxy = proxy
     return place
 
@@ -135,7 +135,9 @@ class Isolated(Place):
 def isolated(stage: Stage) -> Isolated:
     store = IsolatedRedis(stage, "--appendonly", "yes", "--protected-mode", "no")
     store.await_answer()
-    return Isolated(stage, store, serve(stage, "ours", OPTIONS | {"redisUrl": store.url}))
+    place = Isolated(stage, serve(stage, "ours", OPTIONS | {"redisUrl": store.url}))
+    place.store = store
+    return place
 
 
 @contextmanager

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from functools import partial
 
 from faults.fleet import PERIOD_MS, Fleet
-from faults.places import Place, plain
+from faults.places import Stored, plain
 from faults.row import Promise, Row, Topics
 
 STOPPED_S = 10.0
@@ -15,7 +15,7 @@ AWAY = Promise(beats_fail=True, lookups_fail=Topics.CHANGING, recovers_s=3.0)
 
 
 @contextmanager
-def killed(place: Place, fleet: Fleet) -> Iterator[None]:
+def killed(place: Stored, fleet: Fleet) -> Iterator[None]:
     """SIGKILL; started again at the end, with what it finds on its disk."""
     place.store.kill()
     yield
@@ -24,7 +24,7 @@ def killed(place: Place, fleet: Fleet) -> Iterator[None]:
 
 
 @contextmanager
-def stopped(place: Place, fleet: Fleet) -> Iterator[None]:
+def stopped(place: Stored, fleet: Fleet) -> Iterator[None]:
     """SIGSTOP: its connections stay, and it answers nothing."""
     place.store.process.signal(signal.SIGSTOP)
     yield
@@ -32,7 +32,7 @@ def stopped(place: Place, fleet: Fleet) -> Iterator[None]:
 
 
 @contextmanager
-def full(place: Place, fleet: Fleet) -> Iterator[None]:
+def full(place: Stored, fleet: Fleet) -> Iterator[None]:
     """No more memory than it has, and nothing may be evicted."""
     with place.store.client() as client:
         client.config_set("maxmemory", client.info("memory")["used_memory"] // 2)

@@ -114,7 +114,10 @@ def test_figures_of_a_connection_that_was_without_an_answer() -> None:
     assert (found.lookups, found.failed, found.failed_steady, found.wrong) == (5, 2, 2, [])
     assert found.unanswered_s == pytest.approx(4.1)
     assert found.last_trouble_s == pytest.approx(2.2)
-    assert found.errors == {"lookup of a steady topic: TimeoutError": 1, "lookup of a steady topic: code 1": 1}
+    assert found.errors == {
+        "lookup of a steady topic: TimeoutError": 1,
+        "lookup of a steady topic: code 1": 1,
+    }
 
 
 def test_figures_leave_changing_topics_apart() -> None:
