@@ -116,7 +116,7 @@ def _unnumbered(error: str) -> str:
     return ADDRESS.sub("…", error)
 
 
-def lost(notes: Sequence[Note], steady: Iterable[str], span: Span, within_s: float) -> set[str]:
-    """The brokers of which no registration was accepted within so long from the fault's end."""
-    back = {note.broker for note in notes if note.kind == "registered" and 0 < note.at - span.end <= within_s}
+def lost(notes: Sequence[Note], steady: Iterable[str], since: float, within_s: float) -> set[str]:
+    """The brokers of which no registration was accepted within so long."""
+    back = {note.broker for note in notes if note.kind == "registered" and 0 < note.at - since <= within_s}
     return set(steady) - back

@@ -74,7 +74,7 @@ class Lookups:
     async def _one(self, number: int, client: Client) -> None:
         every_s = CONNECTIONS / PER_S
         due = time.monotonic() + every_s * number / CONNECTIONS
-        for topic in itertools.cycle((*self._topics[number:], *self._topics[:number])):
+        for topic in itertools.cycle(random.sample(self._topics, len(self._topics))):
             await asyncio.sleep(max(due - time.monotonic(), 0))
             if self._end.is_set():
                 client.close()

@@ -86,14 +86,14 @@ def _lines(results: Sequence[Result]) -> Iterator[str]:
         f"the shortest period that brokers have (30 s is their default); {PASSING} more that come and go; a Java "
         f"broker {VERSION} with a producer ({PER_SECOND} messages a second, its own repetitions off) and a consumer, "
         f"each message counted by its number. The fault comes after {STEADY_S:.0f} s, and the load goes on for "
-        f"{BEAT_S:.0f} s after its end."
+        f"at least {BEAT_S:.0f} s after its end."
     )
     yield ""
     yield (
         "A lookup fails when a client that reconnects once, after 50 ms, has no answer within 3 s, or an error. A "
         "route is wrong when a registered broker is missing, or one is there that had left, died or hung for longer "
-        f"than promised: none may be, in any row. Every broker must have been registered again {BEAT_S:.0f} s after "
-        "the fault's end, and no message may be lost, no send fail. *All right again* is when the last lookup or "
+        f"than promised: none may be, in any row. Every broker must have registered again within {BEAT_S:.0f} s "
+        "of the last failure, and no message may be lost, no send fail. *All right again* is when the last lookup or "
         "registration failed: seconds after the fault's end, and after its beginning."
     )
     yield ""

@@ -26,12 +26,13 @@ GONE_S = 1.0
 def tried(row: Row[Any], folder: Path, *, brokers: int = BROKERS, java: bool = True) -> Result:
     """Run it in a folder of its own."""
     began = time.monotonic()
+    after_s = row.promise.recovers_s + BEAT_S
     with Stage(folder) as stage, row.place(stage) as place:
         truth = Truth(place.lease_s, GONE_S)
         name_servers = ";".join(server.address for server in place.servers)
         fleet = Fleet(name_servers, truth, brokers=brokers, processes=row.processes, tls=place.tls)
         with fleet:
-            seconds = STEADY_S + row.lasts_s + BEAT_S
+            seconds = STEADY_S + row.lasts_s + after_s
             messages = _messages(place, fleet, seconds) if java else None
             tls = place.tls.context() if place.tls else None
             ports = [server.port for server in place.servers]
@@ -41,11 +42,12 @@ def tried(row: Row[Any], folder: Path, *, brokers: int = BROKERS, java: bool = T
                 with row.fault(place, fleet):
                     time.sleep(row.lasts_s)
                 span = Span(begin, time.monotonic())
-                time.sleep(BEAT_S)
+                time.sleep(after_s)
             notes = tuple(fleet.notes)
             counted = messages.end() if messages else None
     found = figures(lookups.done, notes, fleet.serving, fleet.changing, truth, span, row.promise.behind_s)
-    missing = lost(notes, (config.broker_name for config in fleet.steady), span, BEAT_S)
+    since = max(span.end, span.end + found.last_trouble_s)
+    missing = lost(notes, (config.broker_name for config in fleet.steady), since, BEAT_S)
     return Result(
         row.name,
         row.title,

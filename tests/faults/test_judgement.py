@@ -137,7 +137,7 @@ def test_figures_of_wrong_routes_and_failed_registrations() -> None:
 
 def test_a_registration_is_lost_that_is_not_repeated_in_time() -> None:
     notes = [Note(11, "a", "registered"), Note(13, "b", "registered"), Note(99, "a", "registered")]
-    assert lost(notes, ["a", "b"], Span(10, 12), within_s=12) == {"a"}
+    assert lost(notes, ["a", "b"], 12, within_s=12) == {"a"}
 
 
 FINE = judged(lookup(A | B, 10.0), lookup(A | B, 11.0))
