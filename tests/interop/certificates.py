@@ -7,7 +7,12 @@ from pathlib import Path
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import rsa
-from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
+from cryptography.hazmat.primitives.serialization import (
+    Encoding,
+    NoEncryption,
+    PrivateFormat,
+    load_pem_private_key,
+)
 from cryptography.x509.oid import NameOID
 from msgspec import Struct
 
@@ -57,11 +62,22 @@ def make_certificates(folder: Path) -> Certificates:
         folder / "ca.pem", builder.add_extension(constraints, critical=True).sign(authority, hashes.SHA256())
     )
     for who in ("server", "client"):
-        builder = _builder(f"interop {who}", _key(folder / f"{who}.key").public_key(), name)
-        alternatives = x509.SubjectAlternativeName([x509.IPAddress(LOOPBACK)])
-        signed = builder.add_extension(alternatives, critical=False).sign(authority, hashes.SHA256())
-        _write(folder / f"{who}.pem", signed)
+        _issue(folder, who, authority)
     return Certificates(folder)
+
+
+def renew_server(certificates: Certificates) -> None:
+    """A new key and certificate of the server in place of the old ones, signed by the same CA."""
+    authority = load_pem_private_key((certificates.folder / "ca.key").read_bytes(), None)
+    assert isinstance(authority, rsa.RSAPrivateKey)
+    _issue(certificates.folder, "server", authority)
+
+
+def _issue(folder: Path, who: str, authority: rsa.RSAPrivateKey) -> None:
+    builder = _builder(f"interop {who}", _key(folder / f"{who}.key").public_key(), _name("interop CA"))
+    alternatives = x509.SubjectAlternativeName([x509.IPAddress(LOOPBACK)])
+    signed = builder.add_extension(alternatives, critical=False).sign(authority, hashes.SHA256())
+    _write(folder / f"{who}.pem", signed)
 
 
 def _key(path: Path) -> rsa.RSAPrivateKey:

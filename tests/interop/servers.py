@@ -106,13 +106,18 @@ def serve(
     *,
     name: str = "",
     certificates: Certificates | None = None,
+    env: Mapping[str, str] | None = None,
 ) -> NameServer:
-    """Start a name server of that kind with these properties; with certificates it demands them of its peers."""
+    """Start a name server of that kind with these properties; with certificates it demands them of its peers.
+
+    `env` is for ours, besides what every process of a stage has."""
     name = name or f"{kind}-server"
     given = {"bindAddress": "127.0.0.1", "enableShutdownGracefully": "true"} | dict(properties or {})
     tls = certificates.server_properties if certificates else {}
-    start = _start_ours if kind == "ours" else _start_java
-    process = start(stage, name, given, tls)
+    if kind == "ours":
+        process = _start_ours(stage, name, given, tls, env or {})
+    else:
+        process = _start_java(stage, name, given, tls)
     return NameServer(kind, process, int(process.await_printed(BOOTED, BOOT_S)[1]))
 
 
@@ -134,7 +139,13 @@ def serve_4x(stage: Stage, version: str, properties: Mapping[str, str] | None = 
     return NameServer("java", process, port)
 
 
-def _start_ours(stage: Stage, name: str, properties: Mapping[str, str], tls: Mapping[str, str]) -> Process:
+def _start_ours(
+    stage: Stage,
+    name: str,
+    properties: Mapping[str, str],
+    tls: Mapping[str, str],
+    env: Mapping[str, str],
+) -> Process:
     own = {
         "listenPort": "0",
         "httpPort": "0",
@@ -143,7 +154,7 @@ def _start_ours(stage: Stage, name: str, properties: Mapping[str, str], tls: Map
     }
     mode = {"tls.server.mode": "enforcing"} if tls else {}
     path = write_properties(stage.folder / name / "namesrv.conf", own | dict(properties) | dict(tls) | mode)
-    return stage.start(name, [str(COMMAND), "-c", str(path)])
+    return stage.start(name, [str(COMMAND), "-c", str(path)], env=env)
 
 
 def _start_java(stage: Stage, name: str, properties: Mapping[str, str], tls: Mapping[str, str]) -> Process:

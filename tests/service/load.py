@@ -3,8 +3,10 @@
 import asyncio
 import contextlib
 import itertools
+import ssl
 from collections import Counter
 
+from remoting.codes import ResponseCode
 from remoting.command import Command, SerializeType, encode
 from remoting.frame import FrameReader
 
@@ -14,19 +16,24 @@ TRIES = 2
 
 
 class Client:
-    """One connection that is opened anew, after 50 ms, whenever it is lost."""
+    """One connection that is opened anew, after 50 ms, whenever it is lost or the server says GO_AWAY."""
 
-    def __init__(self, port: int) -> None:
+    def __init__(self, port: int, *, tls: ssl.SSLContext | None = None, answer_s: float = ANSWER_S) -> None:
         self._port = port
+        self._tls = tls
+        self._answer_s = answer_s
         self._opaques = itertools.count()
         self._streams: tuple[asyncio.StreamReader, asyncio.StreamWriter] | None = None
         self.reconnects = 0
 
     async def ask(self, code: int, ext: dict[str, str], body: bytes = b"") -> Command:
-        """The answer; ConnectionError when the server was lost twice in a row."""
+        """The answer; ConnectionError when the server was lost twice in a row, TimeoutError when it is silent."""
         for attempt in range(TRIES):
             try:
-                return await asyncio.wait_for(self._ask(code, ext, body), ANSWER_S)
+                return await asyncio.wait_for(self._ask(code, ext, body), self._answer_s)
+            except TimeoutError:
+                self.close()
+                raise
             except OSError as error:
                 self.close()
                 if attempt == TRIES - 1:
@@ -37,7 +44,7 @@ class Client:
 
     async def _ask(self, code: int, ext: dict[str, str], body: bytes) -> Command:
         if self._streams is None:
-            self._streams = await asyncio.open_connection("127.0.0.1", self._port)
+            self._streams = await asyncio.open_connection("127.0.0.1", self._port, ssl=self._tls)
         reader, writer = self._streams
         opaque = next(self._opaques)
         writer.write(
@@ -52,6 +59,8 @@ class Client:
                 raise ConnectionResetError("closed by the server")
             frames.feed(data)
         assert answer.opaque == opaque
+        if answer.code == ResponseCode.GO_AWAY:
+            raise ConnectionResetError("told to go away")
         return answer
 
     def close(self) -> None:

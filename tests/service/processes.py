@@ -2,6 +2,10 @@
 
 import os
 import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import msgspec
@@ -38,3 +42,30 @@ def environment_of(pid: int) -> dict[str, str]:
 def send(number: signal.Signals, *pids: int) -> None:
     for pid in pids:
         os.kill(pid, number)
+
+
+@contextmanager
+def stopped(*pids: int) -> Iterator[None]:
+    """As if they hung: nobody restarts them, and they do nothing."""
+    send(signal.SIGSTOP, *pids)
+    try:
+        yield
+    finally:
+        send(signal.SIGCONT, *pids)
+
+
+@contextmanager
+def two_more_of_each(family: Family) -> Iterator[None]:
+    """Three schedulers and three job workers, where there was one of each."""
+    env = environment_of(family.schedulers[0])
+    more = [
+        subprocess.Popen([sys.executable, "-m", module], env=env, stderr=subprocess.DEVNULL)
+        for module in ("worker.scheduler", "worker.rq_worker") * 2
+    ]
+    try:
+        yield
+    finally:
+        for process in more:
+            process.terminate()
+        for process in more:
+            process.wait(15)

@@ -8,7 +8,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import partial
 
 import msgspec
@@ -20,7 +20,7 @@ from tests.harness.broker import A
 from tests.harness.connection import Connection
 from tests.harness.nameserver import NameServer
 from tests.harness.patience import eventually, stays
-from tests.service.processes import Family, environment_of, send
+from tests.service.processes import Family, stopped, two_more_of_each
 
 TIMEOUT_MS = 2500
 CONNECTIONS_MAX = 200
@@ -90,25 +90,12 @@ def broker_process(port: int, ip: str) -> Iterator[tuple[subprocess.Popen[str], 
         process.wait()
 
 
-@contextmanager
-def scheduling(server: NameServer, kind: str) -> Iterator[None]:
+def scheduling(server: NameServer, kind: str) -> AbstractContextManager[None]:
     """The scheduler and job worker running as they are, dead, or three of each."""
     family = Family.of(server.pid)
     if kind == "dead":
-        both = (*family.schedulers, *family.job_workers)
-        send(signal.SIGSTOP, *both)
-        yield
-        send(signal.SIGCONT, *both)
-        return
-    more = []
-    if kind == "tripled":
-        env = environment_of(family.schedulers[0])
-        for module in ("worker.scheduler", "worker.rq_worker") * 2:
-            more.append(subprocess.Popen([sys.executable, "-m", module], env=env, stderr=subprocess.DEVNULL))
-    yield
-    for process in more:
-        process.terminate()
-        process.wait(15)
+        return stopped(*family.schedulers, *family.job_workers)
+    return two_more_of_each(family) if kind == "tripled" else nullcontext()
 
 
 def removals(server: NameServer, keys: Keys, address: str) -> list[dict[str, str]]:

@@ -1,0 +1,33 @@
+"""The programs that rows need besides Redis and Java: where they are, and what they are."""
+
+import os
+import shutil
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+BUILT = Path(__file__).resolve().parent.parent / "build" / "bin"
+"""Where `make faults` puts what it builds."""
+TOXIPROXY = "toxiproxy-server"
+COMMANDS = (
+    ("redis-server", "--version"),
+    ("haproxy", "-v"),
+    ("java", "-version"),
+    (TOXIPROXY, "-version"),
+    ("faketime", "--version"),
+)
+
+
+def program(name: str) -> str:
+    """Its path; FileNotFoundError where there is none."""
+    found = shutil.which(name, path=os.pathsep.join((str(BUILT), os.environ["PATH"], "/usr/sbin")))
+    if found is None:
+        raise FileNotFoundError(f"{name} is not installed: see `make faults`")
+    return found
+
+
+def versions() -> Iterator[str]:
+    """The first line of what each says about itself."""
+    for name, *words in COMMANDS:
+        said = subprocess.run([program(name), *words], capture_output=True, text=True, check=True)
+        yield (said.stdout or said.stderr).splitlines()[0].strip()

@@ -1,0 +1,124 @@
+"""docs/faults.md: what was run on what, a line for each row, and what was broken."""
+
+import os
+import platform
+import time
+from collections.abc import Iterator, Sequence
+from importlib.metadata import version
+
+from bench.report import processor, table_line
+from faults.fleet import PASSING, PERIOD_MS
+from faults.lookups import CONNECTIONS, PER_S
+from faults.messages import PER_SECOND, VERSION
+from faults.places import WORKERS
+from faults.programs import versions
+from faults.result import Result
+from faults.trial import BEAT_S, BROKERS, STEADY_S
+
+HEADINGS = (
+    "row",
+    "fault",
+    "lookups",
+    "failed",
+    "longest without a right answer",
+    "registrations",
+    "failed",
+    "messages",
+    "lost",
+    "send errors",
+    "all right again",
+    "promises",
+)
+SHOWN = 5
+LIBRARIES = ("redis", "gunicorn", "rq", "uvloop")
+
+
+def heading() -> list[str]:
+    return [table_line(HEADINGS), "|" + "---|" * len(HEADINGS)]
+
+
+def line(result: Result) -> str:
+    """A row of the table; one that could not be run says why."""
+    figures, counted, span = result.figures, result.counted, result.span
+    verdict = f"**broken**: {'; '.join(result.broken)}" if result.broken else "kept"
+    if figures is None or span is None:
+        return table_line((f"`{result.name}`", result.title, *("",) * 9, verdict))
+    recovered = max(figures.last_trouble_s, 0.0)
+    return table_line(
+        (
+            f"`{result.name}`",
+            result.title,
+            f"{figures.lookups:,}",
+            f"{figures.failed:,}",
+            f"{figures.unanswered_s * 1000:,.0f} ms",
+            f"{figures.beats:,}",
+            f"{figures.failed_beats:,}",
+            f"{counted.sent:,}" if counted else "",
+            f"{counted.lost:,}" if counted else "",
+            f"{counted.send_errors:,}" if counted else "",
+            _recovered(recovered, span.end - span.begin),
+            verdict,
+        )
+    )
+
+
+def _recovered(after_end_s: float, lasted_s: float) -> str:
+    """Seconds after the fault's end, and after its beginning."""
+    return f"{after_end_s:.1f} s; {after_end_s + lasted_s:.1f} s"
+
+
+def page(results: Sequence[Result]) -> str:
+    """All of docs/faults.md."""
+    return "\n".join(_lines(results)) + "\n"
+
+
+def _lines(results: Sequence[Result]) -> Iterator[str]:
+    kept = sum(not result.broken for result in results)
+    minutes = sum(result.seconds for result in results) / 60
+    yield "# Faults"
+    yield ""
+    yield "Written by `make faults` (`python -m faults.run`) from one run. What to do: [runbook](runbook.md)."
+    yield ""
+    yield (
+        f"Each row starts a service of its own: Redis, and `mqnamesrv` with {WORKERS} workers, HTTP, RQ worker and "
+        f"scheduler. Its load: {PER_S} lookups a second over {CONNECTIONS} connections, every topic in turn, each "
+        f"answer compared with what brokers were told; {BROKERS} brokers that register every {PERIOD_MS // 1000} s, "
+        f"the shortest period that brokers have (30 s is their default); {PASSING} more that come and go; a Java "
+        f"broker {VERSION} with a producer ({PER_SECOND} messages a second, its own repetitions off) and a consumer, "
+        f"each message counted by its number. The fault comes after {STEADY_S:.0f} s, and the load goes on for "
+        f"at least {BEAT_S:.0f} s after its end."
+    )
+    yield ""
+    yield (
+        "A lookup fails when a client that reconnects once, after 50 ms, has no answer within 3 s, or an error. A "
+        "route is wrong when a registered broker is missing, or one is there that had left, died or hung for longer "
+        f"than promised: none may be, in any row. Every broker must have registered again within {BEAT_S:.0f} s "
+        "of the last failure, and no message may be lost, no send fail. *All right again* is when the last lookup or "
+        "registration failed: seconds after the fault's end, and after its beginning."
+    )
+    yield ""
+    yield from heading()
+    for result in results:
+        yield line(result)
+    yield ""
+    libraries = ", ".join(f"{name} {version(name)}" for name in LIBRARIES)
+    yield (
+        f"{kept} of {len(results)} rows as promised, in {minutes:.0f} minutes on "
+        f"{time.strftime('%Y-%m-%d', time.gmtime())}. "
+        f"Machine: {os.cpu_count()} cores, {processor()}, Linux {platform.release()}, load average "
+        f"{os.getloadavg()[1]:.1f}; Python {platform.python_version()}, {libraries}; {', '.join(versions())}."
+    )
+    told = [f"- `{result.name}`: {'; '.join(failed)}" for result in results if (failed := failures(result))]
+    if told:
+        yield ""
+        yield "## What failed, and how often"
+        yield ""
+        yield from told
+
+
+def failures(result: Result) -> list[str]:
+    """What lookups and registrations failed with, the most frequent first, and wrong routes."""
+    if result.figures is None:
+        return []
+    errors = sorted(result.figures.errors.items(), key=lambda item: -item[1])
+    return [f"{count} times {what}" for what, count in errors[:SHOWN]] + result.figures.wrong[:SHOWN]

@@ -1,0 +1,1 @@
+"""The rows of the fault table, by what is broken."""

@@ -1,0 +1,66 @@
+"""Brokers that die at once: killed, or silent."""
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
+
+from faults.fleet import JOINED_WITHIN_S, PERIOD_MS, Fleet
+from faults.places import Place, plain
+from faults.row import Row
+from tests.harness.patience import eventually
+
+PROCESSES = 10
+LEASE_S = 3 * PERIOD_MS / 1000
+"""Of silent brokers; 120 s by default, four of their periods."""
+AWAY_S = 5.0
+
+
+@contextmanager
+def killed(share: int, place: Place, fleet: Fleet) -> Iterator[None]:
+    """SIGKILL to so many percent of their processes; over when all have been started and registered again."""
+    victims = fleet.processes[: PROCESSES * share // 100]
+    for victim in victims:
+        victim.kill()
+    yield
+    again = time.monotonic()
+    for victim in victims:
+        victim.start()
+    names = {name for victim in victims for name in victim.names}
+    eventually(lambda: not fleet.away(again) & names, JOINED_WITHIN_S)
+
+
+@contextmanager
+def silent(share: int, place: Place, fleet: Fleet) -> Iterator[None]:
+    """SIGSTOP to so many percent of their processes until their leases are over."""
+    victims = fleet.processes[: PROCESSES * share // 100]
+    for victim in victims:
+        victim.stop()
+    yield
+    for victim in victims:
+        victim.go_on()
+
+
+def _killed(share: int) -> Row[Place]:
+    return Row(
+        name=f"brokers-killed-{share}",
+        title=f"{share} % of the brokers killed at once, back after {AWAY_S:g} s",
+        place=plain,
+        fault=partial(killed, share),
+        lasts_s=AWAY_S,
+        processes=PROCESSES,
+    )
+
+
+def _silent(share: int) -> Row[Place]:
+    return Row(
+        name=f"brokers-silent-{share}",
+        title=f"{share} % of the brokers hang until their leases of {LEASE_S:.0f} s are over, and go on",
+        place=partial(plain, lease_s=LEASE_S),
+        fault=partial(silent, share),
+        lasts_s=LEASE_S + 5,
+        processes=PROCESSES,
+    )
+
+
+ROWS = (*map(_killed, (10, 50, 100)), *map(_silent, (10, 50, 100)))

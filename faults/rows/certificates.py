@@ -1,0 +1,74 @@
+"""The certificate of the remoting port, replaced while everybody speaks TLS."""
+
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from faults.fleet import Fleet
+from faults.notes import Tls
+from faults.places import OPTIONS, Place, Redis
+from faults.row import Row
+from tests.harness.patience import eventually
+from tests.interop.certificates import Certificates, make_certificates, renew_server
+from tests.interop.servers import serve
+from tests.interop.stage import Stage, write_properties
+
+SHOWN_WITHIN_S = 15.0
+LOOKS = 8
+"""Connections that are looked at: each worker has one of them, all but surely."""
+
+
+class Encrypted(Place):
+    """A service that takes TLS, and asks for client certificates; all peers speak it."""
+
+    certificates: Certificates
+
+
+def encrypted(stage: Stage) -> Encrypted:
+    store = Redis(stage, "--appendonly", "yes")
+    store.await_answer()
+    certificates = make_certificates(stage.folder / "certificates")
+    server = serve(stage, "ours", OPTIONS | {"redisUrl": store.url} | certificates.server_properties)
+    peers = write_properties(stage.folder / "peers.properties", certificates.peer_properties)
+    folder = certificates.folder
+    place = Encrypted(
+        stage,
+        server,
+        tls=Tls(str(folder / "ca.pem"), str(folder / "client.pem"), str(folder / "client.key")),
+        java_options=("-Dtls.enable=true", f"-Dtls.config.file={peers}"),
+    )
+    place.certificates = certificates
+    return place
+
+
+@contextmanager
+def rotated(place: Encrypted, fleet: Fleet) -> Iterator[None]:
+    """Key first, then certificate, as files are replaced; over when all workers show the new one."""
+    before = _shown(place)
+    renew_server(place.certificates)
+    yield
+    eventually(lambda: not before & _shown(place), SHOWN_WITHIN_S)
+
+
+def _shown(place: Encrypted) -> set[bytes]:
+    """The certificates that new connections get."""
+    assert place.tls is not None
+    found = set()
+    for _ in range(LOOKS):
+        with (
+            socket.create_connection(("127.0.0.1", place.server.port), 5) as plain,
+            place.tls.context().wrap_socket(plain) as connection,
+        ):
+            found.add(connection.getpeercert(binary_form=True) or b"")
+    return found
+
+
+ROWS = (
+    Row(
+        name="certificate-rotation",
+        title="key and certificate of the remoting port replaced, all peers on TLS",
+        place=encrypted,
+        fault=rotated,
+        lasts_s=2.0,
+    ),
+)

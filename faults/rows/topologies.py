@@ -1,0 +1,111 @@
+"""Redis as it is run for use: under Sentinels, and as a Cluster."""
+
+import signal
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+
+from faults.fleet import Fleet
+from faults.places import OPTIONS, Place, Redis
+from faults.row import Promise, Row, Topics
+from registry.slot_master import slot_of
+from registry.store import DEFAULT_NAMESPACE
+from tests.harness.redis_servers import Server, command
+from tests.harness.topologies import DOWN_AFTER_MS, NODE_TIMEOUT_MS, Cluster, Watched, cluster, watched
+from tests.interop.servers import serve
+from tests.interop.stage import Stage
+
+MOVES_S = 5.0
+"""How long the keys of the namespace are on their way from one master to the other."""
+
+
+class UnderSentinels(Place):
+    """A service whose master is watched by three Sentinels and has two replicas."""
+
+    redis: Watched
+
+
+def under_sentinels(stage: Stage) -> UnderSentinels:
+    with ExitStack() as stack:
+        redis = stack.enter_context(watched(stage.folder / "redis"))
+        server = serve(stage, "ours", OPTIONS | {"redisUrl": redis.url})
+        place = UnderSentinels(stage, server, rest=stack.pop_all())
+    place.redis = redis
+    return place
+
+
+@contextmanager
+def master_killed(place: UnderSentinels, fleet: Fleet) -> Iterator[None]:
+    """For good: a replica has to take its place."""
+    place.redis.await_replicas()
+    _kill(place.redis.master())
+    yield
+
+
+class OnCluster(Place):
+    """A service on three masters with a replica each; its job queue is on a Redis of its own."""
+
+    redis: Cluster
+
+
+def on_cluster(stage: Stage) -> OnCluster:
+    queue = Redis(stage)
+    queue.await_answer()
+    with ExitStack() as stack:
+        redis = stack.enter_context(cluster(stage.folder / "cluster"))
+        server = serve(stage, "ours", OPTIONS | {"redisUrl": redis.url, "rqRedisUrl": queue.url})
+        place = OnCluster(stage, server, rest=stack.pop_all())
+    place.redis = redis
+    return place
+
+
+@contextmanager
+def node_killed(place: OnCluster, fleet: Fleet) -> Iterator[None]:
+    """The master that has our namespace, for good."""
+    place.redis.await_replicas()
+    _kill(place.redis.master_of(slot_of(DEFAULT_NAMESPACE)))
+    yield
+
+
+@contextmanager
+def slot_moved(place: OnCluster, fleet: Fleet) -> Iterator[None]:
+    """Key by key, to another master."""
+    slot = slot_of(DEFAULT_NAMESPACE)
+    source = place.redis.master_of(slot)
+    keys = int(command(source, "CLUSTER", "COUNTKEYSINSLOT", slot))
+    target = next(one for one in place.redis.masters() if one is not source)
+    place.redis.migrate(slot, target, lambda: time.sleep(MOVES_S / keys))
+    yield
+
+
+def _kill(server: Server) -> None:
+    server.process.signal(signal.SIGKILL)
+
+
+def _failing_over(seconds: float) -> Promise:
+    return Promise(beats_fail=True, lookups_fail=Topics.CHANGING, recovers_s=seconds)
+
+
+ROWS = (
+    Row(
+        name="sentinel-failover",
+        title=f"kill -9 of the master under Sentinels (down-after {DOWN_AFTER_MS} ms)",
+        place=under_sentinels,
+        fault=master_killed,
+        promise=_failing_over(10.0),
+    ),
+    Row(
+        name="cluster-node",
+        title=f"kill -9 of the namespace's master in a Cluster (node timeout {NODE_TIMEOUT_MS} ms)",
+        place=on_cluster,
+        fault=node_killed,
+        promise=_failing_over(10.0),
+    ),
+    Row(
+        name="cluster-slot",
+        title=f"the namespace's slot moves to another master of a Cluster within {MOVES_S:.0f} s",
+        place=on_cluster,
+        fault=slot_moved,
+        promise=_failing_over(3.0),
+    ),
+)

@@ -1,0 +1,69 @@
+"""The fault table: `make faults`, or some of its rows.
+
+    python -m faults.run [ROW ...] [--brokers N] [--no-java] [--keep FOLDER]
+
+Each row starts a service of its own, puts the load on it (faults/trial.py), breaks something, and judges what all
+clients saw. A complete run writes docs/faults.md; with rows named it prints theirs. Exits 1 when a promise was broken.
+"""
+
+import argparse
+import sys
+import tempfile
+import time
+import traceback
+from pathlib import Path
+from typing import Any
+
+from faults.report import failures, heading, line, page
+from faults.result import Result
+from faults.row import Row
+from faults.table import ROWS
+from faults.trial import BROKERS, tried
+
+PAGE = Path(__file__).resolve().parent.parent / "docs" / "faults.md"
+
+
+def main() -> None:
+    """Run rows, print them, and write the page when all were run."""
+    names = [row.name for row in ROWS]
+    parser = argparse.ArgumentParser(
+        prog="faults.run", description="faults under load, and what came of them"
+    )
+    parser.add_argument("rows", nargs="*", metavar="ROW", help=f"of: {', '.join(names)}")
+    parser.add_argument("--brokers", type=int, default=BROKERS, help="that register")
+    parser.add_argument("--no-java", action="store_true", help="without a Java broker, producer and consumer")
+    parser.add_argument("--keep", type=Path, help="folder for what all processes print")
+    given = parser.parse_args()
+    if unknown := set(given.rows) - set(names):
+        parser.error(f"no such row: {', '.join(sorted(unknown))}")
+    print("\n".join(heading()), flush=True)
+    results: list[Result] = []
+    for row in ROWS:
+        if given.rows and row.name not in given.rows:
+            continue
+        with tempfile.TemporaryDirectory(prefix="faults-") as scratch:
+            folder = (given.keep or Path(scratch)) / row.name
+            result = _result(row, folder, brokers=given.brokers, java=not given.no_java)
+        print(line(result), flush=True)
+        for failure in failures(result):
+            print(failure, file=sys.stderr, flush=True)
+        results.append(result)
+    complete = not given.rows and not given.no_java and given.brokers == BROKERS
+    if complete:
+        PAGE.write_text(page(results))
+    sys.exit(any(result.broken for result in results))
+
+
+def _result(row: Row[Any], folder: Path, *, brokers: int, java: bool) -> Result:
+    """What came of it; where it could not be run, why, since half an hour of others shall not be lost."""
+    began = time.monotonic()
+    try:
+        return tried(row, folder, brokers=brokers, java=java)
+    except Exception as error:
+        traceback.print_exc()
+        why = f"not run to its end: {' '.join(str(error).split())[:300]}"
+        return Result.failed(row.name, row.title, time.monotonic() - began, why)
+
+
+if __name__ == "__main__":
+    main()

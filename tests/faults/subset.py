@@ -1,0 +1,15 @@
+"""Rows of the fault table as tests: with fewer brokers, and without Java."""
+
+from pathlib import Path
+
+from faults.table import ROWS
+from faults.trial import tried
+
+BROKERS = 20
+TIMEOUT_S = 180
+
+
+def broken(name: str, folder: Path) -> tuple[str, ...]:
+    """The promises that were broken in a run of that row."""
+    (row,) = (row for row in ROWS if row.name == name)
+    return tried(row, folder, brokers=BROKERS, java=False).broken
