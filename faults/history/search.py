@@ -22,7 +22,8 @@ WIDEST: Final = 20_000  # configurations at one moment
 
 
 class Write(msgspec.Struct, frozen=True):
-    """Sets a value, or removes those it is meant for; `required` unless it may never have taken effect.
+    """Sets a value, removes those it is meant for, or brings back what one of `restores` wrote with its lease (NOBODY:
+    nothing; else a lease that cannot end before this closes); `required` unless it may never have taken effect.
 
     The value's lease ends by itself, and the value with it, at one moment between `lapses_from` and `lapses_until`,
     unless another write comes before."""
@@ -32,6 +33,7 @@ class Write(msgspec.Struct, frozen=True):
     required: bool = True
     sets: int | None = None
     removes: Collection[int] = ()
+    restores: Collection[int] = ()
     lapses_from: float = math.inf
     lapses_until: float = math.inf
 
@@ -192,6 +194,8 @@ class _Search:
             if index not in one.done:
                 write = self._writes[index]
                 done = one.done | {index}
+                for other in write.restores:
+                    yield self._seen(self._value(other), other, done, one.behind)
                 if write.sets is not None:
                     yield self._seen(write.sets, index, done, one.behind)
                 elif one.value in write.removes:
@@ -200,6 +204,10 @@ class _Search:
                     yield self._seen(one.value, one.holder, done, one.behind)
         if one.holder in self._lapsing:
             yield self._seen(ABSENT, NOBODY, one.done, one.behind)
+
+    def _value(self, write: int) -> int:
+        sets = None if write == NOBODY else self._writes[write].sets
+        return ABSENT if sets is None else sets
 
     def _seen(
         self, value: int, holder: int, done: frozenset[int], behind: Mapping[int, int]

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from typing import Literal, TypeAlias
 
 import msgspec
+from msgspec.structs import replace
 
 from faults.history.search import ABSENT, NOBODY, Read, Write
 
@@ -18,12 +19,24 @@ class Item(msgspec.Struct, frozen=True):
     required: bool
 
 
+class State(msgspec.Struct, frozen=True):
+    """The value, the write whose lease it is, and the writes and reads that came before."""
+
+    value: int = ABSENT
+    holder: int = NOBODY
+    done: frozenset[int] = frozenset()
+    read: frozenset[int] = frozenset()
+
+
+START = State()
+
+
 def explained(writes: Sequence[Write], reads: Sequence[Read]) -> bool:
     """Whether there is an order in which all makes sense."""
     items = [Item("write", i, one.opens, one.closes, one.required) for i, one in enumerate(writes)]
     items += [Item("read", i, one.opens, one.closes, True) for i, one in enumerate(reads)]
     items += [Item("lapse", i, one.lapses_from, one.lapses_until, False) for i, one in enumerate(writes)]
-    return any(_makes_sense(order, writes, reads) for order in _orders(tuple(items)))
+    return any(_makes_sense(order, 0, START, writes, reads) for order in _orders(tuple(items)))
 
 
 def _orders(items: tuple[Item, ...]) -> Iterator[tuple[Item, ...]]:
@@ -39,27 +52,39 @@ def _orders(items: tuple[Item, ...]) -> Iterator[tuple[Item, ...]]:
                 yield (first, *order)
 
 
-def _makes_sense(order: Sequence[Item], writes: Sequence[Write], reads: Sequence[Read]) -> bool:
-    value, holder, done, last = ABSENT, NOBODY, set[int](), dict[int, int]()
-    for item in order:
-        if holder != NOBODY and item.opens > writes[holder].lapses_until:
-            return False
-        if item.kind == "lapse":
-            if holder != item.index:
-                return False
-            value, holder = ABSENT, NOBODY
-        elif item.kind == "read":
-            read = reads[item.index]
-            if value not in read.accepts or (read.after != NOBODY and read.after not in done):
-                return False
-            if last.get(read.session, -1) > item.index:
-                return False
-            last[read.session] = item.index
+def _makes_sense(
+    order: Sequence[Item], at: int, state: State, writes: Sequence[Write], reads: Sequence[Read]
+) -> bool:
+    """Whether what is left of the order can follow that state."""
+    if at == len(order):
+        return True
+    item = order[at]
+    if state.holder != NOBODY and item.opens > writes[state.holder].lapses_until:
+        return False
+    return any(
+        _makes_sense(order, at + 1, after, writes, reads) for after in _after(item, state, writes, reads)
+    )
+
+
+def _after(item: Item, state: State, writes: Sequence[Write], reads: Sequence[Read]) -> Iterator[State]:
+    if item.kind == "lapse":
+        if state.holder == item.index:
+            yield replace(state, value=ABSENT, holder=NOBODY)
+    elif item.kind == "read":
+        read = reads[item.index]
+        own = read.after == NOBODY or read.after in state.done
+        in_turn = all(other < item.index for other in state.read if reads[other].session == read.session)
+        if state.value in read.accepts and own and in_turn:
+            yield replace(state, read=state.read | {item.index})
+    else:
+        write, done = writes[item.index], state.done | {item.index}
+        for other in write.restores:
+            value = ABSENT if other == NOBODY else writes[other].sets
+            if value is not None:
+                yield replace(state, value=value, holder=other, done=done)
+        if write.sets is not None:
+            yield replace(state, value=write.sets, holder=item.index, done=done)
+        elif state.value in write.removes:
+            yield replace(state, value=ABSENT, holder=NOBODY, done=done)
         else:
-            write = writes[item.index]
-            done.add(item.index)
-            if write.sets is not None:
-                value, holder = write.sets, item.index
-            elif value in write.removes:
-                value, holder = ABSENT, NOBODY
-    return True
+            yield replace(state, done=done)
