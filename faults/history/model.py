@@ -79,7 +79,7 @@ def windows(operations: Sequence[Operation], model: Model, outages: Sequence[Out
                     one.ended_s,
                     _accepted(one, numbers, of_address),
                     sessions.setdefault(session, len(sessions)),
-                    own.get(one.connection, NOBODY) if model.own_writes else NOBODY,
+                    own.get(one.connection, NOBODY) if _sees_own_writes(one, model, outages) else NOBODY,
                 )
             )
             read.append(one)
@@ -109,6 +109,14 @@ def _seen_from(one: Operation, model: Model, outages: Sequence[Outage]) -> float
         if o.touches(one.began_s, one.ended_s, after_s=o.settles_s + model.behind_s)
     ]
     return min([one.began_s, *outdated]) - model.behind_s
+
+
+def _sees_own_writes(one: Operation, model: Model, outages: Sequence[Outage]) -> bool:
+    """Of a store that came back empty known routes are kept until all their brokers are there, or it has settled."""
+    return model.own_writes and not any(
+        math.isinf(o.loses_s) and o.touches(one.began_s, one.ended_s, after_s=o.settles_s + model.behind_s)
+        for o in outages
+    )
 
 
 def _accepted(

@@ -92,6 +92,10 @@ class _Search:
         self._writes, self._reads = writes, reads
         self._open: list[int] = []
         self._lapsing: set[int] = set()
+        self._first: dict[int, float] = {}
+        for write in writes:
+            if write.sets is not None:
+                self._first[write.sets] = min(write.opens, self._first.get(write.sets, math.inf))
         self._rank = [0] * len(reads)  # of a read in its session
         self._sessions: dict[int, list[int]] = {}
         for index, read in enumerate(reads):
@@ -132,9 +136,15 @@ class _Search:
             opens = -math.inf
             for index in own:
                 read = self._reads[index]
-                opens = max(opens, read.opens, self._writes[read.after].opens if read.after >= 0 else opens)
+                opens = max(opens, read.opens, min(self._there_from(read.accepts), read.closes))
+                if read.after != NOBODY:
+                    opens = max(opens, self._writes[read.after].opens)
                 yield opens, READ_OPENS, index
                 yield max(opens, read.closes), READ_CLOSES, index
+
+    def _there_from(self, accepted: Collection[int]) -> float:
+        """When the first of these values may be there; who waits for nothing else is not to be kept in mind before."""
+        return min((self._first.get(value, -math.inf) for value in accepted), default=-math.inf)
 
     def _goal(self, what: int, index: int) -> Goal:
         if what == READ_CLOSES:
