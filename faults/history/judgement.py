@@ -9,7 +9,7 @@ import msgspec
 
 from faults.history.model import Model, Outage, Place, windows
 from faults.history.operations import History, Operation, Register
-from faults.history.search import ABSENT, Impossible, TooWide, impossible
+from faults.history.search import ABSENT, NOBODY, Impossible, TooWide, impossible
 
 Rule: TypeAlias = Literal[
     "only what was written",
@@ -148,9 +148,11 @@ def _broken(
 ) -> tuple[Rule, ...]:
     if not place.reads[found.read].accepts:
         return ("only what was written",)
+    own = place.reads[found.read].after != NOBODY
+    candidates = [rule for rule in WITHOUT if own or rule != "own writes"]
     until = [one for one in operations if one.began_s <= found.at]
-    for count in range(1, len(WITHOUT) + 1):
-        for rules in combinations(WITHOUT, count):
+    for count in range(1, len(candidates) + 1):
+        for rules in combinations(candidates, count):
             changes = {name: value for rule in rules for name, value in WITHOUT[rule].items()}
             relaxed = windows(until, msgspec.structs.replace(model, **changes), outages)
             with suppress(TooWide):

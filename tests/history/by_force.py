@@ -36,34 +36,23 @@ def explained(writes: Sequence[Write], reads: Sequence[Read]) -> bool:
     items = [Item("write", i, one.opens, one.closes, one.required) for i, one in enumerate(writes)]
     items += [Item("read", i, one.opens, one.closes, True) for i, one in enumerate(reads)]
     items += [Item("lapse", i, one.lapses_from, one.lapses_until, False) for i, one in enumerate(writes)]
-    return any(_makes_sense(order, 0, START, writes, reads) for order in _orders(tuple(items)))
+    return _explained(tuple(items), START, writes, reads)
 
 
-def _orders(items: tuple[Item, ...]) -> Iterator[tuple[Item, ...]]:
-    """All orders in which none comes after one that opens when it has closed already."""
+def _explained(items: tuple[Item, ...], state: State, writes: Sequence[Write], reads: Sequence[Read]) -> bool:
+    """Whether what is left can follow that state. None comes after one that opens when it has closed already."""
     if not any(item.required for item in items):
-        yield ()
+        return True
     for first in items:
         rest = tuple(
             item for item in items if item is not first and (item.required or item.closes >= first.opens)
         )
-        if all(item.closes >= first.opens for item in rest):
-            for order in _orders(rest):
-                yield (first, *order)
-
-
-def _makes_sense(
-    order: Sequence[Item], at: int, state: State, writes: Sequence[Write], reads: Sequence[Read]
-) -> bool:
-    """Whether what is left of the order can follow that state."""
-    if at == len(order):
-        return True
-    item = order[at]
-    if state.holder != NOBODY and item.opens > writes[state.holder].lapses_until:
-        return False
-    return any(
-        _makes_sense(order, at + 1, after, writes, reads) for after in _after(item, state, writes, reads)
-    )
+        in_time = state.holder == NOBODY or first.opens <= writes[state.holder].lapses_until
+        in_order = all(item.closes >= first.opens for item in rest)
+        states = _after(first, state, writes, reads) if in_time and in_order else ()
+        if any(_explained(rest, after, writes, reads) for after in states):
+            return True
+    return False
 
 
 def _after(item: Item, state: State, writes: Sequence[Write], reads: Sequence[Read]) -> Iterator[State]:

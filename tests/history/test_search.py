@@ -70,7 +70,7 @@ def places(draw: st.DrawFn) -> tuple[list[Write], list[Read]]:
     return written, found
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=400, deadline=None)
 @given(places())
 def test_finds_an_order_exactly_when_there_is_one(place: tuple[list[Write], list[Read]]) -> None:
     found = impossible(*place)
