@@ -33,6 +33,9 @@ OWN_FILES: Final = 256
 """Descriptors of a worker besides its connections, generously."""
 COLLECT_AFTER: Final = (20_000, 20, 100)
 """Python's thresholds of garbage collection: new containers, and how many collections make an older generation's."""
+ENDING: Final = (signal.SIGTERM, signal.SIGINT, signal.SIGQUIT)
+"""Signals that end a worker. A new one gets them when it can act on them: gunicorn sends each once, and what its
+handler takes between the fork and the worker's own is lost."""
 AFTER_FAILURE_S: Final = 1.0
 """Pause before a worker that could not start lets gunicorn start the next."""
 
@@ -47,6 +50,7 @@ class RemotingWorker(Worker):  # type: ignore[misc]
         super().__init__(*args, **kwargs)
         if not hasattr(RemotingWorker, "_board"):
             RemotingWorker._board = Board()
+            os.register_at_fork(before=_hold_back, after_in_parent=_let_through)
 
     def make_service(self, options: Options, worker_id: str) -> WorkerService:
         """What answers this worker's requests."""
@@ -93,6 +97,7 @@ class RemotingWorker(Worker):  # type: ignore[misc]
         loop.add_signal_handler(signal.SIGINT, quit_now)
         loop.add_signal_handler(signal.SIGQUIT, quit_now)
         loop.add_signal_handler(signal.SIGUSR1, self.log.reopen_files)
+        _let_through()
         beat = loop.create_task(self._beat())
         try:
             await running
@@ -124,6 +129,14 @@ class RemotingWorker(Worker):  # type: ignore[misc]
         if not root.handlers:
             root.handlers = list(self.log.error_log.handlers)
             root.setLevel(self.log.error_log.level)
+
+
+def _hold_back() -> None:
+    signal.pthread_sigmask(signal.SIG_BLOCK, ENDING)
+
+
+def _let_through() -> None:
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, ENDING)
 
 
 def _collect_rarely() -> None:

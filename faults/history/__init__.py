@@ -11,7 +11,6 @@ from faults.history.clients import Recorder, Scale
 from faults.history.judgement import Complaint, Report, furthest_behind_s, judge
 from faults.history.model import Model, Outage
 from faults.history.operations import CLUSTERS, History, Operation, Register, Value
-from faults.history.search import TooWide
 
 __all__ = [
     "CLUSTERS",
@@ -24,7 +23,6 @@ __all__ = [
     "Register",
     "Report",
     "Scale",
-    "TooWide",
     "Value",
     "furthest_behind_s",
     "judge",

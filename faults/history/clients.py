@@ -25,6 +25,8 @@ from tests.harness.connection import Connection
 
 CLUSTER = "history"
 RECONNECT_S = 0.05
+REFUSED_S = 1.0
+"""A broker that was not acknowledged rests: each such request may still take effect, and the search tries all."""
 LEASES_MS = (600, 30_000)
 """Of brokers that fall silent, and of those that do not."""
 BACK_S, AWAY_S = 0.5, 1.7
@@ -164,14 +166,15 @@ class _Line:
         return answer, began_s, time.monotonic()
 
     def write(
-        self, kind: Kind, place: Register, value: Value, lease_s: float, asked: Command | None, *times: float
-    ) -> None:
-        """Note what was asked; an answer that is no success says nothing."""
-        done = asked is not None and asked.code == ResponseCode.SUCCESS
-        began_s, ended_s = times
+        self, kind: Kind, place: Register, value: Value, lease_s: float, what: Callable[[Connection], Command]
+    ) -> bool:
+        """Ask for a change; whether it was acknowledged. An answer that is no success says nothing."""
+        answer, began_s, ended_s = self.ask(what)
+        done = answer is not None and answer.code == ResponseCode.SUCCESS
         self.operations.append(
             Operation(kind, place, value, self.client, self._number, began_s, ended_s, done, lease_s=lease_s)
         )
+        return done
 
     def look_up(self, place: Register, topic: str) -> None:
         """The route of a topic that only this place's master has."""
@@ -316,14 +319,16 @@ class _BrokerClient(_Client):
         return self._broker
 
     def _register(self, broker: Broker) -> None:
-        answer = self.line.ask(broker.register)
         assert broker.timeout_ms is not None
         value = Value(self._address, broker.counter)
-        self.line.write("register", self._place, value, broker.timeout_ms / 1000, *answer)
+        self._write("register", value, broker.timeout_ms / 1000, broker.register)
 
     def _unregister(self) -> None:
-        answer = self.line.ask(self._broker.unregister)
-        self.line.write("unregister", self._place, Value(self._address), 0.0, *answer)
+        self._write("unregister", Value(self._address), 0.0, self._broker.unregister)
+
+    def _write(self, kind: Kind, value: Value, lease_s: float, what: Callable[[Connection], Command]) -> None:
+        if not self.line.write(kind, self._place, value, lease_s, what):
+            time.sleep(REFUSED_S)
 
     def _fall_silent(self, over: threading.Event) -> None:
         """Others look on meanwhile."""

@@ -1,6 +1,7 @@
 """Whether a history keeps what is promised, and if not which promise, told so that one sees where to look."""
 
 from collections.abc import Sequence
+from contextlib import suppress
 from itertools import combinations
 from typing import Literal, TypeAlias
 
@@ -8,7 +9,7 @@ import msgspec
 
 from faults.history.model import Model, Outage, Place, windows
 from faults.history.operations import History, Operation, Register
-from faults.history.search import ABSENT, Impossible, impossible
+from faults.history.search import ABSENT, NOBODY, Impossible, TooWide, impossible
 
 Rule: TypeAlias = Literal[
     "only what was written",
@@ -62,35 +63,41 @@ class Complaint(msgspec.Struct, frozen=True):
 
 
 class Report(msgspec.Struct, frozen=True):
-    """`operations` and `places` were judged."""
+    """`operations` and `places` were judged, but of those `undecided` nothing is known: too much was under way."""
 
     operations: int
     places: int
     complaints: tuple[Complaint, ...]
+    undecided: tuple[Register, ...] = ()
 
     @property
     def ok(self) -> bool:
-        return not self.complaints
+        return not self.complaints and not self.undecided
 
     def __str__(self) -> str:
-        head = f"{self.operations} operations on {self.places} places: "
-        return head + (
-            "as promised" if self.ok else "\n".join(("not as promised", *map(str, self.complaints)))
+        verdict = "as promised" if self.ok else "not as promised" if self.complaints else "undecided"
+        head = f"{self.operations} operations on {self.places} places: {verdict}"
+        return "\n".join(
+            (head, *map(str, self.complaints), *(f"{name}: undecided" for name in self.undecided))
         )
 
 
 def judge(history: History, model: Model | None = None, outages: Sequence[Outage] = ()) -> Report:
-    """One complaint at most for each place. Raises search.TooWide when too many writes were under way at once."""
+    """One complaint at most for each place."""
     model = model or Model()
     origin_s = min((one.began_s for one in history.operations), default=0.0)
-    complaints = []
+    complaints, undecided = [], []
     places = history.by_place()
     for name, operations in places.items():
         place = windows(operations, model, outages)
-        found = impossible(place.writes, place.reads)
+        try:
+            found = impossible(place.writes, place.reads)
+        except TooWide:
+            undecided.append(name)
+            continue
         if found is not None:
             complaints.append(_complaint(name, operations, place, found, model, outages, origin_s))
-    return Report(len(history.operations), len(places), tuple(complaints))
+    return Report(len(history.operations), len(places), tuple(complaints), tuple(undecided))
 
 
 def furthest_behind_s(history: History, model: Model | None = None, outages: Sequence[Outage] = ()) -> float:
@@ -141,14 +148,17 @@ def _broken(
 ) -> tuple[Rule, ...]:
     if not place.reads[found.read].accepts:
         return ("only what was written",)
+    own = place.reads[found.read].after != NOBODY
+    candidates = [rule for rule in WITHOUT if own or rule != "own writes"]
     until = [one for one in operations if one.began_s <= found.at]
-    for count in range(1, len(WITHOUT) + 1):
-        for rules in combinations(WITHOUT, count):
+    for count in range(1, len(candidates) + 1):
+        for rules in combinations(candidates, count):
             changes = {name: value for rule in rules for name, value in WITHOUT[rule].items()}
             relaxed = windows(until, msgspec.structs.replace(model, **changes), outages)
-            later = impossible(relaxed.writes, relaxed.reads)
-            if later is None or later.at > found.at:
-                return rules
+            with suppress(TooWide):
+                later = impossible(relaxed.writes, relaxed.reads)
+                if later is None or later.at > found.at:
+                    return rules
     return ("one order",)
 
 

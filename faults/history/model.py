@@ -1,7 +1,7 @@
 """What is promised of reads and writes (docs/consistency.md), as windows in which each operation takes effect."""
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 import msgspec
 
@@ -18,7 +18,8 @@ class Outage(msgspec.Struct, frozen=True):
     """The store could not be reached, or not by all, from `start_s` to `end_s` (`time.monotonic`).
 
     `settles_s` after its end workers follow it again: 1 s, but 30 s where it came back empty, for so long known routes
-    are kept. `loses_s` is how much of what was acknowledged before the start it may have lost, `math.inf` all of it."""
+    are kept. `loses_s` is how much of what was acknowledged before the start it may have lost: a second or so in a
+    failover; `math.inf` is all that ever was."""
 
     start_s: float
     end_s: float
@@ -78,7 +79,7 @@ def windows(operations: Sequence[Operation], model: Model, outages: Sequence[Out
                     one.ended_s,
                     _accepted(one, numbers, of_address),
                     sessions.setdefault(session, len(sessions)),
-                    own.get(one.connection, NOBODY) if model.own_writes else NOBODY,
+                    own.get(one.connection, NOBODY) if _sees_own_writes(one, model, outages) else NOBODY,
                 )
             )
             read.append(one)
@@ -87,15 +88,15 @@ def windows(operations: Sequence[Operation], model: Model, outages: Sequence[Out
         if one.acknowledged:
             own[one.connection] = len(writes)
         copies = [write]
-        if any(outage.touches(write.opens, write.closes) for outage in outages):
+        if write.required and any(outage.touches(write.opens, write.closes) for outage in outages):
             copies.append(
                 msgspec.structs.replace(write, required=False)
             )  # asked twice over a broken connection
         writes += copies
         written += [one] * len(copies)
     for outage in outages:
-        for write in _lost(outage, writes, values, model):
-            writes.append(write)
+        if outage.loses_s:
+            writes.append(_loss(outage, writes))
             written.append(None)
     return Place(tuple(writes), tuple(reads), tuple(written), tuple(read), values)
 
@@ -108,6 +109,14 @@ def _seen_from(one: Operation, model: Model, outages: Sequence[Outage]) -> float
         if o.touches(one.began_s, one.ended_s, after_s=o.settles_s + model.behind_s)
     ]
     return min([one.began_s, *outdated]) - model.behind_s
+
+
+def _sees_own_writes(one: Operation, model: Model, outages: Sequence[Outage]) -> bool:
+    """Of a store that came back empty known routes are kept until all their brokers are there, or it has settled."""
+    return model.own_writes and not any(
+        math.isinf(o.loses_s) and o.touches(one.began_s, one.ended_s, after_s=o.settles_s + model.behind_s)
+        for o in outages
+    )
 
 
 def _accepted(
@@ -153,7 +162,8 @@ def _lapse(one: Operation, closes: float, model: Model, outages: Sequence[Outage
     begins = one.began_s + one.lease_s * (1 - RENEWAL_SHARE) - CLOCK_S
     until = closes + one.lease_s + CLOCK_S
     for outage in sorted(outages, key=lambda outage: outage.end_s):
-        if outage.touches(begins, until + model.behind_s, after_s=model.hold_s):
+        lost_s = 0.0 if math.isinf(outage.loses_s) else outage.loses_s
+        if outage.touches(begins, until + model.behind_s + lost_s, after_s=model.hold_s):
             until = max(until, outage.end_s + outage.settles_s + model.hold_s)
     return (
         begins if model.leases_last else one.began_s,
@@ -161,23 +171,15 @@ def _lapse(one: Operation, closes: float, model: Model, outages: Sequence[Outage
     )
 
 
-def _lost(outage: Outage, writes: Sequence[Write], values: Sequence[Value], model: Model) -> Iterator[Write]:
-    """What a store that lost something may be at its return: without the value, or with one of those before."""
-    if not outage.loses_s:
-        return
-    opens, closes = outage.start_s, outage.end_s + outage.settles_s
-    yield Write(opens, closes, False, removes=range(len(values)))
-    earlier = sorted(
-        (one for one in writes if one.sets is not None and one.opens <= closes), key=lambda one: one.closes
+def _loss(outage: Outage, writes: Sequence[Write]) -> Write:
+    """At the return of a store that lost something there may be nothing, or what was there a little before."""
+    since = outage.start_s - outage.loses_s
+    before = max((one.opens for one in writes if one.closes < since), default=-math.inf)
+    lately = (
+        index
+        for index, one in enumerate(writes)
+        if one.sets is not None and before <= one.closes and one.opens <= outage.end_s
+        if one.lapses_until >= outage.end_s
     )
-    lately = [one for one in earlier if one.closes >= opens - outage.loses_s]
-    last = [one for one in earlier if one.closes < opens - outage.loses_s][-1:]
-    for number in {one.sets for one in last + lately}:
-        yield Write(
-            opens,
-            closes,
-            False,
-            sets=number,
-            lapses_from=opens,
-            lapses_until=max(one.lapses_until for one in last + lately if one.sets == number) + model.hold_s,
-        )
+    restores = (NOBODY,) if math.isinf(outage.loses_s) else (NOBODY, *lately)
+    return Write(outage.start_s, outage.end_s, False, restores=restores)

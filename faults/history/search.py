@@ -22,7 +22,8 @@ WIDEST: Final = 20_000  # configurations at one moment
 
 
 class Write(msgspec.Struct, frozen=True):
-    """Sets a value, or removes those it is meant for; `required` unless it may never have taken effect.
+    """Sets a value, removes those it is meant for, or brings back what one of `restores` wrote with its lease (NOBODY:
+    nothing; else a lease that cannot end before this closes); `required` unless it may never have taken effect.
 
     The value's lease ends by itself, and the value with it, at one moment between `lapses_from` and `lapses_until`,
     unless another write comes before."""
@@ -32,6 +33,7 @@ class Write(msgspec.Struct, frozen=True):
     required: bool = True
     sets: int | None = None
     removes: Collection[int] = ()
+    restores: Collection[int] = ()
     lapses_from: float = math.inf
     lapses_until: float = math.inf
 
@@ -90,6 +92,10 @@ class _Search:
         self._writes, self._reads = writes, reads
         self._open: list[int] = []
         self._lapsing: set[int] = set()
+        self._first: dict[int, float] = {}
+        for write in writes:
+            if write.sets is not None:
+                self._first[write.sets] = min(write.opens, self._first.get(write.sets, math.inf))
         self._rank = [0] * len(reads)  # of a read in its session
         self._sessions: dict[int, list[int]] = {}
         for index, read in enumerate(reads):
@@ -130,9 +136,15 @@ class _Search:
             opens = -math.inf
             for index in own:
                 read = self._reads[index]
-                opens = max(opens, read.opens, self._writes[read.after].opens if read.after >= 0 else opens)
+                opens = max(opens, read.opens, min(self._there_from(read.accepts), read.closes))
+                if read.after != NOBODY:
+                    opens = max(opens, self._writes[read.after].opens)
                 yield opens, READ_OPENS, index
                 yield max(opens, read.closes), READ_CLOSES, index
+
+    def _there_from(self, accepted: Collection[int]) -> float:
+        """When the first of these values may be there; who waits for nothing else is not to be kept in mind before."""
+        return min((self._first.get(value, -math.inf) for value in accepted), default=-math.inf)
 
     def _goal(self, what: int, index: int) -> Goal:
         if what == READ_CLOSES:
@@ -192,6 +204,8 @@ class _Search:
             if index not in one.done:
                 write = self._writes[index]
                 done = one.done | {index}
+                for other in write.restores:
+                    yield self._seen(self._value(other), other, done, one.behind)
                 if write.sets is not None:
                     yield self._seen(write.sets, index, done, one.behind)
                 elif one.value in write.removes:
@@ -200,6 +214,10 @@ class _Search:
                     yield self._seen(one.value, one.holder, done, one.behind)
         if one.holder in self._lapsing:
             yield self._seen(ABSENT, NOBODY, one.done, one.behind)
+
+    def _value(self, write: int) -> int:
+        sets = None if write == NOBODY else self._writes[write].sets
+        return ABSENT if sets is None else sets
 
     def _seen(
         self, value: int, holder: int, done: frozenset[int], behind: Mapping[int, int]

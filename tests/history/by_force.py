@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from typing import Literal, TypeAlias
 
 import msgspec
+from msgspec.structs import replace
 
 from faults.history.search import ABSENT, NOBODY, Read, Write
 
@@ -18,48 +19,61 @@ class Item(msgspec.Struct, frozen=True):
     required: bool
 
 
+class State(msgspec.Struct, frozen=True):
+    """The value, the write whose lease it is, and the writes and reads that came before."""
+
+    value: int = ABSENT
+    holder: int = NOBODY
+    done: frozenset[int] = frozenset()
+    read: frozenset[int] = frozenset()
+
+
+START = State()
+
+
 def explained(writes: Sequence[Write], reads: Sequence[Read]) -> bool:
     """Whether there is an order in which all makes sense."""
     items = [Item("write", i, one.opens, one.closes, one.required) for i, one in enumerate(writes)]
     items += [Item("read", i, one.opens, one.closes, True) for i, one in enumerate(reads)]
     items += [Item("lapse", i, one.lapses_from, one.lapses_until, False) for i, one in enumerate(writes)]
-    return any(_makes_sense(order, writes, reads) for order in _orders(tuple(items)))
+    return _explained(tuple(items), START, writes, reads)
 
 
-def _orders(items: tuple[Item, ...]) -> Iterator[tuple[Item, ...]]:
-    """All orders in which none comes after one that opens when it has closed already."""
+def _explained(items: tuple[Item, ...], state: State, writes: Sequence[Write], reads: Sequence[Read]) -> bool:
+    """Whether what is left can follow that state. None comes after one that opens when it has closed already."""
     if not any(item.required for item in items):
-        yield ()
+        return True
     for first in items:
         rest = tuple(
             item for item in items if item is not first and (item.required or item.closes >= first.opens)
         )
-        if all(item.closes >= first.opens for item in rest):
-            for order in _orders(rest):
-                yield (first, *order)
+        in_time = state.holder == NOBODY or first.opens <= writes[state.holder].lapses_until
+        in_order = all(item.closes >= first.opens for item in rest)
+        states = _after(first, state, writes, reads) if in_time and in_order else ()
+        if any(_explained(rest, after, writes, reads) for after in states):
+            return True
+    return False
 
 
-def _makes_sense(order: Sequence[Item], writes: Sequence[Write], reads: Sequence[Read]) -> bool:
-    value, holder, done, last = ABSENT, NOBODY, set[int](), dict[int, int]()
-    for item in order:
-        if holder != NOBODY and item.opens > writes[holder].lapses_until:
-            return False
-        if item.kind == "lapse":
-            if holder != item.index:
-                return False
-            value, holder = ABSENT, NOBODY
-        elif item.kind == "read":
-            read = reads[item.index]
-            if value not in read.accepts or (read.after != NOBODY and read.after not in done):
-                return False
-            if last.get(read.session, -1) > item.index:
-                return False
-            last[read.session] = item.index
+def _after(item: Item, state: State, writes: Sequence[Write], reads: Sequence[Read]) -> Iterator[State]:
+    if item.kind == "lapse":
+        if state.holder == item.index:
+            yield replace(state, value=ABSENT, holder=NOBODY)
+    elif item.kind == "read":
+        read = reads[item.index]
+        own = read.after == NOBODY or read.after in state.done
+        in_turn = all(other < item.index for other in state.read if reads[other].session == read.session)
+        if state.value in read.accepts and own and in_turn:
+            yield replace(state, read=state.read | {item.index})
+    else:
+        write, done = writes[item.index], state.done | {item.index}
+        for other in write.restores:
+            value = ABSENT if other == NOBODY else writes[other].sets
+            if value is not None:
+                yield replace(state, value=value, holder=other, done=done)
+        if write.sets is not None:
+            yield replace(state, value=write.sets, holder=item.index, done=done)
+        elif state.value in write.removes:
+            yield replace(state, value=ABSENT, holder=NOBODY, done=done)
         else:
-            write = writes[item.index]
-            done.add(item.index)
-            if write.sets is not None:
-                value, holder = write.sets, item.index
-            elif value in write.removes:
-                value, holder = ABSENT, NOBODY
-    return True
+            yield replace(state, done=done)

@@ -3,14 +3,16 @@
 import math
 from pathlib import Path
 
+import msgspec
 import pytest
 
-from faults.history import History, Model, Outage, Value, furthest_behind_s, judge
-from tests.history.by_hand import A, B, at_a, at_b, history, leaves, registers, sees, sees_address
+from faults.history import History, Model, Outage, Register, Value, furthest_behind_s, judge
+from tests.history.by_hand import HERE, A, B, at_a, at_b, history, leaves, registers, sees, sees_address
 
 MODEL = Model(behind_s=1.0, late_s=10.0, hold_s=60.0)
 SHORT = 2.0  # a lease, in s
 AWAY = Outage(20.0, 30.0)
+ELSEWHERE = Register("b2", 0)
 
 
 def registered(*more: object) -> History:
@@ -216,6 +218,22 @@ def test_a_complaint_tells_who_did_what_when() -> None:
         "    0.000..0.100 s c1, connection 1: register version 1 at 127.41.0.1:10911, lease 100 s",
         "    1.100..1.200 s c1, connection 1: unregister 127.41.0.1:10911",
     ]
+
+
+def test_what_is_too_wide_is_undecided() -> None:
+    wide = [registers(number, 0.0, 100.0, at_a(number)) for number in range(16)]
+    elsewhere = msgspec.structs.replace(sees(1, 1.0, 2.0, None), place=ELSEWHERE)
+    report = judge(history(*wide, sees(99, 200.0, 201.0, at_b(99)), elsewhere), MODEL)
+    assert (report.ok, report.undecided, report.complaints) == (False, (HERE,), ())
+    assert "b1/0: undecided" in str(report)
+
+
+def test_after_an_empty_return_even_its_own_registration_may_not_be_seen() -> None:
+    """Known routes are kept until all of their brokers are back, of a group for instance the slaves."""
+    empty = Outage(20.0, 21.0, settles_s=30.0, loses_s=math.inf)
+    own = registered(registers(1, 25.0, 25.1, at_a(2)), sees(1, 25.2, 25.3, at_a(1)))
+    assert judge(own, MODEL, [empty]).ok
+    assert not judge(own, MODEL, [Outage(20.0, 21.0, settles_s=30.0)]).ok
 
 
 def test_a_history_can_be_kept(tmp_path: Path) -> None:

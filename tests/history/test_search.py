@@ -46,6 +46,14 @@ def writes(draw: st.DrawFn) -> Write:
 def places(draw: st.DrawFn) -> tuple[list[Write], list[Read]]:
     """A few writes and reads that overlap a lot; a session's reads in the order of their times."""
     written = draw(st.lists(writes(), min_size=1, max_size=3))
+    if draw(st.integers(0, 3)) == 0:
+        opens = draw(MOMENTS)
+        closes = opens + draw(SPANS)
+        lasting = [
+            index for index, one in enumerate(written) if one.sets is not None and one.lapses_until >= closes
+        ]
+        restores = draw(st.sets(st.sampled_from([NOBODY, *lasting]), min_size=1))
+        written.append(Write(opens, closes, draw(st.booleans()), restores=restores))
     accepts = st.sampled_from([frozenset({0}), frozenset({1}), frozenset({0, 1}), frozenset({ABSENT})])
     found: list[Read] = []
     last: dict[int, tuple[int, int]] = {}
@@ -62,7 +70,7 @@ def places(draw: st.DrawFn) -> tuple[list[Write], list[Read]]:
     return written, found
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=400, deadline=None)
 @given(places())
 def test_finds_an_order_exactly_when_there_is_one(place: tuple[list[Write], list[Read]]) -> None:
     found = impossible(*place)

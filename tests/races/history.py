@@ -1,5 +1,8 @@
 """What must hold of any race, and the judge of it. The history is the stream of events; no other order is needed.
 
+That the stream tells the truth is half of what is tested here. What clients see by their own clocks, with leases that
+end and stores that fail, is judged without it: docs/consistency.md, faults/history.
+
 1. *The stream is the serial order.* A script appends its entries as one group, or changes nothing. The fold of the
    entries up to the end of a group (`registry.fold`, which also proves that each entry starts from what those before
    it led to) is a state; the states in their order are all that ever was.
