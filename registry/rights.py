@@ -26,13 +26,29 @@ QUEUE_RULES = (
 )
 """For RQ, whose commands differ between its versions."""
 
+PIPELINE = (
+    *("echo", "evalsha", "exec", "exists", "hget", "hset", "multi", "pexpire", "ping", "rename", "scan"),
+    *("script|load", "time", "unlink", "xrange", "xrevrange", "zadd"),
+)
+
 
 def store_rules(namespaces: Iterable[str] = (DEFAULT_NAMESPACE,)) -> str:
-    """For the store of these namespaces."""
+    """For the name server of these namespaces."""
+    return _rules(namespaces, COMMANDS)
+
+
+def pipeline_rules(namespaces: Iterable[str] = (DEFAULT_NAMESPACE,)) -> str:
+    """For their pipeline."""
+    return _rules(namespaces, PIPELINE)
+
+
+def _rules(namespaces: Iterable[str], commands: Iterable[str]) -> str:
     keys = " ".join(f"~{Keys(namespace).prefix}*" for namespace in namespaces)
-    return f"resetkeys {keys} resetchannels -@all {' '.join(f'+{command}' for command in COMMANDS)}"
+    return f"resetkeys {keys} resetchannels -@all {' '.join(f'+{command}' for command in commands)}"
 
 
 if __name__ == "__main__":
-    print(f"ACL SETUSER namesrv on >PASSWORD {store_rules(sys.argv[1:] or (DEFAULT_NAMESPACE,))}")
+    chosen = sys.argv[1:] or (DEFAULT_NAMESPACE,)
+    print(f"ACL SETUSER namesrv on >PASSWORD {store_rules(chosen)}")
     print(f"ACL SETUSER namesrv-jobs on >PASSWORD {QUEUE_RULES}")
+    print(f"ACL SETUSER namesrv-pipeline on >PASSWORD {pipeline_rules(chosen)}")

@@ -2,7 +2,7 @@
 
 import json
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,18 +16,24 @@ from pipeline.landing.landing import Landing
 from pipeline.landing.reading import read_events
 from pipeline.options import Options
 from pipeline.warehouse import Warehouse
+from registry.rights import pipeline_rules
+from registry.store_url import with_login
 from tests.pipeline import worked_example
 from tests.pipeline.rows import rows_of
 from tests.pipeline.stream import at
 
 
 @pytest.fixture
-def example(store: EmbeddedStore, redis: redis_py.Redis, tmp_path: Path) -> Options:
-    """Of a run over the worked example, which is in the stream."""
+def example(store: EmbeddedStore, redis: redis_py.Redis, tmp_path: Path) -> Iterator[Options]:
+    """Of a run over the worked example, which is in the stream, with the least rights."""
     listed: Iterable[tuple[str, Any]] = worked_example.RAW
     for entry_id, fields in listed:
         redis.xadd("ns:{ns}:events", fields, id=entry_id)
-    return Options(url=store.url, namespaces=("ns",), warehouse=str(tmp_path))
+    client: Any = redis
+    client.execute_command("ACL", "SETUSER", "pipeline", "on", ">secret", *pipeline_rules(["ns"]).split())
+    url = with_login(store.url, "pipeline", "secret")
+    yield Options(url=url, namespaces=("ns",), warehouse=str(tmp_path))
+    assert not [refused for refused in redis.acl_log() if refused["username"] == "pipeline"]
 
 
 def test_the_worked_example_from_the_stream_to_what_is_served(

@@ -2,7 +2,7 @@
 
 import re
 
-from registry.rights import COMMANDS, IN_SCRIPTS_AND_PLANS, QUEUE_RULES, store_rules
+from registry.rights import COMMANDS, IN_SCRIPTS_AND_PLANS, QUEUE_RULES, pipeline_rules, store_rules
 from registry.scripts import LUA
 
 ROOT = LUA.parent
@@ -21,4 +21,5 @@ def test_every_right_is_needed_and_none_is_missing() -> None:
 def test_the_page_says_the_same() -> None:
     page = (ROOT / "docs" / "redis.md").read_text()
     assert f"ACL SETUSER namesrv on >PASSWORD {store_rules()}\n" in page
+    assert f"ACL SETUSER namesrv-pipeline on >PASSWORD {pipeline_rules()}\n" in page
     assert f"ACL SETUSER namesrv-jobs on >PASSWORD {QUEUE_RULES}\n" in page
