@@ -85,7 +85,8 @@ class ServerTls:
         """Look whether the files changed, by content; for every half second.
 
         A new trust file, or a new key and a new certificate, make a new context for new connections; if they are
-        no good the old one stays, and the next change of any of them is another try."""
+        no good the old one stays, and the next change of any of them is another try. Unlike in Java a certificate that
+        was renewed for the same key is enough."""
         if self._self_signed or self.mode is TlsMode.DISABLED:
             return
         now = {path: _content_hash(path) for path in self._files.all}
@@ -95,8 +96,17 @@ class ServerTls:
         self._hashes = now
         self._changed |= changed
         files = self._files
-        if self._failed or files.trust in self._changed or {files.key, files.certificate} <= self._changed:
+        together = files.trust in self._changed or {files.key, files.certificate} <= self._changed
+        if self._failed or together or self._fit():
             self._build()
+
+    def _fit(self) -> bool:
+        """Whether key and certificate belong together as they are now: new ones may come one after the other."""
+        try:
+            build_context(with_tls_file(self._given))
+        except TlsUnusable:
+            return False
+        return True
 
     def _build(self) -> None:
         try:

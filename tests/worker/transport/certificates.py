@@ -12,6 +12,7 @@ from cryptography.hazmat.primitives.serialization import (
     KeySerializationEncryption,
     NoEncryption,
     PrivateFormat,
+    load_pem_private_key,
 )
 from cryptography.x509.oid import NameOID
 
@@ -30,10 +31,16 @@ class Authority:
         hidden: KeySerializationEncryption = (
             BestAvailableEncryption(password.encode()) if password else NoEncryption()
         )
-        return (
-            key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, hidden),
-            _certificate(_name(name), self._name, key, self._key, authority=False),
-        )
+        return key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, hidden), self._signed(name, key)
+
+    def renew(self, name: str, key: bytes) -> bytes:
+        """Another certificate, PEM, of the end that has this key, PEM."""
+        loaded = load_pem_private_key(key, None)
+        assert isinstance(loaded, ec.EllipticCurvePrivateKey)
+        return self._signed(name, loaded)
+
+    def _signed(self, name: str, key: ec.EllipticCurvePrivateKey) -> bytes:
+        return _certificate(_name(name), self._name, key, self._key, authority=False)
 
     def issue_files(self, folder: Path, name: str, password: str = "") -> tuple[str, str]:
         """Paths of the key and the certificate."""

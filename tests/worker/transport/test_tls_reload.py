@@ -85,6 +85,34 @@ def test_certificate_first_is_as_good(files: Files, authority: Authority, tmp_pa
     assert shown(tls, authority, tmp_path) == der(second)
 
 
+def test_a_certificate_renewed_for_the_same_key_is_taken(
+    files: Files, authority: Authority, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    tls, renewed = ServerTls(files.options), authority.renew("first", files.key.read_bytes())
+    files.certificate.write_bytes(renewed)
+    tls.poll()
+    assert shown(tls, authority, tmp_path) == ssl.PEM_cert_to_DER_cert(renewed.decode())
+    assert not caplog.records
+
+
+def test_files_that_are_links_to_a_folder_that_changes(authority: Authority, tmp_path: Path) -> None:
+    """As Kubernetes renews the files of a secret: all at once, by the name of their folder."""
+    files, data = Files(tmp_path), tmp_path / "..data"
+    for name in ("key", "certificate", "trust"):
+        (tmp_path / name).symlink_to(data / name)
+    issued = [authority.issue("first"), authority.issue("second")]
+    for number, pair in enumerate(issued):
+        (tmp_path / f"..{number}").mkdir()
+        Files(tmp_path / f"..{number}").put(pair, authority)
+    data.symlink_to("..0")
+    tls = ServerTls(files.options)
+    assert shown(tls, authority, tmp_path) == der(issued[0])
+    (tmp_path / "..data_tmp").symlink_to("..1")
+    (tmp_path / "..data_tmp").rename(data)
+    tls.poll()
+    assert shown(tls, authority, tmp_path) == der(issued[1])
+
+
 def test_a_new_trust_file_alone_counts(files: Files, tmp_path: Path) -> None:
     tls, other = ServerTls(files.options), Authority("other")
     files.trust.write_bytes(other.pem)
