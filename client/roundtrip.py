@@ -139,8 +139,8 @@ def resolved(texts: Sequence[str]) -> tuple[str, ...]:
     return tuple(found)
 
 
-def main(words: Sequence[str] | None = None) -> int:
-    """-> the exit code."""
+def arguments(words: Sequence[str] | None = None) -> argparse.Namespace:
+    """The words of a call, else those of this process; wrong ones end it."""
     parser = argparse.ArgumentParser(prog="python -m client.roundtrip", description=__doc__)
     parser.add_argument("addresses", nargs="+", metavar="HOST:PORT")
     parser.add_argument("--connections", type=int, default=CONNECTIONS, help="to each address")
@@ -153,7 +153,12 @@ def main(words: Sequence[str] | None = None) -> int:
     parser.add_argument("--ca", help="PEM file: who has signed the name servers' certificates")
     parser.add_argument("--certificate", help="PEM file: shown to the name servers")
     parser.add_argument("--key", help="PEM file: its key")
-    given = parser.parse_args(words)
+    return parser.parse_args(words)
+
+
+def main() -> int:
+    """-> the exit code."""
+    given = arguments()
     try:
         tls = _context(given) if given.tls else None
         RoundTrip(

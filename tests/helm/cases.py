@@ -1,4 +1,4 @@
-"""Values by name: each feature on and off, each Redis, and combinations of them; what every test of all objects renders."""
+"""Values by name: each feature on and off, each Redis, and combinations; tests of all objects go through them."""
 
 from collections.abc import Iterator
 from itertools import product
@@ -162,8 +162,7 @@ def merged(*several: Values) -> Values:
 def _all() -> Iterator[tuple[str, Values]]:
     for (redis, a), (tls, b), (remoting, c) in product(REDIS.items(), TLS.items(), REMOTING.items()):
         yield f"{redis}, {tls}, {remoting}", merged(a, b, c)
-    for name, values in ALONE.items():
-        yield name, values
+    yield from ALONE.items()
 
 
 CASES: Final = dict(_all())

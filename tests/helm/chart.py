@@ -28,7 +28,7 @@ class Refused(Exception):
 
 def helm(*words: str, given: str = "") -> str:
     """What that command prints. Raises Refused with what it complains of."""
-    program = shutil.which("helm", path=f"{os.environ['PATH']}:{ROOT / 'build' / 'bin'}")
+    program = shutil.which("helm", path=f"{os.environ['PATH']}:{ROOT / 'build' / 'kube' / 'bin'}")
     assert program, "there is no helm: make helm"
     done = subprocess.run([program, *words], input=given, capture_output=True, text=True, timeout=50)
     if done.returncode:
@@ -63,7 +63,7 @@ def _parsed(values: str, release: str, namespace: str) -> list[Object]:
 def find(objects: list[Object], kind: str, name: str) -> Object:
     """The one object of that kind and name."""
     found = [one for one in objects if (one["kind"], one["metadata"]["name"]) == (kind, name)]
-    assert len(found) == 1, f"{len(found)} × {kind} {name} among {[address(one) for one in objects]}"
+    assert len(found) == 1, f"{len(found)} of {kind} {name} among {[address(one) for one in objects]}"
     return found[0]
 
 
@@ -77,7 +77,7 @@ def address(one: Object) -> str:
 
 
 def at(one: Any, path: str) -> Any:
-    """What is at `spec ports 0 port`; None where there is nothing. In a list a piece may also be the `name` of an item."""
+    """What is at `spec ports 0 port`; None where there is nothing. A piece may also be the `name` of a list's item."""
     for piece in path.split():
         if isinstance(one, list):
             named = [item for item in one if isinstance(item, dict) and item.get("name") == piece]
