@@ -62,6 +62,8 @@ def test_only_tmp_can_be_written_to(containers: Containers, part: str) -> None:
         tried = container.execute("touch", f"{folder}/x")
         assert tried.returncode, f"{folder} can be written to"
     assert container.execute("touch", "/tmp/x").returncode == 0
+    mounts = [line.split() for line in container.execute("cat", "/proc/mounts").stdout.splitlines()]
+    assert [options.split(",")[0] for _, where, _, options, *_ in mounts if where == "/"] == ["ro"]
 
 
 @pytest.mark.parametrize("part", COMMANDS)
