@@ -12,7 +12,6 @@ from typing import Any, Literal
 from urllib.parse import parse_qsl, quote, unquote, urlencode
 
 import msgspec
-from redis.connection import parse_url
 
 Address = tuple[str, int]
 FORM = re.compile(r"(rediss?)\+(sentinel|cluster)://(?:([^@/]*@))?([^/?@]+)(?:/([^?]*))?(?:\?(.*))?")
@@ -83,6 +82,8 @@ def masked(url: str) -> str:
 
 
 def _settings(url: str) -> dict[str, Any]:
+    from redis.connection import parse_url  # only now: a probe reads options each few seconds, and no URL
+
     settings: dict[str, Any] = parse_url(url)  # type: ignore[no-untyped-call]
     if "path" not in settings:
         settings["ssl"] = settings.pop("connection_class", None) is not None

@@ -132,6 +132,15 @@ def test_a_beat_of_nobody_is_told(capfd: pytest.CaptureFixture[str]) -> None:
     assert capfd.readouterr().err == "beatFile is not set\n"
 
 
+def test_a_probe_reads_no_library_of_the_store(tmp_path: Path) -> None:
+    """It runs each few seconds in each pod, and these would double what it costs."""
+    (tmp_path / "beat").touch()
+    code = "import sys, os, launcher.probe as p; print(p.main(['beat'], os.environ), {'redis', 'rq'} & {*sys.modules})"
+    env = environment(MQNS_BEAT_FILE=str(tmp_path / "beat"))
+    done = subprocess.run([sys.executable, "-c", code], env=env, cwd=ROOT, capture_output=True, text=True)
+    assert (done.stdout, done.stderr) == ("0 set()\n", "")
+
+
 @pytest.mark.parametrize("words", [[], ["other"], ["beat", "remoting"]])
 def test_wrong_usage(words: list[str], capfd: pytest.CaptureFixture[str]) -> None:
     assert main(words, {}) == 2

@@ -2,7 +2,7 @@
 
 import re
 
-from registry.rights import COMMANDS, IN_SCRIPTS_AND_PLANS
+from registry.rights import COMMANDS, IN_SCRIPTS_AND_PLANS, QUEUE_RULES, store_rules
 from registry.scripts import LUA
 
 ROOT = LUA.parent
@@ -16,3 +16,9 @@ def test_every_right_is_needed_and_none_is_missing() -> None:
     called = {name.lower() for path in files for name in CALLED.findall(path.read_text())}
     assert {WHOLE.get(name, name) for name in called} == set(IN_SCRIPTS_AND_PLANS)
     assert len(COMMANDS) == len(set(COMMANDS))
+
+
+def test_the_page_says_the_same() -> None:
+    page = (ROOT / "docs" / "redis.md").read_text()
+    assert f"ACL SETUSER namesrv on >PASSWORD {store_rules()}\n" in page
+    assert f"ACL SETUSER namesrv-jobs on >PASSWORD {QUEUE_RULES}\n" in page
