@@ -119,11 +119,10 @@ wheel: compiled ## dist/*.whl
 
 # BASE=debian: upon Debian's packages, where no registry of images is reached; or BASE and BUILD_BASE, images
 IMAGE ?= localhost/redis-namesrv
-VERSION := $(shell sed -n 's/^version = "\(.*\)"$$/\1/p' pyproject.toml)
 
 image: image-tools ## the container images: make image BASE=debian where no image registry is reached
-	@container/build.sh namesrv $(IMAGE):$(VERSION)
-	@container/build.sh pipeline $(IMAGE)-pipeline:$(VERSION)
+	@container/build.sh namesrv $(IMAGE)
+	@container/build.sh pipeline $(IMAGE)-pipeline
 
 image-tools:
 	@command -v buildah >/dev/null && { test "$(BASE)" != debian || command -v mmdebstrap >/dev/null; } || \
