@@ -166,18 +166,3 @@ volumeMounts:
 {{- end }}
 {{- end }}
 {{- end }}
-
-{{/* Liveness of a process that touches a file while its loop turns, and that nobody connects to. Two minutes of
-     silence are not yet too long: a job may take one. */}}
-{{- define "namesrv.beatProbes" -}}
-startupProbe:
-  exec: {command: [python, -m, launcher.probe, beat]}
-  periodSeconds: 5
-  timeoutSeconds: 5
-  failureThreshold: 24
-livenessProbe:
-  exec: {command: [python, -m, launcher.probe, beat]}
-  periodSeconds: 60
-  timeoutSeconds: 5
-  failureThreshold: 2
-{{- end }}

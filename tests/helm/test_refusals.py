@@ -58,6 +58,9 @@ WRONG: dict[str, dict[str, Any]] = {
             ]
         }
     },
+    "at '/pods/labels/app.kubernetes.io~1instance': false schema": {
+        "pods": {"labels": {"app.kubernetes.io/instance": "other"}}
+    },
     "at '/image/digest': 'latest' does not match pattern": {"image": {"digest": "latest"}},
     "at '/pipeline/mode': value must be one of 'none', 'batch', 'stream'": {"pipeline": {"mode": "hourly"}},
     "additional properties 'URL' not allowed": {"pipeline": {"options": {"URL": "redis://r"}}},

@@ -51,6 +51,7 @@ def problem(one: Object, version: str) -> str | None:
     return None
 
 
+@pytest.mark.timeout(180)  # the first renders all cases
 @pytest.mark.parametrize("version", VERSIONS)
 def test_every_object_is_valid(version: str) -> None:
     problems = [

@@ -15,6 +15,7 @@ import redis
 from launcher.probe import PROBES, main
 from launcher.store import EmbeddedStore
 from tests.harness.patience import eventually, stays
+from tests.harness.redis_servers import free_ports
 from worker.beat import LONGEST_SILENCE_S
 
 NOBODY = "redis://127.0.0.1:1/0"
@@ -45,14 +46,11 @@ def well(probe: str, env: Mapping[str, str]) -> Callable[[], bool]:
     return lambda: main([probe], env) == 0
 
 
-def free_port() -> str:
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        return str(taken.getsockname()[1])
-
-
 @pytest.mark.parametrize("mode", ["permissive", "enforcing"])
 def test_remoting_is_well_though_redis_is_away(mode: str, capfd: pytest.CaptureFixture[str]) -> None:
-    env = environment(MQNS_LISTEN_PORT=free_port(), MQNS_REMOTING_WORKERS="1", MQNS_TLS_SERVER_MODE=mode)
+    env = environment(
+        MQNS_LISTEN_PORT=str(free_ports(1)[0]), MQNS_REMOTING_WORKERS="1", MQNS_TLS_SERVER_MODE=mode
+    )
     assert main(["remoting"], env) == 1
     assert capfd.readouterr().err == f"port {env['MQNS_LISTEN_PORT']} does not answer\n"
     with running(env, "gunicorn", "-c", "python:launcher.gunicorn_remoting", "wsgi:app"):
