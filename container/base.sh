@@ -22,7 +22,7 @@ base() { # base NAME PACKAGES: the tarball's times and compiled modules follow S
   container=$(buildah from scratch)
   buildah add -q "$container" "$tar" / >/dev/null
   buildah config --cmd python3 "$container"
-  buildah commit -q --rm "$container" "localhost/$1"
+  buildah commit -q --rm --timestamp 0 "$container" "localhost/$1"
   rm "$tar"
 }
 

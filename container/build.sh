@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Builds the Dockerfile without a daemon, as root or not.
 #
-#   container/build.sh TARGET IMAGE      TARGET: namesrv or pipeline; IMAGE: its name and tag
+#   container/build.sh TARGET IMAGE      TARGET: namesrv or pipeline; IMAGE: its name; the version becomes its tag
 #
 #   BASE               debian: bases made here of Debian's packages; else the image to build upon, with
 #   BUILD_BASE         the one to build in; empty: those of the Dockerfile
@@ -9,7 +9,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-target=$1 image=$2
+target=$1
 secrets=build/image/secrets
 revision=$(git rev-parse HEAD 2>/dev/null || true)
 version=$(sed -n 's/^version = "\(.*\)"$/\1/p' pyproject.toml)
@@ -26,7 +26,7 @@ trap 'rm -rf "$secrets"' EXIT
 python3 container/pip_conf.py "$secrets"
 
 # chroot: neither rights nor a kernel's namespaces are needed to run the steps
-buildah bud -q --isolation chroot --format oci --timestamp "$epoch" --target "$target" --tag "$image" \
+buildah bud -q --isolation chroot --format oci --timestamp "$epoch" --target "$target" --tag "$2:$version" \
   ${BASE:+--build-arg BASE="$BASE"} ${BUILD_BASE:+--build-arg BUILD_BASE="$BUILD_BASE"} \
   --build-arg VERSION="$version" --build-arg REVISION="$revision" \
   --secret id=pip.conf,src="$secrets/pip.conf" --secret id=ca.crt,src="$secrets/ca.crt" .

@@ -4,7 +4,7 @@ import os
 import resource
 import subprocess
 import uuid
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib.metadata import version
 from pathlib import Path
@@ -49,17 +49,22 @@ def podman(*words: str, timeout_s: float = 120.0) -> str:
 
 def once(image: str, *command: str, timeout_s: float = 120.0, **env: str) -> subprocess.CompletedProcess[str]:
     """A container that does one thing."""
-    words = ["podman", "run", "--rm", *RESTRICTED, *_variables(env), image, *command]
-    return subprocess.run(words, capture_output=True, text=True, timeout=timeout_s, check=False)
+    name = _name()
+    words = ["podman", "run", "--rm", f"--name={name}", *RESTRICTED, *_variables(env), image, *command]
+    try:
+        return subprocess.run(words, capture_output=True, text=True, timeout=timeout_s, check=False)
+    finally:
+        _remove(name)
 
 
 class Container:
     """One that runs."""
 
-    def __init__(
-        self, image: str, command: tuple[str, ...], env: Mapping[str, str], more: tuple[str, ...]
-    ) -> None:
-        self.name = f"redis-namesrv-test-{uuid.uuid4().hex[:12]}"
+    def __init__(self) -> None:
+        self.name = _name()
+
+    def start(self, image: str, command: Sequence[str], env: Mapping[str, str], more: Sequence[str]) -> None:
+        """`more` are words of `podman run`."""
         words = ("run", "--detach", f"--name={self.name}", *RESTRICTED, *_variables(env), *more)
         podman(*words, image, *command)
 
@@ -86,21 +91,18 @@ class Container:
         podman("stop", f"--time={STOPS_WITHIN_S}", self.name)
         return int(self.state("ExitCode"))
 
-    def remove(self) -> None:
-        """Whatever it is doing."""
-        podman("rm", "--force", "--time=0", self.name)
-
 
 @contextmanager
 def running(
     image: str, *command: str, env: Mapping[str, str], more: tuple[str, ...] = ()
 ) -> Iterator[Container]:
     """A container until the block ends."""
-    container = Container(image, command, env, more)
+    container = Container()
     try:
+        container.start(image, command, env, more)
         yield container
     finally:
-        container.remove()
+        _remove(container.name)
 
 
 @contextmanager
@@ -114,3 +116,12 @@ def files_of(image: str) -> Iterator[Path]:
 
 def _variables(env: Mapping[str, str]) -> list[str]:
     return [f"--env={name}={text}" for name, text in env.items()]
+
+
+def _name() -> str:
+    return f"redis-namesrv-test-{uuid.uuid4().hex[:12]}"
+
+
+def _remove(name: str) -> None:
+    """Whatever it is doing, and if it is there at all."""
+    podman("rm", "--force", "--ignore", "--time=0", name)

@@ -43,6 +43,14 @@ def test_a_broker_comes_and_goes(containers: Containers) -> None:
     assert over.ask(*question).code == ResponseCode.TOPIC_NOT_EXIST
 
 
+def test_the_programs_of_the_chart_are_there(containers: Containers) -> None:
+    """What its probes and `helm test` start: pods of a simulated cluster start nothing."""
+    probed = containers.parts["remoting"].execute("python", "-m", "launcher.probe", "remoting")
+    assert probed.returncode == 0, probed.stderr
+    tried = once(NAMESRV, "python", "-m", "client.roundtrip", f"127.0.0.1:{containers.port}")
+    assert tried.returncode == 0, tried.stdout + tried.stderr
+
+
 def test_jobs_and_scheduler_work(containers: Containers) -> None:
     A.but(timeout_ms=LEASE_MS).register(Connection(containers.port))
     eventually(lambda: not containers.redis.exists(containers.keys.broker(A.name)), RECORDED_WITHIN_S)
@@ -62,6 +70,8 @@ def test_only_tmp_can_be_written_to(containers: Containers, part: str) -> None:
         tried = container.execute("touch", f"{folder}/x")
         assert tried.returncode, f"{folder} can be written to"
     assert container.execute("touch", "/tmp/x").returncode == 0
+    mounts = [line.split() for line in container.execute("cat", "/proc/mounts").stdout.splitlines()]
+    assert [options.split(",")[0] for _, where, _, options, *_ in mounts if where == "/"] == ["ro"]
 
 
 @pytest.mark.parametrize("part", COMMANDS)

@@ -7,7 +7,7 @@
 # Needs go 1.21 or newer, which fetches the release that each module asks for.
 set -euo pipefail
 
-KUBE_VERSION=1.36.3 KWOK_VERSION=0.8.0 ETCD_VERSION=3.6.5 HELM_VERSION=4.3.1
+KUBE_VERSION=1.36.3 KWOK_VERSION=0.8.0 ETCD_VERSION=3.6.5
 mkdir -p "$1"
 bin=$(realpath "$1")
 
@@ -62,5 +62,4 @@ build k8s.io/kubernetes "$KUBE_VERSION" kube-apiserver=$kubernetes/kube-apiserve
   kubectl=$kubernetes/kubectl
 build sigs.k8s.io/kwok "$KWOK_VERSION" kwok=sigs.k8s.io/kwok/cmd/kwok
 build go.etcd.io/etcd/server/v3 "$ETCD_VERSION" etcd=go.etcd.io/etcd/server/v3
-build helm.sh/helm/v4 "$HELM_VERSION" helm=helm.sh/helm/v4/cmd/helm
 [[ -s $bin/kwok-stages.yaml ]] || { stages >"$bin/stages.part" && mv "$bin/stages.part" "$bin/kwok-stages.yaml"; }

@@ -27,10 +27,15 @@ class Cluster(msgspec.Struct, frozen=True):
 
     def run(self, program: str, *words: str, given: str = "") -> Done:
         """Whatever comes of it."""
-        env = os.environ | {"KUBECONFIG": str(self.kubeconfig)}
-        command = [str(self.bin / program), *words]
+        env = os.environ | {"KUBECONFIG": str(self.kubeconfig), "PATH": f"{self.bin}:{os.environ['PATH']}"}
         return subprocess.run(
-            command, input=given, env=env, capture_output=True, text=True, timeout=LONGEST_S, check=False
+            [program, *words],
+            input=given,
+            env=env,
+            capture_output=True,
+            text=True,
+            timeout=LONGEST_S,
+            check=False,
         )
 
     def kubectl(self, *words: str, given: str = "") -> str:

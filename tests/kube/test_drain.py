@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from tests.harness.patience import eventually
 from tests.helm.chart import COMPONENTS, find, render
 from tests.kube.cluster import Cluster, Done, Namespace
 
@@ -11,6 +12,7 @@ SPREAD = {"remoting": {"replicas": 3}}
 VIOLATED = "violate the pod's disruption budget"
 TWO_BUDGETS = "more than one PodDisruptionBudget"
 SOON = "--timeout=8s"
+EMPTIED_WITHIN_S = 120.0
 
 
 def drain(cluster: Cluster, node: str, *words: str) -> Done:
@@ -20,7 +22,8 @@ def drain(cluster: Cluster, node: str, *words: str) -> Done:
 
 @pytest.fixture
 def nodes(cluster: Cluster) -> Iterator[list[str]]:
-    """Their names; all take pods again afterwards."""
+    """Their names, when no pods of other tests are left there; all take pods again afterwards."""
+    eventually(lambda: not _going(cluster), EMPTIED_WITHIN_S)
     names = cluster.kubectl("get", "nodes", "--output=name").split()
     yield [name.removeprefix("node/") for name in names]
     cluster.kubectl("uncordon", *names)
@@ -64,3 +67,9 @@ def test_a_budget_that_two_releases_share_is_seen(namespace: Namespace, nodes: l
     namespace.apply([budget])
     refused = [drain(namespace.cluster, node, SOON) for node in nodes]
     assert any(TWO_BUDGETS in one.stderr for one in refused), [one.stderr for one in refused]
+
+
+def _going(cluster: Cluster) -> list[str]:
+    """Namespaces that are being deleted."""
+    phases = cluster.kubectl("get", "namespaces", "--output=custom-columns=:metadata.name,:status.phase")
+    return [line for line in phases.splitlines() if "Terminating" in line]
