@@ -227,3 +227,4 @@ def test_a_4x_broker_takes_new_name_servers_while_it_runs(two_minutes: TwoMinute
     other.await_brokers(broker.config.name, 0, within_s=max(left, 1))
     print(f"4.9.7: registered with the new one within {time.monotonic() - began:.0f} s of its start")
     assert server.brokers(broker.config.name) == {0: broker.address}
+    assert f"namesrvAddr={Several([server, other]).address}\n" in broker.settings_file.read_text()
