@@ -60,6 +60,7 @@ class Stage:
         folder: str = "",
         heap_mb: int = 64,
         options: Sequence[str] = (),
+        env: Mapping[str, str] | None = None,
     ) -> Process:
         """Start a main class of a release, or one of our own sources."""
         place = self.folder / (folder or name)
@@ -80,7 +81,7 @@ class Stage:
             main,
             *arguments,
         ]
-        return self.start(name, argv, folder=folder)
+        return self.start(name, argv, folder=folder, env=env)
 
 
 def write_properties(path: Path, properties: Mapping[str, str]) -> Path:

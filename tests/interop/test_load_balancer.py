@@ -19,7 +19,7 @@ from tests.harness.broker import A
 from tests.harness.connection import Connection
 from tests.harness.patience import eventually, stays
 from tests.harness.sockets import connected_from, peers
-from tests.interop.admin import Admin
+from tests.interop.admin import COMMAND_S, MAIN, Admin
 from tests.interop.balancer import IDLE_S, Balancer, Proxy
 from tests.interop.brokers import Broker, BrokerConfig, start_brokers
 from tests.interop.certificates import make_certificates
@@ -27,7 +27,7 @@ from tests.interop.clients import Clients
 from tests.interop.lookups import PAUSE_S, Lookups
 from tests.interop.ports import free_port
 from tests.interop.process import Process
-from tests.interop.releases import Release, dashed
+from tests.interop.releases import Release, dashed, release
 from tests.interop.servers import NameServer, serve
 from tests.interop.stage import Stage, write_properties
 from tests.interop.together import work_together
@@ -168,6 +168,20 @@ def test_whom_the_servers_see(scene: Scene, topic: str, proxy: Proxy) -> None:
     own = "{}:{}".format(*connection.local)
     assert (f" of {own} closed: " in logged) is (proxy != "no-send-proxy"), logged
     assert not scene.removals()
+
+
+@pytest.mark.parametrize("version", ["5.5.0", "4.9.7"])
+@pytest.mark.parametrize("where", ["environment", "property"])
+def test_the_address_need_not_be_in_code_or_arguments(scene: Scene, version: str, where: str) -> None:
+    options = ["-Dlog.level=OFF"]
+    if where == "property":
+        options += [f"-Drocketmq.namesrv.addr={scene.balancer.address}"]
+    env = {"NAMESRV_ADDR": scene.balancer.address} if where == "environment" else {}
+    name = f"no-address-{version}-{where}"
+    asked = scene.stage.java(name, release(version), MAIN, "clusterList", options=options, env=env)
+    asked.await_end(COMMAND_S)
+    for broker in scene.brokers:
+        assert f" {broker.address} " in asked.printed()
 
 
 def test_messages_go_on_while_the_balancer_is_restarted(scene: Scene, topic: str) -> None:

@@ -52,9 +52,8 @@ public class Consume {
             Thread.sleep(MOMENT_MS);
         }
         consumer.shutdown();
-        System.out.printf("{\"received\":%d,\"distinct\":%d,\"ms\":%d,\"keys\":[%s]}%n",
-            received.get(), keys.size(), System.currentTimeMillis() - begin, ranges(keys));
-        Ending.exit();
+        Ending.exit(String.format("{\"received\":%d,\"distinct\":%d,\"ms\":%d,\"keys\":[%s]}",
+            received.get(), keys.size(), System.currentTimeMillis() - begin, ranges(keys)));
     }
 
     /** Numbers as JSON pairs of the first and the last of each row without a gap. */

@@ -20,8 +20,10 @@ final class Ending {
         }));
     }
 
-    /** System.exit would wait for the hook. */
-    static void exit() {
+    /** Prints the report, in one piece and on a line of its own whatever else is printed. System.exit would wait for
+     *  the hook. */
+    static void exit(String report) {
+        System.out.print(System.lineSeparator() + report + System.lineSeparator());
         System.out.flush();
         Runtime.getRuntime().halt(0);
     }

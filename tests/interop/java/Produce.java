@@ -47,10 +47,10 @@ public class Produce {
             failures++;
             Thread.sleep(50);
         }
-        System.out.printf("{\"sent\":%d,\"failures\":%d,\"ms\":%d,\"last_failure\":\"%s\"}%n",
-            sent, failures, System.currentTimeMillis() - begin, lastFailure.replace('"', '\'').replace('\\', '/'));
+        long ms = System.currentTimeMillis() - begin;
         producer.shutdown();
-        Ending.exit();
+        Ending.exit(String.format("{\"sent\":%d,\"failures\":%d,\"ms\":%d,\"last_failure\":\"%s\"}",
+            sent, failures, ms, lastFailure.replace('"', '\'').replace('\\', '/')));
     }
 
     private static void pace(long begin, int sent, int perSecond) throws InterruptedException {
