@@ -42,7 +42,7 @@ def main() -> None:
         if given.rows and row.name not in given.rows:
             continue
         with tempfile.TemporaryDirectory(prefix="faults-") as scratch:
-            folder = (given.keep or Path(scratch)) / row.name
+            folder = Path(tempfile.mkdtemp(prefix=f"{row.name}-", dir=given.keep or scratch))
             result = _result(row, folder, brokers=given.brokers, java=not given.no_java)
         print(line(result), flush=True)
         for failure in failures(result):
