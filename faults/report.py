@@ -94,7 +94,7 @@ def _lines(results: Sequence[Result], of: int) -> Iterator[str]:
         "route is wrong when a broker is missing that has been registered for more than a second, or one is there that "
         "left or was killed more than a second before, or whose lease ended more than a second before: none may be, in "
         f"any row. Every broker must have registered again within {BEAT_S:.0f} s "
-        "of the last failure, and no message may be lost, no send fail. *All right again* is when the last lookup or "
+        "of the last refusal, and no message may be lost, no send fail. *All right again* is when the last lookup or "
         "registration failed: seconds after the fault's end, and after its beginning."
     )
     yield ""

@@ -44,8 +44,8 @@ def tried(row: Row[Any], folder: Path, *, brokers: int = BROKERS, java: bool = T
             notes = tuple(fleet.notes)
             counted = messages.end() if messages else None
     found = figures(lookups.done, notes, fleet.serving, fleet.changing, truth, span, row.promise.behind_s)
-    since = max(span.end, span.end + found.last_trouble_s)
-    missing = lost(notes, (config.broker_name for config in fleet.steady), since, BEAT_S)
+    refused = (note.at for note in notes if note.kind == "failed")
+    missing = lost(notes, (config.broker_name for config in fleet.steady), max((span.end, *refused)), BEAT_S)
     return Result(
         row.name,
         row.title,

@@ -20,6 +20,7 @@ public class Produce {
         producer.setNamesrvAddr(args[0]);
         producer.setPollNameServerInterval(100);
         producer.setRetryTimesWhenSendFailed(0);
+        producer.setSendMsgTimeout(PATIENCE_MS); // of a broker on a busy machine: it is not what is tested
         producer.start();
         long begin = System.currentTimeMillis();
         int sent = 0;
