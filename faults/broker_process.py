@@ -1,11 +1,13 @@
 """A process of brokers, to be killed and stopped: `python -m faults.broker_process`.
 
-Reads a Spec from its input, prints a Note on each line, and ends without a farewell when it is told to end."""
+Reads a Spec, one line of input, prints a Note on each line, and ends without a farewell with its input."""
 
 import asyncio
 import contextlib
+import os
 import ssl
 import sys
+import threading
 import time
 from functools import partial
 
@@ -60,5 +62,12 @@ def tell(config: BrokerConfig, kind: Kind, why: str = "") -> None:
     sys.stdout.buffer.flush()
 
 
+def end_with_input() -> None:
+    sys.stdin.buffer.read()
+    os._exit(0)
+
+
 if __name__ == "__main__":
-    asyncio.run(main(msgspec.json.decode(sys.stdin.buffer.read(), type=Spec)))
+    told = msgspec.json.decode(sys.stdin.buffer.readline(), type=Spec)
+    threading.Thread(target=end_with_input, daemon=True).start()
+    asyncio.run(main(told))

@@ -37,8 +37,8 @@ class Process:
             [sys.executable, "-m", "faults.broker_process"], stdin=subprocess.PIPE, stdout=subprocess.PIPE
         )
         assert self._process.stdin is not None
-        self._process.stdin.write(msgspec.json.encode(self._spec))
-        self._process.stdin.close()
+        self._process.stdin.write(msgspec.json.encode(self._spec) + b"\n")
+        self._process.stdin.flush()  # and left open: its end is theirs
         self._reader = threading.Thread(target=self._read, args=(self._process,), daemon=True)
         self._reader.start()
 

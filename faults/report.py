@@ -67,12 +67,12 @@ def _recovered(after_end_s: float, lasted_s: float) -> str:
     return f"{after_end_s:.1f} s; {after_end_s + lasted_s:.1f} s"
 
 
-def page(results: Sequence[Result]) -> str:
-    """All of docs/faults.md."""
-    return "\n".join(_lines(results)) + "\n"
+def page(results: Sequence[Result], of: int) -> str:
+    """All of docs/faults.md, once so many of `of` rows have been run."""
+    return "\n".join(_lines(results, of)) + "\n"
 
 
-def _lines(results: Sequence[Result]) -> Iterator[str]:
+def _lines(results: Sequence[Result], of: int) -> Iterator[str]:
     kept = sum(not result.broken for result in results)
     minutes = sum(result.seconds for result in results) / 60
     yield "# Faults"
@@ -91,9 +91,10 @@ def _lines(results: Sequence[Result]) -> Iterator[str]:
     yield ""
     yield (
         "A lookup fails when a client that reconnects once, after 50 ms, has no answer within 3 s, or an error. A "
-        "route is wrong when a registered broker is missing, or one is there that had left, died or hung for longer "
-        f"than promised: none may be, in any row. Every broker must have registered again within {BEAT_S:.0f} s "
-        "of the last failure, and no message may be lost, no send fail. *All right again* is when the last lookup or "
+        "route is wrong when a broker is missing that has been registered for more than a second, or one is there that "
+        "left or was killed more than a second before, or whose lease ended more than a second before: none may be, in "
+        f"any row. Every broker must have registered again within {BEAT_S:.0f} s "
+        "of the last refusal, and no message may be lost, no send fail. *All right again* is when the last lookup or "
         "registration failed: seconds after the fault's end, and after its beginning."
     )
     yield ""
@@ -103,7 +104,7 @@ def _lines(results: Sequence[Result]) -> Iterator[str]:
     yield ""
     libraries = ", ".join(f"{name} {version(name)}" for name in LIBRARIES)
     yield (
-        f"{kept} of {len(results)} rows as promised, in {minutes:.0f} minutes on "
+        f"{kept} of {len(results)} rows as promised (of {of} in all), in {minutes:.0f} minutes on "
         f"{time.strftime('%Y-%m-%d', time.gmtime())}. "
         f"Machine: {os.cpu_count()} cores, {processor()}, Linux {platform.release()}, load average "
         f"{os.getloadavg()[1]:.1f}; Python {platform.python_version()}, {libraries}; {', '.join(versions())}."

@@ -27,8 +27,9 @@ class Promise:
     """What may happen while the fault lasts and just after. No route may be wrong, ever, and no message lost.
 
     `lookups_fail` says of which topics lookups may fail, `unanswered_s` how long a client may be without an answer
-    then, `beats_fail` whether registrations may fail, `behind_s` by how much routes may be behind registrations, and
-    `recovers_s` when nothing fails any more, counted from the fault's end."""
+    then, `beats_fail` whether registrations may fail, `behind_s` by how much routes may be behind what brokers did (a
+    second is promised of killed ones: docs/architecture.md), and `recovers_s` when nothing fails any more, counted
+    from the fault's end."""
 
     lookups_fail: Topics = Topics.NONE
     unanswered_s: float = 3.0

@@ -3,7 +3,8 @@
     python -m faults.run [ROW ...] [--brokers N] [--no-java] [--keep FOLDER]
 
 Each row starts a service of its own, puts the load on it (faults/trial.py), breaks something, and judges what all
-clients saw. A complete run writes docs/faults.md; with rows named it prints theirs. Exits 1 when a promise was broken.
+clients saw. A run of all rows writes docs/faults.md, row by row; with rows named it prints theirs. Exits 1 when a
+promise was broken.
 """
 
 import argparse
@@ -36,21 +37,21 @@ def main() -> None:
     given = parser.parse_args()
     if unknown := set(given.rows) - set(names):
         parser.error(f"no such row: {', '.join(sorted(unknown))}")
+    complete = not given.rows and not given.no_java and given.brokers == BROKERS
     print("\n".join(heading()), flush=True)
     results: list[Result] = []
     for row in ROWS:
         if given.rows and row.name not in given.rows:
             continue
         with tempfile.TemporaryDirectory(prefix="faults-") as scratch:
-            folder = (given.keep or Path(scratch)) / row.name
+            folder = Path(tempfile.mkdtemp(prefix=f"{row.name}-", dir=given.keep or scratch))
             result = _result(row, folder, brokers=given.brokers, java=not given.no_java)
         print(line(result), flush=True)
         for failure in failures(result):
             print(failure, file=sys.stderr, flush=True)
         results.append(result)
-    complete = not given.rows and not given.no_java and given.brokers == BROKERS
-    if complete:
-        PAGE.write_text(page(results))
+        if complete:
+            PAGE.write_text(page(results, of=len(ROWS)))
     sys.exit(any(result.broken for result in results))
 
 

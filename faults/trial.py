@@ -19,8 +19,6 @@ STEADY_S = 4.0
 """Before the fault: long enough for every worker to have been asked for every route."""
 BEAT_S = PERIOD_MS / 1000 + 2
 """A registration is lost when the next one is not accepted: a period, and a bit for a busy machine."""
-GONE_S = 1.0
-"""After which a killed broker is in no answer (docs/architecture.md)."""
 
 
 def tried(row: Row[Any], folder: Path, *, brokers: int = BROKERS, java: bool = True) -> Result:
@@ -28,7 +26,7 @@ def tried(row: Row[Any], folder: Path, *, brokers: int = BROKERS, java: bool = T
     began = time.monotonic()
     after_s = row.promise.recovers_s + BEAT_S
     with Stage(folder) as stage, row.place(stage) as place:
-        truth = Truth(place.lease_s, GONE_S)
+        truth = Truth(place.lease_s)
         name_servers = ";".join(server.address for server in place.servers)
         fleet = Fleet(name_servers, truth, brokers=brokers, processes=row.processes, tls=place.tls)
         with fleet:
@@ -46,8 +44,8 @@ def tried(row: Row[Any], folder: Path, *, brokers: int = BROKERS, java: bool = T
             notes = tuple(fleet.notes)
             counted = messages.end() if messages else None
     found = figures(lookups.done, notes, fleet.serving, fleet.changing, truth, span, row.promise.behind_s)
-    since = max(span.end, span.end + found.last_trouble_s)
-    missing = lost(notes, (config.broker_name for config in fleet.steady), since, BEAT_S)
+    refused = (note.at for note in notes if note.kind == "failed")
+    missing = lost(notes, (config.broker_name for config in fleet.steady), max((span.end, *refused)), BEAT_S)
     return Result(
         row.name,
         row.title,

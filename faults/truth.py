@@ -42,8 +42,8 @@ class Timeline:
 class Truth:
     """The timelines of all brokers, from what they told (`note`) and what was done to them."""
 
-    def __init__(self, lease_s: float, gone_s: float) -> None:
-        self._lease_s, self._gone_s = lease_s, gone_s
+    def __init__(self, lease_s: float) -> None:
+        self._lease_s = lease_s
         self._timelines: dict[str, Timeline] = {}
         self._heard: dict[str, float] = {}
 
@@ -59,10 +59,9 @@ class Truth:
             self.of(note.broker).add(note.at, known)
 
     def killed(self, brokers: Iterable[str], at: float) -> None:
-        """Their connections are closed and nobody listens: they are to be gone after `gone_s`."""
+        """Their connections are closed and nobody listens: they are to be gone as soon as answers follow."""
         for broker in brokers:
-            self.of(broker).add(at, Known.OPEN)
-            self.of(broker).add(at + self._gone_s, Known.AWAY)
+            self.of(broker).add(at, Known.AWAY)
 
     def silenced(self, brokers: Iterable[str], at: float) -> None:
         """Nothing comes from them any more: they are there until their leases end, and then they are not."""

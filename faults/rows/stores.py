@@ -3,6 +3,7 @@
 import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import partial
 
 from faults.fleet import PERIOD_MS, Fleet
@@ -12,6 +13,9 @@ from faults.row import Promise, Row, Topics
 STOPPED_S = 10.0
 AWAY = Promise(beats_fail=True, lookups_fail=Topics.CHANGING, recovers_s=3.0)
 """Known routes go on being answered; brokers are told that they have to try again."""
+
+EMPTY = replace(AWAY, behind_s=PERIOD_MS / 1000 + 2)
+"""Routes stay as they were until all their brokers have registered again: who leaves meanwhile is shown until then."""
 
 
 @contextmanager
@@ -63,7 +67,7 @@ ROWS = (
         place=partial(plain, aof=False),
         fault=killed,
         lasts_s=2.0,
-        promise=AWAY,
+        promise=EMPTY,
     ),
     Row(
         name="redis-full",

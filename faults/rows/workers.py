@@ -7,7 +7,7 @@ from functools import partial
 
 from faults.fleet import Fleet
 from faults.places import Place, plain
-from faults.row import Row
+from faults.row import Promise, Row
 from faults.rows.brokers import LEASE_S, PROCESSES, silent
 from tests.harness.patience import eventually
 from tests.service.processes import Family, send, stopped, two_more_of_each
@@ -55,14 +55,26 @@ def _schedule_row(
     )
 
 
+CONNECTIONS_END = Promise(beats_fail=True)
+"""A registration may be on its way to a worker that has just ended; its broker repeats it with the next heartbeat."""
+
+
 def _of_workers(name: str, title: str, number: signal.Signals) -> Row[Place]:
-    return Row(name=name, title=title, place=plain, fault=partial(one_worker, number))
+    return Row(
+        name=name, title=title, place=plain, fault=partial(one_worker, number), promise=CONNECTIONS_END
+    )
 
 
 ROWS = (
     _of_workers("worker-kill", "kill -9 of one of two workers", signal.SIGKILL),
     _of_workers("worker-term", "SIGTERM of one of two workers", signal.SIGTERM),
-    Row(name="reload", title="reload of all workers (SIGHUP)", place=plain, fault=reload),
+    Row(
+        name="reload",
+        title="reload of all workers (SIGHUP)",
+        place=plain,
+        fault=reload,
+        promise=CONNECTIONS_END,
+    ),
     _schedule_row("scheduler-dead", "scheduler hangs", lambda family: stopped(*family.schedulers)),
     _schedule_row("jobs-dead", "RQ worker hangs", lambda family: stopped(*family.job_workers)),
     _schedule_row("three-schedulers", "three schedulers and three RQ workers", two_more_of_each),

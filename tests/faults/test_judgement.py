@@ -12,13 +12,13 @@ from faults.result import broken
 from faults.row import Promise, Topics
 from faults.truth import BEFORE_ANSWER_S, Known, Timeline, Truth
 
-LEASE_S, GONE_S, BEHIND_S = 30.0, 1.0, 1.0
+LEASE_S, BEHIND_S = 30.0, 1.0
 A, B = {"a": "10.0.0.1:10911"}, {"b": "10.0.0.2:10911"}
 SERVING: Mapping[str, Mapping[str, str]] = {"T": A | B}
 
 
 def truth(*told: tuple[float, str, Kind]) -> Truth:
-    known = Truth(LEASE_S, GONE_S)
+    known = Truth(LEASE_S)
     for at, broker, kind in told:
         known.note(Note(at, broker, kind))
     return known
@@ -76,8 +76,8 @@ def test_another_address_is_wrong_at_any_time() -> None:
 def test_who_was_killed_is_gone_after_a_second() -> None:
     known = both()
     known.killed(["b"], 20)
-    assert complaint(lookup(A | B, 20.5), known) == complaint(lookup(A, 20.1), known) == ""
-    assert complaint(lookup(A | B, 20 + GONE_S + BEHIND_S + 0.1), known) == "T: b is gone"
+    assert complaint(lookup(A | B, 20.9), known) == complaint(lookup(A, 20.1), known) == ""
+    assert complaint(lookup(A | B, 20 + BEHIND_S + 0.1), known) == "T: b is gone"
 
 
 def test_who_is_silent_is_there_until_the_lease_ends() -> None:

@@ -2,8 +2,9 @@
 
 import hashlib
 import os
-import shutil
 import subprocess
+import tempfile
+from contextlib import suppress
 from pathlib import Path
 
 from msgspec import Struct
@@ -86,9 +87,9 @@ def _compiled(folder: Path) -> Path:
     digest = hashlib.sha256(b"".join(source.read_bytes() for source in SOURCES)).hexdigest()[:12]
     classes = folder / f"classes-{digest}"
     if not classes.exists():
-        for old in folder.glob("classes-*"):
-            shutil.rmtree(old)
-        partial = folder / "classes.partial"
+        partial = Path(
+            tempfile.mkdtemp(prefix="partial-", dir=folder)
+        )  # other trees may compile theirs meanwhile
         options = [
             "-nowarn",
             "-Xlint:-options",
@@ -100,5 +101,6 @@ def _compiled(folder: Path) -> Path:
             str(partial),
         ]
         subprocess.run(["javac", *options, *map(str, SOURCES)], check=True, timeout=FETCH_TIMEOUT_S)
-        partial.rename(classes)
+        with suppress(OSError):  # another one was faster
+            partial.rename(classes)
     return classes
