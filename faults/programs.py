@@ -30,4 +30,4 @@ def versions() -> Iterator[str]:
     """The first line of what each says about itself."""
     for name, *words in COMMANDS:
         said = subprocess.run([program(name), *words], capture_output=True, text=True, check=True)
-        yield (said.stdout or said.stderr).splitlines()[0].strip()
+        yield (said.stdout or said.stderr).strip().splitlines()[0].strip()

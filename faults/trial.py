@@ -15,7 +15,7 @@ from faults.truth import Known, Truth
 from tests.interop.stage import Stage
 
 BROKERS = 100
-STEADY_S = 4.0
+STEADY_S = 8.0
 """Before the fault: long enough for every worker to have been asked for every route."""
 BEAT_S = PERIOD_MS / 1000 + 2
 """A registration is lost when the next one is not accepted: a period, and a bit for a busy machine."""
