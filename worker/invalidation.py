@@ -9,6 +9,7 @@ from registry.keys import ORDER_TOPIC_CONFIG, member_key
 from registry.renewals import Renewals
 from worker.counters import Counters
 from worker.follower import Event, ResetCause
+from worker.remembered import Remembered
 from worker.route_cache import RouteCache
 
 RETURN_WITHIN_S = 30.0  # one period of brokers that register by default
@@ -29,6 +30,7 @@ class Invalidation:
     def __init__(
         self,
         cache: RouteCache,
+        remembered: Remembered,
         renewals: Renewals,
         counters: Counters,
         reload: Callable[[], Awaitable[None]],
@@ -36,6 +38,7 @@ class Invalidation:
         leased: Callable[[int], None],
     ) -> None:
         self._cache = cache
+        self._remembered = remembered
         self._renewals = renewals
         self._counters = counters
         self._reload = reload
@@ -80,16 +83,21 @@ class Invalidation:
 
     def _started(self, event: Event) -> None:
         """Tables that are gone come back with the brokers; a stream that is gone tells nothing of the tables."""
-        if event.cause != "empty_store":
-            return self._cache.drop_all()
-        self._cache.store_emptied()
-        self._incomplete.clear()
-        if self._deadline is not None:
-            self._deadline.cancel()
-        self._deadline = asyncio.get_running_loop().call_later(
-            RETURN_WITHIN_S, self._cache.waited_long_enough
-        )
-        return None
+        if event.cause == "empty_store":
+            self._remembered.begin(self._cache.found())
+            self._incomplete.clear()
+            if self._deadline is not None:
+                self._deadline.cancel()
+            self._deadline = asyncio.get_running_loop().call_later(RETURN_WITHIN_S, self._waited_long_enough)
+        self._cache.drop_all()
+
+    def _waited_long_enough(self) -> None:
+        self._remembered.forget()
+        self._cache.drop_all()
+
+    def _settled(self, name: str, ids: frozenset[int] | None) -> None:
+        if self._remembered.settled(name, ids):
+            self._cache.drop_brokers((name,))
 
     def _registered(self, event: Event) -> None:
         name = event.get("broker")
@@ -101,11 +109,11 @@ class Invalidation:
         """A registration is whole with the entry that carries its data version: that of a big table is the last."""
         ids = self._incomplete.pop(event.get("broker"), None) if event.get("dv") else None
         if ids is not None:
-            self._cache.settled(event.get("broker"), ids)
+            self._settled(event.get("broker"), ids)
 
     def _removed(self, event: Event) -> None:
         self._cache.drop_brokers((event.get("broker"),))
-        self._cache.settled(event.get("broker"), None)
+        self._settled(event.get("broker"), None)
 
     def _updated(self, event: Event) -> None:
         if any(f"{name}_before" in event.fields for name in ("zone", "acting", "filters")):

@@ -45,20 +45,16 @@ class Mark:
 
 
 class Entry:
-    """`waits` is set while the store has come back empty: the ids still missing of each broker name.
+    """`frames` are the requests that are known to get this answer."""
 
-    `frames` are the requests that are known to get this answer."""
+    __slots__ = ("answer", "cost", "frames", "marks", "used")
 
-    __slots__ = ("answer", "cost", "depends", "frames", "marks", "used", "waits")
-
-    def __init__(self, answer: Answer, depends: Depends, marks: tuple[Mark, ...], cost: int) -> None:
+    def __init__(self, answer: Answer, marks: tuple[Mark, ...], cost: int) -> None:
         self.answer = answer
-        self.depends = depends
         self.marks = marks
         self.cost = cost
         self.used = False
         self.frames: tuple[Known, ...] = ()
-        self.waits: dict[str, frozenset[int]] | None = None
 
 
 class Shelf:
@@ -108,7 +104,6 @@ class RouteCache:
         self._by_topic: dict[str, tuple[Key, ...]] = {}
         self._marks: dict[str, Mark] = {}
         self._marked: tuple[Depends | None, int, tuple[Mark, ...]] = (None, 0, ())  # what was kept last
-        self._waiting: dict[str, set[Key]] = {}  # broker name -> what waits for it in an emptied store
         self._joinable: dict[Key, Fill] = {}
         self._in_flight: set[Fill] = set()
 
@@ -214,41 +209,16 @@ class RouteCache:
             shelf.bytes = 0
         self._by_topic.clear()
         self._marks.clear()
-        self._waiting.clear()
         for fill in tuple(self._in_flight):
             self._outdate(fill)
 
-    def store_emptied(self) -> None:
-        """The store came back empty: missing topics may come, found ones stay until their brokers are back."""
-        self.generation += 1
-        for key in tuple(self._missing.entries):
-            self._remove(key)
-        for fill in tuple(self._in_flight):
-            self._outdate(fill)
-        for key, entry in tuple(self._found.entries.items()):
-            if any(mark.named for mark in entry.marks) or not entry.depends.listed:
-                self._remove(key)
-                continue
-            entry.marks, entry.waits = (), dict(entry.depends.listed)
-            for name in entry.waits:
-                self._waiting.setdefault(name, set()).add(key)
-
-    def settled(self, name: str, ids: frozenset[int] | None) -> None:
-        """After `store_emptied`: broker `name` is registered again under these ids; None: it will not come back."""
-        self.generation += 1
-        for key in tuple(self._waiting.get(name, ())):
-            waits = self._found.entries[key].waits or {}
-            if ids is None or ids >= waits[name]:
-                del waits[name]
-                _unlink(self._waiting, name, key)
-            if not waits:
-                self._remove(key)
-
-    def waited_long_enough(self) -> None:
-        """Drop what still waits for brokers after `store_emptied`."""
-        self.generation += 1
-        for key in {key for keys in self._waiting.values() for key in keys}:
-            self._remove(key)
+    def found(self) -> list[tuple[Key, Answer]]:
+        """What is kept of topics that are there, and of clusters."""
+        return [
+            (key, entry.answer)
+            for key, entry in self._found.entries.items()
+            if not any(mark.named for mark in entry.marks)
+        ]
 
     def _keep(self, key: Key, answer: Answer, depends: Depends) -> None:
         shelf = self._missing if answer.code == ResponseCode.TOPIC_NOT_EXIST else self._found
@@ -258,7 +228,7 @@ class RouteCache:
             return
         if key in self._found.entries or key in self._missing.entries:
             self._remove(key)
-        shelf.put(key, Entry(answer, depends, self._marks_of(depends), cost))
+        shelf.put(key, Entry(answer, self._marks_of(depends), cost))
         if key is not CLUSTER_INFO:
             self._by_topic[key[0]] = (*self._by_topic.get(key[0], ()), key)
         if shelf.bytes > shelf.limit:
@@ -278,8 +248,7 @@ class RouteCache:
         return mark
 
     def _drop(self, key: Key) -> None:
-        entry = self._found.entries.get(key) or self._missing.entries.get(key)
-        if entry is not None and entry.waits is None:
+        if key in self._found.entries or key in self._missing.entries:
             self._remove(key)
 
     def _remove(self, key: Key) -> None:
@@ -294,8 +263,6 @@ class RouteCache:
                 self._by_topic[key[0]] = keys
             else:
                 del self._by_topic[key[0]]
-        for name in entry.waits or ():
-            _unlink(self._waiting, name, key)
 
     def _still(self, known: Known) -> bool:
         return known.key is not None and self.get(known.key) is known.answer
@@ -308,11 +275,3 @@ class RouteCache:
         fill.stale = True
         if self._joinable.get(fill.key) is fill:
             del self._joinable[fill.key]
-
-
-def _unlink(index: dict[str, set[Key]], name: str, key: Key) -> None:
-    keys = index.get(name)
-    if keys is not None:
-        keys.discard(key)
-        if not keys:
-            del index[name]

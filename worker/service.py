@@ -36,6 +36,7 @@ from worker.known_registrations import FRAME_LONGEST, KnownRegistration, KnownRe
 from worker.liveness import Ticker
 from worker.long_frames import LongFrames
 from worker.peer import Peer
+from worker.remembered import Remembered
 from worker.route_cache import Fill, RouteCache
 from worker.route_reader import RouteReader
 from worker.route_view import GET_ROUTE, Key, cache_key
@@ -68,6 +69,7 @@ class Service:
         self.long_frames = LongFrames(self.clock)
         self._registrar = Registrar(self.clock)
         self.cache = RouteCache(options.route_cache_bytes, self.counters)
+        self._remembered = Remembered()
         self._reader = RouteReader(self._driver, self._keys, self._route_read)
         self._registrations = KnownRegistrations(self.clock)
         self.cache.frames.longer = self._registrations.due
@@ -77,6 +79,7 @@ class Service:
         self._ticker = Ticker(self._driver, self._keys, worker_id, self._lapsed, HoldRule.of(options))
         rules = Invalidation(
             self.cache,
+            self._remembered,
             self._registrar.renewals,
             self.counters,
             self._read_settings,
@@ -258,6 +261,7 @@ class Service:
         self._filled(fill, answer)
 
     def _filled(self, fill: Fill, answer: Answer) -> None:
+        answer = self._remembered.over(fill.key, answer)
         if self._product is not None and answer.code == ResponseCode.TOPIC_NOT_EXIST:
             self._keep(self._instead(self._product, fill, answer))
         else:

@@ -15,7 +15,7 @@ AWAY = Promise(beats_fail=True, lookups_fail=Topics.CHANGING, recovers_s=3.0)
 """Known routes go on being answered; brokers are told that they have to try again."""
 
 EMPTY = replace(AWAY, behind_s=PERIOD_MS / 1000 + 2)
-"""Routes stay as they were until all their brokers have registered again: who leaves meanwhile is shown until then."""
+"""Brokers are shown as they were until they have registered again: who leaves before that is shown until then."""
 
 
 @contextmanager

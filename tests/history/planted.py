@@ -36,7 +36,7 @@ class Bug(msgspec.Struct, frozen=True):
 BUGS = {
     "a worker's cache does not follow removals": Bug(
         "worker/invalidation.py",
-        'self._cache.drop_brokers((event.get("broker"),))\n        self._cache.settled(event.get("broker"), None)',
+        'self._cache.drop_brokers((event.get("broker"),))\n        self._settled(event.get("broker"), None)',
         "pass",
         frozenset({"own writes", "not long behind", "leases end"}),
     ),

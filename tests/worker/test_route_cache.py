@@ -116,44 +116,6 @@ async def test_an_answer_without_dependencies_is_not_kept() -> None:
     assert cache.get(TA) is None
 
 
-@pytest.mark.parametrize(
-    ("settled", "left"),
-    [
-        pytest.param([], {"TA", "TB", "106"}, id="nobody-back"),
-        pytest.param([("b", {0})], {"TA", "106"}, id="all-of-one-topic-back"),
-        pytest.param([("a", {0})], {"TA", "TB", "106"}, id="a-slave-is-still-missing"),
-        pytest.param([("a", {0, 1})], {"TB", "106"}, id="master-and-slave-back"),
-        pytest.param([("a", {0, 1}), ("b", {0})], set(), id="all-back"),
-        pytest.param([("a", None)], {"TB", "106"}, id="will-not-come-back"),
-    ],
-)
-@asynchronous
-async def test_an_emptied_store_does_not_empty_routes_before_brokers_are_back(
-    settled: list[tuple[str, set[int] | None]], left: set[str]
-) -> None:
-    cache = filled()
-    cache.store_emptied()
-    cache.drop_topics(["TA", "TB"])
-    cache.drop_brokers(["a", "b"])
-    for name, ids in settled:
-        cache.settled(name, None if ids is None else frozenset(ids))
-    assert held(cache) == left
-    cache.waited_long_enough()
-    assert held(cache) == set()
-
-
-@asynchronous
-async def test_what_was_asked_anew_after_an_emptied_store_is_kept_as_ever() -> None:
-    cache = filled()
-    cache.store_emptied()
-    cache.settled("b", frozenset({0}))
-    cache.end(cache.begin(TB), ROUTE_B)
-    cache.waited_long_enough()
-    assert held(cache) == {"TB"}
-    cache.drop_topics(["TB"])
-    assert held(cache) == set()
-
-
 def answer_of(size: int, topic: str = "T") -> Answer:
     return Answer(body=b"x" * size, depends=Depends(frozenset({"a"})))
 
@@ -186,11 +148,11 @@ async def test_random_missing_topics_do_not_push_routes_out() -> None:
 
 
 @asynchronous
-async def test_a_broker_named_before_the_store_was_emptied_is_gone_all_the_same() -> None:
+async def test_what_was_found_is_told_without_what_a_named_broker_made_untrue() -> None:
     cache = filled()
+    assert dict(cache.found()) == {TA: ROUTE_A, TB: ROUTE_B, CLUSTER_INFO: CLUSTERS}
     cache.drop_brokers(["a"])
-    cache.store_emptied()
-    assert held(cache) == {"TB"}
+    assert dict(cache.found()) == {TB: ROUTE_B}
 
 
 @asynchronous
