@@ -44,11 +44,11 @@ class Process:
 
     def kill(self) -> None:
         """SIGKILL: connections are closed, ports are refused, nobody says farewell."""
-        ended = self._process.poll()
+        ended, begun = self._process.poll(), time.monotonic()
         self._process.kill()
         self._process.wait()
         self._reader.join()  # what it told before comes first
-        self._truth.killed(self.names, time.monotonic())
+        self._truth.killed(self.names, begun, time.monotonic())
         assert ended is None, f"a process of brokers ended by itself: {ended}"
 
     def stop(self) -> None:

@@ -58,9 +58,11 @@ class Truth:
         if note.kind != "failed":  # what was registered before still is
             self.of(note.broker).add(note.at, known)
 
-    def killed(self, brokers: Iterable[str], at: float) -> None:
-        """Their connections are closed and nobody listens: they are to be gone as soon as answers follow."""
+    def killed(self, brokers: Iterable[str], begun: float, at: float) -> None:
+        """Their connections are closed and nobody listens: they are to be gone as soon as answers follow. The service
+        may have seen that from `begun` on."""
         for broker in brokers:
+            self.of(broker).add(begun, Known.OPEN)
             self.of(broker).add(at, Known.AWAY)
 
     def silenced(self, brokers: Iterable[str], at: float) -> None:

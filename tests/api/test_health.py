@@ -9,7 +9,6 @@ import redis as redis_py
 from api.app import create_app
 from registry.keys import Keys
 from registry.options import Options
-from registry.store import connect
 from tests.api.http import Http
 
 
@@ -71,13 +70,13 @@ def test_not_ready_without_the_store(storeless: Http) -> None:
 
 def test_a_silent_store_is_not_waited_for() -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:
-        client = connect(f"redis://127.0.0.1:{silent.getsockname()[1]}")
-        http = Http(create_app(Options(), redis=client).test_client())
+        options = Options(redis_url=f"redis://127.0.0.1:{silent.getsockname()[1]}")
+        http = Http(create_app(options).test_client())
         start = time.monotonic()
         assert http.refused("GET", "/readyz") == (503, "store-unavailable", None)
         assert time.monotonic() - start < 2
 
 
 def test_no_application_without_the_address_of_a_store() -> None:
-    with pytest.raises(ValueError, match="Redis URL"):
+    with pytest.raises(ValueError, match="not one of redis://"):
         create_app(Options())

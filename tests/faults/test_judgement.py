@@ -75,9 +75,11 @@ def test_another_address_is_wrong_at_any_time() -> None:
 
 def test_who_was_killed_is_gone_after_a_second() -> None:
     known = both()
-    known.killed(["b"], 20)
+    known.killed(["b"], 19.5, 20)
     assert complaint(lookup(A | B, 20.9), known) == complaint(lookup(A, 20.1), known) == ""
     assert complaint(lookup(A | B, 20 + BEHIND_S + 0.1), known) == "T: b is gone"
+    assert complaint(lookup(A, 19.7), known) == "", "whoever sees it first"
+    assert complaint(lookup(A, 19.3), known) == "T: b is missing"
 
 
 def test_who_is_silent_is_there_until_the_lease_ends() -> None:
