@@ -78,9 +78,12 @@ def failure(reason: str) -> Answer:
     return Answer(ResponseCode.SYSTEM_ERROR, remark=reason.partition("\n")[0])
 
 
+STORE_AWAY = failure("the store cannot serve now")
+
+
 def _store_unavailable(request: Request, error: Exception) -> Answer:
     log.warning("request %d failed: %s", request.command.code, error)
-    return failure("the store cannot serve now")
+    return STORE_AWAY
 
 
 def _no_config(request: Request, error: Exception) -> Answer:

@@ -24,7 +24,8 @@ STALLED_S = 3.0  # a read that takes longer hangs on a connection that is dead
 COUNT = 64  # an entry may have 64 KB, and what one read brings is applied without a pause
 PAUSE_S = 0.05
 PAUSE_MAX_S = 0.25
-REACHED_WITHIN_S = 1.0  # longer than a reconnect takes: who gives up empties the cache
+RECONNECT_S = 0.3  # at most, once the store answers
+REACHED_WITHIN_S = STALLED_S + 0.5  # by then a connection that is dead is known to be
 
 log = RationedLog(logging.getLogger(__name__))
 
@@ -51,6 +52,9 @@ class Listener(Protocol):
 
     async def apply(self, group: Sequence[Event]) -> None:
         """One script's entries, all of them."""
+
+    def emptied(self) -> None:
+        """The store has neither the tables nor the stream any more."""
 
     async def reset(self, cause: ResetCause) -> None:
         """What was told so far is no longer all that happened."""
@@ -115,7 +119,6 @@ class Follower:
         self._numbers = itertools.count()
         self._following = asyncio.Event()
         self._lost_at = asyncio.get_running_loop().time()
-        self.connected = False
 
     async def run(self) -> None:
         """Follow until cancelled."""
@@ -124,7 +127,6 @@ class Follower:
             store = self._connect()
             try:
                 await self._verify(store)
-                self.connected = True
                 self._following.set()
                 pause = PAUSE_S
                 while True:
@@ -134,19 +136,24 @@ class Follower:
             finally:
                 if self.connected:
                     self._lost_at = asyncio.get_running_loop().time()
-                self.connected = False
+                self._following.clear()
                 self._group.clear()
                 self._incarnation, self._sequence = self._applied
                 await store.aclose()
             await asyncio.sleep(pause)
             pause = min(2 * pause, PAUSE_MAX_S)
 
+    @property
+    def connected(self) -> bool:
+        """Whether the stream is followed now: the next entry would be seen."""
+        return self._following.is_set()
+
     def lost_for_s(self) -> float:
         """How long the stream could not be followed; 0 while it is."""
         return 0.0 if self.connected else asyncio.get_running_loop().time() - self._lost_at
 
     async def following(self, timeout_s: float) -> bool:
-        """Wait until the first entry would be seen; False when the store does not let it come so far."""
+        """Wait until this is connected; False when the store does not let it come so far."""
         try:
             async with asyncio.timeout(timeout_s):
                 await self._following.wait()
@@ -233,20 +240,26 @@ class Follower:
         pipe.xrevrange(events, count=1)
         pipe.xrange(events, here, here)
         pipe.xrange(events, count=1)
+        pipe.hexists(self._keys.events_meta, "inc")
         async with asyncio.timeout(STALLED_S):
-            last, mine, first = await pipe.execute()
+            last, mine, first, begun = await pipe.execute()
         if self._position is None:
             await self._reset("start")
-            await self._begin_at(last)
-        elif not last or self._position == (0, 0) or self._is_ours(mine):
+            self._begin_at(last)
+        elif self._position == (0, 0) or self._is_ours(mine):
             return
+        elif not last:
+            if not begun:
+                log.warning("the store is empty")
+                self._listener.emptied()
+                self._begin_at(last)
         elif position_of(first[0][0]) > self._position:
             return  # trimmed: the sequence of what is read next tells whether anything was missed
         elif last[0][1].get("inc") != self._incarnation:
             self._position = (0, 0)  # a new stream, read from its start
         else:
             await self._reset("rollback")
-            await self._begin_at(last)
+            self._begin_at(last)
 
     def _is_ours(self, found: list[Entry]) -> bool:
         if not found:
@@ -254,7 +267,7 @@ class Follower:
         fields = found[0][1]
         return fields.get("inc") == self._incarnation and fields.get("seq") == str(self._sequence)
 
-    async def _begin_at(self, last: list[Entry]) -> None:
+    def _begin_at(self, last: list[Entry]) -> None:
         if last:
             event_id, fields = last[0]
             self._incarnation, self._sequence = fields.get("inc"), int(fields.get("seq") or 0)

@@ -62,6 +62,15 @@ class Invalidation:
         for member in _expired_for_good(group):
             self._expired(member)
 
+    def emptied(self) -> None:
+        """The store is empty: brokers are shown as they were until they are back, or should be."""
+        self._renewals.forget()
+        self._remembered.begin(self._cache.found())
+        self._incomplete.clear()
+        if self._deadline is not None:
+            self._deadline.cancel()
+        self._deadline = asyncio.get_running_loop().call_later(RETURN_WITHIN_S, self._waited_long_enough)
+
     async def reset(self, cause: ResetCause) -> None:
         """Something was missed: anything may have changed."""
         self._renewals.forget()
@@ -84,16 +93,11 @@ class Invalidation:
     def _started(self, event: Event) -> None:
         """Tables that are gone come back with the brokers; a stream that is gone tells nothing of the tables."""
         if event.cause == "empty_store":
-            self._remembered.begin(self._cache.found())
-            self._incomplete.clear()
-            if self._deadline is not None:
-                self._deadline.cancel()
-            self._deadline = asyncio.get_running_loop().call_later(RETURN_WITHIN_S, self._waited_long_enough)
+            self.emptied()
         self._cache.drop_all()
 
     def _waited_long_enough(self) -> None:
-        self._remembered.forget()
-        self._cache.drop_all()
+        self._cache.drop_brokers(self._remembered.forget())
 
     def _settled(self, name: str, ids: frozenset[int] | None) -> None:
         if self._remembered.settled(name, ids):
@@ -128,12 +132,13 @@ class Invalidation:
             self._cache.drop_all()
 
     def _topics_changed(self, event: Event) -> None:
-        rows = _topic_rows(event.get("rows"))
-        self._cache.drop_topics([topic for _, _, _, topics in rows for topic in topics])
+        for name, _, _, topics in _topic_rows(event.get("rows")):
+            self._cache.drop_topics(topics, name)
         self._complete(event)
 
     def _mappings_changed(self, event: Event) -> None:
-        self._cache.drop_topics([topic for _, topic, _, _ in _mapping_rows(event.get("rows"))])
+        for name, topic, _, _ in _mapping_rows(event.get("rows")):
+            self._cache.drop_topics((topic,), name)
         self._complete(event)
 
     def _kv_changed(self, event: Event) -> None:

@@ -113,6 +113,9 @@ class Pusher:
             if await self._driver.run(_claimed(self._keys, change)):
                 self._push(change)
 
+    def emptied(self) -> None:
+        """Nobody has left whom a broker would be told of."""
+
     async def reset(self, cause: ResetCause) -> None:
         """Go on from where the stream can be followed; what was missed is not pushed."""
         await self._read_settings()

@@ -3,7 +3,7 @@
 Answers made of the new store are completed with it: who is back is shown as the store has it, who left is not shown,
 and who has not been heard of yet is shown as it was."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from msgspec.structs import replace
 
@@ -16,43 +16,53 @@ from worker.route_view import AskedView, Key
 
 NO_ROUTE = TopicRouteData((), ())
 
+Awaited = Mapping[str, frozenset[int]]
+"""Broker names and their ids; never changed, only replaced."""
+NOBODY: Awaited = {}
+
 
 class Remembered:
     """Lives on one event loop; empty as long as the store has never come back empty."""
 
     def __init__(self) -> None:
         self._answers: dict[Key, Answer] = {}
-        self._waits: dict[str, frozenset[int]] = {}
+        self.awaited = NOBODY
 
     def begin(self, kept: Iterable[tuple[Key, Answer]]) -> None:
         """The store came back empty: these answers were right before."""
-        self._answers |= kept
-        self._waits = {}
-        for answer in self._answers.values():
+        found = dict(kept)
+        self._answers |= found
+        awaited = dict(self.awaited)
+        for answer in found.values():
             for name, ids in _listed(answer).items():
-                self._waits[name] = self._waits.get(name, frozenset()) | ids
+                awaited[name] = awaited.get(name, frozenset()) | ids
+        self.awaited = awaited
 
     def settled(self, name: str, ids: frozenset[int] | None) -> bool:
         """Broker `name` is registered again under these ids; None: it will not come back. Whether answers change."""
-        waits = self._waits.get(name)
+        waits = self.awaited.get(name)
         if waits is None or (ids is not None and not ids >= waits):
             return False
-        del self._waits[name]
+        self.awaited = {other: ids for other, ids in self.awaited.items() if other != name}
         return True
 
-    def forget(self) -> None:
-        """Who is not back by now is not shown any more."""
-        self._answers.clear()
-        self._waits.clear()
+    def forget(self) -> Iterable[str]:
+        """Who is not back by now, these names, is not shown any more."""
+        names = self.awaited.keys()
+        self._answers, self.awaited = {}, NOBODY
+        return names
 
-    def over(self, key: Key, answer: Answer) -> Answer:
-        """The answer, made of the store as it is now, with the brokers that are still waited for."""
+    def over(self, key: Key, answer: Answer, awaited: Awaited = NOBODY) -> Answer:
+        """The answer, made of the store as it was a moment ago, with the brokers that are waited for.
+
+        `awaited` is who was when the store was asked: who came back since need not be in the answer."""
         before = self._answers.get(key)
         if before is None or answer.code not in (ResponseCode.SUCCESS, ResponseCode.TOPIC_NOT_EXIST):
             return answer
-        listed = {name: ids for name, ids in _listed(before).items() if name in self._waits}
+        listed = {
+            name: ids for name, ids in _listed(before).items() if name in self.awaited or name in awaited
+        }
         if not listed:
-            del self._answers[key]
             return answer
         asked = key[1]
         body = _clusters(before, answer, listed) if asked is None else _route(before, answer, listed, asked)

@@ -2,12 +2,15 @@
 
 Nothing here waits or looks at a clock. An answer is indexed under its topic, and holds a mark of every broker name
 that was looked at for it, because removals name no topics: to name a broker is to set its mark, however many routes
-it is in. A fill whose topic or broker is named while it is in flight answers those who wait for it and is not kept;
-who asks after that starts a fill of his own.
+it is in. An answer that is untrue by that is given no more, and stays until it is made anew: should the store come
+back empty, what it tells of all others is the best there is. A fill whose topic or broker is named while it is in
+flight answers those who wait for it and is not kept; who asks after that starts a fill of his own.
 """
 
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator
+
+from msgspec.structs import replace
 
 from remoting.codes import ResponseCode
 from remoting.remoting_command import Command
@@ -15,6 +18,7 @@ from worker.answer import Answer, Depends
 from worker.counters import Counters
 from worker.known_frames import FRAME_COST, Known, KnownFrames
 from worker.peer import Peer
+from worker.remembered import NOBODY
 from worker.route_view import CLUSTER_INFO, Key
 
 OVERHEAD_BYTES = 1500  # of an entry and its place in the index, measured
@@ -24,13 +28,14 @@ SECOND_CHANCES = 32  # entries passed over by one eviction, so that it stays sho
 
 
 class Fill:
-    """An answer being made; `waiting` is who gets it."""
+    """An answer being made; `waiting` is who gets it, `awaited` what worker.remembered had when the store was asked."""
 
-    __slots__ = ("key", "named", "stale", "waiting")
+    __slots__ = ("awaited", "key", "named", "stale", "waiting")
 
     def __init__(self, key: Key) -> None:
         self.key = key
         self.waiting: list[tuple[Command, Peer]] = []
+        self.awaited = NOBODY
         self.named: frozenset[str] = frozenset()
         self.stale = False
 
@@ -45,9 +50,10 @@ class Mark:
 
 
 class Entry:
-    """`frames` are the requests that are known to get this answer."""
+    """`frames` are the requests that are known to get this answer. Once it is `untrue`, `named` are the brokers that
+    were named with its topic, or with the clusters."""
 
-    __slots__ = ("answer", "cost", "frames", "marks", "used")
+    __slots__ = ("answer", "cost", "frames", "marks", "named", "untrue", "used")
 
     def __init__(self, answer: Answer, marks: tuple[Mark, ...], cost: int) -> None:
         self.answer = answer
@@ -55,6 +61,19 @@ class Entry:
         self.cost = cost
         self.used = False
         self.frames: tuple[Known, ...] = ()
+        self.untrue = False
+        self.named: set[str] | None = None
+
+    def rest(self) -> Answer:
+        """The answer, listing whom nobody named since it was made."""
+        depends = self.answer.depends
+        assert depends is not None
+        named = {name for name, mark in zip(depends.brokers, self.marks, strict=True) if mark.named}
+        named.update(self.named or ())
+        if not named:
+            return self.answer
+        listed = {name: ids for name, ids in depends.listed.items() if name not in named}
+        return replace(self.answer, depends=replace(depends, listed=listed))
 
 
 class Shelf:
@@ -122,9 +141,11 @@ class RouteCache:
             entry = self._missing.entries.get(key)
             if entry is None:
                 return None
+        if entry.untrue:
+            return None
         for mark in entry.marks:
             if mark.named:
-                self._remove(key)
+                entry.untrue = True
                 return None
         if entry.answer.code:
             self._counters.cache_negative_hits += 1
@@ -172,13 +193,13 @@ class RouteCache:
             else:
                 self._keep(fill.key, answer, depends)
 
-    def drop_topics(self, topics: Iterable[str]) -> None:
-        """Queue data, mappings or the order configuration of these topics changed."""
+    def drop_topics(self, topics: Iterable[str], broker: str = "") -> None:
+        """Queue data, mappings or the order configuration of these topics changed, at `broker` if it is one's."""
         self.generation += 1
         named = set(topics)
         for topic in named & self._by_topic.keys():
             for key in self._by_topic[topic]:
-                self._drop(key)
+                self._make_untrue(key, (broker,))
         for fill in self._in_flight:
             if fill.key[0] in named and fill.key is not CLUSTER_INFO:
                 self._outdate(fill)
@@ -193,7 +214,7 @@ class RouteCache:
             mark = self._marks.pop(name, None)
             if mark is not None:
                 mark.named = True
-        self._drop(CLUSTER_INFO)
+        self._make_untrue(CLUSTER_INFO, named)
         for fill in self._in_flight:
             fill.named |= named
         self._joinable.clear()
@@ -213,12 +234,8 @@ class RouteCache:
             self._outdate(fill)
 
     def found(self) -> list[tuple[Key, Answer]]:
-        """What is kept of topics that are there, and of clusters."""
-        return [
-            (key, entry.answer)
-            for key, entry in self._found.entries.items()
-            if not any(mark.named for mark in entry.marks)
-        ]
+        """What was answered last of topics that are there, and of clusters, listing whom nobody named since."""
+        return [(key, entry.rest()) for key, entry in self._found.entries.items()]
 
     def _keep(self, key: Key, answer: Answer, depends: Depends) -> None:
         shelf = self._missing if answer.code == ResponseCode.TOPIC_NOT_EXIST else self._found
@@ -247,8 +264,14 @@ class RouteCache:
         mark = self._marks[name] = Mark()
         return mark
 
-    def _drop(self, key: Key) -> None:
-        if key in self._found.entries or key in self._missing.entries:
+    def _make_untrue(self, key: Key, named: Iterable[str]) -> None:
+        entry = self._found.entries.get(key)
+        if entry is not None:
+            entry.untrue = True
+            entry.named = entry.named or set()
+            entry.named.update(named)
+            self._forget_frames(entry)
+        elif key in self._missing.entries:
             self._remove(key)
 
     def _remove(self, key: Key) -> None:

@@ -28,7 +28,7 @@ from worker.closed_connections import ClosedConnections
 from worker.cluster_test import ProductCluster
 from worker.counters import Counters
 from worker.ending import end
-from worker.follower import Follower
+from worker.follower import RECONNECT_S, Follower
 from worker.handlers.routes import route_answer
 from worker.invalidation import Invalidation
 from worker.known_frames import Due, KnownFrames
@@ -231,9 +231,13 @@ class Service:
         self._answered(answer, command, peer)
 
     def _followed(self, answer: Answer, command: Command, peer: Peer, in_time: bool) -> None:
-        """Send an answer when this worker's cache has followed what the request changed."""
-        if not in_time:
+        """Send an answer when this worker's cache has followed what the request changed.
+
+        Where the store went away meanwhile, the change may be lost, and what is known is all that can be answered."""
+        if not in_time and self.follower.connected:
             self.cache.drop_all()  # so that this connection sees what it wrote all the same
+        elif not in_time:
+            answer = dispatch.STORE_AWAY
         self._answered(answer, command, peer)
 
     def _fill(self, key: Key, command: Command, peer: Peer) -> None:
@@ -244,8 +248,20 @@ class Service:
             return
         fill = self.cache.begin(key)
         fill.waiting.append((command, peer))
-        if key[1] is None:
-            self._begin(command, peer, partial(self._filled, fill))
+        if self.follower.connected:
+            self._ask(fill)
+        else:
+            self._keep(self._ask_later(fill))
+
+    async def _ask_later(self, fill: Fill) -> None:
+        """A store that was away may come back empty, of which the follower tells: it comes first."""
+        await self.follower.following(RECONNECT_S)
+        self._ask(fill)
+
+    def _ask(self, fill: Fill) -> None:
+        fill.awaited = self._remembered.awaited
+        if fill.key[1] is None:
+            self._begin(*fill.waiting[0], partial(self._filled, fill))
         else:
             self._reader.ask(fill)
 
@@ -261,7 +277,7 @@ class Service:
         self._filled(fill, answer)
 
     def _filled(self, fill: Fill, answer: Answer) -> None:
-        answer = self._remembered.over(fill.key, answer)
+        answer = self._remembered.over(fill.key, answer, fill.awaited)
         if self._product is not None and answer.code == ResponseCode.TOPIC_NOT_EXIST:
             self._keep(self._instead(self._product, fill, answer))
         else:

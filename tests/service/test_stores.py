@@ -50,7 +50,7 @@ def registered(server: NameServer, over: Connection) -> None:
     """All brokers, the last one again without a change; then every worker has been asked for their routes."""
     for broker in (*BROKERS, BROKERS[-1]):
         eventually(lambda: broker.register(over).code == 0, RECOVERS_WITHIN_S)  # noqa: B023
-    for _ in range(4 * server.workers):
+    for _ in range(16 * server.workers):  # each connection is any worker's
         eventually(lambda: known(server) == EVERYONE, RECOVERS_WITHIN_S)
 
 

@@ -26,12 +26,16 @@ class Told:
         self.groups: list[list[str]] = []
         self.resets: list[str] = []
         self.failing = 0
+        self.emptyings = 0
 
     async def apply(self, group: Sequence[Event]) -> None:
         if self.failing:
             self.failing -= 1
             raise StoreUnavailable("away")
         self.groups.append([event.get("n") for event in group])
+
+    def emptied(self) -> None:
+        self.emptyings += 1
 
     async def reset(self, cause: str) -> None:
         self.resets.append(cause)
@@ -196,6 +200,33 @@ async def test_a_new_stream_with_a_clock_behind_is_read_from_its_start(
         add(redis, 2, id="6-0", inc="2")
         await eventually(lambda: told.flat == ["1", "2"])
         assert told.resets == ["start"]
+
+
+@pytest.mark.parametrize("reconnects", [True, False])
+@asynchronous
+async def test_an_empty_store_is_told_before_anybody_writes_to_it(
+    store: EmbeddedStore, redis: redis_py.Redis, reconnects: bool
+) -> None:
+    add(redis, 1)
+    async with followed(store) as (follower, told):
+        redis.flushall()
+        if reconnects:
+            await drop_connections(redis, follower)
+        await eventually(lambda: told.emptyings > 0)
+        add(redis, 1, id="5-0", inc="2", kind="stream_started")
+        await eventually(lambda: told.flat == ["1"])
+        assert (told.emptyings, told.resets) == (1, ["start"])
+
+
+@asynchronous
+async def test_a_store_that_lost_its_stream_is_not_empty(store: EmbeddedStore, redis: redis_py.Redis) -> None:
+    add(redis, 1)
+    redis.hset(KEYS.events_meta, "inc", "1")
+    async with followed(store) as (follower, told):
+        redis.delete(KEYS.events)
+        await drop_connections(redis, follower)
+        assert await follower.following(3)
+        assert told.emptyings == 0
 
 
 @asynchronous

@@ -1,18 +1,23 @@
 """The rules of events: literal entries of the stream, and what the cache still holds after them."""
 
+import asyncio
 import json
 import time
+from collections.abc import Awaitable, Callable
 
 import pytest
+from msgspec.structs import replace
 
 from registry.errors import StoreUnavailable
 from registry.renewals import Renewals
 from tests.worker.scene import asynchronous
-from tests.worker.test_route_cache import ROUTE_A, filled, held
+from tests.worker.test_route_cache import ROUTE_A, TA, filled, held
+from worker.answer import Depends
 from worker.counters import Counters
 from worker.follower import Event
 from worker.invalidation import Invalidation
 from worker.remembered import Remembered
+from worker.route_cache import RouteCache
 
 ALL = {"TA", "TB", "X", "106"}
 
@@ -28,15 +33,36 @@ def member(kind: str, cause: str, broker: str, id: int = 0, **fields: str) -> Ev
 
 
 class Told:
-    """What the listener asked others to do."""
+    """What the listener asked others to do; `reading` is done when the settings are read."""
 
-    def __init__(self) -> None:
+    def __init__(self, reading: Callable[[], Awaitable[None]] | None = None) -> None:
         self.expired: list[str] = []
         self.leased: list[int] = []
         self.reloads = 0
+        self._reading = reading
 
     async def reload(self) -> None:
         self.reloads += 1
+        if self._reading is not None:
+            await self._reading()
+
+
+def rules_for(
+    told: Told,
+    cache: RouteCache | None = None,
+    remembered: Remembered | None = None,
+    renewals: Renewals | None = None,
+) -> Invalidation:
+    """The rules over what is given, and what `filled` has otherwise."""
+    return Invalidation(
+        filled() if cache is None else cache,
+        remembered or Remembered(),
+        renewals or Renewals(time.monotonic),
+        Counters(),
+        told.reload,
+        told.expired.append,
+        told.leased.append,
+    )
 
 
 ADDRS = json.dumps({"0": "127.0.0.0:1", "1": "127.0.0.1:1"})
@@ -104,15 +130,7 @@ ADDRS = json.dumps({"0": "127.0.0.0:1", "1": "127.0.0.1:1"})
 @asynchronous
 async def test_an_event_drops_what_it_makes_untrue(event: Event, left: set[str]) -> None:
     cache, told = filled(), Told()
-    await Invalidation(
-        cache,
-        Remembered(),
-        Renewals(time.monotonic),
-        Counters(),
-        told.reload,
-        told.expired.append,
-        told.leased.append,
-    ).apply([event])
+    await rules_for(told, cache).apply([event])
     assert held(cache) == left
 
 
@@ -163,18 +181,36 @@ async def test_an_event_drops_what_it_makes_untrue(event: Event, left: set[str])
 @asynchronous
 async def test_after_an_emptied_store_brokers_are_waited_for(group: list[Event], waits: set[str]) -> None:
     cache, told, remembered = filled(), Told(), Remembered()
-    rules = Invalidation(
-        cache,
-        remembered,
-        Renewals(time.monotonic),
-        Counters(),
-        told.reload,
-        told.expired.append,
-        told.leased.append,
-    )
+    rules = rules_for(told, cache, remembered)
     await rules.apply([entry("stream_started", "empty_store"), *group])
     assert held(cache) == set()
     assert {name for name in ("a", "b") if remembered.settled(name, None)} == waits
+
+
+@asynchronous
+async def test_who_is_not_back_in_time_is_not_shown_and_nothing_else_is_forgotten(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("worker.invalidation.RETURN_WITHIN_S", 0.02)
+    cache, remembered = filled(), Remembered()
+    rules = rules_for(Told(), cache, remembered)
+    rules.emptied()
+    assert held(cache) == ALL, "what is shown stays true"
+    rules._settled("a", None)
+    cache.end(cache.begin(TA), replace(ROUTE_A, depends=Depends(frozenset({"a"}))))
+    await asyncio.sleep(0.05)
+    assert held(cache) == {"TA", "X"}, "b was waited for"
+    assert remembered.awaited == {}
+
+
+@asynchronous
+async def test_a_store_that_was_new_is_no_reason_to_forget_later(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("worker.invalidation.RETURN_WITHIN_S", 0.02)
+    cache = RouteCache(1 << 20, Counters())
+    await rules_for(Told(), cache).apply([entry("stream_started", "empty_store")])
+    cache.end(cache.begin(TA), ROUTE_A)
+    await asyncio.sleep(0.05)
+    assert held(cache) == {"TA"}
 
 
 @pytest.mark.parametrize(
@@ -205,15 +241,7 @@ async def test_after_an_emptied_store_brokers_are_waited_for(group: list[Event],
 @asynchronous
 async def test_who_expired_for_good_is_told(group: list[Event], expired: list[str]) -> None:
     told = Told()
-    await Invalidation(
-        filled(),
-        Remembered(),
-        Renewals(time.monotonic),
-        Counters(),
-        told.reload,
-        told.expired.append,
-        told.leased.append,
-    ).apply(group)
+    await rules_for(told).apply(group)
     assert told.expired == expired
 
 
@@ -230,24 +258,14 @@ async def test_who_expired_for_good_is_told(group: list[Event], expired: list[st
 @asynchronous
 async def test_a_round_does_not_make_renewals_be_asked_again(group: list[Event], forgets: int) -> None:
     told, renewals = Told(), Renewals(time.monotonic)
-    await Invalidation(
-        filled(), Remembered(), renewals, Counters(), told.reload, told.expired.append, told.leased.append
-    ).apply(group)
+    await rules_for(told, renewals=renewals).apply(group)
     assert renewals.generation == forgets
 
 
 @asynchronous
 async def test_timeouts_are_told() -> None:
     told = Told()
-    rules = Invalidation(
-        filled(),
-        Remembered(),
-        Renewals(time.monotonic),
-        Counters(),
-        told.reload,
-        told.expired.append,
-        told.leased.append,
-    )
+    rules = rules_for(told)
     await rules.apply([member("broker_registered", "first", "a", addrs="{}", timeout_ms="400")])
     await rules.apply([member("broker_updated", "register", "a", timeout_ms="500", timeout_ms_before="400")])
     await rules.apply([member("broker_removed", "lost", "a", addrs="{}")])
@@ -257,15 +275,7 @@ async def test_timeouts_are_told() -> None:
 @asynchronous
 async def test_settings_are_read_before_the_next_answer_is_kept() -> None:
     cache, told = filled(), Told()
-    rules = Invalidation(
-        cache,
-        Remembered(),
-        Renewals(time.monotonic),
-        Counters(),
-        told.reload,
-        told.expired.append,
-        told.leased.append,
-    )
+    rules = rules_for(told, cache)
     await rules.apply([entry("settings_changed", "update", changes="{}")])
     await rules.reset("hole")
     assert told.reloads == 2
@@ -278,7 +288,7 @@ async def test_what_old_settings_made_while_new_ones_are_read_is_not_kept() -> N
     async def slow() -> None:
         cache.end(cache.begin(("TA", None)), ROUTE_A)
 
-    rules = Invalidation(cache, Remembered(), Renewals(time.monotonic), Counters(), slow, print, print)
+    rules = rules_for(Told(slow), cache)
     await rules.apply([entry("settings_changed", "update", changes="{}")])
     assert len(cache) == 0
 
@@ -289,7 +299,7 @@ async def test_a_change_of_settings_that_cannot_be_read_is_not_passed_over() -> 
         raise StoreUnavailable("away")
 
     cache = filled()
-    rules = Invalidation(cache, Remembered(), Renewals(time.monotonic), Counters(), away, print, print)
+    rules = rules_for(Told(away), cache)
     with pytest.raises(StoreUnavailable):
         await rules.apply([entry("settings_changed", "update", changes="{}")])
     assert held(cache) == set()

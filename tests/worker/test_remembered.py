@@ -135,7 +135,7 @@ def test_clusters_show_who_is_waited_for() -> None:
 
 def test_after_long_enough_only_the_store_counts() -> None:
     remembered = remembering((T, answer(route(A))))
-    remembered.forget()
+    assert set(remembered.forget()) == {"a"}
     assert remembered.over(T, MISSING) is MISSING
 
 
@@ -145,3 +145,18 @@ def test_a_store_emptied_twice_is_waited_for_by_all_that_was_shown() -> None:
     assert decode_route(remembered.over(T, MISSING).body) == route(A)
     assert remembered.settled("a", None)
     assert remembered.settled("b", None)
+
+
+def test_who_came_back_while_the_store_was_asked_is_shown_all_the_same() -> None:
+    remembered = remembering((T, answer(route(A, B))))
+    asked = remembered.awaited
+    assert remembered.settled("b", frozenset({0}))
+    assert decode_route(remembered.over(T, MISSING, asked).body) == route(A, B)
+    assert decode_route(remembered.over(T, MISSING).body) == route(A)
+
+
+def test_who_was_back_is_not_waited_for_again_because_of_an_old_answer() -> None:
+    remembered = remembering((T, answer(route(A, B))))
+    assert remembered.settled("b", None)
+    remembered.begin([(("U", PLAIN_LEGACY), answer(route(C)))])
+    assert remembered.awaited.keys() == {"a", "c"}

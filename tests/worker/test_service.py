@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
@@ -20,8 +20,9 @@ from remoting.remoting_command import SerializeType
 from tests.registry.namespace import Namespace
 from tests.worker.scene import Broker, Scene, asynchronous, eventually, serving
 from worker import dispatch
-from worker.answer import Request
+from worker.answer import Answer, Request
 from worker.follower import Event
+from worker.route_cache import Fill
 
 A, B = Broker("broker-a", "127.0.0.1:10911"), Broker("broker-b", "127.0.0.3:10911")
 NOWHERE = "redis://127.0.0.1:1/0"
@@ -349,6 +350,66 @@ async def test_a_worker_whose_events_hang_still_shows_a_connection_its_own_write
         monkeypatch.setattr(scene.service.follower, "when_reached", partial(reached, within_s=0.05))
         await scene.register(A, A.body(2, TA=4, TB=6))
         assert (await scene.route())["queueDatas"][0]["perm"] == 4
+
+
+@asynchronous
+async def test_a_write_whose_store_dies_is_refused_and_routes_stay_known(
+    tmp_path: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = EmbeddedStore(tmp_path, keep=False)
+    store.start()
+    try:
+        async with serving(store.url) as scene:
+            await scene.register(A)
+            await scene.route()
+            late(scene, monkeypatch, by_s=60)
+            reached = scene.service.follower.when_reached
+
+            def store_dies(event_id: str, done: Callable[[bool], object]) -> None:
+                store.stop()
+                scene.service.follower._following.clear()
+                reached(event_id, done, within_s=0.05)
+
+            monkeypatch.setattr(scene.service.follower, "when_reached", store_dies)
+            assert (await scene.register(A, A.body(2, TA=4, TB=6))).code == 1
+            assert await scene.addresses() == {"broker-a": {"0": "127.0.0.1:10911"}}
+    finally:
+        store.stop()
+
+
+@asynchronous
+async def test_a_route_that_changed_is_remembered_without_who_changed(
+    store: EmbeddedStore, redis: redis_py.Redis
+) -> None:
+    """The store is empty before anybody asks for the route again, and nobody has registered with it."""
+    async with serving(store.url) as scene:
+        await scene.register(A)
+        await scene.register(B)
+        assert len(await scene.addresses()) == 2
+        await scene.register(B, B.body(2, TA=4, TB=6))
+        redis.flushall()
+        redis.client_kill_filter(_type="normal", skipme=True)
+        await eventually(lambda: not scene.service.follower.connected)
+        assert await scene.addresses() == {"broker-a": {"0": "127.0.0.1:10911"}}
+
+
+@asynchronous
+async def test_who_returns_while_the_store_is_asked_is_not_left_out(
+    store: EmbeddedStore, redis: redis_py.Redis, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with serving(store.url) as scene:
+        await scene.register(A)
+        both = await scene.addresses()
+        redis.flushall()
+        assert (await scene.register(B, B.body(TC=6, TD=6))).code == 0
+        filled = scene.service._filled
+
+        def settled_before(fill: Fill, answer: Answer) -> None:
+            assert scene.service._remembered.settled("broker-a", None)
+            filled(fill, answer)
+
+        monkeypatch.setattr(scene.service, "_filled", settled_before)
+        assert await scene.addresses() == both
 
 
 @asynchronous
