@@ -1,5 +1,6 @@
 """Connections to the store: short retries and time-outs, so that a dead Redis is noticed and not waited for."""
 
+import socket
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -31,6 +32,17 @@ FOLLOW_TIMEOUT_S = 5.0  # no answer to such a read for so long: the connection i
 RETRY_PAUSE_S = 0.01
 DEFAULT_NAMESPACE = "default"
 UNNAMED: Final[dict[str, Any]] = {"driver_info": None}  # no CLIENT SETINFO, a command that Redis 7.0 has not
+OVER_TCP: Final[dict[str, Any]] = {
+    "socket_keepalive": True,
+    "socket_keepalive_options": {
+        socket.TCP_KEEPIDLE: 30,
+        socket.TCP_KEEPINTVL: 5,
+        socket.TCP_KEEPCNT: 3,
+        socket.TCP_USER_TIMEOUT: int(REPLY_TIMEOUT_S * 1000),
+    },
+}
+"""The last one so that what was given up, and refused to who asked for it, is not delivered when the network is back
+all the same, after what was asked since. In ms, of Linux."""
 # JSON may spell half a surrogate pair; such a name must not break the pipeline it shares with others.
 COMMON: Final[dict[str, Any]] = {
     "decode_responses": True,
@@ -118,6 +130,8 @@ ASYNC = _Face(
 def _client(face: _Face, url: str, namespace: str, **settings: Any) -> Any:
     at = parse(url)
     settings |= UNNAMED
+    if not url.startswith("unix:"):
+        settings |= OVER_TCP
     if at.kind == "server":
         return face.client.from_url(url, **settings)
     asking = _asking(face, at)

@@ -20,7 +20,7 @@ from registry.keys import Keys
 from registry.store import BLOCK_MS
 from worker.rationed_log import RationedLog
 
-STALLED_S = 3.0  # a read that takes longer hangs on a connection that is dead
+STALLED_S = 4.0  # a read waits BLOCK_MS, and a slow store has 3 s more; after that its connection is dead
 COUNT = 64  # an entry may have 64 KB, and what one read brings is applied without a pause
 PAUSE_S = 0.05
 PAUSE_MAX_S = 0.25

@@ -80,7 +80,10 @@ def main() -> None:
     options = configuration.load(os.environ)
     await_queue(options)
     upkeep = worker(options)
-    upkeep.work(logging_level="WARNING")
+    try:
+        upkeep.work(logging_level="WARNING")
+    except (redis.ConnectionError, redis.TimeoutError) as error:  # while it works, RQ waits for its Redis
+        log.warning("the job worker could not sign off: %s", error)
     sys.exit(0 if upkeep._shutdown_requested_date else 1)  # _stop_requested is set only if it was at work
 
 

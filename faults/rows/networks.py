@@ -160,8 +160,6 @@ def _run(*command: str) -> None:
 
 
 UNREACHABLE = Promise(beats_fail=True, lookups_fail=Topics.CHANGING, recovers_s=3.0)
-SLOW = Promise(beats_fail=True, lookups_fail=Topics.ALL, unanswered_s=10.0, recovers_s=3.0)
-"""A worker that hears of changes too late forgets all routes, and has to ask the slow Redis for them."""
 ROWS = (
     Row(
         name="redis-slow",
@@ -169,7 +167,7 @@ ROWS = (
         place=proxied,
         fault=slow,
         lasts_s=PERIOD_MS / 1000 + 5,
-        promise=SLOW,
+        promise=UNREACHABLE,
     ),
     Row(
         name="redis-hanging",
