@@ -31,42 +31,59 @@ redis://{{ include "namesrv.name" (list $root "redis") }}:6379/{{ int $redis.dat
     secretKeyRef: {name: {{ index . 1 | quote }}, key: {{ index . 2 | quote }}{{ if index . 3 }}, optional: true{{ end }}}
 {{- end }}
 
-{{- define "namesrv.redisEnv" -}}
-{{- $redis := .Values.redis -}}
-{{- $queue := .Values.jobQueue.redis -}}
-- {name: MQNS_REDIS_URL, value: {{ include "namesrv.redisUrl" (list . $redis "/etc/redis-tls") | quote }}}
-{{- with $redis.existingSecret }}
-{{- $keys := $redis.secretKeys }}
-{{ include "namesrv.secretEnv" (list "MQNS_REDIS_USERNAME" . $keys.username true) }}
-{{ include "namesrv.secretEnv" (list "MQNS_REDIS_PASSWORD" . $keys.password false) }}
-{{- if or (eq $redis.kind "sentinel") (eq $queue.kind "sentinel") }}
-{{ include "namesrv.secretEnv" (list "MQNS_REDIS_SENTINEL_USERNAME" . $keys.sentinelUsername true) }}
-{{ include "namesrv.secretEnv" (list "MQNS_REDIS_SENTINEL_PASSWORD" . $keys.sentinelPassword true) }}
-{{- end }}
-{{- end }}
-{{- if $queue.hosts }}
-- {name: MQNS_RQ_REDIS_URL, value: {{ include "namesrv.redisUrl" (list . $queue "/etc/redis-queue-tls") | quote }}}
-{{- with $queue.existingSecret }}
-{{ include "namesrv.secretEnv" (list "MQNS_RQ_REDIS_USERNAME" . $queue.secretKeys.username true) }}
-{{ include "namesrv.secretEnv" (list "MQNS_RQ_REDIS_PASSWORD" . $queue.secretKeys.password false) }}
-{{- end }}
+{{/* (list prefix secret keys) -> the login that is in this secret, if there is one */}}
+{{- define "namesrv.loginEnv" -}}
+{{- with index . 1 }}
+{{ include "namesrv.secretEnv" (list (print (index $ 0) "USERNAME") . (index $ 2).username true) }}
+{{ include "namesrv.secretEnv" (list (print (index $ 0) "PASSWORD") . (index $ 2).password false) }}
 {{- end }}
 {{- end }}
 
-{{/* Names of the volumes of TLS files that pods need to reach Redis, and their folders: name secret folder */}}
-{{- define "namesrv.redisTlsVolumes" -}}
-{{- with .Values.redis }}{{ if and .tls.enabled .tls.existingSecret }}
-- {name: redis-tls, secret: {secretName: {{ .tls.existingSecret | quote }}, defaultMode: 0440}}
+{{/* (list prefix secret keys) -> the login at the Sentinels */}}
+{{- define "namesrv.sentinelEnv" -}}
+{{- with index . 1 }}
+{{ include "namesrv.secretEnv" (list (print (index $ 0) "SENTINEL_USERNAME") . (index $ 2).sentinelUsername true) }}
+{{ include "namesrv.secretEnv" (list (print (index $ 0) "SENTINEL_PASSWORD") . (index $ 2).sentinelPassword true) }}
+{{- end }}
+{{- end }}
+
+{{- define "namesrv.redisEnv" -}}
+{{- $redis := .Values.redis -}}
+{{- $queue := .Values.jobQueue.redis -}}
+{{- $login := list "MQNS_REDIS_" $redis.existingSecret $redis.secretKeys -}}
+- {name: MQNS_REDIS_URL, value: {{ include "namesrv.redisUrl" (list . $redis "/etc/redis-tls") | quote }}}
+{{- include "namesrv.loginEnv" $login }}
+{{- if or (eq $redis.kind "sentinel") (eq $queue.kind "sentinel") }}
+{{- include "namesrv.sentinelEnv" $login }}
+{{- end }}
+{{- if $queue.hosts }}
+- {name: MQNS_RQ_REDIS_URL, value: {{ include "namesrv.redisUrl" (list . $queue "/etc/redis-queue-tls") | quote }}}
+{{- include "namesrv.loginEnv" (list "MQNS_RQ_REDIS_" $queue.existingSecret $queue.secretKeys) }}
+{{- end }}
+{{- end }}
+
+{{/* Volumes of the TLS files that pods need to reach Redis, and their folders: name secret folder */}}
+{{- define "namesrv.redisTlsVolume" -}}
+{{- with .Values.redis.tls }}{{ if and .enabled .existingSecret }}
+- {name: redis-tls, secret: {secretName: {{ .existingSecret | quote }}, defaultMode: 0440}}
 {{- end }}{{ end }}
+{{- end }}
+
+{{- define "namesrv.redisTlsMount" -}}
+{{- with .Values.redis.tls }}{{ if and .enabled .existingSecret }}
+- {name: redis-tls, mountPath: /etc/redis-tls, readOnly: true}
+{{- end }}{{ end }}
+{{- end }}
+
+{{- define "namesrv.redisTlsVolumes" -}}
+{{- include "namesrv.redisTlsVolume" . }}
 {{- with .Values.jobQueue.redis }}{{ if and .hosts .tls.enabled .tls.existingSecret }}
 - {name: redis-queue-tls, secret: {secretName: {{ .tls.existingSecret | quote }}, defaultMode: 0440}}
 {{- end }}{{ end }}
 {{- end }}
 
 {{- define "namesrv.redisTlsMounts" -}}
-{{- with .Values.redis }}{{ if and .tls.enabled .tls.existingSecret }}
-- {name: redis-tls, mountPath: /etc/redis-tls, readOnly: true}
-{{- end }}{{ end }}
+{{- include "namesrv.redisTlsMount" . }}
 {{- with .Values.jobQueue.redis }}{{ if and .hosts .tls.enabled .tls.existingSecret }}
 - {name: redis-queue-tls, mountPath: /etc/redis-queue-tls, readOnly: true}
 {{- end }}{{ end }}

@@ -134,9 +134,19 @@ ALONE: Final[dict[str, Values]] = {
         "redis": {"kind": "standalone", "hosts": ["redis.db:6379"], "existingSecret": "login"},
         "pipeline": {
             "mode": "batch",
-            "existingSecret": "pipeline-url",
+            "existingSecret": "pipeline-login",
             "warehouse": {"url": "s3a://bucket/warehouse"},
         },
+    },
+    "batch-sentinel-tls": {
+        "redis": {
+            "kind": "sentinel",
+            "hosts": ["s0.db:26379"],
+            "sentinelMaster": "main",
+            "existingSecret": "login",
+            "tls": {"enabled": True, "existingSecret": "redis-ca"},
+        },
+        "pipeline": {"mode": "batch"},
     },
     "stream": {"pipeline": {"mode": "stream", "warehouse": {"existingClaim": "mine"}}},
     "stream-executors": {

@@ -2,6 +2,7 @@
 
 import re
 from importlib.util import find_spec
+from pathlib import PurePosixPath
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -186,6 +187,14 @@ def test_the_pipeline_understands_its_environment() -> None:
     assert options.retire_after == 604800000
     mounted = {mount["mountPath"] for mount in container(cron)["volumeMounts"]}
     assert urlsplit(options.warehouse).path in mounted
+
+
+def test_the_pipeline_reaches_the_redis_of_the_name_server() -> None:
+    cron = find(render(CASES["batch-sentinel-tls"]), "CronJob", "mq-pipeline")
+    at_redis = parse(load_pipeline(plain(cron)).url)
+    assert (at_redis.kind, at_redis.service, at_redis.settings["ssl"]) == ("sentinel", "main", True)
+    mounted = {mount["mountPath"] for mount in container(cron)["volumeMounts"]}
+    assert str(PurePosixPath(at_redis.settings["ssl_ca_certs"]).parent) in mounted
 
 
 @pytest.mark.parametrize("case", ["embedded, enforcing, two", "node-port"])

@@ -101,9 +101,6 @@ WRONG: dict[str, dict[str, Any]] = {
     "loadBalancerSourceRanges are only for type=LoadBalancer": {
         "remoting": {"service": {"loadBalancerSourceRanges": ["10.0.0.0/8"]}}
     },
-    "pipeline.existingSecret is empty: where Redis wants credentials": merged(
-        STREAM, _redis(existingSecret="login")
-    ),
     "pipeline.spark.executors are only for pipeline.mode=stream": {
         "pipeline": {"mode": "batch", "spark": {"executors": 1}}
     },

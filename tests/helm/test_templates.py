@@ -183,9 +183,18 @@ ROWS: list[Row] = [
     (
         CASES["batch-elsewhere"],
         CRON,
-        f"{JOB_POD} containers 0 env MQNS_PIPELINE_URL valueFrom secretKeyRef name",
-        "pipeline-url",
+        f"{JOB_POD} containers 0 env MQNS_PIPELINE_PASSWORD valueFrom secretKeyRef",
+        {"name": "pipeline-login", "key": "password"},
     ),
+    (CASES["batch-elsewhere"], CRON, f"{JOB_POD} containers 0 env MQNS_PIPELINE_SENTINEL_PASSWORD", None),
+    (
+        CASES["batch-sentinel-tls"],
+        CRON,
+        f"{JOB_POD} containers 0 env MQNS_PIPELINE_SENTINEL_PASSWORD valueFrom secretKeyRef name",
+        "login",
+    ),
+    (CASES["batch-sentinel-tls"], CRON, f"{JOB_POD} volumes redis-tls secret secretName", "redis-ca"),
+    (CASES["batch"], CRON, f"{JOB_POD} containers 0 env MQNS_PIPELINE_PASSWORD", None),
     (CASES["stream"], PIPELINE, "spec strategy type", "Recreate"),
     (
         CASES["stream"],
