@@ -240,7 +240,7 @@ class Follower:
         pipe.xrevrange(events, count=1)
         pipe.xrange(events, here, here)
         pipe.xrange(events, count=1)
-        pipe.hexists(self._keys.events_meta, "inc")
+        pipe.hget(self._keys.events_meta, "inc")
         async with asyncio.timeout(STALLED_S):
             last, mine, first, begun = await pipe.execute()
         if self._position is None:
