@@ -115,12 +115,18 @@ def copy_kv(namespace: str, old: NameServer, new: NameServer) -> None:
         assert run("kv", "set", namespace, key, value, "-n", new.address).code == ExitCode.OK
 
 
-def check(sent: Sequence[Sent], received: Sequence[Received], first_keys: Sequence[int]) -> None:
-    """Every message has come, and no send failed beyond the client's own repetitions."""
+def check(
+    sent: Sequence[Sent], received: Sequence[Received], first_keys: Sequence[int], restarts: int = 0
+) -> None:
+    """Every message has come, and no send failed beyond the client's own repetitions.
+
+    One may at each restart of a broker: a send that is with it as it ends has no answer, and its repetitions share its
+    time-out of 3 s (DefaultMQProducerImpl.sendDefaultImpl)."""
     print(*sent, *(f"received={one.received} distinct={one.distinct}" for one in received))
     keys = {first + n for first, one in zip(first_keys, sent, strict=True) for n in range(one.sent)}
     assert all(one.sent for one in sent)
-    assert [one.failures for one in sent] == [0] * len(sent)
+    assert all(one.failures <= restarts for one in sent)
+    assert all(one.last_failure.endswith("sendDefaultImpl call timeout") for one in sent if one.failures)
     assert set[int]().union(*(one.all_keys() for one in received)) == keys
 
 
@@ -189,7 +195,7 @@ def test_brokers_are_told_both_and_clients_follow(
         server.process.ask_to_end(END_S)
     sent_2 = end_producer(producer_2)
     await_consumed(admin, new, "all")
-    check([sent_1, sent_2], [received_1, end_consumer(consumer_2)], [0, ENDLESS])
+    check([sent_1, sent_2], [received_1, end_consumer(consumer_2)], [0, ENDLESS], restarts=1)
     assert f"namesrvAddr={new.address}\n" in live.settings_file.read_text()
 
 
