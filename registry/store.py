@@ -130,7 +130,7 @@ ASYNC = _Face(
 def _client(face: _Face, url: str, namespace: str, **settings: Any) -> Any:
     at = parse(url)
     settings |= UNNAMED
-    if not url.startswith("unix:"):
+    if "path" not in at.settings:
         settings |= OVER_TCP
     if at.kind == "server":
         return face.client.from_url(url, **settings)

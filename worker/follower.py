@@ -24,7 +24,7 @@ STALLED_S = 4.0  # a read waits BLOCK_MS, and a slow store has 3 s more; after t
 COUNT = 64  # an entry may have 64 KB, and what one read brings is applied without a pause
 PAUSE_S = 0.05
 PAUSE_MAX_S = 0.25
-RECONNECT_S = 0.3  # at most, once the store answers
+RECONNECT_S = PAUSE_MAX_S + 0.05  # at most, once the store answers
 REACHED_WITHIN_S = STALLED_S + 0.5  # by then a connection that is dead is known to be
 
 log = RationedLog(logging.getLogger(__name__))

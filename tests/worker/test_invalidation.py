@@ -192,9 +192,10 @@ async def test_who_is_not_back_in_time_is_not_shown_and_nothing_else_is_forgotte
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("worker.invalidation.RETURN_WITHIN_S", 0.02)
-    cache, remembered = filled(), Remembered()
-    rules = rules_for(Told(), cache, remembered)
+    cache, remembered, renewals = filled(), Remembered(), Renewals(time.monotonic)
+    rules = rules_for(Told(), cache, remembered, renewals)
     rules.emptied()
+    assert renewals.generation == 1, "beats go to the store, which does not know their brokers"
     assert held(cache) == ALL, "what is shown stays true"
     rules._settled("a", None)
     cache.end(cache.begin(TA), replace(ROUTE_A, depends=Depends(frozenset({"a"}))))
