@@ -54,7 +54,7 @@ class Listener(Protocol):
         """One script's entries, all of them."""
 
     def emptied(self) -> None:
-        """The store has neither the tables nor the stream any more."""
+        """The store has neither the tables nor the stream any more, or had not when its stream began."""
 
     async def reset(self, cause: ResetCause) -> None:
         """What was told so far is no longer all that happened."""
@@ -245,6 +245,8 @@ class Follower:
             last, mine, first, begun = await pipe.execute()
         if self._position is None:
             await self._reset("start")
+            if not begun:
+                self._listener.emptied()
             self._begin_at(last)
         elif self._position == (0, 0) or self._is_ours(mine):
             return
@@ -254,12 +256,21 @@ class Follower:
                 self._listener.emptied()
                 self._begin_at(last)
         elif position_of(first[0][0]) > self._position:
-            return  # trimmed: the sequence of what is read next tells whether anything was missed
+            self._tell_of_new(
+                first
+            )  # or trimmed: the sequence of what is read next tells if anything was missed
         elif last[0][1].get("inc") != self._incarnation:
-            self._position = (0, 0)  # a new stream, read from its start
+            self._tell_of_new(first)
+            self._position = (0, 0)  # read from its start
         else:
             await self._reset("rollback")
             self._begin_at(last)
+
+    def _tell_of_new(self, first: list[Entry]) -> None:
+        """Now, so that nobody is answered from a store that is new before what begins its stream has been read."""
+        fields = first[0][1]
+        if fields.get("cause") == "empty_store" and fields.get("inc") != self._incarnation:
+            self._listener.emptied()
 
     def _is_ours(self, found: list[Entry]) -> bool:
         if not found:

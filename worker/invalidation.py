@@ -46,6 +46,7 @@ class Invalidation:
         self._leased = leased
         self._deadline: asyncio.TimerHandle | None = None
         self._incomplete: dict[str, frozenset[int]] = {}
+        self._told_empty = False
 
     async def apply(self, group: Sequence[Event]) -> None:
         """Make the cache forget what these entries changed."""
@@ -61,11 +62,16 @@ class Invalidation:
                 self._leased(int(timeout_ms))
         for member in _expired_for_good(group):
             self._expired(member)
+        self._told_empty = False
 
     def emptied(self) -> None:
-        """The store is empty: brokers are shown as they were until they are back, or should be."""
+        """The store is empty: brokers are shown as they were until they are back, or should be.
+
+        Told again before anything happened there, answers are what the new store has, which need not be kept."""
         self._renewals.forget()
-        self._remembered.begin(self._cache.found())
+        if not self._told_empty:
+            self._remembered.begin(self._cache.found())
+        self._told_empty = True
         self._incomplete.clear()
         if self._deadline is not None:
             self._deadline.cancel()

@@ -17,6 +17,15 @@ from worker.ending import end
 from worker.follower import Event, Follower
 
 KEYS = Keys("default")
+STARTED = {
+    "v": "1",
+    "kind": "stream_started",
+    "cause": "empty_store",
+    "inc": "2",
+    "seq": "1",
+    "part": "1/1",
+    "n": "1",
+}
 
 
 class Told:
@@ -207,6 +216,7 @@ async def test_a_new_stream_with_a_clock_behind_is_read_from_its_start(
 async def test_an_empty_store_is_told_before_anybody_writes_to_it(
     store: EmbeddedStore, redis: redis_py.Redis, reconnects: bool
 ) -> None:
+    redis.hset(KEYS.events_meta, "inc", "1")
     add(redis, 1)
     async with followed(store) as (follower, told):
         redis.flushall()
@@ -216,6 +226,49 @@ async def test_an_empty_store_is_told_before_anybody_writes_to_it(
         add(redis, 1, id="5-0", inc="2", kind="stream_started")
         await eventually(lambda: told.flat == ["1"])
         assert (told.emptyings, told.resets) == (1, ["start"])
+
+
+@pytest.mark.parametrize("id", ["*", "5-0"], ids=["by-the-clock", "with-a-clock-behind"])
+@asynchronous
+async def test_a_new_store_is_told_before_its_stream_is_followed(
+    store: EmbeddedStore, redis: redis_py.Redis, id: str
+) -> None:
+    redis.hset(KEYS.events_meta, "inc", "1")
+    add(redis, 1)
+    async with followed(store) as (follower, told):
+        with redis.pipeline() as restart:
+            restart.flushall()
+            restart.xadd(KEYS.events, STARTED, id=id)  # type: ignore[arg-type]
+            restart.client_kill_filter(_type="normal", skipme=True)
+            restart.execute()
+        await eventually(lambda: not follower.connected)
+        assert await follower.following(3)
+        assert told.emptyings == 1
+        await eventually(lambda: told.flat == ["1"])
+        assert (told.emptyings, told.resets) == (1, ["start"])
+
+
+@asynchronous
+async def test_a_stream_that_was_lost_is_no_new_store(store: EmbeddedStore, redis: redis_py.Redis) -> None:
+    redis.hset(KEYS.events_meta, "inc", "1")
+    add(redis, 1)
+    async with followed(store) as (follower, told):
+        redis.delete(KEYS.events)
+        redis.xadd(KEYS.events, STARTED | {"cause": "stream_lost"}, id="5-0")  # type: ignore[arg-type]
+        await drop_connections(redis, follower)
+        await eventually(lambda: told.flat == ["1"])
+        assert told.emptyings == 0
+
+
+@pytest.mark.parametrize("begun", [True, False])
+@asynchronous
+async def test_a_store_that_is_empty_at_the_start_is_told(
+    store: EmbeddedStore, redis: redis_py.Redis, begun: bool
+) -> None:
+    if begun:
+        redis.hset(KEYS.events_meta, "inc", "1")
+    async with followed(store) as (_, told):
+        assert (told.resets, told.emptyings) == (["start"], 0 if begun else 1)
 
 
 @asynchronous

@@ -188,6 +188,21 @@ async def test_after_an_emptied_store_brokers_are_waited_for(group: list[Event],
 
 
 @asynchronous
+async def test_what_the_new_store_had_before_its_stream_was_read_is_not_waited_for() -> None:
+    """Else who leaves at once is shown with what others have registered since: a route that there never was."""
+    cache, remembered = RouteCache(1 << 20, Counters()), Remembered()
+    rules = rules_for(Told(), cache, remembered)
+    start = entry("stream_started", "empty_store")
+    rules.emptied()
+    cache.end(cache.begin(TA), ROUTE_A)
+    await rules.apply([start])
+    assert remembered.awaited == {}
+    cache.end(cache.begin(TA), ROUTE_A)
+    await rules.apply([start])
+    assert remembered.awaited.keys() == {"a"}, "emptied once more"
+
+
+@asynchronous
 async def test_who_is_not_back_in_time_is_not_shown_and_nothing_else_is_forgotten(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
