@@ -24,9 +24,9 @@ class Side:
     def __call__(self, *arguments: str, **env: str) -> Ended:
         return run(*arguments, "--http", self.url, env={"USER": None} | env)
 
-    def comes_to(self, perms: dict[str, int]) -> None:
+    def comes_to(self, perms: dict[str, int], within_s: float = 1.0) -> None:
         """Workers hear of a drain from the stream."""
-        eventually(lambda: self.scene.perms("TA") == perms)
+        eventually(lambda: self.scene.perms("TA") == perms, within_s)
 
 
 @pytest.fixture
@@ -67,7 +67,7 @@ def test_a_drain_ends_by_itself_in_all_workers(side: Side) -> None:
     assert side("drain", "broker-a", *WHY).code == ExitCode.OK
     side.comes_to({"broker-a": 4, "broker-b": 6})
     assert side("drain", "broker-a", *WHY, "--for", "1").code == ExitCode.OK
-    side.comes_to({"broker-a": 6, "broker-b": 6})
+    side.comes_to({"broker-a": 6, "broker-b": 6}, within_s=5.0)
     assert httpx.get(f"{side.url}/v1/brokers/broker-a/drain").status_code == httpx.codes.NOT_FOUND
 
 

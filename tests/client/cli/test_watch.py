@@ -24,14 +24,16 @@ END_S = 20.0
 
 
 @pytest.fixture
-def meanwhile(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
-    """What happens between two looks of `watch`, one after the other."""
+def meanwhile(ns: Scene, monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+    """What happens between two looks of `watch`, one after the other, each until all workers know of it."""
 
     def happens(*steps: Callable[[], object]) -> None:
         coming = iter(steps)
 
         async def wait(_: float) -> None:
             next(coming)()
+            ns.route_answer("TA")
+            ns.cluster_info()
 
         monkeypatch.setattr("client.cli.watch.wait", wait)
 
