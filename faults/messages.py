@@ -17,8 +17,6 @@ from tests.interop.stage import Stage
 VERSION = "5.5.0"
 TOPIC, NAME = "faults", "java-broker"
 PER_SECOND = 50
-PATIENT = {"waitTimeMillsInSendQueue": "5000", "osPageCacheBusyTimeOutMills": "10000"}
-"""The broker's own limits for a machine that is slow, 200 and 1000 ms as it comes, would refuse sends by themselves."""
 KNOWN_WITHIN_S = 25.0
 """A broker of 5.x may register new topics only with its next heartbeat but one (docs/agent.md)."""
 STARTED_WITHIN_S, ENDED_WITHIN_S = 60.0, 60.0
@@ -47,7 +45,7 @@ class Messages:
         self, stage: Stage, servers: Sequence[NameServer], seconds: float, options: Sequence[str] = ()
     ) -> None:
         java = release(VERSION)
-        self.broker = Broker(stage, BrokerConfig(java, NAME, settings=PATIENT), servers, options).await_boot()
+        self.broker = Broker(stage, BrokerConfig(java, NAME), servers, options).await_boot()
         self._make_topic()
         eventually(lambda: servers[0].route(TOPIC), KNOWN_WITHIN_S)
         self.count = int(seconds * PER_SECOND)

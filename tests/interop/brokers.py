@@ -23,6 +23,8 @@ SMALL_STORE = {
     "mappedFileSizeTimerLog": "1048576",
     "diskMaxUsedSpaceRatio": "95",
 }
+PATIENT = {"waitTimeMillsInSendQueue": "5000", "osPageCacheBusyTimeOutMills": "10000"}
+"""A broker's own limits for a machine that is slow, 200 and 1000 ms as it comes, would refuse sends by themselves."""
 
 
 class BrokerConfig(Struct, frozen=True):
@@ -118,6 +120,7 @@ def properties(config: BrokerConfig, port: int, folder: Path, name_servers: str)
         "defaultTopicQueueNums": "4",
         "registerNameServerPeriod": "10000",
         **SMALL_STORE,
+        **PATIENT,
         **config.settings,
     }
 
