@@ -256,9 +256,8 @@ class Follower:
                 self._listener.emptied()
                 self._begin_at(last)
         elif position_of(first[0][0]) > self._position:
-            self._tell_of_new(
-                first
-            )  # or trimmed: the sequence of what is read next tells if anything was missed
+            # New, or trimmed: then the sequence of what is read next tells whether anything was missed.
+            self._tell_of_new(first)
         elif last[0][1].get("inc") != self._incarnation:
             self._tell_of_new(first)
             self._position = (0, 0)  # read from its start
@@ -268,8 +267,7 @@ class Follower:
 
     def _tell_of_new(self, first: list[Entry]) -> None:
         """Now, so that nobody is answered from a store that is new before what begins its stream has been read."""
-        fields = first[0][1]
-        if fields.get("cause") == "empty_store" and fields.get("inc") != self._incarnation:
+        if first[0][1].get("cause") == "empty_store":
             self._listener.emptied()
 
     def _is_ours(self, found: list[Entry]) -> bool:

@@ -67,7 +67,7 @@ class Invalidation:
     def emptied(self) -> None:
         """The store is empty: brokers are shown as they were until they are back, or should be.
 
-        Told again before anything happened there, answers are what the new store has, which need not be kept."""
+        Told again before anything was applied, what is cached is the new store's, and nobody is waited for by it."""
         self._renewals.forget()
         if not self._told_empty:
             self._remembered.begin(self._cache.found())
