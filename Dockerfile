@@ -9,15 +9,16 @@ FROM ${BUILD_BASE} AS builder
 ENV PIP_NO_CACHE_DIR=1 PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_ROOT_USER_ACTION=ignore
 RUN python3 -m venv /build && python3 -m venv --without-pip /opt/redis-namesrv
 WORKDIR /src
-COPY requirements/build.txt requirements/cli.txt requirements/
+COPY requirements/build.txt requirements/namesrv.txt requirements/
 RUN --mount=type=secret,id=pip.conf,target=/etc/pip.conf --mount=type=secret,id=ca.crt,target=/run/secrets/ca.crt \
     /build/bin/pip install -q --no-deps --require-hashes -r requirements/build.txt \
     && /build/bin/pip --python /opt/redis-namesrv/bin/python install -q --no-compile --no-deps --require-hashes \
-       --only-binary :all: -r requirements/cli.txt
+       --only-binary :all: -r requirements/namesrv.txt
 COPY . .
-RUN /build/bin/python -m hatchling build -t wheel -d /wheels \
-    && /build/bin/pip --python /opt/redis-namesrv/bin/python install -q --no-compile --no-deps --no-index /wheels/*.whl \
-    && /opt/redis-namesrv/bin/python -c 'import worker.epoll'
+RUN tools/wheels.sh /build/bin/python /wheels \
+    && /build/bin/pip --python /opt/redis-namesrv/bin/python install -q --no-compile --no-deps --no-index \
+       /wheels/mqns-*.whl /wheels/redis_namesrv-*.whl \
+    && /opt/redis-namesrv/bin/python -c 'import worker.transport.epoll'
 
 FROM builder AS namesrv-builder
 RUN container/finish.sh /opt/redis-namesrv
@@ -51,12 +52,13 @@ COPY requirements/pipeline.txt requirements/
 # Spark comes as a source distribution of jars, of which the tools of build.txt make a wheel
 RUN --mount=type=secret,id=pip.conf,target=/etc/pip.conf --mount=type=secret,id=ca.crt,target=/run/secrets/ca.crt \
     /build/bin/pip wheel -q --no-build-isolation --no-deps --require-hashes -r requirements/pipeline.txt -w /spark \
-    && /build/bin/pip --python /opt/redis-namesrv/bin/python install -q --no-compile --no-deps --no-index /spark/*.whl
+    && /build/bin/pip --python /opt/redis-namesrv/bin/python install -q --no-compile --no-deps --no-index \
+       /spark/*.whl /wheels/mqpipeline-*.whl
 # where the chart and the manifests look for Spark and for what is submitted, whichever Python this is
 RUN /opt/redis-namesrv/bin/python -c \
-      'from pathlib import Path; from pipeline.java import java_home; java_home({}, Path("/opt/redis-namesrv"))' \
+      'from pathlib import Path; from mqpipeline.java import java_home; java_home({}, Path("/opt/redis-namesrv"))' \
     && ln -s /opt/redis-namesrv/lib/python3*/site-packages/pyspark /opt/spark \
-    && ln -s lib/python3*/site-packages/pipeline /opt/redis-namesrv/pipeline \
+    && ln -s lib/python3*/site-packages/mqpipeline /opt/redis-namesrv/mqpipeline \
     && container/finish.sh /opt/redis-namesrv
 
 FROM runtime AS pipeline

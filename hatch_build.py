@@ -1,7 +1,8 @@
-"""Builds `worker/epoll.pyx` next to its source: for wheels and editable installs by hatchling, and as a program.
+"""The server's build hook: compiles `worker/transport/epoll.pyx` next to its source, also when run as a program.
 
-Without a C compiler or Python's headers the package does without it (see worker/transports.py)."""
+Without a C compiler or Python's headers the server does without it (see worker/transport/transports.py)."""
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -18,14 +19,20 @@ class CompiledTransport(BuildHookInterface):  # type: ignore[type-arg]
     PLUGIN_NAME = "custom"
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
-        """Called by hatchling before each build."""
+        """Called by hatchling before each build; `version` is `standard` or `editable`."""
+        client = ROOT / "distributions" / "mqns"
+        if version == "standard" and "PIP_BUILD_TRACKER" in os.environ and client.is_dir():
+            # `pip install .` takes mqns from the same checkout
+            requirements = self.metadata.core.dependencies
+            mqns = requirements.index(f"mqns=={self.metadata.version}")
+            requirements[mqns] = f"mqns @ {client.as_uri()}"
         if not built():
             self.app.display_warning(
                 "no C compiler or no Python headers: built without the compiled transport"
             )
             return
         build_data["infer_tag"], build_data["pure_python"] = True, False
-        build_data["artifacts"].append("worker/epoll.*.so")
+        build_data["artifacts"].append("worker/transport/epoll.*.so")
 
 
 def built() -> bool:
@@ -38,7 +45,7 @@ def build() -> None:
     from Cython.Build import cythonize
     from setuptools import Distribution, Extension
 
-    source = Extension("worker.epoll", ["worker/epoll.pyx"], extra_compile_args=["-g0"])
+    source = Extension("worker.transport.epoll", ["worker/transport/epoll.pyx"], extra_compile_args=["-g0"])
     modules = cythonize([source], build_dir="build/cython", quiet=True)
     command = Distribution({"ext_modules": modules}).get_command_obj("build_ext")
     command.inplace, command.build_temp = True, "build/cython"

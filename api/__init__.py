@@ -1,1 +1,1 @@
-"""The HTTP side: what the registry knows, as JSON over HTTP (docs/http-api.md)."""
+"""The HTTP API of the registry: JSON over HTTP (docs/http-api.md)."""

@@ -1,4 +1,4 @@
-"""The application factory: it only wires; every subject has its blueprint."""
+"""The application factory: one blueprint a subject."""
 
 import os
 from typing import Any
@@ -23,11 +23,11 @@ from api import (
     topics,
 )
 from api.json_text import StrictJSON
-from api.name_server import EXTENSION, HURRY_S, NameServer
-from registry.configuration import load
+from api.name_server import EXTENSION, PROBE_TIMEOUT_S, NameServer
 from registry.keys import Keys
-from registry.options import Options
-from registry.store import connect, connect_once
+from registry.options.catalogue import Options
+from registry.options.load import load
+from registry.store.connect import connect, connect_once
 
 BODY_MAX_BYTES = 16 << 20
 SUBJECTS = (
@@ -48,9 +48,9 @@ SUBJECTS = (
 
 
 def create_app(options: Options | None = None, *, redis: "redis_py.Redis | None" = None) -> APIFlask:
-    """The HTTP side of the name server; without arguments that of the process's environment.
+    """Return the Flask application of the HTTP API; without `options`, those of the environment.
 
-    A test hands in its own Redis, which answers with decoded text. Raises ValueError without a store's address."""
+    Tests pass their own Redis client, which decodes replies. Raises ValueError without a store's address."""
     options = options or load(os.environ)
     no_files: Any = None  # which APIFlask takes but does not declare
     app = APIFlask(
@@ -65,13 +65,13 @@ def create_app(options: Options | None = None, *, redis: "redis_py.Redis | None"
     app.url_map.strict_slashes = app.url_map.merge_slashes = False  # no redirects, and any text is a key
     app.config |= {
         "MAX_CONTENT_LENGTH": BODY_MAX_BYTES,
-        "HTTP_ERROR_SCHEMA": problems.SCHEMA,
-        "VALIDATION_ERROR_SCHEMA": problems.SCHEMA,
+        "HTTP_ERROR_SCHEMA": problems.REFERENCE,
+        "VALIDATION_ERROR_SCHEMA": problems.REFERENCE,
     }
     app.extensions[EXTENSION] = NameServer(
         Keys(options.namespace),
         redis or connect(options.redis_url, options.namespace),
-        redis or connect_once(options.redis_url, options.namespace, HURRY_S),
+        redis or connect_once(options.redis_url, options.namespace, PROBE_TIMEOUT_S),
         options,
     )
     problems.install(app)
@@ -82,12 +82,13 @@ def create_app(options: Options | None = None, *, redis: "redis_py.Redis | None"
 
 
 def _with_problems(spec: Any) -> Any:
-    """Errors are problem documents, and any request may meet one."""
+    """Return the OpenAPI document with problem documents as the errors of every operation."""
+    spec["components"]["schemas"]["ProblemDocument"] = problems.ProblemDocument.model_json_schema()
     for path in spec["paths"].values():
         for operation in path.values():
             operation["responses"]["default"] = {
                 "description": "Any other error",
-                "content": {"application/json": {"schema": problems.SCHEMA}},
+                "content": {"application/json": {"schema": problems.REFERENCE}},
             }
             for status, response in operation["responses"].items():
                 if status >= "400" and "content" in response:

@@ -1,4 +1,4 @@
-"""Brokers with their members and leases: what operators look at, living or not."""
+"""Brokers with their members and leases, living or not."""
 
 from typing import Literal
 
@@ -101,8 +101,8 @@ def brokers(query_data: PageQuery) -> Brokers:
     """Brokers by name"""
     server = name_server()
     names, after = page(server.run(broker_names(server.keys)), query_data)
-    found = server.run(brokers_named(server.keys, names))
-    return Brokers(brokers=tuple(BrokerAnswer.of(one) for one in found), next=after)
+    listed = server.run(brokers_named(server.keys, names))
+    return Brokers(brokers=tuple(BrokerAnswer.of(broker) for broker in listed), next=after)
 
 
 @bp.get("/<name>")
@@ -110,12 +110,12 @@ def brokers(query_data: PageQuery) -> Brokers:
 @bp.doc(responses=[404])
 def broker(name: str) -> BrokerAnswer:
     """One broker"""
-    return BrokerAnswer.of(known(name))
+    return BrokerAnswer.of(broker_of(name))
 
 
-def known(name: str) -> Broker:
-    """The broker of that name. Raises BrokerNotFound."""
+def broker_of(name: str) -> Broker:
+    """Return the broker of that name. Raises BrokerNotFound."""
     server = name_server()
-    for found in server.run(brokers_named(server.keys, (name,))):
-        return found
+    for broker in server.run(brokers_named(server.keys, (name,))):
+        return broker
     raise BrokerNotFound(f"no broker {name!r}")

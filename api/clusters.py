@@ -1,4 +1,4 @@
-"""Clusters, as clients see them: brokers with a living member (as request 106)."""
+"""Clusters as request 106 returns them: brokers with a living member."""
 
 from apiflask import APIBlueprint
 
@@ -7,8 +7,8 @@ from api.paging import PageQuery, page
 from api.problems import Problem
 from api.shapes import Answer
 from registry.clusters import cluster_info
-from remoting.cluster import ClusterInfo
-from remoting.route import BrokerData
+from rocketmq_remoting.cluster import ClusterInfo
+from rocketmq_remoting.route import BrokerData
 
 bp = APIBlueprint("clusters", __name__, url_prefix="/v1/clusters")
 
@@ -42,7 +42,7 @@ class Cluster(Answer):
         names = info.cluster_addr_table[name]
         return cls(
             cluster=name,
-            broker_datas=tuple(BrokerDataAnswer.of(info.broker_addr_table[one]) for one in names),
+            broker_datas=tuple(BrokerDataAnswer.of(info.broker_addr_table[broker]) for broker in names),
         )
 
 

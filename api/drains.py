@@ -1,4 +1,4 @@
-"""Drains of brokers: no producer is sent there, whatever they register, until somebody or the time ends it."""
+"""Drains of brokers: routes show no write permission there until an operator or the time ends the drain."""
 
 from typing import Annotated
 
@@ -6,7 +6,7 @@ from apiflask import APIBlueprint
 from pydantic import AfterValidator, Field
 from pydantic_core import PydanticCustomError
 
-from api.name_server import act, name_server
+from api.name_server import name_server, origin
 from api.problems import Problem
 from api.shapes import Answer, Body, Int64, Written
 from registry.drains import Drain, Drained, drain, drain_of, undrain
@@ -25,7 +25,7 @@ Reason = Annotated[str, Field(min_length=1, max_length=1000), AfterValidator(_li
 
 
 class DrainBody(Body):
-    """Who drains the broker and why. `untilMillis` (Unix ms by the store's clock) null: until it is deleted."""
+    """Owner and reason of the drain. `untilMillis` (Unix ms by the store's clock) null: until it is deleted."""
 
     owner: Owner
     reason: Reason
@@ -44,8 +44,8 @@ class DrainWritten(Written):
     topic_count: int
 
     @classmethod
-    def told(cls, done: Drained) -> "DrainWritten":
-        return cls(event_id=done.event_id or None, topic_count=done.topics)
+    def of_drained(cls, drained: Drained) -> "DrainWritten":
+        return cls(event_id=drained.event_id or None, topic_count=drained.topics)
 
 
 @bp.put("/<name>/drain")
@@ -58,7 +58,7 @@ def put_drain(name: str, json_data: DrainBody) -> DrainWritten:
     Routes show its topics without write permission, also after it was restarted. Replaces an earlier drain."""
     server = name_server()
     wanted = Drain(json_data.owner, json_data.reason, json_data.until_millis)
-    return DrainWritten.told(server.run(drain(server.keys, name, wanted, act())))
+    return DrainWritten.of_drained(server.run(drain(server.keys, name, wanted, origin())))
 
 
 @bp.get("/<name>/drain")
@@ -67,10 +67,10 @@ def put_drain(name: str, json_data: DrainBody) -> DrainWritten:
 def get_drain(name: str) -> DrainAnswer:
     """The drain of a broker"""
     server = name_server()
-    found = server.run(drain_of(server.keys, name))
-    if found is None:
+    stored = server.run(drain_of(server.keys, name))
+    if stored is None:
         raise Problem(404, "drain-not-found", f"broker {name!r} is not drained")
-    return DrainAnswer(owner=found.owner, reason=found.reason, until_millis=found.until_ms)
+    return DrainAnswer(owner=stored.owner, reason=stored.reason, until_millis=stored.until_ms)
 
 
 @bp.delete("/<name>/drain")
@@ -81,4 +81,4 @@ def delete_drain(name: str) -> DrainWritten:
 
     Its topics have the permissions again that it registered or was given."""
     server = name_server()
-    return DrainWritten.told(server.run(undrain(server.keys, name, act())))
+    return DrainWritten.of_drained(server.run(undrain(server.keys, name, origin())))

@@ -1,4 +1,4 @@
-"""The WSGI callable; importing it costs nothing, because remoting workers load it too and never call it."""
+"""The WSGI callable; its import loads no web framework, because remoting workers import it too."""
 
 from collections.abc import Iterable
 from functools import cached_property

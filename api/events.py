@@ -1,16 +1,16 @@
-"""The event stream as it is stored, page by page, and how to have it tell all tables anew."""
+"""The event stream as it is stored, page by page, and requests for checkpoint rounds."""
 
 from typing import Annotated
 
 from apiflask import APIBlueprint
 from pydantic import StringConstraints
 
-from api.name_server import act, name_server
+from api.name_server import name_server, origin
 from api.paging import Limit
 from api.shapes import Answer, Body, Query
+from registry.events.checkpoint import request_round
 from registry.keys import Keys
 from registry.plans import Plan, call
-from registry.rounds import ask
 
 bp = APIBlueprint("events", __name__, url_prefix="/v1/events")
 
@@ -48,26 +48,26 @@ class Asked(Answer):
 @bp.input(EventsQuery, location="query")
 @bp.output(Events)
 def events(query_data: EventsQuery) -> Events:
-    """What changed, oldest first"""
+    """Changes, oldest first"""
     server = name_server()
-    found = server.run(_entries(server.keys, query_data.after, query_data.limit))
-    listed = tuple(Event(id=entry_id, fields=fields) for entry_id, fields in found)
-    return Events(events=listed, next=found[-1][0] if found else query_data.after)
+    entries = server.run(_entries(server.keys, query_data.after, query_data.limit))
+    events = tuple(Event(id=entry_id, fields=fields) for entry_id, fields in entries)
+    return Events(events=events, next=entries[-1][0] if entries else query_data.after)
 
 
 @bp.post("/checkpoints")
 @bp.input(CheckpointBody)
 @bp.output(Asked)
 def ask_for_checkpoint(json_data: CheckpointBody) -> Asked:
-    """Have a checkpoint round begun, which tells all tables anew
+    """Request a checkpoint round, which writes all tables into the stream
 
-    For who cannot begin with the first entry there ever was, or has missed some."""
+    For readers that cannot begin with the first entry, or have missed some."""
     server = name_server()
-    return Asked(after=server.run(ask(server.keys, "request", act())) or None)
+    return Asked(after=server.run(request_round(server.keys, "request", origin())) or None)
 
 
 def _entries(keys: Keys, after: str | None, limit: int) -> Plan[list[tuple[str, dict[str, str]]]]:
-    found: list[tuple[str, dict[str, str]]] = yield call(
+    entries: list[tuple[str, dict[str, str]]] = yield call(
         "XRANGE", keys.events, f"({after}" if after else "-", "+", "COUNT", limit
     )
-    return found
+    return entries

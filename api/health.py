@@ -1,4 +1,4 @@
-"""Whether this process lives, and whether the name server can really answer."""
+"""Liveness of this process and readiness of the name server."""
 
 from apiflask import APIBlueprint
 
@@ -42,16 +42,18 @@ def readyz() -> Ready:
 
     The store is reached within half a second, and a remoting worker renewed the lease clock in the last 5 s."""
     server = name_server()
-    clock = server.run_hurried(lease_clock(server.keys))
+    clock = server.run_probe(lease_clock(server.keys))
     if clock.tick_ms is None or clock.started_ms is None or clock.late:
         raise Problem(503, "lease-clock-late", _why(clock))
-    held = clock.hold_until_ms if clock.hold_until_ms and clock.hold_until_ms > clock.now_ms else None
+    hold_until_ms = (
+        clock.hold_until_ms if clock.hold_until_ms and clock.hold_until_ms > clock.now_ms else None
+    )
     return Ready(
         status="ready",
         now_millis=clock.now_ms,
         tick_millis=clock.tick_ms,
         started_millis=clock.started_ms,
-        hold_until_millis=held,
+        hold_until_millis=hold_until_ms,
     )
 
 

@@ -1,4 +1,4 @@
-"""Routes of times that are over, and who changed them: asked of the pipeline's process that has the tables."""
+"""Past routes and their changes, from the pipeline's process that has the tables."""
 
 import threading
 from collections.abc import Iterator
@@ -12,13 +12,13 @@ from pydantic_core import PydanticCustomError
 from redis.exceptions import RedisError
 from rq import Queue
 
+from api.history_queue import JobFailed, NoWorker, TimedOut, ask, queue_of
 from api.name_server import name_server
 from api.paging import Limit
 from api.problems import Problem
 from api.routes import Route
 from api.shapes import Answer, Name, Query
-from pipeline.history.asking import Failed, NobodyListens, TooSlow, ask, queue_of
-from pipeline.history.times import moment, shown
+from api.times import format_time, parse_time
 from registry.errors import InvalidField
 
 bp = APIBlueprint("history", __name__, url_prefix="/v1/history")
@@ -29,7 +29,7 @@ EXTENSION = "history"
 
 def _moment(text: object) -> object:
     try:
-        return moment(text) if isinstance(text, str) else text
+        return parse_time(text) if isinstance(text, str) else text
     except ValueError as error:
         raise PydanticCustomError("moment", "{why}", {"why": str(error)}) from None
 
@@ -59,7 +59,7 @@ class BetweenQuery(Query):
 
 
 class PermissionsQuery(Query):
-    """Changes from `from` to `to`; without them, all that is known."""
+    """Changes from `from` to `to`; without them, all in the tables."""
 
     from_: Annotated[Moment | None, Field(alias="from")] = None
     to: Moment | None = None
@@ -68,7 +68,7 @@ class PermissionsQuery(Query):
 
 
 class Landed(Answer):
-    """The times that the tables tell of."""
+    """The times that the tables cover."""
 
     from_millis: int
     until_millis: int
@@ -79,7 +79,7 @@ class HistoryAnswer(Answer):
 
 
 class RouteAt(HistoryAnswer):
-    """As clients got it then, without filter servers, order configuration and static topics, which are not kept.
+    """The route that clients got then, without filter servers, order configuration and static topics (not recorded).
     `provisional`: a member may yet turn out to have been silent by then."""
 
     topic: str
@@ -89,8 +89,8 @@ class RouteAt(HistoryAnswer):
 
 
 class Caused(Answer):
-    """What made the change: when, the entry of the event stream that tells, why, who, and the act it was part of.
-    Null is what the tables do not tell."""
+    """The origin of the change: its time, its entry in the event stream, its cause, its actor and its request.
+    Null is what the tables do not have."""
 
     topic: str
     broker_name: str
@@ -102,7 +102,7 @@ class Caused(Answer):
 
 
 class Shown(Answer):
-    """What a route shows of a topic on the brokers of one name."""
+    """A topic on the brokers of one name, as a route shows it."""
 
     cluster: str
     read_queue_nums: int
@@ -148,7 +148,7 @@ class Permissions(HistoryAnswer):
 
 
 RESPONSES: dict[int, str] = {
-    404: "No history of these times, or nobody served the topic",
+    404: "No history of these times, or no broker served the topic",
     503: "No process of the pipeline answers, or too many ask",
     504: "Not answered in time",
 }
@@ -161,16 +161,16 @@ RESPONSES: dict[int, str] = {
 def route_at(topic: str, query_data: AtQuery) -> Response:
     """The route of a topic at a time"""
     at = query_data.at
-    found = _asked(
+    reply = _run_query(
         "route",
         topic=topic,
         at_ms=at,
         as_recorded=query_data.as_recorded,
         acting_master=_acting_master(),
     )
-    if found["route"] is None:
-        raise Problem(404, "topic-not-found", f"no route of topic {topic!r} at {shown(at)}")
-    return jsonify(found)  # as clients got it: members that are null are left out
+    if reply["route"] is None:
+        raise Problem(404, "topic-not-found", f"no route of topic {topic!r} at {format_time(at)}")
+    return jsonify(reply)  # as clients got it: members that are null are left out
 
 
 @bp.get("/routes/<topic>/diff")
@@ -178,7 +178,7 @@ def route_at(topic: str, query_data: AtQuery) -> Response:
 @bp.output(Diff)
 @bp.doc(responses=RESPONSES)
 def diff_of_topic(topic: str, query_data: BetweenQuery) -> Diff:
-    """What changed of a topic's route between two times"""
+    """Changes of a topic's route between two times"""
     return _diff(query_data, topic)
 
 
@@ -187,7 +187,7 @@ def diff_of_topic(topic: str, query_data: BetweenQuery) -> Diff:
 @bp.output(Diff)
 @bp.doc(responses=RESPONSES)
 def diff(query_data: BetweenQuery) -> Diff:
-    """What changed of all routes between two times"""
+    """Changes of all routes between two times"""
     return _diff(query_data, None)
 
 
@@ -196,10 +196,10 @@ def diff(query_data: BetweenQuery) -> Diff:
 @bp.output(Permissions)
 @bp.doc(responses=RESPONSES)
 def permissions(topic: str, query_data: PermissionsQuery) -> Permissions:
-    """Who changed a topic's permissions, and when"""
+    """Changes of a topic's permissions, with time and actor"""
     if query_data.from_ is not None and query_data.to is not None:
         _expect_order(query_data.from_, query_data.to)
-    found = _asked(
+    reply = _run_query(
         "permissions",
         topic=topic,
         broker=query_data.broker,
@@ -207,12 +207,12 @@ def permissions(topic: str, query_data: PermissionsQuery) -> Permissions:
         to_ms=query_data.to,
         limit=query_data.limit,
     )
-    return Permissions.model_validate(found)
+    return Permissions.model_validate(reply)
 
 
 def _diff(query: BetweenQuery, topic: str | None) -> Diff:
     _expect_order(query.from_, query.to)
-    found = _asked(
+    reply = _run_query(
         "diff",
         topic=topic,
         from_ms=query.from_,
@@ -221,7 +221,7 @@ def _diff(query: BetweenQuery, topic: str | None) -> Diff:
         after=query.after,
         acting_master=_acting_master(),
     )
-    return Diff.model_validate(found)
+    return Diff.model_validate(reply)
 
 
 def _expect_order(from_ms: int, to_ms: int) -> None:
@@ -230,64 +230,64 @@ def _expect_order(from_ms: int, to_ms: int) -> None:
 
 
 def _acting_master() -> bool:
-    """As the setting is now: what it was then, no table tells."""
+    """Return the present setting: no table has the former one."""
     return name_server().options().support_acting_master
 
 
-def _asked(question: str, **arguments: Any) -> dict[str, Any]:
-    """The answer of whoever has the tables. Raises Problem."""
+def _run_query(question: str, **arguments: Any) -> dict[str, Any]:
+    """Return the reply of the process that has the tables. Raises Problem."""
     options = name_server().given
     arguments["namespace"] = options.namespace
     try:
-        with _turn() as queue:
-            found: dict[str, Any] = ask(queue, question, arguments, WAIT_S)
-    except NobodyListens:
+        with _waiting() as queue:
+            reply: dict[str, Any] = ask(queue, question, arguments, WAIT_S)
+    except NoWorker:
         detail = (
             f"no process of the pipeline answers for namespace {options.namespace!r}; "
             "start one: mqpipeline answer --warehouse FOLDER"
         )
         raise Problem(503, "history-not-served", detail) from None
-    except TooSlow:
+    except TimedOut:
         raise Problem(504, "history-too-slow", f"no answer within {WAIT_S} s") from None
-    except Failed:
+    except JobFailed:
         raise Problem(500, "history-failed", "the pipeline could not answer; its log says why") from None
     except RedisError as error:
         raise Problem(503, "queue-unavailable", f"the job queue cannot be reached: {error}") from None
-    if found.pop("outside"):
-        raise Problem(404, "not-landed", _outside(found["landed"]))
-    return found
+    if reply.pop("outside"):
+        raise Problem(404, "not-landed", _outside(reply["landed"]))
+    return reply
 
 
 def _outside(landed: dict[str, int] | None) -> str:
     if landed is None:
         return "the pipeline has landed nothing yet"
-    first, last = shown(landed["fromMillis"]), shown(landed["untilMillis"])
+    first, last = format_time(landed["fromMillis"]), format_time(landed["untilMillis"])
     return f"the pipeline has landed what was from {first} until {last}"
 
 
-class _Asking:
-    """Of one application: the queue, and how many of its threads may wait, for others have to answer meanwhile."""
+class _JobQueue:
+    """The job queue of one application, and a limit of its threads that wait: others have to answer meanwhile."""
 
     def __init__(self, queue: Queue, threads: int) -> None:
         self.queue = queue
-        self.turns = threading.BoundedSemaphore(max(1, threads // 2))
+        self.waiting = threading.BoundedSemaphore(max(1, threads // 2))
 
 
 @contextmanager
-def _turn() -> Iterator[Queue]:
-    asking = _asking()
-    if not asking.turns.acquire(blocking=False):
+def _waiting() -> Iterator[Queue]:
+    jobs = _job_queue()
+    if not jobs.waiting.acquire(blocking=False):
         raise Problem(503, "history-busy", "too many questions wait for an answer here")
     try:
-        yield asking.queue
+        yield jobs.queue
     finally:
-        asking.turns.release()
+        jobs.waiting.release()
 
 
-def _asking() -> _Asking:
+def _job_queue() -> _JobQueue:
     options = name_server().given
-    made: _Asking | None = current_app.extensions.get(EXTENSION)
-    if made is None:
+    jobs: _JobQueue | None = current_app.extensions.get(EXTENSION)
+    if jobs is None:
         queue = queue_of(options.rq_redis_url or options.redis_url, options.namespace, WAIT_S)
-        made = current_app.extensions.setdefault(EXTENSION, _Asking(queue, options.http_threads))
-    return made
+        jobs = current_app.extensions.setdefault(EXTENSION, _JobQueue(queue, options.http_threads))
+    return jobs

@@ -2,7 +2,7 @@
 
 from apiflask import APIBlueprint
 
-from api.name_server import act, name_server
+from api.name_server import name_server, origin
 from api.shapes import Written
 from registry.holds import release
 
@@ -17,4 +17,4 @@ def release_hold() -> Written:
     Members whose lease is over leave routes at once; the next hold is for leases that end from now on. Without a hold
     it changes nothing."""
     server = name_server()
-    return Written.of(server.run(release(server.keys, act())))
+    return Written.of(server.run(release(server.keys, origin())))

@@ -1,4 +1,4 @@
-"""JSON as this API reads and writes it."""
+"""JSON as this API reads and writes it (RFC 8259)."""
 
 from typing import Any
 

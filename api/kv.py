@@ -5,13 +5,13 @@ from typing import Annotated
 from apiflask import APIBlueprint
 from pydantic import Field
 
-from api.name_server import act, name_server
+from api.name_server import name_server, origin
 from api.paging import PageQuery, page
 from api.shapes import Answer, Body, Written
 from registry import kv
 from registry.errors import ConfigNotFound
 from registry.keys import Keys
-from registry.plans import Act, Plan
+from registry.plans import Origin, Plan
 
 bp = APIBlueprint("kv", __name__, url_prefix="/v1/kv", tag="KV")
 
@@ -73,7 +73,7 @@ def table(namespace: str, query_data: PageQuery) -> Table:
 def put_table(namespace: str, json_data: TableBody) -> Written:
     """Make a namespace hold these values and no others"""
     server = name_server()
-    return Written.of(server.run(_replace(server.keys, namespace, json_data.table, act())))
+    return Written.of(server.run(_replace(server.keys, namespace, json_data.table, origin())))
 
 
 @bp.delete("/<namespace>")
@@ -85,7 +85,7 @@ def clear_table(namespace: str) -> Written:
     The empty namespace stays, as it does on the wire."""
     server = name_server()
     server.run(kv.table(server.keys, namespace))
-    return Written.of(server.run(_replace(server.keys, namespace, {}, act())))
+    return Written.of(server.run(_replace(server.keys, namespace, {}, origin())))
 
 
 @bp.get("/<namespace>/<path:key>")
@@ -103,7 +103,7 @@ def value(namespace: str, key: str) -> Value:
 def put_value(namespace: str, key: str, json_data: ValueBody) -> Written:
     """Set a value; its namespace is made with it"""
     server = name_server()
-    return Written.of(server.run(kv.put(server.keys, namespace, key, json_data.value, act())))
+    return Written.of(server.run(kv.put(server.keys, namespace, key, json_data.value, origin())))
 
 
 @bp.delete("/<namespace>/<path:key>")
@@ -112,18 +112,18 @@ def put_value(namespace: str, key: str, json_data: ValueBody) -> Written:
 def delete_value(namespace: str, key: str) -> Written:
     """Delete a value"""
     server = name_server()
-    event_id = server.run(kv.delete(server.keys, namespace, key, act()))
+    event_id = server.run(kv.delete(server.keys, namespace, key, origin()))
     if not event_id:
         raise ConfigNotFound(f"no value of {key!r} in KV namespace {namespace!r}")
     return Written.of(event_id)
 
 
-def _replace(keys: Keys, namespace: str, wanted: dict[str, str], act: Act) -> Plan[str]:
-    """Key by key, each change an event of its own; the id of the last one."""
-    event_id = yield from kv.put(keys, namespace, "", None, act)
+def _replace(keys: Keys, namespace: str, wanted: dict[str, str], origin: Origin) -> Plan[str]:
+    """Replace a table key by key and return the id of the last event, one a change."""
+    event_id = yield from kv.put(keys, namespace, "", None, origin)
     stored = yield from kv.table(keys, namespace)
     for key, value in wanted.items():
-        event_id = (yield from kv.put(keys, namespace, key, value, act)) or event_id
+        event_id = (yield from kv.put(keys, namespace, key, value, origin)) or event_id
     for key in stored.keys() - wanted.keys():
-        event_id = (yield from kv.delete(keys, namespace, key, act)) or event_id
+        event_id = (yield from kv.delete(keys, namespace, key, origin)) or event_id
     return event_id

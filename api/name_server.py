@@ -1,4 +1,4 @@
-"""What a request works with: the registry, its store, and who acts."""
+"""The name server of an application: namespace, store and options; the request as the origin of changes."""
 
 import itertools
 import os
@@ -13,11 +13,11 @@ from flask import current_app, request
 from registry import settings
 from registry.drivers import run
 from registry.keys import Keys
-from registry.options import Options, overlay
-from registry.plans import Act, Plan
+from registry.options.catalogue import Options, overlay
+from registry.plans import Origin, Plan
 
 EXTENSION = "name-server"
-HURRY_S = 0.5  # probes of orchestrators usually wait for one second
+PROBE_TIMEOUT_S = 0.5  # probes of orchestrators usually wait for one second
 
 T = TypeVar("T")
 _count = itertools.count(1)
@@ -26,39 +26,39 @@ _count = itertools.count(1)
 class NameServer(msgspec.Struct, frozen=True):
     """One namespace of a store. `given` are the options this process was started with.
 
-    `hurried` is a client of the same store that waits HURRY_S at most."""
+    `probing` is a client of the same store that waits PROBE_TIMEOUT_S at most."""
 
     keys: Keys
     store: redis.Redis
-    hurried: redis.Redis
+    probing: redis.Redis
     given: Options
 
     def run(self, plan: Plan[T]) -> T:
-        """As `registry.drivers.run`."""
+        """Run a plan on the store (`registry.drivers.run`)."""
         return run(plan, self.store)
 
-    def run_hurried(self, plan: Plan[T]) -> T:
-        """The same over `hurried`."""
-        return run(plan, self.hurried)
+    def run_probe(self, plan: Plan[T]) -> T:
+        """Run a plan on the store over `probing`."""
+        return run(plan, self.probing)
 
     def options(self) -> Options:
-        """The options in force now, those shared by all workers included."""
+        """Return the options in force now, with those shared by all workers."""
         return overlay(self.given, self.run(settings.read(self.keys)))
 
 
 def name_server() -> NameServer:
-    """That of the application which handles this request."""
-    found: NameServer = current_app.extensions[EXTENSION]
-    return found
+    """Return the name server of the application that handles this request."""
+    server: NameServer = current_app.extensions[EXTENSION]
+    return server
 
 
-def act() -> Act:
-    """This request, as the events it causes name it."""
+def origin() -> Origin:
+    """Return this request as the origin of its events."""
     remote = filter(None, map(request.environ.get, ("REMOTE_ADDR", "REMOTE_PORT")))
-    return Act(f"{_process(os.getpid())}-{next(_count):x}", ":".join(("http", *remote)))
+    return Origin(f"{_process(os.getpid())}-{next(_count):x}", ":".join(("http", *remote)))
 
 
 @cache
 def _process(pid: int) -> str:
-    """Containers have the same process ids again and again, hence the random part."""
+    """Return this process's name; a random part, because containers repeat process ids."""
     return f"h{pid}.{secrets.token_hex(3)}"

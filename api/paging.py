@@ -19,7 +19,7 @@ class PageQuery(Query):
 
 
 def page(names: Sequence[str], query: PageQuery) -> tuple[Sequence[str], str | None]:
-    """-> the names of the page asked for, and where the next one begins: None after the last."""
+    """Return the names of the requested page and the `next` of the page, None after the last."""
     start = bisect_right(names, query.after) if query.after else 0
     end = start + query.limit
     return names[start:end], names[end - 1] if end < len(names) else None

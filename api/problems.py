@@ -1,13 +1,13 @@
-"""Every error answer, in one place: application/problem+json (RFC 9457), with the offending field if there is one."""
+"""Errors as application/problem+json (RFC 9457), with the offending field if there is one."""
 
 import logging
 from collections.abc import Mapping
 from http import HTTPStatus
-from typing import Any
+from typing import Annotated, Any
 
-import msgspec
 from apiflask import APIFlask, HTTPError
 from flask import Response, request
+from pydantic import BaseModel, ConfigDict, Field
 from werkzeug.exceptions import HTTPException, UnsupportedMediaType
 
 from registry.errors import (
@@ -30,7 +30,7 @@ log = logging.getLogger(__name__)
 
 
 class Problem(Exception):
-    """An answer that is an error. `kind` is the end of its type, and says more than the status does."""
+    """An error reply. `kind` is the end of its type, more precise than the status."""
 
     def __init__(self, status: int, kind: str, detail: str, *, field: str | None = None) -> None:
         super().__init__(detail)
@@ -55,30 +55,25 @@ KINDS: Mapping[type[RegistryError], tuple[int, str]] = {
 PLAIN = {404: "no such path here", 405: "the path does not take this method"}
 
 
-class _Document(msgspec.Struct, omit_defaults=True):
+class ProblemDocument(BaseModel):
+    """The body of every error answer (RFC 9457)."""
+
+    model_config = ConfigDict(frozen=True)
+
     type: str
     title: str
     status: int
     detail: str
-    field: str | None = None
+    field: Annotated[str, Field(description="the member or parameter that is wrong, with its path")] = ""
 
 
-SCHEMA: dict[str, Any] = {
-    "type": "object",
-    "required": ["type", "title", "status", "detail"],
-    "properties": {
-        "type": {"type": "string"},
-        "title": {"type": "string"},
-        "status": {"type": "integer"},
-        "detail": {"type": "string"},
-        "field": {"type": "string", "description": "the member or parameter that is wrong, with its path"},
-    },
-}
+REFERENCE: dict[str, Any] = {"$ref": "#/components/schemas/ProblemDocument"}
+"""The schema of ProblemDocument in OpenAPI."""
 
 
 def install(app: APIFlask) -> None:
-    """Answer all errors of an application, and refuse what no view would look at."""
-    app.register_error_handler(Problem, lambda error: _answer(error))
+    """Install the error handlers of an application; refuse other bodies than JSON and unknown parameters."""
+    app.register_error_handler(Problem, lambda error: _reply(error))
     app.register_error_handler(HTTPError, _of_validation)
     app.register_error_handler(HTTPException, _of_http)
     app.register_error_handler(RegistryError, _of_registry)
@@ -97,15 +92,16 @@ def install(app: APIFlask) -> None:
             raise Problem(422, "invalid-field", f"{name}: no such parameter here", field=name)
 
 
-def _answer(problem: Problem, headers: Mapping[str, str] | None = None) -> Response:
-    document = _Document(
-        f"urn:redis-namesrv:{problem.kind}" if problem.kind else "about:blank",
-        HTTPStatus(problem.status).phrase,
-        problem.status,
-        problem.detail,
-        problem.field,
+def _reply(problem: Problem, headers: Mapping[str, str] | None = None) -> Response:
+    document = ProblemDocument(
+        type=f"urn:redis-namesrv:{problem.kind}" if problem.kind else "about:blank",
+        title=HTTPStatus(problem.status).phrase,
+        status=problem.status,
+        detail=problem.detail,
+        field=problem.field or "",
     )
-    response = Response(msgspec.json.encode(document) + b"\n", problem.status, headers, mimetype=MEDIA_TYPE)
+    text = document.model_dump_json(exclude_defaults=True)
+    response = Response(f"{text}\n", problem.status, headers, mimetype=MEDIA_TYPE)
     if problem.status == HTTPStatus.SERVICE_UNAVAILABLE:
         response.headers["Retry-After"] = RETRY_AFTER_S
     return response
@@ -113,27 +109,29 @@ def _answer(problem: Problem, headers: Mapping[str, str] | None = None) -> Respo
 
 def _of_registry(error: RegistryError) -> Response:
     status, kind = KINDS.get(type(error), (500, "defect"))
-    return _answer(Problem(status, kind, str(error), field=getattr(error, "field", None)))
+    return _reply(Problem(status, kind, str(error), field=getattr(error, "field", None)))
 
 
 def _of_validation(error: HTTPError) -> Response:
-    """APIFlask's: {location: {path of the member: [reason, …]}}; the first member is answered."""
+    """Return the problem of the first member of {location: {path of the member: [reason, …]}} (APIFlask's)."""
     for members in error.detail.values():
         for path, reasons in members.items():
             field = "body" if path == "_schema" else path
-            return _answer(Problem(error.status_code, "invalid-field", f"{field}: {reasons[0]}", field=field))
-    return _answer(Problem(error.status_code, "", str(error.message)))
+            return _reply(Problem(error.status_code, "invalid-field", f"{field}: {reasons[0]}", field=field))
+    return _reply(Problem(error.status_code, "", str(error.message)))
 
 
 def _of_http(error: HTTPException) -> Response:
-    """Those of Flask itself: no such path, method or media type, malformed JSON, a body that is too large."""
+    """Return the problem of an error of Flask: path, method, media type, malformed JSON, a body that is too large."""
     detail = PLAIN.get(error.code or 500, error.description or error.name)
-    kept = {
+    headers = {
         name: value for name, value in error.get_headers() if name not in ("Content-Type", "Content-Length")
     }
-    return _answer(Problem(error.code or 500, "", detail), kept)
+    return _reply(Problem(error.code or 500, "", detail), headers)
 
 
 def _of_defect(error: Exception) -> Response:
-    log.error("%s %s failed", request.method, request.path, exc_info=error)
-    return _answer(Problem(500, "defect", "the name server could not do this; its log says why"))
+    log.error(
+        "%s %s failed by a fault of this server; report it", request.method, request.path, exc_info=error
+    )
+    return _reply(Problem(500, "defect", "the name server could not do this; its log says why"))

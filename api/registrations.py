@@ -1,4 +1,6 @@
-"""Brokers that register by HTTP, under the rules of the wire (103, 904, 104), and their write permission (205, 327)."""
+"""Registration of brokers by HTTP (103, 904, 104), and their write permission (205, 327).
+
+The wire's rules hold but for one: a first registration may have a single topic."""
 
 import time
 from typing import Annotated
@@ -6,21 +8,21 @@ from typing import Annotated
 from apiflask import APIBlueprint
 from pydantic import Field
 
-from api.brokers import known
-from api.name_server import act, name_server
+from api.brokers import broker_of
+from api.name_server import name_server, origin
 from api.problems import Problem
 from api.shapes import Address, Body, DataVersionAnswer, Int64, Many, Name, Query, TopicNumbers, Written
-from registry.beats import beat
 from registry.errors import BrokerNotFound
-from registry.options import Options
-from registry.registration import TIMEOUT_MAX_MS, Registration, register
+from registry.options.catalogue import Options
+from registry.registration.heartbeat import renew_lease
+from registry.registration.register import TIMEOUT_MAX_MS, Registration, register
 from registry.removal import unregister
 from registry.rewrite import add_write_perm, wipe_write_perm
-from remoting.codes import RequestCode
-from remoting.data_version import DataVersion
-from remoting.registration import RegisterBrokerBody, encode_register_broker_body
-from remoting.topic_config import TopicConfig
-from remoting.version import CURRENT
+from rocketmq_remoting.codes import RequestCode
+from rocketmq_remoting.data_version import DataVersion
+from rocketmq_remoting.registration import RegisterBrokerBody, encode_register_broker_body
+from rocketmq_remoting.topic_config import TopicConfig
+from rocketmq_remoting.version import CURRENT
 
 bp = APIBlueprint("registrations", __name__, url_prefix="/v1/brokers")
 
@@ -80,6 +82,7 @@ class RegistrationBody(Body):
             timeout_ms=self.heartbeat_timeout_millis or options.broker_timeout_millis,
             version=CURRENT,
             body=encode_register_broker_body(body, version=CURRENT, compressed=False),
+            single_topic=True,
         )
 
 
@@ -96,7 +99,7 @@ class MemberBody(Body):
     broker_addr: Address
 
 
-class BeatAnswer(Written):
+class HeartbeatAnswer(Written):
     """The data version that was registered."""
 
     data_version: DataVersionAnswer | None
@@ -129,43 +132,47 @@ class PermissionAnswer(Written):
 def register_broker(json_data: RegistrationBody) -> RegistrationAnswer:
     """Register a broker, or renew its lease
 
-    It stays as long as it registers or beats again within its time-out."""
+    It stays as long as it registers again or sends a heartbeat within its timeout."""
     server = name_server()
     options = server.options()
-    done = server.run(
+    registered = server.run(
         register(
             server.keys,
             json_data.value(options),
-            act(),
+            origin(),
             delete_missing=options.delete_topic_with_broker_registration,
-            told_as=_told_as(RequestCode.REGISTER_BROKER),
+            event_code=_event_code(RequestCode.REGISTER_BROKER),
         )
     )
-    if done.refused:
+    if registered.refused:
         raise Problem(409, "registration-refused", "another address holds this id with a higher stateVersion")
     return RegistrationAnswer(
-        event_id=done.event_id or None,
-        master_addr=done.master_address,
-        ha_server_addr=done.ha_address,
-        order_topics=done.order_table if options.return_order_topic_config_to_broker else None,
+        event_id=registered.event_id or None,
+        master_addr=registered.master_address,
+        ha_server_addr=registered.ha_address,
+        order_topics=registered.order_topics(options),
     )
 
 
 @bp.post("/<name>/heartbeat")
 @bp.input(MemberBody)
-@bp.output(BeatAnswer)
+@bp.output(HeartbeatAnswer)
 @bp.doc(responses=[404])
-def heartbeat(name: str, json_data: MemberBody) -> BeatAnswer:
+def heartbeat(name: str, json_data: MemberBody) -> HeartbeatAnswer:
     """Renew the lease of a registered broker
 
-    A beat registers nobody: a broker that is unknown has to register again."""
+    A heartbeat registers no broker: one that is unknown has to register again."""
     server = name_server()
     _expect(name, json_data.cluster, json_data.broker_addr)
-    told_as = _told_as(RequestCode.BROKER_HEARTBEAT)
-    done = server.run(beat(server.keys, json_data.cluster, json_data.broker_addr, act(), told_as=told_as))
-    if done.version is None:
+    event_code = _event_code(RequestCode.BROKER_HEARTBEAT)
+    renewed = server.run(
+        renew_lease(server.keys, json_data.cluster, json_data.broker_addr, origin(), event_code=event_code)
+    )
+    if renewed.version is None:
         raise BrokerNotFound(f"{json_data.broker_addr} is not registered in cluster {json_data.cluster!r}")
-    return BeatAnswer(event_id=done.event_id or None, data_version=DataVersionAnswer.of(done.version))
+    return HeartbeatAnswer(
+        event_id=renewed.event_id or None, data_version=DataVersionAnswer.of(renewed.version)
+    )
 
 
 @bp.delete("/<name>")
@@ -176,8 +183,10 @@ def unregister_broker(name: str, query_data: MemberQuery) -> Written:
     """Unregister one address of a broker"""
     server = name_server()
     _expect(name, query_data.cluster, query_data.broker_addr)
-    done = server.run(unregister(server.keys, query_data.cluster, query_data.broker_addr, name, None, act()))
-    return Written.of(done.event_id)
+    removed = server.run(
+        unregister(server.keys, query_data.cluster, query_data.broker_addr, name, None, origin())
+    )
+    return Written.of(removed.event_id)
 
 
 @bp.post("/<name>/write-permission")
@@ -189,18 +198,18 @@ def write_permission(name: str, json_data: PermissionBody) -> PermissionAnswer:
 
     It holds until the broker registers topics that changed."""
     server = name_server()
-    known(name)
+    broker_of(name)  # or 404
     change = add_write_perm if json_data.writable else wipe_write_perm
-    done = server.run(change(server.keys, name, act()))
-    return PermissionAnswer(event_id=done.event_id or None, topic_count=done.count)
+    changed = server.run(change(server.keys, name, origin()))
+    return PermissionAnswer(event_id=changed.event_id or None, topic_count=changed.count)
 
 
-def _told_as(code: RequestCode) -> int | None:
-    """As `worker.answer.Request.told_as`."""
+def _event_code(code: RequestCode) -> int | None:
+    """Return the code of the request, None unless eventsHeartbeats is on."""
     return code if name_server().given.events_heartbeats else None
 
 
 def _expect(name: str, cluster: str, address: str) -> None:
-    """The wire looks at cluster and address only; a path that names a broker has to name that member's."""
-    if not any((one.cluster, one.address) == (cluster, address) for one in known(name).members):
+    """Raise BrokerNotFound unless the address is a member of that broker: the scripts read cluster and address only."""
+    if not any((member.cluster, member.address) == (cluster, address) for member in broker_of(name).members):
         raise BrokerNotFound(f"{address} of cluster {cluster!r} is no member of broker {name!r}")

@@ -1,30 +1,54 @@
-"""What the pipeline found out last: availability, budgets, churn, incidents. Only read here; a run writes it."""
+"""Reports of the pipeline's last run: availability, budgets, churn, incidents. A run writes them (mqpipeline/serving).
 
-from collections.abc import Iterable, Sequence
-from types import NoneType, UnionType
-from typing import Any, Self, TypeVar, get_args
+Paths, rows and their order follow from the pipeline's catalogue of reports (api/report_views.py)."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from types import GenericAlias, NoneType, UnionType
+from typing import Any, Final, Self, TypeVar, get_args
 
 import msgspec
 from apiflask import APIBlueprint
-from pydantic import Field
+from pydantic import Field, create_model
+from pydantic.alias_generators import to_camel
 
 from api.name_server import name_server
 from api.paging import PageQuery
 from api.problems import Problem
+from api.report_views import VIEWS, ReportView
 from api.shapes import Answer
 from registry.errors import InvalidField
-from registry.keys import CHURN_TOP
 from registry.plans import Call, call
 from registry.reports import Served, served
 
 bp = APIBlueprint("reports", __name__, url_prefix="/v1/reports")
 
 PLAIN = {int, float, str, bool, NoneType}
-"""What rows can be sorted by."""
+"""Types of members by which rows can be sorted."""
+
+
+TOP_TOPICS: Final = "top"
+"""The field of a key with counts that holds topics; every other has a colon."""
+TYPES: Final[dict[str, Any]] = {
+    "string": str,
+    "boolean": bool,
+    "int": int,
+    "bigint": int,
+    "double": float,
+    "array<string>": tuple[str, ...],
+    "array<struct<ms: bigint, n: int>>": tuple[str, ...],
+    "map<string, int>": dict[str, int],
+    "map<string, double>": dict[str, float | None],
+}
+"""The JSON type of a column by its SQL type."""
+
+
+def _member(column: str) -> str:
+    """Return the JSON member of a column: `up_ms` is `up_millis`."""
+    return f"{column.removesuffix('_ms')}_millis" if column.endswith("_ms") else column
 
 
 def _column(field: str) -> str:
-    """The pipeline's name of it: `up_millis` is its `up_ms`."""
+    """Return the column of a JSON member: `up_millis` is `up_ms`."""
     return field.replace("millis", "ms")
 
 
@@ -43,15 +67,15 @@ class WindowQuery(RowsQuery):
 
 
 class Row(Answer):
-    """What was found of a unit: `cluster:<c>`, `broker:<c>:<b>`, `slot:<c>:<b>:<id>`, `topic:<t>`."""
+    """The figures of a unit: `cluster:<c>`, `broker:<c>:<b>`, `slot:<c>:<b>:<id>`, `topic:<t>`."""
 
     unit: str
 
     @classmethod
-    def of(cls, unit: str, text: str) -> Self:
-        """Of its JSON; the pipeline may say more of it than is told here."""
-        columns = msgspec.json.decode(text) | {"unit": unit}
-        return cls(**{name: columns.get(_column(name)) for name in cls.model_fields})
+    def of(cls, columns: dict[str, Any]) -> Self:
+        """Return the row of these columns; those that the pipeline adds are left out."""
+        members: dict[str, Any] = {name: columns.get(_column(name)) for name in cls.model_fields}
+        return cls(**members)
 
 
 class WindowRow(Row):
@@ -61,123 +85,6 @@ class WindowRow(Row):
     from_millis: int
     to_millis: int
     provisional: bool
-
-
-class AvailabilityRow(WindowRow):
-    """`availability` is up / (up + down), null where neither was; `weighted` a topic's by write queues; `worst` a
-    broker's least in any window of that length."""
-
-    up_millis: int
-    down_millis: int
-    planned_millis: int
-    unknown_millis: int
-    availability: float | None
-    weighted: float | None
-    outages: int
-    mtbf_millis: float | None
-    mttr_millis: float | None
-    worst: dict[str, float | None] | None
-
-
-class SloRow(WindowRow):
-    """The error budget: `remaining` is a share of it, below 0 once it is overspent. `burn` is by the length of the
-    windows; `alerts` are the rates that both of their windows are over."""
-
-    slo: float
-    budget_millis: float | None
-    spent_millis: float | None
-    remaining: float | None
-    burn: dict[str, float | None] | None
-    alerts: tuple[str, ...] | None
-
-
-class DetectRow(WindowRow):
-    """From the last sign of life until routes left the broker out; `censored` are silent and still there."""
-
-    n: int
-    p50_millis: float | None
-    p95_millis: float | None
-    p99_millis: float | None
-    max_millis: float | None
-    lower_p50_millis: float | None
-    without_last_seen: int | None
-    censored: int | None
-    record_delay_p95_millis: float | None
-    record_delay_max_millis: float | None
-
-
-class RepairRow(WindowRow):
-    """How long outages take to end (Kaplan-Meier); null where too few of them have."""
-
-    outages: int
-    n_open: int
-    p50_millis: float | None
-    p90_millis: float | None
-    p95_millis: float | None
-
-
-class FlapRow(WindowRow):
-    score: float
-    flapping: bool | None
-    flapping_since_millis: int | None
-    episodes: int | None
-
-
-class SkewRow(WindowRow):
-    """Of a cluster over its brokers, of a topic over its own: write queues, and topics."""
-
-    queues_max_to_mean: float | None
-    queues_gini: float | None
-    topics_max_to_mean: float | None
-    topics_gini: float | None
-    brokers: int | None
-
-
-class TimeoutRow(WindowRow):
-    """Of the time between beats. `suggestedTimeoutMillis` is null with less than 1,000 of them."""
-
-    gaps: int
-    p50_millis: float | None
-    p95_millis: float | None
-    p99_millis: float | None
-    p999_millis: float | None
-    max_millis: float | None
-    missed: int | None
-    suggested_timeout_millis: float | None
-
-
-class ConflictRow(Row):
-    """Claims to a name, an id or an address that another had."""
-
-    type: str
-    count: int
-    last_millis: int
-    detail: str | None
-
-
-class IncidentRow(Row):
-    """`unit` is `<type>:<start>`, and `:<key>` where there is one. `members` were gone, that `share` of those there
-    were; `ids` are the first of its entries in the event stream."""
-
-    type: str
-    key: str
-    start_millis: int
-    end_millis: int | None
-    restored_millis: int | None
-    members: int
-    share: float | None
-    clusters: tuple[str, ...] | None
-    causes: dict[str, int] | None
-    ids: tuple[str, ...] | None
-
-
-class ChurnRow(Row):
-    """`unit` is `<cluster>:<cause>`; `pairs` are the topics on brokers that its acts touched."""
-
-    cluster: str
-    cause: str
-    acts: int
-    pairs: int
 
 
 class ChangedTopic(Answer):
@@ -192,7 +99,7 @@ class Windows(Answer):
 
 class Reports(Answer):
     """The run whose reports are served. `holes`, `phantoms`, `rejected` are entries of the stream that it missed,
-    found to be of a lost primary, could not understand; `leftOut` are rows too many to be served."""
+    found to be of a failed primary, could not read; `leftOut` are rows too many to be served."""
 
     run: str
     as_of_millis: int
@@ -215,46 +122,9 @@ class Rows(Answer):
     next: str | None
 
 
-class Availability(Rows):
-    rows: tuple[AvailabilityRow, ...]
-
-
-class Slo(Rows):
-    rows: tuple[SloRow, ...]
-
-
-class Detect(Rows):
-    rows: tuple[DetectRow, ...]
-
-
-class Repair(Rows):
-    rows: tuple[RepairRow, ...]
-
-
-class Flap(Rows):
-    rows: tuple[FlapRow, ...]
-
-
-class Skew(Rows):
-    rows: tuple[SkewRow, ...]
-
-
-class Timeouts(Rows):
-    rows: tuple[TimeoutRow, ...]
-
-
-class Conflicts(Rows):
-    rows: tuple[ConflictRow, ...]
-
-
-class Incidents(Rows):
-    rows: tuple[IncidentRow, ...]
-
-
-class Churn(Rows):
+class ChurnRows(Rows):
     """`topics` are those that changed most."""
 
-    rows: tuple[ChurnRow, ...]
     topics: tuple[ChangedTopic, ...] = Field(default=())
 
 
@@ -266,182 +136,118 @@ AnyRow = TypeVar("AnyRow", bound=Row)
 @bp.doc(responses=[404])
 def reports() -> Reports:
     """The run that made the reports"""
-    found = _served()
-    meta = msgspec.structs.asdict(found.meta)
+    run = _served()
+    meta = msgspec.structs.asdict(run.meta)
     columns: dict[str, Any] = {name: meta.get(_column(name)) for name in Reports.model_fields}
-    columns["age_millis"] = found.now_ms - found.meta.as_of_ms
+    columns["age_millis"] = run.now_ms - run.meta.as_of_ms
     columns["windows"] = Windows(
-        availability=found.meta.windows("availability"), churn=found.meta.windows("churn")
+        availability=run.meta.windows("availability"), churn=run.meta.windows("churn")
     )
     return Reports(**columns)
 
 
-@bp.get("/availability")
-@bp.input(WindowQuery, location="query")
-@bp.output(Availability)
-@bp.doc(responses=[404])
-def availability(query_data: WindowQuery) -> Availability:
-    """Availability of clusters, brokers and the worst topics"""
-    keys = name_server().keys
-    found = _served(call("HGETALL", keys.report_availability(query_data.window)))
-    _expect_window(found, "availability", query_data.window)
-    return Availability(
-        **_page(found, AvailabilityRow, _of_hash(AvailabilityRow, found), query_data, "availability")
+def _row_class(report: ReportView) -> type[Row]:
+    """Return what the API shows of a report's rows: its columns, and the window where there is one for each row."""
+    members: dict[str, Any] = {
+        _member(column.name): TYPES[column.type] | None if column.nullable else TYPES[column.type]
+        for column in report.columns
+    }
+    has_window = report.stored in ("windows", "units", "scores")
+    return create_model(
+        f"{report.name.removesuffix('s').title()}Row",
+        __base__=WindowRow if has_window else Row,
+        __doc__=report.about,
+        **members,
     )
 
 
-@bp.get("/slo")
-@bp.input(RowsQuery, location="query")
-@bp.output(Slo)
-@bp.doc(responses=[404])
-def slo(query_data: RowsQuery) -> Slo:
-    """Error budgets and burn rates of clusters"""
-    found = _hash("slo")
-    return Slo(**_page(found, SloRow, _of_hash(SloRow, found), query_data, "remaining"))
+def _body_class(report: ReportView, row: type[Row]) -> type[Rows]:
+    rows: Any = GenericAlias(tuple, (row, ...))
+    base = ChurnRows if report.stored == "counts" else Rows
+    return create_model(report.name.title(), __base__=base, rows=rows)
 
 
-@bp.get("/detect")
-@bp.input(RowsQuery, location="query")
-@bp.output(Detect)
-@bp.doc(responses=[404])
-def detect(query_data: RowsQuery) -> Detect:
-    """How long a death went unnoticed"""
-    found = _hash("detect")
-    return Detect(**_page(found, DetectRow, _of_hash(DetectRow, found), query_data, "-p50Millis"))
+def _route(report: ReportView) -> None:
+    """Add the route of a report."""
+    row = _row_class(report)
+    body = _body_class(report, row)
+
+    @bp.get(f"/{report.name}", endpoint=report.name)
+    @bp.input(WindowQuery if report.has_windows else RowsQuery, location="query")
+    @bp.output(body)
+    @bp.doc(summary=report.title, responses=[404])
+    def rows(query_data: RowsQuery) -> Rows:
+        window = query_data.window if isinstance(query_data, WindowQuery) else ""
+        key = name_server().keys.report(report.key_of(window))
+        by_time = report.stored == "times"
+        run = _served(call("ZRANGE", key, 0, -1) if by_time else call("HGETALL", key))
+        if report.has_windows:
+            _expect_window(run, report.name, window)
+        (reply,) = run.replies
+        more: dict[str, Any] = {"topics": _top_topics(reply)} if report.stored == "counts" else {}
+        listed = [row.of(columns) for columns in _columns(report, reply)]
+        return body(**_page(run, row, listed, query_data, _sorting(report)), **more)
 
 
-@bp.get("/repair")
-@bp.input(RowsQuery, location="query")
-@bp.output(Repair)
-@bp.doc(responses=[404])
-def repair(query_data: RowsQuery) -> Repair:
-    """How long outages take to end"""
-    found = _hash("repair")
-    return Repair(**_page(found, RepairRow, _of_hash(RepairRow, found), query_data, "-outages"))
+for _view in VIEWS:
+    _route(_view)
 
 
-@bp.get("/flap")
-@bp.input(RowsQuery, location="query")
-@bp.output(Flap)
-@bp.doc(responses=[404])
-def flap(query_data: RowsQuery) -> Flap:
-    """Slots that come and go"""
-    found = _hash("flap:values")
-    return Flap(**_page(found, FlapRow, _of_hash(FlapRow, found), query_data, "-score"))
+def _columns(report: ReportView, reply: Any) -> Iterator[dict[str, Any]]:
+    """Yield the columns of each row of the key's reply, `unit` among them."""
+    if report.stored == "times":
+        for text in reply:
+            columns = msgspec.json.decode(text)
+            yield columns | {"unit": ":".join(filter(None, (str(columns[name]) for name in report.unit)))}
+    elif report.stored == "counts":
+        for unit, text in reply.items():
+            if unit != TOP_TOPICS:
+                (cluster, _, cause), (acts, _, pairs) = unit.rpartition(":"), text.partition(",")
+                yield {
+                    "unit": unit,
+                    "cluster": cluster,
+                    "cause": cause,
+                    "acts": int(acts),
+                    "pairs": int(pairs),
+                }
+    else:
+        for unit, text in reply.items():
+            yield msgspec.json.decode(text) | {"unit": unit}
 
 
-@bp.get("/churn")
-@bp.input(WindowQuery, location="query")
-@bp.output(Churn)
-@bp.doc(responses=[404])
-def churn(query_data: WindowQuery) -> Churn:
-    """Changes by cluster and cause, and the topics changed most"""
-    keys = name_server().keys
-    found = _served(call("HGETALL", keys.report_churn(query_data.window)))
-    _expect_window(found, "churn", query_data.window)
-    counts = dict(found.replies[0])
-    top = msgspec.json.decode(counts.pop(CHURN_TOP, "[]"))
-    rows = [_churn_row(unit, text) for unit, text in counts.items()]
-    return Churn(
-        **_page(found, ChurnRow, rows, query_data, "-acts"),
-        topics=tuple(ChangedTopic(**topic) for topic in top),
-    )
+def _top_topics(reply: dict[str, str]) -> tuple[ChangedTopic, ...]:
+    return tuple(ChangedTopic(**topic) for topic in msgspec.json.decode(reply.get(TOP_TOPICS, "[]")))
 
 
-@bp.get("/skew")
-@bp.input(RowsQuery, location="query")
-@bp.output(Skew)
-@bp.doc(responses=[404])
-def skew(query_data: RowsQuery) -> Skew:
-    """How unevenly queues and topics lie on brokers"""
-    found = _hash("skew")
-    return Skew(**_page(found, SkewRow, _of_hash(SkewRow, found), query_data, "-queuesMaxToMean"))
-
-
-@bp.get("/conflicts")
-@bp.input(RowsQuery, location="query")
-@bp.output(Conflicts)
-@bp.doc(responses=[404])
-def conflicts(query_data: RowsQuery) -> Conflicts:
-    """Brokers that claimed what another had, the latest first"""
-    found = _sorted_set("conflicts")
-    rows = [ConflictRow.of(_columns(text)["unit"], text) for text in found.replies[0]]
-    return Conflicts(**_page(found, ConflictRow, rows, query_data, "-lastMillis"))
-
-
-@bp.get("/incidents")
-@bp.input(RowsQuery, location="query")
-@bp.output(Incidents)
-@bp.doc(responses=[404])
-def incidents(query_data: RowsQuery) -> Incidents:
-    """Many members gone at once, the latest first"""
-    found = _sorted_set("incidents")
-    rows = [IncidentRow.of(_incident(text), text) for text in found.replies[0]]
-    return Incidents(**_page(found, IncidentRow, rows, query_data, "-startMillis"))
-
-
-@bp.get("/timeouts")
-@bp.input(RowsQuery, location="query")
-@bp.output(Timeouts)
-@bp.doc(responses=[404])
-def timeouts(query_data: RowsQuery) -> Timeouts:
-    """Time between beats, and the broker timeout it suggests"""
-    found = _hash("timeouts")
-    return Timeouts(**_page(found, TimeoutRow, _of_hash(TimeoutRow, found), query_data, "-missed"))
+def _sorting(report: ReportView) -> str:
+    """Return the report's order in the words of the query: `-p50_ms` is `-p50Millis`."""
+    sign = "-" if report.order.startswith("-") else ""
+    return sign + to_camel(_member(report.order.removeprefix("-")))
 
 
 def _served(*reads: Call) -> Served:
     server = name_server()
-    found = server.run(served(server.keys, *reads))
-    if found is None:
+    run = server.run(served(server.keys, *reads))
+    if run is None:
         raise Problem(
             404,
             "report-not-found",
             "no report here: a run of the pipeline makes one, and it is kept for 7 days",
         )
-    return found
+    return run
 
 
-def _hash(name: str) -> Served:
-    return _served(call("HGETALL", name_server().keys.report(name)))
-
-
-def _sorted_set(name: str) -> Served:
-    return _served(call("ZRANGE", name_server().keys.report(name), 0, -1))
-
-
-def _expect_window(found: Served, report: str, window: str) -> None:
-    windows = found.meta.windows(report)
+def _expect_window(run: Served, report: str, window: str) -> None:
+    windows = run.meta.windows(report)
     if window not in windows:
-        told = ", ".join(windows) or "none"
-        raise Problem(404, "report-not-found", f"no window {window!r}; there are: {told}", field="window")
-
-
-def _incident(text: str) -> str:
-    columns = _columns(text)
-    named = (columns["type"], str(columns["start_ms"]), columns["key"])
-    return ":".join(filter(None, named))
-
-
-def _columns(text: str) -> dict[str, Any]:
-    columns: dict[str, Any] = msgspec.json.decode(text)
-    return columns
-
-
-def _of_hash(kind: type[AnyRow], found: Served) -> list[AnyRow]:
-    return [kind.of(unit, text) for unit, text in found.replies[0].items()]
-
-
-def _churn_row(unit: str, text: str) -> ChurnRow:
-    cluster, _, cause = unit.rpartition(":")
-    acts, _, pairs = text.partition(",")
-    return ChurnRow(unit=unit, cluster=cluster, cause=cause, acts=int(acts), pairs=int(pairs))
+        served = ", ".join(windows) or "none"
+        raise Problem(404, "report-not-found", f"no window {window!r}; there are: {served}", field="window")
 
 
 def _page(
-    found: Served, kind: type[AnyRow], rows: Iterable[AnyRow], query: RowsQuery, order: str
+    run: Served, kind: type[AnyRow], rows: Iterable[AnyRow], query: RowsQuery, order: str
 ) -> dict[str, Any]:
-    """The page asked for, as members of an answer."""
+    """Return the requested page as members of the reply."""
     wanted = [row for row in rows if not query.unit or f"{row.unit}:".startswith(f"{query.unit}:")]
     listed = _in_order(kind, wanted, query.sort or order)
     start = 0
@@ -452,15 +258,15 @@ def _page(
         start = units.index(query.after) + 1
     end = start + query.limit
     return {
-        "run": found.meta.run,
-        "as_of_millis": found.meta.as_of_ms,
+        "run": run.meta.run,
+        "as_of_millis": run.meta.as_of_ms,
         "rows": tuple(listed[start:end]),
         "next": listed[end - 1].unit if end < len(listed) else None,
     }
 
 
 def _in_order(kind: type[AnyRow], rows: Sequence[AnyRow], order: str) -> list[AnyRow]:
-    """By a member, rows alike by unit, those without it last."""
+    """Return the rows sorted by a member, then by unit; those without it last."""
     alias = order.removeprefix("-")
     sortable = {
         str(field.alias): name for name, field in kind.model_fields.items() if _is_plain(field.annotation)
@@ -469,9 +275,9 @@ def _in_order(kind: type[AnyRow], rows: Sequence[AnyRow], order: str) -> list[An
         raise InvalidField("sort", f"not one of {', '.join(sorted(sortable))}")
     name = sortable[alias]
     by_unit = sorted(rows, key=lambda row: row.unit)
-    known = [row for row in by_unit if getattr(row, name) is not None]
-    known.sort(key=lambda row: getattr(row, name), reverse=order.startswith("-"))
-    return known + [row for row in by_unit if getattr(row, name) is None]
+    present = [row for row in by_unit if getattr(row, name) is not None]
+    present.sort(key=lambda row: getattr(row, name), reverse=order.startswith("-"))
+    return present + [row for row in by_unit if getattr(row, name) is None]
 
 
 def _is_plain(annotation: object) -> bool:

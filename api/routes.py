@@ -8,8 +8,8 @@ from api.name_server import name_server
 from api.problems import Problem
 from api.shapes import Answer, Name, Query, QueueDataAnswer
 from registry.members import lease_clock
-from registry.routes import RouteView, body_of, read_route
-from remoting.json_out import Dialect
+from registry.routes import RouteView, body_of, must_wait, read_route
+from rocketmq_remoting.json_encoding import Dialect
 
 bp = APIBlueprint("routes", __name__, url_prefix="/v1/routes")
 
@@ -49,19 +49,15 @@ class Route(Answer):
     responses={404: "No living broker has the topic", 503: "The store is away, or the service just started"}
 )
 def route(topic: str, query_data: ZoneQuery) -> Response:
-    """Who serves a topic"""
+    """The brokers of a topic"""
     server = name_server()
     options = server.options()
-    if options.need_wait_for_service:
-        clock = server.run(lease_clock(server.keys))
-        if (
-            clock.started_ms is None
-            or clock.now_ms - clock.started_ms < options.wait_seconds_for_service * 1000
-        ):
-            raise Problem(
-                503, "service-starting", "the service waits for brokers to register (needWaitForService)"
-            )
-    order = options.order_message_enable or options.cluster_test
-    view = RouteView(query_data.zone, options.support_acting_master, order)
+    if options.need_wait_for_service and must_wait(
+        options, server.run(lease_clock(server.keys)).service_age_s
+    ):
+        raise Problem(
+            503, "service-starting", "the service waits for brokers to register (needWaitForService)"
+        )
+    view = RouteView.of(options, topic, query_data.zone)
     body = body_of(server.run(read_route(server.keys, topic)), view, Dialect.STANDARD)
     return Response(body + b"\n", mimetype="application/json")

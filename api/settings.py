@@ -5,12 +5,11 @@ from typing import Annotated
 from apiflask import APIBlueprint
 from pydantic import BeforeValidator
 
-from api.name_server import act, name_server
-from api.problems import Problem
+from api.name_server import name_server, origin
 from api.shapes import Answer, Body, Written
 from registry import settings as shared
 from registry.errors import InvalidField
-from registry.options import BY_KEY, SECRETS, acceptable, black_list, listing, text_of
+from registry.options.catalogue import BY_KEY, listing, text_of
 
 bp = APIBlueprint("settings", __name__, url_prefix="/v1/settings")
 
@@ -47,16 +46,14 @@ def update_settings(json_data: SettingsBody) -> Written:
     server = name_server()
     options = server.options()
     wanted = json_data.settings
-    for key in sorted(wanted.keys() & black_list(options)):
-        raise Problem(403, "settings-refused", f"{key} is on the black list", field=f"settings.{key}")
-    taken = acceptable(options, wanted)
+    accepted = shared.accepted(options, wanted)
     for key, text in wanted.items():
-        if key not in taken or not _is_plain(key, text):
+        if key not in accepted or not _is_plain(key, text):
             raise InvalidField(f"settings.{key}", f"{text!r} is no value of such an option")
-    return Written.of(server.run(shared.update(server.keys, taken, act(), hidden=SECRETS)))
+    return Written.of(server.run(shared.update(server.keys, accepted, origin())))
 
 
 def _is_plain(key: str, text: str) -> bool:
-    """Java reads any other text as false, which nobody means who types it."""
+    """Return whether a value of a flag is `true` or `false`; Java reads any other text as false."""
     option = BY_KEY.get(key)
     return option is None or option.type != "bool" or text.lower() in ("true", "false")

@@ -1,4 +1,4 @@
-"""Shapes of JSON that several subjects share. Members are spelt as RocketMQ spells them; what is not one is refused."""
+"""Shapes of JSON of several subjects. Members are spelt as RocketMQ spells them; unknown members are refused."""
 
 import re
 from typing import Annotated, TypeVar
@@ -7,9 +7,9 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 from pydantic.alias_generators import to_camel
 from pydantic_core import PydanticCustomError
 
-from remoting.data_version import DataVersion
-from remoting.permission import PERM_READ, PERM_WRITE
-from remoting.route import QueueData
+from rocketmq_remoting.data_version import DataVersion
+from rocketmq_remoting.permission import PERM_READ, PERM_WRITE
+from rocketmq_remoting.route import QueueData
 
 T = TypeVar("T")
 Int32 = Annotated[int, Field(ge=0, le=2**31 - 1)]
@@ -42,7 +42,7 @@ def _address(text: str) -> str:
 
 
 Name = Annotated[str, AfterValidator(_name), Field(json_schema_extra={"pattern": f"^{NAME.pattern}$"})]
-"""Of a cluster, broker or topic."""
+"""The name of a cluster, broker or topic."""
 Address = Annotated[
     str, AfterValidator(_address), Field(json_schema_extra={"pattern": f"^{HOST_AND_PORT.pattern}$"})
 ]
@@ -62,7 +62,7 @@ class Query(BaseModel):
 
 
 class Answer(BaseModel):
-    """A JSON body of an answer."""
+    """A JSON body of a reply."""
 
     model_config = ConfigDict(
         frozen=True, extra="forbid", alias_generator=to_camel, validate_by_name=True, validate_by_alias=True

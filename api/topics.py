@@ -2,7 +2,7 @@
 
 from apiflask import APIBlueprint
 
-from api.name_server import act, name_server
+from api.name_server import name_server, origin
 from api.paging import PageQuery, page
 from api.problems import Problem
 from api.shapes import NAME, Answer, Body, Many, Name, Query, QueueDataAnswer, QueueDataBody, Written
@@ -62,10 +62,12 @@ def topics(query_data: TopicsQuery) -> Topics:
 def topic(topic: str) -> Topic:
     """One topic"""
     server = name_server()
-    found = server.run(read_route(server.keys, topic))
-    if not found.brokers:
+    route = server.run(read_route(server.keys, topic))
+    if not route.brokers:
         raise TopicNotFound(topic)
-    return Topic(topic=topic, queue_datas=tuple(QueueDataAnswer.of(one.queues) for one in found.brokers))
+    return Topic(
+        topic=topic, queue_datas=tuple(QueueDataAnswer.of(broker.queues) for broker in route.brokers)
+    )
 
 
 @bp.put("/<topic>")
@@ -83,7 +85,7 @@ def put_topic(topic: str, json_data: TopicBody) -> Written:
         if data.broker_name not in names:
             raise InvalidField(f"queueDatas.{i}.brokerName", f"no broker {data.broker_name!r}")
     queues = [data.value() for data in json_data.queue_datas]
-    return Written.of(server.run(register_topic(server.keys, topic, queues, act())))
+    return Written.of(server.run(register_topic(server.keys, topic, queues, origin())))
 
 
 @bp.delete("/<topic>")
@@ -95,7 +97,7 @@ def remove_topic(topic: str, query_data: ClusterQuery) -> Written:
 
     A broker that still has it brings it back with its next registration."""
     server = name_server()
-    event_id = server.run(delete_topic(server.keys, topic, query_data.cluster or "", act()))
+    event_id = server.run(delete_topic(server.keys, topic, query_data.cluster or "", origin()))
     if not event_id:
         raise TopicNotFound(topic)
     return Written.of(event_id)

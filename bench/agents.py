@@ -27,12 +27,12 @@ from typing import Self
 import msgspec
 from msgspec.structs import replace
 
-from bench.servers import Server, cpu_seconds, ours
+from bench.servers import Server, cpu_seconds, this_server
 from bench.setting import free_port
 from bench.workloads import address
-from client.broker import AsyncBrokerAgent, BrokerConfig, Event, Failed, TopicSettings
-from client.broker.agent import options_for
-from client.wire.remoting_client import AsyncRemotingClient
+from mqns.broker import AsyncBrokerAgent, BrokerConfig, BrokerEvent, Failed, TopicSettings
+from mqns.broker.agent import options_for
+from mqns.remoting.remoting_client import AsyncRemotingClient
 
 AGENTS, TOPICS, SECONDS = 1_000, 1_000, 120.0
 IN_A_CLUSTER = 10
@@ -41,7 +41,7 @@ MB = 1e6
 
 
 def brokers(agents: int, topics: int, name_servers: str, release: str = "5.5.0") -> Iterator[BrokerConfig]:
-    """So many brokers, ten to a cluster, of which each has that many topics and no others."""
+    """Yield configurations of `number` brokers, ten to a cluster, each with its own topics only."""
     for first in range(0, agents, IN_A_CLUSTER):
         cluster = f"fleet-{first // IN_A_CLUSTER:03d}"
         shared = tuple(
@@ -66,7 +66,7 @@ class Fleet:
     """Agents that are announced while the block runs; entered when each had its first round.
 
     `shared`: all over one connection to each name server, else each over its own, as brokers do, with `tls` if given.
-    `told` counts their events by kind, `failures` those that failed by request and error; `hear` is told them too."""
+    `counts` are their events by kind, `failures` failed requests by request and error; `on_event` gets each event."""
 
     def __init__(
         self,
@@ -75,15 +75,15 @@ class Fleet:
         start_within_s: float = PERIOD_S,
         shared: bool = False,
         tls: ssl.SSLContext | None = None,
-        hear: Callable[[BrokerConfig, Event], object] = lambda _, __: None,
+        on_event: Callable[[BrokerConfig, BrokerEvent], object] = lambda _, __: None,
     ) -> None:
         self.agents: list[AsyncBrokerAgent] = []
-        self.told: Counter[str] = Counter()
+        self.counts: Counter[str] = Counter()
         self.failures: Counter[str] = Counter()
         self._configs = configs
         self._start_within_s = start_within_s
         self._tls = tls
-        self._hear = hear
+        self._on_event = on_event
         self._shared = _shared(configs[0]) if shared else None
 
     async def __aenter__(self) -> Self:
@@ -101,7 +101,7 @@ class Fleet:
         await self.close()
 
     async def close(self) -> None:
-        """All say farewell."""
+        """Unregister and close all agents."""
         await asyncio.gather(*(agent.close() for agent in self.agents))
         if self._shared is not None:
             await self._shared.close()
@@ -114,21 +114,21 @@ class Fleet:
         self.agents.append(agent)
         await agent.__aenter__()
 
-    def _note(self, config: BrokerConfig, event: Event) -> None:
-        self._hear(config, event)
-        self.told[type(event).__name__] += 1
+    def _note(self, config: BrokerConfig, event: BrokerEvent) -> None:
+        self._on_event(config, event)
+        self.counts[type(event).__name__] += 1
         if isinstance(event, Failed):
             self.failures[f"{event.code.name}: {type(event.error).__name__}"] += 1
 
 
 def _shared(config: BrokerConfig) -> AsyncRemotingClient:
-    """One for all: a call of one agent that times out must not close what the others wait on."""
+    """Return one client for all agents: a request that times out must not close the others' connection."""
     options = replace(options_for(config), close_on_timeout=False)
     return AsyncRemotingClient(options, name_servers=config.name_servers)
 
 
 class Use(msgspec.Struct, frozen=True):
-    """CPU seconds so far, and resident bytes."""
+    """CPU seconds so far, and resident memory in bytes."""
 
     cpu_s: float
     rss: int
@@ -144,7 +144,7 @@ class Use(msgspec.Struct, frozen=True):
 
 
 class Outcome(msgspec.Struct, frozen=True):
-    """Of `seconds` of the load: what both sides used, and the registrations and failures of that time."""
+    """CPU and memory of both sides over `seconds` of the load, and its registrations and failures."""
 
     seconds: float
     load: tuple[Use, Use]
@@ -154,12 +154,12 @@ class Outcome(msgspec.Struct, frozen=True):
     ended_in_s: float
 
     def lines(self, agents: int) -> Iterator[str]:
-        """A Markdown table."""
+        """Yield the lines of a Markdown table."""
         due = agents * self.seconds / PERIOD_S
         yield f"{self.registered} registrations in {self.seconds:.0f} s ({due:.0f} were due)"
-        yield f"failures: {dict(self.failures) or 'none'}; all had left within {self.ended_in_s:.1f} s"
+        yield f"failures: {dict(self.failures) or 'none'}; all had unregistered within {self.ended_in_s:.1f} s"
         yield ""
-        yield "| | CPU of a core | memory | an agent's share |"
+        yield "| | CPU of a core | memory | for each agent |"
         yield "|---|---|---|---|"
         for name, use in {"agents": self.load, "name server": self.server}.items():
             if use is not None:
@@ -171,16 +171,16 @@ class Outcome(msgspec.Struct, frozen=True):
 async def measured(
     configs: Sequence[BrokerConfig], seconds: float, server: Server | None, *, shared: bool
 ) -> Outcome:
-    """Start them, let each have a second round, and look for so long what that takes."""
+    """Start agents, let each have a second round, and measure for `seconds`."""
     async with Fleet(configs, shared=shared) as fleet:
-        print(f"{len(fleet.agents)} agents, each had its first round: {dict(fleet.told)}", flush=True)
+        print(f"{len(fleet.agents)} agents, each had its first round: {dict(fleet.counts)}", flush=True)
         await asyncio.sleep(PERIOD_S)
-        used, told, failed = _used(server), fleet.told.copy(), fleet.failures.copy()
+        used, counts, failed = _used(server), fleet.counts.copy(), fleet.failures.copy()
         began = time.monotonic()
         await asyncio.sleep(seconds)
         took_s = time.monotonic() - began
         used_then = _used(server)
-        registered = fleet.told["Registered"] - told["Registered"]
+        registered = fleet.counts["Registered"] - counts["Registered"]
         failures = fleet.failures - failed
         leaving = time.monotonic()
     return Outcome(
@@ -216,7 +216,9 @@ def main(arguments: Sequence[str]) -> None:
         server, at = None, chosen.name_server
         if at is None:
             folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
-            server = stack.enter_context(ours(free_port(), folder, core=cores[0], workers=chosen.workers))
+            server = stack.enter_context(
+                this_server(free_port(), folder, core=cores[0], workers=chosen.workers)
+            )
             at = f"127.0.0.1:{server.port}"
         os.sched_setaffinity(0, {cores[-1]})
         configs = list(brokers(chosen.agents, chosen.topics, at, chosen.release))

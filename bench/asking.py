@@ -1,13 +1,13 @@
-"""A connection of the bench itself, for what is asked before and between the runs of the load generator."""
+"""A blocking client for requests before and between the runs of the load generator."""
 
 import socket
 from collections.abc import Iterable
 from types import TracebackType
 from typing import Self
 
-from remoting.codes import ResponseCode
-from remoting.command import Command
-from remoting.frame import FrameReader
+from rocketmq_remoting.codes import ResponseCode
+from rocketmq_remoting.command import Command
+from rocketmq_remoting.frame import FrameReader
 
 TIMEOUT_S = 60.0
 WINDOW_BYTES = 1 << 18
@@ -33,21 +33,21 @@ class Asking:
         self.socket.sendall(frame)
 
     def receive(self) -> Command:
-        """The next answer; RuntimeError when the server closes."""
-        while (answer := self._reader.next_command()) is None:
+        """Return the next reply; RuntimeError when the server closes."""
+        while (reply := self._reader.next_command()) is None:
             data = self.socket.recv(1 << 18)
             if not data:
                 raise RuntimeError("the server closed the connection")
             self._reader.feed(data)
-        return answer
+        return reply
 
     def ask(self, frame: bytes) -> Command:
-        """Send a request and wait for its answer, which must be a success."""
+        """Send a request and return its reply, which must be a success."""
         self.send(frame)
         return succeeded(self.receive())
 
     def ask_raw(self, frame: bytes) -> bytes:
-        """The answer as its bytes are."""
+        """Send a request and return the bytes of its reply."""
         self.send(frame)
         raw = b""
         while len(raw) < 4 or len(raw) < 4 + int.from_bytes(raw[:4], "big"):
@@ -55,7 +55,7 @@ class Asking:
         return raw
 
     def ask_all(self, frames: Iterable[bytes]) -> None:
-        """Ask many things, several at once as long as they are small; all must succeed."""
+        """Send many requests, small ones several at once; all must succeed."""
         window: list[bytes] = []
         for frame in frames:
             window.append(frame)
@@ -70,8 +70,8 @@ class Asking:
             succeeded(self.receive())
 
 
-def succeeded(answer: Command) -> Command:
-    """The answer, unless it says that the request failed (RuntimeError)."""
-    if answer.code != ResponseCode.SUCCESS:
-        raise RuntimeError(f"refused: {answer.code} {answer.remark}")
-    return answer
+def succeeded(reply: Command) -> Command:
+    """Return the reply if it is a success, else raise RuntimeError."""
+    if reply.code != ResponseCode.SUCCESS:
+        raise RuntimeError(f"refused: {reply.code} {reply.remark}")
+    return reply

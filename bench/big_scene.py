@@ -1,4 +1,4 @@
-"""300 brokers of 10,000 topics register anew within a minute, then beat every 30 s, while clients ask for routes."""
+"""300 brokers of 10,000 topics register within a minute, then send heartbeats every 30 s, under lookups of routes."""
 
 import tempfile
 from collections.abc import Iterable, Iterator
@@ -7,7 +7,7 @@ from pathlib import Path
 
 from bench.generator import Load, Sample, Stream
 from bench.report import Row
-from bench.servers import ours
+from bench.servers import this_server
 from bench.setting import Setting, free_port
 from bench.workloads import heartbeats, lookup, registration, topic_names, topic_table
 
@@ -15,8 +15,8 @@ NAME = "300 brokers register 10,000 topics each in a minute"
 DURING, AFTER = f"{NAME}: lookups meanwhile", f"{NAME}: lookups while they beat every 30 s"
 NAMES = (NAME, DURING, AFTER)
 BROKERS, TOPICS = 300, 10_000
-IN_A_CLUSTER = 10  # brokers that share their topics
-REGISTERING_S, BEATING_S, PERIOD_S = 60, 60, 30
+IN_A_CLUSTER = 10  # brokers with the same topics
+REGISTERING_S, HEARTBEATS_S, PERIOD_S = 60, 60, 30
 LOOKUPS_A_SECOND, CLIENTS = 2_000, 100
 ASKED_IN_A_CLUSTER = 50  # of its topics
 DONE_S = REGISTERING_S + 1  # the last is due at the end of the minute
@@ -28,9 +28,9 @@ GB = 1e9
 
 
 def big_scene(setting: Setting) -> list[Row]:
-    """Three rows; fewer brokers where there is not memory enough.
+    """Return three rows; of fewer brokers if there is not enough memory.
 
-    A beat is a whole registration, as brokers send it every 30 s, and a heartbeat (904). Ten brokers each are a cluster
+    Every 30 s a broker sends a whole registration and a heartbeat (904). Ten brokers each are a cluster
     of their own with topics of its own. Lookups go to 50 topics of each cluster; as long as none of its brokers has
     registered, the right answer is that there is no such topic."""
     brokers = min(BROKERS, _free_bytes() // BYTES_A_BROKER // IN_A_CLUSTER * IN_A_CLUSTER)
@@ -38,18 +38,18 @@ def big_scene(setting: Setting) -> list[Row]:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         streams = [
             Stream(brokers, _written(folder / "registrations", _registrations(brokers))),
-            Stream(brokers, _written(folder / "beats", heartbeats(brokers))),
+            Stream(brokers, _written(folder / "heartbeats", heartbeats(brokers))),
             Stream(CLIENTS, _written(folder / "lookups", _lookups(brokers))),
         ]
-        server = stack.enter_context(ours(free_port(), folder / "ours", core=setting.server_core))
+        server = stack.enter_context(this_server(free_port(), folder / "ours", core=setting.server_core))
         load = stack.enter_context(Load(setting.program("load"), server.port, streams))
         ask = f"2=open:{LOOKUPS_A_SECOND}"
         registered, during = load.run(REGISTERING_S, f"0=open:{brokers / REGISTERING_S}", ask)
         rate = brokers / PERIOD_S
-        again, beats, after = load.run(BEATING_S, f"0=open:{rate}", f"1=open:{rate}", ask)
+        again, heartbeat_sample, after = load.run(HEARTBEATS_S, f"0=open:{rate}", f"1=open:{rate}", ask)
         with server.store() as store:
             used = store.info("memory")["used_memory"]
-    return _rows(brokers, used, registered, during, again, beats, after, setting)
+    return _rows(brokers, used, registered, during, again, heartbeat_sample, after, setting)
 
 
 def _registrations(brokers: int) -> Iterator[bytes]:
@@ -67,7 +67,7 @@ def _lookups(brokers: int) -> Iterator[bytes]:
 
 
 def _cluster(broker: int) -> str:
-    """Also the prefix of its topics."""
+    """Return the cluster of a broker, which also begins its topics' names."""
     return f"big-{broker // IN_A_CLUSTER:02d}"
 
 
@@ -77,23 +77,21 @@ def _rows(
     registered: Sample,
     during: Sample,
     again: Sample,
-    beats: Sample,
+    heartbeat_sample: Sample,
     after: Sample,
     setting: Setting,
 ) -> list[Row]:
-    """A registration that was refused is not done; a broker would repeat it. Once all are done no lookup may fail."""
+    """Return the rows. A refused registration counts as not done; once all are done no lookup may fail."""
     done = registered.answers - registered.errors
-    told = f"{brokers} brokers in clusters of {IN_A_CLUSTER}; last answer after {registered.seconds:.1f} s"
-    told += f", slowest {registered.max_us / 1e6:.1f} s; {used / GB:.2f} GB in Redis"
+    text = f"{brokers} brokers in clusters of {IN_A_CLUSTER}; last answer after {registered.seconds:.1f} s"
+    text += f", slowest {registered.max_us / 1e6:.1f} s; {used / GB:.2f} GB in Redis"
     in_time = registered.seconds <= DONE_S
-    beating = (
-        f"; whole registrations p99 {again.p99_us / 1000:.1f} ms, heartbeats {beats.p99_us / 1000:.1f} ms"
-    )
-    failed = sum(sample.errors + sample.lost for sample in (again, beats, after))
+    p99s = f"; whole registrations p99 {again.p99_us / 1000:.1f} ms, heartbeats {heartbeat_sample.p99_us / 1000:.1f} ms"
+    failed = sum(sample.errors + sample.lost for sample in (again, heartbeat_sample, after))
     return [
-        Row(NAME, "", told, "completes", f"**{done} done**", done == BROKERS and in_time),
+        Row(NAME, "", text, "completes", f"**{done} done**", done == BROKERS and in_time),
         _lookup_row(DURING, during, DURING_MS, "", during.lost, setting),
-        _lookup_row(AFTER, after, AFTER_MS, beating, failed, setting),
+        _lookup_row(AFTER, after, AFTER_MS, p99s, failed, setting),
     ]
 
 
@@ -102,9 +100,9 @@ def _lookup_row(name: str, sample: Sample, goal_ms: float, more: str, failed: in
     if not setting.latencies:
         return Row(name, "", "", goal, "no clock good enough", None)
     p99_ms = sample.p99_us / 1000
-    told = f"{LOOKUPS_A_SECOND:,} a second: p50 {sample.p50_us / 1000:.2f}, worst {sample.max_us / 1000:.1f} ms{more}"
+    text = f"{LOOKUPS_A_SECOND:,} a second: p50 {sample.p50_us / 1000:.2f}, worst {sample.max_us / 1000:.1f} ms{more}"
     failures = f", {failed:,} failed" if failed else ""
-    return Row(name, "", told + failures, goal, f"**{p99_ms:.1f} ms**", p99_ms < goal_ms and not failed)
+    return Row(name, "", text + failures, goal, f"**{p99_ms:.1f} ms**", p99_ms < goal_ms and not failed)
 
 
 def _written(path: Path, frames: Iterable[bytes]) -> Path:
@@ -114,8 +112,8 @@ def _written(path: Path, frames: Iterable[bytes]) -> Path:
 
 
 def _free_bytes() -> int:
-    """Memory that may be used now."""
+    """Return the bytes of memory that may be used now."""
     for line in Path("/proc/meminfo").read_text().splitlines():
         if line.startswith("MemAvailable:"):
             return int(line.split()[1]) * 1024
-    raise RuntimeError("/proc/meminfo tells nothing of MemAvailable")
+    raise RuntimeError("/proc/meminfo has no MemAvailable")

@@ -1,8 +1,8 @@
-"""Answers per second of CPU time over closed loops: Java's server and ours in turn, and one of canned bytes.
+"""Replies per second of CPU time over closed loops: Java's server, this one, and one of canned bytes.
 
-A figure is answers per second of CPU time that the server's processes used, Redis and supervisor included; a ratio is
-ours over the other's. All servers stay up and take turns, so that they see the same minutes of the machine, and the
-generator keeps its connections, so that no broker's connection ends between two runs."""
+A figure is replies per second of CPU time that the server's processes used, Redis and supervisor included; a ratio is
+this server's over the other's. All servers stay up and are measured by rotation, so that they see the same minutes of
+the machine, and the generator keeps its connections, so that no broker's connection ends between two runs."""
 
 import statistics
 import tempfile
@@ -15,7 +15,7 @@ from bench.asking import Asking
 from bench.generator import Load, Sample, Stream
 from bench.java import java_name_server
 from bench.report import Row, median_ms, spread
-from bench.servers import Server, canned, ours
+from bench.servers import Server, canned, this_server
 from bench.setting import Setting, free_port
 from bench.workloads import Scene, Workload
 
@@ -35,13 +35,13 @@ class Side(msgspec.Struct, frozen=True):
 
 
 def closed_loops(scene: Scene, setting: Setting) -> list[Row]:
-    """Two rows for a workload that has a goal against canned bytes, else one."""
+    """Return two rows for a workload that has a goal against canned bytes, else one."""
     rows: list[Row] = []
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         core = setting.server_core
         java = stack.enter_context(java_name_server(free_port(), folder / "java", core=core))
-        mine = stack.enter_context(ours(free_port(), folder / "ours", core=core))
+        mine = stack.enter_context(this_server(free_port(), folder / "ours", core=core))
         for server in (java, mine):
             stack.enter_context(Asking(server.port)).ask_all(scene.prepare())
         warm_up_s = setting.warm_up_s
@@ -75,8 +75,8 @@ def _measured(
             bare = stack.enter_context(canned(program, free_port(), answer, core=core))
             sides.append(side(bare, setting.our_warm_up_s))
         for _ in range(setting.rounds):
-            for one in sides:
-                one.samples.append(_sample(one, workload, setting.seconds))
+            for measured in sides:
+                measured.samples.append(_sample(measured, workload, setting.seconds))
     rows = [_row(workload.name, workload.goal, "", java_side, our_side, setting)]
     if workload.canned_goal is not None:
         name = f"{workload.name}, against canned bytes"
@@ -100,15 +100,15 @@ def _row(name: str, goal: float, label: str, other: Side, mine: Side, setting: S
     ratio = mine.rate / other.rate
     return Row(
         name,
-        label + _told(other, setting),
-        _told(mine, setting),
+        label + _figures(other, setting),
+        _figures(mine, setting),
         f"≥ {goal:g} times",
         f"**{ratio:.2f} times**",
         ratio >= goal,
     )
 
 
-def _told(side: Side, setting: Setting) -> str:
+def _figures(side: Side, setting: Setting) -> str:
     text = spread([sample.per_cpu_second for sample in side.samples])
     if setting.latencies:
         text += f", p99 {median_ms(side.samples, 'p99_us'):.1f} ms"

@@ -1,4 +1,4 @@
-"""A worker with an empty cache is asked for many topics at once: how fast it answers, what the store sees of it."""
+"""Many lookups at once on a worker with an empty cache: its rate, and the requests to the store."""
 
 import statistics
 import tempfile
@@ -13,7 +13,7 @@ from bench.asking import Asking
 from bench.generator import Load, Sample, Stream
 from bench.java import java_name_server
 from bench.report import Row, spread
-from bench.servers import ours
+from bench.servers import this_server
 from bench.setting import Setting, free_port
 from bench.workloads import lookup, registered, topic_names
 
@@ -27,7 +27,7 @@ HASHES = "cmdstat_hgetall"
 SCRIPTS = ("cmdstat_evalsha", "cmdstat_evalsha_ro", "cmdstat_fcall", "cmdstat_fcall_ro")
 
 
-class Asked(msgspec.Struct, frozen=True):
+class StoreReads(msgspec.Struct, frozen=True):
     """Scripts that a store has run, and hashes that it has read whole."""
 
     scripts: int
@@ -35,7 +35,7 @@ class Asked(msgspec.Struct, frozen=True):
 
 
 def cold_starts(setting: Setting) -> list[Row]:
-    """The rate of the burst against Java's of the same burst, warm; then how often the store was asked in all."""
+    """Return the rows: the rate of the burst against Java's, warm, and the number of requests to the store."""
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         once = _written(folder / "once", topic_names(TOPICS))
@@ -78,20 +78,19 @@ def _java(setting: Setting, frames: Path, folder: Path) -> list[Sample]:
         return [_burst(load) for _ in range(setting.rounds)]
 
 
-def _cold(setting: Setting, frames: Path, folder: Path) -> tuple[Sample, Asked]:
-    """One burst at a server of ours that was never asked for a route -> what came, and scripts and hashes that the
-    store ran and read for it."""
+def _cold(setting: Setting, frames: Path, folder: Path) -> tuple[Sample, StoreReads]:
+    """Return the sample of one burst of first lookups, and the scripts and hash reads of the store."""
     with (
-        ours(free_port(), folder, core=setting.server_core) as server,
+        this_server(free_port(), folder, core=setting.server_core) as server,
         Asking(server.port) as asking,
         Load(setting.program("load"), server.port, [Stream(CONNECTIONS, frames)]) as load,
         server.store() as store,
     ):
         asking.ask_all(registered(BROKERS, TOPICS)())
-        before = _asked(store)
+        before = _store_reads(store)
         sample = _burst(load)
-        after = _asked(store)
-        return sample, Asked(after.scripts - before.scripts, after.hashes - before.hashes)
+        after = _store_reads(store)
+        return sample, StoreReads(after.scripts - before.scripts, after.hashes - before.hashes)
 
 
 def _burst(load: Load) -> Sample:
@@ -101,11 +100,11 @@ def _burst(load: Load) -> Sample:
     return sample
 
 
-def _asked(store: redis.Redis) -> Asked:
-    """What the store has done so far."""
+def _store_reads(store: redis.Redis) -> StoreReads:
+    """Return what the store has done so far."""
     counts = store.info("commandstats")
     calls = {name: counts[name]["calls"] for name in (*SCRIPTS, HASHES) if name in counts}
-    return Asked(sum(calls.get(name, 0) for name in SCRIPTS), calls.get(HASHES, 0))
+    return StoreReads(sum(calls.get(name, 0) for name in SCRIPTS), calls.get(HASHES, 0))
 
 
 def _written(path: Path, topics: Iterable[str]) -> Path:

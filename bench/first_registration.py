@@ -1,4 +1,4 @@
-"""How long the first registration of a broker with 10,000 topics takes, and whom it keeps waiting meanwhile."""
+"""The time of a first registration of 10,000 topics, and how long it blocks the store and other requests."""
 
 import tempfile
 import time
@@ -11,7 +11,7 @@ import redis
 from bench.asking import Asking
 from bench.generator import Load, Sample, Stream
 from bench.report import Row, spread
-from bench.servers import ours
+from bench.servers import this_server
 from bench.setting import Setting, free_port
 from bench.workloads import CLUSTER, lookup, registration, topic_table
 
@@ -27,16 +27,16 @@ WATCH = "0=open:1000"
 
 
 def first_registrations(setting: Setting) -> list[Row]:
-    """Three rows. The time is taken with everything on one core, scripts and holds with Redis on the load's.
+    """Return three rows. The time is taken with everything on one core, scripts and holds with Redis on the load's.
 
     On one core with Redis a worker waits for it, and what is seen from outside is no hold of its loop. The watcher asks
     each ms, over a connection of its own, for a route that no registration touches: what it waits at most is the
-    longest hold, plus the 0.1 ms that an answer takes."""
+    longest hold, plus the 0.1 ms that a reply takes."""
     table = topic_table(TOPICS)
     frames = [registration(broker, table) for broker in range(2 * BROKERS)]
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
-        server = stack.enter_context(ours(free_port(), folder / "ours", core=setting.server_core))
+        server = stack.enter_context(this_server(free_port(), folder / "ours", core=setting.server_core))
         asking = stack.enter_context(Asking(server.port))
         asking.ask(registration(BYSTANDER, topic_table(2, "bystander"), cluster=f"{CLUSTER}-2"))
         wall_ms = _register(asking, frames[:BROKERS])
@@ -55,7 +55,7 @@ def first_registrations(setting: Setting) -> list[Row]:
 
 
 def _register(asking: Asking, frames: Sequence[bytes]) -> list[float]:
-    """ms of each, from the first byte sent to the answer."""
+    """Return the ms of each, from the first byte sent to the reply."""
     taken = []
     for frame in frames:
         time.sleep(PAUSE_S)
@@ -72,7 +72,7 @@ def _log_scripts(store: redis.Redis) -> None:
 
 
 def _scripts_ms(store: redis.Redis) -> list[float]:
-    """What scripts took since `_log_scripts`, the short ones left out; [0.0] if all were short."""
+    """Return the times of scripts since `_log_scripts`, without the short ones; [0.0] if all were short."""
     entries = store.slowlog_get(100_000)
     return [
         entry["duration"] / 1000 for entry in entries if entry["command"].upper().startswith(b"EVALSHA")

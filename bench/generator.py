@@ -10,10 +10,10 @@ import msgspec
 
 
 class Sample(msgspec.Struct, frozen=True):
-    """What one stream saw in one run. `lost` had no answer when the run was given up; they count as latencies.
+    """The figures of one stream in one run. `lost` requests had no reply at its end; they count as latencies.
 
-    `seconds` lasts until the last answer; `late_us` is by how much the generator itself was late at worst.
-    `cpu_seconds` is of the server, filled in by whoever knows it."""
+    `seconds` lasts until the last reply; `late_us` is by how much the generator itself was late at worst.
+    `cpu_seconds` is of the server; the caller fills it in."""
 
     sent: int
     answers: int
@@ -70,13 +70,13 @@ class Load:
         return self.end()
 
     def begin(self, seconds: float, *modes: str) -> None:
-        """Start a run; `end` waits for what came of it."""
+        """Start a run; `end` returns its samples."""
         assert self._process.stdin is not None
         self._process.stdin.write(" ".join((f"{seconds}", *modes, "\n")).encode())
         self._process.stdin.flush()
 
     def end(self) -> list[Sample]:
-        """A sample of each stream that ran, in the order of their numbers."""
+        """Wait for the run and return a sample of each stream, in the order of their numbers."""
         assert self._process.stdout is not None
         line = self._process.stdout.readline()
         if not line:

@@ -4,8 +4,8 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 
 from bench.servers import Server, started
-from tests.interop.releases import HERE as INTEROP
-from tests.interop.releases import release
+from testbed.rocketmq.releases import HERE as INTEROP
+from testbed.rocketmq.releases import release
 
 JAVA_VERSION = "5.5.0"
 

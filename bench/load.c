@@ -2,7 +2,7 @@
  * may have JSON headers all the same, which is what Java's server does by default.
  *
  *   load HOST PORT CONNECTIONS:FRAMES...     opens all connections, then obeys lines of its standard input
- *   load clock                               tells for how long the clock of this core stands still
+ *   load clock                               prints for how long the clock of this core stands still
  *
  * Each CONNECTIONS:FRAMES is a stream, numbered from 0. FRAMES is a file of whole requests, one after the other;
  * connection c sends each CONNECTIONS-th from frame c on, round and round, with opaques of its own.
@@ -259,7 +259,7 @@ static void take_answer(struct connection *c, uint64_t t) {
   while (c->first != c->last && c->due[c->first & (c->due_room - 1)] == ANSWERED) c->first++;
 }
 
-/* How many bytes of the answer tell its code and its opaque; 8 until that is known. */
+/* How many bytes of the reply hold its code and its opaque; 8 until they are read. */
 static uint32_t wanted_of(const char *head) {
   uint32_t length, header;
   memcpy(&length, head, 4);

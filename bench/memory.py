@@ -1,4 +1,4 @@
-"""What a worker and the store take: idle, for each connection, for each (topic, broker) pair, and at most."""
+"""Memory of a worker and the store: idle, for each connection, for each (topic, broker) pair, and at most."""
 
 import os
 import tempfile
@@ -10,7 +10,7 @@ from pathlib import Path
 
 from bench.asking import Asking
 from bench.report import Row
-from bench.servers import Server, ours
+from bench.servers import Server, this_server
 from bench.setting import Setting, free_port
 from bench.workloads import lookup, registered, registration, topic_names, topic_table
 
@@ -27,25 +27,25 @@ CACHE_BYTES = 8 << 20
 CACHE_GROWTH = 0.1  # of its bound, by as many routes again as have filled it
 SETTLE_S = 1.0
 MB = 1e6
-KNOWN = lookup("bench_topic_000000")
+LOOKUP = lookup("bench_topic_000000")
 
 
 def memory(wanted: str, setting: Setting) -> list[Row]:
-    """Four rows, as far as their names hold `wanted`."""
+    """Return four rows, as far as their names hold `wanted`."""
     core = setting.server_core
     with (
         tempfile.TemporaryDirectory() as folder,
-        ours(free_port(), Path(folder), core=core) as server,
+        this_server(free_port(), Path(folder), core=core) as server,
         Asking(server.port) as asking,  # its brokers are there as long as it is
     ):
         asking.ask_all(registered(4, 10)())
-        asking.ask(KNOWN)
+        asking.ask(LOOKUP)
         rows = [make(server) for name, make in MAKERS.items() if wanted in name]
     if wanted in CACHE:
         bound = {"MQNS_ROUTE_CACHE_BYTES": str(CACHE_BYTES)}
         with (
             tempfile.TemporaryDirectory() as folder,
-            ours(free_port(), Path(folder), core=core, options=bound) as server,
+            this_server(free_port(), Path(folder), core=core, options=bound) as server,
         ):
             rows.append(_cache(server))
     return rows
@@ -62,11 +62,11 @@ def _connection(server: Server) -> Row:
     before = _worker_bytes(server)
     with ExitStack() as stack:
         for _ in range(CONNECTIONS):
-            stack.enter_context(Asking(server.port)).ask(KNOWN)
+            stack.enter_context(Asking(server.port)).ask(LOOKUP)
         each = (_worker_bytes(server) - before) / CONNECTIONS
-    told = f"{CONNECTIONS:,} connections that have asked once"
+    text = f"{CONNECTIONS:,} connections that have asked once"
     return Row(
-        CONNECTION, "", told, f"≤ {CONNECTION_BYTES} B", f"**{each:,.0f} B**", each <= CONNECTION_BYTES
+        CONNECTION, "", text, f"≤ {CONNECTION_BYTES} B", f"**{each:,.0f} B**", each <= CONNECTION_BYTES
     )
 
 
@@ -78,8 +78,8 @@ def _pair(server: Server) -> Row:
         asking.ask_all(registration(1000 + broker, table) for broker in range(BROKERS))
         used = store.info("memory")["used_memory"] - before
     each = used / (BROKERS * TOPICS)
-    told = f"{BROKERS} brokers of {TOPICS:,} topics, the events that told of them included"
-    return Row(PAIR, "", told, f"≤ {PAIR_BYTES} B", f"**{each:,.0f} B**", each <= PAIR_BYTES)
+    text = f"{BROKERS} brokers of {TOPICS:,} topics, their events included"
+    return Row(PAIR, "", text, f"≤ {PAIR_BYTES} B", f"**{each:,.0f} B**", each <= PAIR_BYTES)
 
 
 def _cache(server: Server) -> Row:
@@ -92,10 +92,10 @@ def _cache(server: Server) -> Row:
         full = _worker_bytes(server)
         _ask_each(asking, names)
         more = _worker_bytes(server) - full
-    told = f"bound {CACHE_BYTES / MB:.1f} MB; {TOPICS:,} routes made it grow by {(full - before) / MB:.1f} MB"
+    text = f"bound {CACHE_BYTES / MB:.1f} MB; {TOPICS:,} routes made it grow by {(full - before) / MB:.1f} MB"
     goal = "bounded in bytes"
     measured = f"**{more / MB:+.1f} MB** by {TOPICS:,} more"
-    return Row(CACHE, "", told, goal, measured, more <= CACHE_GROWTH * CACHE_BYTES)
+    return Row(CACHE, "", text, goal, measured, more <= CACHE_GROWTH * CACHE_BYTES)
 
 
 def _ask_each(asking: Asking, names: Iterable[str]) -> None:
@@ -103,7 +103,7 @@ def _ask_each(asking: Asking, names: Iterable[str]) -> None:
 
 
 def _worker_bytes(server: Server) -> int:
-    """Resident memory of the only worker, once it has come to rest."""
+    """Return the resident memory (bytes) of the only worker once it no longer changes."""
     time.sleep(SETTLE_S)
     (worker,) = server.workers()
     return int(Path(f"/proc/{worker}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")

@@ -1,4 +1,4 @@
-"""Latencies under a load that comes by a schedule, whether or not the server keeps up: Java's server and ours in turn.
+"""Latencies under a load that comes by a schedule, whether or not the server keeps up: Java's server and this one.
 
 A latency counts from when a request was due, so a server that falls behind cannot hide it."""
 
@@ -12,7 +12,7 @@ from bench.asking import Asking
 from bench.generator import Load, Sample, Stream
 from bench.java import java_name_server
 from bench.report import Row, median_ms
-from bench.servers import Server, ours
+from bench.servers import Server, this_server
 from bench.setting import Setting, free_port
 from bench.workloads import lookups, registered, topic_changes
 
@@ -25,7 +25,7 @@ HIGH_P99_MS = 10.0
 
 
 class Open(msgspec.Struct, frozen=True):
-    """An open loop. `goal` is our p99 as a part of Java's; None: HIGH_P99_MS, and Java's server does not take part."""
+    """An open loop. `goal` is the p99 as a fraction of Java's; None: HIGH_P99_MS, without Java's server."""
 
     name: str
     modes: tuple[str, ...]
@@ -41,13 +41,13 @@ NAMES = tuple(load.name for load in LOADS)
 
 
 def open_loops(wanted: str, setting: Setting) -> list[Row]:
-    """The rows of the loads whose name holds `wanted`; lookups only count."""
+    """Return the rows of the loads whose name holds `wanted`; only lookups are measured."""
     rows: list[Row] = []
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         core = setting.server_core
         java = stack.enter_context(java_name_server(free_port(), folder / "java", core=core))
-        mine = stack.enter_context(ours(free_port(), folder / "ours", core=core))
+        mine = stack.enter_context(this_server(free_port(), folder / "ours", core=core))
         streams = [
             Stream(CONNECTIONS, _file(folder / "lookups", b"".join(lookups(TOPICS)))),
             Stream(BROKERS, _file(folder / "changes", b"".join(topic_changes(BROKERS, TOPICS, GROWING)))),
@@ -95,7 +95,7 @@ def _against_java(load: Open, part: float, java: list[Sample], mine: list[Sample
     if not setting.latencies:
         return Row(load.name, "", "", goal, "no clock good enough", None)
     ratio = median_ms(mine, "p99_us") / median_ms(java, "p99_us")
-    return Row(load.name, _told(java), _told(mine), goal, f"**{ratio:.2f}**", ratio <= part)
+    return Row(load.name, _figures(java), _figures(mine), goal, f"**{ratio:.2f}**", ratio <= part)
 
 
 def _held(load: Open, mine: list[Sample], setting: Setting) -> Row:
@@ -107,10 +107,10 @@ def _held(load: Open, mine: list[Sample], setting: Setting) -> Row:
     p99_ms = median_ms(mine, "p99_us")
     lost = sum(sample.lost for sample in mine)
     reached = rate >= HELD * due and not lost and p99_ms < HIGH_P99_MS
-    return Row(load.name, "", _told(mine), goal, f"**{rate:,.0f}/s, {p99_ms:.1f} ms**", reached)
+    return Row(load.name, "", _figures(mine), goal, f"**{rate:,.0f}/s, {p99_ms:.1f} ms**", reached)
 
 
-def _told(samples: list[Sample]) -> str:
+def _figures(samples: list[Sample]) -> str:
     quantiles = ", ".join(
         f"{name} {median_ms(samples, field):.2f}"
         for name, field in (("p50", "p50_us"), ("p99", "p99_us"), ("p99.9", "p999_us"))

@@ -1,8 +1,8 @@
-"""Times of point-in-time questions over a year of made-up route versions.
+"""Times of point-in-time queries over a year of made-up route versions.
 
 `python -m bench.pipeline_history make FOLDER [--topics N] [--buckets N]`, then `… measure FOLDER`. With 100,000 topics,
-each on 30 of 1,000 brokers, which begin anew 11 times a year, there are 99 million versions, 3 million of them open,
-in 64 buckets. A question about a topic reads one bucket, so one is enough to know what it takes.
+each on 30 of 1,000 brokers, which start from scratch 11 times a year, there are 99 million versions, 3 million of them
+open, in 64 buckets. A query of a topic reads one bucket, so one bucket is enough to measure it.
 """
 
 import argparse
@@ -15,12 +15,12 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from bench.servers import Server
-from pipeline.history.questions import ask
-from pipeline.history.reader import Reader
-from pipeline.history.routes import routes_at
-from pipeline.schemas import BROKER_SESSIONS, BROKER_VERSIONS, ROUTE_BUCKETS, ROUTE_VERSIONS, Table
-from pipeline.session import spark_session
-from pipeline.warehouse import CLOSED, OPEN, PART, SNAPSHOT, Parts, Snapshot, Warehouse, with_partitions
+from mqpipeline.history.questions import ask
+from mqpipeline.history.reader import Reader
+from mqpipeline.history.routes import routes_at
+from mqpipeline.schemas import BROKER_SESSIONS, BROKER_VERSIONS, ROUTE_BUCKETS, ROUTE_VERSIONS, Table
+from mqpipeline.session import spark_session
+from mqpipeline.warehouse import CLOSED, OPEN, PART, SNAPSHOT, Parts, Snapshot, Warehouse, with_partitions
 
 HOUR_MS = 3_600_000
 BEGIN_MS = 1_735_689_600_000
@@ -88,7 +88,7 @@ def make(spark: SparkSession, root: str, topics: int, buckets: int) -> None:
 
 
 def _versions(spark: SparkSession, topics: int, buckets: int) -> DataFrame:
-    """In the order of topics, a task for each bucket."""
+    """Return the rows in the order of topics, a task for each bucket."""
     named = (
         spark.range(topics)
         .selectExpr("id as t", "concat('Topic-of-some-team-', lpad(cast(id as string), 7, '0')) as topic")
@@ -155,31 +155,31 @@ class Clock:
 
     @property
     def peak_mb(self) -> int:
-        """The most memory that the Java process ever held at once."""
-        told = self._process.joinpath("status").read_text().partition("VmHWM:")[2].split()
-        return int(told[0]) >> 10
+        """Return the largest memory (MB) that the Java process has held."""
+        words = self._process.joinpath("status").read_text().partition("VmHWM:")[2].split()
+        return int(words[0]) >> 10
 
-    def told(self, what: str, rows: int | None = None) -> None:
-        """Print what went by since the last time, and how many rows came of it or the most memory so far."""
+    def print_step(self, what: str, rows: int | None = None) -> None:
+        """Print the times since the last call, and the number of rows or the most memory so far."""
         began, before = self._began, self._used
         self._began, self._used = self._now()
         used = sum(seconds - before.get(pid, 0) for pid, seconds in self._used.items())
-        made = f"{self.peak_mb:9} MB" if rows is None else f"{rows:9} rows"
-        print(f"{what:44} {self._began - began:7.2f} s {used:7.2f} CPU-s {made}", flush=True)
+        size = f"{self.peak_mb:9} MB" if rows is None else f"{rows:9} rows"
+        print(f"{what:44} {self._began - began:7.2f} s {used:7.2f} CPU-s {size}", flush=True)
 
     def _now(self) -> tuple[float, dict[int, float]]:
         return time.monotonic(), self._all.cpu_seconds_by_process()
 
 
 def measure(spark: SparkSession, root: str) -> None:
-    """Print what each question takes: the first time, then warm."""
+    """Print the time of each query: the first time, then warm."""
     clock = Clock(spark)
     reading = Reader(Warehouse(spark, root)).reading("default")
-    clock.told("open the warehouse", 0)
+    clock.print_step("open the warehouse", 0)
     long_ago, lately = BEGIN_MS + 60 * 24 * HOUR_MS, AS_OF_MS - 24 * HOUR_MS
     some = reading.tables.routes.where("bucket = 0 and month = 'open'").select("topic").limit(5000).distinct()
     topics = [row.topic for row in some.orderBy("topic").limit(3).collect()]
-    clock.told("choose topics", len(topics))
+    clock.print_step("choose topics", len(topics))
     questions = {
         "route_at, a day ago": ("route", {"at_ms": lately}),
         "route_at, ten months ago": ("route", {"at_ms": long_ago}),
@@ -190,17 +190,19 @@ def measure(spark: SparkSession, root: str) -> None:
     }
     for name, (question, arguments) in questions.items():
         for topic in topics:
-            answer = ask(reading, question, arguments | {"topic": topic})
-            clock.told(name, len(answer["changes"] if "changes" in answer else answer["route"]["queueDatas"]))
+            reply = ask(reading, question, arguments | {"topic": topic})
+            clock.print_step(
+                name, len(reply["changes"] if "changes" in reply else reply["route"]["queueDatas"])
+            )
     for name, from_ms in (("lately", lately), ("ten months ago", long_ago)):
         for _ in range(2):
-            answer = ask(reading, "diff", {"from_ms": from_ms, "to_ms": from_ms + HOUR_MS, "limit": 1000})
-            clock.told(f"diff of all topics over an hour, {name}", len(answer["changes"]))
+            reply = ask(reading, "diff", {"from_ms": from_ms, "to_ms": from_ms + HOUR_MS, "limit": 1000})
+            clock.print_step(f"diff of all topics over an hour, {name}", len(reply["changes"]))
     for name, at_ms in (("a day ago", lately), ("ten months ago", long_ago)):
         rows = (
             routes_at(reading.tables, at_ms).selectExpr("count(*)", "sum(perm)", "sum(size(addrs))").collect()
         )
-        clock.told(f"all routes, {name}", rows[0][0])
+        clock.print_step(f"all routes, {name}", rows[0][0])
 
 
 def main() -> None:

@@ -1,6 +1,6 @@
-"""How many events a second one core lands: from the stream, through the source, into the landing's files.
+"""The rate (events a second and core) of landing: from the stream, through the source, into the landing's files.
 
-`python -m launcher.throwaway python -m bench.pipeline_landing [--copies N] [--cores N]` writes half a year of made-up
+`python -m mqnamesrv.throwaway python -m bench.pipeline_landing [--copies N] [--cores N]` writes half a year of made-up
 events of 600 brokers and 3,000 topics into streams, with times pressed into one day as a busy day has them, then lands
 batches of as many as there are. The first batch warms Spark up; each prints its events per second of the clock, and
 per second of the processors that Spark and its Python workers took.
@@ -16,14 +16,14 @@ from typing import Any
 from pyspark.sql import Row, SparkSession
 
 from bench.servers import Server
-from pipeline.cli.sample import write
-from pipeline.landing.kinds import EVENTS_LAND
-from pipeline.landing.landing import Landing
-from pipeline.scale import Scale, entries
-from pipeline.session import spark_session
-from pipeline.source.connection import Store
-from pipeline.source.options import options_of
-from pipeline.source.streams import Piece
+from mqpipeline.cli.sample import write
+from mqpipeline.landing.kinds import EVENTS_LAND
+from mqpipeline.landing.landing import Landing
+from mqpipeline.scale import Scale, entries
+from mqpipeline.session import spark_session
+from mqpipeline.source.connection import Store
+from mqpipeline.source.options import options_of
+from mqpipeline.source.streams import Piece
 
 SCALE = Scale(brokers=600, topics=3_000, brokers_of_topic=5, weeks=26, namespace="made")
 PRESSED = 26 * 7  # days into one
@@ -31,10 +31,10 @@ SETTINGS = {"spark.driver.memory": "3g", "spark.sql.shuffle.partitions": "4"}
 
 
 def fill(spark: SparkSession, url: str, copies: int) -> int:
-    """Write the history as that of each namespace; how many entries it has."""
-    made = entries(spark, SCALE).orderBy("id_ms", "id_n").toLocalIterator()
+    """Write the history as that of each namespace; return its number of entries."""
+    written = entries(spark, SCALE).orderBy("id_ms", "id_n").toLocalIterator()
     with Store(options_of({"url": url, "streams": SCALE.stream})) as store:
-        count = write(store.client, _in_a_day(made))
+        count = write(store.client, _in_a_day(written))
         whole: Any = store.client.dump(SCALE.stream)
         for name in _names(copies):
             store.client.restore(EVENTS_LAND.stream(name), 0, whole)
@@ -52,7 +52,7 @@ def _names(copies: int) -> list[str]:
 
 
 class Timed(Landing):
-    """Tells what each batch took."""
+    """A landing that prints the time of each batch."""
 
     def __init__(self, spark: SparkSession, *of: Any) -> None:
         super().__init__(spark, *of)
@@ -71,7 +71,7 @@ class Timed(Landing):
 
     @property
     def _entries(self) -> int:
-        return sum(one.entries for one in self.progress.streams.values())
+        return sum(stream.entries for stream in self.progress.streams.values())
 
 
 def main() -> None:

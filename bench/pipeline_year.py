@@ -1,9 +1,9 @@
 """Time and memory of tables and reports of a made-up year, with no store: the entries go straight into the landing.
 
 `python -m bench.pipeline_year make FOLDER [--brokers N --topics N --weeks N]` writes the entries as a read of the
-stream gives them, `land FOLDER` makes the landing of them, `build FOLDER` tables and reports, and tells of each step
+stream gives them, `land FOLDER` makes the landing of them, `build FOLDER` tables and reports, and prints of each step
 the time, the processor's time and the memory that Spark's Java process took. Without options the year is that of 1,000
-brokers and 100,000 topics: 1.5 million entries that tell of 72 million pairs of a topic and a broker.
+brokers and 100,000 topics: 1.5 million entries about 72 million pairs of a topic and a broker.
 """
 
 import argparse
@@ -24,18 +24,19 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
 from bench.pipeline_history import Clock
-from pipeline import schemas
-from pipeline.building import Source, build
-from pipeline.landing.folders import batches
-from pipeline.landing.kinds import EVENTS_LAND
-from pipeline.landing.progress import Progress, StreamProgress, read_progress, write_progress
-from pipeline.landing.reading import read_events, read_heartbeats
-from pipeline.options import Options
-from pipeline.scale import Scale, entries
-from pipeline.session import spark_session
-from pipeline.source.batches import Batches
-from pipeline.source.replies import Page
-from pipeline.warehouse import SNAPSHOT, Warehouse
+from mqpipeline import schemas
+from mqpipeline.building import Source, build
+from mqpipeline.landing.folders import batches
+from mqpipeline.landing.kinds import EVENTS_LAND
+from mqpipeline.landing.progress import Progress, StreamProgress, read_progress, write_progress
+from mqpipeline.landing.reading import read_events, read_heartbeats
+from mqpipeline.options import Options
+from mqpipeline.reports import catalogue
+from mqpipeline.scale import Scale, entries
+from mqpipeline.session import spark_session
+from mqpipeline.source.batches import Batches
+from mqpipeline.source.replies import Page
+from mqpipeline.warehouse import SNAPSHOT, Warehouse
 
 RAW, SCALE = "raw", "scale.json"
 HOUR_MS = 3_600_000
@@ -55,19 +56,19 @@ def make(spark: SparkSession, root: str, scale: Scale) -> None:
 
 
 def land(spark: SparkSession, root: str) -> None:
-    """The landing of the entries, as if one batch had brought them all an hour after the last."""
+    """Make the landing of the entries, as if one batch had brought them all an hour after the last."""
     scale = Scale(**msgspec.json.decode(Path(root, SCALE).read_bytes()))
     raw = spark.read.parquet(f"{root}/{RAW}")
     folder = f"{root}/{schemas.EVENTS.name}"
     shutil.rmtree(folder, ignore_errors=True)
     _landed(raw, scale.namespace).write.partitionBy("day", "batches").parquet(folder)
-    found = spark.read.parquet(folder).agg(
+    bounds = spark.read.parquet(folder).agg(
         F.count("*").alias("entries"),
         F.count("rejected").alias("rejected"),
         F.max(F.struct("id_ms", "id_n")).alias("at"),
         F.max("seq").alias("seq"),
     )
-    row = found.collect()[0]
+    row = bounds.collect()[0]
     one = StreamProgress(
         namespace=scale.namespace,
         id="{}-{}".format(*row["at"]),
@@ -110,29 +111,29 @@ def _rows(
 def measure(spark: SparkSession, root: str, options: Options) -> None:
     """Print what each step of a full run takes, and how many rows the tables have then."""
     Path(root, SNAPSHOT).unlink(missing_ok=True)
-    for table in (*schemas.TABLES[1:], *schemas.REPORTS):
+    for table in (*schemas.TABLES[1:], *catalogue.TABLES):
         shutil.rmtree(f"{root}/{table.name}", ignore_errors=True)
     warehouse = Warehouse(spark, root)
     progress = read_progress(spark, f"{root}/{schemas.EVENTS.name}")
     source = Source(read_events(spark, root), read_heartbeats(spark, root), progress.as_of_ms)
     began, steps = time.monotonic(), Steps(Clock(spark))
-    build(warehouse.begin(), source, options, steps.told)
-    steps.told("")
+    build(warehouse.begin(), source, options, steps.begin)
+    steps.begin("")
     print(f"{time.monotonic() - began:.0f} s in all, peak of memory {Clock(spark).peak_mb} MB", flush=True)
-    for table in (*schemas.TABLES[1:], *schemas.REPORTS):
+    for table in (*schemas.TABLES[1:], *catalogue.TABLES):
         print(f"{table.name:24} {warehouse.read(table).count():12,} rows", flush=True)
 
 
 class Steps:
-    """A run tells what it begins; printed is what it has done."""
+    """Prints each step of a run when the next one begins."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self._step = "begin"
 
-    def told(self, step: str) -> None:
-        """The step before is over."""
-        self._clock.told(self._step)
+    def begin(self, step: str) -> None:
+        """Print the step before and begin this one."""
+        self._clock.print_step(self._step)
         self._step = step
 
 

@@ -1,4 +1,4 @@
-"""Rows of bench/RESULTS.md: what was aimed at, what was measured, and whether that is enough."""
+"""Rows of bench/RESULTS.md: goal, figures and verdict."""
 
 import os
 import platform
@@ -18,18 +18,18 @@ HEADINGS = ("load", "other side", "this server", "goal", "measured", "")
 
 
 class Row(msgspec.Struct, frozen=True):
-    """One line of the table. `reached` None: there is nothing to judge, and `measured` says why."""
+    """One line of the table. `reached` is None without a verdict; `measured` then says why."""
 
     load: str
     other: str
-    ours: str
+    this_server: str
     goal: str
     measured: str
     reached: bool | None
 
     def line(self) -> str:
         verdict = {True: "reached", False: "**missed**", None: ""}[self.reached]
-        return table_line((self.load, self.other, self.ours, self.goal, self.measured, verdict))
+        return table_line((self.load, self.other, self.this_server, self.goal, self.measured, verdict))
 
 
 def table_line(cells: Sequence[str]) -> str:
@@ -37,20 +37,20 @@ def table_line(cells: Sequence[str]) -> str:
 
 
 def report(rows: Sequence[Row], setting: Setting) -> str:
-    """The whole of RESULTS.md, between what people wrote in RESULTS.head.md and RESULTS.notes.md."""
+    """Return RESULTS.md: RESULTS.head.md, the table, RESULTS.notes.md."""
     table = [table_line(HEADINGS), "|" + "---|" * len(HEADINGS), *(row.line() for row in rows)]
     written = [_written("RESULTS.head.md"), _conditions(setting), "\n".join(table)]
     return "\n\n".join([*written, _written("RESULTS.notes.md")]).rstrip() + "\n"
 
 
 def spread(values: Sequence[float], digits: int = 0) -> str:
-    """Median, least and most."""
+    """Return median, least and most as text."""
     least, most = min(values), max(values)
     return f"{statistics.median(values):,.{digits}f} ({least:,.{digits}f}-{most:,.{digits}f})"
 
 
 def median_ms(samples: Sequence[Sample], field: str) -> float:
-    """The median of a latency of samples, such as `p99_us`, in ms."""
+    """Return the median of a latency of samples, such as `p99_us`, in ms."""
     return float(statistics.median(getattr(sample, field) for sample in samples)) / 1000
 
 
@@ -70,7 +70,7 @@ def _conditions(setting: Setting) -> str:
 
 
 def processor() -> str:
-    """What this machine calculates with."""
+    """Return the name of this machine's processor."""
     for line in Path("/proc/cpuinfo").read_text().splitlines():
         if line.startswith("model name"):
             return line.partition(":")[2].strip()

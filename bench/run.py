@@ -25,20 +25,20 @@ JAVA_WARM_UP_S = 25.0  # what its compilers need
 
 
 class Measurement(msgspec.Struct, frozen=True):
-    """What makes rows, and the names by which --only finds it."""
+    """A function that makes rows, and the names by which --only finds it."""
 
     names: tuple[str, ...]
     rows: Callable[[Setting], list[Row]]
 
 
 def measurements(wanted: str) -> list[Measurement]:
-    """Everything whose name holds `wanted`, in the order of the report."""
-    found = []
+    """Return the measurements whose names hold `wanted`, in the order of the report."""
+    chosen = []
     for scene in scenes():
-        workloads = tuple(one for one in scene.workloads if wanted in one.name)
+        workloads = tuple(load for load in scene.workloads if wanted in load.name)
         part = msgspec.structs.replace(scene, workloads=workloads)
-        found.append(Measurement(tuple(one.name for one in workloads), partial(closed_loops, part)))
-    found += [
+        chosen.append(Measurement(tuple(load.name for load in workloads), partial(closed_loops, part)))
+    chosen += [
         Measurement(first_registration.NAMES, first_registration.first_registrations),
         Measurement(open_loop.NAMES, partial(open_loop.open_loops, wanted)),
         Measurement(seen_everywhere.NAMES, seen_everywhere.seen_everywhere),
@@ -47,7 +47,7 @@ def measurements(wanted: str) -> list[Measurement]:
         Measurement(cold_start.NAMES, cold_start.cold_starts),
         Measurement(two_workers.NAMES, two_workers.two_workers),
     ]
-    return [one for one in found if any(wanted in name for name in one.names)]
+    return [measurement for measurement in chosen if any(wanted in name for name in measurement.names)]
 
 
 def main() -> None:
@@ -70,7 +70,7 @@ def main() -> None:
 
 
 def _rows(measurement: Measurement, setting: Setting) -> list[Row]:
-    """What was measured; where that failed, rows that say why, since half an hour of others shall not be lost."""
+    """Return the rows of a measurement; an exception becomes rows that say why, so that others' rows are kept."""
     try:
         return measurement.rows(setting)
     except (RuntimeError, OSError) as error:

@@ -1,4 +1,4 @@
-"""How long after its acknowledgement a change is in the answers of every other worker."""
+"""The time from the acknowledgement of a change until every other worker's replies show it."""
 
 import tempfile
 import time
@@ -7,10 +7,10 @@ from pathlib import Path
 
 from bench.asking import Asking, succeeded
 from bench.report import Row
-from bench.servers import Server, ours
+from bench.servers import Server, this_server
 from bench.setting import Setting, free_port
 from bench.workloads import QUEUES, lookup, registration, topic_names, topic_table
-from remoting.topic_config import TopicConfig
+from rocketmq_remoting.topic_config import TopicConfig
 
 NAME = "a change seen by every worker"
 NAMES = (NAME,)
@@ -21,14 +21,14 @@ GOAL_MS = 5.0
 
 
 def seen_everywhere(setting: Setting) -> list[Row]:
-    """A broker's registration with one topic changed goes to one worker; from its answer on the others are asked.
+    """Register a broker with one changed topic over one worker, then look it up at the others until all show it.
 
-    Each change counts the worker that showed it last, from the acknowledgement to the arrival of the first answer with
-    the change; so an answer's own way is in it."""
+    Each change counts the worker that showed it last, from the acknowledgement to the arrival of the first reply with
+    the change; so a reply's own way is in it."""
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         server = stack.enter_context(
-            ours(free_port(), folder / "ours", core=setting.server_core, workers=WORKERS)
+            this_server(free_port(), folder / "ours", core=setting.server_core, workers=WORKERS)
         )
         first, *others = _one_of_each(server, stack)
         names, table = list(topic_names(TOPICS)), topic_table(TOPICS)
@@ -44,25 +44,25 @@ def seen_everywhere(setting: Setting) -> list[Row]:
 
 
 def _one_of_each(server: Server, stack: ExitStack) -> list[Asking]:
-    """A connection to each worker."""
-    found: dict[int, Asking] = {}
+    """Return a connection to each worker."""
+    connections: dict[int, Asking] = {}
     for _ in range(1000):
         one = stack.enter_context(Asking(server.port))
         one.ask(registration(0, topic_table(TOPICS)))  # a connection is a worker's when it has answered
-        found.setdefault(server.worker_of(one.socket.getsockname()[1]), one)
-        if len(found) == WORKERS:
-            return list(found.values())
-    raise RuntimeError(f"1000 connections reached {len(found)} of {WORKERS} workers")
+        connections.setdefault(server.worker_of(one.socket.getsockname()[1]), one)
+        if len(connections) == WORKERS:
+            return list(connections.values())
+    raise RuntimeError(f"1000 connections reached {len(connections)} of {WORKERS} workers")
 
 
-def _until_shown(others: list[Asking], frame: bytes, mark: bytes) -> float:
-    """ms from now until the last of them shows `mark`; all are asked again and again at the same time."""
+def _until_shown(others: list[Asking], frame: bytes, signature: bytes) -> float:
+    """Return the ms until the last of them shows `signature`; all are asked at the same time, again and again."""
     begin = time.perf_counter()
     waiting = others
     while waiting:
-        for one in waiting:
-            one.send(frame)
-        waiting = [one for one in waiting if mark not in succeeded(one.receive()).body]
+        for connection in waiting:
+            connection.send(frame)
+        waiting = [other for other in waiting if signature not in succeeded(other.receive()).body]
     return (time.perf_counter() - begin) * 1000
 
 
@@ -71,5 +71,5 @@ def _row(taken_ms: list[float], setting: Setting) -> Row:
     if not setting.latencies:
         return Row(NAME, "", "", goal, "no clock good enough", None)
     p50_ms, p99_ms = taken_ms[len(taken_ms) // 2], taken_ms[len(taken_ms) * 99 // 100]
-    told = f"{WORKERS} workers, {len(taken_ms)} changes: p50 {p50_ms:.2f}, worst {taken_ms[-1]:.2f} ms"
-    return Row(NAME, "", told, goal, f"**{p99_ms:.2f} ms**", p99_ms <= GOAL_MS)
+    text = f"{WORKERS} workers, {len(taken_ms)} changes: p50 {p50_ms:.2f}, worst {taken_ms[-1]:.2f} ms"
+    return Row(NAME, "", text, goal, f"**{p99_ms:.2f} ms**", p99_ms <= GOAL_MS)

@@ -12,8 +12,8 @@ from pathlib import Path
 import msgspec
 import redis
 
-from launcher.store import URL_FILE
-from registry.store import connect
+from mqnamesrv.store import URL_FILE
+from registry.store.connect import connect
 
 READY_S = 60
 WORKER_TITLE = "worker [mqnamesrv-remoting]"
@@ -31,29 +31,29 @@ class Server(msgspec.Struct, frozen=True):
     data: Path | None = None
 
     def cpu_seconds(self) -> float:
-        """User and system time of all its processes so far, those that ended included."""
+        """Return user and system time (s) of all its processes so far, those that ended included."""
         return sum(self.cpu_seconds_by_process().values())
 
     def cpu_seconds_by_process(self) -> dict[int, float]:
-        """The same by pid; of children that ended it is their parent's, unless that wants to know nothing of them."""
+        """Return the same by pid; ended children count for their parent, unless it ignores SIGCHLD."""
         return {pid: cpu_seconds(pid) for pid in _tree(self.leader)}
 
     def rss_bytes(self) -> dict[str, int]:
-        """Resident memory by process name."""
-        found: dict[str, int] = {}
+        """Return resident memory (bytes) by process name."""
+        rss: dict[str, int] = {}
         for pid in _tree(self.leader):
             with suppress(OSError):
                 name = Path(f"/proc/{pid}/comm").read_text().strip()
                 pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
-                found[f"{name} {pid}"] = pages * os.sysconf("SC_PAGE_SIZE")
-        return found
+                rss[f"{name} {pid}"] = pages * os.sysconf("SC_PAGE_SIZE")
+        return rss
 
     def workers(self) -> list[int]:
-        """The processes that answer on `port`."""
+        """Return the processes that listen on `port`."""
         return [pid for pid in _tree(self.leader) if WORKER_TITLE in _command_line(pid)]
 
     def worker_of(self, client_port: int) -> int:
-        """The worker that has accepted the connection which comes from that port."""
+        """Return the worker that accepted the connection from that port."""
         link = f"socket:[{_inode(self.port, client_port)}]"
         for pid in self.workers():
             for file in Path(f"/proc/{pid}/fd").iterdir():
@@ -63,7 +63,7 @@ class Server(msgspec.Struct, frozen=True):
         raise RuntimeError(f"no worker has the connection from port {client_port}")
 
     def store(self) -> redis.Redis:
-        """A client of its embedded store."""
+        """Return a client of its embedded store."""
         assert self.data is not None
         return connect((self.data / URL_FILE).read_text())
 
@@ -105,7 +105,7 @@ def started(
             os.killpg(process.pid, signal.SIGKILL)
 
 
-def ours(
+def this_server(
     port: int, data: Path, *, core: int | str, workers: int = 1, options: Mapping[str, str] | None = None
 ) -> AbstractContextManager[Server]:
     """This project's name server with an embedded store, everything on one core; `options` are variables."""
@@ -142,12 +142,12 @@ def _wait_for(process: subprocess.Popen[str], ready: str) -> None:
 
 
 def _drain(process: subprocess.Popen[str]) -> None:
-    """Go on reading what the server prints, so that it never waits for us."""
+    """Go on reading what the server prints, so that its pipe never fills."""
     subprocess.Popen(["cat"], stdin=process.stdout, stdout=subprocess.DEVNULL)
 
 
 def _inode(server_port: int, client_port: int) -> str:
-    """Of the server's end of a loopback connection."""
+    """Return the inode of the server's end of a loopback connection."""
     local, remote = f":{server_port:04X}", f":{client_port:04X}"
     for line in Path("/proc/net/tcp").read_text().splitlines()[1:]:
         words = line.split()
@@ -163,21 +163,21 @@ def _command_line(pid: int) -> str:
 
 
 def _tree(root: int) -> list[int]:
-    """A process and all its descendants."""
+    """Return a process and all its descendants."""
     children: dict[int, list[int]] = {}
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit():
             with suppress(OSError):
                 parent = int((entry / "stat").read_text().rsplit(")", 1)[1].split()[1])
                 children.setdefault(parent, []).append(int(entry.name))
-    found = [root]
-    for pid in found:
-        found += children.get(pid, [])
-    return found
+    pids = [root]
+    for pid in pids:
+        pids += children.get(pid, [])
+    return pids
 
 
 def cpu_seconds(pid: int) -> float:
-    """User and system time of a process and of its children that ended."""
+    """Return user and system time (s) of a process and of its children that ended."""
     with suppress(OSError):
         fields = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
         return sum(int(ticks) for ticks in fields[11:15]) / TICKS

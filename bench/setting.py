@@ -1,4 +1,4 @@
-"""What holds for a whole run of the bench: the cores, the clock, how long and how often is measured."""
+"""The setting of a run of the bench: cores, clock, and length and number of measurements."""
 
 import os
 import socket
@@ -9,7 +9,7 @@ from pathlib import Path
 import msgspec
 
 HERE = Path(__file__).resolve().parent
-STILL_US = 100.0  # a clock that stands still for longer tells nothing about latencies
+STILL_US = 100.0  # a clock that stands still for longer is too coarse for latencies
 OURS_WARM_UP_S = 3.0  # connections and caches; there is nothing to compile
 FURTHER_WARM_UP_S = 10.0
 
@@ -54,7 +54,7 @@ def prepare(scratch: Path, *, rounds: int, seconds: float, warm_up_s: float) -> 
 
 
 def choose_cores(still_us: Mapping[int, float]) -> tuple[int, int, bool]:
-    """For how long the clock of each core stands still -> the server's core, the load's, whether its clock is good.
+    """Return the server's core, the load's and whether its clock is good, by how long each core's clock stands still.
 
     The load's is the last core, unless only the first has a good clock."""
     first, last = min(still_us), max(still_us)
@@ -71,13 +71,13 @@ def compile_program(name: str, folder: Path, *flags: str) -> Path:
 
 
 def clock_still_us(load: Path, core: int) -> float:
-    """For how long at most the clock of a core stands still (half a second is watched)."""
+    """Return for how long (us) at most a core's clock stands still within half a second."""
     out = subprocess.check_output(["taskset", "-c", str(core), load, "clock"])
     return float(msgspec.json.decode(out)["still_us"])
 
 
 def free_port() -> int:
-    """A port of 127.0.0.1 that nobody listens on."""
+    """Return a free port of 127.0.0.1."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])

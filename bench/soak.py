@@ -29,11 +29,11 @@ import uvloop
 
 from bench.servers import Server
 from bench.soak_load import BROKERS, PASSING, Load
-from launcher.store import URL_FILE
+from mqnamesrv.store import URL_FILE
+from registry.events.trim import KEPT
 from registry.keys import Keys
-from registry.store import connect
-from registry.trimming import KEPT
-from tests.harness.nameserver import NameServer
+from registry.store.connect import connect
+from testbed.nameserver import NameServer
 
 EVERY_S = 5.0
 RETENTION_MS = 30_000  # short: the stream is level once it holds what trimming always keeps
@@ -45,16 +45,16 @@ WORKERS = 2
 
 
 class Tolerance(msgspec.Struct, frozen=True):
-    """By how much the last quarter's median may be above the second's: a share of it, and a bit besides."""
+    """By how much the last quarter's median may be above the second's: a fraction of it, and a constant."""
 
-    share: float
+    fraction: float
     more: float
 
     def limit(self, before: float) -> float:
-        return before * (1 + self.share) + self.more
+        return before * (1 + self.fraction) + self.more
 
     def text(self, unit: str) -> str:
-        return f"{self.share:.0%} + {self.more:g}{unit}"
+        return f"{self.fraction:.0%} + {self.more:g}{unit}"
 
 
 class Quantity(msgspec.Struct, frozen=True):
@@ -101,7 +101,7 @@ class Row(msgspec.Struct, frozen=True):
 
 
 class Result(msgspec.Struct, frozen=True):
-    """What a run has found. Latencies are in seconds, `busy` in cores."""
+    """The figures of a run. Latencies are in seconds, `busy` in cores."""
 
     rows: list[Row]
     gone: list[str]
@@ -115,9 +115,9 @@ class Result(msgspec.Struct, frozen=True):
 
     @property
     def complaints(self) -> list[str]:
-        found = [f"{row.of}: {row.quantity.what} grows" for row in self.rows if row.grows]
-        found += [f"{one} did not run all the time" for one in self.gone]
-        return found + [f"{count} wrong answers: {what}" for what, count in self.wrong.items()]
+        complaints = [f"{row.of}: {row.quantity.what} grows" for row in self.rows if row.grows]
+        complaints += [f"{process} did not run all the time" for process in self.gone]
+        return complaints + [f"{count} wrong answers: {what}" for what, count in self.wrong.items()]
 
 
 class Watch:
@@ -130,19 +130,19 @@ class Watch:
         self.store_name = f"Redis {self._store.info('server')['redis_version']}"
 
     def sample(self) -> Sample:
-        found: Sample = {}
+        sample: Sample = {}
         for name, rss in self._server.rss_bytes().items():
             pid = name.rpartition(" ")[2]
             with suppress(OSError):
                 title = TITLE.search(Path(f"/proc/{pid}/cmdline").read_text().replace("\0", " "))
-                known = f"{title[0]} {pid}" if title else name
-                found[known, FDS] = len(os.listdir(f"/proc/{pid}/fd"))
-                found[known, RSS] = rss
+                process = f"{title[0]} {pid}" if title else name
+                sample[process, FDS] = len(os.listdir(f"/proc/{pid}/fd"))
+                sample[process, RSS] = rss
         audit = self._store.memory_usage(self._keys.audit, samples=0) or 0
-        found["Redis", MEMORY] = self._store.info("memory")["used_memory"] - audit
-        found["Redis", STREAM] = self._store.xlen(self._keys.events)
-        found["Redis", KEYS] = self._store.dbsize()
-        return found
+        sample["Redis", MEMORY] = self._store.info("memory")["used_memory"] - audit
+        sample["Redis", STREAM] = self._store.xlen(self._keys.events)
+        sample["Redis", KEYS] = self._store.dbsize()
+        return sample
 
 
 def main() -> None:
@@ -200,7 +200,9 @@ async def _soak(server: NameServer, given: argparse.Namespace) -> Result:
 
 
 def judged(samples: Sequence[Sample]) -> tuple[list[Row], list[str]]:
-    """What was sampled all the time, and the processes that were not; at least four samples are needed."""
+    """Return a row of each quantity that every sample has, and the processes that some lack.
+
+    At least four samples are needed."""
     begin, quarter = samples[len(samples) // 4 :], len(samples) // 4
     lasting = {name for name in samples[0] if all(name in sample for sample in samples)}
     seen = {name for sample in begin for name in sample}
@@ -222,13 +224,13 @@ def judged(samples: Sequence[Sample]) -> tuple[list[Row], list[str]]:
 
 
 def quantiles_ms(latencies_s: Sequence[float]) -> tuple[float, float, float]:
-    """p50, p99 and p99.9."""
+    """Return p50, p99 and p99.9 in ms."""
     ordered = array("f", sorted(latencies_s))
     return tuple(1000 * ordered[int(len(ordered) * q)] for q in (0.5, 0.99, 0.999))  # type: ignore[return-value]
 
 
 def section(result: Result) -> str:
-    """The Markdown for bench/RESULTS.md."""
+    """Return the section of bench/RESULTS.md."""
     return "\n".join(_lines(result))
 
 

@@ -1,4 +1,4 @@
-"""The load of the soak: brokers, clients and administrators of every kind at once, at a pace of their own.
+"""The load of the soak: brokers, clients and administrators of every kind at once, each at its own rate.
 
 All of it runs on one event loop. Lookups are open-loop: each is due at a fixed time, whatever became of the one
 before, and its latency counts from when it was due.
@@ -14,15 +14,15 @@ from collections.abc import Awaitable, Callable, Iterable
 from typing import cast
 
 from bench.workloads import address
-from remoting.codes import RequestCode, ResponseCode
-from remoting.command import Command, SerializeType, encode
-from remoting.data_version import DataVersion
-from remoting.frame import FrameReader
-from remoting.json_out import Dialect
-from remoting.registration import RegisterBrokerBody, body_crc32, encode_register_broker_body
-from remoting.route import QueueData, TopicRouteData, encode_route
-from remoting.topic_config import TopicConfig
-from remoting.version import CURRENT
+from rocketmq_remoting.codes import RequestCode, ResponseCode
+from rocketmq_remoting.command import Command, SerializeType, encode
+from rocketmq_remoting.data_version import DataVersion
+from rocketmq_remoting.frame import FrameReader
+from rocketmq_remoting.json_encoding import Dialect
+from rocketmq_remoting.registration import RegisterBrokerBody, body_crc32, encode_register_broker_body
+from rocketmq_remoting.route import QueueData, TopicRouteData, encode_route
+from rocketmq_remoting.topic_config import TopicConfig
+from rocketmq_remoting.version import CURRENT
 
 CLUSTER = "soak"
 TOPICS = tuple(f"soak_topic_{number:03d}" for number in range(40))
@@ -36,7 +36,7 @@ HTTP_PATHS = ("/v1/brokers", f"/v1/routes/{TOPICS[0]}", f"/v1/routes/{MISSING[0]
 
 
 class Tally:
-    """What was asked, what came back that should not have, and the lookups' latencies (s) since the last look."""
+    """Counts of requests and of wrong replies, and latencies (s) of lookups."""
 
     def __init__(self) -> None:
         self.asked: Counter[str] = Counter()
@@ -50,7 +50,7 @@ class Tally:
 
 
 class Link(asyncio.Protocol):
-    """One connection; an answer finds its request by its opaque. What the server asks (905) is let pass."""
+    """One connection; replies are matched to requests by opaque. Requests of the server (905) are ignored."""
 
     def __init__(self) -> None:
         self._reader = FrameReader()
@@ -63,10 +63,10 @@ class Link(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         self._reader.feed(data)
-        while (answer := self._reader.next_command()) is not None:
-            future = self._waiting.pop(answer.opaque or 0, None)
+        while (reply := self._reader.next_command()) is not None:
+            future = self._waiting.pop(reply.opaque or 0, None)
             if future is not None and not future.done():
-                future.set_result(answer)
+                future.set_result(reply)
 
     def connection_lost(self, error: Exception | None) -> None:
         for future in self._waiting.values():
@@ -74,7 +74,7 @@ class Link(asyncio.Protocol):
                 future.set_exception(ConnectionResetError("closed by the server"))
 
     def send(self, code: RequestCode, ext: dict[str, str], body: bytes = b"") -> asyncio.Future[Command]:
-        """Send a request; its answer."""
+        """Send a request and return a future of its reply."""
         assert self._transport is not None
         opaque = next(self._opaques)
         future = self._waiting[opaque] = asyncio.get_running_loop().create_future()
@@ -107,7 +107,7 @@ class Broker:
         self._stamps = itertools.count(1)
 
     def change(self, rng: random.Random) -> None:
-        """One topic gets other queue numbers."""
+        """Change the queue numbers of one topic."""
         topic = rng.choice(sorted(self.queues))
         self.queues[topic] = 24 - self.queues[topic]
         self.version += 1
@@ -116,7 +116,7 @@ class Broker:
         return DataVersion(0, 1_700_000_000_000, self.version)
 
     def registration(self) -> tuple[dict[str, str], bytes]:
-        """Header fields and body of 103 as 5.x sends it: mappingDataVersion moves each time."""
+        """Return header fields and body of 103 as 5.x sends it: mappingDataVersion moves each time."""
         body = RegisterBrokerBody(
             self.data_version(),
             {topic: TopicConfig(topic, count, count) for topic, count in self.queues.items()},
@@ -145,11 +145,13 @@ class Load:
         They are of the kind that the load goes on to write: each registration of a changed table writes two."""
         brokers = [(Broker(number, self._table()), await self._connect()) for number in range(BROKERS)]
         for _ in range(entries // (2 * BROKERS) + 1):
-            answers = [link.ask(RequestCode.REGISTER_BROKER, *one.registration()) for one, link in brokers]
-            for answer in await asyncio.gather(*answers):
-                self.tally.judge("103", answer.code)
-            for one, _ in brokers:
-                one.change(self._random)
+            replies = [
+                link.ask(RequestCode.REGISTER_BROKER, *broker.registration()) for broker, link in brokers
+            ]
+            for reply in await asyncio.gather(*replies):
+                self.tally.judge("103", reply.code)
+            for broker, _ in brokers:
+                broker.change(self._random)
         for _, link in brokers:
             link.close()
 
@@ -157,8 +159,8 @@ class Load:
         parts: list[Awaitable[None]] = [
             self._lookups(),
             self._paced("client", self._clients_every_s, self._client),
-            self._in_turn("administrator", 0.2, self._administrator()),
-            self._in_turn("http", 0.5, self._http()),
+            self._one_by_one("administrator", 0.2, self._administrator()),
+            self._one_by_one("http", 0.5, self._http()),
         ]
         parts += [self._steady(Broker(number, self._table())) for number in range(BROKERS)]
         parts += [self._passing(Broker(BROKERS + number, self._table())) for number in range(PASSING)]
@@ -171,53 +173,53 @@ class Load:
         _, link = await asyncio.get_running_loop().create_connection(Link, "127.0.0.1", self._port)
         return link
 
-    async def _paced(self, what: str, every_s: float, turn: Callable[[], Awaitable[None]]) -> None:
-        """Begin a turn each `every_s`, whether the one before is done or not."""
+    async def _paced(self, what: str, every_s: float, action: Callable[[], Awaitable[None]]) -> None:
+        """Begin an `action` each `every_s` seconds, whether the previous one is done or not."""
         loop = asyncio.get_running_loop()
         due = loop.time()
         while True:
-            task = loop.create_task(self._guarded(what, turn))
+            task = loop.create_task(self._guarded(what, action))
             self._tasks.add(task)
             task.add_done_callback(self._tasks.discard)
             due += every_s
             await asyncio.sleep(due - loop.time())
 
-    async def _in_turn(self, what: str, pause_s: float, turn: Callable[[], Awaitable[None]]) -> None:
+    async def _one_by_one(self, what: str, pause_s: float, action: Callable[[], Awaitable[None]]) -> None:
         while True:
             await asyncio.sleep(pause_s)
-            await self._guarded(what, turn)
+            await self._guarded(what, action)
 
-    async def _guarded(self, what: str, turn: Callable[[], Awaitable[None]]) -> None:
+    async def _guarded(self, what: str, action: Callable[[], Awaitable[None]]) -> None:
         try:
-            await turn()
+            await action()
         except (OSError, TimeoutError) as error:
             self.tally.wrong[f"{what}: {error!r}"] += 1
 
     async def _lookups(self) -> None:
         links = itertools.cycle([await self._connect() for _ in range(LOOKUP_CONNECTIONS)])
         topics = itertools.cycle((*TOPICS, *MISSING))
-        due = time.monotonic()  # uvloop's own clock stands still within a turn of the loop
+        due = time.monotonic()  # uvloop's own clock stands still within an iteration of the loop
         while True:
             while due <= time.monotonic():
-                answer = next(links).send(RequestCode.GET_ROUTEINFO_BY_TOPIC, {"topic": next(topics)})
-                answer.add_done_callback(self._found_since(due))
+                reply = next(links).send(RequestCode.GET_ROUTEINFO_BY_TOPIC, {"topic": next(topics)})
+                reply.add_done_callback(self._latency_since(due))
                 due += self._lookups_every_s
             await asyncio.sleep(due - time.monotonic())
 
-    def _found_since(self, due: float) -> Callable[[asyncio.Future[Command]], None]:
-        def found(answer: asyncio.Future[Command]) -> None:
-            if answer.cancelled():
+    def _latency_since(self, due: float) -> Callable[[asyncio.Future[Command]], None]:
+        def count_reply(reply: asyncio.Future[Command]) -> None:
+            if reply.cancelled():
                 return
-            if error := answer.exception():
+            if error := reply.exception():
                 self.tally.wrong[f"105: {error!r}"] += 1
                 return
             self.tally.latencies_s.append(time.monotonic() - due)
-            self.tally.judge("105", answer.result().code, FOUND_OR_NOT)
+            self.tally.judge("105", reply.result().code, FOUND_OR_NOT)
 
-        return found
+        return count_reply
 
     async def _steady(self, broker: Broker) -> None:
-        """Registers each second and beats in between; its table changes every tenth time."""
+        """Register each second, send heartbeats in between, change the table every tenth time."""
         await asyncio.sleep(self._random.random())
         link = await self._connect()
         while True:
@@ -226,19 +228,19 @@ class Load:
                 broker.change(self._random)
 
     async def _round(self, link: Link, broker: Broker) -> None:
-        answer = await link.ask(RequestCode.REGISTER_BROKER, *broker.registration())
-        self.tally.judge("103", answer.code)
+        reply = await link.ask(RequestCode.REGISTER_BROKER, *broker.registration())
+        self.tally.judge("103", reply.code)
         await asyncio.sleep(0.4)
-        answer = await link.ask(RequestCode.BROKER_HEARTBEAT, broker.identity)
-        self.tally.judge("904", answer.code)
+        reply = await link.ask(RequestCode.BROKER_HEARTBEAT, broker.identity)
+        self.tally.judge("904", reply.code)
         await asyncio.sleep(0.4)
         version = broker.data_version().encode()
-        answer = await link.ask(RequestCode.QUERY_DATA_VERSION, broker.identity, version)
-        self.tally.judge("322", answer.code)
+        reply = await link.ask(RequestCode.QUERY_DATA_VERSION, broker.identity, version)
+        self.tally.judge("322", reply.code)
         await asyncio.sleep(0.2)
 
     async def _passing(self, broker: Broker) -> None:
-        """Comes, stays for a few seconds, and goes: half of the times orderly, half by losing its connection."""
+        """Register, stay for a few seconds, and leave: half of the times by 104, half by closing the connection."""
         while True:
             await asyncio.sleep(self._random.random() * 2)
             await self._guarded("passing broker", lambda: self._visit(broker))
@@ -253,18 +255,18 @@ class Load:
         link.close(abruptly=not orderly)
 
     async def _client(self) -> None:
-        """Connects, asks for a few routes, and is gone."""
+        """Connect, look up a few routes, and close."""
         link = await self._connect()
         for topic in self._random.sample((*TOPICS, *MISSING), 3):
-            answer = await link.ask(RequestCode.GET_ROUTEINFO_BY_TOPIC, {"topic": topic})
-            self.tally.judge("105 of a new client", answer.code, FOUND_OR_NOT)
+            reply = await link.ask(RequestCode.GET_ROUTEINFO_BY_TOPIC, {"topic": topic})
+            self.tally.judge("105 of a new client", reply.code, FOUND_OR_NOT)
         link.close(abruptly=self._random.random() < 0.25)
 
     def _administrator(self) -> Callable[[], Awaitable[None]]:
-        """The requests of mqadmin in turn, each over a connection of its own, as mqadmin sends them."""
+        """The requests of mqadmin one after the other, each over a connection of its own, as mqadmin sends them."""
         name = "soak-000"
         kv = {"namespace": "soak", "key": "k"}
-        asked = itertools.cycle(
+        requests = itertools.cycle(
             (
                 (RequestCode.GET_BROKER_CLUSTER_INFO, {}, b""),
                 (RequestCode.GET_ALL_TOPIC_LIST_FROM_NAMESERVER, {}, b""),
@@ -284,30 +286,30 @@ class Load:
             )
         )
 
-        async def turn() -> None:
-            request = next(asked)
+        async def action() -> None:
+            request = next(requests)
             link = await self._connect()
             self.tally.judge(str(int(request[0])), (await link.ask(*request)).code)
             link.close()
 
-        return turn
+        return action
 
     def _http(self) -> Callable[[], Awaitable[None]]:
         paths = itertools.cycle(HTTP_PATHS)
 
-        async def turn() -> None:
+        async def action() -> None:
             reader, writer = await asyncio.open_connection("127.0.0.1", self._http_port)
             head = f"GET {next(paths)} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
             writer.write(head.encode())
-            answer = await asyncio.wait_for(reader.read(), ANSWER_S)
+            reply = await asyncio.wait_for(reader.read(), ANSWER_S)
             writer.close()
-            self.tally.judge("HTTP", int(answer.split(b" ", 2)[1]) if answer else 0, (200, 404))
+            self.tally.judge("HTTP", int(reply.split(b" ", 2)[1]) if reply else 0, (200, 404))
 
-        return turn
+        return action
 
 
 def _topic_set(name: str, queues: int) -> tuple[RequestCode, dict[str, str], bytes]:
-    """217: `ON_THE_SIDE` gets so many queues on a broker."""
+    """Return the request 217 that gives `ON_THE_SIDE` so many queues on a broker."""
     route = TopicRouteData((), (QueueData(name, queues, queues, 6, 0),))
     body = encode_route(route, Dialect.STANDARD)
     return RequestCode.REGISTER_TOPIC_IN_NAMESRV, {"topic": ON_THE_SIDE}, body

@@ -1,4 +1,4 @@
-"""What a second worker on a second core brings."""
+"""The gain of a second worker on a second core."""
 
 import statistics
 import tempfile
@@ -10,7 +10,7 @@ import msgspec
 from bench.asking import Asking
 from bench.generator import Load, Stream
 from bench.report import Row, spread
-from bench.servers import Server, cpu_seconds, ours
+from bench.servers import Server, cpu_seconds, this_server
 from bench.setting import Setting, free_port
 from bench.workloads import lookups, registered
 
@@ -22,14 +22,14 @@ MODE = "0=closed:1"
 
 
 class Run(msgspec.Struct, frozen=True):
-    """`per_cpu_second` over all processes of the server; `busier` is the busier worker's part of the workers' time."""
+    """`per_cpu_second` over all processes of the server; `busier` is the busier worker's fraction of their time."""
 
     per_cpu_second: float
     busier: float
 
     @property
     def two_cores(self) -> float:
-        """Answers a second of two cores, one for each of two workers, when the busier one has no time left."""
+        """Return the replies a second of two cores, one for each worker, when the busier one has no time left."""
         return self.per_cpu_second / self.busier
 
 
@@ -38,15 +38,15 @@ def two_workers(setting: Setting) -> list[Row]:
 
     One worker and its store on one core answer r1 a CPU second; two workers, on the cores that are there and together
     with the load, answer r2 a CPU second, and the busier one does the part b of their work. On two cores of their own
-    they would answer r2 / b a second. What they cost each other is in r2, how evenly they share is in b; what no
-    figure here tells is how two real cores hinder one another beyond that."""
+    they would answer r2 / b a second. What they cost each other is in r2, how evenly the work is balanced is in b;
+    how two real cores slow one another down is not measured."""
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         frames = folder / "frames"
         frames.write_bytes(b"".join(lookups(10)))
         both = f"{setting.server_core},{setting.load_core}"
-        one = stack.enter_context(ours(free_port(), folder / "one", core=setting.server_core))
-        two = stack.enter_context(ours(free_port(), folder / "two", core=both, workers=2))
+        one = stack.enter_context(this_server(free_port(), folder / "one", core=setting.server_core))
+        two = stack.enter_context(this_server(free_port(), folder / "two", core=both, workers=2))
         loads: list[tuple[Server, Load, list[Run]]] = []
         for server in (one, two):
             stack.enter_context(Asking(server.port)).ask_all(registered(4, 10)())

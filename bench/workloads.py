@@ -1,16 +1,16 @@
-"""What the bench asks: frames as 5.5.0 brokers and clients send them, and the closed loops that are made of them."""
+"""Frames as 5.5.0 brokers and clients send them, and the bench's closed loops of them."""
 
 import itertools
 from collections.abc import Callable, Iterable, Iterator
 
 import msgspec
 
-from remoting.codes import RequestCode
-from remoting.command import Command, SerializeType, encode
-from remoting.data_version import DataVersion
-from remoting.registration import RegisterBrokerBody, body_crc32, encode_register_broker_body
-from remoting.topic_config import TopicConfig
-from remoting.version import CURRENT
+from rocketmq_remoting.codes import RequestCode
+from rocketmq_remoting.command import Command, SerializeType, encode
+from rocketmq_remoting.data_version import DataVersion
+from rocketmq_remoting.registration import RegisterBrokerBody, body_crc32, encode_register_broker_body
+from rocketmq_remoting.topic_config import TopicConfig
+from rocketmq_remoting.version import CURRENT
 
 CLUSTER = "bench"
 QUEUES = 8
@@ -20,7 +20,7 @@ BORN_MS = 1_700_000_000_000  # of data versions
 class Workload(msgspec.Struct, frozen=True):
     """A closed loop and its goals: times Java's rate, and times that of a server of canned bytes.
 
-    `connections` keep `depth` requests each without an answer; `frames` go round."""
+    `connections` keep `depth` requests each without a reply; `frames` go round."""
 
     name: str
     goal: float
@@ -38,7 +38,7 @@ class Scene(msgspec.Struct, frozen=True):
 
 
 def request(code: int, ext: dict[str, str], body: bytes = b"") -> bytes:
-    """A frame as a 5.5.0 peer with binary headers sends it."""
+    """Return a frame as a 5.5.0 peer with binary headers sends it."""
     command = Command(
         code=code, opaque=1, version=CURRENT, ext=ext, body=body, serialize_type=SerializeType.ROCKETMQ
     )
@@ -74,7 +74,7 @@ def registration(
     stamp: int = 0,
     cluster: str = CLUSTER,
 ) -> bytes:
-    """A registration as 5.x sends it: `counter` moves the data version, `stamp` mappingDataVersion (at each round)."""
+    """Return a registration as 5.x sends it: `counter` moves the data version, `stamp` mappingDataVersion."""
     body = RegisterBrokerBody(
         DataVersion(0, BORN_MS, counter),
         topics,
@@ -91,7 +91,7 @@ def registration(
 
 
 def registered(brokers: int, topics: int) -> Callable[[], Iterator[bytes]]:
-    """Brokers that have the same topics, `topics` each."""
+    """Yield the registrations of brokers with the same `topics` topics."""
     table = topic_table(topics)
     return lambda: (registration(broker, table) for broker in range(brokers))
 
@@ -140,7 +140,7 @@ def heartbeats(brokers: int) -> Iterator[bytes]:
 
 
 def data_version_queries(brokers: int) -> Iterator[bytes]:
-    """What a broker asks before it registers: whether this version of its data is known."""
+    """Yield the request 322 of each broker: whether this version of its data is registered."""
     body = DataVersion(0, BORN_MS, 1).encode()
     return (request(RequestCode.QUERY_DATA_VERSION, identity(broker), body) for broker in range(brokers))
 
@@ -149,8 +149,8 @@ def cluster_info() -> list[bytes]:
     return [request(RequestCode.GET_BROKER_CLUSTER_INFO, {})]
 
 
-def beats(brokers: int, remark: str) -> tuple[Workload, Workload]:
-    """322 and 904 of so many brokers, one after the other, over 200 connections."""
+def heartbeat_loads(brokers: int, remark: str) -> tuple[Workload, Workload]:
+    """Return the loads of 322 and 904 of so many brokers, over 200 connections."""
     return (
         Workload(
             f"data-version query (322), {brokers:,} brokers{remark}",
@@ -165,11 +165,11 @@ def beats(brokers: int, remark: str) -> tuple[Workload, Workload]:
 
 
 def scenes() -> list[Scene]:
-    """The closed loops of RESULTS.md, in its order.
+    """Return the closed loops of RESULTS.md, in its order.
 
-    A lease that was renewed a moment ago is not written again. Brokers beat every 30 s, so beside the beats of a few
-    brokers, which come far too often, there are those of so many that practically each is written."""
-    many = ", each beat written"
+    A lease that was renewed a moment ago is not written again. Brokers send heartbeats every 30 s, so beside those of a
+    few brokers, which come far too often, there are those of so many that practically each is written."""
+    many = ", each heartbeat written"
     return [
         Scene(
             registered(4, 10),
@@ -185,7 +185,7 @@ def scenes() -> list[Scene]:
         Scene(
             registered(200, 10),
             (
-                *beats(200, ""),
+                *heartbeat_loads(200, ""),
                 Workload(
                     "unchanged registration, 10 topics, 200 brokers",
                     1.8,
@@ -195,7 +195,7 @@ def scenes() -> list[Scene]:
                 Workload("one topic of 10 changed", 0.9, 200, lambda: topic_changes(200, 10, 5)),
             ),
         ),
-        Scene(registered(20_000, 2), beats(20_000, many)),
+        Scene(registered(20_000, 2), heartbeat_loads(20_000, many)),
         Scene(
             registered(5_000, 10),
             (

@@ -1,4 +1,4 @@
-"""`python container/pip_conf.py FOLDER`: what pip is told on this machine, as files that a build takes as secrets.
+"""`python container/pip_conf.py FOLDER`: the settings of pip on this machine, as files that a build takes as secrets.
 
 Writes FOLDER/pip.conf, and FOLDER/ca.crt with the certificates that it names."""
 
@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 CARRIED = ("index-url", "extra-index-url", "trusted-host", "proxy", "timeout", "default-timeout", "retries")
-MARK = "what pip is told on the machine that built this"
+HEADER = "pip's settings on the machine that built this"
 """In each pip.conf that is handed to a build; no image is to have it."""
 CERTIFICATES_IN_BUILD = "/run/secrets/ca.crt"
 
@@ -33,7 +33,7 @@ def main(folder: Path) -> None:
     conf = configparser.RawConfigParser()
     conf["global"] = wanted
     with (folder / "pip.conf").open("w") as file:
-        file.write(f"# {MARK}\n")
+        file.write(f"# {HEADER}\n")
         conf.write(file)
 
 

@@ -1,6 +1,6 @@
 """A process of brokers, to be killed and stopped: `python -m faults.broker_process`.
 
-Reads a Spec, one line of input, prints a Note on each line, and ends without a farewell with its input."""
+Reads a Spec, one line of input, prints a Note on each line, and exits at the end of its input without unregistering."""
 
 import asyncio
 import contextlib
@@ -14,51 +14,52 @@ from functools import partial
 import msgspec
 
 from bench.agents import Fleet
-from client.broker import AsyncBrokerAgent, BrokerConfig, Event, Failed, Registered, Unregistered
-from client.broker.agent import options_for
-from client.errors import ClientError
 from faults.notes import Kind, Note, Spec
-from remoting.codes import RequestCode
+from mqns.broker import AsyncBrokerAgent, BrokerConfig, BrokerEvent, Failed, Registered, Unregistered
+from mqns.broker.agent import options_for
+from mqns.errors import ClientError
+from rocketmq_remoting.codes import RequestCode
 
 STAYS_S, RESTS_S = 3.0, 2.0
-"""How long a broker that comes and goes is there, and how long away."""
+"""How long a broker that comes and goes is registered, and how long not."""
 
 
 async def main(spec: Spec) -> None:
-    """Until killed."""
+    """Run the brokers until the process is killed."""
     tls = spec.tls.context() if spec.tls else None
     async with asyncio.TaskGroup() as group:
         for config in spec.passing:
             group.create_task(come_and_go(config, tls))
         for config in spec.steady:
-            tell(config, "registers")
-        async with Fleet(spec.steady, start_within_s=spec.start_within_s, tls=tls, hear=hear):
+            write_note(config, "registers")
+        async with Fleet(spec.steady, start_within_s=spec.start_within_s, tls=tls, on_event=note_event):
             await asyncio.Event().wait()
 
 
 async def come_and_go(config: BrokerConfig, tls: ssl.SSLContext | None) -> None:
+    """Register and unregister a broker again and again."""
     options = msgspec.structs.replace(options_for(config), tls=tls)
     while True:
-        tell(config, "registers")
+        write_note(config, "registers")
         with contextlib.suppress(ClientError):
-            async with AsyncBrokerAgent(config, listener=partial(hear, config), options=options):
+            async with AsyncBrokerAgent(config, listener=partial(note_event, config), options=options):
                 await asyncio.sleep(STAYS_S)
-                tell(config, "unregisters")
+                write_note(config, "unregisters")
         await asyncio.sleep(RESTS_S)
 
 
-def hear(config: BrokerConfig, event: Event) -> None:
+def note_event(config: BrokerConfig, event: BrokerEvent) -> None:
     if isinstance(event, Registered):
-        tell(config, "registered")
+        write_note(config, "registered")
     elif isinstance(event, Unregistered):
-        tell(config, "unregistered")
+        write_note(config, "unregistered")
     elif isinstance(event, Failed) and event.code == RequestCode.REGISTER_BROKER:
-        tell(config, "failed", f"{type(event.error).__name__}: {event.error}")
+        write_note(config, "failed", f"{type(event.error).__name__}: {event.error}")
 
 
-def tell(config: BrokerConfig, kind: Kind, why: str = "") -> None:
-    note = Note(time.monotonic(), config.broker_name, kind, why)
-    sys.stdout.buffer.write(msgspec.json.encode(note) + b"\n")
+def write_note(config: BrokerConfig, kind: Kind, why: str = "") -> None:
+    line = msgspec.json.encode(Note(time.monotonic(), config.broker_name, kind, why))
+    sys.stdout.buffer.write(line + b"\n")
     sys.stdout.buffer.flush()
 
 
@@ -68,6 +69,6 @@ def end_with_input() -> None:
 
 
 if __name__ == "__main__":
-    told = msgspec.json.decode(sys.stdin.buffer.readline(), type=Spec)
+    spec = msgspec.json.decode(sys.stdin.buffer.readline(), type=Spec)
     threading.Thread(target=end_with_input, daemon=True).start()
-    asyncio.run(main(told))
+    asyncio.run(main(spec))

@@ -1,4 +1,4 @@
-"""Brokers in processes of their own, seen from the process that judges."""
+"""Brokers in processes of their own, as the judging process controls them."""
 
 import random
 import signal
@@ -12,19 +12,19 @@ from typing import Self
 
 import msgspec
 
-from client.broker import BrokerConfig, TopicSettings
 from faults.notes import Note, Spec, Tls
 from faults.truth import Truth
-from tests.harness.patience import eventually
+from mqns.broker import BrokerConfig, TopicSettings
+from testbed.eventually import eventually
 
 PERIOD_MS = 10_000
-"""Of registrations: the shortest that a broker allows itself; its default is three times as long."""
+"""The shortest period of registrations that a broker accepts; its default is three times as long."""
 IN_A_CLUSTER, TOPICS, PASSING = 10, 5, 4
 JOINED_WITHIN_S = 45.0
 
 
 class Process:
-    """A process of brokers; what it tells goes to `notes` and `truth`."""
+    """A process of brokers; its notes are added to `notes` and `truth`."""
 
     def __init__(self, spec: Spec, truth: Truth, notes: list[Note]) -> None:
         self._spec, self._truth, self._notes = spec, truth, notes
@@ -43,22 +43,22 @@ class Process:
         self._reader.start()
 
     def kill(self) -> None:
-        """SIGKILL: connections are closed, ports are refused, nobody says farewell."""
+        """Send SIGKILL: connections are closed, ports are refused, no broker unregisters."""
         ended, begun = self._process.poll(), time.monotonic()
         self._process.kill()
         self._process.wait()
-        self._reader.join()  # what it told before comes first
+        self._reader.join()  # its earlier notes come first
         self._truth.killed(self.names, begun, time.monotonic())
         assert ended is None, f"a process of brokers ended by itself: {ended}"
 
     def stop(self) -> None:
-        """SIGSTOP: connections stay, and nothing comes any more."""
+        """Send SIGSTOP: connections stay, and nothing comes any more."""
         self._process.send_signal(signal.SIGSTOP)
-        time.sleep(0.1)  # what it told before comes first
+        time.sleep(0.1)  # its earlier notes come first
         self._truth.silenced(self.names, time.monotonic())
 
     def go_on(self) -> None:
-        """SIGCONT."""
+        """Send SIGCONT."""
         self._truth.awake(self.names, time.monotonic())
         self._process.send_signal(signal.SIGCONT)
 
@@ -108,7 +108,7 @@ class Fleet:
             process.kill()
 
     def away(self, since: float = float("-inf")) -> set[str]:
-        """The steady brokers of which no registration was accepted since then."""
+        """Return the steady brokers of which no registration was accepted after `since`."""
         back = {note.broker for note in tuple(self.notes) if note.kind == "registered" and note.at > since}
         return {config.broker_name for config in self.steady} - back
 
@@ -145,5 +145,5 @@ def _broker(name: str, cluster: str, ip: str, topics: Sequence[str], name_server
 
 
 def _free_net() -> str:
-    """The first three numbers of addresses that nobody else is likely to use."""
+    """Return the first three numbers of loopback addresses that are hardly in use."""
     return f"127.{random.randrange(64, 250)}.{random.randrange(250)}"

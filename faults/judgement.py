@@ -1,4 +1,4 @@
-"""What of a row went wrong, from what clients were answered, what brokers told, and what was known of them."""
+"""The figures and wrong routes of a row, from lookups, notes of brokers and the presence of brokers."""
 
 import re
 from collections import Counter
@@ -8,55 +8,54 @@ import msgspec
 
 from faults.lookups import Lookup
 from faults.notes import Note
-from faults.truth import Known, Truth
+from faults.truth import Presence, Truth
 
 ADDRESS = re.compile(r"127\.\d+\.\d+\.\d+'?[:,] ?\d+")
 
 
 class Span(msgspec.Struct, frozen=True):
-    """When a fault began, and when it was over."""
+    """The begin and end of a fault, in seconds of the monotonic clock."""
 
     begin: float
     end: float
 
 
 def wrong(lookup: Lookup, serving: Mapping[str, str], truth: Truth, behind_s: float) -> str:
-    """What is not so in an answer, "" if nothing; `serving` is who announces the topic, name -> address.
+    """Return what is wrong in a reply, "" if nothing; `serving` are the brokers of the topic, name -> address.
 
-    An answer may be `behind_s` behind what brokers were told, and where a broker is on its way in or out it may say
-    either."""
+    A reply may be `behind_s` behind the replies that brokers got; it may show an UNCERTAIN broker or not."""
     if lookup.error:
         return ""
     for name, address in lookup.brokers.items():
         if serving.get(name) != address:
             return f"{lookup.topic}: {name} at {address} never registered it"
     for name in serving:
-        known = truth.of(name).certain(lookup.asked - behind_s, lookup.answered)
-        if known is Known.THERE and name not in lookup.brokers:
+        presence = truth.of(name).certain(lookup.asked - behind_s, lookup.answered)
+        if presence is Presence.PRESENT and name not in lookup.brokers:
             return f"{lookup.topic}: {name} is missing"
-        if known is Known.AWAY and name in lookup.brokers:
+        if presence is Presence.AWAY and name in lookup.brokers:
             return f"{lookup.topic}: {name} is gone"
     return ""
 
 
 class Figures(msgspec.Struct, frozen=True):
-    """Of the lookups and heartbeats from the fault's beginning on; times in seconds."""
+    """Figures of lookups and registrations from the fault's beginning on; times in seconds."""
 
     lookups: int
     failed: int
     failed_steady: int
-    """Of topics whose brokers all stay."""
+    """Failed lookups of topics whose brokers all stay."""
     wrong: list[str]
     unanswered_s: float
-    """The longest that one connection was without a right answer, from the first question that had none."""
+    """The longest that lookup connection was without a right reply, from the first request that had none."""
     unanswered_steady_s: float
-    """The same, with all answers to questions about topics whose brokers come and go left out."""
-    beats: int
-    failed_beats: int
+    """The same, without topics whose brokers come and go."""
+    registrations: int
+    failed_registrations: int
     last_trouble_s: float
-    """From the fault's end to the last question or heartbeat that came to nothing; negative: before the end."""
+    """From the fault's end to the last lookup or registration that failed; negative: before the end."""
     errors: dict[str, int]
-    """What lookups and heartbeats failed with, and how often."""
+    """Errors of lookups and registrations, and how often each came."""
 
 
 def figures(
@@ -68,31 +67,35 @@ def figures(
     span: Span,
     behind_s: float,
 ) -> Figures:
-    """Judge all lookups and registrations of a row; `changing` are the topics of brokers that come and go."""
-    ordered = sorted(lookups, key=lambda one: one.answered)
-    complaints = {id(one): wrong(one, serving[one.topic], truth, behind_s) for one in ordered}
-    bad = [one for one in ordered if one.error or complaints[id(one)]]
-    beats = [note for note in notes if note.kind in ("registered", "failed")]
-    refused = [note for note in beats if note.kind == "failed"]
-    steady = [one for one in ordered if one.topic not in changing]
+    """Return the figures of a row; `changing` are the topics of brokers that come and go."""
+    ordered = sorted(lookups, key=lambda lookup: lookup.answered)
+    complaints = {id(lookup): wrong(lookup, serving[lookup.topic], truth, behind_s) for lookup in ordered}
+    bad = [lookup for lookup in ordered if lookup.error or complaints[id(lookup)]]
+    registrations = [note for note in notes if note.kind in ("registered", "failed")]
+    refused = [note for note in registrations if note.kind == "failed"]
+    steady = [lookup for lookup in ordered if lookup.topic not in changing]
     errors = Counter(
-        f"lookup of {'a changing' if one.topic in changing else 'a steady'} topic: {_unnumbered(one.error)}"
-        for one in ordered
-        if one.error
+        f"lookup of {'a changing' if lookup.topic in changing else 'a steady'} topic: {_unnumbered(lookup.error)}"
+        for lookup in ordered
+        if lookup.error
     )
     errors.update(f"registration: {_unnumbered(note.why)}" for note in refused)
-    at_fault = {id(one) for one in bad}
+    at_fault = {id(lookup) for lookup in bad}
     return Figures(
         lookups=len(ordered),
-        failed=sum(bool(one.error) for one in ordered),
-        failed_steady=sum(bool(one.error) for one in steady),
-        wrong=[f"{one.answered - span.begin:+.2f} s: {complaints[id(one)]}" for one in bad if not one.error],
+        failed=sum(bool(lookup.error) for lookup in ordered),
+        failed_steady=sum(bool(lookup.error) for lookup in steady),
+        wrong=[
+            f"{lookup.answered - span.begin:+.2f} s: {complaints[id(lookup)]}"
+            for lookup in bad
+            if not lookup.error
+        ],
         unanswered_s=_unanswered_s(ordered, at_fault),
         unanswered_steady_s=_unanswered_s(steady, at_fault),
-        beats=len(beats),
-        failed_beats=len(refused),
+        registrations=len(registrations),
+        failed_registrations=len(refused),
         last_trouble_s=max(
-            (*(one.answered for one in bad), *(note.at for note in refused)), default=span.begin
+            (*(lookup.answered for lookup in bad), *(note.at for note in refused)), default=span.begin
         )
         - span.end,
         errors=dict(errors),
@@ -100,7 +103,7 @@ def figures(
 
 
 def _unanswered_s(ordered: Iterable[Lookup], at_fault: Container[int]) -> float:
-    """The longest time of any connection from a question to the next right answer."""
+    """Return the longest time of any connection from a request to the next right reply."""
     since: dict[int, float] = {}
     longest = 0.0
     for lookup in ordered:
@@ -112,11 +115,11 @@ def _unanswered_s(ordered: Iterable[Lookup], at_fault: Container[int]) -> float:
 
 
 def _unnumbered(error: str) -> str:
-    """The text without addresses, so that equal errors are equal."""
+    """Return the text without addresses, so that equal errors are equal."""
     return ADDRESS.sub("…", error)
 
 
-def lost(notes: Sequence[Note], steady: Iterable[str], since: float, within_s: float) -> set[str]:
-    """The brokers of which no registration was accepted within so long."""
+def unrepeated(notes: Sequence[Note], steady: Iterable[str], since: float, within_s: float) -> set[str]:
+    """Return the brokers of which no registration was accepted within `within_s` seconds of `since`."""
     back = {note.broker for note in notes if note.kind == "registered" and 0 < note.at - since <= within_s}
     return set(steady) - back

@@ -1,4 +1,4 @@
-"""Clients that ask for routes at a steady pace over many connections, and what they were answered."""
+"""Clients that look up routes at a steady rate over many connections, with their replies."""
 
 import asyncio
 import itertools
@@ -12,18 +12,18 @@ from typing import Self
 
 import msgspec
 
-from remoting.codes import RequestCode, ResponseCode
-from remoting.route import decode_route
-from tests.service.load import Client
+from rocketmq_remoting.codes import RequestCode, ResponseCode
+from rocketmq_remoting.route import decode_route
+from testbed.load import Client
 
 PER_S, CONNECTIONS, NEW_AFTER = 200, 40, 25
-"""Lookups a second of all, connections, and how many lookups one has on average before it is opened anew."""
+"""Lookups a second of all, connections, and lookups of one connection on average before it is opened again."""
 ANSWER_S = 3.0
-"""What RocketMQ's clients wait for a route (ClientConfig.mqClientApiTimeout)."""
+"""How long RocketMQ's clients wait for a route (ClientConfig.mqClientApiTimeout)."""
 
 
 class Lookup(msgspec.Struct, frozen=True):
-    """One lookup over connection number `over`: when it began and was answered.
+    """One lookup over connection number `over`: when it was sent and replied to.
 
     `brokers` are name -> address of the route; none for "no such topic". `error` where there was neither."""
 
@@ -43,7 +43,7 @@ class Lookups:
     ) -> None:
         self.done: list[Lookup] = []
         self._ports, self._topics, self._tls = ports, topics, tls
-        self._known: dict[bytes, dict[str, str]] = {}
+        self._decoded: dict[bytes, dict[str, str]] = {}
         self._end = threading.Event()
         self._failure: BaseException | None = None
         self._thread = threading.Thread(target=self._run, daemon=True)
@@ -89,22 +89,22 @@ class Lookups:
         brokers: dict[str, str] = {}
         why = ""
         try:
-            answer = await client.ask(RequestCode.GET_ROUTEINFO_BY_TOPIC, {"topic": topic})
+            reply = await client.ask(RequestCode.GET_ROUTEINFO_BY_TOPIC, {"topic": topic})
         except TimeoutError:
             why = f"no answer within {ANSWER_S:g} s"
         except OSError as error:
             why = f"{type(error).__name__}: {error}"
         else:
-            if answer.code == ResponseCode.SUCCESS:
-                brokers = self._brokers(answer.body)
-            elif answer.code != ResponseCode.TOPIC_NOT_EXIST:
-                why = f"code {answer.code}: {answer.remark}"
+            if reply.code == ResponseCode.SUCCESS:
+                brokers = self._brokers(reply.body)
+            elif reply.code != ResponseCode.TOPIC_NOT_EXIST:
+                why = f"code {reply.code}: {reply.remark}"
         return Lookup(number, topic, asked, time.monotonic(), brokers, why)
 
     def _brokers(self, body: bytes) -> dict[str, str]:
-        if body not in self._known:
+        if body not in self._decoded:
             route = decode_route(body)
-            named = {queues.broker_name for queues in route.queue_datas}
-            found = {data.broker_name: data.broker_addrs.get(0, "") for data in route.broker_datas}
-            self._known[body] = {name: found.get(name, "") for name in named}
-        return self._known[body]
+            names = {queues.broker_name for queues in route.queue_datas}
+            addresses = {data.broker_name: data.broker_addrs.get(0, "") for data in route.broker_datas}
+            self._decoded[body] = {name: addresses.get(name, "") for name in names}
+        return self._decoded[body]

@@ -4,20 +4,20 @@ from collections.abc import Sequence
 
 import msgspec
 
-from remoting.codes import ResponseCode
-from remoting.command import Command
-from tests.harness.connection import V5_3_3, Connection
-from tests.harness.patience import eventually
-from tests.interop.brokers import Broker, BrokerConfig
-from tests.interop.clients import Clients, Received, Sent, outcome
-from tests.interop.releases import release
-from tests.interop.servers import NameServer
-from tests.interop.stage import Stage
+from rocketmq_remoting.codes import ResponseCode
+from rocketmq_remoting.command import Command
+from testbed.connection import V5_3_3, Connection
+from testbed.eventually import eventually
+from testbed.rocketmq.brokers import Broker, BrokerConfig
+from testbed.rocketmq.clients import Clients, Received, Sent, outcome
+from testbed.rocketmq.releases import release
+from testbed.rocketmq.servers import NameServer
+from testbed.rocketmq.stage import Stage
 
 VERSION = "5.5.0"
 TOPIC, NAME = "faults", "java-broker"
 PER_SECOND = 50
-KNOWN_WITHIN_S = 25.0
+ROUTE_WITHIN_S = 25.0
 """A broker of 5.x may register new topics only with its next heartbeat but one (docs/agent.md)."""
 STARTED_WITHIN_S, ENDED_WITHIN_S = 60.0, 60.0
 UPDATE_AND_CREATE_TOPIC = 17
@@ -25,8 +25,8 @@ UPDATE_AND_CREATE_TOPIC = 17
 
 
 class Counted(msgspec.Struct, frozen=True):
-    """What became of the messages: `sent` are those that the broker acknowledged, `received` how many different
-    ones came back. A failed send was repeated by the producer program."""
+    """Counts of messages: `sent` were acknowledged by the broker, `received` are different ones that came back.
+    The producer program repeats a failed send."""
 
     sent: int
     received: int
@@ -47,7 +47,7 @@ class Messages:
         java = release(VERSION)
         self.broker = Broker(stage, BrokerConfig(java, NAME), servers, options).await_boot()
         self._make_topic()
-        eventually(lambda: servers[0].route(TOPIC), KNOWN_WITHIN_S)
+        eventually(lambda: servers[0].route(TOPIC), ROUTE_WITHIN_S)
         self.count = int(seconds * PER_SECOND)
         clients = Clients(stage, java, servers[0], options)
         self._consumer = clients.start("Consume", TOPIC, self.count, int(seconds + ENDED_WITHIN_S))
@@ -67,6 +67,6 @@ class Messages:
         over = Connection(self.broker.port)
         ext = {"topic": TOPIC, **queues, **rest}
         over.send_command(Command(UPDATE_AND_CREATE_TOPIC, 1, 0, V5_3_3, ext=ext))
-        answer = over.receive(STARTED_WITHIN_S)
+        reply = over.receive(STARTED_WITHIN_S)
         over.close()
-        assert answer.code == ResponseCode.SUCCESS, answer
+        assert reply.code == ResponseCode.SUCCESS, reply

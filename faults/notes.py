@@ -1,20 +1,20 @@
-"""What is told between the process that judges and those that are brokers."""
+"""The messages between the judging process and processes of brokers."""
 
 import ssl
 from typing import Literal, TypeAlias
 
 import msgspec
 
-from client.broker import BrokerConfig
-from client.wire.tls import client_context
+from mqns.broker import BrokerConfig
+from mqns.remoting.tls import tls_context
 
 Kind: TypeAlias = Literal["registers", "registered", "failed", "unregisters", "unregistered"]
 
 
 class Note(msgspec.Struct, frozen=True):
-    """What a broker begins or has been answered, `at` seconds of the monotonic clock, which all processes share.
+    """A request that a broker sends, or its reply, `at` seconds of the monotonic clock, which all processes share.
 
-    `failed` is a registration that came to nothing, and `why`."""
+    `failed` is a registration without success, and `why`."""
 
     at: float
     broker: str
@@ -23,19 +23,19 @@ class Note(msgspec.Struct, frozen=True):
 
 
 class Tls(msgspec.Struct, frozen=True):
-    """Paths of what a peer trusts and of what it shows."""
+    """Paths of the CA that a peer trusts, and of its own certificate and key."""
 
     trust: str
     certificate: str
     key: str
 
     def context(self) -> ssl.SSLContext:
-        """For its connections."""
-        return client_context(trust=self.trust, certificate=self.certificate, key=self.key)
+        """Return the context of its connections."""
+        return tls_context(trust=self.trust, certificate=self.certificate, key=self.key)
 
 
 class Spec(msgspec.Struct, frozen=True):
-    """What a process of brokers is to do: announce some as long as it runs, and have others come and go."""
+    """The brokers of a process: `steady` ones as long as it runs, `passing` ones that come and go."""
 
     steady: tuple[BrokerConfig, ...] = ()
     passing: tuple[BrokerConfig, ...] = ()

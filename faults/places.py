@@ -1,4 +1,4 @@
-"""Where a row takes place: a store of its own, the service on it, and the addresses that peers are told."""
+"""The service of a row: its own store, the servers on it, and the addresses that peers get."""
 
 import signal
 from contextlib import ExitStack
@@ -8,19 +8,19 @@ from typing import Self
 import redis
 
 from faults.notes import Tls
-from launcher.store import await_answer
-from registry.store import connect
-from tests.interop.ports import free_port
-from tests.interop.process import Process
-from tests.interop.servers import NameServer, serve
-from tests.interop.stage import Stage
-from tests.service.processes import Family
+from mqnamesrv.store import await_answer
+from registry.store.connect import connect
+from testbed.ports import free_port
+from testbed.process import Process
+from testbed.processes import Family
+from testbed.rocketmq.servers import NameServer, serve
+from testbed.rocketmq.stage import Stage
 
 WORKERS = 2
 DRAIN_S = 5
-"""How long a worker that makes way serves the connections that it has."""
+"""How long a worker that is replaced serves its connections."""
 LEASE_S = 120.0
-"""Of brokers that name none themselves (brokerTimeoutMillis)."""
+"""The lease of brokers that send none (brokerTimeoutMillis)."""
 OPTIONS = {"remotingWorkers": str(WORKERS), "shutdownWaitTimeSeconds": str(DRAIN_S)}
 
 
@@ -52,7 +52,7 @@ class Redis:
         return self.process
 
     def await_answer(self) -> str:
-        """Its name and version."""
+        """Wait for it to answer, and return its name and version."""
         return await_answer(self.url, alive=lambda: self.process.runs)
 
     def kill(self) -> None:
@@ -66,7 +66,7 @@ class Redis:
 class Place:
     """A running service, ended with its stage; a context that ends what else belongs to it (`rest`).
 
-    `servers` is what peers are told; `tls`, and `java_options` for those of Java, are what they need besides.
+    `servers` are the addresses that peers get; `tls`, and `java_options` for those of Java, are what they need besides.
     `lease_s` is how long a broker may be silent."""
 
     def __init__(
@@ -74,7 +74,7 @@ class Place:
         stage: Stage,
         server: NameServer,
         *,
-        told: tuple[NameServer, ...] = (),
+        servers: tuple[NameServer, ...] = (),
         tls: Tls | None = None,
         java_options: tuple[str, ...] = (),
         lease_s: float = LEASE_S,
@@ -82,7 +82,7 @@ class Place:
     ) -> None:
         self.stage = stage
         self.server = server
-        self.servers = told or (server,)
+        self.servers = servers or (server,)
         self.tls = tls
         self.java_options = java_options
         self.lease_s = lease_s
@@ -98,11 +98,11 @@ class Place:
 
     @property
     def family(self) -> Family:
-        """The processes of the service as they are now."""
+        """Return the processes of the service as they are now."""
         return Family.of(self.server.process.pid)
 
     def whole(self, but: set[int] = frozenset()) -> bool:  # type: ignore[assignment]
-        """Whether all its workers are there, and none of those."""
+        """Return whether all its workers run, and none of `but`."""
         workers = set(self.family.remoting_workers)
         return len(workers) == WORKERS and not workers & but
 
@@ -124,7 +124,7 @@ def plain(stage: Stage, *, lease_s: float = LEASE_S, aof: bool = True) -> Stored
 
 
 def answers(server: NameServer) -> bool:
-    """Whether it serves yet."""
+    """Return whether it serves yet."""
     try:
         server.cluster()
     except OSError:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 BUILT = Path(__file__).resolve().parent.parent / "build" / "bin"
-"""Where `make faults` puts what it builds."""
+"""The folder of programs that `make faults` builds."""
 TOXIPROXY = "toxiproxy-server"
 COMMANDS = (
     ("redis-server", "--version"),
@@ -19,15 +19,15 @@ COMMANDS = (
 
 
 def program(name: str) -> str:
-    """Its path; FileNotFoundError where there is none."""
-    found = shutil.which(name, path=os.pathsep.join((str(BUILT), os.environ["PATH"], "/usr/sbin")))
-    if found is None:
+    """Return the path of a program; FileNotFoundError without one."""
+    path = shutil.which(name, path=os.pathsep.join((str(BUILT), os.environ["PATH"], "/usr/sbin")))
+    if path is None:
         raise FileNotFoundError(f"{name} is not installed: see `make faults`")
-    return found
+    return path
 
 
 def versions() -> Iterator[str]:
-    """The first line of what each says about itself."""
+    """Yield the first line of each program's version."""
     for name, *words in COMMANDS:
         said = subprocess.run([program(name), *words], capture_output=True, text=True, check=True)
         yield (said.stdout or said.stderr).strip().splitlines()[0].strip()

@@ -13,7 +13,7 @@ from faults.messages import PER_SECOND, VERSION
 from faults.places import WORKERS
 from faults.programs import versions
 from faults.result import Result
-from faults.trial import BEAT_S, BROKERS, STEADY_S
+from faults.trial import BROKERS, REPEATED_WITHIN_S, STEADY_S
 
 HEADINGS = (
     "row",
@@ -38,7 +38,7 @@ def heading() -> list[str]:
 
 
 def line(result: Result) -> str:
-    """A row of the table; one that could not be run says why."""
+    """Return a row of the table, with the cause if it could not be run."""
     figures, counted, span = result.figures, result.counted, result.span
     verdict = f"**broken**: {'; '.join(result.broken)}" if result.broken else "kept"
     if figures is None or span is None:
@@ -51,8 +51,8 @@ def line(result: Result) -> str:
             f"{figures.lookups:,}",
             f"{figures.failed:,}",
             f"{figures.unanswered_s * 1000:,.0f} ms",
-            f"{figures.beats:,}",
-            f"{figures.failed_beats:,}",
+            f"{figures.registrations:,}",
+            f"{figures.failed_registrations:,}",
             f"{counted.sent:,}" if counted else "",
             f"{counted.lost:,}" if counted else "",
             f"{counted.send_errors:,}" if counted else "",
@@ -63,17 +63,17 @@ def line(result: Result) -> str:
 
 
 def _recovered(after_end_s: float, lasted_s: float) -> str:
-    """Seconds after the fault's end, and after its beginning."""
+    """Return the seconds after the fault's end, and after its beginning."""
     return f"{after_end_s:.1f} s; {after_end_s + lasted_s:.1f} s"
 
 
 def page(results: Sequence[Result], of: int) -> str:
-    """All of docs/faults.md, once so many of `of` rows have been run."""
+    """Return docs/faults.md for these results of `of` rows."""
     return "\n".join(_lines(results, of)) + "\n"
 
 
 def _lines(results: Sequence[Result], of: int) -> Iterator[str]:
-    kept = sum(not result.broken for result in results)
+    as_promised = sum(not result.broken for result in results)
     minutes = sum(result.seconds for result in results) / 60
     yield "# Faults"
     yield ""
@@ -86,14 +86,14 @@ def _lines(results: Sequence[Result], of: int) -> Iterator[str]:
         f"the shortest period that brokers have (30 s is their default); {PASSING} more that come and go; a Java "
         f"broker {VERSION} with a producer ({PER_SECOND} messages a second, its own repetitions off) and a consumer, "
         f"each message counted by its number. The fault comes after {STEADY_S:.0f} s, and the load goes on for "
-        f"at least {BEAT_S:.0f} s after its end."
+        f"at least {REPEATED_WITHIN_S:.0f} s after its end."
     )
     yield ""
     yield (
         "A lookup fails when a client that reconnects once, after 50 ms, has no answer within 3 s, or an error. A "
         "route is wrong when a broker is missing that has been registered for more than a second, or one is there that "
         "left or was killed more than a second before, or whose lease ended more than a second before: none may be, in "
-        f"any row. Every broker must have registered again within {BEAT_S:.0f} s "
+        f"any row. Every broker must have registered again within {REPEATED_WITHIN_S:.0f} s "
         "of the last refusal, and no message may be lost, no send fail. *All right again* is when the last lookup or "
         "registration failed: seconds after the fault's end, and after its beginning."
     )
@@ -104,21 +104,23 @@ def _lines(results: Sequence[Result], of: int) -> Iterator[str]:
     yield ""
     libraries = ", ".join(f"{name} {version(name)}" for name in LIBRARIES)
     yield (
-        f"{kept} of {len(results)} rows as promised (of {of} in all), in {minutes:.0f} minutes on "
+        f"{as_promised} of {len(results)} rows as promised (of {of} in all), in {minutes:.0f} minutes on "
         f"{time.strftime('%Y-%m-%d', time.gmtime())}. "
         f"Machine: {os.cpu_count()} cores, {processor()}, Linux {platform.release()}, load average "
         f"{os.getloadavg()[1]:.1f}; Python {platform.python_version()}, {libraries}; {', '.join(versions())}."
     )
-    told = [f"- `{result.name}`: {'; '.join(failed)}" for result in results if (failed := failures(result))]
-    if told:
+    failed_rows = [
+        f"- `{result.name}`: {'; '.join(failed)}" for result in results if (failed := failures(result))
+    ]
+    if failed_rows:
         yield ""
         yield "## What failed, and how often"
         yield ""
-        yield from told
+        yield from failed_rows
 
 
 def failures(result: Result) -> list[str]:
-    """What lookups and registrations failed with, the most frequent first, and wrong routes."""
+    """Return the errors of lookups and registrations, the most frequent first, and wrong routes."""
     if result.figures is None:
         return []
     errors = sorted(result.figures.errors.items(), key=lambda item: -item[1])

@@ -1,4 +1,4 @@
-"""What came of a row, and which promises were broken."""
+"""The result of a row, with the promises that were broken."""
 
 from collections.abc import Iterator
 from typing import Self
@@ -11,9 +11,7 @@ from faults.row import Promise, Topics
 
 
 class Result(msgspec.Struct, frozen=True):
-    """Of one row. `lost` are the brokers of which no registration was accepted in the period after the fault.
-
-    `seconds` is how long the row took in all; `broken` is empty where everything was as promised."""
+    """The result of one row; `seconds` is how long it took, `broken` is empty if every promise was kept."""
 
     name: str
     title: str
@@ -25,16 +23,20 @@ class Result(msgspec.Struct, frozen=True):
 
     @classmethod
     def failed(cls, name: str, title: str, seconds: float, why: str) -> Self:
-        """The row could not be run to its end."""
+        """Return the result of a row that could not be run to its end."""
         return cls(name, title, seconds, (why,))
 
 
-def broken(promise: Promise, figures: Figures, lost: set[str], counted: Counted | None) -> Iterator[str]:
-    """Each promise that was not kept, with what was seen instead."""
+def broken(
+    promise: Promise, figures: Figures, unrepeated: set[str], counted: Counted | None
+) -> Iterator[str]:
+    """Yield each promise that was not kept, with what was seen instead.
+
+    `unrepeated` are brokers of which no registration was accepted in the period after the fault."""
     if figures.wrong:
         yield f"{len(figures.wrong)} wrong routes, such as {figures.wrong[0]}"
-    if lost:
-        yield f"{len(lost)} registrations lost: {', '.join(sorted(lost)[:3])}"
+    if unrepeated:
+        yield f"{len(unrepeated)} registrations lost: {', '.join(sorted(unrepeated)[:3])}"
     failed, unanswered_s = {
         Topics.NONE: (figures.failed, figures.unanswered_s),
         Topics.CHANGING: (figures.failed_steady, figures.unanswered_steady_s),
@@ -44,8 +46,8 @@ def broken(promise: Promise, figures: Figures, lost: set[str], counted: Counted 
         yield f"{failed} lookups failed"
     if unanswered_s > promise.unanswered_s:
         yield f"{unanswered_s:.1f} s without a right answer"
-    if figures.failed_beats and not promise.beats_fail:
-        yield f"{figures.failed_beats} registrations failed"
+    if figures.failed_registrations and not promise.registrations_fail:
+        yield f"{figures.failed_registrations} registrations failed"
     if figures.last_trouble_s > promise.recovers_s:
         yield f"not recovered for {figures.last_trouble_s:.1f} s"
     if counted and counted.lost:

@@ -8,32 +8,32 @@ from typing import Generic, TypeVar
 
 from faults.fleet import Fleet
 from faults.places import Place
-from tests.interop.stage import Stage
+from testbed.rocketmq.stage import Stage
 
 P = TypeVar("P", bound=Place)
 
 
 class Topics(Enum):
-    """Which ones."""
+    """Topics whose lookups may fail."""
 
     NONE = "none"
     CHANGING = "changing"
-    """Those of brokers that come and go: no worker need know their routes at that moment."""
+    """Topics of brokers that come and go: their routes may be in no worker's cache."""
     ALL = "all"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Promise:
-    """What may happen while the fault lasts and just after. No route may be wrong, ever, and no message lost.
+    """The failures that are allowed during the fault and just after. No route may be wrong, and no message lost.
 
     `lookups_fail` says of which topics lookups may fail, `unanswered_s` how long a client may be without an answer
-    then, `beats_fail` whether registrations may fail, `behind_s` by how much routes may be behind what brokers did (a
-    second is promised of killed ones: docs/architecture.md), and `recovers_s` when nothing fails any more, counted
-    from the fault's end."""
+    then, `registrations_fail` whether registrations may fail, `behind_s` by how much routes may be behind what brokers
+    did (a second is promised of killed ones: docs/architecture.md), and `recovers_s` when nothing fails any more,
+    counted from the fault's end."""
 
     lookups_fail: Topics = Topics.NONE
     unanswered_s: float = 3.0
-    beats_fail: bool = False
+    registrations_fail: bool = False
     behind_s: float = 1.0
     recovers_s: float = 1.0
 

@@ -56,7 +56,7 @@ def main() -> None:
 
 
 def _result(row: Row[Any], folder: Path, *, brokers: int, java: bool) -> Result:
-    """What came of it; where it could not be run, why, since half an hour of others shall not be lost."""
+    """Return the row's result; an exception becomes a failed result, so that other rows' results are kept."""
     began = time.monotonic()
     try:
         return tried(row, folder, brokers=brokers, java=java)

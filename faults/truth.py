@@ -1,4 +1,4 @@
-"""What is known of each broker over time: that it is there, that it is not, or neither."""
+"""The presence of each broker over time, from its notes and from what was done to it."""
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable
@@ -6,73 +6,74 @@ from enum import Enum
 
 from faults.notes import Note
 
-BEFORE_ANSWER_S = 3.0
-"""A lease was renewed at most so long before its broker heard of it, where it did."""
+BEFORE_REPLY_S = 3.0
+"""A lease was renewed at most so long before its broker received the reply."""
 
 
-class Known(Enum):
-    """What may be said of a broker at a moment."""
+class Presence(Enum):
+    """Whether routes must show a broker at a moment (PRESENT), must not (AWAY), or may (UNCERTAIN)."""
 
-    THERE = "there"
+    PRESENT = "present"
     AWAY = "away"
-    OPEN = "open"
-    """It is on its way in or out."""
+    UNCERTAIN = "uncertain"
+    """It registers, unregisters or its lease ends."""
 
 
 class Timeline:
-    """One broker's: what is known from which time on. It is away at first."""
+    """The presence of one broker from each time on; AWAY at first."""
 
     def __init__(self) -> None:
         self._times = [float("-inf")]
-        self._known = [Known.AWAY]
+        self._presence = [Presence.AWAY]
 
-    def add(self, at: float, known: Known) -> None:
-        """From `at` on it is so, whatever was thought to come later."""
+    def add(self, at: float, presence: Presence) -> None:
+        """Set the presence from `at` on, and drop what was set for later."""
         keep = bisect_left(self._times, at)
         self._times[keep:] = [at]
-        self._known[keep:] = [known]
+        self._presence[keep:] = [presence]
 
-    def certain(self, begin: float, end: float) -> Known:
-        """What is so all the time; OPEN when that is nothing."""
+    def certain(self, begin: float, end: float) -> Presence:
+        """Return the presence that lasts from `begin` to `end`; UNCERTAIN if it changes."""
         first, last = bisect_right(self._times, begin) - 1, bisect_right(self._times, end)
-        states = set(self._known[first:last])
-        return states.pop() if len(states) == 1 else Known.OPEN
+        states = set(self._presence[first:last])
+        return states.pop() if len(states) == 1 else Presence.UNCERTAIN
 
 
 class Truth:
-    """The timelines of all brokers, from what they told (`note`) and what was done to them."""
+    """The timelines of all brokers, from their notes and from what was done to them."""
 
     def __init__(self, lease_s: float) -> None:
         self._lease_s = lease_s
         self._timelines: dict[str, Timeline] = {}
-        self._heard: dict[str, float] = {}
+        self._renewed_at: dict[str, float] = {}
 
     def of(self, broker: str) -> Timeline:
         return self._timelines.setdefault(broker, Timeline())
 
     def note(self, note: Note) -> None:
-        """One thing that a broker told."""
-        known = {"registered": Known.THERE, "unregistered": Known.AWAY}.get(note.kind, Known.OPEN)
+        """Add a broker's note."""
+        presence = {"registered": Presence.PRESENT, "unregistered": Presence.AWAY}.get(
+            note.kind, Presence.UNCERTAIN
+        )
         if note.kind == "registered":
-            self._heard[note.broker] = note.at
+            self._renewed_at[note.broker] = note.at
         if note.kind != "failed":  # what was registered before still is
-            self.of(note.broker).add(note.at, known)
+            self.of(note.broker).add(note.at, presence)
 
     def killed(self, brokers: Iterable[str], begun: float, at: float) -> None:
-        """Their connections are closed and nobody listens: they are to be gone as soon as answers follow. The service
-        may have seen that from `begun` on."""
+        """Add brokers whose processes were killed: AWAY from `at` on, UNCERTAIN from `begun` on."""
         for broker in brokers:
-            self.of(broker).add(begun, Known.OPEN)
-            self.of(broker).add(at, Known.AWAY)
+            self.of(broker).add(begun, Presence.UNCERTAIN)
+            self.of(broker).add(at, Presence.AWAY)
 
     def silenced(self, brokers: Iterable[str], at: float) -> None:
-        """Nothing comes from them any more: they are there until their leases end, and then they are not."""
+        """Add brokers that send nothing from `at` on: PRESENT until their leases end, then AWAY."""
         for broker in brokers:
-            ends = self._heard[broker] - BEFORE_ANSWER_S + self._lease_s
-            self.of(broker).add(max(ends, at), Known.OPEN)
-            self.of(broker).add(at + self._lease_s, Known.AWAY)
+            ends = self._renewed_at[broker] - BEFORE_REPLY_S + self._lease_s
+            self.of(broker).add(max(ends, at), Presence.UNCERTAIN)
+            self.of(broker).add(at + self._lease_s, Presence.AWAY)
 
     def awake(self, brokers: Iterable[str], at: float) -> None:
-        """They go on as if nothing had been."""
+        """Add brokers that send again from `at` on."""
         for broker in brokers:
-            self.of(broker).add(at, Known.OPEN)
+            self.of(broker).add(at, Presence.UNCERTAIN)

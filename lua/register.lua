@@ -1,48 +1,54 @@
 --[[  lua/register.lua: one registration of a member (RocketMQ 5.x RouteInfoManager.registerBroker), decided and
-  written at once. Called with dry = 1 it only decides; the token of that decision comes back with the write and
-  must still hold, else nothing is written and the new decision is returned.
+  written at once. Called with dry = 1 it only decides; the token of that decision comes back with the write and must
+  still hold, else nothing is written and the new decision is returned.
   KEYS[1] events:meta     hash    incarnation, seq, holds
   KEYS[2] broker:<name>   hash    the broker's entry
   KEYS[3] member:<m>      hash    what this member registered last
-  KEYS[4] pending:<name>  string  epoch claimed by a chunked first registration
-  ARGV[1] request as JSON: act {op, actor, peer}, name, cluster, id, member (<cluster>:<addr>), ha, zone, acting
+  KEYS[4] pending:<name>  string  epoch claimed by a first registration in several scripts
+  ARGV[1] request as JSON: origin {op, actor, peer}, name, cluster, id, member (<cluster>:<addr>), ha, zone, acting
           ("0", "1", or absent from an old broker), timeout, filters (JSON text; absent = leave alone), dv, state
-          (version, a number), single (1: exactly one topic), sig, owner, dry, and for the write: token, claim
-          (epoch), leftovers (as the claim said), applied, last (0: slices follow, so the data version waits),
-          counts {rows, mappings, entries}
+          (version, a number), single (1: one topic, refused in a first registration), sig, owner, dry, and for the
+          write: token, claim (epoch), leftovers (as the claim said), applied, last (0: slices follow, so the data
+          version waits), counts {rows, mappings, entries}
   ARGV[2] the slice, as lua/includes/rows.lua says
   Returns {"refused", event id, order table} newcomer of a lower state version; {"single"}, {"full"}, {"pending"};
-          {"lost"} the claim is over; {"again", event id, broker name, ...} a script's fill of lapses was recorded first,
-          dry or not; what is owed;
+          {"lost"} the claim is over; {"again", event id, {broker name, ...}} as many lapses as a script may take were
+          recorded first, dry or not;
           {"go", token, epoch, generation, first, changed, writes, strips, same} a decision;
-          {"done", event id, epoch, generation, {master, ha}, order table, broker name, ...}: what is owed  ]]
---- @include "answer"
+          {"done", event id, epoch, generation, {master, ha}, order table, {broker name, ...}}
+          The broker names are those with a clean-up that was deferred  ]]
+--- @include "lapses"
+--- @include "master"
+--- @include "order"
+--- @include "registered"
 --- @include "rows"
---- @include "settle"
 local MEMBERS_MAX = 1000
 local r = cjson.decode(ARGV[1])
-local ctx = new_ctx(r.act)
+local ctx = new_ctx(r.origin)
 local name, key, id = r.name, r.member, r.id
-local slot = "slot:" .. id .. ":" .. name
+local place_field = "slot:" .. id .. ":" .. name
 
 local claimed = redis.call("GET", KEYS[4])
 if claimed and claimed ~= r.claim then return { "pending" } end
 if r.claim and not claimed then return { "lost" } end
 
-local broker, me = broker_of(ctx, name), member_of(ctx, key)
+local broker, member = broker_of(ctx, name), member_of(ctx, key)
 local token_of_state = (broker.epoch or "") .. ":" .. broker.gen
 local before = { acting = broker.acting or "0", zone = broker.zone }
-local known = { dv = me.exists and me.fields.dv, at = me.fields.at, sig = me.fields.sig, applied = me.fields.applied }
+local stored = {
+  dv = member.exists and member.fields.dv, at = member.fields.at, sig = member.fields.sig,
+  applied = member.fields.applied,
+}
 
--- A member that beats after its own lease ran out comes back to the same epoch; its topics stay.
-local settled = settle(ctx, broker, key)
-if settled == SETTLE_MAX then return with_owed(ctx, { "again", commit(ctx) }) end
-local revives = me.exists and broker.addrs[id] == key and lapsed(ctx, me.lease)
-if me.exists and lapsed(ctx, me.lease) then
-  leave(ctx, me, "expired")
-  me.gone, me.fields.since = false, nil
+-- A member that registers after its own lease ran out comes back to the same epoch; its topics stay.
+local lapses = record_lapses(ctx, broker, key)
+if lapses == LAPSES_MAX then return { "again", commit(ctx), deferred_names(ctx) } end
+local reinstated = member.exists and broker.addrs[id] == key and lapsed(ctx, member.lease)
+if member.exists and lapsed(ctx, member.lease) then
+  leave(ctx, member, "expired")
+  member.gone, member.fields.since = false, nil
 end
-local first = next(broker.addrs) == nil and not revives
+local first = next(broker.addrs) == nil and not reinstated
 
 -- The same address under another id of the group: the switch of slave and master.
 local switched
@@ -50,7 +56,7 @@ for _, other in ipairs(sorted_ids(broker.addrs)) do
   if other ~= id and address_of(broker.addrs[other]) == address_of(key) then
     local previous = member_of(ctx, broker.addrs[other])
     vacate(ctx, previous, { field = "slot:" .. other .. ":" .. name, id = other, name = name }, "switched")
-    if #slots_of(previous) == 0 and previous.key ~= key then previous.gone = true end
+    if #places_of(previous) == 0 and previous.key ~= key then previous.gone = true end
     switched = true
   end
 end
@@ -62,33 +68,33 @@ if takes_over then
   local rival = member_of(ctx, string.match(key, "^[^:]*:") .. address_of(holder))
   local state = tonumber(string.match(rival.fields.dv or "", "^(%d+):") or 0)
   if address_of(holder) ~= address_of(key) and state > r.state and not lapsed(ctx, rival.lease) then
-    -- The refused newcomer changes nothing, not even what this script settled on its way.
-    local refusal = { now = ctx.now, act = r.act, entries = {} }
+    -- The refused newcomer changes nothing, not even the lapses that this script would record.
+    local refusal = { now = ctx.now, origin = r.origin, entries = {} }
     emit(refusal, "conflict_seen", "state_version", {
       "cluster", r.cluster, "broker", name, "id", id, "addr", address_of(key), "action", "refused",
       "holder", cjson.encode({ addr = address_of(holder), cluster = cluster_of(holder) }),
     })
-    return { "refused", r.dry == 1 and "" or append(refusal), order_table() }
+    return { "refused", r.dry == 1 and "" or append(refusal), order_table(K.kv, K.order) }
   end
 end
 
-local fresh_slot = not holder and not revives
-if fresh_slot and r.single == 1 then return { "single" } end
-if fresh_slot and #sorted_ids(broker.addrs) >= MEMBERS_MAX then return { "full" } end
+local fresh_place = not holder and not reinstated
+if fresh_place and r.single == 1 then return { "single" } end
+if fresh_place and #sorted_ids(broker.addrs) >= MEMBERS_MAX then return { "full" } end
 
--- Who may write the group's topics, and which of them: the master, or the smallest id of a new group.
+-- The master writes the group's topics, or the smallest id of a new group; and which of them.
 local smallest = true
 for other in pairs(broker.addrs) do
   if tonumber(other) < tonumber(id) then smallest = false end
 end
 local prime = r.acting ~= nil and id ~= "0" and smallest
 local writes = id == "0" or prime
-local changed = not known.dv or known.dv ~= r.dv
-local every = first or fresh_slot or changed
-local same = known.applied == "1" and known.sig == r.sig and known.at == token_of_state and settled == 0 and not first
+local changed = not stored.dv or stored.dv ~= r.dv
+local every = first or fresh_place or changed
+local same = stored.applied == "1" and stored.sig == r.sig and stored.at == token_of_state and lapses == 0 and not first
 local strips = prime and r.acting == "1"
 local function flag(condition) return condition and "1" or "0" end
-local token = table.concat({ token_of_state, settled, flag(first), flag(every), flag(writes), flag(strips) }, ";")
+local token = table.concat({ token_of_state, lapses, flag(first), flag(every), flag(writes), flag(strips) }, ";")
 if r.dry == 1 or token ~= r.token then
   if r.claim then redis.call("DEL", KEYS[4]) end
   return { "go", token, first and "" or broker.epoch, broker.gen, flag(first), flag(every), flag(writes),
@@ -96,12 +102,13 @@ if r.dry == 1 or token ~= r.token then
 end
 
 -- Decided: what the broker and the member become.
-local cause = first and "first" or revives and "revive" or takes_over and "takeover" or switched and "switch" or "join"
-local enters = first or revives or fresh_slot or takes_over
+local cause = first and "first" or reinstated and "revive" or takes_over and "takeover" or switched and "switch"
+  or "join"
+local enters = first or reinstated or fresh_place or takes_over
 if takes_over then
   local other = member_of(ctx, holder)
-  vacate(ctx, other, { field = slot, id = id, name = name }, "replaced")
-  if #slots_of(other) == 0 then other.gone = true end
+  vacate(ctx, other, { field = place_field, id = id, name = name }, "replaced")
+  if #places_of(other) == 0 then other.gone = true end
 end
 if first then
   broker.epoch, broker.gen = r.claim or tostring(redis.call("INCR", K.epoch)), 0
@@ -122,7 +129,7 @@ if not broker.clusters[r.cluster] then
   broker.clusters[r.cluster] = true
 end
 if enters then
-  for _, other in ipairs(slots_of(me)) do
+  for _, other in ipairs(places_of(member)) do
     if other.name ~= name then
       emit(ctx, "conflict_seen", "two_names", {
         "cluster", r.cluster, "broker", name, "id", id, "addr", address_of(key), "action", "accepted",
@@ -131,15 +138,15 @@ if enters then
     end
   end
 end
-place(broker, id, key)
+set_member(broker, id, key)
 broker.acting, broker.zone, broker.dirty = r.acting == "1" and "1" or "0", r.zone, true
--- What the last registration said of the group stands: an earlier one, sent again, is no short cut then.
-local says_otherwise = broker.acting ~= before.acting or broker.zone ~= before.zone
-if enters or says_otherwise or r.counts.rows > 0 or r.counts.mappings > 0 then broker.gen = broker.gen + 1 end
+-- The last registration decides the attributes of the group: an earlier one, sent again, is no short cut then.
+local attributes_differ = broker.acting ~= before.acting or broker.zone ~= before.zone
+if enters or attributes_differ or r.counts.rows > 0 or r.counts.mappings > 0 then broker.gen = broker.gen + 1 end
 
-local fields = me.fields
+local fields = member.fields
 local was = { ha = fields.ha or "", timeout = fields.timeout or "", filters = fields.filters or "[]" }
-fields.broker, fields.id, fields[slot] = name, id, "1"
+fields.broker, fields.id, fields[place_field] = name, id, "1"
 fields.ha, fields.timeout = r.ha, tostring(r.timeout)
 if r.filters then fields.filters = r.filters ~= "[]" and r.filters or nil end
 fields.since = fields.since or tostring(ctx.now)
@@ -158,36 +165,25 @@ if r.owner then
   end
   fields["owner:" .. r.owner] = "1"
 end
-me.lease, me.dirty, me.gone = ctx.now + r.timeout, true, false
+member.lease, member.dirty, member.gone = ctx.now + r.timeout, true, false
 
-local subject = {
-  "cluster", r.cluster, "broker", name, "id", id, "addr", address_of(key), "epoch", broker.epoch,
-  "group_cluster", broker.cluster ~= r.cluster and broker.cluster,
-}
-local function with(list)
-  local out = {}
-  for i = 1, #subject do out[i] = subject[i] end
-  for i = 1, #list do out[#out + 1] = list[i] end
-  return out
-end
 -- Filter servers are the member's, so they show under its other names too.
 local function other_names()
   local names = {}
-  for _, other in ipairs(slots_of(me)) do
+  for _, other in ipairs(places_of(member)) do
     if other.name ~= name then names[#names + 1] = other.name end
   end
   return #names > 0 and cjson.encode(names)
 end
 local also = (fields.filters or "[]") ~= was.filters and other_names()
 if enters then
-  emit(ctx, "broker_registered", cause, with({
-    "also", also,
-    "addrs", addrs_json(broker), "ha", fields.ha or "", "timeout_ms", fields.timeout,
-    "filters", fields.filters or false, "zone", broker.zone or false, "acting", broker.acting, "dv", fields.dv or false,
-    "topics", first and 0 or redis.call("HLEN", K.topics_of(name)),
-  }))
+  emit_registered(ctx, broker, member, id, cause, first and 0 or redis.call("HLEN", K.topics_of(name)), also)
 else
-  local list = {}
+  local list = {
+    "cluster", r.cluster, "broker", name, "id", id, "addr", address_of(key), "epoch", broker.epoch,
+    "group_cluster", broker.cluster ~= r.cluster and broker.cluster,
+  }
+  local subject = #list
   local function differs(field, old, new)
     if old == new then return end
     list[#list + 1], list[#list + 2] = field, new
@@ -198,9 +194,9 @@ else
   differs("filters", was.filters, fields.filters or "[]")
   differs("zone", before.zone or "", broker.zone or "")
   differs("acting", before.acting, broker.acting)
-  differs("dv", known.dv or "", fields.dv or "")
+  differs("dv", stored.dv or "", fields.dv or "")
   if also then list[#list + 1], list[#list + 2] = "also", also end
-  if #list > 0 then emit(ctx, "broker_updated", "register", with(list)) end
+  if #list > subject then emit(ctx, "broker_updated", "register", list) end
 end
 emit_rows(ctx, 2, r.counts, {
   "cluster", r.cluster, "broker", name, "epoch", broker.epoch, "dv", r.last == 1 and r.dv,
@@ -208,11 +204,11 @@ emit_rows(ctx, 2, r.counts, {
 
 local last = commit(ctx)
 if ctx.leftovers then
-  owe(ctx, "clean", name, last)
+  defer(ctx, "clean", name, last)
 elseif r.claim and redis.call("HGET", K.owed, "clean:" .. name) == r.claim then
-  redis.call("HDEL", K.owed, "clean:" .. name) -- the claim's own note, for the case that it comes to nothing
+  redis.call("HDEL", K.owed, "clean:" .. name) -- the claim's own note, for a claim that runs out
 end
 if r.claim then redis.call("DEL", KEYS[4]) else write_rows(2, r.counts, name, broker.epoch) end
-return with_owed(ctx, {
-  "done", last, broker.epoch, broker.gen, master_of(ctx, broker, id), order_table(),
-})
+return {
+  "done", last, broker.epoch, broker.gen, master_of(ctx, broker, id), order_table(K.kv, K.order), deferred_names(ctx),
+}

@@ -1,16 +1,17 @@
---[[  lua/tick.lua: a worker's beat, once a second: it is alive, leases can be renewed, and these have run out. What else
-  ends by time ends here: drains, and the hold of a mass expiry.
+--[[  lua/tick.lua: renews a worker's lease, each second, notes that leases can be renewed, and returns overdue
+  members. Drains whose time is over end here, and so does the hold of a mass expiry.
   KEYS[1] events:meta  hash  tick_ms, started_ms, holds, hold_rule
   KEYS[2] leases       zset  <cluster>:<addr> -> end (ms)
   KEYS[3] workers      zset  worker -> end of its lease (ms)
-  ARGV[1] request as JSON: act, worker, lease (ms), horizon (ms), idle (ms after which the service counts as new), rule
-          of mass expiries: "<how long one is held at most (ms)>,<share (percent)>,<least members>", absent = no holds
-  Returns {now, started, next end (of a lease or a drain) within the horizon or "", {overdue member, its end, ...}, event id}  ]]
+  ARGV[1] request as JSON: origin, worker, lease (ms), horizon (ms), idle (ms after which the service counts as new),
+          rule of mass expiries: "<longest hold (ms)>,<share (percent)>,<least members>", absent = no holds
+  Returns {now, started, next end (of a lease or a drain) within the horizon or "", {overdue member, its end, ...},
+          event id}  ]]
 --- @include "drain_ends"
---- @include "release"
+--- @include "end_hold"
 --- @include "tables"
 local r = cjson.decode(ARGV[1])
-local ctx = new_ctx(r.act)
+local ctx = new_ctx(r.origin)
 local meta = redis.call("HMGET", KEYS[1], "started_ms", "hold_members")
 local started, members = meta[1], tonumber(meta[2] or 0)
 if not started or not ctx.tick or ctx.now - ctx.tick > r.idle then started = ctx.now end
@@ -24,7 +25,7 @@ if members > 0 and not ctx.hold_fields and ctx.now < ctx.hold_until then
   if missing > members then
     redis.call("HSET", KEYS[1], "hold_members", missing)
   elseif missing * 10 <= members then
-    release(ctx)
+    end_hold(ctx)
   end
 end
 

@@ -1,19 +1,19 @@
---[[  lua/unregister.lua: takes an address out of a broker (104), or a member out of every table after its last
-  connection was lost. By address, not by id (RocketMQ 5.1 RouteInfoManager.unRegisterBroker).
+--[[  lua/unregister.lua: removes an address from a broker (104), or a member from every table after its last
+  connection closed. By address, not by id (RocketMQ 5.1 RouteInfoManager.unRegisterBroker).
   KEYS[1] events:meta  hash  incarnation, seq, holds
   KEYS[2] member:<m>   hash  the member named by cluster and address
-  ARGV[1] request as JSON: act, cause, member (<cluster>:<addr>), name and id (104 only), and as fences of a lost
-          connection: lease (its end then, ms), closed_ms
-  Returns {event id, broker name, ...}: the brokers that lost a member  ]]
---- @include "settle"
+  ARGV[1] request as JSON: origin, cause, member (<cluster>:<addr>), name and id (104 only), and as fences after a
+          disconnect: lease (its end then, ms), closed_ms
+  Returns {event id, {broker name, ...}}: the brokers that lost a member  ]]
+--- @include "lapses"
 local r = cjson.decode(ARGV[1])
-local ctx = new_ctx(r.act)
-local me = member_of(ctx, r.member)
+local ctx = new_ctx(r.origin)
+local member = member_of(ctx, r.member)
 
 if r.lease then
-  if not me.exists or me.lease ~= r.lease then return { "" } end
-  for field in pairs(me.fields) do
-    if string.sub(field, 1, 6) == "owner:" then return { "" } end
+  if not member.exists or member.lease ~= r.lease then return { "", {} } end
+  for field in pairs(member.fields) do
+    if string.sub(field, 1, 6) == "owner:" then return { "", {} } end
   end
 end
 
@@ -27,7 +27,7 @@ end
 
 if r.name then
   local broker = broker_of(ctx, r.name)
-  settle(ctx, broker)
+  record_lapses(ctx, broker)
   local address, holder = address_of(r.member), broker.addrs[r.id or ""]
   local found = false
   for _, id in ipairs(sorted_ids(broker.addrs)) do
@@ -37,7 +37,7 @@ if r.name then
       found = true
     end
   end
-  if me.exists and not me.gone then depart(me, r.name) end
+  if member.exists and not member.gone then depart(member, r.name) end
   -- Java counts the group as reduced even when the address was not in it: without master it loses its write bits.
   if not found and broker.exists then broker.reduced, broker.dirty = true, true end
   if not found and holder then
@@ -46,13 +46,9 @@ if r.name then
       "action", "refused", "holder", cjson.encode({ addr = address_of(holder), cluster = cluster_of(holder) }),
     })
   end
-elseif me.exists then
-  for _, slot in ipairs(slots_of(me)) do settle(ctx, broker_of(ctx, slot.name)) end
-  depart(me)
+elseif member.exists then
+  for _, place in ipairs(places_of(member)) do record_lapses(ctx, broker_of(ctx, place.name)) end
+  depart(member)
 end
 
-local reply = { commit(ctx) }
-for name, broker in pairs(ctx.brokers) do
-  if broker.reduced then reply[#reply + 1] = name end
-end
-return reply
+return { commit(ctx), reduced_names(ctx) }

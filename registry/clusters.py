@@ -1,36 +1,58 @@
 """Clusters and the brokers in them: cluster info (106), member groups (901), system topics (304)."""
 
+import msgspec
+
 from registry.keys import Keys
 from registry.plans import Plan, ScriptCall
 from registry.routes import addresses
-from remoting.cluster import BrokerMemberGroup, ClusterInfo
-from remoting.route import BrokerData
-from remoting.topic_list import TopicList
+from rocketmq_remoting.cluster import BrokerMemberGroup, ClusterInfo
+from rocketmq_remoting.route import BrokerData
+from rocketmq_remoting.topic_list import TopicList
+
+
+class _Broker(msgspec.Struct, frozen=True, array_like=True):
+    """One of lua/read_clusters.lua's reply; `clusters` list it, `members` are `[id, address, ...]`."""
+
+    name: str
+    cluster: str
+    acting: bool
+    zone: str
+    clusters: list[str]
+    members: list[str]
+
+    @property
+    def data(self) -> BrokerData:
+        return BrokerData(self.cluster, self.name, addresses(self.members), self.acting, self.zone or None)
 
 
 def cluster_info(keys: Keys) -> Plan[ClusterInfo]:
-    """Every broker with a living member, and the broker names of each cluster."""
-    rows = yield ScriptCall("clusters", (keys.events_meta, keys.brokers, keys.leases))
-    brokers: dict[str, BrokerData] = {}
+    """Return every broker with a living member, and the broker names of each cluster."""
+    brokers = yield from _read(keys)
     listed: dict[str, list[str]] = {}
-    for row in sorted(rows):
-        name, cluster, acting, zone, count, *rest = row
-        brokers[name] = BrokerData(cluster, name, addresses(rest[int(count) :]), acting == "1", zone or None)
-        for one in rest[: int(count)]:
-            listed.setdefault(one, []).append(name)
-    return ClusterInfo(brokers, {cluster: tuple(listed[cluster]) for cluster in sorted(listed)})
+    for broker in brokers:
+        for cluster in broker.clusters:
+            listed.setdefault(cluster, []).append(broker.name)
+    return ClusterInfo(
+        {broker.name: broker.data for broker in brokers},
+        {cluster: tuple(listed[cluster]) for cluster in sorted(listed)},
+    )
 
 
 def member_group(keys: Keys, cluster: str | None, name: str) -> Plan[BrokerMemberGroup]:
-    """The living members of one broker name, empty when there is none; `cluster` is the request's, echoed."""
-    rows = yield ScriptCall("clusters", (keys.events_meta, keys.brokers, keys.leases), (name,))
-    found = addresses(rows[0][5 + int(rows[0][4]) :]) if rows else {}
-    return BrokerMemberGroup(cluster, name, found)
+    """Return the living members of one broker name, empty when there is none; `cluster` is the request's, echoed."""
+    brokers = yield from _read(keys, name)
+    return BrokerMemberGroup(cluster, name, addresses(brokers[0].members) if brokers else {})
 
 
 def system_topics(info: ClusterInfo) -> TopicList:
-    """Cluster and broker names, which brokers make topics of, and one broker to ask for the rest (304)."""
+    """Return cluster and broker names, which brokers make topics of, and one broker to ask for the rest (304)."""
     names = (*info.cluster_addr_table, *info.broker_addr_table)
     for data in info.broker_addr_table.values():
         return TopicList(names, data.broker_addrs[min(data.broker_addrs)])
     return TopicList(names)
+
+
+def _read(keys: Keys, *names: str) -> Plan[list[_Broker]]:
+    """Return the brokers of these names, or all, that have a living member, by name."""
+    rows = yield ScriptCall("read_clusters", (keys.events_meta, keys.brokers, keys.leases), names)
+    return sorted(msgspec.convert(rows, list[_Broker], strict=False), key=lambda broker: broker.name)

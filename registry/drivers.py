@@ -30,9 +30,9 @@ from redis.exceptions import (
 
 from registry.errors import StoreUnavailable
 from registry.keys import guard_of
-from registry.plans import Batch, Call, Enter, Pause, Plan, Request, ScriptCall, ScriptItem, joined
+from registry.plans import Acquire, Batch, Call, Pause, Plan, Request, ScriptCall, ScriptItem, joined
 from registry.scripts import script
-from registry.slot_master import AsyncSlotMaster, SlotMaster
+from registry.store.slot_master import AsyncSlotMaster, SlotMaster
 
 T = TypeVar("T")
 Sink = Callable[[object], None]
@@ -58,7 +58,7 @@ UNAVAILABLE_REPLIES = ("BUSY ", "MISCONF", "NOREPLICAS", "MASTERDOWN", "CLUSTERD
 
 
 def unavailable(error: BaseException) -> bool:
-    """Whether the store could not serve, as opposed to refusing a request that is wrong."""
+    """Return whether the store could not serve, as opposed to refusing a request that is wrong."""
     return isinstance(error, UNAVAILABLE) or (
         isinstance(error, ResponseError) and str(error).startswith(UNAVAILABLE_REPLIES)
     )
@@ -74,12 +74,12 @@ def _command(request: Call | ScriptCall, *, whole: bool = False, guarded: bool =
 
 
 def _guarded(store: redis.Redis | redis.asyncio.Redis) -> bool:
-    """Whether a script's keys may be with two servers while their slot moves."""
+    """Return whether a script's keys may be with two servers while their slot moves."""
     return isinstance(getattr(store.connection_pool, "sentinel_manager", None), SlotMaster | AsyncSlotMaster)
 
 
 def raised(error: Exception) -> Exception:
-    """What a plan is told of an error of redis-py's."""
+    """Return the error that a plan gets for one of redis-py's."""
     return StoreUnavailable(f"the store cannot serve: {error}") if unavailable(error) else error
 
 
@@ -102,10 +102,10 @@ def _perform(request: Request, store: redis.Redis) -> object:
     if isinstance(request, Pause):
         time.sleep(request.seconds)
         return None
-    if isinstance(request, Enter):
-        entered = threading.Event()
-        request.room.enter(entered.set)
-        entered.wait()
+    if isinstance(request, Acquire):
+        acquired = threading.Event()
+        request.limiter.acquire(acquired.set)
+        acquired.wait()
         return None
     if isinstance(request, ScriptItem):
         return request.replies(_perform(joined((request,)), store), 1)[0]
@@ -137,7 +137,7 @@ class AsyncDriver:
         self.waiting = 0
 
     async def open(self) -> None:
-        """Make the connections that a crowd will need, if the store is there: each takes longer than many requests."""
+        """Make the connections that many requests will need, if the store is there; making one takes long."""
         await asyncio.gather(*(self._store.ping() for _ in range(PIPELINES)), return_exceptions=True)
 
     def start(self, plan: Plan[T], done: Done[T]) -> None:
@@ -145,7 +145,7 @@ class AsyncDriver:
         _Run(self, plan, done).resume(None)
 
     async def run(self, plan: Plan[T]) -> T:
-        """As `registry.drivers.run`; a plan goes on to its end even if nobody awaits it any more."""
+        """As `registry.drivers.run`; a plan goes on to its end even if its caller was cancelled."""
         future: asyncio.Future[T] = asyncio.get_running_loop().create_future()
 
         def done(result: T | None, error: Exception | None) -> None:
@@ -160,7 +160,7 @@ class AsyncDriver:
         return await future
 
     async def close(self) -> None:
-        """Wait for what is under way, then let go of the connections."""
+        """Wait for what is under way, then close the connections."""
         while self._queue or self._flushes:
             await asyncio.gather(*self._flushes, return_exceptions=True)
             await asyncio.sleep(0)
@@ -172,8 +172,8 @@ class AsyncDriver:
         if isinstance(request, Pause):
             loop.call_later(request.seconds, sink, None)
             return
-        if isinstance(request, Enter):
-            request.room.enter(partial(loop.call_soon, sink, None))
+        if isinstance(request, Acquire):
+            request.limiter.acquire(partial(loop.call_soon, sink, None))
             return
         if isinstance(request, Batch):
             together = _Together(len(request.requests), sink)
@@ -216,16 +216,16 @@ class AsyncDriver:
     def _deliver(self, asked: Sequence[Asked], reply: Any) -> None:
         first = asked[0][0]
         if not isinstance(first, ScriptItem):
-            _tell(asked[0][1], reply)
+            _pass(asked[0][1], reply)
         elif not isinstance(reply, Exception):
             for (_, sink), own in zip(asked, first.replies(reply, len(asked)), strict=True):
-                _tell(sink, own)
+                _pass(sink, own)
         elif isinstance(reply, ResponseError) and len(asked) > 1 and not unavailable(reply):
             for one, sink in asked:  # which of them is wrong shows when each is asked alone
-                self.ask(joined((one,)), partial(_tell_only, one, sink))  # type: ignore[arg-type]
+                self.ask(joined((one,)), partial(_pass_single, one, sink))  # type: ignore[arg-type]
         else:
             for _, sink in asked:
-                _tell(sink, reply)
+                _pass(sink, reply)
 
     async def _whole(self, request: Call | ScriptCall) -> object:
         try:
@@ -274,12 +274,12 @@ class _Together:
         self._replies[i] = reply
         self._left -= 1
         if not self._left:
-            errors = [one for one in self._replies if isinstance(one, Exception)]
+            errors = [reply for reply in self._replies if isinstance(reply, Exception)]
             self._sink(errors[0] if errors else self._replies)
 
 
 def _calls(batch: Sequence[Asked]) -> Iterator[tuple[Call | ScriptCall, Sequence[Asked]]]:
-    """What to send for a batch, and whom each reply is for: items of one script are joined."""
+    """Yield what to send for a batch, with the requests that each reply is for: items of one script are joined."""
     groups: dict[tuple[str, tuple[str, ...]], list[Asked]] = {}
     for one in batch:
         request = one[0]
@@ -293,12 +293,14 @@ def _calls(batch: Sequence[Asked]) -> Iterator[tuple[Call | ScriptCall, Sequence
             yield joined([item for item, _ in part]), part  # type: ignore[misc]
 
 
-def _tell(sink: Sink, reply: object) -> None:
+def _pass(sink: Sink, reply: object) -> None:
     try:
         sink(reply)
     except Exception:
-        log.exception("a reply of the store could not be taken")
+        log.exception(
+            "a reply of the store met a fault of this server; its request stays unanswered, report it"
+        )
 
 
-def _tell_only(item: ScriptItem, sink: Sink, reply: object) -> None:
+def _pass_single(item: ScriptItem, sink: Sink, reply: object) -> None:
     sink(reply if isinstance(reply, Exception) else item.replies(reply, 1)[0])

@@ -6,7 +6,7 @@ class RegistryError(Exception):
 
 
 class InvalidField(RegistryError, ValueError):
-    """A value that cannot be stored; `field` is the name the peer knows it by."""
+    """A value that cannot be stored; `field` is its name in the request."""
 
     def __init__(self, field: str, reason: str) -> None:
         super().__init__(f"{field}: {reason}")
@@ -15,11 +15,11 @@ class InvalidField(RegistryError, ValueError):
 
 
 class StoreUnavailable(RegistryError):
-    """Redis did not answer, or answered that it cannot serve now: nothing is known, nothing was promised."""
+    """Redis did not answer, or answered that it cannot serve now: whether a request took effect is unknown."""
 
 
 class TopicNotFound(RegistryError):
-    """No live broker has queue data of this topic: known to be absent, not merely unread."""
+    """No live broker has queue data of this topic: read, and absent."""
 
     def __init__(self, topic: str) -> None:
         super().__init__(f"no route of topic {topic!r}")
@@ -39,8 +39,12 @@ class RegistrationRefused(RegistryError):
 
 
 class BrokerBusy(RegistryError):
-    """Another registration of the same broker held it for longer than we wait; the broker repeats its own."""
+    """Another registration of the same broker claimed it for too long; the broker repeats its own."""
 
 
 class SettingsRefused(RegistryError):
-    """An update names an option of the black list; nothing of it was applied."""
+    """An update names an option of the black list; nothing of it was applied. `field` is the option's, by HTTP."""
+
+    def __init__(self, key: str) -> None:
+        super().__init__(f"{key} is on the black list")
+        self.field = f"settings.{key}"

@@ -5,7 +5,7 @@
     ns:{<namespace>}:brokers                set     broker names
     ns:{<namespace>}:broker:<name>          hash    epoch, gen, cluster, acting, zone, in:<cluster>, addr:<id>
     ns:{<namespace>}:epoch                  string  the last epoch given to a broker
-    ns:{<namespace>}:pending:<name>         string  epoch claimed by a chunked first registration (short TTL)
+    ns:{<namespace>}:pending:<name>         string  claim of a first registration in several scripts (short TTL)
     ns:{<namespace>}:alive:<cluster>:<addr> string  end of the lease (ms), its TTL the countdown
     ns:{<namespace>}:member:<cluster>:<addr> hash   what the member registered; outlives the lease
     ns:{<namespace>}:leases                 zset    <cluster>:<addr> -> end of the lease (ms, Redis clock)
@@ -17,7 +17,7 @@
     ns:{<namespace>}:mappings_of:<name>     hash    topic -> the same text as in mapping:<topic>
     ns:{<namespace>}:drains                 hash    broker name -> {"owner","reason","until_ms"}
     ns:{<namespace>}:drains:ends            zset    broker name -> end of its drain (ms)
-    ns:{<namespace>}:owed                   hash    slices still to do after an O(1) decision
+    ns:{<namespace>}:owed                   hash    pending clean-up of removals
     ns:{<namespace>}:workers                zset    worker id -> end of its lease (ms)
     ns:{<namespace>}:kv                     set     KV namespaces, empty ones too
     ns:{<namespace>}:kv:<KV namespace>      hash    key -> value
@@ -26,19 +26,15 @@
     ns:{<namespace>}:events                 stream  every change a client could see
     ns:{<namespace>}:events:meta            hash    inc, seq, tick_ms, started_ms, and of holds
     ns:{<namespace>}:events:consumers       hash    consumer -> {"id","seq","at_ms","hold"}: what is safe with it
-    ns:{<namespace>}:events:asked           hash    cause -> who asked for a checkpoint round, and when
-    ns:{<namespace>}:events:round           hash    how far the checkpoint round under way has come, or the last one
-    ns:{<namespace>}:events:round:left      set     names that it has still to come to
+    ns:{<namespace>}:events:asked           hash    cause -> actor that requested a checkpoint round, and when
+    ns:{<namespace>}:events:round           hash    state of the checkpoint round under way, or the last one
+    ns:{<namespace>}:events:round:left      set     names that are not written yet
     ns:{<namespace>}:audit                  stream  copies of operators' events, same ids
-    ns:{<namespace>}:heartbeats             stream  an entry a beat, if these are kept
+    ns:{<namespace>}:heartbeats             stream  an entry a heartbeat, if these are kept
     ns:{<namespace>}:absent                 never there (`guard_of`)
-    ns:{<namespace>}:pushed:<event id>      string  who pushes 905 for this event (short TTL)
+    ns:{<namespace>}:pushed:<event id>      string  set by the process that pushes 905 for this event (short TTL)
     ns:{<namespace>}:report:meta            hash    the run that made the reports, what it saw, the names of its keys
-    ns:{<namespace>}:report:availability:<window> hash  unit -> JSON
-    ns:{<namespace>}:report:churn:<window>  hash    <cluster>:<cause> -> acts,pairs; top -> JSON list of topics
-    ns:{<namespace>}:report:<name>          hash    unit -> JSON (slo, detect, repair, skew, timeouts, flap:values)
-    ns:{<namespace>}:report:flap            zset    slot -> score
-    ns:{<namespace>}:report:<name>          zset    JSON by time (incidents, conflicts)
+    ns:{<namespace>}:report:<report>        hash or zset (mqpipeline/reports/catalogue.py)
 
 The braces keep all of them in one cluster slot, so that one script may touch several.
 """
@@ -49,37 +45,25 @@ from dataclasses import dataclass, field
 from registry.errors import InvalidField
 
 ORDER_TOPIC_CONFIG = "ORDER_TOPIC_CONFIG"  # the KV namespace of order topics
-REPORTS = (
-    "meta",
-    "slo",
-    "detect",
-    "repair",
-    "skew",
-    "timeouts",
-    "flap",
-    "flap:values",
-    "incidents",
-    "conflicts",
-)
-"""The reports that the pipeline serves, besides those of a window."""
-CHURN_TOP = "top"  # the field of churn:<window> that holds topics; every other has a colon
 NAMESPACE = re.compile(r"[A-Za-z0-9._-]+")
 
 
 def member_key(cluster: str, address: str) -> str:
-    """`<cluster>:<addr>`, the cluster's `%` and `:` percent-encoded so that the first `:` parts the two."""
+    """Return `<cluster>:<addr>`, the cluster's `%` and `:` percent-encoded so that the first `:` parts the two."""
     return f"{cluster.replace('%', '%25').replace(':', '%3A')}:{address}"
 
 
 def split_member_key(key: str) -> tuple[str, str]:
-    """-> (cluster, address); the inverse of `member_key`."""
+    """Return (cluster, address); the inverse of `member_key`."""
     cluster, _, address = key.partition(":")
     return cluster.replace("%3A", ":").replace("%25", "%"), address
 
 
 def guard_of(key: str) -> str:
-    """A key that is never there, of the namespace of `key`. On a Cluster every script names it: while the slot moves
-    from one server to another, both refuse a call of which any key is missing, and so no script sees half a table."""
+    """Return a key that never exists, of the namespace of `key`.
+
+    On a Cluster every script names it: while the slot moves from one server to another, both refuse a call of which
+    any key is missing, and so no script sees half a table."""
     return f"{key[: key.index('}')]}}}:absent"
 
 
@@ -151,7 +135,7 @@ class Keys:
         return f"{self.prefix}drains:ends"
 
     @property
-    def owed(self) -> str:
+    def deferred(self) -> str:
         return f"{self.prefix}owed"
 
     @property
@@ -210,9 +194,3 @@ class Keys:
 
     def report(self, name: str) -> str:
         return f"{self.prefix}report:{name}"
-
-    def report_availability(self, window: str) -> str:
-        return self.report(f"availability:{window}")
-
-    def report_churn(self, window: str) -> str:
-        return self.report(f"churn:{window}")

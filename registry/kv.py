@@ -4,13 +4,13 @@ from collections.abc import Mapping
 
 from registry.errors import ConfigNotFound
 from registry.keys import Keys
-from registry.plans import Act, Batch, Plan, ScriptCall, as_json, call
+from registry.plans import Batch, Origin, Plan, ScriptCall, as_json, call
 
 KVTables = Mapping[str, Mapping[str, str]]
 
 
 def get(keys: Keys, namespace: str, key: str) -> Plan[str]:
-    """Raises ConfigNotFound."""
+    """Return the value of a key. Raises ConfigNotFound."""
     value = yield call("HGET", keys.kv(namespace), key)
     if value is None:
         raise ConfigNotFound(f"no value of {key!r} in KV namespace {namespace!r}")
@@ -18,37 +18,37 @@ def get(keys: Keys, namespace: str, key: str) -> Plan[str]:
 
 
 def put(
-    keys: Keys, namespace: str, key: str, value: str | None, act: Act, *, cause: str = "put"
+    keys: Keys, namespace: str, key: str, value: str | None, origin: Origin, *, cause: str = "put"
 ) -> Plan[str]:
     """Set a value, making the namespace; None makes the namespace only. Returns the event id, "" if nothing changed."""
-    request = {"act": act, "cause": cause, "namespace": namespace, "key": key, "create": 1}
+    request = {"origin": origin, "cause": cause, "namespace": namespace, "key": key, "create": 1}
     if value is not None:
         request["value"] = value
     return (yield from _write(keys, namespace, request))
 
 
-def delete(keys: Keys, namespace: str, key: str, act: Act) -> Plan[str]:
+def delete(keys: Keys, namespace: str, key: str, origin: Origin) -> Plan[str]:
     """Delete a key; its namespace stays. Returns the event id, "" if there was none."""
-    return (yield from _write(keys, namespace, {"act": act, "namespace": namespace, "key": key}))
+    return (yield from _write(keys, namespace, {"origin": origin, "namespace": namespace, "key": key}))
 
 
 def table(keys: Keys, namespace: str) -> Plan[dict[str, str]]:
-    """All of a namespace, an existing empty one too. Raises ConfigNotFound."""
-    known, stored = yield Batch(
+    """Return the values of a namespace by key. Raises ConfigNotFound for a namespace that does not exist."""
+    exists, stored = yield Batch(
         (call("SISMEMBER", keys.kv_namespaces, namespace), call("HGETALL", keys.kv(namespace)))
     )
-    if not known:
+    if not exists:
         raise ConfigNotFound(f"no KV namespace {namespace!r}")
     return dict(stored)
 
 
 def namespaces(keys: Keys) -> Plan[tuple[str, ...]]:
-    """The names of all KV namespaces."""
+    """Return the names of all KV namespaces."""
     return tuple(sorted((yield call("SMEMBERS", keys.kv_namespaces))))
 
 
 def export_table(keys: Keys) -> Plan[dict[str, dict[str, str]]]:
-    """Every namespace with its values, as kvConfig.json's `configTable` holds them."""
+    """Return every namespace with its values, as kvConfig.json's `configTable` holds them."""
     names = yield from namespaces(keys)
     if not names:
         return {}
@@ -56,20 +56,20 @@ def export_table(keys: Keys) -> Plan[dict[str, dict[str, str]]]:
     return dict(zip(names, tables, strict=True))
 
 
-def import_table(keys: Keys, tables: KVTables, act: Act) -> Plan[bool]:
-    """Take over a kvConfig.json into a store that has no KV yet; False when it has."""
+def import_table(keys: Keys, tables: KVTables, origin: Origin) -> Plan[bool]:
+    """Import a kvConfig.json into a store without KV; return False when it has some."""
     if (yield call("EXISTS", keys.kv_namespaces)):
         return False
     for namespace, values in tables.items():
         for key, value in values.items():
-            yield from put(keys, namespace, key, value, act, cause="import")
+            yield from put(keys, namespace, key, value, origin, cause="import")
         if not values:
             yield call("SADD", keys.kv_namespaces, namespace)
     return True
 
 
 def _write(keys: Keys, namespace: str, request: dict[str, object]) -> Plan[str]:
-    reply = yield ScriptCall(
-        "kv", (keys.events_meta, keys.kv_namespaces, keys.kv(namespace)), (as_json(request),)
+    event_id = yield ScriptCall(
+        "set_kv", (keys.events_meta, keys.kv_namespaces, keys.kv(namespace)), (as_json(request),)
     )
-    return str(reply[0])
+    return str(event_id)

@@ -5,9 +5,10 @@ from typing import Literal
 
 import msgspec
 
+from registry.clock import TIME, unix_ms
 from registry.keys import Keys, split_member_key
 from registry.plans import Batch, Plan, ScriptCall, call, pairs
-from remoting.data_version import DataVersion
+from rocketmq_remoting.data_version import DataVersion
 
 NAMES_MAX = 40  # broker names a script: with three members each 40 µs
 CLOCK_LATE_MS = 5000  # as lua/includes/lease.lua: workers tick each second, longer silence is an outage
@@ -27,17 +28,17 @@ class Lease(msgspec.Struct, frozen=True):
 
     @property
     def age_ms(self) -> int:
-        """Since the last beat."""
+        """Return the time since the last heartbeat."""
         return self.now_ms - (self.end_ms - self.timeout_ms)
 
     @property
     def remaining_ms(self) -> int:
-        """Until routes lose the member, holds counted; 0 when it is over."""
+        """Return the time until routes omit the member, with holds; 0 when it is over."""
         return max(self.kept_until_ms - self.now_ms, 0)
 
     @property
     def state(self) -> LeaseState:
-        """`held`: over, but kept by a hold. `overdue`: left out of routes, its removal not recorded yet."""
+        """Return `living`, `held` (over, kept by a hold) or `overdue` (left out of routes, not recorded yet)."""
         if self.now_ms < self.end_ms:
             return "living"
         return "held" if self.now_ms < self.kept_until_ms else "overdue"
@@ -46,8 +47,8 @@ class Lease(msgspec.Struct, frozen=True):
 class Member(msgspec.Struct, frozen=True):
     """One registered address of a broker.
 
-    `version` is None until its registration is complete; `owners` are the marks `<worker>/<connection>` of the
-    connections it registered over, none for members that registered by HTTP."""
+    `version` is None until its registration is complete; `owners` are the connections, `<worker>/<connection>`, that
+    it registered over, none for members that registered by HTTP."""
 
     cluster: str
     id: int
@@ -86,62 +87,89 @@ class LeaseClock(msgspec.Struct, frozen=True):
     hold_until_ms: int | None
 
     @property
+    def service_age_s(self) -> float | None:
+        """How long the service has run; None while no worker ever did."""
+        return None if self.started_ms is None else (self.now_ms - self.started_ms) / 1000
+
+    @property
     def late(self) -> bool:
-        """No worker renews leases: nobody serves the wire, or the store does not take writes."""
+        """No worker renews leases: none serves the wire, or the store refuses writes."""
         return self.tick_ms is None or self.now_ms - self.tick_ms > CLOCK_LATE_MS
 
 
 def broker_names(keys: Keys) -> Plan[tuple[str, ...]]:
-    """All broker names, sorted."""
+    """Return all broker names, sorted."""
     return tuple(sorted((yield call("SMEMBERS", keys.brokers))))
 
 
 def brokers(keys: Keys, names: Sequence[str]) -> Plan[tuple[Broker, ...]]:
-    """The brokers of these names that have members, in the order given; forty of them at one moment."""
-    found: list[Broker] = []
+    """Return the brokers of these names that have members, in the order given.
+
+    Forty at a time are read at one moment."""
+    read: list[Broker] = []
     for start in range(0, len(names), NAMES_MAX):
-        now, *rows = yield ScriptCall(
-            "members", (keys.events_meta, keys.leases), tuple(names[start : start + NAMES_MAX])
+        raw = yield ScriptCall(
+            "read_members", (keys.events_meta, keys.leases), tuple(names[start : start + NAMES_MAX])
         )
-        found += (_broker(int(now), *row) for row in rows)
-    return tuple(found)
+        reply = msgspec.convert(raw, _Reply, strict=False)
+        read += (_broker(reply.now_ms, row) for row in reply.brokers)
+    return tuple(read)
 
 
 def lease_clock(keys: Keys) -> Plan[LeaseClock]:
-    """What time it is, and whether leases are being renewed."""
-    (seconds, micros), noted = yield Batch(
-        (call("TIME"), call("HMGET", keys.events_meta, "tick_ms", "started_ms", "hold_until_ms"))
+    """Return the time, and when leases were renewed last."""
+    time, times = yield Batch(
+        (TIME, call("HMGET", keys.events_meta, "tick_ms", "started_ms", "hold_until_ms"))
     )
-    return LeaseClock(
-        int(seconds) * 1000 + int(micros) // 1000, *(None if one is None else int(one) for one in noted)
-    )
+    return LeaseClock(unix_ms(time), *(None if text is None else int(text) for text in times))
 
 
-def _broker(now_ms: int, name: str, flat: list[str], *rows: tuple[str, str, str, str, list[str]]) -> Broker:
-    attributes = pairs(flat)
+class _MemberRow(msgspec.Struct, frozen=True, array_like=True):
+    """A member in the reply of lua/read_members.lua; `fields` are `[field, value, ...]`."""
+
+    id: int
+    key: str
+    end_ms: float
+    kept_until_ms: float
+    fields: list[str]
+
+
+class _BrokerRow(msgspec.Struct, frozen=True, array_like=True):
+    name: str
+    fields: list[str]
+    members: list[_MemberRow]
+
+
+class _Reply(msgspec.Struct, frozen=True, array_like=True):
+    now_ms: int
+    brokers: list[_BrokerRow]
+
+
+def _broker(now_ms: int, row: _BrokerRow) -> Broker:
+    attributes = pairs(row.fields)
     return Broker(
-        name,
+        row.name,
         attributes["cluster"],
         tuple(sorted(field[3:] for field in attributes if field.startswith("in:"))),
         int(attributes["epoch"]),
         attributes["acting"] == "1",
         attributes.get("zone"),
-        tuple(sorted((_member(now_ms, *row) for row in rows), key=lambda member: member.id)),
+        tuple(sorted((_member(now_ms, member) for member in row.members), key=lambda member: member.id)),
     )
 
 
-def _member(now_ms: int, number: str, key: str, end: str, kept: str, flat: list[str]) -> Member:
-    fields = pairs(flat)
-    cluster, address = split_member_key(key)
+def _member(now_ms: int, row: _MemberRow) -> Member:
+    fields = pairs(row.fields)
+    cluster, address = split_member_key(row.key)
     version, filters = fields.get("dv"), fields.get("filters")
     return Member(
         cluster,
-        int(number),
+        row.id,
         address,
         fields.get("ha"),
         DataVersion.from_text(version) if version else None,
         msgspec.json.decode(filters, type=tuple[str, ...]) if filters else (),
         int(fields["since"]),
         tuple(sorted(field[6:] for field in fields if field.startswith("owner:"))),
-        Lease(now_ms, int(float(end)), int(float(kept)), int(fields["timeout"])),
+        Lease(now_ms, int(row.end_ms), int(row.kept_until_ms), int(fields["timeout"])),
     )

@@ -1,4 +1,4 @@
-"""Operations as plans: a generator yields what it wants of Redis, is sent the reply, and knows no client library.
+"""Operations as plans: a generator yields what it wants of Redis, is sent the reply, without a client library.
 
 The two drivers in `registry.drivers` run the same plan over `redis.Redis` and `redis.asyncio.Redis`; a test may
 run one with literal replies. A plan raises the errors of `registry.errors`, nothing of redis-py's.
@@ -9,7 +9,7 @@ from typing import Any, TypeAlias, TypeVar
 
 import msgspec
 
-from registry.room import Room
+from registry.limiter import Limiter
 
 Argument: TypeAlias = str | bytes | int
 T = TypeVar("T")
@@ -42,7 +42,7 @@ class ScriptItem(msgspec.Struct, frozen=True):
     split: Callable[[Any, int], list[Any]] | None = None
 
     def replies(self, returned: Any, count: int) -> list[Any]:
-        """Of a call of this and others of its kind, `count` in all: the reply of each."""
+        """Return the reply of each item of a call, `count` in all."""
         return returned if self.split is None else self.split(returned, count)
 
 
@@ -58,29 +58,29 @@ class Pause(msgspec.Struct, frozen=True):
     seconds: float
 
 
-class Enter(msgspec.Struct, frozen=True):
-    """Wait for a place in the room, which the plan has to leave; the reply is None."""
+class Acquire(msgspec.Struct, frozen=True):
+    """Wait for a place of the limiter, which the plan has to release; the reply is None."""
 
-    room: Room
+    limiter: Limiter
 
 
-Request: TypeAlias = Call | ScriptCall | ScriptItem | Batch | Pause | Enter
+Request: TypeAlias = Call | ScriptCall | ScriptItem | Batch | Pause | Acquire
 Plan: TypeAlias = Generator[Request, Any, T]
 
 
 def call(*args: Argument) -> Call:
-    """`call("HGET", key, field)`"""
+    """Return a command: `call("HGET", key, field)`."""
     return Call(args)
 
 
 def joined(items: Sequence[ScriptItem]) -> ScriptCall:
-    """One call for items of one script that share their keys."""
+    """Return one call for items of one script that share their keys."""
     first = items[0]
     keys = (*first.shared, *(key for item in items for key in item.keys))
     return ScriptCall(first.name, keys, tuple([arg for item in items for arg in item.args]))
 
 
-class Act(msgspec.Struct, frozen=True, omit_defaults=True):
+class Origin(msgspec.Struct, frozen=True, omit_defaults=True):
     """Who did it and in which request: what every event of one operation carries.
 
     `op` joins the entries of one operation; `actor` is `wire:<ip:port>`, `job:<name>`, `worker:<id>` and so on;
@@ -92,10 +92,10 @@ class Act(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 def as_json(value: object) -> bytes:
-    """The JSON argument of a script."""
+    """Return the JSON argument of a script."""
     return msgspec.json.encode(value)
 
 
 def pairs(flat: list[str]) -> dict[str, str]:
-    """`[field, value, …]` as Redis and scripts answer it."""
+    """Return the table of `[field, value, …]`, as Redis and scripts reply it."""
     return dict(zip(flat[::2], flat[1::2], strict=True))

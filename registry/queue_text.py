@@ -1,35 +1,35 @@
 """Queue data as it is stored: `readQ,writeQ,perm,sysFlag`, behind the broker's epoch and a comma."""
 
-from remoting.permission import PERM_READ, PERM_WRITE
-from remoting.route import QueueData
-from remoting.topic_config import TopicConfig
+from rocketmq_remoting.permission import PERM_READ, PERM_WRITE
+from rocketmq_remoting.route import QueueData
+from rocketmq_remoting.topic_config import TopicConfig
 
 
 def queue_text(config: TopicConfig | QueueData, *, without_write: bool = False) -> str:
-    """What is stored of a topic's configuration."""
+    """Return what is stored of a topic's configuration."""
     perm = config.perm & ~PERM_WRITE if without_write else config.perm
     return f"{config.read_queue_nums},{config.write_queue_nums},{perm},{config.topic_sys_flag}"
 
 
 def queue_data(name: str, text: str) -> QueueData:
-    """The queue data of broker `name` that `text` (without its epoch) stands for."""
+    """Return the queue data of broker `name` that `text` (without its epoch) stands for."""
     read, write, perm, flag = text.split(",")
     return QueueData(name, int(read), int(write), int(perm), int(flag))
 
 
 def wiped(text: str) -> str:
-    """Without the write bit (RocketMQ WIPE_WRITE_PERM_OF_BROKER)."""
+    """Return the text without the write bit (RocketMQ WIPE_WRITE_PERM_OF_BROKER)."""
     read, write, perm, flag = text.split(",")
     return f"{read},{write},{int(perm) & ~PERM_WRITE},{flag}"
 
 
 def restored(text: str) -> str:
-    """Read and write, whatever it was (RocketMQ ADD_WRITE_PERM_OF_BROKER)."""
+    """Return the text with read and write permission (RocketMQ ADD_WRITE_PERM_OF_BROKER)."""
     read, write, _, flag = text.split(",")
     return f"{read},{write},{PERM_READ | PERM_WRITE},{flag}"
 
 
 def current(stored: dict[str, str], epoch: str) -> dict[str, str]:
-    """The fields of this epoch, without it: what the epoch rule leaves of a table."""
+    """Return the fields of this epoch, without it."""
     start = f"{epoch},"
     return {topic: text[len(start) :] for topic, text in stored.items() if text.startswith(start)}

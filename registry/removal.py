@@ -1,7 +1,7 @@
-"""How members leave: UNREGISTER_BROKER (104), a lost connection, the end of a lease; and what a removal owes.
+"""Removal of members: UNREGISTER_BROKER (104), disconnect, the end of a lease; and the clean-up after it.
 
-A removal is decided at once, in one script; what it leaves behind in the topic tables is hidden by the epoch rule
-and cleaned up in slices, noted in `owed`, so that the job finishes what a dead process left.
+One script removes a member. What stays in the topic tables is hidden by the epoch rule and deleted in slices. The hash
+`owed` notes this pending clean-up, so that the job finishes what a dead process left.
 """
 
 from collections.abc import Iterable
@@ -10,24 +10,24 @@ import msgspec
 
 from registry.errors import BrokerBusy
 from registry.keys import Keys, member_key
-from registry.plans import Act, Batch, Plan, ScriptCall, as_json, call
+from registry.plans import Batch, Origin, Plan, ScriptCall, as_json, call
 from registry.queue_text import wiped
 from registry.rewrite import rewrite_topics
-from registry.tables import parts, scan
+from registry.scan import parts, scan
 
 EXPIRE_MAX = 50
 CLEAN_MAX = 250  # a script, of a topic and three commands or more each
 
 
-class Removal(msgspec.Struct, frozen=True):
+class Removal(msgspec.Struct, frozen=True, array_like=True):
     """`event_id` is the last entry written, "" for none; `brokers` are the names that lost a member."""
 
     event_id: str
     brokers: tuple[str, ...] = ()
 
 
-class Orphan(msgspec.Struct, frozen=True):
-    """A member whose last connection ended: when (Redis clock, ms) and the end of its lease then."""
+class Disconnected(msgspec.Struct, frozen=True):
+    """A member whose last connection closed: when, and the end of its lease then (Unix ms of the Redis clock)."""
 
     cluster: str
     address: str
@@ -35,92 +35,114 @@ class Orphan(msgspec.Struct, frozen=True):
     lease_ms: int
 
 
+class _Expired(msgspec.Struct, frozen=True, array_like=True):
+    """What lua/expire_members.lua replies: the last entry, how many lapses, and the brokers that lost a member."""
+
+    event_id: str
+    count: int
+    brokers: tuple[str, ...]
+
+
 def unregister(
-    keys: Keys, cluster: str, address: str, name: str, broker_id: str | None, act: Act
+    keys: Keys, cluster: str, address: str, name: str, broker_id: str | None, origin: Origin
 ) -> Plan[Removal]:
-    """Take an address out of a broker name, by address; `broker_id` only tells whose place it claims."""
+    """Remove an address from a broker name; `broker_id` only says which id it claims to have."""
     member = member_key(cluster, address)
-    request = {"act": act, "cause": "unregistered", "member": member, "name": name, "id": broker_id or ""}
-    return (yield from _remove(keys, member, request, act))
+    request = {
+        "origin": origin,
+        "cause": "unregistered",
+        "member": member,
+        "name": name,
+        "id": broker_id or "",
+    }
+    return (yield from _remove(keys, member, request, origin))
 
 
-def let_go(keys: Keys, cluster: str, address: str, owner: str) -> Plan[Orphan | None]:
-    """A connection that a member registered over has ended; the member, if that was its last one."""
+def release_owner(keys: Keys, cluster: str, address: str, owner: str) -> Plan[Disconnected | None]:
+    """Release a closed connection that a member registered over; return the member if that was its last one."""
     member = member_key(cluster, address)
     reply = yield ScriptCall(
-        "let_go", (keys.events_meta, keys.member(member), keys.workers, keys.leases), (owner, member)
+        "release_owner", (keys.events_meta, keys.member(member), keys.workers, keys.leases), (owner, member)
     )
-    return Orphan(cluster, address, int(reply[0]), int(float(reply[1]))) if reply else None
+    if not reply:
+        return None
+    closed_ms, lease_ms = reply
+    return Disconnected(cluster, address, int(closed_ms), int(float(lease_ms)))
 
 
-def lose(keys: Keys, orphan: Orphan, cause: str, act: Act) -> Plan[Removal]:
-    """Remove an orphan unless it has been heard of since: `lost` after a probe, `closed` without one."""
-    member = member_key(orphan.cluster, orphan.address)
+def remove_disconnected(keys: Keys, member: Disconnected, cause: str, origin: Origin) -> Plan[Removal]:
+    """Remove a member unless its lease was renewed since; the cause is `lost` after a probe, `closed` without one."""
+    key = member_key(member.cluster, member.address)
     request = {
-        "act": act,
+        "origin": origin,
         "cause": cause,
-        "member": member,
-        "lease": orphan.lease_ms,
-        "closed_ms": orphan.closed_ms,
+        "member": key,
+        "lease": member.lease_ms,
+        "closed_ms": member.closed_ms,
     }
-    return (yield from _remove(keys, member, request, act))
+    return (yield from _remove(keys, key, request, origin))
 
 
-def expire(keys: Keys, act: Act) -> Plan[int]:
-    """Record every lapse that is due, 50 a script; how many there were."""
+def expire(keys: Keys, origin: Origin) -> Plan[int]:
+    """Record the lapses that are due, 50 a script; return how many."""
     total = 0
     while True:
         reply = yield ScriptCall(
-            "expire", (keys.events_meta, keys.leases), (as_json({"act": act, "limit": EXPIRE_MAX}),)
+            "expire_members",
+            (keys.events_meta, keys.leases),
+            (as_json({"origin": origin, "limit": EXPIRE_MAX}),),
         )
-        total += int(reply[1])
-        yield from settle_owed(keys, act, only=reply[2:])
-        if int(reply[1]) < EXPIRE_MAX:
+        expired = msgspec.convert(reply, _Expired)
+        total += expired.count
+        yield from run_deferred(keys, origin, only=expired.brokers)
+        if expired.count < EXPIRE_MAX:
             return total
 
 
-def settle_owed(keys: Keys, act: Act, *, only: Iterable[str] | None = None) -> Plan[str]:
-    """Do the slices that removals owe, of some broker names or all; the last entry written, or "".
+def run_deferred(keys: Keys, origin: Origin, *, only: Iterable[str] | None = None) -> Plan[str]:
+    """Do the pending clean-up of some broker names, or all; return the last entry written, "" for none.
 
-    A note is crossed off only if it still is what was read, for a broker may go again meanwhile."""
+    A note is deleted only if it still is what was read: the broker may have left again meanwhile."""
     names = None if only is None else set(only)
     if names is not None and not names:
         return ""
-    owed: dict[str, str] = yield call("HGETALL", keys.owed)
+    notes: dict[str, str] = yield call("HGETALL", keys.deferred)
     event_id = ""
-    for note in sorted(owed):
+    for note in sorted(notes):
         kind, _, name = note.partition(":")
         if names is not None and name not in names:
             continue
         if kind == "acting":
-            written = yield from _clear_write(keys, name, owed[note].partition(":")[0], act)
+            written = yield from _clear_write(keys, name, notes[note].partition(":")[0], origin)
             done = written is not None
             event_id = written or event_id
         else:
             done = yield from _clean(keys, name)
         if done:
-            yield ScriptCall("settled", (keys.owed,), (note, owed[note]))
+            yield ScriptCall("clear_deferred", (keys.deferred,), (note, notes[note]))
     return event_id
 
 
-def _remove(keys: Keys, member: str, request: dict[str, object], act: Act) -> Plan[Removal]:
+def _remove(keys: Keys, member: str, request: dict[str, object], origin: Origin) -> Plan[Removal]:
     reply = yield ScriptCall("unregister", (keys.events_meta, keys.member(member)), (as_json(request),))
-    brokers = tuple(reply[1:])
-    owed_id = yield from settle_owed(keys, act, only=brokers)
-    return Removal(owed_id or reply[0], brokers)
+    removal = msgspec.convert(reply, Removal)
+    deferred_id = yield from run_deferred(keys, origin, only=removal.brokers)
+    return msgspec.structs.replace(removal, event_id=deferred_id or removal.event_id)
 
 
-def _clear_write(keys: Keys, name: str, epoch: str, act: Act) -> Plan[str | None]:
-    """Clear the write bit of a group without master; the last entry written, None when it has to be tried again."""
+def _clear_write(keys: Keys, name: str, epoch: str, origin: Origin) -> Plan[str | None]:
+    """Clear the write bit of a group without master; return the last entry written, None to try again later."""
     try:
-        done = yield from rewrite_topics(keys, name, act, "acting", wiped, epoch=epoch, without_master=True)
+        rewrite = yield from rewrite_topics(
+            keys, name, origin, "acting", wiped, epoch=epoch, without_master=True
+        )
     except BrokerBusy:
         return None
-    return done.event_id
+    return rewrite.event_id
 
 
 def _clean(keys: Keys, name: str) -> Plan[bool]:
-    """Delete what no epoch needs any more; False while a chunked registration may still come to an end."""
+    """Delete the rows of past epochs; return False while a registration in several scripts is under way."""
     epochs = yield Batch((call("HGET", keys.broker(name), "epoch"), call("GET", keys.pending(name))))
     for table, reverse in (("topics", keys.topics_of(name)), ("mappings", keys.mappings_of(name))):
         stored = yield from scan(reverse)
@@ -128,7 +150,7 @@ def _clean(keys: Keys, name: str) -> Plan[bool]:
         for part in parts(stale, CLEAN_MAX):
             flat = [text for item in part for text in item]
             yield ScriptCall(
-                "clean",
+                "sweep_topics",
                 (keys.events_meta, keys.broker(name), keys.pending(name)),
                 (name, table, len(part), *flat),
             )

@@ -1,9 +1,10 @@
-"""The pipeline's reports as they are served (pipeline/serving); nothing here makes one."""
+"""The pipeline's reports as they are served (mqpipeline/serving); nothing here makes one."""
 
 from typing import Any
 
 import msgspec
 
+from registry.clock import TIME, unix_ms
 from registry.keys import Keys
 from registry.plans import Batch, Call, Plan, call
 
@@ -24,7 +25,7 @@ class Meta(msgspec.Struct, frozen=True):
     names: str
 
     def windows(self, report: str) -> tuple[str, ...]:
-        """Those of a report that has one key for each."""
+        """Return the windows of a report that has one key for each."""
         prefix = f"{report}:"
         return tuple(name.removeprefix(prefix) for name in self.names.split() if name.startswith(prefix))
 
@@ -40,11 +41,11 @@ class Served(msgspec.Struct, frozen=True):
 def served(keys: Keys, *reads: Call) -> Plan[Served | None]:
     """Replies that are all of one run; None if none is in force."""
     meta_key = keys.report("meta")
-    around = call("HGETALL", meta_key), call("TIME")
+    around = call("HGETALL", meta_key), TIME
     while True:  # runs are minutes apart: one that comes between is followed by none
-        meta, (seconds, micros), *replies, run = yield Batch((*around, *reads, call("HGET", meta_key, "run")))
+        meta, time, *replies, run = yield Batch((*around, *reads, call("HGET", meta_key, "run")))
         if meta.get("run") != run:
             continue
         if not meta:
             return None
-        return Served(msgspec.convert(meta, Meta, strict=False), seconds * 1000 + micros // 1000, replies)
+        return Served(msgspec.convert(meta, Meta, strict=False), unix_ms(time), replies)

@@ -6,10 +6,10 @@ import msgspec
 
 from registry.errors import BrokerBusy
 from registry.keys import Keys
-from registry.plans import Act, Plan, ScriptCall, as_json, call
+from registry.plans import Origin, Plan, ScriptCall, as_json, call
 from registry.queue_text import current, restored, wiped
-from registry.slices import arguments, slices_of
-from registry.tables import scan
+from registry.scan import scan
+from registry.slices import WrittenSlice, arguments, slices_of
 
 TRIES = 10
 
@@ -21,27 +21,27 @@ class Rewrite(msgspec.Struct, frozen=True):
     event_id: str = ""
 
 
-def wipe_write_perm(keys: Keys, name: str, act: Act) -> Plan[Rewrite]:
+def wipe_write_perm(keys: Keys, name: str, origin: Origin) -> Plan[Rewrite]:
     """Clear the write bit of every queue data of a broker (205)."""
-    return (yield from rewrite_topics(keys, name, act, "wipe", wiped))
+    return (yield from rewrite_topics(keys, name, origin, "wipe", wiped))
 
 
-def add_write_perm(keys: Keys, name: str, act: Act) -> Plan[Rewrite]:
+def add_write_perm(keys: Keys, name: str, origin: Origin) -> Plan[Rewrite]:
     """Set every queue data of a broker to read and write (327)."""
-    return (yield from rewrite_topics(keys, name, act, "restore", restored))
+    return (yield from rewrite_topics(keys, name, origin, "restore", restored))
 
 
 def rewrite_topics(
     keys: Keys,
     name: str,
-    act: Act,
+    origin: Origin,
     cause: str,
     change: Callable[[str], str],
     *,
     epoch: str | None = None,
     without_master: bool = False,
 ) -> Plan[Rewrite]:
-    """Rewrite in slices under the broker's generation fence, anew when somebody came between.
+    """Rewrite in slices under the broker's generation fence, from the start again when another writer came between.
 
     With `epoch` only while the broker has it; with `without_master` only while its id 0 is free. Raises BrokerBusy.
     """
@@ -58,17 +58,18 @@ def rewrite_topics(
             if after != text:
                 changes.setdefault((text, after), []).append(topic)
         generation = int(state[1])
-        for one in slices_of(name, cause, changes):
-            counts, values = arguments(one, (one,))
-            request = {"act": act, "name": name, "epoch": state[0], "gen": generation, "counts": counts}
+        for part in slices_of(name, cause, changes):
+            counts, values = arguments(part, (part,))
+            request = {"origin": origin, "name": name, "epoch": state[0], "gen": generation, "counts": counts}
             if without_master:
                 request["without_master"] = 1
-            written, generation = yield ScriptCall(
-                "rows", (keys.events_meta, keys.broker(name)), (as_json(request), *values)
+            slice_call = ScriptCall(
+                "write_slice", (keys.events_meta, keys.broker(name)), (as_json(request), *values)
             )
-            if generation < 0:
+            written = WrittenSlice.of((yield slice_call))
+            if written.stale:
                 break
-            event_id = written
+            event_id, generation = written.event_id, written.generation
         else:
             return Rewrite(len(texts), event_id)
     raise BrokerBusy(f"broker {name!r} kept changing while its topics were rewritten")

@@ -31,11 +31,6 @@ def _with_includes(text: str, done: set[str]) -> str:
 
 @cache
 def script(name: str) -> LuaScript:
-    """The script `lua/<name>.lua`, each include once and before its first use."""
+    """Return the script `lua/<name>.lua`, each include once and before its first use."""
     source = _with_includes((LUA / f"{name}.lua").read_text(), set())
     return LuaScript(source, hashlib.sha1(source.encode(), usedforsecurity=False).hexdigest())
-
-
-def script_names() -> list[str]:
-    """All scripts there are."""
-    return sorted(path.stem for path in LUA.glob("*.lua"))

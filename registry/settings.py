@@ -1,42 +1,51 @@
-"""Configuration that all workers share (318, 319): the values that differ from what a process was started with."""
+"""Configuration that all workers share (318, 319): the values that differ from those a process was started with.
 
-from collections.abc import Collection, Mapping
+An entry of the stream shows secrets as `***`."""
 
+from collections.abc import Mapping
+
+from registry.errors import SettingsRefused
 from registry.keys import Keys
-from registry.plans import Act, Plan, ScriptCall, as_json, call
+from registry.options.catalogue import SECRETS, Options, acceptable, black_list
+from registry.plans import Origin, Plan, ScriptCall, as_json, call
 
 
 def read(keys: Keys) -> Plan[dict[str, str]]:
-    """The shared values in force, by Java's option names."""
+    """Return the shared values in force, by Java's option names."""
     return dict((yield call("HGETALL", keys.settings)))
 
 
-def update(keys: Keys, values: Mapping[str, str], act: Act, *, hidden: Collection[str] = ()) -> Plan[str]:
-    """Set values for every worker (318). Returns the event id, "" when nothing changed.
+def accepted(options: Options, wanted: Mapping[str, str]) -> dict[str, str]:
+    """Return what of `wanted` request 318 sets, as Java prints it; unknown keys and bad numbers are left out.
 
-    The caller has refused what the black list names; `hidden` options are written as `***` in the event."""
-    return (yield from _write(keys, "update", values, act, hidden))
+    Raises SettingsRefused when an option of the black list is among them."""
+    for key in sorted(wanted.keys() & black_list(options)):
+        raise SettingsRefused(key)
+    return acceptable(options, wanted)
 
 
-def announce_start(
-    keys: Keys, given: Mapping[str, str], act: Act, *, hidden: Collection[str] = ()
-) -> Plan[dict[str, str]]:
-    """Hand over what a start was given by file, environment and command line; the shared values then in force.
+def update(keys: Keys, values: Mapping[str, str], origin: Origin) -> Plan[str]:
+    """Set `accepted` values for every worker (318); return the event id, "" when nothing changed."""
+    return (yield from _write(keys, "update", values, origin))
+
+
+def announce_start(keys: Keys, given: Mapping[str, str], origin: Origin) -> Plan[dict[str, str]]:
+    """Share what a start was given by file, environment and command line; return the values then in force.
 
     A value is written only if it differs from what the last start gave, so that a restart does not undo 318."""
     if given:
-        yield from _write(keys, "start", given, act, hidden)
+        yield from _write(keys, "start", given, origin)
     return (yield from read(keys))
 
 
-def _write(keys: Keys, cause: str, values: Mapping[str, str], act: Act, hidden: Collection[str]) -> Plan[str]:
+def _write(keys: Keys, cause: str, values: Mapping[str, str], origin: Origin) -> Plan[str]:
     request = {
-        "act": act,
+        "origin": origin,
         "cause": cause,
         "values": list(values.items()),
-        "hidden": dict.fromkeys(sorted(hidden), 1),
+        "hidden": dict.fromkeys(sorted(SECRETS), 1),
     }
-    reply = yield ScriptCall(
-        "settings", (keys.events_meta, keys.settings, keys.settings_given), (as_json(request),)
+    event_id = yield ScriptCall(
+        "set_settings", (keys.events_meta, keys.settings, keys.settings_given), (as_json(request),)
     )
-    return str(reply[0])
+    return str(event_id)

@@ -1,15 +1,15 @@
-"""Topic tables cut into what one script and one event may carry."""
+"""Slices of topic tables: what one script and one event may carry."""
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 import msgspec
 
 from registry.plans import Argument, as_json
-from remoting.steps import Steps, finished
+from rocketmq_remoting.cooperative import Cooperative, run_to_completion
 
 TOPICS_MAX = 500  # Lua costs about 1 µs a topic and table
-PIECE_TOPICS = 125  # of scripts that may be many: others of the store's clients have their turn between two
+STAGED_TOPICS = 125  # of scripts that may be many: other clients of the store are served between two
 ROWS_MAX_BYTES = 60_000  # of one event, which may carry 64 KB
 MAPPINGS_MAX = 100
 COMMIT_MAX_BYTES = 640_000  # rows that the commit of a first registration may still carry
@@ -34,7 +34,7 @@ class Row(msgspec.Struct, frozen=True, gc=False):
 
 
 class Slice(msgspec.Struct, frozen=True):
-    """What one script writes of broker `name`, and the entry that tells of it: `topics` or `mappings`."""
+    """What one script writes of broker `name`, and its entry: `topics` or `mappings`; `rows` is JSON."""
 
     cause: str
     name: str
@@ -44,7 +44,7 @@ class Slice(msgspec.Struct, frozen=True):
 
     @classmethod
     def of_topics(cls, cause: str, name: str, topics: tuple[Alike, ...]) -> Self:
-        return cls(cause, name, topics, (), as_json([(name, *one) for one in topics]))
+        return cls(cause, name, topics, (), as_json([(name, *alike) for alike in topics]))
 
     @classmethod
     def of_mappings(cls, cause: str, name: str, mappings: tuple[Row, ...]) -> Self:
@@ -57,21 +57,21 @@ class Slice(msgspec.Struct, frozen=True):
     @property
     def count(self) -> int:
         """Pairs of a topic and this broker."""
-        return sum(len(one.topics) for one in self.topics) or len(self.mappings)
+        return sum(len(alike.topics) for alike in self.topics) or len(self.mappings)
 
     def entry(self) -> tuple[Argument, ...]:
-        """kind, cause, rows, count, topic: as lua/includes/rows.lua takes it."""
+        """Return kind, cause, rows, count, topic, as lua/includes/rows.lua takes them."""
         topic = ""
         if self.count == 1:
             topic = self.mappings[0].topic if self.mappings else self.topics[0].topics[0]
         return (self.kind, self.cause, self.rows, self.count, topic)
 
-    def pieces(self) -> Iterator[Self]:
-        """The same for scripts that write little at once."""
-        if self.count <= PIECE_TOPICS:
+    def staged(self) -> Iterator[Self]:
+        """Return the same for scripts of `STAGED_TOPICS` each."""
+        if self.count <= STAGED_TOPICS:
             yield self
             return
-        for part in _cut(self.topics, PIECE_TOPICS):
+        for part in _cut(self.topics, STAGED_TOPICS):
             yield self.of_topics(self.cause, self.name, part)
 
 
@@ -83,40 +83,56 @@ class Counts(msgspec.Struct, frozen=True):
     entries: int = 0
 
 
+class WrittenSlice(msgspec.Struct, frozen=True, array_like=True):
+    """What lua/write_slice.lua replies: the last entry, and the generation that the broker has now."""
+
+    event_id: str
+    generation: int
+
+    @property
+    def stale(self) -> bool:
+        """Whether the broker has changed meanwhile, so that nothing was written."""
+        return self.generation < 0
+
+    @classmethod
+    def of(cls, reply: Any) -> Self:
+        return msgspec.convert(reply, cls)
+
+
 def slices_of(name: str, cause: str, topics: Changes, mappings: Iterable[Row] = ()) -> list[Slice]:
-    """Broker `name`'s changes, cut; a topic stands whole in one slice."""
-    return finished(slicing(name, cause, topics, mappings))
+    """Return broker `name`'s changes as slices; a topic is whole in one of them."""
+    return run_to_completion(slicing(name, cause, topics, mappings))
 
 
-def slicing(name: str, cause: str, topics: Changes, mappings: Iterable[Row] = ()) -> Steps[list[Slice]]:
-    """As slices_of, a slice each step."""
-    cut: list[Slice] = []
-    for part in _cut((Alike(*how, found) for how, found in topics.items()), TOPICS_MAX):
-        cut += _fitting(Slice.of_topics(cause, name, part))
+def slicing(name: str, cause: str, topics: Changes, mappings: Iterable[Row] = ()) -> Cooperative[list[Slice]]:
+    """Return what slices_of does, a slice each step."""
+    slices: list[Slice] = []
+    for part in _cut((Alike(*change, names) for change, names in topics.items()), TOPICS_MAX):
+        slices += _fitting(Slice.of_topics(cause, name, part))
         yield
     for rows in _mapping_parts(mappings):
-        cut.append(Slice.of_mappings(cause, name, rows))
+        slices.append(Slice.of_mappings(cause, name, rows))
         yield
-    return cut
+    return slices
 
 
-def arguments(written: Slice | None, told: Iterable[Slice]) -> tuple[Counts, tuple[Argument, ...]]:
-    """-> the counts and the arguments of a script that writes one slice, or none, and tells of several.
+def arguments(written: Slice | None, emitted: Iterable[Slice]) -> tuple[Counts, tuple[Argument, ...]]:
+    """Return the counts and arguments of a script that writes one slice, or none, and emits entries of several.
 
-    What is written of topics is taken from the entry that tells of them, so that slice must be the first of those."""
+    A script takes the topics that it writes from their entry, so that slice must be the first of those."""
     values: list[Argument] = []
     for row in written.mappings if written else ():
         values += (row.topic, row.after)
     entries = 0
-    for one in told:
-        values += one.entry()
+    for part in emitted:
+        values += part.entry()
         entries += 1
     mappings = len(written.mappings) if written else 0
     return Counts(written.count - mappings if written else 0, mappings, entries), tuple(values)
 
 
 def _cut(changes: Iterable[Alike], most: int) -> Iterator[tuple[Alike, ...]]:
-    """The same in parts of so many topics."""
+    """Return the same in parts of at most so many topics."""
     part: list[Alike] = []
     room = most
     for before, after, topics in changes:
@@ -133,13 +149,13 @@ def _cut(changes: Iterable[Alike], most: int) -> Iterator[tuple[Alike, ...]]:
         yield tuple(part)
 
 
-def _fitting(one: Slice) -> Iterator[Slice]:
-    """In halves, until an event may carry each."""
-    if len(one.rows) <= ROWS_MAX_BYTES or one.count == 1:
-        yield one
+def _fitting(part: Slice) -> Iterator[Slice]:
+    """Return its halves, and theirs, until an event may carry each."""
+    if len(part.rows) <= ROWS_MAX_BYTES or part.count == 1:
+        yield part
         return
-    for part in _cut(one.topics, (one.count + 1) // 2):
-        yield from _fitting(Slice.of_topics(one.cause, one.name, part))
+    for half in _cut(part.topics, (part.count + 1) // 2):
+        yield from _fitting(Slice.of_topics(part.cause, part.name, half))
 
 
 def _mapping_parts(rows: Iterable[Row]) -> Iterator[tuple[Row, ...]]:

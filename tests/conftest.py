@@ -11,14 +11,24 @@ import redis.asyncio as redis_asyncio
 from hypothesis import settings
 from xdist.scheduler import LoadFileScheduling
 
-from launcher.store import EmbeddedStore, programs
-from registry.store import connect, connect_async
+from mqnamesrv.store import EmbeddedStore, programs
+from registry.store.connect import connect, connect_async
+from testbed.needs import need
 
 settings.register_profile("nightly", max_examples=1000, deadline=None)  # --hypothesis-profile=nightly
+ROOT = Path(__file__).parents[1]
 ENGINES = programs()
+EMBEDDED = list(dict.fromkeys(("redis-server", *ENGINES)))
+"""Engines that tests for each store run on; skipped on one that is absent."""
 SPARK = "spark: SparkSession"
 """How a test asks for it."""
 StoreOf = Callable[[str], EmbeddedStore]
+
+
+LONG = (SPARK, "tests/faults", "tests/history", "tests/service", "tests/hostile")
+"""Where the longest tests are. `pytest -n` begins with them, so that its processes end at about the same time."""
+TOGETHER = {"tests/interop/test_leases.py": "tests/interop/test_master_and_slaves.py"}
+"""Files whose tests need what another file's tests have started."""
 
 
 class ByFile(LoadFileScheduling):  # type: ignore[misc]
@@ -26,7 +36,17 @@ class ByFile(LoadFileScheduling):  # type: ignore[misc]
 
     def _split_scope(self, nodeid: str) -> str:
         file = str(super()._split_scope(nodeid))
-        return SPARK if SPARK in _text(self.config.rootpath / file) else file
+        return SPARK if SPARK in _text(self.config.rootpath / file) else TOGETHER.get(file, file)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """The longest first."""
+    items.sort(key=_place)
+
+
+def _place(item: pytest.Item) -> int:
+    where = (SPARK if SPARK in _text(item.path) else "", *map(str, item.path.relative_to(ROOT).parents))
+    return next((place for place, long in enumerate(LONG) if long in where), len(LONG))
 
 
 @cache
@@ -46,6 +66,8 @@ def store_of(tmp_path_factory: pytest.TempPathFactory) -> Iterator[StoreOf]:
     running: dict[str, EmbeddedStore] = {}
 
     def start(engine: str) -> EmbeddedStore:
+        if engine not in ENGINES:
+            need(engine)
         if engine not in running:
             running[engine] = EmbeddedStore(tmp_path_factory.mktemp(engine), ENGINES[engine], keep=False)
             running[engine].start()
@@ -62,7 +84,7 @@ def store(store_of: StoreOf) -> EmbeddedStore:
     return _emptied(store_of(next(iter(ENGINES))))
 
 
-@pytest.fixture(params=list(ENGINES))
+@pytest.fixture(params=EMBEDDED)
 def each_store(request: pytest.FixtureRequest, store_of: StoreOf) -> EmbeddedStore:
     """For tests that must hold on every engine: they run once on each."""
     return _emptied(store_of(request.param))

@@ -5,13 +5,13 @@ What does not parse is as if it were missing, never an error (RocketMQ RemotingC
 
 import re
 
-from remoting.remoting_command import Command, SerializeType
+from rocketmq_remoting.remoting_command import Command, SerializeType
 
 DECIMAL = re.compile(r"[+-]?[0-9]{1,19}")
 
 
 def integer(command: Command, name: str, bits: int = 64) -> int | None:
-    """A decimal number of that width with an optional sign."""
+    """Return a decimal field as a number of that width, or None; a sign is optional."""
     text = command.get(name)
     if text is None or not DECIMAL.fullmatch(text):
         return None
@@ -20,12 +20,14 @@ def integer(command: Command, name: str, bits: int = 64) -> int | None:
 
 
 def boolean(command: Command, name: str) -> bool | None:
-    """`true` in any letter case is true, all else false; None when missing, as empty text in a binary header is."""
+    """Return a boolean field: `true` in any letter case, or not; None when missing.
+
+    Empty text in a binary header is missing too."""
     text = command.get(name)
     absent = text is None or (not text and command.serialize_type == SerializeType.ROCKETMQ)
     return None if absent else (text or "").lower() == "true"
 
 
 def shown(text: str | None) -> str:
-    """A field in a remark, where Java writes a missing one as `null`."""
+    """Return a field as remarks show it: a missing one as `null`, like Java."""
     return "null" if text is None else text

@@ -1,4 +1,4 @@
-"""ClusterTest mode: routes that this name server does not have are those of a product cluster.
+"""ClusterTest mode: a topic without a route here gets the route of a product cluster.
 
 Java finds that cluster's name servers through an address server; here option namesrvProductAddr lists them.
 """
@@ -7,35 +7,35 @@ import asyncio
 import logging
 import random
 
-from registry.options import Options
-from remoting.codes import RequestCode, ResponseCode
-from remoting.command import encode
-from remoting.errors import BodyError, FrameError
-from remoting.frame import FrameReader
-from remoting.json_out import Dialect
-from remoting.remoting_command import Command
-from remoting.route import decode_route, encode_route
-from remoting.version import CURRENT
-from worker.answer import Answer
-from worker.rationed_log import RationedLog
-from worker.route_view import asked_view
+from registry.options.catalogue import Options
+from rocketmq_remoting.codes import RequestCode, ResponseCode
+from rocketmq_remoting.command import encode
+from rocketmq_remoting.errors import BodyError, FrameError
+from rocketmq_remoting.frame import FrameReader
+from rocketmq_remoting.json_encoding import Dialect
+from rocketmq_remoting.remoting_command import Command
+from rocketmq_remoting.route import decode_route, encode_route
+from rocketmq_remoting.version import CURRENT
+from worker.rate_limited_log import RateLimitedLog
+from worker.reply import Reply
+from worker.views import asked_view
 
 BUDGET_S = 2.0  # below the 3 s that clients give a route query
 READ_BYTES = 1 << 16
 
-log = RationedLog(logging.getLogger(__name__))
+log = RateLimitedLog(logging.getLogger(__name__))
 
 
 class ProductCluster:
-    """`addresses` are `host:port`, parted by `;`."""
+    """`addresses` are `host:port`, separated by `;`."""
 
     def __init__(self, addresses: str) -> None:
         self._addresses = [address.strip() for address in addresses.split(";") if address.strip()]
 
-    async def instead(self, missing: Answer, request: Command, options: Options) -> Answer:
-        """The product cluster's route in the dialect that was asked for; `missing` when it has none either.
+    async def instead(self, missing: Reply, request: Command, options: Options) -> Reply:
+        """Return the product cluster's route in the dialect that was asked for; `missing` when it has none either.
 
-        It is not kept: nobody tells us when it changes."""
+        It is not cached: no event says when it changes."""
         topic = request.get("topic") or ""
         for address in random.sample(self._addresses, len(self._addresses)):
             try:
@@ -45,14 +45,18 @@ class ProductCluster:
                     asked = asked_view(request, options)
                     dialect = Dialect.STANDARD if asked.standard else Dialect.LEGACY
                     body = encode_route(decode_route(answer.body), dialect, v5_members=not asked.omits_v5)
-                    return Answer(body=body)
+                    return Reply(body=body)
             except (OSError, TimeoutError, FrameError, BodyError) as error:
-                log.warning("name server %s of the product cluster: %s", address, error)
-        return Answer(missing.code, missing.remark)
+                log.warning(
+                    "name server %s of the product cluster gave no route: %s; the next one is asked",
+                    address,
+                    error,
+                )
+        return Reply(missing.code, missing.remark)
 
 
 async def ask_route(address: str, topic: str) -> Command:
-    """One route query over a connection of its own. Raises OSError, FrameError."""
+    """Send one route query over a connection of its own. Raises OSError, FrameError."""
     host, _, port = address.rpartition(":")
     if not port.isdecimal():
         raise OSError(f"{address!r} is not host:port")

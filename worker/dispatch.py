@@ -14,23 +14,23 @@ from registry.errors import (
     StoreUnavailable,
     TopicNotFound,
 )
-from remoting.codes import RequestCode, ResponseCode
-from remoting.errors import BodyError
-from worker.answer import Answer, Handler, Request
+from rocketmq_remoting.codes import RequestCode, ResponseCode
+from rocketmq_remoting.errors import BodyError
 from worker.arguments import shown
-from worker.rationed_log import RationedLog
+from worker.rate_limited_log import RateLimitedLog
+from worker.reply import Handler, Reply, Request
 
 HANDLERS: dict[int, Handler] = {}
 NO_ROUTE = (
     "No topic route info in name server for the topic: %s\n"
     "See https://rocketmq.apache.org/docs/bestPractice/06FAQ for further details."
 )
-BUSY = Answer(ResponseCode.SYSTEM_BUSY, remark="[OVERLOAD]system busy, start flow control for a while")
-GO_AWAY = Answer(ResponseCode.GO_AWAY, remark="please go away")
-NOT_READY = Answer(ResponseCode.SYSTEM_ERROR, remark="name server not ready")
-UNREGISTRATIONS_FULL = Answer(ResponseCode.SYSTEM_ERROR)
+BUSY = Reply(ResponseCode.SYSTEM_BUSY, remark="[OVERLOAD]system busy, start flow control for a while")
+GO_AWAY = Reply(ResponseCode.GO_AWAY, remark="please go away")
+NOT_READY = Reply(ResponseCode.SYSTEM_ERROR, remark="name server not ready")
+UNREGISTRATIONS_FULL = Reply(ResponseCode.SYSTEM_ERROR)
 
-log = RationedLog(logging.getLogger(__name__))
+log = RateLimitedLog(logging.getLogger(__name__))
 F = TypeVar("F", bound=Handler)
 
 
@@ -45,62 +45,64 @@ def handles(code: RequestCode) -> Callable[[F], F]:
     return add
 
 
-def begin(request: Request, driver: AsyncDriver, done: Callable[[Answer], None]) -> None:
-    """Run the handler of a request; `done` gets the answer, whatever goes wrong."""
+def begin(request: Request, driver: AsyncDriver, done: Callable[[Reply], None]) -> None:
+    """Run the handler of a request; `done` gets the reply, whatever goes wrong."""
     handler = HANDLERS.get(request.command.code)
     if handler is None:
         return done(unsupported(request.command.code))
     try:
-        made = handler(request)
+        handled = handler(request)
     except Exception as error:
         return done(failed(request, error))
-    if isinstance(made, Answer):
-        return done(made)
+    if isinstance(handled, Reply):
+        return done(handled)
 
-    def finished(answer: Answer | None, error: Exception | None) -> None:
-        done(answer if answer is not None else failed(request, error or ValueError("no answer")))
+    def finished(reply: Reply | None, error: Exception | None) -> None:
+        done(reply if reply is not None else failed(request, error or ValueError("no reply")))
 
-    return driver.start(made, finished)
-
-
-def unsupported(code: int) -> Answer:
-    """The answer to a code that nobody handles; the blank in front is RocketMQ's."""
-    return Answer(ResponseCode.REQUEST_CODE_NOT_SUPPORTED, remark=f" request type {code} not supported")
+    return driver.start(handled, finished)
 
 
-def no_route(topic: str | None) -> Answer:
-    """There is no such topic (RocketMQ ClientRequestProcessor.getRouteInfoByTopic)."""
-    return Answer(ResponseCode.TOPIC_NOT_EXIST, remark=NO_ROUTE % shown(topic))
+def unsupported(code: int) -> Reply:
+    """Return the reply to a code without a handler; the blank in front is RocketMQ's."""
+    return Reply(ResponseCode.REQUEST_CODE_NOT_SUPPORTED, remark=f" request type {code} not supported")
 
 
-def failure(reason: str) -> Answer:
-    """SYSTEM_ERROR with its reason, for people; one line."""
-    return Answer(ResponseCode.SYSTEM_ERROR, remark=reason.partition("\n")[0])
+def no_route(topic: str | None) -> Reply:
+    """Return TOPIC_NOT_EXIST (RocketMQ ClientRequestProcessor.getRouteInfoByTopic)."""
+    return Reply(ResponseCode.TOPIC_NOT_EXIST, remark=NO_ROUTE % shown(topic))
+
+
+def failure(reason: str) -> Reply:
+    """Return SYSTEM_ERROR with its reason, for people; one line."""
+    return Reply(ResponseCode.SYSTEM_ERROR, remark=reason.partition("\n")[0])
 
 
 STORE_AWAY = failure("the store cannot serve now")
 
 
-def _store_unavailable(request: Request, error: Exception) -> Answer:
-    log.warning("request %d failed: %s", request.command.code, error)
+def _store_unavailable(request: Request, error: Exception) -> Reply:
+    log.warning(
+        "request %d failed, since the store cannot serve: %s; clients and brokers repeat it",
+        request.command.code,
+        error,
+    )
     return STORE_AWAY
 
 
-def _no_config(request: Request, error: Exception) -> Answer:
+def _no_config(request: Request, error: Exception) -> Reply:
     asked = f"No config item, Namespace: {shown(request.get('namespace'))}"
     if request.command.code == RequestCode.GET_KVLIST_BY_NAMESPACE:
-        return Answer(ResponseCode.QUERY_NOT_FOUND, remark=asked)
-    return Answer(ResponseCode.QUERY_NOT_FOUND, remark=f"{asked} Key: {shown(request.get('key'))}", ext={})
+        return Reply(ResponseCode.QUERY_NOT_FOUND, remark=asked)
+    return Reply(ResponseCode.QUERY_NOT_FOUND, remark=f"{asked} Key: {shown(request.get('key'))}", ext={})
 
 
-ERRORS: dict[type[Exception], Callable[[Request, Exception], Answer]] = {
+ERRORS: dict[type[Exception], Callable[[Request, Exception], Reply]] = {
     StoreUnavailable: _store_unavailable,
     TopicNotFound: lambda request, _: no_route(request.get("topic")),
     ConfigNotFound: _no_config,
-    RegistrationRefused: lambda *_: Answer(
-        ResponseCode.SYSTEM_ERROR, remark="register broker failed", ext={}
-    ),
-    SettingsRefused: lambda *_: Answer(
+    RegistrationRefused: lambda *_: Reply(ResponseCode.SYSTEM_ERROR, remark="register broker failed", ext={}),
+    SettingsRefused: lambda *_: Reply(
         ResponseCode.NO_PERMISSION, remark="Can not update config in black list."
     ),
     BrokerBusy: lambda _, error: failure(str(error)),
@@ -109,10 +111,15 @@ ERRORS: dict[type[Exception], Callable[[Request, Exception], Answer]] = {
 }
 
 
-def failed(request: Request, error: Exception) -> Answer:
-    """The answer to a request that raised an error."""
+def failed(request: Request, error: Exception) -> Reply:
+    """Return the reply to a request that raised an error."""
     for kind in type(error).__mro__:
         if kind in ERRORS:
             return ERRORS[kind](request, error)
-    log.warning("request %d of %s failed", request.command.code, request.peer.address, error=error)
+    log.warning(
+        "request %d of %s failed by a fault of this server, and was answered with an error; report it",
+        request.command.code,
+        request.peer.address,
+        error=error,
+    )
     return failure(f"{type(error).__name__}: {error}")

@@ -1,14 +1,14 @@
-"""What a handler sees of the connection a request came over."""
+"""The connection of a request, as a handler sees it."""
 
 from typing import Final, Protocol
 
 __all__ = ["NONE_REGISTERED", "Frames", "Peer"]
 
 Frames = bytes | tuple[bytes, ...]
-"""Whole frames, in one piece or cut anywhere (a head packed around a cached body, say)."""
+"""Whole frames, joined or cut anywhere (a head packed around a cached body, say)."""
 
 NONE_REGISTERED: Final[frozenset[str]] = frozenset()
-"""Of most connections: Python makes a new empty set of 216 bytes each time."""
+"""Of most connections; a new empty set has 216 bytes."""
 
 
 class Peer(Protocol):
@@ -23,11 +23,10 @@ class Peer(Protocol):
         """`ip:port` of the remote end, from the PROXY header if a balancer sent one."""
 
     @property
-    def leaving(self) -> bool:
-        """Whether this client is to be told to go elsewhere (GO_AWAY), if it understands that.
+    def go_away(self) -> bool:
+        """Whether to answer with GO_AWAY, if the client understands that.
 
-        Not so while a worker that ends still accepts: who was sent away must not be sent away again where he
-        comes in next, for he tries only twice."""
+        False while a worker that ends still accepts: a client tries only twice, and must not get GO_AWAY both times."""
 
     registered: frozenset[str]
     """Keys of the members that registered over this connection; kept by the dispatch."""
@@ -36,7 +35,7 @@ class Peer(Protocol):
         """The frame of the request that is being handed over, as it came."""
 
     def send(self, frame: Frames) -> None:
-        """Write an answer, once for each request; what is sent within one turn of the loop leaves in one write.
+        """Write a reply, once for each request; what is sent within one iteration of the loop leaves in one write.
 
         Does nothing once the connection is closed."""
 

@@ -16,14 +16,14 @@ from typing import Any, Final
 import uvloop
 from gunicorn.workers.base import Worker
 
-from registry.configuration import load
-from registry.options import Options
-from worker.allocator import keep_freed_memory
-from worker.connection import Limits
-from worker.connections import limits_of
+from registry.options.catalogue import Options
+from registry.options.load import load
 from worker.service import Service
 from worker.serving import STOP_S, Serving, WorkerService
-from worker.share import Board, Share
+from worker.transport.allocator import keep_freed_memory
+from worker.transport.connection_balance import ConnectionBalance, ConnectionCounts
+from worker.transport.connections import limits_of
+from worker.transport.owner import Limits
 
 __all__ = ["RemotingWorker"]
 
@@ -43,21 +43,21 @@ AFTER_FAILURE_S: Final = 1.0
 class RemotingWorker(Worker):  # type: ignore[misc]
     """A gunicorn worker that speaks RocketMQ remoting instead of HTTP."""
 
-    _board: Board
+    _connection_counts: ConnectionCounts
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         """Called by gunicorn in the master."""
         super().__init__(*args, **kwargs)
-        if not hasattr(RemotingWorker, "_board"):
-            RemotingWorker._board = Board()
-            os.register_at_fork(before=_hold_back, after_in_parent=_let_through)
+        if not hasattr(RemotingWorker, "_connection_counts"):
+            RemotingWorker._connection_counts = ConnectionCounts()
+            os.register_at_fork(before=_block_signals, after_in_parent=_unblock_signals)
 
     def make_service(self, options: Options, worker_id: str) -> WorkerService:
-        """What answers this worker's requests."""
+        """Return what answers this worker's requests."""
         return Service(options, worker_id)
 
     def make_limits(self, options: Options) -> Limits:
-        """The bounds of this worker's connections."""
+        """Return the bounds of this worker's connections."""
         return limits_of(options)
 
     def init_process(self) -> None:
@@ -68,7 +68,7 @@ class RemotingWorker(Worker):  # type: ignore[misc]
         super().init_process()
 
     def run(self) -> None:
-        """Called by gunicorn: serve until told to end."""
+        """Called by gunicorn: serve until the worker is stopped."""
         if self.alive:
             _collect_rarely()
             keep_freed_memory()
@@ -83,7 +83,7 @@ class RemotingWorker(Worker):  # type: ignore[misc]
             self.make_limits(self.options),
             service,
             [listener.sock for listener in self.sockets],
-            Share(self._board),
+            ConnectionBalance(self._connection_counts),
             drain_s=max(self.cfg.graceful_timeout - STOP_S - 0.5, self.cfg.graceful_timeout / 2),
         )
         running = loop.create_task(self._serving.run())
@@ -97,50 +97,50 @@ class RemotingWorker(Worker):  # type: ignore[misc]
         loop.add_signal_handler(signal.SIGINT, quit_now)
         loop.add_signal_handler(signal.SIGQUIT, quit_now)
         loop.add_signal_handler(signal.SIGUSR1, self.log.reopen_files)
-        _let_through()
-        beat = loop.create_task(self._beat())
+        _unblock_signals()
+        notifying = loop.create_task(self._notify())
         try:
             await running
         except asyncio.CancelledError:
-            log.info("ended without a drain")
+            log.info("the worker ends without a drain, as it was asked to")
         except Exception:
-            log.exception("the worker could not serve")
+            log.exception("the worker could not serve; gunicorn starts another")
             await asyncio.sleep(AFTER_FAILURE_S)
             raise
         finally:
-            beat.cancel()
+            notifying.cancel()
 
     def _end(self) -> None:
         self.alive = False
         self._serving.end()
 
-    async def _beat(self) -> None:
-        """Tell the master each second that the loop turns; end when there is no master."""
+    async def _notify(self) -> None:
+        """Notify the master each second that the loop runs; end when there is no master."""
         while True:
             self.notify()
             if self.alive and self.ppid != os.getppid():
-                log.warning("the master is gone")
+                log.warning("the gunicorn master is gone; this worker drains and ends")
                 self._end()
             await asyncio.sleep(1)
 
     def _log_through_gunicorn(self) -> None:
-        """Our lines go where gunicorn's go, unless somebody configured logging."""
+        """Send our log lines where gunicorn's go, unless logging is configured."""
         root = logging.getLogger()
         if not root.handlers:
             root.handlers = list(self.log.error_log.handlers)
             root.setLevel(self.log.error_log.level)
 
 
-def _hold_back() -> None:
+def _block_signals() -> None:
     signal.pthread_sigmask(signal.SIG_BLOCK, ENDING)
 
 
-def _let_through() -> None:
+def _unblock_signals() -> None:
     signal.pthread_sigmask(signal.SIG_UNBLOCK, ENDING)
 
 
 def _collect_rarely() -> None:
-    """Leave what the modules hold out of garbage collections, and have few: requests leave next to no cycles behind,
+    """Leave the objects of modules out of garbage collections, and have few: requests leave next to no cycles behind,
     and looking for them took a fifth of the time of small writes."""
     gc.collect()
     gc.freeze()

@@ -6,21 +6,21 @@ from collections.abc import Callable, Sequence
 from socket import socket
 from typing import Final, Protocol
 
-from registry.options import Options
-from worker.accept import Acceptor
-from worker.connection import Dispatch, Limits
-from worker.connections import Connections
-from worker.share import Share
-from worker.tls import ServerTls
+from registry.options.catalogue import Options
+from worker.transport.accept import Acceptor
+from worker.transport.connection_balance import ConnectionBalance
+from worker.transport.connections import Connections
+from worker.transport.owner import Dispatch, Limits
+from worker.transport.tls import ServerTls
 
 __all__ = ["STOP_S", "Serving", "WorkerService"]
 
 log = logging.getLogger(__name__)
 
 ACCEPT_ON_S: Final = 1.5
-"""How long a worker that ends goes on accepting: a client may just have been sent here."""
+"""For how long a worker that ends goes on accepting: a client may just have been sent here."""
 UNDER_WAY_S: Final = 5.0
-"""How long requests under way are waited for at most once no more are wanted."""
+"""For how long requests under way are waited for at most, once no more are accepted."""
 STOP_S: Final = 2.0
 """How long the end of connections and service may take, behind the drain."""
 LOOK_S: Final = 0.1
@@ -36,7 +36,7 @@ class WorkerService(Dispatch, Protocol):
 
 
 class Serving:
-    """Serves one worker's share of the connections of `sockets`, and about as many as its siblings.
+    """Serves one worker's part of the connections of `sockets`, and about as many as its siblings.
 
     `drain_s` bounds what lies between `end` and the last connection's end."""
 
@@ -46,7 +46,7 @@ class Serving:
         limits: Limits,
         service: WorkerService,
         sockets: Sequence[socket],
-        share: Share,
+        balance: ConnectionBalance,
         *,
         drain_s: float,
     ) -> None:
@@ -56,9 +56,9 @@ class Serving:
         self._drain_s = drain_s
         self._tls = ServerTls(options)
         self._loop = loop
-        self._connections = Connections(options, limits, service, self._tls, loop, share)
-        self._share = share
-        self._acceptor = Acceptor(loop, sockets, self._connections.admit, share)
+        self._connections = Connections(options, limits, service, self._tls, loop, balance)
+        self._balance = balance
+        self._acceptor = Acceptor(loop, sockets, self._connections.admit, balance)
         self._ending = asyncio.Event()
 
     def end(self) -> None:
@@ -85,7 +85,7 @@ class Serving:
                 task.cancel()
 
     async def _started(self) -> bool:
-        """Whether the service can answer; False when the end came first."""
+        """Start the service; return whether it can answer, False when the end came first."""
         start = self._loop.create_task(self._service.start())
         ending = self._loop.create_task(self._ending.wait())
         try:
@@ -99,9 +99,9 @@ class Serving:
             await asyncio.wait((start, ending), timeout=STOP_S)
 
     async def _drain(self) -> None:
-        """Go on answering for a while, let connections go that have nothing under way, then wait for the rest.
+        """Go on answering for a while, close connections that have nothing under way, then wait for the rest.
 
-        From here on the end of a connection says nothing about its broker, which may just have been sent away."""
+        From here on the end of a connection says nothing about its broker, which may just have been sent GO_AWAY."""
         connections, began = self._connections, self._loop.time()
         gracefully = self._options.enable_shutdown_gracefully
         last = began + self._drain_s
@@ -109,21 +109,21 @@ class Serving:
         serve_until = min(began + max(ACCEPT_ON_S, wanted_s), last)
         log.info("draining %d connections", len(connections))
         connections.shutting_down = True
-        self._share.be_last()
+        self._balance.defer_to_others()
         if gracefully:
             self._service.begin_drain()
-        connections.send_away()
+        connections.begin_go_away()
         await asyncio.sleep(min(ACCEPT_ON_S, self._drain_s))
         self._acceptor.stop()
-        connections.send_away()
+        connections.begin_go_away()
         at_first, since = len(connections), self._loop.time()
         while len(connections) and (now := self._loop.time()) < serve_until:
             left = (serve_until - now) / (serve_until - since)
-            connections.let_go(int(at_first * left), "the worker ends")
+            connections.close_quiet(int(at_first * left), "the worker ends")
             await asyncio.sleep(LOOK_S)
         last = min(last, self._loop.time() + UNDER_WAY_S)
         while connections.busy and self._loop.time() < last:
-            connections.let_go(connections.busy, "the worker ends")
+            connections.close_quiet(connections.busy, "the worker ends")
             await asyncio.sleep(LOOK_S)
 
     async def _stop(self) -> None:
@@ -135,9 +135,11 @@ class Serving:
         try:
             await asyncio.wait_for(self._service.stop(), max(0.1, last - self._loop.time()))
         except TimeoutError:
-            log.warning("the service did not stop in %g s", STOP_S)
+            log.warning("the service did not stop in %g s; the worker ends all the same", STOP_S)
         except Exception:
-            log.exception("while the service stopped")
+            log.exception(
+                "the service stopped with a fault of this server; the worker ends all the same, report it"
+            )
         connections.close()
 
     async def _every(self, every_s: float, do: Callable[[], None]) -> None:
@@ -146,4 +148,4 @@ class Serving:
             try:
                 do()
             except Exception:
-                log.exception("upkeep")
+                log.exception("a periodic task failed by a fault of this server; it runs again, report it")

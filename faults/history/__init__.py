@@ -1,4 +1,4 @@
-"""Histories of registrations and lookups, recorded by clients and judged by what they were told (docs/consistency.md).
+"""Histories of registrations and lookups, recorded by clients and judged by their replies (docs/consistency.md).
 
 recorder = Recorder(["127.0.0.1:9876"])
 recorder.start()

@@ -1,8 +1,8 @@
-"""Clients that make a history: brokers that come, stay, leave and fall silent, and readers, each a thread.
+"""Clients that make a history: brokers that register, unregister and fall silent, and readers, each a thread.
 
 Names are of two kinds. A contended one has a master and a slave, and two brokers that would be the one or the other;
-a lone one has a master that nobody disturbs. A slave is shown by cluster info only. Each broker has an address of its
-own and listens there, so that a lost connection is no reason to remove it.
+a lone one has a master without a rival. A slave is shown by cluster info only. Each broker has an address of its
+own and listens there, so that a closed connection is no reason to remove it.
 """
 
 import itertools
@@ -10,35 +10,36 @@ import random
 import socket
 import threading
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 
 import msgspec
 
 from faults.history.operations import CLUSTERS, History, Kind, Operation, Register, Value
-from remoting.cluster import decode_cluster_info
-from remoting.codes import RequestCode, ResponseCode
-from remoting.command import Command
-from remoting.route import decode_route
-from tests.harness.broker import Broker, Topic
-from tests.harness.connection import Connection
+from rocketmq_remoting.cluster import decode_cluster_info
+from rocketmq_remoting.codes import RequestCode, ResponseCode
+from rocketmq_remoting.command import Command
+from rocketmq_remoting.route import decode_route
+from testbed.broker import Broker, Topic
+from testbed.connection import Connection
 
 CLUSTER = "history"
 RECONNECT_S = 0.05
 REFUSED_S = 1.0
 """A broker that was not acknowledged rests: each such request may still take effect, and the search tries all."""
 LEASES_MS = (600, 30_000)
-"""Of brokers that fall silent, and of those that do not."""
+"""Leases of brokers that fall silent, and of those that do not."""
 BACK_S, AWAY_S = 0.5, 1.7
 """After the end of its lease a silent broker is back within the one, most times before its lapse is recorded, or after
 the other, when no reader may still see it."""
 SILENT_RARELY, SILENT_OFTEN = 0.05, 0.4
-"""The share of turns in which a broker falls silent: next to another, and alone."""
-LOST = (OSError, AssertionError)  # an answer to another question is as bad as none
+"""The fraction of steps in which a broker falls silent: next to another, and alone."""
+NO_REPLY = (OSError, AssertionError)  # a reply to another request is as bad as none
 
 
 class Scale(msgspec.Struct, frozen=True):
-    """How many names of each kind, and readers; how long (s) a client rests between two turns."""
+    """The numbers of names of each kind and of readers; how long (s) a client rests between two steps."""
 
     contended: int = 2
     lone: int = 2
@@ -50,7 +51,7 @@ class Scale(msgspec.Struct, frozen=True):
 class Recorder:
     """Clients of the servers at `addresses` (`host:port`), from `start` to `stop`; made for one history.
 
-    `prefix` begins the names of its brokers, which no one else may use. Connections are spread over the addresses."""
+    `prefix` begins the names of its brokers: no other client may use it. Connections are spread over the addresses."""
 
     def __init__(
         self, addresses: Sequence[str], *, scale: Scale | None = None, prefix: str = "history", seed: int = 0
@@ -97,7 +98,7 @@ class Recorder:
             thread.start()
 
     def stop(self) -> History:
-        """Let each end what it is at; all that they did. Raises what a client broke off with."""
+        """Stop all clients after their current step and return their history. Raises a client's exception."""
         self._over.set()
         for thread in self._threads:
             thread.join()
@@ -105,13 +106,13 @@ class Recorder:
         for client in self._clients:
             if client.failure is not None:
                 raise client.failure
-        operations = [one for client in self._clients for one in client.line.operations]
-        operations.sort(key=lambda one: one.began_s)
+        operations = [operation for client in self._clients for operation in client.line.operations]
+        operations.sort(key=lambda operation: operation.began_s)
         return History(tuple(operations), sum(client.line.unanswered for client in self._clients))
 
 
 class _Listeners:
-    """Where brokers listen: on free ports of the loopback, where connects succeed though nobody answers."""
+    """Listening sockets of brokers, on free ports of the loopback, that close every connection."""
 
     def __init__(self) -> None:
         self._sockets: list[socket.socket] = []
@@ -137,7 +138,7 @@ class _Listeners:
 
 
 class _Line:
-    """A client's connection, opened anew whenever it is lost, and its notes."""
+    """A client's connection, opened again after it was closed, and the client's operations."""
 
     def __init__(self, address: str, client: str, numbers: Iterator[int], chance: random.Random) -> None:
         host, _, port = address.rpartition(":")
@@ -151,49 +152,49 @@ class _Line:
         self.unanswered = 0
 
     def ask(self, what: Callable[[Connection], Command]) -> tuple[Command | None, float, float]:
-        """The answer, None when there was none; when it was asked for, and when it came or was given up."""
+        """Return the reply, None without one; the times of the request, and of the reply or the failure."""
         began_s = time.monotonic()
         try:
             if self._over is None:
                 self._over = Connection(self._port, host=self._host)
                 self._number = next(self._numbers)
-            answer = what(self._over)
-        except LOST:
+            reply = what(self._over)
+        except NO_REPLY:
             ended_s = time.monotonic()
             self.leave()
             time.sleep(RECONNECT_S)
             return None, began_s, ended_s
-        return answer, began_s, time.monotonic()
+        return reply, began_s, time.monotonic()
 
     def write(
         self, kind: Kind, place: Register, value: Value, lease_s: float, what: Callable[[Connection], Command]
     ) -> bool:
-        """Ask for a change; whether it was acknowledged. An answer that is no success says nothing."""
-        answer, began_s, ended_s = self.ask(what)
-        done = answer is not None and answer.code == ResponseCode.SUCCESS
+        """Request a change and return whether it was acknowledged; after an error reply it may be made or not."""
+        reply, began_s, ended_s = self.ask(what)
+        done = reply is not None and reply.code == ResponseCode.SUCCESS
         self.operations.append(
             Operation(kind, place, value, self.client, self._number, began_s, ended_s, done, lease_s=lease_s)
         )
         return done
 
     def look_up(self, place: Register, topic: str) -> None:
-        """The route of a topic that only this place's master has."""
-        answer, began_s, ended_s = self.ask(
+        """Look up the route of a topic that only this place's master has."""
+        reply, began_s, ended_s = self.ask(
             lambda over: over.ask(RequestCode.GET_ROUTEINFO_BY_TOPIC, {"topic": topic})
         )
-        if answer is None or answer.code not in (ResponseCode.SUCCESS, ResponseCode.TOPIC_NOT_EXIST):
+        if reply is None or reply.code not in (ResponseCode.SUCCESS, ResponseCode.TOPIC_NOT_EXIST):
             self.unanswered += 1
             return
-        seen = _in_route(answer.body, place.broker) if answer.code == ResponseCode.SUCCESS else None
+        seen = _in_route(reply.body, place.broker) if reply.code == ResponseCode.SUCCESS else None
         self._saw(place, topic, seen, began_s, ended_s)
 
     def look_at_clusters(self, places: Sequence[Register]) -> None:
-        """The addresses of these places, all in one answer."""
-        answer, began_s, ended_s = self.ask(lambda over: over.ask(RequestCode.GET_BROKER_CLUSTER_INFO))
-        if answer is None or answer.code != ResponseCode.SUCCESS:
+        """Look up the addresses of these places in one cluster info."""
+        reply, began_s, ended_s = self.ask(lambda over: over.ask(RequestCode.GET_BROKER_CLUSTER_INFO))
+        if reply is None or reply.code != ResponseCode.SUCCESS:
             self.unanswered += 1
             return
-        table = decode_cluster_info(answer.body).broker_addr_table
+        table = decode_cluster_info(reply.body).broker_addr_table
         for place in places:
             addresses = table[place.broker].broker_addrs if place.broker in table else {}
             seen = Value(addresses[place.number]) if place.number in addresses else None
@@ -214,12 +215,12 @@ class _Line:
 
 
 def topics_of(place: Register) -> tuple[str, ...]:
-    """Those that show a master's version."""
+    """Return the topics that show a master's version."""
     return (f"{place.broker}-T0", f"{place.broker}-T1") if place.number == 0 else ()
 
 
 def _in_route(body: bytes, name: str) -> Value | None:
-    """What a route shows of a place; something that nobody has written where the route contradicts itself."""
+    """Return what a route shows of a place; a value that was never written if the route contradicts itself."""
     route = decode_route(body)
     addresses = {data.broker_name: data.broker_addrs for data in route.broker_datas}
     queues = [data for data in route.queue_datas if data.broker_name == name]
@@ -232,8 +233,8 @@ def _in_route(body: bytes, name: str) -> Value | None:
     return Value(f"a route with {data}" if torn else addresses[name][0], data.read_queue_nums)
 
 
-class _Client:
-    """Takes turns until the end of the history."""
+class _Client(ABC):
+    """A thread that repeats `step` until the end of the history."""
 
     def __init__(self, line: _Line, rest_s: float) -> None:
         self.line = line
@@ -243,25 +244,26 @@ class _Client:
     def run(self, over: threading.Event) -> None:
         try:
             while not over.is_set():
-                self.turn(over)
+                self.step(over)
                 over.wait(self._rest_s * 2 * self.line.chance.random())
         except Exception as failure:
             self.failure = failure
         finally:
             self.line.leave()
 
-    def turn(self, over: threading.Event) -> None:
-        raise NotImplementedError
+    @abstractmethod
+    def step(self, over: threading.Event) -> None:
+        """Do one operation, or a few that belong together; `over` is set at the end of the history."""
 
 
 class _Reader(_Client):
-    """Asks for everything in turn; now and then over another connection."""
+    """Looks up all places one after the other; now and then over a new connection."""
 
     def __init__(self, line: _Line, places: Sequence[Register], rest_s: float) -> None:
         super().__init__(line, rest_s)
         self._places = places
 
-    def turn(self, over: threading.Event) -> None:
+    def step(self, over: threading.Event) -> None:
         for place in self._places:
             for topic in topics_of(place):
                 self.line.look_up(place, topic)
@@ -271,8 +273,8 @@ class _Reader(_Client):
 
 
 class _BrokerClient(_Client):
-    """One of those that contend for a place: registers a new version, repeats the last one, leaves, or falls silent
-    until after its lease; and looks each time at what has become of it."""
+    """A broker of a place: registers a new version, repeats the last one, unregisters, or falls silent until after
+    its lease; and looks up the place each time."""
 
     def __init__(
         self,
@@ -290,7 +292,7 @@ class _BrokerClient(_Client):
         self._silent = silent
         self._broker = Broker()
 
-    def turn(self, over: threading.Event) -> None:
+    def step(self, over: threading.Event) -> None:
         chance = self.line.chance.random()
         if not self.line.operations:
             self._register(self._next())
@@ -331,7 +333,7 @@ class _BrokerClient(_Client):
             time.sleep(REFUSED_S)
 
     def _fall_silent(self, over: threading.Event) -> None:
-        """Others look on meanwhile."""
+        """Register, send nothing until after the lease, look up the place and register again."""
         self._broker = self._broker.but(timeout_ms=LEASES_MS[0])
         self._register(self._broker)
         chance = self.line.chance

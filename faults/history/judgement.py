@@ -1,4 +1,4 @@
-"""Whether a history keeps what is promised, and if not which promise, told so that one sees where to look."""
+"""Checks whether a history keeps the promises, and names those that are broken, with the operations around."""
 
 from collections.abc import Sequence
 from contextlib import suppress
@@ -9,7 +9,7 @@ import msgspec
 
 from faults.history.model import Model, Outage, Place, windows
 from faults.history.operations import History, Operation, Register
-from faults.history.search import ABSENT, NOBODY, Impossible, TooWide, impossible
+from faults.history.search import ABSENT, NO_WRITE, Impossible, TooWide, impossible
 
 Rule: TypeAlias = Literal[
     "only what was written",
@@ -20,13 +20,13 @@ Rule: TypeAlias = Literal[
     "leases last",
     "one order",
 ]
-TOLD: dict[Rule, str] = {
-    "only what was written": "it saw what nobody had written",
+EXPLANATIONS: dict[Rule, str] = {
+    "only what was written": "it saw what was never written",
     "own writes": "it did not see what had been acknowledged over the same connection",
     "never back": "it saw what was before, after the same connection had seen what came later",
     "not long behind": "it saw what had been replaced or removed too long ago",
     "leases end": "what it saw had a lease that was over",
-    "leases last": "it missed what nobody had removed and whose lease was not over",
+    "leases last": "it missed what no request had removed and whose lease was not over",
     "one order": "no order of the writes explains it",
 }
 WITHOUT: dict[Rule, dict[str, object]] = {
@@ -43,7 +43,7 @@ NEEDLESS_S = 0.001
 
 
 class Complaint(msgspec.Struct, frozen=True):
-    """The first thing on one place that cannot be, and the operations around it."""
+    """The first read of one place that no order explains, and the operations around it."""
 
     place: Register
     rules: tuple[Rule, ...]
@@ -54,16 +54,16 @@ class Complaint(msgspec.Struct, frozen=True):
 
     def __str__(self) -> str:
         lines = [
-            f"{self.place}: {', '.join(self.rules)}. {_told(self.operation, self.origin_s)}",
-            f"  {'; '.join(TOLD[rule] for rule in self.rules)}",
+            f"{self.place}: {', '.join(self.rules)}. {_line(self.operation, self.origin_s)}",
+            f"  {'; '.join(EXPLANATIONS[rule] for rule in self.rules)}",
             f"  just before, it could have been: {'; '.join(self.possible)}",
             "  what happened around it:",
         ]
-        return "\n".join(lines + [f"    {_told(one, self.origin_s)}" for one in self.around])
+        return "\n".join(lines + [f"    {_line(one, self.origin_s)}" for one in self.around])
 
 
 class Report(msgspec.Struct, frozen=True):
-    """`operations` and `places` were judged, but of those `undecided` nothing is known: too much was under way."""
+    """`operations` and `places` were judged, except `undecided` places: too many writes overlap there."""
 
     operations: int
     places: int
@@ -83,7 +83,7 @@ class Report(msgspec.Struct, frozen=True):
 
 
 def judge(history: History, model: Model | None = None, outages: Sequence[Outage] = ()) -> Report:
-    """One complaint at most for each place."""
+    """Return the report on a history, with one complaint at most for each place."""
     model = model or Model()
     origin_s = min((one.began_s for one in history.operations), default=0.0)
     complaints, undecided = [], []
@@ -91,17 +91,17 @@ def judge(history: History, model: Model | None = None, outages: Sequence[Outage
     for name, operations in places.items():
         place = windows(operations, model, outages)
         try:
-            found = impossible(place.writes, place.reads)
+            contradiction = impossible(place.writes, place.reads)
         except TooWide:
             undecided.append(name)
             continue
-        if found is not None:
-            complaints.append(_complaint(name, operations, place, found, model, outages, origin_s))
+        if contradiction is not None:
+            complaints.append(_complaint(name, operations, place, contradiction, model, outages, origin_s))
     return Report(len(history.operations), len(places), tuple(complaints), tuple(undecided))
 
 
 def furthest_behind_s(history: History, model: Model | None = None, outages: Sequence[Outage] = ()) -> float:
-    """The least `behind_s` with which the history is as promised, to the millisecond; with the model's it must be."""
+    """Return the least `behind_s` with which the history keeps the promises, to 1 ms; with the model's it must."""
     model = model or Model()
     furthest_s = 0.0
     for operations in history.by_place().values():
@@ -123,18 +123,18 @@ def _complaint(
     name: Register,
     operations: Sequence[Operation],
     place: Place,
-    found: Impossible,
+    contradiction: Impossible,
     model: Model,
     outages: Sequence[Outage],
     origin_s: float,
 ) -> Complaint:
-    operation = place.read[found.read]
+    operation = place.read[contradiction.read]
     return Complaint(
         name,
-        _broken(operations, place, found, model, outages),
+        _broken(operations, place, contradiction, model, outages),
         operation,
-        tuple(_state(value, holder, place, origin_s) for value, holder in found.possible),
-        _around(operations, operation, found.at),
+        tuple(_state(value, holder, place, origin_s) for value, holder in contradiction.possible),
+        _around(operations, operation, contradiction.at),
         origin_s,
     )
 
@@ -142,28 +142,28 @@ def _complaint(
 def _broken(
     operations: Sequence[Operation],
     place: Place,
-    found: Impossible,
+    contradiction: Impossible,
     model: Model,
     outages: Sequence[Outage],
 ) -> tuple[Rule, ...]:
-    if not place.reads[found.read].accepts:
+    if not place.reads[contradiction.read].accepts:
         return ("only what was written",)
-    own = place.reads[found.read].after != NOBODY
+    own = place.reads[contradiction.read].after != NO_WRITE
     candidates = [rule for rule in WITHOUT if own or rule != "own writes"]
-    until = [one for one in operations if one.began_s <= found.at]
+    until = [one for one in operations if one.began_s <= contradiction.at]
     for count in range(1, len(candidates) + 1):
         for rules in combinations(candidates, count):
             changes = {name: value for rule in rules for name, value in WITHOUT[rule].items()}
             relaxed = windows(until, msgspec.structs.replace(model, **changes), outages)
             with suppress(TooWide):
                 later = impossible(relaxed.writes, relaxed.reads)
-                if later is None or later.at > found.at:
+                if later is None or later.at > contradiction.at:
                     return rules
     return ("one order",)
 
 
 def _around(operations: Sequence[Operation], operation: Operation, at: float) -> tuple[Operation, ...]:
-    """The writes and the last of the reads that were alike, the most recent ones; and those of its own connection."""
+    """Return the most recent writes, and the last of each kind of equal reads."""
     begun = [one for one in operations if one.began_s <= at and one.ended_s >= operation.began_s - AROUND_S]
     last: dict[tuple[object, ...], Operation] = {}
     for one in begun:
@@ -191,10 +191,10 @@ def _at(one: Operation, origin_s: float) -> str:
     return f"{one.began_s - origin_s:.3f}..{one.ended_s - origin_s:.3f} s"
 
 
-def _told(one: Operation, origin_s: float) -> str:
-    who = f"{_at(one, origin_s)} {one.client}, connection {one.connection}"
+def _line(one: Operation, origin_s: float) -> str:
+    head = f"{_at(one, origin_s)} {one.client}, connection {one.connection}"
     if one.kind == "lookup":
-        return f"{who}: asked for {one.question}, saw {one.value or 'nothing'}"
+        return f"{head}: asked for {one.question}, saw {one.value or 'nothing'}"
     done = "" if one.acknowledged else ", no answer"
     lease = f", lease {one.lease_s:g} s" if one.kind == "register" else ""
-    return f"{who}: {one.kind} {one.value}{lease}{done}"
+    return f"{head}: {one.kind} {one.value}{lease}{done}"

@@ -1,4 +1,4 @@
-"""What is promised of reads and writes (docs/consistency.md), as windows in which each operation takes effect."""
+"""The promises of reads and writes (docs/consistency.md), as windows in which each operation takes effect."""
 
 import math
 from collections.abc import Sequence
@@ -6,28 +6,28 @@ from collections.abc import Sequence
 import msgspec
 
 from faults.history.operations import CLUSTERS, Operation, Value
-from faults.history.search import ABSENT, NOBODY, Read, Write
+from faults.history.search import ABSENT, NO_WRITE, Read, Write
 
 CLOCK_S = 0.005
 """Leases are kept in whole milliseconds of the Redis clock, and operations are timed by the clients'."""
-RENEWAL_SHARE = 0.002
+RENEWAL_FRACTION = 0.002
 """A lease that was renewed within a thousandth of its length is not renewed again; twice that, to be safe."""
 
 
 class Outage(msgspec.Struct, frozen=True):
     """The store could not be reached, or not by all, from `start_s` to `end_s` (`time.monotonic`).
 
-    `settles_s` after its end workers follow it again: 1 s, but 30 s where it came back empty, for so long known routes
-    are kept. `loses_s` is how much of what was acknowledged before the start it may have lost: a second or so in a
-    failover; `math.inf` is all that ever was."""
+    `converges_s` after its end workers follow it again: 1 s, but 30 s where it came back empty, as cached routes are
+    served for so long. `loses_s` is how much of what was acknowledged before the start it may have lost: a second or
+    so in a failover; `math.inf` is all that ever was."""
 
     start_s: float
     end_s: float
-    settles_s: float = 1.0
+    converges_s: float = 1.0
     loses_s: float = 0.0
 
     def touches(self, began_s: float, ended_s: float, *, after_s: float = 0.0) -> bool:
-        """Whether it lay in that time, or ended no longer than `after_s` before."""
+        """Return whether the outage overlaps that time, or ended no longer than `after_s` before."""
         return self.start_s <= ended_s and began_s <= self.end_s + after_s
 
 
@@ -57,13 +57,13 @@ class Place(msgspec.Struct, frozen=True):
 
 
 def windows(operations: Sequence[Operation], model: Model, outages: Sequence[Outage] = ()) -> Place:
-    """The operations of one place, in the order of their beginnings."""
+    """Return the windows of one place's operations, which are in the order of their beginnings."""
     values = tuple({one.value: None for one in operations if one.kind == "register" and one.value})
     numbers = {value: number for number, value in enumerate(values)}
     by_address: dict[str, list[int]] = {}
     for value, number in numbers.items():
         by_address.setdefault(value.address, []).append(number)
-    of_address = {address: frozenset(found) for address, found in by_address.items()}
+    of_address = {address: frozenset(indices) for address, indices in by_address.items()}
     writes: list[Write] = []
     written: list[Operation | None] = []
     reads: list[Read] = []
@@ -79,7 +79,7 @@ def windows(operations: Sequence[Operation], model: Model, outages: Sequence[Out
                     one.ended_s,
                     _accepted(one, numbers, of_address),
                     sessions.setdefault(session, len(sessions)),
-                    own.get(one.connection, NOBODY) if _sees_own_writes(one, model, outages) else NOBODY,
+                    own.get(one.connection, NO_WRITE) if _sees_own_writes(one, model, outages) else NO_WRITE,
                 )
             )
             read.append(one)
@@ -102,19 +102,21 @@ def windows(operations: Sequence[Operation], model: Model, outages: Sequence[Out
 
 
 def _seen_from(one: Operation, model: Model, outages: Sequence[Outage]) -> float:
-    """The moment whose state a lookup may still see."""
+    """Return the moment whose state a lookup may still see."""
     outdated = [
         o.start_s
         for o in outages
-        if o.touches(one.began_s, one.ended_s, after_s=o.settles_s + model.behind_s)
+        if o.touches(one.began_s, one.ended_s, after_s=o.converges_s + model.behind_s)
     ]
     return min([one.began_s, *outdated]) - model.behind_s
 
 
 def _sees_own_writes(one: Operation, model: Model, outages: Sequence[Outage]) -> bool:
-    """Of a store that came back empty known routes are kept until all their brokers are there, or it has settled."""
+    """Return whether a read must see the writes of its connection.
+
+    Not after a store came back empty: cached routes are served until all their brokers have registered."""
     return model.own_writes and not any(
-        math.isinf(o.loses_s) and o.touches(one.began_s, one.ended_s, after_s=o.settles_s + model.behind_s)
+        math.isinf(o.loses_s) and o.touches(one.began_s, one.ended_s, after_s=o.converges_s + model.behind_s)
         for o in outages
     )
 
@@ -159,12 +161,12 @@ def _write(
 
 def _lapse(one: Operation, closes: float, model: Model, outages: Sequence[Outage]) -> tuple[float, float]:
     """When the lease of a registration ends, if nothing renews it."""
-    begins = one.began_s + one.lease_s * (1 - RENEWAL_SHARE) - CLOCK_S
+    begins = one.began_s + one.lease_s * (1 - RENEWAL_FRACTION) - CLOCK_S
     until = closes + one.lease_s + CLOCK_S
     for outage in sorted(outages, key=lambda outage: outage.end_s):
         lost_s = 0.0 if math.isinf(outage.loses_s) else outage.loses_s
         if outage.touches(begins, until + model.behind_s + lost_s, after_s=model.hold_s):
-            until = max(until, outage.end_s + outage.settles_s + model.hold_s)
+            until = max(until, outage.end_s + outage.converges_s + model.hold_s)
     return (
         begins if model.leases_last else one.began_s,
         max(until, begins) if model.leases_end else math.inf,
@@ -172,7 +174,7 @@ def _lapse(one: Operation, closes: float, model: Model, outages: Sequence[Outage
 
 
 def _loss(outage: Outage, writes: Sequence[Write]) -> Write:
-    """At the return of a store that lost something there may be nothing, or what was there a little before."""
+    """Return the write of a lossy outage: nothing is there, or what was there shortly before."""
     since = outage.start_s - outage.loses_s
     before = max((one.opens for one in writes if one.closes < since), default=-math.inf)
     lately = (
@@ -181,5 +183,5 @@ def _loss(outage: Outage, writes: Sequence[Write]) -> Write:
         if one.sets is not None and before <= one.closes and one.opens <= outage.end_s
         if one.lapses_until >= outage.end_s
     )
-    restores = (NOBODY,) if math.isinf(outage.loses_s) else (NOBODY, *lately)
+    restores = (NO_WRITE,) if math.isinf(outage.loses_s) else (NO_WRITE, *lately)
     return Write(outage.start_s, outage.end_s, False, restores=restores)

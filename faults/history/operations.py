@@ -1,4 +1,4 @@
-"""What clients did and what they were told, by their own clock: all that the judge of a history knows."""
+"""Requests of clients and their replies, by the clients' clock: the only input of the judge."""
 
 from pathlib import Path
 from typing import Literal, TypeAlias
@@ -11,7 +11,7 @@ CLUSTERS = "cluster info"
 
 
 class Value(msgspec.Struct, frozen=True):
-    """What a broker name has under one id: an address, and the version that its topics carry as number of queues.
+    """The value of a broker name and id: an address, and the version that its topics carry as number of queues.
 
     The version is None where it cannot be seen: in cluster info, and in a request to unregister."""
 
@@ -33,7 +33,7 @@ class Register(msgspec.Struct, frozen=True, order=True):
 
 
 class Operation(msgspec.Struct, frozen=True):
-    """One request for one place. Times are seconds of `time.monotonic`, which all processes of a machine share.
+    """One request for one place. Times are seconds of `time.monotonic`, one clock for all processes of a machine.
 
     `value` is what was registered, whose address was to leave, or what a lookup saw (None: nothing). Without
     `acknowledged` the client never learned what became of it: `ended_s` is when it gave up. `connection` counts the
@@ -58,11 +58,11 @@ class History(msgspec.Struct, frozen=True):
     unanswered_lookups: int = 0
 
     def by_place(self) -> dict[Register, list[Operation]]:
-        """The operations of each place, in their order."""
-        found: dict[Register, list[Operation]] = {}
+        """Return the operations of each place, in their order."""
+        places: dict[Register, list[Operation]] = {}
         for operation in self.operations:
-            found.setdefault(operation.place, []).append(operation)
-        return found
+            places.setdefault(operation.place, []).append(operation)
+        return places
 
     def save(self, path: Path) -> None:
         """Write it as one line of JSON."""

@@ -17,13 +17,13 @@ from typing import Final, TypeAlias
 import msgspec
 
 ABSENT: Final = -1
-NOBODY: Final = -1
+NO_WRITE: Final = -1
 WIDEST: Final = 20_000  # configurations at one moment
 
 
 class Write(msgspec.Struct, frozen=True):
-    """Sets a value, removes those it is meant for, or brings back what one of `restores` wrote with its lease (NOBODY:
-    nothing; else a lease that cannot end before this closes); `required` unless it may never have taken effect.
+    """Sets a value, removes those it is meant for, or brings back what one of `restores` wrote with its lease
+    (NO_WRITE: nothing; else a lease that cannot end before this closes); `required` unless it may never take effect.
 
     The value's lease ends by itself, and the value with it, at one moment between `lapses_from` and `lapses_until`,
     unless another write comes before."""
@@ -41,13 +41,13 @@ class Write(msgspec.Struct, frozen=True):
 class Read(msgspec.Struct, frozen=True):
     """Saw one of the values that it `accepts`. Reads of one session take effect in their order.
 
-    `after` is a write (its place in the list) that took effect before, NOBODY for none."""
+    `after` is a write (its place in the list) that took effect before, NO_WRITE for none."""
 
     opens: float
     closes: float
     accepts: Collection[int]
     session: int
-    after: int = NOBODY
+    after: int = NO_WRITE
 
 
 class Impossible(msgspec.Struct, frozen=True):
@@ -62,12 +62,12 @@ class Impossible(msgspec.Struct, frozen=True):
 
 
 class TooWide(RuntimeError):
-    """So many writes overlap that the search was given up: nothing is known."""
+    """So many writes overlap that the search was given up, without a result."""
 
 
 class _Configuration(msgspec.Struct, frozen=True):
-    """`holder` is the write whose lease it is; `done` are the open writes that have taken effect; `behind` tells for
-    a session the first of its reads that has not, if any that is open has not."""
+    """`holder` is the write whose lease it is; `done` are the open writes that have taken effect; `behind` is, for
+    a session, the first of its open reads that has not."""
 
     value: int
     holder: int
@@ -76,12 +76,12 @@ class _Configuration(msgspec.Struct, frozen=True):
 
 
 Goal: TypeAlias = Callable[[_Configuration], bool]
-START = _Configuration(ABSENT, NOBODY, frozenset(), {})
+START = _Configuration(ABSENT, NO_WRITE, frozenset(), {})
 WRITE_OPENS, LEASE_MAY_END, READ_OPENS, READ_CLOSES, WRITE_CLOSES, LEASE_HAS_ENDED = range(6)
 
 
 def impossible(writes: Sequence[Write], reads: Sequence[Read]) -> Impossible | None:
-    """The first moment that no order explains, None when there is an order. Raises TooWide.
+    """Return the first read that no order explains, None when there is an order. Raises TooWide.
 
     The reads of a session must be given in their order."""
     return _Search(writes, reads).run()
@@ -137,13 +137,13 @@ class _Search:
             for index in own:
                 read = self._reads[index]
                 opens = max(opens, read.opens, min(self._there_from(read.accepts), read.closes))
-                if read.after != NOBODY:
+                if read.after != NO_WRITE:
                     opens = max(opens, self._writes[read.after].opens)
                 yield opens, READ_OPENS, index
                 yield max(opens, read.closes), READ_CLOSES, index
 
     def _there_from(self, accepted: Collection[int]) -> float:
-        """When the first of these values may be there; who waits for nothing else is not to be kept in mind before."""
+        """Return when the first of these values may be there; before, a read that accepts only these need not wait."""
         return min((self._first.get(value, -math.inf) for value in accepted), default=-math.inf)
 
     def _goal(self, what: int, index: int) -> Goal:
@@ -158,30 +158,30 @@ class _Search:
         read, rank = self._reads[index], self._rank[index]
         session = read.session
         self._opened[session] = rank + 1
-        after = read.after if read.after in self._open else NOBODY
+        after = read.after if read.after in self._open else NO_WRITE
         if all(
             session in one.behind or (one.value in read.accepts and (after < 0 or after in one.done))
             for one in configurations
         ):
             return configurations
-        found = []
+        changed = []
         for one in configurations:
             sees = one.value in read.accepts and (after < 0 or after in one.done)
             if session not in one.behind and not sees:
                 one = _Configuration(one.value, one.holder, one.done, {**one.behind, session: rank})
-            found.append(one)
-        return found
+            changed.append(one)
+        return changed
 
     def _closed(self, configurations: Iterable[_Configuration], index: int) -> list[_Configuration]:
         self._open.remove(index)
-        found = _Front(self._writes)
+        front = _Front(self._writes)
         for one in configurations:
             done = one.done - {index} if index in one.done else one.done
-            found.add(_Configuration(one.value, one.holder, done, one.behind))
-        return list(found)
+            front.add(_Configuration(one.value, one.holder, done, one.behind))
+        return list(front)
 
     def _through(self, configurations: list[_Configuration], goal: Goal) -> list[_Configuration]:
-        """The configurations in which the goal is reached, with what had to take effect for it and no more."""
+        """Return the configurations in which the goal is reached, with the fewest writes done."""
         if all(map(goal, configurations)):
             return configurations
         reached, met = _Front(self._writes), _Front(self._writes)
@@ -209,20 +209,20 @@ class _Search:
                 if write.sets is not None:
                     yield self._seen(write.sets, index, done, one.behind)
                 elif one.value in write.removes:
-                    yield self._seen(ABSENT, NOBODY, done, one.behind)
+                    yield self._seen(ABSENT, NO_WRITE, done, one.behind)
                 else:
                     yield self._seen(one.value, one.holder, done, one.behind)
         if one.holder in self._lapsing:
-            yield self._seen(ABSENT, NOBODY, one.done, one.behind)
+            yield self._seen(ABSENT, NO_WRITE, one.done, one.behind)
 
     def _value(self, write: int) -> int:
-        sets = None if write == NOBODY else self._writes[write].sets
+        sets = None if write == NO_WRITE else self._writes[write].sets
         return ABSENT if sets is None else sets
 
     def _seen(
         self, value: int, holder: int, done: frozenset[int], behind: Mapping[int, int]
     ) -> _Configuration:
-        """What is so then, when all who can have read."""
+        """Return the configuration in which all reads that can have taken effect."""
         still = {}
         for session, rank in behind.items():
             own, opened = self._sessions[session], self._opened[session]
@@ -252,7 +252,7 @@ class _Front:
         return (one for alike in self._alike.values() for _, one in alike)
 
     def add(self, new: _Configuration) -> bool:
-        """Whether it was taken: no other is at least as good."""
+        """Add a configuration unless another is at least as good; return whether it was added."""
         required = frozenset(index for index in new.done if self._writes[index].required)
         optional = new.done - required
         alike = self._alike.setdefault((new.value, new.holder, required), [])

@@ -8,11 +8,11 @@ from faults.fleet import Fleet
 from faults.places import OPTIONS, Place, Redis, answers
 from faults.programs import program
 from faults.row import Promise, Row, Topics
-from tests.harness.patience import eventually
-from tests.interop.ports import free_port
-from tests.interop.process import Process
-from tests.interop.servers import NameServer, serve
-from tests.interop.stage import Stage
+from testbed.eventually import eventually
+from testbed.ports import free_port
+from testbed.process import Process
+from testbed.rocketmq.servers import NameServer, serve
+from testbed.rocketmq.stage import Stage
 
 AWAY_S = 1.0
 STARTED_WITHIN_S, ENDED_WITHIN_S = 10.0, 5.0
@@ -34,7 +34,7 @@ backend workers
 
 
 class Balancer:
-    """HAProxy in TCP mode, which tells the workers by the PROXY protocol whom it speaks for."""
+    """HAProxy in TCP mode, which sends workers the client's address by the PROXY protocol."""
 
     def __init__(self, stage: Stage, workers: int) -> None:
         self.port = free_port()
@@ -66,7 +66,7 @@ def balanced(stage: Stage) -> Balanced:
     balancer = Balancer(stage, server.port)
     front = NameServer("ours", server.process, balancer.port)
     eventually(lambda: answers(front), STARTED_WITHIN_S)
-    place = Balanced(stage, server, told=(front,))
+    place = Balanced(stage, server, servers=(front,))
     place.balancer = balancer
     return place
 
@@ -85,6 +85,6 @@ ROWS = (
         place=balanced,
         fault=restarted,
         lasts_s=AWAY_S,
-        promise=Promise(lookups_fail=Topics.ALL, beats_fail=True, recovers_s=2.0),
+        promise=Promise(lookups_fail=Topics.ALL, registrations_fail=True, recovers_s=2.0),
     ),
 )

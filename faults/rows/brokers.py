@@ -8,18 +8,18 @@ from functools import partial
 from faults.fleet import JOINED_WITHIN_S, PERIOD_MS, Fleet
 from faults.places import Place, plain
 from faults.row import Row
-from tests.harness.patience import eventually
+from testbed.eventually import eventually
 
 PROCESSES = 10
 LEASE_S = 3 * PERIOD_MS / 1000
-"""Of silent brokers; 120 s by default, four of their periods."""
+"""The lease of silent brokers; 120 s by default, four of their periods."""
 AWAY_S = 5.0
 
 
 @contextmanager
-def killed(share: int, place: Place, fleet: Fleet) -> Iterator[None]:
-    """SIGKILL to so many percent of their processes; over when all have been started and registered again."""
-    victims = fleet.processes[: PROCESSES * share // 100]
+def killed(percent: int, place: Place, fleet: Fleet) -> Iterator[None]:
+    """Send SIGKILL to `percent` % of their processes; over when all have registered again."""
+    victims = fleet.processes[: PROCESSES * percent // 100]
     for victim in victims:
         victim.kill()
     yield
@@ -31,9 +31,9 @@ def killed(share: int, place: Place, fleet: Fleet) -> Iterator[None]:
 
 
 @contextmanager
-def silent(share: int, place: Place, fleet: Fleet) -> Iterator[None]:
-    """SIGSTOP to so many percent of their processes until their leases are over."""
-    victims = fleet.processes[: PROCESSES * share // 100]
+def silent(percent: int, place: Place, fleet: Fleet) -> Iterator[None]:
+    """Send SIGSTOP to `percent` % of their processes until their leases are over."""
+    victims = fleet.processes[: PROCESSES * percent // 100]
     for victim in victims:
         victim.stop()
     yield
@@ -41,23 +41,23 @@ def silent(share: int, place: Place, fleet: Fleet) -> Iterator[None]:
         victim.go_on()
 
 
-def _killed(share: int) -> Row[Place]:
+def _killed(percent: int) -> Row[Place]:
     return Row(
-        name=f"brokers-killed-{share}",
-        title=f"{share} % of the brokers killed at once, back after {AWAY_S:g} s",
+        name=f"brokers-killed-{percent}",
+        title=f"{percent} % of the brokers killed at once, back after {AWAY_S:g} s",
         place=plain,
-        fault=partial(killed, share),
+        fault=partial(killed, percent),
         lasts_s=AWAY_S,
         processes=PROCESSES,
     )
 
 
-def _silent(share: int) -> Row[Place]:
+def _silent(percent: int) -> Row[Place]:
     return Row(
-        name=f"brokers-silent-{share}",
-        title=f"{share} % of the brokers hang until their leases of {LEASE_S:.0f} s are over, and go on",
+        name=f"brokers-silent-{percent}",
+        title=f"{percent} % of the brokers hang until their leases of {LEASE_S:.0f} s are over, and go on",
         place=partial(plain, lease_s=LEASE_S),
-        fault=partial(silent, share),
+        fault=partial(silent, percent),
         lasts_s=LEASE_S + 5,
         processes=PROCESSES,
     )

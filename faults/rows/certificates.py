@@ -1,4 +1,4 @@
-"""The certificate of the remoting port, replaced while everybody speaks TLS."""
+"""The certificate of the remoting port, replaced under TLS connections."""
 
 import socket
 from collections.abc import Iterator
@@ -8,14 +8,14 @@ from faults.fleet import Fleet
 from faults.notes import Tls
 from faults.places import OPTIONS, Place, Redis
 from faults.row import Row
-from tests.harness.patience import eventually
-from tests.interop.certificates import Certificates, make_certificates, renew_server
-from tests.interop.servers import serve
-from tests.interop.stage import Stage, write_properties
+from testbed.certificates import Certificates, make_certificates, renew_server
+from testbed.eventually import eventually
+from testbed.rocketmq.servers import serve
+from testbed.rocketmq.stage import Stage, write_properties
 
 SHOWN_WITHIN_S = 15.0
 LOOKS = 8
-"""Connections that are looked at: each worker has one of them, all but surely."""
+"""Connections that are checked: each worker most likely has one of them."""
 
 
 class Encrypted(Place):

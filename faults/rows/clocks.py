@@ -7,12 +7,12 @@ from pathlib import Path
 from faults.places import OPTIONS, Place, Redis, answers, plain
 from faults.row import Row
 from faults.rows.brokers import LEASE_S, PROCESSES, silent
-from launcher.serve import ROOT
-from tests.harness.nameserver import environment
-from tests.harness.patience import eventually
-from tests.interop.ports import free_port
-from tests.interop.servers import BOOT_S, NameServer
-from tests.interop.stage import Stage
+from mqnamesrv.serve import ROOT
+from testbed.eventually import eventually
+from testbed.nameserver import environment
+from testbed.ports import free_port
+from testbed.rocketmq.servers import BOOT_S, NameServer
+from testbed.rocketmq.stage import Stage
 
 SKEW_S = 300
 SKEWS = {"fast": SKEW_S, "slow": -SKEW_S}
@@ -20,21 +20,21 @@ LIBRARY = "*/faketime/libfaketime.so.1"
 
 
 def skewed(stage: Stage) -> Place:
-    """Beside the service, workers that are ahead of the time and workers that are behind; peers are told all three."""
+    """Beside the service, workers whose clock is ahead and workers whose clock is behind; peers get all addresses."""
     place = plain(stage, lease_s=LEASE_S)
     place.servers += tuple(_workers(stage, place.store, name, offset) for name, offset in SKEWS.items())
     return place
 
 
 def _workers(stage: Stage, store: Redis, name: str, offset_s: int) -> NameServer:
-    """As the Procfile starts them: libfaketime does not bear with the waits of the supervisor."""
+    """Start workers as the Procfile does: libfaketime breaks the waits of the supervisor."""
     libraries = sorted(Path("/usr/lib").glob(LIBRARY))
     if not libraries:
         raise FileNotFoundError("libfaketime is not installed: see `make faults`")
     port = free_port()
     own = {"redisUrl": store.url, "listenPort": str(port), "brokerTimeoutMillis": str(int(LEASE_S * 1000))}
     clock = {"LD_PRELOAD": str(libraries[0]), "FAKETIME": f"{offset_s:+d}s", "NO_FAKE_STAT": "1"}
-    words = ["-m", "gunicorn", "-c", "python:launcher.gunicorn_remoting", "wsgi:app"]
+    words = ["-m", "gunicorn", "-c", "python:mqnamesrv.gunicorn_remoting", "wsgi:app"]
     env = environment(stage.folder / name, OPTIONS | own) | clock | {"PYTHONPATH": str(ROOT)}
     server = NameServer("ours", stage.start(name, [sys.executable, *words], env=env), port)
     eventually(lambda: answers(server), BOOT_S)

@@ -12,11 +12,11 @@ from faults.fleet import PERIOD_MS, Fleet
 from faults.places import OPTIONS, Place, Redis
 from faults.programs import TOXIPROXY, program
 from faults.row import Promise, Row, Topics
-from tests.harness.patience import eventually
-from tests.interop.ports import free_port
-from tests.interop.process import Process
-from tests.interop.servers import serve
-from tests.interop.stage import Stage
+from testbed.eventually import eventually
+from testbed.ports import free_port
+from testbed.process import Process
+from testbed.rocketmq.servers import serve
+from testbed.rocketmq.stage import Stage
 
 LATENCY_MS = 2000
 HALF_OPEN_S = 10.0
@@ -37,7 +37,7 @@ class Toxiproxy:
 
     @contextmanager
     def toxic(self, kind: str, stream: str, **attributes: int) -> Iterator[None]:
-        """Of all connections, in that direction (`upstream` or `downstream`)."""
+        """Add a toxic to all connections in a direction (`upstream` or `downstream`) for the time of the block."""
         name = f"{kind}-{stream}"
         self._ask(
             "POST",
@@ -142,7 +142,7 @@ def isolated(stage: Stage) -> Isolated:
 
 @contextmanager
 def cut(place: Isolated, fleet: Fleet) -> Iterator[None]:
-    """Every packet is dropped on both ways: whoever is connected hears nothing, not even an end."""
+    """Drop every packet in both directions: connected peers receive nothing, not even an end."""
     rules = (("INPUT", "-i", "theirs"), ("OUTPUT", "-o", "theirs"))
     for chain, *match in rules:
         place.store.inside("iptables", "-A", chain, *match, "-j", "DROP")
@@ -159,7 +159,7 @@ def _run(*command: str) -> None:
     subprocess.run([program(command[0]), *command[1:]], check=True, capture_output=True)
 
 
-UNREACHABLE = Promise(beats_fail=True, lookups_fail=Topics.CHANGING, recovers_s=3.0)
+UNREACHABLE = Promise(registrations_fail=True, lookups_fail=Topics.CHANGING, recovers_s=3.0)
 ROWS = (
     Row(
         name="redis-slow",

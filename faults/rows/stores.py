@@ -11,11 +11,11 @@ from faults.places import Stored, plain
 from faults.row import Promise, Row, Topics
 
 STOPPED_S = 10.0
-AWAY = Promise(beats_fail=True, lookups_fail=Topics.CHANGING, recovers_s=3.0)
-"""Known routes go on being answered; brokers are told that they have to try again."""
+AWAY = Promise(registrations_fail=True, lookups_fail=Topics.CHANGING, recovers_s=3.0)
+"""Cached routes are still served; brokers get an error and retry."""
 
 EMPTY = replace(AWAY, behind_s=PERIOD_MS / 1000 + 2)
-"""Brokers are shown as they were until they have registered again: who leaves before that is shown until then."""
+"""Brokers are shown as they were until they register again, also those that unregister before."""
 
 
 @contextmanager
@@ -29,7 +29,7 @@ def killed(place: Stored, fleet: Fleet) -> Iterator[None]:
 
 @contextmanager
 def stopped(place: Stored, fleet: Fleet) -> Iterator[None]:
-    """SIGSTOP: its connections stay, and it answers nothing."""
+    """Send SIGSTOP: its connections stay, and it answers nothing."""
     place.store.process.signal(signal.SIGSTOP)
     yield
     place.store.process.signal(signal.SIGCONT)

@@ -8,12 +8,12 @@ from contextlib import ExitStack, contextmanager
 from faults.fleet import Fleet
 from faults.places import OPTIONS, Place, Redis
 from faults.row import Promise, Row, Topics
-from registry.slot_master import slot_of
-from registry.store import DEFAULT_NAMESPACE
-from tests.harness.redis_servers import Server, command
-from tests.harness.topologies import DOWN_AFTER_MS, NODE_TIMEOUT_MS, Cluster, Watched, cluster, watched
-from tests.interop.servers import serve
-from tests.interop.stage import Stage
+from registry.store.connect import DEFAULT_NAMESPACE
+from registry.store.slot_master import slot_of
+from testbed.redis_servers import Server, command
+from testbed.rocketmq.servers import serve
+from testbed.rocketmq.stage import Stage
+from testbed.topologies import DOWN_AFTER_MS, NODE_TIMEOUT_MS, Cluster, Watched, cluster, watched
 
 MOVES_S = 5.0
 """How long the keys of the namespace are on their way from one master to the other."""
@@ -36,7 +36,7 @@ def under_sentinels(stage: Stage) -> UnderSentinels:
 
 @contextmanager
 def master_killed(place: UnderSentinels, fleet: Fleet) -> Iterator[None]:
-    """For good: a replica has to take its place."""
+    """Kill the master for good: a replica has to take its place."""
     place.redis.await_replicas()
     _kill(place.redis.master())
     yield
@@ -61,7 +61,7 @@ def on_cluster(stage: Stage) -> OnCluster:
 
 @contextmanager
 def node_killed(place: OnCluster, fleet: Fleet) -> Iterator[None]:
-    """The master that has our namespace, for good."""
+    """Kill the master that has the namespace's slot, for good."""
     place.redis.await_replicas()
     _kill(place.redis.master_of(slot_of(DEFAULT_NAMESPACE)))
     yield
@@ -69,7 +69,7 @@ def node_killed(place: OnCluster, fleet: Fleet) -> Iterator[None]:
 
 @contextmanager
 def slot_moved(place: OnCluster, fleet: Fleet) -> Iterator[None]:
-    """Key by key, to another master."""
+    """Move the namespace's slot to another master, key by key."""
     slot = slot_of(DEFAULT_NAMESPACE)
     source = place.redis.master_of(slot)
     keys = int(command(source, "CLUSTER", "COUNTKEYSINSLOT", slot))
@@ -83,7 +83,7 @@ def _kill(server: Server) -> None:
 
 
 def _failing_over(seconds: float) -> Promise:
-    return Promise(beats_fail=True, lookups_fail=Topics.CHANGING, recovers_s=seconds)
+    return Promise(registrations_fail=True, lookups_fail=Topics.CHANGING, recovers_s=seconds)
 
 
 ROWS = (

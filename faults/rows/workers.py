@@ -9,15 +9,15 @@ from faults.fleet import Fleet
 from faults.places import Place, plain
 from faults.row import Promise, Row
 from faults.rows.brokers import LEASE_S, PROCESSES, silent
-from tests.harness.patience import eventually
-from tests.service.processes import Family, send, stopped, two_more_of_each
+from testbed.eventually import eventually
+from testbed.processes import Family, send, stopped, two_more_of_each
 
 REPLACED_WITHIN_S = 30.0
 
 
 @contextmanager
 def one_worker(number: signal.Signals, place: Place, fleet: Fleet) -> Iterator[None]:
-    """A signal to one of the workers."""
+    """Send a signal to one of the workers."""
     victim = place.family.remoting_workers[0]
     send(number, victim)
     yield
@@ -26,7 +26,7 @@ def one_worker(number: signal.Signals, place: Place, fleet: Fleet) -> Iterator[N
 
 @contextmanager
 def reload(place: Place, fleet: Fleet) -> Iterator[None]:
-    """SIGHUP to the supervisor: all processes make way for new ones."""
+    """Send SIGHUP to the supervisor, which replaces all processes."""
     before = set(place.family.remoting_workers)
     place.server.reload()
     yield
@@ -55,7 +55,7 @@ def _schedule_row(
     )
 
 
-CONNECTIONS_END = Promise(beats_fail=True)
+CONNECTIONS_END = Promise(registrations_fail=True)
 """A registration may be on its way to a worker that has just ended; its broker repeats it with the next heartbeat."""
 
 

@@ -1,6 +1,6 @@
 --- @include "drains"
 --- @include "emit"
--- What is told of drains, and those whose time is over.
+-- Entries of drains, and the drains whose time is over.
 local DRAIN_ENDS_MAX = 50 -- a script; the rest are for the next one
 
 local function emit_drain(ctx, cause, name, before, after, effective_ms)
@@ -10,7 +10,7 @@ local function emit_drain(ctx, cause, name, before, after, effective_ms)
   })
 end
 
--- Tells of drains that are over; store_drain_ends is for after the entries are appended.
+-- Emits the ends of drains that are over; store_drain_ends comes after the entries are appended.
 local function end_drains(ctx)
   local over = redis.call("ZRANGEBYSCORE", K.drain_ends, "-inf", ctx.now, "WITHSCORES", "LIMIT", 0, DRAIN_ENDS_MAX)
   ctx.drains_over = {}

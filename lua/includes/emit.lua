@@ -1,6 +1,6 @@
 --- @include "keys"
 -- The event stream. A script decides, then appends its entries as one group, then changes tables: nothing may
--- fail after the first write. ctx: {now, act = {op, actor, peer}, entries}
+-- fail after the first write. ctx: {now, origin = {op, actor, peer}, entries}
 local EVENTS_MAXLEN = 1000000
 
 -- fields: {name, value, name, value, ...}; a pair with a false value is left out
@@ -8,14 +8,14 @@ local function emit(ctx, kind, cause, fields)
   ctx.entries[#ctx.entries + 1] = { kind = kind, cause = cause, fields = fields or {} }
 end
 
--- A stream that begins anew while tables are there tells nothing of them: a checkpoint round has to.
-local function begin_stream(ctx, known)
-  local lost = known or redis.call("EXISTS", K.brokers, K.drains, K.kv, K.settings) > 0
+-- A new stream beside existing tables says nothing of them: it asks for a checkpoint round.
+local function begin_stream(ctx, had_stream)
+  local lost = had_stream or redis.call("EXISTS", K.brokers, K.drains, K.kv, K.settings) > 0
   table.insert(ctx.entries, 1, {
     kind = "stream_started", cause = lost and "stream_lost" or "empty_store", fields = {},
   })
   if lost then
-    redis.call("HSET", K.asked, "start", cjson.encode({ at_ms = ctx.now, actor = ctx.act.actor }))
+    redis.call("HSET", K.asked, "start", cjson.encode({ at_ms = ctx.now, actor = ctx.origin.actor }))
   end
 end
 
@@ -39,10 +39,10 @@ local function append(ctx)
       end
     end
     put("part", n > 1 and i .. "/" .. n)
-    put("op", ctx.act.op)
+    put("op", ctx.origin.op)
     put("cause", entry.cause)
-    put("actor", ctx.act.actor)
-    put("peer", ctx.act.peer)
+    put("actor", ctx.origin.actor)
+    put("peer", ctx.origin.peer)
     for f = 1, #entry.fields, 2 do put(entry.fields[f], entry.fields[f + 1]) end
     last = redis.call("XADD", K.events, "MAXLEN", "~", EVENTS_MAXLEN, "*", unpack(flat))
   end

@@ -1,4 +1,4 @@
--- Key names that a script learns from a table. registry/keys.py is their catalogue; KEYS[1] tells the namespace.
+-- Key names that a script learns from a table. registry/keys.py is their catalogue; KEYS[1] has the namespace.
 local prefix = string.match(KEYS[1], "^ns:{[^}]*}:")
 local K = {
   asked = prefix .. "events:asked",
@@ -12,6 +12,7 @@ local K = {
   lapses = prefix .. "lapses",
   leases = prefix .. "leases",
   meta = prefix .. "events:meta",
+  order = prefix .. "kv:ORDER_TOPIC_CONFIG",
   owed = prefix .. "owed",
   settings = prefix .. "settings",
   topics = prefix .. "topics",

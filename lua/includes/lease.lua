@@ -1,6 +1,6 @@
 --- @include "clock"
 --- @include "emit"
--- Leases and holds: who counts as alive. A member is answered while now < end_of(its lease).
+-- Leases and holds. A member is listed while now < end_of(its lease).
 local TICK_LATE_MS = 5000 -- workers note each second that leases can be renewed; longer silence is an outage
 local HOLD_MS = 60000     -- the longest heartbeat period a broker may have
 local MASS_MS = 30000     -- lapses within so long are one mass expiry
@@ -18,7 +18,7 @@ local function change_hold(ctx, cause, from, till, more)
   for field, value in pairs(more) do ctx.hold_fields[field] = value end
 end
 
--- The store was away: leases nobody could renew must not empty the routes.
+-- The store was away: leases that could not be renewed must not empty the routes.
 local function hold_after_outage(ctx)
   if ctx.hold_until and ctx.hold_until >= ctx.now + HOLD_MS then return end
   local from = ctx.hold_from
@@ -26,7 +26,7 @@ local function hold_after_outage(ctx)
   change_hold(ctx, "outage", from, ctx.now + HOLD_MS, { tick_ms = ctx.now, hold_members = 0 })
 end
 
--- Many members lapsed at once, which says more of the network than of them. Those count that lapsed within MASS_MS, or
+-- Many members lapsed at once, which points to the network. Those count that lapsed within MASS_MS, or
 -- at the end of an outage's hold just now, but none that such a hold as this has kept already (count_from).
 local function hold_mass_expiry(ctx, rule, count_from)
   if ctx.hold_until and ctx.now < ctx.hold_until then return end

@@ -1,7 +1,7 @@
 --- @include "lease"
 -- Brokers and members as values: loaded once, changed in memory while the script decides, written back by `commit`.
-local function new_ctx(act)
-  local ctx = { now = now_ms(), act = act, entries = {}, brokers = {}, members = {} }
+local function new_ctx(origin)
+  local ctx = { now = now_ms(), origin = origin, entries = {}, brokers = {}, members = {} }
   open_leases(ctx)
   return ctx
 end
@@ -64,11 +64,11 @@ local function sorted_ids(addrs)
   return ids
 end
 
-local function place(broker, id, key)
+local function set_member(broker, id, key)
   broker.addrs[id], broker.order = key, nil
 end
 
--- Of a group that loses many members at once each removal tells who is left: ids are sorted and encoded once.
+-- Each removal from a group names the members that are left: ids are sorted and encoded once a script.
 local function addrs_json(broker)
   broker.order = broker.order or sorted_ids(broker.addrs)
   broker.encoded = broker.encoded or {}
@@ -76,41 +76,43 @@ local function addrs_json(broker)
   for _, id in ipairs(broker.order) do
     local key = broker.addrs[id]
     if key then
-      local known = broker.encoded[id]
-      if not known or known.key ~= key then
-        known = { key = key, text = '"' .. id .. '":' .. cjson.encode(address_of(key)) }
-        broker.encoded[id] = known
+      local encoded = broker.encoded[id]
+      if not encoded or encoded.key ~= key then
+        encoded = { key = key, text = '"' .. id .. '":' .. cjson.encode(address_of(key)) }
+        broker.encoded[id] = encoded
       end
-      parts[#parts + 1] = known.text
+      parts[#parts + 1] = encoded.text
     end
   end
   return "{" .. table.concat(parts, ",") .. "}"
 end
 
-local function slots_of(member)
-  local slots = {}
+local function places_of(member)
+  local places = {}
   for field in pairs(member.fields) do
     local id, name = string.match(field, "^slot:(%-?%d+):(.*)$")
-    if id then slots[#slots + 1] = { field = field, id = id, name = name } end
+    if id then places[#places + 1] = { field = field, id = id, name = name } end
   end
-  table.sort(slots, function(a, b) return a.field < b.field end)
-  return slots
+  table.sort(places, function(a, b) return a.field < b.field end)
+  return places
 end
 
--- What is left to do in slices. `mark` is of this script only: who did the slices crosses off what it read.
-local function owe(ctx, kind, name, mark)
-  redis.call("HSET", K.owed, kind .. ":" .. name, mark)
-  ctx.owed = ctx.owed or {}
-  ctx.owed[name] = true
+-- Notes a clean-up that takes scripts of its own. `value` is of this script only: after the
+-- clean-up the note is deleted if it is still the one that was read.
+local function defer(ctx, kind, name, value)
+  redis.call("HSET", K.owed, kind .. ":" .. name, value)
+  ctx.deferred = ctx.deferred or {}
+  ctx.deferred[name] = true
 end
 
--- Adds to a reply the broker names that something is owed of.
-local function with_owed(ctx, reply)
-  for name in pairs(ctx.owed or {}) do reply[#reply + 1] = name end
-  return reply
+-- The broker names with a clean-up that this script deferred.
+local function deferred_names(ctx)
+  local names = {}
+  for name in pairs(ctx.deferred or {}) do names[#names + 1] = name end
+  return names
 end
 
-local function write_broker(ctx, broker, mark)
+local function write_broker(ctx, broker, event_id)
   local key = K.broker(broker.name)
   local gone = next(broker.addrs) == nil
   if gone then broker.clusters = {} end
@@ -123,7 +125,7 @@ local function write_broker(ctx, broker, mark)
   redis.call("DEL", key)
   if gone then
     redis.call("SREM", K.brokers, broker.name)
-    owe(ctx, "clean", broker.name, mark)
+    defer(ctx, "clean", broker.name, event_id)
     return
   end
   local flat = { "epoch", broker.epoch, "gen", broker.gen, "cluster", broker.cluster, "acting", broker.acting }
@@ -137,7 +139,7 @@ local function write_broker(ctx, broker, mark)
   redis.call("HSET", key, unpack(flat))
   redis.call("SADD", K.brokers, broker.name)
   if broker.reduced and broker.acting == "1" and not broker.addrs["0"] then
-    owe(ctx, "acting", broker.name, broker.epoch .. ":" .. mark)
+    defer(ctx, "acting", broker.name, broker.epoch .. ":" .. event_id)
   end
 end
 

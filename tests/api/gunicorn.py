@@ -9,17 +9,18 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from registry.options import Options, to_env
+from registry.options.catalogue import Options, to_env
+from testbed.needs import need
 
 ROOT = Path(__file__).parents[2]
 
 
 @contextmanager
 def http_workers(store_url: str) -> Iterator[str]:
-    """`host:port` of two HTTP workers that nobody has asked anything yet."""
+    """Yield `host:port` of two HTTP workers before their first request."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         bind = f"fd://{listener.fileno()}"
-        argv = ["-c", "python:launcher.gunicorn_http", "--bind", bind, "-w", "2", "wsgi:app"]
+        argv = ["-c", "python:mqnamesrv.gunicorn_http", "--bind", bind, "-w", "2", "wsgi:app"]
         process = subprocess.Popen(
             [sys.executable, "-m", "gunicorn", *argv],
             cwd=ROOT,
@@ -35,7 +36,8 @@ def http_workers(store_url: str) -> Iterator[str]:
 
 
 def curl(*arguments: str) -> tuple[int, str]:
-    """-> status and body."""
+    """Return status and body."""
+    need("curl")
     done = subprocess.run(
         ["curl", "-s", "--noproxy", "*", "-w", "\n%{http_code}", *arguments],
         capture_output=True,

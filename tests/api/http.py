@@ -1,4 +1,4 @@
-"""A client in the test's own process, and what brokers send."""
+"""An HTTP client in the test's own process, and the body of a registration."""
 
 import json
 from typing import Any, NamedTuple
@@ -18,7 +18,7 @@ class Reply(NamedTuple):
 
 
 class Http:
-    """Requests of one application; bodies go out as JSON, answers come back as such."""
+    """Requests to one application, with bodies and replies in JSON."""
 
     def __init__(self, client: FlaskClient) -> None:
         self.client = client
@@ -31,13 +31,13 @@ class Http:
         return Reply(reply.status_code, reply.mimetype, content, dict(reply.headers))
 
     def ok(self, method: str, path: str, body: object = None) -> Any:
-        """The answer's JSON; the answer has to be a success."""
+        """Return the reply's JSON; the reply has to be a success."""
         reply = self(method, path, body)
         assert (reply.status, reply.type) == (200, "application/json"), reply
         return reply.json
 
     def refused(self, method: str, path: str, body: object = None) -> tuple[int, str, str | None]:
-        """-> status, end of the problem's type, field; the answer has to be a whole problem."""
+        """Return status, end of the problem's type, field; the reply has to be a complete problem document."""
         reply = self(method, path, body)
         assert (reply.type, reply.json["status"]) == (PROBLEM, reply.status), reply
         assert reply.json["title"]
@@ -46,7 +46,7 @@ class Http:
 
 
 def a_broker(**members: object) -> dict[str, object]:
-    """A registration of a master with two topics."""
+    """Return the body of a registration: a master with two topics."""
     return {
         "cluster": "c1",
         "brokerName": "broker-a",

@@ -1,4 +1,4 @@
-"""Whatever is sent, the answer is a success or a problem that is the sender's own."""
+"""Any request gets a success or a problem of the 4xx kind."""
 
 import gc
 import string
@@ -54,7 +54,7 @@ words = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=2
 
 @pytest.fixture(autouse=True)
 def no_warnings() -> Iterator[None]:
-    """Nothing is warned of, nor left behind; what tests before have left in this process is none of these tests'."""
+    """Fail a test that warns or leaves resources open; earlier tests' are collected first."""
     gc.collect()
     with warnings.catch_warnings(record=True, action="always") as seen:
         yield
@@ -64,7 +64,7 @@ def no_warnings() -> Iterator[None]:
 
 @st.composite
 def with_one_change(draw: st.DrawFn, body: Any) -> Any:
-    """The body with one value in it, at any depth, replaced by anything."""
+    """Draw the body with one value in it, at any depth, replaced by anything."""
     if isinstance(body, dict) and draw(st.integers(0, 4)):
         key = draw(st.sampled_from(sorted(body)))
         return body | {key: draw(with_one_change(body[key]))}

@@ -6,8 +6,8 @@ import redis as redis_py
 from registry.drivers import run
 from registry.keys import Keys
 from registry.members import NAMES_MAX, Lease, brokers
-from registry.plans import Act
-from registry.registration import Registration, register
+from registry.plans import Origin
+from registry.registration.register import Registration, register
 from tests.api.http import MASTER, SLAVE, Http, a_broker
 
 
@@ -63,7 +63,7 @@ def test_owners_are_the_connections_of_a_wire_registration(
 ) -> None:
     for connection in ("w1/2", "w1/1"):
         registration = Registration("c1", "broker-a", MASTER, 0)
-        run(register(keys, registration, Act("w1-1", "wire:127.0.1.1:1"), owner=connection), redis)
+        run(register(keys, registration, Origin("w1-1", "wire:127.0.1.1:1"), owner=connection), redis)
     assert http.ok("GET", "/v1/brokers/broker-a")["members"][0]["owners"] == ["w1/1", "w1/2"]
 
 
@@ -122,9 +122,12 @@ def test_a_lease_at_a_moment(now: int, state: str, remaining: int, age: int) -> 
 def test_more_brokers_than_one_script_takes(redis: redis_py.Redis, keys: Keys) -> None:
     names = [f"broker-{i:03}" for i in range(NAMES_MAX + 1)]
     for i, name in enumerate(names):
-        run(register(keys, Registration("c1", name, f"127.0.1.1:{i + 1}", 0), Act("t-1", "job:test")), redis)
-    found = run(brokers(keys, [*names, "nobody"]), redis)
-    assert [broker.name for broker in found] == names
+        run(
+            register(keys, Registration("c1", name, f"127.0.1.1:{i + 1}", 0), Origin("t-1", "job:test")),
+            redis,
+        )
+    listed = run(brokers(keys, [*names, "no-broker"]), redis)
+    assert [broker.name for broker in listed] == names
 
 
 def test_clusters_list_brokers_that_live(http: Http) -> None:

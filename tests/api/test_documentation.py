@@ -1,4 +1,4 @@
-"""docs/http-api.md, run: every command in its order, every answer compared."""
+"""docs/http-api.md, run: every command in its order, every reply compared."""
 
 import json
 import re
@@ -9,15 +9,15 @@ from typing import Any
 import redis as redis_py
 
 from api.app import create_app
-from launcher.store import EmbeddedStore
-from pipeline.serving.publish import publish
+from mqnamesrv.store import EmbeddedStore
+from mqpipeline.serving.publish import publish
 from registry.drivers import run
 from registry.keys import Keys
-from registry.liveness import tick
-from registry.options import Options
-from registry.plans import Act
+from registry.options.catalogue import Options
+from registry.plans import Origin
+from registry.worker_lease import tick
 from tests.api.gunicorn import ROOT, curl, http_workers
-from tests.pipeline.serving.example import RUN, results
+from tests.mqpipeline.serving.example import RUN, results
 
 DOCUMENT = ROOT / "docs" / "http-api.md"
 SHOWN_ADDRESS = "localhost:8080"
@@ -31,7 +31,7 @@ DURATIONS = {"ageMillis", "remainingMillis"}
 
 
 def shown() -> Iterator[tuple[list[str], str]]:
-    """Each command, in words, with the text below it."""
+    """Yield the words of each command with the text below it."""
     for block in BLOCK.findall(DOCUMENT.read_text()):
         for example in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]:
             lines = example.splitlines()
@@ -40,7 +40,7 @@ def shown() -> Iterator[tuple[list[str], str]]:
 
 
 def steady(value: Any) -> Any:
-    """A JSON value with all that differs from run to run masked."""
+    """Return a JSON value with masks for what differs from run to run."""
     if isinstance(value, dict):
         return {key: "a duration" if key in DURATIONS else steady(member) for key, member in value.items()}
     if isinstance(value, list):
@@ -59,9 +59,9 @@ def test_the_document_shows_what_happens(store: EmbeddedStore, redis: redis_py.R
     publish(redis, "default", RUN, results())
     with http_workers(store.url) as address:
         for command, text in examples:
-            run(tick(Keys(), "w1", Act("w1-1", "worker:w1")), redis)
-            _, answer = curl(*(word.replace(SHOWN_ADDRESS, address) for word in command[1:]))
-            assert steady(json.loads(answer)) == steady(json.loads(text)), command
+            run(tick(Keys(), "w1", Origin("w1-1", "worker:w1")), redis)
+            _, reply = curl(*(word.replace(SHOWN_ADDRESS, address) for word in command[1:]))
+            assert steady(json.loads(reply)) == steady(json.loads(text)), command
 
 
 def test_the_document_names_every_operation() -> None:

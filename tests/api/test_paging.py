@@ -38,18 +38,18 @@ def test_pages_join_to_the_whole(http: Http, subject: str) -> None:
     for port, name in enumerate(reversed(names), 1):
         add(http, subject, name, port)
     member, name_of = LISTED[subject]
-    found: list[str] = []
+    listed: list[str] = []
     after: str | None = ""
     while after is not None:
         reply = http.ok("GET", f"/v1/{subject}?limit=2&after={after}")
         assert len(reply[member]) <= 2
-        found += map(name_of, reply[member])
+        listed += map(name_of, reply[member])
         after = reply["next"]
-    assert found == names
+    assert listed == names
 
 
 @pytest.mark.parametrize(
-    ("after", "limit", "found", "following"),
+    ("after", "limit", "listed", "following"),
     [
         pytest.param("", 2, "bd", "d", id="the first page"),
         pytest.param("d", 2, "fh", None, id="a last page that is full"),
@@ -58,8 +58,8 @@ def test_pages_join_to_the_whole(http: Http, subject: str) -> None:
         pytest.param("", 9, "bdfh", None, id="all of it"),
     ],
 )
-def test_a_page(after: str, limit: int, found: str, following: str | None) -> None:
-    assert page(tuple("bdfh"), PageQuery(after=after, limit=limit)) == (tuple(found), following)
+def test_a_page(after: str, limit: int, listed: str, following: str | None) -> None:
+    assert page(tuple("bdfh"), PageQuery(after=after, limit=limit)) == (tuple(listed), following)
 
 
 def test_the_event_stream_in_pages(http: Http) -> None:
@@ -74,6 +74,6 @@ def test_the_event_stream_in_pages(http: Http) -> None:
     assert http.ok("GET", f"/v1/events?after={rest['next']}") == {"events": [], "next": rest["next"]}
 
 
-def test_a_write_tells_its_last_event(http: Http) -> None:
+def test_a_write_returns_its_last_event(http: Http) -> None:
     written = http.ok("POST", "/v1/brokers", a_broker())["eventId"]
     assert http.ok("GET", "/v1/events")["next"] == written

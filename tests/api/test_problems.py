@@ -7,10 +7,10 @@ import redis as redis_py
 from werkzeug.routing import Rule
 
 from api.app import create_app
-from registry.options import Options
+from registry.options.catalogue import Options
 from tests.api.http import PROBLEM, Http, a_broker
 
-BROKERS, BEAT, PERMISSION = "/v1/brokers", "/v1/brokers/b/heartbeat", "/v1/brokers/b/write-permission"
+BROKERS, HEARTBEAT, PERMISSION = "/v1/brokers", "/v1/brokers/b/heartbeat", "/v1/brokers/b/write-permission"
 TOPIC, KV_TABLE, KV_VALUE, SETTINGS = "/v1/topics/T", "/v1/kv/n", "/v1/kv/n/k", "/v1/settings"
 QUEUES = {"brokerName": "b"}
 
@@ -74,8 +74,10 @@ BAD_FIELDS = [
     pytest.param(
         "POST", BROKERS, topic(order=True), "topics.1.order", id="register: unknown member of a topic"
     ),
-    pytest.param("POST", BEAT, {"cluster": "c"}, "brokerAddr", id="beat: no address"),
-    pytest.param("POST", BEAT, {"cluster": "c", "brokerAddr": "h:1", "x": 1}, "x", id="beat: unknown member"),
+    pytest.param("POST", HEARTBEAT, {"cluster": "c"}, "brokerAddr", id="heartbeat: no address"),
+    pytest.param(
+        "POST", HEARTBEAT, {"cluster": "c", "brokerAddr": "h:1", "x": 1}, "x", id="heartbeat: unknown member"
+    ),
     pytest.param("DELETE", BROKERS + "/b", None, "cluster", id="unregister: nothing said"),
     pytest.param("DELETE", BROKERS + "/b?cluster=c", None, "brokerAddr", id="unregister: no address"),
     pytest.param(
@@ -128,7 +130,7 @@ def test_a_wrong_member_is_named(quick: Http, method: str, path: str, body: obje
     assert quick.refused(method, path, body) == (422, "invalid-field", field)
 
 
-def test_what_is_no_array_is_told_in_words_of_json(quick: Http) -> None:
+def test_what_is_no_array_is_named_in_words_of_json(quick: Http) -> None:
     assert quick("POST", BROKERS, a_broker(topics={})).json["detail"] == "topics: not an array"
 
 
@@ -209,7 +211,7 @@ BODIES: dict[tuple[str, str], object] = {
 }
 
 
-def everything() -> list[tuple[str, Rule]]:
+def every_operation() -> list[tuple[str, Rule]]:
     rules = create_app(Options(), redis=redis_py.Redis()).url_map.iter_rules()
     # history is asked over the job queue: test_history.py has a test of one that is away
     of_store = [rule for rule in rules if rule.rule.startswith("/v1/") and "history" not in rule.rule]
@@ -221,9 +223,10 @@ def everything() -> list[tuple[str, Rule]]:
 
 
 @pytest.mark.parametrize(
-    ("method", "rule"), [pytest.param(method, rule, id=f"{method} {rule}") for method, rule in everything()]
+    ("method", "rule"),
+    [pytest.param(method, rule, id=f"{method} {rule}") for method, rule in every_operation()],
 )
-def test_nothing_is_answered_without_the_store(storeless: Http, method: str, rule: Rule) -> None:
+def test_without_the_store_every_operation_is_unavailable(storeless: Http, method: str, rule: Rule) -> None:
     path = "/".join("x" if part.startswith("<") else part for part in rule.rule.split("/"))
     query = "?cluster=c&brokerAddr=h:1" if (method, rule.rule) == ("DELETE", "/v1/brokers/<name>") else ""
     reply = storeless(method, path + query, BODIES.get((method, rule.rule)))

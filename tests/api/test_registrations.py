@@ -1,4 +1,4 @@
-"""Brokers that come, beat and leave by HTTP: as on the wire."""
+"""Brokers that register, send heartbeats and unregister by HTTP: as on the wire."""
 
 from typing import Any
 
@@ -9,16 +9,16 @@ from api.app import create_app
 from registry import kv
 from registry.drivers import run
 from registry.keys import Keys
-from registry.options import Options
-from registry.plans import Act
-from registry.registration import Registration, register
-from remoting.data_version import DataVersion
-from remoting.registration import RegisterBrokerBody, encode_register_broker_body
-from remoting.topic_config import TopicConfig
-from remoting.version import CURRENT
+from registry.options.catalogue import Options
+from registry.plans import Origin
+from registry.registration.register import Registration, register
+from rocketmq_remoting.data_version import DataVersion
+from rocketmq_remoting.registration import RegisterBrokerBody, encode_register_broker_body
+from rocketmq_remoting.topic_config import TopicConfig
+from rocketmq_remoting.version import CURRENT
 from tests.api.http import MASTER, SLAVE, Http, a_broker
 
-BEAT = "/v1/brokers/broker-a/heartbeat"
+HEARTBEAT = "/v1/brokers/broker-a/heartbeat"
 LEAVE = "/v1/brokers/broker-a?cluster=c1&brokerAddr="
 MEMBER = {"cluster": "c1", "brokerAddr": MASTER}
 PERMISSION = "/v1/brokers/broker-a/write-permission"
@@ -29,7 +29,7 @@ def a_slave(**members: object) -> dict[str, object]:
 
 
 def age(redis: redis_py.Redis, keys: Keys, member: str, lease_ms: int) -> None:
-    """Let a lease end `lease_ms` from now."""
+    """Set the end of a lease to `lease_ms` from now."""
     seconds, micros = redis.time()
     redis.zadd(keys.leases, {member: seconds * 1000 + micros // 1000 + lease_ms})
 
@@ -60,7 +60,7 @@ def test_a_registered_broker_is_routed_to(http: Http) -> None:
 
 
 def test_the_wire_finds_nothing_changed_after_http(http: Http, redis: redis_py.Redis, keys: Keys) -> None:
-    """Both ways write the same: what one registered is but a beat to the other."""
+    """Both ways write the same: a registration by one only renews the lease by the other."""
     http.ok(
         "POST", "/v1/brokers", a_broker(haServerAddr="127.0.1.1:10912", zoneName="z", enableActingMaster=True)
     )
@@ -77,7 +77,7 @@ def test_the_wire_finds_nothing_changed_after_http(http: Http, redis: redis_py.R
         version=CURRENT,
         body=encode_register_broker_body(body, version=CURRENT, compressed=False),
     )
-    assert run(register(keys, by_wire, Act("w1-1", "wire:127.0.1.1:4711")), redis).event_id == ""
+    assert run(register(keys, by_wire, Origin("w1-1", "wire:127.0.1.1:4711")), redis).event_id == ""
 
 
 def test_a_repeated_registration_changes_nothing(http: Http) -> None:
@@ -110,7 +110,7 @@ def test_a_slave_learns_of_its_living_master(http: Http) -> None:
 
 
 def test_order_topics_are_answered_unless_switched_off(http: Http, redis: redis_py.Redis, keys: Keys) -> None:
-    run(kv.put(keys, "ORDER_TOPIC_CONFIG", "TopicA", "broker-a:8", Act("t-1", "job:test")), redis)
+    run(kv.put(keys, "ORDER_TOPIC_CONFIG", "TopicA", "broker-a:8", Origin("t-1", "job:test")), redis)
     assert http.ok("POST", "/v1/brokers", a_broker())["orderTopics"] == {"TopicA": "broker-a:8"}
     http.ok("PATCH", "/v1/settings", {"settings": {"returnOrderTopicConfigToBroker": False}})
     assert http.ok("POST", "/v1/brokers", a_broker())["orderTopics"] is None
@@ -120,9 +120,6 @@ def test_order_topics_are_answered_unless_switched_off(http: Http, redis: redis_
     ("before", "body"),
     [
         pytest.param(
-            [], a_broker(topics=[{"topicName": "T"}]), id="a first registration with one topic only"
-        ),
-        pytest.param(
             [a_broker(dataVersion={"timestamp": 1, "stateVersion": 2})],
             a_broker(brokerAddr=SLAVE, dataVersion={"timestamp": 2, "stateVersion": 1}),
             id="an id whose holder has a higher state version",
@@ -130,11 +127,29 @@ def test_order_topics_are_answered_unless_switched_off(http: Http, redis: redis_
     ],
 )
 def test_registrations_the_registry_refuses(http: Http, before: list[object], body: object) -> None:
-    for one in before:
-        http.ok("POST", "/v1/brokers", one)
-    known = http.ok("GET", "/v1/clusters")
+    for registration in before:
+        http.ok("POST", "/v1/brokers", registration)
+    clusters = http.ok("GET", "/v1/clusters")
     assert http.refused("POST", "/v1/brokers", body) == (409, "registration-refused", None)
-    assert http.ok("GET", "/v1/clusters") == known
+    assert http.ok("GET", "/v1/clusters") == clusters
+
+
+@pytest.mark.parametrize(
+    ("before", "body", "perms_after"),
+    [
+        pytest.param([], a_broker(topics=[{"topicName": "T"}]), {"T"}, id="a broker's first"),
+        pytest.param(
+            [a_broker()], a_slave(topics=[{"topicName": "T"}]), {"TopicA", "TopicB"}, id="a slave's"
+        ),
+    ],
+)
+def test_a_first_registration_may_have_a_single_topic(
+    http: Http, before: list[object], body: object, perms_after: set[str]
+) -> None:
+    for registration in before:
+        http.ok("POST", "/v1/brokers", registration)
+    assert http.ok("POST", "/v1/brokers", body)["eventId"]
+    assert set(perms(http)) == perms_after
 
 
 def test_a_claimed_broker_is_busy(http: Http, redis: redis_py.Redis, keys: Keys) -> None:
@@ -153,7 +168,7 @@ def test_topics_left_out_go_only_if_so_configured(http: Http, delete_missing: bo
 
 
 @pytest.mark.parametrize(
-    ("given", "kept"),
+    ("given", "stored"),
     [
         pytest.param({"filterServers": ["127.0.1.1:9"]}, ["127.0.1.1:9"], id="others replace them"),
         pytest.param({"filterServers": None}, ["127.0.1.1:8"], id="null leaves them"),
@@ -161,40 +176,40 @@ def test_topics_left_out_go_only_if_so_configured(http: Http, delete_missing: bo
         pytest.param({}, [], id="saying nothing means none"),
     ],
 )
-def test_filter_servers(http: Http, given: dict[str, Any], kept: list[str]) -> None:
+def test_filter_servers(http: Http, given: dict[str, Any], stored: list[str]) -> None:
     http.ok("POST", "/v1/brokers", a_broker(filterServers=["127.0.1.1:8"]))
     http.ok("POST", "/v1/brokers", a_broker(**given))
-    assert http.ok("GET", "/v1/brokers/broker-a")["members"][0]["filterServers"] == kept
+    assert http.ok("GET", "/v1/brokers/broker-a")["members"][0]["filterServers"] == stored
 
 
-def test_a_beat_renews_the_lease(http: Http, redis: redis_py.Redis, keys: Keys) -> None:
+def test_a_heartbeat_renews_the_lease(http: Http, redis: redis_py.Redis, keys: Keys) -> None:
     http.ok("POST", "/v1/brokers", a_broker())
     age(redis, keys, f"c1:{MASTER}", 5000)
-    beaten = http.ok("POST", BEAT, MEMBER)
-    assert beaten == {
+    renewed = http.ok("POST", HEARTBEAT, MEMBER)
+    assert renewed == {
         "eventId": None,
         "dataVersion": {"stateVersion": 0, "timestamp": 1700000000000, "counter": 1},
     }
     assert http.ok("GET", "/v1/brokers/broker-a")["members"][0]["lease"]["remainingMillis"] > 110_000
 
 
-def test_a_late_beat_brings_the_broker_back(http: Http, redis: redis_py.Redis, keys: Keys) -> None:
+def test_a_late_heartbeat_reinstates_the_broker(http: Http, redis: redis_py.Redis, keys: Keys) -> None:
     http.ok("POST", "/v1/brokers", a_broker())
     age(redis, keys, f"c1:{MASTER}", -1)
     assert http.refused("GET", "/v1/routes/TopicA") == (404, "topic-not-found", None)
-    assert http.ok("POST", BEAT, MEMBER)["eventId"]
+    assert http.ok("POST", HEARTBEAT, MEMBER)["eventId"]
     assert http.ok("GET", "/v1/routes/TopicA")
 
 
 @pytest.mark.parametrize(
     ("path", "member"),
     [
-        pytest.param(BEAT, MEMBER | {"brokerAddr": SLAVE}, id="an unknown address"),
-        pytest.param(BEAT, MEMBER | {"cluster": "c2"}, id="an unknown cluster"),
+        pytest.param(HEARTBEAT, MEMBER | {"brokerAddr": SLAVE}, id="an unknown address"),
+        pytest.param(HEARTBEAT, MEMBER | {"cluster": "c2"}, id="an unknown cluster"),
         pytest.param("/v1/brokers/broker-b/heartbeat", MEMBER, id="under another name"),
     ],
 )
-def test_nobody_is_registered_by_a_beat(http: Http, path: str, member: dict[str, str]) -> None:
+def test_a_heartbeat_registers_no_broker(http: Http, path: str, member: dict[str, str]) -> None:
     http.ok("POST", "/v1/brokers", a_broker())
     http.ok("POST", "/v1/brokers", a_broker(brokerName="broker-b", brokerAddr="127.0.1.3:10911"))
     assert http.refused("POST", path, member) == (404, "broker-not-found", None)
@@ -215,12 +230,12 @@ def test_the_last_address_takes_its_topics_along(http: Http) -> None:
     assert http.ok("GET", "/v1/clusters")["clusters"] == []
 
 
-def test_beats_are_kept_if_asked_for(redis: redis_py.Redis, keys: Keys) -> None:
+def test_heartbeats_are_recorded_if_eventsHeartbeats_is_on(redis: redis_py.Redis, keys: Keys) -> None:
     keeping = Http(create_app(Options(events_heartbeats=True), redis=redis).test_client())
     keeping.ok("POST", "/v1/brokers", a_broker())
-    keeping.ok("POST", BEAT, MEMBER)
-    kept: Any = redis.xrange(keys.heartbeats)
-    assert [(fields["broker"], fields["code"]) for _, fields in kept] == [
+    keeping.ok("POST", HEARTBEAT, MEMBER)
+    entries: Any = redis.xrange(keys.heartbeats)
+    assert [(fields["broker"], fields["code"]) for _, fields in entries] == [
         ("broker-a", "103"),
         ("broker-a", "904"),
     ]

@@ -7,15 +7,15 @@ import redis as redis_py
 
 from registry.drivers import run
 from registry.keys import Keys
-from registry.plans import Act
-from registry.registration import Registration, register
+from registry.plans import Origin
+from registry.registration.register import Registration, register
 from registry.routes import RouteView, read_route, route_of
-from remoting.data_version import DataVersion
-from remoting.registration import RegisterBrokerBody, encode_register_broker_body
-from remoting.route import decode_route
-from remoting.topic_config import TopicConfig
-from remoting.topic_queue_mapping import TopicQueueMappingInfo
-from remoting.version import CURRENT
+from rocketmq_remoting.data_version import DataVersion
+from rocketmq_remoting.registration import RegisterBrokerBody, encode_register_broker_body
+from rocketmq_remoting.route import decode_route
+from rocketmq_remoting.topic_config import TopicConfig
+from rocketmq_remoting.topic_queue_mapping import TopicQueueMappingInfo
+from rocketmq_remoting.version import CURRENT
 from tests.api.http import MASTER, SLAVE, Http, a_broker
 
 OTHER = a_broker(cluster="c2", brokerName="broker-b", brokerAddr=SLAVE, zoneName="Zone2")
@@ -133,7 +133,7 @@ def test_a_route_is_what_clients_get(http: Http, redis: redis_py.Redis, keys: Ke
     )
     encoded = encode_register_broker_body(body, version=CURRENT, compressed=False)
     registration = Registration("c1", "broker-a", MASTER, 0, zone="z", version=CURRENT, body=encoded)
-    run(register(keys, registration, Act("w1-1", "wire:127.0.1.1:1")), redis)
+    run(register(keys, registration, Origin("w1-1", "wire:127.0.1.1:1")), redis)
     route = route_of(run(read_route(keys, "TopicA"), redis), RouteView())
     assert route.filter_server_table
     assert route.topic_queue_mapping_by_broker == {"broker-a": mapping}

@@ -1,4 +1,4 @@
-"""A server that answers as a test wants: late, with errors, never; and notes what it was asked, by connection."""
+"""A server that replies as a test wants: late, with errors, never; it records requests by connection."""
 
 import socket
 import threading
@@ -6,14 +6,14 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import Self
 
-from remoting.command import Command, SerializeType, encode
-from remoting.frame import FrameReader
+from rocketmq_remoting.command import Command, SerializeType, encode
+from rocketmq_remoting.frame import FrameReader
 
 Behaviour = Callable[[int, Command], bytes]
 
 
-def answer(command: Command, code: int = 0, kind: SerializeType = SerializeType.ROCKETMQ) -> bytes:
-    """The frame that answers a command."""
+def reply_to(command: Command, code: int = 0, kind: SerializeType = SerializeType.ROCKETMQ) -> bytes:
+    """Return the frame of the reply to a command."""
     return encode(
         Command(code, command.opaque, 1, 0, ext={"who": '"code":7'}, body=b"body", serialize_type=kind)
     )

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import pytest
 
 from bench.agents import Fleet, Outcome, Use, brokers
-from client.name_server.client import AsyncNameServer
-from tests.harness.nameserver import NameServer
+from mqns.name_server.client import AsyncNameServerClient
+from testbed.nameserver import NameServer
 
 AGENTS, TOPICS = 12, 5
 
@@ -25,9 +25,9 @@ def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 def test_a_fleet_is_announced_and_leaves(address: str, shared: bool, release: str) -> None:
     async def play() -> None:
         configs = list(brokers(AGENTS, TOPICS, address, release))
-        async with AsyncNameServer(address) as ns:
+        async with AsyncNameServerClient(address) as ns:
             async with Fleet(configs, start_within_s=0.1, shared=shared) as fleet:
-                assert (fleet.told, fleet.failures) == (Counter(Registered=AGENTS), Counter())
+                assert (fleet.counts, fleet.failures) == (Counter(Registered=AGENTS), Counter())
                 table = (await ns.get_cluster_info()).cluster_addr_table
                 assert {name: len(members) for name, members in table.items()} == {
                     "fleet-000": 10,
@@ -36,7 +36,7 @@ def test_a_fleet_is_announced_and_leaves(address: str, shared: bool, release: st
                 route = await ns.get_route("fleet-001_topic_0004")
                 assert route
                 assert len(route.queue_datas) == 2
-            assert fleet.told["Unregistered"] == AGENTS
+            assert fleet.counts["Unregistered"] == AGENTS
             assert (await ns.get_cluster_info()).broker_addr_table == {}
 
     asyncio.run(play())

@@ -1,4 +1,4 @@
-"""bench/load.c: what it sends and when, what it counts, and that no slow server can hide from it."""
+"""bench/load.c: its requests and their times, its counts, and that it counts a slow server's delays."""
 
 import signal
 import threading
@@ -13,29 +13,29 @@ from bench.generator import Load, Stream
 from bench.servers import canned
 from bench.setting import free_port
 from bench.workloads import lookup
-from remoting.command import Command, SerializeType
-from tests.bench.odd_server import OddServer, answer
+from rocketmq_remoting.command import Command, SerializeType
+from tests.bench.odd_server import OddServer, reply_to
 
 TOPICS = [f"t{i}" for i in range(6)]
 
 
 @pytest.fixture
 def stream(tmp_path: Path) -> Callable[[int], Stream]:
-    """A stream of lookups of TOPICS over so many connections."""
+    """Return a factory of streams of lookups of TOPICS over so many connections."""
     frames = tmp_path / "frames"
     frames.write_bytes(b"".join(lookup(topic) for topic in TOPICS))
     return lambda connections: Stream(connections, frames)
 
 
 def prompt(number: int, command: Command) -> bytes:
-    return answer(command)
+    return reply_to(command)
 
 
 def test_a_closed_loop_counts_every_answer_of_the_canned_server(
     load_program: Path, canned_program: Path, stream: Callable[[int], Stream], tmp_path: Path
 ) -> None:
     file = tmp_path / "answer"
-    file.write_bytes(answer(Command(105, 1, 0)))
+    file.write_bytes(reply_to(Command(105, 1, 0)))
     with (
         canned(canned_program, free_port(), file, core=0) as server,
         Load(load_program, server.port, [stream(3)]) as load,
@@ -51,7 +51,7 @@ def test_the_canned_server_answers_each_request_under_its_own_opaque(
     canned_program: Path, tmp_path: Path
 ) -> None:
     file = tmp_path / "answer"
-    file.write_bytes(answer(Command(105, 1, 0)))
+    file.write_bytes(reply_to(Command(105, 1, 0)))
     frames = [
         lookup(topic)[:13] + opaque.to_bytes(4, "big") + lookup(topic)[17:]
         for opaque, topic in enumerate(TOPICS, 70)
@@ -95,7 +95,7 @@ def test_a_stall_counts_for_all_that_was_due_meanwhile(
         if not stalled.is_set():
             stalled.set()
             time.sleep(0.3)
-        return answer(command)
+        return reply_to(command)
 
     with OddServer(stall_once) as server, Load(load_program, server.port, [stream(1)]) as load:
         (sample,) = load.run(0.2, "0=open:1000")
@@ -107,7 +107,7 @@ def test_a_stall_counts_for_all_that_was_due_meanwhile(
 def test_a_closed_loop_sees_how_slow_a_server_is(load_program: Path, stream: Callable[[int], Stream]) -> None:
     def slow(number: int, command: Command) -> bytes:
         time.sleep(0.02)
-        return answer(command)
+        return reply_to(command)
 
     with OddServer(slow) as server, Load(load_program, server.port, [stream(2)]) as load:
         (sample,) = load.run(0.2, "0=closed:1")
@@ -120,7 +120,7 @@ def test_answers_that_are_errors_are_counted(
     load_program: Path, stream: Callable[[int], Stream], kind: SerializeType
 ) -> None:
     def erring(number: int, command: Command) -> bytes:
-        return answer(command, 17 if (command.ext or {})["topic"] == "t1" else 0, kind)
+        return reply_to(command, 17 if (command.ext or {})["topic"] == "t1" else 0, kind)
 
     with OddServer(erring) as server, Load(load_program, server.port, [stream(1)]) as load:
         (sample,) = load.run(0.12, "0=open:100")
@@ -144,7 +144,7 @@ def test_a_late_generator_does_not_make_the_server_look_quick(
     def halt_once(number: int, command: Command) -> bytes:
         if generators:
             threading.Thread(target=halt, args=[generators.pop()], daemon=True).start()
-        return answer(command)
+        return reply_to(command)
 
     with OddServer(halt_once) as server, Load(load_program, server.port, [stream(1)]) as load:
         generators.append(load)
@@ -154,15 +154,15 @@ def test_a_late_generator_does_not_make_the_server_look_quick(
     assert sample.late_us >= 100_000
 
 
-def test_answers_are_told_apart_by_their_opaque(load_program: Path, stream: Callable[[int], Stream]) -> None:
+def test_replies_are_matched_by_their_opaque(load_program: Path, stream: Callable[[int], Stream]) -> None:
     """The first request is answered last, behind the fifth, which is due 80 ms after it."""
-    kept: list[Command] = []
+    held: list[Command] = []
 
     def first_last(number: int, command: Command) -> bytes:
-        kept.append(command)
-        if len(kept) == 1:
+        held.append(command)
+        if len(held) == 1:
             return b""
-        return answer(command) + (answer(kept[0]) if len(kept) == 5 else b"")
+        return reply_to(command) + (reply_to(held[0]) if len(held) == 5 else b"")
 
     with OddServer(first_last) as server, Load(load_program, server.port, [stream(1)]) as load:
         (sample,) = load.run(0.1, "0=open:50")
@@ -170,14 +170,14 @@ def test_answers_are_told_apart_by_their_opaque(load_program: Path, stream: Call
     assert sample.max_us >= 80_000
 
 
-def test_what_is_never_answered_is_lost_and_counts_as_slow(
+def test_a_request_without_a_reply_is_lost_and_counts_as_slow(
     impatient_load_program: Path, stream: Callable[[int], Stream]
 ) -> None:
     late: list[bytes] = []
     listening = threading.Event()
 
     def deaf(number: int, command: Command) -> bytes:
-        late.append(answer(command))
+        late.append(reply_to(command))
         if not listening.is_set():
             return b""
         everything = b"".join(late)
@@ -205,7 +205,7 @@ def test_the_end_of_a_connection_is_the_end_of_the_load(
             load.run(0.1, "0=open:100")
 
 
-def test_a_mode_that_does_not_exist_is_told(load_program: Path, stream: Callable[[int], Stream]) -> None:
+def test_a_mode_that_does_not_exist_is_an_error(load_program: Path, stream: Callable[[int], Stream]) -> None:
     with (
         OddServer(prompt) as server,
         Load(load_program, server.port, [stream(1)]) as load,

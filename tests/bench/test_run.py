@@ -1,4 +1,4 @@
-"""`python -m bench.run`: a row measured alone, and a report that keeps what people wrote."""
+"""`python -m bench.run`: a row measured alone, and a report with its head and notes."""
 
 import re
 import subprocess

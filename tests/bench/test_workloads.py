@@ -15,12 +15,12 @@ from bench.workloads import (
     topic_table,
     unchanged,
 )
-from registry.registering import Registration, signature
-from remoting.command import Command
-from remoting.data_version import decode_data_version
-from remoting.frame import FrameReader
-from remoting.register_broker_body import RegisterBrokerBody
-from remoting.registration import body_crc32, decode_register_broker_body
+from registry.registration.request import Registration, signature
+from rocketmq_remoting.command import Command
+from rocketmq_remoting.data_version import decode_data_version
+from rocketmq_remoting.frame import FrameReader
+from rocketmq_remoting.register_broker_body import RegisterBrokerBody
+from rocketmq_remoting.registration import body_crc32, decode_register_broker_body
 
 BROKERS, TOPICS, ROUNDS = 2, 5, 3
 
@@ -28,16 +28,16 @@ BROKERS, TOPICS, ROUNDS = 2, 5, 3
 def commands(frames: Iterable[bytes]) -> list[Command]:
     reader = FrameReader()
     reader.feed(b"".join(frames))
-    found = []
+    decoded = []
     while (command := reader.next_command()) is not None:
-        found.append(command)
-    return found
+        decoded.append(command)
+    return decoded
 
 
-def by_broker(found: list[Command]) -> Iterator[list[Command]]:
-    """What each broker sends, its first once more at the end."""
+def by_broker(sent: list[Command]) -> Iterator[list[Command]]:
+    """Yield the commands of each broker, its first once more at the end."""
     for broker in range(BROKERS):
-        own = [one for one in found if (one.ext or {})["brokerAddr"] == address(broker)]
+        own = [command for command in sent if (command.ext or {})["brokerAddr"] == address(broker)]
         yield [*own, own[0]]
 
 
@@ -45,8 +45,8 @@ def body(command: Command) -> RegisterBrokerBody:
     return decode_register_broker_body(command.body, version=command.version, compressed=False, now_ms=0)
 
 
-def known_by(command: Command) -> object:
-    """What tells the server that it knows a registration."""
+def cache_key(command: Command) -> object:
+    """Return the key under which the server caches a registration."""
     ext = command.ext or {}
     one = Registration(
         ext["clusterName"],
@@ -63,18 +63,18 @@ def known_by(command: Command) -> object:
 def test_brokers_take_turns_over_a_connection_of_their_own(
     frames: Callable[[int, int, int], Iterator[bytes]],
 ) -> None:
-    found = commands(frames(BROKERS, TOPICS, ROUNDS))
-    assert len(found) % BROKERS == 0
-    assert all((one.ext or {}).items() >= identity(i % BROKERS).items() for i, one in enumerate(found))
-    assert all((one.ext or {})["bodyCrc32"] == str(body_crc32(one.body)) for one in found)
+    sent = commands(frames(BROKERS, TOPICS, ROUNDS))
+    assert len(sent) % BROKERS == 0
+    assert all((command.ext or {}).items() >= identity(i % BROKERS).items() for i, command in enumerate(sent))
+    assert all((command.ext or {})["bodyCrc32"] == str(body_crc32(command.body)) for command in sent)
 
 
-def test_an_unchanged_registration_is_known_by_its_signature_though_no_two_are_equal() -> None:
-    found = commands(unchanged(BROKERS, TOPICS, ROUNDS))
-    assert len({one.body for one in found}) == ROUNDS
+def test_unchanged_registrations_have_one_signature_though_no_two_bodies_are_equal() -> None:
+    sent = commands(unchanged(BROKERS, TOPICS, ROUNDS))
+    assert len({command.body for command in sent}) == ROUNDS
     first = commands(registered(BROKERS, TOPICS)())
-    for broker, own in enumerate(by_broker(found)):
-        assert {known_by(one) for one in own} == {known_by(first[broker])}
+    for broker, own in enumerate(by_broker(sent)):
+        assert {cache_key(one) for one in own} == {cache_key(first[broker])}
 
 
 def test_a_new_version_is_never_the_one_before_and_brings_the_same_topics() -> None:

@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 from redis import Redis
 
-from launcher.store import EmbeddedStore
-from registry.rights import QUEUE_RULES, store_rules
-from registry.store_url import with_login
-from tests.harness.nameserver import NameServer
-from tests.harness.scene import Scene
-from tests.harness.transports import transport
+from mqnamesrv.store import EmbeddedStore
+from registry.store.rights import QUEUE_RULES, store_rules
+from registry.store.url import with_login
+from testbed.nameserver import NameServer
+from testbed.scene import Scene
+from testbed.transports import transport
 
 __all__ = ["transport"]
 
@@ -55,7 +55,7 @@ def store_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     with Redis.from_url(store.url, decode_responses=True) as client:
         refused = client.acl_log()
     store.stop()
-    assert not refused, "rights that somebody missed"
+    assert not refused, "rights that were missing"
 
 
 @pytest.fixture(scope="session")
@@ -114,7 +114,7 @@ def ns(request: pytest.FixtureRequest, shared_server: Callable[[str], NameServer
 
 @pytest.fixture(scope="session")
 def ending() -> Iterator[list[NameServer]]:
-    """Servers that have been told to end; nobody waits for them before the run is over."""
+    """Servers that have been terminated; they are waited for when the run is over."""
     servers: list[NameServer] = []
     yield servers
     for server in servers:

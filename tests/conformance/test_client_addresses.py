@@ -5,10 +5,10 @@ import asyncio
 import httpx
 import pytest
 
-from client.addresses.endpoint import AddressEndpoint, endpoint_url
-from client.addresses.syntax import parse_addresses
-from client.wire.remoting_client import AsyncRemotingClient
-from tests.harness.virtual_time import run
+from mqns.addresses.endpoint import AddressEndpoint, endpoint_url
+from mqns.addresses.syntax import parse_addresses
+from mqns.remoting.remoting_client import AsyncRemotingClient
+from testbed.virtual_time import run
 
 LIST = "a:9876;b:9876"
 

@@ -5,19 +5,19 @@ from collections.abc import Awaitable, Callable, Sequence
 
 import pytest
 
-from client.errors import SubscriptionError
-from client.heartbeats.members import Consumer
-from client.heartbeats.subscriptions import subscription
-from client.mq_client import AsyncMqClient, MqClientOptions
-from client.routes.publish import publish_info
-from client.routes.subscribe import subscribe_queues
-from remoting.codes import RequestCode
-from remoting.command import Command
-from remoting.java_hash import java_hash
-from tests.client.cluster import NS, Cluster, beat_times, broker_4
-from tests.client.routes.routes import group, queues, route
-from tests.harness.network import Peer
-from tests.harness.virtual_time import now, run
+from mqns.errors import SubscriptionError
+from mqns.heartbeats.groups import ConsumerGroup
+from mqns.heartbeats.subscriptions import subscription
+from mqns.mq_client import AsyncMqClient, MqClientOptions
+from mqns.routes.publish import publish_info
+from mqns.routes.subscribe import subscribe_queues
+from rocketmq_remoting.codes import RequestCode
+from rocketmq_remoting.command import Command
+from rocketmq_remoting.java_hash import java_hash
+from testbed.network import Peer
+from testbed.virtual_time import now, run
+from tests.mqns.cluster import NS, Cluster, broker_4, heartbeat_times
+from tests.mqns.routes.routes import group, queues, route
 
 MASTER, SLAVE = "a-0:10911", "a-1:10911"
 OF_A_GROUP = route(queues("a"), group("a", 0, 1))
@@ -60,7 +60,7 @@ def test_no_groups_no_heartbeat() -> None:
 
 
 @pytest.mark.conformance("CL-14")
-def test_producers_tell_masters_only() -> None:
+def test_producers_send_to_masters_only() -> None:
     async def acts(scene: Scene) -> None:
         await scene.client.add_producer("pg", ["T"])
         await asyncio.sleep(2)
@@ -70,10 +70,10 @@ def test_producers_tell_masters_only() -> None:
 
 
 @pytest.mark.conformance("CL-15")
-def test_a_consumer_tells_all() -> None:
+def test_a_consumer_sends_to_all() -> None:
     async def acts(scene: Scene) -> None:
         await scene.client.add_producer("pg", ["T"])
-        await scene.client.add_consumer(Consumer(group="cg", subscriptions={"T": "*"}))
+        await scene.client.add_consumer(ConsumerGroup(group="cg", subscriptions={"T": "*"}))
         assert codes([scene.master, scene.slave]) == [{RequestCode.HEART_BEAT}] * 2
 
     play(acts)
@@ -90,13 +90,13 @@ def test_a_heartbeat_beside_another_is_skipped() -> None:
         await asyncio.sleep(0.5)
         adding = asyncio.create_task(scene.client.add_producer("pg", ["T"]))
         await asyncio.sleep(1.5)  # the periodic heartbeat was due at 1 s
-        assert beat_times(scene.master) == [0.5]
+        assert heartbeat_times(scene.master) == [0.5]
         await adding
         assert now() == 2.5
         await asyncio.sleep(28)
-        assert beat_times(scene.master) == [0.5]
+        assert heartbeat_times(scene.master) == [0.5]
         await asyncio.sleep(2)
-        assert beat_times(scene.master) == [0.5, 31]
+        assert heartbeat_times(scene.master) == [0.5, 31]
 
     play(acts)
 
@@ -105,7 +105,7 @@ def test_a_heartbeat_beside_another_is_skipped() -> None:
 def test_a_broker_that_refuses_keeps_no_other_from_its_heartbeat() -> None:
     async def acts(scene: Scene) -> None:
         scene.master.refuses = True
-        await scene.client.add_consumer(Consumer(group="cg", subscriptions={"T": "*"}))
+        await scene.client.add_consumer(ConsumerGroup(group="cg", subscriptions={"T": "*"}))
         assert codes([scene.master, scene.slave]) == [set(), {RequestCode.HEART_BEAT}]
 
     play(acts)
@@ -127,10 +127,10 @@ def test_timers(monkeypatch: pytest.MonkeyPatch) -> None:
         async with client:
             await client.publish_info("T")
             await client.add_producer("pg")
-            assert (cluster.lookups, beat_times(master)) == ([(0, "T")], [0])
+            assert (cluster.lookups, heartbeat_times(master)) == ([(0, "T")], [0])
             await asyncio.sleep(135)
             assert [time for time, _ in cluster.lookups[1:]] == [0.01, 30.01, 60.01, 90.01, 120.01]
-            assert beat_times(master)[1:] == [1, 31, 61, 91, 121]
+            assert heartbeat_times(master)[1:] == [1, 31, 61, 91, 121]
             assert fetches == [0, 10, 130]
 
     run(whole())
@@ -165,7 +165,7 @@ def test_hashes() -> None:
 @pytest.mark.conformance("CL-23")
 def test_an_address_in_no_route_is_dropped_before_the_heartbeat() -> None:
     async def acts(scene: Scene) -> None:
-        await scene.client.add_consumer(Consumer(group="cg", subscriptions={"T": "*"}))
+        await scene.client.add_consumer(ConsumerGroup(group="cg", subscriptions={"T": "*"}))
         await asyncio.sleep(2)
         scene.cluster.routes["T"] = route(queues("b"), group("b", 0))
         (other,) = scene.cluster.brokers("b-0:10911")
@@ -173,7 +173,11 @@ def test_an_address_in_no_route_is_dropped_before_the_heartbeat() -> None:
         assert scene.client.master_address("a") == MASTER
         await asyncio.sleep(1)
         assert scene.client.master_address("a") is None
-        assert [beat_times(peer) for peer in (scene.master, scene.slave, other)] == [[0, 1], [0, 1], [31]]
+        assert [heartbeat_times(peer) for peer in (scene.master, scene.slave, other)] == [
+            [0, 1],
+            [0, 1],
+            [31],
+        ]
 
     play(acts)
 

@@ -4,12 +4,12 @@ import asyncio
 
 import pytest
 
-from client.errors import CallTimeout, ConnectionClosed
-from client.wire.options import RemotingOptions
-from client.wire.remoting_client import AsyncRemotingClient
-from tests.client.wire.scene import ASK, A, B, C, after, play, silent
-from tests.harness.network import Network
-from tests.harness.virtual_time import now
+from mqns.errors import CallTimeout, ConnectionClosed
+from mqns.remoting.options import RemotingOptions
+from mqns.remoting.remoting_client import AsyncRemotingClient
+from testbed.network import Network
+from testbed.virtual_time import now
+from tests.mqns.remoting.scene import ASK, A, B, C, after, play, silent
 
 
 @pytest.mark.conformance("CL-07")
@@ -17,7 +17,7 @@ def test_connecting_is_part_of_the_budget() -> None:
     async def scene(network: Network, client: AsyncRemotingClient) -> None:
         network.serve(A, silent).connect_s = 1
         with pytest.raises(CallTimeout, match="no answer"):
-            await client.call(A, ASK, timeout_s=3)
+            await client.invoke(A, ASK, timeout_s=3)
         assert now() == 3
 
     play(scene)
@@ -30,7 +30,7 @@ def test_a_connect_that_takes_longer_than_the_budget(connect_s: float | None) ->
         peer = network.serve(A)
         peer.connect_s = connect_s
         with pytest.raises(CallTimeout, match="nothing was sent"):
-            await client.call(A, ASK, timeout_s=2)
+            await client.invoke(A, ASK, timeout_s=2)
         assert now() == 2
         await asyncio.sleep(10)
         assert peer.frames == []
@@ -44,8 +44,8 @@ def test_two_that_call_a_new_address_share_one_connection(connect_s: float) -> N
     async def scene(network: Network, client: AsyncRemotingClient) -> None:
         peer = network.serve(A)
         peer.connect_s = connect_s
-        await asyncio.gather(client.call(A, ASK), client.call(A, ASK))
-        await client.call(A, ASK)
+        await asyncio.gather(client.invoke(A, ASK), client.invoke(A, ASK))
+        await client.invoke(A, ASK)
         assert peer.connects == 1
         assert [frame.connection for frame in peer.frames] == [1, 1, 1]
 
@@ -57,8 +57,8 @@ def test_two_that_call_a_new_address_share_one_connection(connect_s: float) -> N
 def test_a_connection_that_closes_fails_the_calls_that_wait_there_at_once(error: Exception | None) -> None:
     async def scene(network: Network, client: AsyncRemotingClient) -> None:
         peer = network.serve(A, silent)
-        sync = asyncio.create_task(client.call(A, ASK, timeout_s=60))
-        other = client.call_async(A, ASK, timeout_s=60)
+        sync = asyncio.create_task(client.invoke(A, ASK, timeout_s=60))
+        other = client.invoke_async(A, ASK, timeout_s=60)
         await asyncio.sleep(1)
         peer.cut(error)
         for call in (sync, other):
@@ -75,11 +75,11 @@ def test_a_connection_that_closes_fails_the_calls_that_wait_there_at_once(error:
 def test_an_async_call_without_answer_fails_up_to_two_seconds_late(begin_s: float, timeout_s: float) -> None:
     async def scene(network: Network, client: AsyncRemotingClient) -> None:
         network.serve(A, silent)
-        earlier = client.call_async(A, ASK, timeout_s=60)
+        earlier = client.invoke_async(A, ASK, timeout_s=60)
         await asyncio.sleep(begin_s)
         began = now()
         with pytest.raises(CallTimeout):
-            await client.call_async(A, ASK, timeout_s=timeout_s)
+            await client.invoke_async(A, ASK, timeout_s=timeout_s)
         assert timeout_s <= now() - began <= timeout_s + 2
         earlier.cancel()
 
@@ -92,11 +92,11 @@ def test_when_the_chosen_name_server_dies_the_next_one_is_called(whole_list: boo
     async def scene(network: Network, client: AsyncRemotingClient) -> None:
         for address in (A, B, C):
             network.serve(address, after(0))
-        await client.call(None, ASK)
+        await client.invoke(None, ASK)
         order = client.name_servers * 2
         at = order.index(client.chosen_name_server or "")
         for turn in range(3):
-            await client.call(None, ASK)
+            await client.invoke(None, ASK)
             assert client.chosen_name_server == order[(at + turn) % 3]
             network.peers[order[(at + turn) % 3]].cut()
             await asyncio.sleep(1)

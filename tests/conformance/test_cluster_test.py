@@ -4,10 +4,10 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from remoting.codes import RequestCode
-from tests.harness.broker import TA, TB, B, Topic
-from tests.harness.nameserver import NameServer
-from tests.harness.scene import ORDER_TOPIC_CONFIG, Scene
+from rocketmq_remoting.codes import RequestCode
+from testbed.broker import TA, TB, B, Topic
+from testbed.nameserver import NameServer
+from testbed.scene import ORDER_TOPIC_CONFIG, Scene
 
 ONLY_THERE = B.but(topics=(Topic("TP", queues=3), TB))
 
@@ -56,7 +56,7 @@ def test_a_route_of_neither(local: Scene, ns: Scene) -> None:
     answer = local.route_answer("TP")
     assert answer.code == 17
     assert (answer.remark or "").startswith("No topic route info in name server for the topic: TP\nSee ")
-    assert not ns.known("TP")
+    assert not ns.has_route("TP")
 
 
 @pytest.mark.conformance("CT-04")

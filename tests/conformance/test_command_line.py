@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from registry.configuration import read_properties
-from remoting.codes import RequestCode
-from remoting.properties import parse_properties
-from tests.harness.connection import Connection
-from tests.harness.nameserver import COMMAND, NameServer, environment
-from tests.harness.patience import eventually
+from registry.options.load import read_properties
+from rocketmq_remoting.codes import RequestCode
+from rocketmq_remoting.properties import parse_properties
+from testbed.connection import Connection
+from testbed.eventually import eventually
+from testbed.nameserver import COMMAND, NameServer, environment
 
 USAGE = "usage: mqnamesrv [-c <arg>] [-h] [-n <arg>] [-p]"
 
@@ -51,7 +51,7 @@ def test_an_update_goes_to_the_configuration_file(configured: NameServer) -> Non
     connection = Connection(configured.port)
     assert connection.ask(RequestCode.UPDATE_NAMESRV_CONFIG, body=b"orderMessageEnable=false").code == 0
     connection.close()
-    eventually(lambda: read_properties(file)["orderMessageEnable"] == "false", within_s=3.0)
+    eventually(lambda: read_properties(file)["orderMessageEnable"] == "false")
     assert file.with_name("namesrv.conf.bak").read_text() == before
 
 

@@ -2,9 +2,9 @@
 
 import pytest
 
-from remoting.codes import RequestCode
-from remoting.command import Command
-from tests.harness.scene import ORDER_TOPIC_CONFIG, Scene
+from rocketmq_remoting.codes import RequestCode
+from rocketmq_remoting.command import Command
+from testbed.scene import ORDER_TOPIC_CONFIG, Scene
 
 BLACK = (16, "Can not update config in black list.")
 

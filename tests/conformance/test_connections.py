@@ -10,14 +10,14 @@ from collections.abc import Callable
 
 import pytest
 
-from remoting.codes import RequestCode, ResponseCode
-from remoting.command import Command, encode
+from rocketmq_remoting.codes import RequestCode, ResponseCode
+from rocketmq_remoting.command import Command, encode
+from testbed.broker import A
+from testbed.connection import Connection
+from testbed.eventually import eventually, stays
+from testbed.nameserver import NameServer
+from testbed.scene import Scene
 from tests.conformance.test_frames import E1, is_unknown_topic_test
-from tests.harness.broker import A
-from tests.harness.connection import Connection
-from tests.harness.nameserver import NameServer
-from tests.harness.patience import eventually, stays
-from tests.harness.scene import Scene
 
 IDLE_S = 2.0
 TLS = ssl.create_default_context()
@@ -46,7 +46,7 @@ def test_a_silent_connection_is_closed(ns: Scene) -> None:
 def test_the_broker_of_a_silent_connection_goes_with_it(ns: Scene) -> None:
     A.but(timeout_ms=60_000).register(ns.k1)
     assert ns.k1.closed(IDLE_S + 1.5)
-    eventually(lambda: not ns.brokers() and not ns.known("TA"))
+    eventually(lambda: not ns.brokers() and not ns.has_route("TA"))
 
 
 @pytest.mark.conformance("CO-03")
@@ -92,7 +92,7 @@ def test_enforced_tls_answers_tls(tls_only: NameServer) -> None:
 def test_enforced_tls_does_not_execute_a_plain_request(tls_only: NameServer) -> None:
     plain = Connection(tls_only.port)
     body = A.body()
-    plain.tell(RequestCode.REGISTER_BROKER, A.ext(body), body)
+    plain.send_oneway(RequestCode.REGISTER_BROKER, A.ext(body), body)
     assert plain.closed()
     secure = Connection(tls_only.port, tls=TLS)
     assert (
@@ -152,7 +152,7 @@ def test_more_requests_at_once_than_may_wait(ns: Scene, code: RequestCode) -> No
 
 
 @pytest.mark.conformance("CO-13")
-def test_who_is_told_to_go_away_while_shutting_down(launch: Callable[..., NameServer]) -> None:
+def test_clients_that_get_go_away_while_shutting_down(launch: Callable[..., NameServer]) -> None:
     server = launch(enableShutdownGracefully="true", shutdownWaitTimeSeconds="6")
     connection = Connection(server.port)
     assert connection.ask(206, version=477).code == ResponseCode.SUCCESS

@@ -3,6 +3,7 @@
 import ast
 import re
 from collections import Counter
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -19,6 +20,7 @@ def rows() -> list[tuple[str, str]]:
     return [(f"{match[1]}-{match[2]}", match[3]) for match in found if match]
 
 
+@cache
 def proven() -> Counter[str]:
     """How often each id stands in a `conformance` mark of any test."""
     ids: Counter[str] = Counter()

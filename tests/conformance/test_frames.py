@@ -4,11 +4,11 @@ import struct
 
 import pytest
 
-from remoting.codes import RequestCode
-from remoting.command import Command, SerializeType, encode
-from remoting.version import CURRENT
-from tests.harness.connection import Connection
-from tests.harness.scene import Scene
+from rocketmq_remoting.codes import RequestCode
+from rocketmq_remoting.command import Command, SerializeType, encode
+from rocketmq_remoting.version import CURRENT
+from testbed.connection import Connection
+from testbed.scene import Scene
 
 UNKNOWN_REMARK = "No topic route info in name server for the topic: {}\n"
 E1 = bytes.fromhex(
@@ -30,7 +30,7 @@ def binary_frame(header: bytes) -> bytes:
 
 
 def is_unknown_topic_test(answer: Command) -> bool:
-    """Whether this is the answer to E1 or E2 while nobody has TopicTest."""
+    """Whether this is the answer to E1 or E2 while no broker has TopicTest."""
     assert answer.remark is not None
     return (
         (answer.code, answer.opaque, answer.flag) == (17, 1, 1)
@@ -224,7 +224,7 @@ def test_a_response_is_never_answered(ns: Scene) -> None:
     ],
 )
 def test_a_oneway_request_is_never_answered(ns: Scene, code: RequestCode, ext: dict[str, str]) -> None:
-    ns.k1.tell(code, ext)
+    ns.k1.send_oneway(code, ext)
     assert ns.k1.usable()
     assert ns.k1.silent()
 
@@ -244,7 +244,7 @@ def test_an_answer_is_encoded_as_its_request(ns: Scene, code: int, serialize_typ
 
 @pytest.mark.conformance("FR-28")
 @pytest.mark.parametrize("serialize_type", SerializeType)
-def test_an_answer_tells_the_servers_version_and_language(ns: Scene, serialize_type: SerializeType) -> None:
+def test_an_answer_has_the_servers_version_and_language(ns: Scene, serialize_type: SerializeType) -> None:
     ns.k1.send_command(Command(206, 5, version=37, language=5, serialize_type=serialize_type))
     answer = ns.k1.receive()
     assert (answer.version, answer.language) == (CURRENT, 0)

@@ -12,17 +12,17 @@ from typing import Any
 import pytest
 from msgspec import Struct, structs
 
-from remoting.codes import RequestCode
-from remoting.command import Command, decode
-from remoting.properties import parse_properties
-from remoting.remoting_command import ONEWAY_FLAG
-from remoting.route import decode_route
-from remoting.tolerant_json import normalise
-from remoting.version import CURRENT
-from tests.harness.broker import Broker, Topic
-from tests.harness.connection import Connection
-from tests.harness.patience import eventually
-from tests.harness.scene import ORDER_TOPIC_CONFIG, Scene
+from rocketmq_remoting.codes import RequestCode
+from rocketmq_remoting.command import Command, decode
+from rocketmq_remoting.properties import parse_properties
+from rocketmq_remoting.remoting_command import ONEWAY_FLAG
+from rocketmq_remoting.route import decode_route
+from rocketmq_remoting.tolerant_json import normalise
+from rocketmq_remoting.version import CURRENT
+from testbed.broker import Broker, Topic
+from testbed.connection import Connection
+from testbed.eventually import eventually
+from testbed.scene import ORDER_TOPIC_CONFIG, Scene
 
 CAPTURES = sorted((Path(__file__).parents[1] / "golden").glob("ns-*.jsonl"))
 READS = {
@@ -214,14 +214,14 @@ class Replay:
         self.ns.put_kv(ORDER_TOPIC_CONFIG, "TopicTest", "broker-a:4")
 
     def start_brokers(self) -> None:
-        """The brokers that the capture's answers tell of, with the topics as they are first told."""
+        """The brokers in the capture's answers, with the topics as they first appear."""
         tables: dict[str, dict[str, Topic]] = {}
         for exchange in self.exchanges:
             answer, topic = exchange.answer, decode(exchange.sent[4:]).get("topic")
             if exchange.code == RequestCode.GET_ROUTEINFO_BY_TOPIC and answer and answer.code == 0 and topic:
                 for data in decode_route(answer.body).queue_datas:
-                    told = Topic(topic, data.read_queue_nums, data.perm, data.topic_sys_flag)
-                    tables.setdefault(data.broker_name, {}).setdefault(topic, told)
+                    first = Topic(topic, data.read_queue_nums, data.perm, data.topic_sys_flag)
+                    tables.setdefault(data.broker_name, {}).setdefault(topic, first)
         for name, number, port in (("broker-a", 0, 10911), ("broker-a", 1, 10931), ("broker-b", 0, 10921)):
             topics = tuple(tables[name].values())
             self.brokers[name, number] = Broker(

@@ -1,6 +1,6 @@
 """QUERY_DATA_VERSION, BROKER_HEARTBEAT, member groups and pushes (docs/conformance.md, 322 and 5X).
 
-That nobody was pushed is seen by what comes next: pushes keep the order of what caused them.
+That no broker was pushed to is seen by what comes next: pushes keep the order of what caused them.
 """
 
 import json
@@ -11,13 +11,13 @@ from contextlib import ExitStack
 
 import pytest
 
-from remoting.cluster import decode_broker_member_group
-from remoting.codes import RequestCode
-from remoting.command import Command
-from tests.harness.broker import A1, A, Broker
-from tests.harness.patience import eventually, stays
-from tests.harness.push import Listener
-from tests.harness.scene import Scene
+from rocketmq_remoting.cluster import decode_broker_member_group
+from rocketmq_remoting.codes import RequestCode
+from rocketmq_remoting.command import Command
+from testbed.broker import A1, A, Broker
+from testbed.eventually import eventually, stays
+from testbed.push import Listener
+from testbed.scene import Scene
 
 STORED = {"counter": 1, "stateVersion": 0, "timestamp": 1000}
 
@@ -75,11 +75,11 @@ def test_a_data_version_is_asked_for_without_body(ns: Scene, body: bytes) -> Non
 def test_a_oneway_data_version_is_a_heartbeat(ns: Scene) -> None:
     broker = ns.f1(timeout_ms=1000)
 
-    def beat() -> bool:
-        ns.k1.tell(RequestCode.QUERY_DATA_VERSION, broker.identity(), broker.data_version())
+    def heartbeat() -> bool:
+        ns.k1.send_oneway(RequestCode.QUERY_DATA_VERSION, broker.identity(), broker.data_version())
         return ns.brokers() == {"broker-a": {0: A.addr}}
 
-    stays(beat, for_s=2.2, every_s=0.25)
+    stays(heartbeat, for_s=2.2, every_s=0.25)
     assert ns.k1.silent()
 
 
@@ -129,9 +129,9 @@ def test_the_members_of_an_unknown_group(ns: Scene) -> None:
 def test_what_a_request_does_not_name_is_not_echoed(ns: Scene, field: str) -> None:
     named = {"clusterName": "c1", "brokerName": "broker-a"}
     del named[field]
-    told = json.loads(ns.ask(RequestCode.GET_BROKER_MEMBER_GROUP, named).body)["brokerMemberGroup"]
+    group_info = json.loads(ns.ask(RequestCode.GET_BROKER_MEMBER_GROUP, named).body)["brokerMemberGroup"]
     echoed = {"clusterName": "cluster", "brokerName": "brokerName"}
-    assert told == {"brokerAddrs": {}} | {echoed[name]: text for name, text in named.items()}
+    assert group_info == {"brokerAddrs": {}} | {echoed[name]: text for name, text in named.items()}
 
 
 @pytest.fixture
@@ -216,7 +216,7 @@ def test_another_than_the_smallest_leaves(ns: Scene, ports: list[Listener]) -> N
 
 
 @pytest.mark.conformance("5X-10")
-def test_nobody_is_pushed_by_default(ns: Scene, ports: list[Listener]) -> None:
+def test_nothing_is_pushed_by_default(ns: Scene, ports: list[Listener]) -> None:
     master, first, second = members(ports, acting=True)
     register(ns, first, second, master)
     assert master.unregister(ns.k1).code == 0
@@ -225,7 +225,7 @@ def test_nobody_is_pushed_by_default(ns: Scene, ports: list[Listener]) -> None:
 
 @pytest.fixture
 def deaf() -> Iterator[str]:
-    """An address where a connect hangs, because nobody accepts and the backlog is full."""
+    """An address where a connect hangs, because no process accepts and the backlog is full."""
     with ExitStack() as stack:
         listener = stack.enter_context(socket.create_server(("127.10.1.9", 0), backlog=0))
         for _ in range(3):

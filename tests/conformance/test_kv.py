@@ -7,18 +7,18 @@ from pathlib import Path
 
 import pytest
 
-from remoting.codes import RequestCode
-from remoting.kv_table import decode_kv_table
-from tests.harness.connection import Connection
-from tests.harness.nameserver import NameServer
-from tests.harness.scene import Scene
+from rocketmq_remoting.codes import RequestCode
+from rocketmq_remoting.kv_table import decode_kv_table
+from testbed.connection import Connection
+from testbed.nameserver import NameServer
+from testbed.scene import Scene
 
 NUMBERS = itertools.count(1)
 
 
 @pytest.fixture
 def n() -> str:
-    """A KV namespace that nobody has used."""
+    """A KV namespace that was never used."""
     return f"n{next(NUMBERS)}"
 
 

@@ -2,10 +2,10 @@
 
 import pytest
 
-from remoting.codes import RequestCode
-from remoting.topic_list import decode_topic_list
-from tests.harness.broker import A1, A, B, Topic
-from tests.harness.scene import Scene
+from rocketmq_remoting.codes import RequestCode
+from rocketmq_remoting.topic_list import decode_topic_list
+from testbed.broker import A1, A, B, Topic
+from testbed.scene import Scene
 
 UNIT = RequestCode.GET_UNIT_TOPIC_LIST
 UNIT_SUB = RequestCode.GET_HAS_UNIT_SUB_TOPIC_LIST

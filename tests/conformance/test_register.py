@@ -2,11 +2,11 @@
 
 import pytest
 
-from remoting.codes import RequestCode
-from remoting.kv_table import decode_kv_table
-from tests.harness.broker import A1, TA, TB, TC, A, B, Broker, Topic
-from tests.harness.patience import eventually, stays
-from tests.harness.scene import ORDER_TOPIC_CONFIG, Scene
+from rocketmq_remoting.codes import RequestCode
+from rocketmq_remoting.kv_table import decode_kv_table
+from testbed.broker import A1, TA, TB, TC, A, B, Broker, Topic
+from testbed.eventually import eventually, stays
+from testbed.scene import ORDER_TOPIC_CONFIG, Scene
 
 TA_READ_ONLY = Topic("TA", perm=4)
 ELSEWHERE = "127.10.0.9:10911"
@@ -56,7 +56,7 @@ def test_a_topic_left_out_stays(ns: Scene) -> None:
 @pytest.mark.server("options")
 def test_a_topic_left_out_goes_if_so_wanted(ns: Scene) -> None:
     assert ns.f1().but(topics=(TA, TC), counter=2).register(ns.k1).code == 0
-    assert (ns.known("TA"), ns.known("TB"), ns.known("TC")) == (True, False, True)
+    assert (ns.has_route("TA"), ns.has_route("TB"), ns.has_route("TC")) == (True, False, True)
 
 
 @pytest.mark.conformance("103-33")
@@ -75,14 +75,14 @@ def test_nothing_goes_with_a_registration_of_static_topics(ns: Scene) -> None:
         topics=(TB, TC), counter=2, acting=False, more_wrapper={"topicQueueMappingInfoMap": {"TB": info}}
     )
     assert static.register(ns.k1, version=479).code == 0
-    assert ns.known("TA")
+    assert ns.has_route("TA")
 
 
 @pytest.mark.conformance("103-35")
 @pytest.mark.server("options")
 def test_an_increment_takes_the_other_topics_away_if_topics_left_out_go(ns: Scene) -> None:
     assert ns.f1().but(topics=(TC,), counter=2).register(ns.k1).code == 0
-    assert (ns.known("TA"), ns.known("TB"), ns.known("TC")) == (False, False, True)
+    assert (ns.has_route("TA"), ns.has_route("TB"), ns.has_route("TC")) == (False, False, True)
 
 
 @pytest.mark.conformance("103-36", "103-37")
@@ -105,7 +105,7 @@ def test_an_increment_of_one_topic(ns: Scene) -> None:
 
 
 @pytest.mark.conformance("103-40")
-def test_a_slave_hears_of_its_master(ns: Scene) -> None:
+def test_a_slave_gets_its_master(ns: Scene) -> None:
     ns.f1()
     answer = A1.register(ns.k2)
     assert (answer.code, answer.ext) == (0, {"masterAddr": A.addr, "haServerAddr": A.ha})
@@ -176,7 +176,7 @@ def test_state_versions_are_compared_within_a_cluster(ns: Scene) -> None:
     assert ns.brokers() == {"broker-a": {0: ELSEWHERE}}
 
 
-def test_a_refused_newcomer_is_told_the_order_topics(ns: Scene) -> None:
+def test_a_refused_newcomer_gets_the_order_topics(ns: Scene) -> None:
     ns.put_kv(ORDER_TOPIC_CONFIG, "TA", "broker-a:4")
     newcomer = ns.f1(state_version=2).but(addr=ELSEWHERE, state_version=1)
     assert decode_kv_table(newcomer.register(ns.k3).body).table == {"TA": "broker-a:4"}
@@ -224,7 +224,7 @@ def test_a_broker_may_name_its_own_timeout(ns: Scene) -> None:
     """The row's 2 s are 1 s here."""
     assert A.register(ns.k1, ext={"heartbeatTimeoutMillis": "1000"}).code == 0
     stays(lambda: ns.brokers() == {"broker-a": {0: A.addr}}, for_s=0.7)
-    eventually(lambda: not ns.brokers() and not ns.known("TA"), within_s=1.3)
+    eventually(lambda: not ns.brokers() and not ns.has_route("TA"))
 
 
 @pytest.mark.conformance("103-62", "103-63")

@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from remoting.codes import RequestCode
-from remoting.command import SerializeType
-from remoting.route import decode_route
-from tests.harness.broker import TB, A, Broker, Topic, as_json, crc
-from tests.harness.patience import eventually
-from tests.harness.scene import Scene
+from rocketmq_remoting.codes import RequestCode
+from rocketmq_remoting.command import SerializeType
+from rocketmq_remoting.route import decode_route
+from testbed.broker import TB, A, Broker, Topic, as_json, crc
+from testbed.eventually import eventually
+from testbed.scene import Scene
 
 LINES_4X = ["TA 8 8 6 SINGLE_TAG", "TB 4 4 6 SINGLE_TAG"]
 LINES_5X = [line + " {}" for line in LINES_4X]
@@ -278,7 +278,7 @@ def test_a_compressed_body_from_the_future_is_one_of_5_x(ns: Scene) -> None:
 @pytest.mark.conformance("103-57")
 def test_a_oneway_registration(ns: Scene) -> None:
     body = A.body()
-    ns.k1.tell(RequestCode.REGISTER_BROKER, A.ext(body), body)
+    ns.k1.send_oneway(RequestCode.REGISTER_BROKER, A.ext(body), body)
     eventually(lambda: ns.topics() == {"TA", "TB"})
     assert ns.k1.silent()
 

@@ -4,11 +4,11 @@ from typing import Any
 
 import pytest
 
-from remoting.codes import RequestCode
-from remoting.command import Command
-from tests.harness.broker import TB, A, B, Broker, Topic, as_json
-from tests.harness.connection import Connection
-from tests.harness.scene import Scene
+from rocketmq_remoting.codes import RequestCode
+from rocketmq_remoting.command import Command
+from testbed.broker import TB, A, B, Broker, Topic, as_json
+from testbed.connection import Connection
+from testbed.scene import Scene
 
 
 def delete(over: Connection, topic: str, **ext: str) -> Command:
@@ -38,14 +38,14 @@ def test_a_topic_is_deleted_cluster_by_cluster(ns: Scene) -> None:
     assert delete(ns.k2, "TA", clusterName="c1").code == 0
     assert set(ns.addresses("TA")) == {"broker-d"}
     assert delete(ns.k2, "TA", clusterName="c2").code == 0
-    assert not ns.known("TA")
+    assert not ns.has_route("TA")
 
 
 @pytest.mark.conformance("TOP-05")
 def test_a_topic_is_deleted_in_an_unknown_cluster(ns: Scene) -> None:
     ns.f1()
     assert delete(ns.k2, "TA", clusterName="nope").code == 0
-    assert ns.known("TA")
+    assert ns.has_route("TA")
 
 
 def queue_data(name: str, perm: int = 6) -> dict[str, Any]:
@@ -79,7 +79,7 @@ def test_a_known_topic_is_registered_for_one_broker(ns: Scene) -> None:
 def test_a_new_topic_is_registered_for_an_unknown_broker(ns: Scene) -> None:
     ns.f1()
     assert register(ns.k2, "TN", queues(queue_data("nobody"))).code == 0
-    assert not ns.known("TN")
+    assert not ns.has_route("TN")
 
 
 @pytest.mark.conformance("TOP-10")
@@ -103,7 +103,7 @@ def test_a_registration_stops_at_an_unknown_broker(ns: Scene) -> None:
 def test_a_topic_is_registered_without_queues(ns: Scene, body: bytes) -> None:
     ns.f1()
     assert register(ns.k2, "TN", body).code == 0
-    assert not ns.known("TN")
+    assert not ns.has_route("TN")
 
 
 @pytest.mark.conformance("TOP-12")
@@ -138,7 +138,7 @@ def test_write_permission_is_wiped(ns: Scene) -> None:
 
 
 @pytest.mark.conformance("PRM-03")
-def test_write_permission_of_nobody_is_wiped(ns: Scene) -> None:
+def test_write_permission_of_an_unknown_broker_is_wiped(ns: Scene) -> None:
     ns.f1()
     assert wipe(ns.k2, "nobody") == {"wipeTopicCount": "0"}
 
@@ -159,7 +159,7 @@ def test_write_permission_is_added(ns: Scene, perm: int) -> None:
 
 
 @pytest.mark.conformance("PRM-06")
-def test_write_permission_is_added_to_nobody(ns: Scene) -> None:
+def test_write_permission_is_added_to_no_broker(ns: Scene) -> None:
     ns.f1()
     assert add(ns.k2, "nobody") == {"addTopicCount": "0"}
 

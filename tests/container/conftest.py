@@ -11,17 +11,17 @@ import pytest
 from redis import Redis
 
 from registry.keys import Keys
+from testbed.connection import Connection
+from testbed.eventually import eventually
+from testbed.redis_servers import Server, free_ports
+from testbed.redis_servers import running as serving
 from tests.container.podman import NAMESRV, Container, running
-from tests.harness.connection import Connection
-from tests.harness.patience import eventually
-from tests.harness.redis_servers import Server, free_ports
-from tests.harness.redis_servers import running as serving
 
 COMMANDS = {
-    "remoting": ("gunicorn", "-c", "python:launcher.gunicorn_remoting", "wsgi:app"),
-    "http": ("gunicorn", "-c", "python:launcher.gunicorn_http", "wsgi:app"),
-    "jobs": ("python", "-m", "worker.rq_worker"),
-    "scheduler": ("python", "-m", "worker.scheduler"),
+    "remoting": ("gunicorn", "-c", "python:mqnamesrv.gunicorn_remoting", "wsgi:app"),
+    "http": ("gunicorn", "-c", "python:mqnamesrv.gunicorn_http", "wsgi:app"),
+    "jobs": ("python", "-m", "worker.jobs.rq_worker"),
+    "scheduler": ("python", "-m", "worker.jobs.scheduler"),
 }
 STARTS_WITHIN_S = 60.0
 SHARED = "shared"

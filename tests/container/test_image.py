@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from container.pip_conf import MARK
+from container.pip_conf import HEADER
 from tests.container.podman import NAMESRV, PIPELINE, files_of, once, podman
 
 ROOT = Path(__file__).parents[2]
@@ -19,7 +19,7 @@ LARGEST_MB = {NAMESRV: 95, PIPELINE: 1150}
 """Of what is laid upon the base."""
 TOOLS = ("cc", "gcc", "g++", "clang", "ld", "as", "make", "git", "curl", "wget")
 COMMANDS = (("mqnamesrv", "--help"), ("mqns", "--help"), ("gunicorn", "--version"), ("python", "--version"))
-MODULES = "worker.server, worker.rq_worker, worker.scheduler, worker.epoll, api.entry, client.cli.main"
+MODULES = "worker.server, worker.jobs.rq_worker, worker.transport.epoll, api.entry, mqns.cli.main"
 AGAIN = "localhost/redis-namesrv-again"
 """Name of an image that is built a second time."""
 
@@ -82,7 +82,7 @@ def test_no_tools_and_no_caches(root: Path) -> None:
 def test_nothing_of_the_building_machine_s_pip_is_in_it(root: Path) -> None:
     assert not (root / "etc/pip.conf").exists()
     searched = ["grep", "--recursive", "--files-with-matches", "--fixed-strings", "--binary-files=text"]
-    found = subprocess.run([*searched, MARK, str(root)], capture_output=True, text=True, check=False)
+    found = subprocess.run([*searched, HEADER, str(root)], capture_output=True, text=True, check=False)
     assert found.returncode == 1, found.stdout + found.stderr
 
 

@@ -8,14 +8,14 @@ from contextlib import suppress
 import pytest
 from rq import Worker
 
-from remoting.codes import RequestCode, ResponseCode
+from rocketmq_remoting.codes import RequestCode, ResponseCode
+from testbed.broker import A
+from testbed.connection import Closed, Connection
+from testbed.eventually import eventually
+from testbed.redis_servers import free_ports
 from tests.container.conftest import COMMANDS, SHARED, Containers
 from tests.container.podman import NAMESRV, once, running
-from tests.harness.broker import A
-from tests.harness.connection import Closed, Connection
-from tests.harness.patience import eventually
-from tests.harness.redis_servers import free_ports
-from worker.schedule import JOBS
+from worker.jobs.timetable import JOBS
 
 OUGHT_TO_HOLD = ("/", "/data", "/etc", "/home", "/opt/redis-namesrv", "/root", "/run", "/usr/bin", "/var/tmp")
 LEASE_MS = 1000
@@ -45,9 +45,9 @@ def test_a_broker_comes_and_goes(containers: Containers) -> None:
 
 def test_the_programs_of_the_chart_are_there(containers: Containers) -> None:
     """What its probes and `helm test` start: pods of a simulated cluster start nothing."""
-    probed = containers.parts["remoting"].execute("python", "-m", "launcher.probe", "remoting")
+    probed = containers.parts["remoting"].execute("python", "-m", "mqnamesrv.probe", "remoting")
     assert probed.returncode == 0, probed.stderr
-    tried = once(NAMESRV, "python", "-m", "client.roundtrip", f"127.0.0.1:{containers.port}")
+    tried = once(NAMESRV, "python", "-m", "mqns.roundtrip", f"127.0.0.1:{containers.port}")
     assert tried.returncode == 0, tried.stdout + tried.stderr
 
 

@@ -1,4 +1,4 @@
-"""Takes one allowed difference out of a pair of answers, and nothing else."""
+"""Adjustments: each removes one allowed difference from a pair of replies, and nothing else."""
 
 from collections.abc import Callable
 from typing import Any
@@ -21,7 +21,7 @@ def nothing(e: Exchange) -> Pair:
 
 
 def all_of_it(e: Exchange) -> Pair:
-    """The answers are what the condition of the rule says they are."""
+    """Accept both replies, which the condition of the rule has checked."""
     return e.ours, e.ours
 
 
@@ -90,7 +90,7 @@ def empty_zones(e: Exchange) -> Pair:
 
 
 def filters_of_other_clusters(e: Exchange) -> Pair:
-    """Of members whose cluster is not that of their broker name; we show them, too."""
+    """Drop members whose cluster is not that of their broker name, which only this server shows."""
     members = set(e.before.live)
     if e.behind is not None and e.behind.says is not None:
         members.add((e.behind.says.cluster, e.behind.says.addr))
@@ -103,7 +103,7 @@ def filters_of_other_clusters(e: Exchange) -> Pair:
 
 
 def infos_that_stay(e: Exchange) -> Pair:
-    """Java's infos of brokers that do not serve the topic, have been away, lost the topic, or did not send them."""
+    """Drop Java's infos of brokers that do not serve the topic, were unregistered, or did not send them."""
     body, topic = _copy(e.java.body), e.ask.get("topic") or ""
     foreign = e.before.foreign
     if e.behind is not None and e.behind.says is not None:
@@ -115,8 +115,8 @@ def infos_that_stay(e: Exchange) -> Pair:
         gone = name not in served or name in e.before.departed or topic in e.before.deleted
         return name not in ours and (gone or (topic, name) in foreign)
 
-    if kept := {name: info for name, info in java.items() if not stays(name)}:
-        body[INFOS] = kept
+    if remaining := {name: info for name, info in java.items() if not stays(name)}:
+        body[INFOS] = remaining
     return replace(e.java, body=body), e.ours
 
 

@@ -1,4 +1,4 @@
-"""Answers as values: what two servers must agree on, whatever the order of hash tables."""
+"""Replies as values that do not depend on the order of hash tables: two servers' must be equal."""
 
 import json
 import re
@@ -6,11 +6,11 @@ from typing import Any
 
 from msgspec import Struct
 
-from remoting.codes import RequestCode
-from remoting.command import Command
-from remoting.errors import BodyError
-from remoting.properties import parse_properties
-from remoting.tolerant_json import normalise
+from rocketmq_remoting.codes import RequestCode
+from rocketmq_remoting.command import Command
+from rocketmq_remoting.errors import BodyError
+from rocketmq_remoting.properties import parse_properties
+from rocketmq_remoting.tolerant_json import normalise
 from tests.differential.world import NAME, World
 
 NOW_MS = 1_600_000_000_000
@@ -27,11 +27,11 @@ LISTS = frozenset(
 
 
 DIALECTS = (RequestCode.GET_ROUTEINFO_BY_TOPIC, RequestCode.GET_BROKER_MEMBER_GROUP)
-"""Answers of this world alone; in the others a server shows what other worlds have left behind, too."""
+"""Replies about this world alone; others also show what other worlds have left."""
 
 
 class Seen(Struct, frozen=True):
-    """An answer, masked. `code` is None where none came: then `remark` says `closed` or `silent`.
+    """A masked reply. `code` is None without one: then `remark` is `closed` or `silent`.
 
     `standard` is whether the body is JSON by RFC 8259 (None: no such body); `binary` is the header's encoding."""
 
@@ -49,7 +49,7 @@ USABLE = Seen(None, "no answer, and the connection is of use")
 
 
 def seen(request_code: int, answer: Command, world: World, options: frozenset[str]) -> Seen:
-    """The answer to a request of that code; of the configuration (319) only these options."""
+    """Return the reply to a request of that code as a value; of the configuration (319) only these options."""
     text = world.masked(answer.body.decode())
     body: Any = text or None
     standard = None
@@ -97,7 +97,7 @@ def _of_this_world(request_code: int, body: Any) -> Any:
 
 
 def _ordered(value: Any) -> Any:
-    """With lists in one order, and the present moment, by which servers stamp what has no time, as one word."""
+    """Return a value with sorted lists, and a word for the present time that servers fill in."""
     if isinstance(value, dict):
         present = isinstance(stamp := value.get("timestamp"), int) and stamp > NOW_MS
         return {key: "now" if present and key == "timestamp" else _ordered(one) for key, one in value.items()}
@@ -107,7 +107,7 @@ def _ordered(value: Any) -> Any:
 
 
 def repr_of(value: Any) -> str:
-    """A key to sort by that does not depend on the order of members."""
+    """Return a sort key that does not depend on the order of members."""
     return json.dumps(value, sort_keys=True)
 
 

@@ -8,10 +8,10 @@ from typing import Any
 
 from msgspec import Struct
 
-from tests.harness.broker import crc
+from testbed.broker import crc
 
 RIGHT = "right"
-"""As bodyCrc32: the checksum of what is sent."""
+"""A value of bodyCrc32: the checksum of the bytes that are sent."""
 
 
 class Oddity(Struct, frozen=True):
@@ -101,7 +101,7 @@ LAYOUTS = ("zlib", "zlib cut", "zlib and more", UNANNOUNCED, WITHOUT_STATIC, "ra
 
 
 def packed(text: str, packing: str, version: int) -> bytes:
-    """The body as it is sent."""
+    """Return the body as it is sent."""
     data = text.encode()
     if not packing or packing == "plain announced":
         return data
@@ -138,7 +138,7 @@ def _sized(text: str) -> bytes:
 
 
 def checked(ext: dict[str, str] | None, body: bytes) -> dict[str, str] | None:
-    """The fields with the checksum filled in."""
+    """Return the fields with the checksum filled in."""
     if ext is None or ext.get("bodyCrc32") != RIGHT:
         return ext
     return ext | {"bodyCrc32": crc(body)}

@@ -1,8 +1,8 @@
-"""What a request is, and what it does to Java's tables: the conditions of the rules in `deviations`."""
+"""The conditions of the rules in `deviations`: kinds of requests, and their effects on Java's tables."""
 
 from collections.abc import Callable
 
-from remoting.codes import RequestCode
+from rocketmq_remoting.codes import RequestCode
 from tests.differential.bodies import UNANNOUNCED, WITHOUT_STATIC
 from tests.differential.exchange import BROKEN, CUT, Exchange
 from tests.differential.world import Member, Registration
@@ -21,7 +21,7 @@ def of_frame(name: str) -> Condition:
 
 
 def with_codes(*allowed: tuple[int | None, int]) -> Condition:
-    """Java's and our code are such a pair; of a oneway request nothing can be said."""
+    """Return the condition that Java's and this server's code are such a pair, or the request is oneway."""
     return lambda e: (e.java.code, e.ours.code) in allowed or e.ask.oneway
 
 
@@ -34,7 +34,7 @@ def any_of(*conditions: Condition) -> Condition:
 
 
 def registers(holds: Callable[[Exchange, Registration], bool]) -> Condition:
-    """A registration that can be read, and of which this holds."""
+    """Return the condition of a readable registration for which this holds."""
 
     def applies(e: Exchange) -> bool:
         says = e.ask.says if e.ask.code == RequestCode.REGISTER_BROKER else None
@@ -86,7 +86,7 @@ def lower_state(e: Exchange, says: Registration) -> bool:
 
 
 def leaves_a_trace(e: Exchange, says: Registration) -> bool:
-    """Whether Java, when it refuses this, has by then changed what it shows of the group."""
+    """Return whether Java has changed the group before it refuses this."""
     group = e.before.group(says.name)
     if group is None or says.cluster not in e.before.clusters_of(says.name):
         return True
@@ -108,8 +108,8 @@ def master_of_another_cluster(e: Exchange, says: Registration) -> bool:
 
 
 def known_in_another_cluster(e: Exchange, says: Registration) -> bool:
-    known = (*e.before.live, *e.before.replaced)
-    return any(cluster != says.cluster and addr == says.addr for cluster, addr in known)
+    members = (*e.before.live, *e.before.replaced)
+    return any(cluster != says.cluster and addr == says.addr for cluster, addr in members)
 
 
 def replaced(e: Exchange) -> bool:
@@ -125,13 +125,13 @@ def without_number(e: Exchange) -> bool:
 
 
 def by_id_and_address(e: Exchange) -> bool:
-    """Whether 104 names an id and the address that has it, or a broker name that is unknown."""
+    """Return whether 104 names an id with its address, or a broker name that is not registered."""
     group, number = e.before.group(e.ask.get("brokerName")), e.ask.get("brokerId") or ""
     return group is None or (number.isdigit() and group.addrs.get(int(number)) == e.ask.get("brokerAddr"))
 
 
 def registered_over(e: Exchange) -> list[Member]:
-    """The members that Java takes for the closed connection's."""
+    """Return the members that Java removes with the closed connection."""
     over = e.ask.over
     return [
         *(member for member, live in e.before.live.items() if live.over[-1:] == (over,)),
@@ -140,7 +140,7 @@ def registered_over(e: Exchange) -> list[Member]:
 
 
 def _names_hit(e: Exchange) -> set[str]:
-    """The broker names that lose a member."""
+    """Return the broker names from which a member is removed."""
     if e.ask.code == CUT:
         return {name for _, addr in registered_over(e) for name in e.before.names_of(addr)}
     name = e.ask.get("brokerName") or ""
@@ -183,5 +183,5 @@ def of_another_cluster(e: Exchange) -> bool:
 def live_in_another_cluster(e: Exchange) -> bool:
     """The address that a request names is a member of another cluster than it says."""
     cluster, addr = member_of(e)
-    known = (*e.before.live, *e.before.replaced)
-    return e.ask.code in OF_MEMBERS and any(c != cluster and a == addr for c, a in known)
+    members = (*e.before.live, *e.before.replaced)
+    return e.ask.code in OF_MEMBERS and any(c != cluster and a == addr for c, a in members)

@@ -10,7 +10,7 @@ from tests.differential.sides import sides
 
 @pytest.fixture(scope="session")
 def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Session]:
-    """Both of Java's servers and ours; at the end it says what was done and which rules were made use of."""
+    """Yield both of Java's servers and this one; print the number of requests and the rules that were used."""
     with sides(tmp_path_factory.mktemp("differential")) as running:
         session = Session(running)
         yield session

@@ -1,4 +1,4 @@
-"""Every difference that is allowed between Java's name servers and ours, one rule for each.
+"""Every allowed difference between Java's name servers and this one, one rule for each.
 
 docs/differences.md says the same in words, with the reason for each; a test compares the names. What no rule allows
 is a defect.
@@ -6,7 +6,7 @@ is a defect.
 
 from msgspec import Struct
 
-from remoting.codes import RequestCode
+from rocketmq_remoting.codes import RequestCode
 from tests.differential import adjustments as out
 from tests.differential.adjustments import Adjust
 from tests.differential.answers import CLOSED, EXCEPTION, USABLE
@@ -44,14 +44,14 @@ from tests.differential.sides import JAVA_4, JAVA_5
 BOTH = (JAVA_4, JAVA_5)
 REGISTER, UNREGISTER = RequestCode.REGISTER_BROKER, RequestCode.UNREGISTER_BROKER
 ROUTE, CLUSTERS = RequestCode.GET_ROUTEINFO_BY_TOPIC, RequestCode.GET_BROKER_CLUSTER_INFO
-BEAT = RequestCode.QUERY_DATA_VERSION
+VERSION_QUERY = RequestCode.QUERY_DATA_VERSION
 
 
 class Rule(Struct, frozen=True):
     """One allowed difference from these releases, on the requests to which it `applies`.
 
     `adjust` takes the difference out of both answers. A rule that `parts` is about what the request does: Java's
-    tables now differ from ours, so that server is not compared in this world any more; with 5.5.0 the world is at
+    tables now differ from this one's, so that server is not compared in this world any more; with 5.5.0 the world is at
     its end."""
 
     name: str
@@ -137,10 +137,10 @@ BODIES = (
         out.infos_that_stay,
     ),
     Rule(
-        "data version of nobody",
+        "data version without a broker",
         (JAVA_5,),
         all_of(
-            asks(BEAT),
+            asks(VERSION_QUERY),
             lacks_required,
             with_codes((1, 0)),
             lambda e: (e.ours.ext, e.ours.body) == ({"changed": "true"}, None),
@@ -200,7 +200,7 @@ REGISTRATIONS = (
         "a replaced member is gone",
         BOTH,
         all_of(
-            asks(BEAT),
+            asks(VERSION_QUERY),
             replaced,
             with_codes((0, 0)),
             lambda e: (e.ours.ext, e.ours.body) == ({"changed": "true"}, None),
@@ -243,7 +243,7 @@ OF_4X = (
         out.remark,
     ),
     Rule("members of 5.x", (JAVA_4,), asks(ROUTE, CLUSTERS), out.members_of_5x),
-    Rule("state version", (JAVA_4,), asks(BEAT), out.state_version),
+    Rule("state version", (JAVA_4,), asks(VERSION_QUERY), out.state_version),
     Rule("options of 5.x", (JAVA_4,), asks(RequestCode.GET_NAMESRV_CONFIG), out.options_of_5x),
     Rule(
         "a single topic first",

@@ -1,4 +1,4 @@
-"""One request to one of Java's servers and to ours."""
+"""One request to one of Java's servers and to this one."""
 
 from msgspec import Struct
 
@@ -6,14 +6,14 @@ from tests.differential.answers import Seen
 from tests.differential.world import Ask, State
 
 CUT = -1
-"""As the code of a request: the connection `over` ends."""
+"""A request code: the connection `over` ends."""
 BROKEN = -2
-"""As the code of a request: the bytes that the ext field `frame` names (`tests.differential.frames`)."""
+"""A request code: the bytes that the ext field `frame` names (`tests.differential.frames`)."""
 
 
 class Exchange(Struct, frozen=True):
-    """Both answers, and what was known before. Of a request that only looks at the tables, `behind` is what it
-    comes after, and `before` already shows what that did."""
+    """Both replies, and the state before. Of a request that only reads the tables, `behind` is the request before,
+    whose effect `before` already shows."""
 
     release: str
     ask: Ask

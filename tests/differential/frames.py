@@ -3,7 +3,7 @@
 import json
 import struct
 
-from remoting.codes import RequestCode
+from rocketmq_remoting.codes import RequestCode
 
 
 def _frame(header: bytes, body: bytes = b"", kind: int = 0) -> bytes:

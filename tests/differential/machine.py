@@ -1,4 +1,4 @@
-"""The state machine: random requests to all servers, each answer and all tables compared after each."""
+"""The state machine: random requests to all servers; the replies and all tables are compared after each."""
 
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -10,7 +10,8 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
 from msgspec import Struct
 from msgspec.structs import replace
 
-from remoting.codes import RequestCode
+from rocketmq_remoting.codes import RequestCode
+from testbed.eventually import eventually
 from tests.differential import requests
 from tests.differential.answers import Seen
 from tests.differential.deviations import RULES
@@ -19,20 +20,19 @@ from tests.differential.frames import FRAMES
 from tests.differential.sides import JAVA_4, JAVA_5, OURS, Side, Sides
 from tests.differential.tables import alone, remembered, shown_by
 from tests.differential.world import Ask, Member, State, World
-from tests.harness.patience import eventually
 
 SETTLED_S = 5.0
 EXPIRED_S = 15.0
 """Java looks for expired brokers 5 s after its start for the first time."""
 _worlds = count(1)
 TABLES = (Ask(106), Ask(206), *(Ask(105, {"topic": topic}) for topic in (*requests.TOPICS, "@new")))
-"""What shows all tables."""
+"""Requests that show all tables."""
 NOTHING = Seen(None)
 REQUESTS: dict[str, Callable[[bool], st.SearchStrategy[Ask]]] = {
     "register": requests.registrations,
     "unregister": requests.unregistrations,
     "route": requests.route_queries,
-    "beat": requests.beats,
+    "heartbeat": requests.heartbeats,
     "list": requests.listings,
     "permission": requests.permission_changes,
     "topic": requests.topic_changes,
@@ -42,12 +42,12 @@ REQUESTS: dict[str, Callable[[bool], st.SearchStrategy[Ask]]] = {
 }
 KINDS = (
     *("register",) * 10,
-    *("again", "unregister", "route", "beat", "topic") * 2,
+    *("again", "unregister", "route", "heartbeat", "topic") * 2,
     *("list", "permission", "kv", "configure", "unknown", "cut", "expire", "broken"),
 )
-"""What a step may be, each as often as it is to come up."""
+"""The kinds of steps, each as often as its weight."""
 OF_5X = ("unknown",)
-"""Of these, what 4.x answers with silence."""
+"""Those to which 4.x sends no reply."""
 
 
 class Different(AssertionError):
@@ -58,7 +58,7 @@ class Different(AssertionError):
 
 
 class Session(Struct, frozen=True):
-    """What all examples share. `steps` counts the requests by code, `allowed` the uses of each rule."""
+    """The state of all examples. `steps` counts the requests by code, `allowed` the uses of each rule."""
 
     sides: Sides
     steps: Counter[str] = msgspec.field(default_factory=Counter)
@@ -76,7 +76,7 @@ class Machine(RuleBasedStateMachine):
 
     @initialize(four=st.booleans())
     def choose_peers(self, four: bool) -> None:
-        """Whether the brokers of this example are 4.x, so that 4.9.7 is compared, too."""
+        """Return whether the brokers of this example are 4.x, so that 4.9.7 is compared, too."""
         self._begin(four)
 
     def teardown(self) -> None:
@@ -112,14 +112,14 @@ class Machine(RuleBasedStateMachine):
             self._do(data.draw(REQUESTS[kind](self._four)))
 
     def _cut(self, number: int) -> None:
-        """A broker's connection ends."""
+        """Close a broker's connection."""
         self._session.steps["cut"] += 1
         for side in self._asked():
             side.cut(number)
         self._settle(Ask(CUT, over=number), {})
 
     def _expire(self, number: int) -> None:
-        """The lease of a broker that has its connection for itself ends; 4.x, which knows none but 120 s, loses it.
+        """End the lease of a broker with its own connection; one of 4.x, whose lease is 120 s, is disconnected.
 
         Nothing else is asked meanwhile: what the servers judge by their own clocks is alike again when all have."""
         addr = requests.ADDRESSES[number - 1]
@@ -143,12 +143,12 @@ class Machine(RuleBasedStateMachine):
             )
 
     def _send_broken(self, frame: str) -> None:
-        """Bytes that are no request, on a connection of their own."""
+        """Send bytes that are no request, on a new connection."""
         self._session.steps["broken"] += 1
         ask = Ask(BROKEN, {"frame": frame})
-        found = {side.label: side.broken(FRAMES[frame], self._world) for side in self._asked()}
+        replies = {side.label: side.broken(FRAMES[frame], self._world) for side in self._asked()}
         for release in sorted(self._compared):
-            self._compare(Exchange(release, ask, found[release], found[OURS], self._state))
+            self._compare(Exchange(release, ask, replies[release], replies[OURS], self._state))
 
     # -- one request
 
@@ -160,7 +160,7 @@ class Machine(RuleBasedStateMachine):
         self._settle(ask, self._answers(ask))
 
     def _answers(self, ask: Ask) -> dict[str, Seen]:
-        """Ask all; their answers by label, none to a oneway request."""
+        """Send a request to all servers; return their replies by label, none of a oneway request."""
         opaques = [(side, side.send(ask, self._world)) for side in self._asked()]
         answers = {}
         for side, opaque in opaques:
@@ -196,7 +196,7 @@ class Machine(RuleBasedStateMachine):
             self._registered[ask.says.cluster, ask.says.addr] = ask
 
     def _tables(self, ask: Ask, *, without: str = "") -> State:
-        """What ours answers of all tables, if the others answer the same and nobody lists the address `without`."""
+        """Return this server's replies of all tables if the others' are equal and none lists the address `without`."""
         looks = self._sides.ours.look(TABLES, self._world)
         shown = shown_by(TABLES, looks[0], self._state)
         for release in sorted(self._compared):
@@ -221,7 +221,7 @@ class Machine(RuleBasedStateMachine):
 
 
 def shown(value: Struct) -> str:
-    """A struct without the members that are as they are by default."""
+    """Return a struct's members that differ from their defaults."""
     members = {f.name: getattr(value, f.name) for f in msgspec.structs.fields(value)}
     said = {f.name: members[f.name] for f in msgspec.structs.fields(value) if members[f.name] != f.default}
     return " ".join(f"{name}={one!r}" for name, one in said.items() if name != "says")

@@ -1,4 +1,4 @@
-"""Requests drawn at random: what peers send, and with one thing odd about it now and then."""
+"""Requests drawn at random: those of peers, now and then with one oddity."""
 
 from collections.abc import Callable
 from copy import deepcopy
@@ -7,10 +7,10 @@ from typing import Any
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from remoting.codes import RequestCode
+from rocketmq_remoting.codes import RequestCode
+from testbed.broker import as_json
 from tests.differential.bodies import LAYOUTS, ODDITIES, RIGHT, WRAPPER
 from tests.differential.world import Ask, Registration
-from tests.harness.broker import as_json
 
 CLUSTERS = ("@c0", "@c1")
 NAMES = ("@b0", "@b1", "@b2")
@@ -30,17 +30,17 @@ def one_of(*values: Any) -> st.SearchStrategy[Any]:
 
 
 def rarely(draw: Draw, one_in: int) -> bool:
-    """True once in so many times; what shrinks goes to False."""
+    """Draw True once in so many times; shrinks to False."""
     return bool(draw(st.integers(0, one_in - 1)) == one_in - 1)
 
 
 def home(name: str, number: int) -> str:
-    """The address that the member of that name and id has of right."""
+    """Return the address of the member of that name and id."""
     return ADDRESSES[NAMES.index(name) * len(IDS) + number]
 
 
 def connection_of(addr: str | None) -> int:
-    """Every broker has a connection of its own."""
+    """Return the number of a broker's own connection."""
     return int(addr[1:]) if addr in ADDRESSES else 0
 
 
@@ -71,7 +71,7 @@ NAMELESS: FieldOddities = {
     "no clusterName": {"clusterName": None},
 }
 UNCLUSTERED: FieldOddities = {"no clusterName": NAMELESS["no clusterName"]}
-"""Of a registration without name or address 5.5.0 keeps a null for ever: 304 is empty then, and removals are lost."""
+"""Of a registration without name or address 5.5.0 keeps a null for ever: 304 is empty then, and removals fail."""
 REGISTRATION_ODDITIES: FieldOddities = {
     "no haServerAddr": {"haServerAddr": None},
     "empty haServerAddr": {"haServerAddr": ""},
@@ -139,7 +139,7 @@ def _saying(draw: Draw, four: bool) -> Registration:
 
 
 def _whole(draw: Draw, says: Registration, four: bool) -> tuple[dict[str, Any], Registration]:
-    """A RegisterBrokerBody, and the registration that says so."""
+    """Draw a RegisterBrokerBody and its registration."""
     state = 0 if four else draw(one_of(0, 0, 0, 1, 2))
     stamp = (state, draw(one_of(1000, 1001)), draw(one_of(1, 2, 3)))
     topics = draw(st.lists(one_of(*TOPICS), unique=True, min_size=0, max_size=4))
@@ -266,7 +266,7 @@ def route_queries(draw: Draw, four: bool) -> Ask:
 
 
 @st.composite
-def beats(draw: Draw, four: bool) -> Ask:
+def heartbeats(draw: Draw, four: bool) -> Ask:
     """QUERY_DATA_VERSION, BROKER_HEARTBEAT and GET_BROKER_MEMBER_GROUP."""
     name, number = draw(one_of(*NAMES)), draw(one_of(*IDS))
     codes = [RequestCode.QUERY_DATA_VERSION] * 2

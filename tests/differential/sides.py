@@ -1,4 +1,4 @@
-"""The name servers side by side, and what is sent to each of them."""
+"""The name servers side by side, with their connections."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -6,17 +6,17 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from remoting.codes import RequestCode
-from remoting.command import Command, SerializeType, encode
+from rocketmq_remoting.codes import RequestCode
+from rocketmq_remoting.command import Command, SerializeType, encode
+from testbed.connection import OPAQUES, Closed, Connection
+from testbed.eventually import eventually
+from testbed.nameserver import NameServer
+from testbed.ports import free_port
+from testbed.rocketmq.releases import release
+from testbed.rocketmq.stage import Stage, write_properties
 from tests.differential.answers import CLOSED, SILENT, USABLE, Seen, seen
 from tests.differential.bodies import checked, packed
 from tests.differential.world import Ask, World
-from tests.harness.connection import OPAQUES, Closed, Connection
-from tests.harness.nameserver import NameServer
-from tests.harness.patience import eventually
-from tests.interop.ports import free_port
-from tests.interop.releases import release
-from tests.interop.stage import Stage, write_properties
 
 JAVA_4, JAVA_5, OURS = "4.9.7", "5.5.0", "ours"
 BOOT_S = 60.0
@@ -37,7 +37,7 @@ OPTIONS = OPTIONS_OF_5X | {
     "clusterTest",
     "serverChannelMaxIdleTimeSeconds",
 }
-"""What 318 and 319 are compared by: options that Java's server and ours have, and no port, path or size."""
+"""Options by which 318 and 319 are compared: those of Java's server and this one, without ports, paths and sizes."""
 DEFAULTS = (
     "orderMessageEnable=false\nreturnOrderTopicConfigToBroker=true\nsupportActingMaster=false\n"
     "deleteTopicWithBrokerRegistration=false\nenableTopicList=true\nenableAllTopicList=true\n"
@@ -48,7 +48,7 @@ REACTION_S = 0.5
 
 
 class Side:
-    """One name server, the brokers' connections to it, and connections that only look."""
+    """One name server, the brokers' connections to it, and connections for lookups."""
 
     def __init__(self, label: str, port: int, observers: Sequence[Connection]) -> None:
         self.label = label
@@ -57,20 +57,20 @@ class Side:
         self._connections: dict[int, Connection] = {}
 
     def connection(self, number: int) -> Connection:
-        """The connection of that number, opened at its first use."""
+        """Return the connection of that number, opened at its first use."""
         if number not in self._connections:
             self._connections[number] = Connection(self.port)
         return self._connections[number]
 
     def send(self, ask: Ask, world: World) -> int:
-        """Send a request; the number that its answer will bear."""
+        """Send a request and return its opaque."""
         command = as_command(ask, world)
         self.connection(ask.over).send(encode(command))
         assert command.opaque is not None
         return command.opaque
 
     def receive(self, ask: Ask, opaque: int, world: World) -> Seen:
-        """What was answered; nothing else may come over that connection."""
+        """Return the reply; nothing else may come over that connection."""
         try:
             answer = self.connection(ask.over).receive()
         except Closed:
@@ -82,7 +82,7 @@ class Side:
         return seen(ask.code, answer, world, OPTIONS)
 
     def look(self, asks: Sequence[Ask], world: World) -> list[list[Seen]]:
-        """What each observer is answered, in the order of the requests."""
+        """Return each observer's replies, in the order of the requests."""
         sent = []
         for observer in self.observers:
             commands = [as_command(ask, world) for ask in asks]
@@ -105,13 +105,13 @@ class Side:
             self._connections.pop(number).close()
 
     def closed_by_peer(self, number: int) -> bool:
-        """Whether the server closes that connection."""
+        """Return whether the server closes that connection."""
         closed = number not in self._connections or self._connections[number].closed(BROKEN_S)
         self.cut(number)
         return closed
 
     def broken(self, frame: bytes, world: World) -> Seen:
-        """What comes for these bytes, on a connection of their own: an answer, its end, or nothing (USABLE)."""
+        """Send bytes on a new connection and return the result: a reply, its end, or nothing (USABLE)."""
         connection = Connection(self.port, first=frame)
         good = Command(int(GENERAL), next(OPAQUES), 0, 373)
         try:
@@ -130,7 +130,7 @@ class Side:
         return USABLE if answer.opaque == good.opaque else seen(GENERAL, answer, world, OPTIONS)
 
     def forget(self, world: World) -> None:
-        """Take out all that a world has left here."""
+        """Remove all that a world has left here."""
         number = -1
         over = self.connection(number)
 
@@ -159,7 +159,7 @@ class Side:
 
 
 def as_command(ask: Ask, world: World) -> Command:
-    """The request with the world's names in it."""
+    """Return the request with the world's names."""
     body = packed(world.filled(ask.body), ask.packing, ask.version)
     ext = None if ask.ext is None else {key: world.filled(text) for key, text in ask.ext.items()}
     kind = SerializeType.ROCKETMQ if ask.binary else SerializeType.JSON
@@ -182,7 +182,7 @@ class Sides(Struct, frozen=True):
 
 @contextmanager
 def sides(folder: Path) -> Iterator[Sides]:
-    """Java's two name servers and ours with two workers and a store of its own, all started anew."""
+    """Start Java's two name servers and this one with two workers and its own store."""
     ours = NameServer(folder / "ours", PATIENT)
     with Stage(folder) as stage:
         ports = {version: begin_java(stage, version) for version in (JAVA_4, JAVA_5)}
@@ -214,7 +214,7 @@ def begin_java(stage: Stage, version: str) -> int:
 
 
 def patiently_connected(port: int) -> Connection:
-    """A connection to a server that is about to start."""
+    """Return a connection to a server that is about to start."""
 
     def connected() -> list[Connection]:
         try:
@@ -226,19 +226,19 @@ def patiently_connected(port: int) -> Connection:
 
 
 def _one_for_each_worker(server: NameServer) -> list[Connection]:
-    found: dict[int, Connection] = {}
+    connections: dict[int, Connection] = {}
 
     def look() -> list[Connection]:
         connection = Connection(server.port)
         assert connection.usable()
-        found.setdefault(server.worker_of(connection), connection)
-        return list(found.values()) if len(found) == server.workers else []
+        connections.setdefault(server.worker_of(connection), connection)
+        return list(connections.values()) if len(connections) == server.workers else []
 
     return eventually(look, BOOT_S)
 
 
 def _make_order_namespace(over: Connection) -> None:
-    """No request can take a namespace away again, so that every example finds this one there."""
+    """Create the KV namespace, which no request can delete, so that every example has it."""
     key = {"namespace": "ORDER_TOPIC_CONFIG", "key": "none"}
     for code, ext in (
         (RequestCode.PUT_KV_CONFIG, key | {"value": "none"}),

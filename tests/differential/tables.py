@@ -1,17 +1,17 @@
-"""What the tables hold after a request: shown by our server's answers, and remembered of the requests."""
+"""The tables after a request, from this server's replies and the earlier requests."""
 
 from collections.abc import Sequence
 
 from msgspec.structs import replace
 
-from remoting.codes import RequestCode
+from rocketmq_remoting.codes import RequestCode
 from tests.differential.answers import Seen
 from tests.differential.exchange import CUT
 from tests.differential.world import Ask, Group, Live, Member, State
 
 
 def shown_by(asks: Sequence[Ask], look: Sequence[Seen], before: State) -> State:
-    """The tables as 106, the first of these requests, and 105 show them; what they do not show as it was before."""
+    """Return the tables as 106, the first of these requests, and 105 show them; the rest as it was before."""
     info = look[0].body
     groups = {
         name: Group(
@@ -33,7 +33,7 @@ def shown_by(asks: Sequence[Ask], look: Sequence[Seen], before: State) -> State:
 
 
 def remembered(shown: State, ask: Ask, answer: Seen) -> State:
-    """With what only the requests tell: who registered how, and over which connection."""
+    """Return the state with what only requests show: registrations and their connections."""
     if ask.code == RequestCode.DELETE_TOPIC_IN_NAMESRV:
         return replace(shown, deleted=shown.deleted | {ask.get("topic") or ""})
     live, replaced = dict(shown.live), dict(shown.replaced)
@@ -54,9 +54,9 @@ def remembered(shown: State, ask: Ask, answer: Seen) -> State:
         replaced.pop(member, None)
         foreign |= {(topic, bname) for topic, bname in says.infos if bname != says.name}
     for member in [member for member in live if not _listed(shown, member)]:
-        lost = live.pop(member)
+        removed = live.pop(member)
         if ask.says is not None:
-            replaced[member] = lost.over[-1] if lost.over else 0
+            replaced[member] = removed.over[-1] if removed.over else 0
     return replace(shown, live=live, replaced=replaced, foreign=foreign)
 
 
@@ -71,7 +71,7 @@ def _listed(shown: State, member: Member) -> bool:
 
 
 def alone(state: State, member: Member, number: int) -> bool:
-    """Whether a member of its name's own cluster, under one name, has that connection for itself and no other."""
+    """Return whether a member of its name's cluster, under one name, has that connection alone and no other."""
     names = state.names_of(member[1])
     others = [over for key, one in state.live.items() if key != member for over in one.over]
     return (

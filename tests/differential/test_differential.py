@@ -1,4 +1,4 @@
-"""Java's name servers and ours under the same random requests."""
+"""Java's name servers and this one under the same random requests."""
 
 import os
 

@@ -13,5 +13,5 @@ FROM = {(JAVA_4, JAVA_5): "both", (JAVA_4,): JAVA_4, (JAVA_5,): JAVA_5}
 
 def test_the_page_and_the_code_have_the_same_rules() -> None:
     rows = [match for line in PAGE.read_text().splitlines() if (match := ROW.match(line))]
-    told = [(row[1], row[2], "(parts)" in row[3]) for row in rows]
-    assert told == [(rule.name, FROM[rule.releases], rule.parts) for rule in RULES]
+    documented = [(row[1], row[2], "(parts)" in row[3]) for row in rows]
+    assert documented == [(rule.name, FROM[rule.releases], rule.parts) for rule in RULES]

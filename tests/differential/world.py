@@ -1,11 +1,11 @@
-"""Names that one world has for itself: what is compared never meets what other examples left behind."""
+"""The names of one world: no example meets the names of another."""
 
 import re
 from typing import Any
 
 from msgspec import Struct
 
-from tests.harness.connection import V4_8_0
+from testbed.connection import V4_8_0
 
 NAME, ADDRESS = "@", "~"
 
@@ -24,20 +24,20 @@ class World(Struct, frozen=True):
 
     @property
     def host(self) -> str:
-        """Nobody listens there, so a broker whose connection is cut is found dead."""
+        """Return an address without a listener, so that a broker is removed when its connection is closed."""
         return f"127.30.{self.number >> 8 & 255}.{self.number & 255}:"
 
     def filled(self, text: str) -> str:
-        """The text as it is sent."""
+        """Return the text as it is sent."""
         return re.sub(f"{ADDRESS}(?=[0-9])", self.host, text).replace(NAME, self.prefix)
 
     def masked(self, text: str) -> str:
-        """The text as it is compared and shown."""
+        """Return the text as it is compared and shown."""
         return text.replace(self.host, ADDRESS).replace(self.prefix, NAME)
 
 
 class Registration(Struct, frozen=True):
-    """What rules need to know of a REGISTER_BROKER request, masked; `topics` are the names inside the values.
+    """A masked REGISTER_BROKER request for rules; `topics` are the names inside the values.
 
     `version` is the data version as (state version, timestamp, counter), None where the body gives no timestamp."""
 
@@ -96,7 +96,7 @@ Member = tuple[str, str]
 
 
 class State(Struct, frozen=True):
-    """What our server told of the world before a request, and what the machine remembers of it."""
+    """The world before a request, from this server's replies and the machine's record."""
 
     groups: dict[str, Group] = {}
     clusters: dict[str, tuple[str, ...]] = {}
@@ -104,11 +104,11 @@ class State(Struct, frozen=True):
     """topic -> broker name -> queue data."""
     live: dict[Member, Live] = {}
     replaced: dict[Member, int] = {}
-    """Members that lost their place to another address, with the connection they registered over last."""
+    """Members that were replaced by another address, with their last connection."""
     foreign: frozenset[tuple[str, str]] = frozenset()
     """Static topics (topic, bname) that a broker of another name has announced."""
     departed: frozenset[str] = frozenset()
-    """Broker names that have been there and gone."""
+    """Broker names that were registered and removed."""
     deleted: frozenset[str] = frozenset()
     """Topics that 216 has deleted."""
 

@@ -10,6 +10,6 @@ TIMEOUT_S = 180
 
 
 def broken(name: str, folder: Path) -> tuple[str, ...]:
-    """The promises that were broken in a run of that row."""
+    """Return the promises that were broken in a run of that row."""
     (row,) = (row for row in ROWS if row.name == name)
     return tried(row, folder, brokers=BROKERS, java=False).broken

@@ -10,9 +10,9 @@ from faults.fleet import Fleet
 from faults.places import Place, plain
 from faults.row import Row
 from faults.trial import tried
+from testbed.broker import Broker
+from testbed.connection import Connection
 from tests.faults.subset import BROKERS, TIMEOUT_S, broken
-from tests.harness.broker import Broker
-from tests.harness.connection import Connection
 
 pytestmark = pytest.mark.timeout(TIMEOUT_S)
 
@@ -23,8 +23,8 @@ def test_rows(name: str, tmp_path: Path) -> None:
 
 
 @contextmanager
-def unregistered_by_somebody_else(place: Place, fleet: Fleet) -> Iterator[None]:
-    """As if the service had lost a broker that is alive."""
+def unregistered_by_another_client(place: Place, fleet: Fleet) -> Iterator[None]:
+    """Unregister a broker that is alive, as if the service had dropped it."""
     config = fleet.steady[0]
     over = Connection(place.server.port)
     victim = Broker(config.broker_name, 0, config.broker_addr, cluster=config.broker_cluster_name)
@@ -34,6 +34,7 @@ def unregistered_by_somebody_else(place: Place, fleet: Fleet) -> Iterator[None]:
 
 
 def test_a_broker_that_goes_missing_is_noticed(tmp_path: Path) -> None:
-    row = Row(name="planted", title="", place=plain, fault=unregistered_by_somebody_else)
-    (complaint,) = (one for one in tried(row, tmp_path, brokers=BROKERS, java=False).broken if "wrong" in one)
+    row = Row(name="planted", title="", place=plain, fault=unregistered_by_another_client)
+    result = tried(row, tmp_path, brokers=BROKERS, java=False)
+    (complaint,) = (promise for promise in result.broken if "wrong" in promise)
     assert "broker-000 is missing" in complaint

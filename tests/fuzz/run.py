@@ -15,7 +15,7 @@ from typing import Any, TypeAlias
 import atheris  # type: ignore[import-untyped]
 
 with atheris.instrument_imports(
-    include=["tests.fuzz", "remoting", "worker", "javaproperties"], enable_loader_override=False
+    include=["tests.fuzz", "rocketmq_remoting", "worker", "javaproperties"], enable_loader_override=False
 ):
     from tests.fuzz.targets import TARGETS, Target
 
@@ -83,7 +83,7 @@ def jumps(target: Target, content: bytes) -> set[Jump]:
 
     def trace(frame: FrameType, event: str, _: object) -> Any:
         file = frame.f_code.co_filename
-        if "/remoting/" not in file and not file.endswith("proxy_protocol.py"):
+        if "/rocketmq_remoting/" not in file and not file.endswith("proxy_protocol.py"):
             return None
         line = frame.f_lineno
         seen.add((file, last.get(id(frame), 0), line))

@@ -3,11 +3,11 @@
 import zlib
 from collections.abc import Iterable
 
-from remoting.codes import RequestCode
-from remoting.command import encode
-from remoting.header_binary import encode_binary_header
-from remoting.header_json import encode_json_header
-from tests.remoting.golden import NAMES, recorded, replies, requests
+from rocketmq_remoting.codes import RequestCode
+from rocketmq_remoting.command import encode
+from rocketmq_remoting.header_binary import encode_binary_header
+from rocketmq_remoting.header_json import encode_json_header
+from tests.rocketmq_remoting.golden import NAMES, recorded, replies, requests
 
 PROXY = (
     b"PROXY TCP4 192.0.2.1 192.0.2.2 1111 9876\r\n",

@@ -8,23 +8,23 @@ from collections.abc import Callable
 from typing import Final, TypeVar
 from unittest.mock import patch
 
-from remoting import registration_json
-from remoting.body_signature import split_signature
-from remoting.command import Command, encode
-from remoting.data_version import DataVersion, decode_data_version
-from remoting.errors import BodyError, FrameError
-from remoting.frame import FrameReader
-from remoting.header_binary import decode_binary_command, encode_binary_header
-from remoting.header_json import decode_json_command, encode_json_header
-from remoting.json_in import decode_strict_json
-from remoting.json_out import Dialect
-from remoting.kv_table import decode_kv_table, encode_kv_table
-from remoting.properties import PropertiesError, parse_properties, write_properties
-from remoting.register_broker_body import RegisterBrokerBody
-from remoting.registration import decode_register_broker_body, encode_register_broker_body
-from remoting.route import decode_route, encode_route
-from remoting.tolerant_json import normalise
-from worker.proxy_protocol import NO_HEADER, ProxyError, ProxyHeader, read_proxy_header
+from rocketmq_remoting import registration_json
+from rocketmq_remoting.body_signature import split_signature
+from rocketmq_remoting.command import Command, encode
+from rocketmq_remoting.data_version import DataVersion, decode_data_version
+from rocketmq_remoting.errors import BodyError, FrameError
+from rocketmq_remoting.frame import FrameReader
+from rocketmq_remoting.header_binary import decode_binary_command, encode_binary_header
+from rocketmq_remoting.header_json import decode_json_command, encode_json_header
+from rocketmq_remoting.json_decoding import decode_strict_json
+from rocketmq_remoting.json_encoding import Dialect
+from rocketmq_remoting.kv_table import decode_kv_table, encode_kv_table
+from rocketmq_remoting.properties import PropertiesError, parse_properties, write_properties
+from rocketmq_remoting.register_broker_body import RegisterBrokerBody
+from rocketmq_remoting.registration import decode_register_broker_body, encode_register_broker_body
+from rocketmq_remoting.route import decode_route, encode_route
+from rocketmq_remoting.tolerant_json import normalise
+from worker.transport.proxy_protocol import NO_HEADER, ProxyError, ProxyHeader, read_proxy_header
 
 T = TypeVar("T")
 Target = Callable[[bytes], None]
@@ -82,9 +82,9 @@ def binary_header(data: bytes) -> None:
 
 
 def json_registration(data: bytes) -> None:
-    """Read at once and read in slices is the same."""
+    """A body decoded whole and one decoded in blocks are equal."""
     whole = _registration(data, V5)
-    with patch.object(registration_json, "SLICE_BYTES", 0):
+    with patch.object(registration_json, "BLOCK_BYTES", 0):
         cut = _registration(data, V5)
     if whole is None:
         assert cut is None

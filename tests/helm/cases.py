@@ -160,7 +160,7 @@ ALONE: Final[dict[str, Values]] = {
 
 
 def merged(*several: Values) -> Values:
-    """The values of all; of what two name, the later one's."""
+    """Return the values of all; the later ones override."""
     whole: Values = {}
     for values in several:
         for key, value in values.items():

@@ -1,4 +1,4 @@
-"""The chart as Helm renders it, and what tests ask of the objects."""
+"""The chart as Helm renders it, and helpers to read its objects."""
 
 import json
 import os
@@ -10,6 +10,8 @@ from pathlib import Path
 from typing import Any, Final
 
 import yaml
+
+from testbed.needs import need
 
 ROOT: Final = Path(__file__).resolve().parents[2]
 CHART: Final = ROOT / "helm"
@@ -23,13 +25,14 @@ Values = Mapping[str, Any]
 
 
 class Refused(Exception):
-    """Helm's words about values that it does not take."""
+    """Helm's error about values that it refuses."""
 
 
 def helm(*words: str, given: str = "") -> str:
-    """What that command prints. Raises Refused with what it complains of."""
+    """Return the output of a Helm command. Raises Refused with its error."""
+    need("helm")
     program = shutil.which("helm", path=f"{os.environ['PATH']}:{ROOT / 'build' / 'kube' / 'bin'}")
-    assert program, "there is no helm: make helm"
+    assert program
     done = subprocess.run([program, *words], input=given, capture_output=True, text=True, timeout=50)
     if done.returncode:
         raise Refused(done.stdout + done.stderr)
@@ -37,12 +40,12 @@ def helm(*words: str, given: str = "") -> str:
 
 
 def render(values: Values | None = None, release: str = "mq", namespace: str = "rocketmq") -> list[Object]:
-    """All objects of a release with these values, hooks too."""
+    """Return all objects of a release with these values, with hooks."""
     return _parsed(json.dumps(values or {}), release, namespace)
 
 
 def notes(values: Values | None = None) -> str:
-    """What Helm tells who installs it."""
+    """Return the notes that Helm prints after an installation."""
     text = helm(
         *("install", "mq", str(CHART), "-n", "rocketmq", "--dry-run=client", "-f", "-"),
         given=json.dumps(values or {}),
@@ -61,10 +64,10 @@ def _parsed(values: str, release: str, namespace: str) -> list[Object]:
 
 
 def find(objects: list[Object], kind: str, name: str) -> Object:
-    """The one object of that kind and name."""
-    found = [one for one in objects if (one["kind"], one["metadata"]["name"]) == (kind, name)]
-    assert len(found) == 1, f"{len(found)} of {kind} {name} among {[address(one) for one in objects]}"
-    return found[0]
+    """Return the only object of that kind and name."""
+    named = [one for one in objects if (one["kind"], one["metadata"]["name"]) == (kind, name)]
+    assert len(named) == 1, f"{len(named)} of {kind} {name} among {[address(one) for one in objects]}"
+    return named[0]
 
 
 def names(objects: list[Object], kind: str) -> list[str]:
@@ -72,31 +75,25 @@ def names(objects: list[Object], kind: str) -> list[str]:
 
 
 def address(one: Object) -> str:
-    """`Kind/name`."""
+    """Return `Kind/name`."""
     return f"{one['kind']}/{one['metadata']['name']}"
 
 
 def at(one: Any, path: str) -> Any:
-    """What is at `spec ports 0 port`; None where there is nothing. A piece may also be the `name` of a list's item."""
-    for piece in path.split():
+    """Return the value at a path such as `spec ports 0 port`, None without one. A key may be a list item's `name`."""
+    for key in path.split():
         if isinstance(one, list):
-            named = [item for item in one if isinstance(item, dict) and item.get("name") == piece]
-            one = (
-                named[0]
-                if named
-                else one[int(piece)]
-                if piece.isdecimal() and int(piece) < len(one)
-                else None
-            )
+            named = [item for item in one if isinstance(item, dict) and item.get("name") == key]
+            one = named[0] if named else one[int(key)] if key.isdecimal() and int(key) < len(one) else None
         else:
-            one = one.get(piece) if isinstance(one, dict) else None
+            one = one.get(key) if isinstance(one, dict) else None
         if one is None:
             return None
     return one
 
 
 def templates(objects: list[Object]) -> Iterator[tuple[str, Object]]:
-    """(address of the object, its pod: metadata and spec) of all that makes pods, also those that Spark starts."""
+    """Return address and pod template of each object that makes pods, also of those that Spark starts."""
     for one in objects:
         if one["kind"] == "Pod":
             yield address(one), one
@@ -109,14 +106,14 @@ def templates(objects: list[Object]) -> Iterator[tuple[str, Object]]:
 
 
 def container(one: Object) -> Object:
-    """The only container of a workload."""
+    """Return the only container of a workload."""
     ((_, pod),) = templates([one])
     (only,) = pod["spec"]["containers"]
     return dict(only)
 
 
 def environment(one: Object) -> dict[str, Any]:
-    """Variable -> value, or where it comes from."""
+    """Return each variable's value, or its source."""
     variables = container(one)["env"]
     assert len({variable["name"] for variable in variables}) == len(variables), "a variable twice"
     return {variable["name"]: variable.get("value", variable.get("valueFrom")) for variable in variables}

@@ -9,22 +9,23 @@ from urllib.parse import urlsplit
 import pytest
 import yaml
 
-from client.roundtrip import arguments
-from launcher import chart_options, gunicorn_common, probe
-from pipeline.options import load as load_pipeline
-from registry.configuration import load
-from registry.options import CATALOGUE, VARIABLES, Options
-from registry.store_url import parse
+from mqnamesrv import gunicorn_common, probe
+from mqns.roundtrip import arguments
+from mqpipeline.options import load as load_pipeline
+from registry.options.catalogue import CATALOGUE, VARIABLES, Options
+from registry.options.load import load
+from registry.store.url import parse
 from tests.helm.cases import CASES
 from tests.helm.chart import CHART, COMPONENTS, ROOT, Object, at, container, environment, find, render
-from worker.beat import LONGEST_SILENCE_S
+from tools import chart_options
+from worker.jobs.liveness_file import LONGEST_SILENCE_S
 
 REDIS_CASES = [case for case in CASES if case.endswith(", enforcing, two")]
 PASSWORD = "pa:ss/w@rd?"
 
 
 def plain(one: Object) -> dict[str, str]:
-    """Its environment as a process sees it, where each secret has one word."""
+    """Return the environment as a process sees it, with a word for each secret."""
     return {name: value if isinstance(value, str) else PASSWORD for name, value in environment(one).items()}
 
 
@@ -32,15 +33,15 @@ def deployment(values: Any, component: str) -> Object:
     return find(render(values), "Deployment", f"mq-{component}")
 
 
-def test_what_is_generated_is_what_the_catalogue_says() -> None:
-    say = "run: python -m launcher.chart_options"
+def test_generated_files_agree_with_the_catalogue() -> None:
+    say = "run: make generate"
     text = chart_options.SCHEMA.read_text()
     assert chart_options.schema(text) == text, say
     assert chart_options.VARIABLES.read_text() == chart_options.variables(), say
 
 
 def test_every_option_is_offered_or_set_by_the_chart() -> None:
-    """What is not among `options` has a value of its own; nothing is forgotten."""
+    """An option that is not among `options` has its own value."""
     offered = {option.key for option in chart_options.offered()}
     assert {"namespace", "remotingWorkers", "supportActingMaster"} <= offered
     for key in {option.key for option in CATALOGUE} - offered:
@@ -170,12 +171,12 @@ def test_probes_take_less_time_than_they_are_given() -> None:
 
 
 @pytest.mark.parametrize("component", COMPONENTS)
-def test_who_beats_is_looked_at(component: str) -> None:
+def test_processes_with_a_liveness_file_are_probed(component: str) -> None:
     one = deployment({}, component)
-    beats = load(plain(one)).beat_file
-    looked = "beat" in (at(container(one), "livenessProbe exec command") or ())
-    assert bool(beats) == looked == (component in ("jobs", "scheduler"))
-    assert not beats or beats.startswith("/tmp/")
+    liveness_file = load(plain(one)).beat_file
+    probed = "beat" in (at(container(one), "livenessProbe exec command") or ())
+    assert bool(liveness_file) == probed == (component in ("jobs", "scheduler"))
+    assert not liveness_file or liveness_file.startswith("/tmp/")
 
 
 def test_the_pipeline_understands_its_environment() -> None:
@@ -202,7 +203,7 @@ def test_helm_test_calls_the_round_trip(case: str) -> None:
     """Its words are understood, and name the Services of the same release and their ports."""
     objects = render(CASES[case])
     one = container(find(objects, "Pod", "mq-test-wire"))
-    assert one["command"][:3] == ["python", "-m", "client.roundtrip"]
+    assert one["command"][:3] == ["python", "-m", "mqns.roundtrip"]
     given = arguments(one["command"][3:])
     assert given.tls == ("enforcing" in case)
     for address in given.addresses:

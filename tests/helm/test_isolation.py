@@ -1,4 +1,4 @@
-"""What belongs to one component of one release selects nothing else."""
+"""Selectors of one component of one release select no other pods."""
 
 from typing import Any, NamedTuple
 
@@ -20,25 +20,25 @@ PATHS = (
 
 
 class Selects(NamedTuple):
-    who: str
+    owner: str
     labels: dict[str, str]
 
 
 def selectors(objects: list[Object]) -> list[Selects]:
-    found = []
+    selectors = []
     for one in objects:
         for path in PATHS:
             labels = at(one, path)
             if labels and "matchLabels" not in labels:
-                found.append(Selects(f"{address(one)} {path}", labels))
-    for who, pod in templates(objects):
+                selectors.append(Selects(f"{address(one)} {path}", labels))
+    for owner, pod in templates(objects):
         for spread in pod["spec"].get("topologySpreadConstraints", ()):
-            found.append(Selects(f"{who} spread", spread["labelSelector"]["matchLabels"]))
-    return found
+            selectors.append(Selects(f"{owner} spread", spread["labelSelector"]["matchLabels"]))
+    return selectors
 
 
 def peers(one: Any) -> list[dict[str, str]]:
-    """Selectors of pods among the peers of a policy."""
+    """Return selectors of pods among the peers of a policy."""
     if isinstance(one, dict):
         own = [one["podSelector"]["matchLabels"]] if one.get("podSelector", {}).get("matchLabels") else []
         return own + [found for key, value in one.items() for found in peers(value) if key != "podSelector"]
@@ -46,7 +46,7 @@ def peers(one: Any) -> list[dict[str, str]]:
 
 
 def pods(objects: list[Object]) -> dict[str, dict[str, str]]:
-    return {who: pod["metadata"]["labels"] for who, pod in templates(objects)}
+    return {owner: pod["metadata"]["labels"] for owner, pod in templates(objects)}
 
 
 @pytest.mark.parametrize("other", ["nm", "mq-remoting", "mq2"])
@@ -55,19 +55,19 @@ def test_releases_do_not_meet(other: str) -> None:
     policies = [one for one in mine if one["kind"] == "NetworkPolicy"]
     everything = [*selectors(mine), *(Selects("peer", labels) for labels in peers(policies))]
     assert len(everything) > 25
-    for who, labels in everything:
-        assert not [pod for pod, have in pods(others).items() if matches(labels, have)], who
-        assert [pod for pod, have in pods(mine).items() if matches(labels, have)], who
+    for owner, labels in everything:
+        assert not [pod for pod, have in pods(others).items() if matches(labels, have)], owner
+        assert [pod for pod, have in pods(mine).items() if matches(labels, have)], owner
     assert not {address(one) for one in mine} & {address(one) for one in others}
 
 
 def test_each_selects_its_own_component_only() -> None:
     objects = render(ALL)
-    for who, labels in selectors(objects):
-        assert set(labels) == set(SELECTOR), who
+    for owner, labels in selectors(objects):
+        assert set(labels) == set(SELECTOR), owner
         selected = [pod for pod, have in pods(objects).items() if matches(labels, have)]
-        assert len(selected) == 1, (who, selected)
-        assert labels[COMPONENT] in who, (who, labels)
+        assert len(selected) == 1, (owner, selected)
+        assert labels[COMPONENT] in owner, (owner, labels)
 
 
 def test_long_names_stay_different_and_short() -> None:

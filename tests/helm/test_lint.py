@@ -1,4 +1,4 @@
-"""What Helm itself thinks of the chart."""
+"""`helm lint` and `helm package` of the chart."""
 
 from tests.helm.cases import CASES
 from tests.helm.chart import CHART, helm

@@ -1,4 +1,4 @@
-"""What Helm prints after an installation."""
+"""The notes that Helm prints after an installation."""
 
 from typing import Any
 
@@ -29,7 +29,7 @@ def test_the_line_for_broker_conf_names_the_service(values: dict[str, Any], line
     assert service["spec"]["ports"][0]["port"] == int(port)
 
 
-def test_each_way_from_outside_is_told() -> None:
+def test_notes_name_each_way_from_outside() -> None:
     assert "loadBalancer" not in notes()
     balanced = notes({"remoting": {"service": {"type": "LoadBalancer"}}})
     assert "get service mq-remoting" in balanced
@@ -41,10 +41,10 @@ def test_the_embedded_redis_is_warned_of() -> None:
     standalone = {"redis": {"kind": "standalone", "hosts": ["r:6379"]}}
     assert "WARNING" not in notes(standalone)
     assert "all registrations and settings are lost when that pod goes" in notes()
-    kept = notes({"redis": {"embedded": {"persistence": {"enabled": True}}}})
-    assert "WARNING: the embedded Redis is for trial" in kept
-    assert "are lost" not in kept
+    persistent = notes({"redis": {"embedded": {"persistence": {"enabled": True}}}})
+    assert "WARNING: the embedded Redis is for trial" in persistent
+    assert "are lost" not in persistent
 
 
-def test_the_test_is_told() -> None:
+def test_notes_name_the_test() -> None:
     assert "helm test mq -n rocketmq" in notes()

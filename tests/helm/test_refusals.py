@@ -1,4 +1,4 @@
-"""What Helm refuses before anything is sent to a cluster, and in which words."""
+"""Values that Helm refuses before anything is sent to a cluster, with its errors."""
 
 from typing import Any
 

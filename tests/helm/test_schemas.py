@@ -1,4 +1,4 @@
-"""Every object of every case is one that API servers take, as far as their schemas tell."""
+"""Every object of every case is valid by the API servers' schemas."""
 
 import json
 from functools import cache
@@ -14,31 +14,31 @@ from tests.helm.cases import CASES
 from tests.helm.chart import CHART, Object, address, helm, render, templates
 
 VERSIONS = ("1.30", "1.32", "1.34", "1.36", "1.37")
-"""From what Chart.yaml asks for to the newest that there are schemas of."""
+"""From Chart.yaml's oldest version to the newest with schemas."""
 
 
 @cache
 def distinct() -> dict[str, tuple[str, str]]:
-    """JSON of each object -> (case, address): most are the same in many cases."""
-    found: dict[str, tuple[str, str]] = {}
+    """Return the JSON of each object with its case and address; most are the same in many cases."""
+    distinct: dict[str, tuple[str, str]] = {}
     for case, values in CASES.items():
         objects = render(values)
         pods = [{"apiVersion": "v1", "kind": "Pod", **pod} for _, pod in templates(objects)]
         for one in (*objects, *pods):
-            found.setdefault(json.dumps(one, sort_keys=True), (case, one["kind"]))
-    return found
+            distinct.setdefault(json.dumps(one, sort_keys=True), (case, one["kind"]))
+    return distinct
 
 
 @cache
 def definitions(version: str) -> Registry[Schema]:
-    """What all schemas of a version refer to: large, so it is gone through once."""
+    """Return the definitions of a version's schemas: large, so they are parsed once."""
     file = schema_contents(f"kubernetes-json-schema/v{version}.0-local-strict/_definitions.json", version)
     return (Resource.from_contents(file) @ Registry()).crawl()
 
 
 @cache
 def validator(kind: str, api_version: str, version: str) -> Any:
-    """As kubernetes_validate.validate has it, which makes it anew for each object; strict."""
+    """Return a strict validator like that of kubernetes_validate.validate, which makes one for each object."""
     group, _, plain = api_version.rpartition("/")
     file = "-".join(filter(None, (kind.lower(), group.partition(".")[0], plain)))
     schema = schema_contents(f"kubernetes-json-schema/v{version}.0-local-strict/{file}.json", version)

@@ -1,4 +1,4 @@
-"""What every pod of every case keeps to, and that no secret is anywhere but in a secret."""
+"""Security of every pod of every case; secrets are in Secrets only."""
 
 import json
 from typing import Any
@@ -15,43 +15,43 @@ SECRET_WORDS = ("PASSWORD", "USERNAME", "AUTH", "SECRET")
 
 
 def breaches(pod: Object) -> list[str]:
-    """What PodSecurity `restricted` would refuse, and what this chart promises beyond it."""
+    """Return the breaches of PodSecurity `restricted` and of this chart's further promises."""
     spec = pod["spec"]
     expected: dict[str, Any] = {
         "securityContext runAsNonRoot": True,
         "securityContext seccompProfile type": "RuntimeDefault",
         "enableServiceLinks": False,
     }
-    found = [path for path, value in expected.items() if at(spec, path) != value]
-    found += [key for key in ("hostNetwork", "hostPID", "hostIPC") if spec.get(key)]
-    found += [str(volume) for volume in spec["volumes"] if len(set(volume) & VOLUMES) != 1]
+    breached = [path for path, value in expected.items() if at(spec, path) != value]
+    breached += [key for key in ("hostNetwork", "hostPID", "hostIPC") if spec.get(key)]
+    breached += [str(volume) for volume in spec["volumes"] if len(set(volume) & VOLUMES) != 1]
     for container in (*spec["containers"], *spec.get("initContainers", ())):
         context = container["securityContext"]
-        found += ["escalation"] if context["allowPrivilegeEscalation"] is not False else []
-        found += ["capabilities"] if context["capabilities"] != {"drop": ["ALL"]} else []
-        found += ["privileged"] if "privileged" in context else []
-        found += [f"hostPort {port}" for port in container.get("ports", ()) if "hostPort" in port]
-    return found
+        breached += ["escalation"] if context["allowPrivilegeEscalation"] is not False else []
+        breached += ["capabilities"] if context["capabilities"] != {"drop": ["ALL"]} else []
+        breached += ["privileged"] if "privileged" in context else []
+        breached += [f"hostPort {port}" for port in container.get("ports", ()) if "hostPort" in port]
+    return breached
 
 
 @pytest.mark.parametrize("case", CASES)
 def test_every_pod_is_restricted(case: str) -> None:
-    for who, pod in templates(render(CASES[case])):
-        assert breaches(pod) == [], who
-        uid = 999 if who == "StatefulSet/mq-redis" else 10001
-        assert pod["spec"]["securityContext"]["runAsUser"] == uid, who
-        if who != "ConfigMap/mq-executor":  # Spark writes where it lies
-            assert pod["spec"]["containers"][0]["securityContext"]["readOnlyRootFilesystem"] is True, who
+    for owner, pod in templates(render(CASES[case])):
+        assert breaches(pod) == [], owner
+        uid = 999 if owner == "StatefulSet/mq-redis" else 10001
+        assert pod["spec"]["securityContext"]["runAsUser"] == uid, owner
+        if owner != "ConfigMap/mq-executor":  # Spark writes where it lies
+            assert pod["spec"]["containers"][0]["securityContext"]["readOnlyRootFilesystem"] is True, owner
             mounts = {
                 mount["name"]: mount["mountPath"] for mount in pod["spec"]["containers"][0]["volumeMounts"]
             }
-            assert mounts["tmp"] == "/tmp", who
+            assert mounts["tmp"] == "/tmp", owner
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_nobody_has_a_token_who_needs_none(case: str) -> None:
+def test_only_pods_that_need_a_token_have_one(case: str) -> None:
     objects = render(CASES[case])
-    with_token = {who for who, pod in templates(objects) if pod["spec"]["automountServiceAccountToken"]}
+    with_token = {owner for owner, pod in templates(objects) if pod["spec"]["automountServiceAccountToken"]}
     assert with_token == (MAY_HAVE_TOKEN if case == "stream-executors" else set())
     for account in (one for one in objects if one["kind"] == "ServiceAccount"):
         assert account["automountServiceAccountToken"] is False
@@ -64,8 +64,8 @@ def test_nobody_has_a_token_who_needs_none(case: str) -> None:
 @pytest.mark.parametrize("case", CASES)
 def test_secrets_come_from_secrets(case: str) -> None:
     objects = render(CASES[case])
-    assert not [one for one in objects if one["kind"] == "Secret"], "the chart would have to be told one"
-    for who, pod in templates(objects):
+    assert not [one for one in objects if one["kind"] == "Secret"], "its value would have to be in the values"
+    for owner, pod in templates(objects):
         for variable in pod["spec"]["containers"][0].get("env", ()):
             if (
                 any(word in variable["name"] for word in SECRET_WORDS)
@@ -73,26 +73,26 @@ def test_secrets_come_from_secrets(case: str) -> None:
             ):
                 if variable["name"] == "MQNS_TLS_SERVER_AUTH_CLIENT":
                     continue  # Java's name of a switch
-                assert "secretKeyRef" in variable["valueFrom"], (who, variable)
-            assert "@" not in str(variable.get("value", "")), (who, variable)
+                assert "secretKeyRef" in variable["valueFrom"], (owner, variable)
+            assert "@" not in str(variable.get("value", "")), (owner, variable)
         command = json.dumps([pod["spec"]["containers"][0].get(key) for key in ("command", "args")])
-        assert "password" not in command.lower(), who
+        assert "password" not in command.lower(), owner
 
 
 @pytest.mark.parametrize("case", CASES)
 def test_every_secret_that_is_mounted_is_named_by_the_values(case: str) -> None:
     text = json.dumps(CASES[case])
-    for who, pod in templates(render(CASES[case])):
+    for owner, pod in templates(render(CASES[case])):
         for volume in pod["spec"]["volumes"]:
             if name := at(volume, "secret secretName"):
-                assert f'"{name}"' in text, (who, name)
-                assert at(volume, "secret defaultMode") == 0o440, who
+                assert f'"{name}"' in text, (owner, name)
+                assert at(volume, "secret defaultMode") == 0o440, owner
 
 
 def test_what_is_not_restricted_is_found() -> None:
-    for who, pod in templates(render()):
+    for owner, pod in templates(render()):
         pod["spec"]["containers"][0]["securityContext"]["capabilities"] = {}
         pod["spec"]["hostNetwork"] = True
         pod["spec"]["volumes"].append({"name": "host", "hostPath": {"path": "/"}})
         del pod["spec"]["securityContext"]["seccompProfile"]
-        assert len(breaches(pod)) == 4, who
+        assert len(breaches(pod)) == 4, owner

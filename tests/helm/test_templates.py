@@ -1,4 +1,4 @@
-"""What values come to in the objects: values, object, path in it, what is there. None: nothing."""
+"""Values and the objects they make: values, object, path in it, expected value; None without one."""
 
 from typing import Any
 
@@ -59,20 +59,20 @@ ROWS: list[Row] = [
     ({"http": {"preStopSleepSeconds": 9}}, HTTP, f"{CONTAINER} lifecycle preStop sleep seconds", 9),
     ({"http": {"preStopSleepSeconds": 9}}, HTTP, "spec template spec terminationGracePeriodSeconds", 19),
     # probes: none asks Redis
-    ({}, REMOTING, f"{CONTAINER} startupProbe exec command", ["python", "-m", "launcher.probe", "remoting"]),
+    ({}, REMOTING, f"{CONTAINER} startupProbe exec command", ["python", "-m", "mqnamesrv.probe", "remoting"]),
     (
         {},
         REMOTING,
         f"{CONTAINER} readinessProbe exec command",
-        ["python", "-m", "launcher.probe", "remoting"],
+        ["python", "-m", "mqnamesrv.probe", "remoting"],
     ),
     ({}, REMOTING, f"{CONTAINER} livenessProbe tcpSocket port", "remoting"),
     ({}, HTTP, f"{CONTAINER} livenessProbe tcpSocket port", "http"),
     ({}, HTTP, f"{CONTAINER} readinessProbe httpGet path", "/healthz"),
     ({"http": {"readinessPath": "/readyz"}}, HTTP, f"{CONTAINER} readinessProbe httpGet path", "/readyz"),
     ({"http": {"readinessPath": "/readyz"}}, HTTP, f"{CONTAINER} startupProbe httpGet path", "/healthz"),
-    ({}, JOBS, f"{CONTAINER} livenessProbe exec command", ["python", "-m", "launcher.probe", "beat"]),
-    ({}, SCHEDULER, f"{CONTAINER} livenessProbe exec command", ["python", "-m", "launcher.probe", "beat"]),
+    ({}, JOBS, f"{CONTAINER} livenessProbe exec command", ["python", "-m", "mqnamesrv.probe", "beat"]),
+    ({}, SCHEDULER, f"{CONTAINER} livenessProbe exec command", ["python", "-m", "mqnamesrv.probe", "beat"]),
     # where pods run
     ({}, HTTP, "spec template spec topologySpreadConstraints 0 whenUnsatisfiable", "ScheduleAnyway"),
     ({}, HTTP, "spec template spec topologySpreadConstraints 1 topologyKey", "topology.kubernetes.io/zone"),
@@ -263,24 +263,24 @@ URLS: list[tuple[str, dict[str, Any]]] = [
         },
     ),
 ]
-"""Redis of cases -> what all pods are told of it; (secret, key, optional) for what is in a secret."""
+"""Redis of cases -> variables of all pods; (secret, key, optional) for those from a secret."""
 
 
 @pytest.mark.parametrize(("case", "expected"), URLS, ids=[case for case, _ in URLS])
 @pytest.mark.parametrize("component", COMPONENTS)
-def test_every_pod_is_told_where_redis_is(component: str, case: str, expected: dict[str, Any]) -> None:
-    found = environment(find(render(CASES[f"{case}, plain, two"]), "Deployment", f"mq-{component}"))
-    told = {name: value for name, value in found.items() if "REDIS" in name}
+def test_every_pod_has_the_address_of_redis(component: str, case: str, expected: dict[str, Any]) -> None:
+    variables = environment(find(render(CASES[f"{case}, plain, two"]), "Deployment", f"mq-{component}"))
+    redis = {name: value for name, value in variables.items() if "REDIS" in name}
     refs = {
         name: (
             value["secretKeyRef"]["name"],
             value["secretKeyRef"]["key"],
             value["secretKeyRef"].get("optional"),
         )
-        for name, value in told.items()
+        for name, value in redis.items()
         if isinstance(value, dict)
     }
-    assert told | refs == expected
+    assert redis | refs == expected
 
 
 @pytest.mark.parametrize("component", COMPONENTS)

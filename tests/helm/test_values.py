@@ -1,4 +1,4 @@
-"""values.yaml: each value is explained, and is what the schema knows."""
+"""values.yaml: each value is explained, and is in the schema."""
 
 import json
 import re
@@ -13,12 +13,12 @@ TEXT = (CHART / "values.yaml").read_text()
 VALUES = yaml.safe_load(TEXT)
 SCHEMA = json.loads((CHART / "values.schema.json").read_text())
 FREE = ("options", "resources", "conf")
-"""Keys of what may have more, or less, than values.yaml shows."""
+"""Keys of tables that may have other members than values.yaml shows."""
 COMPONENTS = ("remoting", "http", "jobs", "scheduler", "pipeline")
 
 
 def _known(schema: dict[str, Any], path: str = "") -> Iterator[str]:
-    """Paths of all that the schema knows."""
+    """Return the paths of all values of the schema."""
     if reference := schema.get("$ref"):
         schema = SCHEMA["$defs"][reference.rpartition("/")[2]]
     for name, below in schema.get("properties", {}).items():

@@ -1,4 +1,4 @@
-"""What faults.history.search answers, found by trying every order: slow, and short enough to be seen right."""
+"""The result of faults.history.search by trying every order: slow, and short enough to be seen right."""
 
 from collections.abc import Iterator, Sequence
 from typing import Literal, TypeAlias
@@ -6,7 +6,7 @@ from typing import Literal, TypeAlias
 import msgspec
 from msgspec.structs import replace
 
-from faults.history.search import ABSENT, NOBODY, Read, Write
+from faults.history.search import ABSENT, NO_WRITE, Read, Write
 
 Kind: TypeAlias = Literal["write", "read", "lapse"]
 
@@ -23,7 +23,7 @@ class State(msgspec.Struct, frozen=True):
     """The value, the write whose lease it is, and the writes and reads that came before."""
 
     value: int = ABSENT
-    holder: int = NOBODY
+    holder: int = NO_WRITE
     done: frozenset[int] = frozenset()
     read: frozenset[int] = frozenset()
 
@@ -32,7 +32,7 @@ START = State()
 
 
 def explained(writes: Sequence[Write], reads: Sequence[Read]) -> bool:
-    """Whether there is an order in which all makes sense."""
+    """Return whether an order explains all reads."""
     items = [Item("write", i, one.opens, one.closes, one.required) for i, one in enumerate(writes)]
     items += [Item("read", i, one.opens, one.closes, True) for i, one in enumerate(reads)]
     items += [Item("lapse", i, one.lapses_from, one.lapses_until, False) for i, one in enumerate(writes)]
@@ -40,14 +40,14 @@ def explained(writes: Sequence[Write], reads: Sequence[Read]) -> bool:
 
 
 def _explained(items: tuple[Item, ...], state: State, writes: Sequence[Write], reads: Sequence[Read]) -> bool:
-    """Whether what is left can follow that state. None comes after one that opens when it has closed already."""
+    """Return whether the items can follow that state. None comes after one that opens when it has closed already."""
     if not any(item.required for item in items):
         return True
     for first in items:
         rest = tuple(
             item for item in items if item is not first and (item.required or item.closes >= first.opens)
         )
-        in_time = state.holder == NOBODY or first.opens <= writes[state.holder].lapses_until
+        in_time = state.holder == NO_WRITE or first.opens <= writes[state.holder].lapses_until
         in_order = all(item.closes >= first.opens for item in rest)
         states = _after(first, state, writes, reads) if in_time and in_order else ()
         if any(_explained(rest, after, writes, reads) for after in states):
@@ -58,22 +58,22 @@ def _explained(items: tuple[Item, ...], state: State, writes: Sequence[Write], r
 def _after(item: Item, state: State, writes: Sequence[Write], reads: Sequence[Read]) -> Iterator[State]:
     if item.kind == "lapse":
         if state.holder == item.index:
-            yield replace(state, value=ABSENT, holder=NOBODY)
+            yield replace(state, value=ABSENT, holder=NO_WRITE)
     elif item.kind == "read":
         read = reads[item.index]
-        own = read.after == NOBODY or read.after in state.done
+        own = read.after == NO_WRITE or read.after in state.done
         in_turn = all(other < item.index for other in state.read if reads[other].session == read.session)
         if state.value in read.accepts and own and in_turn:
             yield replace(state, read=state.read | {item.index})
     else:
         write, done = writes[item.index], state.done | {item.index}
         for other in write.restores:
-            value = ABSENT if other == NOBODY else writes[other].sets
+            value = ABSENT if other == NO_WRITE else writes[other].sets
             if value is not None:
                 yield replace(state, value=value, holder=other, done=done)
         if write.sets is not None:
             yield replace(state, value=write.sets, holder=item.index, done=done)
         elif state.value in write.removes:
-            yield replace(state, value=ABSENT, holder=NOBODY, done=done)
+            yield replace(state, value=ABSENT, holder=NO_WRITE, done=done)
         else:
             yield replace(state, done=done)

@@ -1,4 +1,4 @@
-"""Histories of one place written down by hand: operations with their client, who has one connection, and times."""
+"""Histories of one place written down by hand: operations with their client, of one connection, and times."""
 
 from faults.history import CLUSTERS, History, Operation, Register, Value
 

@@ -8,7 +8,7 @@ import msgspec
 from faults.history.judgement import Rule
 
 SOURCES = Path(__file__).resolve().parents[2]
-TAKEN = ("api", "launcher", "lua", "pipeline", "registry", "remoting", "worker")
+TAKEN = ("api", "mqnamesrv", "lua", "mqpipeline", "registry", "rocketmq_remoting", "worker")
 
 
 class Bug(msgspec.Struct, frozen=True):
@@ -20,7 +20,7 @@ class Bug(msgspec.Struct, frozen=True):
     rules: frozenset[Rule]
 
     def planted(self, tree: Path) -> Path:
-        """The folder with the changed sources."""
+        """Copy the sources with the change, and return their folder."""
         for name in TAKEN:
             shutil.copytree(SOURCES / name, tree / name, ignore=shutil.ignore_patterns("__pycache__"))
         shutil.copy(SOURCES / "wsgi.py", tree)
@@ -35,25 +35,25 @@ class Bug(msgspec.Struct, frozen=True):
 
 BUGS = {
     "a worker's cache does not follow removals": Bug(
-        "worker/invalidation.py",
-        'self._cache.drop_brokers((event.get("broker"),))\n        self._settled(event.get("broker"), None)',
+        "worker/cache/invalidation.py",
+        'self._cache.drop_brokers((event.get("broker"),))\n        self._returned(event.get("broker"), None)',
         "pass",
         frozenset({"own writes", "not long behind", "leases end"}),
     ),
     "a change is acknowledged before the worker's own cache has followed it": Bug(
         "worker/service.py",
-        "if answer.event_id and not self.follower.passed(answer.event_id):",
+        "if reply.event_id and not follower.passed(reply.event_id):",
         "if False:",
         frozenset({"own writes"}),
     ),
-    "104 removes whoever is there": Bug(
+    "104 removes any member": Bug(
         "lua/unregister.lua",
         "if key and address_of(key) == address then",
         "if key then",
         frozenset({"own writes", "never back", "leases last"}),
     ),
-    "a renewal brings a lapsed lease back, and nobody is told": Bug(
-        "lua/renew.lua",
+    "a renewal reinstates a lapsed lease without an event": Bug(
+        "lua/renew_registration.lua",
         "elseif now >= lease then",
         "elseif false then",
         frozenset({"own writes", "leases last"}),
@@ -65,9 +65,10 @@ BUGS = {
         frozenset({"leases end"}),
     ),
     "a fill is kept though what it was made of has changed meanwhile": Bug(
-        "worker/route_cache.py",
-        "if fill.stale or not fill.named.isdisjoint(depends.brokers) or (depends.every and fill.named):",
-        "if False:",
+        "worker/cache/routes.py",
+        "if depends is None or fill.stale or (depends.every and fill.changed):\n            return\n"
+        "        if fill.changed.isdisjoint(depends.brokers):",
+        "if depends is not None:",
         frozenset({"own writes", "not long behind", "never back"}),
     ),
 }

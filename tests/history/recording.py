@@ -1,4 +1,4 @@
-"""A history of a running server, and what else was done to it meanwhile."""
+"""A history of a running server, and faults meanwhile."""
 
 import random
 import signal
@@ -6,10 +6,10 @@ import time
 from functools import partial
 
 from faults.history import History, Recorder
-from launcher.store import EmbeddedStore
-from tests.harness.nameserver import NameServer
-from tests.harness.patience import eventually
-from tests.service.processes import Family, send
+from mqnamesrv.store import EmbeddedStore
+from testbed.eventually import eventually
+from testbed.nameserver import NameServer
+from testbed.processes import Family, send
 
 BACK_S = 10.0
 
@@ -19,7 +19,7 @@ def address(server: NameServer) -> str:
 
 
 def recorded(server: NameServer, for_s: float, seed: int = 0) -> History:
-    """What clients did in that time, undisturbed, with names of their own."""
+    """Return the history of clients in that time, with names of their own."""
     recorder = Recorder([address(server)], prefix=f"round-{seed}", seed=seed)
     recorder.start()
     time.sleep(for_s)
@@ -27,7 +27,7 @@ def recorded(server: NameServer, for_s: float, seed: int = 0) -> History:
 
 
 def kill_workers(server: NameServer, times: int, every_s: float) -> None:
-    """SIGKILL to one worker after the other, each when all are there; there is a rest after the last too."""
+    """Send SIGKILL to one worker after the other, each when all run, and pause after each."""
     chance = random.Random(0)
     for _ in range(times):
         time.sleep(every_s)
@@ -36,20 +36,20 @@ def kill_workers(server: NameServer, times: int, every_s: float) -> None:
 
 
 def _all_workers(server: NameServer) -> tuple[int, ...]:
-    """None while some are not there."""
+    """Return the workers' pids, none while some do not run."""
     workers = Family.of(server.pid).remoting_workers
     return workers if len(workers) == int(server.options["remotingWorkers"]) else ()
 
 
 def expired(server: NameServer) -> int:
-    """How many members were removed because their lease was over."""
+    """Return how many members were removed because their lease was over."""
     with server.store() as store:
         entries = [fields for _, fields in store.xrange(server.keys.events)]
     return sum(entry["kind"] == "broker_removed" and entry["cause"] == "expired" for entry in entries)
 
 
 def frozen(store: EmbeddedStore, for_s: float) -> tuple[float, float]:
-    """The store stands still for so long; from when to when (`time.monotonic`)."""
+    """Stop the store for so long; return from when to when (`time.monotonic`)."""
     began_s = time.monotonic()
     send(signal.SIGSTOP, store.child.pid)
     time.sleep(for_s)

@@ -73,7 +73,7 @@ AS_PROMISED = {
 }
 
 NOT_AS_PROMISED = {
-    "a version of nobody's": (registered(sees(2, 2.0, 2.1, at_a(7))), "only what was written"),
+    "a version that was never written": (registered(sees(2, 2.0, 2.1, at_a(7))), "only what was written"),
     "a version at another's address": (
         registered(registers(2, 1.1, 1.2, at_b(2)), sees(3, 2.0, 2.1, Value(A, 2))),
         "only what was written",
@@ -152,8 +152,8 @@ def test_lets_pass(name: str) -> None:
 
 @pytest.mark.parametrize("name", NOT_AS_PROMISED)
 def test_names_the_rule_that_is_broken(name: str) -> None:
-    told, rule = NOT_AS_PROMISED[name]
-    assert [complaint.rules for complaint in judge(told, MODEL).complaints] == [tuple(rule.split(", "))]
+    recorded, rule = NOT_AS_PROMISED[name]
+    assert [complaint.rules for complaint in judge(recorded, MODEL).complaints] == [tuple(rule.split(", "))]
 
 
 def test_an_outage_keeps_routes_as_they_were() -> None:
@@ -165,7 +165,7 @@ def test_an_outage_keeps_routes_as_they_were() -> None:
 
 
 def test_an_outage_holds_leases() -> None:
-    """Those that nobody could renew, for 60 s after it; they may end as well."""
+    """Those that could not be renewed, for 60 s after it; they may end as well."""
     short = registers(1, 18.9, 19.0, at_a(1), lease_s=SHORT)
     assert judge(history(short, sees(2, 80.0, 80.1, at_a(1))), MODEL, [AWAY]).ok
     assert judge(history(short, sees(2, 32.0, 32.1, None)), MODEL, [AWAY]).ok
@@ -191,8 +191,8 @@ def test_a_store_may_have_lost_what_it_acknowledged_lately() -> None:
 
 
 def test_a_store_that_came_back_empty_has_lost_all() -> None:
-    """Its workers answer what they knew for 30 s."""
-    empty = Outage(20.0, 21.0, settles_s=30.0, loses_s=math.inf)
+    """Its workers serve cached routes for 30 s."""
+    empty = Outage(20.0, 21.0, converges_s=30.0, loses_s=math.inf)
     assert judge(registered(sees(2, 25.0, 25.1, None)), MODEL, [empty]).ok
     again = registers(1, 26.0, 26.1, at_a(2))
     assert judge(
@@ -207,9 +207,9 @@ def test_how_far_behind_readers_were() -> None:
     assert furthest_behind_s(registered(sees(2, 2.4, 2.5, at_a(1))), MODEL) < 0.002
 
 
-def test_a_complaint_tells_who_did_what_when() -> None:
-    told = registered(leaves(1, 2.0, 2.1, A), sees(2, 4.0, 4.1, at_a(1)))
-    assert str(judge(told, MODEL)).splitlines() == [
+def test_a_complaint_names_client_operation_and_time() -> None:
+    recorded = registered(leaves(1, 2.0, 2.1, A), sees(2, 4.0, 4.1, at_a(1)))
+    assert str(judge(recorded, MODEL)).splitlines() == [
         "3 operations on 1 places: not as promised",
         "b1/0: not long behind. 3.100..3.200 s c2, connection 2: asked for T0, saw version 1 at 127.41.0.1:10911",
         "  it saw what had been replaced or removed too long ago",
@@ -229,14 +229,14 @@ def test_what_is_too_wide_is_undecided() -> None:
 
 
 def test_after_an_empty_return_even_its_own_registration_may_not_be_seen() -> None:
-    """Known routes are kept until all of their brokers are back, of a group for instance the slaves."""
-    empty = Outage(20.0, 21.0, settles_s=30.0, loses_s=math.inf)
+    """Cached routes are served until all of their brokers are back, of a group for instance the slaves."""
+    empty = Outage(20.0, 21.0, converges_s=30.0, loses_s=math.inf)
     own = registered(registers(1, 25.0, 25.1, at_a(2)), sees(1, 25.2, 25.3, at_a(1)))
     assert judge(own, MODEL, [empty]).ok
-    assert not judge(own, MODEL, [Outage(20.0, 21.0, settles_s=30.0)]).ok
+    assert not judge(own, MODEL, [Outage(20.0, 21.0, converges_s=30.0)]).ok
 
 
 def test_a_history_can_be_kept(tmp_path: Path) -> None:
-    told = registered(sees(2, 4.0, 4.1, at_a(1)))
-    told.save(tmp_path / "history.json")
-    assert History.load(tmp_path / "history.json") == told
+    recorded = registered(sees(2, 4.0, 4.1, at_a(1)))
+    recorded.save(tmp_path / "history.json")
+    assert History.load(tmp_path / "history.json") == recorded

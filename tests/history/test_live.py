@@ -5,8 +5,8 @@ from collections import Counter
 from pathlib import Path
 
 from faults.history import History, Outage, Recorder, furthest_behind_s, judge
-from launcher.store import EmbeddedStore
-from tests.harness.nameserver import NameServer
+from mqnamesrv.store import EmbeddedStore
+from testbed.nameserver import NameServer
 from tests.history.recording import address, expired, frozen, kill_workers
 
 WORKERS = "3"

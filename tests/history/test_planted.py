@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from faults.history import judge
-from launcher.store import EmbeddedStore
-from tests.harness.nameserver import NameServer
+from mqnamesrv.store import EmbeddedStore
+from testbed.nameserver import NameServer
 from tests.history.planted import BUGS
 from tests.history.recording import recorded
 

@@ -11,7 +11,7 @@ from hypothesis import assume, event, given, settings
 from hypothesis import strategies as st
 
 from faults.history import History, Model, Operation, Register, Value, judge
-from faults.history.search import ABSENT, NOBODY, Read, TooWide, Write, impossible
+from faults.history.search import ABSENT, NO_WRITE, Read, TooWide, Write, impossible
 from tests.history.by_force import explained
 from tests.history.by_hand import HERE, A, B
 
@@ -52,7 +52,7 @@ def places(draw: st.DrawFn) -> tuple[list[Write], list[Read]]:
         lasting = [
             index for index, one in enumerate(written) if one.sets is not None and one.lapses_until >= closes
         ]
-        restores = draw(st.sets(st.sampled_from([NOBODY, *lasting]), min_size=1))
+        restores = draw(st.sets(st.sampled_from([NO_WRITE, *lasting]), min_size=1))
         written.append(Write(opens, closes, draw(st.booleans()), restores=restores))
     accepts = st.sampled_from([frozenset({0}), frozenset({1}), frozenset({0, 1}), frozenset({ABSENT})])
     found: list[Read] = []
@@ -63,9 +63,9 @@ def places(draw: st.DrawFn) -> tuple[list[Write], list[Read]]:
         opens = max(opens, last.get(session, (0, 0))[0])
         closes = max(opens + closes, last.get(session, (0, 0))[1])
         last[session] = opens, closes
-        after = draw(st.sampled_from([NOBODY, NOBODY, *range(len(written))]))
-        if after != NOBODY and not (written[after].required and written[after].closes <= closes):
-            after = NOBODY  # what a connection had acknowledged before it asked
+        after = draw(st.sampled_from([NO_WRITE, NO_WRITE, *range(len(written))]))
+        if after != NO_WRITE and not (written[after].required and written[after].closes <= closes):
+            after = NO_WRITE  # what a connection had acknowledged before it asked
         found.append(Read(opens, closes, draw(accepts), session, after))
     return written, found
 
@@ -156,12 +156,12 @@ class Simulated:
         return value if at_s < lease_end_s else None
 
     def anything_else(self, at_s: float) -> set[Value | None]:
-        """All values that were never there from BEHIND_S before that moment until a little after."""
-        told = {change[1] for change in self._changes}
+        """Return the values that were never there from BEHIND_S before that moment until a little after."""
+        values = {change[1] for change in self._changes}
         steps = 400
         seen = {self._at(at_s - 0.1 - BEHIND_S + (BEHIND_S + 0.2) * step / steps) for step in range(steps)}
         ends = {change[0] for change in self._changes if at_s - BEHIND_S - 0.1 <= change[0] <= at_s + 0.1}
-        return told - seen - {self._at(end) for end in ends}
+        return values - seen - {self._at(end) for end in ends}
 
 
 MODEL = Model(behind_s=BEHIND_S, late_s=0.0)
@@ -179,13 +179,13 @@ def test_a_service_that_keeps_its_promises_is_never_complained_of(seed: int) -> 
 def test_an_answer_that_was_true_at_no_time_is_complained_of(seed: int, chance: random.Random) -> None:
     """The operations are all acknowledged, so that what was true when is known but for milliseconds."""
     simulated = Simulated(seed)
-    told = [msgspec.structs.replace(one, acknowledged=True) for one in simulated.run(120).operations]
-    looks = [at for at, one in enumerate(told) if one.kind == "lookup"]
+    operations = [msgspec.structs.replace(one, acknowledged=True) for one in simulated.run(120).operations]
+    looks = [at for at, one in enumerate(operations) if one.kind == "lookup"]
     at = chance.choice(looks)
-    others = sorted(simulated.anything_else(told[at].ended_s), key=str)
+    others = sorted(simulated.anything_else(operations[at].ended_s), key=str)
     assume(others)
-    told[at] = msgspec.structs.replace(told[at], value=chance.choice(others))
-    assert not judge(History(tuple(told)), MODEL).ok
+    operations[at] = msgspec.structs.replace(operations[at], value=chance.choice(others))
+    assert not judge(History(tuple(operations)), MODEL).ok
 
 
 def test_a_service_that_is_too_far_behind_is_complained_of() -> None:
@@ -202,10 +202,12 @@ def test_a_service_that_is_too_far_behind_is_complained_of() -> None:
 
 
 def test_a_hundred_thousand_operations_take_seconds() -> None:
-    told = Simulated(1).run(20_000).operations
+    operations = Simulated(1).run(20_000).operations
     history = History(
         tuple(
-            msgspec.structs.replace(one, place=Register("b", number)) for number in range(5) for one in told
+            msgspec.structs.replace(one, place=Register("b", number))
+            for number in range(5)
+            for one in operations
         )
     )
     began = time.process_time()

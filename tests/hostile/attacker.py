@@ -1,25 +1,25 @@
-"""A connection of somebody who means ill."""
+"""A connection of a malicious client."""
 
 import socket
 
-from remoting.codes import RequestCode
-from remoting.command import Command
-from remoting.version import CURRENT
-from tests.harness.connection import Connection
+from rocketmq_remoting.codes import RequestCode
+from rocketmq_remoting.command import Command
+from rocketmq_remoting.version import CURRENT
+from testbed.connection import Connection
 
 CLOSED_S = 15.0
-"""A handshake that was begun may take 10 s."""
+"""A TLS handshake may take 10 s."""
 
 
 class Attacker(Connection):
-    """One that says half of what it should, and looks on."""
+    """A connection that sends incomplete or malformed data."""
 
     def end(self) -> None:
-        """Say that no more comes; answers may still."""
+        """Close the sending half; replies may still come."""
         self._socket.shutdown(socket.SHUT_WR)
 
     def rest(self) -> bytes:
-        """All that still comes before the server closes; TimeoutError when it does not."""
+        """Return all bytes before the server closes; TimeoutError when it does not close."""
         self._socket.settimeout(CLOSED_S)
         came = b""
         try:
@@ -32,11 +32,11 @@ class Attacker(Connection):
     def ask_patiently(
         self, code: RequestCode, ext: dict[str, str], body: bytes, within_s: float, codes: tuple[int, ...]
     ) -> Command:
-        """The answer, of one of these codes and with a remark of one line if it is a refusal."""
+        """Return the reply, which must have one of these codes, and a remark of one line with code 1."""
         self._socket.settimeout(within_s)
         self.send_command(Command(int(code), 7, version=CURRENT, ext=ext, body=body))
-        answer = self.receive(within_s)
-        assert (answer.opaque, answer.flag) == (7, 1)
-        assert answer.code in codes, answer.remark
-        assert answer.code != 1 or len((answer.remark or "").splitlines()) == 1
-        return answer
+        reply = self.receive(within_s)
+        assert (reply.opaque, reply.flag) == (7, 1)
+        assert reply.code in codes, reply.remark
+        assert reply.code != 1 or len((reply.remark or "").splitlines()) == 1
+        return reply

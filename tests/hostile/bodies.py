@@ -21,7 +21,7 @@ class Case(Struct, frozen=True):
 
 
 def json_body(topics: int, *, counter: int = 1, mappings: int = 0, order: bool = False) -> bytes:
-    """As a broker of 5.x writes it; with `order` as another writer might."""
+    """Return a body as a broker of 5.x writes it; with `order` its members in another order."""
     table = {
         f"Topic-{i:06d}": {
             "attributes": {},

@@ -1,13 +1,13 @@
-"""One server with two workers and a store of its own, which knows broker-a; each test is watched."""
+"""One server with two workers, its own store and broker-a registered; each test runs under a Watch."""
 
 from collections.abc import Iterator
 
 import pytest
 
-from tests.harness.broker import A
-from tests.harness.connection import Connection
-from tests.harness.nameserver import NameServer
-from tests.harness.transports import transport
+from testbed.broker import A
+from testbed.connection import Connection
+from testbed.nameserver import NameServer
+from testbed.transports import transport
 from tests.hostile.attacker import Attacker
 from tests.hostile.watch import Watch
 
@@ -24,7 +24,7 @@ def server(transport: None, tmp_path_factory: pytest.TempPathFactory) -> Iterato
 
 @pytest.fixture
 def watch(server: NameServer) -> Iterator[Watch]:
-    """From before the test to after it."""
+    """Yield a watch from before the test to after it."""
     broker = Connection(server.port)
     assert A.but(timeout_ms=600_000).register(broker).code == 0
     watch = Watch(server)
@@ -35,7 +35,7 @@ def watch(server: NameServer) -> Iterator[Watch]:
 
 @pytest.fixture
 def over(watch: Watch) -> Iterator[Attacker]:
-    """A connection of somebody who means ill."""
+    """Yield a connection of a malicious client."""
     connection = Attacker(watch.server.port)
     yield connection
     connection.close()

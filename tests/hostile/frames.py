@@ -2,7 +2,7 @@
 
 from struct import pack
 
-from remoting.command import Command, SerializeType, encode
+from rocketmq_remoting.command import Command, SerializeType, encode
 
 LONGEST = 16 << 20
 """Bytes of a whole frame, with its length."""

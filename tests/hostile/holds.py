@@ -1,7 +1,7 @@
-"""How long one registration holds the event loop of its worker, for bodies good and bad.
+"""Measures how long one registration blocks the event loop of its worker, for valid and malformed bodies.
 
-`python -m tests.hostile.holds` prints for each body its size, the time from the request to the answer, and the longest
-time that passed between two turns of the loop meanwhile: what another connection may have to wait. The store is a
+`python -m tests.hostile.holds` prints for each body its size, the time from the request to the reply, and the longest
+time between two iterations of the loop meanwhile: what another connection may have to wait. The store is a
 Redis of its own. A hold is also given as processor time of the loop's thread, which other work on the machine does not
 lengthen.
 """
@@ -14,19 +14,19 @@ from pathlib import Path
 import uvloop
 from msgspec import Struct
 
-from launcher.store import EmbeddedStore, programs
+from mqnamesrv.store import EmbeddedStore, programs
 from registry.drivers import AsyncDriver
 from registry.keys import Keys
-from registry.plans import Act
-from registry.registration import Registration, register
-from registry.store import connect, connect_async
+from registry.plans import Origin
+from registry.registration.register import Registration, register
+from registry.store.connect import connect, connect_async
 from tests.hostile.bodies import Case, cases
 
 SLOW_SCRIPT_US = 5000
 
 
 class Held(Struct, frozen=True):
-    """What was measured, in ms."""
+    """The measured times in ms."""
 
     outcome: str
     took: float
@@ -35,26 +35,24 @@ class Held(Struct, frozen=True):
 
 
 async def measured(case: Case, body: bytes, url: str) -> Held:
-    """Register on an empty store while another task turns with the loop."""
+    """Register on an empty store while another task measures each iteration of the loop."""
     driver = AsyncDriver(connect_async(url))
 
-    async def one(body: bytes) -> str:
-        asked = Registration(
+    async def outcome_of(body: bytes) -> str:
+        registration = Registration(
             "c1", "b1", "127.0.0.1:10911", 0, version=case.version, compressed=case.compressed, body=body
         )
         try:
-            await driver.run(register(Keys(), asked, Act("op", "wire:127.0.0.1:1")))
-        except ValueError as error:
-            return f"{type(error).__name__}: {error}"[:60]
-        except Exception as error:
+            await driver.run(register(Keys(), registration, Origin("op", "wire:127.0.0.1:1")))
+        except Exception as error:  # the outcome is printed beside its time
             return f"{type(error).__name__}: {error}"[:60]
         return "registered"
 
-    await one(b"" if case.registered is None else case.registered())
+    await outcome_of(b"" if case.registered is None else case.registered())
     longest = longest_cpu = 0.0
     working = True
 
-    async def turning() -> None:
+    async def iterate() -> None:
         nonlocal longest, longest_cpu
         wall, cpu = time.monotonic(), time.thread_time()
         while working:
@@ -66,14 +64,14 @@ async def measured(case: Case, body: bytes, url: str) -> Held:
     if case.registered is None:
         with connect(url) as store:
             store.flushall()
-    turns = asyncio.create_task(turning())
+    iterations = asyncio.create_task(iterate())
     await asyncio.sleep(0)
     began = time.monotonic()
-    outcome = await one(body)
+    outcome = await outcome_of(body)
     took = time.monotonic() - began
     await asyncio.sleep(0)
     working = False
-    await turns
+    await iterations
     await driver.close()
     return Held(outcome, took * 1000, longest * 1000, longest_cpu * 1000)
 

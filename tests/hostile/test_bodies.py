@@ -1,12 +1,12 @@
-"""Bodies as big as a frame may be: each is answered, in one line if refused, while others go on being answered."""
+"""Bodies as big as a frame may be: each gets a reply, of one line if refused, and other clients are not delayed."""
 
 import zlib
 
 import pytest
 
-from remoting.codes import RequestCode
-from tests.harness.broker import Broker
-from tests.harness.connection import Connection
+from rocketmq_remoting.codes import RequestCode
+from testbed.broker import Broker
+from testbed.connection import Connection
 from tests.hostile.attacker import Attacker
 from tests.hostile.bodies import Case, cases
 from tests.hostile.watch import Watch

@@ -1,4 +1,4 @@
-"""Frames that are cut, too long, or none at all: an answer where there is one, else a close without a byte."""
+"""Frames that are cut off, too long or malformed: a reply if possible, else a close without a byte."""
 
 import ssl
 from contextlib import suppress
@@ -6,8 +6,8 @@ from struct import pack
 
 import pytest
 
-from remoting.command import Command, encode
-from tests.harness.patience import eventually
+from rocketmq_remoting.command import Command, encode
+from testbed.eventually import eventually
 from tests.hostile.attacker import Attacker
 from tests.hostile.frames import ASKED, LONGEST, TLS_HELLO_START, frame_of, json_frame
 from tests.hostile.watch import Watch
@@ -24,8 +24,8 @@ def test_a_frame_cut_at_every_byte_is_answered_when_the_rest_comes(watch: Watch,
     for cut, connection in enumerate(connections):
         connection.send(frame[cut:])
     for connection in connections:
-        answer = connection.receive()
-        assert (answer.code, answer.opaque, answer.flag) == (17, 7, 1)
+        reply = connection.receive()
+        assert (reply.code, reply.opaque, reply.flag) == (17, 7, 1)
         connection.close()
 
 
@@ -96,10 +96,10 @@ def test_one_byte_more_is_closed_before_it_comes(over: Attacker) -> None:
     assert over.closed()
 
 
-def test_one_line_tells_of_many(watch: Watch) -> None:
-    """Another line comes when the time of the last one is over, and tells how many it stands for."""
+def test_one_log_line_counts_many_connections(watch: Watch) -> None:
+    """Another line comes when the interval of the last one is over, with the number of suppressed lines."""
 
-    def told() -> bool:
+    def counted() -> bool:
         for _ in range(20):
             connection = Attacker(watch.server.port)
             connection.send(pack(">i", -1))
@@ -107,11 +107,11 @@ def test_one_line_tells_of_many(watch: Watch) -> None:
             connection.close()
         return any("more like it" in line for line in watch.lines())
 
-    eventually(told, 15.0)
+    eventually(counted, 15.0)
 
 
 def hello() -> bytes:
-    """What a TLS client says first."""
+    """Return the first bytes of a TLS client."""
     out = ssl.MemoryBIO()
     client = ssl.create_default_context().wrap_bio(ssl.MemoryBIO(), out, server_hostname="localhost")
     with suppress(ssl.SSLWantReadError):

@@ -1,14 +1,14 @@
-"""Names and addresses of every kind: kept and given back as they came, or refused; numbers beyond their width."""
+"""Names and addresses of every kind: returned as they came, or refused; numbers beyond their width."""
 
 import json
 from typing import Any
 
 import pytest
 
-from remoting.codes import RequestCode
-from remoting.command import SerializeType
-from tests.harness.broker import Broker, Topic
-from tests.harness.connection import V5_3_3, Connection
+from rocketmq_remoting.codes import RequestCode
+from rocketmq_remoting.command import SerializeType
+from testbed.broker import Broker, Topic
+from testbed.connection import V5_3_3, Connection
 from tests.hostile.attacker import Attacker
 from tests.hostile.frames import json_frame
 from tests.hostile.watch import Watch
@@ -91,7 +91,7 @@ def test_any_address_is_given_back_as_it_came(watch: Watch) -> None:
 
 
 def assert_given_back(over: Connection, broker: Broker, kind: SerializeType) -> None:
-    """Listed and routed to while it is there, and forgotten when it is gone."""
+    """Assert that a broker is listed and routed to while it is registered, and not after."""
     assert broker.register(over, serialize_type=kind).code == 0
     info = parsed(over, RequestCode.GET_BROKER_CLUSTER_INFO, {})
     assert info["brokerAddrTable"][broker.name]["brokerAddrs"] == {"0": broker.addr}
@@ -111,7 +111,7 @@ def parsed(over: Connection, code: RequestCode, ext: dict[str, str]) -> Any:
 
 
 def test_a_name_with_half_a_surrogate_pair_is_closed_or_refused(over: Attacker) -> None:
-    """No UTF-8 can carry it: the header is no header, the body no body."""
+    """UTF-8 cannot encode it: header and body are malformed."""
     body = over_body('"\\ud800":{"topicName":"\\ud800"}')
     assert over.ask(RequestCode.REGISTER_BROKER, named("topic", "x").identity(), body).code == 1
     over.send(json_frame(b'{"code":103,"extFields":{"brokerName":"\\udc00"}}'))
@@ -143,7 +143,7 @@ def over_body(table: str) -> bytes:
     ],
 )
 def test_numbers_beyond_their_width(over: Attacker, field: str, number: str, code: int) -> None:
-    """What is no number counts as missing, as in Java; without a broker id nobody can be registered."""
+    """What is no number counts as missing, as in Java; without a broker id no broker is registered."""
     broker = named("broker", "numbers")
     assert broker.register(over, ext={field: number}).code == code
     broker.unregister(over, brokerId=None)

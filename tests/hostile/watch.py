@@ -1,4 +1,4 @@
-"""What others notice while a server is treated badly: how long they wait, what memory it takes, what it writes."""
+"""Effects of a hostile client on others: their latency, the workers' memory, and the log."""
 
 import re
 import threading
@@ -6,18 +6,18 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
-from remoting.codes import RequestCode
-from tests.harness.broker import A
-from tests.harness.connection import Connection
-from tests.harness.nameserver import NameServer
+from rocketmq_remoting.codes import RequestCode
+from testbed.broker import A
+from testbed.connection import Connection
+from testbed.nameserver import NameServer
 
 ANSWER_S = 2.0
-"""A healthy client's slowest answer on a busy machine; on a quiet one it is some 10 ms. Before bodies were read in
-slices it was up to 9 s."""
+"""A healthy client's slowest reply on a busy machine; on a quiet one it is some 10 ms. Before bodies were decoded
+cooperatively it was up to 9 s."""
 GROWTH_BYTES = 64 << 20
-"""What a worker may have grown by, when all is over: room for what the allocator keeps, not for what leaks."""
+"""How much a worker may have grown in the end: memory that the allocator keeps, but no leak."""
 EVERY_S = 5.0
-"""RationedLog lets one line of a kind through in so many seconds."""
+"""RateLimitedLog lets one line of a kind through in so many seconds."""
 ASK_EVERY_S = 0.005
 _LINE = re.compile(r"connection \S+ of \S+ (closed|cut off|met a fault)|request \d+ of \S+ failed")
 
@@ -38,10 +38,10 @@ class Healthy(threading.Thread):
             while not over:
                 over = self._over.wait(ASK_EVERY_S)  # once more after all is done
                 began = time.monotonic()
-                answer = self._connection.ask(RequestCode.GET_ROUTEINFO_BY_TOPIC, {"topic": A.topics[0].name})
-                assert answer.code == 0, answer.remark
+                reply = self._connection.ask(RequestCode.GET_ROUTEINFO_BY_TOPIC, {"topic": A.topics[0].name})
+                assert reply.code == 0, reply.remark
                 self.slowest_s = max(self.slowest_s, time.monotonic() - began)
-        except Exception as error:  # told by whoever looks
+        except Exception as error:  # checked by Watch.end
             self.error = error
 
     def end(self) -> None:
@@ -50,7 +50,7 @@ class Healthy(threading.Thread):
 
 
 class Watch:
-    """Both workers of a server that knows broker-a, from now on."""
+    """Checks both workers of a server with broker-a, from its construction to `end`."""
 
     def __init__(self, server: NameServer) -> None:
         self.server = server
@@ -68,12 +68,12 @@ class Watch:
             client.start()
 
     def end(self) -> None:
-        """Everybody was answered in time, the workers are the same and no bigger, and little was written."""
+        """Assert that clients got replies in time, that workers neither changed nor grew, and that the log is short."""
         for client in self._clients:
             client.end()
         for client in self._clients:
             assert client.error is None, repr(client.error)
-            assert client.slowest_s < ANSWER_S, f"an answer took {client.slowest_s:.2f} s"
+            assert client.slowest_s < ANSWER_S, f"a reply took {client.slowest_s:.2f} s"
         for pid, before in self._before.items():
             assert (grown := resident(pid) - before) < GROWTH_BYTES, f"grown by {grown >> 20} MiB"
         kinds = 6
@@ -82,27 +82,27 @@ class Watch:
         )
         said = self.server.said()[self._said :]
         assert "Traceback" not in said
-        assert "a fault of ours" not in said
+        assert "a fault of this server" not in said
         for connection in self._connections.values():
             with suppress(OSError):
                 connection.close()
 
     @property
     def workers(self) -> list[int]:
-        """Their process ids."""
+        """Return the workers' process ids."""
         return list(self._connections)
 
     def connections(self) -> int:
-        """How many files the workers have open, nearly all of them connections."""
+        """Return how many files the workers have open, nearly all of them connections."""
         return sum(len(list(Path(f"/proc/{pid}/fd").iterdir())) for pid in self.workers)
 
     def lines(self) -> list[str]:
-        """What was written of connections and requests that went wrong."""
+        """Return the log lines of failed connections and requests."""
         return [line for line in self.server.said()[self._said :].splitlines() if _LINE.search(line)]
 
 
 def resident(pid: int) -> int:
-    """Bytes of memory that a process has."""
-    found = re.search(r"VmRSS:\s+(\d+) kB", Path(f"/proc/{pid}/status").read_text())
-    assert found
-    return int(found[1]) << 10
+    """Return the resident memory of a process in bytes."""
+    match = re.search(r"VmRSS:\s+(\d+) kB", Path(f"/proc/{pid}/status").read_text())
+    assert match
+    return int(match[1]) << 10

@@ -5,13 +5,24 @@ from pathlib import Path
 
 import pytest
 
-from tests.interop.releases import Release, release
-from tests.interop.servers import Kind, NameServer, serve
-from tests.interop.stage import Stage
+from testbed.rocketmq.releases import Release, release
+from testbed.rocketmq.servers import Kind, NameServer, serve
+from testbed.rocketmq.stage import Stage
 from tests.interop.watch import Watch
 
+LONGEST_FIRST = (
+    "test_spark_cluster.py",
+    "test_mqadmin.py",
+    "test_pipeline_commands.py",
+    "test_migration.py",
+    "test_load_balancer.py",
+    "test_master_and_slaves.py",
+    "test_mqns.py",
+    "test_messages.py",
+)
+"""So that the processes of `pytest -n` end at about the same time."""
 LAST = "test_leases.py"
-"""Its test reads what has been recorded while all others ran."""
+"""Its test reads what has been recorded since test_master_and_slaves.py ran."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -24,7 +35,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    items.sort(key=lambda item: item.path.name == LAST)
+    places = {name: place - len(LONGEST_FIRST) for place, name in enumerate(LONGEST_FIRST)} | {LAST: 1}
+    items.sort(key=lambda item: places.get(item.path.name, 0))
 
 
 @pytest.fixture(scope="session")

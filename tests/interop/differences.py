@@ -4,8 +4,8 @@ import re
 
 from msgspec import Struct
 
-from tests.interop.admin import Output
-from tests.interop.servers import NameServer
+from testbed.rocketmq.admin import Output
+from testbed.rocketmq.servers import NameServer
 
 
 class Rule(Struct, frozen=True):

@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable
 from typing import Self, TypeVar
 
-from tests.interop.servers import NameServer
+from testbed.rocketmq.servers import NameServer
 
 T = TypeVar("T")
 PAUSE_S = 0.05

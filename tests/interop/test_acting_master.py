@@ -9,13 +9,13 @@ import time
 import pytest
 from msgspec import Struct
 
-from tests.harness.patience import eventually
-from tests.interop.admin import Admin
-from tests.interop.brokers import Broker, BrokerConfig, start_brokers
-from tests.interop.clients import Clients
-from tests.interop.releases import Release, dashed
-from tests.interop.servers import Kind, NameServer, serve
-from tests.interop.stage import Stage
+from testbed.eventually import eventually
+from testbed.rocketmq.admin import Admin
+from testbed.rocketmq.brokers import Broker, BrokerConfig, start_brokers
+from testbed.rocketmq.clients import Clients
+from testbed.rocketmq.releases import Release, dashed
+from testbed.rocketmq.servers import Kind, NameServer, serve
+from testbed.rocketmq.stage import Stage
 
 MESSAGES = 8
 SYNCHRONISED_S = 90

@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from client.broker import (
+from mqns.broker import (
     BrokerAgent,
     BrokerConfig,
-    Event,
+    BrokerEvent,
     Failed,
     MasterChanged,
     MinBrokerIdChanged,
@@ -16,16 +16,16 @@ from client.broker import (
     Registered,
     TopicSettings,
 )
-from client.errors import AnswerError
-from client.name_server.client import NameServer as NameServerClient
-from remoting.topic_config import TopicConfig
-from tests.harness.patience import eventually
-from tests.interop.admin import Admin
-from tests.interop.clients import Clients
-from tests.interop.ports import broker_port
-from tests.interop.releases import dashed, release
-from tests.interop.servers import NameServer, serve, serve_4x
-from tests.interop.stage import Stage
+from mqns.errors import ResponseError
+from mqns.name_server.client import NameServerClient
+from rocketmq_remoting.topic_config import TopicConfig
+from testbed.eventually import eventually
+from testbed.ports import broker_port
+from testbed.rocketmq.admin import Admin
+from testbed.rocketmq.clients import Clients
+from testbed.rocketmq.releases import dashed, release
+from testbed.rocketmq.servers import NameServer, serve, serve_4x
+from testbed.rocketmq.stage import Stage
 
 SERVERS = ("ours", "java 5.5.0", "java 4.9.7")
 VERSIONS = ("5.5.0", "4.9.7")
@@ -76,7 +76,7 @@ def test_java_clients_see_what_an_agent_announces(
     name = f"plays-{dashed(version)}"
     clients = [Clients(stage, release(each), announced_to) for each in VERSIONS]
     config = broker(name, announced_to, version=version, topics=topics(name))
-    events: list[Event] = []
+    events: list[BrokerEvent] = []
     with BrokerAgent(config, listener=events.append) as agent:
         assert events == [Registered(announced_to.address)]
         agent.put_topics(TopicConfig(f"Later-{name}", 1, 1))
@@ -107,7 +107,7 @@ def test_one_agent_is_announced_to_all(servers: Mapping[str, NameServer], stage:
 
 def test_order_topics_reach_an_agent(announced_to: NameServer) -> None:
     name = "ordered"
-    events: list[Event] = []
+    events: list[BrokerEvent] = []
     with NameServerClient(announced_to.address) as ns:
         ns.put_kv_config("ORDER_TOPIC_CONFIG", f"Both-{name}", f"{name}:2")
         with BrokerAgent(broker(name, announced_to, topics=topics(name)), listener=events.append) as agent:
@@ -120,7 +120,7 @@ def test_a_slave_agent_learns_of_its_master_and_who_acts(of_5x: NameServer) -> N
     acting = {"enable_slave_acting_master": True, "listen": True, "bind_address": "127.0.0.1"}
     master = broker("acting", of_5x, topics=topics("acting"), **acting)
     slave = broker("acting", of_5x, topics=topics("acting"), broker_id=1, **acting)
-    events: list[Event] = []
+    events: list[BrokerEvent] = []
     with BrokerAgent(slave, listener=events.append) as second:
         with BrokerAgent(master, listener=lambda event: None):
             second.register()
@@ -139,14 +139,14 @@ def test_what_5_5_0_says_of_a_compressed_body(
     servers: Mapping[str, NameServer], server: str, taken: bool
 ) -> None:
     """Its brokers call it uncompressed; Java's name server does not look, and refuses it."""
-    name, events = "compressed", list[Event]()
+    name, events = "compressed", list[BrokerEvent]()
     faithful = broker(name, servers[server], compressed_register=True)
     with BrokerAgent(faithful, listener=events.append):
         (outcome,) = events
         assert isinstance(outcome, Registered) is taken
         if not taken:
             assert isinstance(outcome, Failed)
-            assert isinstance(outcome.error, AnswerError)
+            assert isinstance(outcome.error, ResponseError)
             assert (outcome.error.code, servers[server].brokers(name)) == (1, {})
     honest = broker(name, servers[server], compressed_register=True, keep_compressed_bug=False)
     with BrokerAgent(honest, listener=lambda event: None):

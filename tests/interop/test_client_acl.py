@@ -4,16 +4,16 @@ import asyncio
 
 import pytest
 
-from client.wire.acl import AclCredentials
-from client.wire.options import RemotingOptions
-from client.wire.remoting_client import AsyncRemotingClient
-from client.wire.request import Request
-from remoting.codes import ResponseCode
-from remoting.command import Command, SerializeType
-from tests.interop.brokers import Broker, BrokerConfig, start_brokers
-from tests.interop.releases import Release
-from tests.interop.servers import NameServer
-from tests.interop.stage import Stage
+from mqns.remoting.acl import AclCredentials
+from mqns.remoting.options import RemotingOptions
+from mqns.remoting.remoting_client import AsyncRemotingClient
+from mqns.remoting.request import Request
+from rocketmq_remoting.codes import ResponseCode
+from rocketmq_remoting.command import Command, SerializeType
+from testbed.rocketmq.brokers import Broker, BrokerConfig, start_brokers
+from testbed.rocketmq.releases import Release
+from testbed.rocketmq.servers import NameServer
+from testbed.rocketmq.stage import Stage
 
 ACCOUNTS = """\
 accounts:
@@ -58,7 +58,7 @@ def asked(
     async def ask() -> Command:
         hooks = (credentials,) if credentials else ()
         async with AsyncRemotingClient(RemotingOptions(hooks=hooks, serialize_type=encoding)) as client:
-            return await client.call(broker.address, request, timeout_s=30)
+            return await client.invoke(broker.address, request, timeout_s=30)
 
     return asyncio.run(ask())
 

@@ -2,15 +2,15 @@
 
 import pytest
 
-from client.errors import CallTimeout
-from client.name_server.client import NameServer
-from client.wire.options import RemotingOptions
-from client.wire.tls import client_context
-from remoting.command import SerializeType
-from remoting.version import V5_5_0
-from tests.client.name_server.every_call import play
+from mqns.errors import CallTimeout
+from mqns.name_server.client import NameServerClient
+from mqns.remoting.options import RemotingOptions
+from mqns.remoting.tls import tls_context
+from rocketmq_remoting.command import SerializeType
+from rocketmq_remoting.version import V5_5_0
+from testbed.rocketmq.stage import Stage
 from tests.differential.sides import begin_java, patiently_connected
-from tests.interop.stage import Stage
+from tests.mqns.name_server.every_call import play
 
 V4_9_7 = 407
 VERSIONS = {"4.9.7": V4_9_7, "5.5.0": V5_5_0}
@@ -29,14 +29,14 @@ def addresses(stage: Stage) -> dict[str, str]:
 @pytest.mark.parametrize("release", VERSIONS)
 def test_every_call(addresses: dict[str, str], release: str, encoding: SerializeType) -> None:
     options = RemotingOptions(version=VERSIONS[release], serialize_type=encoding)
-    with NameServer(addresses[release], options=options, timeout_s=30) as ns:
+    with NameServerClient(addresses[release], options=options, timeout_s=30) as ns:
         play(lambda name, args, more: getattr(ns, name)(*args, **more), VERSIONS[release])
 
 
 def test_a_call_that_a_release_does_not_know_is_a_time_out_and_harms_no_other(
     addresses: dict[str, str],
 ) -> None:
-    with NameServer(addresses["4.9.7"], timeout_s=30) as ns:
+    with NameServerClient(addresses["4.9.7"], timeout_s=30) as ns:
         with pytest.raises(CallTimeout):
             ns.within(0.3).get_broker_member_group("c1", "broker-a")
         assert ns.get_topics().topic_list == ()
@@ -45,6 +45,6 @@ def test_a_call_that_a_release_does_not_know_is_a_time_out_and_harms_no_other(
 @pytest.mark.parametrize("release", VERSIONS)
 def test_tls(addresses: dict[str, str], release: str) -> None:
     """Java's test mode, which is its default: a certificate that nobody vouches for."""
-    options = RemotingOptions(tls=client_context(auth_server=False))
-    with NameServer(addresses[release], options=options, timeout_s=30) as ns:
+    options = RemotingOptions(tls=tls_context(auth_server=False))
+    with NameServerClient(addresses[release], options=options, timeout_s=30) as ns:
         assert ns.get_topics().topic_list == ()

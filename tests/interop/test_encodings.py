@@ -2,11 +2,11 @@
 
 import pytest
 
-from tests.interop.admin import run_command
-from tests.interop.certificates import make_certificates
-from tests.interop.releases import release
-from tests.interop.servers import Kind, NameServer, serve
-from tests.interop.stage import Stage, write_properties
+from testbed.certificates import make_certificates
+from testbed.rocketmq.admin import run_command
+from testbed.rocketmq.releases import release
+from testbed.rocketmq.servers import Kind, NameServer, serve
+from testbed.rocketmq.stage import Stage, write_properties
 from tests.interop.together import work_together
 
 BINARY = ("-Drocketmq.serialize.type=ROCKETMQ",)

@@ -4,7 +4,7 @@ Runs last, so that the two minutes of a lease pass while other tests run."""
 
 import pytest
 
-from tests.interop.servers import Kind
+from testbed.rocketmq.servers import Kind
 from tests.interop.watch import Watch
 
 LEASE_S = 120

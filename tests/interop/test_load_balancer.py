@@ -12,24 +12,24 @@ import pytest
 import redis as redis_py
 from msgspec import Struct
 
-from launcher.store import opened
+from mqnamesrv.store import opened
 from registry.keys import Keys, member_key
-from registry.store import connect
-from tests.harness.broker import A
-from tests.harness.connection import Connection
-from tests.harness.patience import eventually, stays
-from tests.harness.sockets import connected_from, peers
-from tests.interop.admin import COMMAND_S, MAIN, Admin
-from tests.interop.balancer import IDLE_S, Balancer, Proxy
-from tests.interop.brokers import Broker, BrokerConfig, start_brokers
-from tests.interop.certificates import make_certificates
-from tests.interop.clients import Clients
+from registry.store.connect import connect
+from testbed.broker import A
+from testbed.certificates import make_certificates
+from testbed.connection import Connection
+from testbed.eventually import PATIENCE_S, eventually, stays
+from testbed.haproxy import IDLE_S, Balancer, Proxy
+from testbed.ports import free_port
+from testbed.process import Process
+from testbed.rocketmq.admin import COMMAND_S, MAIN, Admin
+from testbed.rocketmq.brokers import Broker, BrokerConfig, start_brokers
+from testbed.rocketmq.clients import Clients
+from testbed.rocketmq.releases import Release, dashed, release
+from testbed.rocketmq.servers import NameServer, serve
+from testbed.rocketmq.stage import Stage, write_properties
+from testbed.sockets import connected_from, peers
 from tests.interop.lookups import PAUSE_S, Lookups
-from tests.interop.ports import free_port
-from tests.interop.process import Process
-from tests.interop.releases import Release, dashed, release
-from tests.interop.servers import NameServer, serve
-from tests.interop.stage import Stage, write_properties
 from tests.interop.together import work_together
 from tests.interop.traffic import (
     await_consumed,
@@ -185,7 +185,7 @@ def test_the_address_need_not_be_in_code_or_arguments(scene: Scene, version: str
 
 
 def test_messages_go_on_while_the_balancer_is_restarted(scene: Scene, topic: str) -> None:
-    with traffic(scene, topic, away_s=2 * AWAY_S):
+    with traffic(scene, topic, away_s=AWAY_S + PATIENCE_S):
         scene.balancer.stop()
         assert not peers(scene.balancer.port)
         time.sleep(AWAY_S)

@@ -8,14 +8,14 @@ from collections.abc import Iterator
 import pytest
 from msgspec import Struct
 
-from tests.harness.patience import eventually
-from tests.harness.sockets import peers
-from tests.interop.admin import Admin
-from tests.interop.brokers import Broker, BrokerConfig, start_brokers
-from tests.interop.clients import Clients
-from tests.interop.releases import Release, dashed, release
-from tests.interop.servers import NameServer
-from tests.interop.stage import Stage
+from testbed.eventually import eventually
+from testbed.rocketmq.admin import Admin
+from testbed.rocketmq.brokers import Broker, BrokerConfig, start_brokers
+from testbed.rocketmq.clients import Clients
+from testbed.rocketmq.releases import Release, dashed, release
+from testbed.rocketmq.servers import NameServer
+from testbed.rocketmq.stage import Stage
+from testbed.sockets import peers
 from tests.interop.watch import Watch
 
 MESSAGES = 20

@@ -8,14 +8,14 @@ import time
 import pytest
 from msgspec import Struct
 
-from tests.harness.patience import eventually
-from tests.interop.admin import Admin
-from tests.interop.brokers import Broker, BrokerConfig, start_brokers
-from tests.interop.clients import Clients, Delayed, InOrder, Received, Sent, Transacted, outcome
+from testbed.eventually import eventually
+from testbed.rocketmq.admin import Admin
+from testbed.rocketmq.brokers import Broker, BrokerConfig, start_brokers
+from testbed.rocketmq.clients import Clients, Delayed, InOrder, Received, Sent, Transacted, outcome
+from testbed.rocketmq.releases import Release, dashed
+from testbed.rocketmq.servers import Kind, NameServer, serve
+from testbed.rocketmq.stage import Stage
 from tests.interop.lookups import Lookups
-from tests.interop.releases import Release, dashed
-from tests.interop.servers import Kind, NameServer, serve
-from tests.interop.stage import Stage
 
 MESSAGES = 10_000
 PER_SECOND = 400

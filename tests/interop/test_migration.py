@@ -6,16 +6,15 @@ from typing import Any, Final, NamedTuple
 
 import pytest
 
-from client.cli.exits import ExitCode
-from tests.client.cli.conftest import run
-from tests.harness.patience import eventually, stays
-from tests.interop.admin import Admin
-from tests.interop.balancer import Balancer
-from tests.interop.brokers import Broker, BrokerConfig, start_brokers
-from tests.interop.clients import Clients, Received, Sent
-from tests.interop.releases import Release
-from tests.interop.servers import Addressed, NameServer, Several, serve, serve_4x, serve_file
-from tests.interop.stage import Stage
+from mqns.cli.exit_codes import ExitCode
+from testbed.eventually import eventually, stays
+from testbed.haproxy import Balancer
+from testbed.rocketmq.admin import Admin
+from testbed.rocketmq.brokers import Broker, BrokerConfig, start_brokers
+from testbed.rocketmq.clients import Clients, Received, Sent
+from testbed.rocketmq.releases import Release
+from testbed.rocketmq.servers import Addressed, NameServer, Several, serve, serve_4x, serve_file
+from testbed.rocketmq.stage import Stage
 from tests.interop.traffic import (
     ENDLESS,
     await_consumed,
@@ -24,6 +23,7 @@ from tests.interop.traffic import (
     start_consumer,
     start_producer,
 )
+from tests.mqns.cli.conftest import run
 
 CLUSTER: Final = "moved"
 REPETITIONS: Final = 2

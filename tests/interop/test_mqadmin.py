@@ -7,16 +7,16 @@ from pathlib import Path
 import pytest
 from msgspec import Struct
 
-from tests.harness.patience import eventually
-from tests.interop.admin import Admin, Output, run_command, start_command
-from tests.interop.brokers import BOOT_S, Broker, BrokerConfig, properties, start_brokers
-from tests.interop.clients import Clients
+from testbed.eventually import eventually
+from testbed.ports import broker_port, free_port
+from testbed.rocketmq.admin import Admin, Output, run_command, start_command
+from testbed.rocketmq.brokers import BOOT_S, Broker, BrokerConfig, properties, start_brokers
+from testbed.rocketmq.clients import Clients
+from testbed.rocketmq.releases import Release, dashed, release
+from testbed.rocketmq.servers import Kind, NameServer, Several, serve
+from testbed.rocketmq.stage import Stage, write_properties
 from tests.interop.commands import CASES, PATIENT, Case
 from tests.interop.differences import normalised
-from tests.interop.ports import broker_port, free_port
-from tests.interop.releases import Release, dashed, release
-from tests.interop.servers import Kind, NameServer, Several, serve
-from tests.interop.stage import Stage, write_properties
 
 SIDES = ("java", "ours")
 ENDLESS = 1_000_000

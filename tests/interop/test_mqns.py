@@ -10,16 +10,16 @@ from typing import Any, Final
 
 import pytest
 
-from client.cli.exits import ExitCode
-from tests.client.cli.conftest import Ended, run
-from tests.harness.broker import A1, A, B, Topic
-from tests.harness.connection import V5_3_3, Connection
-from tests.harness.patience import eventually
-from tests.interop.admin import Admin
-from tests.interop.brokers import BrokerConfig, start_brokers
-from tests.interop.releases import Release, dashed
-from tests.interop.servers import NameServer, serve, serve_4x
-from tests.interop.stage import Stage
+from mqns.cli.exit_codes import ExitCode
+from testbed.broker import A1, A, B, Topic
+from testbed.connection import V5_3_3, Connection
+from testbed.eventually import eventually
+from testbed.rocketmq.admin import Admin
+from testbed.rocketmq.brokers import BrokerConfig, start_brokers
+from testbed.rocketmq.releases import Release, dashed
+from testbed.rocketmq.servers import NameServer, serve, serve_4x
+from testbed.rocketmq.stage import Stage
+from tests.mqns.cli.conftest import Ended, run
 
 OURS, JAVA_5, JAVA_4 = "ours", "java 5.5.0", "java 4.9.7"
 TOPICS: Final = (

@@ -16,11 +16,11 @@ from rq.job import Job
 from rq.results import Result
 from rq.serializers import JSONSerializer
 
-from launcher.store import EmbeddedStore
-from registry.options import Options
-from tests.harness.patience import eventually
-from tests.pipeline import worked_example
-from worker.schedule import timetable
+from mqnamesrv.store import EmbeddedStore
+from registry.options.catalogue import Options
+from testbed.eventually import eventually
+from tests.mqpipeline import worked_example
+from worker.jobs.timetable import timetable
 
 PATIENCE_S = 300
 NAMESPACE = "default"
@@ -38,7 +38,7 @@ def start(store: EmbeddedStore, redis: redis_py.Redis, tmp_path: Path) -> Iterat
     ours = signal.signal(signal.SIGINT, signal.default_int_handler)
 
     def start(command: str) -> subprocess.Popen[str]:
-        argv = [sys.executable, "-m", "pipeline.cli", command, "--warehouse", str(tmp_path)]
+        argv = [sys.executable, "-m", "mqpipeline.cli", command, "--warehouse", str(tmp_path)]
         environment = {**os.environ, "REDIS_URL": store.url}
         process = subprocess.Popen(
             argv, env=environment, stderr=subprocess.PIPE, text=True, start_new_session=True

@@ -6,16 +6,16 @@ from collections.abc import Iterator
 import pytest
 from msgspec import Struct
 
-from client import Consumer, MqClient, MqClientOptions, sql92
-from client.routes.queues import MessageQueue
-from remoting.heartbeat import ConsumeFromWhere, MessageModel
-from remoting.version import CURRENT, version_name
-from tests.harness.patience import eventually
-from tests.interop.admin import Admin
-from tests.interop.brokers import Broker, BrokerConfig, start_brokers
-from tests.interop.releases import dashed, release
-from tests.interop.servers import NameServer
-from tests.interop.stage import Stage
+from mqns import ConsumerGroup, MqClient, MqClientOptions, sql92
+from mqns.routes.queues import MessageQueue
+from rocketmq_remoting.heartbeat import ConsumeFromWhere, MessageModel
+from rocketmq_remoting.version import CURRENT, version_name
+from testbed.eventually import eventually
+from testbed.rocketmq.admin import Admin
+from testbed.rocketmq.brokers import Broker, BrokerConfig, start_brokers
+from testbed.rocketmq.releases import dashed, release
+from testbed.rocketmq.servers import NameServer
+from testbed.rocketmq.stage import Stage
 
 PYTHON = rf"PYTHON\s+{version_name(CURRENT)}"
 SEEN_S = 20
@@ -87,7 +87,7 @@ def test_groups_are_what_a_broker_knows_of_us(scene: Scene, client: MqClient) ->
     changed: list[str] = []
     client.on_consumers_changed(changed.append)
     consumers, producers = group_name("readers", scene, client), group_name("writers", scene, client)
-    client.add_consumer(Consumer(group=consumers, subscriptions={scene.topic: "TagA || TagB"}))
+    client.add_consumer(ConsumerGroup(group=consumers, subscriptions={scene.topic: "TagA || TagB"}))
     client.add_producer(producers, [scene.topic])
 
     def connections() -> str:
@@ -123,7 +123,7 @@ def test_groups_are_what_a_broker_knows_of_us(scene: Scene, client: MqClient) ->
 def test_a_broadcast_group_is_one(scene: Scene, client: MqClient) -> None:
     group = group_name("all", scene, client)
     client.add_consumer(
-        Consumer(
+        ConsumerGroup(
             group=group,
             subscriptions={scene.topic: "*"},
             message_model=MessageModel.BROADCASTING,
@@ -153,7 +153,7 @@ def test_a_restarted_broker_learns_the_subscriptions_anew_from_a_client_that_sen
     """Of a short heartbeat it would make a group without subscriptions."""
     with client_of(scene, "short") as client:
         group = group_name("restarted", scene, client)
-        client.add_consumer(Consumer(group=group, subscriptions={scene.topic: "TagA"}))
+        client.add_consumer(ConsumerGroup(group=group, subscriptions={scene.topic: "TagA"}))
         subscription = subscribed(scene.topic, "TagA")
         eventually(lambda: scene.says(subscription, "consumerConnection", "-g", group), SEEN_S)
         scene.broker.shut_down()

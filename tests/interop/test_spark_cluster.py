@@ -10,23 +10,24 @@ import pytest
 import redis as redis_py
 from pyspark.sql import SparkSession
 
-from launcher.store import EmbeddedStore
-from pipeline import job, schemas
-from pipeline.cli.sample import write
-from pipeline.java import java_home_here
-from pipeline.landing.reading import read_events, read_heartbeats
-from pipeline.options import Options
-from pipeline.scale import WEEK_MS, Scale, entries
-from pipeline.session import spark_session
-from pipeline.source.streams import Streams
-from pipeline.warehouse import Warehouse
-from tests.harness.patience import eventually
-from tests.interop.ports import free_port
-from tests.interop.stage import Stage
-from tests.pipeline import worked_example
-from tests.pipeline.conftest import SMALL
-from tests.pipeline.rows import rows_of
-from tests.pipeline.stream import Told, address, at, registered, removed
+from mqnamesrv.store import EmbeddedStore
+from mqpipeline import job, schemas
+from mqpipeline.cli.sample import write
+from mqpipeline.java import java_home_here
+from mqpipeline.landing.reading import read_events, read_heartbeats
+from mqpipeline.options import Options
+from mqpipeline.reports import catalogue
+from mqpipeline.scale import WEEK_MS, Scale, entries
+from mqpipeline.session import spark_session
+from mqpipeline.source.streams import Streams
+from mqpipeline.warehouse import Warehouse
+from testbed.eventually import eventually
+from testbed.ports import free_port
+from testbed.rocketmq.stage import Stage
+from tests.mqpipeline import worked_example
+from tests.mqpipeline.conftest import SMALL
+from tests.mqpipeline.rows import rows_of
+from tests.mqpipeline.stream import Reported, address, at, registered, removed
 
 ROOT: Final = Path(__file__).parents[2]
 SPARK_CLASS: Final = str(Path(pyspark.__file__).parent / "bin" / "spark-class")
@@ -45,7 +46,7 @@ SETTINGS: Final = {
 MADE_UP: Final = Scale(brokers=8, topics=16, brokers_of_topic=3, weeks=1, clusters=2, namespace="made-up")
 ODD: Final = "odd"
 AS_OF_MS: Final = MADE_UP.start_ms + WEEK_MS
-TABLES: Final = (*schemas.TABLES, *schemas.REPORTS)
+TABLES: Final = (*schemas.TABLES, *catalogue.TABLES)
 Tables = dict[str, set[tuple[Any, ...]]]
 
 
@@ -80,7 +81,7 @@ def write_odd_history(redis: redis_py.Redis) -> None:
         stream.add(back, registered("revive", "d", 7))
         stream.add(back + 20, removed("lost", "d", 7, since=back, last_seen=back + 10))
     claim = {"cluster": "c1", "broker": "a", "id": "0", "addr": "10.9.9.9:10911", "holder": "{}"}
-    stream.add(5100, Told("conflict_seen", "two_names", claim)).lose(2)
+    stream.add(5100, Reported("conflict_seen", "two_names", claim)).lose(2)
     stream.add(5200, registered("first", "g", 10))
     for entry in stream.entries:
         fields: Any = entry.fields

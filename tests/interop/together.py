@@ -1,12 +1,12 @@
 """Broker, mqadmin, producer and consumer of one release at one name server, whatever way they are told to speak."""
 
-from tests.harness.patience import eventually
-from tests.interop.admin import Admin
-from tests.interop.brokers import BrokerConfig, start_brokers
-from tests.interop.clients import Clients
-from tests.interop.releases import dashed, release
-from tests.interop.servers import NameServer
-from tests.interop.stage import Stage
+from testbed.eventually import eventually
+from testbed.rocketmq.admin import Admin
+from testbed.rocketmq.brokers import BrokerConfig, start_brokers
+from testbed.rocketmq.clients import Clients
+from testbed.rocketmq.releases import dashed, release
+from testbed.rocketmq.servers import NameServer
+from testbed.rocketmq.stage import Stage
 
 MESSAGES = 20
 

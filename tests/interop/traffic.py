@@ -3,11 +3,11 @@
 import signal
 from typing import Final
 
-from tests.harness.patience import eventually
-from tests.interop.admin import Admin
-from tests.interop.clients import Clients, Received, Sent, outcome
-from tests.interop.process import Process
-from tests.interop.servers import Addressed
+from testbed.eventually import eventually
+from testbed.process import Process
+from testbed.rocketmq.admin import Admin
+from testbed.rocketmq.clients import Clients, Received, Sent, outcome
+from testbed.rocketmq.servers import Addressed
 
 ENDLESS: Final = 1_000_000
 PER_SECOND: Final = 200

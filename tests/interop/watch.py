@@ -3,7 +3,7 @@
 import threading
 import time
 
-from tests.interop.servers import NameServer
+from testbed.rocketmq.servers import NameServer
 
 EVERY_S = 0.2
 

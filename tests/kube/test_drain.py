@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.harness.patience import eventually
+from testbed.eventually import eventually
 from tests.helm.chart import COMPONENTS, find, render
 from tests.kube.cluster import Cluster, Done, Namespace
 

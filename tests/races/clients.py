@@ -1,4 +1,4 @@
-"""Clients of the races, each a process of its own that asks its worker's share of operations without pause."""
+"""Clients of the races, each a process of its own that runs one worker's operations without pause."""
 
 import multiprocessing as mp
 import os
@@ -12,29 +12,30 @@ from typing import Any, TypeAlias
 
 import msgspec
 
-from registry.beats import beat
 from registry.clusters import cluster_info
 from registry.drivers import run
 from registry.errors import BrokerBusy, TopicNotFound
+from registry.events.checkpoint import checkpoint, request_round
 from registry.keys import Keys
-from registry.plans import Act, Plan, ScriptCall
-from registry.registration import register
-from registry.removal import expire, let_go, lose, settle_owed, unregister
+from registry.plans import Origin, Plan, ScriptCall
+from registry.registration.heartbeat import renew_lease
+from registry.registration.register import register
+from registry.removal import expire, release_owner, remove_disconnected, run_deferred, unregister
 from registry.rewrite import add_write_perm, wipe_write_perm
-from registry.rounds import ask, carry_on
 from registry.routes import RoutesRead, RouteView, route_of, routes_call
 from registry.scripts import script
-from registry.store import connect
+from registry.store.connect import connect
 from registry.topics import delete_topic, register_topic
-from remoting.route import QueueData, TopicRouteData
-from tests.races.asked import (
+from rocketmq_remoting.route import QueueData, TopicRouteData
+from tests.races.history import Position, Route, position
+from tests.races.operations import (
     SMALL,
     TABLES,
     Answered,
-    Asked,
     Deleting,
     Leaving,
     Note,
+    Operation,
     Outcome,
     Registering,
     Rewriting,
@@ -44,7 +45,6 @@ from tests.races.asked import (
     Table,
     Upkeep,
 )
-from tests.races.history import Position, Route, position
 from tests.registry.brokers import address, registration
 
 CLUSTER = "c1"
@@ -54,7 +54,7 @@ STEPS = 8  # of a first registration of three slices, and one more
 
 
 class Report(msgspec.Struct, frozen=True):
-    """What one client did and saw; `error` is what ended it early.
+    """The operations and reads of one client; `error` is what ended it early.
 
     `answered` are the lookups of one topic over one connection, `sent` the registrations acknowledged over the wire."""
 
@@ -66,7 +66,7 @@ class Report(msgspec.Struct, frozen=True):
 
 
 class Caller:
-    """Asks under the name of one worker; each request is an op of its own."""
+    """Runs plans under the name of one worker; each is an op of its own."""
 
     def __init__(self, url: str, keys: Keys, name: str, seed: int) -> None:
         self.url = url
@@ -80,33 +80,33 @@ class Caller:
         self.sent: list[Sent] = []
         self._numbers = count(1)
 
-    def act(self) -> Act:
-        return Act(op=f"{self.name}-{next(self._numbers):x}", actor=f"worker:{self.name}")
+    def origin(self) -> Origin:
+        return Origin(op=f"{self.name}-{next(self._numbers):x}", actor=f"worker:{self.name}")
 
     def end(self) -> Position:
-        """Where the stream ends now."""
+        """Return the last position of the stream."""
         last = self.store.xrevrange(self.keys.events, count=1)
         return position(last[0][0]) if last else position("")
 
-    def ask(self, asked: Asked, plan_of: Callable[[Act], Plan[Any]]) -> None:
-        act, lo = self.act(), self.end()
+    def ask(self, operation: Operation, plan_of: Callable[[Origin], Plan[Any]]) -> None:
+        origin, lo = self.origin(), self.end()
         outcome: Outcome = "done"
         event_id = ""
         try:
-            answer = run(plan_of(act), self.store)
+            result = run(plan_of(origin), self.store)
         except BrokerBusy:
             outcome = "given up"
         else:
-            event_id = answer if isinstance(answer, str) else getattr(answer, "event_id", "")
-            if getattr(answer, "refused", False):
+            event_id = result if isinstance(result, str) else getattr(result, "event_id", "")
+            if getattr(result, "refused", False):
                 outcome = "given up"
-        self.notes.append(Note(act.op, asked, lo, self.end(), outcome, event_id))
+        self.notes.append(Note(origin.op, operation, lo, self.end(), outcome, event_id))
 
     def rest(self, at_most_s: float) -> None:
         time.sleep(self.random.random() * at_most_s)
 
 
-Turn: TypeAlias = Callable[[Caller, int], None]  # one of a client's turns, and its number
+Step: TypeAlias = Callable[[Caller, int], None]  # a step of a client, with its number
 
 
 def registers(
@@ -120,13 +120,13 @@ def registers(
     slow: bool = False,
     dies: bool = False,
     **rest: Any,
-) -> Turn:
-    """A new data version each turn, which all queue data carry as readQueueNums; `{}` in the name is the turn.
+) -> Step:
+    """A new data version each step, which all queue data carry as readQueueNums; `{}` in the name is the step.
 
-    `slow` waits a little before each request, `dies` asks in a process that is killed on the way."""
+    `slow` waits a little before each request, `dies` runs in a process that is killed meanwhile."""
     template = name
 
-    def turn(caller: Caller, version: int) -> None:
+    def step(caller: Caller, version: int) -> None:
         caller.rest(pause_s)
         name = template.format(version)
         where = at or address(name, number)
@@ -135,113 +135,114 @@ def registers(
         said = registration(
             name, number, dict.fromkeys(TABLES[table], text), at=where, version=own, acting=acting, **rest
         )
-        asked = Registering(name, number, where, table, text, acting)
+        operation = Registering(name, number, where, table, text, acting)
         if dies:
-            _die_asking(caller, asked, version, lambda act: register(caller.keys, said, act))
+            _die_running(caller, operation, version, lambda origin: register(caller.keys, said, origin))
             return
 
-        def plan_of(act: Act) -> Plan[Any]:
-            plan = register(caller.keys, said, act, owner=f"{caller.name}/1")
+        def plan_of(origin: Origin) -> Plan[Any]:
+            plan = register(caller.keys, said, origin, owner=f"{caller.name}/1")
             return _slowed(plan, caller) if slow else plan
 
-        caller.ask(asked, plan_of)
+        caller.ask(operation, plan_of)
 
-    return turn
+    return step
 
 
-def unregisters(name: str, number: int = 0, *, at: str = "", pause_s: float = 0.01) -> Turn:
+def unregisters(name: str, number: int = 0, *, at: str = "", pause_s: float = 0.01) -> Step:
     where = at or address(name, number)
 
-    def turn(caller: Caller, _: int) -> None:
+    def step(caller: Caller, _: int) -> None:
         caller.rest(pause_s)
         caller.ask(
-            Leaving(name, where), lambda act: unregister(caller.keys, CLUSTER, where, name, str(number), act)
+            Leaving(name, where),
+            lambda origin: unregister(caller.keys, CLUSTER, where, name, str(number), origin),
         )
 
-    return turn
+    return step
 
 
-def loses(name: str, owner: str, number: int = 0) -> Turn:
-    """Its connection ends; whoever was the last owner is removed unless it has been heard of since."""
+def disconnects(name: str, owner: str, number: int = 0) -> Step:
+    """End a connection; its member is removed unless it was renewed over another one since."""
     where = address(name, number)
 
-    def turn(caller: Caller, _: int) -> None:
+    def step(caller: Caller, _: int) -> None:
         caller.rest(0.01)
-        orphan = run(let_go(caller.keys, CLUSTER, where, owner), caller.store)
-        if orphan is not None:
-            caller.ask(Upkeep(), lambda act: lose(caller.keys, orphan, "lost", act))
+        member = run(release_owner(caller.keys, CLUSTER, where, owner), caller.store)
+        if member is not None:
+            caller.ask(Upkeep(), lambda origin: remove_disconnected(caller.keys, member, "lost", origin))
 
-    return turn
+    return step
 
 
-def beats(name: str, number: int = 0, *, pause_s: float = 0.005) -> Turn:
-    def turn(caller: Caller, _: int) -> None:
+def heartbeats(name: str, number: int = 0, *, pause_s: float = 0.005) -> Step:
+    def step(caller: Caller, _: int) -> None:
         caller.rest(pause_s)
-        caller.ask(Upkeep(), lambda act: beat(caller.keys, CLUSTER, address(name, number), act))
+        caller.ask(Upkeep(), lambda origin: renew_lease(caller.keys, CLUSTER, address(name, number), origin))
 
-    return turn
+    return step
 
 
-def keeps_up() -> Turn:
-    """The jobs; a checkpoint round is always under way."""
+def keeps_up() -> Step:
+    """Run the jobs; a checkpoint round is always under way."""
 
-    def turn(caller: Caller, _: int) -> None:
+    def step(caller: Caller, _: int) -> None:
         caller.rest(0.01)
-        run(ask(caller.keys, "request", caller.act()), caller.store)
-        run(carry_on(caller.keys, caller.act(), slices=2), caller.store)
-        run(expire(caller.keys, caller.act()), caller.store)
-        run(_slowed(settle_owed(caller.keys, caller.act()), caller), caller.store)
+        run(request_round(caller.keys, "request", caller.origin()), caller.store)
+        run(checkpoint(caller.keys, caller.origin(), slices=2), caller.store)
+        run(expire(caller.keys, caller.origin()), caller.store)
+        run(_slowed(run_deferred(caller.keys, caller.origin()), caller), caller.store)
 
-    return turn
+    return step
 
 
-def rewrites(name: str) -> Turn:
-    def turn(caller: Caller, number: int) -> None:
+def rewrites(name: str) -> Step:
+    def step(caller: Caller, number: int) -> None:
         caller.rest(0.03)
         wipe = number % 2 == 1
         rewrite = wipe_write_perm if wipe else add_write_perm
-        caller.ask(Rewriting(name, wipe), lambda act: rewrite(caller.keys, name, act))
+        caller.ask(Rewriting(name, wipe), lambda origin: rewrite(caller.keys, name, origin))
 
-    return turn
+    return step
 
 
-def deletes(topic: str) -> Turn:
-    def turn(caller: Caller, _: int) -> None:
+def deletes(topic: str) -> Step:
+    def step(caller: Caller, _: int) -> None:
         caller.rest(0.03)
-        caller.ask(Deleting(topic), lambda act: delete_topic(caller.keys, topic, "", act))
+        caller.ask(Deleting(topic), lambda origin: delete_topic(caller.keys, topic, "", origin))
 
-    return turn
+    return step
 
 
-def sets(topic: str, name: str) -> Turn:
-    def turn(caller: Caller, number: int) -> None:
+def sets(topic: str, name: str) -> Step:
+    def step(caller: Caller, number: int) -> None:
         caller.rest(0.01)
         data = QueueData(name, number, 3, 6, 0)
         caller.ask(
             Setting(topic, name, f"{number},3,6,0"),
-            lambda act: register_topic(caller.keys, topic, [data], act),
+            lambda origin: register_topic(caller.keys, topic, [data], origin),
         )
 
-    return turn
+    return step
 
 
-def reads(topics: Iterable[str] = SMALL) -> Turn:
-    """Routes, cluster info, the clock and the end of the stream in one transaction."""
+def reads(topics: Iterable[str] = SMALL) -> Step:
+    """Read routes, cluster info, the clock and the end of the stream in one transaction."""
     names = tuple(topics)
 
-    def turn(caller: Caller, _: int) -> None:
+    def step(caller: Caller, _: int) -> None:
         caller.rest(0.001)
         clusters = cluster_info(caller.keys)
         pipe = caller.store.pipeline(transaction=True)
         pipe.time()
-        for asked in (next(clusters), routes_call(caller.keys, names)):
-            assert isinstance(asked, ScriptCall)
-            pipe.evalsha(script(asked.name).sha, len(asked.keys), *asked.keys, *asked.args)
+        for request in (next(clusters), routes_call(caller.keys, names)):
+            assert isinstance(request, ScriptCall)
+            pipe.evalsha(script(request.name).sha, len(request.keys), *request.keys, *request.args)
         pipe.xrevrange(caller.keys.events, count=1)
         pipe.time()
-        first, clusters_found, found, last, end = pipe.execute()
-        info = _result(clusters, clusters_found)
-        read = RoutesRead(found)
+        first, clusters_reply, routes_reply, last, end = pipe.execute()
+        info = _result(clusters, clusters_reply)
+        read = RoutesRead(routes_reply)
         assert len(read) == len(names)
         caller.seen.append(
             Seen(
@@ -253,7 +254,7 @@ def reads(topics: Iterable[str] = SMALL) -> Turn:
             )
         )
 
-    return turn
+    return step
 
 
 def seen_route(stored: Any) -> Route:
@@ -263,38 +264,38 @@ def seen_route(stored: Any) -> Route:
         return {}
 
 
-def as_route(found: TopicRouteData) -> Route:
-    members = {data.broker_name: data.broker_addrs for data in found.broker_datas}
-    assert members.keys() == {data.broker_name for data in found.queue_datas}, f"torn: {found}"
+def as_route(route: TopicRouteData) -> Route:
+    members = {data.broker_name: data.broker_addrs for data in route.broker_datas}
+    assert members.keys() == {data.broker_name for data in route.queue_datas}, f"torn: {route}"
     return {
         q.broker_name: (
             dict(sorted(members[q.broker_name].items())),
             f"{q.read_queue_nums},{q.write_queue_nums},{q.perm},{q.topic_sys_flag}",
         )
-        for q in found.queue_datas
+        for q in route.queue_datas
     }
 
 
 def race(
-    url: str, keys: Keys, turns: dict[str, Turn], meanwhile: dict[str, Turn], rounds: int, seed: int
+    url: str, keys: Keys, steps: dict[str, Step], meanwhile: dict[str, Step], rounds: int, seed: int
 ) -> dict[str, Report]:
-    """Every client takes its turns at once; those of `meanwhile` go on until the others are done. What they report."""
+    """Run all clients at once, those of `meanwhile` until the others are done, and return their reports."""
     with connect(url) as store:
-        for name in ("route", "clusters"):
+        for name in ("read_routes", "read_clusters"):
             store.script_load(script(name).source)
     context = mp.get_context("fork")
     results: Any = context.Queue()
     over = context.Event()
 
-    def start(name: str, turn: Turn, numbers: Iterable[int]) -> Any:
-        process = context.Process(target=_client, args=(url, keys, name, seed, turn, numbers, results))
+    def start(name: str, step: Step, numbers: Iterable[int]) -> Any:
+        process = context.Process(target=_client, args=(url, keys, name, seed, step, numbers, results))
         process.start()
         return process
 
     until_over = takewhile(lambda _: not over.is_set(), count(1))
-    processes = [start(name, turn, until_over) for name, turn in meanwhile.items()]
-    processes += [start(name, turn, range(1, rounds + 1)) for name, turn in turns.items()]
-    reports = dict(results.get(timeout=FINISH_S) for _ in turns)
+    processes = [start(name, step, until_over) for name, step in meanwhile.items()]
+    processes += [start(name, step, range(1, rounds + 1)) for name, step in steps.items()]
+    reports = dict(results.get(timeout=FINISH_S) for _ in steps)
     over.set()
     reports |= dict(results.get(timeout=FINISH_S) for _ in meanwhile)
     for process in processes:
@@ -307,7 +308,7 @@ def _client(
     keys: Keys,
     name: str,
     seed: int,
-    turn: Turn,
+    step: Step,
     numbers: Iterable[int],
     results: Any,
 ) -> None:
@@ -315,24 +316,26 @@ def _client(
     error = ""
     try:
         for number in numbers:
-            turn(caller, number)
+            step(caller, number)
     except Exception as failure:
         error = f"{name}: {failure!r}"
     results.put((name, Report(caller.notes, caller.seen, list(caller.answered.values()), caller.sent, error)))
 
 
-def _die_asking(caller: Caller, asked: Asked, turn: int, plan_of: Callable[[Act], Plan[Any]]) -> None:
-    """Ask in a process that is killed when it has had so many replies, turn by turn another number."""
-    act, lo = caller.act(), caller.end()
+def _die_running(
+    caller: Caller, operation: Operation, step: int, plan_of: Callable[[Origin], Plan[Any]]
+) -> None:
+    """Run a plan in a process that is killed after some replies, whose number changes with the step."""
+    origin, lo = caller.origin(), caller.end()
     child = os.fork()
     if child == 0:
-        run(_cut_short(plan_of(act), 1 + turn % STEPS), connect(caller.url))
+        run(_cut_short(plan_of(origin), 1 + step % STEPS), connect(caller.url))
     os.waitpid(child, 0)
-    caller.notes.append(Note(act.op, asked, lo, caller.end(), "killed"))
+    caller.notes.append(Note(origin.op, operation, lo, caller.end(), "killed"))
 
 
 def _cut_short(plan: Plan[Any], replies: int) -> Plan[None]:
-    """A plan that ends with its process, at the latest when it has had so many replies."""
+    """Yield a plan's requests and kill this process after `replies` replies at the latest."""
     try:
         request = next(plan)
         for _ in range(replies):
@@ -343,7 +346,7 @@ def _cut_short(plan: Plan[Any], replies: int) -> Plan[None]:
 
 
 def _slowed(plan: Plan[Any], caller: Caller) -> Plan[Any]:
-    """A plan whose requests are late, as on a busy machine."""
+    """Yield a plan's requests late, as on a busy machine."""
     request = next(plan)
     while True:
         caller.rest(SLOW_S)

@@ -1,25 +1,26 @@
-"""What must hold of any race, and the judge of it. The history is the stream of events; no other order is needed.
+"""The rules of any race, and their judge. The history is the stream of events; no other order is needed.
 
 That the stream tells the truth is half of what is tested here. What clients see by their own clocks, with leases that
 end and stores that fail, is judged without it: docs/consistency.md, faults/history.
 
-1. *The stream is the serial order.* A script appends its entries as one group, or changes nothing. The fold of the
-   entries up to the end of a group (`registry.fold`, which also proves that each entry starts from what those before
-   it led to) is a state; the states in their order are all that ever was.
+1. *The stream is the serial order.* A script appends its entries as one group, or changes nothing. The replay of the
+   entries up to the end of a group (`registry.events.replay`, which also proves that each entry starts from what those
+   before it led to) is a state; the states in their order are all that ever was.
 2. *No torn read.* A read that learns the stream's end in the same transaction has seen exactly the state there,
    less the members whose lease was over by the Redis clock (their next entry says when). So of a first registration
-   nothing is seen before its commit, and everything after; nothing of a removed broker is seen after the entry that
-   tells of its removal. Mixed rounds in one broker are seen only while a table of more than one slice is written over
+   nothing is seen before its commit, and everything after; nothing of a removed broker is seen after the entry of
+   its removal. Mixed rounds in one broker are seen only while a table of more than one slice is written over
    one that is already there, and then they are in the history too.
-3. *No stale read over the wire.* What a worker answers is a state between the last one that this connection saw of
-   the topic (or itself had acknowledged) and the end of the stream when the answer was there.
-4. *Acknowledged means done.* An acknowledged operation has its entries between its request and its answer, and the
+3. *No stale read over the wire.* A worker's reply shows a state between the last one that this connection saw of the
+   topic (or had acknowledged) and the end of the stream at the reply.
+4. *Acknowledged means done.* An acknowledged operation has its entries between its request and its reply, and the
    state after its last entry is what was asked for. One that was acknowledged without an entry has none, and what it
    asked for was so in some state meanwhile.
 5. *Once.* An operation that fits one script has all its entries in one group; one that was given up, or whose process
    was killed, has one group or none (of a table of several slices: all of a first registration's, or none).
-6. *Heard of is there.* Nobody is removed as lost who was heard of after its last connection had ended.
-7. *Nothing is left.* In the end the tables are exactly the fold, and no key is there that no broker needs.
+6. *A renewed member stays.* No member is removed as lost that was renewed after its last connection had ended.
+7. *Nothing is left.* In the end the tables are exactly what the entries lead to, and no key is there that no broker
+   needs.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -27,17 +28,17 @@ from typing import Protocol, TypeAlias
 
 import msgspec
 
-from registry.fold import Event, FoldedBroker, Tables, answered, fold
+from registry.events.entry import FIRST, Event, EventId
+from registry.events.replay import BrokerState, Tables, replay, visible_at
 
-Position: TypeAlias = tuple[int, int]
+Position: TypeAlias = tuple[int, int]  # an EventId, or between two
 BEGIN: Position = (0, 0)
 Route: TypeAlias = dict[str, tuple[dict[int, str], str]]  # broker name -> addresses by id, queue data
 
 
 def position(event_id: str) -> Position:
-    """An entry's id; "" or "-" is before all of them."""
-    ms, _, number = event_id.partition("-")
-    return (int(ms or 0), int(number or 0))
+    """Return an entry's id as a position; "" and "-" are before all of them."""
+    return EventId.parse(event_id) if event_id.strip("-") else FIRST
 
 
 class Group(msgspec.Struct, frozen=True):
@@ -48,20 +49,20 @@ class Group(msgspec.Struct, frozen=True):
 
 
 class State(msgspec.Struct, frozen=True):
-    """The fold of all groups up to `at`; `following` are the next entries of each place (broker name, id)."""
+    """The tables after all groups up to `at`; `following` are the next entries of each place (broker name, id)."""
 
     at: Position
     tables: Tables
     following: Mapping[tuple[str, str], Event]
 
-    def living(self, at_ms: int | None = None) -> dict[str, FoldedBroker]:
-        """Brokers with a member; with a time, with one whose lease was not over then."""
+    def living(self, at_ms: int | None = None) -> dict[str, BrokerState]:
+        """Return brokers with a member; at a time, with one whose lease was not over then."""
         if at_ms is None:
             return self.tables.living()
-        return answered(self.tables, self.following.values(), at_ms).living()
+        return visible_at(self.tables, self.following.values(), at_ms).living()
 
     def members(self, at_ms: int) -> dict[str, dict[int, str]]:
-        """Addresses by broker name."""
+        """Return addresses by broker name."""
         return {name: addresses(broker) for name, broker in self.living(at_ms).items()}
 
     def route(self, topic: str, at_ms: int | None = None) -> Route:
@@ -73,7 +74,7 @@ class State(msgspec.Struct, frozen=True):
 
 
 class Claim(Protocol):
-    """That something held in a state whose position is within [lo, hi]."""
+    """A claim that something held in a state whose position is within [lo, hi]."""
 
     @property
     def lo(self) -> Position: ...
@@ -84,31 +85,31 @@ class Claim(Protocol):
     def holds(self, state: State) -> bool: ...
 
 
-def addresses(broker: FoldedBroker) -> dict[int, str]:
+def addresses(broker: BrokerState) -> dict[int, str]:
     return {number: key.partition(":")[2] for number, key in sorted(broker.addrs.items())}
 
 
 def groups(events: Iterable[Event]) -> list[Group]:
-    """The entries by script: `part` counts them."""
-    found: list[Group] = []
+    """Return the entries by script: `part` counts them."""
+    complete: list[Group] = []
     begun: list[Event] = []
     for event in events:
         begun.append(event)
-        part, _, parts = (event.text("part") or "1/1").partition("/")
+        part, _, parts = (event.get("part") or "1/1").partition("/")
         assert len(begun) == int(part), f"{event.id}: part {part}, but {len(begun)} of the group are there"
         if part == parts:
-            found.append(Group(position(event.id), tuple(begun)))
+            complete.append(Group(event.id, tuple(begun)))
             begun = []
     assert not begun, "the last group is not complete"
-    return found
+    return complete
 
 
 def states(history: Sequence[Group]) -> Iterator[State]:
-    """All states in order, that before the first entry too."""
+    """Yield all states in order, first that before the first entry."""
     following: list[dict[tuple[str, str], Event]] = [{}]
     for group in reversed(history):
         places = {
-            (event.text("broker"), event.text("id")): event
+            (event.get("broker"), event.get("id")): event
             for event in reversed(group.events)
             if event.kind in ("broker_registered", "broker_removed")
         }
@@ -116,12 +117,12 @@ def states(history: Sequence[Group]) -> Iterator[State]:
     tables = Tables()
     yield State(BEGIN, tables, following.pop())
     for group in history:
-        tables = fold(tables, group.events)
+        tables = replay(tables, group.events)
         yield State(group.at, tables, following.pop())
 
 
 def broken(history: Sequence[Group], claims: Iterable[Sequence[Claim]]) -> list[str]:
-    """What does not hold. The claims of one sequence must hold in states that do not go back."""
+    """Return what does not hold. The claims of one sequence must hold in states that do not go back."""
     ends = {BEGIN, *(group.at for group in history)}
     waiting: dict[Position, list[list[Claim]]] = {}
     complaints: list[str] = []

@@ -4,9 +4,9 @@ import pytest
 import redis as redis_py
 
 from registry.keys import Keys
-from tests.races.asked import Answered, Claimed, Leaving, Note, Seen
-from tests.races.history import BEGIN, Claim, Group, Position, Route, broken, groups, position
+from tests.races.history import BEGIN, Claim, Group, Position, Route, broken, groups
 from tests.races.judgement import judged
+from tests.races.operations import Answered, Claimed, Leaving, Note, Seen
 from tests.registry.brokers import address
 from tests.registry.namespace import Namespace
 from tests.registry.stored import entries
@@ -27,12 +27,12 @@ def history(redis: redis_py.Redis) -> list[Group]:
 
 
 def at(history: list[Group], number: int) -> Position:
-    """Where the stream ended after so many operations."""
+    """Return the end of the stream after so many operations."""
     return history[number - 1].at if number else BEGIN
 
 
 def read(history: list[Group], number: int, lo: int, hi: int) -> Answered:
-    """The route as it was after `number` operations, read between two others."""
+    """Return a lookup of the route after `number` operations, read between two others."""
     return Answered("T1", ROUTES[number], at(history, lo), at(history, hi))
 
 
@@ -58,25 +58,30 @@ def test_a_route_of_two_rounds_was_never_there(history: list[Group]) -> None:
 
 
 def test_the_stream_never_ends_within_a_group(history: list[Group]) -> None:
-    inside = position(history[0].events[0].id)
+    inside = history[0].events[0].id
     assert broken(history, [[Answered("T1", {}, inside, inside)]])
 
 
 @pytest.mark.parametrize(
-    ("op", "told", "complaints"),
+    ("op", "in_stream", "complaints"),
     [
         pytest.param("", True, [], id="as it was"),
         pytest.param("x", True, ["not in the history"], id="of another"),
         pytest.param("", False, ["acknowledged an entry that is not its last"], id="without its entry"),
     ],
 )
-def test_an_operation_is_told_as_it_was_acknowledged(
-    history: list[Group], op: str, told: bool, complaints: list[str]
+def test_an_operation_is_in_the_stream_as_it_was_acknowledged(
+    history: list[Group], op: str, in_stream: bool, complaints: list[str]
 ) -> None:
     event = history[1].events[-1]
     true = Leaving("b2", HERE)
     note = Note(
-        op or event.text("op"), true, at(history, 1), at(history, 2), "done", event.id if told else ""
+        op or event.get("op"),
+        true,
+        at(history, 1),
+        at(history, 2),
+        "done",
+        str(event.id) if in_stream else "",
     )
     assert [text.partition(":")[0] for text in judged(history, [note], [])] == complaints
 

@@ -13,18 +13,18 @@ from itertools import count
 import msgspec
 import pytest
 
-from launcher.store import EmbeddedStore
-from registry.attempt import CLAIM_MS
-from registry.fold import UNKNOWN, fold
+from mqnamesrv.store import EmbeddedStore
+from registry.events.replay import UNKNOWN, replay
 from registry.keys import Keys
-from registry.store import connect
-from tests.races.asked import HUGE, LARGE, SMALL
+from registry.registration.script_calls import CLAIM_MS
+from registry.store.connect import connect
+from tests.races.clean_up import clean_up_ends
 from tests.races.clients import (
-    Turn,
-    beats,
+    Step,
     deletes,
+    disconnects,
+    heartbeats,
     keeps_up,
-    loses,
     race,
     reads,
     registers,
@@ -34,9 +34,9 @@ from tests.races.clients import (
 )
 from tests.races.history import groups
 from tests.races.judgement import judged
-from tests.races.settling import settled
+from tests.races.operations import HUGE, LARGE, SMALL
 from tests.registry.check_tables import check_tables
-from tests.registry.stored import Store, assert_folds, entries
+from tests.registry.stored import Store, assert_replays, entries
 
 MINUTES = float(os.environ.get("RACES_MINUTES", "0"))
 EDGES = (LARGE[0], LARGE[499], LARGE[500], LARGE[1000], LARGE[-1])  # of the slices
@@ -45,10 +45,10 @@ SHORT_MS = 8  # a lease that is over before the next registration, now and then
 
 
 class Race(msgspec.Struct, frozen=True):
-    """Who takes `rounds` turns, who goes on until they are done, what topics are read, how long a claim holds."""
+    """Clients with `rounds` steps, clients that go on until these are done, the topics that are read, `claim_ms`."""
 
-    turns: dict[str, Turn]
-    meanwhile: dict[str, Turn]
+    steps: dict[str, Step]
+    meanwhile: dict[str, Step]
     rounds: int
     topics: tuple[str, ...] = SMALL
     claim_ms: int = CLAIM_MS
@@ -56,19 +56,19 @@ class Race(msgspec.Struct, frozen=True):
 
 RACES = {
     "registrations and 104": Race(
-        {"w1": registers("b1"), "w2": unregisters("b1")}, {"w3": beats("b1")}, rounds=60
+        {"w1": registers("b1"), "w2": unregisters("b1")}, {"w3": heartbeats("b1")}, rounds=60
     ),
     "registrations and leases that run out": Race(
         {
             "w1": registers("b1", pause_s=0.02, timeout_ms=SHORT_MS),
             "w2": registers("b2", pause_s=0.02, timeout_ms=SHORT_MS),
         },
-        {"w3": beats("b1", pause_s=0.03), "w4": unregisters("b2"), "w5": keeps_up()},
+        {"w3": heartbeats("b1", pause_s=0.03), "w4": unregisters("b2"), "w5": keeps_up()},
         rounds=60,
     ),
-    "registrations and lost connections": Race(
+    "registrations and closed connections": Race(
         {"w1": registers("b1", pause_s=0.01)},
-        {"w2": loses("b1", "w1/1"), "w3": beats("b1")},
+        {"w2": disconnects("b1", "w1/1"), "w3": heartbeats("b1")},
         rounds=30,
     ),
     "two brokers, 205, 216, 217 and 327": Race(
@@ -82,7 +82,7 @@ RACES = {
         rounds=8,
         topics=EDGES,
     ),
-    "chunks by two connections, others of the name, 104": Race(
+    "slices of two connections, others of the name, 104": Race(
         {
             "w1": registers("b1", "large"),
             "w2": registers("b1", "large", slow=True),
@@ -92,7 +92,7 @@ RACES = {
         rounds=12,
         topics=EDGES,
     ),
-    "claims that run out amid chunks": Race(
+    "claims that run out between slices": Race(
         {
             "w1": registers("b1", "large", slow=True),
             "w2": registers("b1", "large", slow=True),
@@ -103,7 +103,7 @@ RACES = {
         topics=EDGES,
         claim_ms=6,
     ),
-    "masters that take over amid chunks, acting master": Race(
+    "masters that take over between slices, acting master": Race(
         {
             "w1": registers("b1", "large", acting=True),
             "w2": registers("b1", "large", at=ELSEWHERE, acting=True),
@@ -117,7 +117,7 @@ RACES = {
         rounds=8,
         topics=EDGES,
     ),
-    "workers killed amid chunks": Race(
+    "workers killed between slices": Race(
         {
             "w1": registers("b1", "large", dies=True),
             "w2": registers("b2-{}", "large", dies=True),
@@ -150,7 +150,7 @@ RACES = {
 
 
 def seeds() -> Iterator[int]:
-    """The fixed one; with RACES_MINUTES more of them, until this race has had its part of the time."""
+    """Yield the fixed seed; with RACES_MINUTES others, until this race's fraction of the time is over."""
     end = time.monotonic() + 60 * MINUTES / len(RACES) / 2
     for seed in count(1):
         yield seed
@@ -158,41 +158,41 @@ def seeds() -> Iterator[int]:
             return
 
 
-def newcomers_agree(store: Store, keys: Keys) -> None:
-    """Who began to read with one of the checkpoint rounds that ended knows what all others know."""
-    told = entries(store, keys)
-    places = [i for i, event in enumerate(told) if event.text("scope") == "begin"]
+def late_replays_agree(store: Store, keys: Keys) -> None:
+    """Assert that a replay from any finished checkpoint round on has the same tables."""
+    events = entries(store, keys)
+    places = [i for i, event in enumerate(events) if event.get("scope") == "begin"]
     for place in places[-2::-10]:
-        late = fold(UNKNOWN, told[place:])
+        late = replay(UNKNOWN, events[place:])
         assert late.whole
-        assert_folds(store, keys, late)
+        assert_replays(store, keys, late)
 
 
 @pytest.mark.timeout(180 + 60 * MINUTES)
 @pytest.mark.parametrize("name", RACES)
 def test_races(each_store: EmbeddedStore, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    one = RACES[name]
-    monkeypatch.setattr("registry.attempt.CLAIM_MS", one.claim_ms)
-    meanwhile = one.meanwhile | {"reader": reads(one.topics)}
+    chosen = RACES[name]
+    monkeypatch.setattr("registry.registration.script_calls.CLAIM_MS", chosen.claim_ms)
+    meanwhile = chosen.meanwhile | {"reader": reads(chosen.topics)}
     reads_seen, outcomes = 0, Counter[str]()
     for seed in seeds():
         keys = Keys(f"race-{seed}")
-        reports = race(each_store.url, keys, one.turns, meanwhile, one.rounds, seed)
+        reports = race(each_store.url, keys, chosen.steps, meanwhile, chosen.rounds, seed)
         notes = [note for report in reports.values() for note in report.notes]
         seen = [read for report in reports.values() for read in report.seen]
         assert [report.error for report in reports.values() if report.error] == []
         with connect(each_store.url) as store:
-            settled(store, keys)
+            clean_up_ends(store, keys)
             history = groups(entries(store, keys))
             assert judged(history, notes, [[one] for one in seen]) == [], f"seed {seed}"
             check_tables(store, keys)
-            assert_folds(store, keys)
-            newcomers_agree(store, keys)
+            assert_replays(store, keys)
+            late_replays_agree(store, keys)
             store.flushall()
         assert any(note.event_id for note in notes)
         reads_seen += len(seen)
         outcomes.update(note.outcome for note in notes)
     assert reads_seen > 10
     print(
-        f"\n{name}, {each_store.name}: {seed} races of {one.rounds} rounds, {dict(outcomes)}, {reads_seen} reads"
+        f"\n{name}, {each_store.name}: {seed} races of {chosen.rounds} rounds, {dict(outcomes)}, {reads_seen} reads"
     )

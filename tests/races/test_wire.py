@@ -1,4 +1,4 @@
-"""Races over the wire, against a server with two workers: what connections see of them, and what is told of them."""
+"""Races over the wire, against a server with two workers: lookups of connections, and events."""
 
 import os
 import time
@@ -9,30 +9,30 @@ from pathlib import Path
 
 import pytest
 
-from launcher.store import EmbeddedStore
-from registry.store import connect
-from tests.harness.broker import Broker
-from tests.harness.connection import Connection
-from tests.harness.nameserver import NameServer
-from tests.harness.patience import eventually
-from tests.races.asked import LARGE, SMALL
-from tests.races.clients import Report, Turn, race
+from mqnamesrv.store import EmbeddedStore
+from registry.store.connect import connect
+from testbed.broker import Broker
+from testbed.connection import Connection
+from testbed.eventually import eventually
+from testbed.nameserver import NameServer
+from tests.races.clean_up import clean_up_ends
+from tests.races.clients import Report, Step, race
 from tests.races.history import Group, groups, states
 from tests.races.judgement import judged
-from tests.races.settling import settled
+from tests.races.operations import LARGE, SMALL
 from tests.races.wire import (
     Line,
     administers,
-    comes_and_is_lost,
     kills_workers,
     looks,
     looks_over,
     registers,
+    registers_and_disconnects,
     route_over,
     unregisters,
 )
 from tests.registry.check_tables import check_tables
-from tests.registry.stored import assert_folds, entries
+from tests.registry.stored import assert_replays, entries
 
 MINUTES = float(os.environ.get("RACES_MINUTES", "0"))
 SHOWN = (SMALL[0], SMALL[1], LARGE[-1])  # of the routes
@@ -41,16 +41,16 @@ B1_ELSEWHERE = Broker("b1", addr="127.41.0.2:10911")
 B2 = Broker("b2", addr="127.41.0.3:10911")
 B3 = Broker("b3", addr="127.41.0.4:10911")
 
-Clients = Callable[[NameServer], tuple[dict[str, Turn], dict[str, Turn]]]
+Clients = Callable[[NameServer], tuple[dict[str, Step], dict[str, Step]]]
 
 
-def small_tables(server: NameServer) -> tuple[dict[str, Turn], dict[str, Turn]]:
-    """Who takes all turns, and who goes on until they are done."""
+def small_tables(server: NameServer) -> tuple[dict[str, Step], dict[str, Step]]:
+    """Return the clients with all steps, and the clients that go on until these are done."""
     return (
         {
             "w1": registers(Line(server), B1, SMALL, shown=SHOWN),
             "w2": registers(Line(server), B2, SMALL, shown=SHOWN),
-            "w3": comes_and_is_lost(server, B3, SMALL[:2]),
+            "w3": registers_and_disconnects(server, B3, SMALL[:2]),
         },
         {
             "w4": unregisters(Line(server), B1, shown=SHOWN),
@@ -60,7 +60,7 @@ def small_tables(server: NameServer) -> tuple[dict[str, Turn], dict[str, Turn]]:
     )
 
 
-def chunks_and_takeovers(server: NameServer) -> tuple[dict[str, Turn], dict[str, Turn]]:
+def slices_and_takeovers(server: NameServer) -> tuple[dict[str, Step], dict[str, Step]]:
     return (
         {
             "w1": registers(Line(server), B1, LARGE, shown=SHOWN),
@@ -75,7 +75,7 @@ def chunks_and_takeovers(server: NameServer) -> tuple[dict[str, Turn], dict[str,
     )
 
 
-def killed_workers(server: NameServer) -> tuple[dict[str, Turn], dict[str, Turn]]:
+def killed_workers(server: NameServer) -> tuple[dict[str, Step], dict[str, Step]]:
     def line() -> Line:
         return Line(server, lossy=True)
 
@@ -99,7 +99,7 @@ def killed_workers(server: NameServer) -> tuple[dict[str, Turn], dict[str, Turn]
     ("clients", "rounds"),
     [
         pytest.param(small_tables, 40, id="small"),
-        pytest.param(chunks_and_takeovers, 8, id="large"),
+        pytest.param(slices_and_takeovers, 8, id="large"),
         pytest.param(killed_workers, 6, id="killed"),
     ],
 )
@@ -119,20 +119,22 @@ def test_races_over_the_wire(store: EmbeddedStore, tmp_path: Path, clients: Clie
     assert ("SIGKILL" in server.said()) == (clients is killed_workers)
     sequences = [sequence for report in reports for sequence in report.answered]
     assert judged(history, [], sequences) == []
-    told = _versions_told(history)
-    sent = [one for report in reports for one in report.sent]
-    assert [one for one in sent if told[one.actor, str(one.version)] != 1] == []
+    recorded = _recorded_versions(history)
+    sent = [registration for report in reports for registration in report.sent]
+    assert [
+        registration for registration in sent if recorded[registration.actor, str(registration.version)] != 1
+    ] == []
     assert sent
     with connect(store.url) as client:
-        settled(client, server.keys)
+        clean_up_ends(client, server.keys)
         check_tables(client, server.keys)
-        assert_folds(client, server.keys)
-    answers = sum(len(sequence) for sequence in sequences)
-    print(f"\n{clients.__name__}, {store.name}: {races} races of {rounds} rounds, {answers} lookups")
+        assert_replays(client, server.keys)
+    lookups = sum(len(sequence) for sequence in sequences)
+    print(f"\n{clients.__name__}, {store.name}: {races} races of {rounds} rounds, {lookups} lookups")
 
 
 def _races(url: str, server: NameServer, clients: Clients, rounds: int) -> tuple[int, list[Report]]:
-    """One race; with RACES_MINUTES more of them."""
+    """Run one race, with RACES_MINUTES more; return their number and reports."""
     end = time.monotonic() + 60 * MINUTES / 6
     reports: list[Report] = []
     for seed in count(1):
@@ -142,10 +144,10 @@ def _races(url: str, server: NameServer, clients: Clients, rounds: int) -> tuple
     raise AssertionError("unreachable")
 
 
-def _versions_told(history: list[Group]) -> Counter[tuple[str, str]]:
-    """How often a member is said to have got a version, by actor and counter."""
+def _recorded_versions(history: list[Group]) -> Counter[tuple[str, str]]:
+    """Return how often the stream has a version of a member, by actor and counter."""
     return Counter(
-        (event.text("actor"), event.text("dv").rpartition(":")[2])
+        (event.get("actor"), event.get("dv").rpartition(":")[2])
         for group in history
         for event in group.events
         if event.kind in ("broker_registered", "broker_updated") and "dv" in event.fields

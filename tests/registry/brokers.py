@@ -4,12 +4,12 @@ from collections.abc import Iterable, Mapping
 from itertools import count
 from zlib import crc32
 
-from registry.plans import Act
-from registry.registration import Registration
-from remoting.data_version import DataVersion
-from remoting.registration import RegisterBrokerBody, encode_register_broker_body
-from remoting.topic_config import TopicConfig
-from remoting.topic_queue_mapping import TopicQueueMappingInfo
+from registry.plans import Origin
+from registry.registration.register import Registration
+from rocketmq_remoting.data_version import DataVersion
+from rocketmq_remoting.registration import RegisterBrokerBody, encode_register_broker_body
+from rocketmq_remoting.topic_config import TopicConfig
+from rocketmq_remoting.topic_queue_mapping import TopicQueueMappingInfo
 
 V5 = 479
 V4 = 373
@@ -19,9 +19,9 @@ Topics = Iterable[str] | Mapping[str, str]
 _ops = count(1)
 
 
-def act() -> Act:
+def origin() -> Origin:
     """A request of its own."""
-    return Act(op=f"op-{next(_ops):x}", actor="wire:127.0.0.1:4711")
+    return Origin(op=f"op-{next(_ops):x}", actor="wire:127.0.0.1:4711")
 
 
 def address(name: str, number: int = 0) -> str:

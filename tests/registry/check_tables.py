@@ -44,7 +44,7 @@ class Snapshot:
         self.alive: dict[str, tuple[str, int]] = {}
         self.texts: dict[str, str] = {}
         self.leases = {key: int(end) for key, end in store.zrange(keys.leases, 0, -1, withscores=True)}
-        self.owed: dict[str, str] = store.hgetall(keys.owed)
+        self.deferred: dict[str, str] = store.hgetall(keys.deferred)
         self.meta: dict[str, str] = store.hgetall(keys.events_meta)
         self.last = store.xrevrange(keys.events, count=1)
         rests = [key.removeprefix(keys.prefix) for key in store.scan_iter(f"{keys.prefix}*", count=1000)]
@@ -80,8 +80,8 @@ class Snapshot:
         raise AssertionError(f"a key that the catalogue does not have: {key}")
 
 
-def check_tables(store: Store, keys: Keys, *, settled: bool = True) -> None:
-    """Every invariant over all keys; with `settled` nothing may be owed or left over either."""
+def check_tables(store: Store, keys: Keys, *, clean: bool = True) -> None:
+    """Every invariant over all keys; with `clean` no clean-up may be pending either."""
     found = Snapshot(store, keys)
     complaints = [
         *_brokers(found),
@@ -90,7 +90,7 @@ def check_tables(store: Store, keys: Keys, *, settled: bool = True) -> None:
         *_table(found, "route", "topics_of", QUEUE_DATA),
         *_table(found, "mapping", "mappings_of", MAPPING),
         *_topics(found),
-        *_left_over(found, settled),
+        *_left_over(found, clean),
         *_stream(found),
     ]
     assert not complaints, "\n".join(complaints)
@@ -177,16 +177,16 @@ def _topics(s: Snapshot) -> Iterator[str]:
         yield f"set topics and routes differ by {s.sets['topics'] ^ set(s.hashes['route'])}"
 
 
-def _left_over(s: Snapshot, settled: bool) -> Iterator[str]:
+def _left_over(s: Snapshot, clean: bool) -> Iterator[str]:
     pending = [key for key in s.texts if key != "epoch"]
-    if settled and (s.owed or pending):
-        yield f"owed {s.owed}, pending {pending}"
+    if clean and (s.deferred or pending):
+        yield f"deferred {s.deferred}, pending {pending}"
     for kind in ("topics_of", "mappings_of"):
         for name, fields in s.hashes[kind].items():
             epoch = s.hashes["broker"].get(name, {}).get("epoch")
             old = {topic: text for topic, text in fields.items() if text.partition(",")[0] != epoch}
-            if old and (settled or f"clean:{name}" not in s.owed):
-                yield f"{kind}:{name} holds {len(old)} fields of another epoch than {epoch}, owed {s.owed}"
+            if old and (clean or f"clean:{name}" not in s.deferred):
+                yield f"{kind}:{name} holds {len(old)} fields of another epoch than {epoch}, deferred {s.deferred}"
 
 
 def _stream(s: Snapshot) -> Iterator[str]:

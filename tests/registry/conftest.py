@@ -12,5 +12,5 @@ from tests.registry.namespace import Namespace
 def ns(redis: redis_py.Redis) -> Iterator[Namespace]:
     namespace = Namespace(redis)
     yield namespace
-    namespace.settle()
+    namespace.clean_up()
     namespace.check()

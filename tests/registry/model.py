@@ -7,9 +7,9 @@ from copy import deepcopy
 from dataclasses import dataclass, field
 from itertools import count
 
-from registry.registration import Registration
-from remoting.permission import PERM_READ, PERM_WRITE
-from remoting.registration import RegisterBrokerBody
+from registry.registration.register import Registration
+from rocketmq_remoting.permission import PERM_READ, PERM_WRITE
+from rocketmq_remoting.registration import RegisterBrokerBody
 
 MASTER = 0
 _serials = count(1)
@@ -33,7 +33,7 @@ class ModelMember:
     filters: tuple[str, ...] = ()
     owners: set[str] = field(default_factory=set)
     serial: int = field(default_factory=lambda: next(_serials))
-    heard: int = 0  # how often
+    renewals: int = 0  # how often its lease was renewed
 
 
 @dataclass
@@ -48,7 +48,7 @@ class ModelBroker:
     topics: dict[str, Queues] = field(default_factory=dict)
     mappings: dict[str, int] = field(default_factory=dict)  # the epoch of each static topic's info
     reduced: bool = False  # by the request that is being done
-    owes: bool = False  # its write bits must go, for it has no master
+    pending: bool = False  # its write bits must go, for it has no master
 
     def living(self) -> dict[int, str]:
         return {number: one.address for number, one in sorted(self.addrs.items()) if not one.lapsed}
@@ -81,12 +81,12 @@ class Model:
         *,
         owner: str | None = None,
         delete_missing: bool = False,
-        settles: bool = True,
+        records_lapses: bool = True,
     ) -> Answer:
-        """Without `settles` the lapses of other members are left for later, as they may be."""
+        """Without `records_lapses` the lapses of other members are left for later, as they may be."""
         before = deepcopy((self.brokers, self.members))
         try:
-            answer = self._register(r, body, owner, delete_missing, settles)
+            answer = self._register(r, body, owner, delete_missing, records_lapses)
         except SingleTopic:
             self.brokers, self.members = before
             raise
@@ -102,17 +102,17 @@ class Model:
         body: RegisterBrokerBody,
         owner: str | None,
         delete_missing: bool,
-        settles: bool,
+        records_lapses: bool,
     ) -> Answer:
         broker = self.brokers.setdefault(r.name, ModelBroker(r.cluster))
         me = self.members.get((r.cluster, r.address)) or ModelMember(r.cluster, r.address)
-        if settles:
-            self._settle(broker, me)
-        revives = me.lapsed and broker.addrs.get(r.id) is me
+        if records_lapses:
+            self._record_lapses(broker, me)
+        reinstated = me.lapsed and broker.addrs.get(r.id) is me
         if me.lapsed:
             self._leave(me)
             me.lapsed = False
-        first = not broker.addrs and not revives
+        first = not broker.addrs and not reinstated
         if first:
             broker = self.brokers[r.name] = ModelBroker(r.cluster)
         for number, other in list(broker.addrs.items()):
@@ -123,7 +123,7 @@ class Model:
         state = int(rival.version.split(":")[0]) if rival and rival.version and not rival.lapsed else 0
         if holder and holder.address != r.address and state > body.data_version.state_version:
             return Answer(refused=True)
-        fresh = holder is None and not revives
+        fresh = holder is None and not reinstated
         if fresh and len(body.topics) == 1:
             raise SingleTopic
         if holder not in (None, me):
@@ -137,7 +137,7 @@ class Model:
             self._write(broker, r, body, every, prime and broker.acting, delete_missing)
         self.members[r.cluster, r.address] = me
         me.version, me.ha, me.timeout_ms = body.data_version.text(), r.ha or "", r.timeout_ms
-        me.heard += 1
+        me.renewals += 1
         if body.filter_servers is not None:
             me.filters = body.filter_servers
         if owner:
@@ -172,7 +172,7 @@ class Model:
                 topic: info.epoch for topic, info in body.mapping_infos.items() if info.bname == r.name
             }
 
-    def beat(self, cluster: str, address: str) -> str | None:
+    def heartbeat(self, cluster: str, address: str) -> str | None:
         """The stored data version, None for an unknown member. A lapsed one is back in all its places."""
         me = self.members.get((cluster, address))
         if me is None:
@@ -181,28 +181,28 @@ class Model:
             places = list(self._places(me))
             for broker, number in places:
                 self._vacate(broker, number)
-                self._settle(broker, me)
+                self._record_lapses(broker, me)
                 broker.addrs[number] = me
             self.members[cluster, address] = me
             me.lapsed = False
-        me.heard += 1
+        me.renewals += 1
         self._end()
         return me.version
 
     def unregister(self, cluster: str, address: str, name: str) -> None:
         broker = self.brokers.get(name)
         if broker is not None:
-            self._settle(broker, None)
+            self._record_lapses(broker, None)
             for number, member in list(broker.addrs.items()):
                 if member.address == address:
                     self._vacate(broker, number)
-            broker.reduced = True  # even by nobody
+            broker.reduced = True  # even if the address was not in it
         me = self.members.get((cluster, address))
         if me is not None and me.lapsed:
             self._leave(me)
         self._end()
 
-    def let_go(self, cluster: str, address: str, owner: str) -> bool:
+    def release_owner(self, cluster: str, address: str, owner: str) -> bool:
         """Whether that was the last connection of a member."""
         me = self.members.get((cluster, address))
         if me is None or owner not in me.owners:
@@ -210,10 +210,10 @@ class Model:
         me.owners.remove(owner)
         return not me.owners
 
-    def lose(self, me: ModelMember) -> None:
-        """A member that nobody owns is gone, unless it has been heard of."""
+    def remove_disconnected(self, me: ModelMember) -> None:
+        """A member without owners is removed, unless its lease was renewed."""
         for broker, _ in list(self._places(me)):
-            self._settle(broker, me)
+            self._record_lapses(broker, me)
         self._leave(me)
         self._end()
 
@@ -279,7 +279,7 @@ class Model:
                 if one is member:
                     yield broker, number
 
-    def _settle(self, broker: ModelBroker, spared: ModelMember | None) -> None:
+    def _record_lapses(self, broker: ModelBroker, spared: ModelMember | None) -> None:
         for member in list(broker.addrs.values()):
             if member.lapsed and member is not spared:
                 self._leave(member)
@@ -300,14 +300,14 @@ class Model:
         self.brokers = {name: broker for name, broker in self.brokers.items() if broker.addrs}
         for broker in self.brokers.values():
             if broker.reduced and broker.acting and MASTER not in broker.addrs:
-                broker.owes = True
+                broker.pending = True
             broker.reduced = False
         if not self.later:
             self.clear_write()
 
     def clear_write(self) -> None:
         for broker in self.brokers.values():
-            if broker.owes and MASTER not in broker.addrs:
+            if broker.pending and MASTER not in broker.addrs:
                 for topic, (read, write, perm, flag) in broker.topics.items():
                     broker.topics[topic] = (read, write, perm & ~PERM_WRITE, flag)
-            broker.owes = False
+            broker.pending = False

@@ -2,20 +2,20 @@
 
 from typing import Any, TypeVar
 
-from registry.beats import Beat, beat
 from registry.drivers import run
-from registry.fold import Event
+from registry.events.entry import Event
 from registry.keys import Keys, member_key
-from registry.liveness import Tick, tick
 from registry.plans import Plan
-from registry.registration import Registered, register
-from registry.removal import Removal, expire, settle_owed, unregister
+from registry.registration.heartbeat import Heartbeat, renew_lease
+from registry.registration.register import Registered, register
+from registry.removal import Removal, expire, run_deferred, unregister
 from registry.routes import RouteView, read_route, route_of
 from registry.topics import topics_of_broker
-from remoting.route import TopicRouteData
-from tests.registry.brokers import act, address, registration
+from registry.worker_lease import Tick, tick
+from rocketmq_remoting.route import TopicRouteData
+from tests.registry.brokers import address, origin, registration
 from tests.registry.check_tables import check_tables
-from tests.registry.stored import Store, assert_folds, entries
+from tests.registry.stored import Store, assert_replays, entries
 
 T = TypeVar("T")
 
@@ -26,7 +26,7 @@ class Namespace:
     def __init__(self, store: Store, keys: Keys | None = None) -> None:
         self.store = store
         self.keys = keys or Keys()
-        self.rewritten = False  # by a test's hand, so that the stream cannot tell it
+        self.rewritten = False  # by a test's hand, which the stream has not
         self._seen = "-"
 
     def run(self, plan: Plan[T]) -> T:
@@ -37,25 +37,25 @@ class Namespace:
     ) -> Registered:
         """Register what `tests.registry.brokers.registration` makes of the rest."""
         asked = registration(*args, **kwargs)
-        return self.run(register(self.keys, asked, act(), owner=owner, delete_missing=delete_missing))
+        return self.run(register(self.keys, asked, origin(), owner=owner, delete_missing=delete_missing))
 
     def unregister(
         self, name: str = "b1", number: int = 0, *, cluster: str = "c1", at: str | None = None
     ) -> Removal:
         where = at or address(name, number)
-        return self.run(unregister(self.keys, cluster, where, name, str(number), act()))
+        return self.run(unregister(self.keys, cluster, where, name, str(number), origin()))
 
-    def beat(self, name: str = "b1", number: int = 0, *, cluster: str = "c1") -> Beat:
-        return self.run(beat(self.keys, cluster, address(name, number), act()))
+    def heartbeat(self, name: str = "b1", number: int = 0, *, cluster: str = "c1") -> Heartbeat:
+        return self.run(renew_lease(self.keys, cluster, address(name, number), origin()))
 
     def tick(self, worker: str = "w1") -> Tick:
-        return self.run(tick(self.keys, worker, act()))
+        return self.run(tick(self.keys, worker, origin()))
 
     def expire(self) -> int:
-        return self.run(expire(self.keys, act()))
+        return self.run(expire(self.keys, origin()))
 
-    def settle(self) -> None:
-        self.run(settle_owed(self.keys, act()))
+    def clean_up(self) -> None:
+        self.run(run_deferred(self.keys, origin()))
 
     def route(self, topic: str, view: RouteView | None = None) -> TopicRouteData:
         """Raises TopicNotFound."""
@@ -85,28 +85,28 @@ class Namespace:
             pass
 
     def lapse(self, name: str = "b1", number: int = 0, *, cluster: str = "c1", ago_ms: int = 1) -> None:
-        """The member's lease ended so long ago; nobody has noticed yet."""
+        """The member's lease ended so long ago; its lapse is not recorded yet."""
         member = member_key(cluster, address(name, number))
         end = self.now_ms() - ago_ms
         self.store.zadd(self.keys.leases, {member: end}, xx=True)
         self.store.set(self.keys.alive(member), end, pxat=end, xx=True)
 
     def new_entries(self) -> list[Event]:
-        """What was appended since the last call."""
-        found = entries(self.store, self.keys, self._seen)
-        if found:
-            self._seen = found[-1].id
-        return found
+        """Return the entries since the last call."""
+        new = entries(self.store, self.keys, self._seen)
+        if new:
+            self._seen = str(new[-1].id)
+        return new
 
     def entries(self) -> list[Event]:
         """The whole stream."""
         return entries(self.store, self.keys)
 
-    def told(self) -> list[str]:
-        """The same in short: `kind cause` of each."""
+    def new_causes(self) -> list[str]:
+        """Return `kind cause` of each new entry."""
         return [f"{event.kind} {event.cause}" for event in self.new_entries()]
 
-    def check(self, *, settled: bool = True) -> None:
-        check_tables(self.store, self.keys, settled=settled)
+    def check(self, *, clean: bool = True) -> None:
+        check_tables(self.store, self.keys, clean=clean)
         if not self.rewritten:
-            assert_folds(self.store, self.keys)
+            assert_replays(self.store, self.keys)

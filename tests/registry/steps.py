@@ -11,7 +11,7 @@ from registry.plans import Batch, Pause, Plan, Request, ScriptCall
 T = TypeVar("T")
 
 
-TURN = Pause(0)  # of long work, which takes as many of them as the machine is slow
+TIME_SLICE = Pause(0)  # of long work, which takes as many of them as the machine is slow
 
 
 class Stepped(Generic[T]):
@@ -65,14 +65,14 @@ class Stepped(Generic[T]):
     def _go_on(self, resume: Callable[[], Request]) -> None:
         try:
             self.request = resume()
-            while self.request == TURN:
+            while self.request == TIME_SLICE:
                 self.request = self._plan.send(None)
             if isinstance(self.request, Batch) and self.request.requests:
                 self._batch = self.request.requests
                 self.request = self._batch[0]
         except StopIteration as done:
             self.request, self.result = None, done.value
-        except Exception as error:  # kept for whoever finishes the plan
+        except Exception as error:  # raised by `finish`
             self.request, self.error = None, error
 
 

@@ -1,8 +1,9 @@
-"""What a namespace holds in Redis, read whole: as the fold's tables, and as the entries it is folded from."""
+"""What a namespace holds in Redis, read whole: as tables, and as the entries that lead to them."""
 
 from typing import Any, TypeAlias
 
-from registry.fold import Event, FoldedBroker, FoldedMember, Tables, fold
+from registry.events.entry import Event
+from registry.events.replay import BrokerState, MemberState, Tables, replay
 from registry.keys import Keys
 
 Store: TypeAlias = Any  # a redis.Redis whose replies are text, which its type does not tell
@@ -11,12 +12,12 @@ Store: TypeAlias = Any  # a redis.Redis whose replies are text, which its type d
 def entries(store: Store, keys: Keys, after: str = "-") -> list[Event]:
     """The stream's entries behind the id `after`."""
     start = after if after == "-" else f"({after}"
-    return [Event(one, fields) for one, fields in store.xrange(keys.events, min=start)]
+    return [Event.of(*entry) for entry in store.xrange(keys.events, min=start)]
 
 
-def folded(store: Store, keys: Keys) -> Tables:
-    """What the whole stream leads to; raises FoldError."""
-    return fold(Tables(), entries(store, keys))
+def replayed(store: Store, keys: Keys) -> Tables:
+    """What the whole stream leads to; raises ReplayError."""
+    return replay(Tables(), entries(store, keys))
 
 
 def tables(store: Store, keys: Keys) -> Tables:
@@ -40,29 +41,29 @@ def tables(store: Store, keys: Keys) -> Tables:
     )
 
 
-def assert_folds(store: Store, keys: Keys, so_far: Tables | None = None) -> Tables:
-    """The entries lead to exactly what the keys say; returns the fold."""
-    told = folded(store, keys) if so_far is None else so_far
-    found = tables(store, keys)
-    assert told.living() == found.brokers
-    assert told.members == found.members
-    assert {name: table for name, table in told.kv.items() if table} == {
-        name: table for name, table in found.kv.items() if table
+def assert_replays(store: Store, keys: Keys, so_far: Tables | None = None) -> Tables:
+    """The entries lead to exactly what the keys say; returns their tables."""
+    by_events = replayed(store, keys) if so_far is None else so_far
+    by_keys = tables(store, keys)
+    assert by_events.living() == by_keys.brokers
+    assert by_events.members == by_keys.members
+    assert {name: table for name, table in by_events.kv.items() if table} == {
+        name: table for name, table in by_keys.kv.items() if table
     }
-    assert (told.inc, told.seq, told.settings, told.drains, told.hold) == (
-        found.inc,
-        found.seq,
-        found.settings,
-        found.drains,
-        found.hold,
+    assert (by_events.inc, by_events.seq, by_events.settings, by_events.drains, by_events.hold) == (
+        by_keys.inc,
+        by_keys.seq,
+        by_keys.settings,
+        by_keys.drains,
+        by_keys.hold,
     )
-    return told
+    return by_events
 
 
-def _broker(store: Store, keys: Keys, name: str) -> FoldedBroker:
+def _broker(store: Store, keys: Keys, name: str) -> BrokerState:
     fields = store.hgetall(keys.broker(name))
     epoch = fields["epoch"]
-    return FoldedBroker(
+    return BrokerState(
         int(epoch),
         fields["cluster"],
         frozenset(field[3:] for field in fields if field.startswith("in:")),
@@ -77,9 +78,9 @@ def _broker(store: Store, keys: Keys, name: str) -> FoldedBroker:
     )
 
 
-def _member(fields: dict[str, str]) -> FoldedMember:
+def _member(fields: dict[str, str]) -> MemberState:
     filters = fields.get("filters", "[]")[1:-1]
-    return FoldedMember(
+    return MemberState(
         fields.get("ha", ""),
         int(fields["timeout"]),
         tuple(one.strip('"') for one in filters.split(",") if one),

@@ -15,11 +15,11 @@ from registry.members import brokers
 from registry.plans import Plan, ScriptCall
 from registry.rewrite import add_write_perm, wipe_write_perm
 from registry.routes import read_route, routes_call
-from registry.scripts import script, script_names
+from registry.scripts import LUA, script
 from registry.topics import delete_topic
-from tests.registry.brokers import act, mapping_info
+from tests.registry.brokers import mapping_info, origin
+from tests.registry.checkpoints import a_round
 from tests.registry.namespace import Namespace
-from tests.registry.rounds import restated
 
 COMMANDS_MAX = 2500
 MANY = tuple(f"topic-with-a-usual-name-{number:05}" for number in range(10_000))
@@ -31,7 +31,7 @@ END = "no-such-key: the scene is over"
 @pytest.fixture
 def counted(ns: Namespace) -> Iterator[Callable[[], dict[str, int]]]:
     """Script -> the most commands that one run of it gave Redis since the test began."""
-    names = {script(name).sha: name for name in script_names()}
+    names = {script(path.stem).sha: path.stem for path in LUA.glob("*.lua")}
     with ns.store.monitor() as monitor:
 
         def most() -> dict[str, int]:
@@ -58,12 +58,12 @@ def tables_of_ten_thousand_topics(ns: Namespace, number: int) -> None:
     ns.register("b1", 0, MANY, version=number)
     ns.register("b1", 0, CHANGED, version=number + 1)
     ns.register("b1", 1, MANY, acting=True)
-    ns.run(wipe_write_perm(ns.keys, "b1", act()))
-    ns.run(add_write_perm(ns.keys, "b1", act()))
-    ns.run(delete_topic(ns.keys, MANY[7], "", act()))
-    ns.beat("b1")
+    ns.run(wipe_write_perm(ns.keys, "b1", origin()))
+    ns.run(add_write_perm(ns.keys, "b1", origin()))
+    ns.run(delete_topic(ns.keys, MANY[7], "", origin()))
+    ns.heartbeat("b1")
     ns.lapse("b1")
-    ns.beat("b1")
+    ns.heartbeat("b1")
     ns.unregister("b1")
     ns.unregister("b1", 1)
 
@@ -76,7 +76,7 @@ def three_hundred_brokers(ns: Namespace, number: int) -> None:
     ns.run(read_route(ns.keys, "T1"))
     ns.run(cluster_info(ns.keys))
     ns.run(brokers(ns.keys, names))
-    ns.run(delete_topic(ns.keys, "T1", "", act()))
+    ns.run(delete_topic(ns.keys, "T1", "", origin()))
     for name in names:
         ns.lapse(name)
     ns.expire()
@@ -113,18 +113,18 @@ def a_round_of_everything(ns: Namespace, number: int) -> None:
         ns.register("b2", one, (), version=number)
         ns.register(f"broker-{one:03}", 0, ("T1", "T2"), version=number)
     for one in range(200):
-        ns.run(put(ns.keys, "n", f"k{one}", "v", act()))
-    restated(ns)
+        ns.run(put(ns.keys, "n", f"k{one}", "v", origin()))
+    a_round(ns)
 
 
 @pytest.mark.parametrize(
     ("scene", "script_name"),
     [
-        (tables_of_ten_thousand_topics, "rows"),
-        (three_hundred_brokers, "clusters"),
-        (topics_that_have_no_broker_in_common, "route"),
-        (a_name_of_many_members, "expire"),
-        (a_round_of_everything, "restate"),
+        (tables_of_ten_thousand_topics, "write_slice"),
+        (three_hundred_brokers, "read_clusters"),
+        (topics_that_have_no_broker_in_common, "read_routes"),
+        (a_name_of_many_members, "expire_members"),
+        (a_round_of_everything, "checkpoint"),
     ],
 )
 def test_no_script_gives_redis_much_to_do(

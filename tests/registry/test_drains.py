@@ -4,15 +4,16 @@ from collections.abc import Iterator
 
 import pytest
 
-from launcher.store import EmbeddedStore
+from mqnamesrv.store import EmbeddedStore
 from registry.drains import Drain, Drained, drain, drain_of, undrain
 from registry.errors import BrokerNotFound, InvalidField
-from registry.fold import Event, Tables, fold
-from registry.liveness import HORIZON_MS
+from registry.events.entry import Event
+from registry.events.replay import Tables, replay
 from registry.rewrite import add_write_perm
 from registry.routes import RouteView
-from registry.store import connect
-from tests.registry.brokers import act, address
+from registry.store.connect import connect
+from registry.worker_lease import HORIZON_MS
+from tests.registry.brokers import address, origin
 from tests.registry.namespace import Namespace
 from tests.registry.stored import Store
 
@@ -27,11 +28,11 @@ def redis(each_store: EmbeddedStore) -> Iterator[Store]:
 
 
 def drained(ns: Namespace, name: str = "b1", wanted: Drain = UPGRADE) -> Drained:
-    return ns.run(drain(ns.keys, name, wanted, act()))
+    return ns.run(drain(ns.keys, name, wanted, origin()))
 
 
 def undrained(ns: Namespace, name: str = "b1") -> Drained:
-    return ns.run(undrain(ns.keys, name, act()))
+    return ns.run(undrain(ns.keys, name, origin()))
 
 
 def perms(ns: Namespace, topic: str = "T1") -> dict[str, int]:
@@ -44,7 +45,7 @@ def only(ns: Namespace) -> Event:
 
 
 def over(ns: Namespace, name: str = "b1", ago_ms: int = 5) -> int:
-    """The drain's time ended so long ago; nobody has noticed yet. Returns its end."""
+    """The drain's time ended so long ago; that is not recorded yet. Returns its end."""
     ns.rewritten = True
     until_ms = ns.now_ms() - ago_ms
     ns.store.hset(ns.keys.drains, name, f'{{"owner":"alice","reason":"r","until_ms":{until_ms}}}')
@@ -62,14 +63,14 @@ def test_routes_lose_the_write_bit_of_a_drained_broker_alone(ns: Namespace) -> N
     assert perms(ns) == {"b1": 6, "b2": 6}
 
 
-def test_what_is_told_of_it(ns: Namespace) -> None:
+def test_entries_of_a_drain(ns: Namespace) -> None:
     ns.register()
     ns.new_entries()
     until_ms = ns.now_ms() + 60_000
     done = drained(ns)
     first = only(ns)
-    assert (done, first.cause) == (Drained(first.id, 2), "drain")
-    assert {name: first.text(name) for name in ("broker", "cluster", "before", "after", "topics")} == {
+    assert (done, first.cause) == (Drained(str(first.id), 2), "drain")
+    assert {name: first.get(name) for name in ("broker", "cluster", "before", "after", "topics")} == {
         "broker": "b1",
         "cluster": "c1",
         "before": "",
@@ -78,13 +79,13 @@ def test_what_is_told_of_it(ns: Namespace) -> None:
     }
     drained(ns, wanted=Drain("bob", "disk", until_ms))
     second = only(ns)
-    assert (second.cause, second.text("before")) == ("drain", first.text("after"))
-    assert second.text("after") == f'{{"owner":"bob","reason":"disk","until_ms":{until_ms}}}'
+    assert (second.cause, second.get("before")) == ("drain", first.get("after"))
+    assert second.get("after") == f'{{"owner":"bob","reason":"disk","until_ms":{until_ms}}}'
     undrained(ns)
     third = only(ns)
-    assert (third.cause, third.text("before"), "after" in third.fields) == (
+    assert (third.cause, third.get("before"), "after" in third.fields) == (
         "undrain",
-        second.text("after"),
+        second.get("after"),
         False,
     )
 
@@ -93,10 +94,10 @@ def test_repeating_either_tells_nothing(ns: Namespace) -> None:
     ns.register()
     drained(ns)
     ns.new_entries()
-    assert (drained(ns).event_id, ns.told()) == ("", [])
+    assert (drained(ns).event_id, ns.new_causes()) == ("", [])
     undrained(ns)
     ns.new_entries()
-    assert (undrained(ns).event_id, ns.told()) == ("", [])
+    assert (undrained(ns).event_id, ns.new_causes()) == ("", [])
 
 
 @pytest.mark.parametrize("way", ["registration", "restart", "lapse", "restore"])
@@ -112,7 +113,7 @@ def test_it_outlives_whatever_the_broker_does(ns: Namespace, way: str) -> None:
         ns.lapse()
         ns.register()
     if way == "restore":
-        ns.run(add_write_perm(ns.keys, "b1", act()))
+        ns.run(add_write_perm(ns.keys, "b1", origin()))
     assert perms(ns) == {"b1": 4}
     undrained(ns)
     assert perms(ns) == {"b1": 6}
@@ -127,7 +128,7 @@ def test_a_removal_tells_whether_the_broker_was_drained(ns: Namespace, held: boo
         over(ns)
     ns.new_entries()
     ns.unregister()
-    assert only(ns).text("drained") == str(int(held))
+    assert only(ns).get("drained") == str(int(held))
 
 
 def test_a_drain_of_a_broker_that_is_gone_can_be_looked_at_replaced_and_ended(ns: Namespace) -> None:
@@ -140,8 +141,8 @@ def test_a_drain_of_a_broker_that_is_gone_can_be_looked_at_replaced_and_ended(ns
     assert ns.run(drain_of(ns.keys, "b1")) is None
 
 
-def test_nobody_drains_an_unknown_broker(ns: Namespace) -> None:
-    for plan in (drain(ns.keys, "b1", UPGRADE, act()), undrain(ns.keys, "b1", act())):
+def test_an_unknown_broker_cannot_be_drained(ns: Namespace) -> None:
+    for plan in (drain(ns.keys, "b1", UPGRADE, origin()), undrain(ns.keys, "b1", origin())):
         with pytest.raises(BrokerNotFound):
             ns.run(plan)
     assert ns.store.keys("*") == []
@@ -167,7 +168,7 @@ def test_it_ends_by_itself_when_its_time_is_over(ns: Namespace) -> None:
     assert ("before" in ended.fields, "after" in ended.fields) == (True, False)
     assert ns.store.exists(ns.keys.drains, ns.keys.drain_ends) == 0
     ns.tick()
-    assert ns.told() == []
+    assert ns.new_causes() == []
 
 
 def test_a_tick_tells_when_the_next_one_ends(ns: Namespace) -> None:
@@ -179,16 +180,16 @@ def test_a_tick_tells_when_the_next_one_ends(ns: Namespace) -> None:
     assert ns.tick().next_end_ms is None
 
 
-def test_a_drain_after_the_end_of_another_begins_anew(ns: Namespace) -> None:
+def test_a_drain_after_the_end_of_another_is_a_new_one(ns: Namespace) -> None:
     ns.register()
     drained(ns)
     over(ns)
     ns.new_entries()
     drained(ns, wanted=MOVE)
     ended, begun = ns.new_entries()
-    assert (ended.cause, begun.cause, begun.text("before")) == ("drain_end", "drain", "")
+    assert (ended.cause, begun.cause, begun.get("before")) == ("drain_end", "drain", "")
     ns.tick()
-    assert (ns.told(), perms(ns)) == ([], {"b1": 4})
+    assert (ns.new_causes(), perms(ns)) == ([], {"b1": 4})
 
 
 def test_the_end_of_a_drain_may_be_moved_or_taken_away(ns: Namespace) -> None:
@@ -229,4 +230,4 @@ def test_the_stream_leads_to_the_drains(ns: Namespace) -> None:
     drained(ns)
     drained(ns, "b2", MOVE)
     undrained(ns, "b2")
-    assert fold(Tables(), ns.entries()).drains == ns.store.hgetall(ns.keys.drains)
+    assert replay(Tables(), ns.entries()).drains == ns.store.hgetall(ns.keys.drains)

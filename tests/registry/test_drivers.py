@@ -9,17 +9,17 @@ import redis as redis_py
 import redis.asyncio as redis_asyncio
 from redis.exceptions import ResponseError
 
-from launcher.store import EmbeddedStore
+from mqnamesrv.store import EmbeddedStore
 from registry.drivers import PIPELINE_MOST, PIPELINES, AsyncDriver, run, unavailable
 from registry.errors import RegistrationRefused, StoreUnavailable
 from registry.keys import Keys
 from registry.plans import Batch, Pause, Plan, ScriptCall, call
-from registry.registration import register
-from registry.store import connect, connect_async
+from registry.registration.register import register
+from registry.store.connect import connect, connect_async
 from registry.topics import all_topics
-from tests.registry.brokers import act, registration
+from tests.registry.brokers import origin, registration
 from tests.registry.check_tables import check_tables
-from tests.registry.stored import assert_folds
+from tests.registry.stored import assert_replays
 
 KEYS = Keys()
 Runner = Callable[[Plan[Any]], Any]
@@ -69,29 +69,29 @@ def test_a_plan_without_requests(runs: Runner) -> None:
 
 def test_registrations(runs: Runner, redis: redis_py.Redis) -> None:
     many = [f"T{number}" for number in range(1200)]
-    runs(register(KEYS, registration(topics=many), act()))
-    runs(register(KEYS, registration("b1", 1), act()))
+    runs(register(KEYS, registration(topics=many), origin()))
+    runs(register(KEYS, registration("b1", 1), origin()))
     assert len(runs(all_topics(KEYS))) == 1200
     check_tables(redis, KEYS)
-    assert_folds(redis, KEYS)
+    assert_replays(redis, KEYS)
 
 
-def test_scripts_that_redis_has_forgotten_are_sent_whole(runs: Runner, redis: redis_py.Redis) -> None:
+def test_scripts_that_redis_has_dropped_are_sent_whole(runs: Runner, redis: redis_py.Redis) -> None:
     for version in (1, 2, 2):
         redis.script_flush()
-        runs(register(KEYS, registration(version=version), act()))
+        runs(register(KEYS, registration(version=version), origin()))
     check_tables(redis, KEYS)
 
 
 def test_a_forgotten_script_within_a_batch(runs: Runner, redis: redis_py.Redis) -> None:
     redis.script_flush()
-    once = ScriptCall("settled", (KEYS.owed,), ("a", "b"))
+    once = ScriptCall("clear_deferred", (KEYS.deferred,), ("a", "b"))
     assert runs(asks(Batch((call("ECHO", "x"), once, call("ECHO", "y"))))) == [["x", 0, "y"]]
 
 
 def test_what_a_plan_raises_is_raised(runs: Runner) -> None:
     with pytest.raises(RegistrationRefused):
-        runs(register(KEYS, registration(topics=("T",)), act()))
+        runs(register(KEYS, registration(topics=("T",)), origin()))
 
 
 def test_a_wrong_request_is_thrown_into_the_plan(runs: Runner) -> None:
@@ -99,12 +99,14 @@ def test_a_wrong_request_is_thrown_into_the_plan(runs: Runner) -> None:
 
 
 def test_an_unknown_reply_of_a_script_is_an_error(runs: Runner, redis: redis_py.Redis) -> None:
-    redis.set(KEYS.owed, "no hash")
-    assert runs(recovers(ScriptCall("settled", (KEYS.owed,), ("a", "b")), ResponseError)) == "went on"
+    redis.set(KEYS.deferred, "no hash")
+    assert (
+        runs(recovers(ScriptCall("clear_deferred", (KEYS.deferred,), ("a", "b")), ResponseError)) == "went on"
+    )
 
 
 def test_a_store_that_is_away(tmp_path: Any) -> None:
-    url = f"unix://{tmp_path}/nobody.sock"
+    url = f"unix://{tmp_path}/absent.sock"
     with pytest.raises(StoreUnavailable):
         run(all_topics(KEYS), connect(url))
 
@@ -214,7 +216,7 @@ def test_connections_are_made_before_they_are_needed(store: EmbeddedStore, redis
     on_loop(store, body)
 
 
-def test_who_gives_up_does_not_disturb_the_others(store: EmbeddedStore) -> None:
+def test_a_caller_that_gives_up_does_not_disturb_the_others(store: EmbeddedStore) -> None:
     async def body(driver: AsyncDriver, _: Counted) -> None:
         tasks = [asyncio.ensure_future(driver.run(asks(call("ECHO", str(i))))) for i in range(5)]
         await asyncio.sleep(0)

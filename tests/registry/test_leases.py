@@ -1,12 +1,12 @@
-"""Leases decide who is answered; a lapse is recorded once; a hold keeps what nobody could renew."""
+"""Leases decide which members are listed; a lapse is recorded once; a hold keeps leases that could not be renewed."""
 
 import pytest
 
 from registry.clusters import cluster_info, member_group
 from registry.errors import TopicNotFound
-from registry.liveness import SERVICE_IDLE_MS
 from registry.routes import read_route
-from remoting.data_version import DataVersion
+from registry.worker_lease import SERVICE_IDLE_MS
+from rocketmq_remoting.data_version import DataVersion
 from tests.registry.brokers import address
 from tests.registry.namespace import Namespace
 
@@ -22,13 +22,13 @@ def away(ns: Namespace, for_ms: int = 20_000) -> int:
 
 
 def end_hold_at(ns: Namespace, until_ms: int) -> None:
-    """Rewrites what the stream told of the hold."""
+    """Rewrites the hold in the stream."""
     ns.rewritten = True
     ns.store.hset(ns.keys.events_meta, "hold_until_ms", until_ms)
 
 
 def answered(ns: Namespace) -> set[str]:
-    """Whom a route query, a cluster info and a member group agree on."""
+    """Return the members that a route, the cluster info and a member group agree on."""
     try:
         route = set(ns.route("T1").broker_datas[0].broker_addrs.values())
     except TopicNotFound:
@@ -39,7 +39,7 @@ def answered(ns: Namespace) -> set[str]:
     return route
 
 
-def test_a_lapsed_member_is_not_answered_though_nobody_has_noticed(ns: Namespace) -> None:
+def test_a_lapsed_member_is_not_listed_before_its_lapse_is_recorded(ns: Namespace) -> None:
     ns.register()
     ns.register("b1", 1)
     before = answered(ns)
@@ -56,48 +56,48 @@ def test_a_route_names_the_brokers_it_leaves_out(ns: Namespace) -> None:
     assert (stored.brokers, stored.names) == ((), frozenset({"b1"}))
 
 
-def test_a_beat_moves_the_end(ns: Namespace) -> None:
+def test_a_heartbeat_renews_the_lease(ns: Namespace) -> None:
     ns.register(timeout_ms=30_000)
     ns.store.zincrby(ns.keys.leases, -10_000, MEMBER)
-    beat = ns.beat()
-    assert beat.version == DataVersion(0, 1_700_000_000_000, 1)
+    accepted = ns.heartbeat()
+    assert accepted.version == DataVersion(0, 1_700_000_000_000, 1)
     assert 29_000 < ns.store.zscore(ns.keys.leases, MEMBER) - ns.now_ms() <= 30_000
     assert 29_000 < ns.store.pttl(ns.keys.alive(MEMBER)) <= 30_000
 
 
-def test_a_beat_registers_nobody(ns: Namespace) -> None:
-    assert (ns.beat().version, ns.told(), ns.store.keys("*")) == (None, [], [])
+def test_a_heartbeat_registers_no_member(ns: Namespace) -> None:
+    assert (ns.heartbeat().version, ns.new_causes(), ns.store.keys("*")) == (None, [], [])
 
 
-def test_nothing_brings_back_who_has_left(ns: Namespace) -> None:
+def test_nothing_brings_back_a_removed_member(ns: Namespace) -> None:
     ns.register()
     ns.unregister()
-    assert (ns.beat().version, answered(ns)) == (None, set())
+    assert (ns.heartbeat().version, answered(ns)) == (None, set())
 
 
-@pytest.mark.parametrize("way", ["beat", "registration"])
+@pytest.mark.parametrize("way", ["heartbeat", "registration"])
 def test_a_member_comes_back_under_the_same_epoch(ns: Namespace, way: str) -> None:
     ns.register()
     epoch = ns.store.hget(ns.keys.broker("b1"), "epoch")
     ns.lapse(ago_ms=700)
     ns.new_entries()
-    if way == "beat":
-        assert ns.beat().version == DataVersion(0, 1_700_000_000_000, 1)
+    if way == "heartbeat":
+        assert ns.heartbeat().version == DataVersion(0, 1_700_000_000_000, 1)
     else:
         ns.register()
-    removed, revived = ns.new_entries()
-    assert (removed.cause, revived.cause) == ("expired", "revive")
-    assert removed.number("effective_ms") == removed.number("lease_ms") < int(revived.id.split("-")[0])
-    assert revived.number("topics") == 2
+    removed, reinstated = ns.new_entries()
+    assert (removed.cause, reinstated.cause) == ("expired", "revive")
+    assert removed.number("effective_ms") == removed.number("lease_ms") < reinstated.id.ms
+    assert reinstated.number("topics") == 2
     assert (ns.store.hget(ns.keys.broker("b1"), "epoch"), answered(ns)) == (epoch, {A0})
 
 
-def test_a_newcomer_to_an_emptied_broker_begins_anew(ns: Namespace) -> None:
+def test_a_newcomer_to_an_emptied_broker_gets_a_new_epoch(ns: Namespace) -> None:
     ns.register(topics=("T1", "T2", "T3"))
     ns.lapse()
     ns.new_entries()
     ns.register(at=A1)
-    assert ns.told() == ["broker_removed expired", "broker_registered first", "topics_changed register"]
+    assert ns.new_causes() == ["broker_removed expired", "broker_registered first", "topics_changed register"]
     assert set(ns.topics()) == ns.store.smembers(ns.keys.topics) == {"T1", "T2"}
 
 
@@ -107,37 +107,37 @@ def test_a_lapsed_member_that_comes_under_another_id_joins(ns: Namespace) -> Non
     ns.lapse("b1", 1)
     ns.new_entries()
     ns.register("b1", 2, at=A1)
-    assert ns.told() == ["broker_removed expired", "broker_registered join"]
+    assert ns.new_causes() == ["broker_removed expired", "broker_registered join"]
 
 
-def test_a_beat_revives_every_name_of_an_address(ns: Namespace) -> None:
+def test_a_heartbeat_reinstates_every_name_of_an_address(ns: Namespace) -> None:
     ns.register()
     ns.register("b2", at=A0)
     ns.lapse()
     ns.new_entries()
-    ns.beat()
-    assert sorted(ns.told()) == [*["broker_registered revive"] * 2, *["broker_removed expired"] * 2]
+    ns.heartbeat()
+    assert sorted(ns.new_causes()) == [*["broker_registered revive"] * 2, *["broker_removed expired"] * 2]
     assert (ns.addrs(), ns.addrs("b2")) == ({0: A0}, {0: A0})
 
 
-def test_whoever_writes_a_member_first_records_the_others_lapses(ns: Namespace) -> None:
+def test_the_first_write_of_a_member_records_the_others_lapses(ns: Namespace) -> None:
     for number in range(3):
         ns.register("b1", number)
     ns.lapse("b1", 1)
     ns.lapse("b1", 2)
     ns.new_entries()
     ns.unregister()
-    assert ns.told() == [*["broker_removed expired"] * 2, "broker_removed unregistered"]
+    assert ns.new_causes() == [*["broker_removed expired"] * 2, "broker_removed unregistered"]
 
 
-@pytest.mark.parametrize("noticed_by", ["registration", "beat"])
+@pytest.mark.parametrize("noticed_by", ["registration", "heartbeat"])
 def test_a_group_without_master_loses_its_write_bit_at_once(ns: Namespace, noticed_by: str) -> None:
     ns.register(acting=True)
     ns.register("b1", 1, acting=True)
     ns.lapse()
-    if noticed_by == "beat":
+    if noticed_by == "heartbeat":
         ns.lapse("b1", 1)
-        ns.beat("b1", 1)
+        ns.heartbeat("b1", 1)
     else:
         ns.register("b1", 1, acting=True)
     assert set(ns.topics().values()) == {"8,8,4,0"}
@@ -155,7 +155,7 @@ def test_what_could_not_be_renewed_is_held(ns: Namespace) -> None:
     after = hold.json("after", dict[str, int])
     assert (hold.kind, hold.cause, after["from_ms"]) == ("hold_changed", "outage", tick_ms)
     assert 59_000 < after["until_ms"] - ns.now_ms() <= 60_000
-    assert (ns.expire(), ns.told(), answered(ns)) == (0, [], {A0})
+    assert (ns.expire(), ns.new_causes(), answered(ns)) == (0, [], {A0})
 
 
 def test_what_had_lapsed_before_the_outage_is_not(ns: Namespace) -> None:
@@ -181,16 +181,16 @@ def test_the_end_of_a_hold_is_the_end_of_the_lease(ns: Namespace) -> None:
     assert ns.new_entries()[0].number("effective_ms") == until
 
 
-def test_a_held_member_that_beats_has_never_been_away(ns: Namespace) -> None:
+def test_a_held_member_with_a_heartbeat_has_never_left(ns: Namespace) -> None:
     ns.tick()
     ns.register()
     away(ns)
     ns.lapse(ago_ms=2000)
     ns.tick()
     ns.new_entries()
-    ns.beat()
+    ns.heartbeat()
     ns.register()
-    assert ns.told() == []
+    assert ns.new_causes() == []
 
 
 def test_a_second_outage_prolongs_the_hold(ns: Namespace) -> None:
@@ -224,7 +224,7 @@ def test_a_quiet_second_is_no_outage(ns: Namespace) -> None:
     away(ns, 4000)
     ns.new_entries()
     ns.tick()
-    assert ns.told() == []
+    assert ns.new_causes() == []
 
 
 def test_the_service_is_as_old_as_its_first_tick_after_a_pause(ns: Namespace) -> None:
@@ -236,7 +236,7 @@ def test_the_service_is_as_old_as_its_first_tick_after_a_pause(ns: Namespace) ->
     assert started[0] == started[1] < started[2]
 
 
-def test_a_tick_tells_who_is_overdue_and_who_is_next(ns: Namespace) -> None:
+def test_a_tick_returns_overdue_members_and_the_next_end(ns: Namespace) -> None:
     for name in ("b1", "b2", "b3"):
         ns.register(name)
     ns.lapse("b1", ago_ms=5)
@@ -247,7 +247,7 @@ def test_a_tick_tells_who_is_overdue_and_who_is_next(ns: Namespace) -> None:
     assert found.next_end_ms == int(ns.store.zscore(ns.keys.leases, f"c1:{address('b2')}"))
 
 
-def test_workers_that_stopped_ticking_are_forgotten(ns: Namespace) -> None:
+def test_workers_that_stopped_ticking_are_dropped(ns: Namespace) -> None:
     ns.store.zadd(ns.keys.workers, {"dead": ns.now_ms() - 61_000, "late": ns.now_ms() - 10_000})
     ns.tick("w1")
     assert ns.store.zrange(ns.keys.workers, 0, -1) == ["late", "w1"]

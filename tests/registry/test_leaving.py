@@ -2,20 +2,27 @@
 
 import pytest
 
-from registry.registration import register
-from registry.removal import Orphan, expire, let_go, lose, settle_owed, unregister
+from registry.registration.register import register
+from registry.removal import (
+    Disconnected,
+    expire,
+    release_owner,
+    remove_disconnected,
+    run_deferred,
+    unregister,
+)
 from registry.rewrite import add_write_perm
 from registry.slices import TOPICS_MAX
-from tests.registry.brokers import PLAIN, act, address, mapping_info, registration
+from tests.registry.brokers import PLAIN, address, mapping_info, origin, registration
 from tests.registry.namespace import Namespace
 from tests.registry.steps import Stepped
 
 A0, A1 = address("b1"), address("b1", 1)
-MARK = "w1/1"
+OWNER = "w1/1"
 
 
-def orphan(ns: Namespace, number: int = 0, mark: str = MARK) -> Orphan | None:
-    return ns.run(let_go(ns.keys, "c1", address("b1", number), mark))
+def disconnect(ns: Namespace, number: int = 0, owner: str = OWNER) -> Disconnected | None:
+    return ns.run(release_owner(ns.keys, "c1", address("b1", number), owner))
 
 
 def test_the_last_member_takes_everything_with_it(ns: Namespace) -> None:
@@ -51,7 +58,7 @@ def test_an_address_is_taken_out(ns: Namespace, number: int, at: str, left: dict
 
 def test_an_id_is_not_needed(ns: Namespace) -> None:
     ns.register()
-    ns.run(unregister(ns.keys, "c1", A0, "b1", None, act()))
+    ns.run(unregister(ns.keys, "c1", A0, "b1", None, origin()))
     assert ns.addrs() == {}
 
 
@@ -75,14 +82,14 @@ def test_what_stays_keeps_its_countdown(ns: Namespace) -> None:
 
 
 @pytest.mark.parametrize("times", [1, 2])
-def test_repeated_104_of_nobody_says_nothing(ns: Namespace, times: int) -> None:
+def test_a_repeated_104_of_an_unknown_member_writes_nothing(ns: Namespace, times: int) -> None:
     ns.register("b2")
     ns.register()
     ns.unregister()
     ns.new_entries()
     for _ in range(times):
         assert ns.unregister().event_id == ""
-    assert ns.told() == []
+    assert ns.new_causes() == []
 
 
 def test_a_late_104_never_takes_out_the_successor(ns: Namespace) -> None:
@@ -90,83 +97,83 @@ def test_a_late_104_never_takes_out_the_successor(ns: Namespace) -> None:
     ns.register(at="127.9.9.9:1")
     ns.new_entries()
     ns.unregister()
-    told = ns.new_entries()
-    assert [f"{event.kind} {event.cause}" for event in told] == ["conflict_seen stale_unregister"]
-    assert told[0].json("holder", dict[str, str]) == {"addr": "127.9.9.9:1", "cluster": "c1"}
+    events = ns.new_entries()
+    assert [f"{event.kind} {event.cause}" for event in events] == ["conflict_seen stale_unregister"]
+    assert events[0].json("holder", dict[str, str]) == {"addr": "127.9.9.9:1", "cluster": "c1"}
     assert ns.addrs() == {0: "127.9.9.9:1"}
 
 
-def test_an_orphan_is_lost(ns: Namespace) -> None:
-    ns.register(owner=MARK)
-    found = orphan(ns)
-    assert found is not None
+def test_a_disconnected_member_is_removed(ns: Namespace) -> None:
+    ns.register(owner=OWNER)
+    member = disconnect(ns)
+    assert member is not None
     ns.new_entries()
-    assert ns.run(lose(ns.keys, found, "lost", act())).brokers == ("b1",)
-    told = ns.new_entries()
-    assert [f"{event.kind} {event.cause}" for event in told] == ["broker_removed lost"]
-    assert told[0].number("closed_ms") == found.closed_ms
+    assert ns.run(remove_disconnected(ns.keys, member, "lost", origin())).brokers == ("b1",)
+    events = ns.new_entries()
+    assert [f"{event.kind} {event.cause}" for event in events] == ["broker_removed lost"]
+    assert events[0].number("closed_ms") == member.closed_ms
 
 
 def test_an_owner_of_several_names_is_taken_out_of_all(ns: Namespace) -> None:
-    ns.register(owner=MARK)
-    ns.register("b2", at=A0, owner=MARK)
-    found = orphan(ns)
-    assert found is not None
-    assert sorted(ns.run(lose(ns.keys, found, "closed", act())).brokers) == ["b1", "b2"]
+    ns.register(owner=OWNER)
+    ns.register("b2", at=A0, owner=OWNER)
+    member = disconnect(ns)
+    assert member is not None
+    assert sorted(ns.run(remove_disconnected(ns.keys, member, "closed", origin())).brokers) == ["b1", "b2"]
 
 
-@pytest.mark.parametrize("how", ["registers", "beats", "registers elsewhere", "has gone"])
-def test_an_orphan_that_was_heard_of_again_stays(ns: Namespace, how: str) -> None:
-    ns.register(owner=MARK)
+@pytest.mark.parametrize("how", ["registers", "heartbeat", "registers elsewhere", "has gone"])
+def test_a_disconnected_member_that_came_back_stays(ns: Namespace, how: str) -> None:
+    ns.register(owner=OWNER)
     ns.store.zincrby(ns.keys.leases, -7, f"c1:{A0}")
-    found = orphan(ns)
-    assert found is not None
+    member = disconnect(ns)
+    assert member is not None
     if how == "registers":
         ns.register(owner="w1/2")
-    elif how == "beats":
-        ns.beat()
+    elif how == "heartbeat":
+        ns.heartbeat()
     elif how == "registers elsewhere":
         ns.register("b2", at=A0, owner="w1/2")
     else:
         ns.unregister()
         ns.register(owner="w1/2")
     ns.new_entries()
-    ns.run(lose(ns.keys, found, "lost", act()))
-    assert (ns.told(), ns.addrs()) == ([], {0: A0})
+    ns.run(remove_disconnected(ns.keys, member, "lost", origin()))
+    assert (ns.new_causes(), ns.addrs()) == ([], {0: A0})
 
 
-def test_only_the_last_of_several_connections_leaves_an_orphan(ns: Namespace) -> None:
+def test_only_the_last_of_several_connections_disconnects_a_member(ns: Namespace) -> None:
     ns.tick("w1")
     ns.tick("w2")
     ns.register(owner="w1/1")
     ns.register(owner="w2/1")
-    assert orphan(ns, mark="w1/1") is None
-    assert orphan(ns, mark="w1/1") is None
-    assert orphan(ns, mark="w2/1") is not None
-    assert orphan(ns, mark="w2/1") is None
+    assert disconnect(ns, owner="w1/1") is None
+    assert disconnect(ns, owner="w1/1") is None
+    assert disconnect(ns, owner="w2/1") is not None
+    assert disconnect(ns, owner="w2/1") is None
 
 
-def test_marks_of_dead_workers_do_not_count(ns: Namespace) -> None:
+def test_connections_of_dead_workers_do_not_count(ns: Namespace) -> None:
     ns.tick("w1")
     ns.register(owner="w1/1")
     ns.store.hset(ns.keys.member(f"c1:{A0}"), "owner:dead/1", "1")
-    assert orphan(ns) is not None
+    assert disconnect(ns) is not None
 
 
-def test_a_member_registered_by_http_has_no_orphans(ns: Namespace) -> None:
+def test_a_member_registered_by_http_cannot_disconnect(ns: Namespace) -> None:
     ns.register()
-    assert orphan(ns) is None
+    assert disconnect(ns) is None
 
 
 def test_lapsed_members_of_the_broker_are_recorded_with_the_loss(ns: Namespace) -> None:
     ns.register()
-    ns.register("b1", 1, owner=MARK)
-    found = orphan(ns, 1)
-    assert found is not None
+    ns.register("b1", 1, owner=OWNER)
+    member = disconnect(ns, 1)
+    assert member is not None
     ns.lapse()
     ns.new_entries()
-    ns.run(lose(ns.keys, found, "lost", act()))
-    assert ns.told() == ["broker_removed expired", "broker_removed lost"]
+    ns.run(remove_disconnected(ns.keys, member, "lost", origin()))
+    assert ns.new_causes() == ["broker_removed expired", "broker_removed lost"]
 
 
 @pytest.mark.parametrize("count", [49, 50, 51, 130])
@@ -176,54 +183,54 @@ def test_any_number_of_lapses_is_recorded(ns: Namespace, count: int) -> None:
         ns.lapse(f"b{number}")
     ns.new_entries()
     assert ns.expire() == count
-    assert ns.told() == ["broker_removed expired"] * count
+    assert ns.new_causes() == ["broker_removed expired"] * count
     assert ns.store.zcard(ns.keys.leases) == 0
 
 
-def test_nobody_is_expired_before_the_end(ns: Namespace) -> None:
+def test_no_member_expires_before_the_end_of_its_lease(ns: Namespace) -> None:
     ns.register()
     assert ns.expire() == 0
 
 
-def test_a_job_and_a_beat_record_a_lapse_once(ns: Namespace) -> None:
+def test_a_job_and_a_heartbeat_record_a_lapse_once(ns: Namespace) -> None:
     ns.register()
     ns.lapse()
-    job = Stepped(expire(ns.keys, act()), ns.store)
-    ns.beat()
+    job = Stepped(expire(ns.keys, origin()), ns.store)
+    ns.heartbeat()
     assert job.finish() == 0
-    assert ns.told().count("broker_removed expired") == 1
+    assert ns.new_causes().count("broker_removed expired") == 1
 
 
-def test_a_dead_process_owes_what_the_job_finishes(ns: Namespace) -> None:
+def test_the_job_finishes_the_clean_up_of_a_dead_process(ns: Namespace) -> None:
     ns.register(topics=[f"T{number}" for number in range(600)], mappings=[mapping_info("T1")])
-    plan = Stepped(unregister(ns.keys, "c1", A0, "b1", "0", act()), ns.store)
+    plan = Stepped(unregister(ns.keys, "c1", A0, "b1", "0", origin()), ns.store)
     plan.step()
-    assert ns.store.hkeys(ns.keys.owed) == ["clean:b1"]
-    ns.check(settled=False)
-    ns.settle()
-    assert not ns.store.exists(ns.keys.owed, ns.keys.topics)
+    assert ns.store.hkeys(ns.keys.deferred) == ["clean:b1"]
+    ns.check(clean=False)
+    ns.clean_up()
+    assert not ns.store.exists(ns.keys.deferred, ns.keys.topics)
 
 
 @pytest.mark.parametrize("steps", range(1, 8))
-def test_what_comes_to_be_owed_anew_is_not_crossed_off(ns: Namespace, steps: int) -> None:
+def test_a_clean_up_that_is_noted_again_is_not_deleted(ns: Namespace, steps: int) -> None:
     names = [f"T{number}" for number in range(TOPICS_MAX)]
     ns.register(topics=names)
-    removal = Stepped(unregister(ns.keys, "c1", A0, "b1", "0", act()), ns.store)
+    removal = Stepped(unregister(ns.keys, "c1", A0, "b1", "0", origin()), ns.store)
     for _ in range(steps):
         if removal.request is not None:
             removal.step()
     ns.register(topics=[f"N{number}" for number in range(10)])
-    again = Stepped(unregister(ns.keys, "c1", A0, "b1", "0", act()), ns.store)
+    again = Stepped(unregister(ns.keys, "c1", A0, "b1", "0", origin()), ns.store)
     again.step()
     removal.finish()
     again.finish()
-    assert not ns.store.exists(ns.keys.owed, ns.keys.topics, ns.keys.topics_of("b1"))
+    assert not ns.store.exists(ns.keys.deferred, ns.keys.topics, ns.keys.topics_of("b1"))
 
 
 @pytest.mark.parametrize("steps", range(1, 8))
 def test_a_broker_that_returns_is_not_cleaned_away(ns: Namespace, steps: int) -> None:
     ns.register(mappings=[mapping_info("T1")])
-    removal = Stepped(unregister(ns.keys, "c1", A0, "b1", "0", act()), ns.store)
+    removal = Stepped(unregister(ns.keys, "c1", A0, "b1", "0", origin()), ns.store)
     for _ in range(steps):
         if removal.request is not None:
             removal.step()
@@ -247,21 +254,21 @@ def test_many_lapsed_members_of_one_name_go_in_parts(ns: Namespace) -> None:
         ns.lapse("b1", number)
     ns.new_entries()
     ns.register("b1", 200)
-    assert ns.told() == [*["broker_removed expired"] * 120, "broker_registered first"]
+    assert ns.new_causes() == [*["broker_removed expired"] * 120, "broker_registered first"]
 
 
 def test_a_lease_without_member_is_dropped(ns: Namespace) -> None:
     ns.store.zadd(ns.keys.leases, {"c1:127.9.9.9:1": 1})
-    assert (ns.expire(), ns.told()) == (1, [])
+    assert (ns.expire(), ns.new_causes()) == (1, [])
 
 
 def test_unfinished_chunks_are_left_alone_by_the_clean_up(ns: Namespace) -> None:
     many = [f"T{number}" for number in range(1200)]
-    plan = Stepped(register(ns.keys, registration(topics=many), act()), ns.store)
+    plan = Stepped(register(ns.keys, registration(topics=many), origin()), ns.store)
     for _ in range(6):
         plan.step()
-    ns.run(settle_owed(ns.keys, act()))
-    assert ns.store.hkeys(ns.keys.owed) == ["clean:b1"]
+    ns.run(run_deferred(ns.keys, origin()))
+    assert ns.store.hkeys(ns.keys.deferred) == ["clean:b1"]
     plan.finish()
     assert set(ns.topics()) == set(many)
 
@@ -269,6 +276,6 @@ def test_unfinished_chunks_are_left_alone_by_the_clean_up(ns: Namespace) -> None
 @pytest.mark.parametrize(("acting", "perm"), [(True, 4), (False, 6)])
 def test_a_stranger_leaves_a_group_without_master(ns: Namespace, acting: bool, perm: int) -> None:
     ns.register("b1", 1, acting=acting)
-    ns.run(add_write_perm(ns.keys, "b1", act()))
+    ns.run(add_write_perm(ns.keys, "b1", origin()))
     ns.unregister(at="127.9.9.9:1")
     assert (ns.addrs(), ns.topics()["T1"]) == ({1: A1}, f"8,8,{perm},0")

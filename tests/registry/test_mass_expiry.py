@@ -4,19 +4,19 @@ from collections.abc import Iterator
 
 import pytest
 
-from launcher.store import EmbeddedStore
+from mqnamesrv.store import EmbeddedStore
 from registry.errors import TopicNotFound
-from registry.fold import Event
+from registry.events.entry import Event
 from registry.holds import LONGEST_MS, HoldRule, release
-from registry.liveness import tick
 from registry.members import brokers, lease_clock
-from registry.options import Options
-from registry.store import connect
-from tests.registry.brokers import act, address
+from registry.options.catalogue import Options
+from registry.store.connect import connect
+from registry.worker_lease import tick
+from tests.registry.brokers import address, origin
 from tests.registry.namespace import Namespace
 from tests.registry.stored import Store
 
-RULE = HoldRule(longest_ms=600_000, share=10, least=3)
+RULE = HoldRule(longest_ms=600_000, percent=10, least=3)
 TEN = tuple(f"b{number}" for number in range(10))
 
 
@@ -27,7 +27,7 @@ def redis(each_store: EmbeddedStore) -> Iterator[Store]:
 
 
 def ticked(ns: Namespace, rule: HoldRule | None = RULE) -> None:
-    ns.run(tick(ns.keys, "w1", act(), rule))
+    ns.run(tick(ns.keys, "w1", origin(), rule))
 
 
 def serving(ns: Namespace, count: int = 10, rule: HoldRule | None = RULE) -> None:
@@ -74,7 +74,7 @@ def passes(ns: Namespace, ms: int) -> None:
 
 
 @pytest.mark.parametrize("judge", ["route", "expire", "tick"])
-def test_many_lapses_at_once_are_held_by_whoever_judges_first(ns: Namespace, judge: str) -> None:
+def test_many_lapses_at_once_are_held_by_the_first_script_that_judges(ns: Namespace, judge: str) -> None:
     serving(ns)
     lapse(ns, *TEN[:4])
     if judge == "route":
@@ -87,7 +87,7 @@ def test_many_lapses_at_once_are_held_by_whoever_judges_first(ns: Namespace, jud
     assert (hold.cause, "before" in hold.fields) == ("mass_expiry", False)
     assert ends - begins == RULE.longest_ms + 30_000
     assert RULE.longest_ms - 1000 < ends - ns.now_ms() <= RULE.longest_ms
-    assert (ns.expire(), answered(ns), ns.told()) == (0, set(TEN), [])
+    assert (ns.expire(), answered(ns), ns.new_causes()) == (0, set(TEN), [])
 
 
 def test_nothing_is_held_unless_asked_for(ns: Namespace) -> None:
@@ -128,7 +128,7 @@ def test_lapses_that_are_recorded_already_count_for_half_a_minute(ns: Namespace)
     assert (answered(ns), len(holds(ns))) == (set(TEN[2:]), 1)
 
 
-def test_of_how_many_members_they_are_a_share(ns: Namespace) -> None:
+def test_they_are_a_percentage_of_all_members(ns: Namespace) -> None:
     serving(ns, rule=HoldRule(600_000, 35, 3))
     lapse(ns, "b0", "b1")
     assert ns.expire() == 2
@@ -155,11 +155,11 @@ def test_nor_do_members_that_came_back(ns: Namespace) -> None:
     assert ns.expire() == 0
 
 
-def test_a_member_that_revives_itself_is_no_lapse(ns: Namespace) -> None:
+def test_a_member_that_comes_back_is_no_lapse(ns: Namespace) -> None:
     serving(ns)
     for name in TEN[:3]:
         lapse(ns, name)
-        ns.beat(name)
+        ns.heartbeat(name)
     lapse(ns, "b3")
     assert ns.expire() == 1
 
@@ -188,14 +188,14 @@ def test_it_ends_when_nine_in_ten_are_back(ns: Namespace) -> None:
     lapse(ns, *TEN[3:])
     ticked(ns)
     for name in TEN[:8]:
-        ns.beat(name)
+        ns.heartbeat(name)
         ticked(ns)
     (set_,) = holds(ns)
     ns.next_ms()
-    ns.beat("b8")
+    ns.heartbeat("b8")
     ticked(ns)
     (released,) = holds(ns)
-    assert (released.cause, released.text("before")) == ("released", set_.text("after"))
+    assert (released.cause, released.get("before")) == ("released", set_.get("after"))
     begins, ends = hold_of(released)
     assert (begins, answered(ns)) == (hold_of(set_)[0], set(TEN[:9]))
     ns.new_entries()
@@ -220,11 +220,11 @@ def test_an_operator_ends_it_and_it_is_not_set_again(ns: Namespace) -> None:
     lapse(ns, *TEN[:4])
     ticked(ns)
     ns.new_entries()
-    event_id = ns.run(release(ns.keys, act()))
+    event_id = ns.run(release(ns.keys, origin()))
     (released,) = holds(ns)
-    assert (released.id, released.cause) == (event_id, "released")
+    assert (str(released.id), released.cause) == (event_id, "released")
     assert (answered(ns), ns.expire()) == (set(TEN[4:]), 4)
-    assert ns.run(release(ns.keys, act())) == ""
+    assert ns.run(release(ns.keys, origin())) == ""
 
 
 def test_an_operator_ends_the_hold_of_an_outage_too(ns: Namespace) -> None:
@@ -232,28 +232,28 @@ def test_an_operator_ends_the_hold_of_an_outage_too(ns: Namespace) -> None:
     ns.store.hset(ns.keys.events_meta, "tick_ms", ns.now_ms() - 20_000)
     lapse(ns, *TEN)
     ticked(ns)
-    assert ns.run(release(ns.keys, act()))
+    assert ns.run(release(ns.keys, origin()))
     assert [event.cause for event in holds(ns)] == ["outage", "released"]
     assert (answered(ns), ns.expire()) == (set(), 10)
 
 
 def test_without_a_hold_there_is_nothing_to_end(ns: Namespace) -> None:
     serving(ns)
-    assert (ns.run(release(ns.keys, act())), ns.told()) == ("", [])
+    assert (ns.run(release(ns.keys, origin())), ns.new_causes()) == ("", [])
 
 
-def test_new_lapses_after_the_end_are_held_anew(ns: Namespace) -> None:
+def test_new_lapses_after_the_end_are_held_again(ns: Namespace) -> None:
     serving(ns)
     lapse(ns, *TEN[:3])
     ticked(ns)
-    ns.run(release(ns.keys, act()))
+    ns.run(release(ns.keys, origin()))
     ns.expire()
     passes(ns, 1000)
     lapse(ns, *TEN[3:6])
     assert (ns.expire(), answered(ns)) == (0, set(TEN[3:]))
 
 
-def test_when_its_time_is_over_nobody_is_held_again(ns: Namespace) -> None:
+def test_after_its_end_a_hold_keeps_no_member(ns: Namespace) -> None:
     serving(ns)
     lapse(ns, *TEN[:3])
     ticked(ns)
@@ -290,7 +290,7 @@ def test_what_an_earlier_hold_kept_says_nothing_of_the_next(ns: Namespace) -> No
     assert [event.cause for event in holds(ns)] == ["outage"]
 
 
-def test_whom_an_outage_kept_in_vain_lapses_at_once_and_is_held(ns: Namespace) -> None:
+def test_a_member_kept_by_an_outage_without_return_lapses_at_once_and_is_held(ns: Namespace) -> None:
     serving(ns)
     ns.store.hset(ns.keys.events_meta, "tick_ms", ns.now_ms() - 60_000)
     lapse(ns, *TEN, ago_ms=50_000)
@@ -308,7 +308,7 @@ def test_an_outage_meanwhile_prolongs_it(ns: Namespace) -> None:
     ns.store.hset(ns.keys.events_meta, "tick_ms", ns.now_ms() - 6000)
     ticked(ns, HoldRule(10_000, 10, 3))
     first, second = holds(ns)
-    assert (second.cause, second.text("before")) == ("outage", first.text("after"))
+    assert (second.cause, second.get("before")) == ("outage", first.get("after"))
     assert hold_of(second)[0] == hold_of(first)[0]
     assert hold_of(second)[1] > hold_of(first)[1]
 

@@ -12,22 +12,22 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
 
-from launcher.store import EmbeddedStore
+from mqnamesrv.store import EmbeddedStore
 from registry.clusters import cluster_info
-from registry.fold import Tables, fold
+from registry.events.replay import Tables, replay
 from registry.keys import Keys, member_key
 from registry.kv import delete, export_table, put
 from registry.plans import Plan
-from registry.removal import Orphan, let_go, lose
+from registry.removal import Disconnected, release_owner, remove_disconnected
 from registry.routes import read_route
-from registry.store import connect
+from registry.store.connect import connect
 from registry.topics import all_topics, topics_of_cluster
-from remoting.topic_queue_mapping import decode_mapping_info
-from tests.registry.brokers import act
+from rocketmq_remoting.topic_queue_mapping import decode_mapping_info
+from tests.registry.brokers import origin
 from tests.registry.check_tables import check_tables
 from tests.registry.model import Model, ModelMember
 from tests.registry.steps import Stepped
-from tests.registry.stored import assert_folds, entries, tables
+from tests.registry.stored import assert_replays, entries, tables
 from tests.registry.world import (
     ADDRESSES,
     BUSY,
@@ -35,9 +35,9 @@ from tests.registry.world import (
     OWNERS,
     TOPICS,
     Asked,
-    beats,
     deletions,
     expiring,
+    heartbeats,
     registrations,
     removals,
     requests,
@@ -65,11 +65,11 @@ class RegistryMachine(RuleBasedStateMachine):
         self.store: Any = store
         self.keys = Keys(f"model-{next(_namespaces)}")
         self.model = Model()
-        self.folded = Tables()
+        self.replayed = Tables()
         self.seen = "-"
-        self.orphans: list[
-            tuple[Orphan, int, int]
-        ] = []  # with the member's serial, and how often it was heard
+        self.disconnected: list[
+            tuple[Disconnected, int, int]
+        ] = []  # with the member's serial, and how often it was renewed
         self.store.zadd(self.keys.workers, {"w1": 9e15, "w2": 9e15})
 
     def run(self, plan: Plan[Any]) -> Any:
@@ -89,18 +89,18 @@ class RegistryMachine(RuleBasedStateMachine):
             outcome = self.run(asked.plan(self.keys))
             left = [key for key in lapsed if self.lease(*key) is not None]
             before = tables_of(self.model)
-            settled = deepcopy(self.model)
-            expected = asked.change(settled)
-            if all(self.is_lapsed(settled, key) for key in left):
-                self.model = settled
-            else:  # the short cut of an equal registration, which settles nothing
-                assert "settles" in inspect.signature(asked.change).parameters
-                expected = asked.change(self.model, settles=False)  # type: ignore[call-arg]
+            recorded = deepcopy(self.model)
+            expected = asked.change(recorded)
+            if all(self.is_lapsed(recorded, key) for key in left):
+                self.model = recorded
+            else:  # the short cut of an equal registration, which records no lapse
+                assert "records_lapses" in inspect.signature(asked.change).parameters
+                expected = asked.change(self.model, records_lapses=False)  # type: ignore[call-arg]
                 assert tables_of(self.model) == before
             assert outcome == expected, f"{asked.text}: {outcome}, but {expected} in the model"
 
-    @rule(asked=beats)
-    def beat(self, asked: Asked) -> None:
+    @rule(asked=heartbeats)
+    def heartbeat(self, asked: Asked) -> None:
         self.agree(asked)
 
     @rule(asked=removals)
@@ -130,24 +130,24 @@ class RegistryMachine(RuleBasedStateMachine):
     )
     def close_connection(self, cluster: str, address: str, owner: str) -> None:
         self.grow_older(cluster, address)
-        orphan = self.run(let_go(self.keys, cluster, address, owner))
-        last = self.model.let_go(cluster, address, owner)
-        assert (orphan is not None) == last
-        if orphan is not None:
+        member_left = self.run(release_owner(self.keys, cluster, address, owner))
+        last = self.model.release_owner(cluster, address, owner)
+        assert (member_left is not None) == last
+        if member_left is not None:
             member = self.model.members[cluster, address]
-            self.orphans.append((orphan, member.serial, member.heard))
+            self.disconnected.append((member_left, member.serial, member.renewals))
 
     @rule()
-    def lose_orphan(self) -> None:
-        if not self.orphans:
+    def remove_disconnected(self) -> None:
+        if not self.disconnected:
             return
-        orphan, serial, heard = self.orphans.pop(0)
-        self.run(lose(self.keys, orphan, "lost", act()))
-        member = self.model.members.get((orphan.cluster, orphan.address))
+        member_left, serial, renewals = self.disconnected.pop(0)
+        self.run(remove_disconnected(self.keys, member_left, "lost", origin()))
+        member = self.model.members.get((member_left.cluster, member_left.address))
         if member is None or member.lapsed or member.owners:
             return
-        if (member.serial, member.heard) == (serial, heard):
-            self.model.lose(member)
+        if (member.serial, member.renewals) == (serial, renewals):
+            self.model.remove_disconnected(member)
 
     @rule(
         namespace=st.sampled_from(("ORDER_TOPIC_CONFIG", "other")),
@@ -156,10 +156,10 @@ class RegistryMachine(RuleBasedStateMachine):
     )
     def change_kv(self, namespace: str, key: str, value: str | None) -> None:
         if value is None:
-            self.run(delete(self.keys, namespace, key, act()))
+            self.run(delete(self.keys, namespace, key, origin()))
             self.model.kv.get(namespace, {}).pop(key, None)
         else:
-            self.run(put(self.keys, namespace, key, value, act()))
+            self.run(put(self.keys, namespace, key, value, origin()))
             self.model.kv.setdefault(namespace, {})[key] = value
 
     # -- several clients at once
@@ -179,7 +179,7 @@ class RegistryMachine(RuleBasedStateMachine):
             if all(outcomes[i] == expected[i] for i in done) and tables_of(model) == found:
                 self.model = model
                 self.model.later = False
-                self.orphans.clear()
+                self.disconnected.clear()
                 return
         raise AssertionError(f"in no order: {[one.text for one in asked]} gave {outcomes} and {found}")
 
@@ -215,12 +215,12 @@ class RegistryMachine(RuleBasedStateMachine):
         assert self.run(export_table(self.keys)) == self.model.kv
 
     @invariant()
-    def keys_agree_and_the_stream_tells_it_all(self) -> None:
+    def keys_agree_with_the_stream(self) -> None:
         check_tables(self.store, self.keys)
         new = entries(self.store, self.keys, self.seen)
-        self.folded = fold(self.folded, new)
-        self.seen = new[-1].id if new else self.seen
-        assert_folds(self.store, self.keys, self.folded)
+        self.replayed = replay(self.replayed, new)
+        self.seen = str(new[-1].id) if new else self.seen
+        assert_replays(self.store, self.keys, self.replayed)
 
     def teardown(self) -> None:
         self.store.delete(*self.store.keys(f"{self.keys.prefix}*"))
@@ -239,7 +239,7 @@ class RegistryMachine(RuleBasedStateMachine):
         return key in model.members and (model.members[key].lapsed or self.lease(*key) > self.now_ms())  # type: ignore[operator]
 
     def grow_older(self, cluster: str, address: str) -> None:
-        """The last beat was a second ago, so that the next one gives another lease."""
+        """The last heartbeat was a second ago, so that the next one gives another lease."""
         key = member_key(cluster, address)
         member = self.model.members.get((cluster, address))
         if member is not None and member.owners and not member.lapsed:
@@ -271,15 +271,15 @@ class RegistryMachine(RuleBasedStateMachine):
 
 def in_any_order(model: Model, asked: dict[int, Asked]) -> Iterator[tuple[Model, dict[int, Any]]]:
     """Every model that these requests may lead to, with their outcomes."""
-    owes = any(broker.owes for broker in model.brokers.values())
-    if not asked and not owes:
+    pending = any(broker.pending for broker in model.brokers.values())
+    if not asked and not pending:
         yield model, {}
     for number, one in asked.items():
         after = deepcopy(model)
         outcome = one.change(after)
         for last, outcomes in in_any_order(after, {i: rest for i, rest in asked.items() if i != number}):
             yield last, outcomes | {number: outcome}
-    if owes:
+    if pending:
         after = deepcopy(model)
         after.clear_write()
         yield from in_any_order(after, asked)
@@ -320,5 +320,5 @@ def test_tables_in_the_smallest_slices(
     monkeypatch.setattr("registry.slices.TOPICS_MAX", 2)
     monkeypatch.setattr("registry.slices.MAPPINGS_MAX", 1)
     monkeypatch.setattr("registry.removal.CLEAN_MAX", 1)
-    monkeypatch.setattr("registry.attempt.COMMIT_MAX_BYTES", commit_max)
+    monkeypatch.setattr("registry.registration.write.COMMIT_MAX_BYTES", commit_max)
     run_state_machine_as_test(lambda: RegistryMachine(redis), settings=PROFILE)  # type: ignore[arg-type]

@@ -4,28 +4,30 @@ from typing import Any, TypeVar
 
 import pytest
 
-from registry.beats import Beat, beat
 from registry.clusters import cluster_info, member_group, system_topics
 from registry.errors import BrokerBusy, ConfigNotFound
 from registry.keys import Keys
 from registry.kv import get, import_table, table
-from registry.liveness import Tick, tick
-from registry.plans import Batch, Call, Enter, Pause, Plan, Request, ScriptCall, ScriptItem, call, pairs
-from registry.registration import PENDING_PAUSES, register
-from registry.removal import Orphan, let_go, unregister
-from registry.renewals import Again
+from registry.plans import Acquire, Batch, Call, Pause, Plan, Request, ScriptCall, ScriptItem, call, pairs
+from registry.registration.heartbeat import Heartbeat, renew_lease
+from registry.registration.register import PENDING_PAUSES, register
+from registry.registration.renewals import Renewal
+from registry.removal import Disconnected, release_owner, unregister
 from registry.routes import RoutesRead, StoredBroker, StoredRoute, read_route
-from registry.tables import parts, scan
-from remoting.cluster import BrokerMemberGroup, ClusterInfo
-from remoting.data_version import DataVersion
-from remoting.route import BrokerData, QueueData
-from remoting.topic_list import TopicList
-from tests.registry.brokers import act, mapping_info, registration
+from registry.scan import parts, scan
+from registry.worker_lease import Tick, tick
+from rocketmq_remoting.cluster import BrokerMemberGroup, ClusterInfo
+from rocketmq_remoting.data_version import DataVersion
+from rocketmq_remoting.route import BrokerData, QueueData
+from rocketmq_remoting.topic_list import TopicList
+from tests.registry.brokers import mapping_info, origin, registration
 
 T = TypeVar("T")
 KEYS = Keys()
-BEAT = ScriptItem("beat", (KEYS.leases,), (KEYS.alive("c1:a:1"), KEYS.member("c1:a:1")), ("c1:a:1",))
-AGAIN = Again(BEAT, ["renewed", "120000", "0:5:1"])
+HEARTBEAT = ScriptItem(
+    "heartbeat", (KEYS.leases,), (KEYS.alive("c1:a:1"), KEYS.member("c1:a:1")), ("c1:a:1",)
+)
+AGAIN = Renewal(HEARTBEAT, ["renewed", "120000", "0:5:1"])
 
 
 def answered(plan: Plan[T], *replies: Any) -> tuple[list[str], T]:
@@ -53,7 +55,7 @@ def short(request: Request) -> str:
             return " + ".join(map(short, requests))
         case Pause(seconds):
             return f"pause {seconds}"
-        case Enter():
+        case Acquire():
             return "enter"
 
 
@@ -78,31 +80,36 @@ def test_pairs_of_a_flat_reply() -> None:
     [
         pytest.param(
             [["renewed", "120000", "0:5:1"]],
-            ["beat"],
-            Beat(DataVersion(0, 5, 1), again=AGAIN),
+            ["heartbeat"],
+            Heartbeat(DataVersion(0, 5, 1), renewal=AGAIN),
             id="known",
         ),
-        pytest.param([["unknown"]], ["beat"], Beat(None), id="unknown"),
+        pytest.param([["unknown"]], ["heartbeat"], Heartbeat(None), id="unknown"),
         pytest.param(
             [["renewed", "120000", ""]],
-            ["beat"],
-            Beat(
+            ["heartbeat"],
+            Heartbeat(
                 DataVersion(timestamp=-1),
-                again=Again(BEAT, ["renewed", "120000", ""]),
+                renewal=Renewal(HEARTBEAT, ["renewed", "120000", ""]),
             ),
             id="incomplete",
         ),
         pytest.param(
-            [["lapsed"], ["renewed", "0:5:1", "7-0"]],
-            ["beat", "revive"],
-            Beat(DataVersion(0, 5, 1), "7-0"),
+            [["lapsed"], ["renewed", "0:5:1", "7-0", []]],
+            ["heartbeat", "reinstate_member"],
+            Heartbeat(DataVersion(0, 5, 1), "7-0"),
             id="lapsed, and back",
         ),
-        pytest.param([["lapsed"], ["unknown"]], ["beat", "revive"], Beat(None), id="lapsed, and recorded"),
+        pytest.param(
+            [["lapsed"], ["unknown"]],
+            ["heartbeat", "reinstate_member"],
+            Heartbeat(None),
+            id="lapsed, and recorded",
+        ),
     ],
 )
-def test_a_beat(replies: list[Any], asked: list[str], found: Beat) -> None:
-    assert answered(beat(KEYS, "c1", "a:1", act()), *replies) == (asked, found)
+def test_a_heartbeat(replies: list[Any], asked: list[str], found: Heartbeat) -> None:
+    assert answered(renew_lease(KEYS, "c1", "a:1", origin()), *replies) == (asked, found)
 
 
 def test_a_route_as_it_is_read() -> None:
@@ -118,7 +125,7 @@ def test_a_route_as_it_is_read() -> None:
     asked, found = answered(read_route(KEYS, "T"), [brokers, [[0, "b1:4", *mappings]], [rows], 1])
     data = BrokerData("c1", "b1", {0: "a:1", 10: "a:3"}, True, "z")
     queues = QueueData("b1", 8, 4, 6, 1)
-    assert asked == ["route"]
+    assert asked == ["read_routes"]
     read = RoutesRead(reply)
     assert (len(read), read.route("T", 1)) == (3, found)
     assert read.route("U", 0) == StoredRoute("U", (), frozenset())
@@ -136,8 +143,8 @@ def test_a_route_as_it_is_read() -> None:
 
 def test_clusters_as_they_are_read() -> None:
     rows = [
-        ["b2", "c1", "0", "", 2, "c2", "c1", "1", "a:2"],
-        ["b1", "c1", "1", "z", 1, "c1", "10", "a:3", "2", "a:1"],
+        ["b2", "c1", "0", "", ["c2", "c1"], ["1", "a:2"]],
+        ["b1", "c1", "1", "z", ["c1"], ["10", "a:3", "2", "a:1"]],
     ]
     _, found = answered(cluster_info(KEYS), rows)
     assert found == ClusterInfo(
@@ -156,29 +163,35 @@ def test_system_topics_without_brokers() -> None:
 
 @pytest.mark.parametrize(
     ("rows", "found"),
-    [([], {}), ([["b1", "c1", "0", "", 1, "c1", "1", "a:2", "0", "a:1"]], {0: "a:1", 1: "a:2"})],
+    [([], {}), ([["b1", "c1", "0", "", ["c1"], ["1", "a:2", "0", "a:1"]]], {0: "a:1", 1: "a:2"})],
 )
 def test_a_member_group_echoes_the_cluster(rows: list[Any], found: dict[int, str]) -> None:
     assert answered(member_group(KEYS, "asked", "b1"), rows)[1] == BrokerMemberGroup("asked", "b1", found)
 
 
 def test_a_tick() -> None:
-    found = answered(tick(KEYS, "w1", act()), ["100", "7", "130", ["c1:a:1", "90", "c1:a:2", "95.0"], ""])[1]
+    found = answered(tick(KEYS, "w1", origin()), ["100", "7", "130", ["c1:a:1", "90", "c1:a:2", "95.0"], ""])[
+        1
+    ]
     assert found == Tick(100, 7, 130, {"c1:a:1": 90, "c1:a:2": 95})
-    assert answered(tick(KEYS, "w1", act()), ["100", "7", "", [], "9-1"])[1] == Tick(100, 7, None, {}, "9-1")
+    assert answered(tick(KEYS, "w1", origin()), ["100", "7", "", [], "9-1"])[1] == Tick(
+        100, 7, None, {}, "9-1"
+    )
 
 
-@pytest.mark.parametrize(("reply", "found"), [([], None), (["100", "7e2"], Orphan("c1", "a:1", 100, 700))])
-def test_an_orphan(reply: list[str], found: Orphan | None) -> None:
-    assert answered(let_go(KEYS, "c1", "a:1", "w1/1"), reply)[1] == found
+@pytest.mark.parametrize(
+    ("reply", "found"), [([], None), (["100", "7e2"], Disconnected("c1", "a:1", 100, 700))]
+)
+def test_a_released_owner(reply: list[str], found: Disconnected | None) -> None:
+    assert answered(release_owner(KEYS, "c1", "a:1", "w1/1"), reply)[1] == found
 
 
-def test_a_removal_does_the_slices_it_owes_and_no_others() -> None:
-    owed = {"clean:b1": "7-0", "clean:b2": "6-0"}
+def test_a_removal_does_its_own_clean_up_and_no_other() -> None:
+    notes = {"clean:b1": "7-0", "clean:b2": "6-0"}
     asked, found = answered(
-        unregister(KEYS, "c1", "a:1", "b1", "0", act()),
-        ["7-0", "b1"],
-        owed,
+        unregister(KEYS, "c1", "a:1", "b1", "0", origin()),
+        ["7-0", ["b1"]],
+        notes,
         [None, None],
         (0, {"T": "5,8,8,6,0"}),
         1,
@@ -190,24 +203,24 @@ def test_a_removal_does_the_slices_it_owes_and_no_others() -> None:
         "HGETALL owed",
         "HGET broker:b1 epoch + GET pending:b1",
         "HSCAN topics_of:b1 0 COUNT 2000",
-        "clean",
+        "sweep_topics",
         "HSCAN mappings_of:b1 0 COUNT 2000",
-        "settled",
+        "clear_deferred",
     ]
     assert (found.event_id, found.brokers) == ("7-0", ("b1",))
 
 
-def test_a_broker_that_is_being_registered_is_waited_for() -> None:
+def test_a_registration_waits_for_another_of_its_broker() -> None:
     with pytest.raises(BrokerBusy):
         answered(
-            register(KEYS, registration(), act()),
+            register(KEYS, registration(), origin()),
             ["differs"],
             *[["pending"], None] * PENDING_PAUSES,
             ["pending"],
         )
 
 
-def test_what_no_kv_has() -> None:
+def test_a_missing_kv_key_and_namespace() -> None:
     with pytest.raises(ConfigNotFound):
         answered(get(KEYS, "n", "k"), None)
     with pytest.raises(ConfigNotFound):
@@ -217,9 +230,9 @@ def test_what_no_kv_has() -> None:
 
 def test_a_file_is_imported_into_an_empty_store_only() -> None:
     tables = {"n": {"k": "v"}, "empty": {}}
-    assert answered(import_table(KEYS, tables, act()), 1) == (["EXISTS kv"], False)
-    asked = answered(import_table(KEYS, tables, act()), 0, ["1-0"], 1)
-    assert asked == (["EXISTS kv", "kv", "SADD kv empty"], True)
+    assert answered(import_table(KEYS, tables, origin()), 1) == (["EXISTS kv"], False)
+    asked = answered(import_table(KEYS, tables, origin()), 0, "1-0", 1)
+    assert asked == (["EXISTS kv", "set_kv", "SADD kv empty"], True)
 
 
 def test_a_call_is_its_arguments() -> None:

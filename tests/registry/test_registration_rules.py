@@ -7,8 +7,8 @@ import pytest
 from registry.errors import InvalidField, RegistrationRefused
 from registry.keys import ORDER_TOPIC_CONFIG
 from registry.kv import delete, put
-from remoting.errors import BodyError
-from tests.registry.brokers import PLAIN, act, address, mapping_info
+from rocketmq_remoting.errors import BodyError
+from tests.registry.brokers import PLAIN, address, mapping_info, origin
 from tests.registry.namespace import Namespace
 
 READ_ONLY = "8,8,4,0"
@@ -171,7 +171,7 @@ def test_a_newcomer_with_one_topic_is_refused_and_leaves_no_trace(
     before_addrs, keys_before = ns.addrs(), set(ns.store.scan_iter("*"))
     with pytest.raises(RegistrationRefused):
         newcomer.to(ns)
-    assert (ns.addrs(), set(ns.store.scan_iter("*")), ns.told()) == (before_addrs, keys_before, [])
+    assert (ns.addrs(), set(ns.store.scan_iter("*")), ns.new_causes()) == (before_addrs, keys_before, [])
 
 
 def test_one_topic_of_another_address_takes_an_id_that_is_held(ns: Namespace) -> None:
@@ -186,7 +186,7 @@ def test_a_body_that_cannot_be_read_changes_nothing(ns: Namespace, number: int) 
     ns.new_entries()
     with pytest.raises(BodyError):
         ns.register("b1", number, ("T1", "T2", "T3"), version=2, cut=3)
-    assert (ns.addrs(), ns.told()) == ({0: A0}, [])
+    assert (ns.addrs(), ns.new_causes()) == ({0: A0}, [])
 
 
 def test_a_refused_newcomer_changes_neither_zone_nor_acting_flag(ns: Namespace) -> None:
@@ -232,9 +232,9 @@ def test_filter_servers_of_an_old_slave_are_kept(ns: Namespace) -> None:
 
 def test_no_order_topics_are_not_the_same_as_none_left(ns: Namespace) -> None:
     answers = [ns.register(), ns.register()]
-    ns.run(put(ns.keys, ORDER_TOPIC_CONFIG, "T1", "b1:4", act()))
+    ns.run(put(ns.keys, ORDER_TOPIC_CONFIG, "T1", "b1:4", origin()))
     answers += [ns.register(), ns.register(version=2)]
-    ns.run(delete(ns.keys, ORDER_TOPIC_CONFIG, "T1", act()))
+    ns.run(delete(ns.keys, ORDER_TOPIC_CONFIG, "T1", origin()))
     answers += [ns.register(version=2), ns.register(version=3)]
     full = {"T1": "b1:4"}
     assert [answer.order_table for answer in answers] == [None, None, full, full, {}, {}]
@@ -246,11 +246,11 @@ def test_a_slave_learns_of_its_living_master(ns: Namespace) -> None:
     answers += [ns.register("b1", 1), ns.register("b1", 1)]
     ns.lapse()
     answers += [ns.register("b1", 1)]
-    told = [(answer.master_address, answer.ha_address) for answer in answers]
-    assert told == [(None, None), (A0, "127.1.1.1:10912"), (A0, "127.1.1.1:10912"), (None, None)]
+    masters = [(answer.master_address, answer.ha_address) for answer in answers]
+    assert masters == [(None, None), (A0, "127.1.1.1:10912"), (A0, "127.1.1.1:10912"), (None, None)]
 
 
-def test_a_master_is_told_of_none(ns: Namespace) -> None:
+def test_the_reply_to_a_master_names_no_master(ns: Namespace) -> None:
     ns.register(ha="127.1.1.1:10912")
     assert ns.register(ha="127.1.1.1:10912").master_address is None
 

@@ -8,14 +8,14 @@ import redis as redis_py
 from registry.drivers import run
 from registry.keys import Keys, member_key
 from registry.plans import Plan, ScriptItem
-from registry.registrar import Registrar
-from registry.registration import Registered, register
-from registry.renewals import MOST, SHARE, Renewals
-from tests.registry.brokers import act, address, registration
+from registry.registration.cache import RegistrationCache
+from registry.registration.register import Registered, register
+from registry.registration.renewals import BYTES_MOST, COST, FRACTION, Renewals
+from tests.registry.brokers import address, origin, registration
 
 KEYS = Keys()
 TIMEOUT_S = 120.0
-ITEM = ScriptItem("renew", (), (), ("m", "signature", "", "w1/1", "0"))
+ITEM = ScriptItem("renew_registration", (), (), ("m", "signature", "", "w1/1", "0"))
 
 
 class Clock:
@@ -56,13 +56,13 @@ def after(plan: Plan[Any], given: object) -> Any:
     return done.value.value
 
 
-def test_the_same_request_within_a_thousandth_of_the_time_out_is_known(
+def test_the_same_request_within_a_thousandth_of_the_timeout_needs_no_store(
     clock: Clock, renewals: Renewals
 ) -> None:
     assert after(renewals.ask(ITEM), reply()) == reply()
-    clock.now += TIMEOUT_S / SHARE * 0.99
+    clock.now += TIMEOUT_S / FRACTION * 0.99
     assert first(renewals.ask(ITEM)) == reply()
-    clock.now += TIMEOUT_S / SHARE * 0.02
+    clock.now += TIMEOUT_S / FRACTION * 0.02
     assert first(renewals.ask(ITEM)) is ITEM
 
 
@@ -75,48 +75,54 @@ def test_the_time_counts_from_the_asking(clock: Clock, renewals: Renewals) -> No
     assert first(renewals.ask(ITEM)) is ITEM
 
 
-def test_another_request_of_the_same_member_is_not_known(renewals: Renewals) -> None:
+def test_another_request_of_the_same_member_asks_the_store(renewals: Renewals) -> None:
     after(renewals.ask(ITEM), reply())
-    other = ScriptItem("renew", (), (), ("m", "another", "", "w1/1", "0"))
+    other = ScriptItem("renew_registration", (), (), ("m", "another", "", "w1/1", "0"))
     assert first(renewals.ask(other)) is other
 
 
 @pytest.mark.parametrize("refusal", ["unknown", "lapsed", "differs"])
-def test_a_refusal_is_not_remembered(renewals: Renewals, refusal: str) -> None:
+def test_a_refusal_is_not_cached(renewals: Renewals, refusal: str) -> None:
     assert after(renewals.ask(ITEM), [refusal]) == [refusal]
     assert first(renewals.ask(ITEM)) is ITEM
 
 
 def test_a_change_makes_all_be_asked_again(renewals: Renewals) -> None:
     after(renewals.ask(ITEM), reply())
-    renewals.forget()
+    renewals.invalidate()
     assert first(renewals.ask(ITEM)) is ITEM
 
 
 def test_a_change_while_the_store_is_asked(renewals: Renewals) -> None:
     plan = renewals.ask(ITEM)
     next(plan)
-    renewals.forget()
+    renewals.invalidate()
     with pytest.raises(StopIteration):
         plan.send(reply())
     assert first(renewals.ask(ITEM)) is ITEM
 
 
-def test_their_number_is_bounded(renewals: Renewals) -> None:
-    for number in range(MOST + 1):
-        after(renewals.ask(ScriptItem("renew", (), (), (f"m{number}", "", "", "", ""))), reply())
-    assert first(renewals.ask(ScriptItem("renew", (), (), ("m0", "", "", "", "")))) != reply()
+def test_the_one_used_longest_ago_is_evicted(renewals: Renewals) -> None:
+    items = [
+        ScriptItem("renew_registration", (), (), (f"m{number}", "", "", "", ""))
+        for number in range(BYTES_MOST // COST + 1)
+    ]
+    for item in items:
+        after(renewals.ask(item), reply())
+        assert first(renewals.ask(items[0])) == reply()
+    assert first(renewals.ask(items[1])) is items[1]
+    assert first(renewals.ask(items[-1])) == reply()
 
 
 def test_on_a_store(redis: redis_py.Redis, clock: Clock) -> None:
-    registrar = Registrar(clock)
+    registration_cache = RegistrationCache(clock)
     member = member_key("c1", address("b1"))
 
     def lease() -> float:
         return redis.zscore(KEYS.leases, member) or 0.0
 
     def registered() -> Registered:
-        return run(register(KEYS, registration("b1"), act(), registrar=registrar), redis)
+        return run(register(KEYS, registration("b1"), origin(), registration_cache=registration_cache), redis)
 
     registered()
     first_reply, renewed = registered(), lease()

@@ -3,8 +3,9 @@
 import pytest
 
 from registry.errors import TopicNotFound
-from registry.routes import RouteView, StoredBroker, StoredRoute, route_of
-from remoting.route import BrokerData, QueueData
+from registry.options.catalogue import Options
+from registry.routes import SYNC_MEMBER_TOPIC, RouteView, StoredBroker, StoredRoute, must_wait, route_of
+from rocketmq_remoting.route import BrokerData, QueueData
 from tests.registry.brokers import mapping_info
 
 TOPIC = "T"
@@ -55,11 +56,11 @@ def test_topics_of_member_synchronisation_have_no_acting_master() -> None:
 @pytest.mark.parametrize(
     ("view", "names"),
     [
-        pytest.param(RouteView(), ["near", "far", "none", "orphans"], id="no zone asked for"),
+        pytest.param(RouteView(), ["near", "far", "none", "masterless"], id="no zone asked for"),
         pytest.param(
-            RouteView(zone="Z1"), ["near", "orphans"], id="ignoring case; groups without master stay"
+            RouteView(zone="Z1"), ["near", "masterless"], id="ignoring case; groups without master stay"
         ),
-        pytest.param(RouteView(zone="z9"), ["orphans"], id="a zone of nobody"),
+        pytest.param(RouteView(zone="z9"), ["masterless"], id="an unknown zone"),
         pytest.param(
             RouteView(zone="z9", acting_master=True), [], id="an acting master is one for the zone too"
         ),
@@ -71,14 +72,14 @@ def test_zones(view: RouteView, names: list[str]) -> None:
             broker("near", zone="z1"),
             broker("far", zone="z2"),
             broker("none"),
-            broker("orphans", (1,), perm=4, acting=True, zone="z2"),
+            broker("masterless", (1,), perm=4, acting=True, zone="z2"),
         ),
         view,
     )
     assert [data.broker_name for data in route.broker_datas] == names
     assert [queues.broker_name for queues in route.queue_datas] == names
     assert {address.rpartition("-")[0] for address in route.filter_server_table} == set(names)
-    assert set(route.topic_queue_mapping_by_broker or ()) == {"near", "far", "none", "orphans"}
+    assert set(route.topic_queue_mapping_by_broker or ()) == {"near", "far", "none", "masterless"}
 
 
 @pytest.mark.parametrize(("asked", "found"), [(True, "b1:4"), (False, None)])
@@ -86,6 +87,35 @@ def test_order_configuration(asked: bool, found: str | None) -> None:
     assert route_of(stored(broker(), order="b1:4"), RouteView(order=asked)).order_topic_conf == found
 
 
-def test_a_topic_of_nobody() -> None:
+def test_a_topic_without_brokers() -> None:
     with pytest.raises(TopicNotFound):
         route_of(stored(), RouteView())
+
+
+@pytest.mark.parametrize(
+    ("options", "topic", "view"),
+    [
+        pytest.param(Options(), "T", RouteView("z"), id="nothing set"),
+        pytest.param(
+            Options(support_acting_master=True), "T", RouteView("z", acting_master=True), id="acting"
+        ),
+        pytest.param(
+            Options(support_acting_master=True),
+            f"{SYNC_MEMBER_TOPIC}b",
+            RouteView("z"),
+            id="not for this topic",
+        ),
+        pytest.param(Options(order_message_enable=True), "T", RouteView("z", order=True), id="order"),
+        pytest.param(Options(cluster_test=True), "T", RouteView("z", order=True), id="order in cluster test"),
+    ],
+)
+def test_what_options_make_of_a_route(options: Options, topic: str, view: RouteView) -> None:
+    assert RouteView.of(options, topic, "z") == view
+
+
+@pytest.mark.parametrize(
+    ("wanted", "age_s", "waits"),
+    [(False, 0.0, False), (False, None, False), (True, None, True), (True, 44.9, True), (True, 45.0, False)],
+)
+def test_a_young_service_waits_if_it_is_to(wanted: bool, age_s: float | None, waits: bool) -> None:
+    assert must_wait(Options(need_wait_for_service=wanted, wait_seconds_for_service=45), age_s) is waits

@@ -7,11 +7,11 @@ import pytest
 
 from registry.errors import RegistryError
 from registry.kv import put
-from registry.registration import Registered, register
+from registry.registration.register import Registered, register
 from registry.rewrite import add_write_perm, wipe_write_perm
 from registry.topics import delete_topic, register_topic
-from remoting.route import QueueData
-from tests.registry.brokers import act, address, mapping_info, registration
+from rocketmq_remoting.route import QueueData
+from tests.registry.brokers import address, mapping_info, origin, registration
 from tests.registry.namespace import Namespace
 from tests.registry.steps import Stepped
 
@@ -22,7 +22,7 @@ def requests(ns: Namespace, said: Said, owner: str | None = None, delete_missing
     """How many requests a registration needs of Redis."""
     asked = registration(**said)
     plan: Stepped[Registered] = Stepped(
-        register(ns.keys, asked, act(), owner=owner, delete_missing=delete_missing), ns.store
+        register(ns.keys, asked, origin(), owner=owner, delete_missing=delete_missing), ns.store
     )
     count = 0
     while plan.request is not None:
@@ -46,11 +46,11 @@ def requests(ns: Namespace, said: Said, owner: str | None = None, delete_missing
         pytest.param({"cluster": "a:b%c"}, id="a cluster that is percent-encoded"),
     ],
 )
-def test_an_equal_registration_is_one_script_and_no_entry(ns: Namespace, said: Said) -> None:
+def test_an_unchanged_registration_is_one_script_and_no_entry(ns: Namespace, said: Said) -> None:
     for stamp in range(3):
         count = requests(ns, {**said, "stamp": stamp})
-        told = ns.told()
-    assert (count, told) == (1, [])
+        causes = ns.new_causes()
+    assert (count, causes) == (1, [])
 
 
 @pytest.mark.parametrize(
@@ -79,24 +79,24 @@ def test_whatever_differs_is_seen(ns: Namespace, change: Said) -> None:
 
 
 def delete_everywhere(ns: Namespace) -> None:
-    ns.run(delete_topic(ns.keys, "T1", "", act()))
+    ns.run(delete_topic(ns.keys, "T1", "", origin()))
 
 
 def delete_in_cluster(ns: Namespace) -> None:
-    ns.run(delete_topic(ns.keys, "T1", "c1", act()))
+    ns.run(delete_topic(ns.keys, "T1", "c1", origin()))
 
 
 def set_topic(ns: Namespace) -> None:
-    ns.run(register_topic(ns.keys, "T1", [QueueData("b1", 1, 1, 6, 0)], act()))
+    ns.run(register_topic(ns.keys, "T1", [QueueData("b1", 1, 1, 6, 0)], origin()))
 
 
 def wipe(ns: Namespace) -> None:
-    ns.run(wipe_write_perm(ns.keys, "b1", act()))
+    ns.run(wipe_write_perm(ns.keys, "b1", origin()))
 
 
 def restore(ns: Namespace) -> None:
     ns.store.hset(ns.keys.member(f"c1:{address('b1')}"), "untouched", "1")
-    ns.run(add_write_perm(ns.keys, "b1", act()))
+    ns.run(add_write_perm(ns.keys, "b1", origin()))
 
 
 def new_slave(ns: Namespace) -> None:
@@ -140,7 +140,7 @@ def test_a_repeated_wipe_is_no_change(ns: Namespace) -> None:
     assert requests(ns, {}) == 1
 
 
-def test_every_connection_leaves_its_mark(ns: Namespace) -> None:
+def test_every_connection_becomes_an_owner(ns: Namespace) -> None:
     ns.tick("w1")
     ns.tick("w2")
     counts = [requests(ns, {}, owner) for owner in ("w1/1", "w1/1", "w2/1", "w1/1", "w2/1")]
@@ -156,25 +156,25 @@ def test_every_connection_leaves_its_mark(ns: Namespace) -> None:
         pytest.param({"compressed": True}, False, id="compressed"),
     ],
 )
-def test_it_is_had_again_where_the_stamp_is_no_part_of_its_signature(
+def test_it_can_be_repeated_where_the_stamp_is_no_part_of_its_signature(
     ns: Namespace, said: Said, known: bool
 ) -> None:
-    assert ns.register(**said).again is None
-    again = [ns.register(**{**said, "stamp": stamp}).again for stamp in (1, 2)]
+    assert ns.register(**said).renewal is None
+    again = [ns.register(**{**said, "stamp": stamp}).renewal for stamp in (1, 2)]
     assert again[0] == again[1]
     assert [one is not None for one in again] == [known, known]
 
 
 def test_the_option_to_delete_topics_is_part_of_the_signature(ns: Namespace) -> None:
     ns.register(topics=("T1", "T2", "T3"))
-    ns.run(register_topic(ns.keys, "T4", [QueueData("b1", 1, 1, 6, 0)], act()))
+    ns.run(register_topic(ns.keys, "T4", [QueueData("b1", 1, 1, 6, 0)], origin()))
     requests(ns, {"topics": ("T1", "T2", "T3")})
     assert requests(ns, {"topics": ("T1", "T2", "T3")}, delete_missing=True) > 1
     assert set(ns.topics()) == {"T1", "T2", "T3"}
 
 
 def test_the_short_cut_answers_like_the_long_way(ns: Namespace) -> None:
-    ns.run(put(ns.keys, "ORDER_TOPIC_CONFIG", "T1", "b1:4", act()))
+    ns.run(put(ns.keys, "ORDER_TOPIC_CONFIG", "T1", "b1:4", origin()))
     ns.register(ha="127.1.1.1:10912")
     long, short = ns.register("b1", 1), ns.register("b1", 1)
     assert (long.order_table, long.master_address) == ({"T1": "b1:4"}, address("b1"))
@@ -206,11 +206,11 @@ def test_a_table_broken_off_half_way_is_written_the_next_time(ns: Namespace, int
     many = [f"T{number}" for number in range(1100)]
     ns.register("b1", 1, many, acting=True)
     becomes_master = registration("b1", 0, many, acting=True, at=address("b1", 1))
-    plan = Stepped(register(ns.keys, becomes_master, act()), ns.store)
-    plan.until("rows")
+    plan = Stepped(register(ns.keys, becomes_master, origin()), ns.store)
+    plan.until("write_slice")
     for _ in range(interrupted_at):
         plan.step()
-    ns.run(register(ns.keys, becomes_master, act()))
+    ns.run(register(ns.keys, becomes_master, origin()))
     assert set(ns.topics().values()) == {"8,8,6,0"}
 
 
@@ -218,23 +218,23 @@ def test_a_version_counts_as_unknown_until_all_of_it_is_written(ns: Namespace) -
     many = [f"T{number}" for number in range(1100)]
     ns.register(topics=many)
     plan = Stepped(
-        register(ns.keys, registration(topics=dict.fromkeys(many, "4,4,6,0"), version=2), act()), ns.store
+        register(ns.keys, registration(topics=dict.fromkeys(many, "4,4,6,0"), version=2), origin()), ns.store
     )
     seen = []
     while plan.request is not None:
         plan.step()
-        version = ns.beat().version
+        version = ns.heartbeat().version
         seen.append(version.counter if version else None)
     assert (seen[0], seen[-2:]) == (1, [1, 2])
-    told = [f"{event.kind} {event.text('dv')[-1:]}" for event in ns.new_entries()][-4:]
-    assert told == ["topics_changed ", "topics_changed ", "broker_updated 2", "topics_changed 2"]
+    versions = [f"{event.kind} {event.get('dv')[-1:]}" for event in ns.new_entries()][-4:]
+    assert versions == ["topics_changed ", "topics_changed ", "broker_updated 2", "topics_changed 2"]
 
 
 def test_tables_that_change_all_the_time_are_given_up(ns: Namespace) -> None:
     many = [f"T{number}" for number in range(600)]
     ns.register(topics=many)
     said = registration(topics=dict.fromkeys(many, "4,4,6,0"), version=2)
-    plan = Stepped(register(ns.keys, said, act()), ns.store)
+    plan = Stepped(register(ns.keys, said, origin()), ns.store)
     while plan.until("register"):
         ns.store.hincrby(ns.keys.broker("b1"), "gen", 1)
         plan.step()

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from registry.queue_text import current, queue_data, queue_text, restored, wiped
 from registry.slices import (
     MAPPINGS_MAX,
-    PIECE_TOPICS,
     ROWS_MAX_BYTES,
+    STAGED_TOPICS,
     TOPICS_MAX,
     Counts,
     Row,
@@ -17,9 +17,9 @@ from registry.slices import (
     arguments,
     slices_of,
 )
-from remoting.route import QueueData
+from rocketmq_remoting.route import QueueData
 
-Told = list[tuple[str, str, str, list[str]]]
+Rows = list[tuple[str, str, str, list[str]]]
 changes = st.lists(
     st.tuples(
         st.tuples(st.sampled_from(("", "8,8,6,0")), st.sampled_from(("", "4,4,6,0"))),
@@ -29,11 +29,11 @@ changes = st.lists(
 )
 
 
-def told(slices: list[Slice]) -> Told:
-    return [row for one in slices for row in msgspec.json.decode(one.rows, type=Told)]
+def rows(slices: list[Slice]) -> Rows:
+    return [row for one in slices for row in msgspec.json.decode(one.rows, type=Rows)]
 
 
-def pairs(rows: Told) -> list[tuple[str, str, str]]:
+def pairs(rows: Rows) -> list[tuple[str, str, str]]:
     return [
         (before, after, topic) for name, before, after, topics in rows for topic in topics if name == "b1"
     ]
@@ -46,11 +46,11 @@ def test_slices_and_their_pieces_hold_every_change_once_and_in_order(
     given = {how: topics * repeated for how, topics in changes}
     expected = [(before, after, topic) for (before, after), topics in given.items() for topic in topics]
     cut = slices_of("b1", "register", given)
-    assert pairs(told(cut)) == expected
+    assert pairs(rows(cut)) == expected
     assert sum(one.count for one in cut) == len(expected)
-    pieces = [piece for one in cut for piece in one.pieces()]
-    assert pairs(told(pieces)) == expected
-    assert all(0 < piece.count <= PIECE_TOPICS for piece in pieces)
+    staged = [small for part in cut for small in part.staged()]
+    assert pairs(rows(staged)) == expected
+    assert all(0 < small.count <= STAGED_TOPICS for small in staged)
 
 
 @pytest.mark.parametrize(

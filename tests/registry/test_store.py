@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from registry.store import REPLY_TIMEOUT_S, connect, connect_async, connect_follower, connect_queue
-from tests.harness.redis_servers import HOST, Server, free_ports, running
+from registry.store.connect import REPLY_TIMEOUT_S, connect, connect_async, connect_follower, connect_queue
+from testbed.redis_servers import HOST, Server, free_ports, running
 
 GIVEN_UP_MS = REPLY_TIMEOUT_S * 1000
 

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from registry.store import connect
-from registry.store_check import warnings
-from tests.harness.redis_servers import HOST, Server, free_ports, running
+from registry.store.check import warnings
+from registry.store.connect import connect
+from testbed.redis_servers import HOST, Server, free_ports, running
 
 GOOD: dict[str, object] = {"appendonly": "yes", "maxmemory": "64mb", "maxmemory-policy": "noeviction"}
 
@@ -21,7 +21,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 
 
 @pytest.mark.parametrize(
-    ("options", "told"),
+    ("options", "expected"),
     [
         ({}, []),
         ({"maxmemory": 0, "maxmemory-policy": "allkeys-lru"}, []),
@@ -32,10 +32,10 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     ],
     ids=["good", "no bound", "evicts", "not kept", "nearly full", "two at once"],
 )  # fmt: skip
-def test_each_weakness_is_told(server: Server, options: dict[str, object], told: list[str]) -> None:
+def test_each_weakness_is_reported(server: Server, options: dict[str, object], expected: list[str]) -> None:
     for name, value in (GOOD | options).items():
         server.client.config_set(name, value)  # type: ignore[arg-type]
-    _expect(server.port, told)
+    _expect(server.port, expected)
 
 
 def test_replication_that_may_split(tmp_path: Path) -> None:
@@ -55,8 +55,8 @@ def test_replication_that_may_split(tmp_path: Path) -> None:
         _expect(first, [])
 
 
-def _expect(port: int, told: list[str]) -> None:
+def _expect(port: int, expected: list[str]) -> None:
     with connect(f"redis://{HOST}:{port}") as store:
         found = warnings(store)
-    assert len(found) == len(told)
-    assert all(text in one for text, one in zip(told, found, strict=True)), found
+    assert len(found) == len(expected)
+    assert all(text in line for text, line in zip(expected, found, strict=True)), found

@@ -2,7 +2,7 @@
 
 import pytest
 
-from registry.store_url import masked, parse, with_login
+from registry.store.url import masked, parse, with_login
 
 TLS = "?ssl_ca_certs=/ca.pem&ssl_check_hostname=false"
 
@@ -41,7 +41,7 @@ def test_a_login_for_sentinels_is_not_the_master_s() -> None:
     ["", "h:6379", "http://h", "redis+sentinel://h", "redis+cluster://", "redis+other://h", "redis+cluster://h:x",
      "redis+sentinel://h/m/x", "redis://secret@h?socket_timeout=x"],
 )  # fmt: skip
-def test_what_is_none_is_refused_and_not_told(url: str) -> None:
+def test_a_bad_url_is_refused_and_not_repeated(url: str) -> None:
     with pytest.raises(ValueError, match=r"redis\+sentinel://host,host/service/db") as refused:
         parse(url)
     assert "secret" not in str(refused.value)

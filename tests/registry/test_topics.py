@@ -12,8 +12,8 @@ from registry.topics import (
     topics_of_cluster,
     unit_topics,
 )
-from remoting.route import QueueData
-from tests.registry.brokers import PLAIN, act
+from rocketmq_remoting.route import QueueData
+from tests.registry.brokers import PLAIN, origin
 from tests.registry.namespace import Namespace
 from tests.registry.steps import Stepped
 
@@ -23,13 +23,13 @@ def queues(*names: str, perm: int = 6) -> list[QueueData]:
 
 
 def set_queues(ns: Namespace, topic: str, given: list[QueueData]) -> str:
-    return ns.run(register_topic(ns.keys, topic, given, act()))
+    return ns.run(register_topic(ns.keys, topic, given, origin()))
 
 
 def rows(ns: Namespace) -> list[str]:
     """The rows of the last entry of topics; more than one entry is an error."""
-    (told,) = [event for event in ns.new_entries() if event.kind == "topics_changed"]
-    return [told.cause, told.text("rows")]
+    (event,) = [event for event in ns.new_entries() if event.kind == "topics_changed"]
+    return [event.cause, event.get("rows")]
 
 
 @pytest.mark.parametrize(
@@ -67,7 +67,7 @@ def test_setting_the_same_again_says_nothing(ns: Namespace) -> None:
     ns.register()
     set_queues(ns, "N", queues("b1"))
     ns.new_entries()
-    assert (set_queues(ns, "N", queues("b1")), ns.told()) == ("", [])
+    assert (set_queues(ns, "N", queues("b1")), ns.new_causes()) == ("", [])
 
 
 def test_a_topic_of_a_broker_that_is_being_cleaned_up_is_new(ns: Namespace) -> None:
@@ -91,7 +91,7 @@ def test_a_topic_of_a_broker_that_is_being_cleaned_up_is_new(ns: Namespace) -> N
 def test_a_topic_is_deleted(ns: Namespace, cluster: str, left: set[str]) -> None:
     ns.register("b1")
     ns.register("b2", cluster="c2")
-    event_id = ns.run(delete_topic(ns.keys, "T1", cluster, act()))
+    event_id = ns.run(delete_topic(ns.keys, "T1", cluster, origin()))
     assert {name for name in ("b1", "b2") if "T1" in ns.topics(name)} == left
     assert bool(event_id) == (len(left) < 2)
     assert ("T1" in ns.run(all_topics(ns.keys))) == bool(left)
@@ -99,14 +99,14 @@ def test_a_topic_is_deleted(ns: Namespace, cluster: str, left: set[str]) -> None
 
 def test_deleting_it_again_says_nothing(ns: Namespace) -> None:
     ns.register()
-    ns.run(delete_topic(ns.keys, "T1", "", act()))
+    ns.run(delete_topic(ns.keys, "T1", "", origin()))
     ns.new_entries()
-    assert (ns.run(delete_topic(ns.keys, "T1", "", act())), ns.told()) == ("", [])
+    assert (ns.run(delete_topic(ns.keys, "T1", "", origin())), ns.new_causes()) == ("", [])
 
 
 def test_a_deleted_topic_returns_with_the_next_registration(ns: Namespace) -> None:
     ns.register()
-    ns.run(delete_topic(ns.keys, "T1", "", act()))
+    ns.run(delete_topic(ns.keys, "T1", "", origin()))
     ns.register()
     assert set(ns.topics()) == {"T1", "T2"}
 
@@ -118,7 +118,7 @@ def test_the_write_bit_is_wiped(ns: Namespace) -> None:
     ns.register(topics=MIXED)
     ns.register("b2")
     ns.new_entries()
-    done = ns.run(wipe_write_perm(ns.keys, "b1", act()))
+    done = ns.run(wipe_write_perm(ns.keys, "b1", origin()))
     assert done.count == len(MIXED)
     assert ns.topics() == {**MIXED, "RW": "8,8,4,0", "W": "8,8,0,0", "ALL": "8,8,13,3"}
     assert ns.topics("b2")["T1"] == PLAIN
@@ -128,7 +128,7 @@ def test_the_write_bit_is_wiped(ns: Namespace) -> None:
 def test_every_permission_is_restored_to_read_and_write(ns: Namespace) -> None:
     ns.register(topics=MIXED)
     ns.new_entries()
-    done = ns.run(add_write_perm(ns.keys, "b1", act()))
+    done = ns.run(add_write_perm(ns.keys, "b1", origin()))
     assert done.count == len(MIXED)
     assert ns.topics() == {**dict.fromkeys(MIXED, "8,8,6,0"), "ALL": "8,8,6,3"}
     assert rows(ns)[0] == "restore"
@@ -136,28 +136,28 @@ def test_every_permission_is_restored_to_read_and_write(ns: Namespace) -> None:
 
 def test_repeated_and_vain_rewrites_count_and_say_nothing(ns: Namespace) -> None:
     ns.register()
-    ns.run(wipe_write_perm(ns.keys, "b1", act()))
+    ns.run(wipe_write_perm(ns.keys, "b1", origin()))
     ns.new_entries()
-    done = ns.run(wipe_write_perm(ns.keys, "b1", act()))
-    unknown = ns.run(wipe_write_perm(ns.keys, "none", act()))
-    assert (done.count, done.event_id, unknown.count, ns.told()) == (2, "", 0, [])
+    done = ns.run(wipe_write_perm(ns.keys, "b1", origin()))
+    unknown = ns.run(wipe_write_perm(ns.keys, "none", origin()))
+    assert (done.count, done.event_id, unknown.count, ns.new_causes()) == (2, "", 0, [])
 
 
-def test_a_rewrite_of_a_large_table_is_slices_of_one_act(ns: Namespace) -> None:
+def test_a_rewrite_of_a_large_table_is_slices_of_one_origin(ns: Namespace) -> None:
     ns.register(topics=[f"T{number}" for number in range(1200)])
     ns.new_entries()
-    assert ns.run(wipe_write_perm(ns.keys, "b1", act())).count == 1200
-    told = ns.new_entries()
-    assert [event.text("count") for event in told] == ["500", "500", "200"]
-    assert len({event.text("op") for event in told}) == 1
-    assert {event.text("part") for event in told} == {""}
+    assert ns.run(wipe_write_perm(ns.keys, "b1", origin())).count == 1200
+    events = ns.new_entries()
+    assert [event.get("count") for event in events] == ["500", "500", "200"]
+    assert len({event.get("op") for event in events}) == 1
+    assert {event.get("part") for event in events} == {""}
 
 
 @pytest.mark.parametrize("after", range(6))
 def test_a_registration_between_two_slices_decides(ns: Namespace, after: int) -> None:
     many = [f"T{number}" for number in range(1200)]
     ns.register(topics=many)
-    plan = Stepped(wipe_write_perm(ns.keys, "b1", act()), ns.store)
+    plan = Stepped(wipe_write_perm(ns.keys, "b1", origin()), ns.store)
     for _ in range(after):
         plan.step()
     ns.register(topics=many, version=2)
@@ -168,8 +168,8 @@ def test_a_registration_between_two_slices_decides(ns: Namespace, after: int) ->
 
 def test_a_broker_that_keeps_changing_is_given_up(ns: Namespace) -> None:
     ns.register()
-    plan = Stepped(wipe_write_perm(ns.keys, "b1", act()), ns.store)
-    while plan.until("rows"):
+    plan = Stepped(wipe_write_perm(ns.keys, "b1", origin()), ns.store)
+    while plan.until("write_slice"):
         ns.store.hincrby(ns.keys.broker("b1"), "gen", 1)
         plan.step()
     with pytest.raises(BrokerBusy):

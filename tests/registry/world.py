@@ -6,17 +6,17 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from registry.beats import beat
 from registry.errors import BrokerBusy, RegistrationRefused
 from registry.keys import Keys
 from registry.plans import Plan
-from registry.registration import Registration, register
+from registry.registration.heartbeat import renew_lease
+from registry.registration.register import Registration, register
 from registry.removal import expire, unregister
 from registry.rewrite import add_write_perm, wipe_write_perm
 from registry.topics import delete_topic, register_topic
-from remoting.registration import decode_register_broker_body
-from remoting.route import QueueData
-from tests.registry.brokers import V4, V5, act, mapping_info, registration
+from rocketmq_remoting.registration import decode_register_broker_body
+from rocketmq_remoting.route import QueueData
+from tests.registry.brokers import V4, V5, mapping_info, origin, registration
 from tests.registry.model import Model, Queues, SingleTopic
 
 NAMES = ("b1", "b2")
@@ -43,16 +43,18 @@ def registering(said: Registration, owner: str | None, delete_missing: bool) -> 
 
     def plan(keys: Keys) -> Plan[Outcome]:
         try:
-            found = yield from register(keys, said, act(), owner=owner, delete_missing=delete_missing)
+            found = yield from register(keys, said, origin(), owner=owner, delete_missing=delete_missing)
         except RegistrationRefused:
             return "single"
         except BrokerBusy:
             return BUSY
         return (found.master_address, found.ha_address, found.refused)
 
-    def change(model: Model, settles: bool = True) -> Outcome:
+    def change(model: Model, records_lapses: bool = True) -> Outcome:
         try:
-            found = model.register(said, body, owner=owner, delete_missing=delete_missing, settles=settles)
+            found = model.register(
+                said, body, owner=owner, delete_missing=delete_missing, records_lapses=records_lapses
+            )
         except SingleTopic:
             return "single"
         return (found.master, found.ha, found.refused)
@@ -62,17 +64,17 @@ def registering(said: Registration, owner: str | None, delete_missing: bool) -> 
     return Asked(f"{text} acting={said.acting}", plan, change)
 
 
-def beating(cluster: str, address: str) -> Asked:
+def heartbeat_of(cluster: str, address: str) -> Asked:
     def plan(keys: Keys) -> Plan[Outcome]:
-        found = yield from beat(keys, cluster, address, act())
+        found = yield from renew_lease(keys, cluster, address, origin())
         return found.version.text() if found.version else None
 
-    return Asked(f"beat {cluster} {address}", plan, lambda model: model.beat(cluster, address))
+    return Asked(f"heartbeat {cluster} {address}", plan, lambda model: model.heartbeat(cluster, address))
 
 
 def unregistering(cluster: str, address: str, name: str, number: int) -> Asked:
     def plan(keys: Keys) -> Plan[Outcome]:
-        yield from unregister(keys, cluster, address, name, str(number), act())
+        yield from unregister(keys, cluster, address, name, str(number), origin())
 
     return Asked(
         f"unregister {name} {cluster} {address}",
@@ -83,14 +85,14 @@ def unregistering(cluster: str, address: str, name: str, number: int) -> Asked:
 
 def expiring() -> Asked:
     def plan(keys: Keys) -> Plan[Outcome]:
-        yield from expire(keys, act())
+        yield from expire(keys, origin())
 
     return Asked("expire", plan, lambda model: model.expire())
 
 
 def rewriting(name: str, wipe: bool) -> Asked:
     def plan(keys: Keys) -> Plan[Outcome]:
-        done = yield from (wipe_write_perm if wipe else add_write_perm)(keys, name, act())
+        done = yield from (wipe_write_perm if wipe else add_write_perm)(keys, name, origin())
         return done.count
 
     return Asked(
@@ -100,7 +102,7 @@ def rewriting(name: str, wipe: bool) -> Asked:
 
 def deleting(topic: str, cluster: str) -> Asked:
     def plan(keys: Keys) -> Plan[Outcome]:
-        yield from delete_topic(keys, topic, cluster, act())
+        yield from delete_topic(keys, topic, cluster, origin())
 
     return Asked(f"delete {topic} {cluster}", plan, lambda model: model.delete_topic(topic, cluster))
 
@@ -109,7 +111,9 @@ def setting(topic: str, rows: list[tuple[str, str]]) -> Asked:
     parsed: list[tuple[str, Queues]] = [(name, queues(text)) for name, text in rows]
 
     def plan(keys: Keys) -> Plan[Outcome]:
-        yield from register_topic(keys, topic, [QueueData(name, *numbers) for name, numbers in parsed], act())
+        yield from register_topic(
+            keys, topic, [QueueData(name, *numbers) for name, numbers in parsed], origin()
+        )
 
     return Asked(f"set {topic} {rows}", plan, lambda model: model.register_topic(topic, parsed))
 
@@ -147,7 +151,7 @@ registrations = st.builds(
     st.sampled_from((None, *OWNERS)),
     st.sampled_from((False, False, False, True)),
 )
-beats = st.builds(beating, st.sampled_from(CLUSTERS), st.sampled_from(ADDRESSES))
+heartbeats = st.builds(heartbeat_of, st.sampled_from(CLUSTERS), st.sampled_from(ADDRESSES))
 removals = st.builds(
     unregistering,
     st.sampled_from(CLUSTERS),
@@ -162,4 +166,6 @@ settings_of_topics = st.builds(
     st.sampled_from((*TOPICS, "T5")),
     st.lists(st.tuples(st.sampled_from((*NAMES, "none")), st.sampled_from(QUEUES)), max_size=3),
 )
-requests = st.one_of(registrations, registrations, beats, removals, rewrites, deletions, settings_of_topics)
+requests = st.one_of(
+    registrations, registrations, heartbeats, removals, rewrites, deletions, settings_of_topics
+)

@@ -1,9 +1,9 @@
-"""A broker as a process of its own, to be stopped and killed: it listens, registers, and beats.
+"""A broker as a process of its own, to be stopped and killed: it listens, registers, and sends heartbeats.
 
     python -m tests.service.broker_process NAMESRV_PORT ADDRESS TIMEOUT_MS
 
 ADDRESS is `ip:port`, port 0 for a free one. Prints its address when it is registered; registers each 300 ms over one
-connection, opened anew whenever it is lost.
+connection, opened again whenever it ends.
 """
 
 import socket
@@ -11,8 +11,8 @@ import sys
 import threading
 import time
 
-from tests.harness.broker import Broker
-from tests.harness.connection import Closed, Connection
+from testbed.broker import Broker
+from testbed.connection import Closed, Connection
 
 BEAT_S = 0.3
 

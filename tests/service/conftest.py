@@ -1,6 +1,6 @@
-"""Servers of a test's own, as the conformance tests start them."""
+"""Servers of one test, as the conformance tests start them."""
 
+from testbed.transports import transport
 from tests.conformance.conftest import ending, launch, new_server, store_url
-from tests.harness.transports import transport
 
 __all__ = ["ending", "launch", "new_server", "store_url", "transport"]

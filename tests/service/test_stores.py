@@ -1,4 +1,4 @@
-"""The name server on the Redis of real use: Sentinels, a Cluster, TLS; masters that die and slots that move."""
+"""The name server on Redis with Sentinels, Redis Cluster and TLS: failover of masters, migration of slots."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -7,17 +7,17 @@ from pathlib import Path
 import pytest
 
 from registry.keys import Keys
-from registry.rights import QUEUE_RULES, store_rules
-from registry.slot_master import slot_of
-from registry.store import connect
-from remoting.codes import RequestCode, ResponseCode
-from tests.harness.broker import Broker, Topic
-from tests.harness.connection import Connection
-from tests.harness.nameserver import NameServer
-from tests.harness.patience import eventually
-from tests.harness.redis_servers import HOST, Server, command, free_ports, running
-from tests.harness.topologies import Cluster, cluster, watched
-from tests.interop.certificates import make_certificates
+from registry.store.connect import connect
+from registry.store.rights import QUEUE_RULES, store_rules
+from registry.store.slot_master import slot_of
+from rocketmq_remoting.codes import RequestCode, ResponseCode
+from testbed.broker import Broker, Topic
+from testbed.certificates import make_certificates
+from testbed.connection import Connection
+from testbed.eventually import eventually
+from testbed.nameserver import NameServer
+from testbed.redis_servers import HOST, Server, command, free_ports, running
+from testbed.topologies import Cluster, cluster, watched
 from tests.registry.check_tables import check_tables
 
 BROKERS = [
@@ -35,7 +35,7 @@ RECOVERS_WITHIN_S = 30.0
 
 @contextmanager
 def serving(folder: Path, url: str, **options: str) -> Iterator[tuple[NameServer, Connection]]:
-    """A name server, and the connection of all brokers: they listen nowhere, so its end would be theirs."""
+    """Yield a name server and the connection of all brokers, which do not listen: its end would remove them."""
     server = NameServer(folder / "server", options, url=url, namespace="prod").start()
     try:
         over = Connection(server.port)
@@ -47,30 +47,30 @@ def serving(folder: Path, url: str, **options: str) -> Iterator[tuple[NameServer
 
 
 def registered(server: NameServer, over: Connection) -> None:
-    """All brokers, the last one again without a change; then every worker has been asked for their routes."""
+    """Register all brokers, the last one twice; then look up their routes at every worker."""
     for broker in (*BROKERS, BROKERS[-1]):
         eventually(lambda: broker.register(over).code == 0, RECOVERS_WITHIN_S)  # noqa: B023
     for _ in range(16 * server.workers):  # each connection is any worker's
-        eventually(lambda: known(server) == EVERYONE, RECOVERS_WITHIN_S)
+        eventually(lambda: routed(server) == EVERYONE, RECOVERS_WITHIN_S)
 
 
-def known(server: NameServer) -> set[str]:
-    """The brokers in the route of the topic that all have; asked by a connection that no worker knows yet."""
+def routed(server: NameServer) -> set[str]:
+    """Return the brokers in the route of the topic that all have, over a new connection."""
     over = Connection(server.port)
-    answer = over.ask(RequestCode.GET_ROUTEINFO_BY_TOPIC, {"topic": "T"})
+    reply = over.ask(RequestCode.GET_ROUTEINFO_BY_TOPIC, {"topic": "T"})
     over.close()
-    return {b.name for b in BROKERS if f'"brokerName":"{b.name}"'.encode() in answer.body}
+    return {b.name for b in BROKERS if f'"brokerName":"{b.name}"'.encode() in reply.body}
 
 
 def leaves(server: NameServer, over: Connection) -> None:
-    """One broker, and every worker has heard of it."""
+    """Unregister one broker, and wait until the route is without it."""
     eventually(lambda: BROKERS[0].unregister(over).code == 0, RECOVERS_WITHIN_S)
-    eventually(lambda: known(server) == EVERYONE - {BROKERS[0].name})
+    eventually(lambda: routed(server) == EVERYONE - {BROKERS[0].name})
 
 
 @contextmanager
 def on_cluster(folder: Path) -> Iterator[tuple[Cluster, NameServer, Connection]]:
-    """Its job queue is on a Redis of its own."""
+    """Yield a Cluster and a name server, whose job queue is on another Redis."""
     [port] = free_ports(1)
     queue = Server(folder / "queue", port, {"port": port})
     with (
@@ -86,7 +86,7 @@ def test_a_master_under_sentinels_dies(tmp_path: Path) -> None:
     with watched(tmp_path) as redis, serving(tmp_path, redis.url) as (server, over):
         redis.await_replicas()
         redis.master().process.stop()
-        assert known(server) == EVERYONE, "known routes are answered without a store"
+        assert routed(server) == EVERYONE, "cached routes are served without a store"
         registered(server, over)
         leaves(server, over)
 
@@ -96,14 +96,14 @@ def test_a_master_of_a_cluster_dies(tmp_path: Path) -> None:
     with on_cluster(tmp_path) as (redis, server, over):
         redis.await_replicas()
         redis.master_of(slot_of("prod")).process.stop()
-        assert known(server) == EVERYONE
+        assert routed(server) == EVERYONE
         registered(server, over)
         leaves(server, over)
 
 
 @pytest.mark.timeout(120)
 def test_a_slot_moves_key_by_key(tmp_path: Path) -> None:
-    """No script sees a table of which a part is elsewhere: what cannot be done is refused, not done by half."""
+    """No script sees a table with keys on another master: a request is refused, not done by half."""
     with on_cluster(tmp_path) as (redis, server, over):
         slot = slot_of("prod")
         source = redis.master_of(slot)
@@ -115,11 +115,11 @@ def test_a_slot_moves_key_by_key(tmp_path: Path) -> None:
 
         def look() -> None:
             nonlocal refused
-            assert known(server) == EVERYONE
+            assert routed(server) == EVERYONE
             broker = next(cold, BROKERS[0])
-            answer = over.ask(RequestCode.GET_ROUTEINFO_BY_TOPIC, {"topic": broker.topics[1].name})
-            assert answer.code in (ResponseCode.SUCCESS, ResponseCode.SYSTEM_ERROR)
-            assert answer.code or f'"brokerName":"{broker.name}"'.encode() in answer.body
+            reply = over.ask(RequestCode.GET_ROUTEINFO_BY_TOPIC, {"topic": broker.topics[1].name})
+            assert reply.code in (ResponseCode.SUCCESS, ResponseCode.SYSTEM_ERROR)
+            assert reply.code or f'"brokerName":"{broker.name}"'.encode() in reply.body
             changed = broker.but(counter=broker.counter + 1, topics=(*broker.topics, Topic("More")))
             codes = {one.register(over).code for one in (broker, changed, next(newcomers, BROKERS[1]))}
             codes.add(next(leavers, ABSENT).unregister(over).code)
@@ -130,7 +130,7 @@ def test_a_slot_moves_key_by_key(tmp_path: Path) -> None:
         assert refused, "nothing was tried while keys were on their way"
         assert command(source, "CLUSTER", "COUNTKEYSINSLOT", slot) == 0
         with connect(redis.url, "prod") as store:
-            check_tables(store, Keys("prod"), settled=False)
+            check_tables(store, Keys("prod"), clean=False)
         registered(server, over)
         leaves(server, over)
 

@@ -2,13 +2,13 @@
 
 from collections.abc import Iterator
 
-from remoting.codes import RequestCode
-from remoting.command import Command
-from remoting.data_version import DataVersion
-from remoting.registration import RegisterBrokerBody, body_crc32, encode_register_broker_body
-from remoting.remoting_command import SerializeType
-from remoting.topic_config import TopicConfig
-from remoting.version import CURRENT
+from rocketmq_remoting.codes import RequestCode
+from rocketmq_remoting.command import Command
+from rocketmq_remoting.data_version import DataVersion
+from rocketmq_remoting.registration import RegisterBrokerBody, body_crc32, encode_register_broker_body
+from rocketmq_remoting.remoting_command import SerializeType
+from rocketmq_remoting.topic_config import TopicConfig
+from rocketmq_remoting.version import CURRENT
 
 JSON, BINARY = SerializeType.JSON, SerializeType.ROCKETMQ
 KINDS = [JSON, BINARY]

@@ -3,21 +3,21 @@
 import asyncio
 import functools
 import json
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
 from contextlib import asynccontextmanager
 from typing import Any, ParamSpec
 
 import redis as redis_py
 
-from registry.options import Options
-from remoting.codes import RequestCode
-from remoting.command import Command, decode, encode
-from remoting.remoting_command import SerializeType
+from registry.options.catalogue import Options
+from rocketmq_remoting.codes import RequestCode
+from rocketmq_remoting.command import Command, decode, encode
+from rocketmq_remoting.remoting_command import SerializeType
+from testbed.eventually import PATIENCE_S
 from worker.peer import Frames
 from worker.service import Service
 
 P = ParamSpec("P")
-PATIENCE_S = 3.0
 NOTHING: Mapping[str, str] = {}
 
 
@@ -38,22 +38,22 @@ class FakePeer:
         self.id = str(number)
         self.address = address
         self.registered: frozenset[str] = frozenset()
-        self.leaving = True
+        self.go_away = True
         self.closed = False
         self.reason = ""
         self._frame = b""
         self.sent: asyncio.Queue[Command] = asyncio.Queue()
 
     def receive(self, command: Command, service: Service) -> None:
-        """As a connection does: known frames first, and those are none that `frame` knows of."""
-        frame, known = encode(command), service.known_of(self)
+        """As a connection does: cached requests first, which `frame` does not return."""
+        frame, cached = encode(command), service.cached_for(self)
         answers, length, due = (
-            known.answers(frame, service.clock(), 1 << 20) if known is not None else ([], 0, [])
+            cached.answers(frame, service.parts.clock(), 1 << 20) if cached is not None else ([], 0, [])
         )
         if answers:
             self.send(tuple(answers))
         for one in due:
-            service.ask_again(one, self)
+            service.check_repeat(one, self)
         if not length:
             self._frame = frame
             service.handle(command, self)
@@ -183,20 +183,6 @@ async def serving(url: str, worker_id: str = "w1", **options: Any) -> AsyncItera
         yield Scene(service)
     finally:
         await service.stop()
-
-
-async def eventually(
-    check: Callable[[], Awaitable[bool]] | Callable[[], bool], within_s: float = PATIENCE_S
-) -> None:
-    """Wait until it holds; AssertionError when it does not in time."""
-    loop = asyncio.get_running_loop()
-    deadline = loop.time() + within_s
-    while True:
-        seen = check()
-        if (await seen) if isinstance(seen, Awaitable) else seen:
-            return
-        assert loop.time() < deadline, "it did not happen in time"
-        await asyncio.sleep(0.005)
 
 
 def last_cause(redis: redis_py.Redis) -> str:

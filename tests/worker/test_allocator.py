@@ -5,12 +5,12 @@ import subprocess
 import sys
 from pathlib import Path
 
-from worker.allocator import keep_freed_memory
+from worker.transport.allocator import keep_freed_memory
 
 ROUNDS = 200
 PROGRAM = f"""
 import resource, sys
-from worker.allocator import keep_freed_memory
+from worker.transport.allocator import keep_freed_memory
 if sys.argv[1] == "kept":
     assert keep_freed_memory()
 block = bytes(1_300_000)

@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from registry.options import Options
-from remoting.remoting_command import Command, SerializeType
+from registry.options.catalogue import Options
+from rocketmq_remoting.remoting_command import Command, SerializeType
 from worker.arguments import boolean, integer, shown
-from worker.route_view import CLUSTER_INFO, AskedView, asked_view, cache_key
+from worker.views import CLUSTER_INFO, AskedView, asked_view, cache_key
 
 
 def command(code: int = 105, version: int = 0, **ext: str) -> Command:

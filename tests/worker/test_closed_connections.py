@@ -8,12 +8,13 @@ from typing import Any
 import pytest
 import redis as redis_py
 
-from launcher.store import EmbeddedStore
+from mqnamesrv.store import EmbeddedStore
 from registry.errors import StoreUnavailable
 from registry.plans import Plan
-from registry.removal import Removal, lose
-from tests.worker.scene import Broker, Scene, asynchronous, eventually, last_cause, serving
-from worker.closed_connections import probe
+from registry.removal import Removal, remove_disconnected
+from testbed.eventually import PATIENCE_S, eventually_async
+from tests.worker.scene import Broker, Scene, asynchronous, last_cause, serving
+from worker.watch.closed_connections import probe
 
 
 @pytest.fixture
@@ -25,7 +26,7 @@ def listening() -> Iterator[str]:
 
 @pytest.fixture
 def refused() -> str:
-    """An address where nobody listens."""
+    """An address where no process listens."""
     with socket.create_server(("127.0.0.1", 0)) as server:
         return f"127.0.0.1:{server.getsockname()[1]}"
 
@@ -47,7 +48,7 @@ async def test_a_broker_that_answers_nowhere_is_gone_with_its_connection(
         await scene.register(Broker(address=refused), peer=peer)
         assert peer.registered == {f"c1:{refused}"}
         scene.disconnect(peer)
-        await eventually(lambda: gone(scene), within_s=1)
+        await eventually_async(lambda: gone(scene))
         assert last_cause(redis) == cause
 
 
@@ -57,7 +58,7 @@ async def test_a_broker_that_still_listens_is_left_to_its_lease(store: EmbeddedS
         peer = scene.connect()
         await scene.register(Broker(address=listening), peer=peer)
         scene.disconnect(peer)
-        await eventually(lambda: scene.service.counters.probes_reachable == 1)
+        await eventually_async(lambda: scene.service.parts.counters.probes_reachable == 1)
         assert await scene.addresses() == {"broker-a": {"0": listening}}
 
 
@@ -73,7 +74,7 @@ async def test_a_broker_that_came_back_over_another_connection_stays_until_that_
         await asyncio.sleep(0.1)
         assert await other.addresses() == {"broker-a": {"0": refused}}
         other.disconnect(second)
-        await eventually(lambda: gone(one), within_s=1)
+        await eventually_async(lambda: gone(one))
 
 
 @asynchronous
@@ -83,11 +84,11 @@ async def test_all_brokers_of_a_connection_go_with_it(store: EmbeddedStore, refu
         await scene.register(Broker("broker-a", refused), peer=peer)
         await scene.register(Broker("broker-b", "127.0.0.77:1"), peer=peer)
         scene.disconnect(peer)
-        await eventually(lambda: gone(scene), within_s=1)
+        await eventually_async(lambda: gone(scene))
 
 
 @asynchronous
-async def test_a_worker_that_shuts_down_unregisters_nobody(store: EmbeddedStore, refused: str) -> None:
+async def test_a_worker_that_shuts_down_unregisters_no_broker(store: EmbeddedStore, refused: str) -> None:
     async with serving(store.url, connection_loss_probe=False) as scene:
         peer = scene.connect()
         await scene.register(Broker(address=refused), peer=peer)
@@ -108,23 +109,23 @@ async def test_a_connection_without_brokers_ends_quietly(store: EmbeddedStore, r
 
 
 @asynchronous
-async def test_a_connection_that_ended_before_its_registration_was_done_owns_nobody(
+async def test_a_connection_that_ended_before_its_registration_was_done_owns_no_member(
     store: EmbeddedStore, redis: redis_py.Redis, refused: str
 ) -> None:
     async with serving(store.url) as scene:
         peer, broker = scene.connect(), Broker(address=refused)
         scene.send(103, broker.body(), broker.ext, peer=peer)
         scene.disconnect(peer)
-        await asyncio.wait_for(peer.sent.get(), 3)
-        await eventually(lambda: gone(scene), within_s=1)
+        await asyncio.wait_for(peer.sent.get(), PATIENCE_S)
+        await eventually_async(lambda: gone(scene))
         assert redis.keys("ns:{default}:member:*") == []
 
 
 @asynchronous
-async def test_a_connection_lost_while_the_store_was_away_is_let_go_of_later(
+async def test_a_connection_lost_while_the_store_was_away_is_released_later(
     store: EmbeddedStore, redis: redis_py.Redis, refused: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("worker.closed_connections.RETRY_S", 0.05)
+    monkeypatch.setattr("worker.watch.closed_connections.RETRY_S", 0.05)
     async with serving(store.url) as scene:
         peer = scene.connect()
         await scene.register(Broker(address=refused), peer=peer)
@@ -133,11 +134,11 @@ async def test_a_connection_lost_while_the_store_was_away_is_let_go_of_later(
         scene.disconnect(peer)
         await asyncio.sleep(0.2)
         redis.config_set("maxclients", 1000)
-        await eventually(lambda: gone(scene))
+        await eventually_async(lambda: gone(scene))
 
 
 @asynchronous
-async def test_an_orphan_is_removed_even_if_the_store_was_away_when_it_was_judged(
+async def test_a_disconnected_member_is_removed_even_if_the_store_was_away_after_its_probe(
     store: EmbeddedStore, refused: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     tries: list[int] = []
@@ -146,15 +147,15 @@ async def test_an_orphan_is_removed_even_if_the_store_was_away_when_it_was_judge
         tries.append(1)
         if len(tries) < 3:
             raise StoreUnavailable("away")
-        return lose(*given)
+        return remove_disconnected(*given)
 
-    monkeypatch.setattr("worker.closed_connections.RETRY_S", 0.01)
-    monkeypatch.setattr("worker.closed_connections.lose", away_at_first)
+    monkeypatch.setattr("worker.watch.closed_connections.RETRY_S", 0.01)
+    monkeypatch.setattr("worker.watch.closed_connections.remove_disconnected", away_at_first)
     async with serving(store.url) as scene:
         peer = scene.connect()
         await scene.register(Broker(address=refused), peer=peer)
         scene.disconnect(peer)
-        await eventually(lambda: gone(scene))
+        await eventually_async(lambda: gone(scene))
 
 
 @asynchronous
@@ -163,9 +164,9 @@ async def test_the_connection_of_an_expired_broker_is_closed(store: EmbeddedStor
         peer, bystander = one.connect(), one.connect()
         await one.register(Broker(address=refused), peer=peer, heartbeatTimeoutMillis="50")
         await one.register(Broker("broker-b", "127.0.0.8:1"), peer=bystander)
-        await eventually(lambda: only_b(one))
-        await other.service._ticker._expire()
-        await eventually(lambda: peer.closed)
+        await eventually_async(lambda: only_b(one))
+        await other.service.parts.ticker._expire()
+        await eventually_async(lambda: peer.closed)
         assert not bystander.closed
 
 
@@ -182,8 +183,8 @@ async def test_the_connection_of_a_broker_that_registered_again_stays_open(
         await scene.register(Broker(address=refused), peer=peer, heartbeatTimeoutMillis="50")
         await asyncio.sleep(0.1)
         await scene.register(Broker(address=refused), peer=peer)
-        await scene.service._ticker._expire()
-        scene.service._closed.expired(f"c1:{refused}")
+        await scene.service.parts.ticker._expire()
+        scene.service.parts.closed.expired(f"c1:{refused}")
         await asyncio.sleep(0.1)
         assert not peer.closed
 

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from launcher.store import EmbeddedStore
-from remoting.command import Command, encode
-from remoting.frame import FrameReader
+from mqnamesrv.store import EmbeddedStore
+from rocketmq_remoting.command import Command, encode
+from rocketmq_remoting.frame import FrameReader
 from tests.worker.scene import Broker, asynchronous, serving
 
 PRODUCT_ROUTE = (

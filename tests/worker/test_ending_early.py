@@ -1,4 +1,4 @@
-"""A worker that is told to end before it can listen to signals ends all the same."""
+"""A worker that gets its signal before it can handle signals ends all the same."""
 
 import os
 import signal
@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from launcher.store import EmbeddedStore
-from tests.harness.nameserver import environment
-from tests.harness.patience import eventually
-from tests.harness.process_tree import children
+from mqnamesrv.store import EmbeddedStore
+from testbed.eventually import eventually
+from testbed.nameserver import environment
+from testbed.process_tree import children
 
 SLOW_TO_BE_READY = """
 import time
-from launcher.gunicorn_remoting import *
+from mqnamesrv.gunicorn_remoting import *
 
 workers = 1
 bind = "127.0.0.1:0"
@@ -24,11 +24,11 @@ bind = "127.0.0.1:0"
 def post_fork(server, worker):
     time.sleep(1.5)
 """
-ENDS_WITHIN_S = 15.0  # gunicorn waits for 33 s for a worker that it has told
+ENDS_WITHIN_S = 15.0  # gunicorn waits for 33 s for a worker that it has signalled
 
 
 @pytest.mark.timeout(60)
-def test_told_between_its_fork_and_its_loop(tmp_path: Path, store: EmbeddedStore) -> None:
+def test_signalled_between_its_fork_and_its_loop(tmp_path: Path, store: EmbeddedStore) -> None:
     config = tmp_path / "slow.py"
     config.write_text(SLOW_TO_BE_READY)
     root = Path(__file__).resolve().parents[2]

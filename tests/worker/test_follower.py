@@ -1,6 +1,7 @@
 """Following the stream on a real store: whole groups in order, and every way in which it can break."""
 
 import asyncio
+import logging
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
@@ -8,13 +9,16 @@ from functools import partial
 import pytest
 import redis as redis_py
 
-from launcher.store import EmbeddedStore
-from registry import store as stores
+from mqnamesrv.store import EmbeddedStore
 from registry.errors import StoreUnavailable
+from registry.events.entry import Event
 from registry.keys import Keys
-from tests.worker.scene import asynchronous, eventually
-from worker.ending import end
-from worker.follower import Event, Follower
+from registry.store import connect as stores
+from testbed.eventually import PATIENCE_S, eventually_async
+from tests.worker.scene import asynchronous
+from worker.cancellation import end
+from worker.rate_limited_log import RateLimitedLog
+from worker.watch.follower import PAUSE_MAX_S, Follower
 
 KEYS = Keys("default")
 STARTED = {
@@ -28,8 +32,8 @@ STARTED = {
 }
 
 
-class Told:
-    """A listener that writes down what it hears; it fails once if it is told to."""
+class Recorder:
+    """A listener that records its calls; `failing` of them fail."""
 
     def __init__(self) -> None:
         self.groups: list[list[str]] = []
@@ -54,14 +58,21 @@ class Told:
         return [n for group in self.groups for n in group]
 
 
+@pytest.fixture(autouse=True)
+def no_line_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Because of the like of it in an earlier test."""
+    log = RateLimitedLog(logging.getLogger("worker.watch.follower"))
+    monkeypatch.setattr("worker.watch.follower.log", log)
+
+
 @asynccontextmanager
-async def followed(store: EmbeddedStore, rest_s: float = 0.0) -> AsyncIterator[tuple[Follower, Told]]:
-    told = Told()
-    follower = Follower(partial(stores.connect_follower, store.url), KEYS, told, rest_s=rest_s)
+async def followed(store: EmbeddedStore, rest_s: float = 0.0) -> AsyncIterator[tuple[Follower, Recorder]]:
+    recorder = Recorder()
+    follower = Follower(partial(stores.connect_follower, store.url), KEYS, recorder, rest_s=rest_s)
     task = asyncio.ensure_future(follower.run())
     assert await follower.following(3)
     try:
-        yield follower, told
+        yield follower, recorder
     finally:
         await end([task])
 
@@ -84,25 +95,25 @@ async def test_it_begins_at_the_end_and_gives_whole_groups(
     store: EmbeddedStore, redis: redis_py.Redis
 ) -> None:
     add(redis, 1)
-    async with followed(store) as (follower, told):
+    async with followed(store) as (follower, recorder):
         add(redis, 2, part="1/2")
         await asyncio.sleep(0.03)
-        assert told.groups == []
+        assert recorder.groups == []
         last = add(redis, 3, part="2/2")
         add(redis, 4)
         assert await follower.reached(last)
-        await eventually(lambda: told.groups == [["2", "3"], ["4"]])
-        assert told.resets == ["start"]
+        await eventually_async(lambda: recorder.groups == [["2", "3"], ["4"]])
+        assert recorder.resets == ["start"]
 
 
 @asynchronous
 async def test_a_stream_that_begins_later_is_followed_from_its_first_entry(
     store: EmbeddedStore, redis: redis_py.Redis
 ) -> None:
-    async with followed(store) as (_, told):
+    async with followed(store) as (_, recorder):
         add(redis, 1, kind="stream_started")
-        await eventually(lambda: told.flat == ["1"])
-        assert told.resets == ["start"]
+        await eventually_async(lambda: recorder.flat == ["1"])
+        assert recorder.resets == ["start"]
 
 
 @pytest.mark.parametrize(
@@ -124,61 +135,61 @@ async def test_the_sequence_tells_what_is_missing(
 ) -> None:
     add(redis, 1)
     add(redis, 2)
-    async with followed(store) as (_, told):
+    async with followed(store) as (_, recorder):
         for seq, inc in entries:
             add(redis, seq, inc=inc)
-        await eventually(lambda: told.flat == flat)
-        assert told.resets == ["start", *resets]
+        await eventually_async(lambda: recorder.flat == flat)
+        assert recorder.resets == ["start", *resets]
 
 
 @asynchronous
 async def test_a_new_incarnation_is_an_entry_like_others(store: EmbeddedStore, redis: redis_py.Redis) -> None:
     add(redis, 1)
-    async with followed(store) as (_, told):
+    async with followed(store) as (_, recorder):
         redis.delete(KEYS.events)
         add(redis, 1, inc="2", kind="stream_started", part="1/2")
         add(redis, 2, inc="2", part="2/2")
-        await eventually(lambda: told.groups == [["1", "2"]])
-        assert told.resets == ["start"]
+        await eventually_async(lambda: recorder.groups == [["1", "2"]])
+        assert recorder.resets == ["start"]
 
 
 async def drop_connections(redis: redis_py.Redis, follower: Follower) -> None:
     redis.client_kill_filter(_type="normal", skipme=True)
-    await eventually(lambda: not follower.connected)
+    await eventually_async(lambda: not follower.connected)
 
 
 @asynchronous
 async def test_nothing_is_missed_over_a_reconnect(store: EmbeddedStore, redis: redis_py.Redis) -> None:
     add(redis, 1)
-    async with followed(store) as (follower, told):
+    async with followed(store) as (follower, recorder):
         await drop_connections(redis, follower)
         for seq in (2, 3):
             last = add(redis, seq)
-        assert await follower.reached(last, within_s=3)
-        assert (told.flat, told.resets) == (["2", "3"], ["start"])
+        assert await follower.reached(last, within_s=PATIENCE_S)
+        assert (recorder.flat, recorder.resets) == (["2", "3"], ["start"])
 
 
 @asynchronous
 async def test_what_was_trimmed_meanwhile_is_a_hole(store: EmbeddedStore, redis: redis_py.Redis) -> None:
     add(redis, 1)
-    async with followed(store) as (follower, told):
+    async with followed(store) as (follower, recorder):
         await drop_connections(redis, follower)
         add(redis, 2)
         last = add(redis, 3)
         redis.xtrim(KEYS.events, maxlen=1, approximate=False)
-        assert await follower.reached(last, within_s=3)
-        assert (told.flat, told.resets) == (["3"], ["start", "hole"])
+        assert await follower.reached(last, within_s=PATIENCE_S)
+        assert (recorder.flat, recorder.resets) == (["3"], ["start", "hole"])
 
 
 @asynchronous
 async def test_trimming_what_was_read_is_no_break(store: EmbeddedStore, redis: redis_py.Redis) -> None:
     add(redis, 1)
-    async with followed(store) as (follower, told):
+    async with followed(store) as (follower, recorder):
         await drop_connections(redis, follower)
         last = add(redis, 2)
         redis.xtrim(KEYS.events, maxlen=1, approximate=False)
-        assert await follower.reached(last, within_s=3)
-        assert (told.flat, told.resets) == (["2"], ["start"])
+        assert await follower.reached(last, within_s=PATIENCE_S)
+        assert (recorder.flat, recorder.resets) == (["2"], ["start"])
 
 
 @asynchronous
@@ -187,13 +198,13 @@ async def test_an_entry_that_is_gone_on_reconnect_is_a_rollback(
 ) -> None:
     add(redis, 1)
     lost = add(redis, 2)
-    async with followed(store) as (follower, told):
+    async with followed(store) as (follower, recorder):
         redis.xdel(KEYS.events, lost)
         await drop_connections(redis, follower)
-        await eventually(lambda: told.resets == ["start", "rollback"])
+        await eventually_async(lambda: recorder.resets == ["start", "rollback"])
         last = add(redis, 2)
-        assert await follower.reached(last, within_s=3)
-        assert told.flat == ["2"]
+        assert await follower.reached(last, within_s=PATIENCE_S)
+        assert recorder.flat == ["2"]
 
 
 @asynchronous
@@ -201,85 +212,85 @@ async def test_a_new_stream_with_a_clock_behind_is_read_from_its_start(
     store: EmbeddedStore, redis: redis_py.Redis
 ) -> None:
     add(redis, 1)
-    async with followed(store) as (follower, told):
+    async with followed(store) as (follower, recorder):
         redis.delete(KEYS.events)
         add(redis, 1, id="5-0", inc="2", kind="stream_started")
         await drop_connections(redis, follower)
-        await eventually(lambda: told.flat == ["1"])
+        await eventually_async(lambda: recorder.flat == ["1"])
         add(redis, 2, id="6-0", inc="2")
-        await eventually(lambda: told.flat == ["1", "2"])
-        assert told.resets == ["start"]
+        await eventually_async(lambda: recorder.flat == ["1", "2"])
+        assert recorder.resets == ["start"]
 
 
 @pytest.mark.parametrize("reconnects", [True, False])
 @asynchronous
-async def test_an_empty_store_is_told_before_anybody_writes_to_it(
+async def test_an_empty_store_is_reported_before_it_is_written_to(
     store: EmbeddedStore, redis: redis_py.Redis, reconnects: bool
 ) -> None:
     redis.hset(KEYS.events_meta, "inc", "1")
     add(redis, 1)
-    async with followed(store) as (follower, told):
+    async with followed(store) as (follower, recorder):
         redis.flushall()
         if reconnects:
             await drop_connections(redis, follower)
-        await eventually(lambda: told.emptyings > 0)
+        await eventually_async(lambda: recorder.emptyings > 0)
         add(redis, 1, id="5-0", inc="2", kind="stream_started")
-        await eventually(lambda: told.flat == ["1"])
-        assert (told.emptyings, told.resets) == (1, ["start"])
+        await eventually_async(lambda: recorder.flat == ["1"])
+        assert (recorder.emptyings, recorder.resets) == (1, ["start"])
 
 
 @pytest.mark.parametrize("id", ["*", "5-0"], ids=["by-the-clock", "with-a-clock-behind"])
 @asynchronous
-async def test_a_new_store_is_told_before_its_stream_is_followed(
+async def test_a_new_store_is_reported_before_its_stream_is_followed(
     store: EmbeddedStore, redis: redis_py.Redis, id: str
 ) -> None:
     redis.hset(KEYS.events_meta, "inc", "1")
     add(redis, 1)
-    async with followed(store) as (follower, told):
+    async with followed(store) as (follower, recorder):
         with redis.pipeline() as restart:
             restart.flushall()
             restart.xadd(KEYS.events, STARTED, id=id)  # type: ignore[arg-type]
             restart.client_kill_filter(_type="normal", skipme=True)
             restart.execute()
-        await eventually(lambda: not follower.connected)
+        await eventually_async(lambda: not follower.connected)
         assert await follower.following(3)
-        assert told.emptyings == 1
-        await eventually(lambda: told.flat == ["1"])
-        assert (told.emptyings, told.resets) == (1, ["start"])
+        assert recorder.emptyings == 1
+        await eventually_async(lambda: recorder.flat == ["1"])
+        assert (recorder.emptyings, recorder.resets) == (1, ["start"])
 
 
 @asynchronous
 async def test_a_stream_that_was_lost_is_no_new_store(store: EmbeddedStore, redis: redis_py.Redis) -> None:
     redis.hset(KEYS.events_meta, "inc", "1")
     add(redis, 1)
-    async with followed(store) as (follower, told):
+    async with followed(store) as (follower, recorder):
         redis.delete(KEYS.events)
         redis.xadd(KEYS.events, STARTED | {"cause": "stream_lost"}, id="5-0")  # type: ignore[arg-type]
         await drop_connections(redis, follower)
-        await eventually(lambda: told.flat == ["1"])
-        assert told.emptyings == 0
+        await eventually_async(lambda: recorder.flat == ["1"])
+        assert recorder.emptyings == 0
 
 
 @pytest.mark.parametrize("begun", [True, False])
 @asynchronous
-async def test_a_store_that_is_empty_at_the_start_is_told(
+async def test_a_store_that_is_empty_at_the_start_is_reported(
     store: EmbeddedStore, redis: redis_py.Redis, begun: bool
 ) -> None:
     if begun:
         redis.hset(KEYS.events_meta, "inc", "1")
-    async with followed(store) as (_, told):
-        assert (told.resets, told.emptyings) == (["start"], 0 if begun else 1)
+    async with followed(store) as (_, recorder):
+        assert (recorder.resets, recorder.emptyings) == (["start"], 0 if begun else 1)
 
 
 @asynchronous
 async def test_a_store_that_lost_its_stream_is_not_empty(store: EmbeddedStore, redis: redis_py.Redis) -> None:
     add(redis, 1)
     redis.hset(KEYS.events_meta, "inc", "1")
-    async with followed(store) as (follower, told):
+    async with followed(store) as (follower, recorder):
         redis.delete(KEYS.events)
         await drop_connections(redis, follower)
         assert await follower.following(3)
-        assert told.emptyings == 0
+        assert recorder.emptyings == 0
 
 
 @asynchronous
@@ -287,44 +298,50 @@ async def test_a_group_that_could_not_be_applied_comes_again(
     store: EmbeddedStore, redis: redis_py.Redis
 ) -> None:
     add(redis, 1)
-    async with followed(store) as (follower, told):
-        told.failing = 2
+    async with followed(store) as (follower, recorder):
+        recorder.failing = 2
         add(redis, 2)
         last = add(redis, 3)
-        assert await follower.reached(last, within_s=3)
-        assert told.flat == ["2", "3"]
+        assert await follower.reached(last, within_s=PATIENCE_S)
+        assert recorder.flat == ["2", "3"]
 
 
 @asynchronous
-async def test_waiting_for_an_entry_is_bounded(store: EmbeddedStore, redis: redis_py.Redis) -> None:
+async def test_waiting_for_an_entry_is_bounded(
+    store: EmbeddedStore, redis: redis_py.Redis, caplog: pytest.LogCaptureFixture
+) -> None:
     last = add(redis, 1)
     async with followed(store) as (follower, _):
         assert await follower.reached("")
         assert await follower.reached(last)
         assert not await follower.reached("99999999999999-0", within_s=0.05)
+    assert [line.partition(":")[0] for line in caplog.messages] == ["the event stream is behind"]
 
 
 @asynchronous
-async def test_without_a_store_it_waits_and_says_so() -> None:
-    follower = Follower(partial(stores.connect_follower, "redis://127.0.0.1:1/0"), KEYS, Told())
+async def test_without_a_store_it_waits_and_says_so(caplog: pytest.LogCaptureFixture) -> None:
+    follower = Follower(partial(stores.connect_follower, "redis://127.0.0.1:1/0"), KEYS, Recorder())
     task = asyncio.ensure_future(follower.run())
     assert not await follower.following(0.1)
     assert not follower.connected
     await end([task])
+    (line,) = caplog.messages
+    assert line.startswith("the event stream cannot be followed: ")
+    assert line.endswith(f"; retries within {PAUSE_MAX_S:g} s")
 
 
 @asynchronous
-async def test_who_rests_reads_more_at_once(store: EmbeddedStore, redis: redis_py.Redis) -> None:
+async def test_a_follower_that_rests_reads_more_at_once(store: EmbeddedStore, redis: redis_py.Redis) -> None:
     """The store is asked no more often for many entries than for few, and none is left out."""
 
     def reads() -> int:
         return int(redis.info("commandstats")["cmdstat_xread"]["calls"])
 
-    async with followed(store, rest_s=0.4) as (follower, told):
+    async with followed(store, rest_s=0.4) as (follower, recorder):
         before = reads()
         for seq in range(1, 31):
             last = add(redis, seq)
             await asyncio.sleep(0.001)
         assert await follower.reached(last)
-        assert told.flat == [str(seq) for seq in range(1, 31)]
+        assert recorder.flat == [str(seq) for seq in range(1, 31)]
         assert reads() - before < 15

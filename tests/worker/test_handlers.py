@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 import redis as redis_py
 
-from launcher.store import EmbeddedStore
-from remoting.codes import RequestCode
-from remoting.command import Command
+from mqnamesrv.store import EmbeddedStore
+from rocketmq_remoting.codes import RequestCode
+from rocketmq_remoting.command import Command
 from tests.worker.scene import Broker, Scene, asynchronous, serving
 from worker.dispatch import HANDLERS
 
@@ -191,7 +191,7 @@ async def test_a_registration_is_taken(
 
 
 @asynchronous
-async def test_a_slave_is_told_its_master_and_everybody_the_order_topics(store: EmbeddedStore) -> None:
+async def test_a_slave_gets_its_master_and_every_broker_the_order_topics(store: EmbeddedStore) -> None:
     slave = Broker("broker-a", "127.0.0.2:10911", id=1)
     async with serving(store.url) as scene:
         await scene.register(A)
@@ -267,7 +267,7 @@ async def test_dialect_zone_and_order_make_the_route(store: EmbeddedStore) -> No
     ],
 )
 @asynchronous
-async def test_a_body_that_would_hold_up_the_others_is_not_read(
+async def test_a_body_that_would_delay_the_others_is_not_read(
     store: EmbeddedStore, code: RequestCode, body: bytes
 ) -> None:
     async with serving(store.url) as scene:

@@ -1,4 +1,4 @@
-"""The jobs on a real store, the slots of the scheduler, and a worker that runs them."""
+"""The jobs on a real store, the periods of the scheduler, and a worker that runs them."""
 
 import time
 from collections.abc import Iterator
@@ -9,30 +9,32 @@ import pytest
 import redis as redis_py
 from rq import Queue
 from rq.cron import CronScheduler
+from rq.utils import import_attribute
 
-from launcher.store import EmbeddedStore
+from mqnamesrv.store import EmbeddedStore
 from registry.drivers import run
+from registry.events.checkpoint import request_round
+from registry.events.entry import FIRST, Event
+from registry.events.trim import AUDITOR, KEPT, Trimmed, trim
 from registry.keys import Keys
 from registry.kv import put
-from registry.options import SECRETS, Options, to_env
-from registry.plans import Act
-from registry.registration import Registration, register
-from registry.rounds import ask
+from registry.options.catalogue import Options, to_env
+from registry.plans import Origin
+from registry.registration.register import Registration, register
 from registry.settings import update
-from registry.trimming import AUDITOR, KEPT, Trimmed, is_operators, trim
 from tests.worker.scene import last_cause
-from worker import jobs
-from worker.rq_worker import worker
-from worker.schedule import JOBS, QUEUE, Periodic
-from worker.scheduler import SlotScheduler
+from worker.jobs import tasks as jobs
+from worker.jobs.rq_worker import worker
+from worker.jobs.scheduler import PeriodScheduler
+from worker.jobs.timetable import JOBS, QUEUE, Periodic
 
 KEYS = Keys("default")
-ACT = Act("op", "test")
+ACT = Origin("op", "test")
 DAY_MS = 24 * 3600 * 1000
 
 
 def tick(seconds: int) -> Periodic:
-    return Periodic(jobs.settle_owed, every_s=seconds)
+    return Periodic(jobs.run_deferred, every_s=seconds)
 
 
 def job_ids(redis: redis_py.Redis) -> list[str]:
@@ -47,20 +49,22 @@ def queue(store: EmbeddedStore) -> Iterator[redis_py.Redis]:
 
 
 @pytest.fixture
-def schedulers(queue: redis_py.Redis) -> list[SlotScheduler]:
-    return [SlotScheduler(queue, "default", [tick(1000)]) for _ in range(3)]
+def schedulers(queue: redis_py.Redis) -> list[PeriodScheduler]:
+    return [PeriodScheduler(queue, "default", [tick(1000)]) for _ in range(3)]
 
 
-def test_three_schedulers_enqueue_once_a_slot(schedulers: list[SlotScheduler], redis: redis_py.Redis) -> None:
+def test_three_schedulers_enqueue_once_a_period(
+    schedulers: list[PeriodScheduler], redis: redis_py.Redis
+) -> None:
     for _ in range(2):
         for scheduler in schedulers:
             assert 0 < scheduler.step() <= 1000
-    assert job_ids(redis) == [f"settle_owed-{int(time.time()) // 1000}-default"]
+    assert job_ids(redis) == [f"run_deferred-{int(time.time()) // 1000}-default"]
 
 
-def test_a_job_that_is_done_is_not_enqueued_again_in_its_slot(
+def test_a_job_that_is_done_is_not_enqueued_again_in_its_period(
     store: EmbeddedStore,
-    schedulers: list[SlotScheduler],
+    schedulers: list[PeriodScheduler],
     redis: redis_py.Redis,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -77,69 +81,69 @@ def test_a_job_that_is_done_is_not_enqueued_again_in_its_slot(
     jobs._options.cache_clear()
 
 
-def test_the_next_slot_is_enqueued_and_a_missed_one_is_not(
+def test_the_next_period_is_enqueued_and_a_missed_one_is_not(
     queue: redis_py.Redis, redis: redis_py.Redis
 ) -> None:
-    scheduler = SlotScheduler(queue, "default", [tick(1)])
+    scheduler = PeriodScheduler(queue, "default", [tick(1)])
     scheduler.step()
     first = job_ids(redis)
-    slot = int(first[0].split("-")[1])
-    scheduler._enqueue(tick(1), slot + 7)
-    assert job_ids(redis) == [*first, f"settle_owed-{slot + 7}-default"]
+    period = int(first[0].split("-")[1])
+    scheduler._enqueue(tick(1), period + 7)
+    assert job_ids(redis) == [*first, f"run_deferred-{period + 7}-default"]
 
 
 def test_name_servers_that_share_a_queue_have_jobs_of_their_own(
     queue: redis_py.Redis, redis: redis_py.Redis
 ) -> None:
     for namespace in ("a_b.c", "a__b_-c"):
-        SlotScheduler(queue, namespace, [tick(1000)]).step()
+        PeriodScheduler(queue, namespace, [tick(1000)]).step()
         assert redis.llen(f"rq:queue:{QUEUE}:{namespace}") == 1
     assert len(job_ids(redis)) == 2
 
 
-def test_a_queued_job_lives_no_longer_than_its_slot(queue: redis_py.Redis, redis: redis_py.Redis) -> None:
-    SlotScheduler(queue, "default", [tick(1000)]).step()
+def test_a_queued_job_lives_no_longer_than_its_period(queue: redis_py.Redis, redis: redis_py.Redis) -> None:
+    PeriodScheduler(queue, "default", [tick(1000)]).step()
     assert 900 < redis.ttl(f"rq:job:{job_ids(redis)[0]}") <= 1000
 
 
-def test_a_queue_that_nobody_works_on_does_not_grow(queue: redis_py.Redis, redis: redis_py.Redis) -> None:
+def test_a_queue_without_workers_does_not_grow(queue: redis_py.Redis, redis: redis_py.Redis) -> None:
     waiting = f"rq:queue:{QUEUE}:default"
-    redis.rpush(waiting, *(f"settle_owed-{slot}-default" for slot in range(500)))
-    SlotScheduler(queue, "default", [tick(1000)]).step()
+    redis.rpush(waiting, *(f"run_deferred-{period}-default" for period in range(500)))
+    PeriodScheduler(queue, "default", [tick(1000)]).step()
     assert redis.llen(waiting) == 100
     assert redis.lrange(waiting, -1, -1) == job_ids(redis)
 
 
 def test_a_scheduler_waits_out_an_outage() -> None:
     nowhere = redis_py.Redis.from_url("redis://127.0.0.1:1/0", socket_timeout=0.1)
-    scheduler = SlotScheduler(nowhere, "default", [tick(1)])
+    scheduler = PeriodScheduler(nowhere, "default", [tick(1)])
     assert scheduler.step() == 0.5
-    scheduler.leave()
+    scheduler.unregister()
 
 
 def test_schedulers_are_on_rqs_list_also_after_it_came_back_empty(
-    schedulers: list[SlotScheduler], queue: redis_py.Redis
+    schedulers: list[PeriodScheduler], queue: redis_py.Redis
 ) -> None:
     names = {scheduler.name for scheduler in schedulers}
     for scheduler in schedulers:
         scheduler.step()
-    assert {known.name for known in CronScheduler.all(queue)} == names
+    assert {scheduler.name for scheduler in CronScheduler.all(queue)} == names
     queue.flushall()
     for scheduler in schedulers:
-        scheduler._present_until = 0.0
+        scheduler._registered_until = 0.0
         scheduler.step()
-    assert {known.name for known in CronScheduler.all(queue)} == names
+    assert {scheduler.name for scheduler in CronScheduler.all(queue)} == names
     for scheduler in schedulers:
-        scheduler.leave()
+        scheduler.unregister()
     assert CronScheduler.all(queue) == []
 
 
 def test_the_timetable_names_every_job_once() -> None:
     assert [(job.name, job.every_s) for job in JOBS] == [
         ("expire_brokers", 1),
-        ("settle_owed", 10),
+        ("run_deferred", 10),
         ("trim_events", 10),
-        ("restate_tables", 2),
+        ("checkpoint_tables", 2),
     ]
     assert {job.queue for job in JOBS} == {QUEUE}
     assert Queue(QUEUE, connection=redis_py.Redis()).name == QUEUE
@@ -152,9 +156,9 @@ def test_lapses_are_recorded_and_what_they_owe_is_done(store: EmbeddedStore, red
     assert jobs.expire_brokers(options) == 1
     assert jobs.expire_brokers(options) == 0
     assert last_cause(redis) == "expired"
-    redis.hset(KEYS.owed, "clean:gone", "1")
-    jobs.settle_owed(options)
-    assert redis.hgetall(KEYS.owed) == {}
+    redis.hset(KEYS.deferred, "clean:gone", "1")
+    jobs.run_deferred(options)
+    assert redis.hgetall(KEYS.deferred) == {}
 
 
 def entries(redis: redis_py.Redis, stream: str) -> list[tuple[str, dict[str, str]]]:
@@ -166,18 +170,18 @@ def test_a_round_that_is_asked_for_is_carried_out_in_as_many_runs_as_it_needs(
     store: EmbeddedStore, redis: redis_py.Redis, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     options = Options(redis_url=store.url)
-    assert jobs.restate_tables(options) == {"slices": 0, "ended": 0}
+    assert jobs.checkpoint_tables(options) == {"slices": 0, "ended": 0}
     run(register(KEYS, Registration("c1", "a", "127.0.0.1:1", 0), ACT), redis)
-    run(update(KEYS, {"tls.server.keyPassword": "pw"}, ACT, hidden=SECRETS), redis)
-    run(ask(KEYS, "request", ACT), redis)
+    run(update(KEYS, {"tls.server.keyPassword": "pw"}, ACT), redis)
+    run(request_round(KEYS, "request", ACT), redis)
     monkeypatch.setattr(jobs, "SLICES", 2)
-    runs = [jobs.restate_tables(options) for _ in range(3)]
+    runs = [jobs.checkpoint_tables(options) for _ in range(3)]
     assert [done["ended"] for done in runs].count(1) == 1
     assert runs[-1]["slices"] < 2
-    told = [fields for _, fields in entries(redis, KEYS.events) if fields["kind"] == "checkpoint"]
-    assert (told[0]["scope"], told[-1]["scope"]) == ("begin", "end")
-    assert {fields["actor"] for fields in told} == {"job:restate"}
-    assert told[-2]["settings"] == '{"tls.server.keyPassword":"***"}'
+    checkpoints = [fields for _, fields in entries(redis, KEYS.events) if fields["kind"] == "checkpoint"]
+    assert (checkpoints[0]["scope"], checkpoints[-1]["scope"]) == ("begin", "end")
+    assert {fields["actor"] for fields in checkpoints} == {"job:restate"}
+    assert checkpoints[-2]["settings"] == '{"tls.server.keyPassword":"***"}'
 
 
 def test_what_operators_did_is_copied_once_with_its_ids(store: EmbeddedStore, redis: redis_py.Redis) -> None:
@@ -185,11 +189,11 @@ def test_what_operators_did_is_copied_once_with_its_ids(store: EmbeddedStore, re
     run(register(KEYS, Registration("c1", "a", "127.0.0.1:1", 0), ACT), redis)
     for value in ("1", "2"):
         run(put(KEYS, "n", "k", value, ACT), redis)
-    assert jobs.trim_events(options) == {"audited": 2, "passed": 0, "capped": 0, "overtaken": 0}
+    assert jobs.trim_events(options) == {"audited": 2, "passed": 0, "capped": 0, "lagging": 0}
     run(put(KEYS, "n", "k", "3", ACT), redis)
-    assert jobs.trim_events(options) == {"audited": 1, "passed": 0, "capped": 0, "overtaken": 0}
+    assert jobs.trim_events(options) == {"audited": 1, "passed": 0, "capped": 0, "lagging": 0}
     redis.hdel(KEYS.events_consumers, AUDITOR)
-    assert jobs.trim_events(options) == {"audited": 0, "passed": 0, "capped": 0, "overtaken": 0}
+    assert jobs.trim_events(options) == {"audited": 0, "passed": 0, "capped": 0, "lagging": 0}
     copied = [entry for entry in entries(redis, KEYS.events) if entry[1]["kind"] == "kv_changed"]
     assert entries(redis, KEYS.audit) == copied
 
@@ -205,8 +209,8 @@ def test_what_operators_did_is_copied_once_with_its_ids(store: EmbeddedStore, re
         pytest.param({"kind": "settings_changed", "cause": "update"}, True, id="settings"),
     ],
 )
-def test_operators_entries(fields: dict[str, str], expected: bool) -> None:
-    assert is_operators(fields) is expected
+def test_entries_of_operators_are_audited(fields: dict[str, str], expected: bool) -> None:
+    assert Event(FIRST, fields).is_audited is expected
 
 
 def fill(redis: redis_py.Redis, count: int, at_ms: int) -> None:
@@ -234,7 +238,7 @@ def hold(redis: redis_py.Redis, at: str, *, seq: int = 1, silent_ms: int = 0, ho
         pytest.param(2 * DAY_MS, {"at": "1000", "holds": False}, 5_000, id="consumer-that-does-not-hold"),
     ],
 )
-def test_old_entries_go_that_nobody_needs_but_the_newest_stay(
+def test_old_entries_go_that_no_consumer_needs_but_the_newest_stay(
     redis: redis_py.Redis, age_ms: int, held: dict[str, Any] | None, gone: int
 ) -> None:
     at_ms = int(time.time() * 1000) - age_ms
@@ -244,19 +248,24 @@ def test_old_entries_go_that_nobody_needs_but_the_newest_stay(
     done = run(trim(KEYS, ACT, retention_ms=DAY_MS, max_bytes=1 << 30), redis)
     assert gone - 100 <= done.passed <= gone
     assert redis.xlen(KEYS.events) == KEPT + 5_000 - done.passed
-    assert (done.capped, done.overtaken) == (0, 0)
+    assert (done.capped, done.lagging) == (0, 0)
 
 
-def test_the_cap_on_memory_overrides_who_holds(redis: redis_py.Redis) -> None:
+def test_the_cap_on_memory_overrides_consumers(redis: redis_py.Redis) -> None:
     at_ms = int(time.time() * 1000)
     fill(redis, 5_000, at_ms)
     hold(redis, "1-0")
     used = int(redis.memory_usage(KEYS.events) or 0)
     done = run(trim(KEYS, ACT, retention_ms=DAY_MS, max_bytes=used // 2), redis)
     assert 2_300 <= done.capped <= 2_500
-    assert done.overtaken == 1
+    assert done.lagging == 1
     assert done.passed == 0
 
 
 def test_an_empty_store_has_nothing_to_trim(redis: redis_py.Redis) -> None:
     assert run(trim(KEYS, ACT, retention_ms=1, max_bytes=1), redis) == Trimmed()
+
+
+@pytest.mark.parametrize("name", ["expire_brokers", "settle_owed", "trim_events", "restate_tables"])
+def test_a_job_that_0_1_enqueued_is_still_found(name: str) -> None:
+    assert callable(import_attribute(f"worker.jobs.{name}"))

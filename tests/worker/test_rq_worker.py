@@ -9,11 +9,14 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from rq import Worker
+from rq import Queue, Worker
+from rq.job import JobStatus
+from rq.serializers import JSONSerializer
 
-from launcher.store import EmbeddedStore
-from registry.store import connect
-from tests.harness.patience import eventually
+from mqnamesrv.store import EmbeddedStore
+from registry.store.connect import connect, connect_queue
+from testbed.eventually import eventually
+from worker.jobs.timetable import JOBS
 
 STARTS_WITHIN_S, ENDS_WITHIN_S = 20.0, 20.0
 
@@ -22,7 +25,7 @@ STARTS_WITHIN_S, ENDS_WITHIN_S = 20.0, 20.0
 def idle(store: EmbeddedStore) -> Iterator["subprocess.Popen[str]"]:
     """One that waits for work; what it logs can be read once it has ended."""
     env = os.environ | {"MQNS_REDIS_URL": store.url}
-    argv = [sys.executable, "-m", "worker.rq_worker"]
+    argv = [sys.executable, "-m", "worker.jobs.rq_worker"]
     process = subprocess.Popen(argv, env=env, stderr=subprocess.PIPE, text=True)
     try:
         with connect(store.url) as queue:
@@ -35,13 +38,13 @@ def idle(store: EmbeddedStore) -> Iterator["subprocess.Popen[str]"]:
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT], ids=lambda number: number.name)
-def test_told_to_end_while_idle_it_ends_well(store: EmbeddedStore, number: signal.Signals) -> None:
+def test_terminated_while_idle_it_ends_well(store: EmbeddedStore, number: signal.Signals) -> None:
     with idle(store) as process:
         process.send_signal(number)
         assert process.wait(ENDS_WITHIN_S) == 0
 
 
-def test_told_to_end_while_the_queue_is_away_it_ends_well(tmp_path: Path) -> None:
+def test_terminated_while_the_queue_is_away_it_ends_well(tmp_path: Path) -> None:
     store = EmbeddedStore(tmp_path, keep=False)
     store.start()
     try:
@@ -50,7 +53,19 @@ def test_told_to_end_while_the_queue_is_away_it_ends_well(tmp_path: Path) -> Non
             process.send_signal(signal.SIGTERM)
             _, logged = process.communicate(timeout=ENDS_WITHIN_S)
             assert process.returncode == 0
-            assert "the job worker could not sign off" in logged
+            assert "ends without signing off" in logged
+            assert "RQ drops its entry" in logged
             assert "Traceback" not in logged
     finally:
         store.stop()
+
+
+def test_a_job_that_fails_is_logged_with_its_cause_and_what_comes_next(store: EmbeddedStore) -> None:
+    with idle(store) as process, connect_queue(store.url) as connection:
+        queue = Queue(JOBS[0].queue_of("default"), connection=connection, serializer=JSONSerializer)
+        job = queue.enqueue_call("builtins.int", args=("no number",), job_id="j1")
+        eventually(lambda: job.get_status() == JobStatus.FAILED, STARTS_WITHIN_S)
+        process.send_signal(signal.SIGTERM)
+        _, logged = process.communicate(timeout=ENDS_WITHIN_S)
+    assert "ERROR worker.jobs.rq_worker job j1 failed: invalid literal for int()" in logged
+    assert "the timetable runs it again" in logged

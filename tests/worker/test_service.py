@@ -10,19 +10,20 @@ import pytest
 import redis as redis_py
 from msgspec.structs import replace
 
-from launcher.store import EmbeddedStore
+from mqnamesrv.store import EmbeddedStore
 from registry.drivers import PIPELINES
 from registry.errors import StoreUnavailable
-from registry.store import connect_follower
-from remoting.codes import RequestCode
-from remoting.command import Command
-from remoting.remoting_command import SerializeType
+from registry.events.entry import Event
+from registry.store.connect import connect_follower
+from rocketmq_remoting.codes import RequestCode
+from rocketmq_remoting.command import Command
+from rocketmq_remoting.remoting_command import SerializeType
+from testbed.eventually import PATIENCE_S, eventually_async
 from tests.registry.namespace import Namespace
-from tests.worker.scene import Broker, Scene, asynchronous, eventually, serving
+from tests.worker.scene import Broker, Scene, asynchronous, serving
 from worker import dispatch
-from worker.answer import Answer, Request
-from worker.follower import Event
-from worker.route_cache import Fill
+from worker.cache.routes import Fill
+from worker.reply import Reply, Request
 
 A, B = Broker("broker-a", "127.0.0.1:10911"), Broker("broker-b", "127.0.0.3:10911")
 NOWHERE = "redis://127.0.0.1:1/0"
@@ -51,7 +52,7 @@ async def test_a_reply_is_encoded_like_its_request(
 async def test_oneway_requests_and_responses_are_never_answered(store: EmbeddedStore) -> None:
     async with serving(store.url) as scene:
         scene.send(103, A.body(), A.ext, flag=2)
-        await eventually(lambda: _has_broker(scene))
+        await eventually_async(lambda: _has_broker(scene))
         for code, flag in ((105, 2), (206, 2), (99999, 2), (105, 1), (0, 1), (0, 3)):
             scene.send(code, flag=flag, topic="X")
             scene.send(code, flag=flag, topic="TA")
@@ -68,7 +69,7 @@ async def _has_broker(scene: Scene) -> bool:
 async def test_a_request_without_opaque_gets_a_number(store: EmbeddedStore) -> None:
     async with serving(store.url) as scene:
         scene.service.handle(Command(206, None), scene.peer)
-        answer = await asyncio.wait_for(scene.peer.sent.get(), 3)
+        answer = await asyncio.wait_for(scene.peer.sent.get(), PATIENCE_S)
         assert isinstance(answer.opaque, int)
 
 
@@ -125,9 +126,9 @@ async def test_more_requests_than_may_wait_are_refused_at_once(
         scene.send(first, b"", A.ext, topic="X")
         answer = await scene.ask(second, peer=scene.connect(), topic="Y", namespace="n", key="k")
         assert (answer.code, answer.remark) == expected
-        assert (await asyncio.wait_for(scene.peer.sent.get(), 3)).code in (0, 17)
+        assert (await asyncio.wait_for(scene.peer.sent.get(), PATIENCE_S)).code in (0, 17)
         assert (await scene.ask(second, topic="Y", namespace="n", key="k")).code in (0, 17, 22)
-        assert scene.service.counters.overloads == 1
+        assert scene.service.parts.counters.overloads == 1
 
 
 @asynchronous
@@ -150,7 +151,7 @@ async def test_unregistrations_beyond_their_queue_get_code_1_without_remark(
     ],
 )
 @asynchronous
-async def test_who_understands_it_is_sent_away_while_the_worker_drains(
+async def test_a_client_that_understands_it_gets_go_away_while_the_worker_drains(
     store: EmbeddedStore, graceful: bool, version: int, code: int
 ) -> None:
     async with serving(store.url, enable_shutdown_gracefully=graceful) as scene:
@@ -182,11 +183,11 @@ async def test_everyone_reads_his_own_writes_and_others_soon_after(store: Embedd
         for counter in range(2, 30):
             await one.register(A, A.body(counter, TA=counter % 8, TB=6))
             assert (await one.route())["queueDatas"][0]["perm"] == counter % 8
-        await eventually(lambda: _perm_is(other, 29 % 8))
+        await eventually_async(lambda: _perm_is(other, 29 % 8))
         await one.ask(104, b"", A.ext)
         assert await one.route() == 17
         assert (await one.ask(106)).body == b'{"brokerAddrTable":{},"clusterAddrTable":{}}'
-        await eventually(lambda: _perm_is(other, None))
+        await eventually_async(lambda: _perm_is(other, None))
 
 
 async def _perm_is(scene: Scene, perm: int | None) -> bool:
@@ -216,36 +217,36 @@ async def test_filter_servers_of_an_address_under_two_names_change_under_both(st
 
 
 @asynchronous
-async def test_known_answers_need_no_store_and_are_the_same_bytes(store: EmbeddedStore) -> None:
+async def test_cached_answers_need_no_store_and_are_the_same_bytes(store: EmbeddedStore) -> None:
     async with serving(store.url) as scene:
         await scene.register(A)
         asked = [(105, "TA", 373), (105, "TA", 513), (105, "X", 373), (106, "", 0)]
         first = [await scene.ask(code, topic=topic, version=version) for code, topic, version in asked]
-        misses = scene.service.counters.cache_misses
+        misses = scene.service.parts.counters.cache_misses
         again = [await scene.ask(code, topic=topic, version=version) for code, topic, version in asked]
         assert [(a.code, a.remark, a.body) for a in first] == [(a.code, a.remark, a.body) for a in again]
-        assert scene.service.counters.cache_misses == misses
-        assert scene.service.counters.cache_hits == 3
-        assert scene.service.counters.cache_negative_hits == 1
+        assert scene.service.parts.counters.cache_misses == misses
+        assert scene.service.parts.counters.cache_hits == 3
+        assert scene.service.parts.counters.cache_negative_hits == 1
 
 
 @asynchronous
 async def test_a_service_is_ready_for_a_crowd(store: EmbeddedStore, redis: redis_py.Redis) -> None:
     async with serving(store.url):
         follower = 1
-        await eventually(lambda: len(redis.client_list(_type="normal")) >= 1 + follower + PIPELINES)
+        await eventually_async(lambda: len(redis.client_list(_type="normal")) >= 1 + follower + PIPELINES)
 
 
 @asynchronous
 async def test_a_stampede_asks_the_store_once(store: EmbeddedStore) -> None:
     async with serving(store.url) as scene:
         await scene.register(A)
-        misses = scene.service.counters.cache_misses
+        misses = scene.service.parts.counters.cache_misses
         for _ in range(100):
             scene.send(105, topic="TA")
-        answers = [await asyncio.wait_for(scene.peer.sent.get(), 3) for _ in range(100)]
+        answers = [await asyncio.wait_for(scene.peer.sent.get(), PATIENCE_S) for _ in range(100)]
         assert {answer.body for answer in answers} == {answers[0].body}
-        assert scene.service.counters.cache_misses == misses + 1
+        assert scene.service.parts.counters.cache_misses == misses + 1
 
 
 @asynchronous
@@ -256,13 +257,13 @@ async def test_more_topics_at_once_than_one_call_takes(store: EmbeddedStore, red
     async with serving(store.url) as scene:
         for topic in topics:
             scene.send(105, topic=topic, version=513)
-        answers = [await asyncio.wait_for(scene.peer.sent.get(), 3) for _ in topics]
+        answers = [await asyncio.wait_for(scene.peer.sent.get(), PATIENCE_S) for _ in topics]
         assert {len(json.loads(answer.body)["brokerDatas"]) for answer in answers} == {40}
-        assert scene.service.counters.cache_misses == len(topics)
+        assert scene.service.parts.counters.cache_misses == len(topics)
 
 
 @asynchronous
-async def test_what_cannot_be_read_is_an_error_for_all_who_asked_for_it_and_nobody_else(
+async def test_what_cannot_be_read_is_an_error_for_its_requests_only(
     store: EmbeddedStore, redis: redis_py.Redis
 ) -> None:
     async with serving(store.url, client_request_thread_pool_queue_capacity=4) as scene:
@@ -270,7 +271,7 @@ async def test_what_cannot_be_read_is_an_error_for_all_who_asked_for_it_and_nobo
         redis.set("ns:{default}:route:X", "no hash")
         for topic in ("X", "TA", "X", "X"):
             scene.send(105, topic=topic)
-        answers = [await asyncio.wait_for(scene.peer.sent.get(), 3) for _ in range(4)]
+        answers = [await asyncio.wait_for(scene.peer.sent.get(), PATIENCE_S) for _ in range(4)]
         assert sorted(answer.code for answer in answers) == [0, 1, 1, 1]
         assert "WRONGTYPE" in str((await scene.ask(105, topic="X")).remark)
         redis.delete("ns:{default}:route:X")
@@ -287,9 +288,9 @@ async def test_an_outage_is_answered_from_the_cache(tmp_path: Any) -> None:
             await scene.register(A)
             await scene.route()
             store.stop()
-            await eventually(lambda: not scene.service.follower.connected)
+            await eventually_async(lambda: not scene.service.parts.follower.connected)
             assert await scene.addresses() == {"broker-a": {"0": "127.0.0.1:10911"}}
-            assert scene.service.counters.stale_serves == 1
+            assert scene.service.parts.counters.stale_serves == 1
             assert await scene.route("TB") == 1
             assert (await scene.register(A)).code == 1
     finally:
@@ -316,7 +317,7 @@ async def test_a_store_that_comes_back_empty_empties_nothing_before_the_brokers_
 
 def late(scene: Scene, monkeypatch: pytest.MonkeyPatch, by_s: float) -> None:
     """From now on this worker applies events so much later than it gets them."""
-    listener = scene.service.follower._listener
+    listener = scene.service.parts.follower._listener
     apply = listener.apply
 
     async def apply_late(group: Sequence[Event]) -> None:
@@ -346,14 +347,14 @@ async def test_a_worker_whose_events_hang_still_shows_a_connection_its_own_write
         await scene.register(A)
         await scene.route()
         late(scene, monkeypatch, by_s=60)
-        reached = scene.service.follower.when_reached
-        monkeypatch.setattr(scene.service.follower, "when_reached", partial(reached, within_s=0.05))
+        reached = scene.service.parts.follower.when_reached
+        monkeypatch.setattr(scene.service.parts.follower, "when_reached", partial(reached, within_s=0.05))
         await scene.register(A, A.body(2, TA=4, TB=6))
         assert (await scene.route())["queueDatas"][0]["perm"] == 4
 
 
 @asynchronous
-async def test_a_write_whose_store_dies_is_refused_and_routes_stay_known(
+async def test_a_write_whose_store_dies_is_refused_and_routes_stay_cached(
     tmp_path: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     store = EmbeddedStore(tmp_path, keep=False)
@@ -363,14 +364,14 @@ async def test_a_write_whose_store_dies_is_refused_and_routes_stay_known(
             await scene.register(A)
             await scene.route()
             late(scene, monkeypatch, by_s=60)
-            reached = scene.service.follower.when_reached
+            reached = scene.service.parts.follower.when_reached
 
             def store_dies(event_id: str, done: Callable[[bool], object]) -> None:
                 store.stop()
-                scene.service.follower._following.clear()
+                scene.service.parts.follower._following.clear()
                 reached(event_id, done, within_s=0.05)
 
-            monkeypatch.setattr(scene.service.follower, "when_reached", store_dies)
+            monkeypatch.setattr(scene.service.parts.follower, "when_reached", store_dies)
             assert (await scene.register(A, A.body(2, TA=4, TB=6))).code == 1
             assert await scene.addresses() == {"broker-a": {"0": "127.0.0.1:10911"}}
     finally:
@@ -378,10 +379,10 @@ async def test_a_write_whose_store_dies_is_refused_and_routes_stay_known(
 
 
 @asynchronous
-async def test_a_route_that_changed_is_remembered_without_who_changed(
+async def test_a_changed_route_is_shown_after_a_loss_without_the_changed_broker(
     store: EmbeddedStore, redis: redis_py.Redis
 ) -> None:
-    """The store is empty before anybody asks for the route again, and nobody has registered with it."""
+    """The store is empty before a client asks for the route again, and no broker has registered with it."""
     async with serving(store.url) as scene:
         await scene.register(A)
         await scene.register(B)
@@ -389,12 +390,12 @@ async def test_a_route_that_changed_is_remembered_without_who_changed(
         await scene.register(B, B.body(2, TA=4, TB=6))
         redis.flushall()
         redis.client_kill_filter(_type="normal", skipme=True)
-        await eventually(lambda: not scene.service.follower.connected)
+        await eventually_async(lambda: not scene.service.parts.follower.connected)
         assert await scene.addresses() == {"broker-a": {"0": "127.0.0.1:10911"}}
 
 
 @asynchronous
-async def test_who_returns_while_the_store_is_asked_is_not_left_out(
+async def test_a_broker_that_returns_while_the_store_is_asked_is_not_left_out(
     store: EmbeddedStore, redis: redis_py.Redis, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with serving(store.url) as scene:
@@ -402,55 +403,55 @@ async def test_who_returns_while_the_store_is_asked_is_not_left_out(
         both = await scene.addresses()
         redis.flushall()
         assert (await scene.register(B, B.body(TC=6, TD=6))).code == 0
-        filled = scene.service._filled
+        filled = scene.service._filling._complete
 
-        def settled_before(fill: Fill, answer: Answer) -> None:
-            assert scene.service._remembered.settled("broker-a", None)
+        def completed_before(fill: Fill, answer: Reply) -> None:
+            assert scene.service.parts.before_loss.returned("broker-a", None)
             filled(fill, answer)
 
-        monkeypatch.setattr(scene.service, "_filled", settled_before)
+        monkeypatch.setattr(scene.service._filling, "_complete", completed_before)
         assert await scene.addresses() == both
 
 
 @asynchronous
-async def test_what_was_asked_while_no_changes_are_heard_of_is_not_kept(
+async def test_what_was_asked_while_no_changes_are_followed_is_not_kept(
     store: EmbeddedStore, redis: redis_py.Redis, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with serving(store.url) as scene:
         await scene.register(A)
-        monkeypatch.setattr(scene.service.follower, "_connect", lambda: connect_follower(NOWHERE))
+        monkeypatch.setattr(scene.service.parts.follower, "_connect", lambda: connect_follower(NOWHERE))
         redis.client_kill_filter(_type="normal", skipme=True)
-        await eventually(lambda: not scene.service.follower.connected)
-        before = scene.service.counters.cache_misses
+        await eventually_async(lambda: not scene.service.parts.follower.connected)
+        before = scene.service.parts.counters.cache_misses
         for _ in range(2):
             assert (await scene.route())["queueDatas"][0]["perm"] == 6
-        assert scene.service.counters.cache_misses == before + 2
+        assert scene.service.parts.counters.cache_misses == before + 2
 
 
 @asynchronous
-async def test_a_worker_that_hears_of_no_changes_does_not_answer_from_memory_for_long(
+async def test_a_worker_that_follows_no_changes_does_not_answer_from_its_cache_for_long(
     store: EmbeddedStore, redis: redis_py.Redis, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("worker.service.UNFOLLOWED_S", 0.1)
+    monkeypatch.setattr("worker.assembly.UNFOLLOWED_S", 0.1)
     async with serving(store.url) as deaf, serving(store.url, "w2") as other:
         await deaf.register(A)
         assert (await deaf.route())["queueDatas"][0]["perm"] == 6
-        monkeypatch.setattr(deaf.service.follower, "_connect", lambda: connect_follower(NOWHERE))
+        monkeypatch.setattr(deaf.service.parts.follower, "_connect", lambda: connect_follower(NOWHERE))
         redis.client_kill_filter(_type="normal", skipme=True)
-        await eventually(lambda: not deaf.service.follower.connected)
-        await eventually(lambda: other.service.follower.connected)
+        await eventually_async(lambda: not deaf.service.parts.follower.connected)
+        await eventually_async(lambda: other.service.parts.follower.connected)
         for perm in (4, 2):
             await other.register(A, A.body(10 + perm, TA=perm, TB=6))
-            await eventually(lambda perm=perm: _perm_is(deaf, perm))
+            await eventually_async(partial(_perm_is, deaf, perm))
 
 
 @asynchronous
-async def test_a_young_service_still_says_what_it_knows(store: EmbeddedStore) -> None:
+async def test_a_young_service_answers_from_its_cache(store: EmbeddedStore) -> None:
     async with serving(store.url) as scene:
         await scene.register(A)
         await scene.route()
         await scene.route("X")
-        scene.service.options = replace(scene.service.options, need_wait_for_service=True)
+        scene.service.parts.options = replace(scene.service.parts.options, need_wait_for_service=True)
         assert await scene.addresses() == {"broker-a": {"0": "127.0.0.1:10911"}}
         assert await scene.route("X") == 1
 
@@ -459,7 +460,7 @@ async def test_a_young_service_still_says_what_it_knows(store: EmbeddedStore) ->
 async def test_settings_that_another_worker_set_are_in_force_here(store: EmbeddedStore) -> None:
     async with serving(store.url) as one, serving(store.url, "w2") as other:
         await one.ask(318, b"enableTopicList=false")
-        await eventually(lambda: not other.service.options.enable_topic_list)
+        await eventually_async(lambda: not other.service.parts.options.enable_topic_list)
         async with serving(store.url, "w3") as later:
             assert (await later.ask(224)).remark == "disable"
 

@@ -4,13 +4,12 @@ from collections.abc import Mapping
 from typing import Final
 
 from registry import settings
-from registry.errors import SettingsRefused
-from registry.options import SECRETS, acceptable, black_list, listing
+from registry.options.catalogue import listing
 from registry.plans import Plan
-from remoting.codes import RequestCode
-from remoting.properties import PropertiesError, format_properties, parse_properties
-from worker.answer import Answer, Handled, Request
+from rocketmq_remoting.codes import RequestCode
+from rocketmq_remoting.properties import PropertiesError, format_properties, parse_properties
 from worker.dispatch import failure, handles
+from worker.reply import Handled, Reply, Request
 
 BODY_MOST: Final = 16 << 10
 """Bytes of a change of options, which is read at once; all options together are 4 KB."""
@@ -18,7 +17,7 @@ BODY_MOST: Final = 16 << 10
 
 @handles(RequestCode.UPDATE_NAMESRV_CONFIG)
 def update_namesrv_config(request: Request) -> Handled:
-    """All or nothing where the black list is concerned; unknown keys and unparsable numbers are passed over."""
+    """All or nothing where the black list is concerned; unknown keys and unparsable numbers are ignored."""
     body = request.command.body
     if len(body) > BODY_MOST:
         return failure(f"a body of {len(body)} bytes, of {BODY_MOST} at most")
@@ -26,18 +25,16 @@ def update_namesrv_config(request: Request) -> Handled:
         wanted = parse_properties(body.decode("utf-8", "replace"))
     except PropertiesError:
         return failure("string2Properties error")
-    if not black_list(request.options).isdisjoint(wanted):
-        raise SettingsRefused("an option of the black list")
-    taken = acceptable(request.options, wanted)
-    return _updated(request, taken) if taken else Answer()
+    taken = settings.accepted(request.options, wanted)
+    return _updated(request, taken) if taken else Reply()
 
 
 @handles(RequestCode.GET_NAMESRV_CONFIG)
-def get_namesrv_config(request: Request) -> Answer:
+def get_namesrv_config(request: Request) -> Reply:
     """Body: `key=value` lines, sorted, with the values in force."""
-    return Answer(body=format_properties(dict(listing(request.options))).encode())
+    return Reply(body=format_properties(dict(listing(request.options))).encode())
 
 
-def _updated(request: Request, taken: Mapping[str, str]) -> Plan[Answer]:
-    event_id = yield from settings.update(request.keys, taken, request.act, hidden=SECRETS)
-    return Answer(event_id=event_id)
+def _updated(request: Request, taken: Mapping[str, str]) -> Plan[Reply]:
+    event_id = yield from settings.update(request.keys, taken, request.origin)
+    return Reply(event_id=event_id)

@@ -3,10 +3,10 @@
 from registry import kv
 from registry.errors import ConfigNotFound
 from registry.plans import Plan
-from remoting.codes import RequestCode
-from remoting.kv_table import KVTable, encode_kv_table
-from worker.answer import Answer, Handled, Request
+from rocketmq_remoting.codes import RequestCode
+from rocketmq_remoting.kv_table import KVTable, encode_kv_table
 from worker.dispatch import failure, handles
+from worker.reply import Handled, Reply, Request
 
 
 @handles(RequestCode.PUT_KV_CONFIG)
@@ -15,16 +15,16 @@ def put_kv_config(request: Request) -> Handled:
     namespace, key = request.get("namespace"), request.get("key")
     if namespace is None or key is None:
         return failure("namespace or key is null")
-    return _written(kv.put(request.keys, namespace, key, request.get("value"), request.act))
+    return _written(kv.put(request.keys, namespace, key, request.get("value"), request.origin))
 
 
 @handles(RequestCode.GET_KV_CONFIG)
-def get_kv_config(request: Request) -> Plan[Answer]:
+def get_kv_config(request: Request) -> Plan[Reply]:
     """Reply field `value`. Raises ConfigNotFound, for a missing argument too."""
     namespace, key = request.get("namespace"), request.get("key")
     if namespace is None or key is None:
         raise ConfigNotFound("namespace or key is missing")
-    return Answer(ext={"value": (yield from kv.get(request.keys, namespace, key))})
+    return Reply(ext={"value": (yield from kv.get(request.keys, namespace, key))})
 
 
 @handles(RequestCode.DELETE_KV_CONFIG)
@@ -32,19 +32,19 @@ def delete_kv_config(request: Request) -> Handled:
     """Always a success; the namespace stays."""
     namespace, key = request.get("namespace"), request.get("key")
     if namespace is None or key is None:
-        return Answer()
-    return _written(kv.delete(request.keys, namespace, key, request.act))
+        return Reply()
+    return _written(kv.delete(request.keys, namespace, key, request.origin))
 
 
 @handles(RequestCode.GET_KVLIST_BY_NAMESPACE)
-def get_kvlist_by_namespace(request: Request) -> Plan[Answer]:
+def get_kvlist_by_namespace(request: Request) -> Plan[Reply]:
     """Body: the KV table, of an existing empty namespace too. Raises ConfigNotFound."""
     namespace = request.get("namespace")
     if namespace is None:
         raise ConfigNotFound("namespace is missing")
     table = yield from kv.table(request.keys, namespace)
-    return Answer(body=encode_kv_table(KVTable(table)))
+    return Reply(body=encode_kv_table(KVTable(table)))
 
 
-def _written(plan: Plan[str]) -> Plan[Answer]:
-    return Answer(event_id=(yield from plan))
+def _written(plan: Plan[str]) -> Plan[Reply]:
+    return Reply(event_id=(yield from plan))

@@ -3,11 +3,11 @@
 from collections.abc import Callable
 
 from registry.keys import Keys
-from registry.plans import Act, Plan
+from registry.plans import Origin, Plan
 from registry.rewrite import Rewrite, add_write_perm, wipe_write_perm
-from remoting.codes import RequestCode
-from worker.answer import Answer, Handled, Request
+from rocketmq_remoting.codes import RequestCode
 from worker.dispatch import handles
+from worker.reply import Handled, Reply, Request
 
 
 @handles(RequestCode.WIPE_WRITE_PERM_OF_BROKER)
@@ -23,14 +23,14 @@ def add_write_perm_of_broker(request: Request) -> Handled:
 
 
 def _rewritten(
-    request: Request, rewrite: Callable[[Keys, str, Act], Plan[Rewrite]], counted_as: str
+    request: Request, rewrite: Callable[[Keys, str, Origin], Plan[Rewrite]], counted_as: str
 ) -> Handled:
     name = request.get("brokerName")
     if name is None:
-        return Answer(ext={counted_as: "0"})
-    return _counted(rewrite(request.keys, name, request.act), counted_as)
+        return Reply(ext={counted_as: "0"})
+    return _counted(rewrite(request.keys, name, request.origin), counted_as)
 
 
-def _counted(plan: Plan[Rewrite], counted_as: str) -> Plan[Answer]:
+def _counted(plan: Plan[Rewrite], counted_as: str) -> Plan[Reply]:
     done = yield from plan
-    return Answer(ext={counted_as: str(done.count)}, event_id=done.event_id)
+    return Reply(ext={counted_as: str(done.count)}, event_id=done.event_id)

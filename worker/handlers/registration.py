@@ -1,16 +1,16 @@
 """REGISTER_BROKER (103)."""
 
 from registry.plans import Plan
-from registry.registration import TIMEOUT_MAX_MS, Registration, register
-from remoting.codes import RequestCode, ResponseCode
-from remoting.errors import BodyError
-from remoting.kv_table import KVTable, encode_kv_table
-from remoting.registration import body_crc32
-from worker.answer import Answer, Handled, Request
+from registry.registration.register import TIMEOUT_MAX_MS, Registration, register
+from rocketmq_remoting.codes import RequestCode, ResponseCode
+from rocketmq_remoting.errors import BodyError
+from rocketmq_remoting.kv_table import KVTable, encode_kv_table
+from rocketmq_remoting.registration import body_crc32
 from worker.arguments import boolean, integer
 from worker.dispatch import failure, handles
+from worker.reply import Handled, Reply, Request
 
-BAD_CHECKSUM = Answer(ResponseCode.SYSTEM_ERROR, remark="crc32 not match", ext={})
+BAD_CHECKSUM = Reply(ResponseCode.SYSTEM_ERROR, remark="crc32 not match", ext={})
 REQUIRED = ("brokerName", "brokerAddr", "clusterName")
 
 
@@ -50,24 +50,24 @@ def _registration(request: Request, broker_id: int) -> Registration:
     )
 
 
-def _registered(request: Request, registration: Registration) -> Plan[Answer]:
+def _registered(request: Request, registration: Registration) -> Plan[Reply]:
     request.registers(registration.member)
     options = request.options
     try:
         done = yield from register(
             request.keys,
             registration,
-            request.act,
+            request.origin,
             owner=request.owner,
             delete_missing=options.delete_topic_with_broker_registration,
-            registrar=request.registrar,
-            told_as=request.told_as,
+            registration_cache=request.registration_cache,
+            event_code=request.event_code,
         )
     except BodyError as error:
         return failure(f"Failed to decode RegisterBrokerBody: {error}")
-    found = {"haServerAddr": done.ha_address, "masterAddr": done.master_address}
+    addresses = {"haServerAddr": done.ha_address, "masterAddr": done.master_address}
     body = b""
-    if done.order_table is not None and options.return_order_topic_config_to_broker:
-        body = encode_kv_table(KVTable(done.order_table))
-    ext = {name: address for name, address in found.items() if address is not None}
-    return Answer(ext=ext, body=body, event_id=done.event_id, again=done.again)
+    if (order_topics := done.order_topics(options)) is not None:
+        body = encode_kv_table(KVTable(order_topics))
+    ext = {name: address for name, address in addresses.items() if address is not None}
+    return Reply(ext=ext, body=body, event_id=done.event_id, renewal=done.renewal)

@@ -1,38 +1,36 @@
 """GET_ROUTEINFO_BY_TOPIC (105)."""
 
 from registry.errors import TopicNotFound
-from registry.options import Options
-from registry.routes import SYNC_MEMBER_TOPIC, RouteView, StoredRoute, body_of
-from remoting.codes import RequestCode
-from remoting.json_out import Dialect
-from worker.answer import Answer, Depends, Request
+from registry.options.catalogue import Options
+from registry.routes import RouteView, StoredRoute, body_of
+from rocketmq_remoting.codes import RequestCode
+from rocketmq_remoting.json_encoding import Dialect
 from worker.dispatch import handles, no_route
-from worker.route_view import AskedView
+from worker.reply import Depends, Reply, Request
+from worker.views import AskedView
 
 
 @handles(RequestCode.GET_ROUTEINFO_BY_TOPIC)
-def get_route_info_by_topic(request: Request) -> Answer:
-    """Of no topic. A topic's answer is kept, so `Service` asks the store for it and has `route_answer` make it."""
-    return no_route(None)
+def get_route_info_of_no_topic(request: Request) -> Reply:
+    """TOPIC_NOT_EXIST to a request that names none; only then is there nothing to look up."""
+    return no_route(request.get("topic"))
 
 
-def route_answer(stored: StoredRoute, asked: AskedView, options: Options) -> Answer:
+def get_route_info_by_topic(stored: StoredRoute, asked: AskedView, options: Options) -> Reply:
     """Body: TopicRouteData in the dialect asked for; TOPIC_NOT_EXIST for what no living broker has.
 
-    Routes that were read alike have the same answer."""
-    acting = options.support_acting_master and not stored.topic.startswith(SYNC_MEMBER_TOPIC)
-    order = options.order_message_enable or options.cluster_test
-    kind = (asked, acting, order)
-    answer: Answer | None = stored.made.get(kind)
-    if answer is not None:
-        return answer
-    view = RouteView(zone=asked.zone, acting_master=acting, order=order)
+    Called by `worker.cache.filling` with the route that it has read; routes read alike have the same reply."""
+    view = RouteView.of(options, stored.topic, asked.zone)
+    kind = (asked, view)
+    reply: Reply | None = stored.made.get(kind)
+    if reply is not None:
+        return reply
     depends = Depends(stored.names, listed=stored.listed)
     dialect = Dialect.STANDARD if asked.standard else Dialect.LEGACY
     try:
         body = body_of(stored, view, dialect, v5_members=not asked.omits_v5)
     except TopicNotFound:
         missing = no_route(stored.topic)
-        return Answer(missing.code, missing.remark, depends=depends)
-    answer = stored.made[kind] = Answer(body=body, depends=depends)
-    return answer
+        return Reply(missing.code, missing.remark, depends=depends)
+    reply = stored.made[kind] = Reply(body=body, depends=depends)
+    return reply

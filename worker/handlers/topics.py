@@ -3,11 +3,11 @@
 from registry import topics
 from registry.plans import Plan
 from registry.topics import UnitKind
-from remoting.codes import RequestCode
-from remoting.route import decode_route
-from remoting.topic_list import TopicList, encode_topic_list
-from worker.answer import Answer, Handled, Request
+from rocketmq_remoting.codes import RequestCode
+from rocketmq_remoting.route import decode_route
+from rocketmq_remoting.topic_list import TopicList, encode_topic_list
 from worker.dispatch import failure, handles
+from worker.reply import Handled, Reply, Request
 
 DISABLED = failure("disable")
 BODY_MOST = 256 << 10
@@ -29,7 +29,7 @@ def get_topics_by_cluster(request: Request) -> Handled:
         return DISABLED
     cluster = request.get("cluster")
     if cluster is None:
-        return Answer(body=encode_topic_list(TopicList(())))
+        return Reply(body=encode_topic_list(TopicList(())))
     return _listed(topics.topics_of_cluster(request.keys, cluster))
 
 
@@ -59,8 +59,8 @@ def register_topic_in_namesrv(request: Request) -> Handled:
         return failure(f"a body of {len(body)} bytes, of {BODY_MOST} at most")
     queues = decode_route(body).queue_datas if body else ()
     if topic is None or not queues:
-        return Answer()
-    return _written(topics.register_topic(request.keys, topic, queues, request.act))
+        return Reply()
+    return _written(topics.register_topic(request.keys, topic, queues, request.origin))
 
 
 @handles(RequestCode.DELETE_TOPIC_IN_NAMESRV)
@@ -68,8 +68,10 @@ def delete_topic_in_namesrv(request: Request) -> Handled:
     """Always a success; of one cluster only, if it is named."""
     topic = request.get("topic")
     if topic is None:
-        return Answer()
-    return _written(topics.delete_topic(request.keys, topic, request.get("clusterName") or "", request.act))
+        return Reply()
+    return _written(
+        topics.delete_topic(request.keys, topic, request.get("clusterName") or "", request.origin)
+    )
 
 
 def _unit_topics(request: Request, kind: UnitKind) -> Handled:
@@ -78,9 +80,9 @@ def _unit_topics(request: Request, kind: UnitKind) -> Handled:
     return _listed(topics.unit_topics(request.keys, kind))
 
 
-def _listed(plan: Plan[tuple[str, ...]]) -> Plan[Answer]:
-    return Answer(body=encode_topic_list(TopicList((yield from plan))))
+def _listed(plan: Plan[tuple[str, ...]]) -> Plan[Reply]:
+    return Reply(body=encode_topic_list(TopicList((yield from plan))))
 
 
-def _written(plan: Plan[str]) -> Plan[Answer]:
-    return Answer(event_id=(yield from plan))
+def _written(plan: Plan[str]) -> Plan[Reply]:
+    return Reply(event_id=(yield from plan))

@@ -8,17 +8,16 @@ import socket
 import ssl
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from registry.options import Options, to_env
-from remoting.command import Command, encode
-from remoting.frame import FrameReader
-from tests.harness.transports import chosen
+from registry.options.catalogue import Options, to_env
+from rocketmq_remoting.command import Command, encode
+from rocketmq_remoting.frame import FrameReader
+from testbed.transports import chosen
 from tests.worker.transport.echo_worker import ABOUT, ECHO
 
 ROOT = Path(__file__).parents[3]
@@ -186,13 +185,3 @@ def insecure() -> ssl.SSLContext:
     context.check_hostname = False
     context.verify_mode = ssl.CERT_NONE
     return context
-
-
-def eventually(holds: Callable[[], bool], within_s: float = 15.0) -> bool:
-    """Whether something comes true in time."""
-    last = time.monotonic() + within_s
-    while not holds():
-        if time.monotonic() > last:
-            return False
-        time.sleep(0.01)
-    return True

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.harness.transports import transport
+from testbed.transports import transport
 from tests.worker.transport.client import Server, serving
 
 __all__ = ["server", "transport"]

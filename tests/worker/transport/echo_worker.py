@@ -7,35 +7,35 @@ import os
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
-from registry.options import Options
-from remoting.command import Command, encode
-from worker.connection import Limits
-from worker.known_frames import Due, KnownFrames
-from worker.long_frames import BYTES_MOST, READ_S, LongFrames
+from registry.options.catalogue import Options
+from rocketmq_remoting.command import Command, encode
+from worker.cache.cached_requests import CachedRequests, RepeatCheck
 from worker.peer import Peer
 from worker.server import RemotingWorker
 from worker.serving import WorkerService
+from worker.transport.long_frames import BYTES_MOST, READ_S, LongFrames
+from worker.transport.owner import Limits
 
 ECHO, LATE, ABOUT, FAULT, PUSHES, HANG_UP = range(1, 7)
 GO_AWAY = 1500
 
 
-class KnowsNothing:
-    """A service for which no request is known by its bytes."""
+class NoCache:
+    """A service without cached requests."""
 
     long_frames: LongFrames
 
-    def known(self) -> KnownFrames | None:
+    def cached(self) -> CachedRequests | None:
         return None
 
-    def known_of(self, peer: Peer) -> KnownFrames | None:
+    def cached_for(self, peer: Peer) -> CachedRequests | None:
         return None
 
-    def ask_again(self, due: Due, peer: Peer) -> None:
-        raise AssertionError("nothing is known")
+    def check_repeat(self, due: RepeatCheck, peer: Peer) -> None:
+        raise AssertionError("nothing is cached")
 
 
-class EchoService(KnowsNothing):
+class EchoService(NoCache):
     """Answers with what it was sent; says what it saw of connections."""
 
     def __init__(self, options: Options, worker_id: str) -> None:
@@ -61,7 +61,7 @@ class EchoService(KnowsNothing):
 
     def handle(self, command: Command, peer: Peer) -> None:
         self.handled += 1
-        if self.draining and peer.leaving:
+        if self.draining and peer.go_away:
             self._answer(peer, command, GO_AWAY)
         elif command.code == ECHO:
             self._answer(peer, command, body=command.body)

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
-from worker.accept import LEAVE_S, PATIENCE_S, Acceptor
+from worker.transport.accept import DEFER_S, PATIENCE_S, Acceptor
 
 
 class Clock:
@@ -49,11 +49,11 @@ class Listener:
         return "socket", "address"
 
     def close(self) -> None:
-        """Nothing to let go of."""
+        """There is nothing to close."""
 
 
 class Part:
-    """A worker's share."""
+    """A worker's balance, as the test sets it."""
 
     exceeded = True
     accepting = False
@@ -67,12 +67,12 @@ class Part:
 
 class Scene:
     def __init__(self) -> None:
-        self.clock, self.listener, self.share = Clock(), Listener(), Part()
+        self.clock, self.listener, self.balance = Clock(), Listener(), Part()
         self.taken = 0
         loop: Any = self.clock
         sockets: Any = [self.listener]
-        share: Any = self.share
-        self.acceptor = Acceptor(loop, sockets, self._admit, share)
+        balance: Any = self.balance
+        self.acceptor = Acceptor(loop, sockets, self._admit, balance)
         self.acceptor.start()
 
     def _admit(self, accepted: object, address: object) -> None:
@@ -90,20 +90,20 @@ class Scene:
         self.listener.waiting += count
 
 
-def test_who_has_its_part_or_less_takes_what_comes() -> None:
+def test_a_worker_with_its_part_or_less_accepts_what_comes() -> None:
     scene = Scene()
-    scene.share.exceeded = False
+    scene.balance.exceeded = False
     scene.arrive(3)
     assert [scene.turn() for _ in range(3)] == [1, 2, 3]
 
 
-def test_a_connection_is_left_to_others_for_a_moment_and_taken_if_nobody_does() -> None:
+def test_a_worker_defers_a_connection_for_a_moment_and_accepts_it_if_no_other_does() -> None:
     scene = Scene()
     for number in range(3):
         scene.arrive()
         assert scene.turn(1.0) == number
-        assert scene.turn(LEAVE_S / 2) == number
-        assert scene.turn(LEAVE_S / 2) == number + 1
+        assert scene.turn(DEFER_S / 2) == number
+        assert scene.turn(DEFER_S / 2) == number + 1
 
 
 def test_what_others_have_taken_does_not_make_the_next_one_taken_at_once() -> None:
@@ -111,47 +111,47 @@ def test_what_others_have_taken_does_not_make_the_next_one_taken_at_once() -> No
     scene.arrive()
     assert scene.turn() == 0
     scene.listener.waiting = 0
-    assert scene.turn(LEAVE_S) == 0
+    assert scene.turn(DEFER_S) == 0
     scene.arrive()
     assert scene.turn(1.0) == 0
-    assert scene.turn(LEAVE_S) == 1
+    assert scene.turn(DEFER_S) == 1
 
 
 def test_of_a_crowd_one_is_taken_after_each_moment() -> None:
     scene = Scene()
     scene.arrive(100)
     assert scene.turn() == 0
-    assert [scene.turn(LEAVE_S) for _ in range(2)] == [1, 1]
-    assert [scene.turn(), scene.turn(LEAVE_S)] == [1, 2]
+    assert [scene.turn(DEFER_S) for _ in range(2)] == [1, 1]
+    assert [scene.turn(), scene.turn(DEFER_S)] == [1, 2]
 
 
-def test_a_crowd_that_nobody_else_takes_is_not_left_for_long() -> None:
+def test_a_crowd_that_no_other_worker_accepts_is_not_deferred_for_long() -> None:
     scene = Scene()
     scene.arrive(500)
     turns = 0
-    while scene.clock.now <= 100.0 + PATIENCE_S + LEAVE_S:
-        scene.turn(LEAVE_S / 2)
+    while scene.clock.now <= 100.0 + PATIENCE_S + DEFER_S:
+        scene.turn(DEFER_S / 2)
         turns += 1
     before = scene.taken
     assert before < turns
     assert [scene.turn() - before for _ in range(5)] == [1, 2, 3, 4, 5]
 
 
-def test_after_a_crowd_connections_are_left_to_others_again() -> None:
+def test_after_a_crowd_connections_are_deferred_again() -> None:
     scene = Scene()
     scene.arrive(500)
     while scene.listener.waiting:
-        scene.turn(LEAVE_S / 2)
+        scene.turn(DEFER_S / 2)
     scene.arrive()
     assert scene.turn(1.0) == 500
-    assert scene.turn(LEAVE_S) == 501
+    assert scene.turn(DEFER_S) == 501
 
 
-def test_who_stops_has_no_share_any_more() -> None:
+def test_an_acceptor_that_stops_leaves_the_balance() -> None:
     scene = Scene()
-    assert scene.share.accepting
+    assert scene.balance.accepting
     scene.arrive()
     scene.turn()
     scene.acceptor.stop()
-    assert not scene.share.accepting
-    assert scene.turn(LEAVE_S) == 0
+    assert not scene.balance.accepting
+    assert scene.turn(DEFER_S) == 0

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.worker.transport.client import Server, eventually, request, serving
+from testbed.eventually import eventually
+from tests.worker.transport.client import Server, request, serving
 from tests.worker.transport.echo_worker import ECHO, LATE, PUSHES
 
 pytestmark = pytest.mark.usefixtures("transport")
@@ -19,7 +20,7 @@ def bounded(transport: None, tmp_path_factory: pytest.TempPathFactory) -> Iterat
     with serving(
         tmp_path_factory.mktemp("bounded"),
         env={"ECHO_OPENING_S": "0.3", "ECHO_LONG_BYTES": "1000000", "ECHO_LONG_S": "0.3"},
-        server_channel_max_idle_time_seconds=1,
+        server_channel_max_idle_time_seconds=2,
         max_connections=20,
         write_buffer_limit_bytes=1 << 20,
     ) as running:
@@ -30,14 +31,14 @@ def test_an_idle_connection_is_closed(bounded: Server) -> None:
     with bounded.connect() as client:
         began = time.monotonic()
         assert client.rest() == b""
-        assert 0.95 <= time.monotonic() - began < 2.5
+        assert time.monotonic() - began >= 1.95
 
 
 def test_a_connection_in_use_is_not(bounded: Server) -> None:
     with bounded.connect() as client:
         for _ in range(3):
             client.ask(ECHO)
-            time.sleep(0.5)
+            time.sleep(0.8)
         assert client.ask(LATE, b"here", ms=10).body == b"here"
 
 
@@ -53,7 +54,7 @@ def test_a_start_that_is_not_finished_is_closed_sooner(bounded: Server, data: by
         client.send(data)
         began = time.monotonic()
         assert client.rest() == b""
-        assert 0.2 <= time.monotonic() - began < 0.95
+        assert 0.2 <= time.monotonic() - began < 1.9
 
 
 def test_connections_over_the_limit_are_closed_at_once(bounded: Server) -> None:
@@ -71,7 +72,7 @@ def test_connections_over_the_limit_are_closed_at_once(bounded: Server) -> None:
             return client.rest()[:1] == b"\0"
 
     assert another()
-    assert bounded.log.count("maxConnections") == 1
+    assert bounded.log.count("refused: there are 20; raise maxConnections, or run more workers") == 1
     for client in clients:
         client.sock.close()
 
@@ -79,7 +80,7 @@ def test_connections_over_the_limit_are_closed_at_once(bounded: Server) -> None:
 def test_a_peer_that_does_not_read_is_cut_off(bounded: Server) -> None:
     with bounded.connect() as client, bounded.connect() as other:
         client.send(request(PUSHES, count=200, bytes=100_000))
-        assert eventually(lambda: "too much left unread" in bounded.log and bool(other.ask(ECHO)))
+        eventually(lambda: "too much left unread" in bounded.log and bool(other.ask(ECHO)))
         assert len(client.rest()) < 200 * 100_000
         assert bounded.log.count("too much left unread") == 1
 
@@ -88,7 +89,7 @@ def test_files_may_run_out_and_come_back(tmp_path: Path) -> None:
     with serving(tmp_path) as server, server.connect() as first:
         resource.prlimit(first.about()["pid"], resource.RLIMIT_NOFILE, (60, 60))
         clients = [server.connect() for _ in range(60)]
-        assert eventually(lambda: "cannot accept connections" in server.log)
+        eventually(lambda: "cannot accept connections" in server.log)
         first.ask(ECHO)
         for client in clients[:-1]:
             client.sock.close()
@@ -96,7 +97,7 @@ def test_files_may_run_out_and_come_back(tmp_path: Path) -> None:
         clients[-1].sock.close()
 
 
-def test_who_is_slow_with_a_long_frame_is_cut_off_while_others_wait(bounded: Server) -> None:
+def test_a_peer_slow_with_a_long_frame_is_cut_off_while_others_wait(bounded: Server) -> None:
     with bounded.connect() as slow, bounded.connect() as other:
         slow.send(request(ECHO, bytes(900_000))[:500_000])
         began = time.monotonic()

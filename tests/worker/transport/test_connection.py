@@ -1,4 +1,4 @@
-"""One connection without a socket: what it hands over, writes, holds back and refuses."""
+"""One connection without a socket: what it hands over, writes, delays and refuses."""
 
 import asyncio
 import ssl
@@ -6,31 +6,25 @@ from collections.abc import Callable
 
 import pytest
 
-from registry.options import Options
-from remoting.command import Command, decode, encode
+from registry.options.catalogue import Options
+from rocketmq_remoting.command import Command, decode, encode
 from tests.worker.transport.client import ONEWAY, RESPONSE, insecure, request
-from tests.worker.transport.echo_worker import ECHO, KnowsNothing
-from worker.connection import (
-    TURN_COMMANDS,
-    TURN_S,
-    UNANSWERED_BYTES_MOST,
-    UNANSWERED_MOST,
-    UNREAD_MOST,
-    Connection,
-    Dispatch,
-    Limits,
-)
-from worker.long_frames import LongFrames
+from tests.worker.transport.echo_worker import ECHO, NoCache
 from worker.peer import Peer
-from worker.tls import ServerTls
+from worker.transport.connection import Connection
+from worker.transport.long_frames import LongFrames
+from worker.transport.owner import Dispatch, Limits
+from worker.transport.reply_writer import UNANSWERED_BYTES_MOST, UNANSWERED_MOST
+from worker.transport.request_reader import SLICE_COMMANDS, SLICE_S, UNREAD_MOST
+from worker.transport.tls import ServerTls
 
 PROXY = b"PROXY TCP4 1.2.3.4 5.6.7.8 1111 9876\r\n"
 
 
 @pytest.fixture(autouse=True)
-def no_turn_takes_long(monkeypatch: pytest.MonkeyPatch) -> None:
+def no_slice_takes_long(monkeypatch: pytest.MonkeyPatch) -> None:
     """However busy the machine is."""
-    monkeypatch.setattr("worker.connection.perf_counter", lambda: 0.0)
+    monkeypatch.setattr("worker.transport.request_reader.perf_counter", lambda: 0.0)
 
 
 class Socket(asyncio.Transport):
@@ -67,7 +61,7 @@ class Socket(asyncio.Transport):
         self.aborted = True
 
 
-class Surroundings(KnowsNothing):
+class Surroundings(NoCache):
     """Owner, service and clock of one connection."""
 
     def __init__(self, answer: Callable[[Command, Peer], None] | None = None, **options: str | bool) -> None:
@@ -77,7 +71,7 @@ class Surroundings(KnowsNothing):
         self.tls = ServerTls(given)
         self.proxy_protocol = given.proxy_protocol
         self.time: Callable[[], float] = lambda: self.now
-        self.soon: Callable[[Callable[[], None]], object] = lambda call: self.calls.append(call)
+        self.call_soon: Callable[[Callable[[], None]], object] = lambda call: self.calls.append(call)
         self.calls: list[Callable[[], None]] = []
         self.now = 0.0
         self.long_frames = LongFrames(lambda: self.now, 1_000_000)
@@ -95,20 +89,18 @@ class Surroundings(KnowsNothing):
     def connected(self, peer: Peer) -> None:
         pass
 
-    def disconnected(self, peer: Peer, *, shutting_down: bool) -> None:
+    def opened(self, connection: Connection) -> None:
         pass
 
-    def joined(self, connection: Connection) -> None:
-        pass
-
-    def lost(self, connection: Connection) -> None:
+    def disconnected(self, _peer: Peer, *, shutting_down: bool = False) -> None:
+        """As the table of connections; the service's goes by the same name and is not called."""
         self.ends += 1
 
     def receive(self, data: bytes, cut: int = 0) -> None:
         for at in range(0, len(data), cut or len(data)):
             self.connection.data_received(data[at : at + (cut or len(data))])
 
-    def turn(self) -> None:
+    def iterate(self) -> None:
         """Let the loop run what is due, once."""
         calls, self.calls = self.calls, []
         for call in calls:
@@ -154,33 +146,33 @@ def test_answers_to_one_read_leave_in_one_write() -> None:
     assert not around.calls
 
 
-def test_answers_of_one_turn_of_the_loop_leave_in_one_write() -> None:
+def test_answers_of_one_iteration_of_the_loop_leave_in_one_write() -> None:
     around = Surroundings(silence)
     around.receive(FRAMES)
     for command in around.handled:
         around.connection.send((b"head ", b"body "))
         assert not around.socket.writes, command
-    around.turn()
+    around.iterate()
     assert around.socket.writes == [b"head body " * 3]
 
 
-def test_a_turn_ends_when_its_time_is_over(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_time_slice_ends_when_its_time_is_over(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever a peer asks for, the others wait for one slow answer of it at most."""
     now = 0.0
-    monkeypatch.setattr("worker.connection.perf_counter", lambda: now)
+    monkeypatch.setattr("worker.transport.request_reader.perf_counter", lambda: now)
 
     def slowly(command: Command, peer: Peer) -> None:
         nonlocal now
-        now += TURN_S
+        now += SLICE_S
         echo(command, peer)
 
     around = Surroundings(slowly)
     around.receive(FRAMES)
     assert (len(around.handled), around.socket.reading) == (1, False)
-    around.turn()
-    around.turn()
+    around.iterate()
+    around.iterate()
     assert (len(around.handled), around.bodies) == (3, [command.body for command in around.handled])
-    around.turn()
+    around.iterate()
     assert around.socket.reading
 
 
@@ -218,7 +210,7 @@ def test_frames_before_a_bad_one_are_answered() -> None:
     assert (around.socket.closed, around.bodies) == (True, [b"good"])
 
 
-def test_a_fault_of_ours_ends_the_connection() -> None:
+def test_a_fault_of_this_server_ends_the_connection() -> None:
     def fail(_command: Command, _peer: Peer) -> None:
         raise RuntimeError("oh")
 
@@ -227,14 +219,14 @@ def test_a_fault_of_ours_ends_the_connection() -> None:
     assert (around.socket.aborted, len(around.handled)) == (True, 1)
 
 
-def test_a_turn_is_bounded_and_the_rest_follows() -> None:
+def test_a_time_slice_is_bounded_and_the_rest_follows() -> None:
     around = Surroundings()
-    around.receive(request(1) * (2 * TURN_COMMANDS + 1))
-    assert (len(around.handled), around.socket.reading) == (TURN_COMMANDS, False)
-    around.turn()
-    assert len(around.handled) == 2 * TURN_COMMANDS
-    around.turn()
-    assert (len(around.handled), around.socket.reading) == (2 * TURN_COMMANDS + 1, True)
+    around.receive(request(1) * (2 * SLICE_COMMANDS + 1))
+    assert (len(around.handled), around.socket.reading) == (SLICE_COMMANDS, False)
+    around.iterate()
+    assert len(around.handled) == 2 * SLICE_COMMANDS
+    around.iterate()
+    assert (len(around.handled), around.socket.reading) == (2 * SLICE_COMMANDS + 1, True)
     assert len(around.socket.writes) == 3
 
 
@@ -242,11 +234,11 @@ def test_input_waits_while_much_is_unanswered() -> None:
     around = Surroundings(silence)
     around.receive(request(1) * (UNANSWERED_MOST + 1))
     while around.calls:
-        around.turn()
+        around.iterate()
     assert (len(around.handled), around.socket.reading) == (UNANSWERED_MOST, False)
     around.connection.send(b"answer")
     while around.calls:
-        around.turn()
+        around.iterate()
     assert len(around.handled) == UNANSWERED_MOST + 1
 
 
@@ -260,7 +252,7 @@ def test_input_waits_while_big_requests_are_unanswered() -> None:
     for _ in around.handled:
         around.connection.send(b"answer")
     while around.calls:
-        around.turn()
+        around.iterate()
     assert around.socket.reading
 
 
@@ -270,16 +262,16 @@ def test_input_waits_while_the_peer_does_not_read() -> None:
     around.receive(FRAMES)
     assert (around.handled, around.socket.reading) == ([], False)
     around.connection.resume_writing()
-    around.turn()
+    around.iterate()
     assert (around.bodies, around.socket.reading) == ([b"a", b"b", b"c"], True)
 
 
-def test_one_turn_does_not_pile_up_answers() -> None:
+def test_one_time_slice_does_not_pile_up_answers() -> None:
     around = Surroundings(lambda _command, peer: peer.send(bytes(UNREAD_MOST // 2)))
     around.receive(request(1) * 10)
     assert len(around.handled) == 2
     while around.calls:
-        around.turn()
+        around.iterate()
     assert len(around.handled) == 10
 
 
@@ -292,7 +284,7 @@ def test_a_peer_that_leaves_too_much_unread_is_cut_off(unread: int, cut: bool) -
     around.receive(FRAMES)
     around.socket.unread = unread
     around.connection.send(b"answer")
-    around.turn()
+    around.iterate()
     assert around.socket.aborted is cut
     assert around.connection.closed is cut
 
@@ -308,11 +300,11 @@ def test_a_peer_that_ended_its_side_still_gets_its_answers() -> None:
     around.receive(request(1))
     assert around.connection.eof_received()
     around.connection.send(b"answer")
-    around.turn()
+    around.iterate()
     assert (around.socket.writes, around.socket.closed) == ([b"answer"], True)
 
 
-def test_a_peer_that_ended_with_nothing_under_way_is_let_go() -> None:
+def test_a_peer_that_ended_with_nothing_under_way_is_disconnected() -> None:
     around = Surroundings()
     around.receive(FRAMES + b"\0\0")
     assert not around.connection.eof_received()
@@ -324,7 +316,7 @@ def test_nothing_is_sent_or_handled_after_the_close() -> None:
     around.connection.send(b"late")
     around.receive(FRAMES)
     while around.calls:
-        around.turn()
+        around.iterate()
     assert (len(around.handled), around.socket.writes, around.socket.closed) == (1, [], True)
     around.connection.connection_lost(None)
     around.connection.close("again")
@@ -375,7 +367,7 @@ def test_an_answer_counts_as_activity() -> None:
     around.receive(request(1))
     around.now = 100
     around.connection.send(b"answer")
-    around.turn()
+    around.iterate()
     assert around.connection.overdue(219) is None
     assert around.connection.overdue(220) == IDLE
 
@@ -461,28 +453,28 @@ def test_without_the_option_a_proxy_header_is_no_frame() -> None:
 LONG = request(ECHO, bytes(700_000))
 
 
-def test_a_long_frame_waits_for_room_and_is_read_on_then() -> None:
+def test_a_long_frame_waits_for_memory_and_is_read_on_then() -> None:
     around = Surroundings()
-    around.long_frames.hold(400_000)
+    around.long_frames.reserve(400_000)
     around.receive(LONG[:1000])
     assert not around.socket.reading
-    around.long_frames.free(400_000)
+    around.long_frames.release(400_000)
     assert around.socket.reading
     around.receive(LONG[1000:], 50_000)
     assert around.bodies == [bytes(700_000)]
-    around.long_frames.hold(400_000)  # all that it took is free again
+    around.long_frames.reserve(400_000)  # all that it took is free again
     around.receive(request(ECHO, bytes(500_000))[:1000])
     assert around.socket.reading
 
 
 def test_requests_before_a_long_frame_that_waits_are_answered() -> None:
     around = Surroundings()
-    around.long_frames.hold(400_000)
+    around.long_frames.reserve(400_000)
     around.receive(FRAMES + LONG[:1000])
     assert (around.bodies, around.socket.reading) == ([b"a", b"b", b"c"], False)
 
 
-def test_a_connection_that_ends_gives_its_room_back() -> None:
+def test_a_connection_that_ends_frees_its_memory() -> None:
     around = Surroundings()
     around.receive(LONG[:1000])
     waiting = Surroundings()
@@ -495,23 +487,23 @@ def test_a_connection_that_ends_gives_its_room_back() -> None:
 
 def test_a_connection_that_ends_while_it_waits_is_not_waited_for() -> None:
     around = Surroundings()
-    around.long_frames.hold(400_000)
+    around.long_frames.reserve(400_000)
     around.receive(LONG[:1000])
     around.connection.close("because")
     around.connection.connection_lost(None)
-    around.long_frames.free(400_000)
+    around.long_frames.release(400_000)
     assert not around.socket.reading
 
 
-def test_a_short_frame_needs_no_room() -> None:
+def test_a_short_frame_needs_no_permission() -> None:
     around = Surroundings()
-    around.long_frames.hold(2_000_000)
+    around.long_frames.reserve(2_000_000)
     short = request(ECHO, bytes(60_000))
     around.receive(short[:1000])
     assert around.socket.reading
 
 
-def test_each_of_several_long_frames_takes_its_own_room() -> None:
+def test_each_of_several_long_frames_is_counted_by_itself() -> None:
     around, waiting = Surroundings(), Surroundings()
     waiting.long_frames = around.long_frames
     first = request(ECHO, bytes(100_000))

@@ -1,27 +1,28 @@
-"""How workers begin, share, drain and end under gunicorn."""
+"""How workers start, balance connections, drain and end under gunicorn."""
 
 import os
 import signal
 import time
-from collections import Counter
+from collections import Counter, deque
 from pathlib import Path
 
 import pytest
 
-from tests.worker.transport.client import Server, eventually, request, serving
+from testbed.eventually import eventually
+from tests.worker.transport.client import Client, Server, request, serving
 from tests.worker.transport.echo_worker import ECHO, GO_AWAY, LATE
 
 pytestmark = pytest.mark.usefixtures("transport")
 
 
 def ends(server: Server) -> list[bool]:
-    """`shutting_down` of every connection that was open when its worker was told to end."""
-    return [shutting_down for told in server.stopped for _, shutting_down in told["ends"]][1:]
+    """`shutting_down` of every connection that was open when its worker began to end."""
+    return [shutting_down for service in server.stopped for _, shutting_down in service["ends"]][1:]
 
 
 def test_connections_spread_over_the_workers(tmp_path: Path) -> None:
     with serving(tmp_path, "--preload", workers=2) as server:
-        assert eventually(lambda: server.log.count("accepting connections") == 2)
+        eventually(lambda: server.log.count("accepting connections") == 2)
         workers = Path(f"/proc/{server.process.pid}/task/{server.process.pid}/children").read_text().split()
         for pid in workers:
             os.kill(int(pid), signal.SIGSTOP)
@@ -43,15 +44,15 @@ def test_connections_spread_over_the_workers(tmp_path: Path) -> None:
         assert min(one_by_one.values()) >= 40, one_by_one
 
 
-def test_a_told_worker_finishes_what_is_under_way(tmp_path: Path) -> None:
+def test_a_worker_that_ends_finishes_what_is_under_way(tmp_path: Path) -> None:
     with serving(tmp_path) as server:
         idle, late = server.connect(), server.connect()
         idle.ask(ECHO)
         late.send(request(LATE, b"late", ms=1900))
         late_since = time.monotonic()
-        assert eventually(lambda: late.sock.fileno() > 0 and time.monotonic() - late_since > 0.1)
+        eventually(lambda: late.sock.fileno() > 0 and time.monotonic() - late_since > 0.1)
         server.signal(signal.SIGTERM)
-        assert eventually(lambda: "draining" in server.log)
+        eventually(lambda: "draining" in server.log)
         with server.connect() as new:  # routed here a moment ago
             assert new.ask(ECHO, b"new").body == b"new"
             assert idle.ask(ECHO, b"idle").body == b"idle"
@@ -62,17 +63,17 @@ def test_a_told_worker_finishes_what_is_under_way(tmp_path: Path) -> None:
         assert server.ended() == 0
         assert time.monotonic() - late_since >= 1.5
         assert ends(server) == [True, True, True]
-        assert [told["open"] for told in server.stopped] == [0]
+        assert [service["open"] for service in server.stopped] == [0]
 
 
-def test_a_graceful_worker_sends_its_clients_away_and_lets_them_go_bit_by_bit(tmp_path: Path) -> None:
+def test_a_graceful_worker_sends_its_clients_away_and_closes_bit_by_bit(tmp_path: Path) -> None:
     with serving(tmp_path, enable_shutdown_gracefully=True, shutdown_wait_time_seconds=3) as server:
         clients = [server.connect() for _ in range(20)]
         for client in clients:
             client.ask(ECHO)
         server.signal(signal.SIGTERM)
         began = time.monotonic()
-        assert eventually(lambda: "draining" in server.log)
+        eventually(lambda: "draining" in server.log)
         assert clients[-1].ask(ECHO).code == GO_AWAY
         clients[-1].sock.close()
         clients[-1] = server.connect()
@@ -115,9 +116,9 @@ def test_a_drain_ends_before_gunicorn_kills(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("number", [signal.SIGQUIT, signal.SIGINT])
-def test_a_quick_end_is_quick_and_lets_no_broker_go(tmp_path: Path, number: signal.Signals) -> None:
+def test_a_quick_end_is_quick_and_releases_no_broker(tmp_path: Path, number: signal.Signals) -> None:
     with serving(tmp_path, workers=2) as server:
-        assert eventually(lambda: server.log.count("accepting connections") == 2)
+        eventually(lambda: server.log.count("accepting connections") == 2)
         clients = [server.connect() for _ in range(10)]
         for client in clients:
             client.ask(ECHO)
@@ -125,7 +126,7 @@ def test_a_quick_end_is_quick_and_lets_no_broker_go(tmp_path: Path, number: sign
         server.signal(number)
         assert server.ended() == 0
         assert "draining" not in server.log
-        assert [shutting_down for told in server.stopped for _, shutting_down in told["ends"]].count(
+        assert [shutting_down for service in server.stopped for _, shutting_down in service["ends"]].count(
             True
         ) == 10
         assert len(server.stopped) == 2
@@ -147,12 +148,33 @@ def test_a_reload_fails_no_new_connection(tmp_path: Path) -> None:
             assert client.about()["pid"] in seen - {before}
 
 
+def test_a_connection_that_was_accepted_last_has_time_for_its_first_request(tmp_path: Path) -> None:
+    """A busy client sends later than it connects; what replaces the worker is slow, as on a busy machine."""
+    refusals = tmp_path / "refusals"
+    with serving(
+        tmp_path / "server", "--graceful-timeout", "10", env={"ECHO_REFUSALS": str(refusals)}
+    ) as server:
+        refusals.write_text("the next worker fails once")
+        server.signal(signal.SIGHUP)
+        seen = set()
+        waiting: deque[tuple[float, Client]] = deque()
+        last = time.monotonic() + 2.5
+        while waiting or time.monotonic() < last:
+            if time.monotonic() < last:
+                waiting.append((time.monotonic() + 0.3, server.connect()))
+            while waiting and waiting[0][0] <= time.monotonic():
+                with waiting.popleft()[1] as client:
+                    seen.add(client.about()["pid"])
+            time.sleep(0.01)
+        assert len(seen) == 2
+
+
 def test_a_worker_ends_when_its_master_is_gone(tmp_path: Path) -> None:
     with serving(tmp_path) as server, server.connect() as client:
         pid = client.about()["pid"]
         server.signal(signal.SIGKILL)
         assert client.rest() == b""
-        assert eventually(lambda: not running(pid))
+        eventually(lambda: not running(pid))
         assert ends(server) == [True]
 
 
@@ -174,9 +196,9 @@ def test_a_worker_that_cannot_start_makes_way_for_the_next(tmp_path: Path) -> No
         assert "the worker could not serve" in server.log
 
 
-def test_a_worker_told_to_end_while_it_starts_does(tmp_path: Path) -> None:
+def test_a_worker_that_is_ended_while_it_starts_ends(tmp_path: Path) -> None:
     with serving(tmp_path, wait=False, env={"ECHO_START_S": "60"}) as server:
-        assert eventually(lambda: "the service starts" in server.log)
+        eventually(lambda: "the service starts" in server.log)
         server.signal(signal.SIGTERM)
         assert server.ended() == 0
         assert server.stopped == [{"ends": [], "open": 0}]

@@ -5,7 +5,13 @@ from ipaddress import ip_address
 
 import pytest
 
-from worker.proxy_protocol import NO_HEADER, ProxyError, ProxyHeader, address_text, read_proxy_header
+from worker.transport.proxy_protocol import (
+    NO_HEADER,
+    ProxyError,
+    ProxyHeader,
+    address_text,
+    read_proxy_header,
+)
 
 SIGNATURE = bytes.fromhex("0d0a0d0a000d0a515549540a")
 FRAME = b"\0\0\0\x87rest"
@@ -14,16 +20,16 @@ FRAME = b"\0\0\0\x87rest"
 def v2(kind: int, source: str = "1.2.3.4", command: int = 0x21, more: bytes = b"") -> bytes:
     """A binary header whose destination is the source's own address."""
     address = ip_address(source).packed
-    told = address + address + struct.pack(">HH", 1111, 9876) + more
-    return SIGNATURE + bytes((command, kind)) + struct.pack(">H", len(told)) + told
+    addresses = address + address + struct.pack(">HH", 1111, 9876) + more
+    return SIGNATURE + bytes((command, kind)) + struct.pack(">H", len(addresses)) + addresses
 
 
 TLVS = b"\x02\x00\x03a.b\xe0\x00\x02\xff\xfe"
 HEADERS = [
     pytest.param(b"PROXY TCP4 1.2.3.4 5.6.7.8 1111 9876\r\n", "1.2.3.4:1111", id="text, IPv4"),
     pytest.param(b"PROXY TCP6 2001:db8::1 ::1 65535 9876\r\n", "[2001:db8::1]:65535", id="text, IPv6"),
-    pytest.param(b"PROXY UNKNOWN\r\n", None, id="text, nothing told"),
-    pytest.param(b"PROXY UNKNOWN ffff::1 ffff::2 1 2\r\n", None, id="text, what is told is not to be used"),
+    pytest.param(b"PROXY UNKNOWN\r\n", None, id="text, no address"),
+    pytest.param(b"PROXY UNKNOWN ffff::1 ffff::2 1 2\r\n", None, id="text, addresses that must be ignored"),
     pytest.param(v2(0x11), "1.2.3.4:1111", id="binary, IPv4"),
     pytest.param(v2(0x21, "2001:db8::1"), "[2001:db8::1]:1111", id="binary, IPv6"),
     pytest.param(v2(0x12), "1.2.3.4:1111", id="binary, UDP over IPv4"),
@@ -84,7 +90,7 @@ def test_other_bytes_are_ruled_out_at_once(data: bytes) -> None:
         pytest.param(SIGNATURE + b"\x22\x11\x00\x0c" + bytes(12), id="an unknown command"),
         pytest.param(SIGNATURE + b"\x21\x13\x00\x0c" + bytes(12), id="an unknown family"),
         pytest.param(SIGNATURE + b"\x21\x11\x00\x0b" + bytes(11), id="too short for its addresses"),
-        pytest.param(SIGNATURE + b"\x21\x21\x00\x0c", id="too short, told by the head alone"),
+        pytest.param(SIGNATURE + b"\x21\x21\x00\x0c", id="too short, as the head alone shows"),
     ],
 )
 def test_a_bad_header_is_refused(data: bytes) -> None:

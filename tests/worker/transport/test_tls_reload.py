@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from registry.options import Options
+from registry.options.catalogue import Options
 from tests.worker.transport.certificates import Authority
 from tests.worker.transport.client import insecure
 from tests.worker.transport.tls_pair import TlsPair
-from worker.tls import ServerTls, TlsMode, TlsUnusable, with_tls_file
+from worker.transport.tls import ServerTls, TlsMode, TlsUnusable, with_tls_file
 
 
 class Files:
@@ -128,7 +128,7 @@ def test_a_file_written_again_with_the_same_content_changes_nothing(files: Files
     assert tls._context is before
 
 
-def test_a_bad_pair_leaves_the_old_one_until_it_is_mended(
+def test_a_bad_pair_leaves_the_old_one_until_it_is_fixed(
     files: Files, authority: Authority, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     tls = ServerTls(files.options)

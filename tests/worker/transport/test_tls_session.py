@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from registry.options import Options
+from registry.options.catalogue import Options
 from tests.worker.transport.certificates import Authority
 from tests.worker.transport.client import insecure
 from tests.worker.transport.tls_pair import TlsPair
-from worker.tls_context import TlsUnusable, build_context, openssl_ciphers, openssl_versions
-from worker.tls_session import TlsError, TlsSession
+from worker.transport.tls_context import TlsUnusable, build_context, openssl_ciphers, openssl_versions
+from worker.transport.tls_session import TlsError, TlsSession
 
 V12, V13 = ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3
 
@@ -54,7 +54,7 @@ def test_a_close_notify_is_seen_after_the_last_bytes() -> None:
     assert ends.to_server() == b"last"
     assert ends.session.ended
     with pytest.raises(ssl.SSLZeroReturnError):
-        ends.to_client(ends.session.farewell())
+        ends.to_client(ends.session.close_notify())
 
 
 def test_garbage_is_an_error_with_an_alert() -> None:

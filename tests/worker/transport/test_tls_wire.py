@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from testbed.eventually import eventually
 from tests.worker.transport.certificates import Authority
-from tests.worker.transport.client import Server, eventually, insecure, request, serving
+from tests.worker.transport.client import Server, insecure, request, serving
 from tests.worker.transport.echo_worker import ECHO
 
 pytestmark = pytest.mark.usefixtures("transport")
@@ -45,7 +46,7 @@ def test_permissive_takes_both(server: Server, version: ssl.TLSVersion, before: 
             assert client.about()["address"] == "1.2.3.4:1111"
 
 
-def test_a_tls_client_that_says_goodbye_hears_it_back(server: Server) -> None:
+def test_a_tls_client_that_sends_close_notify_gets_one_back(server: Server) -> None:
     with server.tls() as client:
         client.ask(ECHO)
         assert client.tls.unwrap().recv(1) == b""
@@ -59,7 +60,7 @@ def test_handshakes_that_break_off_leave_nothing(server: Server) -> None:
             sock.sendall(b"\x16\x03\x01\x00\x05hello" if number % 2 else b"\x16\x03\x01\x02\x00\x01")
             sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", number % 3 == 0, 0))
             sock.close()
-        assert eventually(lambda: bool(observer.about()["fds"] <= before["fds"]))
+        eventually(lambda: bool(observer.about()["fds"] <= before["fds"]))
 
 
 @pytest.mark.parametrize(
@@ -87,30 +88,33 @@ def test_configured_certificates_are_shown_checked_and_replaced(tmp_path: Path) 
         f"tls.server.certPath={certificate}\ntls.server.trustCertPath={trust}\n"
         "tls.server.need.client.auth=require\ntls.server.authClient=true\n"
     )
-    known = ssl.create_default_context(cadata=authority.pem.decode())
-    known.check_hostname = False
+    client_context = ssl.create_default_context(cadata=authority.pem.decode())
+    client_context.check_hostname = False
     mine = authority.issue_files(folder, "client")
-    known.load_cert_chain(mine[1], mine[0])
-    with serving(tmp_path / "server", tls_config_file=str(properties)) as server, server.tls(known) as early:
+    client_context.load_cert_chain(mine[1], mine[0])
+    with (
+        serving(tmp_path / "server", tls_config_file=str(properties)) as server,
+        server.tls(client_context) as early,
+    ):
         assert early.ask(ECHO, b"known").body == b"known"
         assert not tls_is_answered(server)
         assert plain_is_answered(server)
 
-        first = shown(server, known)
+        first = shown(server, client_context)
         authority.issue_files(folder, "server", password="secret")
-        assert eventually(lambda: shown(server, known) != first)
+        eventually(lambda: shown(server, client_context) != first)
         assert early.ask(ECHO, b"old").body == b"old"
 
-        second = shown(server, known)
+        second = shown(server, client_context)
         Path(certificate).write_text("spoilt")
         Path(key).write_text("spoilt")
-        assert eventually(lambda: "the old certificate stays" in server.log)
-        assert shown(server, known) == second
+        eventually(lambda: "the old certificate stays" in server.log)
+        assert shown(server, client_context) == second
 
         other = Authority("other")
         authority.issue_files(folder, "server", password="secret")
         Path(trust).write_bytes(other.pem)
-        assert eventually(lambda: not tls_is_answered(server, known))
+        eventually(lambda: not tls_is_answered(server, client_context))
         assert early.ask(ECHO, b"still").body == b"still"
 
 

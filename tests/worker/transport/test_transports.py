@@ -12,31 +12,32 @@ from typing import cast
 import pytest
 import uvloop
 
-from registry.options import Options
+from registry.options.catalogue import Options
 from registry.plans import ScriptItem
-from registry.renewals import Again
-from remoting.command import Command, encode
-from remoting.remoting_command import SerializeType
-from tests.harness.transports import TRANSPORTS, compiled
-from worker.answer import Answer
-from worker.connection import Connection
+from registry.registration.renewals import Renewal
+from rocketmq_remoting.command import Command, encode
+from rocketmq_remoting.remoting_command import SerializeType
+from testbed.transports import TRANSPORTS, compiled
+from tests.worker.cache.caches import requests_of
+from worker.cache.cached_requests import CHECKS_MOST, CachedReply, CachedRequests, RepeatCheck
 from worker.counters import Counters
-from worker.known_frames import DUE_MOST, Due, Known, KnownFrames
-from worker.transports import EpollTransports, transports
+from worker.reply import Reply
+from worker.transport.connection import Connection
+from worker.transport.transports import EpollTransports, transports
 
 HIGH = 100_000
 BIG = bytes(range(256)) * 40_000
 
 
 class Protocol(asyncio.Protocol):
-    """Remembers what it was told."""
+    """Records the calls of the transport."""
 
     def __init__(self) -> None:
         self.direct = True
-        self.seen = 0.0
-        self.told: list[str] = []
+        self.active_at = 0.0
+        self.calls: list[str] = []
         self.received = b""
-        self.due: list[Due] = []
+        self.due: list[RepeatCheck] = []
         self.wanted: list[int] = []
         self.waits = False
         self.stays = False
@@ -45,12 +46,12 @@ class Protocol(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self.transport = cast(asyncio.Transport, transport)
         self.transport.set_write_buffer_limits(high=HIGH)
-        self.told.append("made")
+        self.calls.append("made")
 
     def data_received(self, data: bytes) -> None:
         self.received += data
 
-    def ask_again(self, due: list[Due]) -> None:
+    def check_repeats(self, due: list[RepeatCheck]) -> None:
         self.due += due
 
     def wants(self, length: int) -> None:
@@ -59,30 +60,30 @@ class Protocol(asyncio.Protocol):
             self.transport.pause_reading()
 
     def eof_received(self) -> bool:
-        self.told.append("eof")
+        self.calls.append("eof")
         return self.stays
 
     def pause_writing(self) -> None:
-        self.told.append("pause")
+        self.calls.append("pause")
 
     def resume_writing(self) -> None:
-        self.told.append("resume")
+        self.calls.append("resume")
 
     def connection_lost(self, exc: Exception | None) -> None:
-        self.told.append("lost")
+        self.calls.append("lost")
         self.error = exc
 
 
 class Ends:
-    """Both ends of one connection: the protocol's, and a peer's that reads and writes when it is told to."""
+    """Both ends of one connection: the protocol's, and a peer's that reads and writes when the test says so."""
 
     def __init__(self, epoll: bool) -> None:
-        self.known: KnownFrames | None = None
+        self.cached: CachedRequests | None = None
         self.counters = Counters()
         self.failed: list[Connection] = []
         options = Options(epoll_transport=epoll)
         self.loop = asyncio.get_running_loop()
-        self._transports = transports(options, self.loop, lambda: self.known, self.failed.append)
+        self._transports = transports(options, self.loop, lambda: self.cached, self.failed.append)
         assert isinstance(self._transports, EpollTransports) == epoll
         self.opened: list[Protocol] = []
         self.peers: list[socket.socket] = []
@@ -144,7 +145,7 @@ def over_either(test: Test) -> Callable[[bool], None]:
 async def _opened(epoll: bool) -> AsyncIterator[Ends]:
     ends = Ends(epoll)
     try:
-        await ends.until(lambda: ends.protocol.told == ["made"])
+        await ends.until(lambda: ends.protocol.calls == ["made"])
         yield ends
     finally:
         ends.close()
@@ -167,12 +168,12 @@ async def test_what_the_peer_does_not_take_waits_in_order(ends: Ends) -> None:
         transport.write(BIG[at : at + (1 << 20)])
     await ends.idle()
     assert transport.get_write_buffer_size() > HIGH
-    assert ends.protocol.told == ["made", "pause"]
+    assert ends.protocol.calls == ["made", "pause"]
     begin = ends.peer.recv(1 << 20)  # so that there is room, which those before have a right to
     transport.write(b"the last")
     assert begin + await ends.read(len(BIG) - len(begin)) == BIG
     assert await ends.read(8) == b"the last"
-    await ends.until(lambda: ends.protocol.told == ["made", "pause", "resume"])
+    await ends.until(lambda: ends.protocol.calls == ["made", "pause", "resume"])
     assert transport.get_write_buffer_size() == 0
 
 
@@ -181,7 +182,7 @@ async def test_a_close_lets_everything_out_first(ends: Ends) -> None:
     ends.protocol.transport.write(BIG)
     ends.protocol.transport.close()
     assert await ends.read(len(BIG) + 1) == BIG
-    await ends.until(lambda: "lost" in ends.protocol.told)
+    await ends.until(lambda: "lost" in ends.protocol.calls)
     assert ends.protocol.error is None
 
 
@@ -189,8 +190,8 @@ async def test_a_close_lets_everything_out_first(ends: Ends) -> None:
 async def test_an_abort_lets_nothing_out(ends: Ends) -> None:
     ends.protocol.transport.write(BIG)
     ends.protocol.transport.abort()
-    await ends.until(lambda: "lost" in ends.protocol.told)
-    assert ends.protocol.told.count("lost") == 1
+    await ends.until(lambda: "lost" in ends.protocol.calls)
+    assert ends.protocol.calls.count("lost") == 1
     assert len(await ends.read(len(BIG))) < len(BIG)
 
 
@@ -203,18 +204,18 @@ async def test_nothing_is_written_after_the_end(ends: Ends) -> None:
     transport.abort()
     assert await ends.read(10) == b""
     await ends.idle()
-    assert ends.protocol.told == ["made", "lost"]
+    assert ends.protocol.calls == ["made", "lost"]
 
 
 @over_either
-async def test_who_reads_no_more_may_still_be_written_to(ends: Ends) -> None:
+async def test_a_peer_that_reads_no_more_may_still_be_written_to(ends: Ends) -> None:
     ends.protocol.stays = True
     await ends.loop.sock_sendall(ends.peer, b"last words")
     ends.peer.shutdown(socket.SHUT_WR)
-    await ends.until(lambda: ends.protocol.told == ["made", "eof"])
+    await ends.until(lambda: ends.protocol.calls == ["made", "eof"])
     assert ends.protocol.received == b"last words"
     await ends.idle()
-    assert ends.protocol.told == ["made", "eof"]
+    assert ends.protocol.calls == ["made", "eof"]
     ends.protocol.transport.write(b"answer")
     assert await ends.read(6) == b"answer"
     ends.protocol.transport.close()
@@ -224,7 +225,7 @@ async def test_who_reads_no_more_may_still_be_written_to(ends: Ends) -> None:
 @over_either
 async def test_the_end_of_the_peers_words_is_the_end(ends: Ends) -> None:
     ends.peer.shutdown(socket.SHUT_WR)
-    await ends.until(lambda: ends.protocol.told == ["made", "eof", "lost"])
+    await ends.until(lambda: ends.protocol.calls == ["made", "eof", "lost"])
     assert await ends.read(1) == b""
 
 
@@ -246,22 +247,22 @@ async def test_a_peer_that_is_gone_is_seen_at_the_next_write(ends: Ends) -> None
     ends.protocol.transport.pause_reading()
     ends.peer.close()
     await ends.idle()
-    ends.protocol.transport.write(b"anybody?")
-    ends.protocol.transport.write(b"anybody?")
-    await ends.until(lambda: "lost" in ends.protocol.told)
+    ends.protocol.transport.write(b"still there?")
+    ends.protocol.transport.write(b"still there?")
+    await ends.until(lambda: "lost" in ends.protocol.calls)
     assert isinstance(ends.protocol.error, OSError)
 
 
 @over_either
 async def test_many_connections_are_served_in_turn(ends: Ends) -> None:
     peers = [ends.open() for _ in range(100)]
-    await ends.until(lambda: all(one.told for one in ends.opened))
+    await ends.until(lambda: all(one.calls for one in ends.opened))
     for peer in peers:
         await ends.loop.sock_sendall(peer, b"one")
     for one in ends.opened[1::2]:
         one.transport.abort()  # some of those that are ready are gone before their turn
     await ends.until(lambda: all(one.received == b"one" for one in ends.opened[2::2]))
-    await ends.until(lambda: all("lost" in one.told for one in ends.opened[1::2]))
+    await ends.until(lambda: all("lost" in one.calls for one in ends.opened[1::2]))
     assert not any(one.received for one in ends.opened[1::2])
 
 
@@ -275,21 +276,21 @@ class Source:
     generation = 0
 
 
-def know(ends: Ends, answer: Answer) -> Known:
-    """The request for T is known from now on."""
+def cache(ends: Ends, answer: Reply) -> CachedReply:
+    """Cache the request for T."""
     command = Command(105, 1, 0, 399, 0, None, {"topic": "T"}, b"", SerializeType.ROCKETMQ)
-    ends.known = KnownFrames(lambda _: True, ends.counters)
-    known = ends.known.keep(request(1), command, answer, Source())
-    assert known is not None
-    return known
+    ends.cached = requests_of(counters=ends.counters)
+    cached = ends.cached.keep(request(1), command, answer, Source())
+    assert cached is not None
+    return cached
 
 
-def answers(known: Known, opaques: Iterable[int]) -> bytes:
-    return b"".join(b"".join(known.pieces(struct.pack(">i", opaque))) for opaque in opaques)
+def answers(cached: CachedReply, opaques: Iterable[int]) -> bytes:
+    return b"".join(b"".join(cached.reply_to(struct.pack(">i", opaque))) for opaque in opaques)
 
 
 def over_epoll(test: Test) -> Callable[[], None]:
-    """With uvloop's transports it is the connection that looks for what is known."""
+    """With uvloop's transports it is the connection that looks for cached requests."""
 
     @compiled
     def run() -> None:
@@ -299,20 +300,20 @@ def over_epoll(test: Test) -> Callable[[], None]:
 
 
 @over_epoll
-async def test_the_known_is_answered_and_the_rest_handed_over(ends: Ends) -> None:
-    known = know(ends, Answer(body=b"route"))
+async def test_cached_requests_are_answered_and_the_rest_handed_over(ends: Ends) -> None:
+    cached = cache(ends, Reply(body=b"route"))
     stranger = request(3, "U") + request(4)
     await ends.loop.sock_sendall(ends.peer, request(1) + request(2) + stranger)
-    expected = answers(known, (1, 2))
+    expected = answers(cached, (1, 2))
     assert await ends.read(len(expected)) == expected
     await ends.until(lambda: ends.protocol.received == stranger)
-    assert ends.counters.known_frames == 2
-    assert ends.protocol.seen > 0
+    assert ends.counters.cached_requests == 2
+    assert ends.protocol.active_at > 0
 
 
 @over_epoll
-async def test_nothing_is_known_while_something_is_in_the_way(ends: Ends) -> None:
-    know(ends, Answer(body=b"route"))
+async def test_no_cache_is_used_while_something_is_in_the_way(ends: Ends) -> None:
+    cache(ends, Reply(body=b"route"))
     ends.protocol.direct = False
     await ends.loop.sock_sendall(ends.peer, request(1))
     await ends.until(lambda: ends.protocol.received == request(1))
@@ -321,48 +322,48 @@ async def test_nothing_is_known_while_something_is_in_the_way(ends: Ends) -> Non
     await ends.idle()
     await ends.loop.sock_sendall(ends.peer, request(2))
     await ends.until(lambda: ends.protocol.received == request(1) + request(2))
-    assert ends.counters.known_frames == 0
+    assert ends.counters.cached_requests == 0
 
 
 @over_epoll
 async def test_big_answers_come_whole_and_in_order(ends: Ends) -> None:
     """More of them than the system takes at once, and than one turn may answer."""
-    known = know(ends, Answer(body=BIG[:70_000]))
+    cached = cache(ends, Reply(body=BIG[:70_000]))
     asked = [request(opaque) for opaque in range(200)]
     await ends.loop.sock_sendall(ends.peer, b"".join(asked))
-    await ends.until(lambda: len(ends.protocol.received) > 0 or ends.counters.known_frames == 200)
-    count = ends.counters.known_frames
+    await ends.until(lambda: len(ends.protocol.received) > 0 or ends.counters.cached_requests == 200)
+    count = ends.counters.cached_requests
     assert 2 <= count < 200
     assert ends.protocol.received == b"".join(asked[count:])
-    expected = answers(known, range(count))
+    expected = answers(cached, range(count))
     assert await ends.read(len(expected)) == expected
 
 
 @over_epoll
 async def test_small_answers_of_one_read_fill_no_more_than_there_is_room_for(ends: Ends) -> None:
-    known = know(ends, Answer(body=bytes(4000)))
+    cached = cache(ends, Reply(body=bytes(4000)))
     ends.protocol.transport.set_write_buffer_limits(high=1 << 30)
     asked = [request(opaque) for opaque in range(400)]
     await ends.loop.sock_sendall(ends.peer, b"".join(asked))
-    await ends.until(lambda: ends.counters.known_frames > 0)
+    await ends.until(lambda: ends.counters.cached_requests > 0)
     await ends.idle()
-    count = ends.counters.known_frames
+    count = ends.counters.cached_requests
     assert 100 < count < 400
     assert ends.protocol.received == b"".join(asked[count:])
-    expected = answers(known, range(count))
+    expected = answers(cached, range(count))
     assert await ends.read(len(expected)) == expected
 
 
 @over_epoll
 async def test_what_the_store_must_be_asked_for_is_handed_over_as_such(ends: Ends) -> None:
-    again = Again(ScriptItem("beat", (), (), ()), ["renewed", "120000"])
-    known = know(ends, Answer(again=again))
-    await ends.loop.sock_sendall(ends.peer, b"".join(request(opaque) for opaque in range(DUE_MOST + 3)))
-    await ends.until(lambda: len(ends.protocol.due) == DUE_MOST)
-    assert [one.opaque for one in ends.protocol.due] == [struct.pack(">i", n) for n in range(DUE_MOST)]
-    assert all(one.known is known for one in ends.protocol.due)
+    again = Renewal(ScriptItem("heartbeat", (), (), ()), ["renewed", "120000"])
+    cached = cache(ends, Reply(renewal=again))
+    await ends.loop.sock_sendall(ends.peer, b"".join(request(opaque) for opaque in range(CHECKS_MOST + 3)))
+    await ends.until(lambda: len(ends.protocol.due) == CHECKS_MOST)
+    assert [one.opaque for one in ends.protocol.due] == [struct.pack(">i", n) for n in range(CHECKS_MOST)]
+    assert all(one.cached is cached for one in ends.protocol.due)
     assert ends.protocol.due[7].frame == request(7)
-    await ends.until(lambda: ends.protocol.received == b"".join(request(DUE_MOST + n) for n in range(3)))
+    await ends.until(lambda: ends.protocol.received == b"".join(request(CHECKS_MOST + n) for n in range(3)))
 
 
 def frame(length: int, header: int = 20) -> bytes:
@@ -401,12 +402,12 @@ async def test_a_long_frame_is_gathered_only_where_a_frame_begins(ends: Ends) ->
 
 
 @over_epoll
-async def test_who_stops_in_a_long_frame_is_let_go(ends: Ends) -> None:
+async def test_a_peer_that_stops_in_a_long_frame_is_disconnected(ends: Ends) -> None:
     await ends.loop.sock_sendall(ends.peer, frame(3_000_000)[:-1])
     await ends.idle()
-    assert ends.protocol.seen > 0
+    assert ends.protocol.active_at > 0
     ends.peer.shutdown(socket.SHUT_WR)
-    await ends.until(lambda: ends.protocol.told == ["made", "eof", "lost"])
+    await ends.until(lambda: ends.protocol.calls == ["made", "eof", "lost"])
     assert ends.protocol.received == b""
 
 
@@ -432,10 +433,10 @@ def test_a_long_frame_that_is_none_is_handed_over_at_once(start: bytes) -> None:
 
 
 @over_epoll
-async def test_a_slow_turn_leaves_out_those_that_it_ended(ends: Ends) -> None:
+async def test_a_slow_time_slice_leaves_out_those_that_it_ended(ends: Ends) -> None:
     """One connection at a time takes longer than a turn may, and ends others that were found ready with it."""
     peers = [ends.open() for _ in range(15)]
-    await ends.until(lambda: all(one.told for one in ends.opened))
+    await ends.until(lambda: all(one.calls for one in ends.opened))
     handed: list[Protocol] = []
 
     def slowly(protocol: Protocol, data: bytes) -> None:
@@ -455,4 +456,4 @@ async def test_a_slow_turn_leaves_out_those_that_it_ended(ends: Ends) -> None:
     await ends.until(lambda: len(handed) == 9)
     await ends.idle()
     assert len(handed) == 9
-    assert sum("lost" in one.told for one in ends.opened) == 7
+    assert sum("lost" in one.calls for one in ends.opened) == 7

@@ -7,9 +7,10 @@ from contextlib import suppress
 
 import pytest
 
-from tests.worker.transport.client import ONEWAY, RESPONSE, Client, Server, eventually, request
+from testbed.eventually import eventually
+from tests.worker.transport.client import ONEWAY, RESPONSE, Client, Server, request
 from tests.worker.transport.echo_worker import ECHO, FAULT, HANG_UP, LATE
-from worker.proxy_protocol import address_text
+from worker.transport.proxy_protocol import address_text
 
 PROXY_V1 = b"PROXY TCP4 1.2.3.4 5.6.7.8 1111 9876\r\n"
 PROXY_V2 = bytes.fromhex("0d0a0d0a000d0a515549540a2111000c010203040506070804572694")
@@ -64,10 +65,10 @@ def test_responses_and_oneways_get_no_answer(server: Server) -> None:
     [
         pytest.param(PROXY_V1, "1.2.3.4:1111", id="text"),
         pytest.param(PROXY_V2, "1.2.3.4:1111", id="binary"),
-        pytest.param(b"PROXY UNKNOWN\r\n", None, id="nothing told"),
+        pytest.param(b"PROXY UNKNOWN\r\n", None, id="no address"),
     ],
 )
-def test_the_peer_is_who_the_balancer_says(server: Server, header: bytes, address: str | None) -> None:
+def test_the_peer_is_the_one_the_balancer_names(server: Server, header: bytes, address: str | None) -> None:
     with server.connect() as client:
         own = address_text(*client.sock.getsockname())
         client.send(header)
@@ -140,5 +141,5 @@ def test_opening_and_closing_leaves_nothing(server: Server) -> None:
                 client.sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", number % 2, 0))
             for client in clients:
                 client.sock.close()
-        assert eventually(lambda: bool(observer.about()["connections"] <= before["connections"]))
+        eventually(lambda: bool(observer.about()["connections"] <= before["connections"]))
         assert observer.about()["fds"] <= before["fds"]

@@ -2,7 +2,7 @@
 
 import ssl
 
-from worker.tls_session import TlsSession
+from worker.transport.tls_session import TlsSession
 
 
 class TlsPair:

@@ -1,0 +1,44 @@
+"""The catalogue of served reports, read from report_views.json (mqpipeline/reports/views.py writes it)."""
+
+from pathlib import Path
+from typing import Final, NamedTuple
+
+import msgspec
+
+
+class Column(NamedTuple):
+    """A column by the pipeline's name and SQL type."""
+
+    name: str
+    type: str
+    nullable: bool
+
+
+class ReportView(msgspec.Struct, frozen=True):
+    """`key` is below `report:`; `stored` says how rows lie there: `windows` and `units` are hashes, unit -> JSON, of a
+    window each or of the longest; `scores` is one beside a sorted set; `times` a sorted set of JSON; `counts` a hash
+    for each window, unit -> acts,pairs. `order` is the column that rows are sorted by, `-` from high to low; `unit`
+    are the columns that name a row."""
+
+    name: str
+    title: str
+    about: str
+    key: str
+    stored: str
+    order: str
+    unit: tuple[str, ...]
+    columns: tuple[Column, ...]
+
+    @property
+    def has_windows(self) -> bool:
+        """Return whether each window has a key of its own."""
+        return "{window}" in self.key
+
+    def key_of(self, window: str) -> str:
+        """Return the key of a window."""
+        return self.key.replace("{window}", window)
+
+
+VIEWS: Final = msgspec.json.decode(
+    Path(__file__).with_name("report_views.json").read_bytes(), type=tuple[ReportView, ...]
+)

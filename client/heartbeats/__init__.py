@@ -1,1 +1,0 @@
-"""What a client tells brokers about its producers and consumers."""

@@ -1,1 +1,0 @@
-"""What a client makes of the routes of its topics."""

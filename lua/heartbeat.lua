@@ -1,0 +1,30 @@
+--[[  lua/heartbeat.lua: heartbeats (904, 322) of living members, any number at once. Most writes of a steady cluster
+  are this script, so it includes only what it needs: functions of an include are created at every call.
+  KEYS[1] leases      zset    <cluster>:<addr> -> end (ms)
+  and for each item:
+  KEYS    alive:<m>   string  end of the lease, with TTL
+  KEYS    member:<m>  hash    timeout, dv
+  ARGV    member (<cluster>:<addr>)
+  Returns for each {"unknown"}, {"lapsed"}: for reinstate_member.lua; {"renewed", timeout (ms), data version}  ]]
+--- @include "clock"
+local now = now_ms()
+local call = redis.call
+local leases = call("ZMSCORE", KEYS[1], unpack(ARGV))
+local replies, ends = {}, {}
+for i = 1, #ARGV do
+  local lease = tonumber(leases[i] or nil)
+  if not lease then
+    replies[i] = { "unknown" }
+  elseif now >= lease then
+    replies[i] = { "lapsed" }
+  else
+    local member = call("HMGET", KEYS[2 * i + 1], "timeout", "dv")
+    local at = now + member[1]
+    ends[#ends + 1] = at
+    ends[#ends + 1] = ARGV[i]
+    call("SET", KEYS[2 * i], at, "PX", member[1])
+    replies[i] = { "renewed", member[1], member[2] or "" }
+  end
+end
+if #ends > 0 then call("ZADD", KEYS[1], unpack(ends)) end
+return replies

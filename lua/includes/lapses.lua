@@ -1,0 +1,59 @@
+--- @include "drains"
+--- @include "tables"
+-- Removal of members. A lapse is recorded once, by the script that next writes a member of that broker.
+
+local function emit_removed(ctx, broker, member, id, cause, closed_ms)
+  local fields = member.fields
+  emit(ctx, "broker_removed", cause, {
+    "cluster", cluster_of(member.key), "broker", broker.name, "id", id, "addr", address_of(member.key),
+    "group_cluster", broker.cluster ~= cluster_of(member.key) and broker.cluster,
+    "epoch", broker.epoch, "addrs", addrs_json(broker),
+    "since_ms", fields.since, "last_seen_ms", member.lease - fields.timeout, "lease_ms", member.lease,
+    "effective_ms", cause == "expired" and end_of(ctx, member.lease),
+    "closed_ms", closed_ms or false,
+    "topics", redis.call("HLEN", K.topics_of(broker.name)), "dv", fields.dv or false,
+    "drained", drain_of(ctx, broker.name) and "1" or "0",
+  })
+end
+
+local function vacate(ctx, member, place, cause, closed_ms)
+  member.fields[place.field], member.dirty = nil, true
+  local broker = broker_of(ctx, place.name)
+  if broker.addrs[place.id] ~= member.key then return end
+  broker.addrs[place.id] = nil
+  broker.gen, broker.dirty, broker.reduced = broker.gen + 1, true, true
+  emit_removed(ctx, broker, member, place.id, cause, closed_ms)
+end
+
+-- Removes a member from every place it registered, or from those under one broker name.
+local function leave(ctx, member, cause, only, closed_ms)
+  if cause == "expired" then member.lapsed_ms = end_of(ctx, member.lease) end
+  for _, place in ipairs(places_of(member)) do
+    if not only or place.name == only then vacate(ctx, member, place, cause, closed_ms) end
+  end
+  if #places_of(member) == 0 then member.gone, member.dirty = true, true end
+end
+
+local LAPSES_MAX = 50 -- a script; the rest are for the next one
+
+-- Records the lapses of a broker's members, but not that of `except`; returns how many there were.
+local function record_lapses(ctx, broker, except)
+  local count = 0
+  for _, id in ipairs(sorted_ids(broker.addrs)) do
+    local key = broker.addrs[id]
+    if key and key ~= except and count < LAPSES_MAX and lapsed(ctx, lease_of(ctx, key)) then
+      leave(ctx, member_of(ctx, key), "expired")
+      count = count + 1
+    end
+  end
+  return count
+end
+
+-- The names of the brokers that lost a member.
+local function reduced_names(ctx)
+  local names = {}
+  for name, broker in pairs(ctx.brokers) do
+    if broker.reduced then names[#names + 1] = name end
+  end
+  return names
+end

@@ -1,0 +1,32 @@
+--[[  lua/set_kv.lua: puts or deletes one KV entry; a namespace stays when its last key goes.
+  KEYS[1] events:meta      hash  incarnation, seq
+  KEYS[2] kv               set   KV namespaces
+  KEYS[3] kv:<namespace>   hash  key -> value
+  ARGV[1] request as JSON: origin, namespace, key, value (absent = delete, or with create = 1 only the namespace),
+          create
+  Returns the event id, "" when nothing changed  ]]
+--- @include "clock"
+--- @include "emit"
+local r = cjson.decode(ARGV[1])
+local ctx = { now = now_ms(), origin = r.origin, entries = {} }
+local before = redis.call("HGET", KEYS[3], r.key)
+local TEXT_MAX = 65536
+local function put(list, field, value)
+  if not value then return end
+  local large = #value > TEXT_MAX
+  list[#list + 1], list[#list + 2] = large and field .. "_bytes" or field, large and #value or value
+end
+if before ~= (r.value or false) then
+  local fields = { "kv_ns", r.namespace, "key", r.key }
+  put(fields, "before", before)
+  put(fields, "after", r.value)
+  emit(ctx, "kv_changed", r.value and (r.cause or "put") or "delete", fields)
+end
+local last = append(ctx)
+if r.create or r.value then redis.call("SADD", KEYS[2], r.namespace) end
+if r.value then
+  redis.call("HSET", KEYS[3], r.key, r.value)
+elseif before then
+  redis.call("HDEL", KEYS[3], r.key)
+end
+return last

@@ -1,0 +1,121 @@
+"""The command `mqnamesrv`: Java's arguments, messages and exit codes (RocketMQ NamesrvStartup, 5.5.0)."""
+
+import getopt
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import msgspec
+
+from mqnamesrv.listeners import PortUnavailable
+from mqnamesrv.serve import serve
+from mqnamesrv.shared_settings import KVFileInvalid, export_kv
+from mqnamesrv.store import StoreFailed, opened
+from mqnamesrv.supervisor import StartFailed, Stopped, say
+from registry.errors import RegistryError
+from registry.keys import Keys
+from registry.options.catalogue import InvalidOption, Options, for_print, given_settings, resolve
+from registry.options.load import CONFIG_FILE_VARIABLE, read_properties
+from registry.store.connect import connect
+from rocketmq_remoting.properties import PropertiesError
+
+USAGE = """\
+usage: mqnamesrv [-c <arg>] [-h] [-n <arg>] [-p]
+ -c,--configFile <arg>    Name server config properties file
+ -h,--help                Print help
+ -n,--namesrvAddr <arg>   Name server address list, eg: '192.168.0.1:9876;192.168.0.2:9876'
+ -p,--printConfigItem     Print all config items
+    --exportKv <file>     Write all KV config of the store to a kvConfig.json"""
+SHORT, LONG = "c:hn:p", ["configFile=", "help", "namesrvAddr=", "printConfigItem", "exportKv="]
+OK, WRONG_USAGE, NO_HOME, FAILED = 0, 1, 254, 255
+NO_HOME_TEXT = (
+    "Please set the ROCKETMQ_HOME variable in your environment "
+    "to match the location of the RocketMQ installation"
+)
+FAILURES = (
+    InvalidOption,
+    KVFileInvalid,
+    OSError,
+    PortUnavailable,
+    PropertiesError,
+    RegistryError,
+    StartFailed,
+    StoreFailed,
+)
+
+
+def main() -> None:
+    """Run the console script."""
+    sys.exit(run(sys.argv[1:], os.environ))
+
+
+def run(argv: Sequence[str], env: Mapping[str, str]) -> int:
+    """Return the exit code; Java's output goes to standard output, other errors to standard error."""
+    try:
+        pairs, _ = getopt.gnu_getopt(list(argv), SHORT, LONG)
+    except getopt.GetoptError as error:
+        print(_java_s_complaint(error), file=sys.stderr)
+        print(USAGE)
+        return WRONG_USAGE
+    arguments = {_long(name): value for name, value in pairs}
+    if "--help" in arguments:
+        print(USAGE)
+        return OK
+    try:
+        return _run(arguments, env)
+    except FAILURES as error:
+        say(str(error))
+        return FAILED
+    except Stopped:
+        return OK
+
+
+def _run(arguments: Mapping[str, str], env: Mapping[str, str]) -> int:
+    path = arguments.get("--configFile") or env.get(CONFIG_FILE_VARIABLE, "")
+    file, cli = (read_properties(path), {"configStorePath": path}) if path else ({}, {})
+    options = resolve(file, env, cli)
+    if path:
+        print(f"load config properties file OK, {path}", flush=True)
+    if "--printConfigItem" in arguments:
+        print("\n".join(f"{key}={value}" for key, value in for_print(options)))
+        return OK
+    options = _absolute(options)
+    Keys(options.namespace)  # refuses a name that cannot be one
+    if target := arguments.get("--exportKv"):
+        with (
+            opened(options.redis_url, Path(options.data_dir)) as url,
+            connect(url, options.namespace) as store,
+        ):
+            print(f"{export_kv(store, options.namespace, Path(target))} KV namespaces written to {target}")
+        return OK
+    if not options.rocketmq_home:
+        print(NO_HOME_TEXT)
+        return NO_HOME
+    serve(options, given_settings(file, env, cli), Path(path) if path else None)
+    return OK
+
+
+def _long(name: str) -> str:
+    """Return the long name of an argument: `--configFile` for `-c`."""
+    if name.startswith("--"):
+        return name
+    return next(f"--{long.rstrip('=')}" for long in LONG if long.startswith(name[1]))
+
+
+def _java_s_complaint(error: getopt.GetoptError) -> str:
+    if "requires argument" in error.msg:
+        return f"Missing argument for option: {error.opt}"
+    return f"Unrecognized option: {'--' if len(error.opt) > 1 else '-'}{error.opt}"
+
+
+def _absolute(options: Options) -> Options:
+    """Return options with absolute paths, because the children run in another folder."""
+    paths = {
+        name: str(Path(value).absolute())
+        for name in options.__struct_fields__
+        if name.endswith(("_path", "_file", "_dir"))
+        and name != "config_store_path"
+        and (value := getattr(options, name))
+    }
+    return msgspec.structs.replace(options, **paths)

@@ -1,0 +1,15 @@
+"""gunicorn's settings of the HTTP workers: `gunicorn -c python:mqnamesrv.gunicorn_http wsgi:app`."""
+
+import os
+
+from mqnamesrv.gunicorn_common import *  # noqa: F403
+from registry.options.load import load
+
+_options = load(os.environ)
+
+bind = f"{_options.http_bind_address}:{_options.http_port}"
+worker_class = "gthread"
+workers = _options.http_workers
+threads = _options.http_threads
+graceful_timeout = 5  # watchers keep their connections for ever and come back to the next worker
+proc_name = "mqnamesrv-http"

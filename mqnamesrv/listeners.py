@@ -1,0 +1,47 @@
+"""Listening sockets, opened by the supervisor, so that a port stays open while its workers are replaced."""
+
+import socket
+
+BACKLOG = 1024
+
+
+class PortUnavailable(RuntimeError):
+    """An address cannot be listened on; the text has the address and the cause."""
+
+
+def listen(
+    host: str, port: int, *, backlog: int = BACKLOG, send_buffer: int = 0, receive_buffer: int = 0
+) -> socket.socket:
+    """Return a listening TCP socket; the system chooses a port of 0 and buffer sizes of 0 bytes."""
+    if not 0 <= port < 1 << 16:  # the C library would take its last 16 bits
+        raise PortUnavailable(f"cannot listen on {host}:{port}: no such port")
+    try:
+        family, kind, proto, _, address = socket.getaddrinfo(
+            host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        )[0]
+        listener = socket.socket(family, kind, proto)
+        try:
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            if send_buffer > 0:
+                listener.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, send_buffer)
+            if receive_buffer > 0:
+                listener.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer)
+            listener.bind(address)
+            listener.listen(backlog)
+        except BaseException:
+            listener.close()
+            raise
+    except OSError as error:
+        raise PortUnavailable(f"cannot listen on {host}:{port}: {error}") from error
+    return listener
+
+
+def port_of(listener: socket.socket) -> int:
+    """Return the port of a socket: the given one, or the system's choice."""
+    port: int = listener.getsockname()[1]
+    return port
+
+
+def reachable(host: str) -> str:
+    """Return the host under which this machine reaches a listener on `host`."""
+    return {"0.0.0.0": "127.0.0.1", "::": "::1", "": "127.0.0.1"}.get(host, host)

@@ -1,0 +1,118 @@
+"""The whole name server on one machine: the order of its start, and its readiness."""
+
+import os
+import signal
+import sys
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
+from functools import partial
+from pathlib import Path
+
+import msgspec
+from rq import Worker
+from rq.cron import CronScheduler
+
+from mqnamesrv.child import Child
+from mqnamesrv.gunicorn_common import STOP_AFTER_DRAIN_S
+from mqnamesrv.listeners import listen, port_of
+from mqnamesrv.readiness import http_answers, registered
+from mqnamesrv.remoting_readiness import remoting_answers
+from mqnamesrv.shared_settings import SharedSettings
+from mqnamesrv.store import EmbeddedStore, await_answer
+from mqnamesrv.supervisor import Signals, Stopped, Supervisor, say
+from registry.options.catalogue import Options, to_env
+from registry.store.connect import connect
+
+ROOT = Path(__file__).resolve().parent.parent  # where the packages and wsgi.py lie
+GRACE_OVER_GUNICORN_S = 2
+HTTP_GRACE_S = 5
+JOBS_GRACE_S = 10
+
+
+def serve(options: Options, given: Mapping[str, str], config_file: Path | None) -> None:
+    """Run until SIGINT or SIGTERM; everything started here is gone when this returns or raises.
+
+    Raises PortUnavailable, StoreFailed, StartFailed, KVFileInvalid or RegistryError when the start fails.
+    """
+    with ExitStack() as stack, Signals() as signals:
+        remoting_listener = stack.enter_context(
+            listen(
+                options.bind_address,
+                options.listen_port,
+                backlog=options.server_socket_backlog,
+                send_buffer=options.server_socket_snd_buf_size,
+                receive_buffer=options.server_socket_rcv_buf_size,
+            )
+        )
+        http_listener = stack.enter_context(listen(options.http_bind_address, options.http_port))
+        options = msgspec.structs.replace(
+            options, listen_port=port_of(remoting_listener), http_port=port_of(http_listener)
+        )
+        embedded, options, store_name = _store(options)
+        if embedded:
+            stack.callback(embedded.stop)
+        shared = SharedSettings(
+            stack.enter_context(connect(options.redis_url, options.namespace)), options, config_file
+        )
+        shared.announce(given)
+        if shared.import_kv():
+            say(f"KV taken over from {options.kv_config_path}")
+        with Supervisor(signals) as supervisor:
+            if embedded:
+                supervisor.watch(embedded.child)
+            try:
+                checks = _start(supervisor, options, remoting_listener.fileno(), http_listener.fileno())
+                supervisor.wait_ready(checks)
+                _announce(options, store_name)
+                supervisor.run(shared.follow)
+            except Stopped:
+                remoting_listener.close()  # the workers alone decide now how long the ports stay open
+                http_listener.close()
+
+
+def _store(options: Options) -> tuple[EmbeddedStore | None, Options, str]:
+    """Return the store if it is embedded, and started; the options that name it; its name for people."""
+    if options.redis_url:
+        return None, options, await_answer(options.redis_url, options.namespace)
+    embedded = EmbeddedStore(Path(options.data_dir))
+    embedded.start()
+    urls = {"redis_url": embedded.url, "rq_redis_url": options.rq_redis_url or embedded.url}
+    return embedded, msgspec.structs.replace(options, **urls), f"{embedded.name} (embedded)"
+
+
+def _start(
+    supervisor: Supervisor, options: Options, remoting_fd: int, http_fd: int
+) -> dict[str, Callable[[], bool]]:
+    """Start all children; return the checks of their readiness."""
+    env = os.environ | to_env(options)
+
+    def child(
+        name: str, *words: str, fds: tuple[int, ...] = (), grace_s: float, reload: signal.Signals
+    ) -> Child:
+        argv = [sys.executable, "-P", "-m", *words]
+        started = Child(name, argv, env=env, pass_fds=fds, grace_s=grace_s, reload=reload, cwd=ROOT)
+        supervisor.keep(started)
+        return started
+
+    def gunicorn(side: str, fd: int, grace_s: float) -> None:
+        words = ("gunicorn", "-c", f"python:mqnamesrv.gunicorn_{side}", "-b", f"fd://{fd}", "wsgi:app")
+        child(side, *words, fds=(fd,), grace_s=grace_s + GRACE_OVER_GUNICORN_S, reload=signal.SIGHUP)
+
+    gunicorn("remoting", remoting_fd, options.shutdown_wait_time_seconds + STOP_AFTER_DRAIN_S)
+    gunicorn("http", http_fd, HTTP_GRACE_S)
+    jobs = child("rq worker", "worker.jobs.rq_worker", grace_s=JOBS_GRACE_S, reload=signal.SIGTERM)
+    scheduler = child("scheduler", "worker.jobs.scheduler", grace_s=JOBS_GRACE_S, reload=signal.SIGTERM)
+    return {
+        "remoting": partial(remoting_answers, options),
+        "http": partial(http_answers, options),
+        "rq worker": registered(Worker, jobs, options.rq_redis_url),
+        "scheduler": registered(CronScheduler, scheduler, options.rq_redis_url),
+    }
+
+
+def _announce(options: Options, store_name: str) -> None:
+    """Print Java's line and the `ready` line with the real ports (RocketMQ NamesrvStartup)."""
+    remoting = f"{options.bind_address}:{options.listen_port}"
+    print(f"The Name Server boot success. serializeType={options.serialize_type}, address {remoting}")
+    http = f"{options.http_bind_address}:{options.http_port}"
+    print(f"ready remoting={remoting} http={http} store={store_name}", flush=True)

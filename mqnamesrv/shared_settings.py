@@ -1,0 +1,99 @@
+"""Settings and KV in Redis, for the supervisor: written at the start, changes of 318 written back to the file."""
+
+import secrets
+from collections.abc import Mapping
+from pathlib import Path
+
+import msgspec
+import redis
+
+from mqnamesrv.config_file import rewrite
+from mqnamesrv.supervisor import say
+from registry import kv, settings
+from registry.drivers import run
+from registry.errors import RegistryError
+from registry.keys import Keys
+from registry.options.catalogue import Options, listing, overlay
+from registry.plans import Origin
+from rocketmq_remoting.errors import BodyError
+from rocketmq_remoting.json_decoding import decode_json
+
+
+class KVConfigFile(msgspec.Struct, frozen=True, rename="camel"):
+    """kvConfig.json: namespace -> key -> value (RocketMQ KVConfigSerializeWrapper)."""
+
+    config_table: dict[str, dict[str, str]] = {}
+
+
+class KVFileInvalid(ValueError):
+    """kvConfig.json exists but cannot be read; the text names it."""
+
+
+class SharedSettings:
+    """The settings of all processes of the namespace."""
+
+    def __init__(self, store: redis.Redis, options: Options, config_file: Path | None) -> None:
+        self._store = store
+        self._keys = Keys(options.namespace)
+        self._options = options
+        self._config_file = config_file
+        self._origin = Origin(f"start-{secrets.token_hex(4)}", "cli:mqnamesrv")
+        self._announced: dict[str, str] = {}
+        self._failure = ""
+
+    def announce(self, given: Mapping[str, str]) -> None:
+        """Write the options of this start to Redis; later changes are found by comparison with these."""
+        self._announced = run(settings.announce_start(self._keys, given, self._origin), self._store)
+
+    def import_kv(self) -> bool:
+        """Import kvConfig.json where there is one and the store has no KV yet. Raises KVFileInvalid."""
+        table = read_kv_file(Path(self._options.kv_config_path))
+        return bool(table) and run(kv.import_table(self._keys, table, self._origin), self._store)
+
+    def follow(self) -> None:
+        """Rewrite the -c file when settings have changed; a failure is reported once."""
+        try:
+            shared = run(settings.read(self._keys), self._store)
+        except (RegistryError, redis.RedisError) as error:
+            return self._report(f"settings cannot be read: {error}; retries by itself")
+        if shared == self._announced:
+            return self._report("")
+        self._announced = shared  # also when the file cannot be written: one try for each change
+        try:
+            self._write(shared)
+        except OSError as error:
+            return self._report(
+                f"{self._config_file} cannot be written: {error}; correct that, the next change of settings tries again"
+            )
+        return self._report("")
+
+    def _write(self, shared: Mapping[str, str]) -> None:
+        if self._config_file:
+            rewrite(self._config_file, dict(listing(overlay(self._options, shared))))
+
+    def _report(self, failure: str) -> None:
+        if failure and failure != self._failure:
+            say(failure)
+        self._failure = failure
+
+
+def read_kv_file(path: Path) -> dict[str, dict[str, str]]:
+    """Return the tables of a kvConfig.json, empty when there is none (KVConfigManager.load). Raises KVFileInvalid."""
+    try:
+        content = path.read_bytes()
+    except FileNotFoundError:
+        return {}
+    if not content.strip():
+        return {}
+    try:
+        return decode_json(content, KVConfigFile).config_table
+    except BodyError as error:
+        raise KVFileInvalid(f"{path}: {error}") from error
+
+
+def export_kv(store: redis.Redis, namespace: str, path: Path) -> int:
+    """Write all KV as a kvConfig.json that Java's name server reads, and return the number of namespaces."""
+    table = run(kv.export_table(Keys(namespace)), store)
+    document = msgspec.json.format(msgspec.json.encode(KVConfigFile(table)), indent=2)
+    path.write_bytes(document + b"\n")
+    return len(table)

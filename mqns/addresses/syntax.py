@@ -1,0 +1,48 @@
+"""Address lists as RocketMQ writes them: `10.0.0.1:9876;10.0.0.2:9876`."""
+
+from typing import Final
+
+from mqns.errors import AddressError
+
+_SCHEMES: Final = ("http://", "https://")
+_PORT_MAX: Final = 65535
+_SHOWN: Final = 300
+
+
+def split_address(address: str) -> tuple[str, int]:
+    """Return `("10.0.0.1", 9876)` for `10.0.0.1:9876`; split at the last colon, without the brackets of IPv6.
+
+    AddressError, whose text names the fault."""
+    host, colon, port = address.rpartition(":")
+    if host.startswith("[") and host.endswith("]"):
+        host = host[1:-1]
+    if not colon:
+        raise AddressError(f"no port in the address {_shown(address)}")
+    if not host or not host.isprintable() or any(char.isspace() or char in ";,[]/" for char in host):
+        raise AddressError(f"no host in the address {_shown(address)}")
+    if not (port.isascii() and port.isdecimal() and 0 < int(port[:6]) <= _PORT_MAX):
+        raise AddressError(f"no port in the address {_shown(address)}")
+    return host, int(port)
+
+
+def parse_addresses(text: str) -> tuple[str, ...]:
+    """Return the addresses of a `;`-separated list, in order, each once, without a leading scheme.
+
+    Blanks around addresses and empty entries are dropped, so the result may be empty. AddressError, whose text
+    names the invalid entry."""
+    entries = (entry.strip() for entry in without_scheme(text).split(";"))
+    addresses = dict.fromkeys(entry for entry in entries if entry)
+    for address in addresses:
+        split_address(address)
+    return tuple(addresses)
+
+
+def without_scheme(text: str) -> str:
+    """Return `a:9876` for `http://a:9876`."""
+    text = text.strip()
+    return next((text[len(scheme) :] for scheme in _SCHEMES if text.startswith(scheme)), text)
+
+
+def _shown(text: str) -> str:
+    """Return the text as errors show it: quoted, at most as long as an address can be."""
+    return repr(text) if len(text) <= _SHOWN else f"{text[:_SHOWN]!r}…"

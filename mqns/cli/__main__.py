@@ -1,0 +1,5 @@
+"""`python -m mqns.cli` runs `mqns`."""
+
+from mqns.cli.main import main
+
+main()

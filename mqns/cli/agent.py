@@ -1,0 +1,79 @@
+"""The command `agent`: keeps a broker registered."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import msgspec
+import typer
+
+from mqns.broker.agent import options_for
+from mqns.broker.config import read_config
+from mqns.broker.events import BrokerEvent, Failed, Registered
+from mqns.broker.run import run_agent
+from mqns.cli.commands import command
+from mqns.cli.output import Printer
+from mqns.cli.settings import CommandContext
+from mqns.errors import ConfigError
+
+ConfigFile = Annotated[
+    Path,
+    typer.Option(
+        "--config",
+        help="The broker, with the names of broker.conf in TOML",
+        metavar="FILE",
+        show_default=False,
+    ),
+]
+
+
+def add(app: typer.Typer, panel: str) -> None:
+    """The command `agent`."""
+    command(app, panel=panel)(agent)
+
+
+def agent(settings: CommandContext, config: ConfigFile) -> None:
+    """Announce a broker until SIGTERM or Ctrl-C, and unregister it then. -n counts for more than the file."""
+    broker = read_config(config)
+    if settings.given_addresses is not None:
+        broker = msgspec.structs.replace(broker, namesrv_addr=settings.given_addresses)
+    given = settings.options
+    options = msgspec.structs.replace(options_for(broker), tls=given.tls, hooks=given.hooks)
+    try:
+        run_agent(broker, listener=_Listener(settings.output), options=options)
+    except OSError as error:
+        raise ConfigError(f"listenPort {broker.listen_port}: {error.strerror or error}") from error
+
+
+class _Listener:
+    """Prints a line for each event; for repeated registrations only if the response changed."""
+
+    def __init__(self, output: Printer) -> None:
+        self._output = output
+        self._registered: dict[str, Registered] = {}
+
+    def __call__(self, event: BrokerEvent) -> None:
+        if isinstance(event, Registered):
+            if self._registered.get(event.address) == event:
+                return
+            self._registered[event.address] = event
+        elif isinstance(event, Failed):
+            self._registered.pop(event.address, None)
+        members = _members(event)
+        text = " ".join(f"{name}={value}" for name, value in members.items() if value is not None)
+        self._output.line({"event": type(event).__name__} | members, f"{type(event).__name__} {text}")
+
+
+def _members(event: BrokerEvent) -> dict[str, Any]:
+    """Return the fields of an event in RocketMQ's spelling."""
+    if isinstance(event, Failed):
+        return {"address": event.address, "code": event.code.name, "error": str(event.error)}
+    fields = msgspec.structs.asdict(event)
+    return {
+        _camel(name): sorted(value) if isinstance(value, frozenset) else value
+        for name, value in fields.items()
+    }
+
+
+def _camel(name: str) -> str:
+    first, *others = name.split("_")
+    return first + "".join(map(str.capitalize, others))

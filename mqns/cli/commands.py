@@ -1,0 +1,158 @@
+"""Registration of functions as commands, with the options of every command before or after its name."""
+
+import inspect
+from collections.abc import Callable
+from importlib.metadata import version
+from pathlib import Path
+from typing import Annotated, Any, Final
+
+import typer
+
+from mqns.addresses.sources import ENVIRONMENT
+from mqns.cli.exit_codes import EPILOG, ExitCode, code_of, message_of
+from mqns.cli.output import OutputFormat
+from mqns.cli.settings import DEFAULT_ADDRESS, CommandContext, CommonOptions
+from mqns.errors import ClientError
+from mqns.name_server.client import TIMEOUT_S
+
+PANEL: Final = "Options of every command"
+HELP_NAMES: Final = {"help_option_names": ["-h", "--help"]}
+LEAST_TIMEOUT_S: Final = 0.001
+
+
+def _option(*names: str, text: str, **more: Any) -> Any:
+    return typer.Option(*names, help=text, rich_help_panel=PANEL, show_default=False, **more)
+
+
+_FILE: Final[dict[str, Any]] = {"exists": True, "dir_okay": False, "metavar": "FILE"}
+_COMMON_OPTIONS: Final[dict[str, Any]] = {
+    "namesrv_addr": Annotated[
+        str | None,
+        _option(
+            "-n",
+            "--namesrv-addr",
+            "--namesrvAddr",
+            text=f"Name servers, as host:port;host:port (env var: {ENVIRONMENT}) (default: {DEFAULT_ADDRESS})",
+            metavar="ADDR",
+        ),
+    ],
+    "output": Annotated[
+        OutputFormat | None,
+        _option("-o", "--output", text="What to print (default: table)", metavar="table|json|yaml"),
+    ],
+    "timeout": Annotated[
+        float | None,
+        _option(
+            "--timeout",
+            text=f"Seconds for each call (default: {TIMEOUT_S:g})",
+            min=LEAST_TIMEOUT_S,
+            metavar="SECONDS",
+        ),
+    ],
+    "tls": Annotated[bool | None, _option("--tls/--no-tls", text="Speak TLS")],
+    "tls_trust": Annotated[
+        Path | None,
+        _option(
+            "--tls-trust", text="Certificates (PEM) that sign name servers' (default: the system's)", **_FILE
+        ),
+    ],
+    "tls_cert": Annotated[Path | None, _option("--tls-cert", text="Our own certificate (PEM)", **_FILE)],
+    "tls_key": Annotated[
+        Path | None,
+        _option("--tls-key", text="Its key (PEM) (env var of its password: MQNS_TLS_KEY_PASSWORD)", **_FILE),
+    ],
+    "tls_insecure": Annotated[
+        bool | None, _option("--tls-insecure", text="Do not look at the name servers' certificates")
+    ],
+    "access_key": Annotated[
+        str | None, _option("--access-key", text="Sign requests", envvar="MQNS_ACCESS_KEY", metavar="KEY")
+    ],
+    "secret_key_file": Annotated[
+        Path | None,
+        _option(
+            "--secret-key-file", text="Holds the secret key (env var of the key: MQNS_SECRET_KEY)", **_FILE
+        ),
+    ],
+    "no_color": Annotated[bool | None, _option("--no-color", text="No colours (env var: NO_COLOR)")],
+}
+
+
+def new_app(text: str) -> typer.Typer:
+    """Return an application or a group of commands."""
+    return typer.Typer(
+        help=text,
+        epilog=EPILOG,
+        no_args_is_help=True,
+        context_settings=HELP_NAMES,
+        pretty_exceptions_show_locals=False,
+    )
+
+
+def command(
+    app: typer.Typer, name: str | None = None, *, panel: str | None = None
+) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Return a decorator that makes a function a command of `app`; its first parameter is the CommandContext.
+
+    A ClientError becomes one line on standard error, and its exit code."""
+
+    def register(function: Callable[..., None]) -> Callable[..., None]:
+        def run(ctx: typer.Context, **values: Any) -> None:
+            given = CommonOptions(**{key: values.pop(key) for key in _COMMON_OPTIONS})
+            settings = CommandContext(_options_before(ctx).overridden(given))
+            try:
+                function(settings, **values)
+            except ClientError as error:
+                settings.output.error(message_of(error))
+                raise typer.Exit(code_of(error)) from None
+            except KeyboardInterrupt:
+                raise typer.Exit(ExitCode.INTERRUPTED) from None
+
+        own = list(inspect.signature(function).parameters.values())[1:]
+        _set_signature(run, own, function.__doc__)
+        app.command(
+            name or function.__name__.replace("_", "-"),
+            epilog=EPILOG,
+            context_settings=HELP_NAMES,
+            rich_help_panel=panel,
+        )(run)
+        return function
+
+    return register
+
+
+def add_common_options(app: typer.Typer) -> None:
+    """Make `app` take the options of every command before the command's name."""
+
+    def before(ctx: typer.Context, version: bool, **values: Any) -> None:
+        ctx.obj = CommonOptions(**values)
+
+    shown = typer.Option("--version", help="Print the version", callback=_print_version, is_eager=True)
+    version_parameter = inspect.Parameter(
+        "version", inspect.Parameter.KEYWORD_ONLY, default=False, annotation=Annotated[bool, shown]
+    )
+    _set_signature(before, [version_parameter], None)
+    app.callback()(before)
+
+
+def _options_before(ctx: typer.Context) -> CommonOptions:
+    given = ctx.find_root().obj
+    return given if isinstance(given, CommonOptions) else CommonOptions()
+
+
+def _set_signature(function: Callable[..., None], own: list[inspect.Parameter], text: str | None) -> None:
+    """Set the signature that Typer reads on a function with keyword parameters."""
+    context = inspect.Parameter("ctx", inspect.Parameter.KEYWORD_ONLY, annotation=typer.Context)
+    common = [
+        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=annotation)
+        for name, annotation in _COMMON_OPTIONS.items()
+    ]
+    parameters = [context, *(p.replace(kind=inspect.Parameter.KEYWORD_ONLY) for p in own), *common]
+    function.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    function.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+    function.__doc__ = text
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"mqns {version('mqns')}")
+        raise typer.Exit

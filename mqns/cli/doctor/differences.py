@@ -1,0 +1,239 @@
+"""Checks of name servers against each other: brokers, topics, queues and KV configuration."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Final, TypeVar
+
+from mqns.cli.doctor.facts import Facts, NameServerFacts
+from mqns.cli.doctor.findings import Finding, Severity, counted, named
+from mqns.names import ORDER_TOPIC_CONFIG
+from rocketmq_remoting.route import QueueData
+
+T = TypeVar("T")
+FIELDS: Final[Mapping[str, Callable[[QueueData], int]]] = {
+    "readQueueNums": lambda data: data.read_queue_nums,
+    "writeQueueNums": lambda data: data.write_queue_nums,
+    "perm": lambda data: data.perm,
+    "topicSysFlag": lambda data: data.topic_sys_flag,
+}
+REGISTER_ADVICE: Final = (
+    "A broker registers at each address of its own namesrvAddr: see that it names all of these, that the "
+    "broker's machine "
+    "reaches them, and what its broker.log says of registerBroker. Clients of these name servers do not see it."
+)
+
+
+def check(facts: Facts) -> Iterator[Finding]:
+    """Yield all differences; none with a single reachable name server."""
+    servers = facts.reachable
+    if len(servers) > 1:
+        yield from _brokers(facts, servers)
+        yield from _clusters(facts, servers)
+        yield from _topics(servers)
+        yield from _queues(servers)
+        yield from _kv(servers)
+
+
+def _brokers(facts: Facts, servers: Sequence[NameServerFacts]) -> Iterator[Finding]:
+    absent: dict[tuple[str, tuple[str, ...]], list[str]] = {}
+    for name in facts.broker_names():
+        ids = {number for server in servers for number in _addresses(server, name)}
+        for number in sorted(ids):
+            found = {server.address: _addresses(server, name).get(number) for server in servers}
+            addresses = sorted({address for address in found.values() if address is not None})
+            if len(addresses) > 1:
+                yield _conflict(name, number, found)
+            missing = tuple(server for server, address in found.items() if address is None)
+            if missing:
+                absent.setdefault((name, missing), []).extend(addresses)
+    for (name, missing), addresses in absent.items():
+        yield _absent(name, missing, addresses, servers)
+
+
+def _conflict(name: str, number: int, found: Mapping[str, str | None]) -> Finding:
+    where = ", ".join(f"{address} at {server}" for server, address in found.items() if address is not None)
+    return Finding(
+        Severity.ERROR,
+        "broker-conflict",
+        f"{name} with id {number} is not the same everywhere: {where}",
+        tuple(found),
+        (name,),
+        "Two brokers with one name and id take each other's place. Give one of them another brokerName or "
+        "brokerId; if one "
+        "has only moved, wait for the end of the old one's registration (120 s) and look again.",
+    )
+
+
+def _absent(
+    name: str, missing: tuple[str, ...], addresses: Sequence[str], servers: Sequence[NameServerFacts]
+) -> Finding:
+    lost = sorted(
+        {
+            topic
+            for server in servers
+            if server.address in missing
+            for topic in _others_topics(server, servers)
+            if not server.names_broker(name) and name in _serving(topic, servers)
+        }
+    )
+    therefore = f"; {counted(len(lost), 'topic')} unknown there because of it: {named(lost)}" if lost else ""
+    return Finding(
+        Severity.ERROR,
+        "broker-missing",
+        f"{name} ({named(addresses)}) is not registered at {' and '.join(missing)}{therefore}",
+        missing,
+        (name, *addresses),
+        REGISTER_ADVICE,
+    )
+
+
+def _clusters(facts: Facts, servers: Sequence[NameServerFacts]) -> Iterator[Finding]:
+    for name in facts.broker_names():
+        tables = {server.address: server.info.broker_addr_table for server in servers}
+        found = {address: table[name].cluster for address, table in tables.items() if name in table}
+        if len(set(found.values())) > 1:
+            where = ", ".join(f"{cluster} at {address}" for address, cluster in found.items())
+            yield Finding(
+                Severity.ERROR,
+                "broker-cluster-differs",
+                f"{name} belongs to different clusters: {where}",
+                tuple(found),
+                (name,),
+                "The first cluster that a name was registered with stays. Give brokers of different "
+                "clusters different names.",
+            )
+
+
+def _topics(servers: Sequence[NameServerFacts]) -> Iterator[Finding]:
+    missing: dict[tuple[str, ...], list[str]] = {}
+    listing = [server for server in servers if server.topics is not None]
+    for topic in sorted({topic for server in listing for topic in server.topics or ()}):
+        without = tuple(
+            server.address
+            for server in listing
+            if topic not in (server.topics or ()) and _could_serve(server, topic, servers)
+        )
+        if without:
+            missing.setdefault(without, []).append(topic)
+    for without, topics in missing.items():
+        yield Finding(
+            Severity.ERROR,
+            "topic-missing",
+            f"{counted(len(topics), 'topic')} unknown at {' and '.join(without)}, although a broker that has it is "
+            f"registered there: {named(topics)}",
+            without,
+            tuple(topics),
+            "Clients that ask there get no route. A broker tells its topics again with each registration "
+            "(30 s) that 5.x "
+            "name servers take, to 4.x only when its topics change: update one topic of the broker, or restart it.",
+        )
+
+
+def _queues(servers: Sequence[NameServerFacts]) -> Iterator[Finding]:
+    absent: dict[tuple[str, tuple[str, ...]], list[str]] = {}
+    differing: dict[tuple[str, tuple[tuple[str, tuple[tuple[str, int], ...]], ...]], list[str]] = {}
+    for topic in sorted({topic for server in servers for topic in server.routes}):
+        knowing = [server for server in servers if topic in server.routes]
+        for broker in sorted(_serving(topic, servers)):
+            found = {server.address: _queue_data(server, topic, broker) for server in knowing}
+            without = tuple(s.address for s in knowing if found[s.address] is None and s.names_broker(broker))
+            if without:
+                absent.setdefault((broker, without), []).append(topic)
+            pattern = _pattern({address: data for address, data in found.items() if data is not None})
+            if pattern:
+                differing.setdefault((broker, pattern), []).append(topic)
+    for (broker, without), topics in absent.items():
+        yield Finding(
+            Severity.ERROR,
+            "queues-missing",
+            f"routes at {' and '.join(without)} leave out {broker}, which is registered there, for "
+            f"{counted(len(topics), 'topic')}: {named(topics)}",
+            without,
+            tuple(topics),
+            f"Clients that ask there do not use {broker}. Update one of its topics, or restart it: then it "
+            "tells all again.",
+        )
+    for (broker, pattern), topics in differing.items():
+        told = "; ".join(
+            f"{field} " + ", ".join(f"{value} at {address}" for address, value in values)
+            for field, values in pattern
+        )
+        yield Finding(
+            Severity.ERROR,
+            "queues-differ",
+            f"{broker} has different queues for {counted(len(topics), 'topic')} ({named(topics)}): {told}",
+            tuple(address for address, _ in pattern[0][1]),
+            tuple(topics),
+            _queues_advice(broker, [field for field, _ in pattern]),
+        )
+
+
+def _queues_advice(broker: str, fields: Sequence[str]) -> str:
+    if fields == ["perm"]:
+        return (
+            f"The write permission was changed at some name servers only: mqns permissions add {broker} "
+            "(or wipe) with all "
+            "of them in -n."
+        )
+    return "Update the topic in the broker again (mqadmin updateTopic), so that it tells all name servers."
+
+
+def _kv(servers: Sequence[NameServerFacts]) -> Iterator[Finding]:
+    for namespace in sorted({namespace for server in servers for namespace in server.kv}):
+        having = [server for server in servers if namespace in server.kv]
+        severity = Severity.ERROR if namespace == ORDER_TOPIC_CONFIG else Severity.WARNING
+        for key in sorted({key for server in having for key in server.kv[namespace]}):
+            found = {server.address: server.kv[namespace].get(key) for server in having}
+            if len(set(found.values())) > 1:
+                told = ", ".join(
+                    f"{'nothing' if value is None else repr(value)} at {address}"
+                    for address, value in found.items()
+                )
+                yield Finding(
+                    severity,
+                    "kv-differs",
+                    f"{namespace} {key}: {told}",
+                    tuple(found),
+                    (f"{namespace} {key}",),
+                    f"Set it in all at once: mqns kv set {namespace} {key} VALUE",
+                )
+
+
+def _addresses(server: NameServerFacts, name: str) -> dict[int, str]:
+    data = server.info.broker_addr_table.get(name)
+    return {} if data is None else data.broker_addrs
+
+
+def _serving(topic: str, servers: Sequence[NameServerFacts]) -> set[str]:
+    """Return the broker names that serve a topic at any name server."""
+    return {
+        data.broker_name
+        for server in servers
+        if topic in server.routes
+        for data in server.routes[topic].queue_datas
+    }
+
+
+def _could_serve(server: NameServerFacts, topic: str, servers: Sequence[NameServerFacts]) -> bool:
+    """Return whether a broker that serves a topic elsewhere is registered at a name server."""
+    return any(map(server.names_broker, _serving(topic, servers)))
+
+
+def _others_topics(server: NameServerFacts, servers: Sequence[NameServerFacts]) -> set[str]:
+    """Return the topics that a name server does not have, and has no broker for."""
+    if server.topics is None:
+        return set()
+    others = {topic for other in servers for topic in other.routes} - server.topics
+    return {topic for topic in others if not _could_serve(server, topic, servers)}
+
+
+def _queue_data(server: NameServerFacts, topic: str, broker: str) -> QueueData | None:
+    return next((data for data in server.routes[topic].queue_datas if data.broker_name == broker), None)
+
+
+def _pattern(found: Mapping[str, QueueData]) -> tuple[tuple[str, tuple[tuple[str, int], ...]], ...]:
+    """Return the fields that differ, with each name server's value."""
+    return tuple(
+        (field, tuple((address, read(data)) for address, data in found.items()))
+        for field, read in FIELDS.items()
+        if len({read(data) for data in found.values()}) > 1
+    )

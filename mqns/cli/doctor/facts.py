@@ -1,0 +1,110 @@
+"""The facts that checks use: responses of name servers, and reachability of brokers."""
+
+from collections.abc import Mapping
+
+import msgspec
+
+from rocketmq_remoting.cluster import ClusterInfo
+from rocketmq_remoting.route import TopicRouteData
+
+
+class BrokerLease(msgspec.Struct, frozen=True):
+    """The lease of a broker by the name server's clock; all times are in ms.
+
+    `state` is `living`, `held` or `overdue` (docs/http-api.md); `version_ms` is the timestamp of the data version, by
+    the broker's clock."""
+
+    broker_name: str
+    broker_id: int
+    broker_addr: str
+    state: str
+    age_ms: int
+    remaining_ms: int
+    timeout_ms: int
+    version_ms: int
+
+
+class HttpFacts(msgspec.Struct, frozen=True):
+    """The facts of a redis-namesrv's HTTP API; `failure` is the reason if there are none.
+
+    `clock_ahead_s` is the difference of its clock to the local one, with an error of at most `clock_within_s`."""
+
+    url: str
+    failure: str | None = None
+    leases: tuple[BrokerLease, ...] = ()
+    now_ms: int = 0
+    clock_ahead_s: float = 0.0
+    clock_within_s: float = 0.0
+
+
+class NameServerFacts(msgspec.Struct, frozen=True, kw_only=True):
+    """The facts of one name server; `failure` is the reason if it did not respond.
+
+    `topics` is None if it refuses to list them; `refusals` has the remark of each refused request. `ips` are those
+    that its address resolves to, `version` is the release in its responses, `answer_s` the time of its first response,
+    connecting included."""
+
+    address: str
+    failure: str | None = None
+    timed_out: bool = False
+    ips: tuple[str, ...] = ()
+    version: str = ""
+    answer_s: float = 0.0
+    info: ClusterInfo = ClusterInfo({}, {})
+    topics: frozenset[str] | None = frozenset()
+    routes: Mapping[str, TopicRouteData] = {}
+    kv: Mapping[str, Mapping[str, str]] = {}
+    config: Mapping[str, str] | None = None
+    refusals: Mapping[str, str] = {}
+    http: HttpFacts | None = None
+
+    def names_broker(self, name: str) -> bool:
+        """Return whether a broker of that name has an address here."""
+        data = self.info.broker_addr_table.get(name)
+        return data is not None and bool(data.broker_addrs)
+
+
+class Probe(msgspec.Struct, frozen=True):
+    """The result of connecting to a broker's address: the IPs it resolves to, and the reason of a failure."""
+
+    ips: tuple[str, ...]
+    failure: str | None = None
+
+
+class Facts(msgspec.Struct, frozen=True):
+    """All facts; `probes` by broker address, empty with --no-connect."""
+
+    name_servers: tuple[NameServerFacts, ...]
+    probes: Mapping[str, Probe] = {}
+
+    @property
+    def reachable(self) -> tuple[NameServerFacts, ...]:
+        """The name servers that responded."""
+        return tuple(server for server in self.name_servers if server.failure is None)
+
+    def broker_names(self) -> list[str]:
+        """Return the broker names of all name servers."""
+        return sorted({name for server in self.reachable for name in server.info.broker_addr_table})
+
+    def members(self) -> list["RegisteredBroker"]:
+        """Return every broker address of all name servers."""
+        found: dict[tuple[str, int, str], list[str]] = {}
+        for server in self.reachable:
+            for name, data in server.info.broker_addr_table.items():
+                for number, address in data.broker_addrs.items():
+                    found.setdefault((name, number, address), []).append(server.address)
+        return [RegisteredBroker(*key, tuple(servers)) for key, servers in sorted(found.items())]
+
+
+class RegisteredBroker(msgspec.Struct, frozen=True):
+    """A broker's address under a name and an id, and the name servers that have it."""
+
+    broker_name: str
+    broker_id: int
+    address: str
+    name_servers: tuple[str, ...]
+
+
+def broker_addresses(facts: Facts) -> list[str]:
+    """Return the broker addresses, each once."""
+    return sorted({member.address for member in facts.members()})

@@ -1,0 +1,95 @@
+"""Facts from the HTTP API of redis-namesrv: leases and its clock (docs/http-api.md)."""
+
+import time
+from typing import Any, Final
+
+import httpx
+import msgspec
+
+from mqns.cli.doctor.facts import BrokerLease, HttpFacts
+
+PAGE: Final = 1000
+PAGES_MAX: Final = 1000
+
+
+class _VersionJson(msgspec.Struct, rename="camel"):
+    timestamp: int = 0
+
+
+class _LeaseJson(msgspec.Struct, rename="camel"):
+    state: str
+    age_millis: int
+    remaining_millis: int
+    timeout_millis: int
+
+
+class _MemberJson(msgspec.Struct, rename="camel"):
+    broker_id: int
+    broker_addr: str
+    lease: _LeaseJson
+    data_version: _VersionJson | None = None
+
+
+class _BrokerJson(msgspec.Struct, rename="camel"):
+    broker_name: str
+    members: list[_MemberJson]
+
+
+class _PageJson(msgspec.Struct, rename="camel"):
+    brokers: list[_BrokerJson]
+    next: str | None = None
+
+
+class _ReadyJson(msgspec.Struct, rename="camel"):
+    now_millis: int
+
+
+async def http_facts(url: str, timeout_s: float) -> HttpFacts:
+    """Return the facts of the HTTP API at a URL; a failure is one of them."""
+    base = url.rstrip("/")
+    try:
+        async with httpx.AsyncClient(timeout=timeout_s, transport=httpx.AsyncHTTPTransport()) as client:
+            asked_at = time.time()
+            ready = await _get(client, f"{base}/readyz", _ReadyJson)
+            took_s = time.time() - asked_at
+            ahead_s = ready.now_millis / 1000 - (asked_at + took_s / 2)
+            leases = await _leases(client, base)
+    except (httpx.HTTPError, httpx.InvalidURL, msgspec.DecodeError) as error:
+        return HttpFacts(url, failure=str(error) or type(error).__name__)
+    return HttpFacts(url, None, leases, ready.now_millis, ahead_s, took_s / 2)
+
+
+async def _leases(client: httpx.AsyncClient, base: str) -> tuple[BrokerLease, ...]:
+    found: list[BrokerLease] = []
+    after: dict[str, str] = {}
+    for _ in range(PAGES_MAX):
+        page = await _get(client, f"{base}/v1/brokers", _PageJson, {"limit": str(PAGE)} | after)
+        found += [_lease(broker.broker_name, member) for broker in page.brokers for member in broker.members]
+        if page.next is None:
+            break
+        after = {"after": page.next}
+    return tuple(found)
+
+
+async def _get(client: httpx.AsyncClient, url: str, shape: Any, query: dict[str, str] | None = None) -> Any:
+    response = await client.get(url, params=query)
+    if response.status_code != httpx.codes.OK:
+        raise httpx.HTTPStatusError(
+            f"status {response.status_code}", request=response.request, response=response
+        )
+    return msgspec.json.decode(response.content, type=shape)
+
+
+def _lease(name: str, member: _MemberJson) -> BrokerLease:
+    version = member.data_version.timestamp if member.data_version else 0
+    lease = member.lease
+    return BrokerLease(
+        name,
+        member.broker_id,
+        member.broker_addr,
+        lease.state,
+        lease.age_millis,
+        lease.remaining_millis,
+        lease.timeout_millis,
+        version,
+    )

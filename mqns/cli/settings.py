@@ -1,0 +1,126 @@
+"""The options of every command, and the context of a command that follows from them."""
+
+import os
+import ssl
+from collections.abc import Mapping
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+
+from mqns.addresses.sources import configured_addresses
+from mqns.cli.output import OutputFormat, Printer
+from mqns.errors import ConfigError
+from mqns.name_server.client import TIMEOUT_S, AsyncNameServerClient, NameServerClient
+from mqns.remoting.acl import AclCredentials
+from mqns.remoting.options import RemotingOptions
+from mqns.remoting.tls import tls_context
+
+DEFAULT_ADDRESS: Final = "127.0.0.1:9876"
+CONNECT_TIMEOUT_S: Final = 3.0
+CONCURRENT_CALLS: Final = 64
+SECRET_KEY: Final = "MQNS_SECRET_KEY"
+SECURITY_TOKEN: Final = "MQNS_SECURITY_TOKEN"
+TLS_KEY_PASSWORD: Final = "MQNS_TLS_KEY_PASSWORD"
+"""Environment variables for secrets, since options are visible in lists of processes."""
+
+
+class CommonOptions(msgspec.Struct, frozen=True):
+    """The options of every command; None: not given."""
+
+    namesrv_addr: str | None = None
+    output: OutputFormat | None = None
+    timeout: float | None = None
+    tls: bool | None = None
+    tls_trust: Path | None = None
+    tls_cert: Path | None = None
+    tls_key: Path | None = None
+    tls_insecure: bool | None = None
+    access_key: str | None = None
+    secret_key_file: Path | None = None
+    no_color: bool | None = None
+
+    def overridden(self, by: "CommonOptions") -> "CommonOptions":
+        """Return these options, replaced by those given in `by`."""
+        members = {name: value for name, value in msgspec.structs.asdict(by).items() if value is not None}
+        return msgspec.structs.replace(self, **members)
+
+
+class CommandContext:
+    """Name servers, connection options and output of a command.
+
+    Properties raise ConfigError or AddressError for invalid options."""
+
+    def __init__(self, options: CommonOptions, environ: Mapping[str, str] = os.environ) -> None:
+        self._options = options
+        self._environ = environ
+        self.output = Printer(options.output or OutputFormat.TABLE, color=not options.no_color)
+        self.timeout_s = TIMEOUT_S if options.timeout is None else options.timeout
+
+    @property
+    def given_addresses(self) -> str | None:
+        """The value of `-n`."""
+        return self._options.namesrv_addr
+
+    @cached_property
+    def addresses(self) -> tuple[str, ...]:
+        """The name servers, in the order options."""
+        return configured_addresses(self._options.namesrv_addr, environ=self._environ) or (DEFAULT_ADDRESS,)
+
+    @cached_property
+    def options(self) -> RemotingOptions:
+        """The options of connections to name servers."""
+        return RemotingOptions(
+            connect_timeout_s=min(CONNECT_TIMEOUT_S, self.timeout_s),
+            tls=self._tls(),
+            hooks=self._hooks(),
+        )
+
+    def name_server(self) -> NameServerClient:
+        """Return a client for a command with sequential calls."""
+        return NameServerClient(self.addresses, options=self.options, timeout_s=self.timeout_s)
+
+    def async_name_server(self) -> AsyncNameServerClient:
+        """Return a client for a command with concurrent calls."""
+        return AsyncNameServerClient(self.addresses, options=self.options, timeout_s=self.timeout_s)
+
+    def in_order(self, by_address: Mapping[str, Any]) -> list[tuple[str, Any]]:
+        """Return the results of all name servers in the order in which they were given."""
+        return [(address, by_address[address]) for address in self.addresses]
+
+    def _tls(self) -> ssl.SSLContext | None:
+        options = self._options
+        if not options.tls:
+            if options.tls_trust or options.tls_cert or options.tls_key or options.tls_insecure:
+                raise ConfigError("the files of TLS need --tls")
+            return None
+        if options.tls_key and not options.tls_cert:
+            raise ConfigError("--tls-key needs --tls-cert")
+        try:
+            return tls_context(
+                trust=options.tls_trust,
+                certificate=options.tls_cert,
+                key=options.tls_key,
+                key_password=self._environ.get(TLS_KEY_PASSWORD),
+                auth_server=not options.tls_insecure,
+            )
+        except OSError as error:
+            raise ConfigError(f"TLS: {error}") from error
+
+    def _hooks(self) -> tuple[AclCredentials, ...]:
+        if self._options.access_key is None:
+            return ()
+        secret = self._secret()
+        if not secret:
+            raise ConfigError(f"--access-key needs --secret-key-file or the variable {SECRET_KEY}")
+        return (AclCredentials(self._options.access_key, secret, self._environ.get(SECURITY_TOKEN)),)
+
+    def _secret(self) -> str | None:
+        path = self._options.secret_key_file
+        if path is None:
+            return self._environ.get(SECRET_KEY)
+        try:
+            return path.read_text().strip()
+        except (OSError, UnicodeDecodeError) as error:
+            raise ConfigError(f"the secret key: {error}") from error

@@ -1,0 +1,1 @@
+"""Heartbeats of a client with its producer and consumer groups."""

@@ -1,0 +1,207 @@
+"""From the landing to tables and reports: what a run computes again, and what it takes from the run before.
+
+A full run reads all landed events. An incremental run reads the events since the previous run and the open rows;
+it requires continuous history: no hole, repeat, new incarnation, or event before the end of closed windows. Both
+give the same rows.
+
+Reports of long history are computed some months at a time, which bounds the memory of a step.
+"""
+
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+from typing import NamedTuple
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from mqpipeline import schemas
+from mqpipeline.clean import clean, gaps, runs
+from mqpipeline.options import DAY_MS, Options
+from mqpipeline.partitions import enough_for
+from mqpipeline.reports.catalogue import CATALOGUE
+from mqpipeline.reports.inputs import Inputs, make
+from mqpipeline.schemas import Table
+from mqpipeline.states.brokers import broker_states, writable_states
+from mqpipeline.states.slots import slot_states
+from mqpipeline.tables import increments
+from mqpipeline.tables.broker_versions import broker_versions
+from mqpipeline.tables.route_versions import route_versions
+from mqpipeline.tables.sessions import sessions
+from mqpipeline.warehouse import Folded, Run, Snapshot
+from mqpipeline.windows import Window, month_of, months, pieces, span, windows
+
+VERSIONS_AT_ONCE = 40_000_000
+"""Of routes, while reports are made: more would take more memory, fewer more time."""
+VERSIONS_OF_A_PARTITION = 500_000
+"""All of them are in the memory of one Python process together, which takes some 300 MB then."""
+FADED_MS = DAY_MS
+"""What happened so long before a window or after it does not weigh in it: a flap score halves every 15 minutes, and no
+act takes a day."""
+
+Progress = Callable[[str], None]
+
+
+class Source(NamedTuple):
+    """What a run works on: EVENTS and HEARTBEATS as landed, and when the newest of it was read."""
+
+    events: DataFrame
+    heartbeats: DataFrame
+    as_of_ms: int
+
+
+def build(run: Run, source: Source, options: Options, progress: Progress, *, full: bool = False) -> Snapshot:
+    """Write the run's tables and reports and commit it; `progress` is called with each step before it."""
+    base, events = run.base, source.events
+    known = _marks(events, base.folded)
+    full = full or not base.folded or not _continues(events, known, base.final_ms)
+    progress("reading all that was landed" if full else "reading what came since the last run")
+    read = events if full else increments.fresh(events, known)
+    whole = _planned_apart(runs(read))
+    entries = clean(read, whole)
+    _write_tables(run, read, entries, progress, full=full)
+    if full:
+        run.write(schemas.GAPS, gaps(events, whole), full=True)
+    final_ms = month_of(source.as_of_ms - 2 * options.largest_timeout)
+    since_ms = _first_ms(source) if full else base.final_ms
+    of = windows(source.as_of_ms, since_ms)
+    if not full:  # the windows begin before what is new
+        whole = _planned_apart(runs(events.where(f"id_ms >= {span(of)[0] - FADED_MS}")))
+    _write_reports(run, source, whole, options, progress, of, final_ms, full=full)
+    newest = increments.marks(events, entries, None if full else known).collect()
+    folded = {
+        row["namespace"]: Folded(row["inc"], row["seq"], row["batch"], row["settled"]) for row in newest
+    }
+    return run.commit(as_of_ms=source.as_of_ms, final_ms=final_ms, folded=folded)
+
+
+def _planned_apart(few: DataFrame) -> DataFrame:
+    """Return the same few rows without their plan, so that what is computed from them is planned much sooner."""
+    return few.sparkSession.createDataFrame(few.toArrow())
+
+
+def _continues(events: DataFrame, known: DataFrame, final_ms: int) -> bool:
+    """Return whether what was landed since follows on what the tables have, and changes no closed window."""
+    if not increments.discontinuous(events, known).isEmpty():
+        return False
+    return increments.fresh(events, known).where(f"least(id_ms, effective_ms) < {final_ms}").isEmpty()
+
+
+def _marks(events: DataFrame, folded: Mapping[str, Folded]) -> DataFrame:
+    rows = [
+        (name, position.inc, position.seq, position.batch, position.settled)
+        for name, position in folded.items()
+    ]
+    return events.sparkSession.createDataFrame(rows, increments.MARK)
+
+
+def _first_ms(source: Source) -> int:
+    """Return when history begins."""
+    first = source.events.agg(F.min("id_ms")).collect()[0][0]
+    return source.as_of_ms if first is None else int(first)
+
+
+def _write_tables(run: Run, read: DataFrame, entries: DataFrame, progress: Progress, *, full: bool) -> None:
+    """Write the tables of the events read and of the clean entries among them."""
+
+    def carried(table: Table) -> DataFrame | None:
+        return None if full else run.warehouse.read_open(table, run.base)
+
+    members = entries.where("rows is null").persist()  # rows are most of the bytes
+    try:
+        progress("broker sessions")
+        rows = sessions(members, carried(schemas.BROKER_SESSIONS))
+        run.write(schemas.BROKER_SESSIONS, rows, open="open", full=full)
+        progress("broker versions")
+        rows = broker_versions(members, carried(schemas.BROKER_VERSIONS))
+        run.write(schemas.BROKER_VERSIONS, rows, open="to_ms is null", full=full)
+    finally:
+        members.unpersist()
+    progress("route versions")
+    open_before = carried(schemas.ROUTE_VERSIONS)
+    many = _pairs(read) + (open_before.count() if open_before is not None else 0)
+    with enough_for(read.sparkSession, many, VERSIONS_OF_A_PARTITION):
+        rows = route_versions(entries, open_before, carried(schemas.BROKER_VERSIONS))
+        run.write(schemas.ROUTE_VERSIONS, rows, open="to_ms is null", full=full, placed=True)
+
+
+def _pairs(events: DataFrame) -> int:
+    """Return how many pairs of a topic and a broker are in them."""
+    each = F.expr("aggregate(rows.topics, 0L, (pairs, topics) -> pairs + coalesce(size(topics), 0))")
+    return int(events.agg(F.coalesce(F.sum(each), F.lit(0))).collect()[0][0])
+
+
+def _write_reports(
+    run: Run,
+    source: Source,
+    whole: DataFrame,
+    options: Options,
+    progress: Progress,
+    of: tuple[Window, ...],
+    final_ms: int,
+    *,
+    full: bool,
+) -> None:
+    """`of`: the windows that are not closed yet. Those that end by `final_ms` are closed with this run."""
+    versions = run.read(schemas.ROUTE_VERSIONS).where(_meets(*span(of))).count()
+    slots = slot_states(run.read(schemas.BROKER_SESSIONS), source.as_of_ms, options.retire_after).persist()
+    brokers = broker_states(slots).persist()
+    writable = writable_states(slots, run.read(schemas.BROKER_VERSIONS), source.as_of_ms).persist()
+    states = States(slots, brokers, writable)
+    try:
+        with enough_for(whole.sparkSession, versions, VERSIONS_OF_A_PARTITION):
+            for piece in pieces(of, final_ms, 1 + versions // VERSIONS_AT_ONCE):
+                inputs = _inputs(run, source, whole, options, states, piece)
+                for report in (report for report in CATALOGUE if report.windowed):
+                    progress(f"report {report.name}, from {_date(span(piece)[0])}")
+                    rows = make(report, inputs)
+                    run.write(report.table, rows, open=f"to_ms > {final_ms}", full=full)
+        for report in (report for report in CATALOGUE if not report.windowed):
+            progress(report.name)
+            run.write(report.table, make(report, inputs), open="true", full=True)
+    finally:
+        for persisted in states:
+            persisted.unpersist()
+
+
+class States(NamedTuple):
+    """Of slots, brokers, and brokers as ones to write to, in all of history."""
+
+    slots: DataFrame
+    brokers: DataFrame
+    writable: DataFrame
+
+
+def _inputs(
+    run: Run, source: Source, whole: DataFrame, options: Options, states: States, of: tuple[Window, ...]
+) -> Inputs:
+    """Return the inputs of the reports of these windows."""
+    begin, end = span(of)
+    relevant = f"id_ms >= {begin - FADED_MS} and least(id_ms, effective_ms) < {end + FADED_MS}"
+    return Inputs(
+        *states,
+        sessions=run.read(schemas.BROKER_SESSIONS),
+        broker_versions=run.read(schemas.BROKER_VERSIONS),
+        route_versions=run.read(schemas.ROUTE_VERSIONS).where(_meets(begin, end)),
+        events=clean(source.events.where(relevant), whole),
+        registrations=source.events.where("kind in ('broker_registered', 'broker_updated')"),
+        heartbeats=source.heartbeats.where(f"id_ms >= {begin - FADED_MS} and id_ms < {end}"),
+        windows=of,
+        ends=tuple(window for window in of if window.name in ("24h", "month")),
+        hours=months(of),
+        as_of=source.as_of_ms,
+        late_ms=2 * options.largest_timeout,
+        heartbeat_ms=options.heartbeat,
+        objectives=options.slo,
+        objective=options.slo_of(""),
+    )
+
+
+def _meets(begin_ms: int, end_ms: int) -> str:
+    """Versions that reach into the windows; the partition's column spares reading the files of others."""
+    month = f"date_format(timestamp_millis({begin_ms}), 'yyyy-MM')"
+    later = f"(month = 'open' or month >= {month}) and (to_ms is null or to_ms > {begin_ms})"
+    return f"{later} and from_ms <= {end_ms}"
+
+
+def _date(at_ms: int) -> str:
+    return f"{datetime.fromtimestamp(at_ms // 1000, UTC):%Y-%m-%d}"

@@ -1,0 +1,102 @@
+"""What commands share: where the tables are, a Spark session, and how a command ends without a result."""
+
+import os
+import signal
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Annotated, Any, Final, NoReturn
+
+import typer
+
+from mqpipeline import formats
+from mqpipeline.history.reader import NothingLanded, Reader
+from mqpipeline.options import OptionError, Options, load
+from mqpipeline.times import parse_time
+from mqpipeline.warehouse import Warehouse
+
+NOT_THERE: Final = 1
+WRONG_USAGE: Final = 2
+INTERRUPTED: Final = 128 + signal.SIGINT  # as shells have it
+
+OfWarehouse = Annotated[
+    str | None,
+    typer.Option(
+        "--warehouse",
+        "-w",
+        help="Where the tables are: a folder, or a URL (env var: MQNS_PIPELINE_WAREHOUSE)",
+        show_default=False,
+    ),
+]
+OfNamespace = Annotated[
+    str | None,
+    typer.Option(
+        "--namespace",
+        help="Of which name server (env var: MQNS_PIPELINE_NAMESPACES, its first)",
+        show_default=False,
+    ),
+]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON")]
+
+
+def time(metavar: str) -> Any:
+    """A required argument that is a time."""
+    return typer.Argument(
+        parser=parse_time, metavar=metavar, help="2026-11-21T14:03:00Z, or Unix ms", show_default=False
+    )
+
+
+def options(warehouse: str | None, namespace: str | None) -> Options:
+    """Those of the environment, and what the command line says instead."""
+    try:
+        return load(os.environ, {"warehouse": warehouse, "namespaces": namespace})
+    except OptionError as error:
+        stop(str(error), WRONG_USAGE)
+
+
+@contextmanager
+def opened(name: str, chosen: Options) -> Iterator[Warehouse]:
+    """The tables, with a Spark session of this process. Ctrl-C ends it, unless the command has another use for it."""
+    try:
+        with _ended_by_interrupt():
+            session = formats.session(name, chosen)
+            try:
+                yield formats.warehouse(session, chosen)
+            finally:
+                session.stop()
+    except OptionError as error:
+        stop(str(error), WRONG_USAGE)
+
+
+@contextmanager
+def _ended_by_interrupt() -> Iterator[None]:
+    """Not by an exception: in the middle of a call to Java it would leave nothing that could be closed in order."""
+    before = signal.getsignal(signal.SIGINT)
+    if before is signal.default_int_handler:
+        signal.signal(signal.SIGINT, _interrupted)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def _interrupted(*_: object) -> NoReturn:
+    """End with Java. No reader has seen what was not committed; the next run clears it."""
+    print("mqpipeline: interrupted", file=sys.stderr, flush=True)
+    os._exit(INTERRUPTED)
+
+
+@contextmanager
+def reading(chosen: Options) -> Iterator[Reader]:
+    """A reader of the tables."""
+    with opened("mqpipeline", chosen) as warehouse:
+        try:
+            yield Reader(warehouse)
+        except NothingLanded as nothing:
+            stop(str(nothing), NOT_THERE)
+
+
+def stop(text: str, code: int) -> NoReturn:
+    """End with a line on standard error."""
+    print(f"mqpipeline: {text}", file=sys.stderr)
+    raise typer.Exit(code)

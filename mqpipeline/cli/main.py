@@ -1,0 +1,20 @@
+"""The console script `mqpipeline`."""
+
+import sys
+from typing import Final
+
+EXTRA: Final = frozenset({"pyspark", "rich", "typer"})
+MISSING: Final = 1
+
+
+def main() -> None:
+    """Run `mqpipeline`; exit code 1 and a line that says what to install where an extra is missing."""
+    try:
+        from mqpipeline.cli.app import app
+    except ModuleNotFoundError as error:
+        package = (error.name or "").partition(".")[0]
+        if package not in EXTRA:
+            raise
+        print(f"mqpipeline: {package} is missing; install mqpipeline with its requirements", file=sys.stderr)
+        sys.exit(MISSING)
+    app(prog_name="mqpipeline")

@@ -1,0 +1,109 @@
+"""Making what can be asked: one run, or runs without end."""
+
+import os
+import signal
+import sys
+import threading
+import time
+from textwrap import shorten
+from typing import Annotated
+
+import typer
+from redis.exceptions import RedisError
+
+from mqpipeline import job
+from mqpipeline.cli.common import NOT_THERE, WRONG_USAGE, OfNamespace, OfWarehouse, opened, stop
+from mqpipeline.landing.kinds import EVENTS_LAND
+from mqpipeline.options import ALL, OptionError, Options, load
+from mqpipeline.source.connection import AWAY, Store
+from mqpipeline.source.options import options_of
+
+AWAIT_S = 5
+OfUrl = Annotated[
+    str | None,
+    typer.Option("--url", help="The Redis of the name server (env var: REDIS_URL)", show_default=False),
+]
+Full = Annotated[bool, typer.Option("--full", help="From all that was ever landed, not only what came since")]
+Anew = Annotated[bool, typer.Option("--anew", hidden=True)]  # what --full was called in 0.1
+Every = Annotated[float, typer.Option("--every", help="Seconds from one report to the next", min=1)]
+Trigger = Annotated[float, typer.Option("--trigger", help="Seconds from one landing to the next", min=0.1)]
+
+
+def add(app: typer.Typer) -> None:
+    """The commands `run`, `report` and `stream`."""
+    app.command()(run)
+    app.command()(report)
+    app.command()(stream)
+
+
+def run(
+    url: OfUrl = None,
+    warehouse: OfWarehouse = None,
+    namespaces: OfNamespace = None,
+    full: Full = False,
+    anew: Anew = False,
+) -> None:
+    """Land what is new, make tables and reports, serve them; then end."""
+    options = _options(url, warehouse, namespaces)
+    with opened(job.NAME, options) as tables:
+        job.run(tables.spark, options, print_progress, full=full or anew)
+
+
+def report(
+    url: OfUrl = None,
+    warehouse: OfWarehouse = None,
+    namespaces: OfNamespace = None,
+    full: Full = False,
+    anew: Anew = False,
+) -> None:
+    """Make tables and reports of what has landed already, serve them; then end."""
+    options = _options(url, warehouse, namespaces)
+    with opened(job.NAME, options) as tables:
+        job.report(tables.spark, options, print_progress, full=full or anew)
+
+
+def stream(
+    url: OfUrl = None,
+    warehouse: OfWarehouse = None,
+    namespaces: OfNamespace = None,
+    every: Every = 3600.0,
+    trigger: Trigger = 5.0,
+) -> None:
+    """Land events as they come and report now and then, until SIGTERM or Ctrl-C."""
+    options = _options(url, warehouse, namespaces)
+    ending = threading.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: ending.set())
+    with opened(job.NAME, options) as tables:
+        job.stream(tables.spark, options, print_progress, ending, every_s=every, trigger_s=trigger)
+
+
+def print_progress(text: str) -> None:
+    """Write a line to standard error: the time, the level and the next step."""
+    print(f"{time.strftime('%H:%M:%S')} INFO {text}", file=sys.stderr, flush=True)
+
+
+def _options(url: str | None, warehouse: str | None, namespaces: str | None) -> Options:
+    try:
+        options = load(os.environ, {"url": url, "warehouse": warehouse, "namespaces": namespaces})
+    except OptionError as error:
+        stop(str(error), WRONG_USAGE)
+    if not options.url:
+        stop("REDIS_URL is not set: set it, or --url, to the Redis of the name server", WRONG_USAGE)
+    _await_store(options.url)
+    return options
+
+
+def _await_store(url: str) -> None:
+    """Stop with one line if the store cannot be reached, before Spark starts."""
+    source = {"url": url, "pattern": EVENTS_LAND.stream(ALL), "retrySeconds": str(AWAIT_S)}
+    try:
+        with Store(options_of(source)) as store:
+            store.call("PING")
+    except (RedisError, *AWAY) as error:
+        stop(
+            f"the Redis of the name server does not answer: {shorten(str(error), 120)}; check REDIS_URL, or --url",
+            NOT_THERE,
+        )
+    except ValueError as error:
+        stop(str(error), WRONG_USAGE)

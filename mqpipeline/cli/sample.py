@@ -1,0 +1,74 @@
+"""A made-up history in a real stream, to try things on."""
+
+import time
+from collections.abc import Iterable
+from typing import Annotated
+
+import typer
+from pyspark.sql import Row
+
+from mqpipeline.cli.common import WRONG_USAGE, stop
+from mqpipeline.cli.running import print_progress
+from mqpipeline.landing.kinds import EVENTS_LAND
+from mqpipeline.scale import WEEK_MS, Scale, entries
+from mqpipeline.session import spark_session
+from mqpipeline.source.connection import Client, Store
+from mqpipeline.source.options import options_of
+
+AT_ONCE = 500
+
+Url = Annotated[str, typer.Option("--url", envvar="REDIS_URL", help="The Redis to write to")]
+Namespace = Annotated[str, typer.Option("--namespace", help="Its stream must not exist yet")]
+Brokers = Annotated[int, typer.Option("--brokers", min=1)]
+Topics = Annotated[int, typer.Option("--topics", min=1)]
+Weeks = Annotated[int, typer.Option("--weeks", min=1, help="Up to now")]
+Seed = Annotated[int, typer.Option("--seed", help="Equal seeds make equal histories")]
+
+
+def add(app: typer.Typer) -> None:
+    """The command `sample`."""
+    app.command()(sample)
+
+
+def sample(
+    url: Url,
+    namespace: Namespace = "sample",
+    brokers: Brokers = 24,
+    topics: Topics = 300,
+    weeks: Weeks = 6,
+    seed: Seed = 1,
+) -> None:
+    """Write the events that so many brokers and topics could have caused."""
+    now_ms = int(time.time() * 1000)
+    scale = Scale(
+        brokers=brokers,
+        topics=topics,
+        brokers_of_topic=min(4, brokers),
+        weeks=weeks,
+        clusters=2,
+        namespace=namespace,
+        start_ms=now_ms - weeks * WEEK_MS,
+        seed=seed,
+    )
+    stream = EVENTS_LAND.stream(namespace)
+    with Store(options_of({"url": url, "streams": stream})) as store:
+        if store.call("EXISTS", stream):
+            stop(f"{stream} exists; a made-up history does not go into a real one", WRONG_USAGE)
+        spark = spark_session("redis-namesrv sample")
+        try:
+            events = entries(spark, scale).where(f"id_ms <= {now_ms}").orderBy("id_ms", "id_n")
+            count = write(store.client, events.toLocalIterator())
+        finally:
+            spark.stop()
+    print_progress(f"{count} events are in {stream}")
+
+
+def write(client: Client, rows: Iterable[Row]) -> int:
+    """Append rows of `entries`, in order; how many there were."""
+    count, pipe = 0, client.pipeline(transaction=False)
+    for count, row in enumerate(rows, 1):
+        pipe.xadd(row["stream"], row["fields"], id=f"{row['id_ms']}-{row['id_n']}")
+        if count % AT_ONCE == 0:
+            pipe.execute()
+    pipe.execute()
+    return count

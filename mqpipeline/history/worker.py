@@ -1,0 +1,42 @@
+"""Answers questions of the HTTP side: an RQ worker that does not fork, so its Spark session is warm."""
+
+import logging
+import sys
+
+from rq import SimpleWorker
+from rq.serializers import JSONSerializer
+
+from mqpipeline.history import jobs
+from mqpipeline.history.questions import ask
+from mqpipeline.history.reader import NothingLanded, Reader
+from mqpipeline.job_queue import QUESTIONS, connect_queue, queue_name
+
+TTL_S = 30  # also bounds how long it waits on a connection that is dead
+
+log = logging.getLogger(__name__)
+
+
+def work(reader: Reader, url: str, namespaces: tuple[str, ...]) -> None:
+    """Answer until SIGTERM or SIGINT; `url` is RQ's Redis."""
+    jobs.answer_from(reader)
+    sys.modules.setdefault("pipeline.history.jobs", jobs)  # jobs of 0.1 name it: one release long
+    _warm(reader, namespaces)
+    connection = connect_queue(url)
+    queues = [queue_name(QUESTIONS, namespace) for namespace in namespaces]
+    worker = SimpleWorker(queues, connection=connection, serializer=JSONSerializer, worker_ttl=TTL_S)
+    worker.log_job_description = False
+    worker.work(logging_level="WARNING")
+
+
+def _warm(reader: Reader, namespaces: tuple[str, ...]) -> None:
+    """List the files and run one question of each kind, which costs the first one seconds."""
+    for namespace in namespaces:
+        try:
+            reading = reader.reading(namespace)
+        except NothingLanded as nothing:
+            log.warning("no answers about namespace %s: %s", namespace, nothing)
+            continue
+        at = reading.until_ms
+        ask(reading, "route", {"topic": "", "at_ms": at})
+        ask(reading, "diff", {"topic": "", "from_ms": at, "to_ms": at})
+        ask(reading, "permissions", {"topic": "", "from_ms": at})

@@ -1,0 +1,177 @@
+"""A run: land the new events, compute tables and reports, publish them."""
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from contextlib import ExitStack, closing, suppress
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from mqpipeline import files, formats, schemas
+from mqpipeline.building import Progress, Source, build
+from mqpipeline.landing.kinds import EVENTS_LAND, HEARTBEATS_LAND, Landed
+from mqpipeline.landing.landing import Landing
+from mqpipeline.landing.progress import read_progress
+from mqpipeline.landing.reading import read_events, read_heartbeats
+from mqpipeline.options import Options
+from mqpipeline.reports.catalogue import CATALOGUE
+from mqpipeline.serving.page.render import html
+from mqpipeline.serving.publish import publish
+from mqpipeline.serving.results import BROKER_STATES, Results, Run, take
+from mqpipeline.source.connection import Store
+from mqpipeline.source.options import options_of
+from mqpipeline.states.brokers import broker_states
+from mqpipeline.states.slots import slot_states
+from mqpipeline.warehouse import Snapshot, Warehouse
+
+NAME = "redis-namesrv pipeline"
+"""Of a Spark session for runs."""
+LANDED = (EVENTS_LAND, HEARTBEATS_LAND)
+WAKE_S = 1.0
+NO_REPORT = "-"
+log = logging.getLogger(__name__)
+
+
+class _Ended(Exception):
+    """The stream was asked to end."""
+
+
+def run(spark: SparkSession, options: Options, progress: Progress, *, full: bool = False) -> Snapshot:
+    """Land, compute, publish; `full`: from all landed events."""
+    land(spark, options, progress)
+    return report(spark, options, progress, full=full)
+
+
+def land(spark: SparkSession, options: Options, progress: Progress) -> None:
+    """Land all entries that the streams have now."""
+    for kind in LANDED:
+        with closing(_landing(spark, options, kind)) as landing:
+            progress(f"landing {kind.table.name}")
+            streams = landing.land_available().streams
+        for stream, position in sorted(streams.items()):
+            progress(f"{position.entries:,} entries of {stream} have landed by now")
+
+
+def stream(
+    spark: SparkSession,
+    options: Options,
+    progress: Progress,
+    stop: threading.Event,
+    *,
+    every_s: float,
+    trigger_s: float,
+) -> None:
+    """Land new entries and report every `every_s`, until `stop` is set or the landing fails, which raises.
+
+    A running report stops at its next step; no reader has seen its tables."""
+
+    def progress_unless_ended(text: str) -> None:
+        if stop.is_set():
+            raise _Ended
+        progress(text)
+
+    with suppress(_Ended), ExitStack() as opened:
+        landings = [opened.enter_context(closing(_landing(spark, options, kind))) for kind in LANDED]
+        land = opened.enter_context(ThreadPoolExecutor(1, "landing")).submit(_land, landings, stop, trigger_s)
+        opened.callback(_end, spark, land, stop)
+        due_s = time.monotonic()
+        while not stop.wait(WAKE_S):
+            if land.done():
+                land.result()
+            if time.monotonic() >= due_s and landings[0].progress.batch:
+                report(spark, options, progress_unless_ended)
+                due_s = time.monotonic() + every_s
+
+
+def _land(landings: Sequence[Landing], stop: threading.Event, every_s: float) -> None:
+    """Land until `stop` is set; a failure after that is logged and ignored."""
+    try:
+        while not stop.is_set():
+            for landing in landings:
+                landing.land_available()
+            stop.wait(every_s)
+    except Exception:
+        if not stop.is_set():
+            raise
+        log.info("landing stopped in a batch: SIGTERM; the next start lands the batch again", exc_info=True)
+
+
+def _end(spark: SparkSession, land: Future[None], stop: threading.Event) -> None:
+    """End the landing, even within a batch, which no reader has seen."""
+    stop.set()
+    while wait([land], WAKE_S).not_done:
+        spark.sparkContext.cancelAllJobs()
+
+
+def report(spark: SparkSession, options: Options, progress: Progress, *, full: bool = False) -> Snapshot:
+    """Compute tables and reports of the landed events, and publish them."""
+    started_s = time.monotonic()
+    warehouse = formats.warehouse(spark, options)
+    landed = read_progress(spark, f"{warehouse.root}/{schemas.EVENTS.name}")
+    source = Source(
+        read_events(spark, warehouse.root), read_heartbeats(spark, warehouse.root), landed.as_of_ms
+    )
+    snapshot = build(warehouse.begin(), source, options, progress, full=full)
+    _serve(warehouse, snapshot, options, progress, lambda: int(1000 * (time.monotonic() - started_s)))
+    return snapshot
+
+
+def _landing(spark: SparkSession, options: Options, kind: Landed) -> Landing:
+    return Landing(
+        spark,
+        options.warehouse,
+        kind,
+        {"url": options.url},
+        options.namespaces,
+        f"pipeline:{options.consumer}" if kind is EVENTS_LAND else None,
+    )
+
+
+def _serve(
+    warehouse: Warehouse, snapshot: Snapshot, options: Options, progress: Progress, took_ms: Callable[[], int]
+) -> None:
+    if not options.serve and options.report == NO_REPORT:
+        return
+    progress("publishing")
+    taken = take(_frames(warehouse, snapshot, options), snapshot.as_of_ms)
+    landed = read_progress(warehouse.spark, f"{warehouse.root}/{schemas.EVENTS.name}")
+    missing = _missing(warehouse.read(schemas.GAPS, snapshot))
+    for position in landed.streams.values():
+        counted = Run(
+            run=str(snapshot.run),
+            as_of_ms=snapshot.as_of_ms,
+            took_ms=took_ms(),
+            events=position.entries,
+            holes=missing.get((position.namespace, "hole"), 0),
+            phantoms=missing.get((position.namespace, "rollback"), 0),
+            rejected=position.rejected,
+        )
+        results = taken.get(position.namespace, Results(snapshot.as_of_ms, {}))
+        if options.serve:
+            _publish(options, position.namespace, counted, results)
+        if options.report != NO_REPORT:
+            path = f"{options.report or warehouse.root}/report-{position.namespace}.html"
+            files.write_text_atomically(warehouse.spark, path, html(position.namespace, counted, results))
+            progress(f"{path} is written")
+
+
+def _publish(options: Options, namespace: str, run: Run, results: Results) -> None:
+    with Store(options_of({"url": options.url, "streams": EVENTS_LAND.stream(namespace)})) as store:
+        store.attempt(lambda: publish(store.client, namespace, run, results))
+
+
+def _frames(warehouse: Warehouse, snapshot: Snapshot, options: Options) -> dict[str, DataFrame]:
+    tables = [report.table for report in CATALOGUE]
+    frames = {table.name: warehouse.read(table, snapshot).select(*table.schema.names) for table in tables}
+    stays = warehouse.read(schemas.BROKER_SESSIONS, snapshot)
+    slots = slot_states(stays, snapshot.as_of_ms, options.retire_after)
+    return {**frames, BROKER_STATES: broker_states(slots)}
+
+
+def _missing(gaps: DataFrame) -> dict[tuple[str, str], int]:
+    """Return how many entries are missing by namespace and type of gap."""
+    counted = gaps.groupBy("namespace", "type").agg(F.sum(F.expr("to_seq - from_seq + 1")).alias("entries"))
+    return {(row["namespace"], row["type"]): row["entries"] for row in counted.collect()}

@@ -1,0 +1,139 @@
+"""Entries of the event stream as columns of EVENTS.
+
+The source makes columns of fields, numbers and lists among them; what does not fit stays where all fields are that
+have no column.
+"""
+
+import re
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from mqpipeline.schemas import ROWS
+
+Flags = npt.NDArray[np.bool_]
+
+TEXTS = ("kind", "cause", "op", "actor", "peer", "cluster", "broker", "addr")
+NUMBERS = {  # column -> field
+    **{name: name for name in ("v", "inc", "seq", "epoch", "since_ms", "last_seen_ms", "lease_ms")},
+    **{name: name for name in ("effective_ms", "closed_ms", "topics")},
+    "broker_id": "id",
+}
+INTS = ("v", "topics")
+REQUIRED = ("v", "kind", "inc", "seq")
+VERSIONS = (1,)
+ONE_PART = "1/1"
+NUMBER = re.compile(rb"\d{1,9}")
+EVENT_COLUMNS = ", ".join(
+    (
+        "stream string, id_ms bigint, id_n bigint, others map<string, string>",
+        *(f"{name} string" for name in (*TEXTS, "part", "drained")),
+        *(f"{field} {'int' if name in INTS else 'bigint'}" for name, field in NUMBERS.items()),
+        f"rows {ROWS}",
+    )
+)
+
+
+def events(raw: pa.RecordBatch) -> dict[str, pa.Array]:
+    """Raw (EVENT_COLUMNS) -> the columns of EVENTS by name, but `namespace` and `batch`.
+
+    Nothing is left out: what cannot be read is null, `fields` has it as it was, and `rejected` says what it is."""
+    part_i, part_n = _parts(raw["part"])
+    drained = _flag(raw["drained"])
+    odd = {
+        "part": _is_null(part_i) | _is_null(part_n),
+        "drained": ~_is_null(raw["drained"]) & _is_null(drained),
+    }
+    others = _Fields.of(raw["others"])
+    return {
+        "id_ms": raw["id_ms"],
+        "id_n": raw["id_n"].cast(pa.int32(), safe=False),
+        **{name: raw[name] for name in TEXTS},
+        **{name: raw[field] for name, field in NUMBERS.items()},
+        "part_i": part_i,
+        "part_n": part_n,
+        "drained": drained,
+        "rows": raw["rows"],
+        "fields": _with(raw, odd),
+        "rejected": _rejected(raw, others, odd["part"] | odd["drained"]),
+    }
+
+
+class _Fields(NamedTuple):
+    """The fields of all entries one after another: of which entry each is, its name and its value."""
+
+    entries: int
+    rows: npt.NDArray[np.int64]
+    names: pa.Array
+    values: pa.Array
+
+    @classmethod
+    def of(cls, maps: pa.MapArray) -> "_Fields":
+        counts = np.diff(maps.offsets.to_numpy())
+        start, end = maps.offsets[0].as_py(), maps.offsets[-1].as_py()
+        rows = np.repeat(np.arange(len(maps)), counts)
+        return cls(len(maps), rows, maps.keys[start:end], maps.items[start:end])
+
+    def having(self, of_fields: Any) -> Flags:
+        """The entries with a field that this is true of."""
+        found = np.zeros(self.entries, bool)
+        found[self.rows[np.asarray(of_fields)]] = True
+        return found
+
+
+def _rejected(raw: pa.RecordBatch, others: _Fields, odd: Flags) -> pa.Array:
+    """What is in no column because it is not what it should be is among the others.
+
+    `rows` are queue data in `topics_changed`, and in a checkpoint of topics; those of static topics are of another
+    shape."""
+    version = ~_is_null(raw["v"]) & ~_true(pc.is_in(raw["v"], pa.array(VERSIONS, pa.int32())))
+    missing = np.logical_or.reduce([_is_null(raw[NUMBERS.get(name, name)]) for name in REQUIRED])
+    number = odd | others.having(pc.is_in(others.names, pa.array(list(NUMBERS.values()))))
+    of_topics = others.having(pc.and_(pc.equal(others.names, "scope"), pc.equal(others.values, "topics")))
+    queue_data = _true(pc.equal(raw["kind"], "topics_changed")) | (
+        _true(pc.equal(raw["kind"], "checkpoint")) & of_topics
+    )
+    rows = others.having(pc.equal(others.names, "rows")) & queue_data
+    words = pa.array(["version", "missing", "number", "rows"])
+    which = np.select([version, missing, number, rows], range(len(words)), -1)
+    return words.take(pa.array(which, mask=which < 0))
+
+
+def _with(raw: pa.RecordBatch, odd: dict[str, Flags]) -> pa.MapArray:
+    """The others, and these columns as fields where they are odd."""
+    others = raw["others"]
+    if not any(flags.any() for flags in odd.values()):
+        return others
+    binary = pa.map_(pa.binary(), pa.binary())
+    fields = others.view(binary).to_pylist()
+    for name, flags in odd.items():
+        texts = raw[name].view(pa.binary())
+        for row in np.flatnonzero(flags):
+            fields[row].append((name.encode(), texts[row].as_py()))
+    return pa.array(fields, binary).view(others.type)
+
+
+def _parts(texts: pa.Array) -> Sequence[pa.Array]:
+    """Of `i/n`, which most entries share, i and n; null what is no number."""
+    encoded = texts.fill_null(ONE_PART).view(pa.binary()).dictionary_encode()
+    known = [(text.partition(b"/")[0], text.rpartition(b"/")[2]) for text in encoded.dictionary.to_pylist()]
+    numbers = [[int(text) if NUMBER.fullmatch(text) else None for text in pair] for pair in known]
+    return [pa.array([pair[at] for pair in numbers], pa.int32()).take(encoded.indices) for at in (0, 1)]
+
+
+def _flag(texts: pa.Array) -> pa.Array:
+    known = pc.is_in(texts, pa.array(["0", "1"]))
+    return pc.if_else(known, pc.equal(texts, "1"), pa.scalar(None, pa.bool_()))
+
+
+def _is_null(array: pa.Array) -> Flags:
+    return np.asarray(array.is_null())
+
+
+def _true(flags: pa.Array) -> Flags:
+    """Where they are, and not null."""
+    return np.asarray(flags.fill_null(False))

@@ -1,0 +1,110 @@
+"""Options of a run: each option's name, type, default and meaning, declared once.
+
+In the environment an option is `MQNS_PIPELINE_<NAME>`; the command line wins over it.
+"""
+
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal, get_args, get_type_hints
+
+import msgspec
+
+from mqpipeline.source.url import with_login
+
+PREFIX = "MQNS_PIPELINE_"
+HOUR_MS = 3_600_000
+DAY_MS = 24 * HOUR_MS
+DEFAULT_SLO, OTHERS = 0.999, "*"
+ALL = "*"
+"""Among namespaces: whichever there are."""
+
+
+class OptionError(ValueError):
+    """An option that cannot be used; the text names it."""
+
+
+class Options(msgspec.Struct, frozen=True, kw_only=True):
+    """All times in ms."""
+
+    url: Annotated[
+        str, "the Redis of the name server: redis://, rediss://, unix://, redis+sentinel://, redis+cluster://"
+    ] = ""
+    username: Annotated[str, "in the place of the one in the URL"] = ""
+    password: Annotated[str, "in the place of the one in the URL"] = ""
+    sentinel_username: Annotated[str, "for Sentinels, if they want any"] = ""
+    sentinel_password: Annotated[str, "for Sentinels, if they want any"] = ""
+    namespaces: Annotated[tuple[str, ...], "key spaces to read, ns:{<namespace>}:…, separated by commas"] = (
+        "default",
+    )
+    consumer: Annotated[str, "its name in events:consumers, after `pipeline:`"] = "main"
+    warehouse: Annotated[str, "where the tables are: a folder, or any URL that Hadoop knows"] = ""
+    format: Annotated[Literal["parquet", "delta"], "what the tables are kept as"] = "parquet"
+    jars: Annotated[
+        tuple[str, ...], "more for Spark, separated by commas; Delta's, where they are not to come from Maven"
+    ] = ()
+    slo: Annotated[dict[str, float], "availability promised, by cluster: `c1=0.9995,*=0.999`"] = {}
+    master: Annotated[
+        str, "the Spark that works, where none was submitted to: local[*], spark://host:7077"
+    ] = "local[*]"
+    memory: Annotated[str, "of Spark's driver, which on this machine does all the work"] = "2g"
+    heartbeat: Annotated[int, "heartbeat interval of brokers"] = 30_000
+    largest_timeout: Annotated[
+        int, "the longest lease a broker has; windows are provisional for twice as long"
+    ] = 120_000
+    retire_after: Annotated[int, "a broker away for longer is no longer counted as down"] = 7 * DAY_MS
+    report: Annotated[str, "folder of report-<namespace>.html; empty for that of the tables, - for none"] = ""
+    serve: Annotated[bool, "write the newest figures back to Redis"] = True
+
+    @property
+    def spark(self) -> dict[str, str]:
+        """What they ask of a Spark session that is ours to start."""
+        jars = {"spark.jars": ",".join(self.jars)} if self.jars else {}
+        return {"spark.master": self.master, "spark.driver.memory": self.memory, **jars}
+
+    def slo_of(self, cluster: str) -> float:
+        """The share of time that its brokers are promised to be up."""
+        return self.slo.get(cluster, self.slo.get(OTHERS, DEFAULT_SLO))
+
+
+def load(environment: Mapping[str, str], given: Mapping[str, object] | None = None) -> Options:
+    """The options of a process; `given` wins where it has a value. Raises OptionError."""
+    found: dict[str, Any] = {}
+    for name, annotation in get_type_hints(Options, include_extras=True).items():
+        value = (given or {}).get(name)
+        text = environment.get(PREFIX + name.upper()) if value is None else str(value)
+        if text is None and name == "url":
+            text = environment.get("REDIS_URL")
+        if text:
+            found[name] = _read(name, text, get_args(annotation)[0])
+    options = _with_login(Options(**found))
+    if not options.warehouse:
+        raise OptionError(f"{PREFIX}WAREHOUSE is not set: where the tables are")
+    return options
+
+
+def _with_login(options: Options) -> Options:
+    login = options.username, options.password, options.sentinel_username, options.sentinel_password
+    return msgspec.structs.replace(options, url=with_login(options.url, *login))
+
+
+def _read(name: str, text: str, kind: Any) -> object:
+    try:
+        if name == "slo":
+            return _slo(text)
+        if kind is bool:
+            return msgspec.convert(text, bool, strict=False)
+        if kind == tuple[str, ...]:
+            return tuple(part.strip() for part in text.split(",") if part.strip())
+        return msgspec.convert(text, kind, strict=False)
+    except ValueError as error:
+        raise OptionError(f"{PREFIX}{name.upper()}={text}: {error}") from None
+
+
+def _slo(text: str) -> dict[str, float]:
+    found = {}
+    for part in text.split(","):
+        cluster, _, share = part.rpartition("=")
+        promised = float(share)
+        if not 0 < promised < 1:
+            raise ValueError("a share is between 0 and 1")
+        found[cluster.strip() or OTHERS] = promised
+    return found

@@ -1,0 +1,139 @@
+"""Every table of the warehouse: its columns, its keys, how its files are partitioned and sorted.
+
+Times are ms UTC of the Redis clock; intervals are half-open, `[from_ms, to_ms)`. An id is an entry's place in its
+stream, `ms` and `n`; (`inc`, `seq`) orders the entries of a namespace. The tables of reports follow from
+mqpipeline/reports/catalogue.py.
+"""
+
+import zlib
+from functools import cache
+from typing import NamedTuple, cast
+
+from pyspark.sql.types import StructType
+
+ID = "struct<ms: bigint, n: int>"
+DRAIN = "struct<owner: string, reason: string, until_ms: bigint>"
+ROWS = "array<struct<broker: string, before: string, after: string, topics: array<string>>>"
+ROUTE_BUCKETS = 64
+
+
+def route_bucket(topic: bytes) -> int:
+    """The folder of a topic's route versions, as SQL makes it of the topic's UTF-8 (ROUTE_VERSIONS)."""
+    return zlib.crc32(topic) % ROUTE_BUCKETS
+
+
+class Partition(NamedTuple):
+    """A folder of files: the column's name, its type, and the SQL that makes it of the table's columns."""
+
+    name: str
+    type: str
+    sql: str
+
+
+class Table(NamedTuple):
+    """`columns` is DDL, `keys` identify a row, `sort` is the order within a file."""
+
+    name: str
+    columns: str
+    keys: tuple[str, ...]
+    partitions: tuple[Partition, ...] = ()
+    sort: tuple[str, ...] = ()
+
+    @property
+    def schema(self) -> StructType:
+        """Its columns as Spark wants them."""
+        return _schema(self.columns)
+
+    @property
+    def stored_schema(self) -> StructType:
+        """The same with the columns of its partitions, as it is read."""
+        added = (f"{one.name} {one.type}" for one in self.partitions if one.sql != one.name)
+        return _schema(", ".join((self.columns, *added)))
+
+
+@cache
+def _schema(columns: str) -> StructType:
+    return cast(StructType, StructType.fromDDL(columns))  # Java parses it
+
+
+def _day(column: str) -> Partition:
+    return Partition("day", "string", f"date_format(timestamp_millis({column}), 'yyyy-MM-dd')")
+
+
+def by_month(column: str) -> Partition:
+    """Return the folder by month of a time; `open` without one."""
+    return Partition(
+        "month", "string", f"coalesce(date_format(timestamp_millis({column}), 'yyyy-MM'), 'open')"
+    )
+
+
+EVENTS = Table(
+    "events",
+    f"""namespace string, inc bigint, seq bigint, id_ms bigint, id_n int, v int, kind string, cause string, op string,
+    actor string, peer string, part_i int, part_n int, cluster string, broker string, broker_id bigint, addr string,
+    epoch bigint, effective_ms bigint, last_seen_ms bigint, lease_ms bigint, closed_ms bigint, since_ms bigint,
+    topics int, drained boolean, rows {ROWS}, fields map<string, string>, batch bigint,
+    rejected string""",
+    keys=("namespace", "inc", "seq", "id_ms", "id_n"),
+    partitions=(_day("id_ms"),),
+    sort=("namespace", "inc", "seq"),
+)
+"""The landing: every entry that was read, repeats included; `batch` grows with each read. `fields` are those of the
+entry that no column holds. `rejected` is null, or what of the entry cannot be read as it should be (`version`,
+`missing`, `number`, `rows`): that column is null, `fields` has it as it was."""
+
+GAPS = Table(
+    "gaps",
+    "namespace string, inc bigint, type string, from_seq bigint, to_seq bigint, from_ms bigint, to_ms bigint",
+    keys=("namespace", "inc", "type", "from_seq"),
+)
+"""What is missing in the stream: `hole` (seqs that were never read), `rollback` (seqs of a lost primary),
+`incarnation` (a stream that began again). `from_ms` is the last entry before, `to_ms` the first after."""
+
+BROKER_SESSIONS = Table(
+    "broker_sessions",
+    f"""namespace string, inc bigint, cluster string, broker string, broker_id bigint, start_id {ID}, addr string,
+    epoch bigint, start_ms bigint, start_cause string, end_ms bigint, end_id {ID}, recorded_ms bigint,
+    end_cause string, last_seen_ms bigint, closed_ms bigint, drained boolean, left_censored boolean, open boolean""",
+    keys=("namespace", "inc", "cluster", "broker", "broker_id", "start_id"),
+    partitions=(by_month("end_ms"),),
+    sort=("namespace", "cluster", "broker", "broker_id", "start_ms"),
+)
+"""One stay of a member in its slot (cluster, broker, id); `end_ms` is null while it is open."""
+
+BROKER_VERSIONS = Table(
+    "broker_versions",
+    f"""namespace string, inc bigint, broker string, from_id {ID}, cluster string, epoch bigint, zone string,
+    acting boolean, drain {DRAIN}, from_ms bigint, to_ms bigint""",
+    keys=("namespace", "inc", "broker", "from_id"),
+    partitions=(by_month("to_ms"),),
+    sort=("namespace", "broker", "from_ms"),
+)
+"""What held of a broker name from one change of it to the next."""
+
+ROUTE_VERSIONS = Table(
+    "route_versions",
+    f"""namespace string, inc bigint, topic string, broker string, from_id {ID}, epoch bigint, read_queues int,
+    write_queues int, perm int, sys_flag int, from_ms bigint, from_cause string, from_actor string, from_op string,
+    to_ms bigint, to_id {ID}, to_cause string, to_actor string""",
+    keys=("namespace", "inc", "topic", "broker", "from_id"),
+    partitions=(
+        Partition("bucket", "int", f"cast(pmod(crc32(cast(topic as binary)), {ROUTE_BUCKETS}) as int)"),
+        by_month("to_ms"),
+    ),
+    sort=("topic", "from_ms"),
+)
+"""One stored queue datum of a topic on a broker's epoch; visible while a session of that epoch runs."""
+
+HEARTBEATS = Table(
+    "heartbeats",
+    """namespace string, id_ms bigint, id_n int, cluster string, broker string, broker_id bigint, addr string,
+    code int""",
+    keys=("namespace", "id_ms", "id_n"),
+    partitions=(_day("id_ms"),),
+    sort=("namespace", "id_ms", "id_n"),
+)
+"""Each accepted heartbeat, where the name server writes them (option `events.heartbeats`)."""
+
+TABLES = (EVENTS, GAPS, BROKER_SESSIONS, BROKER_VERSIONS, ROUTE_VERSIONS, HEARTBEATS)
+"""All but those of reports."""

@@ -1,0 +1,55 @@
+"""The Spark session of every job."""
+
+import os
+import signal
+import sys
+import threading
+from collections.abc import Mapping
+
+from pyspark.sql import SparkSession
+
+from mqpipeline.java import java_home_here
+
+SUBMITTED = "PYSPARK_GATEWAY_PORT"  # where a driver in Python finds the Spark of spark-submit
+LOOPBACK = "127.0.0.1"
+SETTINGS = {
+    "spark.sql.session.timeZone": "UTC",
+    "spark.sql.execution.arrow.pyspark.enabled": "true",
+    "spark.sql.parquet.compression.codec": "zstd",
+    "spark.sql.sources.partitionOverwriteMode": "dynamic",
+    "spark.python.sql.dataFrameDebugging.enabled": "false",  # two more calls for each column of each plan
+    "spark.ui.showConsoleProgress": "false",
+}
+"""What every job relies on, however it is submitted."""
+
+OWN = {
+    "spark.master": "local[*]",
+    "spark.driver.memory": "2g",
+    "spark.sql.shuffle.partitions": str(4 * (os.cpu_count() or 1)),
+    "spark.ui.enabled": "false",
+    "spark.log.level": "ERROR",
+    "spark.sql.ui.retainedExecutions": "10",  # their plans fill the memory of a session that lives long
+}
+"""Of a session that a process of ours starts. `spark-submit` starts one before us, with what its caller chose."""
+
+
+def spark_session(
+    name: str, settings: Mapping[str, str] | None = None, *, own: Mapping[str, str] | None = None
+) -> SparkSession:
+    """The session there is, or a new one. Spark's `settings` win over all others, `own` over OWN."""
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    home = java_home_here()
+    if home:
+        os.environ["JAVA_HOME"] = home
+    sized = {} if SUBMITTED in os.environ else {**OWN, **(own or {})}
+    chosen = {**SETTINGS, **sized, **(settings or {})}
+    if chosen.get("spark.master", "").startswith("local"):
+        os.environ.setdefault("SPARK_LOCAL_IP", LOOPBACK)  # not reachable from outside
+    builder = SparkSession.builder.appName(name)
+    for key, value in chosen.items():
+        builder = builder.config(key, value)
+    interrupted = signal.getsignal(signal.SIGINT)
+    session = builder.getOrCreate()
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGINT, interrupted)  # PySpark puts its own there
+    return session

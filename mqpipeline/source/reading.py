@@ -1,0 +1,42 @@
+"""What reading once and following have in common: a piece of a stream becomes Arrow batches."""
+
+from collections.abc import Iterator
+from functools import cached_property
+
+import pyarrow as pa
+from pyspark.sql.datasource import InputPartition
+from pyspark.sql.types import StructType
+
+from mqpipeline.source.batches import Batches
+from mqpipeline.source.connection import Store
+from mqpipeline.source.options import Options
+from mqpipeline.source.pages import pages
+from mqpipeline.source.replies import joined
+from mqpipeline.source.streams import Piece, Streams
+
+BATCH_ENTRIES, BATCH_BYTES = 10_000, 8 << 20  # of an Arrow batch, whichever comes first
+
+
+class Reading:
+    """Pickled before it is used: connections are made at their first use."""
+
+    def __init__(self, options: Options, schema: StructType) -> None:
+        self._options = options
+        self._batches = Batches(schema)
+
+    @cached_property
+    def store(self) -> Store:
+        return Store(self._options)
+
+    @cached_property
+    def streams(self) -> Streams:
+        return Streams(self._options, self.store)
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        """A piece as batches; Spark's stand-in for no piece at all as none."""
+        if not isinstance(partition, Piece):
+            return
+        with Store(self._options) as store:
+            found = pages(store, partition.stream, partition.first, partition.last, self._options.page)
+            for page in joined(found, BATCH_ENTRIES, BATCH_BYTES):
+                yield from self._batches.of(partition.stream, page)

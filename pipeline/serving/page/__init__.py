@@ -1,5 +1,0 @@
-"""The report as a page: one HTML file that needs nothing else, for screens, paper and mail."""
-
-from pipeline.serving.page.render import html
-
-__all__ = ["html"]

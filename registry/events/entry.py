@@ -1,0 +1,114 @@
+"""Entries of the event stream: ids, kinds and fields (docs/events.md)."""
+
+from collections.abc import Mapping
+from enum import StrEnum
+from typing import Any, Final, NamedTuple
+
+import msgspec
+
+
+class EventKind(StrEnum):
+    """What an entry is about. Scripts append entries of these kinds (lua/includes/emit.lua)."""
+
+    STREAM_STARTED = "stream_started"
+    BROKER_REGISTERED = "broker_registered"
+    BROKER_UPDATED = "broker_updated"
+    BROKER_REMOVED = "broker_removed"
+    TOPICS_CHANGED = "topics_changed"
+    MAPPINGS_CHANGED = "mappings_changed"
+    KV_CHANGED = "kv_changed"
+    SETTINGS_CHANGED = "settings_changed"
+    HOLD_CHANGED = "hold_changed"
+    DRAIN_CHANGED = "drain_changed"
+    CONFLICT_SEEN = "conflict_seen"
+    CHECKPOINT = "checkpoint"
+
+
+VERSION: Final = "1"
+"""Field `v` of every entry."""
+AUDITED_KINDS: Final = frozenset(
+    {
+        EventKind.DRAIN_CHANGED,
+        EventKind.KV_CHANGED,
+        EventKind.SETTINGS_CHANGED,
+        EventKind.HOLD_CHANGED,
+        EventKind.CONFLICT_SEEN,
+    }
+)
+AUDITED_CAUSES: Final = frozenset({"wipe", "restore", "topic_register", "topic_delete", "evicted"})
+"""Causes of other kinds: what operators did to topics and members."""
+
+
+class EventId(NamedTuple):
+    """Place of an entry in its stream: Unix ms of the Redis clock, and a number within that ms. Ids are ordered."""
+
+    ms: int
+    number: int = 0
+
+    @classmethod
+    def parse(cls, text: str) -> "EventId":
+        """Read `1767225599000-2`; the number is 0 where it is left out. Raises ValueError."""
+        ms, _, number = text.partition("-")
+        return cls(int(ms), int(number or 0))
+
+    def __str__(self) -> str:
+        """The id as Redis writes it."""
+        return f"{self.ms}-{self.number}"
+
+
+FIRST: Final = EventId(0)
+"""Before every entry."""
+
+
+class Event(msgspec.Struct, frozen=True):
+    """One entry of the stream; `fields` are all of its fields, as text."""
+
+    id: EventId
+    fields: Mapping[str, str]
+
+    @classmethod
+    def of(cls, event_id: str, fields: Mapping[str, str]) -> "Event":
+        """Return the entry that XRANGE or XREAD replied."""
+        return cls(EventId.parse(event_id), fields)
+
+    @property
+    def kind(self) -> str:
+        """One of EventKind; another one where a later release wrote the entry."""
+        return self.get("kind")
+
+    @property
+    def cause(self) -> str:
+        return self.get("cause")
+
+    @property
+    def incarnation(self) -> str:
+        """The incarnation of the stream."""
+        return self.get("inc")
+
+    @property
+    def sequence(self) -> int:
+        """Number of the entry in its incarnation, from 1; 0 when it has none."""
+        return int(self.get("seq") or 0)
+
+    @property
+    def is_audited(self) -> bool:
+        """Whether the entry is of an operator's change, and is copied to `audit`."""
+        return self.kind in AUDITED_KINDS or self.cause in AUDITED_CAUSES
+
+    @property
+    def is_last_of_group(self) -> bool:
+        """Whether the script that appended the entry appended no other behind it."""
+        part, _, parts = (self.get("part") or "1/1").partition("/")
+        return part == parts
+
+    def get(self, name: str) -> str:
+        """Return a field, "" when it is absent."""
+        return self.fields.get(name, "")
+
+    def number(self, name: str) -> int:
+        """Return a field that holds a number. Raises KeyError, ValueError."""
+        return int(self.fields[name])
+
+    def json(self, name: str, kind: Any) -> Any:
+        """Return a field of JSON, read as `kind`. Raises KeyError, msgspec.DecodeError."""
+        return msgspec.json.decode(self.fields[name].encode(errors="surrogatepass"), type=kind)

@@ -1,0 +1,155 @@
+"""Trimming of the event stream: operators' entries are copied to `audit` first, then old entries are deleted.
+
+Entries go that are older than the retention and that no consumer holds back; the newest ten thousand stay. Only the
+cap on the stream's memory overrides both: consumers that lack entries then get a checkpoint round.
+"""
+
+import sys
+from collections.abc import Collection
+
+import msgspec
+
+from registry.clock import now_ms
+from registry.events.checkpoint import last_round, request_round
+from registry.events.entry import FIRST, Event, EventId
+from registry.keys import Keys
+from registry.plans import Batch, Origin, Plan, as_json, call
+
+KEPT = 10_000
+SLICE = 1_000
+READ = 100  # an entry may have 64 KB
+AUDIT_MAX = 100_000
+SILENT_MS = 24 * 3600 * 1000  # a consumer that reported nothing for so long holds nothing back
+ROUND_EVERY_MS = 600_000  # at most one round of cause `gap` in this time
+AUDITOR = "audit"  # our own field of `events:consumers`
+
+
+class Trimmed(msgspec.Struct, frozen=True):
+    """Entries copied to `audit`, entries trimmed because all consumers have them, entries trimmed by the cap.
+
+    `lagging` counts consumers that hold entries back, lack some, and have no checkpoint round ahead of them."""
+
+    audited: int = 0
+    passed: int = 0
+    capped: int = 0
+    lagging: int = 0
+
+
+class Consumer(msgspec.Struct):
+    """A field of `events:consumers`: the consumer has all entries up to `id`; with `hold`, trimming waits for it."""
+
+    id: str = str(FIRST)
+    seq: int = 0
+    at_ms: int = 0
+    hold: bool | int = False
+
+    @property
+    def position(self) -> EventId:
+        """The id as numbers. Raises ValueError."""
+        return EventId.parse(self.id)
+
+    def retains(self, now: int) -> bool:
+        """Return whether entries behind `id` have to stay."""
+        return bool(self.hold) and now - self.at_ms < SILENT_MS
+
+
+def trim(keys: Keys, origin: Origin, *, retention_ms: int, max_bytes: int) -> Plan[Trimmed]:
+    """Copy to `audit`, then trim, then request a round if a consumer needs one. Times are of the Redis clock."""
+    now = yield from now_ms()
+    audited = yield from _audit(keys, now)
+    holders = [consumer for consumer in (yield from _consumers(keys)) if consumer.retains(now)]
+    oldest = min([EventId(max(now - retention_ms, 0)), *(consumer.position for consumer in holders)])
+    passed = yield from _trim(keys, ("MINID", "~", str(oldest)), down_to=KEPT)
+    capped = 0
+    used = yield call("MEMORY", "USAGE", keys.events)
+    if used is not None and int(used) > max_bytes:
+        length = yield call("XLEN", keys.events)
+        target = int(length) * max_bytes // int(used)
+        capped = yield from _trim(keys, ("MAXLEN", "~", str(target)), down_to=target)
+    lagging = yield from _count_lagging(keys, holders, now, origin)
+    return Trimmed(audited, passed, capped, lagging)
+
+
+def _audit(keys: Keys, now: int) -> Plan[int]:
+    stored = yield call("HGET", keys.events_consumers, AUDITOR)
+    auditor = msgspec.json.decode(stored, type=Consumer) if stored else Consumer()
+    newest = yield call("XREVRANGE", keys.audit, "+", "-", "COUNT", 1)
+    copied_to = EventId.parse(newest[0][0]) if newest else FIRST
+    count = 0
+    while True:
+        reply = yield call("XRANGE", keys.events, f"({auditor.id}", "+", "COUNT", READ)
+        for event in (Event.of(*entry) for entry in reply):
+            if event.is_audited and event.id > copied_to:
+                flat = [text for field in event.fields.items() for text in field]
+                yield call("XADD", keys.audit, "MAXLEN", "~", AUDIT_MAX, str(event.id), *flat)
+                count += 1
+            auditor.id, auditor.seq = str(event.id), event.sequence
+        if len(reply) < READ:
+            break
+    auditor.at_ms = now
+    yield call("HSET", keys.events_consumers, AUDITOR, as_json(auditor))
+    return count
+
+
+def _consumers(keys: Keys) -> Plan[list[Consumer]]:
+    texts = yield call("HVALS", keys.events_consumers)
+    return [msgspec.json.decode(text, type=Consumer) for text in texts]
+
+
+def _trim(keys: Keys, what: tuple[str, str, str], *, down_to: int) -> Plan[int]:
+    length = yield call("XLEN", keys.events)
+    excess, gone = int(length) - down_to, 0
+    while gone < excess:
+        count = int((yield call("XTRIM", keys.events, *what, "LIMIT", min(SLICE, excess - gone))))
+        if count == 0:
+            break
+        gone += count
+    return gone
+
+
+class _Start(msgspec.Struct, frozen=True):
+    """The first entry of the stream, or the place of the next one when there is none."""
+
+    id: EventId
+    inc_ms: int
+    seq: int
+
+    def lacks(self, consumer: Consumer) -> bool:
+        """Return whether entries behind the consumer's own, or of an incarnation since, are gone."""
+        next_seq = consumer.seq + 1 if consumer.position.ms >= self.inc_ms else 1
+        return consumer.position < self.id and next_seq < self.seq
+
+
+def _count_lagging(keys: Keys, holders: Collection[Consumer], now: int, origin: Origin) -> Plan[int]:
+    """Return how many consumers need a round, and request it unless one was written for them just before."""
+    if not holders:
+        return 0
+    start = yield from _start(keys)
+    last = yield from last_round(keys)
+    begun = last.begun if last is not None else FIRST
+    lagging = 0
+    for consumer in holders:
+        if begun < start.id or begun <= consumer.position:  # else a whole round is ahead of the consumer
+            lagging += start.lacks(consumer) or not (yield from _happened(keys, consumer, start))
+    recently = last is not None and last.cause == "gap" and now - begun.ms < ROUND_EVERY_MS
+    if lagging and not recently:
+        yield from request_round(keys, "gap", origin)
+    return lagging
+
+
+def _start(keys: Keys) -> Plan[_Start]:
+    entries, (inc, seq) = yield Batch(
+        (call("XRANGE", keys.events, "-", "+", "COUNT", 1), call("HMGET", keys.events_meta, "inc", "seq"))
+    )
+    if not entries:
+        return _Start(EventId(sys.maxsize), int(inc or 0), int(seq or 0) + 1)
+    first = Event.of(*entries[0])
+    return _Start(first.id, int(first.incarnation or 0), first.sequence)
+
+
+def _happened(keys: Keys, consumer: Consumer, start: _Start) -> Plan[bool]:
+    """Whether the consumer's own entry is there, if it should be: a failover may have lost it."""
+    if consumer.position < start.id:
+        return True
+    entries = yield call("XRANGE", keys.events, consumer.id, consumer.id)
+    return bool(entries) and entries[0][1].get("seq") == str(consumer.seq)

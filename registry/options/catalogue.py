@@ -1,0 +1,286 @@
+"""Every option of the name server: the catalogue, and how files, environment and request 318 set them.
+
+The rows come from `registry.options.fields`. An option's environment variable is MQNS_ and its name in
+capitals (`listenPort`: MQNS_LISTEN_PORT). Nothing here reads a file, the environment or Redis: callers hand
+in mappings (`registry.options.load` reads them for a process).
+"""
+
+import re
+from collections.abc import Mapping
+from inspect import get_annotations
+from typing import Literal, get_args
+
+import msgspec
+from msgspec import Struct
+
+from registry.options.fields import (
+    Effect,
+    NamesrvOptions,
+    NettyClientOptions,
+    NettyServerOptions,
+    OptionInfo,
+    Options,
+    TlsOptions,
+)
+from registry.store import url as store_url
+from registry.store.url import with_login
+
+__all__ = [
+    "BY_KEY",
+    "CATALOGUE",
+    "InvalidOption",
+    "Option",
+    "Options",
+    "acceptable",
+    "black_list",
+    "for_print",
+    "from_env",
+    "given_settings",
+    "listing",
+    "overlay",
+    "parse",
+    "resolve",
+    "text_of",
+    "to_env",
+]
+
+Group = Literal["namesrv", "netty_server", "netty_client", "tls", "own"]
+Value = bool | int | str
+Kind = Literal["int", "long", "bool", "str"]
+
+
+class Option(Struct, frozen=True):
+    """One row of the catalogue; `name` is the attribute of `Options`."""
+
+    name: str
+    key: str
+    type: Kind
+    default: Value
+    group: Group
+    effect: Effect
+    why: str
+
+    @property
+    def env(self) -> str:
+        return f"MQNS_{self.name.upper()}"
+
+
+class InvalidOption(ValueError):
+    """An environment variable or argument that cannot be what it should; the text names it."""
+
+
+def _camel(name: str) -> str:
+    head, *rest = name.split("_")
+    return head + "".join(part.capitalize() for part in rest)
+
+
+def _kind(base: type, info: OptionInfo) -> Kind:
+    if base is bool:
+        return "bool"
+    if base is int:
+        return "long" if info.long else "int"
+    return "str"
+
+
+def _catalogue() -> tuple[Option, ...]:
+    groups: dict[type[Struct], Group] = {
+        NamesrvOptions: "namesrv",
+        NettyServerOptions: "netty_server",
+        NettyClientOptions: "netty_client",
+        TlsOptions: "tls",
+        Options: "own",
+    }
+    defaults = Options()
+    rows = []
+    for owner, group in groups.items():
+        for name, hint in get_annotations(owner).items():
+            base, *annotations = get_args(hint)
+            if annotations and isinstance(info := annotations[0], OptionInfo):
+                key = info.key or _camel(name)
+                rows.append(
+                    Option(
+                        name, key, _kind(base, info), getattr(defaults, name), group, info.effect, info.why
+                    )
+                )
+    return tuple(rows)
+
+
+CATALOGUE = _catalogue()
+BY_KEY = {option.key: option for option in CATALOGUE}
+LISTED_GROUPS = frozenset[Group]({"namesrv", "netty_server"})  # what requests 318 and 319 know
+ALWAYS_BLACK = frozenset({"configBlackList", "configStorePath", "kvConfigPath", "rocketmqHome"})
+ALIASES = {"REDIS_URL": "redisUrl", "RQ_REDIS_URL": "rqRedisUrl", "ROCKETMQ_SERIALIZE_TYPE": "serializeType"}
+AT_LEAST_ONE = frozenset({"remotingWorkers", "httpWorkers", "httpThreads"})
+SECRETS = frozenset(
+    {
+        "tls.server.keyPassword",
+        "tls.client.keyPassword",
+        "redisPassword",
+        "redisSentinelPassword",
+        "rqRedisPassword",
+    }
+)
+DECIMAL = re.compile(r"[+-]?[0-9]+")
+VARIABLES = ALIASES | {option.env: option.key for option in CATALOGUE}  # later ones win
+OPTIONS_VARIABLE = "MQNS_OPTIONS"
+JAVA_BLANKS = "".join(map(chr, range(33)))
+
+
+def parse(option: Option, text: str) -> Value | None:
+    """Return a text's value as Java reads it (MixAll.properties2Object); None for a number to be ignored."""
+    if option.type == "bool":
+        return text.lower() == "true"
+    if option.type == "str":
+        return text.strip(JAVA_BLANKS)
+    if not DECIMAL.fullmatch(text):
+        return None
+    number, bits = int(text), 31 if option.type == "int" else 63
+    if not -(1 << bits) <= number < 1 << bits:
+        return None
+    if option.group == "own" and number < (option.key in AT_LEAST_ONE):
+        return None
+    return number
+
+
+def text_of(value: Value) -> str:
+    """Return a value as Java prints it."""
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _parse_strictly(option: Option, text: str, source: str) -> Value:
+    """Return a value typed for this start; what Java ignores is an error here. Raises InvalidOption."""
+    text = text.strip()
+    value = parse(option, text)
+    if value is None:
+        raise InvalidOption(f"{source}={text}: not a number that {option.key} can be")
+    if option.type == "bool" and text.lower() not in ("true", "false"):
+        raise InvalidOption(f"{source}={text}: {option.key} is true or false")
+    return value
+
+
+def _given(file: Mapping[str, str], env: Mapping[str, str], cli: Mapping[str, str]) -> dict[str, Value]:
+    """Return the values that are set, by attribute: file < environment < command line; empty variables are unset."""
+    values: dict[str, Value] = {}
+    for key, text in file.items():
+        if (option := BY_KEY.get(key)) and (value := parse(option, text)) is not None:
+            values[option.name] = value
+    for variable, key in VARIABLES.items():
+        if text := env.get(variable, ""):
+            values[BY_KEY[key].name] = _parse_strictly(BY_KEY[key], text, variable)
+    for key, text in cli.items():
+        values[BY_KEY[key].name] = _parse_strictly(BY_KEY[key], text, key)
+    return values
+
+
+def _computed(values: Mapping[str, Value], env: Mapping[str, str]) -> dict[str, Value]:
+    """Defaults that depend on the user's environment or on other options."""
+    home = env.get("HOME", "")
+    data = env.get("XDG_DATA_HOME") or f"{home}/.local/share"
+    return {
+        "rocketmq_home": env.get("ROCKETMQ_HOME", ""),
+        "kv_config_path": f"{home}/namesrv/kvConfig.json",
+        "config_store_path": f"{home}/namesrv/namesrv.properties",
+        "data_dir": f"{data}/redis-namesrv",
+        "http_bind_address": values.get("bind_address", Options().bind_address),
+    }
+
+
+def _with_logins(options: Options) -> Options:
+    """The URLs of both stores as they are to be used. Raises InvalidOption for one that cannot be."""
+    sentinel = options.redis_sentinel_username, options.redis_sentinel_password
+    store = with_login(options.redis_url, options.redis_username, options.redis_password, *sentinel)
+    queue = with_login(options.rq_redis_url, options.rq_redis_username, options.rq_redis_password, *sentinel)
+    queue = queue or store
+    for key, url in (("redisUrl", store), ("rqRedisUrl", queue)):
+        try:
+            kind = store_url.parse(url).kind if url else "server"
+        except ValueError as error:
+            raise InvalidOption(f"{key}: {error}") from None
+    if kind == "cluster":
+        raise InvalidOption("rqRedisUrl: RQ cannot work on a Redis Cluster; name another Redis")
+    return msgspec.structs.replace(options, redis_url=store, rq_redis_url=queue)
+
+
+def resolve(file: Mapping[str, str], env: Mapping[str, str], cli: Mapping[str, str] | None = None) -> Options:
+    """Defaults, then the -c file, then the environment, then the command line.
+
+    A number that does not parse is ignored in the file, as Java does, and raises InvalidOption elsewhere.
+    ROCKETMQ_HOME is Java's default of rocketmqHome, so the file overrides it.
+    """
+    given = _given(file, env, cli or {})
+    unknown = tuple((key, text) for key, text in file.items() if key not in BY_KEY)
+    return _with_logins(msgspec.convert(_computed(given, env) | given | {"listing_also": unknown}, Options))
+
+
+def given_settings(
+    file: Mapping[str, str], env: Mapping[str, str], cli: Mapping[str, str] | None = None
+) -> dict[str, str]:
+    """Return Java key -> text of the Live options that this start was given, for the settings shared in Redis."""
+    given = _given(file, env, cli or {})
+    return {o.key: text_of(given[o.name]) for o in CATALOGUE if o.effect == "live" and o.name in given}
+
+
+def black_list(options: Options) -> frozenset[str]:
+    """Return the keys that request 318 refuses (DefaultRequestProcessor.initConfigBlackList)."""
+    return ALWAYS_BLACK | {key for key in options.config_black_list.split(";") if key}
+
+
+def acceptable(options: Options, wanted: Mapping[str, str]) -> dict[str, str]:
+    """Return what of `wanted` request 318 would set, as Java prints it: known keys whose texts parse.
+
+    Keys that only the -c file has count as known, as they do in Java's Configuration.
+    """
+    taken: dict[str, str] = {}
+    also = dict(options.listing_also)
+    for key, text in wanted.items():
+        option = BY_KEY.get(key)
+        if option is None:
+            if key in also:
+                taken[key] = text
+        elif option.group in LISTED_GROUPS and (value := parse(option, text)) is not None:
+            taken[key] = text_of(value)
+    return taken
+
+
+def overlay(options: Options, shared: Mapping[str, str]) -> Options:
+    """Return the options with what 318 shared through Redis: Live ones in force, others in the listing only."""
+    live: dict[str, Value] = {}
+    also = dict(options.listing_also)
+    for key, text in acceptable(options, shared).items():
+        option = BY_KEY.get(key)
+        if option and option.effect == "live" and (value := parse(option, text)) is not None:
+            live[option.name] = value
+        else:
+            also[key] = text
+    return msgspec.structs.replace(options, **live, listing_also=tuple(also.items()))
+
+
+def listing(options: Options, extra: Mapping[str, str] | None = None) -> list[tuple[str, str]]:
+    """Return (key, text) of request 319, sorted: both server configurations, and other keys of the -c file."""
+    known = {o.key: text_of(getattr(options, o.name)) for o in CATALOGUE if o.group in LISTED_GROUPS}
+    shown = {key: text for key, text in known.items() if text}
+    return sorted((shown | dict(options.listing_also) | dict(extra or {})).items())
+
+
+def for_print(options: Options) -> list[tuple[str, str]]:
+    """Return (key, text) of `mqnamesrv -p`: Java's options in its order, TLS and our own; secrets masked."""
+    return [(option.key, _shown(option, getattr(options, option.name))) for option in CATALOGUE]
+
+
+def _shown(option: Option, value: Value) -> str:
+    text = text_of(value)
+    if option.key in SECRETS and text:
+        return "***"
+    return store_url.masked(text) if option.key.endswith("edisUrl") else text
+
+
+def to_env(options: Options) -> dict[str, str]:
+    """Return the one variable by which a supervisor hands resolved options to its children."""
+    return {OPTIONS_VARIABLE: msgspec.json.encode(options).decode()}
+
+
+def from_env(env: Mapping[str, str], file: Mapping[str, str] | None = None) -> Options:
+    """Return a process's options: those its supervisor resolved, else from `file` and the environment."""
+    if resolved := env.get(OPTIONS_VARIABLE):
+        return msgspec.json.decode(resolved, type=Options)
+    return resolve(file or {}, env)

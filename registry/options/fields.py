@@ -1,0 +1,193 @@
+"""The fields of `Options`: each option's name, type, default and effect, declared once.
+
+Names are Java's in snake case (`listenPort` is `listen_port`); Java's defaults are those of RocketMQ 5.5.0.
+`Live` options change at once through request 318, `Start` options are read when a process starts, and
+`listed` ones are accepted and shown but have no effect here, for the reason they give.
+"""
+
+from typing import Annotated, Literal, TypeVar
+
+from msgspec import Struct
+
+Effect = Literal["live", "start", "listed"]
+
+
+class OptionInfo(Struct, frozen=True):
+    """What an annotation says about an option; `key` only where it is not the field's name in camel case."""
+
+    effect: Effect
+    why: str = ""
+    key: str = ""
+    long: bool = False
+
+
+T = TypeVar("T")
+Live = Annotated[T, OptionInfo("live")]
+Start = Annotated[T, OptionInfo("start")]
+POOLS = OptionInfo("listed", "a worker is one event loop without thread pools; see remotingWorkers")
+PERMITS = OptionInfo("listed", "the server starts no requests of its own but oneway pushes from a job")
+NETTY = OptionInfo("listed", "there is no Netty")
+OUTGOING = OptionInfo("listed", "the name server keeps no outgoing connections")
+
+
+class NamesrvOptions(Struct, frozen=True, kw_only=True):
+    """NamesrvConfig, in Java's order."""
+
+    rocketmq_home: Start[str] = ""
+    kv_config_path: Start[str] = ""
+    config_store_path: Start[str] = ""
+    product_env_name: Annotated[str, OptionInfo("listed", "see namesrvProductAddr")] = "center"
+    cluster_test: Start[bool] = False
+    order_message_enable: Live[bool] = False
+    return_order_topic_config_to_broker: Live[bool] = True
+    client_request_thread_pool_nums: Annotated[int, POOLS] = 8
+    default_thread_pool_nums: Annotated[int, POOLS] = 16
+    client_request_thread_pool_queue_capacity: Live[int] = 50000
+    default_thread_pool_queue_capacity: Live[int] = 10000
+    scan_not_active_broker_interval: Annotated[
+        int, OptionInfo("listed", "leases end by themselves; nothing waits for a scan", long=True)
+    ] = 5000
+    un_register_broker_queue_capacity: Live[int] = 3000
+    support_acting_master: Live[bool] = False
+    enable_all_topic_list: Live[bool] = True
+    enable_topic_list: Live[bool] = True
+    notify_min_broker_id_changed: Live[bool] = False
+    enable_controller_in_namesrv: Annotated[bool, OptionInfo("listed", "no controller inside")] = False
+    need_wait_for_service: Live[bool] = False
+    wait_seconds_for_service: Live[int] = 45
+    delete_topic_with_broker_registration: Live[bool] = False
+    config_black_list: Start[str] = "configBlackList;configStorePath;kvConfigPath"
+
+
+class NettyServerOptions(NamesrvOptions, frozen=True, kw_only=True):
+    """NettyServerConfig, in Java's order."""
+
+    bind_address: Start[str] = "0.0.0.0"
+    listen_port: Start[int] = 9876
+    server_worker_threads: Annotated[int, POOLS] = 8
+    server_callback_executor_threads: Annotated[int, POOLS] = 0
+    server_selector_threads: Annotated[int, POOLS] = 3
+    server_oneway_semaphore_value: Annotated[int, PERMITS] = 256
+    server_async_semaphore_value: Annotated[int, PERMITS] = 64
+    server_channel_max_idle_time_seconds: Start[int] = 120
+    server_socket_snd_buf_size: Start[int] = 0
+    server_socket_rcv_buf_size: Start[int] = 0
+    write_buffer_high_water_mark: Annotated[int, OptionInfo("listed", "see writeBufferLimitBytes")] = 0
+    write_buffer_low_water_mark: Annotated[int, OptionInfo("listed", "see writeBufferLimitBytes")] = 0
+    server_socket_backlog: Start[int] = 1024
+    server_netty_worker_group_enable: Annotated[bool, NETTY] = True
+    server_pooled_byte_buf_allocator_enable: Annotated[bool, NETTY] = True
+    enable_shutdown_gracefully: Start[bool] = False
+    shutdown_wait_time_seconds: Start[int] = 30
+    use_epoll_native_selector: Annotated[bool, NETTY] = False
+
+
+class NettyClientOptions(NettyServerOptions, frozen=True, kw_only=True):
+    """NettyClientConfig: printed by `-p`, not listed by request 319."""
+
+    client_worker_threads: Annotated[int, OUTGOING] = 4
+    client_callback_executor_threads: Annotated[int, OUTGOING] = 2
+    client_oneway_semaphore_value: Annotated[int, OUTGOING] = 65535
+    client_async_semaphore_value: Annotated[int, OUTGOING] = 65535
+    connect_timeout_millis: Annotated[int, OUTGOING] = 3000
+    channel_not_active_interval: Annotated[int, OptionInfo("listed", OUTGOING.why, long=True)] = 60000
+    is_scan_available_name_srv: Annotated[bool, OUTGOING] = True
+    client_channel_max_idle_time_seconds: Annotated[int, OUTGOING] = 120
+    client_socket_snd_buf_size: Annotated[int, OUTGOING] = 0
+    client_socket_rcv_buf_size: Annotated[int, OUTGOING] = 0
+    client_pooled_byte_buf_allocator_enable: Annotated[bool, OUTGOING] = False
+    client_close_socket_if_timeout: Annotated[bool, OUTGOING] = True
+    use_tls: Annotated[bool, OptionInfo("listed", OUTGOING.why, key="useTLS")] = False
+    socks_proxy_config: Annotated[str, OUTGOING] = "{}"
+    disable_callback_executor: Annotated[bool, OUTGOING] = False
+    disable_netty_worker_group: Annotated[bool, OUTGOING] = False
+    max_reconnect_interval_time_seconds: Annotated[int, OUTGOING] = 60
+    enable_reconnect_for_go_away: Annotated[bool, OUTGOING] = True
+
+
+def _tls(name: str, effect: Effect = "start") -> OptionInfo:
+    return OptionInfo(effect, "" if effect == "start" else OUTGOING.why, key=f"tls.{name}")
+
+
+class TlsOptions(NettyClientOptions, frozen=True, kw_only=True):
+    """Java's `tls.*` system properties (TlsSystemConfig); `tls.config.file` may name them too."""
+
+    tls_test_mode_enable: Annotated[bool, _tls("test.mode.enable")] = True
+    tls_config_file: Annotated[str, _tls("config.file")] = "/etc/rocketmq/tls.properties"
+    tls_server_mode: Annotated[str, _tls("server.mode")] = "permissive"
+    tls_server_need_client_auth: Annotated[str, _tls("server.need.client.auth")] = "none"
+    tls_server_key_path: Annotated[str, _tls("server.keyPath")] = ""
+    tls_server_key_password: Annotated[str, _tls("server.keyPassword")] = ""
+    tls_server_cert_path: Annotated[str, _tls("server.certPath")] = ""
+    tls_server_auth_client: Annotated[bool, _tls("server.authClient")] = False
+    tls_server_trust_cert_path: Annotated[str, _tls("server.trustCertPath")] = ""
+    tls_client_key_path: Annotated[str, _tls("client.keyPath", "listed")] = ""
+    tls_client_key_password: Annotated[str, _tls("client.keyPassword", "listed")] = ""
+    tls_client_cert_path: Annotated[str, _tls("client.certPath", "listed")] = ""
+    tls_client_auth_server: Annotated[bool, _tls("client.authServer", "listed")] = False
+    tls_client_trust_cert_path: Annotated[str, _tls("client.trustCertPath", "listed")] = ""
+    tls_enable: Annotated[bool, _tls("enable", "listed")] = False
+    tls_ciphers: Annotated[str, _tls("ciphers")] = ""
+    tls_protocols: Annotated[str, _tls("protocols")] = ""
+
+
+def _own(why: str) -> OptionInfo:
+    return OptionInfo("start", why, long=True)
+
+
+class Options(TlsOptions, frozen=True, kw_only=True):
+    """All options, resolved. Numbers of our own are bytes, milliseconds or counts, as their names say."""
+
+    http_port: Annotated[int, _own("port of the HTTP side; 0 lets the system choose")] = 8080
+    http_bind_address: Annotated[str, _own("address of the HTTP side; bindAddress if empty")] = ""
+    remoting_workers: Annotated[int, _own("processes that answer on listenPort")] = 2
+    http_workers: Annotated[int, _own("processes that answer on httpPort")] = 1
+    http_threads: Annotated[int, _own("threads of each of them")] = 4
+    namespace: Annotated[str, _own("one Redis may serve several name servers: ns:{namespace}:…")] = "default"
+    data_dir: Annotated[str, _own("folder of the embedded store")] = ""
+    redis_url: Annotated[str, _own("the store; empty starts an embedded one")] = ""
+    redis_username: Annotated[str, _own("in the place of the one in redisUrl")] = ""
+    redis_password: Annotated[str, _own("in the place of the one in redisUrl")] = ""
+    redis_sentinel_username: Annotated[str, _own("for the Sentinels of redisUrl and rqRedisUrl")] = ""
+    redis_sentinel_password: Annotated[str, _own("for the Sentinels of redisUrl and rqRedisUrl")] = ""
+    rq_redis_url: Annotated[str, _own("the job queue's Redis, no Cluster; redisUrl if empty")] = ""
+    rq_redis_username: Annotated[str, _own("in the place of the one in rqRedisUrl")] = ""
+    rq_redis_password: Annotated[str, _own("in the place of the one in rqRedisUrl")] = ""
+    broker_timeout_millis: Annotated[int, _own("lease of a broker that names no timeout of its own")] = (
+        120_000
+    )
+    connection_loss_probe: Annotated[
+        bool, _own("connect to a broker that lost its connection; off: gone")
+    ] = True
+    probe_timeout_millis: Annotated[int, _own("how long such a connect may take")] = 300
+    max_connections: Annotated[int, _own("connections of a remoting worker; 0 is unlimited")] = 20_000
+    write_buffer_limit_bytes: Annotated[int, _own("unread answers of a connection before it is closed")] = (
+        16 << 20
+    )
+    route_cache_bytes: Annotated[int, _own("encoded answers a remoting worker keeps")] = 64 << 20
+    epoll_transport: Annotated[
+        bool, _own("read and write in compiled code where it is built; off: uvloop's")
+    ] = True
+    proxy_protocol: Annotated[bool, _own("accept PROXY headers v1 and v2")] = True
+    reply_encoding: Annotated[str, _own("header of replies: mirror (as asked) or json")] = "mirror"
+    omit_v5_members: Annotated[bool, _own("leave 5.x members out of routes for clients before 5.0")] = False
+    serialize_type: Annotated[str, _own("named in the boot line only; see replyEncoding")] = "JSON"
+    namesrv_product_addr: Annotated[str, _own("name servers asked in clusterTest mode, ; separated")] = ""
+    events_retention_millis: Annotated[int, _own("age after which events are trimmed")] = 24 * 3600 * 1000
+    events_max_bytes: Annotated[int, _own("memory of the events stream before it is trimmed sooner")] = (
+        256 << 20
+    )
+    events_heartbeats: Annotated[bool, _own("log each accepted heartbeat in the stream heartbeats")] = False
+    expiry_hold_millis: Annotated[
+        int, _own("how long a mass expiry keeps the leases that ended, at most; 0: not at all")
+    ] = 0
+    expiry_hold_share: Annotated[int, _own("percent of the members that it takes within 30 s")] = 10
+    expiry_hold_least: Annotated[int, _own("members that it takes at least")] = 3
+    pipeline_every_millis: Annotated[
+        int, _own("how often `mqpipeline work` is to land events and report; 0 is never")
+    ] = 0
+    beat_file: Annotated[
+        str, _own("file that the rq worker and the scheduler touch while their loops turn; empty: none")
+    ] = ""
+    listing_also: tuple[tuple[str, str], ...] = ()
+    """(key, text) that only request 319 shows: unknown keys of the -c file, and Start options set by 318."""

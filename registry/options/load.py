@@ -1,0 +1,29 @@
+"""A process's options, read from its environment and the properties file that it names."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from registry.options.catalogue import OPTIONS_VARIABLE, Options, from_env
+from rocketmq_remoting.properties import parse_properties
+
+CONFIG_FILE_VARIABLE = "MQNS_CONFIG_FILE"
+
+
+def read_properties(path: str | Path) -> dict[str, str]:
+    """Return the entries of a Java properties file; OSError if unreadable, PropertiesError for a bad escape.
+
+    UTF-8, else Latin-1, which is what Java reads.
+    """
+    content = Path(path).read_bytes()
+    try:
+        return parse_properties(content.decode())
+    except UnicodeDecodeError:
+        return parse_properties(content.decode("latin-1"))
+
+
+def load(environ: Mapping[str, str]) -> Options:
+    """Return what a supervisor resolved (MQNS_OPTIONS), else MQNS_CONFIG_FILE under the environment's variables."""
+    path = environ.get(CONFIG_FILE_VARIABLE, "")
+    if OPTIONS_VARIABLE in environ or not path:
+        return from_env(environ)
+    return from_env(environ, read_properties(path))

@@ -1,0 +1,33 @@
+"""Reading the body of a registration, without the blocks of its table that are stored unchanged."""
+
+import time
+
+from registry.plans import Plan
+from registry.registration.request import Registration
+from registry.time_slices import cooperatively
+from rocketmq_remoting.registration import RegisterBrokerBody, decode_register_broker_body_cooperatively
+from rocketmq_remoting.table_blocks import Block, TableBlocks
+
+
+class BodyReader:
+    """The body of one registration, decoded at most once for the same `stored` blocks."""
+
+    def __init__(self, registration: Registration) -> None:
+        self._registration = registration
+        self.blocks = TableBlocks()
+        self.body: RegisterBrokerBody | None = None
+
+    def read(self, stored: dict[bytes, Block] | None = None) -> Plan[RegisterBrokerBody]:
+        """Return the body without the topics of unchanged blocks. Raises BodyError."""
+        if self.body is None or (self.blocks.unchanged and self.blocks.previous is not stored):
+            r = self._registration
+            self.blocks = TableBlocks(stored)
+            decoding = decode_register_broker_body_cooperatively(
+                r.body,
+                version=r.version,
+                compressed=r.compressed,
+                now_ms=int(time.time() * 1000),
+                blocks=self.blocks,
+            )
+            self.body = yield from cooperatively(decoding)
+        return self.body

@@ -1,0 +1,117 @@
+"""What a registration changes in the topic tables: its body against what is stored, under a decision. Pure."""
+
+from collections.abc import Mapping
+from itertools import groupby, islice
+from typing import Final
+
+import msgspec
+
+from registry.queue_text import queue_text
+from registry.registration.cached_tables import TEXTS_MOST
+from registry.registration.decision import Decision
+from registry.slices import Row, Slice, slicing
+from rocketmq_remoting.cooperative import Cooperative
+from rocketmq_remoting.registration import RegisterBrokerBody
+from rocketmq_remoting.topic_queue_mapping import encode_mapping_info
+
+TOPICS_A_STEP: Final = 200
+Texts = dict[str, str]
+"""Queue data or mapping info by topic, as stored without the epoch."""
+
+
+class TableDiff(msgspec.Struct, frozen=True):
+    """The slices to write, and whether the tables then are what the body says (`applied`).
+
+    `texts` is what is then stored of the topics that the body names; None of more than are cached
+    (`registry.registration.cached_tables`)."""
+
+    slices: tuple[Slice, ...] = ()
+    applied: bool = True
+    texts: Texts | None = msgspec.field(default_factory=dict)
+
+
+NO_DIFF: Final = TableDiff()
+
+
+class _TopicDiff(msgspec.Struct):
+    """Topics by their queue data before and after; `stays` when a topic that is stored otherwise stays as it is."""
+
+    topics: dict[tuple[str, str], list[str]]
+    texts: Texts | None
+    stays: bool
+
+
+def table_diff(
+    name: str,
+    body: RegisterBrokerBody,
+    topics: Mapping[str, str],
+    mappings: list[Row],
+    decision: Decision,
+    *,
+    delete_missing: bool,
+) -> Cooperative[TableDiff]:
+    """Return what becomes of the stored `topics` of broker `name`; `mappings` are the rows that change."""
+    diff = yield from _topic_diff(body, topics, decision)
+    if delete_missing and not body.mapping_infos:
+        yield from _add_missing(diff, body, topics)
+    slices = yield from slicing(name, "register", diff.topics, mappings)
+    return TableDiff(tuple(slices), not diff.stays, diff.texts)
+
+
+def mapping_texts(body: RegisterBrokerBody, name: str) -> Cooperative[Texts]:
+    """Return what is to be stored of the broker's static topics."""
+    texts = {}
+    for topic, info in body.mapping_infos.items():
+        if info.bname == name:
+            texts[topic] = encode_mapping_info(info).decode()
+            yield
+    return texts
+
+
+def mapping_rows(wanted: Texts, stored: Texts) -> list[Row]:
+    """Return the rows of static topics that change."""
+    return [
+        Row(topic, stored.get(topic, ""), text) for topic, text in wanted.items() if stored.get(topic) != text
+    ]
+
+
+def _topic_diff(
+    body: RegisterBrokerBody, stored: Mapping[str, str], decision: Decision
+) -> Cooperative[_TopicDiff]:
+    few = len(body.topics) <= TEXTS_MOST
+    diff = _TopicDiff({}, {} if few else None, not decision.every and bool(body.mapping_infos))
+    topics, texts = diff.topics, diff.texts
+    text_of: dict[tuple[int, int, int, int], str] = {}
+    names, configs = iter(body.topics), iter(body.topics.values())
+    while part := tuple(islice(names, TOPICS_A_STEP)):
+        at = 0
+        setups = [
+            (config.read_queue_nums, config.write_queue_nums, config.perm, config.topic_sys_flag)
+            for config in islice(configs, TOPICS_A_STEP)
+        ]
+        for (before, setup), run in groupby(zip(map(stored.get, part), setups, strict=True)):
+            alike = part[at : at + len([*run])]  # most topics are set up alike
+            at += len(alike)
+            text = text_of.get(setup)
+            if text is None:
+                text = text_of[setup] = queue_text(body.topics[alike[0]], without_write=decision.strips)
+            if before == text:
+                pass
+            elif before is None or decision.every:
+                topics.setdefault((before or "", text), []).extend(alike)
+            else:
+                diff.stays = True
+                continue
+            if texts is not None:
+                texts.update(dict.fromkeys(alike, text))
+        yield
+    return diff
+
+
+def _add_missing(diff: _TopicDiff, body: RegisterBrokerBody, stored: Mapping[str, str]) -> Cooperative[None]:
+    """Add the deletion of topics that the body does not name."""
+    for i, (topic, text) in enumerate(stored.items()):
+        if topic not in body.topic_keys:
+            diff.topics.setdefault((text, ""), []).append(topic)
+        if i % TOPICS_A_STEP == 0:
+            yield

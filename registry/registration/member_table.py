@@ -1,0 +1,61 @@
+"""The cached table of the member that registers, if the process caches tables."""
+
+from msgspec.structs import replace
+
+from registry.registration.cached_tables import TEXTS_MOST, CachedTable, CachedTables
+from registry.registration.decision import Decision, Done
+from registry.registration.diff import TableDiff
+from registry.registration.request import RegisterContext
+from rocketmq_remoting.table_blocks import TableBlocks
+
+
+class MemberTable:
+    """What is cached of one member's last registration, and what the present one makes of it."""
+
+    def __init__(self, context: RegisterContext, tables: CachedTables | None) -> None:
+        self._tables = None if context.delete_missing else tables
+        self._context = context
+
+    @property
+    def differs_from_last(self) -> bool:
+        """Whether the registration certainly differs from the member's last one."""
+        last = self.last()
+        return last is not None and last.signature != self._context.signature
+
+    def last(self) -> CachedTable | None:
+        """Return the table as the last registration left it, whatever changed it since."""
+        return None if self._tables is None else self._tables.last(self._member)
+
+    def current(self, decision: Decision) -> CachedTable | None:
+        """Return the table if it is still stored so, and may be compared with."""
+        if self._tables is None or not decision.every:
+            return None
+        return self._tables.get(self._member, decision.at)
+
+    def update(self, decision: Decision, diff: TableDiff, blocks: TableBlocks, done: Done) -> None:
+        """Cache the table that was written; drop it unless it is what the body says."""
+        if self._tables is None:
+            return
+        if not (diff.applied and decision.every and blocks.unique):
+            self._tables.drop(self._member)
+            return
+        texts = diff.texts
+        if blocks.unchanged and texts is not None:
+            before = self.current(decision)
+            texts = None if before is None or before.texts is None else before.texts | texts
+        if texts is not None and len(texts) > TEXTS_MOST:
+            texts = None
+        state = decision.done(done.epoch, done.generation)
+        self._tables.put(
+            self._member,
+            CachedTable(self._context.signature, state, blocks.current, texts),
+        )
+
+    def restamp(self, table: CachedTable | None) -> None:
+        """Cache the same table under the present signature."""
+        if self._tables is not None and table is not None:
+            self._tables.put(self._member, replace(table, signature=self._context.signature))
+
+    @property
+    def _member(self) -> str:
+        return self._context.registration.member

@@ -1,0 +1,106 @@
+"""Registration of a broker (103), decided as RocketMQ 5.x RouteInfoManager.registerBroker decides it.
+
+An unchanged registration is recognised by its signature and costs one short script (`short_cut`); any other is a
+`RegisterOperation` (`operation`), repeated while other writers come in between.
+"""
+
+from msgspec.structs import replace
+
+from registry.errors import BrokerBusy, InvalidField, RegistrationRefused
+from registry.events.heartbeat_log import log_heartbeat
+from registry.keys import Keys
+from registry.plans import Acquire, Origin, Pause, Plan
+from registry.registration.cache import RegistrationCache
+from registry.registration.decision import Again, ClaimLost, Done, Full, Pending, Refused, SingleTopic
+from registry.registration.member_table import MemberTable
+from registry.registration.operation import RegisterOperation
+from registry.registration.request import (
+    DEFAULT_TIMEOUT_MS,
+    TIMEOUT_MAX_MS,
+    RegisterContext,
+    Registered,
+    Registration,
+    signature,
+)
+from registry.registration.short_cut import renew
+from registry.removal import run_deferred
+from rocketmq_remoting.json_table import BLOCK_BYTES
+
+__all__ = ["DEFAULT_TIMEOUT_MS", "TIMEOUT_MAX_MS", "Registered", "Registration", "register"]
+
+PENDING_PAUSE_S = 0.05
+PENDING_PAUSES = 20
+TRIES = 20
+
+
+def register(
+    keys: Keys,
+    registration: Registration,
+    origin: Origin,
+    *,
+    owner: str | None = None,
+    delete_missing: bool = False,
+    registration_cache: RegistrationCache | None = None,
+    event_code: int | None = None,
+) -> Plan[Registered]:
+    """Register a broker, or renew its lease when nothing changed.
+
+    `owner` is the connection it came over, `<worker>/<connection>`; `delete_missing` is the option
+    deleteTopicWithBrokerRegistration; `registration_cache` is that of a process which does this all the time;
+    `event_code` is the request code under which an accepted registration is logged (`registry.events.heartbeat_log`),
+    None while none is. Raises BodyError, RegistrationRefused, BrokerBusy, InvalidField.
+    """
+    signed = signature(registration, delete_missing=delete_missing)
+    context = RegisterContext(keys, registration, origin, signed, owner, delete_missing)
+    registered = yield from _register(context, registration_cache)
+    if event_code is None or registered.refused:
+        return registered
+    yield from log_heartbeat(keys, registration.cluster, registration.address, event_code)
+    return replace(registered, renewal=None)  # the next one is logged too
+
+
+def _register(context: RegisterContext, cache: RegistrationCache | None) -> Plan[Registered]:
+    table = MemberTable(context, None if cache is None else cache.tables)
+    if not table.differs_from_last:
+        renewed = yield from renew(context, None if cache is None else cache.renewals)
+        if renewed is not None:
+            return renewed
+    operation = RegisterOperation(context, table)
+    if cache is None or len(context.registration.body) <= BLOCK_BYTES:
+        return (yield from _run(operation))
+    yield Acquire(cache.limiter)
+    try:
+        return (yield from _run(operation))
+    finally:
+        cache.limiter.release()
+
+
+def _run(operation: RegisterOperation) -> Plan[Registered]:
+    """Carry out an operation, again when the state changed meanwhile, and do the clean-up that it leaves."""
+    keys, origin, name = operation.context.keys, operation.context.origin, operation.context.registration.name
+    done = yield from operation.try_reregister()
+    if done is not None:
+        return Registered.of(done.master, done.order_table, event_id=done.event_id)
+    event_id, pauses = "", 0
+    for _ in range(TRIES + PENDING_PAUSES):
+        end = yield from operation.try_once()
+        if isinstance(end, Done | Again):
+            deferred_id = yield from run_deferred(keys, origin, only=end.deferred)
+            event_id = deferred_id or end.event_id or event_id
+        match end:
+            case Done(master=master, order_table=order_table):
+                return Registered.of(master, order_table, event_id=event_id)
+            case Refused(refusal_id, order_table):
+                return Registered.of(("", ""), order_table, event_id=refusal_id, refused=True)
+            case SingleTopic():
+                raise RegistrationRefused("register broker failed: a first registration with one topic only")
+            case Full():
+                raise InvalidField("brokerName", f"{name!r} has 1000 members already")
+            case Pending():
+                pauses += 1
+                if pauses > PENDING_PAUSES:
+                    break
+                yield Pause(PENDING_PAUSE_S)
+            case Again() | ClaimLost():
+                pass
+    raise BrokerBusy(f"another registration of broker {name!r} goes on")

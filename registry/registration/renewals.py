@@ -1,0 +1,87 @@
+"""Cached replies of lease renewals: a lease that was renewed a moment ago need not be renewed again.
+
+Brokers ask more often than leases move: 322 and 103 of one round, a heartbeat to each of several addresses that are all
+this service, 904 each second. A lease that was renewed less than a thousandth of its time-out ago (120 ms of 120 s)
+is as good as renewed; the same request gets the same reply without the store.
+"""
+
+from collections.abc import Callable
+from typing import Any, Final
+
+import msgspec
+
+from registry.bounded import Bounded
+from registry.plans import Argument, Plan, ScriptItem
+from registry.stamp import Source, Stamp
+
+FRACTION: Final = 1000
+"""A renewal is good for this fraction of the time-out."""
+BYTES_MOST: Final = 4 << 20
+"""Of all cached replies together."""
+COST: Final = 1000
+"""Bytes that one takes beside the arguments of its item."""
+
+Arguments = tuple[Argument, ...]
+
+
+def good_for_s(timeout_ms: int) -> float:
+    """Return for how long a renewal makes another one needless."""
+    return timeout_ms / 1000 / FRACTION
+
+
+class Renewal(msgspec.Struct, frozen=True):
+    """How a request that renewed a lease, and did no more, is repeated without a plan.
+
+    While `item` gets this `reply`, the heartbeat or registration has the same answer; a reply is good for `good_for_s`
+    seconds."""
+
+    item: ScriptItem
+    reply: list[Any]
+
+    @property
+    def good_for_s(self) -> float:
+        return good_for_s(int(self.reply[1]))
+
+
+class Renewals:
+    """The last replies of lua/renew_registration.lua, by the arguments of their items.
+
+    Of one process that follows every change; `clock` gives seconds and never goes back. `generation` moves with each
+    change."""
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        self._clock = clock
+        self._replies: Bounded[Arguments, _Renewed] = Bounded(BYTES_MOST, _cost)
+        self.generation = 0
+
+    def invalidate(self) -> None:
+        """Invalidate all replies: something changed, or may have changed unseen."""
+        self.generation += 1
+
+    def ask(self, item: ScriptItem) -> Plan[list[Any]]:
+        """Return the script's reply to an item, the cached one while that is true."""
+        began, generation = self._clock(), self.generation
+        cached = self._replies.get(item.args)
+        if cached is not None and cached.is_valid(began):
+            return cached.reply
+        reply = yield item
+        if reply[0] == "renewed" and generation == self.generation:
+            self._replies.put(item.args, _Renewed(self, began + good_for_s(int(reply[1])), reply))
+        return reply  # type: ignore[no-any-return]
+
+    def until(self, item: ScriptItem) -> float:
+        """Return until when (on the clock) the cached reply to an item is true; 0 for none."""
+        cached = self._replies.get(item.args)
+        return 0.0 if cached is None or cached.generation != self.generation else cached.until
+
+
+class _Renewed(Stamp):
+    __slots__ = ("reply",)
+
+    def __init__(self, source: Source, until: float, reply: list[Any]) -> None:
+        super().__init__(source, until)
+        self.reply = reply
+
+
+def _cost(args: Arguments, _: _Renewed) -> int:
+    return COST + sum(len(str(arg)) for arg in args)

@@ -1,0 +1,131 @@
+"""A registration (103), its answer, and the signature by which an unchanged one is recognised."""
+
+from hashlib import blake2b
+
+import msgspec
+from zlib_ng.zlib_ng import crc32
+
+from registry.keys import Keys, member_key
+from registry.options.catalogue import Options
+from registry.plans import Origin, pairs
+from registry.registration.renewals import Renewal
+from rocketmq_remoting.body_signature import split_signature
+from rocketmq_remoting.data_version import DataVersion, decode_data_version
+from rocketmq_remoting.version import V3_0_11
+
+DEFAULT_TIMEOUT_MS = 120_000
+TIMEOUT_MAX_MS = 86_400_000
+
+
+class Registration(msgspec.Struct, frozen=True):
+    """A REGISTER_BROKER request; `body` as received, its checksum already checked.
+
+    `timeout_ms` is clamped to 1 ms … 1 day. `acting` is enableActingMaster, None from brokers without that field.
+    `single_topic` accepts a first registration with exactly one topic, which RocketMQ 5.x refuses.
+    """
+
+    cluster: str
+    name: str
+    address: str
+    id: int
+    ha: str | None = None
+    zone: str | None = None
+    acting: bool | None = None
+    timeout_ms: int = DEFAULT_TIMEOUT_MS
+    version: int = 0
+    compressed: bool = False
+    body: bytes = b""
+    single_topic: bool = False
+
+    @property
+    def member(self) -> str:
+        return member_key(self.cluster, self.address)
+
+
+class Registered(msgspec.Struct, frozen=True):
+    """The answer: addresses for a slave whose master lives, the order topics (None: no such KV namespace).
+
+    `event_id` is the last entry written, "" for none; `refused` a newcomer whose state version was lower than the
+    holder's. `renewal` is set for an unchanged registration whose body names its data version: the script item
+    that answers every other with the same header and body signature."""
+
+    master_address: str | None = None
+    ha_address: str | None = None
+    order_table: dict[str, str] | None = None
+    event_id: str = ""
+    refused: bool = False
+    renewal: Renewal | None = None
+
+    @classmethod
+    def of(
+        cls,
+        master: tuple[str, str],
+        order_table: list[str],
+        *,
+        event_id: str = "",
+        refused: bool = False,
+        renewal: Renewal | None = None,
+    ) -> "Registered":
+        """Return the answer that a script's reply stands for: `{"1", topic, value, ...}` is an order table."""
+        table = pairs(order_table[1:]) if order_table[0] == "1" else None
+        return cls(master[0] or None, master[1] or None, table, event_id, refused, renewal)
+
+    def order_topics(self, options: Options) -> dict[str, str] | None:
+        """Return the order topics for the broker, None without returnOrderTopicConfigToBroker."""
+        return self.order_table if options.return_order_topic_config_to_broker else None
+
+
+class Signature(msgspec.Struct, frozen=True):
+    """Recognises an unchanged registration: `content` is over all but the data versions, `version` the data version.
+
+    `version` is None when the body is not laid out as Java's brokers lay it out: then `content` covers it."""
+
+    content: str
+    version: DataVersion | None
+
+    @property
+    def identity(self) -> str:
+        """Return the part of `content` over what comes before the topics."""
+        return self.content.partition(":")[0]
+
+
+def signature(registration: Registration, *, delete_missing: bool) -> Signature:
+    """Return the signature of a registration; 5.x stamps mappingDataVersion with the present, so it is left out."""
+    r = registration
+    split = split_signature(r.body) if r.version >= V3_0_11 else None
+    if split and b'"timestamp"' not in split[0]:
+        split = None  # such a version is the present time, and equals none before
+    version, head, rest = (
+        (decode_data_version(split[0]), split[1], split[2]) if split else (None, b"", memoryview(r.body))
+    )
+    identity = msgspec.json.encode(
+        (
+            r.version,
+            r.cluster,
+            r.name,
+            r.address,
+            r.id,
+            r.ha,
+            r.zone,
+            r.acting,
+            r.timeout_ms,
+            r.compressed,
+            delete_missing,
+        )
+    )
+    digest = blake2b(identity + head, digest_size=8).hexdigest()
+    return Signature(f"{digest}:{len(rest)}:{crc32(rest):08x}", version)
+
+
+class RegisterContext(msgspec.Struct, frozen=True):
+    """A registration, its signature, and where it came from.
+
+    `owner` is the connection it came over, `<worker>/<connection>`, None for one over HTTP; `delete_missing` is the
+    option deleteTopicWithBrokerRegistration."""
+
+    keys: Keys
+    registration: Registration
+    origin: Origin
+    signature: Signature
+    owner: str | None
+    delete_missing: bool

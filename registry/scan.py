@@ -1,0 +1,25 @@
+"""Reading whole tables without holding Redis: in pages, however large they are."""
+
+from collections.abc import Iterator
+
+from registry.plans import Plan, call
+
+PAGE = 2000
+
+
+def scan(key: str) -> Plan[dict[str, str]]:
+    """Return all fields of a hash. What changes meanwhile may or may not be seen: writers judge by a fence."""
+    stored: dict[str, str] = {}
+    cursor = "0"
+    while True:
+        cursor, page = yield call("HSCAN", key, cursor, "COUNT", PAGE)
+        stored.update(page)
+        if str(cursor) == "0":
+            return stored
+
+
+def parts(stored: dict[str, str], size: int) -> Iterator[list[tuple[str, str]]]:
+    """Yield the items of a table, at most `size` at a time."""
+    items = list(stored.items())
+    for start in range(0, len(items), size):
+        yield items[start : start + size]

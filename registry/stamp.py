@@ -1,0 +1,29 @@
+"""Until when a cached reply is true: until a generation moves or a time passes."""
+
+from math import inf
+from typing import Protocol
+
+
+class Source(Protocol):
+    """What replies are made of; `generation` moves whenever one of them may have become untrue."""
+
+    generation: int
+
+
+class Stamp:
+    """True while the source's generation is the one noted here, and before `until` on the clock of the cache."""
+
+    __slots__ = ("generation", "source", "until")
+
+    def __init__(self, source: Source, until: float = inf) -> None:
+        self.source = source
+        self.generation = source.generation
+        self.until = until
+
+    def is_valid(self, now: float) -> bool:
+        """Return whether replies with this stamp are true at `now`."""
+        return self.generation == self.source.generation and now < self.until
+
+    def renew(self, stamp: "Stamp") -> None:
+        """Be true as long as another stamp of the same source."""
+        self.generation, self.until = stamp.generation, stamp.until

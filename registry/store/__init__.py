@@ -1,0 +1,1 @@
+"""Connections to Redis: one server, Sentinel or Cluster."""

@@ -1,0 +1,40 @@
+"""Settings of a Redis under which tables may be lost or refused; a worker logs them when it starts."""
+
+from collections.abc import Iterator, Mapping
+
+import redis
+
+OLDEST = 7, 0
+NEARLY_FULL = 0.8
+
+
+def warnings(store: redis.Redis) -> list[str]:
+    """Return what should be changed, a sentence each. Raises RedisError."""
+    return [*_warnings(store.info())]
+
+
+def _warnings(info: Mapping[str, object]) -> Iterator[str]:
+    def number(name: str) -> int:
+        return int(str(info.get(name, 0)))
+
+    version = str(info.get("redis_version", ""))
+    if "valkey_version" not in info and _numbers(version) < OLDEST:
+        yield f"redis_version is {version}: Redis 7.0 or newer, or Valkey, is needed"
+    if info.get("role") != "master":
+        yield "role is not master: registrations are refused here"
+    bound, used = number("maxmemory"), number("used_memory")
+    if bound and info.get("maxmemory_policy") != "noeviction":
+        yield f"maxmemory-policy is {info.get('maxmemory_policy')}: when memory is short, routes vanish; set noeviction"
+    if bound and used > NEARLY_FULL * bound:
+        yield f"{used} of {bound} bytes of maxmemory are used: registrations are refused when it is full"
+    if not number("aof_enabled"):
+        yield "appendonly is off: a restart forgets what was registered since the last snapshot; set appendonly yes"
+    if number("connected_slaves") and "min_slaves_good_slaves" not in info:
+        yield (
+            "min-replicas-to-write is 0: a master that is cut off from its replicas goes on taking registrations "
+            "that are lost when another is chosen; set 1"
+        )
+
+
+def _numbers(version: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in version.split(".")[:2] if part.isdigit())

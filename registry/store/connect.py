@@ -1,0 +1,173 @@
+"""Clients of the store, with short retries and timeouts: a dead Redis is noticed within seconds."""
+
+import socket
+from dataclasses import dataclass
+from typing import Any, Final
+
+import hiredis
+import redis
+import redis.asyncio
+import redis.asyncio.sentinel
+import redis.sentinel
+from redis.asyncio.connection import AbstractConnection
+from redis.asyncio.retry import Retry as AsyncRetry
+from redis.backoff import ConstantBackoff, NoBackoff
+from redis.exceptions import ConnectionError
+from redis.retry import Retry
+
+from registry.store.sentinel import (
+    AsyncMasterConnection,
+    AsyncMasterSSLConnection,
+    MasterConnection,
+    MasterSSLConnection,
+)
+from registry.store.slot_master import AsyncSlotMaster, SlotMaster, slot_of
+from registry.store.url import StoreUrl, parse
+
+CONNECT_TIMEOUT_S = 1.0
+REPLY_TIMEOUT_S = 2.5  # below the 3 s that clients give a route query
+ASK_TIMEOUT_S = 0.5  # for a Sentinel or a Cluster's server that is asked for the address of the master
+BLOCK_MS = 1000  # how long a follower's read may wait for the next entry
+FOLLOW_TIMEOUT_S = 5.0  # without a reply to such a read for so long, the connection is dead
+RETRY_PAUSE_S = 0.01
+DEFAULT_NAMESPACE = "default"
+UNNAMED: Final[dict[str, Any]] = {"driver_info": None}  # no CLIENT SETINFO, a command that Redis 7.0 has not
+OVER_TCP: Final[dict[str, Any]] = {
+    "socket_keepalive": True,
+    "socket_keepalive_options": {
+        socket.TCP_KEEPIDLE: 30,
+        socket.TCP_KEEPINTVL: 5,
+        socket.TCP_KEEPCNT: 3,
+        socket.TCP_USER_TIMEOUT: int(REPLY_TIMEOUT_S * 1000),
+    },
+}
+"""TCP_USER_TIMEOUT (Linux, ms) drops unacknowledged requests: one that was refused to its caller must not be delivered
+when the network is back, after later requests."""
+# JSON may spell half a surrogate pair; such a name must not break the pipeline it shares with others.
+COMMON: Final[dict[str, Any]] = {
+    "decode_responses": True,
+    "encoding_errors": "surrogatepass",
+    "socket_connect_timeout": CONNECT_TIMEOUT_S,
+}
+
+
+def connect(url: str, namespace: str = DEFAULT_NAMESPACE) -> redis.Redis:
+    """Return a client for plans and jobs; it retries once when the server has closed the connection.
+
+    It talks to the master; on a Cluster, to the one of the namespace's slot. Raises ValueError for a malformed URL
+    (`registry.store.url`)."""
+    retry = Retry(ConstantBackoff(RETRY_PAUSE_S), 1, supported_errors=(ConnectionError,))
+    return _client(SYNC, url, namespace, socket_timeout=REPLY_TIMEOUT_S, retry=retry, **COMMON)  # type: ignore[no-any-return]
+
+
+def connect_once(url: str, namespace: str, timeout_s: float) -> redis.Redis:
+    """Return a client without retries; `timeout_s` is for a connect and for a reply."""
+    settings = COMMON | {"socket_timeout": timeout_s, "socket_connect_timeout": timeout_s}
+    return _client(SYNC, url, namespace, retry=Retry(NoBackoff(), 0), **settings)  # type: ignore[no-any-return]
+
+
+def connect_queue(url: str, **settings: Any) -> redis.Redis:
+    """Return a client for RQ: replies are bytes, retries redis-py's. ValueError for a Cluster: RQ uses many slots."""
+    if parse(url).kind == "cluster":
+        raise ValueError("RQ cannot work on a Redis Cluster")
+    return _client(SYNC, url, DEFAULT_NAMESPACE, **settings)  # type: ignore[no-any-return]
+
+
+def connect_async(url: str, namespace: str = DEFAULT_NAMESPACE) -> redis.asyncio.Redis:
+    """Return a client as `connect` does, for an event loop."""
+    retry = AsyncRetry(ConstantBackoff(RETRY_PAUSE_S), 1, supported_errors=(ConnectionError,))
+    store = _client(ASYNC, url, namespace, socket_timeout=REPLY_TIMEOUT_S, retry=retry, **COMMON)
+    pool = store.connection_pool
+    pool.connection_class = _packing(pool.connection_class)
+    return store  # type: ignore[no-any-return]
+
+
+def connect_follower(url: str, namespace: str = DEFAULT_NAMESPACE) -> redis.asyncio.Redis:
+    """Return a client for reads that block for BLOCK_MS at most; without retries, for its user reconnects."""
+    retry = AsyncRetry(ConstantBackoff(RETRY_PAUSE_S), 0)
+    return _client(ASYNC, url, namespace, socket_timeout=FOLLOW_TIMEOUT_S, retry=retry, **COMMON)  # type: ignore[no-any-return]
+
+
+class _AsyncPool(redis.asyncio.sentinel.SentinelConnectionPool):
+    """Closes its manager's connections with its own: redis-py leaves them to the garbage collector."""
+
+    async def aclose(self) -> None:
+        await super().aclose()
+        await self.sentinel_manager.aclose()
+
+
+@dataclass(frozen=True, slots=True)
+class _RedisPy:
+    """The classes of redis-py's sync or async client, and ours that belong to them."""
+
+    client: Any
+    pool: Any
+    retry: Any
+    sentinel: Any
+    slot_master: Any
+    connections: tuple[type, type]
+    """To a master: plain, over TLS."""
+
+
+SYNC = _RedisPy(
+    redis.Redis,
+    redis.sentinel.SentinelConnectionPool,
+    Retry,
+    redis.sentinel.Sentinel,
+    SlotMaster,
+    (MasterConnection, MasterSSLConnection),
+)
+ASYNC = _RedisPy(
+    redis.asyncio.Redis,
+    _AsyncPool,
+    AsyncRetry,
+    redis.asyncio.sentinel.Sentinel,
+    AsyncSlotMaster,
+    (AsyncMasterConnection, AsyncMasterSSLConnection),
+)
+
+
+def _client(redis_py: _RedisPy, url: str, namespace: str, **settings: Any) -> Any:
+    at = parse(url)
+    settings |= UNNAMED
+    if "path" not in at.settings:
+        settings |= OVER_TCP
+    if at.kind == "server":
+        return redis_py.client.from_url(url, **settings)
+    asking = _asking_settings(redis_py, at)
+    if at.kind == "sentinel":
+        master, manager = at.service, redis_py.sentinel(at.nodes, sentinel_kwargs=asking)
+    else:
+        slot = slot_of(namespace)
+        master, manager = f"slot {slot}", redis_py.slot_master(slot, at.nodes, asking)
+    connection = redis_py.connections[at.settings["ssl"]]
+    pool = redis_py.pool(master, manager, connection_class=connection, **at.settings, **settings)
+    return redis_py.client.from_pool(pool)
+
+
+def _asking_settings(redis_py: _RedisPy, at: StoreUrl) -> dict[str, Any]:
+    """Return the settings of connections that ask for the master: to a Cluster's servers, or to Sentinels, which have
+    a login of their own."""
+    own = ("ssl",) if at.kind == "sentinel" else ("ssl", "username", "password")
+    return {
+        **{name: value for name, value in at.settings.items() if name.startswith(own)},
+        **at.sentinel,
+        "socket_timeout": ASK_TIMEOUT_S,
+        "socket_connect_timeout": ASK_TIMEOUT_S,
+        "retry": redis_py.retry(NoBackoff(), 0),
+        **UNNAMED,
+    }
+
+
+def _packing(kind: type[AbstractConnection]) -> type[AbstractConnection]:
+    """Return a class of connection that packs commands in C, as redis-py does for its sync ones only."""
+
+    class Packing(kind):  # type: ignore[misc,valid-type]
+        def pack_command(self, *args: Any) -> list[bytes]:
+            words = args[0].split() if isinstance(args[0], str) else args[:1]
+            try:
+                return [hiredis.pack_command((*words, *args[1:]))]
+            except UnicodeEncodeError:  # half a surrogate pair
+                return super().pack_command(*args)  # type: ignore[no-any-return]
+
+    return Packing

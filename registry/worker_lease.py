@@ -1,0 +1,55 @@
+"""Leases of workers, and their tick: it notes that the store takes writes and finds leases that have ended."""
+
+from collections.abc import Collection
+
+import msgspec
+
+from registry.holds import HoldRule
+from registry.keys import Keys
+from registry.plans import Batch, Origin, Plan, ScriptCall, as_json, call
+
+WORKER_LEASE_MS = 10_000
+HORIZON_MS = 1_500
+SERVICE_IDLE_MS = 10_000  # without a tick for so long, the service starts again (needWaitForService)
+
+
+class Tick(msgspec.Struct, frozen=True):
+    """All times are Unix ms of the Redis clock.
+
+    `overdue` are members whose lease, held or not, is over and not yet recorded, with its end; `next_end_ms` is the
+    first end of a lease or drain within the horizon, None for none; `started_ms` when the service began."""
+
+    now_ms: int
+    started_ms: int
+    next_end_ms: int | None
+    overdue: dict[str, int]
+    event_id: str = ""
+
+
+def tick(keys: Keys, worker: str, origin: Origin, rule: HoldRule | None = None) -> Plan[Tick]:
+    """Renew a worker's lease and return overdue members; scripts hold mass expiries by `rule` from then on."""
+    request: dict[str, object] = {
+        "origin": origin,
+        "worker": worker,
+        "lease": WORKER_LEASE_MS,
+        "horizon": HORIZON_MS,
+        "idle": SERVICE_IDLE_MS,
+    }
+    if rule is not None:
+        request["rule"] = rule.text()
+    now, started, soonest, overdue, event_id = yield ScriptCall(
+        "tick", (keys.events_meta, keys.leases, keys.workers), (as_json(request),)
+    )
+    ends = {member: int(float(end)) for member, end in zip(overdue[::2], overdue[1::2], strict=True)}
+    return Tick(int(now), int(started), int(soonest) if soonest else None, ends, event_id)
+
+
+def names_of_members(keys: Keys, members: Collection[str]) -> Plan[set[str]]:
+    """Return the broker names that these members, living or not, are registered under."""
+    tables = yield Batch(tuple(call("HKEYS", keys.member(member)) for member in members))
+    return {field.split(":", 2)[2] for fields in tables for field in fields if field.startswith("slot:")}
+
+
+def is_member(keys: Keys, member: str) -> Plan[bool]:
+    """Whether a member is registered under this key, its lease over or not."""
+    return bool((yield call("EXISTS", keys.member(member))))

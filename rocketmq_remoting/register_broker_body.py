@@ -1,0 +1,22 @@
+"""RegisterBrokerBody: the decoded body of a registration, independent of its layout."""
+
+from collections.abc import Set
+
+import msgspec
+
+from rocketmq_remoting.data_version import DataVersion
+from rocketmq_remoting.topic_config import TopicConfig
+from rocketmq_remoting.topic_queue_mapping import TopicQueueMappingInfo
+
+
+class RegisterBrokerBody(msgspec.Struct, frozen=True):
+    """`topics` by the topicName in the config, the last of equal names; `topic_keys` are the keys of the table as
+    sent, by which RocketMQ decides which topics a registration removed. `filter_servers` None leaves the stored
+    filter servers unchanged, empty removes them. `mapping_infos` are the broker's static topics by topic."""
+
+    data_version: DataVersion
+    topics: dict[str, TopicConfig] = {}
+    topic_keys: Set[str] = frozenset()
+    filter_servers: tuple[str, ...] | None = ()
+    mapping_infos: dict[str, TopicQueueMappingInfo] = {}
+    mapping_data_version: DataVersion | None = None

@@ -1,0 +1,109 @@
+"""A throw-away CA and what it signs, and the property files in which Java names them (tls.config.file)."""
+
+import ipaddress
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.asymmetric import rsa
+from cryptography.hazmat.primitives.serialization import (
+    Encoding,
+    NoEncryption,
+    PrivateFormat,
+    load_pem_private_key,
+)
+from cryptography.x509.oid import NameOID
+from msgspec import Struct
+
+VALID = timedelta(days=1)
+LOOPBACK = ipaddress.ip_address("127.0.0.1")
+
+
+class Certificates(Struct, frozen=True):
+    """Files of one test run. Keys are PKCS#8, which Netty demands."""
+
+    folder: Path
+
+    @property
+    def server_properties(self) -> dict[str, str]:
+        """Return the properties of a name server that requires client certificates."""
+        return {
+            "tls.test.mode.enable": "false",
+            "tls.server.need.client.auth": "require",
+            "tls.server.authClient": "true",
+            "tls.server.trustCertPath": str(self.folder / "ca.pem"),
+            "tls.server.keyPath": str(self.folder / "server.key"),
+            "tls.server.certPath": str(self.folder / "server.pem"),
+        }
+
+    @property
+    def peer_properties(self) -> dict[str, str]:
+        """Return the properties of a broker or client that checks the server and sends its own certificate."""
+        return {
+            "tls.test.mode.enable": "false",
+            "tls.server.keyPath": str(self.folder / "server.key"),
+            "tls.server.certPath": str(self.folder / "server.pem"),
+            "tls.client.authServer": "true",
+            "tls.client.trustCertPath": str(self.folder / "ca.pem"),
+            "tls.client.keyPath": str(self.folder / "client.key"),
+            "tls.client.certPath": str(self.folder / "client.pem"),
+        }
+
+
+def make_certificates(folder: Path) -> Certificates:
+    """Write a CA, a server certificate for 127.0.0.1 and a client certificate."""
+    folder.mkdir(parents=True, exist_ok=True)
+    authority = _key(folder / "ca.key")
+    name = _name("interop CA")
+    builder = _builder("interop CA", authority.public_key(), name)
+    constraints = x509.BasicConstraints(ca=True, path_length=None)
+    _write(
+        folder / "ca.pem", builder.add_extension(constraints, critical=True).sign(authority, hashes.SHA256())
+    )
+    for subject in ("server", "client"):
+        _issue(folder, subject, authority)
+    return Certificates(folder)
+
+
+def renew_server(certificates: Certificates) -> None:
+    """Replace the server's key and certificate by new ones of the same CA."""
+    authority = load_pem_private_key((certificates.folder / "ca.key").read_bytes(), None)
+    assert isinstance(authority, rsa.RSAPrivateKey)
+    _issue(certificates.folder, "server", authority)
+
+
+def _issue(folder: Path, subject: str, authority: rsa.RSAPrivateKey) -> None:
+    builder = _builder(
+        f"interop {subject}", _key(folder / f"{subject}.key").public_key(), _name("interop CA")
+    )
+    alternatives = x509.SubjectAlternativeName([x509.IPAddress(LOOPBACK)])
+    signed = builder.add_extension(alternatives, critical=False).sign(authority, hashes.SHA256())
+    _write(folder / f"{subject}.pem", signed)
+
+
+def _key(path: Path) -> rsa.RSAPrivateKey:
+    key = rsa.generate_private_key(public_exponent=65537, key_size=2048)
+    path.write_bytes(key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()))
+    return key
+
+
+def _name(common_name: str) -> x509.Name:
+    return x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, common_name)])
+
+
+def _builder(subject: str, key: rsa.RSAPublicKey, issuer: x509.Name) -> x509.CertificateBuilder:
+    now = datetime.now(UTC)
+    return (
+        x509.CertificateBuilder()
+        .subject_name(_name(subject))
+        .issuer_name(issuer)
+        .public_key(key)
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(now - VALID)
+        .not_valid_after(now + VALID)
+    )
+
+
+def _write(path: Path, certificate: x509.Certificate) -> None:
+    path.write_bytes(certificate.public_bytes(Encoding.PEM))

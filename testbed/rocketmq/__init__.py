@@ -1,0 +1,1 @@
+"""Java's own brokers, clients, name servers and mqadmin, for tests, faults and bench."""

@@ -1,0 +1,108 @@
+"""Released RocketMQ jars, fetched once through Maven, and java/*.java compiled against them."""
+
+import fcntl
+import hashlib
+import os
+import subprocess
+import tempfile
+from pathlib import Path
+
+from msgspec import Struct
+
+from testbed.needs import need
+
+HERE = Path(__file__).parent
+SOURCES = sorted((HERE / "java").glob("*.java"))
+MODULES = {
+    "4.9.7": ("namesrv", "broker", "client", "tools"),
+    "4.9.8": ("client", "tools"),  # Maven Central has no more of it
+    "5.5.0": ("namesrv", "broker", "container", "client", "tools"),
+}
+COPY = "org.apache.maven.plugins:maven-dependency-plugin:3.6.1:copy-dependencies"
+FETCH_TIMEOUT_S = 300
+POM = """\
+<project xmlns="http://maven.apache.org/POM/4.0.0">
+  <modelVersion>4.0.0</modelVersion>
+  <groupId>local</groupId>
+  <artifactId>rocketmq-peers</artifactId>
+  <version>{version}</version>
+  <packaging>pom</packaging>
+  <dependencies>
+{dependencies}
+  </dependencies>
+</project>
+"""
+DEPENDENCY = """\
+    <dependency>
+      <groupId>org.apache.rocketmq</groupId>
+      <artifactId>rocketmq-{module}</artifactId>
+      <version>{version}</version>
+    </dependency>"""
+
+
+class Release(Struct, frozen=True):
+    """One version, ready to be started."""
+
+    version: str
+    libraries: Path
+    classes: Path
+
+    @property
+    def is_5x(self) -> bool:
+        """Return whether its brokers have the features of 5.0: acting masters, heartbeats, timer messages."""
+        return self.version.startswith("5.")
+
+
+def dashed(version: str) -> str:
+    """A version as the names of groups allow it, which may have no dots."""
+    return version.replace(".", "-")
+
+
+def release(version: str) -> Release:
+    """Return the release of that version; the first call on a machine downloads it (15 to 94 MB)."""
+    need("jdk")
+    folder = _cache() / version
+    folder.mkdir(parents=True, exist_ok=True)
+    libraries = folder / "lib"
+    with (folder / "lock").open("w") as lock:  # several processes may want it at the same moment
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not libraries.exists():
+            _fetch(version, folder)
+        return Release(version, libraries, _compiled(folder))
+
+
+def _cache() -> Path:
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "redis-namesrv" / "rmq"
+
+
+def _fetch(version: str, folder: Path) -> None:
+    partial = folder / "lib.partial"
+    dependencies = "\n".join(DEPENDENCY.format(module=module, version=version) for module in MODULES[version])
+    (folder / "pom.xml").write_text(POM.format(version=version, dependencies=dependencies))
+    subprocess.run(
+        ["mvn", "-q", "-B", COPY, f"-DoutputDirectory={partial}", "-DincludeScope=runtime"],
+        cwd=folder,
+        check=True,
+        timeout=FETCH_TIMEOUT_S,
+    )
+    partial.rename(folder / "lib")
+
+
+def _compiled(folder: Path) -> Path:
+    digest = hashlib.sha256(b"".join(source.read_bytes() for source in SOURCES)).hexdigest()[:12]
+    classes = folder / f"classes-{digest}"
+    if not classes.exists():
+        partial = Path(tempfile.mkdtemp(prefix="partial-", dir=folder))
+        options = [
+            "-nowarn",
+            "-Xlint:-options",
+            "--release",
+            "8",
+            "-cp",
+            f"{folder}/lib/*",
+            "-d",
+            str(partial),
+        ]
+        subprocess.run(["javac", *options, *map(str, SOURCES)], check=True, timeout=FETCH_TIMEOUT_S)
+        partial.rename(classes)
+    return classes

@@ -1,0 +1,132 @@
+"""Imports between our packages and rooms, from the code; docs/architecture.md has the table.
+
+python -m tests.architecture         print the table
+python -m tests.architecture write   write it into the page
+"""
+
+import ast
+import sys
+from collections import defaultdict
+from collections.abc import Collection, Iterator, Mapping
+from graphlib import CycleError, TopologicalSorter
+from pathlib import Path
+from typing import Final
+
+ROOT: Final = Path(__file__).parents[1]
+PAGE: Final = ROOT / "docs" / "architecture.md"
+BEGIN: Final = "<!-- imports: `python -m tests.architecture write` -->"
+END: Final = "<!-- end of imports -->"
+PARTED: Final = ("registry", "worker")
+"""Packages whose folders are rooms of their own."""
+
+SERVER: Final = ("rocketmq_remoting", "registry", "worker", "api", "mqnamesrv")
+BELOW: Final[Mapping[str, tuple[str, ...]]] = {
+    "rocketmq_remoting": (),
+    "registry": ("rocketmq_remoting",),
+    "mqpipeline": ("registry.store",),
+    "worker": ("rocketmq_remoting", "registry"),
+    "api": ("rocketmq_remoting", "registry", "mqpipeline.history"),
+    "mqnamesrv": ("rocketmq_remoting", "registry", "worker.jobs.liveness_file", "mqpipeline.options"),
+    "mqns": ("rocketmq_remoting",),
+    "testbed": (*SERVER, "mqns"),
+    "bench": (*SERVER, "mqns", "mqpipeline", "testbed"),
+    "faults": (*SERVER, "mqns", "testbed", "bench"),
+}
+"""Each package and what it may import: packages, rooms, modules. Tests may import all."""
+
+Modules = Mapping[str, frozenset[str]]
+
+
+def modules() -> Modules:
+    """Return each module of ours with those of ours that it imports, at its top or in a function."""
+    paths = {_name(path): path for package in BELOW for path in sorted((ROOT / package).rglob("*.py"))}
+    return {name: frozenset(_imports(path, paths.keys())) - {name} for name, path in paths.items()}
+
+
+def room_of(module: str) -> str:
+    """`worker.cache.routes` is in `worker.cache`, `worker.service` in `worker`, `api.kv` in `api`."""
+    package, *rest = module.split(".")
+    return f"{package}.{rest[0]}" if package in PARTED and len(rest) > 1 else package
+
+
+def rooms(imports: Modules) -> dict[str, frozenset[str]]:
+    """Return each room with the other rooms that it imports."""
+    found: dict[str, set[str]] = defaultdict(set)
+    for module, imported in imports.items():
+        found[room_of(module)].update(map(room_of, imported))
+    return {room: frozenset(others - {room}) for room, others in found.items()}
+
+
+def circle(imports: Mapping[str, frozenset[str]]) -> list[str]:
+    """Return the modules of an import circle, none without one."""
+    try:
+        TopologicalSorter(imports).prepare()
+    except CycleError as error:
+        found: list[str] = error.args[1]
+        return found
+    return []
+
+
+def arrows_up(imports: Modules) -> list[str]:
+    """Return the imports that BELOW does not list, as `module -> module`."""
+    return sorted(
+        f"{module} -> {other}"
+        for module, imported in imports.items()
+        for other in imported
+        if not any(_is_in(other, allowed) for allowed in (_package(module), *BELOW[_package(module)]))
+    )
+
+
+def table(imports: Modules) -> str:
+    """Return the table of the page."""
+    found = rooms(imports)
+    order = {package: place for place, package in enumerate(BELOW)}
+    lines = ["| room | imports |", "|---|---|"]
+    for room in sorted(found, key=lambda name: (order[_package(name)], name)):
+        listed = sorted(found[room], key=lambda name: (order[_package(name)], name))
+        lines.append(f"| `{room}` | {' '.join(f'`{name}`' for name in listed) or 'nothing of ours'} |")
+    return "\n".join(lines)
+
+
+def page_with(text: str, imports_table: str) -> str:
+    """Return the page with this table between its markers. Raises ValueError without markers."""
+    head, begin, rest = text.partition(BEGIN)
+    _, end, tail = rest.partition(END)
+    if not (begin and end):
+        raise ValueError(f"no {BEGIN} … {END} in the page")
+    return f"{head}{BEGIN}\n{imports_table}\n{END}{tail}"
+
+
+def _name(path: Path) -> str:
+    return ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
+
+
+def _is_in(module: str, folder: str) -> bool:
+    return f"{module}.".startswith(f"{folder}.")
+
+
+def _package(module: str) -> str:
+    return module.partition(".")[0]
+
+
+def _imports(path: Path, known: Collection[str]) -> Iterator[str]:
+    """`from a.b import c` is of the module `a.b.c` if there is one, else of `a.b`."""
+    for node in ast.walk(ast.parse(path.read_text())):
+        names = []
+        if isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            names = [f"{node.module}.{alias.name}" for alias in node.names]
+        for name in names:
+            if name in known:
+                yield name
+            elif name.rpartition(".")[0] in known:
+                yield name.rpartition(".")[0]
+
+
+if __name__ == "__main__":
+    made = table(modules())
+    if sys.argv[1:] == ["write"]:
+        PAGE.write_text(page_with(PAGE.read_text(), made))
+    else:
+        print(made)

@@ -1,0 +1,193 @@
+"""The whole name server as one process tree: starts, shares settings, survives deaths, leaves nothing behind."""
+
+import json
+import os
+import signal
+import time
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from mqnamesrv.store import EmbeddedStore
+from rocketmq_remoting.codes import RequestCode
+from testbed.eventually import eventually
+from tests.mqnamesrv.process import NameServer, environment, mqnamesrv, runs
+
+FILE = "orderMessageEnable=true\nmyKey=x\n# kept\nhttpThreads=3\n"
+PROCESSES = (
+    "store.sock",
+    "master [mqnamesrv-remoting]",
+    "master [mqnamesrv-http]",
+    "rq:worker:",
+    "worker.jobs.scheduler",
+)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("home")
+    (folder / "namesrv").mkdir()
+    (folder / "namesrv" / "kvConfig.json").write_text('{"configTable":{"n":{"k":"v"},"empty":{}}}')
+    (folder / "n.properties").write_text(FILE)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def server(folder: Path) -> Iterator[NameServer]:
+    with NameServer(folder, "-c", f"{folder}/n.properties") as server:
+        yield server
+
+
+@pytest.mark.conformance("CFG-12", "CFG-13", "CFG-19")
+def test_what_it_prints_and_lists(server: NameServer, folder: Path) -> None:
+    lines = server.output.splitlines()
+    assert lines[0] == f"load config properties file OK, {folder}/n.properties"
+    assert f"The Name Server boot success. serializeType=JSON, address 127.0.0.1:{server.port}" in lines
+    assert [line for line in lines if line.startswith("ready ")] == [
+        f"ready remoting=127.0.0.1:{server.port} http=127.0.0.1:{server.http_port} store={server.store}"
+    ]
+    assert server.store.endswith(" (embedded)")
+    listing = server.listing()
+    assert listing["listenPort"] == str(server.port)
+    assert listing["orderMessageEnable"] == "true"
+    assert listing["myKey"] == "x"
+
+
+def test_http_is_ready(server: NameServer) -> None:
+    with urllib.request.urlopen(f"http://127.0.0.1:{server.http_port}/readyz", timeout=5) as answer:
+        assert answer.status == 200
+
+
+@pytest.mark.conformance("KV-13")
+def test_kv_of_the_java_file_is_taken_over(server: NameServer) -> None:
+    assert server.kv("n", "k") == "v"
+    assert "KV taken over from" in server.output
+
+
+@pytest.mark.conformance("CFG-14")
+def test_an_update_is_written_to_the_file(server: NameServer, folder: Path) -> None:
+    before = (folder / "n.properties").read_text()
+    server.ask(RequestCode.UPDATE_NAMESRV_CONFIG, body=b"waitSecondsForService=7\nlistenPort=1\n")
+    eventually((folder / "n.properties.bak").exists)
+    eventually(lambda: (folder / "n.properties").read_text() != before)
+    entries = (folder / "n.properties").read_text().splitlines()
+    assert {"waitSecondsForService=7", "listenPort=1", "myKey=x", "httpThreads=3"} <= set(entries)
+    assert (folder / "n.properties.bak").read_text() == before
+    listed(server, listenPort="1")
+
+
+def listed(server: NameServer, **options: str) -> None:
+    """Soon: each connection may be another worker's, which reads of an update in the stream."""
+    eventually(lambda: options.items() <= server.listing().items())
+
+
+def test_a_killed_worker_comes_back(server: NameServer) -> None:
+    before = server.pids("worker [mqnamesrv-remoting]")
+    assert len(before) == 2
+    os.kill(min(before), signal.SIGKILL)
+    eventually(lambda: len(server.pids("worker [mqnamesrv-remoting]") - before) == 1)
+    assert server.kv("n", "k") == "v"
+
+
+@pytest.mark.parametrize("words", PROCESSES)
+def test_whoever_dies_starts_again(server: NameServer, words: str) -> None:
+    before = server.pids(words)
+    for pid in before:
+        os.kill(pid, signal.SIGKILL)
+    eventually(lambda: server.pids(words) and not server.pids(words) & before)
+    eventually(lambda: _answers(server))
+
+
+def _answers(server: NameServer) -> bool:
+    """On the same port as ever, from the store, whose KV is still there."""
+    try:
+        return server.kv("n", "k") == "v"
+    except OSError:
+        return False
+
+
+def test_sighup_starts_all_workers_anew(server: NameServer) -> None:
+    kept = server.pids("store.sock") | server.pids("master [")
+    before = set(server.children())
+    server.send(signal.SIGHUP)
+    eventually(
+        lambda: set(server.children()) & before <= kept and len(server.pids("worker [mqnamesrv-")) == 3, 20
+    )
+    assert kept <= set(server.children())
+    eventually(lambda: _answers(server))
+
+
+@pytest.mark.conformance("KV-12", "KV-14")
+def test_a_restart_keeps_kv_and_settings(tmp_path: Path) -> None:
+    with NameServer(tmp_path) as first:
+        first.ask(RequestCode.PUT_KV_CONFIG, {"namespace": "n", "key": "k", "value": "w"})
+        first.ask(RequestCode.UPDATE_NAMESRV_CONFIG, body=b"enableTopicList=false\nsupportActingMaster=true")
+        listed(first, enableTopicList="false")
+        done = mqnamesrv("--exportKv", f"{tmp_path}/kv.json", env=environment(tmp_path))
+        assert done.stdout == f"1 KV namespaces written to {tmp_path}/kv.json\n"
+        assert json.loads((tmp_path / "kv.json").read_text()) == {"configTable": {"n": {"k": "w"}}}
+        assert first.stop() == 0
+    with NameServer(tmp_path, MQNS_SUPPORT_ACTING_MASTER="false") as second:
+        assert second.kv("n", "k") == "w"
+        listing = second.listing()
+        assert listing["enableTopicList"] == "false"
+        assert listing["supportActingMaster"] == "false"  # it was given at this start too
+
+
+@pytest.mark.parametrize(
+    "number", [signal.SIGTERM, signal.SIGINT, signal.SIGKILL], ids=lambda number: number.name
+)
+def test_nothing_is_left_behind(tmp_path: Path, number: signal.Signals) -> None:
+    with NameServer(tmp_path) as server:
+        children = server.children()
+        assert len(children) >= 8, children
+        server.stop(number)
+        eventually(lambda: not [title for pid, title in children.items() if runs(pid)], 15)
+    if number != signal.SIGKILL:
+        assert not list((tmp_path / "data").glob("store.*l"))
+
+
+def test_a_redis_of_its_own(tmp_path: Path, each_store: EmbeddedStore) -> None:
+    with NameServer(tmp_path, REDIS_URL=each_store.url, MQNS_KV_CONFIG_PATH="relative.json") as server:
+        assert server.store == each_store.name
+        assert server.listing()["kvConfigPath"] == f"{Path.cwd()}/relative.json"  # children run elsewhere
+        server.ask(RequestCode.PUT_KV_CONFIG, {"namespace": "n", "key": "k", "value": "v"})
+        assert server.kv("n", "k") == "v"
+        assert not server.pids("store.sock")
+
+
+def test_without_a_redis_on_the_path_it_brings_its_own(tmp_path: Path) -> None:
+    with NameServer(tmp_path, PATH=str(tmp_path)) as server:
+        assert server.store.startswith("valkey-server ")
+        server.ask(RequestCode.PUT_KV_CONFIG, {"namespace": "n", "key": "k", "value": "v"})
+        assert server.kv("n", "k") == "v"
+
+
+def test_a_file_that_cannot_be_written_is_reported_and_left(tmp_path: Path) -> None:
+    file = tmp_path / "sub" / "n.properties"
+    file.parent.mkdir()
+    file.write_text("")
+    (tmp_path / "sub" / "n.properties.tmp").mkdir()  # even root cannot write over a folder
+    with NameServer(tmp_path, "-c", str(file)) as server:
+        server.ask(RequestCode.UPDATE_NAMESRV_CONFIG, body=b"enableTopicList=false")
+        eventually(lambda: f"{file} cannot be written: " in server.output)
+        listed(server, enableTopicList="false")
+        assert file.read_text() == ""
+
+
+def test_two_side_by_side(tmp_path: Path) -> None:
+    folders = tmp_path / "a", tmp_path / "b"
+    for one in folders:
+        one.mkdir()
+    with NameServer(folders[0]) as first, NameServer(folders[1]) as second:
+        first.ask(RequestCode.PUT_KV_CONFIG, {"namespace": "n", "key": "k", "value": "v"})
+        assert first.kv("n", "k") == "v"
+        assert second.kv("n", "k") is None
+
+
+def test_it_is_ready_soon(tmp_path: Path) -> None:
+    begin = time.monotonic()
+    with NameServer(tmp_path):
+        assert time.monotonic() - begin < 10  # 5 s on an idle machine

@@ -1,0 +1,246 @@
+"""The catalogue of options: where values come from, how texts are read, what requests 318 and 319 see."""
+
+import pytest
+
+from registry.options.catalogue import (
+    BY_KEY,
+    CATALOGUE,
+    InvalidOption,
+    Options,
+    acceptable,
+    black_list,
+    for_print,
+    from_env,
+    given_settings,
+    listing,
+    overlay,
+    resolve,
+    to_env,
+)
+from registry.options.load import load
+
+HOME = {"HOME": "/home/mq"}
+
+
+@pytest.mark.parametrize(
+    ("file", "env", "cli", "port"),
+    [
+        pytest.param({}, {}, {}, 9876, id="default"),
+        pytest.param({"listenPort": "1"}, {}, {}, 1, id="file over default"),
+        pytest.param({"listenPort": "1"}, {"MQNS_LISTEN_PORT": "2"}, {}, 2, id="environment over file"),
+        pytest.param({"listenPort": "1"}, {"MQNS_LISTEN_PORT": ""}, {}, 1, id="an empty variable is unset"),
+        pytest.param(
+            {}, {"MQNS_LISTEN_PORT": "2"}, {"listenPort": "3"}, 3, id="command line over environment"
+        ),
+        pytest.param({"listenPort": "abc"}, {}, {}, 9876, id="a file's bad number is ignored"),
+        pytest.param(
+            {"listenPort": "99999999999"}, {}, {}, 9876, id="a file's number over 32 bits is ignored"
+        ),
+        pytest.param({"listenPort": "1_0"}, {}, {}, 9876, id="Python's own spellings are not numbers"),
+        pytest.param({"listenPort": "+10"}, {}, {}, 10, id="a sign is"),
+    ],
+)
+def test_precedence(file: dict[str, str], env: dict[str, str], cli: dict[str, str], port: int) -> None:
+    assert resolve(file, env, cli).listen_port == port
+
+
+@pytest.mark.parametrize(
+    ("key", "variable"),
+    [
+        ("listenPort", "MQNS_LISTEN_PORT"),
+        ("rocketmqHome", "MQNS_ROCKETMQ_HOME"),
+        ("tls.server.mode", "MQNS_TLS_SERVER_MODE"),
+        ("tls.server.keyPath", "MQNS_TLS_SERVER_KEY_PATH"),
+        ("useTLS", "MQNS_USE_TLS"),
+        ("unRegisterBrokerQueueCapacity", "MQNS_UN_REGISTER_BROKER_QUEUE_CAPACITY"),
+        ("probeTimeoutMillis", "MQNS_PROBE_TIMEOUT_MILLIS"),
+    ],
+)
+def test_variable_names(key: str, variable: str) -> None:
+    assert BY_KEY[key].env == variable
+
+
+def test_each_option_can_be_set_by_its_variable() -> None:
+    other = {"bool": "true", "str": "changed", "int": "77", "long": "77"}
+    for option in CATALOGUE:
+        text = "false" if option.default is True else other[option.type]
+        if option.name.endswith("redis_url"):
+            text = "redis://changed"
+        changed = resolve({}, HOME | {option.env: text})
+        assert getattr(changed, option.name) != option.default, option.key
+
+
+@pytest.mark.parametrize(
+    ("env", "attribute", "value"),
+    [
+        pytest.param({"REDIS_URL": "redis://r"}, "redis_url", "redis://r", id="REDIS_URL"),
+        pytest.param({"REDIS_URL": "redis://r"}, "rq_redis_url", "redis://r", id="jobs share it"),
+        pytest.param({"RQ_REDIS_URL": "redis://q"}, "rq_redis_url", "redis://q", id="RQ_REDIS_URL"),
+        pytest.param(
+            {"REDIS_URL": "redis://r", "MQNS_REDIS_URL": "redis://m"},
+            "redis_url",
+            "redis://m",
+            id="ours first",
+        ),
+        pytest.param(
+            {
+                "REDIS_URL": "rediss+sentinel://s1,s2/main?ssl_ca_certs=/ca.pem",
+                "MQNS_REDIS_USERNAME": "namesrv",
+                "MQNS_REDIS_PASSWORD": "p@:/?",
+                "MQNS_REDIS_SENTINEL_PASSWORD": "s&=",
+            },
+            "redis_url",
+            "rediss+sentinel://namesrv:p%40%3A%2F%3F@s1,s2/main"
+            "?ssl_ca_certs=%2Fca.pem&sentinel_password=s%26%3D",
+            id="logins beside the URL",
+        ),
+        pytest.param(
+            {"REDIS_URL": "redis://u:old@r/1", "MQNS_REDIS_PASSWORD": "new"},
+            "rq_redis_url",
+            "redis://u:new@r/1",
+            id="a password in the place of another",
+        ),
+        pytest.param(
+            {"REDIS_URL": "redis://r", "RQ_REDIS_URL": "redis://q", "MQNS_RQ_REDIS_PASSWORD": "w"},
+            "rq_redis_url",
+            "redis://:w@q",
+            id="the queue's own password",
+        ),
+        pytest.param({"MQNS_REDIS_PASSWORD": "w"}, "redis_url", "", id="none for the embedded store"),
+        pytest.param({"ROCKETMQ_HOME": "/opt/mq"}, "rocketmq_home", "/opt/mq", id="ROCKETMQ_HOME"),
+        pytest.param(
+            {"ROCKETMQ_SERIALIZE_TYPE": "ROCKETMQ"}, "serialize_type", "ROCKETMQ", id="serialize type"
+        ),
+        pytest.param({}, "kv_config_path", "/home/mq/namesrv/kvConfig.json", id="below the home folder"),
+        pytest.param({}, "data_dir", "/home/mq/.local/share/redis-namesrv", id="data dir"),
+        pytest.param({"XDG_DATA_HOME": "/x"}, "data_dir", "/x/redis-namesrv", id="XDG data dir"),
+        pytest.param(
+            {"MQNS_BIND_ADDRESS": "127.0.0.1"}, "http_bind_address", "127.0.0.1", id="HTTP follows it"
+        ),
+    ],
+)
+def test_values_from_the_environment(env: dict[str, str], attribute: str, value: str) -> None:
+    assert getattr(resolve({}, HOME | env), attribute) == value
+
+
+def test_the_file_overrides_java_s_default_home() -> None:
+    assert resolve({"rocketmqHome": "/file"}, {"ROCKETMQ_HOME": "/env"}).rocketmq_home == "/file"
+
+
+@pytest.mark.parametrize(
+    ("env", "text"),
+    [
+        pytest.param({"MQNS_LISTEN_PORT": "abc"}, "MQNS_LISTEN_PORT=abc", id="no number"),
+        pytest.param({"MQNS_REMOTING_WORKERS": "0"}, "MQNS_REMOTING_WORKERS=0", id="no worker"),
+        pytest.param({"MQNS_PROBE_TIMEOUT_MILLIS": "-1"}, "MQNS_PROBE_TIMEOUT_MILLIS=-1", id="negative time"),
+        pytest.param({"MQNS_PROXY_PROTOCOL": "yes"}, "MQNS_PROXY_PROTOCOL=yes", id="neither true nor false"),
+    ],
+)
+def test_a_bad_variable_is_named(env: dict[str, str], text: str) -> None:
+    with pytest.raises(InvalidOption, match=f"^{text}: "):
+        resolve({}, env)
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("true", True),
+        ("TRUE", True),
+        ("True", True),
+        ("false", False),
+        ("1", False),
+        ("yes", False),
+        ("", False),
+    ],
+)
+def test_java_s_booleans(text: str, value: bool) -> None:
+    assert resolve({"enableTopicList": text}, {}).enable_topic_list is value
+
+
+def test_texts_lose_their_blanks() -> None:
+    assert resolve({"bindAddress": "\t127.0.0.1 \x01"}, {}).bind_address == "127.0.0.1"
+
+
+@pytest.mark.conformance("CFG-01", "CFG-02")
+def test_listing_is_sorted_and_java_s() -> None:
+    keys = [key for key, _ in listing(resolve({"rocketmqHome": "/h"}, HOME))]
+    assert keys == sorted(keys)
+    assert len(keys) == 40
+    assert keys[0] == "bindAddress"
+    assert keys[-1] == "writeBufferLowWaterMark"
+    assert not {"connectTimeoutMillis", "tls.server.mode", "httpPort", "redisUrl"} & set(keys)
+
+
+def test_listing_leaves_out_what_is_unset() -> None:
+    assert "rocketmqHome" not in dict(listing(Options()))
+
+
+@pytest.mark.conformance("CFG-13")
+def test_unknown_keys_of_the_file_are_listed() -> None:
+    assert ("myKey", "x") in listing(resolve({"myKey": "x"}, HOME))
+
+
+@pytest.mark.conformance("CFG-03", "CFG-04", "CFG-05")
+@pytest.mark.parametrize(
+    ("wanted", "taken"),
+    [
+        pytest.param({"orderMessageEnable": "True"}, {"orderMessageEnable": "true"}, id="known"),
+        pytest.param({"listenPort": "abc"}, {}, id="no number"),
+        pytest.param({"bindAddress": " x "}, {"bindAddress": "x"}, id="trimmed"),
+        pytest.param({"noSuchKey": "x"}, {}, id="unknown"),
+        pytest.param({"myKey": "y"}, {"myKey": "y"}, id="known from the -c file"),
+        pytest.param({"connectTimeoutMillis": "1", "httpPort": "1"}, {}, id="not of the two configurations"),
+    ],
+)
+def test_what_an_update_takes(wanted: dict[str, str], taken: dict[str, str]) -> None:
+    assert acceptable(resolve({"myKey": "x"}, HOME), wanted) == taken
+
+
+def test_shared_values_are_in_force_or_only_listed() -> None:
+    options = resolve({"myKey": "x"}, HOME)
+    shared = overlay(options, {"orderMessageEnable": "true", "listenPort": "1", "myKey": "y", "other": "z"})
+    assert shared.order_message_enable is True
+    assert shared.listen_port == options.listen_port
+    shown = dict(listing(shared))
+    assert (shown["orderMessageEnable"], shown["listenPort"], shown["myKey"]) == ("true", "1", "y")
+    assert "other" not in shown
+    assert overlay(options, {}) == options
+
+
+@pytest.mark.conformance("CFG-08", "CFG-09", "CFG-11")
+def test_black_list() -> None:
+    assert black_list(resolve({"configBlackList": "bindAddress;listenPort"}, {})) == {
+        *("configBlackList", "configStorePath", "kvConfigPath", "rocketmqHome"),
+        *("bindAddress", "listenPort"),
+    }
+
+
+def test_given_settings_are_the_live_ones_somebody_set() -> None:
+    file = {"orderMessageEnable": "TRUE", "listenPort": "1", "myKey": "x"}
+    env = {"MQNS_WAIT_SECONDS_FOR_SERVICE": "3", "MQNS_HTTP_PORT": "0"}
+    assert given_settings(file, env) == {"orderMessageEnable": "true", "waitSecondsForService": "3"}
+
+
+def test_children_get_the_resolved_options() -> None:
+    options = resolve({"myKey": "x", "listenPort": "1"}, HOME | {"MQNS_TLS_SERVER_MODE": "disabled"})
+    assert from_env(to_env(options) | {"MQNS_LISTEN_PORT": "2"}) == options
+
+
+def test_a_process_of_its_own_reads_file_and_environment(tmp_path_factory: pytest.TempPathFactory) -> None:
+    file = tmp_path_factory.mktemp("conf") / "n.properties"
+    file.write_bytes("productEnvName=caf\xe9\nlistenPort=1\n".encode("latin-1"))
+    options = load({"MQNS_CONFIG_FILE": str(file), "MQNS_LISTEN_PORT": "2"})
+    assert (options.product_env_name, options.listen_port) == ("café", 2)
+    assert load({}).listen_port == 9876
+
+
+def test_secrets_are_not_printed() -> None:
+    env = {"REDIS_URL": "redis://me:secret@host:1/0", "MQNS_TLS_SERVER_KEY_PASSWORD": "secret"}
+    printed = dict(for_print(resolve({}, env)))
+    assert printed["redisUrl"] == "redis://me:***@host:1/0"
+    assert printed["tls.server.keyPassword"] == "***"
+    assert "secret" not in str(printed)
+
+
+def test_every_option_without_effect_says_why() -> None:
+    assert [o.key for o in CATALOGUE if o.effect == "listed" and not o.why] == []

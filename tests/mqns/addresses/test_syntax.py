@@ -1,0 +1,68 @@
+"""Address lists as text."""
+
+import pytest
+
+from mqns.addresses.syntax import parse_addresses, split_address
+from mqns.errors import AddressError
+
+
+@pytest.mark.parametrize(
+    ("text", "addresses"),
+    [
+        ("a:9876;b:9876", ("a:9876", "b:9876")),
+        ("10.0.0.1:9876", ("10.0.0.1:9876",)),
+        ("[::1]:9876;[fe80::1%eth0]:1", ("[::1]:9876", "[fe80::1%eth0]:1")),
+        (" a:1 ; b:2 ;\n", ("a:1", "b:2")),
+        (";;a:1;;", ("a:1",)),
+        ("b:1;a:1;b:1", ("b:1", "a:1")),
+        ("http://a:9876", ("a:9876",)),
+        ("http://a:9876;b:9876", ("a:9876", "b:9876")),
+        ("https://MQ_INST_1_2.example:80", ("MQ_INST_1_2.example:80",)),
+        ("", ()),
+        (" ; ", ()),
+    ],
+)
+def test_a_list(text: str, addresses: tuple[str, ...]) -> None:
+    assert parse_addresses(text) == addresses
+
+
+@pytest.mark.parametrize(
+    ("address", "host", "port"),
+    [
+        ("10.0.0.1:9876", "10.0.0.1", 9876),
+        ("[::1]:9876", "::1", 9876),
+        ("::1:9876", "::1", 9876),
+        ("name-server.example:65535", "name-server.example", 65535),
+    ],
+)
+def test_an_address_is_split_at_its_last_colon(address: str, host: str, port: int) -> None:
+    assert split_address(address) == (host, port)
+
+
+@pytest.mark.parametrize(
+    "piece",
+    [
+        "host",
+        "host:",
+        "host:0",
+        "host:65536",
+        "host:99999999999999999999999",
+        "host:-1",
+        "host:+1",
+        "host:1_0",
+        "host:१",
+        ":9876",
+        "[]:9876",
+        "[::1:9876",
+        "ho st:9876",
+        "a\x00b:9876",
+        "a,b:9876",
+        "a:9876,b:9876",
+        "http://a:1/path",
+    ],
+)
+def test_the_piece_that_is_no_address_is_named(piece: str) -> None:
+    with pytest.raises(AddressError) as error:
+        parse_addresses(f"a:9876;{piece};b:9876")
+    assert repr(piece) in str(error.value)
+    assert isinstance(error.value, ValueError)

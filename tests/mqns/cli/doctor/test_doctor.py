@@ -1,0 +1,223 @@
+"""The command, against name servers of ours and brokers that are sockets."""
+
+import socket
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from mqns.cli.exit_codes import ExitCode
+from testbed.broker import TB, A, B, Topic
+from testbed.nameserver import NameServer
+from testbed.scene import Scene
+from tests.mqns.cli.conftest import Ended, Mqns, address, http_side, run
+
+Listening = Callable[[], str]
+
+
+@pytest.fixture
+def listening() -> Iterator[Listening]:
+    """Gives addresses of brokers that answer the telephone, and no more."""
+    opened: list[socket.socket] = []
+
+    def listen() -> str:
+        opened.append(socket.create_server(("127.0.0.1", 0)))
+        return f"127.0.0.1:{opened[-1].getsockname()[1]}"
+
+    yield listen
+    for one in opened:
+        one.close()
+
+
+def doctor(scenes: list[Scene], *arguments: str) -> Ended:
+    """Without the second look, which takes seconds."""
+    servers = [address(scene.server) for scene in scenes]
+    return run("doctor", *servers, "--recheck", "0", "-o", "json", *arguments)
+
+
+def rules(ended: Ended, severity: str = "error") -> list[str]:
+    """Of the findings of one severity."""
+    return [finding["check"] for finding in ended.document["findings"] if finding["severity"] == severity]
+
+
+def test_two_that_are_alike(scenes: list[Scene], listening: Listening) -> None:
+    broker = A.but(addr=listening())
+    for scene in scenes:
+        broker.register(scene.k1)
+    ended = doctor(scenes)
+    assert ended.code == ExitCode.OK
+    assert ended.document["counts"] == {"error": 0, "warning": 1, "info": 1}
+    assert (rules(ended, "warning"), rules(ended, "info")) == (["address-loopback"], ["leases-not-told"])
+    assert ended.document["brokersConnectedTo"] == 1
+    assert [
+        (
+            reported["address"],
+            reported["version"],
+            reported["clusters"],
+            reported["brokers"],
+            reported["topics"],
+        )
+        for reported in ended.document["nameServers"]
+    ] == [(address(scene.server), "V5_5_0", 1, 1, 2) for scene in scenes]
+    assert doctor(scenes, "--fail-on", "warning").code == ExitCode.FINDINGS
+
+
+def test_all_kinds_of_differences(scenes: list[Scene], listening: Listening, mqns: Mqns) -> None:
+    first, second = scenes
+    broker, other = A.but(addr=listening()), B.but(addr=listening())
+    broker.register(first.k1)
+    other.register(first.k1)
+    broker.but(topics=(Topic("TA", queues=4), Topic("TD"))).register(second.k1)
+    first.put_kv("ORDER_TOPIC_CONFIG", "TA", "broker-a:8")
+    mqns("config", "set", "notifyMinBrokerIdChanged", "true")
+    try:
+        ended = doctor(scenes)
+    finally:
+        mqns("config", "set", "notifyMinBrokerIdChanged", "false")
+    assert ended.code == ExitCode.FINDINGS
+    assert rules(ended) == [
+        "broker-missing",
+        "kv-differs",
+        "queues-differ",
+        "topic-missing",
+        "topic-missing",
+    ]
+    by_rule = {finding["check"]: finding for finding in ended.document["findings"]}
+    assert by_rule["broker-missing"]["nameServers"] == [address(second.server)]
+    assert by_rule["broker-missing"]["subjects"] == ["broker-b", other.addr]
+    assert "1 topic unknown there because of it: TC" in by_rule["broker-missing"]["what"]
+    assert by_rule["queues-differ"]["subjects"] == ["TA"]
+    missing = [f for f in ended.document["findings"] if f["check"] == "topic-missing"]
+    assert {tuple(f["nameServers"]): f["subjects"] for f in missing} == {
+        (address(first.server),): ["TD"],
+        (address(second.server),): ["TB"],
+    }
+    assert by_rule["name-server-options"]["subjects"] == ["notifyMinBrokerIdChanged"]
+    assert doctor(scenes, "--fail-on", "never").code == ExitCode.OK
+
+
+def test_a_broker_that_does_not_answer(ns: Scene) -> None:
+    with socket.socket() as bound:
+        bound.bind(("127.0.0.1", 0))
+        addr = f"127.0.0.1:{bound.getsockname()[1]}"
+        A.but(addr=addr).register(ns.k1)
+        ended = doctor([ns])
+        (unreachable,) = (f for f in ended.document["findings"] if f["check"] == "broker-unreachable")
+        assert unreachable["what"] == f"broker-a (id 0) at {addr}: no connection: Connection refused"
+        assert ended.code == ExitCode.FINDINGS
+        unconnected = doctor([ns], "--no-connect")
+        assert (rules(unconnected), unconnected.document["brokersConnectedTo"]) == ([], 0)
+
+
+def test_names_and_addresses_that_are_no_good(ns: Scene) -> None:
+    A.but(addr="no-such-name.invalid:10911").register(ns.k1)
+    B.but(addr="172.17.0.2:10911").register(ns.k1)
+    assert "address-container" in rules(doctor([ns], "--no-connect"))
+    A.but(addr="no-such-name.invalid:10911").register(ns.k1)
+    B.but(addr="172.17.0.2:10911").unregister(ns.k1)
+    assert rules(doctor([ns])) == ["address-unresolved"]
+
+
+def test_without_routes(ns: Scene, listening: Listening) -> None:
+    A.but(addr=listening(), topics=(Topic("TA", perm=4), TB)).register(ns.k1)
+    assert "topic-not-writable" in rules(doctor([ns]), "warning")
+    assert "topic-not-writable" not in rules(doctor([ns], "--no-routes"), "warning")
+
+
+def test_a_name_server_is_silent(
+    scenes: list[Scene], listening: Listening, unreachable: str, silent: str
+) -> None:
+    A.but(addr=listening()).register(scenes[0].k1)
+    ended = doctor(scenes[:1], unreachable)
+    assert (ended.code, rules(ended)) == (ExitCode.FINDINGS, ["name-server-silent"])
+    for where, timeout, code in (
+        (unreachable, "5", ExitCode.UNREACHABLE),
+        (silent, "0.1", ExitCode.TIMED_OUT),
+    ):
+        alone = doctor([], where, "--timeout", timeout)
+        assert (alone.code, rules(alone)) == (code, ["name-server-silent"])
+
+
+def test_lists_that_are_refused_are_no_difference(
+    scenes: list[Scene], listening: Listening, mqns: Mqns
+) -> None:
+    """The first lists no topics; its routes of those that the second lists are compared all the same."""
+    broker = A.but(addr=listening())
+    broker.register(scenes[0].k1)
+    broker.but(topics=(Topic("TA", queues=2), TB)).register(scenes[1].k1)
+    mqns("config", "set", "enableAllTopicList", "false")
+    try:
+        ended = doctor(scenes)
+    finally:
+        mqns("config", "set", "enableAllTopicList", "true")
+    assert rules(ended) == ["queues-differ"]
+    assert [server["topics"] for server in ended.document["nameServers"]] == [None, 2]
+    (refused,) = (f for f in ended.document["findings"] if f["check"] == "not-compared")
+    assert (refused["subjects"], refused["nameServers"]) == (
+        ["list of topics"],
+        [address(scenes[0].server)],
+    )
+
+
+def test_what_http_adds(
+    launch: Callable[..., NameServer], listening: Listening, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also on the second page."""
+    monkeypatch.setattr("mqns.cli.doctor.http_side.PAGE", 1)
+    server = launch(httpPort="0")
+    url = http_side(server)
+    scene = Scene(server)
+    try:
+        future = A.but(addr=listening(), timestamp=4_000_000_000_000, timeout_ms=600_000)
+        future.register(scene.k1)
+        future.but(name="broker-b", addr=listening()).register(scene.k1)
+        ended = doctor([scene], "--http", url)
+        assert rules(ended, "info") == []
+        assert rules(ended, "warning") == [*["address-loopback"] * 2, *["broker-clock-ahead"] * 2]
+        unheard = doctor([scene], "--http", "127.0.0.1:1")
+        (dark,) = (f for f in unheard.document["findings"] if f["check"] == "leases-not-told")
+        assert "http://127.0.0.1:1: " in dark["what"]
+    finally:
+        scene.clear()
+
+
+def test_kv_namespaces_are_compared_if_named(scenes: list[Scene], mqns: Mqns) -> None:
+    mqns("kv", "set", "doctored", "key", "value")
+    try:
+        assert "kv-differs" not in rules(doctor(scenes), "warning")
+        assert "kv-differs" in rules(doctor(scenes, "--kv", "doctored"), "warning")
+    finally:
+        mqns("kv", "delete", "doctored", "key")
+
+
+def test_the_table_says_all_of_it(ns: Scene, listening: Listening) -> None:
+    broker = A.but(addr=listening())
+    broker.register(ns.k1)
+    ended = run("doctor", address(ns.server), "--recheck", "0")
+    assert ended.words[0] == ["NAME", "SERVER", "RELEASE", "ANSWER", "MS", "CLUSTERS", "BROKERS", "TOPICS"]
+    assert ended.words[1][:2] == [address(ns.server), "V5_5_0"]
+    assert f"WARNING address-loopback at {address(ns.server)}" in ended.out.splitlines()
+    assert ended.out.endswith("0 errors, 1 warning, 1 info\n")
+
+
+def test_a_difference_is_looked_at_twice(
+    scenes: list[Scene], listening: Listening, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Between the two looks the broker arrives at the other name server, as registrations do."""
+    broker = A.but(addr=listening())
+    broker.register(scenes[0].k1)
+
+    async def arrives(_: float) -> None:
+        broker.register(scenes[1].k1)
+
+    monkeypatch.setattr("mqns.cli.doctor.command.wait", arrives)
+    servers = [address(scene.server) for scene in scenes]
+    ended = run("doctor", *servers, "--recheck", "0.1", "-o", "json")
+    assert (ended.code, rules(ended)) == (ExitCode.OK, [])
+
+
+def test_wrong_numbers_of_urls() -> None:
+    ended = run("doctor", "127.0.0.1:1", "--http", "a", "--http", "b")
+    assert (ended.code, ended.err) == (
+        ExitCode.WRONG_USAGE,
+        "mqns: 2 of --http for 1 name server: one, or one for each\n",
+    )

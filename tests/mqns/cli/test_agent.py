@@ -1,0 +1,100 @@
+"""`mqns agent`."""
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from mqns.cli.exit_codes import ExitCode
+from testbed.eventually import eventually
+from testbed.scene import Scene
+from tests.mqns.cli.conftest import address, run
+
+END_S = 20.0
+BROKER = """
+brokerName = "broker-x"
+brokerClusterName = "c1"
+brokerIP1 = "127.10.0.9"
+[[topics]]
+topicName = "TX"
+readQueueNums = 3
+writeQueueNums = 3
+"""
+
+
+@pytest.fixture
+def broker_toml(tmp_path: Path) -> Path:
+    path = tmp_path / "broker.toml"
+    path.write_text(BROKER)
+    return path
+
+
+@contextmanager
+def agent(*arguments: str, **environment: str) -> Iterator[subprocess.Popen[bytes]]:
+    with subprocess.Popen(
+        [sys.executable, "-m", "mqns.cli", "agent", *arguments, "-o", "json"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        cwd=Path(__file__).parents[3],
+        env={"PATH": os.environ["PATH"], **environment},
+    ) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+def test_a_broker_is_announced_until_ctrl_c(scenes: list[Scene], broker_toml: Path) -> None:
+    where = [address(scene.server) for scene in scenes]
+    with agent("--config", str(broker_toml), "-n", ";".join(where)) as process:
+        eventually(lambda: all(scene.has_route("TX") for scene in scenes), END_S)
+        assert scenes[0].queues("TX")["broker-x"].read_queue_nums == 3
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=END_S)
+    assert (process.returncode, err) == (0, b"")
+    reported = [json.loads(line) for line in out.splitlines()]
+    for event in ("Registered", "Unregistered"):
+        assert sorted(e["address"] for e in reported if e["event"] == event) == sorted(where)
+    assert not any(scene.brokers() for scene in scenes)
+
+
+@pytest.mark.parametrize(
+    ("options", "reported"),
+    [
+        pytest.param(("--tls",), "Failed", id="a certificate that nobody signed"),
+        pytest.param(("--tls", "--tls-insecure"), "Registered", id="any certificate"),
+    ],
+)
+def test_it_speaks_tls(ns: Scene, broker_toml: Path, options: tuple[str, ...], reported: str) -> None:
+    with agent("--config", str(broker_toml), "-n", address(ns.server), *options) as process:
+        assert process.stdout is not None
+        assert json.loads(process.stdout.readline())["event"] == reported
+        process.send_signal(signal.SIGTERM)
+        process.communicate(timeout=END_S)
+
+
+def test_it_signs_what_it_sends(broker_toml: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        where = f"127.0.0.1:{listening.getsockname()[1]}"
+        signed = ("--access-key", "somebody")
+        with agent("--config", str(broker_toml), "-n", where, *signed, MQNS_SECRET_KEY="secret"):
+            listening.settimeout(END_S)
+            connection, _ = listening.accept()
+            with connection:
+                assert b'"AccessKey":"somebody"' in connection.recv(1 << 16)
+
+
+def test_what_is_wrong_with_the_file(tmp_path: Path) -> None:
+    broken = tmp_path / "broken.toml"
+    broken.write_text("brokerId = -1\n")
+    for path in (broken, tmp_path / "none.toml"):
+        ended = run("agent", "--config", str(path))
+        assert ended.code == ExitCode.WRONG_USAGE
+        assert ended.err.startswith(f"mqns: {path}: ")

@@ -1,0 +1,121 @@
+"""Each command against a name server."""
+
+import pytest
+
+from mqns.cli.exit_codes import ExitCode
+from testbed.broker import Topic
+from testbed.nameserver import NameServer
+from testbed.scene import Scene
+from tests.mqns.cli.conftest import Mqns, address
+
+
+def test_several_routes_some_of_them_absent(ns: Scene, mqns: Mqns) -> None:
+    ns.f3()
+    ended = mqns("routes", "TA", "NoSuch", "TC", "Neither", "-o", "json")
+    assert (ended.code, ended.err) == (ExitCode.REFUSED, "mqns: no route of NoSuch, Neither\n")
+    assert [(route["topic"], [q["brokerName"] for q in route["queueDatas"]]) for route in ended.document] == [
+        ("TA", ["broker-a", "broker-b"]),
+        ("TC", ["broker-b"]),
+    ]
+
+
+def test_clusters(ns: Scene, mqns: Mqns) -> None:
+    ns.f2()
+    ns.f3()
+    assert mqns("clusters", "-o", "json").document == [
+        {"cluster": "c1", "brokerNames": ["broker-a", "broker-b"], "masters": 2, "slaves": 1}
+    ]
+    assert mqns("clusters").words[1] == ["c1", "2", "2", "1", "broker-a", "broker-b"]
+
+
+def test_brokers(ns: Scene, mqns: Mqns) -> None:
+    ns.f2(zone="z1", acting=True)
+    listed = mqns("brokers", "-o", "json").document
+    common = {"cluster": "c1", "brokerName": "broker-a", "enableActingMaster": True, "zoneName": "z1"}
+    assert listed == [
+        common | {"brokerId": 0, "brokerAddr": "127.10.0.1:10911", "role": "master"},
+        common | {"brokerId": 1, "brokerAddr": "127.10.0.2:10911", "role": "slave"},
+    ]
+    assert mqns("brokers", "--cluster", "c1").words[1:] == [
+        ["c1", "broker-a", "0", "127.10.0.1:10911", "master", "enabled", "z1"],
+        ["c1", "broker-a", "1", "127.10.0.2:10911", "slave", "enabled", "z1"],
+    ]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "topics"),
+    [
+        ((), ["Both", "None", "Sub", "Unit"]),
+        (("--cluster", "c1"), ["Both", "None", "Sub", "Unit"]),
+        (("--cluster", "other"), []),
+        (("--kind", "system"), ["broker-a", "c1"]),
+        (("--kind", "unit"), ["Both", "Unit"]),
+        (("--kind", "unit-sub"), ["Both", "Sub"]),
+        (("--kind", "unit-sub-only"), ["Sub"]),
+    ],
+)
+def test_topics(ns: Scene, mqns: Mqns, arguments: tuple[str, ...], topics: list[str]) -> None:
+    flags = {"None": 0, "Unit": 1, "Sub": 2, "Both": 3}
+    ns.f1(topics=tuple(Topic(name, flag=flag) for name, flag in flags.items()))
+    assert mqns("topics", *arguments, "-o", "json").document == topics
+    assert mqns("topics", *arguments).out.split() == topics
+
+
+def test_topics_with_their_routes(ns: Scene, mqns: Mqns) -> None:
+    ns.f3()
+    listed = mqns("topics", "--routes", "-o", "json").document
+    assert listed == mqns("routes", "TA", "TB", "TC", "-o", "json").document
+    assert mqns("topics", "--routes").out == mqns("routes", "TA", "TB", "TC").out
+
+
+def test_kv_is_set_and_deleted_everywhere(scenes: list[Scene], mqns: Mqns, mqns_both: Mqns) -> None:
+    servers = [address(scene.server) for scene in scenes]
+    changed = mqns_both("kv", "set", "changed", "k", "v", "-o", "json").document
+    assert changed == {"namespace": "changed", "key": "k", "value": "v", "nameServers": servers}
+    for server in servers:
+        assert mqns("kv", "get", "changed", "k", "-n", server).out == "v\n"
+        listed = mqns("kv", "list", "changed", "-o", "json", "-n", server).document
+        assert listed == {"namespace": "changed", "table": {"k": "v"}}
+    document = {"namespace": "changed", "key": "k", "value": "v"}
+    assert mqns("kv", "get", "changed", "k", "-o", "json").document == document
+    assert mqns_both("kv", "delete", "changed", "k").words == [
+        ["deleted", "in", server] for server in servers
+    ]
+    for server in servers:
+        assert mqns("kv", "get", "changed", "k", "-n", server).code == ExitCode.REFUSED
+        assert mqns("kv", "list", "changed", "-o", "json", "-n", server).document["table"] == {}
+
+
+def test_write_permission_is_taken_and_given_everywhere(
+    scenes: list[Scene], mqns: Mqns, mqns_both: Mqns
+) -> None:
+    scenes[0].f1()
+    servers = [address(scene.server) for scene in scenes]
+    counts = [
+        {"nameServer": server, "brokerName": "broker-a", "topicCount": count}
+        for server, count in zip(servers, (2, 0), strict=True)
+    ]
+    assert mqns_both("permissions", "wipe", "broker-a", "-o", "json").document == counts
+    assert scenes[0].perms("TA") == {"broker-a": 4}
+    assert mqns_both("permissions", "add", "broker-a").words[1:] == [
+        [servers[0], "broker-a", "2"],
+        [servers[1], "broker-a", "0"],
+    ]
+    assert scenes[0].perms("TA") == {"broker-a": 6}
+
+
+def test_config_is_read_and_set_everywhere(servers: list[NameServer], mqns: Mqns, mqns_both: Mqns) -> None:
+    def values() -> list[str]:
+        listed = mqns_both("config", "get", "enableTopicList", "-o", "json").document
+        assert [d["nameServer"] for d in listed] == [address(server) for server in servers]
+        return [d["config"]["enableTopicList"] for d in listed]
+
+    assert values() == ["true", "true"]
+    try:
+        assert mqns_both("config", "set", "enableTopicList", "false").code == ExitCode.OK
+        assert values() == ["false", "false"]
+    finally:
+        mqns_both("config", "set", "enableTopicList", "true")
+    everything = mqns("config", "get", "-o", "json").document[0]["config"]
+    assert everything["listenPort"]
+    assert list(everything) == sorted(everything)

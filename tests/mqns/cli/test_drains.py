@@ -1,0 +1,104 @@
+"""`mqns drain` and `undrain`, against a server of ours with its HTTP side; what all its workers then answer."""
+
+from collections.abc import Iterator
+
+import httpx
+import pytest
+
+from mqns.cli.exit_codes import ExitCode
+from testbed.eventually import PATIENCE_S, eventually
+from testbed.scene import Scene
+from tests.mqns.cli.conftest import Ended, http_side, run
+
+WHY = ("--owner", "alice", "--reason", "kernel upgrade")
+
+
+class Side:
+    """A name server with two brokers, and commands for its HTTP side."""
+
+    def __init__(self, scene: Scene) -> None:
+        self.url = http_side(scene.server)
+        self.scene = scene
+        scene.f3()
+
+    def __call__(self, *arguments: str, **env: str) -> Ended:
+        return run(*arguments, "--http", self.url, env={"USER": None} | env)
+
+    def comes_to(self, perms: dict[str, int], within_s: float = PATIENCE_S) -> None:
+        """Workers hear of a drain from the stream."""
+        eventually(lambda: self.scene.perms("TA") == perms, within_s)
+
+
+@pytest.fixture
+def side(ns: Scene) -> Iterator[Side]:
+    made = Side(ns)
+    yield made
+    assert made("undrain", "broker-a", "broker-b").code == ExitCode.OK
+
+
+def test_producers_are_kept_off_until_the_broker_is_undrained(side: Side) -> None:
+    side.comes_to({"broker-a": 6, "broker-b": 6})
+    assert side("drain", "broker-a", *WHY, "-o", "json").document == [
+        {"brokerName": "broker-a", "changed": True, "topicCount": 2}
+    ]
+    side.comes_to({"broker-a": 4, "broker-b": 6})
+    assert side("drain", "broker-a", "broker-b", *WHY).words == [
+        ["BROKER", "CHANGED", "TOPICS"],
+        ["broker-a", "no", "2"],
+        ["broker-b", "yes", "2"],
+    ]
+    side.comes_to({"broker-a": 4, "broker-b": 4})
+    assert side("undrain", "broker-b", "broker-a").words[1:] == [
+        ["broker-b", "yes", "2"],
+        ["broker-a", "yes", "2"],
+    ]
+    side.comes_to({"broker-a": 6, "broker-b": 6})
+
+
+def test_for_how_long_goes_by_the_clock_of_the_server(side: Side) -> None:
+    now_ms = httpx.get(f"{side.url}/readyz").json()["nowMillis"]
+    assert side("drain", "broker-a", *WHY, "--for", "600").code == ExitCode.OK
+    kept = httpx.get(f"{side.url}/v1/brokers/broker-a/drain").json()
+    assert 600_000 <= kept.pop("untilMillis") - now_ms < 660_000
+    assert kept == {"owner": "alice", "reason": "kernel upgrade"}
+
+
+def test_a_drain_ends_by_itself_in_all_workers(side: Side) -> None:
+    assert side("drain", "broker-a", *WHY).code == ExitCode.OK
+    side.comes_to({"broker-a": 4, "broker-b": 6})
+    assert side("drain", "broker-a", *WHY, "--for", "1").code == ExitCode.OK
+    side.comes_to({"broker-a": 6, "broker-b": 6})
+    assert httpx.get(f"{side.url}/v1/brokers/broker-a/drain").status_code == httpx.codes.NOT_FOUND
+
+
+def test_whose_it_is_may_come_from_the_environment(side: Side) -> None:
+    assert side("drain", "broker-a", "--reason", "r", USER="bob").code == ExitCode.OK
+    assert httpx.get(f"{side.url}/v1/brokers/broker-a/drain").json()["owner"] == "bob"
+
+
+def test_what_the_server_refuses(side: Side) -> None:
+    ended = side("drain", "No?Such", *WHY)
+    assert (ended.code, ended.out, ended.err) == (
+        ExitCode.REFUSED,
+        "",
+        "mqns: no broker 'No?Such'\n",
+    )
+
+
+def test_an_unreachable_server(unreachable: str, silent: str) -> None:
+    ended = run("undrain", "broker-a", "--http", f"http://{unreachable}")
+    assert (ended.code, ended.err.startswith(f"mqns: http://{unreachable}: ")) == (ExitCode.UNREACHABLE, True)
+    ended = run("undrain", "broker-a", "--http", f"http://{silent}", "--timeout", "0.05")
+    assert (ended.code, ended.err) == (
+        ExitCode.TIMED_OUT,
+        f"mqns: http://{silent}: no answer within 0.05 s\n",
+    )
+
+
+def test_another_http_server(side: Side) -> None:
+    ended = run("undrain", "broker-a", "--http", f"{side.url}/nowhere")
+    assert (ended.code, ended.out) == (ExitCode.REFUSED, "")
+
+
+def test_where_to_must_be_said() -> None:
+    assert run("undrain", "broker-a").code == ExitCode.WRONG_USAGE

@@ -1,0 +1,81 @@
+"""docs/cli.md: its examples, run in their order, print what it shows; its list of findings is that of the tests."""
+
+import ast
+import re
+import shlex
+from collections.abc import Iterator
+from pathlib import Path
+
+from mqns.cli import doctor
+from testbed.scene import Scene
+from tests.mqns.cli.conftest import address, run
+from tests.mqns.cli.doctor import test_checks
+
+PAGE = Path(__file__).parents[3] / "docs" / "cli.md"
+BLOCK = re.compile(r"^```console\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+SHOWN = ("127.0.0.1:9876", "127.0.0.1:9877")
+VARYING = (
+    (re.compile(r"\d+\.\d{3}"), "MS"),
+    (re.compile(r"(Millis\": )[\d.]+"), r"\1MS"),
+    (re.compile(r"(V5_5_0 +)\d+ +"), r"\1MS "),
+)
+RULE = re.compile(r"`([a-z]+(?:-[a-z]+)+)`")
+
+
+def examples() -> Iterator[tuple[str, str]]:
+    """Each command and the text below it."""
+    for block in BLOCK.findall(PAGE.read_text()):
+        for example in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]:
+            command, _, text = example.partition("\n")
+            yield command, text
+
+
+def steady(text: str) -> str:
+    """Without what differs from run to run, such as the width of a column that holds a port."""
+    for pattern, replacement in VARYING:
+        text = pattern.sub(replacement, text)
+    return "\n".join(re.sub(" +", " ", line).rstrip() for line in text.splitlines())
+
+
+def printed(command: str, servers: list[str]) -> str:
+    """What a command prints on both streams, with the page's addresses."""
+    for shown, server in zip(SHOWN, servers, strict=True):
+        command = command.replace(shown, server)
+    name, *arguments = shlex.split(command)
+    assert name == "mqns"
+    ended = run(*arguments, env={"NAMESRV_ADDR": servers[0]})
+    text = ended.out + ended.err
+    for shown, server in zip(SHOWN, servers, strict=True):
+        text = text.replace(server, shown)
+    return text
+
+
+def test_examples_print_what_the_page_shows(scenes: list[Scene]) -> None:
+    first, second = scenes
+    first.f3()
+    second.f1()
+    servers = [address(scene.server) for scene in scenes]
+    shown = list(examples())
+    assert len(shown) > 15
+    for command, text in shown:
+        assert steady(printed(command, servers)) == steady(text), command
+
+
+def test_every_finding_is_on_the_page_and_has_a_row() -> None:
+    page = PAGE.read_text()
+    table = page[page.index("| finding | severity |") : page.index("Not checked, since")]
+    listed = {rule for line in table.strip().splitlines() for rule in RULE.findall(line.split("|")[1])}
+    assert listed == {rule for path in Path(doctor.__file__).parent.glob("*.py") for rule in rules_in(path)}
+    rows = Path(test_checks.__file__).read_text()
+    assert [rule for rule in listed if f'"{rule}"' not in rows] == []
+
+
+def rules_in(path: Path) -> Iterator[str]:
+    """The texts of a source that are nothing but small words with hyphens."""
+    for node in ast.walk(ast.parse(path.read_text())):
+        if (
+            isinstance(node, ast.Constant)
+            and isinstance(node.value, str)
+            and RULE.fullmatch(f"`{node.value}`")
+        ):
+            yield node.value

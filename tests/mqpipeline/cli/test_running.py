@@ -1,0 +1,69 @@
+"""What can be wrong before a run begins is an error of one line, and Spark is not started for it."""
+
+from contextlib import nullcontext
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+from typer.testing import CliRunner
+
+from mqnamesrv.store import EmbeddedStore
+from mqpipeline import job
+from mqpipeline.cli import running
+from mqpipeline.cli.app import app
+
+WITH_PASSWORD = "redis://user:secret@127.0.0.1"
+
+
+@pytest.fixture(autouse=True)
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """In an environment without options; nothing is waited for."""
+    for name in ("REDIS_URL", "MQNS_PIPELINE_URL", "MQNS_PIPELINE_WAREHOUSE"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(running, "AWAIT_S", 0)
+    monkeypatch.setattr(running, "opened", lambda *_, **__: pytest.fail("Spark is started"))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "says"),
+    [
+        (["--url", "redis://127.0.0.1:1"], 2, "MQNS_PIPELINE_WAREHOUSE is not set"),
+        (["-w", "w"], 2, "REDIS_URL is not set"),
+        (["-w", "w", "--url", "http://127.0.0.1"], 2, "option url: not one of redis://"),
+        (["-w", "w", "--url", f"{WITH_PASSWORD}:1"], 1, "the Redis of the name server does not answer: "),
+        (["-w", "w", "--url", "redis+cluster://127.0.0.1:1"], 1, "does not answer: "),
+        (["-w", "w", "--url", "redis+sentinel://127.0.0.1:1/m"], 1, "does not answer: "),
+    ],
+    ids=["no warehouse", "no url", "no such url", "no server", "no cluster", "no sentinel"],
+)
+@pytest.mark.parametrize("command", ["run", "stream"])
+def test_a_wrong_address_fails_at_once(command: str, arguments: list[str], code: int, says: str) -> None:
+    ended = CliRunner().invoke(app, [command, *arguments])
+    assert ended.exit_code == code
+    assert ended.stderr.startswith("mqpipeline: ")
+    assert says in ended.stderr
+    assert ended.stderr.count("\n") == 1
+    assert "secret" not in ended.output
+
+
+def test_a_refused_password_is_an_error(store: EmbeddedStore, tmp_path: Path) -> None:
+    ended = CliRunner().invoke(app, ["run", "-w", str(tmp_path), "--url", f"{store.url}?password=secret"])
+    assert ended.exit_code == 1
+    assert "does not answer: " in ended.stderr
+    assert "secret" not in ended.output
+
+
+@pytest.mark.parametrize("command", ["run", "report"])
+@pytest.mark.parametrize(("flags", "full"), [([], False), (["--full"], True), (["--anew"], True)])
+def test_full_and_its_old_name_recompute_everything(
+    command: str, flags: list[str], full: bool, store: EmbeddedStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[bool] = []
+    monkeypatch.setattr(running, "opened", lambda *_: nullcontext(SimpleNamespace(spark=None)))
+    monkeypatch.setattr(job, command, lambda *_, full: asked.append(full))
+    ended = CliRunner().invoke(app, [command, "-w", "w", "--url", store.url, *flags])
+    assert (ended.exit_code, asked) == (0, [full])
+
+
+def test_the_old_name_of_full_is_not_shown() -> None:
+    assert "--anew" not in CliRunner().invoke(app, ["run", "--help"]).output

@@ -1,0 +1,55 @@
+"""One Spark session for all tests of the pipeline: a Java process starts once, and its code gets warm once."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from pyspark.errors import PySparkRuntimeError
+from pyspark.sql import SparkSession
+
+from mqpipeline import delta
+from mqpipeline.session import spark_session
+
+SMALL = {
+    "spark.master": "local[2]",
+    "spark.ui.enabled": "false",
+    "spark.driver.memory": "2g",
+    "spark.driver.extraJavaOptions": "-XX:+UseSerialGC -Xmn800m -XX:MetaspaceSize=512m "
+    # what is called some thousand times is not worth the best code, whose making takes half of all time
+    "-XX:Tier4InvocationThreshold=50000 -XX:Tier4MinInvocationThreshold=6000 -XX:Tier4CompileThreshold=150000",
+    "spark.sql.shuffle.partitions": "2",
+    "spark.default.parallelism": "2",
+    "spark.sql.codegen.wholeStage": "false",  # compiling a plan takes longer than a few rows do
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    "spark.sql.adaptive.enabled": "false",  # planning anew after each step takes longer than the step
+    "spark.log.level": "ERROR",
+    "spark.sql.ui.retainedExecutions": "1",  # their plans fill the memory of a long session
+}
+WITH_DELTA = {
+    **delta.SETTINGS,
+    **delta.packages(),
+    "spark.databricks.delta.snapshotPartitions": "1",
+    "spark.sql.sources.parallelPartitionDiscovery.parallelism": "2",
+}
+PATIENCE_S = (
+    300  # a plan of many steps takes seconds to make, and as many times that on a machine that is busy
+)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Tests of the pipeline may take longer than others."""
+    for item in items:
+        if Path(__file__).parent in item.path.parents and item.get_closest_marker("timeout") is None:
+            item.add_marker(pytest.mark.timeout(PATIENCE_S))
+
+
+@pytest.fixture(scope="session")
+def spark() -> Iterator[SparkSession]:
+    """A session of this machine, small and quick to start, that knows Delta tables too; where their jars cannot be
+    fetched, tests of them are skipped."""
+    try:
+        session = spark_session("tests", {**SMALL, **WITH_DELTA})
+    except PySparkRuntimeError:
+        session = spark_session("tests", SMALL)
+    yield session
+    session.stop()

@@ -1,0 +1,271 @@
+"""Streams land: each entry once, in files by day, and acknowledged to the store after that."""
+
+import json
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+from redis import Redis
+
+from mqnamesrv.store import EmbeddedStore
+from mqpipeline import files
+from mqpipeline.landing.compaction import compact
+from mqpipeline.landing.kinds import EVENTS_LAND, HEARTBEATS_LAND, Landed
+from mqpipeline.landing.landing import Landing
+from mqpipeline.landing.pieces import rows_of
+from mqpipeline.landing.reading import read_events, read_heartbeats, read_landed
+from mqpipeline.schemas import EVENTS
+from mqpipeline.source.ids import Id
+from mqpipeline.source.streams import Piece
+from registry.drivers import run
+from registry.events.trim import KEPT, trim
+from registry.keys import Keys
+from registry.plans import Origin
+from testbed.eventually import eventually
+from tests.mqpipeline.landing.streams import DAY_MS, INC, STREAM, emit
+
+Make = Callable[..., Landing]
+
+
+@pytest.fixture
+def make(spark: SparkSession, store: EmbeddedStore, tmp_path: Path) -> Iterator[Make]:
+    made: list[Landing] = []
+
+    def landing(
+        landed: Landed = EVENTS_LAND, namespaces: tuple[str, ...] = ("default",), **source: str
+    ) -> Landing:
+        made.append(
+            Landing(spark, str(tmp_path), landed, {"url": store.url, **source}, namespaces, "pipeline:main")
+        )
+        return made[-1]
+
+    yield landing
+    for one in made:
+        one.close()
+
+
+def landed(spark: SparkSession, root: Path) -> Counter[tuple[str, int, int, int]]:
+    """(namespace, inc, seq, batch) -> how often it is there."""
+    rows = read_events(spark, str(root)).select("namespace", "inc", "seq", "batch").collect()
+    return Counter(tuple(row) for row in rows)
+
+
+def seqs(first: int, last: int, batch: int, *, inc: int = INC) -> Counter[tuple[str, int, int, int]]:
+    return Counter({("default", inc, seq, batch): 1 for seq in range(first, last + 1)})
+
+
+def reported(redis: Redis, stream: str = STREAM) -> dict[str, Any]:
+    return json.loads(redis.hget(f"{stream}:consumers", "pipeline:main") or "{}")  # type: ignore[no-any-return]
+
+
+def test_new_entries_land_once_and_are_acknowledged(
+    spark: SparkSession, redis: Redis, make: Make, tmp_path: Path
+) -> None:
+    assert read_events(spark, str(tmp_path)).count() == 0
+    emit(redis, 1, 20, every_ms=DAY_MS // 10)  # of three days
+    landing = make()
+    progress = landing.land_available()
+    one = progress.streams[STREAM]
+    assert (one.seq, one.entries, one.rejected, one.holes, one.rereads) == (20, 20, 0, 0, 0)
+    assert progress.as_of_ms >= INC + 2 * DAY_MS
+    assert {**reported(redis), "at_ms": 0} == {"id": str(one.at), "seq": 20, "at_ms": 0, "hold": 1}
+    emit(redis, 21, 22, every_ms=DAY_MS // 10)
+    assert make().land_available().streams[STREAM].entries == 22  # with what is known of them
+    assert landed(spark, tmp_path) == seqs(1, 20, 1) + seqs(21, 22, 2)
+    day = read_landed(spark, str(tmp_path), EVENTS, from_day="2026-01-02", to_day="2026-01-02")
+    assert sorted(row["seq"] for row in day.collect()) == list(range(10, 20))
+
+
+def test_an_idle_stream_and_an_empty_one_still_advance(redis: Redis, make: Make) -> None:
+    emit(redis, 1, 1)
+    landing = make(namespaces=("default", "other"))
+    before = landing.land_available()
+    assert before.streams["ns:{other}:events"].as_of_ms >= before.as_of_ms > INC
+    eventually(lambda: landing.advance().as_of_ms > before.as_of_ms)
+    assert landing.progress.batch == before.batch
+    emit(redis, 2, 2)
+    waiting = landing.advance().streams[STREAM].as_of_ms
+    eventually(lambda: redis.time()[1] // 1000 != waiting % 1000)
+    assert landing.advance().streams[STREAM].as_of_ms == waiting  # for seq 2 has not landed
+
+
+def test_namespaces_and_a_pattern(spark: SparkSession, redis: Redis, make: Make, tmp_path: Path) -> None:
+    for namespace in ("a", "b"):
+        emit(redis, 1, 3, namespace=namespace)
+    assert set(make(namespaces=("*",)).land_available().streams) == {"ns:{a}:events", "ns:{b}:events"}
+    assert Counter(namespace for namespace, *_ in landed(spark, tmp_path)) == {"a": 3, "b": 3}
+
+
+def test_a_limit_makes_batches(spark: SparkSession, redis: Redis, make: Make, tmp_path: Path) -> None:
+    emit(redis, 1, 5)
+    landing = make(maxEntriesPerBatch="2")
+    assert landing.land_available().batch == 3
+    assert landed(spark, tmp_path) == seqs(1, 2, 1) + seqs(3, 4, 2) + seqs(5, 5, 3)
+    assert landing.land_available().batch == 3
+
+
+def test_what_comes_while_it_lands_is_for_the_next_time(
+    redis: Redis, make: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    emit(redis, 1, 2)
+    landing = make()
+    land = landing._land
+
+    def meanwhile(pieces: Any) -> None:
+        emit(redis, 3, 3)
+        land(pieces)
+
+    monkeypatch.setattr(landing, "_land", meanwhile)
+    assert landing.land_available().streams[STREAM].seq == 2
+    monkeypatch.undo()
+    assert landing.land_available().streams[STREAM].seq == 3
+
+
+def test_tasks_share_many_pieces(redis: Redis, make: Make) -> None:
+    """A task costs as much as thousands of entries."""
+    for number in range(20):
+        emit(redis, 1, 1, namespace=f"{number:02}")
+    landing = make(namespaces=("*",))
+    pieces = landing._waiting()
+    assert len(pieces) == 20
+    assert landing._spark.createDataFrame(rows_of(pieces)).rdd.getNumPartitions() == 4 * 2
+
+
+@pytest.mark.parametrize(("at", "after"), [("_write", False), ("_write", True), ("_report_to_store", True)])
+def test_a_batch_that_breaks_off_lands_once(
+    spark: SparkSession,
+    redis: Redis,
+    make: Make,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    at: str,
+    after: bool,
+) -> None:
+    emit(redis, 1, 4, every_ms=DAY_MS // 2)
+    landing = make()
+    land = landing._land
+    step = getattr(landing, at)
+
+    def breaks_off(*arguments: Any) -> None:
+        if after:
+            step(*arguments)
+        raise RuntimeError("killed")
+
+    def breaking(pieces: Any) -> None:
+        monkeypatch.setattr(landing, at, breaks_off)
+        land(pieces)
+
+    monkeypatch.setattr(landing, "_land", breaking)
+    with pytest.raises(RuntimeError, match="killed"):
+        landing.land_available()
+    whole = after
+    assert landed(spark, tmp_path) == (seqs(1, 4, 1) if whole else Counter())
+    if whole:
+        redis.xtrim(STREAM, maxlen=1, approximate=False)  # as a trimmer may after that
+    emit(redis, 5, 6, every_ms=DAY_MS // 2)
+    make().land_available()
+    rows = landed(spark, tmp_path)
+    assert sum(rows.values()) == 6
+    assert {(inc, seq) for _, inc, seq, _ in rows} == {(INC, seq) for seq in range(1, 7)}
+    assert reported(redis)["seq"] == 6
+
+
+def test_what_a_lost_primary_had_is_read_again(
+    spark: SparkSession, redis: Redis, make: Make, tmp_path: Path
+) -> None:
+    emit(redis, 1, 5)
+    make().land_available()
+    redis.delete(STREAM)
+    emit(redis, 1, 3)
+    emit(redis, 4, 4, every_ms=2)
+    one = make().land_available().streams[STREAM]
+    assert (one.rereads, one.holes, one.entries, one.seq) == (1, 0, 9, 4)
+    assert landed(spark, tmp_path) == seqs(1, 5, 1) + seqs(1, 4, 2)
+
+
+@pytest.mark.parametrize("where", ["at the beginning", "between batches"])
+def test_missing_entries_are_counted_and_a_checkpoint_requested(redis: Redis, make: Make, where: str) -> None:
+    if where == "between batches":
+        emit(redis, 1, 2)
+        assert make().land_available().streams[STREAM].holes == 0
+        redis.delete(STREAM)
+    emit(redis, 5, 6)
+    assert not redis.exists(f"{STREAM}:asked")
+    assert make().land_available().streams[STREAM].holes == 1
+    assert json.loads(redis.hget(f"{STREAM}:asked", "request") or "")["actor"] == "job:pipeline:main"
+
+
+def test_a_new_incarnation_is_no_hole(redis: Redis, make: Make) -> None:
+    emit(redis, 1, 3)
+    make().land_available()
+    redis.flushall()
+    emit(redis, 1, 1, inc=INC + 1000)
+    one = make().land_available().streams[STREAM]
+    assert (one.inc, one.seq, one.holes, one.rereads) == (INC + 1000, 1, 0, 0)
+
+
+def test_rejected_entries_are_counted_and_kept(
+    spark: SparkSession, redis: Redis, make: Make, tmp_path: Path
+) -> None:
+    redis.xadd(STREAM, {"v": 1, "kind": "a", "inc": 1, "seq": 1, "epoch": "x"}, id="1-0")
+    redis.xadd(STREAM, {b"any": b"\xff\r\n*"}, id="1-1")
+    redis.xadd(STREAM, {"v": 1, "kind": "a", "inc": 1, "seq": 2}, id="1-2")
+    assert make().land_available().streams[STREAM].rejected == 2
+    rows = read_events(spark, str(tmp_path)).select("id_n", "rejected", "fields").collect()
+    found = {row["id_n"]: row for row in rows}
+    assert [found[n]["rejected"] for n in range(3)] == ["number", "missing", None]
+    assert found[0]["fields"]["epoch"] == "x"
+
+
+def test_heartbeats_land(spark: SparkSession, redis: Redis, make: Make, tmp_path: Path) -> None:
+    for n in range(3):
+        redis.xadd(
+            "ns:{default}:heartbeats", {"cluster": "c", "broker": "b", "id": n, "addr": "a:1", "code": 34}
+        )
+    assert make(HEARTBEATS_LAND).land_available().streams["ns:{default}:heartbeats"].entries == 3
+    assert sorted(row["broker_id"] for row in read_heartbeats(spark, str(tmp_path)).collect()) == [0, 1, 2]
+
+
+def test_what_is_gone_before_it_is_read_is_no_file(redis: Redis, make: Make, tmp_path: Path) -> None:
+    assert make()._write_rows([Piece(STREAM, Id(1, 0), Id(9, 0))], 1) == []
+    assert not list(tmp_path.glob("events/day=*"))
+
+
+def test_only_what_has_landed_is_trimmed(redis: Redis, make: Make) -> None:
+    """By the name server's own job, which keeps the newest of all."""
+    keys, origin = Keys("default"), Origin("trim", "job:trim")
+    landing = make()
+    landing.advance()
+    emit(redis, 1, KEPT + 3000)
+    run(trim(keys, origin, retention_ms=0, max_bytes=1 << 30), redis)
+    assert redis.xlen(STREAM) == KEPT + 3000
+    landing.land_available()
+    run(trim(keys, origin, retention_ms=0, max_bytes=1 << 30), redis)
+    assert KEPT <= redis.xlen(STREAM) < KEPT + 3000
+
+
+def test_a_day_becomes_one_folder(spark: SparkSession, redis: Redis, make: Make, tmp_path: Path) -> None:
+    root, day = str(tmp_path), "2026-01-01"
+    for first in (1, 3, 5):
+        emit(redis, first, first + 1, every_ms=DAY_MS // 4)  # the last ones are of the next day
+        make().land_available()
+    before = landed(spark, tmp_path)
+    reader = read_events(spark, root)
+    assert read_events(spark, root, after_batch=1).count() == 4
+    made = compact(spark, root, EVENTS, day)
+    assert made is not None
+    assert (made.first, made.last) == (1, 2)
+    assert read_events(spark, root, after_batch=1).count() == 4
+    assert landed(spark, tmp_path) == before
+    assert sum(reader.groupBy("seq").count().rdd.values().collect()) == 6  # readers go on
+    assert compact(spark, root, EVENTS, day, grace_s=0) is None
+    folder = f"{root}/events/day={day}"
+    assert [path.rpartition("/")[2] for path in files.matching(spark, f"{folder}/batches=*")] == [
+        "batches=000000000001-000000000002"
+    ]
+    assert landed(spark, tmp_path) == before
+    (tmp_path / "events" / f"day={day}" / "batches=000000000001-000000000002" / "_SUCCESS").unlink()
+    assert sum(landed(spark, tmp_path).values()) == 3  # a folder that is not whole does not count

@@ -1,0 +1,37 @@
+"""Tables of literal rows: what a test writes down and what it reads back."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+
+from mqpipeline.schemas import Table
+
+Literal = Mapping[str, Any]
+
+
+def frame(spark: SparkSession, table: Table, rows: Iterable[Literal]) -> DataFrame:
+    """The rows as the table; a column that a row leaves out is null, one that the table lacks an error."""
+    names = table.schema.fieldNames()
+    listed: list[Any] = []
+    for row in rows:
+        assert set(row) <= set(names), f"{table.name} has no {sorted(set(row) - set(names))}"
+        listed.append(tuple(row.get(name) for name in names))
+    return spark.createDataFrame(listed, table.schema)
+
+
+def rows_of(found: DataFrame, *columns: str) -> set[tuple[Any, ...]]:
+    """The rows of these columns; fails on a row that is there twice."""
+    listed = [_plain(row) for row in found.select(*columns).collect()]
+    distinct = set(listed)
+    assert len(distinct) == len(listed), "rows are there twice"
+    return distinct
+
+
+def _plain(value: Any) -> Any:
+    """Structs, arrays and maps as tuples, so that rows can be compared."""
+    if isinstance(value, dict):
+        return tuple(sorted((key, _plain(one)) for key, one in value.items()))
+    if isinstance(value, (tuple, list)):
+        return tuple(_plain(one) for one in value)
+    return value

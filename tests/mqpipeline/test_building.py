@@ -1,0 +1,102 @@
+"""What a run makes anew and what it takes over: whichever it is, the rows are the same."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+from mqpipeline import building
+from mqpipeline.building import Source, build
+from mqpipeline.options import Options
+from mqpipeline.reports import catalogue
+from mqpipeline.schemas import EVENTS, HEARTBEATS, TABLES
+from mqpipeline.warehouse import Snapshot, Warehouse
+from tests.mqpipeline.rows import frame, rows_of
+from tests.mqpipeline.stream import Stream, address, at, landed, registered, removed, started, topics
+
+DAY = 86_400
+BEGIN, CUT, END = -3 * DAY, -DAY, 2 * DAY
+"""In seconds: a run at CUT, in December, and one at END, in January, when December is closed."""
+EIGHT, READ_ONLY = "8,8,6,0", "8,8,4,0"
+DERIVED = (*(table for table in TABLES if table not in (EVENTS, HEARTBEATS)), *catalogue.TABLES)
+
+
+def history() -> Stream:
+    """Of each kind of thing that reports tell of something in both months, and what lasts from one to the other."""
+    stream = Stream(BEGIN).add(BEGIN, started())
+    for i, broker in enumerate("abcd", 1):
+        stream.add(
+            BEGIN + i, registered("first", broker, i), topics("register", (broker, "", EIGHT, ["T"]), epoch=i)
+        )
+    for month, since in enumerate((BEGIN, 600)):
+        for away in range(3):  # d flaps
+            gone = since + 1200 + 120 * away
+            stream.add(gone, removed("lost", "d", 4, since=gone - 60, closed=gone - 0.2, topics=1))
+            stream.add(gone + 60, registered("revive", "d", 4, timeout_ms=60_000))
+        stream.add(since + 3000, topics("wipe", ("b", EIGHT, READ_ONLY, ["T"]), epoch=2), actor="token:alice")
+        stream.add(
+            since + 6000, topics("restore", ("b", READ_ONLY, EIGHT, ["T"]), epoch=2), actor="token:alice"
+        )
+        # a, b and c expire at once, and the last is back in the month behind
+        for i, broker in enumerate("abc"):
+            gone = since + 80_000 + i
+            seen = gone - 120
+            stream.add(
+                gone + 1,
+                removed("expired", broker, 1 + i + 4 * month, since=seen, last_seen=seen, effective=gone),
+            )
+        if not month:
+            for i, broker in enumerate("abc", 5):
+                reported = topics("register", (broker, "", EIGHT, ["T"]), epoch=i)
+                stream.add((-7200, -3600, 300)[i - 5], registered("first", broker, i), reported)
+    return stream
+
+
+def heartbeats(spark: SparkSession) -> Any:
+    times = [*range(BEGIN + 60, BEGIN + 900, 30), *range(-300, 300, 30)]
+    member = {"namespace": "ns", "cluster": "c1", "broker": "d", "broker_id": 0, "addr": address("d")}
+    return frame(spark, HEARTBEATS, [{**member, "id_ms": at(time), "id_n": 0, "code": 34} for time in times])
+
+
+def run(spark: SparkSession, folder: Path, until: int, reported: list[str]) -> Snapshot:
+    """As of that second."""
+    rows = [
+        landed(one, batch=1 if one.ms < at(CUT) else 2) for one in history().entries if one.ms < at(until)
+    ]
+    source = Source(frame(spark, EVENTS, rows), heartbeats(spark).where(f"id_ms < {at(until)}"), at(until))
+    return build(Warehouse(spark, str(folder)).begin(), source, Options(), reported.append)
+
+
+def found(spark: SparkSession, folder: Path) -> dict[str, set[tuple[Any, ...]]]:
+    """All tables but for when a row was made."""
+    warehouse = Warehouse(spark, str(folder))
+    return {
+        table.name: rows_of(warehouse.read(table), *(name for name in table.schema.names if name != "as_of"))
+        for table in DERIVED
+    }
+
+
+def test_month_by_month_and_run_by_run_as_at_once(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reported: list[str] = []
+    with monkeypatch.context() as patch:
+        patch.setattr(building, "_write_reports", lambda *_, **__: None)  # all are open, and made again
+        run(spark, tmp_path / "by run", CUT, reported)
+    with monkeypatch.context() as patch:
+        patch.setattr(building, "VERSIONS_AT_ONCE", 1)
+        patch.setattr(building, "VERSIONS_OF_A_PARTITION", 12)
+        run(spark, tmp_path / "by run", END, reported)
+    assert [line for line in reported if line.startswith("reading")] == [
+        "reading all that was landed",
+        "reading what came since the last run",
+    ]
+    assert {line.rpartition(" ")[2] for line in reported if "from 20" in line} == {"2025-12-01", "2025-12-04"}
+    run(spark, tmp_path / "at once", END, reported)
+    by_run, at_once = found(spark, tmp_path / "by run"), found(spark, tmp_path / "at once")
+    for name, rows in at_once.items():
+        assert by_run[name] == rows, name
+    empty = {name for name, rows in at_once.items() if not rows}
+    assert empty == {"gaps", "report_conflicts"}
+    assert "incidents" in at_once

@@ -1,0 +1,105 @@
+"""Whole runs: a stream in a real store becomes tables, reports, what is served."""
+
+import json
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import redis as redis_py
+from pyspark.sql import SparkSession
+
+from mqnamesrv.store import EmbeddedStore
+from mqpipeline import job, schemas
+from mqpipeline.landing.landing import Landing
+from mqpipeline.landing.reading import read_events
+from mqpipeline.options import Options
+from mqpipeline.warehouse import Warehouse
+from registry.store.rights import pipeline_rules
+from registry.store.url import with_login
+from tests.mqpipeline import worked_example
+from tests.mqpipeline.rows import rows_of
+from tests.mqpipeline.stream import at
+
+
+@pytest.fixture
+def example(store: EmbeddedStore, redis: redis_py.Redis, tmp_path: Path) -> Iterator[Options]:
+    """Of a run over the worked example, which is in the stream, with the least rights."""
+    listed: Iterable[tuple[str, Any]] = worked_example.RAW
+    for entry_id, fields in listed:
+        redis.xadd("ns:{ns}:events", fields, id=entry_id)
+    client: Any = redis
+    client.execute_command("ACL", "SETUSER", "pipeline", "on", ">secret", *pipeline_rules(["ns"]).split())
+    url = with_login(store.url, "pipeline", "secret")
+    yield Options(url=url, namespaces=("ns",), warehouse=str(tmp_path))
+    assert not [refused for refused in redis.acl_log() if refused["username"] == "pipeline"]
+
+
+def test_the_worked_example_from_the_stream_to_what_is_served(
+    spark: SparkSession, example: Options, redis: redis_py.Redis, tmp_path: Path
+) -> None:
+    reported: list[str] = []
+    snapshot = job.run(spark, example, reported.append)
+    assert f"{len(worked_example.RAW):,} entries of ns:{{ns}}:events have landed by now" in reported
+    warehouse = Warehouse(spark, str(tmp_path))
+    assert snapshot.folded["ns"].seq == len(worked_example.RAW)
+    stays = warehouse.read(schemas.BROKER_SESSIONS).where("broker = 'a'")
+    assert rows_of(stays, "start_ms", "end_ms", "end_cause") == {
+        (at(-900), at(600), "lost"),
+        (at(660), at(1920), "expired"),
+        (at(2400), None, None),
+    }
+    versions = warehouse.read(schemas.ROUTE_VERSIONS).where("topic = 'T1' and broker = 'b'")
+    assert rows_of(versions, "epoch", "from_ms", "to_ms", "perm") == {
+        (2, at(-900), at(1500), 6),
+        (4, at(1500), at(2700), 6),
+        (4, at(2700), at(3000), 4),
+        (4, at(3000), None, 6),
+    }
+    assert redis.hget("ns:{ns}:report:meta", "events") == str(len(worked_example.RAW))
+    held = json.loads(redis.hget("ns:{ns}:events:consumers", "pipeline:main") or "{}")
+    assert (held["id"], held["hold"]) == (worked_example.RAW[-1][0], 1)
+    assert "cluster" in (tmp_path / "report-ns.html").read_text()
+
+
+def test_streaming_lands_and_reports_and_breaks_off_when_it_is_to_end(
+    spark: SparkSession, example: Options, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    received: list[str] = []
+    ending = threading.Event()
+
+    def report(_: SparkSession, of: Options, reported: Callable[[str], None]) -> None:
+        reported(f"{read_events(spark, of.warehouse).count()} events")
+        ending.set()
+        reported("another step")
+
+    monkeypatch.setattr(job, "report", report)
+    job.stream(spark, example, received.append, ending, every_s=60, trigger_s=0.1)
+    assert received == [f"{len(worked_example.RAW)} events"]
+    assert not [thread for thread in threading.enumerate() if thread.name.startswith("landing")]
+
+
+def test_a_landing_that_fails_ends_the_streaming(
+    spark: SparkSession, example: Options, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(_: Landing) -> None:
+        raise RuntimeError("no space left")
+
+    monkeypatch.setattr(Landing, "land_available", fails)
+    ending = threading.Event()
+    with pytest.raises(RuntimeError, match="no space left"):
+        job.stream(spark, example, print, ending, every_s=60, trigger_s=0.1)
+
+
+def test_a_batch_under_way_does_not_hold_up_the_end(
+    spark: SparkSession, example: Options, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def write_rows(landing: Landing, *_: object) -> None:
+        ending.set()
+        landing._spark.range(1).selectExpr("java_method('java.lang.Thread', 'sleep', 600000L)").collect()
+
+    monkeypatch.setattr(Landing, "_write_rows", write_rows)
+    ending = threading.Event()
+    job.stream(spark, example, print, ending, every_s=60, trigger_s=0.1)
+    assert read_events(spark, example.warehouse).count() == 0

@@ -1,0 +1,57 @@
+import pytest
+
+from mqpipeline.options import OptionError, Options, load
+
+HERE = {"MQNS_PIPELINE_WAREHOUSE": "/data"}
+
+
+def test_defaults() -> None:
+    assert load(HERE) == Options(warehouse="/data")
+    assert load(HERE).slo_of("c1") == 0.999
+
+
+def test_the_environment_says() -> None:
+    reported = load(
+        {
+            **HERE,
+            "REDIS_URL": "redis://store",
+            "MQNS_PIPELINE_NAMESPACES": "a, b",
+            "MQNS_PIPELINE_SLO": "c1=0.9995, 0.99",
+            "MQNS_PIPELINE_HEARTBEAT": "10000",
+            "MQNS_PIPELINE_SERVE": "false",
+        }
+    )
+    assert (reported.url, reported.namespaces, reported.heartbeat, reported.serve) == (
+        "redis://store",
+        ("a", "b"),
+        10_000,
+        False,
+    )
+    assert (reported.slo_of("c1"), reported.slo_of("c2")) == (0.9995, 0.99)
+
+
+def test_the_command_line_wins() -> None:
+    assert (
+        load({**HERE, "MQNS_PIPELINE_URL": "redis://a"}, {"url": "redis://b", "consumer": None}).url
+        == "redis://b"
+    )
+    assert load({**HERE, "REDIS_URL": "redis://a", "MQNS_PIPELINE_URL": "redis://b"}).url == "redis://b"
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "why"),
+    [
+        ("SLO", "c1=1.5", "between 0 and 1"),
+        ("SLO", "c1", "could not convert"),
+        ("HEARTBEAT", "soon", "int"),
+        ("SERVE", "perhaps", "bool"),
+    ],
+)
+def test_what_cannot_be_used_is_named(name: str, text: str, why: str) -> None:
+    with pytest.raises(OptionError, match=f"MQNS_PIPELINE_{name}={text}: .*{why}"):
+        load({**HERE, f"MQNS_PIPELINE_{name}": text})
+
+
+def test_there_must_be_a_warehouse() -> None:
+    with pytest.raises(OptionError, match="MQNS_PIPELINE_WAREHOUSE"):
+        load({})

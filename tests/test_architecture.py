@@ -1,0 +1,59 @@
+"""The packages and rooms import each other as docs/architecture.md says: in one direction, without a circle."""
+
+import pytest
+
+from tests import architecture
+from tests.architecture import Modules, arrows_up, circle, page_with, room_of, rooms
+
+
+@pytest.fixture(scope="module")
+def imports() -> Modules:
+    return architecture.modules()
+
+
+def test_no_module_imports_itself_by_a_detour(imports: Modules) -> None:
+    assert circle(imports) == []
+
+
+def test_imports_point_downwards(imports: Modules) -> None:
+    assert arrows_up(imports) == []
+
+
+def test_the_page_shows_the_imports(imports: Modules) -> None:
+    """If it does not: `python -m tests.architecture write`."""
+    page = architecture.PAGE.read_text()
+    assert page == page_with(page, architecture.table(imports))
+
+
+def test_a_circle_is_found() -> None:
+    looped = {"a": frozenset({"b"}), "b": frozenset({"c"}), "c": frozenset({"a"}), "d": frozenset({"a"})}
+    assert set(circle(looped)) == {"a", "b", "c"}
+
+
+@pytest.mark.parametrize(
+    ("module", "imported", "found"),
+    [
+        ("worker.service", "registry.plans", []),
+        ("registry.plans", "worker.service", ["registry.plans -> worker.service"]),
+        ("mqpipeline.job", "registry.store.url", []),
+        ("mqpipeline.job", "registry.keys", ["mqpipeline.job -> registry.keys"]),
+        ("mqns.errors", "rocketmq_remoting.codes", []),
+    ],
+)
+def test_an_arrow_up_is_found(module: str, imported: str, found: list[str]) -> None:
+    assert arrows_up({module: frozenset({imported})}) == found
+
+
+@pytest.mark.parametrize(
+    ("module", "room"),
+    [("worker.cache.routes", "worker.cache"), ("worker.service", "worker"), ("api.kv", "api")],
+)
+def test_rooms(module: str, room: str) -> None:
+    assert room_of(module) == room
+
+
+def test_rooms_import_what_their_modules_import() -> None:
+    found = rooms(
+        {"worker.cache.a": frozenset({"worker.cache.b", "registry.keys"}), "worker.cache.b": frozenset()}
+    )
+    assert found == {"worker.cache": {"registry"}}

@@ -1,0 +1,204 @@
+"""Workers of one gunicorn balance their connections, and do not wait for one that does not accept."""
+
+import multiprocessing as mp
+import os
+import signal
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from testbed.eventually import eventually
+from tests.worker.transport.client import Client, Server, serving
+from worker.transport.connection_balance import MARGIN, PLACES, ConnectionBalance, ConnectionCounts
+
+FORK = mp.get_context("fork")
+
+
+@contextmanager
+def worker(counts: ConnectionCounts, connections: int, *, last: bool = False) -> Iterator[Any]:
+    """A process that has a place among the counts, until the block ends or it is killed."""
+    here, there = FORK.Pipe()
+
+    def run() -> None:
+        balance = ConnectionBalance(counts)
+        balance.begin()
+        balance.count(connections)
+        if last:
+            balance.defer_to_others()
+        there.send("began")
+        there.recv()
+
+    process = FORK.Process(target=run)
+    process.start()
+    assert here.recv() == "began"
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.join()
+
+
+@pytest.fixture
+def counts() -> ConnectionCounts:
+    return ConnectionCounts()
+
+
+def balance_of(counts: ConnectionCounts, connections: int) -> ConnectionBalance:
+    balance = ConnectionBalance(counts)
+    balance.begin()
+    balance.count(connections)
+    return balance
+
+
+@pytest.mark.parametrize(
+    ("mine", "others", "exceeded"),
+    [
+        pytest.param(10, [], False, id="alone"),
+        pytest.param(10, [10], False, id="equal"),
+        pytest.param(10, [10 - MARGIN], False, id="a little more"),
+        pytest.param(11, [10 - MARGIN], True, id="clearly more"),
+        pytest.param(10, [30, 0], True, id="than one of them"),
+        pytest.param(10, [30, 40], False, id="the least"),
+    ],
+)
+def test_a_balance_is_exceeded_by_clearly_more_than_another_worker_has(
+    counts: ConnectionCounts, mine: int, others: list[int], exceeded: bool
+) -> None:
+    if not others:
+        assert balance_of(counts, mine).exceeded is exceeded
+        return
+    with worker(counts, others[0]), worker(counts, others[-1]):
+        assert balance_of(counts, mine).exceeded is exceeded
+
+
+def test_a_dead_worker_counts_as_nothing_and_its_place_is_free(counts: ConnectionCounts) -> None:
+    with worker(counts, 0) as process:
+        balance = balance_of(counts, 10)
+        assert balance.exceeded
+        process.kill()
+        process.join()
+        assert not balance.exceeded
+        assert not any(counts.numbers.tolist()[:1])
+    with worker(counts, 5):
+        assert counts.numbers[0] == 6
+
+
+def test_a_worker_that_ends_is_deferred_to_by_none_and_defers_to_all(counts: ConnectionCounts) -> None:
+    with worker(counts, 0, last=True):
+        balance = balance_of(counts, 10)
+        assert not balance.exceeded
+        balance.defer_to_others()
+        assert not balance.exceeded  # both end: each takes what comes
+    balance.count(3)
+    assert not balance.exceeded
+    with worker(counts, 1000):
+        assert balance.exceeded
+
+
+def test_a_worker_that_has_ended_frees_its_place(counts: ConnectionCounts) -> None:
+    balance = balance_of(counts, 7)
+    assert counts.numbers[0] == 8
+    balance.end()
+    balance.count(6)  # connections of its end
+    assert not any(counts.numbers)
+    with worker(counts, 0):
+        assert counts.numbers[0] == 1
+        assert not balance.exceeded
+
+
+def test_more_workers_than_places_take_what_comes(counts: ConnectionCounts) -> None:
+    def taken() -> None:
+        for place in range(PLACES):
+            assert counts.acquire(place)
+        there.send("began")
+        there.recv()
+
+    here, there = FORK.Pipe()
+    process = FORK.Process(target=taken)
+    process.start()
+    try:
+        assert here.recv() == "began"
+        assert not balance_of(counts, 1000).exceeded
+    finally:
+        process.kill()
+        process.join()
+
+
+def workers_of(server: Server, count: int) -> list[int]:
+    """Their pids, once all accept."""
+    eventually(lambda: server.log.count("accepting connections") == count)
+    pid = server.process.pid
+    return [int(one) for one in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+
+
+def spread(clients: list[Client]) -> Counter[int]:
+    """Worker -> how many of these connections it has."""
+    return Counter(client.about()["pid"] for client in clients)
+
+
+def close(clients: list[Client]) -> None:
+    for client in clients:
+        client.sock.close()
+
+
+@pytest.mark.parametrize("count", [2, 3])
+def test_each_worker_gets_its_part(tmp_path: Path, count: int) -> None:
+    with serving(tmp_path, workers=count) as server:
+        workers = workers_of(server, count)
+        burst = [server.connect() for _ in range(200)]
+        assert min(spread(burst)[pid] for pid in workers) >= 0.75 * 200 / count, spread(burst)
+        close(burst)
+        one_by_one: list[Client] = []
+        for _ in range(200):
+            one_by_one.append(server.connect())
+            one_by_one[-1].about()
+        assert min(spread(one_by_one)[pid] for pid in workers) >= 0.75 * 200 / count, spread(one_by_one)
+        close(one_by_one)
+
+
+def test_no_peer_waits_for_a_worker_that_hangs(tmp_path: Path) -> None:
+    with serving(tmp_path, workers=2) as server:
+        workers = workers_of(server, 2)
+        clients = [server.connect() for _ in range(40)]
+        of = {client: client.about()["pid"] for client in clients}
+        hangs, works = sorted(workers, key=lambda pid: sum(one == pid for one in of.values()))
+        close([client for client in clients if of[client] == hangs])
+        os.kill(hangs, signal.SIGSTOP)
+        try:
+            for _ in range(20):
+                with server.connect() as client:
+                    assert client.about()["pid"] == works
+            crowd = [server.connect() for _ in range(200)]
+            assert spread(crowd) == {works: 200}
+            close(crowd)
+        finally:
+            os.kill(hangs, signal.SIGCONT)
+
+
+def test_the_successor_of_a_killed_worker_catches_up(tmp_path: Path) -> None:
+    with serving(tmp_path, workers=2) as server:
+        killed, stays = workers_of(server, 2)
+        before = [server.connect() for _ in range(100)]
+        kept = spread(before)[stays]
+        os.kill(killed, signal.SIGKILL)
+        eventually(lambda: server.log.count("accepting connections") == 3)
+        after = [server.connect() for _ in range(kept)]
+        assert spread(after)[stays] <= 0.25 * kept, spread(after)
+        close(before + after)
+
+
+def test_a_worker_that_ends_is_left_no_connections(tmp_path: Path) -> None:
+    with serving(tmp_path, workers=2) as server:
+        ends, _ = workers_of(server, 2)
+        clients = [server.connect() for _ in range(60)]
+        close([client for client in clients if client.about()["pid"] == ends])
+        os.kill(ends, signal.SIGTERM)
+        eventually(lambda: "draining" in server.log)
+        crowd = [server.connect() for _ in range(20)]
+        found = spread(crowd)
+        assert found[ends] <= 5, found
+        close(crowd)

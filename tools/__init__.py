@@ -1,0 +1,1 @@
+"""Programs for developers: setup, lock files, generated pages and tables."""

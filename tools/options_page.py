@@ -1,0 +1,49 @@
+"""Writes docs/options.md from the catalogue: `python -m tools.options_page`."""
+
+from pathlib import Path
+
+from registry.options.catalogue import CATALOGUE, Group, Option, text_of
+
+PAGE = Path(__file__).resolve().parent.parent / "docs" / "options.md"
+HEAD = """\
+# Options
+
+Written by `make generate`; a test compares it with the catalogue.
+
+Defaults < properties file (`mqnamesrv -c FILE`, Java's own format and keys) < environment < command line. Besides the
+variables named here, `REDIS_URL`, `RQ_REDIS_URL`, `ROCKETMQ_HOME` and `ROCKETMQ_SERIALIZE_TYPE` are read. What
+`mqadmin updateNamesrvConfig` (318) sets is shared by all workers through Redis and outlives restarts; a start writes
+a value there only if it differs from what the last start gave.
+
+Effect: **live** = a new value takes effect at once in every worker; **start** = read when a process starts (318
+changes the listing only); **none** = accepted, printed and listed, for the reason given.
+"""
+TITLES: dict[Group, str] = {
+    "namesrv": "Java's NamesrvConfig",
+    "netty_server": "Java's NettyServerConfig",
+    "tls": "Java's TLS properties",
+    "own": "Our own",
+    "netty_client": "Java's NettyClientConfig",
+}
+
+
+def page() -> str:
+    """Return the whole page."""
+    return HEAD + "".join(_section(group) for group in TITLES)
+
+
+def _section(group: Group) -> str:
+    rows = "".join(_row(option) for option in CATALOGUE if option.group == group)
+    return (
+        f"\n## {TITLES[group]}\n\n| option | variable | default | effect | |\n|---|---|---|---|---|\n{rows}"
+    )
+
+
+def _row(option: Option) -> str:
+    default = f"`{text_of(option.default)}`" if option.default != "" else ""
+    effect = "none" if option.effect == "listed" else option.effect
+    return f"| `{option.key}` | `{option.env}` | {default} | {effect} | {option.why} |\n"
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page())

@@ -1,0 +1,23 @@
+#!/usr/bin/env bash
+# `make pipeline`: tables and reports of the events of MQNS_PIPELINE_URL or REDIS_URL, else of the store of `make run`
+# in DATA_DIR, else of a made-up history in a store of its own. tools/pipeline.sh ARGUMENT...
+set -euo pipefail
+cd "$(dirname "$0")/.."
+: "${DATA_DIR:=${MQNS_DATA_DIR:-${XDG_DATA_HOME:-$HOME/.local/share}/redis-namesrv}}"
+
+export REDIS_URL=${MQNS_PIPELINE_URL:-${REDIS_URL:-}}
+# the tables of one Redis are not those of another
+warehouse=$DATA_DIR/warehouse-$(sed -E 's,.*(://|@),,; s,[^A-Za-z0-9.]+,-,g' <<<"$REDIS_URL")
+if [[ -z $REDIS_URL && -s $DATA_DIR/store.url ]]; then
+  REDIS_URL=$(<"$DATA_DIR/store.url") warehouse=$DATA_DIR/warehouse
+fi
+if [[ -n $REDIS_URL ]]; then
+  export MQNS_PIPELINE_WAREHOUSE=${MQNS_PIPELINE_WAREHOUSE:-$warehouse}
+  echo "tables are in $MQNS_PIPELINE_WAREHOUSE"
+  exec .venv/bin/mqpipeline run "$@"
+fi
+echo "no name server runs here: a made-up history is reported on"
+export MQNS_PIPELINE_WAREHOUSE=$PWD/build/sample MQNS_PIPELINE_NAMESPACES=sample
+rm -rf "$MQNS_PIPELINE_WAREHOUSE"
+exec .venv/bin/python -m mqnamesrv.throwaway \
+  sh -c '.venv/bin/mqpipeline sample && exec .venv/bin/mqpipeline run "$@"' mqpipeline "$@"

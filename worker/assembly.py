@@ -1,0 +1,108 @@
+"""The objects of a worker, and how they are connected."""
+
+import asyncio
+import itertools
+from collections.abc import Sequence
+from functools import partial
+from typing import Final
+
+from registry import settings
+from registry.drivers import AsyncDriver
+from registry.holds import HoldRule
+from registry.keys import Keys
+from registry.options.catalogue import Options, overlay
+from registry.plans import Origin
+from registry.registration.cache import RegistrationCache
+from registry.store import connect
+from rocketmq_remoting.command import Command
+from worker.admission import Admission
+from worker.cache.before_loss import BeforeLoss
+from worker.cache.invalidation import Invalidation
+from worker.cache.routes import RouteCache
+from worker.cancellation import end
+from worker.counters import Counters
+from worker.peer import Peer
+from worker.reply import Request
+from worker.transport.long_frames import LongFrames
+from worker.watch.closed_connections import ClosedConnections
+from worker.watch.follower import Follower
+from worker.watch.ticker import Ticker
+
+START_WAIT_S: Final = 1.0
+UNFOLLOWED_S: Final = 5.0
+
+
+class Assembly:
+    """What a service is made of, over one store and on one event loop.
+
+    `worker_id` must differ between any two processes that ever served the namespace. `options` are the live ones:
+    what the process was started with, under the settings that all workers share."""
+
+    def __init__(self, options: Options, worker_id: str) -> None:
+        self.options = options
+        self._given = options
+        self._worker_id = worker_id
+        self.keys = Keys(options.namespace)
+        self.clock = asyncio.get_running_loop().time
+        self.counters = Counters()
+        self.numbers = itertools.count(1)
+        self.admission = Admission()
+        self.long_frames = LongFrames(self.clock)
+        self.driver = AsyncDriver(connect.connect_async(options.redis_url, options.namespace))
+        self.registration_cache = RegistrationCache(self.clock)
+        self.routes = RouteCache(options.route_cache_bytes, self.counters)
+        self.before_loss = BeforeLoss(options.route_cache_bytes)
+        self.closed = ClosedConnections(
+            self.driver, self.keys, worker_id, lambda: self.options, self.counters
+        )
+        self.ticker = Ticker(self.driver, self.keys, worker_id, self._lapsed, HoldRule.of(options))
+        rules = Invalidation(
+            self.routes,
+            self.before_loss,
+            self.registration_cache.renewals,
+            self.counters,
+            self._read_settings,
+            self.closed.expired,
+            self.ticker.leased,
+        )
+        store = partial(connect.connect_follower, options.redis_url, options.namespace)
+        self.follower = Follower(store, self.keys, rules)
+        self._background: list[asyncio.Task[None]] = []
+
+    async def start(self) -> None:
+        """Begin to follow and to tick; return after the first tick, or soon if the store is away."""
+        loop = asyncio.get_running_loop()
+        self._background.append(loop.create_task(self.follower.run()))
+        await self.ticker.step()
+        self._background.append(loop.create_task(self.ticker.run()))
+        self._background.append(loop.create_task(self.driver.open()))
+        await self.follower.following(START_WAIT_S)
+
+    async def stop(self, tasks: Sequence[asyncio.Task[None]]) -> None:
+        """Cancel these tasks and the background ones, and close the connections to the store."""
+        await end((*self._background, *tasks))
+        await self.closed.stop()
+        await self.ticker.stop()
+        await self.driver.close()
+
+    def request(self, command: Command, peer: Peer) -> Request:
+        """Return a command with what its handler needs."""
+        return Request(
+            command=command,
+            peer=peer,
+            origin=Origin(f"{self._worker_id}-{next(self.numbers):x}", f"wire:{peer.address}"),
+            keys=self.keys,
+            options=self.options,
+            owner=self.closed.owner(peer),
+            registers=partial(self.closed.registers, peer),
+            registration_cache=self.registration_cache,
+        )
+
+    def _lapsed(self, names: set[str]) -> None:
+        """Every tick: drop replies with brokers whose leases ended or were renewed after all."""
+        self.routes.drop_brokers(names)
+        if min(self.follower.disconnected_for_s(), self.ticker.good_for_s()) > UNFOLLOWED_S:
+            self.routes.drop_all()  # the store is there, and yet no changes are followed
+
+    async def _read_settings(self) -> None:
+        self.options = overlay(self._given, await self.driver.run(settings.read(self.keys)))

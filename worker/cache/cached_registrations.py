@@ -1,0 +1,198 @@
+"""Cached registrations: replies to unchanged registrations (103), whatever numbers a broker of 5.x writes into each.
+
+Those are the opaque, `mappingDataVersion`, and with it `bodyCrc32`; a registration that differs in nothing else has the
+same signature (`registry.registration.request`) and asks the same of the store. It is found by its header without
+those numbers, and of its body is compared what the signature is made of; so there is one for each broker, whatever
+becomes of its topics. A frame that is laid out otherwise is decoded.
+"""
+
+from collections.abc import Callable
+from struct import Struct
+from typing import Final
+
+from msgspec.structs import replace
+from zlib_ng.zlib_ng import crc32, crc32_combine
+
+from registry.bounded import Bounded
+from registry.options.catalogue import Options
+from registry.registration.renewals import Renewals
+from rocketmq_remoting.body_signature import MAPPING_VERSION, split_signature
+from rocketmq_remoting.codes import RequestCode
+from rocketmq_remoting.command import Command, decode
+from rocketmq_remoting.errors import FrameError
+from rocketmq_remoting.remoting_command import ONEWAY_FLAG, SerializeType
+from worker.cache.cached_requests import FRAME_MOST, CachedReply, RepeatCheck, cut_head
+from worker.reply import Reply
+
+__all__ = ["CachedRegistration", "CachedRegistrations"]
+
+FRAME_LONGEST: Final = 256_000
+"""Bytes of a frame that is compared at once; uvloop's transports read no more at once either."""
+WAITING_MOST: Final = 16 << 10
+"""Bytes of a frame that may wait for the store, some 70 topics; a longer one is answered only while its stamp is valid.
+Of a reply's body as well."""
+BYTES_MOST: Final = 32 << 20
+"""Of all of them."""
+COST: Final = 2100
+"""Bytes that one takes beside its own, measured."""
+
+_WORDS: Final = Struct(">iI").unpack_from
+_INT32: Final = Struct(">i").unpack_from
+_stamp: Final = MAPPING_VERSION.fullmatch
+_begins_stamped: Final = MAPPING_VERSION.match
+_CODE: Final = int(RequestCode.REGISTER_BROKER).to_bytes(2, "big")
+_NO_REMARK: Final = bytes(4)
+_BINARY_CRC: Final = b"\x00\x09bodyCrc32\x00\x00\x00"
+_JSON_CRC: Final = b'"bodyCrc32":"'
+_OPAQUE: Final = b'"opaque":'
+_BRACE, _ZERO, _ONE = b"{01"
+
+Places = tuple[int, int, int, int]
+"""Of the digits of bodyCrc32 and of the opaque in a frame: where each begins and ends."""
+
+
+class CachedRegistration(CachedReply):
+    """A reply to a connection under options, and to a body that begins with `start`, may have a mappingDataVersion
+    then, and ends with so many bytes of this CRC-32."""
+
+    __slots__ = ("connection", "crc", "length", "options", "start")
+
+    connection: str
+    options: Options
+    start: bytes
+    length: int
+    crc: int
+
+
+class CachedRegistrations:
+    """Of one worker, by their headers; `clock` is that of their stamps."""
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        self._clock = clock
+        self.replies: Bounded[bytes, CachedRegistration] = Bounded(BYTES_MOST, _cost)
+        self._asking: tuple[str, Options | None] = "", None
+
+    def __len__(self) -> int:
+        return len(self.replies)
+
+    def set_connection(self, connection: str, options: Options) -> None:
+        """Set the connection whose frames come now, and the options: replies of others are not true of them."""
+        self._asking = connection, options
+
+    def check(self, data: bytes, at: int, end: int) -> RepeatCheck | None:
+        """Return the frame from `at` to `end` of `data` with its cached reply, or None."""
+        middle = at + 8 + (_WORDS(data, at)[1] & 0xFFFFFF)
+        places = _places(data, at, middle) if middle <= end else None
+        if places is None:
+            return None
+        crc, crc_end, opaque, opaque_end = places
+        cached = self.replies.get(_name(data, at, places, middle))
+        connection, options = self._asking
+        if cached is None or cached.connection != connection or cached.options is not options:
+            return None
+        if end - at > WAITING_MOST and not cached.is_valid(self._clock()):
+            return None
+        start, stop = middle + len(cached.start), end - cached.length
+        stamped = stop > start
+        if (
+            stop < start
+            or not data.startswith(cached.start, middle)
+            or not (_stamp(data, start, stop) if stamped else not _begins_stamped(data, start))
+            or crc32(memoryview(data)[stop:end]) != cached.crc
+            or data[crc:crc_end] != b"%d" % _body_crc32(data[middle:stop], cached)
+        ):
+            return None
+        return RepeatCheck(cached, data[opaque:opaque_end], data[at:end])
+
+    def keep(
+        self,
+        frame: bytes,
+        command: Command,
+        reply: Reply,
+        renewals: Renewals,
+        connection: str,
+        options: Options,
+    ) -> None:
+        """Cache the reply that the frame of `command` got over a connection, if it may be cached."""
+        if not FRAME_MOST < len(frame) - 4 <= FRAME_LONGEST or len(reply.body) > WAITING_MOST:
+            return
+        if command.flag & ONEWAY_FLAG or reply.renewal is None:
+            return
+        middle = len(frame) - len(command.body)
+        places, split = _places(frame, 0, middle), split_signature(command.body)
+        if places is None or split is None or not _are_the_numbers(places, frame[:middle], command):
+            return
+        name, (head, tail) = _name(frame, 0, places, middle), cut_head(command, reply)
+        binary = command.serialize_type == SerializeType.ROCKETMQ
+        cached = CachedRegistration(name, reply, head, tail, -1 if binary else 0, renewals)
+        cached.until = renewals.until(reply.renewal.item)
+        cached.connection, cached.options = connection, options
+        cached.start, cached.length = split[1] + split[0] + b",", len(split[2])
+        cached.crc = crc32(split[2])
+        self.replies.put(name, cached)
+
+    def drop(self, cached: CachedReply) -> None:
+        """Remove a reply that the store does not confirm."""
+        if self.replies.entries.get(cached.request) is cached:
+            self.replies.pop(cached.request)
+
+
+def _cost(name: bytes, cached: CachedRegistration) -> int:
+    return COST + len(name) + len(cached.start) + len(cached.body)
+
+
+def _places(data: bytes, at: int, middle: int) -> Places | None:
+    """Return their places in the frame at `at` whose body begins at `middle`, or None if it is laid out otherwise."""
+    if data[at + 4]:
+        if data[at + 8 : at + 10] != _CODE or data[at + 21 : at + 25] != _NO_REMARK:
+            return None
+        length = data.find(_BINARY_CRC, at + 29, middle) + len(_BINARY_CRC)
+        if length < len(_BINARY_CRC) or length >= middle or at + 29 + _INT32(data, at + 25)[0] != middle:
+            return None
+        end = length + 1 + data[length]
+        return (length + 1, end, at + 13, at + 17) if end <= middle else None
+    crc = data.find(_JSON_CRC, at + 8, middle) + len(_JSON_CRC)
+    crc_end = data.find(b'"', crc, crc + 11)
+    opaque = data.find(_OPAQUE, crc_end, middle) + len(_OPAQUE)
+    if data[at + 8] != _BRACE or crc < len(_JSON_CRC) or crc_end < 0 or opaque < len(_OPAQUE):
+        return None
+    opaque_end = data.find(b",", opaque, opaque + 10)
+    number = data[opaque:opaque_end]
+    if opaque_end > middle or not number.isdigit() or (number[0] == _ZERO and len(number) > 1):
+        return None
+    return crc, crc_end, opaque, opaque_end
+
+
+def _name(data: bytes, at: int, places: Places, middle: int) -> bytes:
+    """Return the header without those numbers, and without the lengths that depend on how long they are.
+
+    Each was the first of its kind, so no other header with other numbers cut out has the same name."""
+    crc, crc_end, opaque, opaque_end = places
+    if data[at + 4]:
+        return (
+            data[at + 8 : opaque]
+            + data[opaque_end : at + 25]
+            + data[at + 29 : crc - 1]
+            + data[crc_end:middle]
+        )
+    return data[at + 8 : crc] + data[crc_end:opaque] + data[opaque_end:middle]
+
+
+def _body_crc32(beginning: bytes, cached: CachedRegistration) -> int:
+    """Return bodyCrc32 of a body with this beginning, as rocketmq_remoting.registration has it."""
+    return crc32_combine(crc32(beginning), cached.crc, cached.length) & 0x7FFFFFFF
+
+
+def _are_the_numbers(places: Places, head: bytes, command: Command) -> bool:
+    """Return whether other digits in these places of a frame mean another bodyCrc32 and opaque, and nothing else."""
+    crc_end, opaque_end = places[1], places[3]
+    changed = bytearray(head)
+    for last in (crc_end - 1, opaque_end - 1):
+        changed[last] = _ZERO if changed[last] == _ONE else _ONE
+    opaque, crc = changed[places[2] : opaque_end], changed[places[0] : crc_end]
+    number = int.from_bytes(opaque, "big", signed=True) if head[4] else int(opaque)
+    ext = (command.ext or {}) | {"bodyCrc32": crc.decode("latin-1")}
+    try:
+        return decode(bytes(changed[4:])) == replace(command, opaque=number, ext=ext, body=b"")
+    except FrameError:
+        return False

@@ -1,0 +1,188 @@
+"""Invalidation: which cached replies an event makes untrue, a function for each kind."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+
+import msgspec
+
+from registry.events.entry import VERSION, Event, EventKind
+from registry.keys import ORDER_TOPIC_CONFIG, member_key
+from registry.registration.renewals import Renewals
+from worker.cache.before_loss import BeforeLoss
+from worker.cache.routes import RouteCache
+from worker.counters import Counters
+from worker.watch.follower import ResetCause
+
+RETURN_WITHIN_S = 30.0  # one period of brokers that register by default
+
+_addresses = msgspec.json.Decoder(dict[int, str]).decode
+_names = msgspec.json.Decoder(list[str]).decode
+_topic_rows = msgspec.json.Decoder(list[tuple[str, str, str, list[str]]]).decode
+_mapping_rows = msgspec.json.Decoder(list[tuple[str, str, msgspec.Raw, msgspec.Raw]]).decode
+
+
+class Invalidation:
+    """A follower's listener that keeps the route cache true, and invalidates renewals at every change.
+
+    `reload` reads the shared settings again, or raises StoreUnavailable; `expired` gets each member key whose lapse
+    was recorded, unless the same script registered it again; `leased` each timeout (ms) that a lease got."""
+
+    def __init__(
+        self,
+        cache: RouteCache,
+        before_loss: BeforeLoss,
+        renewals: Renewals,
+        counters: Counters,
+        reload: Callable[[], Awaitable[None]],
+        expired: Callable[[str], None],
+        leased: Callable[[int], None],
+    ) -> None:
+        self._cache = cache
+        self._before_loss = before_loss
+        self._renewals = renewals
+        self._counters = counters
+        self._reload = reload
+        self._expired = expired
+        self._leased = leased
+        self._deadline: asyncio.TimerHandle | None = None
+        self._incomplete: dict[str, frozenset[int]] = {}
+        self._is_empty = False
+
+    async def apply(self, group: Sequence[Event]) -> None:
+        """Drop the cached replies that these entries make untrue."""
+        if all(event.kind == EventKind.CHECKPOINT for event in group):
+            return  # these come in great numbers, and change nothing
+        self._renewals.invalidate()
+        for event in group:
+            if event.kind == EventKind.SETTINGS_CHANGED:
+                await self._read_settings_again()
+            else:
+                self._apply(event)
+            if timeout_ms := event.get("timeout_ms"):
+                self._leased(int(timeout_ms))
+        for member in _expired_for_good(group):
+            self._expired(member)
+        self._is_empty = False
+
+    def emptied(self) -> None:
+        """Complete replies with the brokers of a store that came back empty, until they are back, or should be.
+
+        Called again before anything was applied, what is cached is the new store's, and no broker of it is awaited."""
+        self._renewals.invalidate()
+        if not self._is_empty:
+            self._before_loss.begin(self._cache.last_replies())
+        self._is_empty = True
+        self._incomplete.clear()
+        if self._deadline is not None:
+            self._deadline.cancel()
+        self._deadline = asyncio.get_running_loop().call_later(RETURN_WITHIN_S, self._end_completion)
+
+    async def reset(self, cause: ResetCause) -> None:
+        """Drop all replies: something was missed, and anything may have changed."""
+        self._renewals.invalidate()
+        if cause != "start":
+            self._counters.resets += 1
+        await self._read_settings_again()
+
+    async def _read_settings_again(self) -> None:
+        self._cache.drop_all()
+        await self._reload()
+        self._cache.drop_all()  # also what was made by the old settings meanwhile
+
+    def _apply(self, event: Event) -> None:
+        rule = RULES.get(event.kind) if event.get("v") == VERSION else None
+        if rule is None:
+            self._cache.drop_all()
+        else:
+            rule(self, event)
+
+    def _started(self, event: Event) -> None:
+        """Drop all; only an empty store has lost its tables, not every new stream."""
+        if event.cause == "empty_store":
+            self.emptied()
+        self._cache.drop_all()
+
+    def _end_completion(self) -> None:
+        self._cache.drop_brokers(self._before_loss.end())
+
+    def _returned(self, name: str, ids: frozenset[int] | None) -> None:
+        if self._before_loss.returned(name, ids):
+            self._cache.drop_brokers((name,))
+
+    def _registered(self, event: Event) -> None:
+        name = event.get("broker")
+        self._cache.drop_brokers((name, *_others(event)))
+        self._incomplete[name] = frozenset(_addresses(event.get("addrs")))
+        self._complete(event)
+
+    def _complete(self, event: Event) -> None:
+        """A registration is whole with the entry that carries its data version: that of a big table is the last."""
+        ids = self._incomplete.pop(event.get("broker"), None) if event.get("dv") else None
+        if ids is not None:
+            self._returned(event.get("broker"), ids)
+
+    def _removed(self, event: Event) -> None:
+        self._cache.drop_brokers((event.get("broker"),))
+        self._returned(event.get("broker"), None)
+
+    def _updated(self, event: Event) -> None:
+        if any(f"{name}_before" in event.fields for name in ("zone", "acting", "filters")):
+            self._cache.drop_brokers((event.get("broker"), *_others(event)))
+        self._complete(event)
+
+    def _drain_changed(self, event: Event) -> None:
+        name = event.get("broker")
+        if name:
+            self._cache.drop_brokers((name,))
+        else:
+            self._cache.drop_all()
+
+    def _topics_changed(self, event: Event) -> None:
+        for name, _, _, topics in _topic_rows(event.get("rows")):
+            self._cache.drop_topics(topics, name)
+        self._complete(event)
+
+    def _mappings_changed(self, event: Event) -> None:
+        for name, topic, _, _ in _mapping_rows(event.get("rows")):
+            self._cache.drop_topics((topic,), name)
+        self._complete(event)
+
+    def _kv_changed(self, event: Event) -> None:
+        if event.get("kv_ns") == ORDER_TOPIC_CONFIG:
+            self._cache.drop_topics((event.get("key"),))
+
+    def _nothing(self, event: Event) -> None:
+        """Change no reply."""
+
+
+RULES: dict[str, Callable[[Invalidation, Event], None]] = {
+    EventKind.STREAM_STARTED: Invalidation._started,
+    EventKind.BROKER_REGISTERED: Invalidation._registered,
+    EventKind.BROKER_UPDATED: Invalidation._updated,
+    EventKind.BROKER_REMOVED: Invalidation._removed,
+    EventKind.TOPICS_CHANGED: Invalidation._topics_changed,
+    EventKind.MAPPINGS_CHANGED: Invalidation._mappings_changed,
+    EventKind.DRAIN_CHANGED: Invalidation._drain_changed,
+    EventKind.KV_CHANGED: Invalidation._kv_changed,
+    EventKind.CONFLICT_SEEN: Invalidation._nothing,
+    EventKind.CHECKPOINT: Invalidation._nothing,
+}
+"""Kinds that are not here drop all, `hold_changed` among them; `settings_changed` needs the store."""
+
+
+def _others(event: Event) -> list[str]:
+    """Return the member's other broker names that the event is about as well."""
+    also = event.get("also")
+    return _names(also) if also else []
+
+
+def _expired_for_good(group: Sequence[Event]) -> set[str]:
+    expired: set[str] = set()
+    for event in group:
+        if event.kind in (EventKind.BROKER_REMOVED, EventKind.BROKER_REGISTERED):
+            member = member_key(event.get("cluster"), event.get("addr"))
+            if event.kind == EventKind.BROKER_REGISTERED:
+                expired.discard(member)
+            elif event.cause == "expired":
+                expired.add(member)
+    return expired

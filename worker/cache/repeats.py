@@ -1,0 +1,74 @@
+"""Repeated heartbeats and registrations: the cached reply is sent if its stamp is valid, or the store confirms it."""
+
+import asyncio
+from collections.abc import Callable
+from functools import partial
+from typing import Final
+
+from registry.options.catalogue import Options
+from registry.stamp import Stamp
+from rocketmq_remoting.codes import RequestCode
+from rocketmq_remoting.command import Command, decode
+from worker.assembly import Assembly
+from worker.cache.cached_registrations import FRAME_LONGEST, CachedRegistration, CachedRegistrations
+from worker.cache.cached_requests import CachedRequests, RepeatCheck
+from worker.peer import Peer
+from worker.reply import Reply
+
+HEARTBEAT: Final = int(RequestCode.BROKER_HEARTBEAT)
+REGISTRATION: Final = int(RequestCode.REGISTER_BROKER)
+REPEATED: Final = frozenset((HEARTBEAT, int(RequestCode.QUERY_DATA_VERSION), REGISTRATION))
+
+
+class Repeats:
+    """Of one worker; `handle` gets a request whose reply the store does not confirm, with its frame."""
+
+    def __init__(self, parts: Assembly, handle: Callable[[Command, Peer, bytes], None]) -> None:
+        self._parts = parts
+        self._handle = handle
+        self._renewals = parts.registration_cache.renewals
+        self._requests = parts.routes.requests
+        self._registrations = CachedRegistrations(parts.clock)
+        self._requests.longer = self._registrations.check
+
+    def requests_of(self, peer: Peer) -> CachedRequests:
+        """Return the cached requests, registrations over this connection among them."""
+        self._registrations.set_connection(peer.id, self._parts.options)
+        return self._requests
+
+    def may_keep(self, command: Command) -> bool:
+        """Return whether the reply to a request may be one to cache."""
+        return command.code in REPEATED and len(command.body) <= FRAME_LONGEST
+
+    def keep(self, frame: bytes, command: Command, reply: Reply, peer: Peer, options: Options) -> None:
+        """Cache the reply that a request got under these options, if all it did was to renew a lease."""
+        if reply.renewal is None:
+            return
+        if command.code == REGISTRATION:
+            self._registrations.keep(frame, command, reply, self._renewals, peer.id, options)
+        else:
+            self._requests.keep(frame, command, reply, self._renewals)
+
+    def check(self, check: RepeatCheck, peer: Peer) -> None:
+        """Answer a repeated request. The code of a heartbeat stands for all that are admitted as it is."""
+        parts, cached, renewal = self._parts, check.cached, check.cached.renewal
+        if cached.is_valid(parts.clock()):
+            self._requests.answered(1)
+            peer.send(cached.reply_to(check.opaque))
+        elif renewal is None or parts.admission.refusal(HEARTBEAT, parts.options) is not None:
+            loop = asyncio.get_running_loop()
+            loop.call_soon(self._handle, decode(check.frame[4:]), peer, check.frame)
+        else:
+            parts.admission.acquire(HEARTBEAT)
+            stamp = Stamp(self._renewals, parts.clock() + renewal.good_for_s)
+            parts.driver.ask(renewal.item, partial(self._checked, check, peer, stamp, renewal.reply))
+
+    def _checked(self, check: RepeatCheck, peer: Peer, stamp: Stamp, expected: object, reply: object) -> None:
+        cached = check.cached
+        self._parts.admission.release(HEARTBEAT)
+        if reply == expected:
+            cached.renew(stamp)
+            peer.send(cached.reply_to(check.opaque))
+        else:
+            (self._registrations if isinstance(cached, CachedRegistration) else self._requests).drop(cached)
+            self._handle(decode(check.frame[4:]), peer, check.frame)

@@ -1,0 +1,259 @@
+"""Cached replies to lookups: routes (105), missing topics, cluster info (106), until what they are made of changes.
+
+Nothing here waits or looks at a clock. A reply is indexed under its topic, and holds the generation of every broker
+name that was looked at for it, because removals name no topics: a change of a broker ends its generation, however many
+routes it is in. A reply that is untrue by that is given no more, and stays until it is made again: should the store
+come back empty, what it says of all other brokers is the best there is. A fill whose topic or broker changes while it
+is in flight answers those that wait for it and is not kept; a later request starts a fill of its own.
+"""
+
+from collections.abc import Iterable
+from typing import Final
+
+from msgspec.structs import replace
+
+from registry.bounded import Bounded
+from rocketmq_remoting.codes import ResponseCode
+from rocketmq_remoting.remoting_command import Command
+from worker.cache.before_loss import NO_BROKERS
+from worker.cache.cached_requests import CachedReply, CachedRequests
+from worker.counters import Counters
+from worker.peer import Peer
+from worker.reply import Depends, Reply
+from worker.views import CLUSTER_INFO, Key, cost_of
+
+NEGATIVE_FRACTION: Final = 8
+"""Missing topics get an eighth: requests for random names must not evict routes."""
+REQUESTS_FRACTION: Final = 2
+REQUESTS_MOST: Final = 8
+"""Of a reply: as many releases and languages of clients may ask for it in their ways."""
+
+
+class Fill:
+    """A reply being made; `waiting` are the requests that get it, `awaited` what `worker.cache.before_loss` had when
+    the store was asked."""
+
+    __slots__ = ("awaited", "changed", "key", "stale", "waiting")
+
+    def __init__(self, key: Key) -> None:
+        self.key = key
+        self.waiting: list[tuple[Command, Peer]] = []
+        self.awaited = NO_BROKERS
+        self.changed: frozenset[str] = frozenset()
+        self.stale = False
+
+
+class Generation:
+    """Of a broker name, in all entries that were made since its last change."""
+
+    __slots__ = ("over",)
+
+    def __init__(self) -> None:
+        self.over = False
+
+
+class Entry:
+    """`requests` are the cached ones that get this reply. Once it is `untrue`, `changed` are the brokers that changed
+    with its topic, or with the clusters."""
+
+    __slots__ = ("changed", "generations", "reply", "requests", "untrue")
+
+    def __init__(self, reply: Reply, generations: tuple[Generation, ...]) -> None:
+        self.reply = reply
+        self.generations = generations
+        self.requests: tuple[CachedReply, ...] = ()
+        self.untrue = False
+        self.changed: frozenset[str] = frozenset()
+
+    def of_unchanged(self) -> Reply:
+        """Return the reply, listing only the brokers that have not changed since it was made."""
+        depends = self.reply.depends
+        assert depends is not None
+        changed = {name for name, one in zip(depends.brokers, self.generations, strict=True) if one.over}
+        changed |= self.changed
+        if not changed:
+            return self.reply
+        listed = {name: ids for name, ids in depends.listed.items() if name not in changed}
+        return replace(self.reply, depends=replace(depends, listed=listed))
+
+
+class RouteCache:
+    """Lives on one event loop; `limit` is in bytes. `requests` are the cached requests of its replies and of others;
+    `generation` moves whenever a reply may have become untrue."""
+
+    def __init__(self, limit: int, counters: Counters) -> None:
+        self.generation = 0
+        self._counters = counters
+        self.requests = CachedRequests(limit // REQUESTS_FRACTION, self, counters)
+        self._present: Bounded[Key, Entry] = Bounded(limit, _cost, self._removed)
+        self._missing: Bounded[Key, Entry] = Bounded(limit // NEGATIVE_FRACTION, _cost, self._removed)
+        self._by_topic: dict[str, tuple[Key, ...]] = {}
+        self._generations: dict[str, Generation] = {}
+        self._last_kept: tuple[Depends | None, int, tuple[Generation, ...]] = (None, 0, ())
+        self._joinable: dict[Key, Fill] = {}
+        self._in_flight: set[Fill] = set()
+
+    def __len__(self) -> int:
+        return len(self._present) + len(self._missing)
+
+    @property
+    def size(self) -> int:
+        """Return what the entries cost, about, in bytes."""
+        return self._present.size + self._missing.size
+
+    def get(self, key: Key) -> Reply | None:
+        """Return the cached reply while it is true, or None."""
+        entry = self._present.get(key) or self._missing.get(key)
+        if entry is None or entry.untrue:
+            return None
+        for generation in entry.generations:
+            if generation.over:
+                entry.untrue = True
+                return None
+        if entry.reply.code:
+            self._counters.cache_negative_hits += 1
+        else:
+            self._counters.cache_hits += 1
+        return entry.reply
+
+    def keep_request(self, key: Key, frame: bytes, command: Command) -> None:
+        """Cache the request of this frame, which gets the reply kept under `key`."""
+        entry = self._present.get(key)
+        if entry is None or len(entry.requests) >= REQUESTS_MOST:
+            return
+        cached = self.requests.keep(frame, command, entry.reply, self)
+        if cached is not None:
+            cached.key = key
+            entry.requests = (*entry.requests, cached)
+
+    def has(self, cached: CachedReply) -> bool:
+        """Return whether the reply of a cached request is kept and true."""
+        return cached.key is not None and self.get(cached.key) is cached.reply
+
+    def evicted(self, cached: CachedReply) -> None:
+        """Forget a cached request that was evicted."""
+        entry = None if cached.key is None else self._present.entries.get(cached.key)
+        if entry is not None:
+            entry.requests = tuple([other for other in entry.requests if other is not cached])
+
+    def fill_under_way(self, key: Key) -> Fill | None:
+        """Return a fill that began after all changes so far, which one may wait for, or None."""
+        return self._joinable.get(key)
+
+    def begin(self, key: Key) -> Fill:
+        """Announce that the store is being asked; `end` must follow."""
+        self._counters.cache_misses += 1
+        fill = Fill(key)
+        self._joinable[key] = fill
+        self._in_flight.add(fill)
+        return fill
+
+    def end(self, fill: Fill, reply: Reply) -> None:
+        """Keep the reply if it may be kept and nothing it depends on has changed."""
+        self._in_flight.discard(fill)
+        if self._joinable.get(fill.key) is fill:
+            del self._joinable[fill.key]
+        depends = reply.depends
+        if depends is None or fill.stale or (depends.every and fill.changed):
+            return
+        if fill.changed.isdisjoint(depends.brokers):
+            self._keep(fill.key, reply, depends)
+
+    def drop_topics(self, topics: Iterable[str], broker: str = "") -> None:
+        """Drop replies of topics whose queue data (of `broker`, if given), mappings or order configuration changed."""
+        self.generation += 1
+        changed = set(topics)
+        for topic in changed & self._by_topic.keys():
+            for key in self._by_topic[topic]:
+                self._make_untrue(key, (broker,))
+        for fill in self._in_flight:
+            if fill.key[0] in changed and fill.key is not CLUSTER_INFO:
+                self._outdate(fill)
+
+    def drop_brokers(self, names: Iterable[str]) -> None:
+        """Members or attributes of these brokers changed, and with them the cluster info."""
+        changed = frozenset(names)
+        if not changed:
+            return
+        self.generation += 1
+        for name in changed:
+            generation = self._generations.pop(name, None)
+            if generation is not None:
+                generation.over = True
+        self._make_untrue(CLUSTER_INFO, changed)
+        for fill in self._in_flight:
+            fill.changed |= changed
+        self._joinable.clear()
+
+    def drop_all(self) -> None:
+        """Drop all replies: anything may have changed."""
+        self.generation += 1
+        for entry in self._present.entries.values():
+            self._drop_requests(entry)
+        self._present.clear()
+        self._missing.clear()
+        self._by_topic.clear()
+        self._generations.clear()
+        for fill in tuple(self._in_flight):
+            self._outdate(fill)
+
+    def last_replies(self) -> list[tuple[Key, Reply]]:
+        """Return the last replies of topics that exist, and of clusters, listing only unchanged brokers."""
+        return [(key, entry.of_unchanged()) for key, entry in self._present.entries.items()]
+
+    def _keep(self, key: Key, reply: Reply, depends: Depends) -> None:
+        self._remove(key)
+        entries = self._missing if reply.code == ResponseCode.TOPIC_NOT_EXIST else self._present
+        if entries.put(key, Entry(reply, self._generations_of(depends))) and key is not CLUSTER_INFO:
+            self._by_topic[key[0]] = (*self._by_topic.get(key[0], ()), key)
+
+    def _generations_of(self, depends: Depends) -> tuple[Generation, ...]:
+        """Return the generations of the brokers; often those of the reply kept just before."""
+        last, generation, generations = self._last_kept
+        if last is not depends or generation != self.generation:
+            generations = tuple(
+                [self._generations.get(name) or self._begin(name) for name in depends.brokers]
+            )
+            self._last_kept = depends, self.generation, generations
+        return generations
+
+    def _begin(self, name: str) -> Generation:
+        generation = self._generations[name] = Generation()
+        return generation
+
+    def _make_untrue(self, key: Key, changed: Iterable[str]) -> None:
+        entry = self._present.entries.get(key)
+        if entry is not None:
+            entry.untrue = True
+            entry.changed |= frozenset(changed)
+            self._drop_requests(entry)
+        else:
+            self._remove(key)
+
+    def _remove(self, key: Key) -> None:
+        entry = self._present.pop(key) or self._missing.pop(key)
+        if entry is not None:
+            self._removed(key, entry)
+
+    def _removed(self, key: Key, entry: Entry) -> None:
+        self._drop_requests(entry)
+        if key is not CLUSTER_INFO:
+            keys = tuple([other for other in self._by_topic[key[0]] if other != key])
+            if keys:
+                self._by_topic[key[0]] = keys
+            else:
+                del self._by_topic[key[0]]
+
+    def _drop_requests(self, entry: Entry) -> None:
+        requests, entry.requests = entry.requests, ()
+        for cached in requests:
+            self.requests.drop(cached)
+
+    def _outdate(self, fill: Fill) -> None:
+        fill.stale = True
+        if self._joinable.get(fill.key) is fill:
+            del self._joinable[fill.key]
+
+
+def _cost(key: Key, entry: Entry) -> int:
+    return cost_of(key, entry.reply)

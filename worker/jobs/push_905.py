@@ -1,0 +1,174 @@
+"""NOTIFY_MIN_BROKER_ID_CHANGE (905): reports to the brokers of a group that its smallest id has changed.
+
+A job process follows the stream of events. Each of several such processes sees every event; the first to claim it in
+the store pushes. No request waits for a push, and a failed one is not repeated: brokers also ask for their group (901).
+"""
+
+import asyncio
+import itertools
+import json
+import logging
+from collections.abc import Sequence
+
+import msgspec
+
+from registry import settings
+from registry.clock import now_ms
+from registry.drivers import AsyncDriver
+from registry.events.entry import Event, EventKind
+from registry.keys import Keys
+from registry.options.catalogue import Options, overlay
+from registry.plans import Plan, call
+from rocketmq_remoting.codes import RequestCode
+from rocketmq_remoting.command import encode
+from rocketmq_remoting.remoting_command import ONEWAY_FLAG, Command
+from rocketmq_remoting.version import CURRENT
+from worker.rate_limited_log import RateLimitedLog
+from worker.watch.follower import ResetCause
+
+SEND_WITHIN_S = 0.3  # RocketMQ's budget
+CLAIM_S = 60
+STALE_MS = 30_000  # brokers have asked since
+
+log = RateLimitedLog(logging.getLogger(__name__))
+Addresses = dict[int, str]
+
+
+class MinIdChange(msgspec.Struct, frozen=True):
+    """A group whose smallest id changed: its addresses before and after.
+
+    `ha` is the HA address of a newcomer that became the smallest, None when the smallest left."""
+
+    event: Event
+    broker: str
+    before: Addresses
+    after: Addresses
+    ha: str | None = None
+
+    def ext(self) -> dict[str, str]:
+        """Return the fields of the request."""
+        smallest = min(self.after)
+        fields = {"minBrokerId": str(smallest), "minBrokerAddr": self.after[smallest]}
+        if self.ha is None:
+            return fields | {"offlineBrokerAddr": self.before[min(self.before)]}
+        return fields | {"haBrokerAddr": self.ha}
+
+    def receivers(self) -> tuple[str, ...]:
+        """Return the addresses to notify: all that stay; of a newcomer's group all others, or itself if it is alone."""
+        smallest = self.after[min(self.after)]
+        if self.ha is None or len(self.after) == 1:
+            return tuple(self.after.values())
+        return tuple(address for address in self.after.values() if address != smallest)
+
+
+def changes(group: Sequence[Event]) -> list[MinIdChange]:
+    """Return the changes of smallest ids in a group of events (RocketMQ RouteInfoManager.notifyMinBrokerIdChanged)."""
+    by_broker: dict[str, list[Event]] = {}
+    for event in group:
+        if event.kind in (EventKind.BROKER_REGISTERED, EventKind.BROKER_REMOVED):
+            by_broker.setdefault(event.get("broker"), []).append(event)
+    candidates = (_change(broker, events) for broker, events in by_broker.items())
+    return [change for change in candidates if change is not None]
+
+
+def _change(broker: str, events: list[Event]) -> MinIdChange | None:
+    before, after, last = _before(events[0]), _addresses(events[-1]), events[-1]
+    if not before or not after or min(before) == min(after):
+        return None
+    if last.kind == EventKind.BROKER_REMOVED:
+        return MinIdChange(last, broker, before, after) if min(after) > min(before) else None
+    if last.cause == "first" or min(after) > min(before) or int(last.get("id")) != min(after):
+        return None
+    return MinIdChange(last, broker, before, after, ha=last.get("ha"))
+
+
+def _before(event: Event) -> Addresses:
+    addresses, number = _addresses(event), int(event.get("id"))
+    if event.kind == EventKind.BROKER_REMOVED:
+        return addresses | {number: event.get("addr")}
+    addresses.pop(number, None)
+    return addresses
+
+
+def _addresses(event: Event) -> Addresses:
+    return {int(number): address for number, address in json.loads(event.get("addrs")).items()}
+
+
+class Pusher:
+    """A follower's listener that pushes; `options` are what the process was started with."""
+
+    def __init__(self, options: Options, driver: AsyncDriver, keys: Keys) -> None:
+        self._given = options
+        self._options = options
+        self._driver = driver
+        self._keys = keys
+        self._opaque = itertools.count(1)
+        self._sends: set[asyncio.Task[None]] = set()
+
+    async def apply(self, group: Sequence[Event]) -> None:
+        """Push what this group asks for, if no other process does."""
+        if any(event.kind == EventKind.SETTINGS_CHANGED for event in group):
+            await self._read_settings()
+        if not self._options.notify_min_broker_id_changed:
+            return
+        for change in changes(group):
+            if await self._driver.run(_claimed(self._keys, change)):
+                self._push(change)
+
+    def emptied(self) -> None:
+        """Do nothing: no broker has left its group."""
+
+    async def reset(self, cause: ResetCause) -> None:
+        """Go on from where the stream can be followed; what was missed is not pushed."""
+        await self._read_settings()
+
+    async def _read_settings(self) -> None:
+        self._options = overlay(self._given, await self._driver.run(settings.read(self._keys)))
+
+    def _push(self, change: MinIdChange) -> None:
+        frame = encode(
+            Command(
+                RequestCode.NOTIFY_MIN_BROKER_ID_CHANGE,
+                next(self._opaque) & 0x7FFFFFFF,
+                flag=ONEWAY_FLAG,
+                version=CURRENT,
+                ext=change.ext(),
+            )
+        )
+        for address in change.receivers():
+            task = asyncio.get_running_loop().create_task(send(address, frame))
+            self._sends.add(task)
+            task.add_done_callback(self._sends.discard)
+
+
+def _claimed(keys: Keys, change: MinIdChange) -> Plan[bool]:
+    """Claim a push; False if it is not due, or another process's. If the smallest id left, acting masters need it."""
+    if change.ha is None and (yield call("HGET", keys.broker(change.broker), "acting")) != "1":
+        return False
+    if (yield from now_ms()) - change.event.id.ms > STALE_MS:
+        return False
+    return bool((yield call("SET", keys.pushed(str(change.event.id)), "1", "NX", "EX", CLAIM_S)))
+
+
+async def send(address: str, frame: bytes) -> None:
+    """Write one frame to a broker's own port, over a connection of its own, and forget it."""
+    try:
+        async with asyncio.timeout(SEND_WITHIN_S):
+            await _send(address, frame)
+    except (OSError, ValueError, TimeoutError) as error:
+        log.warning(
+            "905 did not reach broker %s: %s; not repeated, the broker asks for its group by itself",
+            address,
+            error,
+        )
+
+
+async def _send(address: str, frame: bytes) -> None:
+    host, _, port = address.rpartition(":")
+    _, writer = await asyncio.open_connection(host.strip("[]"), int(port))
+    try:
+        writer.write(frame)
+        await writer.drain()
+    finally:
+        writer.close()
+    await writer.wait_closed()

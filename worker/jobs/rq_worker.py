@@ -1,0 +1,103 @@
+"""`python -m worker.jobs.rq_worker`: runs the jobs that schedulers enqueue, one after the other, without forking.
+
+It waits out an outage of the queue before the first job and between jobs; an outage during a job ends the process, and
+its supervisor starts it again.
+"""
+
+import logging
+import os
+import signal
+import sys
+import time
+from typing import Any
+
+import redis
+from rq import SimpleWorker
+from rq.job import Job
+from rq.serializers import JSONSerializer
+
+from registry.options import load as configuration
+from registry.options.catalogue import Options
+from registry.store.connect import connect_queue
+from worker.jobs.liveness_file import touch
+from worker.jobs.timetable import JOBS
+
+CONNECT_TIMEOUT_S = 1.0
+QUEUE_WAIT_S = 0.5
+TTL_S = 30  # also bounds how long it waits on a connection that is dead
+
+log = logging.getLogger("worker.jobs.rq_worker")
+
+
+class UpkeepWorker(SimpleWorker):
+    """The jobs are short: look often whether the queue is back."""
+
+    max_connection_wait_time = 2.0
+    liveness_file = ""
+
+    def heartbeat(self, *args: Any, **kwargs: Any) -> None:
+        """RQ calls this in each iteration of its loop, whether its Redis is there or not, and before a job."""
+        touch(self.liveness_file)
+        super().heartbeat(*args, **kwargs)
+
+    def handle_exception(self, job: Job, *exc_info: Any) -> None:
+        """RQ calls this after a job that failed; its own line names no next step."""
+        log.error(
+            "job %s failed: %s; the timetable runs it again, report it if it stays",
+            job.id,
+            exc_info[1],
+            exc_info=exc_info,
+        )
+
+
+def await_queue(options: Options) -> None:
+    """Wait until its Redis answers: RQ's worker would end at once, and a pod that ends often is started late."""
+    logged = False
+    with _connection(options, socket_timeout=CONNECT_TIMEOUT_S) as connection:
+        while True:
+            touch(options.beat_file)
+            try:
+                connection.ping()
+                return
+            except (redis.ConnectionError, redis.TimeoutError) as error:
+                if not logged:
+                    log.warning(
+                        "the job queue cannot be reached: %s; retries every %g s", error, QUEUE_WAIT_S
+                    )
+                logged = True
+            time.sleep(QUEUE_WAIT_S)
+
+
+def worker(options: Options) -> UpkeepWorker:
+    """Return a worker for every queue of the timetable."""
+    connection = _connection(options)
+    queues = list(dict.fromkeys(job.queue_of(options.namespace) for job in JOBS))
+    upkeep = UpkeepWorker(queues, connection=connection, serializer=JSONSerializer, worker_ttl=TTL_S)
+    upkeep.log_job_description = False
+    upkeep.liveness_file = options.beat_file
+    return upkeep
+
+
+def _connection(options: Options, **settings: Any) -> redis.Redis:
+    url = options.rq_redis_url or options.redis_url
+    return connect_queue(url, socket_connect_timeout=CONNECT_TIMEOUT_S, **settings)
+
+
+def main() -> None:
+    """Options come from the environment, as the supervisor hands them over."""
+    logging.basicConfig(level=logging.WARNING, format="%(levelname)s %(name)s %(message)s")
+    signal.signal(
+        signal.SIGTERM, lambda *_: sys.exit(0)
+    )  # until RQ's own; a container's first process has none
+    options = configuration.load(os.environ)
+    await_queue(options)
+    upkeep = worker(options)
+    try:
+        upkeep.work(logging_level="WARNING")
+    except (redis.ConnectionError, redis.TimeoutError) as error:  # while it works, RQ waits for its Redis
+        log.warning("the job worker ends without signing off: %s; RQ drops its entry by itself", error)
+    sys.exit(0 if upkeep._shutdown_requested_date else 1)  # _stop_requested is set only if it was at work
+
+
+if __name__ == "__main__":
+    main()

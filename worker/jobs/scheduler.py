@@ -1,0 +1,152 @@
+"""`python -m worker.jobs.scheduler`: enqueues the timetable's jobs, and pushes 905.
+
+Any number of these may run: a job's id names it, period and namespace, and RQ takes an id once. A scheduler that was
+away goes on with the present period; what it missed the others have done, or it is needed no more.
+"""
+
+import asyncio
+import logging
+import os
+import signal
+import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from functools import partial
+from typing import Any
+
+import redis
+from redis.exceptions import RedisError
+from rq import Queue
+from rq.cron import CronScheduler
+from rq.cron_scheduler_registry import get_registry_key
+from rq.exceptions import DuplicateJobError, SchedulerNotFound
+from rq.serializers import JSONSerializer
+
+from registry.drivers import AsyncDriver
+from registry.keys import Keys
+from registry.options import load as configuration
+from registry.options.catalogue import Options
+from registry.store import connect as store
+from worker.cancellation import end
+from worker.jobs.liveness_file import touch
+from worker.jobs.push_905 import Pusher
+from worker.jobs.timetable import JOBS, Periodic, timetable
+from worker.rate_limited_log import RateLimitedLog
+from worker.watch.follower import Follower
+
+RETRY_S = 0.5
+REGISTER_EVERY_S = 10.0
+KEPT_PERIODS = 3  # how long a done job's id stays taken: others may still be in its period
+KEPT_MIN_S = 30
+WAITING = 100  # more than can wait and live; ids of jobs that no worker took in time stay in their queue
+REST_S = 0.02  # a push is that much later, and a stream of changes costs little
+
+log = RateLimitedLog(logging.getLogger("worker.jobs.scheduler"))
+
+
+class PeriodScheduler(CronScheduler):
+    """RQ's scheduler by name and listing; periods decide what it enqueues when, and it outlives an outage."""
+
+    def __init__(
+        self,
+        connection: redis.Redis,
+        namespace: str,
+        jobs: Sequence[Periodic] = JOBS,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        super().__init__(connection, logging_level=logging.WARNING)
+        self._namespace = namespace
+        self._jobs = jobs
+        self._clock = clock
+        self._done: dict[str, int] = {}
+        self._registered_until = 0.0
+
+    def step(self) -> float:
+        """Enqueue what is due in the present periods; return the seconds until the next one begins."""
+        try:
+            self._register()
+            seconds, micros = self.connection.time()
+            now_s = seconds + micros / 1e6
+            for job in self._jobs:
+                self._enqueue(job, job.period(now_s))
+        except RedisError as error:
+            log.warning("the job queue cannot be reached: %s; retries every %g s", error, RETRY_S)
+            self._registered_until = 0.0
+            return RETRY_S
+        return min((job.period(now_s) + 1) * job.every_s - now_s for job in self._jobs)
+
+    def unregister(self) -> None:
+        """Take this scheduler off RQ's list."""
+        try:
+            self.register_death()
+        except (RedisError, SchedulerNotFound) as error:
+            log.warning("the scheduler ends without signing off: %s; RQ drops its entry by itself", error)
+
+    def _enqueue(self, job: Periodic, period: int) -> None:
+        if self._done.get(job.name) == period:
+            return
+        queue = Queue(job.queue_of(self._namespace), connection=self.connection, serializer=JSONSerializer)
+        kept_s = max(KEPT_PERIODS * job.every_s, KEPT_MIN_S)
+        with suppress(DuplicateJobError):  # another scheduler was first
+            named: Any = job.job  # a function or its name: RQ declares each, but not either
+            queue.enqueue_call(
+                named,
+                job_id=job.id_of(self._namespace, period),
+                unique=True,
+                timeout=job.timeout_s,
+                ttl=job.every_s,
+                result_ttl=kept_s,
+                failure_ttl=kept_s,
+            )
+            self.connection.ltrim(queue.key, -WAITING, -1)
+        self._done[job.name] = period
+
+    def _register(self) -> None:
+        """Stay on RQ's list of schedulers, also after its Redis has come back empty."""
+        now = self._clock()
+        if now >= self._registered_until:
+            self.save()
+            self.connection.zadd(get_registry_key(), {self.name: time.time()})
+            self._registered_until = now + REGISTER_EVERY_S
+
+
+async def keep_timetable(scheduler: PeriodScheduler, liveness_file: str = "") -> None:
+    """Step until cancelled, and touch the liveness file each time."""
+    while True:
+        pause_s = await asyncio.to_thread(scheduler.step)
+        touch(liveness_file)
+        await asyncio.sleep(pause_s)
+
+
+async def serve(options: Options) -> None:
+    """Run both tasks until SIGTERM or SIGINT."""
+    loop, stop = asyncio.get_running_loop(), asyncio.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stop.set)
+    keys = Keys(options.namespace)
+    driver = AsyncDriver(store.connect_async(options.redis_url, options.namespace))
+    pusher = Pusher(options, driver, keys)
+    connect = partial(store.connect_follower, options.redis_url, options.namespace)
+    follower = Follower(connect, keys, pusher, rest_s=REST_S)
+    queue = store.connect_queue(
+        options.rq_redis_url or options.redis_url, socket_timeout=store.REPLY_TIMEOUT_S
+    )
+    scheduler = PeriodScheduler(queue, options.namespace, timetable(options))
+    stopping = loop.create_task(stop.wait())
+    tasks = [loop.create_task(keep_timetable(scheduler, options.beat_file)), loop.create_task(follower.run())]
+    done, _ = await asyncio.wait((stopping, *tasks), return_when=asyncio.FIRST_COMPLETED)
+    await end(tasks)
+    scheduler.unregister()
+    await driver.close()
+    for ended in done:
+        ended.result()  # neither ends by itself: its error ends the process, and the supervisor starts it again
+
+
+def main() -> None:
+    """Options come from the environment, as the supervisor hands them over."""
+    logging.basicConfig(level=logging.WARNING, format="%(levelname)s %(name)s %(message)s")
+    asyncio.run(serve(configuration.load(os.environ)))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,69 @@
+"""Periodic jobs: plain functions of the process's options, so that a test calls them without a queue.
+
+No reply depends on them: they record and clean up what replies have left out already.
+"""
+
+import os
+import uuid
+from functools import cache
+
+import msgspec
+import redis
+
+from registry import removal
+from registry.drivers import run
+from registry.events import trim as trimming
+from registry.events.checkpoint import checkpoint
+from registry.keys import Keys
+from registry.options import load as configuration
+from registry.options.catalogue import Options
+from registry.plans import Origin
+from registry.store import connect as store
+
+SLICES = 200  # of a checkpoint round in one run of its job: a tenth of a second, for other jobs wait
+
+
+@cache
+def _options() -> Options:
+    return configuration.load(os.environ)
+
+
+@cache
+def _store(options: Options) -> redis.Redis:
+    return store.connect(options.redis_url, options.namespace)
+
+
+def expire_brokers(options: Options | None = None) -> int:
+    """Record the lapse of every member whose lease has ended; return how many there were."""
+    options = options or _options()
+    return run(removal.expire(Keys(options.namespace), _origin("expire")), _store(options))
+
+
+def run_deferred(options: Options | None = None) -> str:
+    """Do the clean-up that removals left pending; return the id of the last event written, or ""."""
+    options = options or _options()
+    return run(removal.run_deferred(Keys(options.namespace), _origin("settle")), _store(options))
+
+
+def trim_events(options: Options | None = None) -> dict[str, int]:
+    """Copy operators' events to the audit stream and trim the events; return the counts of `trim.Trimmed`."""
+    options = options or _options()
+    plan = trimming.trim(
+        Keys(options.namespace),
+        _origin("trim"),
+        retention_ms=options.events_retention_millis,
+        max_bytes=options.events_max_bytes,
+    )
+    return msgspec.structs.asdict(run(plan, _store(options)))
+
+
+def checkpoint_tables(options: Options | None = None) -> dict[str, int]:
+    """Begin a checkpoint round if one is requested, or go on with it; return
+    the counts of `checkpoint.Progress`."""
+    options = options or _options()
+    plan = checkpoint(Keys(options.namespace), _origin("restate"), slices=SLICES)
+    return msgspec.structs.asdict(run(plan, _store(options)))
+
+
+def _origin(name: str) -> Origin:
+    return Origin(f"{name}-{uuid.uuid4().hex[:12]}", f"job:{name}")

@@ -1,0 +1,70 @@
+"""Requests as handlers get them, and replies before they are frames."""
+
+from collections.abc import Callable
+
+import msgspec
+
+from registry.keys import Keys
+from registry.options.catalogue import Options
+from registry.plans import Origin, Plan
+from registry.registration.cache import RegistrationCache
+from registry.registration.renewals import Renewal
+from rocketmq_remoting.codes import ResponseCode
+from rocketmq_remoting.remoting_command import Command
+from worker.peer import Peer
+
+
+class Depends(msgspec.Struct, frozen=True):
+    """What a reply was made of, and so when it stops being true.
+
+    `brokers` are all broker names that were looked at, those left out too; `every` means that each broker that comes
+    or goes changes it. `listed` are the ids that the reply lists of each broker name."""
+
+    brokers: frozenset[str] = frozenset()
+    every: bool = False
+    listed: dict[str, frozenset[int]] = {}
+
+
+class Reply(msgspec.Struct, frozen=True):
+    """A response without its header's boilerplate.
+
+    `ext` is {} rather than None where Java's response class has fields and none is set. `event_id` is the last
+    entry of the stream that the request wrote: the reply is sent when this worker has followed the stream so far.
+    `depends` is None for what must not be kept. `renewal` is how the same heartbeat or registration is repeated."""
+
+    code: int = ResponseCode.SUCCESS
+    remark: str | None = None
+    ext: dict[str, str] | None = None
+    body: bytes = b""
+    event_id: str = ""
+    depends: Depends | None = None
+    renewal: Renewal | None = None
+
+
+class Request(msgspec.Struct, frozen=True):
+    """A command and what a handler needs beside it.
+
+    `owner` is the connection's name in the store, `<worker>/<connection>`; `registers` is called with each member key
+    that registers over this connection, before it does; `registration_cache` is this worker's."""
+
+    command: Command
+    peer: Peer
+    origin: Origin
+    keys: Keys
+    options: Options
+    owner: str
+    registers: Callable[[str], None]
+    registration_cache: RegistrationCache
+
+    def get(self, name: str) -> str | None:
+        """Return an ext field, or None."""
+        return self.command.get(name)
+
+    @property
+    def event_code(self) -> int | None:
+        """Return the code under which an accepted heartbeat is logged (eventsHeartbeats), None while none is."""
+        return self.command.code if self.options.events_heartbeats else None
+
+
+Handled = Reply | Plan[Reply]
+Handler = Callable[[Request], Handled]

@@ -1,0 +1,1 @@
+"""Connections: accepted, framed, bounded, encrypted; bytes in, requests out."""

@@ -1,0 +1,239 @@
+"""One accepted connection: what the transport, the service and the table of connections call.
+
+`request_reader` makes requests of received bytes and bounds what is read, `reply_writer` gathers and writes the
+replies. Here is the life of the connection: open, idle, closing, disconnected."""
+
+import asyncio
+import logging
+from math import inf
+from typing import Protocol, cast
+
+from rocketmq_remoting.errors import FrameError
+from worker.cache.cached_requests import RepeatCheck
+from worker.peer import NONE_REGISTERED, Frames
+from worker.rate_limited_log import RateLimitedLog
+from worker.transport.opening import Stage
+from worker.transport.owner import Owner
+from worker.transport.proxy_protocol import ProxyError
+from worker.transport.reply_writer import ReplyWriter
+from worker.transport.request_reader import UNREAD_MOST, RequestReader
+from worker.transport.tls import TlsUnusable
+from worker.transport.tls_session import TlsError
+
+__all__ = ["Connection"]
+
+log = logging.getLogger(__name__)
+rate_limited = RateLimitedLog(log)
+
+
+class ConnectionOwner(Owner, Protocol):
+    """The table of connections, called at each one's start and end."""
+
+    def opened(self, connection: "Connection") -> None: ...
+    def disconnected(self, connection: "Connection") -> None: ...
+
+
+class Connection(asyncio.Protocol):
+    """A `worker.peer.Peer`."""
+
+    __slots__ = (
+        "_replies",
+        "_requests",
+        "_unread_before",
+        "active_at",
+        "address",
+        "closed",
+        "deadline",
+        "direct",
+        "go_away",
+        "id",
+        "owner",
+        "registered",
+    )
+
+    _replies: ReplyWriter  # once it is open
+
+    def __init__(self, id: str, address: str, owner: "ConnectionOwner") -> None:
+        self.id = id
+        self.address = address
+        self.registered = NONE_REGISTERED
+        self.go_away = False
+        self.closed = False
+        self.active_at = owner.time()
+        """When bytes went last, either way (seconds of the loop's clock)."""
+        self.deadline = inf
+        """When an opening or a close under way must be over."""
+        self.direct = False
+        """Whether the next bytes begin a plain frame, and nothing keeps it from being answered at once."""
+        self.owner = owner
+        self._requests: RequestReader | None = None  # before it is open, and when it is disconnected
+        self._unread_before = 0
+
+    # -- the transport calls
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        transport = cast(asyncio.Transport, transport)  # uvloop's have no such base class
+        transport.set_write_buffer_limits(high=UNREAD_MOST)
+        self._replies = ReplyWriter(transport)
+        self._requests = RequestReader(self, self._replies)
+        self.owner.opened(self)
+
+    def data_received(self, data: bytes) -> None:
+        if self.closed or self._requests is None:
+            return
+        self.active_at = self.owner.time()
+        try:
+            self._requests.receive(data)
+            tls = self._replies.tls
+            if tls is not None and tls.ended:
+                self.eof_received()
+        except Exception as error:
+            self.fail(error)
+
+    def wants(self, length: int) -> None:
+        """See `RequestReader.wants`."""
+        if self._requests is not None:
+            self._requests.wants(length)
+
+    def check_repeats(self, checks: list[RepeatCheck]) -> None:
+        """Have the store asked about repeated requests; called by what found them."""
+        self._replies.unanswered += len(checks)
+        self.direct = not self._replies.many_due
+        for check in checks:
+            self.owner.service.check_repeat(check, self)
+
+    def eof_received(self) -> bool:
+        """Return whether to stay open: the peer may still wait for replies."""
+        if self._requests is not None:
+            self._requests.ended = True
+        self.close_if_done()
+        return not self.closed
+
+    def pause_writing(self) -> None:
+        self._replies.paused = True
+
+    def resume_writing(self) -> None:
+        self._replies.paused = False
+        if self._requests is not None:
+            self._requests.schedule_slice()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self.direct, self.closed = False, True
+        self.wants(0)
+        self._requests = None
+        self._replies.drop()
+        self.owner.disconnected(self)
+
+    # -- the service calls
+
+    def frame(self) -> bytes:
+        """See `Peer`."""
+        return self._requests.last_frame if self._requests is not None else b""
+
+    def send(self, frame: Frames) -> None:
+        """Answer one request; see `Peer`."""
+        if self.closed:
+            return
+        replies = self._replies
+        replies.add(frame)
+        if not replies.gathering:
+            replies.gathering = True
+            self.owner.call_soon(self._flush)
+
+    def close(self, reason: str) -> None:
+        """Close once what was sent has gone out; see `Peer`."""
+        self.direct = False
+        if not self.closed:
+            self.write_replies()
+        if self.closed:
+            return
+        self.closed = True
+        log.debug("connection %s of %s closed: %s", self.id, self.address, reason)
+        self.deadline = self.owner.time() + self.owner.limits.closing_s
+        self._replies.close()
+
+    # -- the table of connections calls
+
+    @property
+    def busy(self) -> bool:
+        """Whether requests wait for replies, or replies for the peer."""
+        return self._replies.busy
+
+    @property
+    def unasked(self) -> bool:
+        """Whether not a byte of a request has come: from a peer that has just connected, it is on its way."""
+        return self._requests is not None and self._requests.stage is not Stage.FRAMES
+
+    def overdue(self, now: float) -> str | None:
+        """Return why this has to end now, if it has to: silence, or an opening or a close that takes too long."""
+        if now >= self.deadline:
+            stage = self._requests.stage.value if self._requests is not None else "close"
+            return "not gone in time" if self.closed else f"unfinished {stage}"
+        idle_s = self.owner.limits.idle_s
+        if not idle_s or now - self.active_at < idle_s:
+            return None
+        if (
+            unread := self._replies.unread
+        ) != self._unread_before:  # the peer takes what was written long ago
+            self._unread_before = unread
+            self.active_at = now
+            return None
+        return "idle"
+
+    def abort(self, reason: str) -> None:
+        """End at once, whatever has not gone out."""
+        rate_limited.warning(
+            "connection %s of %s cut off: %s; a client connects again by itself",
+            self.id,
+            self.address,
+            reason,
+        )
+        self.direct, self.closed = False, True
+        if self._requests is not None:
+            self._replies.transport.abort()
+
+    # -- the request reader calls
+
+    def write_replies(self) -> None:
+        """Write what was sent; end if the peer has left too much unread. Raises TlsError."""
+        self._replies.gathering = False
+        if not (self.closed or self._replies.write(self.owner.limits.unread_bytes)):
+            self.abort("too much left unread")
+
+    def close_if_done(self) -> None:
+        """Close if the peer sends no more and has all its replies."""
+        requests = self._requests
+        if requests is not None and requests.ended and not (requests.paused or self._replies.unanswered):
+            self.close("the peer closed")
+
+    def fail(self, error: Exception) -> None:
+        """Close because of what the peer sent, or of a fault of this server."""
+        if isinstance(error, FrameError | ProxyError | TlsError | TlsUnusable):
+            rate_limited.warning(
+                "connection %s of %s closed: %s; find out what connects from there",
+                self.id,
+                self.address,
+                error,
+            )
+            self.close(str(error))
+        else:
+            rate_limited.warning(
+                "connection %s of %s met a fault of this server; report it",
+                self.id,
+                self.address,
+                error=error,
+            )
+            self.abort("a fault of this server")
+
+    # -- inside
+
+    def _flush(self) -> None:
+        """Write what was sent outside a slice."""
+        self.active_at = self.owner.time()
+        try:
+            self.write_replies()
+        except TlsError as error:
+            self.fail(error)
+        if self._requests is not None:
+            self._requests.schedule_slice()
+        self.close_if_done()

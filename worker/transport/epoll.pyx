@@ -1,0 +1,592 @@
+# cython: language_level=3
+"""A worker's connections on an epoll of their own: one turn reads, answers and writes all that are ready.
+
+The compiled twin of uvloop's transports (`worker.transport.transports`). Cached requests (`worker.cache.cached_requests`) are answered
+from the buffer that they were read into, without a Python object of their own; everything else is handed to the
+connection's `data_received`, as any transport does."""
+
+from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
+from cpython.ref cimport Py_DECREF, PyObject, Py_XDECREF
+from cpython.mem cimport PyMem_Free, PyMem_Malloc
+from libc.errno cimport EAGAIN, EINTR, errno
+from libc.stdint cimport uint32_t
+from libc.string cimport memcpy, memset
+
+from collections import deque
+from os import strerror
+
+from rocketmq_remoting.frame import FRAME_MAX_LENGTH, HEADER_MAX_LENGTH
+from worker.cache.cached_requests import CHECKS_MOST, FRAME_MOST, RepeatCheck
+
+cdef extern from "Python.h":
+    PyObject* new_bytes "PyBytes_FromStringAndSize"(const char* data, Py_ssize_t length) except NULL
+    int resize_bytes "_PyBytes_Resize"(PyObject** data, Py_ssize_t length) except -1
+    char* bytes_at "PyBytes_AS_STRING"(PyObject* data)
+    Py_ssize_t bytes_length "PyBytes_GET_SIZE"(PyObject* data)
+    PyObject* PyDict_GetItemWithError(object entries, object key) except? NULL
+
+cdef extern from "<string.h>" nogil:
+    void* memmem(const void* haystack, size_t length, const void* needle, size_t needle_length)
+
+cdef extern from "<time.h>" nogil:
+    struct timespec:
+        long tv_sec
+        long tv_nsec
+    int CLOCK_MONOTONIC
+    int clock_gettime(int clock, timespec* now)
+
+cdef extern from "<unistd.h>" nogil:
+    int close(int fd)
+
+cdef extern from "<sys/uio.h>" nogil:
+    struct iovec:
+        void* iov_base
+        size_t iov_len
+
+cdef extern from "<sys/socket.h>" nogil:
+    struct msghdr:
+        iovec* msg_iov
+        size_t msg_iovlen
+    int MSG_DONTWAIT
+    int MSG_NOSIGNAL
+    Py_ssize_t recv(int fd, void* buffer, size_t length, int flags)
+    Py_ssize_t send(int fd, const void* buffer, size_t length, int flags)
+    Py_ssize_t sendmsg(int fd, const msghdr* message, int flags)
+
+cdef extern from "<sys/epoll.h>" nogil:
+    ctypedef union epoll_data_t:
+        void* ptr
+    struct epoll_event:
+        uint32_t events
+        epoll_data_t data
+    int EPOLL_CTL_ADD
+    int EPOLL_CTL_MOD
+    int EPOLL_CTL_DEL
+    int EPOLL_CLOEXEC
+    uint32_t EPOLLIN
+    uint32_t EPOLLOUT
+    uint32_t EPOLLERR
+    uint32_t EPOLLHUP
+    int epoll_create1(int flags)
+    int epoll_ctl(int epoll, int what, int fd, epoll_event* event)
+    int epoll_wait(int epoll, epoll_event* events, int most, int timeout)
+
+cdef enum:
+    READ_BYTES = 65536  # no more, so that it stays in the processor's cache
+    GATHERED_AT_ONCE = 524288  # of a frame that is longer than that
+    OUT_BYTES = 524288  # of answers of one read, bodies that are copied included
+    OUT_MARGIN = 65536  # beyond the bound of the answers of one read: its last answer
+    COPIED_MOST = 4096  # bytes of a body that are copied rather than pointed to
+    PIECES = 512
+    READY_AT_ONCE = 16
+    SHORTEST = 25
+
+cdef double SLICE_S = 0.001
+"""Time for the sockets that are ready, before the rest of the loop runs."""
+cdef Py_ssize_t FRAME_BYTES = FRAME_MOST
+cdef Py_ssize_t LONGEST = FRAME_MAX_LENGTH - 4
+cdef Py_ssize_t HEADER_LONGEST = HEADER_MAX_LENGTH
+cdef Py_ssize_t CHECKS_COUNT = CHECKS_MOST
+
+
+cdef class Answers:
+    """Bytes to be written: copied into one buffer or pointed to, in order."""
+
+    cdef char* buffer
+    cdef size_t used, begun
+    cdef iovec pieces[PIECES]
+    cdef int count
+    cdef list referenced  # what is pointed to
+
+    def __cinit__(self):
+        self.buffer = <char*>PyMem_Malloc(OUT_BYTES)
+        if not self.buffer:
+            raise MemoryError
+        self.clear()
+
+    def __dealloc__(self):
+        PyMem_Free(self.buffer)
+
+    cdef void clear(self):
+        self.used = self.begun = self.count = 0
+        self.referenced = []
+
+    cdef inline bint has_room(self, size_t length):
+        return self.used + length + OUT_MARGIN < OUT_BYTES and self.count + 4 < PIECES
+
+    cdef inline void copy(self, const char* data, size_t length):
+        memcpy(self.buffer + self.used, data, length)
+        self.used += length
+
+    cdef inline void add(self, bytes data):
+        cdef size_t length = PyBytes_GET_SIZE(data)
+        if length <= COPIED_MOST:
+            self.copy(PyBytes_AS_STRING(data), length)
+            return
+        self.seal()
+        self.referenced.append(data)
+        self.piece(PyBytes_AS_STRING(data), length)
+
+    cdef inline void seal(self):
+        """What was copied since the last piece becomes one."""
+        if self.used > self.begun:
+            self.piece(self.buffer + self.begun, self.used - self.begun)
+            self.begun = self.used
+
+    cdef inline void piece(self, char* data, size_t length):
+        self.pieces[self.count].iov_base = data
+        self.pieces[self.count].iov_len = length
+        self.count += 1
+
+    cdef bytes rest(self, size_t written):
+        """What is left when so much was written."""
+        cdef int i
+        cdef size_t length
+        parts = []
+        for i in range(self.count):
+            length = self.pieces[i].iov_len
+            if written < length:
+                parts.append(PyBytes_FromStringAndSize(<char*>self.pieces[i].iov_base + written, length - written))
+                written = 0
+            else:
+                written -= length
+        return b"".join(parts)
+
+
+cdef inline uint32_t word_at(const unsigned char* at):
+    return (<uint32_t>at[0] << 24) | (at[1] << 16) | (at[2] << 8) | at[3]
+
+
+cdef inline bytes joined(const char* a, Py_ssize_t a_length, const char* b, Py_ssize_t b_length):
+    cdef bytes both = PyBytes_FromStringAndSize(NULL, a_length + b_length)
+    memcpy(PyBytes_AS_STRING(both), a, a_length)
+    memcpy(PyBytes_AS_STRING(both) + a_length, b, b_length)
+    return both
+
+
+cdef Py_ssize_t scan(
+    object requests, const char* data, Py_ssize_t size, double now, size_t most, Answers out, list checks
+) except -1:
+    """`CachedRequests.answers` on a buffer: how long the cached requests at its start are."""
+    cdef object replies = requests.replies, entries = replies.entries, cached
+    cdef object use = entries.move_to_end if replies.crowded else None
+    cdef bytes request
+    cdef dict heads
+    cdef PyObject* entry
+    cdef Py_ssize_t at = 0, length, end, digits, hits = 0
+    cdef const char *start
+    cdef const char *stop
+    cdef uint32_t word
+    cdef size_t sent = 0
+    while size - at >= SHORTEST and sent < most and len(checks) < CHECKS_COUNT:
+        length = <int>word_at(<const unsigned char*>data + at)
+        if length < SHORTEST - 4 or length > FRAME_BYTES:
+            break
+        end = at + 4 + length
+        if end > size:
+            break
+        word = word_at(<const unsigned char*>data + at + 4)
+        if word >> 24:
+            digits, start = 0, data + at + 13
+            stop = start + 4
+            request = joined(data + at, 13, stop, data + end - stop)
+            entry = PyDict_GetItemWithError(entries, request)
+            if entry == NULL:
+                break
+            cached = <object>entry
+        else:
+            start = <const char*>memmem(data + at + 8, length - 4, b'"opaque":', 9)
+            if start == NULL:
+                break
+            start += 9
+            stop = start
+            while stop < data + end and stop < start + 9 and c'0' <= stop[0] <= c'9':
+                stop += 1
+            digits = stop - start
+            if digits == 0 or stop == data + end or stop[0] != c',' or (digits > 1 and start[0] == c'0'):
+                break
+            request = joined(data + at + 8, start - data - at - 8, stop, data + end - stop)
+            entry = PyDict_GetItemWithError(entries, request)
+            if entry == NULL:
+                break
+            cached = <object>entry
+            if cached.tail != at + 8 + <Py_ssize_t>word - (stop - data):
+                break
+        if not out.has_room(len(cached.rest)):
+            break
+        if use is not None:
+            use(request)
+        if (cached.generation == cached.source.generation and now < cached.until) or requests.is_true(cached):
+            heads = cached.heads
+            head = heads.get(digits)
+            out.add(cached.head(digits) if head is None else head)
+            out.copy(start, stop - start)
+            out.add(cached.rest)
+            out.add(cached.body)
+            sent += len(cached.body)
+            hits += 1
+        elif cached.renewal is not None:
+            checks.append(
+                RepeatCheck(
+                    cached,
+                    PyBytes_FromStringAndSize(start, stop - start),
+                    PyBytes_FromStringAndSize(data + at, end - at),
+                )
+            )
+        else:
+            break
+        at = end
+    out.seal()
+    if hits:
+        requests.answered(hits)
+    return at
+
+
+def answers(requests, bytes data, double now, size_t most):
+    """As `CachedRequests.answers`, but that a longer frame is left to the connection."""
+    cdef Answers out = Answers()
+    cdef list checks = []
+    length = scan(requests, PyBytes_AS_STRING(data), PyBytes_GET_SIZE(data), now, most, out, checks)
+    return [out.rest(0)], length, checks
+
+
+cdef double clock():
+    cdef timespec now
+    clock_gettime(CLOCK_MONOTONIC, &now)
+    return now.tv_sec + now.tv_nsec * 1e-9
+
+
+cdef class Poller:
+    """The sockets of one worker.
+
+    `cached` gives the cached requests (`CachedRequests`), or None while nothing may be answered from it."""
+
+    cdef int _epoll
+    cdef char* _buffer
+    cdef Answers _answers
+    cdef object _loop, _cached
+    cdef set _open
+    cdef epoll_event _found[READY_AT_ONCE]  # what the last look found, up to `_count`
+    cdef int _next, _count
+
+    def __cinit__(self, loop, cached):
+        self._epoll = -1
+        self._buffer = <char*>PyMem_Malloc(READ_BYTES)
+        if not self._buffer:
+            raise MemoryError
+        self._answers = Answers()
+        self._loop, self._cached = loop, cached
+        self._open = set()
+        self._epoll = epoll_create1(EPOLL_CLOEXEC)
+        if self._epoll < 0:
+            raise OSError(errno, strerror(errno))
+        loop.add_reader(self._epoll, self._turn)
+
+    def __dealloc__(self):
+        PyMem_Free(self._buffer)
+        if self._epoll >= 0:
+            close(self._epoll)
+
+    def open(self, socket, protocol):
+        """Take over a connected, non-blocking socket; OSError if the system cannot watch it."""
+        cdef Transport transport = Transport(self, protocol)
+        transport._register(socket.fileno())
+        socket.detach()
+        self._open.add(transport)
+        protocol.connection_made(transport)
+
+    def stop(self):
+        """Look at no socket any more."""
+        self._loop.remove_reader(self._epoll)
+
+    def _turn(self):
+        """Serve those that are ready, in the order in which they became so, for a bounded time."""
+        cdef double until = clock() + SLICE_S
+        cdef epoll_event* found
+        cached, now = self._cached(), self._loop.time()
+        while True:
+            while self._next < self._count:
+                found = &self._found[self._next]
+                self._next += 1
+                if found.data.ptr:
+                    (<Transport>found.data.ptr)._ready(found.events, cached, now)
+                    if clock() > until:
+                        return  # what was found and not served is still ready, so this is called again
+            if self._count and self._count < READY_AT_ONCE:
+                self._count = 0
+                return
+            self._next, self._count = 0, epoll_wait(self._epoll, self._found, READY_AT_ONCE, 0)
+            if self._count <= 0:
+                self._count = 0
+                return
+
+    cdef _forget(self, Transport transport):
+        cdef int i
+        for i in range(self._next, self._count):
+            if self._found[i].data.ptr == <void*>transport:
+                self._found[i].data.ptr = NULL
+        self._open.discard(transport)
+
+
+cdef class Transport:
+    """One socket, as asyncio's transports are; it lives until `connection_lost` was called."""
+
+    cdef Poller _poller
+    cdef object _protocol, _unwritten
+    cdef int _fd
+    cdef uint32_t _wanted
+    cdef bint _closing, _lost, _choking
+    cdef Py_ssize_t _unwritten_bytes, _high
+    cdef Py_ssize_t _at  # how much of the first of them is written
+    cdef PyObject* _gathered  # bytes of one frame that is too long for one read
+    cdef Py_ssize_t _have, _whole  # how much of it is there, and its length
+
+    def __cinit__(self, Poller poller, protocol):
+        self._poller, self._protocol = poller, protocol
+        self._fd = -1
+        self._high = 65536
+
+    def __dealloc__(self):
+        Py_XDECREF(self._gathered)
+
+    # -- the connection calls
+
+    def set_write_buffer_limits(self, Py_ssize_t high):
+        """Bytes not taken by the system beyond which `pause_writing` is called."""
+        self._high = high
+
+    def get_write_buffer_size(self):
+        return self._unwritten_bytes
+
+    def pause_reading(self):
+        if self._wanted & EPOLLIN:
+            self._want(self._wanted & ~EPOLLIN)
+
+    def resume_reading(self):
+        if not self._closing:
+            self._want(self._wanted | EPOLLIN)
+
+    def write(self, bytes data):
+        cdef Py_ssize_t written
+        if self._closing or not data:
+            return
+        if not self._unwritten_bytes:
+            written = send(self._fd, PyBytes_AS_STRING(data), PyBytes_GET_SIZE(data), MSG_DONTWAIT | MSG_NOSIGNAL)
+            if written == PyBytes_GET_SIZE(data):
+                return
+            if written < 0:
+                if not would_block():
+                    self._end(failure())
+                    return
+            else:
+                data = data[written:]
+        self._keep(data)
+
+    def close(self):
+        """End once everything is written."""
+        if self._closing:
+            return
+        self._closing = True
+        if self._unwritten_bytes:
+            self._want(EPOLLOUT)
+        else:
+            self._end(None)
+
+    def abort(self):
+        """End at once."""
+        self._end(None)
+
+    # -- the poller calls
+
+    cdef _register(self, int fd):
+        self._fd = fd
+        self._want(EPOLLIN)
+
+    cdef _ready(self, uint32_t events, cached, now):
+        try:
+            if self._unwritten_bytes and events & (EPOLLOUT | EPOLLERR | EPOLLHUP):
+                self._flush()
+            if self._wanted & EPOLLIN and events & (EPOLLIN | EPOLLERR | EPOLLHUP):
+                if self._gathered:
+                    self._gather(now)
+                else:
+                    self._receive(cached, now)
+        except Exception as error:
+            self._poller._loop.call_exception_handler({"message": "in a connection", "exception": error})
+            self._end(error)
+
+    # -- inside
+
+    cdef _want(self, uint32_t events):
+        """Have the poller look for these events only; for none at all, it looks away."""
+        cdef epoll_event event
+        cdef int what
+        if events == self._wanted or self._lost:
+            return
+        event.events = events
+        event.data.ptr = <void*>self
+        what = EPOLL_CTL_MOD if events and self._wanted else EPOLL_CTL_ADD if events else EPOLL_CTL_DEL
+        if epoll_ctl(self._poller._epoll, what, self._fd, &event) < 0:
+            raise failure()
+        self._wanted = events
+
+    cdef _receive(self, cached, now):
+        cdef char* buffer = self._poller._buffer
+        cdef Py_ssize_t size = self._read(buffer, READ_BYTES), at = 0
+        if size <= 0:
+            return
+        if self._protocol.direct:
+            self._protocol.active_at = now
+            if cached is not None and not self._unwritten_bytes:
+                at = self._answer(cached, buffer, size, now)
+                if at == size or self._closing:
+                    return
+            if self._is_long(<const unsigned char*>buffer + at, size - at):
+                self._begin_gathering(buffer + at, size - at)
+                return
+        self._protocol.data_received(PyBytes_FromStringAndSize(buffer + at, size - at))
+
+    cdef Py_ssize_t _read(self, char* buffer, Py_ssize_t most) except -2:
+        """How many bytes have come; none if there are none now, or no more."""
+        cdef Py_ssize_t size = recv(self._fd, buffer, most, MSG_DONTWAIT)
+        if size < 0:
+            if not would_block():
+                self._end(failure())
+        elif size == 0:
+            self._want(self._wanted & ~EPOLLIN)
+            if not self._protocol.eof_received():
+                self.close()
+        return size
+
+    cdef bint _is_long(self, const unsigned char* data, Py_ssize_t size):
+        """Whether a sound frame begins here that no read takes whole; the connection judges all others."""
+        cdef uint32_t length, word
+        if size < 8:
+            return False
+        length, word = word_at(data), word_at(data + 4)
+        if 4 + <Py_ssize_t>length <= READ_BYTES or length > LONGEST or word > 0x1FFFFFF:
+            return False
+        word &= 0xFFFFFF
+        self._whole = 4 + length
+        return 0 < word <= length - 4 and word <= HEADER_LONGEST
+
+    cdef _begin_gathering(self, const char* data, Py_ssize_t size):
+        self._gathered = new_bytes(NULL, min(self._whole, GATHERED_AT_ONCE))
+        memcpy(bytes_at(self._gathered), data, size)
+        self._have = size
+        self._protocol.wants(self._whole)
+
+    cdef _gather(self, now):
+        """Read on where the frame is to be whole; memory grows as the bytes come."""
+        cdef Py_ssize_t room = bytes_length(self._gathered), size
+        if self._have == room:
+            room = min(self._whole, 2 * room)
+            resize_bytes(&self._gathered, room)
+        size = self._read(bytes_at(self._gathered) + self._have, min(room - self._have, GATHERED_AT_ONCE))
+        if size <= 0:
+            return
+        self._protocol.active_at = now
+        self._have += size
+        if self._have == self._whole:
+            frame = <object>self._gathered
+            Py_DECREF(frame)
+            self._gathered = NULL
+            self._protocol.wants(0)
+            self._protocol.data_received(frame)
+
+    cdef Py_ssize_t _answer(self, cached, const char* data, Py_ssize_t size, double now) except -1:
+        cdef Answers out = self._poller._answers
+        cdef list checks = []
+        cdef Py_ssize_t at = scan(cached, data, size, now, self._high, out, checks)
+        if out.count:
+            self._write_out(out)
+        if checks:
+            self._protocol.check_repeats(checks)
+        return at
+
+    cdef _write_out(self, Answers out):
+        cdef msghdr message
+        cdef Py_ssize_t written, size = 0
+        cdef int i
+        if out.count == 1:
+            size = out.pieces[0].iov_len
+            written = send(self._fd, out.pieces[0].iov_base, size, MSG_DONTWAIT | MSG_NOSIGNAL)
+        else:
+            memset(&message, 0, sizeof(message))
+            message.msg_iov, message.msg_iovlen = out.pieces, out.count
+            for i in range(out.count):
+                size += out.pieces[i].iov_len
+            written = sendmsg(self._fd, &message, MSG_DONTWAIT | MSG_NOSIGNAL)
+        if written < 0:
+            if would_block():
+                self._keep(out.rest(0))
+            else:
+                self._end(failure())
+        elif written < size:
+            self._keep(out.rest(written))
+        out.clear()
+
+    cdef _keep(self, bytes data):
+        """What the system does not take now."""
+        if self._unwritten is None:
+            self._unwritten = deque()
+        self._unwritten.append(data)
+        self._unwritten_bytes += PyBytes_GET_SIZE(data)
+        self._want(self._wanted | EPOLLOUT)
+        if self._unwritten_bytes > self._high and not self._choking:
+            self._choking = True
+            self._protocol.pause_writing()
+
+    cdef _flush(self):
+        cdef Py_ssize_t written, left
+        cdef bytes data
+        while self._unwritten_bytes:
+            data = self._unwritten[0]
+            left = PyBytes_GET_SIZE(data) - self._at
+            written = send(self._fd, PyBytes_AS_STRING(data) + self._at, left, MSG_DONTWAIT | MSG_NOSIGNAL)
+            if written < 0:
+                if not would_block():
+                    self._end(failure())
+                    return
+                break
+            self._unwritten_bytes -= written
+            if written < left:
+                self._at += written
+                break
+            self._unwritten.popleft()
+            self._at = 0
+        if not self._unwritten_bytes:
+            self._unwritten = None
+            if self._closing:
+                self._end(None)
+                return
+            self._want(self._wanted & ~EPOLLOUT)
+        if self._choking and self._unwritten_bytes <= self._high // 4:
+            self._choking = False
+            self._protocol.resume_writing()
+
+    cdef _end(self, error):
+        """Close the socket; `connection_lost` is called in a later iteration of the loop."""
+        if self._lost:
+            return
+        try:
+            self._want(0)
+        except OSError:
+            pass  # the poller forgets a closed socket anyway
+        self._closing = self._lost = True
+        self._unwritten, self._unwritten_bytes = None, 0
+        self._poller._loop.call_soon(self._ended, error)
+
+    def _ended(self, error):
+        close(self._fd)
+        self._poller._forget(self)
+        protocol, self._protocol = self._protocol, None
+        protocol.connection_lost(error)
+
+
+cdef bint would_block():
+    return errno == EAGAIN or errno == EINTR
+
+
+cdef failure():
+    return OSError(errno, strerror(errno))

@@ -1,0 +1,53 @@
+"""What a connection needs of its worker: bounds, the service that answers, the loop's clock."""
+
+from collections.abc import Callable
+from typing import Protocol
+
+import msgspec
+
+from rocketmq_remoting.command import Command
+from worker.cache.cached_requests import CachedRequests, RepeatCheck
+from worker.peer import Peer
+from worker.transport.long_frames import LongFrames
+from worker.transport.tls import ServerTls
+
+__all__ = ["Dispatch", "Limits", "Owner"]
+
+
+class Dispatch(Protocol):
+    """What answers the requests: `worker.service.Service`."""
+
+    long_frames: LongFrames
+
+    def handle(self, command: Command, peer: Peer) -> None: ...
+    def cached(self) -> CachedRequests | None: ...
+    def cached_for(self, peer: Peer) -> CachedRequests | None: ...
+    def check_repeat(self, check: RepeatCheck, peer: Peer) -> None: ...
+    def connected(self, peer: Peer) -> None: ...  # its address may change until the first command
+    def disconnected(self, peer: Peer, *, shutting_down: bool) -> None: ...
+
+
+class Limits(msgspec.Struct, frozen=True):
+    """Bounds of each connection of a worker, and of their number."""
+
+    idle_s: float
+    """Seconds without a byte read or written after which a connection is closed; 0 is never."""
+    connections: int
+    """How many at once; 0 is any number."""
+    unread_bytes: int
+    """A peer is cut off when it has left more than so many bytes of replies unread and another is due."""
+    opening_s: float = 10.0
+    """Seconds for a PROXY header or a TLS handshake, once begun."""
+    closing_s: float = 5.0
+    """Seconds for a peer to take the last replies of a connection that is closed."""
+
+
+class Owner(Protocol):
+    """What all connections of a worker have in common: `worker.transport.connections.Connections`."""
+
+    limits: Limits
+    service: Dispatch
+    tls: ServerTls
+    proxy_protocol: bool
+    time: Callable[[], float]
+    call_soon: Callable[[Callable[[], None]], object]

@@ -1,0 +1,216 @@
+"""Received bytes of one connection to requests for the service, in time slices of bounded work.
+
+Input is paused while a slice has left some over, while much is unanswered or unread, and while a long frame waits for
+memory: no peer can make a worker hold more than a bounded part of its memory, or keep the others waiting."""
+
+from time import perf_counter
+from typing import Final, Protocol
+
+from rocketmq_remoting.frame import FrameReader
+from rocketmq_remoting.remoting_command import ONEWAY_FLAG, RESPONSE_FLAG
+from worker.cache.cached_requests import RepeatCheck
+from worker.peer import Peer
+from worker.transport.long_frames import LONG
+from worker.transport.opening import Opening, Stage
+from worker.transport.owner import Owner
+from worker.transport.reply_writer import ReplyWriter
+
+__all__ = ["SLICE_COMMANDS", "SLICE_S", "UNREAD_MOST", "RequestReader"]
+
+SLICE_COMMANDS: Final = 256
+SLICE_S: Final = 0.001
+"""Commands of one connection, and time for them, before the other connections are served."""
+UNREAD_MOST: Final = 256 << 10
+"""Bytes of replies not yet taken by the peer's system beyond which no more requests are read."""
+
+
+class Reading(Peer, Protocol):
+    """The connection that is read: `worker.transport.connection.Connection`."""
+
+    address: str
+    active_at: float
+    deadline: float
+    direct: bool
+
+    @property
+    def owner(self) -> Owner: ...
+    def check_repeats(self, checks: list[RepeatCheck]) -> None: ...
+    def abort(self, reason: str) -> None: ...
+    def fail(self, error: Exception) -> None: ...
+    def write_replies(self) -> None: ...
+    def close_if_done(self) -> None: ...
+
+
+class RequestReader:
+    """Hands the requests of one connection to the service; the replies go through `replies`."""
+
+    __slots__ = (
+        "_connection",
+        "_frames",
+        "_is_long",
+        "_opening",
+        "_replies",
+        "_slice_due",
+        "ended",
+        "paused",
+    )
+
+    def __init__(self, connection: Reading, replies: ReplyWriter) -> None:
+        self._connection = connection
+        self._replies = replies
+        self._opening: Opening | None = Opening(connection.owner)
+        self._frames = FrameReader()
+        self._is_long = False  # the frame that has begun
+        self._slice_due = False
+        self.ended = False
+        """Whether the peer sends no more."""
+        self.paused = False
+        """Whether what has arrived waits for another time slice."""
+
+    @property
+    def last_frame(self) -> bytes:
+        """The frame of the request that is being handed over."""
+        return self._frames.last_frame
+
+    @property
+    def stage(self) -> Stage:
+        """How far the opening has come."""
+        return Stage.FRAMES if self._opening is None else self._opening.stage
+
+    def receive(self, data: bytes) -> None:
+        """Take received bytes, and hand over the requests in them. Raises what the opening, TLS or frames raise."""
+        if self._connection.direct and not self._replies.paused:
+            data = self._uncached(data)
+            if not data:
+                return
+        plain = data if self._opening is None and self._replies.tls is None else self._plain(data)
+        if plain:
+            self._frames.feed(plain)
+            self._run_slice()
+
+    def wants(self, length: int) -> None:
+        """Note that a frame of `length` bytes is incomplete; 0 if there is none.
+
+        A long one is read on when there is memory for it."""
+        if self._is_long is (length > LONG):
+            return
+        self._is_long = not self._is_long
+        if not self._is_long:
+            self._connection.owner.service.long_frames.end(self)
+        elif not self._connection.owner.service.long_frames.begin(self, length):
+            self._replies.transport.pause_reading()
+
+    def read_on(self) -> None:
+        """Resume a long frame for which there is memory now."""
+        if not (self._connection.closed or self.ended):
+            self._replies.transport.resume_reading()
+
+    def abort(self, reason: str) -> None:
+        """End the connection at once."""
+        self._connection.abort(reason)
+
+    def schedule_slice(self) -> None:
+        """Have another slice soon if requests wait and nothing keeps them waiting."""
+        if self.paused and not (self._slice_due or self._replies.paused or self._replies.many_due):
+            self._slice_due = True
+            self._connection.owner.call_soon(self._next_slice)
+
+    def _uncached(self, data: bytes) -> bytes:
+        """Return what is left of `data` after the cached requests at its start."""
+        cached = self._connection.owner.service.cached_for(self._connection)
+        if cached is None:
+            return data
+        answers, length, checks = cached.answers(data, self._connection.active_at, UNREAD_MOST)
+        if answers:
+            self._replies.transport.write(b"".join(answers))
+        if checks:
+            self._connection.check_repeats(checks)
+        return data[length:] if length else data
+
+    def _plain(self, data: bytes) -> bytes:
+        opening, tls = self._opening, self._replies.tls
+        try:
+            if opening is not None:
+                return self._open(opening, data)
+            return tls.receive(data) if tls is not None else data
+        finally:  # an alert explains a failure to the peer
+            self._replies.write_tls()
+
+    def _open(self, opening: Opening, data: bytes) -> bytes:
+        try:
+            plain = opening.receive(data)
+        finally:
+            self._replies.tls = opening.tls
+        self._connection.address = opening.source or self._connection.address
+        self._connection.deadline = opening.deadline
+        if opening.stage is Stage.FRAMES:
+            self._opening = None
+        return plain
+
+    def _next_slice(self) -> None:
+        self._slice_due = False
+        if self._connection.closed:
+            return
+        self._connection.active_at = self._connection.owner.time()
+        try:
+            self._run_slice()
+        except Exception as error:
+            self._connection.fail(error)
+
+    def _run_slice(self) -> None:
+        """Hand over what has arrived, for one time slice, and write the replies."""
+        connection, replies = self._connection, self._replies
+        if replies.paused:
+            self._pause()
+            return
+        replies.gathering = True  # those of this slice leave together at its end
+        self._hand_over()
+        if connection.closed:
+            return
+        connection.write_replies()
+        connection.direct = replies.tls is None and not (
+            self.paused or self._frames.pending or replies.many_due
+        )
+        self.schedule_slice()
+        connection.close_if_done()
+
+    def _hand_over(self) -> None:
+        connection, replies, next_command = self._connection, self._replies, self._frames.next_command
+        handle = self._connection.owner.service.handle
+        until = perf_counter() + SLICE_S
+        for _ in range(SLICE_COMMANDS):
+            command = next_command()
+            if command is None:
+                self._resume()
+                break
+            if self._is_long:
+                self.wants(0)
+            flag = command.flag
+            if flag & RESPONSE_FLAG:
+                continue
+            if not flag & ONEWAY_FLAG:
+                replies.unanswered += 1
+                replies.unanswered_bytes += len(command.body)
+            handle(command, connection)
+            if connection.closed:
+                return
+            if replies.buffered_bytes >= UNREAD_MOST or replies.many_due or perf_counter() >= until:
+                self._pause()
+                break
+        else:
+            self._pause()
+        self.wants(self._frames.wanted)
+        if not self.paused:
+            self._frames.drop_consumed()
+
+    def _pause(self) -> None:
+        if not self.paused:
+            self.paused = True
+            if not self.ended:
+                self._replies.transport.pause_reading()
+
+    def _resume(self) -> None:
+        if self.paused:
+            self.paused = False
+            if not self.ended:
+                self._replies.transport.resume_reading()

@@ -1,0 +1,73 @@
+"""TLS of one connection: cipher text in, plain text out. No socket, no clock."""
+
+import ssl
+from contextlib import suppress
+from typing import Final
+
+__all__ = ["TlsError", "TlsSession"]
+
+_BLOCK_BYTES: Final = 256 * 1024
+
+
+class TlsError(Exception):
+    """The TLS session has failed; `outgoing` may return an alert for the peer."""
+
+
+class TlsSession:
+    """The server's end of a TLS connection that begins with the first byte received."""
+
+    __slots__ = ("_incoming", "_outgoing", "_ssl", "ended", "established")
+
+    def __init__(self, context: ssl.SSLContext) -> None:
+        self._incoming = ssl.MemoryBIO()
+        self._outgoing = ssl.MemoryBIO()
+        self._ssl = context.wrap_bio(self._incoming, self._outgoing, server_side=True)
+        self.established = False
+        """Whether the handshake is done."""
+        self.ended = False
+        """Whether the peer said that it will send no more."""
+
+    def receive(self, data: bytes) -> bytes:
+        """Return the plain text in what was received, often none; afterwards `outgoing` may have to be sent.
+
+        Raises TlsError."""
+        self._incoming.write(data)
+        plain = []
+        try:
+            if not self.established:
+                self._ssl.do_handshake()
+                self.established = True
+            while block := self._ssl.read(_BLOCK_BYTES):
+                plain.append(block)
+            self.ended = True
+        except ssl.SSLWantReadError:
+            pass
+        except ssl.SSLZeroReturnError:
+            self.ended = True
+        except (ssl.SSLError, OSError) as error:
+            raise TlsError(_reason(error)) from error
+        return b"".join(plain)
+
+    def outgoing(self) -> bytes:
+        """Return what is to be sent now: handshake messages, an alert."""
+        return self._outgoing.read()
+
+    def encrypt(self, plain: bytes) -> bytes:
+        """Return what to send so that the peer reads `plain`. Only once the handshake is done; raises TlsError."""
+        try:
+            self._ssl.write(plain)
+        except (ssl.SSLError, OSError) as error:
+            raise TlsError(_reason(error)) from error
+        return self._outgoing.read()
+
+    def close_notify(self) -> bytes:
+        """Return the close_notify alert, to be sent last; nothing where the handshake was not done."""
+        with suppress(ssl.SSLError, ValueError, OSError):  # the peer's own alert is not waited for
+            self._ssl.unwrap()
+        return self._outgoing.read()
+
+
+def _reason(error: Exception) -> str:
+    reason = getattr(error, "reason", None) or str(error)
+    detail = getattr(error, "verify_message", None)
+    return f"{reason}: {detail}" if detail else str(reason)

@@ -1,0 +1,157 @@
+"""What the end of a connection means for the brokers that registered over it.
+
+Java unregisters at once. With workers behind a balancer a closed connection says little: only the connection
+is released as owner, and after the last one the broker's own address is probed before the broker is removed.
+"""
+
+import asyncio
+import itertools
+import logging
+from collections.abc import Callable
+from typing import TypeVar
+
+from registry.drivers import AsyncDriver
+from registry.errors import RegistryError, StoreUnavailable
+from registry.keys import Keys, split_member_key
+from registry.options.catalogue import Options
+from registry.plans import Origin, Plan
+from registry.removal import Disconnected, release_owner, remove_disconnected
+from registry.worker_lease import is_member
+from worker.cancellation import end
+from worker.counters import Counters
+from worker.peer import Peer
+
+PROBES_MAX = 64
+SECOND_PROBE_S = 0.25  # a dying process may still have its port when its connections are gone
+RETRY_S = 1.0
+RETRIES = 120
+
+log = logging.getLogger(__name__)
+T = TypeVar("T")
+
+
+class ClosedConnections:
+    """Which member registered over which connection; releases these owners when connections end."""
+
+    def __init__(
+        self,
+        driver: AsyncDriver,
+        keys: Keys,
+        worker_id: str,
+        options: Callable[[], Options],
+        counters: Counters,
+    ) -> None:
+        self._driver = driver
+        self._keys = keys
+        self._worker_id = worker_id
+        self._options = options
+        self._counters = counters
+        self._peers: dict[str, set[Peer]] = {}
+        self._probes = asyncio.Semaphore(PROBES_MAX)
+        self._numbers = itertools.count(1)
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    def owner(self, peer: Peer) -> str:
+        """Return the connection as owner, as the store has it."""
+        return f"{self._worker_id}/{peer.id}"
+
+    def registers(self, peer: Peer, member: str) -> None:
+        """Note that a member is about to register over this connection."""
+        peer.registered |= {member}
+        self._peers.setdefault(member, set()).add(peer)
+
+    def registered(self, peer: Peer) -> None:
+        """Note that a registration is done: a connection that ended before could not be released then."""
+        if peer.closed:
+            self.closed(peer)
+
+    def closed(self, peer: Peer, *, shutting_down: bool = False) -> None:
+        """Release a connection that has ended; those of a worker that shuts down end with its own lease."""
+        for member in peer.registered:
+            peers = self._peers.get(member, set())
+            peers.discard(peer)
+            if not peers:
+                self._peers.pop(member, None)
+            if not shutting_down:
+                self._begin_release(member, self.owner(peer))
+
+    def expired(self, member: str) -> None:
+        """Close the connections that a member registered over whose lapse was recorded, unless it is back."""
+        if member in self._peers:
+            task = asyncio.get_running_loop().create_task(self._close(member))
+            self._add(task)
+
+    async def stop(self) -> None:
+        """End what is under way."""
+        await end(self._tasks)
+
+    def _begin_release(self, member: str, owner: str) -> None:
+        self._add(asyncio.get_running_loop().create_task(self._release(member, owner)))
+
+    def _add(self, task: asyncio.Task[None]) -> None:
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _close(self, member: str) -> None:
+        try:
+            if await self._driver.run(is_member(self._keys, member)):
+                return
+        except StoreUnavailable:
+            return  # then the idle time ends the connection
+        for peer in tuple(self._peers.get(member, ())):
+            peer.close("a broker that registered over it has expired")
+
+    async def _release(self, member: str, owner: str) -> None:
+        cluster, address = split_member_key(member)
+        try:
+            disconnected = await self._retried(lambda: release_owner(self._keys, cluster, address, owner))
+            if disconnected is not None:
+                await self._remove_unless_reachable(disconnected)
+        except RegistryError as error:
+            log.warning(
+                "connection %s of member %s was not released: %s; the member leaves when its lease ends",
+                owner,
+                member,
+                error,
+            )
+
+    async def _remove_unless_reachable(self, member: Disconnected) -> None:
+        """Probe the address of a member without connections, and remove the member unless it accepts."""
+        options, cause = self._options(), "closed"
+        if options.connection_loss_probe:
+            cause = "lost"
+            async with self._probes:
+                reachable = await self._is_reachable(member.address, options.probe_timeout_millis / 1000)
+            if reachable:
+                self._counters.probes_reachable += 1
+                return
+            self._counters.probes_unreachable += 1
+        origin = Origin(f"{self._worker_id}-{cause}-{next(self._numbers):x}", f"worker:{self._worker_id}")
+        await self._retried(lambda: remove_disconnected(self._keys, member, cause, origin))
+
+    async def _retried(self, plan: Callable[[], Plan[T]]) -> T:
+        """Run a plan, again each second while the store is away; StoreUnavailable after two minutes of that."""
+        for _ in range(RETRIES):
+            try:
+                return await self._driver.run(plan())
+            except StoreUnavailable:
+                await asyncio.sleep(RETRY_S)
+        return await self._driver.run(plan())
+
+    async def _is_reachable(self, address: str, timeout_s: float) -> bool:
+        if not await probe(address, timeout_s):
+            return False
+        await asyncio.sleep(SECOND_PROBE_S)
+        return await probe(address, timeout_s)
+
+
+async def probe(address: str, timeout_s: float) -> bool:
+    """Return whether connections are accepted at `host:port`."""
+    host, _, port = address.rpartition(":")
+    try:
+        async with asyncio.timeout(timeout_s):
+            _, writer = await asyncio.open_connection(host.strip("[]"), int(port))
+    except (OSError, ValueError, TimeoutError):
+        return False
+    writer.close()
+    return True

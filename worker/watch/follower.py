@@ -1,0 +1,267 @@
+"""Follows the stream of events from the last entry seen, over reconnects, and notices when that cannot be done.
+
+Listeners get whole groups (the entries of one script) in order, and `reset` when entries were missed or never
+happened. A listener that raises StoreUnavailable gets the same group again after the reconnect.
+"""
+
+import asyncio
+import heapq
+import itertools
+import logging
+from collections.abc import Callable, Sequence
+from typing import Any, Literal, Protocol
+
+import redis.asyncio
+from redis.exceptions import RedisError
+
+from registry.errors import StoreUnavailable
+from registry.events.entry import FIRST, Event, EventId, EventKind
+from registry.keys import Keys
+from registry.store.connect import BLOCK_MS
+from worker.rate_limited_log import RateLimitedLog
+
+STALLED_S = 4.0  # a read waits BLOCK_MS, and a slow store has 3 s more; after that its connection is dead
+COUNT = 64  # an entry may have 64 KB, and what one read brings is applied without a pause
+PAUSE_S = 0.05
+PAUSE_MAX_S = 0.25
+RECONNECT_S = PAUSE_MAX_S + 0.05  # at most, once the store answers
+REACHED_WITHIN_S = STALLED_S + 0.5  # by then a dead connection has been found out
+
+log = RateLimitedLog(logging.getLogger(__name__))
+
+ResetCause = Literal["start", "hole", "rollback", "incarnation"]
+Entry = tuple[str, dict[str, str]]
+
+
+class Listener(Protocol):
+    """What is called with the entries."""
+
+    async def apply(self, group: Sequence[Event]) -> None:
+        """Apply all entries of one script."""
+
+    def emptied(self) -> None:
+        """Note that the store has neither the tables nor the stream any more, or had not when its stream began."""
+
+    async def reset(self, cause: ResetCause) -> None:
+        """Note that entries were missed, or did not happen."""
+
+
+class _Waiter:
+    """Calls `done` once, from the loop itself, so that its errors do not reach the follower."""
+
+    __slots__ = ("_done", "_over", "_timer")
+
+    def __init__(self, done: Callable[[bool], object], within_s: float) -> None:
+        self._done = done
+        self._timer = asyncio.get_running_loop().call_later(within_s, self._too_late)
+        self._over = False
+
+    def reach(self) -> None:
+        """Note that the entry has been applied."""
+        self._timer.cancel()
+        if not self._over:
+            self._over = True
+            asyncio.get_running_loop().call_soon(self._done, True)
+
+    def _too_late(self) -> None:
+        self._over = True
+        log.warning(
+            "the event stream is behind: an entry was not seen in time; check the load of the store and of this worker"
+        )
+        self._done(False)
+
+
+class Follower:
+    """One reader of one namespace's stream; `connect` makes its connection (registry.store.connect.connect_follower).
+
+    Made on the loop it will run on. `rest_s` is a pause after each read, so that the next one reads more."""
+
+    def __init__(
+        self,
+        connect: Callable[[], redis.asyncio.Redis],
+        keys: Keys,
+        listener: Listener,
+        *,
+        rest_s: float = 0.0,
+    ) -> None:
+        self._connect = connect
+        self._rest_s = rest_s
+        self._keys = keys
+        self._listener = listener
+        self._position: EventId | None = None
+        self._incarnation: str | None = None
+        self._sequence = 0
+        self._applied: tuple[str | None, int] = (None, 0)  # incarnation and sequence at our position
+        self._group: list[Event] = []
+        self._waiters: list[tuple[EventId, int, _Waiter]] = []
+        self._numbers = itertools.count()
+        self._following = asyncio.Event()
+        self._disconnected_at = asyncio.get_running_loop().time()
+
+    async def run(self) -> None:
+        """Follow until cancelled."""
+        pause = PAUSE_S
+        while True:
+            store = self._connect()
+            try:
+                await self._verify(store)
+                self._following.set()
+                if pause > PAUSE_S:
+                    log.warning("the event stream is followed again")
+                pause = PAUSE_S
+                while True:
+                    await self._read(store)
+            except (RedisError, OSError, TimeoutError, StoreUnavailable) as error:
+                log.warning(
+                    "the event stream cannot be followed: %s; retries within %g s", error, PAUSE_MAX_S
+                )
+            finally:
+                if self.connected:
+                    self._disconnected_at = asyncio.get_running_loop().time()
+                self._following.clear()
+                self._group.clear()
+                self._incarnation, self._sequence = self._applied
+                await store.aclose()
+            await asyncio.sleep(pause)
+            pause = min(2 * pause, PAUSE_MAX_S)
+
+    @property
+    def connected(self) -> bool:
+        """Whether the stream is followed now: the next entry would be seen."""
+        return self._following.is_set()
+
+    def disconnected_for_s(self) -> float:
+        """Return for how many seconds the stream could not be followed; 0 while it is."""
+        return 0.0 if self.connected else asyncio.get_running_loop().time() - self._disconnected_at
+
+    async def following(self, timeout_s: float) -> bool:
+        """Wait until this is connected; False if it is not in time."""
+        try:
+            async with asyncio.timeout(timeout_s):
+                await self._following.wait()
+        except TimeoutError:
+            return False
+        return True
+
+    def passed(self, event_id: str) -> bool:
+        """Whether this entry has been applied."""
+        return self._position is not None and self._position >= EventId.parse(event_id)
+
+    def when_reached(
+        self, event_id: str, done: Callable[[bool], object], *, within_s: float = REACHED_WITHIN_S
+    ) -> None:
+        """Call `done` with True when this entry has been applied, with False when that takes too long."""
+        if not event_id or self.passed(event_id):
+            done(True)
+            return
+        waiter = _Waiter(done, within_s)
+        heapq.heappush(self._waiters, (EventId.parse(event_id), next(self._numbers), waiter))
+
+    async def reached(self, event_id: str, *, within_s: float = REACHED_WITHIN_S) -> bool:
+        """Wait until this entry has been applied; False when that takes too long."""
+        future: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
+
+        def done(in_time: bool) -> None:
+            if not future.done():
+                future.set_result(in_time)
+
+        self.when_reached(event_id, done, within_s=within_s)
+        return await future
+
+    async def _read(self, store: redis.asyncio.Redis) -> None:
+        after = self._group[-1].id if self._group else self._position or FIRST
+        async with asyncio.timeout(STALLED_S):
+            reply: Any = await store.xread({self._keys.events: str(after)}, COUNT, BLOCK_MS)
+        if not reply:
+            await self._verify(store)
+        for _, entries in reply:
+            for event_id, fields in entries:
+                await self._feed(event_id, fields)
+            if self._rest_s and len(entries) < COUNT:
+                await asyncio.sleep(self._rest_s)
+
+    async def _feed(self, event_id: str, fields: dict[str, str]) -> None:
+        event = Event.of(event_id, fields)
+        await self._check(event)
+        self._group.append(event)
+        if event.is_last_of_group:
+            await self._listener.apply(self._group)
+            self._group = []
+            self._arrived(event.id)
+
+    async def _check(self, event: Event) -> None:
+        incarnation, sequence = event.incarnation, event.sequence
+        cause: ResetCause | None = None
+        if self._incarnation is not None and incarnation != self._incarnation:
+            if event.kind != EventKind.STREAM_STARTED:
+                cause = "incarnation"
+        elif self._incarnation is not None and sequence != self._sequence + 1:
+            cause = "hole" if sequence > self._sequence else "rollback"
+        if cause is not None:
+            await self._reset(cause)
+        self._incarnation, self._sequence = incarnation, sequence
+
+    async def _reset(self, cause: ResetCause) -> None:
+        if cause != "start":
+            log.warning("the event stream has a break (%s); what was cached is dropped and read again", cause)
+        self._group.clear()
+        await self._listener.reset(cause)
+
+    def _arrived(self, position: EventId) -> None:
+        self._position = position
+        self._applied = (self._incarnation, self._sequence)
+        while self._waiters and self._waiters[0][0] <= position:
+            heapq.heappop(self._waiters)[2].reach()
+
+    async def _verify(self, store: redis.asyncio.Redis) -> None:
+        """Check that the stream still has the entry at our position where it was; else begin again (events.md 9)."""
+        here = str(self._position or FIRST)
+        events = self._keys.events
+        pipe = store.pipeline(transaction=False)
+        pipe.xrevrange(events, count=1)
+        pipe.xrange(events, here, here)
+        pipe.xrange(events, count=1)
+        pipe.hget(self._keys.events_meta, "inc")
+        async with asyncio.timeout(STALLED_S):
+            last, at_position, first, begun = await pipe.execute()
+        if self._position is None:
+            await self._reset("start")
+            if not begun:
+                self._listener.emptied()
+            self._begin_at(last)
+        elif self._position == FIRST or self._is_last_applied(at_position):
+            return
+        elif not last:
+            if not begun:
+                log.warning("the store has come back empty; brokers register again by themselves within 30 s")
+                self._listener.emptied()
+                self._begin_at(last)
+        elif EventId.parse(first[0][0]) > self._position:
+            # New, or trimmed: then the sequence of what is read next tells whether anything was missed.
+            self._check_new(first)
+        elif last[0][1].get("inc") != self._incarnation:
+            self._check_new(first)
+            self._position = FIRST  # read from its start
+        else:
+            await self._reset("rollback")
+            self._begin_at(last)
+
+    def _check_new(self, first: list[Entry]) -> None:
+        """Report a new store at once, so that no request is answered from it before its stream has been read."""
+        if first[0][1].get("cause") == "empty_store":
+            self._listener.emptied()
+
+    def _is_last_applied(self, entries: list[Entry]) -> bool:
+        if not entries:
+            return False
+        fields = entries[0][1]
+        return fields.get("inc") == self._incarnation and fields.get("seq") == str(self._sequence)
+
+    def _begin_at(self, last: list[Entry]) -> None:
+        if last:
+            event_id, fields = last[0]
+            self._incarnation, self._sequence = fields.get("inc"), int(fields.get("seq") or 0)
+            self._arrived(EventId.parse(event_id))
+        else:
+            self._incarnation, self._sequence = None, 0
+            self._arrived(FIRST)

@@ -1,0 +1,127 @@
+"""The ticker: renews the lease of this worker each second, and leaves out brokers the moment their lease ends.
+
+An end of a lease is no event of the stream: it is recorded later, by the first job or worker. So each worker asks for
+leases that have run out, once a second and once more when the next one does.
+"""
+
+import asyncio
+import itertools
+import logging
+from collections.abc import Callable
+from contextlib import suppress
+
+from registry.drivers import AsyncDriver
+from registry.errors import StoreUnavailable
+from registry.holds import HoldRule
+from registry.keys import Keys
+from registry.plans import Origin
+from registry.removal import expire
+from registry.worker_lease import HORIZON_MS, Tick, names_of_members, tick
+
+PERIOD_S = 1.0
+SPACING_S = 0.005  # between two ticks at ends of leases
+UNRECORDED_MS = 10_000  # so long overdue: the job that records lapses is not running
+
+log = logging.getLogger(__name__)
+
+
+class Ticker:
+    """At every tick `changed` gets the broker names of members whose lease has ended, or was renewed after all.
+
+    `rule` says when many leases are held, None for never."""
+
+    def __init__(
+        self,
+        driver: AsyncDriver,
+        keys: Keys,
+        worker_id: str,
+        changed: Callable[[set[str]], None],
+        rule: HoldRule | None = None,
+    ) -> None:
+        self._driver = driver
+        self._keys = keys
+        self._worker_id = worker_id
+        self._changed = changed
+        self._rule = rule
+        self._overdue: dict[str, int] = {}
+        self._expiring: asyncio.Task[None] | None = None
+        self._numbers = itertools.count(1)
+        self._started_ms: int | None = None
+        self._ahead_ms = 0.0  # of the Redis clock against this loop's
+        self._failed = False
+        self._since: float | None = None  # when the ticks of this row of successes began
+        self._woken = asyncio.Event()
+
+    async def run(self) -> None:
+        """Tick until cancelled, the first time at once."""
+        while True:
+            self._woken.clear()
+            pause = await self.step()
+            with suppress(TimeoutError):
+                async with asyncio.timeout(pause):
+                    await self._woken.wait()
+
+    def leased(self, timeout_ms: int) -> None:
+        """Note a registration with this timeout: a short lease may end before the next tick would see it."""
+        if timeout_ms < HORIZON_MS:
+            self._woken.set()
+
+    async def step(self) -> float:
+        """Tick once; return the seconds until the next tick is due."""
+        try:
+            seen = await self._driver.run(tick(self._keys, self._worker_id, self._origin("tick"), self._rule))
+            await self._note(seen)
+        except StoreUnavailable as error:
+            if not self._failed:
+                log.warning("leases cannot be watched: %s; retries every %g s", error, PERIOD_S)
+            self._failed, self._since = True, None
+            return PERIOD_S
+        if self._failed:
+            log.warning("leases are watched again")
+        self._failed = False
+        if self._since is None:
+            self._since = asyncio.get_running_loop().time()
+        if seen.next_end_ms is None:
+            return PERIOD_S
+        return min(max((seen.next_end_ms - seen.now_ms) / 1000, SPACING_S), PERIOD_S)
+
+    def service_age_s(self) -> float | None:
+        """Return how long the service has run, in seconds, whichever workers it had; None before the first tick."""
+        if self._started_ms is None:
+            return None
+        return (self._loop_ms() + self._ahead_ms - self._started_ms) / 1000
+
+    def good_for_s(self) -> float:
+        """Return for how many seconds all ticks have succeeded; 0 when the last one did not."""
+        return 0.0 if self._since is None else asyncio.get_running_loop().time() - self._since
+
+    async def stop(self) -> None:
+        """Wait until the lapses under way are recorded."""
+        if self._expiring is not None:
+            await asyncio.gather(self._expiring, return_exceptions=True)
+
+    async def _note(self, seen: Tick) -> None:
+        self._started_ms, self._ahead_ms = seen.started_ms, seen.now_ms - self._loop_ms()
+        before, now = self._overdue, seen.overdue
+        moved = {member for member in before.keys() | now.keys() if before.get(member) != now.get(member)}
+        names = await self._driver.run(names_of_members(self._keys, moved)) if moved else set()
+        self._overdue = now
+        self._changed(names)
+        late = any(seen.now_ms - end > UNRECORDED_MS for end in now.values())
+        if late and (self._expiring is None or self._expiring.done()):
+            self._expiring = asyncio.get_running_loop().create_task(self._expire())
+
+    async def _expire(self) -> None:
+        try:
+            await self._driver.run(expire(self._keys, self._origin("expire")))
+        except StoreUnavailable as error:
+            log.warning(
+                "ended leases were not recorded: %s; the next tick or an upkeep job records them", error
+            )
+
+    def _origin(self, what: str) -> Origin:
+        return Origin(f"{self._worker_id}-{what}-{next(self._numbers):x}", f"worker:{self._worker_id}")
+
+    @staticmethod
+    def _loop_ms() -> float:
+        return asyncio.get_running_loop().time() * 1000
