@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from mqnamesrv.child import Child
-from testbed.eventually import eventually
+from testbed.eventually import PATIENCE_S, eventually
 
 PRINTED_AT_MOST = 4000
 
@@ -37,7 +37,7 @@ class Process:
         """Return its output so far."""
         return self._path.read_text(errors="replace")
 
-    def await_printed(self, pattern: str, within_s: float) -> re.Match[str]:
+    def await_printed(self, pattern: str, within_s: float = PATIENCE_S) -> re.Match[str]:
         """Return the first match in its output; raise AssertionError with the output's end if none comes in time."""
 
         def look() -> re.Match[str] | None:

@@ -197,7 +197,7 @@ class Scene:
         """Restore F0: unregister all brokers, delete order configuration, close connections."""
         try:
             self._leave()
-            eventually(self._empty, 3.0)
+            eventually(self._empty)
         finally:
             for connection in self._opened:
                 connection.close()

@@ -18,9 +18,10 @@ from testbed.rocketmq.servers import Kind, NameServer, serve
 from testbed.rocketmq.stage import Stage
 
 MESSAGES = 8
+CLOSED_S = 8.0
+"""Less than the lease of a broker that sends heartbeats, which is 10 s."""
 SYNCHRONISED_S = 90
 """A slave copies topics and offsets for the first time a minute after its start."""
-PUSHED_S = 5.0
 READ, READ_WRITE = 4, 6
 COMPATIBLE = {"compatible": "true", "heartbeats": "false"}
 """Broker name -> compatibleWithOldNameSrv."""
@@ -91,9 +92,9 @@ def test_a_slave_acts_while_its_master_is_away(
 
     master.process.signal(signal.SIGKILL)
     killed = time.monotonic()
-    eventually(lambda: _route(acting, pair) == ({0: slave.address}, READ), 1.0)
+    eventually(lambda: _route(acting, pair) == ({0: slave.address}, READ), CLOSED_S)
     print(f"acts {1000 * (time.monotonic() - killed):.0f} ms after kill -9")
-    slave.process.await_printed(r"min broker id changed, prev \d+, new 1", PUSHED_S)
+    slave.process.await_printed(r"min broker id changed, prev \d+, new 1")
     print(f"told so within {1000 * (time.monotonic() - killed):.0f} ms")
     assert acting.brokers(master.config.name) == {1: slave.address}
     listed = admin(acting, "clusterList", "-c", master.config.cluster).out
@@ -111,8 +112,8 @@ def test_a_slave_acts_while_its_master_is_away(
 
     master.start()
     master.await_boot()
-    eventually(lambda: _route(acting, pair) == ({0: master.address, 1: slave.address}, READ_WRITE), 30)
-    slave.process.await_printed(r"min broker id changed, prev \d+, new 0", PUSHED_S)
+    eventually(lambda: _route(acting, pair) == ({0: master.address, 1: slave.address}, READ_WRITE))
+    slave.process.await_printed(r"min broker id changed, prev \d+, new 0")
 
 
 def _route(server: NameServer, pair: Pair) -> tuple[dict[int, str], int]:

@@ -20,12 +20,12 @@ def work_together(
     topic = f"Topic-{name}"
     (broker,) = start_brokers(stage, [server], [BrokerConfig(of, name, cluster=name)], options)
     admin = Admin(stage, of, options)
-    eventually(lambda: f" {broker.address} " in admin(server, "clusterList").out, 30)
+    eventually(lambda: f" {broker.address} " in admin(server, "clusterList").out)
     made = admin(server, "updateTopic", "-c", name, "-t", topic, "-r", "2", "-w", "2")
     assert f"create topic to {broker.address} success." in made.out
     clients = Clients(stage, of, server, options)
     assert clients.produce(topic, MESSAGES).sent == MESSAGES
     assert clients.consume(topic, MESSAGES).distinct == MESSAGES
     broker.shut_down()
-    eventually(lambda: broker.address not in admin(server, "clusterList").out, 5)
+    eventually(lambda: broker.address not in admin(server, "clusterList").out)
     admin.close()

@@ -16,4 +16,4 @@ def clean_up_ends(store: Store, keys: Keys) -> None:
         run(run_deferred(keys, Origin("deferred", "job:deferred")), store)
         return not store.hgetall(keys.deferred) and not list(store.scan_iter(f"{keys.prefix}pending:*"))
 
-    eventually(nothing_left, 10.0)
+    eventually(nothing_left)

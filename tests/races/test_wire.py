@@ -113,7 +113,7 @@ def test_races_over_the_wire(store: EmbeddedStore, tmp_path: Path, clients: Clie
             history = groups(entries(client, server.keys))
             *_, last = states(history)
             over = [Connection(server.port) for _ in range(2 * server.workers)]
-            eventually(lambda: all(route_over(one, t) == last.route(t) for one in over for t in SHOWN), 3.0)
+            eventually(lambda: all(route_over(one, t) == last.route(t) for one in over for t in SHOWN))
     finally:
         server.stop()
     assert ("SIGKILL" in server.said()) == (clients is killed_workers)

@@ -57,7 +57,7 @@ def test_every_call_of_the_asynchronous_face(server: Server, options: RemotingOp
 def test_a_oneway_call_arrives(server: Server) -> None:
     with NameServerClient(f"127.0.0.1:{server.port}") as ns:
         ns.oneway(calls.put_kv_config("oneway", "k", "v"))
-        eventually(lambda: ns.get_kv_config("oneway", "k") == "v", 5)
+        eventually(lambda: ns.get_kv_config("oneway", "k") == "v")
 
 
 def test_over_tls(server: Server) -> None:
