@@ -12,7 +12,7 @@ IMAGE ?= localhost/redis-namesrv
 UNIT_TESTS := tests/rocketmq_remoting $(addprefix tests/mqns/,addresses heartbeats routes test_timing.py) \
   $(addprefix tests/registry/,test_keys.py test_slices.py test_time_slices.py) tests/worker/test_arguments.py
 export HOME ?= $(shell echo ~)
-export PATH := $(CURDIR)/build/go/bin:$(PATH):/usr/local/go/bin
+export PATH := $(CURDIR)/build/go/bin:$(CURDIR)/build/helm/bin:$(PATH):/usr/local/go/bin
 export KUBE_BIN := $(abspath $(or $(KUBE_BIN),build/kube/bin))
 
 help: ## this list
@@ -79,7 +79,7 @@ image-test: export BASE ?= debian
 image-test: setup need-redis-server need-podman image ## builds the images and tries them with a read-only root and no rights
 	@IMAGE="$(IMAGE)" BASE_IMAGE="$(BASE:debian=localhost/redis-namesrv-base)" \
 	container/run_here.sh $(BIN)/pytest tests/container --timeout 600 $(ARGS)
-helm: need-helm ## Helm in build/kube/bin, built from its Go module where none is installed
+helm: need-helm ## Helm in build/helm/bin where none is installed
 kube: setup need-helm need-go ## the chart on a real API server, which is built at first: a quarter of an hour
 	@GOTOOLCHAIN=auto tests/kube/binaries.sh "$(KUBE_BIN)"
 	@PATH="$(KUBE_BIN):$$PATH" $(BIN)/pytest tests/kube --timeout 600 $(ARGS)

