@@ -11,9 +11,10 @@ from redis import Redis
 from mqnamesrv.child import Child
 from mqnamesrv.store import programs
 from testbed.eventually import eventually
+from testbed.ports import free_port
 
 HOST = "127.0.0.1"
-STARTS_WITHIN_S = 10.0
+STARTS_WITHIN_S = 30.0
 
 
 class Server:
@@ -54,11 +55,7 @@ def command(server: Server, *words: object) -> Any:
 
 def free_ports(number: int) -> list[int]:
     """Return different free ports."""
-    with ExitStack() as stack:
-        probes = [stack.enter_context(socket.socket()) for _ in range(number)]
-        for probe in probes:
-            probe.bind((HOST, 0))
-        return [int(probe.getsockname()[1]) for probe in probes]
+    return [free_port() for _ in range(number)]
 
 
 def _listens(port: int) -> bool:

@@ -83,7 +83,9 @@ class Watched:
         eventually(begins, READY_WITHIN_S)
 
 
-class _Member(Server):
+class Member(Server):
+    """A server of a Cluster."""
+
     def __init__(self, folder: Path, port: int, bus: int) -> None:
         options = {
             "port": port,
@@ -101,12 +103,32 @@ class _Member(Server):
         return str(command(self, "CLUSTER", "MYID"))
 
 
+def meet(first: Member, *others: Member) -> None:
+    """Join servers to one Cluster; return when each knows all.
+
+    A handshake that is not over within the node timeout is forgotten: the first server is told again."""
+    members = (first, *others)
+
+    def all_met() -> bool:
+        for other in others:
+            if not _knows(first, other):
+                command(first, "CLUSTER", "MEET", HOST, other.port, other.bus)
+        return all(_knows(one, other) for one in members for other in members)
+
+    eventually(all_met, READY_WITHIN_S)
+
+
+def _knows(one: Member, other: Member) -> bool:
+    nodes = str(command(one, "CLUSTER", "NODES"))
+    return any(other.name in line and "handshake" not in line for line in nodes.splitlines())
+
+
 class Cluster:
     """Three masters with a third of the slots each, and a replica of each."""
 
     def __init__(self, folder: Path) -> None:
         ports = free_ports(12)
-        self.servers = [_Member(folder, port, bus) for port, bus in zip(ports[:6], ports[6:], strict=True)]
+        self.servers = [Member(folder, port, bus) for port, bus in zip(ports[:6], ports[6:], strict=True)]
 
     @property
     def url(self) -> str:
@@ -119,10 +141,7 @@ class Cluster:
         for i, one in enumerate(masters):
             command(one, "CLUSTER", "ADDSLOTSRANGE", i * SLOTS // 3, (i + 1) * SLOTS // 3 - 1)
             command(one, "CLUSTER", "SET-CONFIG-EPOCH", i + 1)
-        for one in self.servers[1:]:
-            command(masters[0], "CLUSTER", "MEET", HOST, one.port, one.bus)
-        for one in self.servers:
-            eventually(lambda: len(self._nodes(one)) == len(self.servers), READY_WITHIN_S)  # noqa: B023
+        meet(*self.servers)
         for master, replica in zip(masters, replicas, strict=True):
             command(replica, "CLUSTER", "REPLICATE", master.name)
         self.await_replicas()
@@ -135,20 +154,20 @@ class Cluster:
         for one in self.masters():
             eventually(lambda: one.client.wait(1, 100) >= 1, READY_WITHIN_S)  # noqa: B023
 
-    def masters(self) -> list["_Member"]:
+    def masters(self) -> list["Member"]:
         """Return the servers whose role is master."""
         return [one for one in self.servers if _role(one) == "master"]
 
-    def master_of(self, slot: int) -> "_Member":
+    def master_of(self, slot: int) -> "Member":
         """Return the master of a slot, which every running server names."""
 
-        def look() -> _Member | None:
+        def look() -> Member | None:
             ports = {self._owner(one, slot) for one in self.servers if _role(one)}
             return next((one for one in self.servers if ports == {one.port}), None)
 
         return eventually(look, READY_WITHIN_S)  # type: ignore[return-value]
 
-    def migrate(self, slot: int, target: "_Member", pause: Any = None) -> None:
+    def migrate(self, slot: int, target: "Member", pause: Any = None) -> None:
         """Move a slot key by key, as `redis-cli --cluster reshard` does; `pause` is called between two keys."""
         source = self.master_of(slot)
         command(target, "CLUSTER", "SETSLOT", slot, "IMPORTING", source.name)
@@ -163,11 +182,6 @@ class Cluster:
 
     def _follows(self, one: Server) -> bool:
         return _role(one) == "master" or one.client.info("replication")["master_link_status"] == "up"
-
-    def _nodes(self, one: Server) -> list[str]:
-        nodes = str(command(one, "CLUSTER", "NODES"))
-        lines = nodes if isinstance(nodes, list) else nodes.splitlines()
-        return [line for line in lines if "handshake" not in line]
 
     def _owner(self, one: Server, slot: int) -> int:
         for first, last, master, *_ in command(one, "CLUSTER", "SLOTS"):

@@ -14,10 +14,10 @@ from mqpipeline.source.pages import pages
 from testbed.certificates import make_certificates
 from testbed.eventually import eventually
 from testbed.redis_servers import HOST, Server, command, free_ports, running
+from testbed.topologies import Member, meet
 from tests.mqpipeline.source.reading import Query, ids, read
 
 ENTRIES = [f"{n}-0" for n in range(1, 301)]
-WITHIN_S = 15.0
 
 
 def fill(redis: Redis, stream: str = "a") -> None:
@@ -58,21 +58,21 @@ def test_a_sentinel_tells_who_is_the_master(tmp_path: Path) -> None:
     old, new = (
         Server(tmp_path / str(one), one, {"port": one, "repl-diskless-sync-delay": 0}) for one in ports
     )
-    watching = {"sentinel monitor main": f"{HOST} {old.port} 1", "sentinel down-after-milliseconds main": 500}
+    watching = {"sentinel monitor main": f"{HOST} {old.port} 1"}
     sentinel = Server(tmp_path / "sentinel", port, {"port": port, **watching}, "--sentinel")
     with running(old, new):
         fill(old.client)
         new.client.replicaof(HOST, old.port)
-        eventually(lambda: new.client.xlen("a") == len(ENTRIES), WITHIN_S)
+        eventually(lambda: new.client.xlen("a") == len(ENTRIES))
         with running(sentinel):
             url = f"redis+sentinel://127.0.0.9:1,{HOST}:{port}/main/0"
             query, queue = Query({"url": url, "streams": "a"}), connect_queue(url)
             assert ids(query.batch()) == ENTRIES
             assert queue.config_get("port") == {"port": str(old.port)}
-            eventually(lambda: sentinel.client.sentinel_slaves("main"), WITHIN_S)
+            eventually(lambda: sentinel.client.sentinel_slaves("main"))
             old.process.stop()
-            eventually(lambda: _fails_over(sentinel), WITHIN_S)
-            eventually(lambda: new.client.role()[0] == "master", WITHIN_S)
+            eventually(lambda: _fails_over(sentinel))
+            eventually(lambda: new.client.role()[0] == "master")
             new.client.xadd("a", {"x": 1}, id="901-0")
             assert ids(query.batch()) == ["901-0"]
             assert queue.config_get("port") == {"port": str(new.port)}
@@ -91,7 +91,7 @@ def _fails_over(sentinel: Server) -> bool:
 
 def test_keys_of_a_cluster_are_found_while_they_move(tmp_path: Path) -> None:
     """Two servers; the second takes the slot of one stream while that is read."""
-    first, second = (_member(tmp_path, name) for name in ("1", "2"))
+    first, second = (Member(tmp_path, *free_ports(2)) for _ in range(2))
     with running(first, second):
         slots = (first.client.cluster("keyslot", "{a}"), first.client.cluster("keyslot", "{b}"))
         low = min(slots)
@@ -101,9 +101,9 @@ def test_keys_of_a_cluster_are_found_while_they_move(tmp_path: Path) -> None:
         }
         command(first, "CLUSTER", "ADDSLOTSRANGE", 0, low)
         command(second, "CLUSTER", "ADDSLOTSRANGE", low + 1, 16383)
-        command(first, "CLUSTER", "MEET", HOST, second.port, second.bus)
+        meet(first, second)
         for one in (first, second):
-            eventually(lambda: one.client.cluster("info")["cluster_state"] == "ok", WITHIN_S)  # noqa: B023
+            eventually(lambda: one.client.cluster("info")["cluster_state"] == "ok")  # noqa: B023
         for name, server in owner.items():
             fill(server.client, f"{name}:events")
         options = {
@@ -127,32 +127,13 @@ def test_keys_of_a_cluster_are_found_while_they_move(tmp_path: Path) -> None:
         assert sorted(ids(query.batch())) == sorted(ENTRIES * 2)
 
 
-class _Member(Server):
-    bus: int
-
-
-def _member(folder: Path, name: str) -> _Member:
-    port, bus = free_ports(2)
-    member = _Member(
-        folder / name,
-        port,
-        {"port": port, "cluster-enabled": "yes", "cluster-port": bus, "cluster-node-timeout": 2000},
-    )
-    member.bus = bus
-    return member
-
-
-def _move(source: Server, target: Server, slot: int, key: str) -> None:
+def _move(source: Member, target: Member, slot: int, key: str) -> None:
     """The key has gone, but the slot is still the source's: who asks for it there is redirected to the other."""
-    command(target, "CLUSTER", "SETSLOT", slot, "IMPORTING", _name(source))
-    command(source, "CLUSTER", "SETSLOT", slot, "MIGRATING", _name(target))
+    command(target, "CLUSTER", "SETSLOT", slot, "IMPORTING", source.name)
+    command(source, "CLUSTER", "SETSLOT", slot, "MIGRATING", target.name)
     source.client.migrate(HOST, target.port, key, 0, 5000)
 
 
-def _assign(source: Server, target: Server, slot: int) -> None:
+def _assign(source: Member, target: Member, slot: int) -> None:
     for one in (target, source):
-        command(one, "CLUSTER", "SETSLOT", slot, "NODE", _name(target))
-
-
-def _name(server: Server) -> str:
-    return str(command(server, "CLUSTER", "MYID"))
+        command(one, "CLUSTER", "SETSLOT", slot, "NODE", target.name)
