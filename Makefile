@@ -13,6 +13,7 @@ UNIT_TESTS := tests/rocketmq_remoting $(addprefix tests/mqns/,addresses heartbea
   $(addprefix tests/registry/,test_keys.py test_slices.py test_time_slices.py) tests/worker/test_arguments.py
 export HOME ?= $(shell echo ~)
 export PATH := $(CURDIR)/build/go/bin:$(CURDIR)/build/helm/bin:$(PATH):/usr/local/go/bin
+unexport PYTHONDONTWRITEBYTECODE # with it, each process of pytest -n rewrites the assertions of all tests anew
 export KUBE_BIN := $(abspath $(or $(KUBE_BIN),build/kube/bin))
 
 help: ## this list
@@ -45,7 +46,7 @@ check: lint ## lint, and the tests that start no process: for the inner loop, un
 test: compiled need-redis-server need-curl need-chromium need-helm ## the tests, on real stores
 	@$(BIN)/pytest -n 3 --dist loadfile --no-loadscope-reorder $(addprefix --ignore tests/,interop differential container kube) $(ARGS)
 delayed: compiled need-redis-server need-curl ## tests of the server, whose workers learn 0.3 s late of each other's changes
-	@$(BIN)/pytest -n 3 --dist loadfile --follower-delay 0.3 --timeout 300 \
+	@$(BIN)/pytest -n 3 --dist loadfile --no-loadscope-reorder --follower-delay 0.3 --timeout 300 -k "not uvloop" \
 	  $(addprefix tests/,worker api conformance service) $(ARGS)
 fuzz: setup ## coverage-guided fuzzing of the decoders: make fuzz ARGS="INPUTS TARGET ..."
 	@$(BIN)/python -m pip install -q --disable-pip-version-check --require-hashes -r requirements/fuzz.txt

@@ -9,7 +9,8 @@ from registry.options.catalogue import BY_KEY
 from testbed.needs import need
 
 compiled = pytest.mark.needs("cc")
-TRANSPORTS = [pytest.param(True, id="epoll"), pytest.param(False, id="uvloop")]
+NAMES = ("epoll", "uvloop")
+TRANSPORTS = [pytest.param(name == "epoll", id=name) for name in NAMES]
 """Values of the option epollTransport. Where the compiled one could be built and is not, its tests fail."""
 
 VARIABLE = BY_KEY["epollTransport"].env

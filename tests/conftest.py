@@ -14,6 +14,7 @@ from xdist.scheduler import LoadFileScheduling
 from mqnamesrv.store import EmbeddedStore, programs
 from registry.store.connect import connect, connect_async
 from testbed.needs import need
+from testbed.transports import NAMES
 
 settings.register_profile("nightly", max_examples=1000, deadline=None)  # --hypothesis-profile=nightly
 ROOT = Path(__file__).parents[1]
@@ -25,18 +26,24 @@ SPARK = "spark: SparkSession"
 StoreOf = Callable[[str], EmbeddedStore]
 
 
-LONG = (SPARK, "tests/faults", "tests/history", "tests/service", "tests/hostile")
+LONG = (SPARK, "tests/faults", "tests/conformance", "tests/hostile", "tests/history", "tests/service")
 """Where the longest tests are. `pytest -n` begins with them, so that its processes end at about the same time."""
 TOGETHER = {"tests/interop/test_leases.py": "tests/interop/test_master_and_slaves.py"}
 """Files whose tests need what another file's tests have started."""
+SHARED = ("tests/conformance", "tests/hostile")
+"""Folders whose servers are started once for all their tests over one transport."""
 
 
 class ByFile(LoadFileScheduling):  # type: ignore[misc]
-    """A file's tests run in one process, and all that need Spark in the same one: its session starts once."""
+    """A file's tests run in one process; so do all that need Spark, and all that share servers: they start once."""
 
     def _split_scope(self, nodeid: str) -> str:
         file = str(super()._split_scope(nodeid))
-        return SPARK if SPARK in _text(self.config.rootpath / file) else TOGETHER.get(file, file)
+        if SPARK in _text(self.config.rootpath / file):
+            return SPARK
+        if folder := next((one for one in SHARED if file.startswith(one)), ""):
+            return f"{folder} {next((name for name in NAMES if name in nodeid), '')}"
+        return TOGETHER.get(file, file)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
