@@ -48,7 +48,8 @@ def play(made: Play, version: int = CURRENT) -> None:
         _since_5_0(ask)
     for broker in (SLAVE, MASTER):
         ask("unregister_broker", broker)
-    eventually(lambda: ask("get_route", "TA") is None)  # Java's of 5.x takes them out a moment after it has answered
+    # Java's of 5.x answers a moment before it takes them out
+    eventually(lambda: ask("get_route", "TA") is None)
     assert ask("get_cluster_info") == ClusterInfo({}, {})
 
 
