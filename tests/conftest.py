@@ -28,8 +28,9 @@ StoreOf = Callable[[str], EmbeddedStore]
 
 LONG = (SPARK, "tests/faults", "tests/conformance", "tests/hostile", "tests/history", "tests/service")
 """Where the longest tests are. `pytest -n` begins with them, so that its processes end at about the same time."""
-TOGETHER = {"tests/interop/test_leases.py": "tests/interop/test_master_and_slaves.py"}
-"""Files whose tests need what another file's tests have started."""
+FROZEN = "tests/interop/test_master_and_slaves.py"
+TOGETHER = {f"tests/interop/test_{name}.py": FROZEN for name in ("mqadmin", "messages", "leases")}
+"""Files whose tests run after another's: the last needs what that has started, the others fill its two minutes."""
 SHARED = ("tests/conformance", "tests/hostile")
 """Folders whose servers are started once for all their tests over one transport."""
 

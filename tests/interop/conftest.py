@@ -12,15 +12,15 @@ from tests.interop.watch import Watch
 
 LONGEST_FIRST = (
     "test_spark_cluster.py",
+    "test_master_and_slaves.py",
     "test_mqadmin.py",
+    "test_messages.py",
     "test_pipeline_commands.py",
     "test_migration.py",
     "test_load_balancer.py",
-    "test_master_and_slaves.py",
     "test_mqns.py",
-    "test_messages.py",
 )
-"""So that the processes of `pytest -n` end at about the same time."""
+"""So that the processes of `pytest -n` end at about the same time, and frozen brokers' leases run out meanwhile."""
 LAST = "test_leases.py"
 """Its test reads what has been recorded since test_master_and_slaves.py ran."""
 

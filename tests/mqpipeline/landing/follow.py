@@ -10,15 +10,11 @@ from mqpipeline.landing.kinds import EVENTS_LAND
 from mqpipeline.landing.landing import Landing
 from mqpipeline.landing.reading import read_events
 from mqpipeline.session import spark_session
-from tests.mqpipeline.conftest import SMALL
-
-OPTIONS = "spark.driver.extraJavaOptions"
-SHORT = {**SMALL, OPTIONS: f"{SMALL[OPTIONS]} -XX:TieredStopAtLevel=1"}
-"""Its code does not live long enough to be compiled well."""
+from tests.mqpipeline.conftest import SHORT_LIVED
 
 if __name__ == "__main__":
     url, root, *rest = sys.argv[1:]
-    spark = spark_session("follow", SHORT)
+    spark = spark_session("follow", SHORT_LIVED)
     source = {"url": url, "maxEntriesPerBatch": "50"}
     landing = Landing(spark, root, EVENTS_LAND, source, consumer="pipeline:main")
     if rest:
