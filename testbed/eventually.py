@@ -6,7 +6,8 @@ from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
 T = TypeVar("T")
-EVERY_S = 0.01
+FIRST_S, LONGEST_S, SHARE = 0.01, 0.1, 0.02
+"""Between two looks: it grows with the time that was waited, of which it is at most this share at last."""
 PATIENCE_S = 30.0
 """The default deadline, far more than a busy machine needs: only a failure takes as long."""
 
@@ -15,7 +16,7 @@ def eventually(look: Callable[[], T], within_s: float = PATIENCE_S) -> T:
     """Return the first true result of `look`; AssertionError with the last one when none comes in time.
 
     What `look` itself asserts counts as a false result."""
-    deadline = time.monotonic() + within_s
+    began = time.monotonic()
     while True:
         try:
             last: object = look()
@@ -23,23 +24,29 @@ def eventually(look: Callable[[], T], within_s: float = PATIENCE_S) -> T:
                 return last  # type: ignore[return-value]
         except AssertionError as failure:
             last = failure
-        if time.monotonic() > deadline:
+        waited_s = time.monotonic() - began
+        if waited_s > within_s:
             raise AssertionError(f"not within {within_s} s; at the end: {last!r}")
-        time.sleep(EVERY_S)
+        time.sleep(_pause_s(waited_s))
 
 
 async def eventually_async(look: Callable[[], object], within_s: float = PATIENCE_S) -> None:
     """Do the same as `eventually` on an event loop; `look` may return an awaitable of its result."""
     loop = asyncio.get_running_loop()
-    deadline = loop.time() + within_s
+    began = loop.time()
     while True:
         seen = look()
         if isinstance(seen, Awaitable):
             seen = await seen
         if seen:
             return
-        assert loop.time() < deadline, f"not within {within_s} s"
-        await asyncio.sleep(EVERY_S)
+        waited_s = loop.time() - began
+        assert waited_s < within_s, f"not within {within_s} s"
+        await asyncio.sleep(_pause_s(waited_s))
+
+
+def _pause_s(waited_s: float) -> float:
+    return min(max(FIRST_S, SHARE * waited_s), LONGEST_S)
 
 
 def stays(look: Callable[[], object], for_s: float, every_s: float = 0.05) -> None:

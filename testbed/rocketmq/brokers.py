@@ -25,6 +25,9 @@ SMALL_STORE = {
 }
 PATIENT = {"waitTimeMillsInSendQueue": "5000", "osPageCacheBusyTimeOutMills": "10000"}
 """A broker's own limits for a machine that is slow, 200 and 1000 ms as it comes, would refuse sends by themselves."""
+QUIET = {"transactionMetricFlushInterval": "500", "timerFlushIntervalMs": "60000"}
+"""Without them one of 5.5.0 keeps a core busy for its first 10 s (TransactionMetricsFlushService waits in a loop for
+that interval), and a quarter of one from then on (TimerMessageStore writes a wheel of 38 MB each second)."""
 
 
 class BrokerConfig(Struct, frozen=True):
@@ -121,6 +124,7 @@ def properties(config: BrokerConfig, port: int, folder: Path, name_servers: str)
         "registerNameServerPeriod": "10000",
         **SMALL_STORE,
         **PATIENT,
+        **QUIET,
         **config.settings,
     }
 

@@ -8,7 +8,7 @@ import pytest
 from msgspec import Struct
 
 from testbed.eventually import eventually
-from testbed.ports import broker_port, free_port
+from testbed.ports import broker_port
 from testbed.rocketmq.admin import Admin, Output, run_command, start_command
 from testbed.rocketmq.brokers import BOOT_S, Broker, BrokerConfig, properties, start_brokers
 from testbed.rocketmq.clients import Clients
@@ -145,7 +145,7 @@ def test_cluster_rt_measures_until_it_is_ended(tools_5: Tools, servers: Servers)
 
 def _container(tools: Tools, servers: Servers) -> tuple[str, Path]:
     """-> the address of a broker container, started, and the file of a broker for it."""
-    folder, port = tools.stage.folder / "container", free_port()
+    folder, port = tools.stage.folder / "container", broker_port()
     own = {"listenPort": str(port), "bindAddress": "127.0.0.1", "namesrvAddr": Several(servers).address}
     path = write_properties(folder / "container.conf", own)
     main = "org.apache.rocketmq.container.BrokerContainerStartup"
