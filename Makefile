@@ -52,7 +52,7 @@ fuzz: setup ## coverage-guided fuzzing of the decoders: make fuzz ARGS="INPUTS T
 	@$(BIN)/python -m pip install -q --disable-pip-version-check --require-hashes -r requirements/fuzz.txt
 	@$(BIN)/python -m tests.fuzz.run $(ARGS)
 interop: compiled need-redis-server need-haproxy need-jdk ## Java's brokers, clients, mqadmin and name servers against this
-	@$(BIN)/pytest -n 2 --dist loadfile --no-loadscope-reorder tests/interop tests/differential --timeout 600 $(ARGS)
+	@$(BIN)/pytest -n 3 --dist loadfile --no-loadscope-reorder tests/interop tests/differential --timeout 600 $(ARGS)
 differential: compiled need-redis-server need-jdk ## 20,000 random requests to Java's servers and to this one
 	@DIFFERENTIAL_EXAMPLES="$${DIFFERENTIAL_EXAMPLES:-600}" $(BIN)/pytest tests/differential -s $(ARGS)
 

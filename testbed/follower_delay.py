@@ -3,35 +3,14 @@
 Workers then see changes of other workers late, as on a busy machine; a test that does not wait for them fails always
 instead of now and then. A pytest plugin; it reaches the processes that tests start over PYTHONPATH."""
 
-import asyncio
 import os
-from functools import wraps
 from pathlib import Path
-from typing import Any
 
 import pytest
-import redis.asyncio
 
-VARIABLE = "TEST_FOLLOWER_DELAY"
+from testbed.delayed_reads import VARIABLE, delay_reads
+
 STARTUP = Path(__file__).parent / "delayed"
-
-
-def delay_reads() -> None:
-    """Delay XREAD replies of asyncio clients of this process by the seconds of the variable."""
-    delay_s = float(os.environ[VARIABLE])
-    client: Any = redis.asyncio.Redis
-    read = client.xread
-    if hasattr(read, "__wrapped__"):
-        return  # a process of pytest -n, in which this has run as it started
-
-    @wraps(read)
-    async def delayed(*args: Any, **kwargs: Any) -> Any:
-        reply = await read(*args, **kwargs)
-        if reply:
-            await asyncio.sleep(delay_s)
-        return reply
-
-    client.xread = delayed
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

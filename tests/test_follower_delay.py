@@ -7,7 +7,8 @@ import sys
 import redis as redis_py
 
 from mqnamesrv.store import EmbeddedStore
-from testbed.follower_delay import STARTUP, VARIABLE
+from testbed.delayed_reads import VARIABLE
+from testbed.follower_delay import STARTUP
 
 READ = """
 import asyncio, sys, time

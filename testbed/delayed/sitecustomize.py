@@ -1,5 +1,5 @@
 """Run by every Python that has this folder on PYTHONPATH (testbed.follower_delay)."""
 
-from testbed.follower_delay import delay_reads
+from testbed.delayed_reads import delay_reads
 
 delay_reads()

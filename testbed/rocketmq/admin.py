@@ -11,7 +11,7 @@ from testbed.rocketmq.releases import Release
 from testbed.rocketmq.servers import Addressed
 from testbed.rocketmq.stage import Stage
 
-START_S = 20.0
+START_S = 60.0
 COMMAND_S = 40.0
 MAIN = "org.apache.rocketmq.tools.command.MQAdminStartup"
 

@@ -12,7 +12,7 @@ from testbed.rocketmq.servers import Addressed
 from testbed.rocketmq.stage import Stage
 
 T = TypeVar("T")
-START_S = 20.0
+START_S = 60.0
 
 
 class Sent(Struct, frozen=True):

@@ -50,7 +50,7 @@ SHORT_S, LONG_S = 3, 25
 AWAY_S: Final = 1.0
 LOGGED: Final = ("-Dlog.level=INFO",)
 END_S: Final = 40.0
-SEEN_S: Final = 10.0
+SEEN_S: Final = 30.0
 
 
 class Scene(Struct, frozen=True):

@@ -89,7 +89,7 @@ def _disturb(server: NameServer) -> None:
     eventually(lambda: len(server.workers() - first) == 2 and not server.workers() & first, 40)
     second = server.workers()
     os.kill(min(second), signal.SIGKILL)
-    eventually(lambda: len(server.workers()) == 2 and min(second) not in server.workers(), 20)
+    eventually(lambda: len(server.workers()) == 2 and min(second) not in server.workers())
 
 
 @pytest.fixture(params=VERSIONS)

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from msgspec import Struct
 
-from testbed.eventually import eventually
+from testbed.eventually import PATIENCE_S, eventually
 from testbed.ports import broker_port
 from testbed.rocketmq.admin import Admin, Output, run_command, start_command
 from testbed.rocketmq.brokers import BOOT_S, Broker, BrokerConfig, properties, start_brokers
@@ -20,7 +20,6 @@ from tests.interop.differences import normalised
 
 SIDES = ("java", "ours")
 ENDLESS = 1_000_000
-PATIENCE_S = 15
 CONTAINED = "contained"
 """Name and cluster of the broker in the container."""
 Servers = tuple[NameServer, NameServer]
@@ -89,7 +88,7 @@ def _with_clients(tools: Tools, servers: Servers) -> Tools:
     clients.start("Consume", watched, ENDLESS, ENDLESS)
     clients.start("Produce", paced, ENDLESS, 1)
     retries = f"%RETRY%consumers_of_{watched}"
-    eventually(lambda: all(server.route(retries) for server in servers), 20)
+    eventually(lambda: all(server.route(retries) for server in servers))
     return tools
 
 
@@ -123,7 +122,7 @@ def test_a_broker_in_a_container_comes_and_goes(tools_5: Tools, servers: Servers
     removed = tools_5.admin(servers[1], "removeBroker", "-c", container, "-b", f"{CONTAINED}:{CONTAINED}:0")
     assert f"remove broker from {container} success" in removed.out
     for server in servers:
-        server.await_brokers(CONTAINED, within_s=5)
+        server.await_brokers(CONTAINED)
     _assert_same(Case("clusterList"), tools_5, servers)
 
 
