@@ -57,8 +57,8 @@ class Lookups:
     ) -> None:
         self._end.set()
         self._thread.join()
-        if self._failure is not None and error is None:
-            raise self._failure
+        if self._failure is not None:
+            raise self._failure from error
 
     def _run(self) -> None:
         try:

@@ -7,7 +7,7 @@ from typing import TypeVar
 
 T = TypeVar("T")
 FIRST_S, LONGEST_S, SHARE = 0.01, 0.1, 0.02
-"""Between two looks: it grows with the time that was waited, of which it is at most this share at last."""
+"""The pause between two looks: this share of the time that was waited so far, within these bounds."""
 PATIENCE_S = 30.0
 """The default deadline, far more than a busy machine needs: only a failure takes as long."""
 

@@ -7,7 +7,7 @@ from mqns.name_server.client import NameServerClient
 from mqns.remoting.options import RemotingOptions
 from mqns.remoting.tls import tls_context
 from rocketmq_remoting.command import SerializeType
-from rocketmq_remoting.version import V5_5_0
+from rocketmq_remoting.version import V5_0_0, V5_5_0
 from testbed.rocketmq.stage import Stage
 from tests.differential.sides import begin_java, patiently_connected
 from tests.mqns.name_server.every_call import play
@@ -30,7 +30,11 @@ def addresses(stage: Stage) -> dict[str, str]:
 def test_every_call(addresses: dict[str, str], release: str, encoding: SerializeType) -> None:
     options = RemotingOptions(version=VERSIONS[release], serialize_type=encoding)
     with NameServerClient(addresses[release], options=options, timeout_s=30) as ns:
-        play(lambda name, args, more: getattr(ns, name)(*args, **more), VERSIONS[release])
+        play(
+            lambda name, args, more: getattr(ns, name)(*args, **more),
+            VERSIONS[release],
+            unregisters_later=VERSIONS[release] >= V5_0_0,
+        )
 
 
 def test_a_call_that_a_release_does_not_know_is_a_time_out_and_harms_no_other(

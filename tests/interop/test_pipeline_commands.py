@@ -20,7 +20,7 @@ from mqnamesrv.store import EmbeddedStore
 from registry.options.catalogue import Options
 from testbed.eventually import eventually
 from tests.mqpipeline import worked_example
-from tests.mqpipeline.conftest import spark_defaults
+from tests.mqpipeline.conftest import SHORT_LIVED_JVM
 from worker.jobs.timetable import timetable
 
 PATIENCE_S = 300
@@ -30,18 +30,19 @@ Start = Callable[..., subprocess.Popen[str]]
 
 @pytest.fixture
 def start(store: EmbeddedStore, redis: redis_py.Redis, tmp_path: Path) -> Iterator[Start]:
-    """Starts a command on a store that has the worked example, in a process group as a terminal makes one."""
+    """Starts a command on a store that has the worked example, in a process group as a terminal makes one.
+
+    What Spark does is as users have it: this is the test of whole runs with code that Spark generates."""
     raw: Any = worked_example.RAW
     for entry_id, fields in raw:
         redis.xadd(f"ns:{{{NAMESPACE}}}:events", fields, id=entry_id)
-    defaults = spark_defaults(tmp_path / "conf")
     started: list[subprocess.Popen[str]] = []
     # a job in the background ignores it, and so would what it starts
     ours = signal.signal(signal.SIGINT, signal.default_int_handler)
 
     def start(command: str) -> subprocess.Popen[str]:
-        argv = [sys.executable, "-m", "mqpipeline.cli", command, "--warehouse", str(tmp_path / "tables")]
-        environment = {**os.environ, "REDIS_URL": store.url, "SPARK_CONF_DIR": str(defaults)}
+        argv = [sys.executable, "-m", "mqpipeline.cli", command, "--warehouse", str(tmp_path)]
+        environment = {**os.environ, "REDIS_URL": store.url, "JDK_JAVA_OPTIONS": SHORT_LIVED_JVM}
         process = subprocess.Popen(
             argv, env=environment, stderr=subprocess.PIPE, text=True, start_new_session=True
         )
@@ -95,7 +96,7 @@ def test_a_run_whose_worker_was_killed_breaks_off(
 ) -> None:
     """The next worker's run has the tables for itself."""
     process = start("work")
-    eventually(lambda: any(tmp_path.glob("tables/*")), PATIENCE_S)
+    eventually(lambda: any(tmp_path.iterdir()), PATIENCE_S)
     process.kill()
     result = job.latest_result(timeout=PATIENCE_S)
     assert result is not None

@@ -25,8 +25,7 @@ SMALL = {
     "spark.log.level": "ERROR",
     "spark.sql.ui.retainedExecutions": "1",  # their plans fill the memory of a long session
 }
-_OPTIONS = "spark.driver.extraJavaOptions"
-SHORT_LIVED = {**SMALL, _OPTIONS: f"{SMALL[_OPTIONS]} -XX:TieredStopAtLevel=1"}
+SHORT_LIVED_JVM = "-XX:TieredStopAtLevel=1"
 """Of a process of its own, whose code does not live long enough to be compiled well."""
 WITH_DELTA = {
     **delta.SETTINGS,
@@ -44,14 +43,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if Path(__file__).parent in item.path.parents and item.get_closest_marker("timeout") is None:
             item.add_marker(pytest.mark.timeout(PATIENCE_S))
-
-
-def spark_defaults(folder: Path) -> Path:
-    """Write a SPARK_CONF_DIR for commands that are run as users run them: what they leave to Spark is small."""
-    folder.mkdir()
-    lines = (f"{name} {setting}\n" for name, setting in SHORT_LIVED.items())
-    (folder / "spark-defaults.conf").write_text("".join(lines))
-    return folder
 
 
 @pytest.fixture(scope="session")

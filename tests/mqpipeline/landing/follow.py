@@ -10,11 +10,13 @@ from mqpipeline.landing.kinds import EVENTS_LAND
 from mqpipeline.landing.landing import Landing
 from mqpipeline.landing.reading import read_events
 from mqpipeline.session import spark_session
-from tests.mqpipeline.conftest import SHORT_LIVED
+from tests.mqpipeline.conftest import SHORT_LIVED_JVM, SMALL
+
+OPTIONS = "spark.driver.extraJavaOptions"
 
 if __name__ == "__main__":
     url, root, *rest = sys.argv[1:]
-    spark = spark_session("follow", SHORT_LIVED)
+    spark = spark_session("follow", {**SMALL, OPTIONS: f"{SMALL[OPTIONS]} {SHORT_LIVED_JVM}"})
     source = {"url": url, "maxEntriesPerBatch": "50"}
     landing = Landing(spark, root, EVENTS_LAND, source, consumer="pipeline:main")
     if rest:
