@@ -8,9 +8,9 @@ SHELL := /bin/bash
 
 BIN := .venv/bin
 IMAGE ?= localhost/redis-namesrv
-# tests that start no process and open no store
-UNIT_TESTS := tests/rocketmq_remoting $(addprefix tests/mqns/,addresses heartbeats routes test_timing.py) \
-  $(addprefix tests/registry/,test_keys.py test_slices.py test_time_slices.py) tests/worker/test_arguments.py
+UNIT_TESTS := $(addprefix tests/,rocketmq_remoting test_architecture.py test_log_lines.py worker/test_arguments.py) \
+  $(addprefix tests/registry/test_,keys.py slices.py time_slices.py) $(addprefix tests/mqns/,addresses heartbeats remoting routes) \
+  $(filter-out %documentation.py %real_server.py,$(wildcard $(addprefix tests/,mqns/test_[cm]*.py mqns/broker/test_*.py conformance/test_client_*.py))) # no process, no store
 export HOME ?= $(shell echo ~)
 export PATH := $(CURDIR)/build/go/bin:$(CURDIR)/build/helm/bin:$(PATH):/usr/local/go/bin
 unexport PYTHONDONTWRITEBYTECODE # with it, each process of pytest -n rewrites the assertions of all tests anew
