@@ -6,8 +6,7 @@ from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
 T = TypeVar("T")
-FIRST_S, LONGEST_S, SHARE = 0.01, 0.1, 0.02
-"""The pause between two looks: this share of the time that was waited so far, within these bounds."""
+EVERY_S = 0.01
 PATIENCE_S = 30.0
 """The default deadline, far more than a busy machine needs: only a failure takes as long."""
 
@@ -16,7 +15,7 @@ def eventually(look: Callable[[], T], within_s: float = PATIENCE_S) -> T:
     """Return the first true result of `look`; AssertionError with the last one when none comes in time.
 
     What `look` itself asserts counts as a false result."""
-    began = time.monotonic()
+    deadline = time.monotonic() + within_s
     while True:
         try:
             last: object = look()
@@ -24,29 +23,23 @@ def eventually(look: Callable[[], T], within_s: float = PATIENCE_S) -> T:
                 return last  # type: ignore[return-value]
         except AssertionError as failure:
             last = failure
-        waited_s = time.monotonic() - began
-        if waited_s > within_s:
+        if time.monotonic() > deadline:
             raise AssertionError(f"not within {within_s} s; at the end: {last!r}")
-        time.sleep(_pause_s(waited_s))
+        time.sleep(EVERY_S)
 
 
 async def eventually_async(look: Callable[[], object], within_s: float = PATIENCE_S) -> None:
     """Do the same as `eventually` on an event loop; `look` may return an awaitable of its result."""
     loop = asyncio.get_running_loop()
-    began = loop.time()
+    deadline = loop.time() + within_s
     while True:
         seen = look()
         if isinstance(seen, Awaitable):
             seen = await seen
         if seen:
             return
-        waited_s = loop.time() - began
-        assert waited_s < within_s, f"not within {within_s} s"
-        await asyncio.sleep(_pause_s(waited_s))
-
-
-def _pause_s(waited_s: float) -> float:
-    return min(max(FIRST_S, SHARE * waited_s), LONGEST_S)
+        assert loop.time() < deadline, f"not within {within_s} s"
+        await asyncio.sleep(EVERY_S)
 
 
 def stays(look: Callable[[], object], for_s: float, every_s: float = 0.05) -> None:
