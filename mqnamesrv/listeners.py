@@ -1,18 +1,18 @@
-"""Listening sockets, opened by the supervisor, so that a port stays open while its workers are replaced."""
+"""The sockets that workers listen on, bound by the supervisor, so that a port stays open while workers are replaced.
+
+They listen from when gunicorn has loaded its workers' code: until then a connection is refused, and a load balancer
+that checks by connecting sends none here that would wait for an answer.
+"""
 
 import socket
-
-BACKLOG = 1024
 
 
 class PortUnavailable(RuntimeError):
     """An address cannot be listened on; the text has the address and the cause."""
 
 
-def listen(
-    host: str, port: int, *, backlog: int = BACKLOG, send_buffer: int = 0, receive_buffer: int = 0
-) -> socket.socket:
-    """Return a listening TCP socket; the system chooses a port of 0 and buffer sizes of 0 bytes."""
+def bind(host: str, port: int, *, send_buffer: int = 0, receive_buffer: int = 0) -> socket.socket:
+    """Return a bound TCP socket; the system chooses a port of 0 and buffer sizes of 0 bytes. Raises PortUnavailable."""
     if not 0 <= port < 1 << 16:  # the C library would take its last 16 bits
         raise PortUnavailable(f"cannot listen on {host}:{port}: no such port")
     try:
@@ -27,7 +27,6 @@ def listen(
             if receive_buffer > 0:
                 listener.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer)
             listener.bind(address)
-            listener.listen(backlog)
         except BaseException:
             listener.close()
             raise

@@ -14,7 +14,7 @@ from rq.cron import CronScheduler
 
 from mqnamesrv.child import Child
 from mqnamesrv.gunicorn_common import STOP_AFTER_DRAIN_S
-from mqnamesrv.listeners import listen, port_of
+from mqnamesrv.listeners import bind, port_of
 from mqnamesrv.readiness import http_answers, registered
 from mqnamesrv.remoting_readiness import remoting_answers
 from mqnamesrv.shared_settings import SharedSettings
@@ -36,15 +36,14 @@ def serve(options: Options, given: Mapping[str, str], config_file: Path | None) 
     """
     with ExitStack() as stack, Signals() as signals:
         remoting_listener = stack.enter_context(
-            listen(
+            bind(
                 options.bind_address,
                 options.listen_port,
-                backlog=options.server_socket_backlog,
                 send_buffer=options.server_socket_snd_buf_size,
                 receive_buffer=options.server_socket_rcv_buf_size,
             )
         )
-        http_listener = stack.enter_context(listen(options.http_bind_address, options.http_port))
+        http_listener = stack.enter_context(bind(options.http_bind_address, options.http_port))
         options = msgspec.structs.replace(
             options, listen_port=port_of(remoting_listener), http_port=port_of(http_listener)
         )
