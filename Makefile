@@ -1,5 +1,4 @@
-# Everything starts from Python 3.11+ and make; `make help` lists the targets. tools/provision.sh installs the programs
-# that they need and that are absent.
+# Everything starts from Python 3.11+ and make. tools/provision.sh installs the programs that are needed and absent.
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
@@ -9,8 +8,10 @@ SHELL := /bin/bash
 BIN := .venv/bin
 IMAGE ?= localhost/redis-namesrv
 UNIT_TESTS := $(addprefix tests/,rocketmq_remoting test_architecture.py test_log_lines.py worker/test_arguments.py) \
-  $(addprefix tests/registry/test_,keys.py slices.py time_slices.py) $(addprefix tests/mqns/,addresses heartbeats remoting routes) \
-  $(filter-out %documentation.py %real_server.py,$(wildcard $(addprefix tests/,mqns/test_[cm]*.py mqns/broker/test_*.py conformance/test_client_*.py))) # no process, no store
+  $(addprefix tests/,mqpipeline/reports/test_catalogue.py conformance/test_every_row.py mqnamesrv/test_options_page.py) \
+  $(addprefix tests/registry/test_,keys.py slices.py time_slices.py rights.py event_kinds.py) tests/mqns/name_server/test_calls.py \
+  $(addprefix tests/mqns/,addresses heartbeats remoting routes) $(filter-out %documentation.py %real_server.py, \
+  $(wildcard $(addprefix tests/,mqns/test_[cm]*.py mqns/broker/test_*.py conformance/test_client_*.py))) # no process, no store
 export HOME ?= $(shell echo ~)
 export PATH := $(CURDIR)/build/go/bin:$(CURDIR)/build/helm/bin:$(PATH):/usr/local/go/bin
 unexport PYTHONDONTWRITEBYTECODE # with it, each process of pytest -n rewrites the assertions of all tests anew
@@ -71,8 +72,7 @@ pipeline: setup ## tables and reports of the events of `make run` or REDIS_URL; 
 
 wheel: compiled ## dist/*.whl: the server, the client (mqns) and the pipeline (mqpipeline)
 	@tools/wheels.sh $(BIN)/python dist
-# BASE=debian: upon Debian's packages, where no registry of images is reached; or BASE and BUILD_BASE, images
-image: need-buildah ## the container images: make image BASE=debian where no image registry is reached
+image: need-buildah ## the container images: make image BASE=debian where no image registry is reached; or BASE and BUILD_BASE
 	@test "$(BASE)" != debian || tools/provision.sh mmdebstrap
 	@container/build.sh namesrv $(IMAGE)
 	@container/build.sh pipeline $(IMAGE)-pipeline

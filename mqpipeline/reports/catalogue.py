@@ -1,6 +1,6 @@
 """The reports, one row each: step, table, keys in Redis, HTTP view and section of the page follow from the row.
 
-A new one is a row here, a module and its test (docs/contributing.md, "Adding a report"); the HTTP API has the rows as
+docs/contributing.md, "Adding a report", lists what else a new one needs; the HTTP API has the rows as
 api/report_views.json."""
 
 import re

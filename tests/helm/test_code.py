@@ -12,7 +12,7 @@ import yaml
 from mqnamesrv import gunicorn_common, probe
 from mqns.roundtrip import arguments
 from mqpipeline.options import load as load_pipeline
-from registry.options.catalogue import CATALOGUE, VARIABLES, Options
+from registry.options.catalogue import CATALOGUE, SECRETS, VARIABLES, Options
 from registry.options.load import load
 from registry.store.url import parse
 from tests.helm.cases import CASES
@@ -40,12 +40,16 @@ def test_generated_files_agree_with_the_catalogue() -> None:
     assert chart_options.VARIABLES.read_text() == chart_options.variables(), say
 
 
-def test_every_option_is_offered_or_set_by_the_chart() -> None:
-    """An option that is not among `options` has its own value."""
+def test_what_the_chart_offers_holds_no_secret() -> None:
+    """A secret has a value of its own, which names a Secret; whatever is called a password is one."""
     offered = {option.key for option in chart_options.offered()}
     assert {"namespace", "remotingWorkers", "supportActingMaster"} <= offered
-    for key in {option.key for option in CATALOGUE} - offered:
-        assert key in chart_options.SET_BY_CHART or key.startswith(("tls.", "redis", "rqRedis")), key
+    assert not offered & SECRETS
+    assert {option.key for option in CATALOGUE if option.key.lower().endswith("password")} <= SECRETS
+
+
+def test_what_the_chart_sets_itself_is_an_option() -> None:
+    assert {option.key for option in CATALOGUE} >= chart_options.SET_BY_CHART
 
 
 @pytest.mark.parametrize("component", COMPONENTS)

@@ -1,9 +1,12 @@
 """Requests as RocketMQ sends them, and answers as it gives them: measured by the recorded frames."""
 
+from inspect import isfunction
+from pathlib import Path
+
 import pytest
 
 from mqns.errors import ResponseError
-from mqns.name_server import calls
+from mqns.name_server import NameServerClient, calls
 from mqns.name_server.calls import BrokerIdentity, QueryDataVersionResult, RegisterBrokerResult
 from mqns.remoting.call import Call
 from mqns.remoting.request import Request
@@ -18,6 +21,7 @@ from tests.rocketmq_remoting.golden import NAMES, recorded
 
 ZONE_NAME = "__ZONE_NAME"
 A = "127.0.0.1:9876"
+PAGE = Path(__file__).parents[3] / "docs" / "client.md"
 
 
 def _remade(code: int, ext: dict[str, str], body: bytes) -> Request:
@@ -256,3 +260,14 @@ def test_topics_come_as_a_list() -> None:
     assert calls.get_system_topics().result(A, answered(body=body)) == TopicList(
         ("c1", "b1"), "10.0.0.1:10911"
     )
+
+
+def test_both_clients_and_their_page_have_each_call() -> None:
+    functions = {
+        name
+        for name, value in vars(calls).items()
+        if isfunction(value) and value.__module__ == calls.__name__
+    }
+    public = {name for name in functions if not name.startswith("_")}
+    assert {name for name in public if not hasattr(NameServerClient, name)} == set()
+    assert {name for name in public if f"`{name}(" not in PAGE.read_text()} == set()
