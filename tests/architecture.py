@@ -23,10 +23,10 @@ SERVER: Final = ("rocketmq_remoting", "registry", "worker", "api", "mqnamesrv")
 BELOW: Final[Mapping[str, tuple[str, ...]]] = {
     "rocketmq_remoting": (),
     "registry": ("rocketmq_remoting",),
-    "mqpipeline": ("registry.store",),
+    "mqpipeline": (),
     "worker": ("rocketmq_remoting", "registry"),
-    "api": ("rocketmq_remoting", "registry", "mqpipeline.history"),
-    "mqnamesrv": ("rocketmq_remoting", "registry", "worker.jobs.liveness_file", "mqpipeline.options"),
+    "api": ("rocketmq_remoting", "registry"),
+    "mqnamesrv": ("rocketmq_remoting", "registry", "worker.jobs.liveness_file"),
     "mqns": ("rocketmq_remoting",),
     "testbed": (*SERVER, "mqns"),
     "bench": (*SERVER, "mqns", "mqpipeline", "testbed"),
@@ -75,6 +75,17 @@ def arrows_up(imports: Modules) -> list[str]:
         for other in imported
         if not any(_is_in(other, allowed) for allowed in (_package(module), *BELOW[_package(module)]))
     )
+
+
+def class_lines(*packages: str) -> dict[str, int]:
+    """Return each class of these packages, as `package.module.Class`, with its number of lines."""
+    return {
+        f"{_name(path)}.{node.name}": node.end_lineno - node.lineno + 1
+        for package in packages
+        for path in sorted((ROOT / package).rglob("*.py"))
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.ClassDef) and node.end_lineno is not None
+    }
 
 
 def table(imports: Modules) -> str:

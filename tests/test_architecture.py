@@ -35,13 +35,19 @@ def test_a_circle_is_found() -> None:
     [
         ("worker.service", "registry.plans", []),
         ("registry.plans", "worker.service", ["registry.plans -> worker.service"]),
-        ("mqpipeline.job", "registry.store.url", []),
         ("mqpipeline.job", "registry.keys", ["mqpipeline.job -> registry.keys"]),
         ("mqns.errors", "rocketmq_remoting.codes", []),
     ],
 )
 def test_an_arrow_up_is_found(module: str, imported: str, found: list[str]) -> None:
     assert arrows_up({module: frozenset({imported})}) == found
+
+
+def test_classes_of_the_server_are_short() -> None:
+    """A class of the server has fewer than 200 lines, and `Service`, which all requests pass, fewer than 150."""
+    lines = architecture.class_lines("worker", "registry", "api", "mqnamesrv")
+    assert lines["worker.service.Service"] < 150
+    assert {name: count for name, count in lines.items() if count >= 200} == {}
 
 
 @pytest.mark.parametrize(

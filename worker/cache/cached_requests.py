@@ -91,6 +91,13 @@ Answers = tuple[list[bytes], int, list[RepeatCheck]]
 class Routes(Protocol):
     """What keeps the replies to lookups: `worker.cache.routes.RouteCache`."""
 
+    @property
+    def crowded(self) -> bool:
+        """Return whether a reply may be near its eviction."""
+
+    def use(self, key: Key) -> None:
+        """Make a reply the last to be evicted."""
+
     def has(self, cached: CachedReply) -> bool:
         """Return whether it has the reply still, though its generation has moved."""
 
@@ -112,6 +119,16 @@ class CachedRequests:
     def __len__(self) -> int:
         return len(self.replies)
 
+    @property
+    def use(self) -> Callable[[CachedReply], None] | None:
+        """Return what records a hit, or None while neither a request nor a route is near its eviction."""
+        return self._use if self.replies.crowded or self._routes.crowded else None
+
+    def _use(self, cached: CachedReply) -> None:
+        self.replies.get(cached.request)
+        if cached.key is not None:
+            self._routes.use(cached.key)
+
     def answers(self, data: bytes, now: float, most: int) -> Answers:
         """Return the replies to the cached requests that `data` begins with.
 
@@ -119,7 +136,7 @@ class CachedRequests:
         blocks: list[bytes] = []
         checks: list[RepeatCheck] = []
         entries, find = self.replies.entries, data.find
-        cached_as, use = entries.get, entries.move_to_end if self.replies.crowded else None
+        cached_as, use = entries.get, self.use
         at = count = size = 0
         last = len(data) - _SHORTEST
         while at <= last and size < most and len(checks) < CHECKS_MOST:
@@ -149,7 +166,7 @@ class CachedRequests:
                 if cached is None or cached.tail != at + 8 + word - stop:
                     break
             if use is not None:
-                use(cached.request)
+                use(cached)
             if (cached.generation == cached.source.generation and now < cached.until) or self.is_true(cached):
                 blocks += (cached.head(digits), opaque, cached.rest, cached.body)
                 size += len(cached.body)

@@ -101,6 +101,15 @@ class RouteCache:
         """Return what the entries cost, about, in bytes."""
         return self._present.size + self._missing.size
 
+    @property
+    def crowded(self) -> bool:
+        """Return whether a route may be near its eviction."""
+        return self._present.crowded
+
+    def use(self, key: Key) -> None:
+        """Make a route the last to be evicted."""
+        self._present.get(key)
+
     def get(self, key: Key) -> Reply | None:
         """Return the cached reply while it is true, or None."""
         entry = self._present.get(key) or self._missing.get(key)

@@ -39,7 +39,6 @@ class Connection(asyncio.Protocol):
     __slots__ = (
         "_replies",
         "_requests",
-        "_unread_before",
         "active_at",
         "address",
         "closed",
@@ -67,7 +66,6 @@ class Connection(asyncio.Protocol):
         """Whether the next bytes begin a plain frame, and nothing keeps it from being answered at once."""
         self.owner = owner
         self._requests: RequestReader | None = None  # before it is open, and when it is disconnected
-        self._unread_before = 0
 
     # -- the transport calls
 
@@ -172,13 +170,10 @@ class Connection(asyncio.Protocol):
         idle_s = self.owner.limits.idle_s
         if not idle_s or now - self.active_at < idle_s:
             return None
-        if (
-            unread := self._replies.unread
-        ) != self._unread_before:  # the peer takes what was written long ago
-            self._unread_before = unread
-            self.active_at = now
-            return None
-        return "idle"
+        if not self._replies.progressed():
+            return "idle"
+        self.active_at = now
+        return None
 
     def abort(self, reason: str) -> None:
         """End at once, whatever has not gone out."""

@@ -169,7 +169,7 @@ cdef Py_ssize_t scan(
 ) except -1:
     """`CachedRequests.answers` on a buffer: how long the cached requests at its start are."""
     cdef object replies = requests.replies, entries = replies.entries, cached
-    cdef object use = entries.move_to_end if replies.crowded else None
+    cdef object use = requests.use
     cdef bytes request
     cdef dict heads
     cdef PyObject* entry
@@ -215,7 +215,7 @@ cdef Py_ssize_t scan(
         if not out.has_room(len(cached.rest)):
             break
         if use is not None:
-            use(request)
+            use(cached)
         if (cached.generation == cached.source.generation and now < cached.until) or requests.is_true(cached):
             heads = cached.heads
             head = heads.get(digits)

@@ -18,6 +18,7 @@ class ReplyWriter:
 
     __slots__ = (
         "_buffered",
+        "_unread_before",
         "buffered_bytes",
         "gathering",
         "paused",
@@ -31,6 +32,7 @@ class ReplyWriter:
         self.transport = transport
         self.tls: TlsSession | None = None
         self._buffered: list[bytes] | None = None  # an empty list for each idle connection is much
+        self._unread_before = 0
         self.buffered_bytes = 0
         """Bytes that the next `write` takes."""
         self.gathering = False
@@ -50,6 +52,11 @@ class ReplyWriter:
     def unread(self) -> int:
         """Bytes written that the peer's system has not taken."""
         return self.transport.get_write_buffer_size()
+
+    def progressed(self) -> bool:
+        """Return whether the peer has taken bytes since the last call, of what may have been written long ago."""
+        before, self._unread_before = self._unread_before, self.unread
+        return self._unread_before != before
 
     @property
     def busy(self) -> bool:

@@ -4,10 +4,13 @@ from collections.abc import Callable
 
 from worker.cache.cached_requests import CachedReply, CachedRequests
 from worker.counters import Counters
+from worker.views import Key
 
 
 class Routes:
     """What stands for the route cache: `has` says which replies it still has, `evictions` are those evicted."""
+
+    crowded = False
 
     def __init__(self, has: Callable[[CachedReply], bool]) -> None:
         self._has = has
@@ -15,6 +18,9 @@ class Routes:
 
     def has(self, cached: CachedReply) -> bool:
         return self._has(cached)
+
+    def use(self, key: Key) -> None:
+        """It keeps no order."""
 
     def evicted(self, cached: CachedReply) -> None:
         self.evictions.append(cached)

@@ -12,8 +12,10 @@ from rocketmq_remoting.remoting_command import ONEWAY_FLAG, SerializeType
 from testbed.transports import TRANSPORTS
 from tests.worker.cache.caches import Routes, requests_of
 from worker.cache.cached_requests import CHECKS_MOST, COST, FRAME_MOST, CachedRequests
+from worker.cache.routes import RouteCache
 from worker.counters import Counters
-from worker.reply import Reply
+from worker.reply import Depends, Reply
+from worker.views import PLAIN_LEGACY
 
 KINDS = [SerializeType.JSON, SerializeType.ROCKETMQ]
 MOST_BYTES = 1 << 20
@@ -255,3 +257,19 @@ def test_of_each_kind_of_heartbeat_of_a_member_one_is_cached() -> None:
     keeper.requests.drop(cached)
     keeper.requests.keep(encode(command), command, Reply(renewal=renewal), keeper)
     assert len(keeper.requests) == 3
+
+
+def test_a_hit_keeps_its_route_from_eviction() -> None:
+    """The route of a repeated request is found by the request alone, and is in use all the same."""
+    routes = RouteCache(20_000, Counters())
+
+    def keep(topic: str) -> None:
+        key = (topic, PLAIN_LEGACY)
+        routes.end(routes.begin(key), Reply(body=bytes(1_000), depends=Depends(frozenset({"a"}))))
+        routes.keep_request(key, encode(request(topic=topic)), request(topic=topic))
+
+    keep("hot")
+    for number in range(50):
+        assert len(answered(routes.requests, encode(request(topic="hot")))) == 1, number
+        keep(f"T{number}")
+    assert not answered(routes.requests, encode(request(topic="T0")))
