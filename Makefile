@@ -29,9 +29,9 @@ compiled: need-cc setup
 lock: ## write the lock files of requirements/ again
 	@tools/lock.sh
 generate: setup ## write what follows from the catalogues: docs/options.md, the chart's schema, views of reports
-	@$(BIN)/python -m tools.options_page
-	@$(BIN)/python -m tools.chart_options
+	@$(BIN)/python -m tools.options_page && $(BIN)/python -m tools.chart_options
 	@$(BIN)/python -m mqpipeline.reports.views > api/report_views.json
+	@$(BIN)/python -m tests.architecture write
 
 lint: setup ## style, format, types and the Dockerfile
 	@$(BIN)/ruff check .

@@ -77,7 +77,10 @@ def _lines(results: Sequence[Result], of: int) -> Iterator[str]:
     minutes = sum(result.seconds for result in results) / 60
     yield "# Faults"
     yield ""
-    yield "Written by `make faults` (`python -m faults.run`) from one run. What to do: [runbook](runbook.md)."
+    yield (
+        "What clients, brokers and operators see when something breaks, measured under load. What to do then: "
+        "[runbook](runbook.md). Written by `make faults` (`python -m faults.run`) from one run."
+    )
     yield ""
     yield (
         f"Each row starts a service of its own: Redis, and `mqnamesrv` with {WORKERS} workers, HTTP, RQ worker and "

@@ -8,7 +8,8 @@ PAGE = Path(__file__).resolve().parent.parent / "docs" / "options.md"
 HEAD = """\
 # Options
 
-Written by `make generate`; a test compares it with the catalogue.
+Every option of the server: what it does, where it is set, when it takes effect. Written by `make generate`; a test
+compares it with the catalogue.
 
 Defaults < properties file (`mqnamesrv -c FILE`, Java's own format and keys) < environment < command line. Besides the
 variables named here, `REDIS_URL`, `RQ_REDIS_URL`, `ROCKETMQ_HOME` and `ROCKETMQ_SERIALIZE_TYPE` are read. What
