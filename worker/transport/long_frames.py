@@ -4,7 +4,7 @@ in them until they are answered. Where it is short, frames wait in the order in 
 from collections.abc import Callable
 from typing import Final, Protocol
 
-__all__ = ["BYTES_MOST", "LONG", "READ_S", "LongFrames", "Reading"]
+__all__ = ["BYTES_MOST", "LONG", "READ_S", "LongFrames", "LongFrameReader"]
 
 LONG: Final = 64 << 10
 """Bytes beyond which a frame or a body counts: one that no single read takes whole."""
@@ -13,7 +13,7 @@ READ_S: Final = 10.0
 """Seconds for the rest of a long frame while others wait; a broker's 1.3 MB take milliseconds."""
 
 
-class Reading(Protocol):
+class LongFrameReader(Protocol):
     """The reader of a long frame: `worker.transport.request_reader.RequestReader`."""
 
     def read_on(self) -> None:
@@ -31,10 +31,10 @@ class LongFrames:
         self._most = most
         self._read_s = read_s
         self._taken = 0
-        self._reading: dict[Reading, tuple[int, float]] = {}  # bytes, and when it has to be whole
-        self._waiting: dict[Reading, int] = {}
+        self._reading: dict[LongFrameReader, tuple[int, float]] = {}  # bytes, and when it has to be whole
+        self._waiting: dict[LongFrameReader, int] = {}
 
-    def begin(self, reading: Reading, length: int) -> bool:
+    def begin(self, reading: LongFrameReader, length: int) -> bool:
         """Note that a frame of so many bytes has begun; False if its reader has to wait for `read_on`."""
         if self._waiting or not self._fits(length):
             self._waiting[reading] = length
@@ -42,7 +42,7 @@ class LongFrames:
         self._admit(reading, length)
         return True
 
-    def end(self, reading: Reading) -> None:
+    def end(self, reading: LongFrameReader) -> None:
         """Note that the frame is whole, or will never be."""
         self._waiting.pop(reading, None)
         self.release(self._reading.pop(reading, (0, 0.0))[0])
@@ -62,7 +62,7 @@ class LongFrames:
             self._admit(reading, wanted)
             reading.read_on()
 
-    def late(self) -> list[Reading]:
+    def late(self) -> list[LongFrameReader]:
         """Return readers whose rest has taken too long while others wait."""
         now = self._clock()
         return [reading for reading, (_, due) in self._reading.items() if due < now] if self._waiting else []
@@ -71,6 +71,6 @@ class LongFrames:
         """Whether there is memory for a frame; a single one always fits."""
         return not self._taken or self._taken + length <= self._most
 
-    def _admit(self, reading: Reading, length: int) -> None:
+    def _admit(self, reading: LongFrameReader, length: int) -> None:
         self._taken += length
         self._reading[reading] = length, self._clock() + self._read_s

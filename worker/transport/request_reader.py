@@ -24,7 +24,7 @@ UNREAD_MOST: Final = 256 << 10
 """Bytes of replies not yet taken by the peer's system beyond which no more requests are read."""
 
 
-class Reading(Peer, Protocol):
+class ReadConnection(Peer, Protocol):
     """The connection that is read: `worker.transport.connection.Connection`."""
 
     address: str
@@ -55,7 +55,7 @@ class RequestReader:
         "paused",
     )
 
-    def __init__(self, connection: Reading, replies: ReplyWriter) -> None:
+    def __init__(self, connection: ReadConnection, replies: ReplyWriter) -> None:
         self._connection = connection
         self._replies = replies
         self._opening: Opening | None = Opening(connection.owner)
