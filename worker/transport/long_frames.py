@@ -4,7 +4,7 @@ in them until they are answered. Where it is short, frames wait in the order in 
 from collections.abc import Callable
 from typing import Final, Protocol
 
-__all__ = ["BYTES_MOST", "LONG", "READ_S", "LongFrames", "LongFrameReader"]
+__all__ = ["BYTES_MOST", "LONG", "READ_S", "LongFrameReader", "LongFrames"]
 
 LONG: Final = 64 << 10
 """Bytes beyond which a frame or a body counts: one that no single read takes whole."""
