@@ -18,6 +18,18 @@ from msgspec import Struct
 
 VALID = timedelta(days=1)
 LOOPBACK = ipaddress.ip_address("127.0.0.1")
+SIGNS = x509.KeyUsage(
+    digital_signature=False,
+    content_commitment=False,
+    key_encipherment=False,
+    data_encipherment=False,
+    key_agreement=False,
+    key_cert_sign=True,
+    crl_sign=True,
+    encipher_only=False,
+    decipher_only=False,
+)
+"""What a CA's key may do; Python 3.13 demands it, and that each certificate names the key of its issuer."""
 
 
 class Certificates(Struct, frozen=True):
@@ -57,10 +69,12 @@ def make_certificates(folder: Path) -> Certificates:
     authority = _key(folder / "ca.key")
     name = _name("interop CA")
     builder = _builder("interop CA", authority.public_key(), name)
-    constraints = x509.BasicConstraints(ca=True, path_length=None)
-    _write(
-        folder / "ca.pem", builder.add_extension(constraints, critical=True).sign(authority, hashes.SHA256())
+    own = (
+        builder.add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
+        .add_extension(SIGNS, critical=True)
+        .add_extension(x509.SubjectKeyIdentifier.from_public_key(authority.public_key()), critical=False)
     )
+    _write(folder / "ca.pem", own.sign(authority, hashes.SHA256()))
     for subject in ("server", "client"):
         _issue(folder, subject, authority)
     return Certificates(folder)
@@ -78,8 +92,9 @@ def _issue(folder: Path, subject: str, authority: rsa.RSAPrivateKey) -> None:
         f"interop {subject}", _key(folder / f"{subject}.key").public_key(), _name("interop CA")
     )
     alternatives = x509.SubjectAlternativeName([x509.IPAddress(LOOPBACK)])
-    signed = builder.add_extension(alternatives, critical=False).sign(authority, hashes.SHA256())
-    _write(folder / f"{subject}.pem", signed)
+    issuer = x509.AuthorityKeyIdentifier.from_issuer_public_key(authority.public_key())
+    issued = builder.add_extension(alternatives, critical=False).add_extension(issuer, critical=False)
+    _write(folder / f"{subject}.pem", issued.sign(authority, hashes.SHA256()))
 
 
 def _key(path: Path) -> rsa.RSAPrivateKey:

@@ -6,11 +6,12 @@ from collections.abc import Iterator
 import pytest
 
 from registry.options.catalogue import BY_KEY
-from testbed.needs import need
 
 compiled = pytest.mark.needs("cc")
 NAMES = ("epoll", "uvloop")
-TRANSPORTS = [pytest.param(name == "epoll", id=name) for name in NAMES]
+TRANSPORTS = [
+    pytest.param(name == "epoll", id=name, marks=compiled if name == "epoll" else ()) for name in NAMES
+]
 """Values of the option epollTransport. Where the compiled one could be built and is not, its tests fail."""
 
 VARIABLE = BY_KEY["epollTransport"].env
@@ -25,7 +26,6 @@ def chosen() -> str:
 def transport(request: pytest.FixtureRequest) -> Iterator[None]:
     """The transport of connections of servers that are started."""
     if request.param:
-        need("cc")
         import worker.transport.epoll  # noqa: F401  servers would quietly take the other
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv(VARIABLE, str(request.param).lower())

@@ -6,6 +6,7 @@ import shlex
 from collections.abc import Iterator
 from typing import Any
 
+import pytest
 import redis as redis_py
 
 from api.app import create_app
@@ -53,6 +54,7 @@ def steady(value: Any) -> Any:
     return value
 
 
+@pytest.mark.needs("curl")
 def test_the_document_shows_what_happens(store: EmbeddedStore, redis: redis_py.Redis) -> None:
     examples = list(shown())
     assert len(examples) > 30

@@ -21,6 +21,7 @@ def address(store: EmbeddedStore) -> Iterator[str]:
         yield address
 
 
+@pytest.mark.needs("curl")
 def test_what_an_operator_types(address: str) -> None:
     as_json = ("-H", "content-type: application/json")
     status, body = curl(*as_json, "-d", json.dumps(a_broker()), f"{address}/v1/brokers")

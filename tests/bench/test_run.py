@@ -16,6 +16,7 @@ from bench.setting import HERE, Setting, choose_cores
 ROW = Row("a load", "10", "30", "≥ 2 times", "**3 times**", True)
 
 
+@pytest.mark.needs("cc")
 def test_a_row_is_measured_alone_and_no_report_written() -> None:
     before = (HERE / "RESULTS.md").read_bytes()
     words = [

@@ -14,7 +14,7 @@ from testbed.broker import Broker
 from testbed.connection import Connection
 from tests.faults.subset import BROKERS, TIMEOUT_S, broken
 
-pytestmark = pytest.mark.timeout(TIMEOUT_S)
+pytestmark = [pytest.mark.timeout(TIMEOUT_S), pytest.mark.needs("redis-server")]
 
 
 @pytest.mark.parametrize("name", ["worker-kill", "reload", "brokers-killed-50"])

@@ -6,7 +6,7 @@ import pytest
 
 from tests.faults.subset import TIMEOUT_S, broken
 
-pytestmark = pytest.mark.timeout(TIMEOUT_S)
+pytestmark = [pytest.mark.timeout(TIMEOUT_S), pytest.mark.needs("redis-server")]
 
 
 @pytest.mark.parametrize("name", ["redis-kill", "redis-stop", "redis-empty", "redis-full"])

@@ -34,7 +34,7 @@ WITH_DELTA = {
     "spark.sql.sources.parallelPartitionDiscovery.parallelism": "2",
 }
 PATIENCE_S = (
-    300  # a plan of many steps takes seconds to make, and as many times that on a machine that is busy
+    900  # a plan of many steps takes seconds to make, and as many times that on a machine that is busy
 )
 
 

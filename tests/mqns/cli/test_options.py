@@ -227,7 +227,10 @@ def test_ctrl_c_while_an_answer_is_waited_for(mqns: Mqns, monkeypatch: pytest.Mo
     assert (ended.code, ended.out, ended.err) == (ExitCode.INTERRUPTED, "", "")
 
 
-def test_progress_is_shown_on_a_terminal_only(capsys: pytest.CaptureFixture[str]) -> None:
+def test_progress_is_shown_on_a_terminal_only(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TERM", "xterm")
     output = Printer(OutputFormat.TABLE)
     with output.progress("routes", 2) as done:
         done()

@@ -9,7 +9,6 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import msgspec
-import pytest
 from redis import Redis
 
 from mqnamesrv.store import EmbeddedStore
@@ -17,14 +16,9 @@ from mqpipeline.landing.progress import Progress
 from testbed.eventually import eventually
 from tests.mqpipeline.landing.streams import DAY_MS, STREAM, emit
 
-STARTS_WITHIN_S = 120.0
+STARTS_WITHIN_S = 300.0
 PROJECT = Path(__file__).parents[3]
-FOLLOW = (
-    "nice",
-    sys.executable,
-    "-m",
-    "tests.mqpipeline.landing.follow",
-)  # other tests are in more of a hurry
+FOLLOW = (sys.executable, "-m", "tests.mqpipeline.landing.follow")
 
 
 @contextmanager
@@ -41,7 +35,6 @@ def killed_when(condition: Callable[[], bool], url: str, root: Path) -> Iterator
         process.wait()
 
 
-@pytest.mark.timeout(400)
 def test_killed_at_any_point_each_entry_is_there_once(
     redis: Redis, store: EmbeddedStore, tmp_path: Path
 ) -> None:

@@ -411,6 +411,7 @@ async def test_a_peer_that_stops_in_a_long_frame_is_disconnected(ends: Ends) -> 
     assert ends.protocol.received == b""
 
 
+@compiled
 @pytest.mark.parametrize(
     "start",
     [
