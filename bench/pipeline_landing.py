@@ -23,7 +23,7 @@ from mqpipeline.scale import Scale, entries
 from mqpipeline.session import spark_session
 from mqpipeline.source.connection import Store
 from mqpipeline.source.options import options_of
-from mqpipeline.source.streams import Piece
+from mqpipeline.source.streams import StreamPartition
 
 SCALE = Scale(brokers=600, topics=3_000, brokers_of_topic=5, weeks=26, namespace="made")
 PRESSED = 26 * 7  # days into one
@@ -59,9 +59,9 @@ class Timed(Landing):
         gateway: Any = spark.sparkContext._gateway
         self._server = Server("spark", 0, gateway.proc.pid)
 
-    def _land(self, pieces: Sequence[Piece]) -> None:
+    def _land(self, partitions: Sequence[StreamPartition]) -> None:
         landed, began, used = self._entries, time.monotonic(), self._server.cpu_seconds()
-        super()._land(pieces)
+        super()._land(partitions)
         took, used = time.monotonic() - began, self._server.cpu_seconds() - used
         new = self._entries - landed
         print(

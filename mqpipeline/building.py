@@ -28,7 +28,7 @@ from mqpipeline.tables.broker_versions import broker_versions
 from mqpipeline.tables.route_versions import route_versions
 from mqpipeline.tables.sessions import sessions
 from mqpipeline.warehouse import Folded, Run, Snapshot
-from mqpipeline.windows import Window, month_of, months, pieces, span, windows
+from mqpipeline.windows import Window, month_of, months, span, window_batches, windows
 
 VERSIONS_AT_ONCE = 40_000_000
 """Of routes, while reports are made: more would take more memory, fewer more time."""
@@ -36,7 +36,7 @@ VERSIONS_OF_A_PARTITION = 500_000
 """All of them are in the memory of one Python process together, which takes some 300 MB then."""
 FADED_MS = DAY_MS
 """What happened so long before a window or after it does not weigh in it: a flap score halves every 15 minutes, and no
-act takes a day."""
+operation takes a day."""
 
 Progress = Callable[[str], None]
 
@@ -52,7 +52,7 @@ class Source(NamedTuple):
 def build(run: Run, source: Source, options: Options, progress: Progress, *, full: bool = False) -> Snapshot:
     """Write the run's tables and reports and commit it; `progress` is called with each step before it."""
     base, events = run.base, source.events
-    known = _marks(events, base.folded)
+    known = _positions(events, base.folded)
     full = full or not base.folded or not _continues(events, known, base.final_ms)
     progress("reading all that was landed" if full else "reading what came since the last run")
     read = events if full else increments.fresh(events, known)
@@ -67,9 +67,9 @@ def build(run: Run, source: Source, options: Options, progress: Progress, *, ful
     if not full:  # the windows begin before what is new
         whole = _planned_apart(runs(events.where(f"id_ms >= {span(of)[0] - FADED_MS}")))
     _write_reports(run, source, whole, options, progress, of, final_ms, full=full)
-    newest = increments.marks(events, entries, None if full else known).collect()
+    newest = increments.positions(events, entries, None if full else known).collect()
     folded = {
-        row["namespace"]: Folded(row["inc"], row["seq"], row["batch"], row["settled"]) for row in newest
+        row["namespace"]: Folded(row["inc"], row["seq"], row["batch"], row["recorded"]) for row in newest
     }
     return run.commit(as_of_ms=source.as_of_ms, final_ms=final_ms, folded=folded)
 
@@ -86,12 +86,12 @@ def _continues(events: DataFrame, known: DataFrame, final_ms: int) -> bool:
     return increments.fresh(events, known).where(f"least(id_ms, effective_ms) < {final_ms}").isEmpty()
 
 
-def _marks(events: DataFrame, folded: Mapping[str, Folded]) -> DataFrame:
+def _positions(events: DataFrame, folded: Mapping[str, Folded]) -> DataFrame:
     rows = [
-        (name, position.inc, position.seq, position.batch, position.settled)
+        (name, position.inc, position.seq, position.batch, position.recorded)
         for name, position in folded.items()
     ]
-    return events.sparkSession.createDataFrame(rows, increments.MARK)
+    return events.sparkSession.createDataFrame(rows, increments.POSITIONS)
 
 
 def _first_ms(source: Source) -> int:
@@ -149,10 +149,10 @@ def _write_reports(
     states = States(slots, brokers, writable)
     try:
         with enough_for(whole.sparkSession, versions, VERSIONS_OF_A_PARTITION):
-            for piece in pieces(of, final_ms, 1 + versions // VERSIONS_AT_ONCE):
-                inputs = _inputs(run, source, whole, options, states, piece)
+            for batch in window_batches(of, final_ms, 1 + versions // VERSIONS_AT_ONCE):
+                inputs = _inputs(run, source, whole, options, states, batch)
                 for report in (report for report in CATALOGUE if report.windowed):
-                    progress(f"report {report.name}, from {_date(span(piece)[0])}")
+                    progress(f"report {report.name}, from {_date(span(batch)[0])}")
                     rows = make(report, inputs)
                     run.write(report.table, rows, open=f"to_ms > {final_ms}", full=full)
         for report in (report for report in CATALOGUE if not report.windowed):

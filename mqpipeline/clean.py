@@ -43,13 +43,15 @@ def clean(events: DataFrame, runs_of_them: DataFrame | None = None) -> DataFrame
              read before; `until_ms` and `until_cause` (`gap`, `incarnation`), where it breaks off, null if it does not
     """
     whole = runs(events) if runs_of_them is None else runs_of_them
-    marked = _marked(events, whole).where("fate is null")
+    entries = _with_fate(events, whole).where("fate is null")
     # Spark leaves out the other half where nothing was read twice, as in nearly every landing
-    doubled = _marked(events, whole.where("twice_from is not null"), "inner").where("fate is null and twice")
+    doubled = _with_fate(events, whole.where("twice_from is not null"), "inner").where(
+        "fate is null and twice"
+    )
     # what is left of a seq is one entry; its kind is among the keys so that readers of some kinds shuffle only those
     repeats = Window.partitionBy(*STREAM, "seq", "kind").orderBy("batch", "id_ms", "id_n")
     once = doubled.withColumn("repeat", F.row_number().over(repeats)).where("repeat = 1").drop("repeat")
-    return marked.where("not twice").unionByName(once).drop("batch", "fate", "twice")
+    return entries.where("not twice").unionByName(once).drop("batch", "fate", "twice")
 
 
 def counts(events: DataFrame, runs_of_them: DataFrame | None = None) -> DataFrame:
@@ -64,7 +66,7 @@ def counts(events: DataFrame, runs_of_them: DataFrame | None = None) -> DataFram
     phantom = F.count_if(F.coalesce(F.col("fate") == "phantom", F.lit(False)))
     real = F.count_distinct(F.when(F.coalesce(F.col("fate") != "phantom", F.lit(True)), entry))
     return (
-        _marked(events, whole)
+        _with_fate(events, whole)
         .groupBy("namespace")
         .agg(
             F.count("*").alias("events"),
@@ -109,12 +111,12 @@ def runs(events: DataFrame) -> DataFrame:
     `backs` array<struct<seq, batch, ms, n>>, in every run of the incarnation, are its rollbacks: the first entry of the
     new primary in the place of another, as it was first read. `twice_from` to `twice_to` are the first and the last
     entry of the run that were read more than once, null if there is none."""
-    pieces = _pieces(events)
+    seq_ranges = _seq_ranges(events)
     latest = F.max(F.struct("inc", "back.batch", "back.ms", "back.n")).over(_so_far())
     read = F.struct("inc", "batch", F.col("last_ms").alias("ms"), F.col("last_n").alias("n"))
     backs = F.collect_list("back").over(Window.partitionBy(*STREAM))
     real = (
-        pieces.withColumn("lost", read < latest)
+        seq_ranges.withColumn("lost", read < latest)
         .withColumn("backs", backs)
         .where(~F.coalesce("lost", F.lit(False)))
     )
@@ -157,7 +159,7 @@ def _with_spans(joined: DataFrame) -> DataFrame:
     )
 
 
-def _pieces(events: DataFrame) -> DataFrame:
+def _seq_ranges(events: DataFrame) -> DataFrame:
     """Entries that follow each other, as they were read last: `first_seq` to `last_seq`, all of one `batch` and with
     ids that grow, from `first_ms` to `last_ms` and `last_n`. `back` is the first rollback that shows among them;
     `twice_from` to `twice_to` are those that were read more than once.
@@ -180,7 +182,7 @@ def _pieces(events: DataFrame) -> DataFrame:
         nothing.cast("bigint").alias("twice_to"),
     )
     looked_at = events.withColumn("word", _word()).join(doubtful, [*WORD], "left_semi")
-    return plain.unionByName(_pieces_by_entry(looked_at))
+    return plain.unionByName(_seq_ranges_by_entry(looked_at))
 
 
 def _words(events: DataFrame) -> DataFrame:
@@ -207,8 +209,8 @@ def _word() -> Column:
     return F.shiftright("seq", WORD_BITS)
 
 
-def _pieces_by_entry(events: DataFrame) -> DataFrame:
-    """`_pieces` of entries that have to be looked at one by one."""
+def _seq_ranges_by_entry(events: DataFrame) -> DataFrame:
+    """`_seq_ranges` of entries that have to be looked at one by one."""
     bucket = (*STREAM, "bucket")
     read = F.struct("seq", "batch", F.col("id_ms").alias("ms"), F.col("id_n").alias("n"))
     by_seq = Window.partitionBy(*bucket).orderBy("seq", "batch", "id_ms", "id_n")
@@ -236,8 +238,8 @@ def _pieces_by_entry(events: DataFrame) -> DataFrame:
     return (
         newest.withColumn("last", last)
         .withColumn("begins", F.when(F.coalesce(goes_on, F.lit(False)), 0).otherwise(1))
-        .withColumn("piece", F.sum("begins").over(so_far))
-        .groupBy(*bucket, "piece")
+        .withColumn("seq_range", F.sum("begins").over(so_far))
+        .groupBy(*bucket, "seq_range")
         .agg(
             F.min("seq").alias("first_seq"),
             F.max("read").alias("last"),
@@ -261,7 +263,7 @@ def _pieces_by_entry(events: DataFrame) -> DataFrame:
     )
 
 
-def _marked(events: DataFrame, whole: DataFrame, how: str = "left") -> DataFrame:
+def _with_fate(events: DataFrame, whole: DataFrame, how: str = "left") -> DataFrame:
     """All rows with `id`, `segment`, `span`, whether they may have been read `twice`, and `fate`, null for those to be
     folded."""
     held = F.broadcast(whole).selectExpr(

@@ -20,24 +20,24 @@ class Codes(NamedTuple):
 
 def coded(column: pa.Array | pa.ChunkedArray) -> Codes:
     """Equal values, null among them, get equal numbers, and greater ones greater."""
-    found = column.dictionary_encode(null_encoding="encode")
-    if isinstance(found, pa.ChunkedArray):
-        found = found.combine_chunks()
-    order = pc.array_sort_indices(found.dictionary)
+    encoded = column.dictionary_encode(null_encoding="encode")
+    if isinstance(encoded, pa.ChunkedArray):
+        encoded = encoded.combine_chunks()
+    order = pc.array_sort_indices(encoded.dictionary)
     rank = np.empty(len(order), np.int64)
     rank[order.to_numpy()] = np.arange(len(order))
-    return Codes(rank[found.indices.to_numpy()], found.dictionary.take(order))
+    return Codes(rank[encoded.indices.to_numpy()], encoded.dictionary.take(order))
 
 
 def together(*columns: pa.Array | pa.ChunkedArray) -> Numbers:
     """A number for each row, different for rows that differ in any of these columns."""
     each = [coded(column) for column in columns]
     start = np.zeros(len(columns[0]), np.int64)
-    return reduce(lambda made, one: made * len(one.values) + one.numbers, each, start)
+    return reduce(lambda number, codes: number * len(codes.values) + codes.numbers, each, start)
 
 
 def numbered(table: pa.Table, *names: str) -> tuple[Numbers, pa.Table]:
     """Numbers from 0 on, the same for rows that are alike in these columns; and the columns' values, by number."""
-    made = together(*(table[name] for name in names))
-    _, first, numbers = np.unique(made, return_index=True, return_inverse=True)
+    combined = together(*(table[name] for name in names))
+    _, first, numbers = np.unique(combined, return_index=True, return_inverse=True)
     return numbers, table.select(names).take(first)

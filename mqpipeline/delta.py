@@ -2,8 +2,8 @@
 
 Delta knows transactions of one table, not of several. So a run writes its parts beside, as Parquet, where its own later
 steps read them; when it commits, each table gets one transaction, and the snapshot names the version that this made.
-Readers of the snapshot find all tables as one run left them, because they ask for these versions; who reads a table
-without it finds the newest run's, whole.
+Readers of the snapshot find all tables as one run left them, because they ask for these versions; a reader of a
+table without it finds the newest run's, whole.
 """
 
 from collections.abc import Mapping, Sequence
@@ -123,10 +123,10 @@ class DeltaTables(ParquetFolders):
         there = rows.columns
         return rows.selectExpr(
             *(
-                one.name
-                if one.name in there
-                else f"cast(null as {one.dataType.simpleString()}) as {one.name}"
-                for one in table.stored_schema
+                field.name
+                if field.name in there
+                else f"cast(null as {field.dataType.simpleString()}) as {field.name}"
+                for field in table.stored_schema
             )
         )
 

@@ -25,7 +25,7 @@ def read_text(spark: SparkSession, path: str) -> str | None:
 
 
 def write_text_atomically(spark: SparkSession, path: str, text: str) -> None:
-    """Whoever reads it finds the old text or the new one, also after a kill -9 at any point."""
+    """A reader finds the old text or the new one, also after a kill -9 at any point."""
     files, at = _of(spark, path)
     unchecked = _unchecked(files)
     beside = at.suffix(".new")

@@ -34,9 +34,9 @@ def session(name: str, options: Options) -> SparkSession:
 def warehouse(spark: SparkSession, options: Options) -> Warehouse:
     """The tables that are there, or are to be. Raises OptionError if they are kept in another format."""
     storage = _delta().DeltaTables(spark, options.warehouse) if options.format == DELTA else None
-    made = Warehouse(spark, options.warehouse, storage)
-    made.begin()
-    return made
+    tables = Warehouse(spark, options.warehouse, storage)
+    tables.begin()
+    return tables
 
 
 def _delta() -> ModuleType:

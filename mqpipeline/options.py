@@ -67,15 +67,15 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
 
 def load(environment: Mapping[str, str], given: Mapping[str, object] | None = None) -> Options:
     """The options of a process; `given` wins where it has a value. Raises OptionError."""
-    found: dict[str, Any] = {}
+    values: dict[str, Any] = {}
     for name, annotation in get_type_hints(Options, include_extras=True).items():
         value = (given or {}).get(name)
         text = environment.get(PREFIX + name.upper()) if value is None else str(value)
         if text is None and name == "url":
             text = environment.get("REDIS_URL")
         if text:
-            found[name] = _read(name, text, get_args(annotation)[0])
-    options = _with_login(Options(**found))
+            values[name] = _read(name, text, get_args(annotation)[0])
+    options = _with_login(Options(**values))
     if not options.warehouse:
         raise OptionError(f"{PREFIX}WAREHOUSE is not set: where the tables are")
     return options
@@ -100,11 +100,11 @@ def _read(name: str, text: str, kind: Any) -> object:
 
 
 def _slo(text: str) -> dict[str, float]:
-    found = {}
+    objectives = {}
     for part in text.split(","):
         cluster, _, share = part.rpartition("=")
         promised = float(share)
         if not 0 < promised < 1:
             raise ValueError("a share is between 0 and 1")
-        found[cluster.strip() or OTHERS] = promised
-    return found
+        objectives[cluster.strip() or OTHERS] = promised
+    return objectives

@@ -29,6 +29,6 @@ def enough_for(spark: SparkSession, rows: int, each: int) -> Iterator[None]:
 
 
 def table_of(batches: Iterable[pa.RecordBatch]) -> pa.Table | None:
-    """All rows of a partition, in one piece; None if it has none."""
+    """Return all rows of a partition as one table, or None if it has none."""
     held = [batch for batch in batches if batch.num_rows]
     return pa.Table.from_batches(held).combine_chunks() if held else None

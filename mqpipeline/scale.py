@@ -5,7 +5,7 @@ Each member is gone once a week: mostly for an upgrade, sometimes killed, lost w
 address. Once a quarter some brokers expire within seconds of each other. Topics come, grow and go; now and then
 someone takes a broker's write permission away for a while.
 
-What happens when in a week keeps one act out of the middle of another: masters are gone in [0.05, 0.20) of it and
+What happens when in a week keeps one operation out of the middle of another: masters are gone in [0.05, 0.20) of it and
 back by 0.30, slaves half a third later, masses expire at 0.50, permissions go at 0.60 and return at 0.61, topics
 change in [0.70, 1.00).
 """
@@ -45,7 +45,7 @@ def entries(spark: SparkSession, scale: Scale) -> DataFrame:
     """-> stream string, id_ms bigint, id_n bigint, fields map<string, string>: what a read of the stream gives."""
     outages, pairs = _outages(spark, scale).cache(), _pairs(spark, scale).cache()
     registrations = _registrations(outages, scale)
-    acts = (
+    operations = (
         _started(spark, scale)
         .unionByName(_removed(outages))
         .unionByName(_registered(registrations))
@@ -53,7 +53,7 @@ def entries(spark: SparkSession, scale: Scale) -> DataFrame:
         .unionByName(_topic_changes(outages, pairs, scale))
         .unionByName(_permissions(outages, pairs, scale))
     )
-    return _numbered(acts, scale)
+    return _numbered(operations, scale)
 
 
 def _random(scale: Scale, *of: str) -> str:
@@ -126,10 +126,15 @@ def _address(moves: str) -> str:
     return f"concat('10.', b div 250, '.', b % 250, '.', 1 + 100 * broker_id + {moves} % 100, ':10911')"
 
 
-def _entry(at: str, act: str, part: str, kind: str, *fields: str) -> list[str]:
-    """An entry's columns. Those of equal `act` and a `part` from 0 on are one group, others groups of their own."""
-    listed = ", ".join(("'kind'", f"'{kind}'", "'op'", act, *fields))
-    return [f"{at} as at_ms", f"{act} as act", f"cast({part} as int) as part", f"map({listed}) as fields"]
+def _entry(at: str, operation: str, part: str, kind: str, *fields: str) -> list[str]:
+    """An entry's columns. Those of equal `operation` and a `part` from 0 on are one group, the others one each."""
+    listed = ", ".join(("'kind'", f"'{kind}'", "'op'", operation, *fields))
+    return [
+        f"{at} as at_ms",
+        f"{operation} as operation",
+        f"cast({part} as int) as part",
+        f"map({listed}) as fields",
+    ]
 
 
 def _started(spark: SparkSession, scale: Scale) -> DataFrame:
@@ -152,14 +157,14 @@ COMING = "concat('r', b, '-', broker_id, '-', at_ms)"
 def _removed(outages: DataFrame) -> DataFrame:
     """A replacement is of one group with the registration that follows it."""
     seen = "gone_ms - if(cause = 'expired', 120000, 200 + cast(29000 * kind as bigint))"
-    act = f"if(cause = 'replaced', {COMING}, concat('d', b, '-', broker_id, '-', down_ms))"
+    operation = f"if(cause = 'replaced', {COMING}, concat('d', b, '-', broker_id, '-', down_ms))"
     return (
         outages.where("week >= 0")
         .withColumn("seen_ms", F.expr(seen))
         .selectExpr(
             *_entry(
                 "down_ms",
-                act,
+                operation,
                 "0",
                 "broker_removed",
                 f"'cause', cause, 'actor', if(cause = 'expired', 'job:expire', {BROKERS_ACTOR})",
@@ -361,20 +366,20 @@ def _permissions(outages: DataFrame, pairs: DataFrame, scale: Scale) -> DataFram
     )
 
 
-def _numbered(acts: DataFrame, scale: Scale) -> DataFrame:
-    """Seqs and ids in the order of the acts, and each entry's place in its group."""
-    light = acts.select("at_ms", "act", "part")
+def _numbered(operations: DataFrame, scale: Scale) -> DataFrame:
+    """Seqs and ids in the order of the operations, and each entry's place in its group."""
+    light = operations.select("at_ms", "operation", "part")
     ordered = light.selectExpr(
-        "act",
+        "operation",
         "part",
-        "row_number() over (order by at_ms, act, abs(part)) as seq",
-        "row_number() over (partition by at_ms order by act, abs(part)) - 1 as id_n",
-        "if(part < 0, 1, row_number() over (partition by act order by part)) as part_i",
-        "if(part < 0, 1, count(*) over (partition by act)) as part_n",
+        "row_number() over (order by at_ms, operation, abs(part)) as seq",
+        "row_number() over (partition by at_ms order by operation, abs(part)) - 1 as id_n",
+        "if(part < 0, 1, row_number() over (partition by operation order by part)) as part_i",
+        "if(part < 0, 1, count(*) over (partition by operation)) as part_n",
     )
     common = f"""map('v', '1', 'inc', '{scale.start_ms}', 'seq', string(seq),
         'part', if(part_n = 1, null, concat(part_i, '/', part_n)))"""
-    return acts.join(ordered, ["act", "part"]).selectExpr(
+    return operations.join(ordered, ["operation", "part"]).selectExpr(
         f"'{scale.stream}' as stream",
         "at_ms as id_ms",
         "cast(id_n as bigint) as id_n",

@@ -47,7 +47,11 @@ class Table(NamedTuple):
     @property
     def stored_schema(self) -> StructType:
         """The same with the columns of its partitions, as it is read."""
-        added = (f"{one.name} {one.type}" for one in self.partitions if one.sql != one.name)
+        added = (
+            f"{partition.name} {partition.type}"
+            for partition in self.partitions
+            if partition.sql != partition.name
+        )
         return _schema(", ".join((self.columns, *added)))
 
 

@@ -24,12 +24,12 @@ PART, CLOSED, OPEN = "part", "closed", "open"
 
 class Folded(msgspec.Struct, frozen=True):
     """How far the tables cover a namespace: up to `seq` of incarnation `inc`; which of the landing's batches they
-    know, up to `batch`; and whether that is `settled` (mqpipeline/tables/increments.py)."""
+    know, up to `batch`; and whether that is `recorded` (mqpipeline/tables/increments.py)."""
 
     inc: int
     seq: int
     batch: int
-    settled: bool
+    recorded: bool = msgspec.field(name="settled")  # the name in the snapshot's JSON
 
 
 class Parts(msgspec.Struct, frozen=True):
@@ -83,7 +83,7 @@ class Storage(Protocol):
 
 
 class Warehouse:
-    """All tables under one root. Of those who write there must be one at a time."""
+    """All tables under one root. There must be one writer at a time."""
 
     def __init__(self, spark: SparkSession, root: str, storage: Storage | None = None) -> None:
         self.spark = spark

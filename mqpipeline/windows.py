@@ -36,14 +36,16 @@ def month_of(at_ms: int) -> int:
     return _ms(_begin("month", at_ms))
 
 
-def pieces(of: Sequence[Window], final_ms: int, most: int) -> tuple[tuple[Window, ...], ...]:
-    """The windows that ended by `final_ms`, month after month, and last all others: in `most` pieces of about equally
+def window_batches(of: Sequence[Window], final_ms: int, most: int) -> tuple[tuple[Window, ...], ...]:
+    """The windows that ended by `final_ms`, month after month, and last all others: in `most` batches of about equally
     many months, or fewer."""
     closed: dict[int, list[Window]] = {}
     for window in of:
         if window.to_ms <= final_ms:
             closed.setdefault(month_of(window.from_ms), []).append(window)
-    in_order = [closed[month] for month in sorted(closed)] + [[one for one in of if one.to_ms > final_ms]]
+    in_order = [closed[month] for month in sorted(closed)] + [
+        [window for window in of if window.to_ms > final_ms]
+    ]
     each = -(-len(in_order) // most)
     return tuple(tuple(chain(*in_order[i : i + each])) for i in range(0, len(in_order), each))
 
@@ -60,7 +62,7 @@ def months(of: Sequence[Window]) -> tuple[int, int]:
 
 
 def cells(of: Sequence[Window]) -> tuple[Window, ...]:
-    """The pieces that their edges cut time into, in order: each lies wholly in a window or outside it."""
+    """Return the intervals between their edges, in order: each lies wholly in a window or outside it."""
     edges = sorted({edge for window in of for edge in (window.from_ms, window.to_ms)})
     return tuple(Window("cell", *edge) for edge in pairwise(edges))
 

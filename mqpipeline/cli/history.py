@@ -183,15 +183,15 @@ def _diff_table(reply: Json) -> Table:
         ("TIME", "TOPIC", "BROKER", "CHANGE", "BEFORE", "AFTER", "CAUSE", "ACTOR", "OP"),
         [
             (
-                _time(one),
-                one["topic"],
-                one["brokerName"],
-                one["change"],
-                _side(one["before"], one["fields"]),
-                _side(one["after"], one["fields"]),
-                *_cause(one),
+                _time(change),
+                change["topic"],
+                change["brokerName"],
+                change["change"],
+                _side(change["before"], change["fields"]),
+                _side(change["after"], change["fields"]),
+                *_cause(change),
             )
-            for one in reply["changes"]
+            for change in reply["changes"]
         ],
     )
 
@@ -201,15 +201,15 @@ def _changes_table(reply: Json) -> Table:
         ("TIME", "TOPIC", "BROKER", "WHAT", "BEFORE", "AFTER", "CAUSE", "ACTOR", "OP"),
         [
             (
-                _time(one),
-                one["topic"],
-                one["brokerName"],
-                one.get("what", "perm"),
-                one["before"],
-                one["after"],
-                *_cause(one),
+                _time(change),
+                change["topic"],
+                change["brokerName"],
+                change.get("what", "perm"),
+                change["before"],
+                change["after"],
+                *_cause(change),
             )
-            for one in reply["changes"]
+            for change in reply["changes"]
         ],
     )
 
@@ -226,12 +226,12 @@ def _addresses(data: Json) -> str:
     return " ".join(f"{number}={address}" for number, address in data["brokerAddrs"].items())
 
 
-def _time(one: Json) -> str:
-    return "" if one["atMillis"] is None else format_time(one["atMillis"])
+def _time(change: Json) -> str:
+    return "" if change["atMillis"] is None else format_time(change["atMillis"])
 
 
-def _cause(one: Json) -> tuple[Any, ...]:
-    return one["cause"], one["actor"], one["op"]
+def _cause(change: Json) -> tuple[Any, ...]:
+    return change["cause"], change["actor"], change["op"]
 
 
 def _table(headings: Sequence[str], rows: Iterable[Sequence[Any]]) -> Table:

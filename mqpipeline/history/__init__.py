@@ -1,1 +1,1 @@
-"""What a route was, what changed it, and who did: questions about a time that is over."""
+"""What a route was, what changed it, and by which actor: questions about a time that is over."""

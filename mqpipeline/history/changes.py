@@ -1,4 +1,4 @@
-"""What happened to a topic, in order; and who changed a permission."""
+"""What happened to a topic, in order; and the changes of permissions, with their actors."""
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
@@ -52,12 +52,12 @@ def timeline(tables: Tables, topic: str, from_ms: int, to_ms: int) -> DataFrame:
     (its owner); `before` and `after` are text, null for nothing; `by` is CAUSED."""
     routes = during(tables.of_topic(topic).routes, from_ms, to_ms)
     holders = routes.select("topic", *GROUP).distinct()
-    found = (
+    changes = (
         _queues(routes, from_ms, to_ms)
         .unionByName(_members(tables, holders, from_ms, to_ms))
         .unionByName(_attributes(tables, holders, from_ms, to_ms))
     )
-    return found.where(within("by.ms", from_ms, to_ms))
+    return changes.where(within("by.ms", from_ms, to_ms))
 
 
 def _queues(routes: DataFrame, from_ms: int, to_ms: int) -> DataFrame:
@@ -123,12 +123,12 @@ def _drains(names: DataFrame, from_ms: int, to_ms: int) -> DataFrame:
     begins = "was is not null and was.drain is null and drain is not null"
     ends = f"was.drain is not null and drain is null and coalesce(was.drain.until_ms, {FOREVER}) > from_ms"
     runs_out = f"drain.until_ms <= coalesce(to_ms, {FOREVER})"
-    acts = ", ".join(
+    drains = ", ".join(
         f"if({condition}, struct({drained} as drained, {by} as by), null)"
         for condition, drained, by in ((begins, True, began), (ends, False, ended), (runs_out, False, over))
     )
     return (
         names.withColumn("was", F.expr(f"lag(struct(drain)) {_OF_NAME}"))
-        .selectExpr(*_NAME, f"inline(array_compact(array({acts})))")
+        .selectExpr(*_NAME, f"inline(array_compact(array({drains})))")
         .where(within("by.ms", from_ms, to_ms))
     )

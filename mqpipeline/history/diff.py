@@ -33,7 +33,7 @@ def diff(
         "group_after": f"from_ms <= {to_ms:d} and to_ms > {to_ms:d} and group_after is not null",
     }
     row = {group: shown(group, acting_master=acting_master) for group in seen}
-    pieces = joined.withColumns({"began": F.expr(BEGAN), "gone": F.expr(_GONE)}).selectExpr(
+    versions = joined.withColumns({"began": F.expr(BEGAN), "gone": F.expr(_GONE)}).selectExpr(
         *PAIR,
         f"if({seen['group_before']}, {row['group_before']}, null) as before",
         f"""if({seen["group_after"]}, struct(
@@ -42,7 +42,7 @@ def diff(
         f"if(gone.ms <= {to_ms:d}, gone, null) as gone",
         "to_ms",
     )
-    pairs = pieces.groupBy(*PAIR).agg(
+    pairs = versions.groupBy(*PAIR).agg(
         F.first("before", ignorenulls=True).alias("before"),
         F.first("now", ignorenulls=True).alias("now"),
         F.max("gone").alias("gone"),
@@ -78,10 +78,10 @@ def _living(tables: Tables, from_ms: int, to_ms: int) -> DataFrame:
     latest = f"array_max(filter(concat({ends}, {starts}), c -> {within('c.ms', from_ms, to_ms)}))"
     held = f"""exists(attributes, a -> {within("a.from_ms", from_ms, to_ms)}
         or coalesce({within("a.drain.until_ms", from_ms, to_ms)}, false))"""
-    found = groups(tables, from_ms, to_ms).withColumns(
+    living = groups(tables, from_ms, to_ms).withColumns(
         {"came": F.expr(came), "left": F.expr(f"array_max({ends})"), "latest": F.expr(latest)}
     )
-    both = with_group_at(with_group_at(found, from_ms, "group_before"), to_ms, "group_after")
+    both = with_group_at(with_group_at(living, from_ms, "group_before"), to_ms, "group_after")
     touched = f"latest is not null or coalesce({held}, false) as touched"
     return both.selectExpr(*GROUP, touched, "group_before", "group_after", "came", "left", "latest")
 

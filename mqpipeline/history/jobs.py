@@ -1,4 +1,4 @@
-"""What RQ runs in a process with Spark: by name, so that who asks need not import it."""
+"""What RQ runs in a process with Spark: by name, so that the caller need not import it."""
 
 from threading import Timer
 from typing import Any

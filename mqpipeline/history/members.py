@@ -16,7 +16,7 @@ def groups(tables: Tables, from_ms: int, to_ms: int, *, as_recorded: bool = Fals
     `sessions` are structs of their columns, oldest first, `until_ms` FOREVER while open; `attributes` are what held
     of the name, likewise. A member that fell silent is gone from the end of its lease, or `as_recorded` from when
     that was written."""
-    found = (
+    candidates = (
         tables.sessions if as_recorded else not_ended(tables.sessions, from_ms)
     )  # its month is that of `end_ms`
     end = "recorded_ms, end_ms" if as_recorded else "end_ms"
@@ -32,7 +32,7 @@ def groups(tables: Tables, from_ms: int, to_ms: int, *, as_recorded: bool = Fals
         "cluster",
     )
     sessions = (
-        found.withColumn("until_ms", F.expr(f"coalesce({end}, {FOREVER})"))
+        candidates.withColumn("until_ms", F.expr(f"coalesce({end}, {FOREVER})"))
         .where(f"start_ms <= {to_ms:d} and until_ms > {from_ms:d}")
         .groupBy(*GROUP)
         .agg(F.array_sort(F.collect_list(session)).alias("sessions"))

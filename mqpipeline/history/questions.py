@@ -70,9 +70,11 @@ def _diff(
     """A page of changes by topic and broker; `next` is the `after` of the one that follows."""
     if not reading.landed(from_ms, to_ms):
         return {"outside": True}
-    found = diff(reading.tables, from_ms, to_ms, topic, acting_master=acting_master)
+    changes = diff(reading.tables, from_ms, to_ms, topic, acting_master=acting_master)
     key = F.concat_ws(" ", "topic", "broker")
-    rows = found.withColumn("key", key).where(F.col("key") > after).orderBy("key").limit(limit + 1).collect()
+    rows = (
+        changes.withColumn("key", key).where(F.col("key") > after).orderBy("key").limit(limit + 1).collect()
+    )
     return {
         "fromMillis": from_ms,
         "toMillis": to_ms,
@@ -92,8 +94,8 @@ def _permissions(
 ) -> Json:
     """The newest changes first; `more` if there were others before."""
     start, end = _within(reading, from_ms, to_ms)
-    found = permission_changes(reading.tables, start, end, topic=topic, broker=broker)
-    return _newest(found, limit, start, end, lambda row: {"before": row.before, "after": row.after})
+    changes = permission_changes(reading.tables, start, end, topic=topic, broker=broker)
+    return _newest(changes, limit, start, end, lambda row: {"before": row.before, "after": row.after})
 
 
 def _timeline(
@@ -101,9 +103,9 @@ def _timeline(
 ) -> Json:
     """What happened to a topic, the newest first; `more` if there was more before."""
     start, end = _within(reading, from_ms, to_ms)
-    found = timeline(reading.tables, topic, start, end)
+    changes = timeline(reading.tables, topic, start, end)
     return _newest(
-        found, limit, start, end, lambda row: {"what": row.what, "before": row.before, "after": row.after}
+        changes, limit, start, end, lambda row: {"what": row.what, "before": row.before, "after": row.after}
     )
 
 
@@ -121,8 +123,8 @@ def _within(reading: Reading, from_ms: int | None, to_ms: int | None) -> tuple[i
     return start - 1, reading.until_ms if to_ms is None else min(to_ms, reading.until_ms)
 
 
-def _newest(found: DataFrame, limit: int, from_ms: int, to_ms: int, values: Callable[[Row], Json]) -> Json:
-    rows = found.orderBy(F.desc("by.ms"), F.desc("by.id"), *PAIR[1:]).limit(limit + 1).collect()
+def _newest(changes: DataFrame, limit: int, from_ms: int, to_ms: int, values: Callable[[Row], Json]) -> Json:
+    rows = changes.orderBy(F.desc("by.ms"), F.desc("by.id"), *PAIR[1:]).limit(limit + 1).collect()
     return {
         "fromMillis": from_ms + 1,
         "toMillis": to_ms,

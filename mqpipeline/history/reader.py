@@ -49,8 +49,8 @@ class Reader:
 
 
 def _tables(warehouse: Warehouse, snapshot: Snapshot) -> Tables:
-    kept = (BROKER_SESSIONS, BROKER_VERSIONS, ROUTE_VERSIONS)
-    return Tables(*(warehouse.read(table, snapshot) for table in kept))
+    history_tables = (BROKER_SESSIONS, BROKER_VERSIONS, ROUTE_VERSIONS)
+    return Tables(*(warehouse.read(table, snapshot) for table in history_tables))
 
 
 def _first_ms(tables: Tables) -> int | None:

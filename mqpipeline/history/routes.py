@@ -31,9 +31,9 @@ def routes_at(
     with the setting supportActingMaster, which no table has."""
     living = with_group_at(groups(tables, at_ms, at_ms, as_recorded=as_recorded), at_ms, "group")
     versions = during(tables.routes, at_ms, at_ms).select(*GROUP, "topic", *QUEUES)
-    found = versions.join(F.broadcast(living.select(*GROUP, "group")), GROUP)
+    routes = versions.join(F.broadcast(living.select(*GROUP, "group")), GROUP)
     row = shown("group", acting_master=acting_master)
-    return found.selectExpr(
+    return routes.selectExpr(
         "namespace", "topic", "broker", f"{row} as shown", "epoch", "perm as stored_perm", "group.drain"
     ).select("namespace", "topic", "broker", "shown.*", "epoch", "stored_perm", "drain")
 

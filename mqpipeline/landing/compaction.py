@@ -32,7 +32,7 @@ def compact(
     if len(sources) < 2:
         return None
     target = Folder(day, sources[0].first, sources[-1].last)
-    paths = [f"{folder}/{one}" for one in sources]
+    paths = [f"{folder}/{source}" for source in sources]
     parts = -(-sum(files.size(spark, path) for path in paths) // file_bytes)
     rows = spark.read.schema(table.schema).parquet(*paths)
     ordered = rows.repartitionByRange(parts, *table.sort) if parts > 1 else rows.coalesce(1)
@@ -43,7 +43,7 @@ def compact(
 def _delete_replaced(spark: SparkSession, folder: str, day: str, used: set[Folder], grace_s: float) -> None:
     """Folders within one that was made `grace_s` ago, and those that were never finished."""
     now = time.time()
-    for one in set(folders(spark, folder, day)) - used:
-        around = next((other for other in used if one.within(other)), None)
+    for stale in set(folders(spark, folder, day)) - used:
+        around = next((other for other in used if stale.within(other)), None)
         if around is not None and now - files.changed_s(spark, f"{folder}/{around}/{WHOLE}") >= grace_s:
-            files.delete(spark, f"{folder}/{one}")
+            files.delete(spark, f"{folder}/{stale}")

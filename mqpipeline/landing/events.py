@@ -80,9 +80,9 @@ class _Fields(NamedTuple):
 
     def having(self, of_fields: Any) -> Flags:
         """The entries with a field that this is true of."""
-        found = np.zeros(self.entries, bool)
-        found[self.rows[np.asarray(of_fields)]] = True
-        return found
+        flags = np.zeros(self.entries, bool)
+        flags[self.rows[np.asarray(of_fields)]] = True
+        return flags
 
 
 def _rejected(raw: pa.RecordBatch, others: _Fields, odd: Flags) -> pa.Array:

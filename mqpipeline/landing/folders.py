@@ -1,7 +1,7 @@
 """Where a landing's rows are: `day=<day>/batches=<first>-<last>`, written by one batch or by making several one.
 
 A folder counts if its batches have landed, as the progress says, and if no other folder of that day holds its
-batches and more. One of several batches is whole once Spark has put its mark into it.
+batches and more. One of several batches is whole once Spark has written its `_SUCCESS` file.
 """
 
 from collections.abc import Iterable
@@ -43,12 +43,12 @@ def folders(spark: SparkSession, root: str, day: str = "*") -> list[Folder]:
 
 def usable(spark: SparkSession, root: str, landed: int, day: str = "*") -> list[Folder]:
     """Those that hold each row of batches up to `landed` once."""
-    marks = files.matching(spark, f"{root}/day={day}/batches=*/{WHOLE}")
-    whole = {_folder(mark.rpartition("/")[0]) for mark in marks}
+    success_files = files.matching(spark, f"{root}/day={day}/batches=*/{WHOLE}")
+    whole = {_folder(path.rpartition("/")[0]) for path in success_files}
     all_folders = [
-        one
-        for one in folders(spark, root, day)
-        if one.last <= landed and (one.first == one.last or one in whole)
+        folder
+        for folder in folders(spark, root, day)
+        if folder.last <= landed and (folder.first == folder.last or folder in whole)
     ]
     return _widest(all_folders)
 
@@ -56,9 +56,9 @@ def usable(spark: SparkSession, root: str, landed: int, day: str = "*") -> list[
 def _widest(all_folders: Iterable[Folder]) -> list[Folder]:
     """Less those within others. Folders of a day never overlap otherwise."""
     widest: list[Folder] = []
-    for one in sorted(all_folders, key=lambda one: (one.day, one.first, -one.last)):
-        if not (widest and one.within(widest[-1])):
-            widest.append(one)
+    for folder in sorted(all_folders, key=lambda folder: (folder.day, folder.first, -folder.last)):
+        if not (widest and folder.within(widest[-1])):
+            widest.append(folder)
     return widest
 
 

@@ -15,8 +15,8 @@ from mqpipeline import files
 from mqpipeline.landing.checkpoint import request_checkpoint
 from mqpipeline.landing.folders import batches, folders
 from mqpipeline.landing.kinds import Landed
-from mqpipeline.landing.pieces import rows_of
 from mqpipeline.landing.progress import Progress, StreamProgress, read_progress, write_progress
+from mqpipeline.landing.stream_partitions import rows_of
 from mqpipeline.landing.writing import END, FILES, Batch, Summary, write
 from mqpipeline.options import ALL
 from mqpipeline.source.consumers import Consumer
@@ -24,9 +24,9 @@ from mqpipeline.source.follower import Follower
 from mqpipeline.source.ids import BEFORE_ALL, Id, parsed
 from mqpipeline.source.offsets import Position, offsets_of
 from mqpipeline.source.options import options_of
-from mqpipeline.source.streams import Piece
+from mqpipeline.source.streams import StreamPartition
 
-TASKS = 4  # a core, if there are so many pieces: these are of different sizes
+TASKS = 4  # a core, if there are so many partitions: these are of different sizes
 WRITERS = 16  # files of so many days open at once, before Spark sorts a batch by day instead
 AS_THEY_ARE = {"lineSep": END, "compression": "none", "maxRecordsPerFile": "1"}
 
@@ -36,8 +36,8 @@ class Landing:
     batch that another did not finish go as it is made.
 
     `source` are options of the format `redis_stream` (url, credentials, TLS, partitions, maxEntriesPerBatch …);
-    `namespaces` whose streams are read, `*` among them for all there are; `consumer` is who holds back the trimming
-    of these streams, None for none."""
+    `namespaces` whose streams are read, `*` among them for all there are; `consumer` is the name that holds back the
+    trimming of these streams, None for none."""
 
     def __init__(
         self,
@@ -73,12 +73,12 @@ class Landing:
         """Land what is there now, in batches of `maxEntriesPerBatch`; what comes meanwhile is for the next time."""
         self.advance()
         self._follower.prepareForTriggerAvailableNow()
-        while pieces := self._waiting():
-            self._land(pieces)
+        while partitions := self._waiting():
+            self._land(partitions)
         return self.advance()
 
     def advance(self) -> Progress:
-        """Where a stream has nothing that has not landed, `as_of_ms` becomes now. The store hears that we are alive."""
+        """Where a stream has nothing that has not landed, `as_of_ms` becomes now. Renews the consumer's position."""
         known = self._progress.streams
         for stream in self._streams.names():
             progress = known.get(stream) or StreamProgress(self._landed.namespace(stream))
@@ -89,33 +89,33 @@ class Landing:
         return self._progress
 
     def close(self) -> None:
-        """Let go of the store."""
+        """Close the connections to the store."""
         self._follower.stop()
 
-    def _waiting(self) -> list[Piece]:
+    def _waiting(self) -> list[StreamPartition]:
         """Return the ranges of the next batch: what follows the entries that landed last."""
         known = self._progress.streams.items()
         start = offsets_of(
             {name: Position(progress.at, True) for name, progress in known if progress.at > BEFORE_ALL}
         )
         end = self._follower.latestOffset(start, self._follower.getDefaultReadLimit())
-        return self._follower.pieces(start, end)
+        return self._follower.stream_partitions(start, end)
 
-    def _land(self, pieces: Sequence[Piece]) -> None:
+    def _land(self, partitions: Sequence[StreamPartition]) -> None:
         """Land one batch and acknowledge it."""
         before = self._progress
-        streams = self._landed_streams(self._write_rows(pieces, before.batch + 1))
+        streams = self._landed_streams(self._write_rows(partitions, before.batch + 1))
         self._write(Progress(before.batch + 1, {**before.streams, **streams}))
         self._fill_holes(before, streams)
         for stream, progress in self._progress.streams.items():
             self._report_to_store(stream, progress)
 
-    def _write_rows(self, pieces: Sequence[Piece], number: int) -> list[Summary]:
+    def _write_rows(self, partitions: Sequence[StreamPartition], number: int) -> list[Summary]:
         """Write the rows and return the summaries of their files."""
         landed = self._landed
         batch = Batch(landed, number, self._options, self._columns, landed.table.schema)
         observation = Observation()
-        plan = self._spark.createDataFrame(rows_of(pieces))
+        plan = self._spark.createDataFrame(rows_of(partitions))
         files_made = plan.mapInArrow(partial(write, batch), from_arrow_schema(FILES)).observe(
             observation, F.collect_list(F.struct(*Summary._fields)).alias("files")
         )

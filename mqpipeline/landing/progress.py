@@ -38,7 +38,7 @@ class Progress(msgspec.Struct, frozen=True):
     @property
     def as_of_ms(self) -> int:
         """Of all streams together."""
-        return min((one.as_of_ms for one in self.streams.values()), default=0)
+        return min((stream.as_of_ms for stream in self.streams.values()), default=0)
 
 
 def read_progress(spark: SparkSession, folder: str) -> Progress:

@@ -33,11 +33,11 @@ def read_landed(
     folder = f"{root.rstrip('/')}/{table.name}"
     landed = read_progress(spark, folder).batch
     usable_folders = [
-        one
-        for one in usable(spark, folder, landed)
-        if from_day <= one.day <= to_day and one.last > after_batch
+        source
+        for source in usable(spark, folder, landed)
+        if from_day <= source.day <= to_day and source.last > after_batch
     ]
     if not usable_folders:
         return spark.createDataFrame([], table.schema)
-    paths = [f"{folder}/{one}" for one in usable_folders]
+    paths = [f"{folder}/{source}" for source in usable_folders]
     return spark.read.schema(table.schema).parquet(*paths).select(*table.schema.names)

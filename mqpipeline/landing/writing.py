@@ -1,4 +1,4 @@
-"""A task's share of a batch: it reads pieces of streams and makes Parquet files of them, so that rows never pass
+"""A task's share of a batch: it reads partitions of streams and makes Parquet files of them, so that rows never pass
 through Spark. What Spark writes are the files, each whole, in the one column of a row.
 
 Spark writes a column of text as it is, with something behind each row (`lineSep`): of a Parquet file that can be its
@@ -19,7 +19,7 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
 from mqpipeline.landing.kinds import Landed
-from mqpipeline.landing.pieces import pieces_of
+from mqpipeline.landing.stream_partitions import stream_partitions_of
 from mqpipeline.source.ids import Id
 from mqpipeline.source.options import Options
 from mqpipeline.source.reading import Reading
@@ -86,19 +86,20 @@ class Part(NamedTuple):
 
 
 def write(batch: Batch, plan: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Rows of pieces -> FILES. Holds one file at a time."""
+    """Rows of partitions -> FILES. Holds one file at a time."""
     _keep_modules()
     reading = Reading(batch.options, batch.columns)
     schema = to_arrow_schema(batch.schema, timezone="UTC")
     for rows in plan:
-        for piece in pieces_of(rows):
-            namespace = batch.landed.namespace(piece.stream)
+        for partition in stream_partitions_of(rows):
+            namespace = batch.landed.namespace(partition.stream)
             row_batches = (
-                (raw, batch.landed.rows(raw, namespace, batch.number, schema)) for raw in reading.read(piece)
+                (raw, batch.landed.rows(raw, namespace, batch.number, schema))
+                for raw in reading.read(partition)
             )
             parts = (part for raw, rows in row_batches for part in _by_day(raw, rows))
             for day, of_day in groupby(parts, key=lambda part: part.day):
-                yield from _files(day, piece.stream, schema, of_day)
+                yield from _files(day, partition.stream, schema, of_day)
 
 
 @cache

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from mqpipeline.reports.acts import ACT, changes, entries
 from mqpipeline.reports.catalogue import CHURN
+from mqpipeline.reports.operations import OPERATION, changes, entries
 from mqpipeline.reports.rows import as_report, happened
 from mqpipeline.reports.shape import WINDOW
 from mqpipeline.windows import HOUR_MS, LATE_MS, Window
@@ -23,18 +23,19 @@ def churn(
     """Return CHURN by cluster and cause, for the windows and for each of the `hours` from one time to another, from
     clean events and BROKER_VERSIONS.
 
-    An act counts at the time at which it changed an answer first, and in each cluster that it touches; `cluster` is
-    null where it touches none. `pairs` are the queue data that it changed, or that came or went with the broker."""
-    acts = entries(events).transform(_touched, broker_versions)
+    An operation counts at the time at which it changed an answer first, and in each cluster that it touches;
+    `cluster` is null where it touches none. `pairs` are the queue data that it changed, or that came or went with the
+    broker."""
+    operations = entries(events).transform(_touched, broker_versions)
     begin, end = hours
-    hour = F.expr(f"act_ms - pmod(act_ms, {HOUR_MS})")
-    hourly = acts.where((F.col("act_ms") >= begin) & (F.col("act_ms") < end)).select(
+    hour = F.expr(f"operation_ms - pmod(operation_ms, {HOUR_MS})")
+    hourly = operations.where((F.col("operation_ms") >= begin) & (F.col("operation_ms") < end)).select(
         "*",
         F.lit("hour").alias("window"),
         hour.alias("from_ms"),
         F.least(hour + HOUR_MS, F.lit(as_of)).alias("to_ms"),
     )
-    counted = happened(acts, windows, "act_ms").unionByName(hourly)
+    counted = happened(operations, windows, "operation_ms").unionByName(hourly)
     rows = counted.groupBy("namespace", *WINDOW, "cluster", "cause").agg(
         F.sum("acts").alias("acts"), F.sum("pairs").alias("pairs")
     )
@@ -43,17 +44,17 @@ def churn(
 
 
 def _touched(entries: DataFrame, broker_versions: DataFrame) -> DataFrame:
-    """Acts by the clusters that they touch: `namespace`, `cluster`, `cause`, `act_ms`, `acts`, `pairs`."""
+    """Operations by the clusters that they touch: `namespace`, `cluster`, `cause`, `operation_ms`, `acts`, `pairs`."""
     clusters = broker_versions.groupBy("namespace", F.col("broker").alias("touched")).agg(
         F.max_by("cluster", F.struct("inc", "from_id")).alias("lies_in")
     )
-    one = "array(struct(broker as touched, coalesce(topics, 0) + {rows} as pairs))".format(
+    single = "array(struct(broker as touched, coalesce(topics, 0) + {rows} as pairs))".format(
         rows="coalesce(aggregate(rows, 0, (sum, x) -> sum + size(x.topics)), 0)"
     )
     several = "transform(rows, x -> struct(x.broker as touched, size(x.topics) as pairs))"
-    each = F.when(F.expr("broker is null and size(rows) > 0"), F.expr(several)).otherwise(F.expr(one))
-    touched = entries.select(*ACT, "kind", "cluster", "act_ms", F.inline(each))
+    each = F.when(F.expr("broker is null and size(rows) > 0"), F.expr(several)).otherwise(F.expr(single))
+    touched = entries.select(*OPERATION, "kind", "cluster", "operation_ms", F.inline(each))
     known = touched.join(clusters, ["namespace", "touched"], "left")
-    return known.groupBy(*ACT, F.coalesce("cluster", "lies_in").alias("cluster")).agg(
-        F.min("act_ms").alias("act_ms"), changes().alias("acts"), F.sum("pairs").alias("pairs")
+    return known.groupBy(*OPERATION, F.coalesce("cluster", "lies_in").alias("cluster")).agg(
+        F.min("operation_ms").alias("operation_ms"), changes().alias("acts"), F.sum("pairs").alias("pairs")
     )

@@ -1,4 +1,4 @@
-"""Who claims whose identity: claims that were judged, and slots that two addresses take from each other."""
+"""Conflicting claims of an identity: claims that were judged, and slots that two addresses take from each other."""
 
 from collections.abc import Sequence
 

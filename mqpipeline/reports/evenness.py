@@ -1,4 +1,4 @@
-"""How evenly amounts lie on those who share them: plain arrays, many groups at once."""
+"""How evenly amounts are balanced among the members of a group: plain arrays, many groups at once."""
 
 from typing import NamedTuple
 

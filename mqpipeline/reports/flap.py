@@ -51,7 +51,7 @@ def blows(sessions: DataFrame, events: DataFrame) -> DataFrame:
     """What raises the score of a slot: `at_ms`, when answers changed, and `weight`.
 
     Of slot 0 also changes of stored permissions of its broker, and of the drain that a wipe or restore was made
-    into; one for each act."""
+    into; one for each operation."""
     entered = sessions.where("start_cause in ('takeover', 'switch')").select(
         *SLOT, F.col("start_ms").alias("at_ms"), F.lit(CHANGE).alias("weight")
     )
@@ -66,14 +66,16 @@ def blows(sessions: DataFrame, events: DataFrame) -> DataFrame:
 
 
 def _permissions(events: DataFrame) -> DataFrame:
-    """`namespace`, `broker`, `at_ms` of each act that changed permissions of a broker."""
+    """`namespace`, `broker`, `at_ms` of each operation that changed permissions of a broker."""
     changed = """array_distinct(transform(filter(rows, x -> x.before <> '' and x.after <> ''
         and split_part(x.before, ',', 3) <> split_part(x.after, ',', 3)), x -> x.broker))"""
     drained = F.when(F.expr("kind = 'drain_changed' and cause in ('wipe', 'restore')"), F.array("broker"))
     brokers = F.when(F.col("kind") == "topics_changed", F.expr(changed)).otherwise(drained)
-    act = F.coalesce("op", F.concat("id_ms", F.lit("-"), "id_n"))
-    each = events.select("namespace", "inc", act.alias("act"), "id_ms", F.explode(brokers).alias("broker"))
-    return each.groupBy("namespace", "inc", "act", "broker").agg(F.min("id_ms").alias("at_ms"))
+    operation = F.coalesce("op", F.concat("id_ms", F.lit("-"), "id_n"))
+    each = events.select(
+        "namespace", "inc", operation.alias("operation"), "id_ms", F.explode(brokers).alias("broker")
+    )
+    return each.groupBy("namespace", "inc", "operation", "broker").agg(F.min("id_ms").alias("at_ms"))
 
 
 def _scores(blows: DataFrame, at: Sequence[int]) -> DataFrame:

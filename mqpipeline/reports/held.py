@@ -12,7 +12,7 @@ TOPICS_AT_ONCE = 256
 """Their counts by cell are a table in memory."""
 
 
-class Acts(NamedTuple):
+class BrokerChanges(NamedTuple):
     """So `many` changes `at_ms` of a `broker` as a whole, in any order."""
 
     broker: Numbers
@@ -44,11 +44,13 @@ class Counts(NamedTuple):
     changes: Numbers
 
 
-def changes(acts: Acts, held: Held, named: Named, windows: Sequence[Window]) -> Iterator[Counts]:
+def changes(
+    broker_changes: BrokerChanges, held: Held, named: Named, windows: Sequence[Window]
+) -> Iterator[Counts]:
     """Of each topic the changes that named it, and those of brokers that held it then, some topics at a time."""
     edges = np.unique([edge for window in windows for edge in (window.from_ms, window.to_ms)])
     begin, end = (np.searchsorted(edges, [window[i] for window in windows]) for i in (1, 2))
-    numbered = _Numbered.of(acts, edges)
+    numbered = _Numbered.of(broker_changes, edges)
     first, last = (numbered.before(held.broker, at_ms) for at_ms in (held.from_ms, held.to_ms))
     met = np.flatnonzero(first < last)
     met = met[np.argsort(held.topic[met], kind="stable")]
@@ -73,9 +75,9 @@ def changes(acts: Acts, held: Held, named: Named, windows: Sequence[Window]) -> 
 
 
 class _Numbered(NamedTuple):
-    """The acts within `edges` in order, so that those of a broker in an interval are a range. `key` is of broker and
-    time; `total` how many changes come before each act, and in all. The acts of a broker in a cell of time are a range
-    too: `cell`, `start` and `stop` are of these, and `lies` is the cell of each act."""
+    """The operations within `edges` in order, so that those of a broker in an interval are a range. `key` is of broker
+    and time; `total` how many changes come before each operation, and in all. The operations of a broker in a cell of
+    time are a range too: `cell`, `start` and `stop` are of these, and `lies` is the cell of each operation."""
 
     edges: Numbers
     key: Numbers
@@ -86,18 +88,18 @@ class _Numbered(NamedTuple):
     stop: Numbers
 
     @classmethod
-    def of(cls, acts: Acts, edges: Numbers) -> Self:
-        inside = np.flatnonzero((acts.at_ms >= edges[0]) & (acts.at_ms < edges[-1]))
-        key = _key(edges, acts.broker[inside], acts.at_ms[inside])
+    def of(cls, broker_changes: BrokerChanges, edges: Numbers) -> Self:
+        inside = np.flatnonzero((broker_changes.at_ms >= edges[0]) & (broker_changes.at_ms < edges[-1]))
+        key = _key(edges, broker_changes.broker[inside], broker_changes.at_ms[inside])
         order = np.argsort(key, kind="stable")
         key, inside = key[order], inside[order]
-        cell = _cell(edges, acts.at_ms[inside])
-        another = np.diff(acts.broker[inside] * len(edges) + cell, prepend=-1) != 0
+        cell = _cell(edges, broker_changes.at_ms[inside])
+        another = np.diff(broker_changes.broker[inside] * len(edges) + cell, prepend=-1) != 0
         start = np.flatnonzero(another)
         return cls(
             edges=edges,
             key=key,
-            total=np.append(0, np.cumsum(acts.many[inside])),
+            total=np.append(0, np.cumsum(broker_changes.many[inside])),
             lies=np.cumsum(another) - 1,
             cell=cell[start],
             start=start,
@@ -105,17 +107,17 @@ class _Numbered(NamedTuple):
         )
 
     def before(self, broker: Numbers, at_ms: Numbers) -> Numbers:
-        """The first act of each broker at that time or later."""
+        """The first operation of each broker at that time or later."""
         return np.asarray(np.searchsorted(self.key, _key(self.edges, broker, at_ms)))
 
     def by_cell(self, first: Numbers, last: Numbers) -> tuple[Numbers, Numbers, Numbers]:
-        """Ranges of acts, of which none is empty -> pieces of them: which range, the cell, how many changes."""
+        """Cut ranges of operations, of which none is empty, by cell: which range, the cell, how many changes."""
         low, high = self.lies[first], self.lies[last - 1]
         many = high - low + 1
         which = np.repeat(np.arange(len(first)), many)
-        piece = np.arange(many.sum()) + np.repeat(low - np.cumsum(many) + many, many)
-        stop, start = np.minimum(last[which], self.stop[piece]), np.maximum(first[which], self.start[piece])
-        return which, self.cell[piece], self.total[stop] - self.total[start]
+        group = np.arange(many.sum()) + np.repeat(low - np.cumsum(many) + many, many)
+        stop, start = np.minimum(last[which], self.stop[group]), np.maximum(first[which], self.start[group])
+        return which, self.cell[group], self.total[stop] - self.total[start]
 
 
 def _key(edges: Numbers, broker: Numbers, at_ms: Numbers) -> Numbers:

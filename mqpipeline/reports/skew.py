@@ -69,7 +69,7 @@ def _shown(up: DataFrame, route_versions: DataFrame) -> DataFrame:
     """What brokers show at each time, by topic: EPOCH, `topic`, `at_ms`, whether it is `offered`, and the `queues` that
     are.
 
-    Those who use all columns of it share one shuffle, and so one look at the versions."""
+    Reports that use all columns of it have one shuffle in common, and so one read of the versions."""
     brokers = up.select(*EPOCH, "at_ms", "drained").distinct()
     shown = route_versions.join(F.broadcast(brokers), [*EPOCH]).where(THEN)
     offers = shown.withColumn("offered", F.expr(f"{WRITABLE} and drained is null")).select(

@@ -103,7 +103,7 @@ def _of_unit(report: Report, row: Row, window: str = "") -> Entry:
 def _at_time(report: Report, row: Row) -> Entry:
     instead: dict[str, object] = {name: row[name] for name in report.unit}
     if "ids" in row:
-        instead["ids"] = [f"{one['ms']}-{one['n']}" for one in (row["ids"] or ())[:IDS]]
+        instead["ids"] = [f"{entry['ms']}-{entry['n']}" for entry in (row["ids"] or ())[:IDS]]
     return Entry(report.key(), _json(row, **instead), row[report.order_column])
 
 

@@ -94,7 +94,7 @@ def _check(column: StructField) -> None:
     kind, own = column.dataType, OWN.get(column.name)
     if kind == own or (own is None and (kind in PLAIN or nested.can_hold(kind))):
         return
-    allowed = own.simpleString() if own else f"{', '.join(one.simpleString() for one in PLAIN)} or lists"
+    allowed = own.simpleString() if own else f"{', '.join(plain.simpleString() for plain in PLAIN)} or lists"
     raise ValueError(f"column {column.name} is {kind.simpleString()}, but can only be {allowed}")
 
 

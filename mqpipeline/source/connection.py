@@ -56,7 +56,7 @@ class Store:
         self.close()
 
     def close(self) -> None:
-        """Let go of all connections."""
+        """Close all connections."""
         if self._client is not None:
             self._client.close()
             self._client = None

@@ -14,7 +14,7 @@ from mqpipeline.source.ids import BEFORE_ALL, Id, parsed
 from mqpipeline.source.streams import Entry, Streams
 
 PART = re.compile(rb"(\d{1,9})/(\d{1,9})")
-AGAIN_S = 60.0  # who is silent for a day no longer counts
+AGAIN_S = 60.0  # a consumer that reports nothing for a day no longer counts
 
 
 class Position(msgspec.Struct, frozen=True):
@@ -37,20 +37,20 @@ class Consumer:
         self._streams = streams
         self.name = name
         self._key = key
-        self._told: dict[str, tuple[Id | None, float]] = {}
+        self._reported: dict[str, tuple[Id | None, float]] = {}
 
     def reached(self, stream: str, at: Id | None) -> None:
         """All up to this entry is safe; None: nothing is, for we are about to read from the beginning.
 
         The position is the end of the last whole group, or the last one where the entry is gone. Cheap to repeat."""
-        said, when = self._told.get(stream, (None, float("-inf")))
-        if said == at and time.monotonic() - when < AGAIN_S:
+        before, reported_s = self._reported.get(stream, (None, float("-inf")))
+        if before == at and time.monotonic() - reported_s < AGAIN_S:
             return
-        position = NOTHING if at is None else self._position(stream, at) or self._last_told(stream)
-        self._tell(stream, position)
-        self._told[stream] = at, time.monotonic()
+        position = NOTHING if at is None else self._position(stream, at) or self._last_reported(stream)
+        self._report(stream, position)
+        self._reported[stream] = at, time.monotonic()
 
-    def _last_told(self, stream: str) -> Position:
+    def _last_reported(self, stream: str) -> Position:
         known = self._store.call("HGET", self._hash(stream), self.name)
         return msgspec.json.decode(known, type=Position) if known else NOTHING
 
@@ -65,7 +65,7 @@ class Consumer:
         reply = self._store.call("XREVRANGE", stream, str(at), "-", "COUNT", entries + 1)
         return Entry(parsed(reply[-1][0]), reply[-1][1]) if len(reply) > entries else None
 
-    def _tell(self, stream: str, position: Position) -> None:
+    def _report(self, stream: str, position: Position) -> None:
         renewed = msgspec.structs.replace(position, at_ms=self._streams.now_ms(stream), hold=1)
         self._store.call("HSET", self._hash(stream), self.name, msgspec.json.encode(renewed))
 

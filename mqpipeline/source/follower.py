@@ -14,7 +14,7 @@ from mqpipeline.source.consumers import Consumer
 from mqpipeline.source.ids import BEFORE_ALL, Id
 from mqpipeline.source.offsets import Offsets, Position, offsets_of, positions_of
 from mqpipeline.source.reading import Reading
-from mqpipeline.source.streams import Piece
+from mqpipeline.source.streams import StreamPartition
 
 
 class Follower(Reading, DataSourceStreamReader, SupportsTriggerAvailableNow):
@@ -68,29 +68,29 @@ class Follower(Reading, DataSourceStreamReader, SupportsTriggerAvailableNow):
         return offsets_of(known)
 
     def partitions(self, start: Offsets, end: Offsets) -> list[InputPartition]:
-        """A piece each."""
-        return [*self.pieces(start, end)]
+        """Return the partitions of a micro-batch, as Spark asks for them."""
+        return [*self.stream_partitions(start, end)]
 
-    def pieces(self, start: Offsets, end: Offsets) -> list[Piece]:
+    def stream_partitions(self, start: Offsets, end: Offsets) -> list[StreamPartition]:
         """Everything after `start` up to `end`; from the beginning where reading starts over between them."""
         before = positions_of(start)
-        pieces: list[Piece] = []
+        partitions: list[StreamPartition] = []
         for stream, to in positions_of(end).items():
             since = before.get(stream) or self._initial(stream)
             after = since.id if since.reads == to.reads else BEFORE_ALL
             if to.id > after:
-                pieces += self.streams.pieces(stream, after.after, to.id)
-        return pieces
+                partitions += self.streams.partitions(stream, after.after, to.id)
+        return partitions
 
     def commit(self, end: Offsets) -> None:
-        """Tells the option's consumer, if there is one. Spark calls this as the next batch is planned; we do as soon
-        as Spark asks for an end, which comes sooner, and after the last batch of `availableNow` too."""
+        """Report `end` to the option's consumer, if there is one. Spark calls this as the next batch is planned; we
+        do as soon as Spark asks for an end, which comes sooner, and after the last batch of `availableNow` too."""
         if self._consumer is not None:
             for stream, at in positions_of(end).items():
                 self._consumer.reached(stream, at.id if at.seen else None)
 
     def stop(self) -> None:
-        """Let go of the connections."""
+        """Close the connections."""
         self.store.close()
 
     def _initial(self, stream: str) -> Position:

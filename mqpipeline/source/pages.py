@@ -116,18 +116,18 @@ class _Line:
             self._pool = self._store.server_of(wanted.stream).connection_pool
             self._connection = self._pool.get_connection()
         # its echo is the end of the reply: nothing that was stored before can hold it
-        mark = secrets.token_bytes(16)
-        self._asked = b"$16\r\n" + mark + b"\r\n"
+        end = secrets.token_bytes(16)
+        self._asked = b"$16\r\n" + end + b"\r\n"
         words = ("XRANGE", wanted.stream, str(wanted.first), str(wanted.last), "COUNT", wanted.most)
-        packed = hiredis.pack_command(words) + hiredis.pack_command(("ECHO", mark))  # type: ignore[arg-type]
+        packed = hiredis.pack_command(words) + hiredis.pack_command(("ECHO", end))  # type: ignore[arg-type]
         self._connection.send_packed_command([packed], check_health=False)
 
     def _reply(self) -> memoryview:
         """The reply to what was asked, as long as no other is read."""
         assert self._asked is not None
-        mark, got = self._asked, 0
+        end, got = self._asked, 0
         receive = self._connection._sock.recv_into
-        while got < len(mark) or not self._buffer.endswith(mark, 0, got):
+        while got < len(end) or not self._buffer.endswith(end, 0, got):
             if got == len(self._buffer):
                 self._buffer = self._buffer + bytes(got)
             received = receive(memoryview(self._buffer)[got:])
@@ -135,7 +135,7 @@ class _Line:
                 raise ConnectionError("the server closed the connection")
             got += received
         self._asked = None
-        return memoryview(self._buffer)[: got - len(mark)]
+        return memoryview(self._buffer)[: got - len(end)]
 
     def _followed(self, wanted: Range) -> list[tuple[bytes, list[bytes]]]:
         entries = self._store.client.xrange(wanted.stream, str(wanted.first), str(wanted.last), wanted.most)

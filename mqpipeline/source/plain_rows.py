@@ -120,12 +120,12 @@ def _begins(data: Bytes, bounds: Numbers, strings: Strings) -> Flags:
 
 def _made(kind: pa.DataType, held: pa.Buffer, strings: Strings, places: Numbers, without: Flags) -> pa.Array:
     columns = kind.value_type.num_fields - 1
-    between = np.empty(2 * len(places), np.int32)  # every other piece is a string
+    between = np.empty(2 * len(places), np.int32)  # every other span is a string
     between[0::2], between[1::2] = strings.starts, strings.ends
-    pieces = pa.Array.from_buffers(pa.utf8(), max(len(between) - 1, 0), [None, pa.py_buffer(between), held])
+    spans = pa.Array.from_buffers(pa.utf8(), max(len(between) - 1, 0), [None, pa.py_buffer(between), held])
     rows = np.flatnonzero(places == 0)
-    arrays = [pieces.take(pa.array(2 * (rows + column))) for column in range(columns)]
-    within = pieces.take(pa.array(2 * np.flatnonzero(places >= columns)))
+    arrays = [spans.take(pa.array(2 * (rows + column))) for column in range(columns)]
+    within = spans.take(pa.array(2 * np.flatnonzero(places >= columns)))
     lengths = np.diff(np.append(rows, len(places))) - columns
     arrays.append(pa.ListArray.from_arrays(_offsets(lengths), within, type=kind.value_type[columns].type))
     structs = pa.StructArray.from_arrays(arrays, fields=list(kind.value_type))

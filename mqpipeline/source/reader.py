@@ -3,7 +3,7 @@
 from pyspark.sql.datasource import DataSourceReader, InputPartition
 
 from mqpipeline.source.reading import Reading
-from mqpipeline.source.streams import Piece
+from mqpipeline.source.streams import StreamPartition
 
 
 class Reader(Reading, DataSourceReader):
@@ -12,11 +12,11 @@ class Reader(Reading, DataSourceReader):
     def partitions(self) -> list[InputPartition]:
         """Up to the newest entry that there is now."""
         options = self._options
-        pieces: list[Piece] = []
+        partitions: list[StreamPartition] = []
         with self.store:
             for stream in self.streams.names():
                 first = options.after[stream].after if stream in options.after else options.first
                 newest = self.streams.newest(stream, options.last)
                 if newest is not None and newest.id >= first:
-                    pieces += self.streams.pieces(stream, first, newest.id)
-        return [*pieces]
+                    partitions += self.streams.partitions(stream, first, newest.id)
+        return [*partitions]

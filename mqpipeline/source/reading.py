@@ -1,4 +1,4 @@
-"""What reading once and following have in common: a piece of a stream becomes Arrow batches."""
+"""What reading once and following have in common: a partition of a stream becomes Arrow batches."""
 
 from collections.abc import Iterator
 from functools import cached_property
@@ -12,7 +12,7 @@ from mqpipeline.source.connection import Store
 from mqpipeline.source.options import Options
 from mqpipeline.source.pages import pages
 from mqpipeline.source.replies import joined
-from mqpipeline.source.streams import Piece, Streams
+from mqpipeline.source.streams import StreamPartition, Streams
 
 BATCH_ENTRIES, BATCH_BYTES = 10_000, 8 << 20  # of an Arrow batch, whichever comes first
 
@@ -33,10 +33,10 @@ class Reading:
         return Streams(self._options, self.store)
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        """A piece as batches; Spark's stand-in for no piece at all as none."""
-        if not isinstance(partition, Piece):
+        """Return a partition's Arrow batches; none for Spark's stand-in for no partition at all."""
+        if not isinstance(partition, StreamPartition):
             return
         with Store(self._options) as store:
-            found = pages(store, partition.stream, partition.first, partition.last, self._options.page)
-            for page in joined(found, BATCH_ENTRIES, BATCH_BYTES):
+            stream_pages = pages(store, partition.stream, partition.first, partition.last, self._options.page)
+            for page in joined(stream_pages, BATCH_ENTRIES, BATCH_BYTES):
                 yield from self._batches.of(partition.stream, page)

@@ -62,8 +62,8 @@ def joined(pages: Iterable[Page], entries: int, most_bytes: int) -> Iterator[Pag
     joined_pages: list[Page] = []
     for page in pages:
         joined_pages.append(page)
-        size = sum(one.names.nbytes + one.values.nbytes for one in joined_pages)
-        if sum(len(one.ids) for one in joined_pages) >= entries or size >= most_bytes:
+        size = sum(page.names.nbytes + page.values.nbytes for page in joined_pages)
+        if sum(len(page.ids) for page in joined_pages) >= entries or size >= most_bytes:
             yield _one(joined_pages)
             joined_pages = []
     if joined_pages:
@@ -113,10 +113,10 @@ def _by_lines(reply: memoryview) -> Page | None:
     lengths, strings = lines[0::2], lines[1::2]
     if (data[starts[lengths]] != DOLLAR).any():
         return None
-    bounds = np.empty(2 * len(strings), np.int32)  # every other piece of the reply is a string
+    bounds = np.empty(2 * len(strings), np.int32)  # every other span of the reply is a string
     bounds[0::2] = starts[strings]
     bounds[1::2] = ends[strings]
-    pieces = pa.Array.from_buffers(
+    spans = pa.Array.from_buffers(
         pa.binary(), max(len(bounds) - 1, 0), [None, pa.py_buffer(bounds), pa.py_buffer(reply)]
     )
     id_at = np.arange(len(heads)) + np.cumsum(texts) - texts
@@ -124,10 +124,10 @@ def _by_lines(reply: memoryview) -> Page | None:
     is_text[id_at] = False
     text_at = np.flatnonzero(is_text)
     return Page(
-        pieces.take(pa.array(2 * id_at)),
+        spans.take(pa.array(2 * id_at)),
         texts // 2,
-        pieces.take(pa.array(2 * text_at[0::2])),
-        pieces.take(pa.array(2 * text_at[1::2])),
+        spans.take(pa.array(2 * text_at[0::2])),
+        spans.take(pa.array(2 * text_at[1::2])),
     )
 
 

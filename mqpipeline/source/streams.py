@@ -1,4 +1,4 @@
-"""What there is in the streams: which they are, where they end, how to cut them into pieces."""
+"""What there is in the streams: which they are, where they end, how to cut them into partitions."""
 
 import time
 from collections.abc import Iterator
@@ -28,7 +28,7 @@ class Entry(NamedTuple):
         return int(text) if text.isdigit() and len(text) <= DIGITS else None
 
 
-class Piece(InputPartition):
+class StreamPartition(InputPartition):
     """The entries of `stream` with ids in [first, last], read by one task."""
 
     def __init__(self, stream: str, first: Id, last: Id) -> None:
@@ -83,12 +83,12 @@ class Streams:
             left -= len(page.ids)
         return last
 
-    def pieces(self, stream: str, first: Id, last: Id) -> list[Piece]:
-        """[first, last] in up to `partitions` pieces: of as many entries each with a counter, else of as
-        much time each."""
+    def partitions(self, stream: str, first: Id, last: Id) -> list[StreamPartition]:
+        """Return [first, last] cut into at most option `partitions` partitions: of as many entries each with a
+        counter, else of as much time each."""
         bounds = sorted({*self._bounds(stream, first, last), last})
         starts = [first, *(bound.after for bound in bounds[:-1])]
-        return [Piece(stream, start, end) for start, end in zip(starts, bounds, strict=True)]
+        return [StreamPartition(stream, start, end) for start, end in zip(starts, bounds, strict=True)]
 
     def _bounds(self, stream: str, first: Id, last: Id) -> Iterator[Id]:
         parts = self._options.partitions

@@ -1,4 +1,4 @@
-"""Of many overlapping pieces the one state of their unit, by running sums over the instants at which one changes."""
+"""Of many overlapping intervals the one state of their unit, by running sums over the instants at which one changes."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -12,9 +12,9 @@ DRAINED, ABSENT = "DRAINED", "ABSENT"
 
 
 class Rank(NamedTuple):
-    """A piece of this kind, where none of a higher rank is, makes the unit's state."""
+    """An interval of this kind, where there is none of a higher rank, decides the unit's state."""
 
-    piece: str
+    kind: str
     state: str
 
 
@@ -29,18 +29,18 @@ RANKS = (
 """Highest first. `DRAINED` says PLANNED whatever else there is, `ABSENT` says UNKNOWN where there is nothing else."""
 
 
-def combined(pieces: DataFrame, unit: Sequence[str]) -> DataFrame:
-    """The states of each unit, from pieces of it: its columns, `state` (a piece of `RANKS`), `from_ms`, `to_ms`.
+def combined(intervals: DataFrame, unit: Sequence[str]) -> DataFrame:
+    """The states of each unit, from intervals of it: its columns, `state` (a kind of `RANKS`), `from_ms`, `to_ms`.
 
     As many rows are sorted as there are instants at which something begins or ends."""
-    steps = pieces.where("from_ms < to_ms").select(
+    steps = intervals.where("from_ms < to_ms").select(
         *unit,
         "state",
         F.expr("inline(array(struct(from_ms as at, 1 as step), struct(to_ms as at, -1 as step)))"),
     )
-    instants = steps.groupBy(*unit, "at").agg(*(F.expr(_steps_of(rank.piece)) for rank in RANKS))
+    instants = steps.groupBy(*unit, "at").agg(*(F.expr(_steps_of(rank.kind)) for rank in RANKS))
     in_order = Over.partitionBy(*unit).orderBy("at")
-    changes = instants.where(" or ".join(f"{rank.piece} <> 0" for rank in RANKS))
+    changes = instants.where(" or ".join(f"{rank.kind} <> 0" for rank in RANKS))
     stated = changes.selectExpr(*unit, "at", f"{_highest(unit)} as state")
     changes = stated.withColumn("before", F.lag("state").over(in_order)).where("not state <=> before")
     return (
@@ -59,12 +59,12 @@ def within(intervals: DataFrame, from_ms: int, to_ms: int) -> DataFrame:
     )
 
 
-def _steps_of(piece: str) -> str:
-    return f"sum(if(state = '{piece}', step, 0)) as {piece}"
+def _steps_of(kind: str) -> str:
+    return f"sum(if(state = '{kind}', step, 0)) as {kind}"
 
 
 def _highest(unit: Sequence[str]) -> str:
-    """SQL: the state of the highest rank of which there is a piece, null where there is none."""
+    """SQL: the state of the highest rank of which there is an interval, null where there is none."""
     so_far = f"over (partition by {', '.join(unit)} order by at)"
-    choices = (f"when sum({rank.piece}) {so_far} > 0 then '{rank.state}'" for rank in RANKS)
+    choices = (f"when sum({rank.kind}) {so_far} > 0 then '{rank.state}'" for rank in RANKS)
     return f"case {' '.join(choices)} end"

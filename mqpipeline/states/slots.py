@@ -32,29 +32,29 @@ def slot_states(
     left = F.coalesce("end_ms", F.lit(as_of))
     back = F.coalesce(F.lead("start_ms").over(in_order), F.lit(as_of))
     lasting = begun.select(*SLOT, "start_ms", "end_cause", "drained", left.alias("left"), back.alias("back"))
-    pieces = lasting.select(*SLOT, F.inline(_pieces(retire_after_ms, unrecorded_ms)))
-    return within(pieces, 0, as_of).transform(combined, SLOT)
+    intervals = lasting.select(*SLOT, F.inline(_intervals(retire_after_ms, unrecorded_ms)))
+    return within(intervals, 0, as_of).transform(combined, SLOT)
 
 
-def _pieces(retire_after_ms: int, unrecorded_ms: int) -> Column:
-    """The session and the time until the next, as pieces; they may be empty."""
+def _intervals(retire_after_ms: int, unrecorded_ms: int) -> Column:
+    """The session and the time until the next, as intervals; they may be empty."""
     left, back = F.col("left"), F.col("back")
     retired = F.least(back, left + retire_after_ms)
     known_until = F.least(back, left + unrecorded_ms)
     caused = F.col("end_cause")
     intended = caused.isin(*INTENDED) | (caused.isin(*FAILED) & F.coalesce("drained", F.lit(False)))
-    up = _piece(UP, F.col("start_ms"), left)
+    up = _interval(UP, F.col("start_ms"), left)
     return (
         F.when(caused.isNull(), F.array(up))
-        .when(intended, F.array(up, _piece(PLANNED, left, back)))
-        .when(caused.isin(*FAILED), F.array(up, _piece(DOWN, left, retired)))
+        .when(intended, F.array(up, _interval(PLANNED, left, back)))
+        .when(caused.isin(*FAILED), F.array(up, _interval(DOWN, left, retired)))
         .when(
             caused.isin(*UNRECORDED),
-            F.array(up, _piece(UNKNOWN, left, known_until), _piece(DOWN, known_until, retired)),
+            F.array(up, _interval(UNKNOWN, left, known_until), _interval(DOWN, known_until, retired)),
         )
-        .otherwise(F.array(up, _piece(UNKNOWN, left, retired)))
+        .otherwise(F.array(up, _interval(UNKNOWN, left, retired)))
     )
 
 
-def _piece(state: str, from_ms: Column, to_ms: Column) -> Column:
+def _interval(state: str, from_ms: Column, to_ms: Column) -> Column:
     return F.struct(F.lit(state).alias("state"), from_ms.alias("from_ms"), to_ms.alias("to_ms"))

@@ -1,7 +1,7 @@
 """How long each of many topics was in each state, by window: one sweep over the instants at which something changes.
 
 Plain arrays with numbers for topics and brokers, times in ms; nothing here knows of Spark. Sweeping takes memory by the
-pieces and by topics x edges of windows, so topics are taken some at a time.
+intervals and by topics x edges of windows, so topics are taken some at a time.
 """
 
 from collections.abc import Iterator, Sequence
@@ -18,7 +18,7 @@ Amounts = npt.NDArray[np.float64]
 UP, DOWN, UNKNOWN, PLANNED, NONE = range(5)
 """What a topic's state is where several pairs differ: the first of these."""
 AT_ONCE = 1 << 16
-"""Pieces and edges swept together; a topic that has more is swept alone."""
+"""Intervals and edges swept together; a topic that has more is swept alone."""
 
 
 class Windows(NamedTuple):
@@ -59,7 +59,7 @@ class Versions(NamedTuple):
     to_ms: Numbers
 
 
-class Pieces(NamedTuple):
+class PairStates(NamedTuple):
     """States of pairs while they are in force."""
 
     topic: Numbers
@@ -95,29 +95,31 @@ def time_in(
     for begin, end in pairwise([*begins, len(sizes)]):
         rows = slice(*np.searchsorted(versions.topic, (begin, end)))
         some = Versions(versions.topic[rows] - begin, *(column[rows] for column in versions[1:]))
-        totals = swept(_pieces(some, timelines, first[rows], last[rows]), end - begin, windows)
+        totals = swept(_pair_states(some, timelines, first[rows], last[rows]), end - begin, windows)
         yield totals._replace(topic=totals.topic + begin)
 
 
-def swept(pieces: Pieces, topics: int, windows: Windows) -> Totals:
+def swept(pair_states: PairStates, topics: int, windows: Windows) -> Totals:
     """Totals of this many topics, of their pairs' states.
 
     The windows' edges are instants of every topic, so what lies between two of them is a run of instants."""
     edges = windows.place(np.arange(topics)[:, None], windows.edges).ravel()
-    begins, ends = (windows.place(pieces.topic, at_ms) for at_ms in (pieces.from_ms, pieces.to_ms))
+    begins, ends = (
+        windows.place(pair_states.topic, at_ms) for at_ms in (pair_states.from_ms, pair_states.to_ms)
+    )
     places = np.concatenate([begins, ends, edges])
     order = np.argsort(places)
     places = places[order]
     latest = np.flatnonzero(np.diff(places, append=-1))  # at each instant, with all that begins and ends then
-    kind = np.concatenate([pieces.state, pieces.state, np.full(len(edges), NONE)])[order]
+    kind = np.concatenate([pair_states.state, pair_states.state, np.full(len(edges), NONE)])[order]
     nothing = np.zeros(len(edges), np.int64)
 
     def running(amount: Numbers, state: int) -> Numbers:
         steps = np.concatenate([amount, -amount, nothing])[order]
         return np.cumsum(np.where(kind == state, steps, 0))[latest]
 
-    one = np.ones(len(pieces.state), np.int64)
-    up, down, unknown, planned = (running(one, state) > 0 for state in (UP, DOWN, UNKNOWN, PLANNED))
+    ones = np.ones(len(pair_states.state), np.int64)
+    up, down, unknown, planned = (running(ones, state) > 0 for state in (UP, DOWN, UNKNOWN, PLANNED))
     any_state = up | down | unknown | planned
     down &= ~up
     planned &= ~(up | down | unknown)
@@ -138,7 +140,7 @@ def swept(pieces: Pieces, topics: int, windows: Windows) -> Totals:
     totals = (
         *(by_window(lasting * there) for there in (up, down, planned)),
         by_window(fails.astype(np.int64)) + still_down,
-        *(by_window(lasting * running(pieces.queues, state).astype(np.float64)) for state in (UP, DOWN)),
+        *(by_window(lasting * running(pair_states.queues, state).astype(np.float64)) for state in (UP, DOWN)),
     )
     return Totals(topic, window, *(total[topic, window] for total in totals))
 
@@ -156,13 +158,13 @@ def _met(versions: Versions, timelines: Timelines, windows: Windows) -> tuple[Nu
     return first, last
 
 
-def _pieces(versions: Versions, timelines: Timelines, first: Numbers, last: Numbers) -> Pieces:
+def _pair_states(versions: Versions, timelines: Timelines, first: Numbers, last: Numbers) -> PairStates:
     """Without write queues nothing weighs, and a broker that is there is not there for the topic."""
     met = last - first
     version = np.repeat(np.arange(len(met)), met)
     interval = np.arange(len(version)) + np.repeat(first - (np.cumsum(met) - met), met)
     state, queues = timelines.state[interval], np.maximum(versions.queues, 0)[version]
-    return Pieces(
+    return PairStates(
         versions.topic[version],
         np.where((state == UP) & (queues == 0), PLANNED, state),
         queues,

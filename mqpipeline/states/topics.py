@@ -44,8 +44,8 @@ def topic_time_in(route_versions: DataFrame, writable: DataFrame, of: Sequence[W
     held = within(route_versions, *begin_end).select(
         *TOPIC, F.expr(f"if({CLOSED}, null, broker) as broker"), "write_queues", "from_ms", "to_ms"
     )
-    found = partial(_time_in, Brokers.of(states, *begin_end), tuple(of))
-    return held.repartition(partitions_of(held), *TOPIC).mapInArrow(found, from_arrow_schema(FOUND))
+    totals = partial(_time_in, Brokers.of(states, *begin_end), tuple(of))
+    return held.repartition(partitions_of(held), *TOPIC).mapInArrow(totals, from_arrow_schema(FOUND))
 
 
 class Brokers(NamedTuple):

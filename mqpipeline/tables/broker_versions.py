@@ -28,7 +28,7 @@ def broker_versions(clean: DataFrame, carried: DataFrame | None = None) -> DataF
     the result then has the rows that are open now, and those that have ended since.
 
     The death of a broker changes nothing of these: `epoch` and `cluster` are those it had last."""
-    seen = _told(clean).unionByName(_drains(clean)).unionByName(_restated(clean))
+    seen = _reported(clean).unionByName(_drains(clean)).unionByName(_checkpointed(clean))
     if carried is not None:
         seen = seen.unionByName(_carried(carried))
     versions = islands(_filled(seen), BROKER, ("seq",), _same, (*ATTRIBUTES,))
@@ -64,7 +64,7 @@ def _filled(seen: DataFrame) -> DataFrame:
     return filled.select(*BROKER, "seq", "span", this.alias("this"), start.alias("start"))
 
 
-def _told(clean: DataFrame) -> DataFrame:
+def _reported(clean: DataFrame) -> DataFrame:
     """Registrations, which say all but the drain, and updates that say something of the broker."""
     enters, fields = F.col("kind") == "broker_registered", F.col("fields")
     says = enters | fields["zone"].isNotNull() | fields["acting"].isNotNull()
@@ -84,7 +84,7 @@ def _drains(clean: DataFrame) -> DataFrame:
     return _observed(drains.withColumn("id_ms", at), drain=_drain(F.col("fields")["after"]))
 
 
-def _restated(clean: DataFrame) -> DataFrame:
+def _checkpointed(clean: DataFrame) -> DataFrame:
     """Return the brokers that a checkpoint round lists, with all attributes."""
     fields = F.col("fields")
     return _observed(

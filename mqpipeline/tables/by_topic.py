@@ -21,8 +21,8 @@ def by_bucket(rows: DataFrame) -> DataFrame:
     topics of it are in, with those alone. All of a bucket are in one partition, so that what a row says besides is
     moved once for many topics."""
     spread = StructType([*rows.schema.fields]).add(BUCKET, IntegerType())
-    made = partial(cut_up, to_arrow_schema(spread, timezone="UTC"))
-    return rows.mapInArrow(made, spread).repartitionById(min(partitions_of(rows), ROUTE_BUCKETS), BUCKET)
+    cut = partial(cut_up, to_arrow_schema(spread, timezone="UTC"))
+    return rows.mapInArrow(cut, spread).repartitionById(min(partitions_of(rows), ROUTE_BUCKETS), BUCKET)
 
 
 def cut_up(schema: pa.Schema, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

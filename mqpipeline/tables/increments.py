@@ -9,13 +9,13 @@ from pyspark.sql import functions as F
 from mqpipeline.clean import runs
 from mqpipeline.tables import checkpoints
 
-MARK = "namespace string, inc bigint, seq bigint, batch bigint, settled boolean"
+POSITIONS = "namespace string, inc bigint, seq bigint, batch bigint, recorded boolean"
 
 
-def marks(events: DataFrame, clean: DataFrame, before: DataFrame | None = None) -> DataFrame:
+def positions(events: DataFrame, clean: DataFrame, before: DataFrame | None = None) -> DataFrame:
     """How far a run over these events came, for the next one to go on from: per namespace the newest entry folded,
-    `inc` and `seq`; the newest `batch` read; and whether history around it is `settled`, that is, known from its
-    beginning or from a whole checkpoint round on. `before` are the marks that an incremental run went on from."""
+    `inc` and `seq`; the newest `batch` read; and whether history around it is `recorded`, that is, known from its
+    beginning or from a whole checkpoint round on. `before` are the positions that an incremental run went on from."""
     newest = clean.groupBy("namespace").agg(
         F.max(F.struct("inc", "seq", "segment", "span.first_seq")).alias("at")
     )
@@ -23,11 +23,11 @@ def marks(events: DataFrame, clean: DataFrame, before: DataFrame | None = None) 
     newest_read = read.join(newest.select("namespace", "at.*"), ["namespace"])
     if before is not None:
         carried = before.select(
-            "namespace", F.col("settled"), *(F.col(name).alias(f"old_{name}") for name in _AT)
+            "namespace", F.col("recorded"), *(F.col(name).alias(f"old_{name}") for name in _AT)
         )
         every = carried.join(newest_read.select("namespace", *_AT), ["namespace"], "left")
         return every.select(
-            "namespace", *(F.coalesce(name, f"old_{name}").alias(name) for name in _AT), "settled"
+            "namespace", *(F.coalesce(name, f"old_{name}").alias(name) for name in _AT), "recorded"
         )
     checkpointed = (
         checkpoints.whole(clean)
@@ -35,34 +35,38 @@ def marks(events: DataFrame, clean: DataFrame, before: DataFrame | None = None) 
         .distinct()
         .withColumn("checkpointed", F.lit(True))
     )
-    settled = (F.col("first_seq") == 1) | F.coalesce("checkpointed", F.lit(False))
+    recorded = (F.col("first_seq") == 1) | F.coalesce("checkpointed", F.lit(False))
     every = newest_read.join(checkpointed, ["namespace", "inc", "segment"], "left")
-    return every.select("namespace", *_AT, settled.alias("settled"))
+    return every.select("namespace", *_AT, recorded.alias("recorded"))
 
 
 _AT = ("inc", "seq", "batch")
 
 
-def fresh(events: DataFrame, marks: DataFrame) -> DataFrame:
-    """The events behind the marks, and all of namespaces that have none."""
-    placed = _beside(events, marks)
-    return placed.where(F.col("mark_seq").isNull() | ~_folded()).select(*events.columns)
+def fresh(events: DataFrame, positions: DataFrame) -> DataFrame:
+    """The events behind the positions, and all of namespaces that have none."""
+    placed = _beside(events, positions)
+    return placed.where(F.col("position_seq").isNull() | ~_folded()).select(*events.columns)
 
 
-def discontinuous(events: DataFrame, marks: DataFrame) -> DataFrame:
-    """The `namespace`s whose tables have to be made of all events again: new ones; those not settled; those with new
+def discontinuous(events: DataFrame, positions: DataFrame) -> DataFrame:
+    """The `namespace`s whose tables have to be made of all events again: new ones; those not recorded; those with new
     gaps, or with entries that came late or again."""
-    late = _beside(events, marks).where((F.col("batch") > F.col("mark_batch")) & _folded())
-    new_runs = runs(fresh(events, marks)).select("namespace", F.col("inc").alias("run_inc"), "first_seq")
-    follows = (F.col("run_inc") == F.col("inc")) & (F.col("first_seq") == F.col("seq") + 1) & F.col("settled")
-    unfit = new_runs.join(F.broadcast(marks), ["namespace"], "left").where(~F.coalesce(follows, F.lit(False)))
+    late = _beside(events, positions).where((F.col("batch") > F.col("position_batch")) & _folded())
+    new_runs = runs(fresh(events, positions)).select("namespace", F.col("inc").alias("run_inc"), "first_seq")
+    follows = (
+        (F.col("run_inc") == F.col("inc")) & (F.col("first_seq") == F.col("seq") + 1) & F.col("recorded")
+    )
+    unfit = new_runs.join(F.broadcast(positions), ["namespace"], "left").where(
+        ~F.coalesce(follows, F.lit(False))
+    )
     return unfit.select("namespace").unionByName(late.select("namespace")).distinct()
 
 
-def _beside(events: DataFrame, marks: DataFrame) -> DataFrame:
-    named = marks.select("namespace", *(F.col(name).alias(f"mark_{name}") for name in _AT))
+def _beside(events: DataFrame, positions: DataFrame) -> DataFrame:
+    named = positions.select("namespace", *(F.col(name).alias(f"position_{name}") for name in _AT))
     return events.join(F.broadcast(named), ["namespace"], "left")
 
 
 def _folded() -> Column:
-    return F.struct("inc", "seq") <= F.struct("mark_inc", "mark_seq")
+    return F.struct("inc", "seq") <= F.struct("position_inc", "position_seq")

@@ -109,11 +109,11 @@ def _order(
     take longer to sort them than all the rest does."""
     from_ms, from_n = (rows[name].to_numpy()[found_versions.first] for name in ("ms", "n"))
     to_ms, to_n = (ends[name].fill_null(NEVER).to_numpy()[end] for name in ("to_ms", "to_n"))
-    kept = np.flatnonzero((to_ms != from_ms) | (to_n != from_n))
+    lasting = np.flatnonzero((to_ms != from_ms) | (to_n != from_n))
     month = to_ms.astype("datetime64[ms]").astype("datetime64[M]").astype(np.int64)
     bucket = rows[BUCKET].to_numpy()[found_versions.last]
     keys = (from_ms, found_versions.topic, month, bucket, to_ms == NEVER)
-    return kept[np.lexsort([key[kept] for key in keys])]
+    return lasting[np.lexsort([key[lasting] for key in keys])]
 
 
 def _numbers(texts: pa.Array) -> list[pa.Array]:
@@ -204,8 +204,8 @@ def _dated(rows: DataFrame, epochs: DataFrame) -> DataFrame:
 
 
 def _limited(rows: DataFrame, epochs: DataFrame) -> DataFrame:
-    """With the columns of ENDS, how what a row tells ends if nobody changes it: with its epoch, or where history breaks
-    off; all null if it does not."""
+    """With the columns of ENDS, how what a row reports ends if nothing changes it: with its epoch, or where history
+    breaks off; all null if it does not."""
     ending = F.col("ending")
     in_time = ending["segment"] == F.col("segment")
     known = epochs.select(*BROKER, "epoch", "ending")

@@ -15,7 +15,7 @@ START = ("start_id", "addr", "epoch", "start_ms", "start_cause", "left_censored"
 def sessions(clean: DataFrame, carried: DataFrame | None = None) -> DataFrame:
     """BROKER_SESSIONS, of clean events. With `carried`, the open rows of the run before, `clean` are the events since;
     the result then has the rows that are open now, and those that have ended since."""
-    seen = _told(clean).unionByName(_restated(clean))
+    seen = _reported(clean).unionByName(_checkpointed(clean))
     if carried is not None:
         seen = seen.unionByName(_carried(carried))
     stays = islands(seen, SLOT, ("seq",), _goes_on, ("held", "addr", "since_ms", "segment"))
@@ -46,14 +46,14 @@ def _end() -> Column:
         closed_ms=left["closed_ms"],
         drained=left["drained"],
     )
-    told_anew = F.col("next.segment") == F.col("this.segment")
-    cut_ms = F.greatest(start, F.when(told_anew, F.col("next.ms")).otherwise(F.col("span.until_ms")))
+    reported_again = F.col("next.segment") == F.col("this.segment")
+    cut_ms = F.greatest(start, F.when(reported_again, F.col("next.ms")).otherwise(F.col("span.until_ms")))
     cut = _ending(
         end_ms=cut_ms,
         recorded_ms=cut_ms,
-        end_cause=F.when(told_anew, "gap").otherwise(F.col("span.until_cause")),
+        end_cause=F.when(reported_again, "gap").otherwise(F.col("span.until_cause")),
     )
-    broken = told_anew | F.col("span.until_cause").isNotNull()
+    broken = reported_again | F.col("span.until_cause").isNotNull()
     return F.when(left.isNotNull(), removed).when(broken, cut).otherwise(_ending())
 
 
@@ -74,16 +74,16 @@ _END_TYPES = {
 }
 
 
-def _told(clean: DataFrame) -> DataFrame:
+def _reported(clean: DataFrame) -> DataFrame:
     """Registrations and removals. A removal may be the first that is read of a stay: that began at its `since_ms`."""
-    kept = clean.where(F.col("kind").isin("broker_registered", "broker_removed"))
+    changes = clean.where(F.col("kind").isin("broker_registered", "broker_removed"))
     enters = F.col("kind") == "broker_registered"
     since = F.when(enters, F.col("id_ms")).otherwise(F.coalesce("since_ms", "id_ms"))
     removal = F.struct("cause", "effective_ms", "last_seen_ms", "closed_ms", "drained")
-    return _observed(kept.withColumn("since_ms", since), enters, F.when(~enters, removal))
+    return _observed(changes.withColumn("since_ms", since), enters, F.when(~enters, removal))
 
 
-def _restated(clean: DataFrame) -> DataFrame:
+def _checkpointed(clean: DataFrame) -> DataFrame:
     """Return the members that a checkpoint round lists."""
     return _observed(checkpoints.members(clean), F.lit(False), F.lit(None).cast(_REMOVAL))
 

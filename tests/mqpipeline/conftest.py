@@ -21,7 +21,7 @@ SMALL = {
     "spark.default.parallelism": "2",
     "spark.sql.codegen.wholeStage": "false",  # compiling a plan takes longer than a few rows do
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
-    "spark.sql.adaptive.enabled": "false",  # planning anew after each step takes longer than the step
+    "spark.sql.adaptive.enabled": "false",  # planning again after each step takes longer than the step
     "spark.log.level": "ERROR",
     "spark.sql.ui.retainedExecutions": "1",  # their plans fill the memory of a long session
 }

@@ -35,5 +35,5 @@ def found(warehouse: Warehouse) -> set[str]:
 
 
 def newest(warehouse: Warehouse, table: str, *columns: str) -> set[tuple[Any, ...]]:
-    """What others find who know Delta tables, and not our snapshots."""
+    """Return what readers of Delta tables find that know nothing of our snapshots."""
     return rows_of(warehouse.spark.read.format("delta").load(f"{warehouse.root}/{table}"), *columns)

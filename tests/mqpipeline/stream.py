@@ -91,8 +91,8 @@ def checkpoint(scope: str, cause: str = "request", **more: Any) -> Reported:
     return Reported("checkpoint", cause, _texts({"round": "r1", "scope": scope} | more))
 
 
-def restated(broker: str, epoch: int, held: Mapping[int, tuple[str, float]], **more: Any) -> Reported:
-    """The entry of a round that restates a broker: address and `since` of each id."""
+def checkpointed(broker: str, epoch: int, held: Mapping[int, tuple[str, float]], **more: Any) -> Reported:
+    """The entry of a round that checkpoints a broker: address and `since` of each id."""
     reported = {
         str(id): {"cluster": "c1", "addr": addr or address(broker), "since_ms": at(since)}
         for id, (addr, since) in held.items()
@@ -137,7 +137,7 @@ class Stream:
         return self
 
     def lose(self, count: int) -> "Stream":
-        """A hole: so many entries that nobody will read."""
+        """A hole: so many entries that are never read."""
         self.seq += count
         return self
 
@@ -146,7 +146,7 @@ class Stream:
         self.add(seconds, checkpoint("begin", round=round))
         for name, held in of.items():
             broker, _, epoch = name.rpartition("_")
-            self.add(seconds, restated(broker, int(epoch), held, round=round))
+            self.add(seconds, checkpointed(broker, int(epoch), held, round=round))
         return self.add(seconds, checkpoint("end", round=round))
 
     def rows(self, batch: int = 1) -> list[dict[str, Any]]:

@@ -1,4 +1,4 @@
-"""What a run makes anew and what it takes over: whichever it is, the rows are the same."""
+"""What a run computes again and what it takes over: whichever it is, the rows are the same."""
 
 from pathlib import Path
 from typing import Any
@@ -23,7 +23,7 @@ DERIVED = (*(table for table in TABLES if table not in (EVENTS, HEARTBEATS)), *c
 
 
 def history() -> Stream:
-    """Of each kind of thing that reports tell of something in both months, and what lasts from one to the other."""
+    """Of each kind of thing that reports have something of in both months, and what lasts from one to the other."""
     stream = Stream(BEGIN).add(BEGIN, started())
     for i, broker in enumerate("abcd", 1):
         stream.add(

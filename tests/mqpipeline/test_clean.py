@@ -1,4 +1,4 @@
-"""What is folded of a landing, and what the stream does not tell."""
+"""What is folded of a landing, and what the stream does not say."""
 
 import pytest
 from pyspark.sql import DataFrame, SparkSession
@@ -53,7 +53,7 @@ KEPT = [
     Case("read again later", plain(3).rows(1) + plain(4).rows(2), [1, 2, 3, 4]),
     Case("a stream set back", SET_BACK, [1, 2, 3, 4]),
     Case("set back, read in another order", SET_BACK[::-1], [1, 2, 3, 4]),
-    Case("set back and read anew from its beginning", SET_BACK + plain(2).rows(2), [1, 2, 3, 4]),
+    Case("set back and read again from its beginning", SET_BACK + plain(2).rows(2), [1, 2, 3, 4]),
     Case("set back within one batch", [row | {"batch": 1} for row in SET_BACK], [1, 2, 3, 4]),
     Case("a hole", holed(3).rows(), [1, 2, 6, 7]),
     Case("a history that begins later", plain(2, seq=7).rows(), [7, 8]),

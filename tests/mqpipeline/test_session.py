@@ -14,7 +14,7 @@ def test_times_are_utc(spark: SparkSession) -> None:
     assert reported[0][0] == "1970-01-01 00"
 
 
-def test_nobody_else_reaches_a_session_of_this_machine(spark: SparkSession) -> None:
+def test_no_other_machine_reaches_a_session_of_this_one(spark: SparkSession) -> None:
     assert spark.sparkContext.getConf().get("spark.driver.host") in ("127.0.0.1", "localhost")
 
 

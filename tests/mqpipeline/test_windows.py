@@ -3,7 +3,7 @@ from datetime import UTC, datetime
 import pytest
 from pyspark.sql import SparkSession
 
-from mqpipeline.windows import DAY_MS, HOUR_MS, Window, cells, months, pieces, span, time_in, windows
+from mqpipeline.windows import DAY_MS, HOUR_MS, Window, cells, months, span, time_in, window_batches, windows
 from tests.mqpipeline.rows import rows_of
 
 
@@ -56,19 +56,19 @@ def test_of_months_the_calendar_tells() -> None:
     assert months([window for window in of if window.name != "month"]) == (0, 0)
 
 
-def test_pieces_are_months_and_what_is_not_over() -> None:
+def test_batches_are_months_and_what_is_not_over() -> None:
     of = windows(AS_OF, ms(2025, 12, 31, 12))
     over, begun = ms(2026, 3, 1), [window for window in of if window.to_ms > ms(2026, 3, 1)]
-    by_month = pieces(of, over, 9)
-    assert [span(piece) for piece in by_month[:3]] == [
+    by_month = window_batches(of, over, 9)
+    assert [span(batch) for batch in by_month[:3]] == [
         (ms(2025, 12, 1), ms(2026, 1, 1)),
         (ms(2026, 1, 1), ms(2026, 2, 1)),
         (ms(2026, 2, 1), ms(2026, 3, 1)),
     ]
     assert list(by_month[3]) == begun
-    assert [len(pieces(of, over, most)) for most in (1, 2, 3, 4)] == [1, 2, 2, 4]
+    assert [len(window_batches(of, over, most)) for most in (1, 2, 3, 4)] == [1, 2, 2, 4]
     for most in (1, 2, 3, 4):
-        assert sorted(window for piece in pieces(of, over, most) for window in piece) == sorted(of)
+        assert sorted(window for batch in window_batches(of, over, most) for window in batch) == sorted(of)
 
 
 def test_span_and_cells() -> None:

@@ -45,7 +45,7 @@ class Tick(msgspec.Struct, frozen=True):
     label: str
 
 
-class Piece(msgspec.Struct, frozen=True):
+class StateInterval(msgspec.Struct, frozen=True):
     """A state for some time."""
 
     x: float
@@ -57,7 +57,7 @@ class Piece(msgspec.Struct, frozen=True):
 class Strip(msgspec.Struct, frozen=True):
     cluster: str
     broker: str
-    pieces: tuple[Piece, ...]
+    intervals: tuple[StateInterval, ...]
     down_ms: int
 
 
@@ -73,7 +73,7 @@ class Strips(msgspec.Struct, frozen=True):
 class Range(msgspec.Struct, frozen=True):
     """Quantiles on a scale of durations: name, value, place."""
 
-    marks: tuple[tuple[str, float, float], ...]
+    quantiles: tuple[tuple[str, float, float], ...]
 
 
 class Bar(msgspec.Struct, frozen=True):
@@ -85,7 +85,7 @@ class Bar(msgspec.Struct, frozen=True):
 
 
 class Cause(msgspec.Struct, frozen=True):
-    """`top` are the acts of its busiest hour."""
+    """`top` are the operations of its busiest hour."""
 
     name: str
     acts: int
@@ -94,7 +94,7 @@ class Cause(msgspec.Struct, frozen=True):
 
 
 class Causes(msgspec.Struct, frozen=True):
-    """Acts by hour over the same time, of each cause on a scale of its own."""
+    """Operations by hour over the same time, of each cause on a scale of its own."""
 
     lines: tuple[Cause, ...]
     bar_width: float
@@ -124,19 +124,19 @@ def strips(rows: Sequence[Row], as_of_ms: int) -> Strips | None:
     for (cluster, broker), group in groupby(rows, key=lambda row: (row["cluster"], row["broker"])):
         states = [row for row in group if row["to_ms"] > start]
         drawn = sorted(states, key=lambda row: row["state"] != "UP")  # what is widened lies on top
-        pieces = tuple(_piece(row, start, scale) for row in drawn)
-        lines.append(Strip(cluster, broker, pieces, states[0]["down_ms"] if states else 0))
+        intervals = tuple(_interval(row, start, scale) for row in drawn)
+        lines.append(Strip(cluster, broker, intervals, states[0]["down_ms"] if states else 0))
     return Strips(start, as_of_ms, tuple(lines), time_ticks(start, as_of_ms))
 
 
-def _piece(row: Row, start: int, scale: float) -> Piece:
+def _interval(row: Row, start: int, scale: float) -> StateInterval:
     from_ms, to_ms = max(row["from_ms"], start), row["to_ms"]
     width = (to_ms - from_ms) * scale
     if row["state"] != "UP":
         width = max(width, LEAST)
     x = min((from_ms - start) * scale, WIDTH - width)
     title = f"{row['state']} {words.moment(from_ms)}, {words.duration(to_ms - from_ms)}"
-    return Piece(round(x, 2), round(width, 2), row["state"], title)
+    return StateInterval(round(x, 2), round(width, 2), row["state"], title)
 
 
 def time_ticks(from_ms: int, to_ms: int) -> tuple[Tick, ...]:
@@ -156,10 +156,10 @@ def duration_ticks(longest_ms: float) -> tuple[Tick, ...]:
     return tuple(Tick(_on_scale(ms, reach), words.duration(ms)) for ms in DURATIONS_MS if ms <= reach)
 
 
-def duration_range(marks: Sequence[tuple[str, float | None]], longest_ms: float) -> Range:
+def duration_range(quantiles: Sequence[tuple[str, float | None]], longest_ms: float) -> Range:
     """Named quantiles on that scale; those that are null are left out."""
     reach = _reach(longest_ms)
-    return Range(tuple((label, ms, _on_scale(ms, reach)) for label, ms in marks if ms is not None))
+    return Range(tuple((label, ms, _on_scale(ms, reach)) for label, ms in quantiles if ms is not None))
 
 
 def _reach(longest_ms: float) -> float:
@@ -172,7 +172,7 @@ def _on_scale(ms: float, reach: float) -> float:
 
 
 def causes(rows: Sequence[Row]) -> Causes | None:
-    """Acts by hour, the causes with most of them apart."""
+    """Operations by hour, the causes with most of them apart."""
     if not rows:
         return None
     totals = Counter[str]()

@@ -138,7 +138,7 @@ def _content(namespace: str, run: Run, results: Results) -> dict[str, Any]:
     lists = {report.name: _listed(report, results) for report in CATALOGUE}
     states = results.of(BROKER_STATES)
     brokers = _of_kind(longest, "broker")
-    units = [f"cluster:{one.name}" for one in clusters] + [row["unit"] for row in brokers]
+    units = [f"cluster:{cluster.name}" for cluster in clusters] + [row["unit"] for row in brokers]
     return lists | {
         "sections": [report for report in CATALOGUE if report.section],
         "namespace": namespace,
@@ -148,7 +148,7 @@ def _content(namespace: str, run: Run, results: Results) -> dict[str, Any]:
         "clusters": clusters[: MOST["clusters"]],
         "cards": clusters[: MOST["cards"]],
         "clusters_more": len(clusters) - MOST["clusters"],
-        "rolling": [window for window in ROLLING if any(window in one.windows for one in clusters)],
+        "rolling": [window for window in ROLLING if any(window in cluster.windows for cluster in clusters)],
         "window": longest[0]["window"] if longest else None,
         "strips": figures.strips(states, results.as_of_ms),
         "strips_more": states[0]["of"] - len({(row["cluster"], row["broker"]) for row in states})

@@ -96,9 +96,9 @@ def window(text: str) -> str:
     return WINDOWS.get(text, text)
 
 
-def plural(count: int, one: str, many: str | None = None) -> str:
+def plural(count: int, singular: str, many: str | None = None) -> str:
     """`1 broker`, `2 brokers`"""
-    return f"{number(count)} {one if count == 1 else many or one + 's'}"
+    return f"{number(count)} {singular if count == 1 else many or singular + 's'}"
 
 
 def _utc(ms: int) -> datetime:

@@ -210,7 +210,7 @@ class Recorded(NamedTuple):
 
 
 def record(server: NameServer, seed: int, steps: int) -> Recorded:
-    """Play, until all who fell silent are written off."""
+    """Play until all members that fell silent have expired."""
     play = Play(server, seed)
     try:
         with Asker(server) as asker, server.store() as store:

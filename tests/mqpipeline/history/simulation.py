@@ -55,7 +55,7 @@ class Simulation:
             (
                 self._register,
                 self._register,
-                self._beat,
+                self._heartbeat,
                 self._set,
                 self._set,
                 self._leave,
@@ -123,7 +123,7 @@ class Simulation:
             self.brokers.append(old | {"to_ms": self.now})
         self._held[name] = new
 
-    def _beat(self, name: str) -> None:
+    def _heartbeat(self, name: str) -> None:
         for number, one in self._members[name].items():
             if one.lease_ms > self.now:
                 self._members[name][number] = one._replace(lease_ms=self.now + LEASE_MS)

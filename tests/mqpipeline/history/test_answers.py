@@ -36,7 +36,7 @@ T1 = "/v1/history/routes/T1"
 PATHS = {
     "route": f"{T1}?at=1970-01-01T00:32:01Z",
     "as recorded": f"{T1}?at=1921000&asRecorded=true",
-    "nobody": "/v1/history/routes/T9?at=1921000",
+    "no broker": "/v1/history/routes/T9?at=1921000",
     "too late": f"{T1}?at=3600001",
     "diff": f"{T1}/diff?from=1910000&to=1930000",
     "first page": "/v1/history/diff?from=0&to=2750000&limit=2",
@@ -120,7 +120,7 @@ def test_a_route_of_then(replies: dict[str, Reply]) -> None:
 @pytest.mark.parametrize(
     ("name", "kind", "words"),
     [
-        ("nobody", "topic-not-found", "no route of topic 'T9' at 1970-01-01T00:32:01.000Z"),
+        ("no broker", "topic-not-found", "no route of topic 'T9' at 1970-01-01T00:32:01.000Z"),
         ("too late", "not-landed", "until 1970-01-01T01:00:00.000Z"),
         ("before", "not-landed", "from 1969-12-31T23:45:00.000Z"),
     ],

@@ -1,4 +1,4 @@
-"""Who changed a permission, and what happened to a topic."""
+"""Changes of permissions with their actors, and what happened to a topic."""
 
 import pytest
 from pyspark.sql import Row, SparkSession
@@ -20,7 +20,7 @@ HELD = (
 
 @pytest.fixture(scope="module")
 def history(spark: SparkSession) -> Tables:
-    """The worked example, with a broker that is drained twice, and one that nobody asks for."""
+    """The worked example, with a broker that is drained twice, and one that is not asked for."""
     other = (version("T9", "x", 9, 0, "1,1,6,0", 2800), version("T9", "x", 9, 2800, "1,1,2,0"))
     return tables(spark, (*SESSIONS, session("x", 9, 0)), HELD, (*VERSIONS, *other))
 

@@ -76,7 +76,7 @@ def possible(answer: Answer, instants: list[int]) -> list[int]:
     return instants[max(first, 0) : bisect_right(instants, answer.to_ms)]
 
 
-def told_at(tables: Tables, instants: Iterable[int], *, as_recorded: bool = False) -> Reported:
+def reported_at(tables: Tables, instants: Iterable[int], *, as_recorded: bool = False) -> Reported:
     """The routes at all instants by one job of Spark: each instant has a namespace of its own, shifted to its 0."""
     spark = tables.sessions.sparkSession
     asked = F.broadcast(spark.createDataFrame([(instant,) for instant in sorted(instants)], "instant bigint"))
@@ -109,7 +109,7 @@ def sorted_by_name(route: TopicRouteData | None) -> TopicRouteData | None:
 
 @pytest.fixture(scope="module")
 def reported(tables: Tables, entries: list[Entry]) -> Reported:
-    return told_at(tables, changes(entries))
+    return reported_at(tables, changes(entries))
 
 
 def test_each_answer_was_the_route(reported: Reported, entries: list[Entry], recorded: Recorded) -> None:
@@ -139,8 +139,8 @@ def test_a_lease_ends_to_the_second(entries: list[Entry], recorded: Recorded) ->
 def test_what_was_known_when_the_lease_had_ended(tables: Tables, entries: list[Entry]) -> None:
     end, recorded = silent(entries)
     instants = {end - 1, end, recorded - 1, recorded}
-    answered = told_at(tables, instants)
-    known = told_at(tables, instants, as_recorded=True)
+    answered = reported_at(tables, instants)
+    known = reported_at(tables, instants, as_recorded=True)
     assert [instant for instant in sorted(instants) if "broker-z" in names(answered[instant, "T1"])] == [
         end - 1
     ]

@@ -25,7 +25,7 @@ def history(spark: SparkSession, simulation: Simulation) -> Tables:
     return Tables(*(frame.cache() for frame in made))
 
 
-def told_at(history: Tables, instant: int) -> Answers:
+def reported_at(history: Tables, instant: int) -> Answers:
     rows = routes_at(history, instant, acting_master=True).collect()
     reported = {(row.topic, row.broker): {name: row[name] for name in SHOWN} for row in rows}
     assert len(reported) == len(rows)
@@ -40,7 +40,7 @@ def chosen(simulation: Simulation, seed: int, count: int) -> list[int]:
 
 def test_routes_are_what_was_answered(history: Tables, simulation: Simulation) -> None:
     for instant in chosen(simulation, 1, INSTANTS):
-        assert told_at(history, instant) == simulation.answered[instant], instant
+        assert reported_at(history, instant) == simulation.answered[instant], instant
 
 
 def test_a_lease_is_over_at_its_end_and_not_before(history: Tables, simulation: Simulation) -> None:
@@ -56,14 +56,14 @@ def test_a_lease_is_over_at_its_end_and_not_before(history: Tables, simulation: 
     )
     assert len(late) > 3
     for end in late[:2]:
-        assert told_at(history, end - 1) == simulation.answered[end - 1]
-        assert told_at(history, end) == simulation.answered[end]
+        assert reported_at(history, end - 1) == simulation.answered[end - 1]
+        assert reported_at(history, end) == simulation.answered[end]
 
 
 def test_the_difference_leads_from_one_to_the_other(history: Tables, simulation: Simulation) -> None:
     first, second, third = chosen(simulation, 2, 3)
     for from_ms, to_ms in ((first, second), (second, third), (third - 40, third)):
-        before = simulation.answered.get(from_ms) or told_at(history, from_ms)
+        before = simulation.answered.get(from_ms) or reported_at(history, from_ms)
         after = simulation.answered[to_ms]
         found = diff(history, from_ms, to_ms, acting_master=True).collect()
         rows = {(row.topic, row.broker): row for row in found}

@@ -30,7 +30,7 @@ def brokers(found: DataFrame) -> list[str]:
     ("at", "as_recorded", "expected"),
     [
         pytest.param(1919.999, False, ["a", "b", "c"], id="until its lease ends"),
-        pytest.param(1921, False, ["b", "c"], id="gone, though nobody has written it yet"),
+        pytest.param(1921, False, ["b", "c"], id="gone, though not recorded yet"),
         pytest.param(1921, True, ["a", "b", "c"], id="there until it was written"),
         pytest.param(1200, False, ["a"], id="gone from the instant it left at"),
     ],

@@ -132,8 +132,8 @@ def test_what_lacks_is_null(spark: SparkSession) -> None:
 
 
 def test_heartbeats(spark: SparkSession) -> None:
-    beat = {"cluster": "c", "broker": "b", "id": "1", "addr": "10.0.0.1:1", "code": "34"}
-    found = landed(spark, HEARTBEATS_LAND, [beat, {"id": "x", "code": ""}])
+    heartbeat = {"cluster": "c", "broker": "b", "id": "1", "addr": "10.0.0.1:1", "code": "34"}
+    found = landed(spark, HEARTBEATS_LAND, [heartbeat, {"id": "x", "code": ""}])
     assert [tuple(row.values()) for row in found] == [
         ("default", 5, 0, "c", "b", 1, "10.0.0.1:1", 34),
         ("default", 5, 1, None, None, None, None, None),

@@ -15,11 +15,11 @@ from mqpipeline import files
 from mqpipeline.landing.compaction import compact
 from mqpipeline.landing.kinds import EVENTS_LAND, HEARTBEATS_LAND, Landed
 from mqpipeline.landing.landing import Landing
-from mqpipeline.landing.pieces import rows_of
 from mqpipeline.landing.reading import read_events, read_heartbeats, read_landed
+from mqpipeline.landing.stream_partitions import rows_of
 from mqpipeline.schemas import EVENTS
 from mqpipeline.source.ids import Id
-from mqpipeline.source.streams import Piece
+from mqpipeline.source.streams import StreamPartition
 from registry.drivers import run
 from registry.events.trim import KEPT, trim
 from registry.keys import Keys
@@ -114,9 +114,9 @@ def test_what_comes_while_it_lands_is_for_the_next_time(
     landing = make()
     land = landing._land
 
-    def meanwhile(pieces: Any) -> None:
+    def meanwhile(partitions: Any) -> None:
         emit(redis, 3, 3)
-        land(pieces)
+        land(partitions)
 
     monkeypatch.setattr(landing, "_land", meanwhile)
     assert landing.land_available().streams[STREAM].seq == 2
@@ -124,14 +124,14 @@ def test_what_comes_while_it_lands_is_for_the_next_time(
     assert landing.land_available().streams[STREAM].seq == 3
 
 
-def test_tasks_share_many_pieces(redis: Redis, make: Make) -> None:
+def test_tasks_share_many_partitions(redis: Redis, make: Make) -> None:
     """A task costs as much as thousands of entries."""
     for number in range(20):
         emit(redis, 1, 1, namespace=f"{number:02}")
     landing = make(namespaces=("*",))
-    pieces = landing._waiting()
-    assert len(pieces) == 20
-    assert landing._spark.createDataFrame(rows_of(pieces)).rdd.getNumPartitions() == 4 * 2
+    partitions = landing._waiting()
+    assert len(partitions) == 20
+    assert landing._spark.createDataFrame(rows_of(partitions)).rdd.getNumPartitions() == 4 * 2
 
 
 @pytest.mark.parametrize(("at", "after"), [("_write", False), ("_write", True), ("_report_to_store", True)])
@@ -154,9 +154,9 @@ def test_a_batch_that_breaks_off_lands_once(
             step(*arguments)
         raise RuntimeError("killed")
 
-    def breaking(pieces: Any) -> None:
+    def breaking(partitions: Any) -> None:
         monkeypatch.setattr(landing, at, breaks_off)
-        land(pieces)
+        land(partitions)
 
     monkeypatch.setattr(landing, "_land", breaking)
     with pytest.raises(RuntimeError, match="killed"):
@@ -230,7 +230,7 @@ def test_heartbeats_land(spark: SparkSession, redis: Redis, make: Make, tmp_path
 
 
 def test_what_is_gone_before_it_is_read_is_no_file(redis: Redis, make: Make, tmp_path: Path) -> None:
-    assert make()._write_rows([Piece(STREAM, Id(1, 0), Id(9, 0))], 1) == []
+    assert make()._write_rows([StreamPartition(STREAM, Id(1, 0), Id(9, 0))], 1) == []
     assert not list(tmp_path.glob("events/day=*"))
 
 

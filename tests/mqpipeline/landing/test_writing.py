@@ -1,4 +1,4 @@
-"""A task makes files of pieces: each whole, of one day, and its content reported."""
+"""A task makes files of partitions: each whole, of one day, and its content reported."""
 
 import io
 from collections.abc import Iterable
@@ -14,12 +14,12 @@ from redis import Redis
 from mqnamesrv.store import EmbeddedStore
 from mqpipeline.landing import writing
 from mqpipeline.landing.kinds import EVENTS_LAND
-from mqpipeline.landing.pieces import rows_of
+from mqpipeline.landing.stream_partitions import rows_of
 from mqpipeline.landing.writing import END, Batch, Summary, write
 from mqpipeline.source import reading
 from mqpipeline.source.ids import parsed
 from mqpipeline.source.options import options_of
-from mqpipeline.source.streams import Piece
+from mqpipeline.source.streams import StreamPartition
 from tests.mqpipeline.landing.streams import DAY_MS, INC, STREAM, emit
 
 ALL = ("0-0", "18446744073709551615-18446744073709551615")
@@ -33,8 +33,10 @@ def batch(spark: SparkSession, store: EmbeddedStore) -> Batch:
     return Batch(EVENTS_LAND, 7, options, columns, EVENTS_LAND.table.schema)
 
 
-def made(batch: Batch, *pieces: tuple[str, str, str]) -> list[File]:
-    rows = rows_of([Piece(stream, parsed(first), parsed(last)) for stream, first, last in pieces])
+def made(batch: Batch, *partitions: tuple[str, str, str]) -> list[File]:
+    rows = rows_of(
+        [StreamPartition(stream, parsed(first), parsed(last)) for stream, first, last in partitions]
+    )
     return [*files(write(batch, rows.to_batches()))]
 
 
@@ -59,7 +61,7 @@ def test_a_file_a_day_and_what_is_in_it(redis: Redis, batch: Batch) -> None:
     assert found[3][2] == Summary(STREAM, 1, 1, at, at, None, None, None, None)
 
 
-def test_pieces_are_read_and_no_more(redis: Redis, batch: Batch) -> None:
+def test_partitions_are_read_and_no_more(redis: Redis, batch: Batch) -> None:
     emit(redis, 1, 9)
     emit(redis, 1, 3, namespace="other")
     found = made(batch, (STREAM, f"{INC + 3}-0", f"{INC + 4}-0"), ("ns:{other}:events", *ALL))

@@ -96,7 +96,7 @@ def broker_version(broker: str, begin: float, end: float | None = None, **more: 
 
 
 def state(broker: str, state: str, begin: float, end: float, **more: Any) -> dict[str, Any]:
-    """An interval of a slot, or of a broker where nobody asks for the id."""
+    """An interval of a slot, or of a broker where the id is not asked for."""
     return {
         "namespace": "ns",
         "cluster": "c1",
@@ -113,13 +113,13 @@ def states_frame(spark: SparkSession, rows: list[dict[str, Any]]) -> DataFrame:
 
 
 class Log:
-    """Clean events of one namespace, numbered in order. Each call is an entry; those of one act share `op`."""
+    """Clean events of one namespace, numbered in order. Each call is an entry; those of one operation share `op`."""
 
     def __init__(self, namespace: str = "ns") -> None:
         self.namespace = namespace
         self.rows: list[dict[str, Any]] = []
 
-    def tell(
+    def event(
         self, kind: str, cause: str, at: float, broker: str | None = None, op: str | None = None, **more: Any
     ) -> "Log":
         """`fields` is what only the entry as read has, `rows` are (broker, before, after, topics)."""
@@ -148,13 +148,13 @@ class Log:
     ) -> "Log":
         """A master's coming, change or going."""
         own = {"broker_id": 0, "addr": f"{broker}:10911", "epoch": 1, "topics": 0}
-        return self.tell(f"broker_{kind}", cause, at, broker, op, **own | more)
+        return self.event(f"broker_{kind}", cause, at, broker, op, **own | more)
 
     def topics(self, cause: str, at: float, *rows: Any, op: str | None = None, **more: Any) -> "Log":
         """Changed queue data; it names the broker if it is one."""
         brokers = {broker for broker, *_ in rows}
         named = rows[0][0] if len(brokers) == 1 else None
-        return self.tell("topics_changed", cause, at, named, op, rows=list(rows), **more)
+        return self.event("topics_changed", cause, at, named, op, rows=list(rows), **more)
 
 
 def clean(spark: SparkSession, rows: Iterable[Literal]) -> DataFrame:

@@ -23,7 +23,7 @@ from tests.mqpipeline.reports.literal import (
 )
 from tests.mqpipeline.rows import frame
 
-Acts = dict[str, tuple[int, int]]
+Operations = dict[str, tuple[int, int]]
 NEW = ("", "8,8,6,0")
 
 
@@ -31,7 +31,7 @@ def _row(broker: str, *topics: str, change: tuple[str, str] = NEW) -> tuple[Any,
     return (broker, *change, list(topics))
 
 
-ACTS: dict[str, tuple[Log, Acts]] = {
+OPERATIONS: dict[str, tuple[Log, Operations]] = {
     "a registration and its topics": (
         Log().member("registered", "first", 1, "a", "x").topics("register", 1, _row("a", "T1", "T2"), op="x"),
         {"c1:first": (1, 2)},
@@ -66,16 +66,16 @@ ACTS: dict[str, tuple[Log, Acts]] = {
         Log()
         .member("updated", "register", 1, "a", fields={"dv": "0:1:2"})
         .member("updated", "register", 1, "a", fields={"ha": "h", "timeout_ms": "9"})
-        .tell("kv_changed", "put", 2, fields={"kv_ns": "other", "key": "k"})
-        .tell("conflict_seen", "two_names", 3, "a")
-        .tell("checkpoint", "request", 4, "a", rows=[_row("a", "T1")])
-        .tell("settings_changed", "update", 5)
-        .tell("hold_changed", "outage", 6)
-        .tell("stream_started", "empty_store", 7),
+        .event("kv_changed", "put", 2, fields={"kv_ns": "other", "key": "k"})
+        .event("conflict_seen", "two_names", 3, "a")
+        .event("checkpoint", "request", 4, "a", rows=[_row("a", "T1")])
+        .event("settings_changed", "update", 5)
+        .event("hold_changed", "outage", 6)
+        .event("stream_started", "empty_store", 7),
         {},
     ),
     "the order of a topic": (
-        Log().tell("kv_changed", "put", 2, fields={"kv_ns": "ORDER_TOPIC_CONFIG", "key": "T1"}),
+        Log().event("kv_changed", "put", 2, fields={"kv_ns": "ORDER_TOPIC_CONFIG", "key": "T1"}),
         {":put": (1, 0)},
     ),
     "a moved address": (
@@ -108,7 +108,7 @@ ACTS: dict[str, tuple[Log, Acts]] = {
         {"c1:topic_delete": (1, 1), "c2:topic_delete": (1, 1)},
     ),
     "a drain": (
-        Log().tell("drain_changed", "drain", 1, "d", topics=5, cluster=None),
+        Log().event("drain_changed", "drain", 1, "d", topics=5, cluster=None),
         {"c2:drain": (1, 5)},
     ),
     "a mirrored broker": (
@@ -119,14 +119,14 @@ ACTS: dict[str, tuple[Log, Acts]] = {
         Log()
         .member("registered", "mirror", 1, "a", "x")
         .topics("mirror", 1, _row("a", "T1"), op="x")
-        .tell("drain_changed", "mirror", 1, "a", "x", topics=1),
+        .event("drain_changed", "mirror", 1, "a", "x", topics=1),
         {"c1:mirror": (2, 2)},
     ),
     "static topics": (
-        Log().tell("mappings_changed", "register", 1, "a", fields={"rows": '[["a","T1",null,{"x":1}]]'}),
+        Log().event("mappings_changed", "register", 1, "a", fields={"rows": '[["a","T1",null,{"x":1}]]'}),
         {"c1:register": (1, 0)},
     ),
-    "acts without a name": (
+    "operations without a name": (
         Log().topics("wipe", 1, _row("a", "T1"), op=None).topics("wipe", 1, _row("a", "T1"), op=None),
         {"c1:wipe": (2, 2)},
     ),
@@ -143,11 +143,11 @@ ACTS: dict[str, tuple[Log, Acts]] = {
 
 @pytest.fixture(scope="module")
 def found(spark: SparkSession) -> Reported:
-    rows = {name: log.rows for name, (log, _) in ACTS.items()}
-    for row in rows["acts without a name"]:
+    rows = {name: log.rows for name, (log, _) in OPERATIONS.items()}
+    for row in rows["operations without a name"]:
         row["op"] = None
     known = [broker_version("a", 0), broker_version("b", 0), broker_version("d", 0, cluster="c2")]
-    versions = dict.fromkeys(ACTS, known) | {"example": example.BROKER_VERSIONS}
+    versions = dict.fromkeys(OPERATIONS, known) | {"example": example.BROKER_VERSIONS}
     report = churn(
         clean(spark, cases(rows | {"example": example.EVENTS})),
         frame(spark, BROKER_VERSIONS, cases(versions)),
@@ -166,17 +166,17 @@ def found(spark: SparkSession) -> Reported:
     )
 
 
-def _acts(found: Reported, name: str) -> Acts:
+def _operations(found: Reported, name: str) -> Operations:
     return {key[2]: value[:2] for key, value in found.items() if key[:2] == (name, "1h")}
 
 
-@pytest.mark.parametrize("name", ACTS)
+@pytest.mark.parametrize("name", OPERATIONS)
 def test_acts_and_pairs(name: str, found: Reported) -> None:
-    assert _acts(found, name) == ACTS[name][1]
+    assert _operations(found, name) == OPERATIONS[name][1]
 
 
 def test_the_worked_example(found: Reported) -> None:
-    assert _acts(found, "example") == {
+    assert _operations(found, "example") == {
         "c1:first": (4, 5),
         "c1:lost": (1, 1),
         "c1:unregistered": (1, 1),
@@ -268,28 +268,28 @@ TOPICS: dict[str, tuple[Log, list[dict[str, Any]], dict[str, int]]] = {
     ),
     "its order, its static queues": (
         Log()
-        .tell("kv_changed", "put", 5, fields={"kv_ns": "ORDER_TOPIC_CONFIG", "key": "T1"})
-        .tell("mappings_changed", "register", 6, "a", fields={"rows": '[["a","T1",null,{"x":1}]]'}),
+        .event("kv_changed", "put", 5, fields={"kv_ns": "ORDER_TOPIC_CONFIG", "key": "T1"})
+        .event("mappings_changed", "register", 6, "a", fields={"rows": '[["a","T1",null,{"x":1}]]'}),
         [version("T1", "a", "8,8,6,0", 0), version("T2", "a", "8,8,6,0", 0)],
         {"T1": 2},
     ),
     "what cannot be read": (
         Log()
-        .tell("mappings_changed", "register", 5, "a", fields={"rows": '[["a"],["a",'})
-        .tell("mappings_changed", "register", 5, "a", fields={"rows": '[["a"],["a","T1",null,1]]'})
-        .tell("kv_changed", "put", 5, fields={"kv_ns": "ORDER_TOPIC_CONFIG"}),
+        .event("mappings_changed", "register", 5, "a", fields={"rows": '[["a"],["a",'})
+        .event("mappings_changed", "register", 5, "a", fields={"rows": '[["a"],["a","T1",null,1]]'})
+        .event("kv_changed", "put", 5, fields={"kv_ns": "ORDER_TOPIC_CONFIG"}),
         [],
         {"T1": 1},
     ),
     "static queues that come with a new zone": (
         Log()
         .member("updated", "register", 5, "a", "x", fields={"zone": "z"})
-        .tell("mappings_changed", "register", 5, "a", "x", fields={"rows": '[["a","T1",null,{"x":1}]]'}),
+        .event("mappings_changed", "register", 5, "a", "x", fields={"rows": '[["a","T1",null,{"x":1}]]'}),
         [version("T1", "a", "8,8,6,0", 0), version("T2", "a", "8,8,6,0", 0)],
         {"T1": 1, "T2": 1},
     ),
     "a drain, and its end": (
-        Log().tell("drain_changed", "drain", 5, "a").tell("drain_changed", "undrain", 7, "a"),
+        Log().event("drain_changed", "drain", 5, "a").event("drain_changed", "undrain", 7, "a"),
         [version("T1", "a", "8,8,6,0", 0), version("T2", "a", "8,8,6,0", 6)],
         {"T1": 2, "T2": 1},
     ),

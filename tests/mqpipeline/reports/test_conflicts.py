@@ -1,4 +1,4 @@
-"""Who claims whose identity."""
+"""Conflicting claims of an identity."""
 
 import json
 from typing import Any
@@ -17,7 +17,7 @@ FIGHT = "slot:c1:a:0:two_addresses"
 
 def _claim(log: Log, cause: str, at: float, **more: Any) -> Log:
     member: dict[str, Any] = {"broker_id": 0, "addr": "x:10911", "epoch": 1}
-    return log.tell("conflict_seen", cause, at, "a", **member | more)
+    return log.event("conflict_seen", cause, at, "a", **member | more)
 
 
 def _stays(*stays: tuple[float, str]) -> Rows:

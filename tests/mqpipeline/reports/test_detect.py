@@ -16,7 +16,7 @@ TIMES = ("n", "p50_ms", "p95_ms", "max_ms", "lower_p50_ms", "without_last_seen",
 Rows = list[dict[str, Any]]
 
 CASES: dict[str, tuple[Rows, tuple[Any, ...] | None]] = {
-    "a lapse, from the last beat to leaving the routes": (
+    "a lapse, from the last heartbeat to leaving the routes": (
         [session("a", 0, 200, "expired", last_seen=80, recorded=201)],
         (1, 120_000, 120_000, 120_000, 90_000, 0, 1000),
     ),
@@ -32,7 +32,7 @@ CASES: dict[str, tuple[Rows, tuple[Any, ...] | None]] = {
         [session("a", 0, 200, "closed", closed=199, last_seen=180)],
         (1, 1000, 1000, 1000, 1000, 0, None),
     ),
-    "lost, but nobody knows when it closed": (
+    "lost, but when it closed is unknown": (
         [session("a", 0, 200, "lost", last_seen=160)],
         (1, 40_000, 40_000, 40_000, 10_000, 0, None),
     ),
@@ -60,38 +60,43 @@ CASES: dict[str, tuple[Rows, tuple[Any, ...] | None]] = {
 }
 
 
-def _beat(at: float, broker: str = "a", **more: Any) -> dict[str, Any]:
+def _heartbeat(at: float, broker: str = "a", **more: Any) -> dict[str, Any]:
     member = {"cluster": "c1", "broker": broker, "broker_id": 0, "addr": f"{broker}:10911", "code": 322}
     return {"id_ms": ms(at), "id_n": 0} | member | more
 
 
 SILENT: dict[str, tuple[Rows, Rows, Rows, int | None]] = {
-    "nobody keeps beats": ([session("a", 0)], [], [], None),
-    "beats were kept, but not lately": ([session("a", 0)], [_beat(END - 3601)], [], None),
-    "silent for longer than its timeout": ([session("a", 0)], [_beat(END - 121)], [], 1),
-    "silent for just its timeout": ([session("a", 0)], [_beat(END - 120)], [], 0),
-    "its address beats, but in another slot": (
+    "no heartbeats are recorded": ([session("a", 0)], [], [], None),
+    "heartbeats were recorded, but not lately": ([session("a", 0)], [_heartbeat(END - 3601)], [], None),
+    "silent for longer than its timeout": ([session("a", 0)], [_heartbeat(END - 121)], [], 1),
+    "silent for just its timeout": ([session("a", 0)], [_heartbeat(END - 120)], [], 0),
+    "its address sends heartbeats, but in another slot": (
         [session("a", 0)],
-        [_beat(END - 130), _beat(END - 1, broker_id=1)],
+        [_heartbeat(END - 130), _heartbeat(END - 1, broker_id=1)],
         [],
         1,
     ),
-    "it began a moment ago and has not beaten yet": (
+    "it began a moment ago and has sent no heartbeat yet": (
         [session("a", END - 5), session("b", 0)],
-        [_beat(END - 500, "b"), _beat(END - 1, "b")],
+        [_heartbeat(END - 500, "b"), _heartbeat(END - 1, "b")],
         [],
         0,
     ),
-    "beats are kept since a moment ago": ([session("a", 0), session("b", 0)], [_beat(END - 60, "b")], [], 0),
+    "heartbeats are recorded since a moment ago": (
+        [session("a", 0), session("b", 0)],
+        [_heartbeat(END - 60, "b")],
+        [],
+        0,
+    ),
     "it named a shorter timeout": (
         [session("a", 0)],
-        [_beat(END - 11)],
+        [_heartbeat(END - 11)],
         Log().member("registered", "first", 0, "a", fields={"timeout_ms": "10000"}).rows,
         1,
     ),
     "it named another since": (
         [session("a", 0)],
-        [_beat(END - 11)],
+        [_heartbeat(END - 11)],
         Log()
         .member("registered", "first", 0, "a", fields={"timeout_ms": "10000"})
         .member("updated", "register", 1, "a", fields={"timeout_ms": "12000", "timeout_ms_before": "10000"})
@@ -99,13 +104,13 @@ SILENT: dict[str, tuple[Rows, Rows, Rows, int | None]] = {
         .rows,
         0,
     ),
-    "nobody can read the timeout it named": (
+    "the timeout it named is unreadable": (
         [session("a", 0)],
-        [_beat(END - 121)],
+        [_heartbeat(END - 121)],
         Log().member("registered", "first", 0, "a", fields={"timeout_ms": "long"}).rows,
         1,
     ),
-    "it is gone": ([session("a", 0, END - 4000, "expired", last_seen=1)], [_beat(END - 130)], [], None),
+    "it is gone": ([session("a", 0, END - 4000, "expired", last_seen=1)], [_heartbeat(END - 130)], [], None),
 }
 
 

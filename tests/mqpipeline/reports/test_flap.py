@@ -44,12 +44,16 @@ WEIGHTS: dict[str, tuple[Rows, Rows, float]] = {
         Log().topics("wipe", 60, CHANGED).rows,
         0,
     ),
-    "slices of one act": (
+    "slices of one operation": (
         [session("a", 0)],
         Log().topics("wipe", 60, CHANGED, op="x").topics("wipe", 60, CHANGED, op="x").rows,
         500,
     ),
-    "two acts": ([session("a", 0)], Log().topics("wipe", 60, CHANGED).topics("wipe", 60, CHANGED).rows, 1000),
+    "two operations": (
+        [session("a", 0)],
+        Log().topics("wipe", 60, CHANGED).topics("wipe", 60, CHANGED).rows,
+        1000,
+    ),
     "a new topic, or its queues": (
         [session("a", 0)],
         Log().topics("register", 60, ADDED, RESIZED, ("a", "8,8,6,0", "", FEW)).rows,
@@ -62,7 +66,7 @@ WEIGHTS: dict[str, tuple[Rows, Rows, float]] = {
     ),
     "a wipe made into a drain": (
         [session("a", 0)],
-        Log().tell("drain_changed", "wipe", 60, "a").tell("drain_changed", "drain", 60, "a").rows,
+        Log().event("drain_changed", "wipe", 60, "a").event("drain_changed", "drain", 60, "a").rows,
         500,
     ),
     "no more than the cap": (_deaths(*[60] * 20), [], 12_000),

@@ -9,7 +9,7 @@ import pytest
 
 from mqpipeline.codes import Numbers
 from mqpipeline.reports import held
-from mqpipeline.reports.held import Acts, Held, Named, changes
+from mqpipeline.reports.held import BrokerChanges, Held, Named, changes
 from mqpipeline.windows import Window
 
 Row = tuple[int, ...]
@@ -17,13 +17,15 @@ Rows = Sequence[Row]
 OF = (Window("day", 100, 200), Window("day", 200, 300), Window("month", 100, 300), Window("1h", 290, 300))
 
 
-def counted(acts: Rows, holding: Rows, named: Rows, of: tuple[Window, ...] = OF) -> dict[Row, int]:
+def counted(broker_changes: Rows, holding: Rows, named: Rows, of: tuple[Window, ...] = OF) -> dict[Row, int]:
     """By topic and window."""
 
     def columns(rows: Rows, width: int) -> list[Numbers]:
         return [np.array([row[i] for row in rows], np.int64) for i in range(width)]
 
-    reported = changes(Acts(*columns(acts, 3)), Held(*columns(holding, 4)), Named(*columns(named, 2)), of)
+    reported = changes(
+        BrokerChanges(*columns(broker_changes, 3)), Held(*columns(holding, 4)), Named(*columns(named, 2)), of
+    )
     listed = [row for some in reported for row in zip(*(column.tolist() for column in some), strict=True)]
     assert len({row[:2] for row in listed}) == len(listed)
     return {row[:2]: row[2] for row in listed}
@@ -67,15 +69,15 @@ CASES: dict[str, tuple[Rows, Rows, Rows, dict[Row, int]]] = {
 
 @pytest.mark.parametrize("name", CASES)
 def test_cases(name: str) -> None:
-    acts, holding, named, expected = CASES[name]
-    assert counted(acts, holding, named) == expected
+    broker_changes, holding, named, expected = CASES[name]
+    assert counted(broker_changes, holding, named) == expected
 
 
 @pytest.mark.parametrize("seed", range(10))
 def test_as_counted_one_by_one(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(held, "TOPICS_AT_ONCE", 3)
     dice = random.Random(seed)
-    acts = [(dice.randrange(4), dice.randint(-20, 420), dice.randint(1, 3)) for _ in range(200)]
+    broker_changes = [(dice.randrange(4), dice.randint(-20, 420), dice.randint(1, 3)) for _ in range(200)]
     holding = []
     for topic in range(10):
         for broker in dice.sample(range(5), 3):
@@ -87,7 +89,9 @@ def test_as_counted_one_by_one(seed: int, monkeypatch: pytest.MonkeyPatch) -> No
     expected: Counter[Row] = Counter()
     for place, (_, begin, end) in enumerate(of):
         for topic, broker, since, until in holding:
-            many = sum(n for b, at, n in acts if b == broker and max(begin, since) <= at < min(end, until))
+            many = sum(
+                n for b, at, n in broker_changes if b == broker and max(begin, since) <= at < min(end, until)
+            )
             expected[topic, place] += many
         expected.update((topic, place) for topic, at in named if begin <= at < end)
-    assert counted(acts, holding, named, of) == +expected
+    assert counted(broker_changes, holding, named, of) == +expected

@@ -17,7 +17,7 @@ Rows = list[dict[str, Any]]
 def _brokers(
     count: int, downs: dict[float, float | None], cause: str = "expired", **more: Any
 ) -> tuple[Rows, Rows]:
-    """So many brokers UP from 0 on; one after the other goes at these times, to come back when told, or never."""
+    """So many brokers UP from 0 on; one after the other goes at these times, to come back at a given time, or never."""
     states, sessions = [], []
     for i in range(count):
         broker, times = f"b{i}", list(downs.items())[i : i + 1]
@@ -46,7 +46,7 @@ def _two_clusters() -> tuple[Rows, Rows]:
 
 
 def _after_unknown() -> tuple[Rows, Rows]:
-    """The stream began anew at 40; three are not back a minute later."""
+    """The stream began from scratch at 40; three are not back a minute later."""
     brokers = [f"b{i}" for i in range(20)]
     gone = brokers[:3]
     states = [state(b, "UP", 0, 40) for b in brokers] + [

@@ -1,4 +1,4 @@
-"""How regular beats are, and the timeout that this suggests."""
+"""How regular heartbeats are, and the timeout that this suggests."""
 
 import random
 from itertools import accumulate, chain
@@ -16,53 +16,53 @@ Rows = list[dict[str, Any]]
 END = 100_000
 
 
-def _beats(broker: str, *gaps: float, begin: float = 0, **more: Any) -> Rows:
-    """Beats with these gaps between them, the first at `begin`."""
+def _heartbeats(broker: str, *gaps: float, begin: float = 0, **more: Any) -> Rows:
+    """Heartbeats with these gaps between them, the first at `begin`."""
     member = {"cluster": "c1", "broker": broker, "broker_id": 0, "addr": f"{broker}:10911", "code": 322}
     at = accumulate(gaps, initial=begin)
     return [{"id_ms": ms(when), "id_n": i, **member, **more} for i, when in enumerate(at)]
 
 
 SMALL: dict[str, tuple[Rows, Rows, tuple[Any, ...] | None]] = {
-    "two gaps": ([session("a", 0)], _beats("a", 30, 31), (2, 30_000, 31_000, 0)),
-    "one beat": ([session("a", 0)], _beats("a"), None),
-    "beats of a slave are its own": (
+    "two gaps": ([session("a", 0)], _heartbeats("a", 30, 31), (2, 30_000, 31_000, 0)),
+    "one heartbeat": ([session("a", 0)], _heartbeats("a"), None),
+    "heartbeats of a slave are its own": (
         [session("a", 0), session("a", 0, broker_id=1)],
-        _beats("a", 30, 30) + _beats("a", 30, 30, begin=7, broker_id=1),
+        _heartbeats("a", 30, 30) + _heartbeats("a", 30, 30, begin=7, broker_id=1),
         (4, 30_000, 30_000, 0),
     ),
     "and those of another address": (
         [session("a", 0, 80, "replaced"), session("a", 80, addr="z")],
-        _beats("a", 30, 30) + _beats("a", 30, 30, begin=80, addr="z"),
+        _heartbeats("a", 30, 30) + _heartbeats("a", 30, 30, begin=80, addr="z"),
         (4, 30_000, 30_000, 0),
     ),
-    "a stay ends, another begins with a beat": (
+    "a stay ends, another begins with a heartbeat": (
         [session("a", 0, 180, "expired"), session("a", 500)],
-        _beats("a", 30, 30) + _beats("a", 31, begin=500),
+        _heartbeats("a", 30, 30) + _heartbeats("a", 31, begin=500),
         (3, 30_000, 31_000, 0),
     ),
     "another begins without one": (
         [session("a", 0, 180, "expired"), session("a", 490)],
-        _beats("a", 30, 30) + _beats("a", 31, begin=500),
+        _heartbeats("a", 30, 30) + _heartbeats("a", 31, begin=500),
         (3, 30_000, 31_000, 0),
     ),
     "a gap is of the window that it ends in": (
         [session("a", -100)],
-        _beats("a", 30, 32, 31, begin=-45),
+        _heartbeats("a", 30, 32, 31, begin=-45),
         (2, 31_000, 32_000, 0),
     ),
-    "a gap that ends after it": ([session("a", 0)], _beats("a", 30, begin=END - 30), None),
-    "missed beats": (
+    "a gap that ends after it": ([session("a", 0)], _heartbeats("a", 30, begin=END - 30), None),
+    "missed heartbeats": (
         [session("a", 0)],
-        _beats("a", 30, 30, 30, 30, 44, 45, 75, 101),
+        _heartbeats("a", 30, 30, 30, 30, 44, 45, 75, 101),
         (8, 30_000, 101_000, 1 + 2 + 2),
     ),
-    "a beat between two is no beat missed": (
+    "a heartbeat between two is no heartbeat missed": (
         [session("a", 0)],
-        _beats("a", 30, 30, 30, 30, 10, 20),
+        _heartbeats("a", 30, 30, 30, 30, 10, 20),
         (6, 30_000, 30_000, 0),
     ),
-    "nobody knows the session": ([], _beats("a", 30), (1, 30_000, 30_000, 0)),
+    "an unknown session": ([], _heartbeats("a", 30), (1, 30_000, 30_000, 0)),
 }
 MANY: dict[str, tuple[list[float], float | None]] = {
     "the worked example": ([30.0] * 990 + [30.5] * 8 + [61.0] * 2, 120_000),
@@ -77,7 +77,7 @@ MANY: dict[str, tuple[list[float], float | None]] = {
 def found(spark: SparkSession) -> Reported:
     sessions = {name: rows for name, (rows, *_) in SMALL.items()} | {name: [session("a", 0)] for name in MANY}
     heartbeats = {name: rows for name, (_, rows, _) in SMALL.items()}
-    heartbeats |= {name: _beats("a", *gaps) for name, (gaps, _) in MANY.items()}
+    heartbeats |= {name: _heartbeats("a", *gaps) for name, (gaps, _) in MANY.items()}
     report = timeouts(
         frame(spark, HEARTBEATS, cases(heartbeats)),
         frame(spark, BROKER_SESSIONS, cases(sessions)),
@@ -111,7 +111,9 @@ def test_a_cluster_has_the_gaps_of_its_brokers(spark: SparkSession) -> None:
     gaps = {
         broker: [float(chance.randint(1, 40)) for _ in range(50 + i * 7)] for i, broker in enumerate("abc")
     }
-    heartbeats = [row | {"namespace": "ns"} for broker, each in gaps.items() for row in _beats(broker, *each)]
+    heartbeats = [
+        row | {"namespace": "ns"} for broker, each in gaps.items() for row in _heartbeats(broker, *each)
+    ]
     sessions = [session(broker, 0) for broker in gaps]
     report = timeouts(
         frame(spark, HEARTBEATS, heartbeats), frame(spark, BROKER_SESSIONS, sessions), [window(0, END)], 0

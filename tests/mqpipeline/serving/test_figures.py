@@ -16,8 +16,8 @@ def test_strips_begin_where_something_is_known() -> None:
     assert found is not None
     assert (found.from_ms, found.to_ms) == (W0 - 900_000, AS_OF)
     assert [(line.broker, line.down_ms) for line in found.lines] == [("a", 540_000), ("c", 300_000), ("b", 0)]
-    first = found.lines[0].pieces
-    assert [piece.state for piece in first] == ["UP", "UP", "UP", "DOWN", "DOWN"]
+    first = found.lines[0].intervals
+    assert [interval.state for interval in first] == ["UP", "UP", "UP", "DOWN", "DOWN"]
     assert (first[0].x, first[0].width) == (0, 240)
     assert first[2].x + first[2].width == pytest.approx(WIDTH)
     assert first[3].title == "DOWN 2026-01-01 00:10:00, 1\u202fmin"
@@ -27,7 +27,7 @@ def test_what_is_short_is_still_seen_and_stays_within() -> None:
     rows = [state("a", "UP", 0, 3599), state("a", "DOWN", 3599, 3600)]
     found = figures.strips(rows, AS_OF)
     assert found is not None
-    down = found.lines[0].pieces[1]
+    down = found.lines[0].intervals[1]
     assert (down.width, down.x) == (LEAST, WIDTH - LEAST)
 
 
@@ -60,14 +60,14 @@ def test_durations_lie_on_a_logarithmic_scale() -> None:
     found = figures.duration_range(
         [("p50", 1000.0), ("p95", None), ("max", 10_000.0), ("least", 0.0)], 10_000.0
     )
-    assert found.marks == (("p50", 1000.0, WIDTH / 2), ("max", 10_000.0, WIDTH), ("least", 0.0, 0))
+    assert found.quantiles == (("p50", 1000.0, WIDTH / 2), ("max", 10_000.0, WIDTH), ("least", 0.0, 0))
     assert figures.duration_ticks(10_000.0)[-1] == Tick(WIDTH, "10\u202fs")
 
 
 @pytest.mark.parametrize("longest", [0.0, 1.0, 9e9])
 def test_a_scale_reaches_the_longest(longest: float) -> None:
-    marks = figures.duration_range([("max", longest)], longest).marks
-    assert 0 <= marks[0][2] <= WIDTH
+    quantiles = figures.duration_range([("max", longest)], longest).quantiles
+    assert 0 <= quantiles[0][2] <= WIDTH
     assert len(figures.duration_ticks(longest)) <= len(DURATIONS_MS)
 
 

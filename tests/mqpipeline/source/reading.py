@@ -27,14 +27,14 @@ def schema(columns: Mapping[str, Any]) -> StructType:
 
 
 def read(options: Mapping[str, str], columns: Mapping[str, Any] = WHOLE) -> list[Row]:
-    """Once; rows in the order of the pieces."""
+    """Once; rows in the order of the partitions."""
     reader = Reader(options_of(options), schema(columns))
     return rows(reader, reader.partitions())
 
 
-def rows(reader: Reading, pieces: Iterable[Any]) -> list[Row]:
-    """What the pieces hold."""
-    return [row for piece in pieces for batch in reader.read(piece) for row in batch.to_pylist()]
+def rows(reader: Reading, partitions: Iterable[Any]) -> list[Row]:
+    """What the partitions hold."""
+    return [row for partition in partitions for batch in reader.read(partition) for row in batch.to_pylist()]
 
 
 def ids(found: Iterable[Row]) -> list[str]:

@@ -65,7 +65,7 @@ def test_a_batch_is_no_larger_than_its_limit(
     assert sizes == [4, 4, 2, 0]
 
 
-def test_a_limit_is_shared_and_nobody_starves(redis: Redis, options: dict[str, str]) -> None:
+def test_a_limit_is_balanced_and_no_stream_starves(redis: Redis, options: dict[str, str]) -> None:
     for stream in "abc":
         for n in range(1, 5):
             add(redis, f"{n}-0", stream=stream)
@@ -156,8 +156,8 @@ def test_a_batch_that_started_over_can_be_read_again(redis: Redis, options: dict
     query.batch()
     lost(redis, "1-0", "2-0")
     end = query.reader.latestOffset(query.at, ReadAllAvailable())
-    pieces = Query(options, query.at).reader.partitions(query.at, end)
-    assert [piece.value for piece in pieces] == [("a", Id(0, 1), Id(2))]
+    partitions = Query(options, query.at).reader.partitions(query.at, end)
+    assert [partition.value for partition in partitions] == [("a", Id(0, 1), Id(2))]
 
 
 def test_what_is_lost_can_be_left_alone(redis: Redis, options: dict[str, str]) -> None:
@@ -210,7 +210,7 @@ def test_a_query_that_goes_on_lets_nothing_go_first(redis: Redis, options: dict[
     assert reported(redis)["id"] == "2-0"
     again.batch()
     assert reported(redis)["id"] == "2-0"
-    Query({**options, "consumer": "me"}).batch()  # begins anew, without a checkpoint
+    Query({**options, "consumer": "me"}).batch()  # begins from scratch, without a checkpoint
     assert reported(redis)["id"] == "0-0"
 
 

@@ -1,4 +1,4 @@
-"""Reading what is there: ranges, pieces, pages, patterns."""
+"""Reading what is there: ranges, partitions, pages, patterns."""
 
 import pytest
 from redis import Redis
@@ -95,15 +95,17 @@ def test_large_entries_make_smaller_pages(redis: Redis, store: EmbeddedStore) ->
     assert calls(redis) - asked > 7  # 100, then 8 or so at a time
 
 
-def test_pieces_are_equal_where_a_counter_tells(redis: Redis, store: EmbeddedStore) -> None:
+def test_partitions_are_equal_where_a_counter_tells(redis: Redis, store: EmbeddedStore) -> None:
     for n in range(1000):  # nearly all in one millisecond
         redis.xadd("a", {"seq": n + 1}, id="900-0" if n == 999 else f"5-{n}" if n else "1-0")
     options = options_of(
         {"url": store.url, "streams": "a", "partitions": "4", "counter": "seq", "page": "10"}
     )
     with Store(options) as source:
-        pieces = Streams(options, source).pieces("a", Id(0), Id(900))
-    lengths = [len(redis.xrange("a", str(piece.first), str(piece.last)) or ()) for piece in pieces]
+        partitions = Streams(options, source).partitions("a", Id(0), Id(900))
+    lengths = [
+        len(redis.xrange("a", str(partition.first), str(partition.last)) or ()) for partition in partitions
+    ]
     assert len(lengths) == 4
     assert sum(lengths) == 1000
     assert max(lengths) <= 252

@@ -54,7 +54,7 @@ def test_where_a_reply_ends_is_seen_at_once() -> None:
     huge: Entries = [(b"1-0", [b"a", b"x" * 10_000])]
     assert last_id(reply(huge), 1) is None
     odd: Entries = [(b"1-0", [b"a", reply([(b"7-7", [])]).tobytes()])]
-    assert last_id(reply(odd), 1) == b"7-7"  # which is wrong, and looked at by who goes by it
+    assert last_id(reply(odd), 1) == b"7-7"  # which is wrong: a caller that uses it has to check
 
 
 @given(ENTRIES, st.data())

@@ -128,7 +128,7 @@ def test_keys_of_a_cluster_are_found_while_they_move(tmp_path: Path) -> None:
 
 
 def _move(source: Member, target: Member, slot: int, key: str) -> None:
-    """The key has gone, but the slot is still the source's: who asks for it there is redirected to the other."""
+    """The key has gone, but the slot is still the source's: a client that asks there is redirected to the other."""
     command(target, "CLUSTER", "SETSLOT", slot, "IMPORTING", source.name)
     command(source, "CLUSTER", "SETSLOT", slot, "MIGRATING", target.name)
     source.client.migrate(HOST, target.port, key, 0, 5000)

@@ -14,7 +14,7 @@ from mqpipeline.states.sweep import (
     PLANNED,
     UNKNOWN,
     UP,
-    Pieces,
+    PairStates,
     Timelines,
     Totals,
     Versions,
@@ -58,12 +58,12 @@ def test_outages_that_overlap_a_window(case: str) -> None:
     """The two halves of a time, and both together."""
     rows, outages = OUTAGES[case]
     of = [Window("w", 0, 10), Window("w", 10, 20), Window("both", 0, 20), Window("after", 20, 40)]
-    found = rows_of(swept(Pieces(*columns(rows)), 1, Windows.of(of)))
+    found = rows_of(swept(PairStates(*columns(rows)), 1, Windows.of(of)))
     assert tuple(found.get((0, window), [0] * 4)[3] for window in range(3)) == outages
 
 
 def test_weights() -> None:
-    """Windows that overlap, one within a piece and one over several, and one in which nothing is recorded."""
+    """Windows that overlap, one within an interval and one over several, and one in which nothing is recorded."""
     rows = [
         (0, UP, 4, 0, 100),
         (0, UP, 8, 0, 50),
@@ -73,7 +73,7 @@ def test_weights() -> None:
         (1, DOWN, 1, 90, 100),
     ]
     of = [Window("w", 0, 100), Window("w", 45, 55), Window("x", 45, 55), Window("y", 200, 300)]
-    found = rows_of(swept(Pieces(*columns(rows)), 2, Windows.of(of)))
+    found = rows_of(swept(PairStates(*columns(rows)), 2, Windows.of(of)))
     assert {key: row[-2:] for key, row in found.items()} == {
         (0, 0): (800, 400),
         (0, 1): (80, 40),

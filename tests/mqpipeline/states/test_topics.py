@@ -38,7 +38,7 @@ CASES: Mapping[str, tuple[list[Literal], Reported]] = {
         [pair("falls", perm=4, from_cause="acting")],
         [("UP", 0, 50), ("DOWN", 50, 100)],
     ),
-    "read only, nobody knows why": ([pair("up", perm=4, from_cause=None)], [("PLANNED", 0, 100)]),
+    "read only, for no recorded cause": ([pair("up", perm=4, from_cause=None)], [("PLANNED", 0, 100)]),
     "write only": ([pair("up", perm=2)], [("UP", 0, 100)]),
     "in force for a while": ([pair("falls", 20, 80)], [("UP", 20, 50), ("DOWN", 50, 80)]),
     "no pair for a while": ([pair("up", 10, 20), pair("up", 30, 40)], [("UP", 10, 20), ("UP", 30, 40)]),

@@ -10,9 +10,9 @@ from tests.mqpipeline.stream import (
     Reported,
     Stream,
     checkpoint,
+    checkpointed,
     registered,
     removed,
-    restated,
     started,
     topics,
 )
@@ -53,9 +53,9 @@ class Namespace:
             )
             act()
             if self.random.random() < 0.02:
-                self.restate()
+                self.checkpoint_round()
 
-    def tell(self, *group: Reported) -> None:
+    def report(self, *group: Reported) -> None:
         self.stream.add(self.now, *group, actor=f"wire:{self.random.randint(1, 9)}")
 
     def enter(self) -> None:
@@ -86,12 +86,14 @@ class Namespace:
         if cause == "first":
             rows = [(name, "", self.store(name, topic), [topic]) for topic in self.random.sample(TOPICS, 2)]
             group.append(topics("register", *rows, epoch=self.epochs[name]))
-        self.tell(*group)
+        self.report(*group)
 
     def leave(self) -> None:
         name = self.random.choice("abc")
         if self.brokers[name]:
-            self.tell(self.gone(name, self.random.choice(list(self.brokers[name])), self.random.choice(ENDS)))
+            self.report(
+                self.gone(name, self.random.choice(list(self.brokers[name])), self.random.choice(ENDS))
+            )
 
     def gone(self, name: str, id: int, cause: str) -> Reported:
         stay = self.brokers[name].pop(id)
@@ -103,7 +105,7 @@ class Namespace:
         if self.brokers[name]:
             row = self.row(name, self.random.choice(TOPICS))
             if row[1] != row[2]:
-                self.tell(topics("wipe" if row[2] else "topic_delete", row, epoch=self.epochs[name]))
+                self.report(topics("wipe" if row[2] else "topic_delete", row, epoch=self.epochs[name]))
 
     def several(self) -> None:
         """One topic on several brokers: their epochs are not recorded."""
@@ -111,7 +113,7 @@ class Namespace:
         rows = [self.row(name, topic) for name in "abc" if self.brokers[name]]
         rows = [row for row in rows if row[1] != row[2]]
         if rows:
-            self.tell(topics("topic_register", *rows, topic=topic))
+            self.report(topics("topic_register", *rows, topic=topic))
 
     def row(self, name: str, topic: str) -> tuple[str, str, str, list[str]]:
         before = self.data.get((name, topic), "")
@@ -124,24 +126,24 @@ class Namespace:
         self.data[name, topic] = self.random.choice(DATA)
         return self.data[name, topic]
 
-    def restate(self) -> None:
+    def checkpoint_round(self) -> None:
         """A round, with ordinary changes between its entries."""
         self.round += 1
         name = str(self.round)
-        self.tell(checkpoint("begin", round=name))
+        self.report(checkpoint("begin", round=name))
         for broker in "abc":
             held = self.brokers[broker]
             if held:
                 reported = {id: (stay.addr, stay.since) for id, stay in held.items()}
-                self.tell(restated(broker, self.epochs[broker], reported, round=name))
+                self.report(checkpointed(broker, self.epochs[broker], reported, round=name))
                 rows = [
                     (broker, "", text, [topic]) for (of, topic), text in self.data.items() if of == broker
                 ]
-                self.tell(
+                self.report(
                     checkpoint("topics", round=name, broker=broker, epoch=self.epochs[broker], rows=rows)
                 )
             self.random.choice((self.enter, self.leave, self.change))()
-        self.tell(checkpoint("end", round=name))
+        self.report(checkpoint("end", round=name))
 
 
 class Interval(NamedTuple):

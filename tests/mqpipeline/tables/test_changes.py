@@ -70,8 +70,8 @@ CASES: dict[str, tuple[list[Row], Found]] = {
     "changed, deleted": ([Row(1, NONE, 5), Row(2, 5, 6), Row(3, 6, NONE)], {(0, 0, 0, 1), (0, 1, 1, 2)}),
     "never stored": ([Row(1, 5, NONE)], set()),
     "in any order": ([Row(2, 5, 6), Row(1, NONE, 5)], {(0, 1, 1, 0), (0, 0, 0, -1)}),
-    "restated": ([Row(1, NONE, 5), Row(2, NONE, 5, is_checkpoint=True)], {(0, 0, 1, -1)}),
-    "restated over a hole, then changed": (
+    "checkpointed": ([Row(1, NONE, 5), Row(2, NONE, 5, is_checkpoint=True)], {(0, 0, 1, -1)}),
+    "checkpointed over a hole, then changed": (
         [Row(1, NONE, 5), Row(3, NONE, 5, is_checkpoint=True, segment=1), Row(4, 5, 6, segment=1)],
         {(0, 0, 1, 2), (0, 2, 2, -1)},
     ),

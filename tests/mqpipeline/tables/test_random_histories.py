@@ -11,7 +11,7 @@ from pyspark.sql import DataFrame, SparkSession
 from mqpipeline.clean import clean
 from mqpipeline.tables.broker_versions import broker_versions
 from mqpipeline.tables.check import checks
-from mqpipeline.tables.increments import discontinuous, fresh, marks
+from mqpipeline.tables.increments import discontinuous, fresh, positions
 from mqpipeline.tables.route_versions import route_versions
 from mqpipeline.tables.sessions import sessions
 from tests.mqpipeline.rows import rows_of
@@ -30,7 +30,7 @@ def history(seed: int) -> tuple[list[Entry], Namespace]:
     before.live(STEPS)
     after = Namespace(seed + 1000, inc=before.now + 50)
     after.live(STEPS)
-    after.restate()
+    after.checkpoint_round()
     return before.stream.entries + after.stream.entries, after
 
 
@@ -63,7 +63,7 @@ def in_batches(entries: list[Entry], dice: random.Random) -> Rows:
 
 
 def set_back(entries: list[Entry], dice: random.Random) -> Rows:
-    """A lost primary wrote other entries, and more of them, from some place on; the new one was read anew."""
+    """A lost primary wrote other entries, and more of them, from some place on; the new one was read from scratch."""
     place = dice.randrange(len(entries) // 2)
     lost = [
         entry._replace(ms=entry.ms + 1, fields=entry.fields | {"kind": "broker_removed", "epoch": "99"})
@@ -236,9 +236,9 @@ def test_an_incremental_run_equals_a_full_one(spark: SparkSession) -> None:
         both.append(Case(f"{seed}", old + new, None))
     then, now = landing(spark, first).localCheckpoint(), landing(spark, both).localCheckpoint()
     before, after = clean(then).localCheckpoint(), clean(now).localCheckpoint()
-    mark = marks(then, before).localCheckpoint()
-    assert not discontinuous(now, mark).collect()
-    since = clean(fresh(now, mark)).localCheckpoint()
+    position = positions(then, before).localCheckpoint()
+    assert not discontinuous(now, position).collect()
+    since = clean(fresh(now, position)).localCheckpoint()
     brokers = broker_versions(before).where("to_ms is null")
     turns: list[tuple[Callable[..., DataFrame], tuple[DataFrame, ...], str]] = [
         (sessions, (), "open"),
@@ -249,7 +249,7 @@ def test_an_incremental_run_equals_a_full_one(spark: SparkSession) -> None:
         run = turn(before).localCheckpoint()
         went_on = run.where(f"not ({still})").unionByName(turn(since, run.where(still), *more))
         assert rows_of(went_on, *run.columns) == rows_of(turn(after), *run.columns), turn.__name__
-    moved = {row.namespace: row for row in marks(now, since, mark).collect()}
+    moved = {row.namespace: row for row in positions(now, since, position).collect()}
     assert {row.batch for row in moved.values()} == {2}
     ends = {f"{seed}": int(entries[-1].fields["seq"]) for seed, (entries, _) in HISTORIES.items()}
     assert {name: row.seq for name, row in moved.items()} == ends
@@ -267,7 +267,7 @@ def newer(seq: int, inc: float = 0) -> Rows:
 OLD = Stream().add(1, registered("first", "a", 1)).add(2, registered("first", "b", 2))
 BEGUN_LATER = at_batch(1, Stream(seq=9).add(1, registered("first", "a", 1)).rows())
 TWO = at_batch(1, OLD.rows())
-ANEW = [
+AGAIN = [
     Case("nothing new", TWO, False),
     Case("the next entry", TWO + newer(3), False),
     Case("a hole", TWO + newer(4), True),
@@ -281,13 +281,13 @@ ANEW = [
 
 @pytest.fixture(scope="module")
 def from_scratch(spark: SparkSession) -> set[str]:
-    events = landing(spark, ANEW).localCheckpoint()
+    events = landing(spark, AGAIN).localCheckpoint()
     old = events.where("batch = 1")
     return {
-        row.namespace for row in discontinuous(events, marks(old, clean(old)).localCheckpoint()).collect()
+        row.namespace for row in discontinuous(events, positions(old, clean(old)).localCheckpoint()).collect()
     }
 
 
-@pytest.mark.parametrize("case", ANEW, ids=[case.id for case in ANEW])
+@pytest.mark.parametrize("case", AGAIN, ids=[case.id for case in AGAIN])
 def test_which_namespaces_begin_from_scratch(from_scratch: set[str], case: Case) -> None:
     assert (case.id in from_scratch) == case.expected

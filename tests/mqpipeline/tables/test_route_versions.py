@@ -10,10 +10,10 @@ from tests.mqpipeline.stream import (
     Reported,
     Stream,
     checkpoint,
+    checkpointed,
     landing,
     registered,
     removed,
-    restated,
     seconds,
     started,
     topics,
@@ -57,8 +57,8 @@ def holed(stream: Stream) -> Stream:
 
 
 def checked(stream: Stream, at_s: float, *rows: tuple[str, str, str, list[str]], epoch: int = 1) -> Stream:
-    """A round that restates broker a with these rows."""
-    stream.add(at_s, checkpoint("begin")).add(at_s, restated("a", epoch, {0: ("", 10)}))
+    """A round that checkpoints broker a with these rows."""
+    stream.add(at_s, checkpoint("begin")).add(at_s, checkpointed("a", epoch, {0: ("", 10)}))
     if rows:
         stream.add(at_s, checkpoint("topics", broker="a", epoch=epoch, rows=rows, count=len(rows)))
     return stream.add(at_s, checkpoint("end"))
@@ -164,12 +164,12 @@ CASES = [
         {version(10, None)},
     ),
     Case(
-        "restated: no new version",
+        "checkpointed: no new version",
         checked(Stream().add(10, *first()), 20, ("a", "", EIGHT, ["T"])).rows(),
         {version(10, None)},
     ),
     Case(
-        "restated otherwise",
+        "checkpointed otherwise",
         checked(Stream().add(10, *first()), 20, ("a", "", FOUR, ["T"])).rows(),
         {version(10, 20, "checkpoint"), version(20, None, begun="checkpoint", write=4)},
     ),
@@ -179,29 +179,29 @@ CASES = [
         {version(20, None, begun="checkpoint")},
     ),
     Case(
-        "over a hole, restated",
+        "over a hole, checkpointed",
         checked(holed(Stream().add(10, *first())), 30, ("a", "", EIGHT, ["T"])).rows(),
         {version(10, None)},
     ),
     Case(
-        "over a hole, restated, and changed later",
+        "over a hole, checkpointed, and changed later",
         checked(holed(Stream().add(10, *first())), 30, ("a", "", EIGHT, ["T"]))
         .add(40, change("wipe", EIGHT, READ_ONLY))
         .rows(),
         {version(10, 40, "wipe"), version(40, None, begun="wipe", perm=4)},
     ),
     Case(
-        "over a hole, restated otherwise",
+        "over a hole, checkpointed otherwise",
         checked(holed(Stream().add(10, *first())), 30, ("a", "", FOUR, ["T"])).rows(),
         {version(10, 20, "gap"), version(30, None, begun="checkpoint", write=4)},
     ),
     Case(
-        "over a hole, restated in another epoch",
+        "over a hole, checkpointed in another epoch",
         checked(holed(Stream().add(10, *first())), 30, ("a", "", EIGHT, ["T"]), epoch=3).rows(),
         {version(10, 20, "gap"), version(30, None, begun="checkpoint", epoch=3)},
     ),
     Case(
-        "over a hole, not restated",
+        "over a hole, not checkpointed",
         checked(holed(Stream().add(10, *first())), 30).rows(),
         {version(10, 20, "gap")},
     ),
@@ -221,7 +221,7 @@ CASES = [
         {version(10, 20, "gap"), version(30, None, epoch=3)},
     ),
     Case(
-        "a hole, restated, then a new epoch",
+        "a hole, checkpointed, then a new epoch",
         checked(holed(Stream().add(10, *first())), 30, ("a", "", EIGHT, ["T"])).add(40, *first(3)).rows(),
         {version(10, 40, "epoch"), version(40, None, epoch=3)},
     ),

@@ -87,7 +87,7 @@ CASES = [
         {stay(-5, 20, "lost", None)},
     ),
     Case(
-        "history begins later: a checkpoint tells who is there",
+        "history begins later: a checkpoint lists the members",
         Stream(seq=7).members(20, a_1={0: ("", -5)}).rows(),
         {stay(-5, None, None, None)},
     ),
@@ -126,28 +126,28 @@ CASES = [
         {stay(10, 50, "incarnation"), stay(50, None)},
     ),
     Case(
-        "an incarnation over the same tables restates who is there",
+        "an incarnation over the same tables checkpoints the members",
         Stream().add(10, first()).rows()
         + Stream(50).add(50, started("stream_lost")).members(51, a_1={0: ("", 10)}).rows(),
         {stay(10, 50, "incarnation"), stay(50, None, None, None)},
     ),
     Case(
-        "over a hole, restated",
+        "over a hole, checkpointed",
         lives(lost=3, again={0: ("", 10)}).rows(),
         {stay(10, None)},
     ),
     Case(
-        "over a hole, restated, and gone later",
+        "over a hole, checkpointed, and gone later",
         lives(lost=3, again={0: ("", 10)}, then=gone("closed", 10)).rows(),
         {stay(10, 40, "closed")},
     ),
     Case(
-        "over a hole, restated with a later beginning",
+        "over a hole, checkpointed with a later beginning",
         lives(lost=3, again={0: ("", 25)}).rows(),
         {stay(10, 20, "gap"), stay(25, None, None, None)},
     ),
     Case(
-        "over a hole, restated with another address",
+        "over a hole, checkpointed with another address",
         lives(lost=3, again={0: (OTHER, 25)}).rows(),
         {stay(10, 20, "gap"), stay(25, None, None, None, addr=OTHER)},
     ),
@@ -156,7 +156,7 @@ CASES = [
         lives(lost=3, again={0: (OTHER, 5)}).rows(),
         {stay(10, 20, "gap"), stay(20, None, None, None, addr=OTHER)},
     ),
-    Case("a hole, not restated", lives(lost=3, again={}).rows(), {stay(10, 20, "gap")}),
+    Case("a hole, not checkpointed", lives(lost=3, again={}).rows(), {stay(10, 20, "gap")}),
     Case(
         "a hole, and nothing recorded since",
         lives(lost=3, then=registered("first", "z", 10)).rows(),
@@ -188,12 +188,12 @@ CASES = [
         {stay(10, 20, "switched", id=1), stay(20, None, None, "switch")},
     ),
     Case(
-        "two holes, restated behind the first only",
+        "two holes, checkpointed behind the first only",
         lives(lost=3, again={0: ("", 10)}).lose(2).add(50, registered("first", "z", 10)).rows(),
         {stay(10, 30, "gap")},
     ),
     Case(
-        "two holes, restated behind the second",
+        "two holes, checkpointed behind the second",
         lives(lost=3, then=registered("first", "z", 10)).lose(2).members(50, a_1={0: ("", 10)}).rows(),
         {stay(10, None)},
     ),

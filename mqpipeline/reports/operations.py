@@ -1,27 +1,27 @@
-"""Acts: operations on routes, each of one or more entries."""
+"""Operations on routes, each of one or more entries."""
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import Window as Over
 from pyspark.sql import functions as F
 
 OP = ("namespace", "inc", "op", "broker")
-ACT = (*OP, "cause", "share")
-"""What identifies an act; `broker` is null of an act on topics of several."""
+OPERATION = (*OP, "cause", "share")
+"""What identifies an operation; `broker` is null of one on topics of several."""
 WHOLE = ("broker_registered", "broker_removed", "broker_updated", "drain_changed")
 """Kinds that change all topics of their broker at once."""
 ALONE = -1  # `share` of what belongs to no registration
 
 
 def entries(events: DataFrame) -> DataFrame:
-    """The entries of clean events that make up acts: the columns of ACT, `seq`, `kind`, `cluster`, `topics`, `rows`,
-    `id_ms`, and
+    """The entries of clean events that make up operations: the columns of OPERATION, `seq`, `kind`, `cluster`,
+    `topics`, `rows`, `id_ms`, and
 
-    `named`: topics that it names otherwise than by rows; `act_ms`: when its act changed an answer first; `whole`:
-    whether the act changed all topics of its broker.
+    `named`: topics that it names otherwise than by rows; `operation_ms`: when its operation changed an answer first;
+    `whole`: whether the operation changed all topics of its broker.
 
-    What one `op` does to one broker is one act, but each removal is its own. A registration takes in the update and the
-    topics that it brought. Not among the entries: a data version alone, KV but ORDER_TOPIC_CONFIG, what changes no
-    route."""
+    What one `op` does to one broker is one operation, but each removal is its own. A registration takes in the update
+    and the topics that it brought. Not among the entries: a data version alone, KV but ORDER_TOPIC_CONFIG, what changes
+    no route."""
     counted = events.where(_counts()).select(
         "namespace",
         "inc",
@@ -37,17 +37,17 @@ def entries(events: DataFrame) -> DataFrame:
         _named().alias("named"),
         F.coalesce("effective_ms", "id_ms").alias("at_ms"),
     )
-    return counted.transform(_with_registration).transform(_with_act).drop("at_ms")
+    return counted.transform(_with_registration).transform(_with_operation).drop("at_ms")
 
 
 def changes() -> Column:
-    """How many changes the entries of an act count as, an aggregate: its registrations or its removal; else one."""
+    """How many changes the entries of an operation count as, an aggregate: its registrations or its removal, or one."""
     members = F.count_if(F.col("kind").isin("broker_registered", "broker_removed"))
     return F.when(F.first("share") == ALONE, 1).otherwise(members)
 
 
 def _counts() -> Column:
-    """Whether an entry is of an act."""
+    """Whether an entry is of an operation."""
     updates = F.expr("exists(array('zone', 'acting', 'filters'), x -> fields[x] is not null)")
     return (
         F.col("kind").isin(
@@ -90,15 +90,15 @@ def _with_registration(counted: DataFrame) -> DataFrame:
     )
 
 
-def _with_act(entries: DataFrame) -> DataFrame:
-    """Adds `act_ms` and `whole`, by the order that its registration was found in: rows are long to sort."""
+def _with_operation(entries: DataFrame) -> DataFrame:
+    """Adds `operation_ms` and `whole`, by the order that its registration was found in: rows are long to sort."""
     op = Over.partitionBy(*OP)
     alone, member = F.col("share") == ALONE, F.col("share") == 0
     first_alone, first_member = (F.min(F.when(these, F.col("at_ms"))).over(op) for these in (alone, member))
     whole_alone = F.max(alone & F.col("kind").isin(*WHOLE)).over(op)
     return entries.withColumns(
         {
-            "act_ms": F.when(alone, first_alone).when(member, first_member).otherwise(F.col("at_ms")),
+            "operation_ms": F.when(alone, first_alone).when(member, first_member).otherwise(F.col("at_ms")),
             "whole": ~alone | whole_alone,
         }
     )
