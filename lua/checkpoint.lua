@@ -5,7 +5,7 @@
           counted, and at: what comes next; name, epoch, cursor: of the broker or KV namespace it is at
   KEYS[3] events:round:left  set   brokers and drained names, later KV namespaces, that are not written yet
   KEYS[4] events:asked       hash  cause -> actor that requested the next round
-  ARGV[1] request as JSON: origin, slice (topics a script restates, or as much other work), hidden {option: 1, ...}
+  ARGV[1] request as JSON: origin, slice (topics that a script writes again, or as much other work), hidden {option: 1, ...}
   Returns {event id, state}: "idle" no round is requested, "more" it goes on, "ended"  ]]
 --- @include "tables"
 local NAMES_MAX, MEMBERS_MAX, MAPPINGS_MAX, VALUES_MAX = 64, 100, 100, 5

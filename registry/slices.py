@@ -71,8 +71,8 @@ class Slice(msgspec.Struct, frozen=True):
         if self.count <= STAGED_TOPICS:
             yield self
             return
-        for part in _cut(self.topics, STAGED_TOPICS):
-            yield self.of_topics(self.cause, self.name, part)
+        for batch in _cut(self.topics, STAGED_TOPICS):
+            yield self.of_topics(self.cause, self.name, batch)
 
 
 class Counts(msgspec.Struct, frozen=True):
@@ -107,10 +107,10 @@ def slices_of(name: str, cause: str, topics: Changes, mappings: Iterable[Row] = 
 def slicing(name: str, cause: str, topics: Changes, mappings: Iterable[Row] = ()) -> Cooperative[list[Slice]]:
     """Return what slices_of does, a slice each step."""
     slices: list[Slice] = []
-    for part in _cut((Alike(*change, names) for change, names in topics.items()), TOPICS_MAX):
-        slices += _fitting(Slice.of_topics(cause, name, part))
+    for batch in _cut((Alike(*change, names) for change, names in topics.items()), TOPICS_MAX):
+        slices += _fitting(Slice.of_topics(cause, name, batch))
         yield
-    for rows in _mapping_parts(mappings):
+    for rows in _mapping_pages(mappings):
         slices.append(Slice.of_mappings(cause, name, rows))
         yield
     return slices
@@ -124,52 +124,52 @@ def arguments(written: Slice | None, emitted: Iterable[Slice]) -> tuple[Counts, 
     for row in written.mappings if written else ():
         values += (row.topic, row.after)
     entries = 0
-    for part in emitted:
-        values += part.entry()
+    for each in emitted:
+        values += each.entry()
         entries += 1
     mappings = len(written.mappings) if written else 0
     return Counts(written.count - mappings if written else 0, mappings, entries), tuple(values)
 
 
 def _cut(changes: Iterable[Alike], most: int) -> Iterator[tuple[Alike, ...]]:
-    """Return the same in parts of at most so many topics."""
-    part: list[Alike] = []
+    """Return the same in batches of at most so many topics."""
+    batch: list[Alike] = []
     room = most
     for before, after, topics in changes:
         at = 0
         while at < len(topics):
             if not room:
-                yield tuple(part)
-                part, room = [], most
+                yield tuple(batch)
+                batch, room = [], most
             taken = topics[at : at + room]
-            part.append(Alike(before, after, taken))
+            batch.append(Alike(before, after, taken))
             at += len(taken)
             room -= len(taken)
-    if part:
-        yield tuple(part)
+    if batch:
+        yield tuple(batch)
 
 
-def _fitting(part: Slice) -> Iterator[Slice]:
+def _fitting(whole: Slice) -> Iterator[Slice]:
     """Return its halves, and theirs, until an event may carry each."""
-    if len(part.rows) <= ROWS_MAX_BYTES or part.count == 1:
-        yield part
+    if len(whole.rows) <= ROWS_MAX_BYTES or whole.count == 1:
+        yield whole
         return
-    for half in _cut(part.topics, (part.count + 1) // 2):
-        yield from _fitting(Slice.of_topics(part.cause, part.name, half))
+    for half in _cut(whole.topics, (whole.count + 1) // 2):
+        yield from _fitting(Slice.of_topics(whole.cause, whole.name, half))
 
 
-def _mapping_parts(rows: Iterable[Row]) -> Iterator[tuple[Row, ...]]:
-    part: list[Row] = []
+def _mapping_pages(rows: Iterable[Row]) -> Iterator[tuple[Row, ...]]:
+    page: list[Row] = []
     size = 0
     for row in rows:
         weight = 3 * len(row.topic) + len(row.before) + len(row.after) + 16
-        if part and (len(part) == MAPPINGS_MAX or size + weight > ROWS_MAX_BYTES):
-            yield tuple(part)
-            part, size = [], 0
-        part.append(row)
+        if page and (len(page) == MAPPINGS_MAX or size + weight > ROWS_MAX_BYTES):
+            yield tuple(page)
+            page, size = [], 0
+        page.append(row)
         size += weight
-    if part:
-        yield tuple(part)
+    if page:
+        yield tuple(page)
 
 
 def _mapping_rows(name: str, changes: tuple[Row, ...]) -> bytes:

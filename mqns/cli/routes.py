@@ -57,7 +57,7 @@ def add(app: typer.Typer, panel: str) -> None:
 def routes(settings: CommandContext, topics: Topics) -> None:
     """Who serves these topics, and with how many queues.
 
-    A topic that nobody serves is told on standard error, and the exit code is 1."""
+    A topic that no broker serves is reported on standard error, and the exit code is 1."""
     found, missing = asyncio.run(_ask(settings, topics))
     settings.output.show(found, lambda: routes_table(found))
     if missing:

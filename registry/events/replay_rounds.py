@@ -25,8 +25,8 @@ def checkpoint(tables: Tables, event: Event) -> Tables:
         if event.number("entries") != entries:
             raise ReplayError(f"{event.id}: {event.get('entries')} entries of round {number}, not {entries}")
         return _ended(tables, event, under_way.tables)
-    restated = SCOPES.get(scope, nothing)(under_way.tables, event)
-    return replace(tables, round=CheckpointRound(number, entries, restated))
+    checkpointed = SCOPES.get(scope, nothing)(under_way.tables, event)
+    return replace(tables, round=CheckpointRound(number, entries, checkpointed))
 
 
 def _ended(tables: Tables, event: Event, checkpoint: Tables) -> Tables:

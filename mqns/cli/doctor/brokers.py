@@ -97,11 +97,11 @@ def _under_two_names(facts: Facts) -> Iterator[Finding]:
         where.setdefault(member.address, []).extend(member.name_servers)
     for address, identities in sorted(found.items()):
         if len(identities) > 1:
-            told = " and ".join(f"{name} (id {number})" for name, number in sorted(identities))
+            names = " and ".join(f"{name} (id {number})" for name, number in sorted(identities))
             yield Finding(
                 Severity.ERROR,
                 "address-twice",
-                f"{address} is registered by {told}",
+                f"{address} is registered by {names}",
                 tuple(dict.fromkeys(where[address])),
                 (address, *sorted({name for name, _ in identities})),
                 "Only one broker can listen there: clients send messages for one to the other. If it was "
@@ -119,11 +119,11 @@ def _leases(server: NameServerFacts) -> Iterator[Finding]:
         subjects = (lease.broker_name, lease.broker_addr)
         why = _ending(lease)
         if why is not None:
-            severity, told = why
+            severity, reason = why
             yield Finding(
                 severity,
                 "lease-ending",
-                f"{title} {told}",
+                f"{title} {reason}",
                 (server.address,),
                 subjects,
                 "It registers too rarely or hangs: see its broker.log, its pauses (GC), and registerNameServerPeriod "

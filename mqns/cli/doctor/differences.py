@@ -153,14 +153,14 @@ def _queues(servers: Sequence[NameServerFacts]) -> Iterator[Finding]:
             "tells all again.",
         )
     for (broker, pattern), topics in differing.items():
-        told = "; ".join(
+        queues = "; ".join(
             f"{field} " + ", ".join(f"{value} at {address}" for address, value in values)
             for field, values in pattern
         )
         yield Finding(
             Severity.ERROR,
             "queues-differ",
-            f"{broker} has different queues for {counted(len(topics), 'topic')} ({named(topics)}): {told}",
+            f"{broker} has different queues for {counted(len(topics), 'topic')} ({named(topics)}): {queues}",
             tuple(address for address, _ in pattern[0][1]),
             tuple(topics),
             _queues_advice(broker, [field for field, _ in pattern]),
@@ -184,14 +184,14 @@ def _kv(servers: Sequence[NameServerFacts]) -> Iterator[Finding]:
         for key in sorted({key for server in having for key in server.kv[namespace]}):
             found = {server.address: server.kv[namespace].get(key) for server in having}
             if len(set(found.values())) > 1:
-                told = ", ".join(
+                values = ", ".join(
                     f"{'nothing' if value is None else repr(value)} at {address}"
                     for address, value in found.items()
                 )
                 yield Finding(
                     severity,
                     "kv-differs",
-                    f"{namespace} {key}: {told}",
+                    f"{namespace} {key}: {values}",
                     tuple(found),
                     (f"{namespace} {key}",),
                     f"Set it in all at once: mqns kv set {namespace} {key} VALUE",

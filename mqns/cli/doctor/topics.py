@@ -67,8 +67,8 @@ def _faults(
     for (found, topic), servers in sorted(where.items()):
         topics.setdefault((found, tuple(servers)), []).append(topic)
     for (found, at), names in topics.items():
-        told = text.format(topics=f"{counted(len(names), 'topic')} ({named(names)})", fault=found)
-        yield Finding(severity, rule, told, at, tuple(names), advice)
+        summary = text.format(topics=f"{counted(len(names), 'topic')} ({named(names)})", fault=found)
+        yield Finding(severity, rule, summary, at, tuple(names), advice)
 
 
 def _not_writable(route: TopicRouteData, explained: Set[str]) -> str | None:
@@ -180,7 +180,7 @@ def _wiped(facts: Facts) -> Iterator[Finding]:
 
 def _order(facts: Facts) -> Iterator[Finding]:
     """Yield faults of the order configuration, which has no effect while orderMessageEnable is off."""
-    told: dict[tuple[Severity, str, str, str, str], list[str]] = {}
+    reporters: dict[tuple[Severity, str, str, str, str], list[str]] = {}
     for server in facts.reachable:
         entries = server.kv.get(ORDER_TOPIC_CONFIG, {})
         unused = (server.config or {}).get("orderMessageEnable", "").lower() == "false"
@@ -188,15 +188,15 @@ def _order(facts: Facts) -> Iterator[Finding]:
         for topic, text in sorted(entries.items()):
             advice = f"mqns updateOrderConf -t {topic} -m put -v BROKER:QUEUES;BROKER:QUEUES"
             for rule, what in _order_faults(server, topic, text):
-                told.setdefault((severity, rule, what, topic, advice), []).append(server.address)
+                reporters.setdefault((severity, rule, what, topic, advice), []).append(server.address)
         if entries and unused:
             what = f"orderMessageEnable is off, so {ORDER_TOPIC_CONFIG} has no effect on {named(entries)}"
             advice = (
                 "mqns config set orderMessageEnable true, if producers shall get a fixed order of queues."
             )
             key = (Severity.WARNING, "order-unused", what, ORDER_TOPIC_CONFIG, advice)
-            told.setdefault(key, []).append(server.address)
-    for (severity, rule, what, topic, advice), servers in told.items():
+            reporters.setdefault(key, []).append(server.address)
+    for (severity, rule, what, topic, advice), servers in reporters.items():
         yield Finding(severity, rule, what, tuple(servers), (topic,), advice)
 
 
