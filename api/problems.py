@@ -3,7 +3,7 @@
 import logging
 from collections.abc import Mapping
 from http import HTTPStatus
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 
 from apiflask import APIFlask, HTTPError
 from flask import Response, request
@@ -53,6 +53,8 @@ KINDS: Mapping[type[RegistryError], tuple[int, str]] = {
 
 
 PLAIN = {404: "no such path here", 405: "the path does not take this method"}
+TITLES: Final = {413: "Request Entity Too Large", 422: "Unprocessable Entity"}
+"""Phrases that Python 3.13 changed; a client of this API sees the same whichever it runs on."""
 
 
 class ProblemDocument(BaseModel):
@@ -95,7 +97,7 @@ def install(app: APIFlask) -> None:
 def _reply(problem: Problem, headers: Mapping[str, str] | None = None) -> Response:
     document = ProblemDocument(
         type=f"urn:redis-namesrv:{problem.kind}" if problem.kind else "about:blank",
-        title=HTTPStatus(problem.status).phrase,
+        title=TITLES.get(problem.status) or HTTPStatus(problem.status).phrase,
         status=problem.status,
         detail=problem.detail,
         field=problem.field or "",

@@ -12,6 +12,7 @@ import redis
 
 from registry.keys import Keys
 from registry.options.catalogue import BY_KEY
+from registry.store.connect import connect
 from testbed.connection import Connection
 from testbed.eventually import eventually
 from testbed.process_tree import open_files
@@ -114,7 +115,7 @@ class NameServer:
 
     def store(self) -> redis.Redis:
         """Return a client of its store, which must not be an embedded one."""
-        return redis.Redis.from_url(self.options["redisUrl"], decode_responses=True)
+        return connect(self.options["redisUrl"])
 
     def forget_kv_namespace(self, namespace: str) -> None:
         """Delete a KV namespace from the store; no request does that."""

@@ -131,5 +131,6 @@ def _settings(options: Options) -> dict[str, Any]:
         "socket_connect_timeout": float(options.timeout_s),
         "retry": Retry(NoBackoff(), 0),
         "protocol": 2,
+        "driver_info": None,  # no CLIENT SETINFO: Redis 7.0 has no such command, and the pipeline's user no right to it
         **{name: value for name, value in given.items() if value is not None},
     }

@@ -27,7 +27,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
         ({"maxmemory": 0, "maxmemory-policy": "allkeys-lru"}, []),
         ({"maxmemory-policy": "volatile-ttl"}, ["maxmemory-policy is volatile-ttl: "]),
         ({"appendonly": "no"}, ["appendonly is off: "]),
-        ({"maxmemory": "1mb"}, ["bytes of maxmemory are used"]),
+        ({"maxmemory": "100kb"}, ["bytes of maxmemory are used"]),
         ({"appendonly": "no", "maxmemory-policy": "allkeys-lfu"}, ["maxmemory-policy is allkeys-lfu", "appendonly"]),
     ],
     ids=["good", "no bound", "evicts", "not kept", "nearly full", "two at once"],

@@ -135,6 +135,7 @@ def test_a_slot_moves_key_by_key(tmp_path: Path) -> None:
         leaves(server, over)
 
 
+@pytest.mark.needs("redis-server")
 def test_tls_and_the_least_rights(tmp_path: Path) -> None:
     files = make_certificates(tmp_path / "tls").folder
     [port] = free_ports(1)

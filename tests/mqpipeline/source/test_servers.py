@@ -27,6 +27,7 @@ def fill(redis: Redis, stream: str = "a") -> None:
         pipe.execute()
 
 
+@pytest.mark.needs("redis-server")
 def test_tls_with_a_certificate_and_a_password(tmp_path: Path) -> None:
     files = make_certificates(tmp_path / "tls").folder
     [port] = free_ports(1)

@@ -16,6 +16,8 @@ from cryptography.hazmat.primitives.serialization import (
 )
 from cryptography.x509.oid import NameOID
 
+from testbed.certificates import SIGNS
+
 
 class Authority:
     """A certificate authority; `pem` is what trusts it."""
@@ -78,5 +80,11 @@ def _certificate(
         .not_valid_before(now - timedelta(days=1))
         .not_valid_after(now + timedelta(days=30))
         .add_extension(x509.BasicConstraints(ca=authority, path_length=None), critical=True)
+        .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
+        .add_extension(
+            x509.AuthorityKeyIdentifier.from_issuer_public_key(signer.public_key()), critical=False
+        )
     )
+    if authority:
+        builder = builder.add_extension(SIGNS, critical=True)
     return builder.sign(signer, hashes.SHA256()).public_bytes(Encoding.PEM)
