@@ -20,7 +20,7 @@ class EventsQuery(Query):
     after: Annotated[str, StringConstraints(pattern=r"^[0-9]{1,19}-[0-9]{1,19}$")] | None = None
 
 
-class Event(Answer):
+class EventEntry(Answer):
     """An entry with its fields as written: text, JSON within the text where the field holds a structure."""
 
     id: str
@@ -30,7 +30,7 @@ class Event(Answer):
 class Events(Answer):
     """`next` is where to go on, even when no more is there yet; null while the stream has nothing."""
 
-    events: tuple[Event, ...]
+    events: tuple[EventEntry, ...]
     next: str | None
 
 
@@ -51,7 +51,7 @@ def events(query_data: EventsQuery) -> Events:
     """Changes, oldest first"""
     server = name_server()
     entries = server.run(_entries(server.keys, query_data.after, query_data.limit))
-    events = tuple(Event(id=entry_id, fields=fields) for entry_id, fields in entries)
+    events = tuple(EventEntry(id=entry_id, fields=fields) for entry_id, fields in entries)
     return Events(events=events, next=entries[-1][0] if entries else query_data.after)
 
 

@@ -12,7 +12,7 @@ from bench.setting import Setting, free_port
 from bench.workloads import heartbeats, lookup, registration, topic_names, topic_table
 
 NAME = "300 brokers register 10,000 topics each in a minute"
-DURING, AFTER = f"{NAME}: lookups meanwhile", f"{NAME}: lookups while they beat every 30 s"
+DURING, AFTER = f"{NAME}: lookups meanwhile", f"{NAME}: lookups while they send a heartbeat every 30 s"
 NAMES = (NAME, DURING, AFTER)
 BROKERS, TOPICS = 300, 10_000
 IN_A_CLUSTER = 10  # brokers with the same topics

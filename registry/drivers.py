@@ -112,8 +112,8 @@ def _perform(request: Request, store: redis.Redis) -> object:
     requests = request.requests if isinstance(request, Batch) else (request,)
     guarded = _guarded(store)
     pipe = store.pipeline(transaction=False)
-    for one in requests:
-        pipe.execute_command(*_command(one, guarded=guarded))  # type: ignore[no-untyped-call]
+    for call in requests:
+        pipe.execute_command(*_command(call, guarded=guarded))  # type: ignore[no-untyped-call]
     replies = pipe.execute(raise_on_error=False)
     for i, reply in enumerate(replies):
         if isinstance(reply, NoScriptError):
@@ -281,16 +281,16 @@ class _Together:
 def _calls(batch: Sequence[Asked]) -> Iterator[tuple[Call | ScriptCall, Sequence[Asked]]]:
     """Yield what to send for a batch, with the requests that each reply is for: items of one script are joined."""
     groups: dict[tuple[str, tuple[str, ...]], list[Asked]] = {}
-    for one in batch:
-        request = one[0]
+    for asked in batch:
+        request = asked[0]
         if isinstance(request, ScriptItem):
-            groups.setdefault((request.name, request.shared), []).append(one)
+            groups.setdefault((request.name, request.shared), []).append(asked)
         else:
-            yield request, (one,)
+            yield request, (asked,)
     for group in groups.values():
         for at in range(0, len(group), JOINED_MOST):
-            part = group[at : at + JOINED_MOST]
-            yield joined([item for item, _ in part]), part  # type: ignore[misc]
+            items = group[at : at + JOINED_MOST]
+            yield joined([item for item, _ in items]), items  # type: ignore[misc]
 
 
 def _pass(sink: Sink, reply: object) -> None:

@@ -58,8 +58,8 @@ def rewrite_topics(
             if after != text:
                 changes.setdefault((text, after), []).append(topic)
         generation = int(state[1])
-        for part in slices_of(name, cause, changes):
-            counts, values = arguments(part, (part,))
+        for rows in slices_of(name, cause, changes):
+            counts, values = arguments(rows, (rows,))
             request = {"origin": origin, "name": name, "epoch": state[0], "gen": generation, "counts": counts}
             if without_master:
                 request["without_master"] = 1

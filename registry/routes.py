@@ -34,14 +34,14 @@ class StoredRoute(msgspec.Struct, frozen=True):
     the route. `listed` are the ids of each broker name that is not left out.
 
     All but the topic is shared by equal routes of one read, such as those of a cluster that has every topic on every
-    broker; `made` are the replies encoded so far, which are theirs too."""
+    broker; `replies` are those encoded so far, which are theirs too."""
 
     topic: str
     brokers: tuple[StoredBroker, ...]
     names: frozenset[str]
     order_conf: str | None = None
     listed: dict[str, frozenset[int]] = {}
-    made: dict[tuple[object, ...], Any] = {}
+    replies: dict[tuple[object, ...], Any] = {}
 
 
 class RouteView(msgspec.Struct, frozen=True):
@@ -102,10 +102,10 @@ def route_of(stored: StoredRoute, view: RouteView) -> TopicRouteData:
 def body_of(stored: StoredRoute, view: RouteView, dialect: Dialect, *, v5_members: bool = True) -> bytes:
     """Return the route encoded, see `encode_route`; the topic's name is nowhere in it. Raises TopicNotFound."""
     kind = (_may_act(stored.topic, view), view.zone, view.order, dialect is Dialect.STANDARD, v5_members)
-    body: bytes | None = stored.made.get(kind)
+    body: bytes | None = stored.replies.get(kind)
     if body is None:
         body = encode_route(route_of(stored, view), dialect, v5_members=v5_members)
-        stored.made[kind] = body
+        stored.replies[kind] = body
     return body
 
 
@@ -140,7 +140,7 @@ class RoutesRead:
         alike = self._alike.get(source)
         if alike is None:
             alike = self._alike[source] = self._read(topic, extra, self._hashes[number - 1])
-        return StoredRoute(topic, alike.brokers, alike.names, alike.order_conf, alike.listed, alike.made)
+        return StoredRoute(topic, alike.brokers, alike.names, alike.order_conf, alike.listed, alike.replies)
 
     def _read(self, topic: str, extra: tuple[str, ...], rows: list[str]) -> StoredRoute:
         if self._brokers is None:
@@ -178,7 +178,7 @@ def _under(epoch: str, text: str) -> str:
 def _living(row: list[str]) -> _Living:
     name, epoch, cluster, acting, zone, drained, *members = row
     ids, listed, filters = members[::3], members[1::3], members[2::3]
-    by_id = addresses(part for pair in zip(ids, listed, strict=True) for part in pair)
+    by_id = addresses(text for pair in zip(ids, listed, strict=True) for text in pair)
     servers = {
         address: tuple(msgspec.json.decode(text, type=list[str]))
         for address, text in zip(listed, filters, strict=True)

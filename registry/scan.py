@@ -18,8 +18,8 @@ def scan(key: str) -> Plan[dict[str, str]]:
             return stored
 
 
-def parts(stored: dict[str, str], size: int) -> Iterator[list[tuple[str, str]]]:
-    """Yield the items of a table, at most `size` at a time."""
+def batches(stored: dict[str, str], size: int) -> Iterator[list[tuple[str, str]]]:
+    """Yield the items of a table in batches of at most `size`."""
     items = list(stored.items())
     for start in range(0, len(items), size):
         yield items[start : start + size]

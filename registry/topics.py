@@ -59,9 +59,9 @@ def _topics_where(keys: Keys, matches: Callable[[QueueData], bool]) -> Plan[tupl
     epoch_of = dict(zip(names, epochs, strict=True))
     matching: list[str] = []
     for start in range(0, len(topics), TOPICS_MAX):
-        part = topics[start : start + TOPICS_MAX]
-        routes = yield Batch(tuple(call("HGETALL", keys.route(topic)) for topic in part))
-        for topic, route in zip(part, routes, strict=True):
+        batch = topics[start : start + TOPICS_MAX]
+        routes = yield Batch(tuple(call("HGETALL", keys.route(topic)) for topic in batch))
+        for topic, route in zip(batch, routes, strict=True):
             first = _first_queue_data(route, epoch_of)
             if first is not None and matches(first):
                 matching.append(topic)

@@ -40,11 +40,11 @@ class ProductCluster:
         for address in random.sample(self._addresses, len(self._addresses)):
             try:
                 async with asyncio.timeout(BUDGET_S):
-                    answer = await ask_route(address, topic)
-                if answer.code == ResponseCode.SUCCESS:
+                    reply = await ask_route(address, topic)
+                if reply.code == ResponseCode.SUCCESS:
                     asked = asked_view(request, options)
                     dialect = Dialect.STANDARD if asked.standard else Dialect.LEGACY
-                    body = encode_route(decode_route(answer.body), dialect, v5_members=not asked.omits_v5)
+                    body = encode_route(decode_route(reply.body), dialect, v5_members=not asked.omits_v5)
                     return Reply(body=body)
             except (OSError, TimeoutError, FrameError, BodyError) as error:
                 log.warning(
@@ -65,11 +65,11 @@ async def ask_route(address: str, topic: str) -> Command:
         ext = {"topic": topic, "acceptStandardJsonOnly": "true"}
         writer.write(encode(Command(RequestCode.GET_ROUTEINFO_BY_TOPIC, 1, version=CURRENT, ext=ext)))
         frames = FrameReader()
-        while (answer := frames.next_command()) is None:
+        while (reply := frames.next_command()) is None:
             received = await reader.read(READ_BYTES)
             if not received:
                 raise OSError("closed without an answer")
             frames.feed(received)
-        return answer
+        return reply
     finally:
         writer.close()

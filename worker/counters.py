@@ -11,6 +11,5 @@ class Counters:
         self.cached_requests = 0
         self.overloads = 0
         self.probes_reachable = 0
-        self.probes_unreachable = 0
         self.resets = 0
         self.stale_serves = 0

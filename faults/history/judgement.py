@@ -59,7 +59,7 @@ class Complaint(msgspec.Struct, frozen=True):
             f"  just before, it could have been: {'; '.join(self.possible)}",
             "  what happened around it:",
         ]
-        return "\n".join(lines + [f"    {_line(one, self.origin_s)}" for one in self.around])
+        return "\n".join(lines + [f"    {_line(operation, self.origin_s)}" for operation in self.around])
 
 
 class Report(msgspec.Struct, frozen=True):
@@ -85,7 +85,7 @@ class Report(msgspec.Struct, frozen=True):
 def judge(history: History, model: Model | None = None, outages: Sequence[Outage] = ()) -> Report:
     """Return the report on a history, with one complaint at most for each place."""
     model = model or Model()
-    origin_s = min((one.began_s for one in history.operations), default=0.0)
+    origin_s = min((operation.began_s for operation in history.operations), default=0.0)
     complaints, undecided = [], []
     places = history.by_place()
     for name, operations in places.items():
@@ -150,7 +150,7 @@ def _broken(
         return ("only what was written",)
     own = place.reads[contradiction.read].after != NO_WRITE
     candidates = [rule for rule in WITHOUT if own or rule != "own writes"]
-    until = [one for one in operations if one.began_s <= contradiction.at]
+    until = [operation for operation in operations if operation.began_s <= contradiction.at]
     for count in range(1, len(candidates) + 1):
         for rules in combinations(candidates, count):
             changes = {name: value for rule in rules for name, value in WITHOUT[rule].items()}
@@ -164,15 +164,17 @@ def _broken(
 
 def _around(operations: Sequence[Operation], operation: Operation, at: float) -> tuple[Operation, ...]:
     """Return the most recent writes, and the last of each kind of equal reads."""
-    begun = [one for one in operations if one.began_s <= at and one.ended_s >= operation.began_s - AROUND_S]
+    begun = [
+        other for other in operations if other.began_s <= at and other.ended_s >= operation.began_s - AROUND_S
+    ]
     last: dict[tuple[object, ...], Operation] = {}
-    for one in begun:
-        if one.kind == "lookup" and one is not operation:
-            last[one.connection, one.question, one.value] = one
-    writes = [one for one in operations if one.began_s <= at and one.kind != "lookup"]
-    reads = [one for one in begun if one is last.get((one.connection, one.question, one.value))]
+    for other in begun:
+        if other.kind == "lookup" and other is not operation:
+            last[other.connection, other.question, other.value] = other
+    writes = [other for other in operations if other.began_s <= at and other.kind != "lookup"]
+    reads = [other for other in begun if other is last.get((other.connection, other.question, other.value))]
     shown = writes[-SHOWN // 2 :] + reads[-SHOWN // 2 :]
-    return tuple(sorted(shown, key=lambda one: one.began_s))
+    return tuple(sorted(shown, key=lambda other: other.began_s))
 
 
 def _state(value: int, holder: int, place: Place, origin_s: float) -> str:
@@ -187,14 +189,14 @@ def _state(value: int, holder: int, place: Place, origin_s: float) -> str:
     return f"{place.values[value]} ({by})"
 
 
-def _at(one: Operation, origin_s: float) -> str:
-    return f"{one.began_s - origin_s:.3f}..{one.ended_s - origin_s:.3f} s"
+def _at(operation: Operation, origin_s: float) -> str:
+    return f"{operation.began_s - origin_s:.3f}..{operation.ended_s - origin_s:.3f} s"
 
 
-def _line(one: Operation, origin_s: float) -> str:
-    head = f"{_at(one, origin_s)} {one.client}, connection {one.connection}"
-    if one.kind == "lookup":
-        return f"{head}: asked for {one.question}, saw {one.value or 'nothing'}"
-    done = "" if one.acknowledged else ", no answer"
-    lease = f", lease {one.lease_s:g} s" if one.kind == "register" else ""
-    return f"{head}: {one.kind} {one.value}{lease}{done}"
+def _line(operation: Operation, origin_s: float) -> str:
+    head = f"{_at(operation, origin_s)} {operation.client}, connection {operation.connection}"
+    if operation.kind == "lookup":
+        return f"{head}: asked for {operation.question}, saw {operation.value or 'nothing'}"
+    done = "" if operation.acknowledged else ", no answer"
+    lease = f", lease {operation.lease_s:g} s" if operation.kind == "register" else ""
+    return f"{head}: {operation.kind} {operation.value}{lease}{done}"

@@ -58,7 +58,13 @@ class Place(msgspec.Struct, frozen=True):
 
 def windows(operations: Sequence[Operation], model: Model, outages: Sequence[Outage] = ()) -> Place:
     """Return the windows of one place's operations, which are in the order of their beginnings."""
-    values = tuple({one.value: None for one in operations if one.kind == "register" and one.value})
+    values = tuple(
+        {
+            operation.value: None
+            for operation in operations
+            if operation.kind == "register" and operation.value
+        }
+    )
     numbers = {value: number for number, value in enumerate(values)}
     by_address: dict[str, list[int]] = {}
     for value, number in numbers.items():
@@ -70,30 +76,32 @@ def windows(operations: Sequence[Operation], model: Model, outages: Sequence[Out
     read: list[Operation] = []
     own: dict[int, int] = {}
     sessions: dict[tuple[object, ...], int] = {}
-    for one in operations:
-        if one.kind == "lookup":
-            session = (one.connection, one.question) if model.monotonic else (len(read),)
+    for operation in operations:
+        if operation.kind == "lookup":
+            session = (operation.connection, operation.question) if model.monotonic else (len(read),)
             reads.append(
                 Read(
-                    _seen_from(one, model, outages),
-                    one.ended_s,
-                    _accepted(one, numbers, of_address),
+                    _seen_from(operation, model, outages),
+                    operation.ended_s,
+                    _accepted(operation, numbers, of_address),
                     sessions.setdefault(session, len(sessions)),
-                    own.get(one.connection, NO_WRITE) if _sees_own_writes(one, model, outages) else NO_WRITE,
+                    own.get(operation.connection, NO_WRITE)
+                    if _sees_own_writes(operation, model, outages)
+                    else NO_WRITE,
                 )
             )
-            read.append(one)
+            read.append(operation)
             continue
-        write = _write(one, model, outages, numbers, of_address)
-        if one.acknowledged:
-            own[one.connection] = len(writes)
+        write = _write(operation, model, outages, numbers, of_address)
+        if operation.acknowledged:
+            own[operation.connection] = len(writes)
         copies = [write]
         if write.required and any(outage.touches(write.opens, write.closes) for outage in outages):
             copies.append(
                 msgspec.structs.replace(write, required=False)
             )  # asked twice over a broken connection
         writes += copies
-        written += [one] * len(copies)
+        written += [operation] * len(copies)
     for outage in outages:
         if outage.loses_s:
             writes.append(_loss(outage, writes))
@@ -101,74 +109,80 @@ def windows(operations: Sequence[Operation], model: Model, outages: Sequence[Out
     return Place(tuple(writes), tuple(reads), tuple(written), tuple(read), values)
 
 
-def _seen_from(one: Operation, model: Model, outages: Sequence[Outage]) -> float:
+def _seen_from(operation: Operation, model: Model, outages: Sequence[Outage]) -> float:
     """Return the moment whose state a lookup may still see."""
     outdated = [
         o.start_s
         for o in outages
-        if o.touches(one.began_s, one.ended_s, after_s=o.converges_s + model.behind_s)
+        if o.touches(operation.began_s, operation.ended_s, after_s=o.converges_s + model.behind_s)
     ]
-    return min([one.began_s, *outdated]) - model.behind_s
+    return min([operation.began_s, *outdated]) - model.behind_s
 
 
-def _sees_own_writes(one: Operation, model: Model, outages: Sequence[Outage]) -> bool:
+def _sees_own_writes(operation: Operation, model: Model, outages: Sequence[Outage]) -> bool:
     """Return whether a read must see the writes of its connection.
 
     Not after a store came back empty: cached routes are served until all their brokers have registered."""
     return model.own_writes and not any(
-        math.isinf(o.loses_s) and o.touches(one.began_s, one.ended_s, after_s=o.converges_s + model.behind_s)
+        math.isinf(o.loses_s)
+        and o.touches(operation.began_s, operation.ended_s, after_s=o.converges_s + model.behind_s)
         for o in outages
     )
 
 
 def _accepted(
-    one: Operation, numbers: dict[Value, int], of_address: dict[str, frozenset[int]]
+    operation: Operation, numbers: dict[Value, int], of_address: dict[str, frozenset[int]]
 ) -> frozenset[int]:
-    if one.value is None:
+    if operation.value is None:
         return frozenset((ABSENT,))
-    if one.question == CLUSTERS:
-        return of_address.get(one.value.address, frozenset())
-    return frozenset((numbers[one.value],)) if one.value in numbers else frozenset()
+    if operation.question == CLUSTERS:
+        return of_address.get(operation.value.address, frozenset())
+    return frozenset((numbers[operation.value],)) if operation.value in numbers else frozenset()
 
 
 def _write(
-    one: Operation,
+    operation: Operation,
     model: Model,
     outages: Sequence[Outage],
     numbers: dict[Value, int],
     of_address: dict[str, frozenset[int]],
 ) -> Write:
-    assert one.value is not None
-    closes = one.ended_s
-    if not one.acknowledged:
+    assert operation.value is not None
+    closes = operation.ended_s
+    if not operation.acknowledged:
         closes = max(
-            [closes, *(o.end_s for o in outages if o.touches(one.began_s, one.ended_s + model.late_s))]
+            [
+                closes,
+                *(o.end_s for o in outages if o.touches(operation.began_s, operation.ended_s + model.late_s)),
+            ]
         )
         closes += model.late_s
-    if one.kind == "unregister":
-        removed = of_address.get(one.value.address, frozenset())
-        return Write(one.began_s, closes, one.acknowledged, removes=removed)
-    lapses_from, lapses_until = _lapse(one, closes, model, outages)
+    if operation.kind == "unregister":
+        removed = of_address.get(operation.value.address, frozenset())
+        return Write(operation.began_s, closes, operation.acknowledged, removes=removed)
+    lapses_from, lapses_until = _lapse(operation, closes, model, outages)
     return Write(
-        one.began_s,
+        operation.began_s,
         closes,
-        one.acknowledged,
-        sets=numbers[one.value],
+        operation.acknowledged,
+        sets=numbers[operation.value],
         lapses_from=lapses_from,
         lapses_until=lapses_until,
     )
 
 
-def _lapse(one: Operation, closes: float, model: Model, outages: Sequence[Outage]) -> tuple[float, float]:
+def _lapse(
+    operation: Operation, closes: float, model: Model, outages: Sequence[Outage]
+) -> tuple[float, float]:
     """When the lease of a registration ends, if nothing renews it."""
-    begins = one.began_s + one.lease_s * (1 - RENEWAL_FRACTION) - CLOCK_S
-    until = closes + one.lease_s + CLOCK_S
+    begins = operation.began_s + operation.lease_s * (1 - RENEWAL_FRACTION) - CLOCK_S
+    until = closes + operation.lease_s + CLOCK_S
     for outage in sorted(outages, key=lambda outage: outage.end_s):
         lost_s = 0.0 if math.isinf(outage.loses_s) else outage.loses_s
         if outage.touches(begins, until + model.behind_s + lost_s, after_s=model.hold_s):
             until = max(until, outage.end_s + outage.converges_s + model.hold_s)
     return (
-        begins if model.leases_last else one.began_s,
+        begins if model.leases_last else operation.began_s,
         max(until, begins) if model.leases_end else math.inf,
     )
 
@@ -176,12 +190,12 @@ def _lapse(one: Operation, closes: float, model: Model, outages: Sequence[Outage
 def _loss(outage: Outage, writes: Sequence[Write]) -> Write:
     """Return the write of a lossy outage: nothing is there, or what was there shortly before."""
     since = outage.start_s - outage.loses_s
-    before = max((one.opens for one in writes if one.closes < since), default=-math.inf)
+    before = max((write.opens for write in writes if write.closes < since), default=-math.inf)
     lately = (
         index
-        for index, one in enumerate(writes)
-        if one.sets is not None and before <= one.closes and one.opens <= outage.end_s
-        if one.lapses_until >= outage.end_s
+        for index, write in enumerate(writes)
+        if write.sets is not None and before <= write.closes and write.opens <= outage.end_s
+        if write.lapses_until >= outage.end_s
     )
     restores = (NO_WRITE,) if math.isinf(outage.loses_s) else (NO_WRITE, *lately)
     return Write(outage.start_s, outage.end_s, False, restores=restores)

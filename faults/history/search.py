@@ -117,7 +117,9 @@ class _Search:
                 before = configurations
                 configurations = self._through(before, self._goal(what, index))
                 if not configurations:
-                    possible = sorted({(one.value, one.holder) for one in before})
+                    possible = sorted(
+                        {(configuration.value, configuration.holder) for configuration in before}
+                    )
                     return Impossible(index, at, tuple(possible))
                 if what == WRITE_CLOSES:
                     without = [] if self._writes[index].required else before
@@ -149,10 +151,10 @@ class _Search:
     def _goal(self, what: int, index: int) -> Goal:
         if what == READ_CLOSES:
             session, rank = self._reads[index].session, self._rank[index]
-            return lambda one: one.behind.get(session, rank + 1) > rank
+            return lambda configuration: configuration.behind.get(session, rank + 1) > rank
         if what == LEASE_HAS_ENDED:
-            return lambda one: one.holder != index
-        return lambda one: index in one.done
+            return lambda configuration: configuration.holder != index
+        return lambda configuration: index in configuration.done
 
     def _begun(self, configurations: list[_Configuration], index: int) -> list[_Configuration]:
         read, rank = self._reads[index], self._rank[index]
@@ -160,24 +162,30 @@ class _Search:
         self._opened[session] = rank + 1
         after = read.after if read.after in self._open else NO_WRITE
         if all(
-            session in one.behind or (one.value in read.accepts and (after < 0 or after in one.done))
-            for one in configurations
+            session in configuration.behind
+            or (configuration.value in read.accepts and (after < 0 or after in configuration.done))
+            for configuration in configurations
         ):
             return configurations
         changed = []
-        for one in configurations:
-            sees = one.value in read.accepts and (after < 0 or after in one.done)
-            if session not in one.behind and not sees:
-                one = _Configuration(one.value, one.holder, one.done, {**one.behind, session: rank})
-            changed.append(one)
+        for configuration in configurations:
+            sees = configuration.value in read.accepts and (after < 0 or after in configuration.done)
+            if session not in configuration.behind and not sees:
+                configuration = _Configuration(
+                    configuration.value,
+                    configuration.holder,
+                    configuration.done,
+                    {**configuration.behind, session: rank},
+                )
+            changed.append(configuration)
         return changed
 
     def _closed(self, configurations: Iterable[_Configuration], index: int) -> list[_Configuration]:
         self._open.remove(index)
         front = _Front(self._writes)
-        for one in configurations:
-            done = one.done - {index} if index in one.done else one.done
-            front.add(_Configuration(one.value, one.holder, done, one.behind))
+        for configuration in configurations:
+            done = configuration.done - {index} if index in configuration.done else configuration.done
+            front.add(_Configuration(configuration.value, configuration.holder, done, configuration.behind))
         return list(front)
 
     def _through(self, configurations: list[_Configuration], goal: Goal) -> list[_Configuration]:
@@ -185,35 +193,39 @@ class _Search:
         if all(map(goal, configurations)):
             return configurations
         reached, met = _Front(self._writes), _Front(self._writes)
-        for one in configurations:
-            if goal(one):
-                reached.add(one)
-        waiting = deque(one for one in configurations if not goal(one) and met.add(one))
+        for configuration in configurations:
+            if goal(configuration):
+                reached.add(configuration)
+        waiting = deque(
+            configuration
+            for configuration in configurations
+            if not goal(configuration) and met.add(configuration)
+        )
         while waiting:
-            for one in self._next(waiting.popleft()):
-                if goal(one):
-                    reached.add(one)
-                elif met.add(one):
-                    waiting.append(one)
+            for configuration in self._next(waiting.popleft()):
+                if goal(configuration):
+                    reached.add(configuration)
+                elif met.add(configuration):
+                    waiting.append(configuration)
             if len(met) + len(reached) > WIDEST:
                 raise TooWide(f"more than {WIDEST} possibilities with {len(self._open)} writes open")
         return list(reached)
 
-    def _next(self, one: _Configuration) -> Iterator[_Configuration]:
+    def _next(self, configuration: _Configuration) -> Iterator[_Configuration]:
         for index in self._open:
-            if index not in one.done:
+            if index not in configuration.done:
                 write = self._writes[index]
-                done = one.done | {index}
+                done = configuration.done | {index}
                 for other in write.restores:
-                    yield self._seen(self._value(other), other, done, one.behind)
+                    yield self._seen(self._value(other), other, done, configuration.behind)
                 if write.sets is not None:
-                    yield self._seen(write.sets, index, done, one.behind)
-                elif one.value in write.removes:
-                    yield self._seen(ABSENT, NO_WRITE, done, one.behind)
+                    yield self._seen(write.sets, index, done, configuration.behind)
+                elif configuration.value in write.removes:
+                    yield self._seen(ABSENT, NO_WRITE, done, configuration.behind)
                 else:
-                    yield self._seen(one.value, one.holder, done, one.behind)
-        if one.holder in self._lapsing:
-            yield self._seen(ABSENT, NO_WRITE, one.done, one.behind)
+                    yield self._seen(configuration.value, configuration.holder, done, configuration.behind)
+        if configuration.holder in self._lapsing:
+            yield self._seen(ABSENT, NO_WRITE, configuration.done, configuration.behind)
 
     def _value(self, write: int) -> int:
         sets = None if write == NO_WRITE else self._writes[write].sets
@@ -249,14 +261,14 @@ class _Front:
         return self._size
 
     def __iter__(self) -> Iterator[_Configuration]:
-        return (one for alike in self._alike.values() for _, one in alike)
+        return (configuration for alike in self._alike.values() for _, configuration in alike)
 
     def add(self, new: _Configuration) -> bool:
         """Add a configuration unless another is at least as good; return whether it was added."""
         required = frozenset(index for index in new.done if self._writes[index].required)
         optional = new.done - required
         alike = self._alike.setdefault((new.value, new.holder, required), [])
-        if any(used <= optional and _no_further_behind(one, new) for used, one in alike):
+        if any(used <= optional and _no_further_behind(configuration, new) for used, configuration in alike):
             return False
         worse = [pair for pair in alike if optional <= pair[0] and _no_further_behind(new, pair[1])]
         for pair in worse:
@@ -266,7 +278,8 @@ class _Front:
         return True
 
 
-def _no_further_behind(one: _Configuration, other: _Configuration) -> bool:
+def _no_further_behind(configuration: _Configuration, other: _Configuration) -> bool:
     return all(
-        session in other.behind and rank >= other.behind[session] for session, rank in one.behind.items()
+        session in other.behind and rank >= other.behind[session]
+        for session, rank in configuration.behind.items()
     )

@@ -27,7 +27,7 @@ labels:
   {{- end }}
 {{- end }}
 
-{{/* Where a pod runs, and as whom: (list $ component) */}}
+{{/* Where a pod runs, and as which user: (list $ component) */}}
 {{- define "namesrv.podSpec" -}}
 {{- $root := index . 0 -}}
 {{- $pods := include "namesrv.podValues" . | fromYaml -}}

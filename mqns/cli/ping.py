@@ -72,10 +72,10 @@ def ping(
     asked = parse_addresses(";".join(addresses)) if addresses else settings.addresses
     replies: list[PingReply] = []
 
-    def report(answer: PingReply) -> None:
-        replies.append(answer)
+    def report(reply: PingReply) -> None:
+        replies.append(reply)
         if settings.output.form is OutputFormat.TABLE:
-            settings.output.line(None, _line(answer))
+            settings.output.line(None, _line(reply))
 
     with suppress(KeyboardInterrupt):  # as ping: print the results until then
         asyncio.run(_ping_all(settings, asked, count, interval, report))
@@ -83,13 +83,13 @@ def ping(
     settings.output.show(documents, lambda: lines(["", *map(_summary_line, documents)]))
     silent = {document.name_server for document in documents if document.answered == 0}
     if silent:
-        timed_out = any(answer.timed_out for answer in replies if answer.name_server in silent)
+        timed_out = any(reply.timed_out for reply in replies if reply.name_server in silent)
         raise typer.Exit(ExitCode.TIMED_OUT if timed_out else ExitCode.UNREACHABLE)
 
 
 def summary(address: str, replies: Sequence[PingReply]) -> PingDocument:
     """Return the statistics of one name server."""
-    times = [answer.millis for answer in replies if answer.failure is None]
+    times = [reply.millis for reply in replies if reply.failure is None]
     lost = len(replies) - len(times)
     percent = round(100 * lost / len(replies), 1) if replies else 0.0
     figures = (
@@ -125,19 +125,19 @@ async def _ping(
     for sequence in range(1, count + 1) if count else itertools.count(1):
         asked_at = clock()
         try:
-            answer = await remoting.invoke(address, REQUEST, timeout_s=timeout_s)
+            reply = await remoting.invoke(address, REQUEST, timeout_s=timeout_s)
         except RemotingError as error:
             timed_out = isinstance(error, CallTimeout)
             report(PingReply(address, sequence, failure=error.reason, timed_out=timed_out))
         else:
-            report(PingReply(address, sequence, (clock() - asked_at) * MS, version_name(answer.version)))
+            report(PingReply(address, sequence, (clock() - asked_at) * MS, version_name(reply.version)))
         if sequence != count:
             await asyncio.sleep(max(0.0, began_at + sequence * interval_s - clock()))
 
 
-def _line(answer: PingReply) -> str:
-    text = f"{answer.version} time={answer.millis:.3f} ms" if answer.failure is None else answer.failure
-    return f"{answer.name_server}: seq={answer.sequence} {text}"
+def _line(reply: PingReply) -> str:
+    text = f"{reply.version} time={reply.millis:.3f} ms" if reply.failure is None else reply.failure
+    return f"{reply.name_server}: seq={reply.sequence} {text}"
 
 
 def _summary_line(document: PingDocument) -> str:

@@ -55,11 +55,11 @@ def add(app: typer.Typer, panel: str) -> None:
 
 
 def routes(settings: CommandContext, topics: Topics) -> None:
-    """Who serves these topics, and with how many queues.
+    """The brokers that serve these topics, and with how many queues.
 
     A topic that no broker serves is reported on standard error, and the exit code is 1."""
-    found, missing = asyncio.run(_ask(settings, topics))
-    settings.output.show(found, lambda: routes_table(found))
+    served, missing = asyncio.run(_ask(settings, topics))
+    settings.output.show(served, lambda: routes_table(served))
     if missing:
         raise NotFound(f"no route of {', '.join(missing)}")
 
@@ -133,9 +133,9 @@ async def documents(
 
 async def _ask(settings: CommandContext, topics: Sequence[str]) -> tuple[list[RouteDocument], list[str]]:
     async with settings.async_name_server() as server:
-        answers = await documents(server, topics, settings)
-    found = [answer for answer in answers if answer is not None]
-    return found, [topic for topic, answer in zip(topics, answers, strict=True) if answer is None]
+        replies = await documents(server, topics, settings)
+    served = [route for route in replies if route is not None]
+    return served, [topic for topic, route in zip(topics, replies, strict=True) if route is None]
 
 
 def _broker(route: RouteDocument, name: str) -> BrokerDocument | None:

@@ -214,7 +214,8 @@ class AsyncRemotingClient:
             response = _response_of(handler, connection.address, command)
         if not command.is_oneway and not connection.respond(response):
             log.warning(
-                "%s: no response to its request %s: the peer does not read from the connection",
+                "%s: no response to its request %s: the peer does not read from the connection; "
+                "its requests are answered again when it reads",
                 connection.address,
                 command.code,
             )

@@ -119,4 +119,7 @@ class _Watcher:
         try:
             self._on_change(topic, cached_route)
         except Exception:  # an error of the callback must not end polling
-            log.exception("the callback for the changed route of topic %s failed", topic)
+            log.exception(
+                "the callback for the changed route of topic %s failed; the next change of the route calls it again",
+                topic,
+            )

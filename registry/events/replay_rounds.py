@@ -34,11 +34,11 @@ def _ended(tables: Tables, event: Event, checkpoint: Tables) -> Tables:
     checkpoint = replace(checkpoint, whole=True, inc=event.incarnation, seq=event.number("seq"))
     if not tables.whole:
         return checkpoint
-    replayed, stated = dict(_rows(tables)), dict(_rows(checkpoint))
+    replayed, checkpointed = dict(_rows(tables)), dict(_rows(checkpoint))
     differences = [
-        f"{row} is {stated.get(row)!r}, but {replayed.get(row)!r} by the entries before"
-        for row in sorted(replayed.keys() | stated.keys())
-        if replayed.get(row) != stated.get(row)
+        f"{row} is {checkpointed.get(row)!r}, but {replayed.get(row)!r} by the entries before"
+        for row in sorted(replayed.keys() | checkpointed.keys())
+        if replayed.get(row) != checkpointed.get(row)
     ]
     if differences:
         raise CheckpointDiffers(event.id, differences, checkpoint)

@@ -83,14 +83,14 @@ def _topic_diff(
     topics, texts = diff.topics, diff.texts
     text_of: dict[tuple[int, int, int, int], str] = {}
     names, configs = iter(body.topics), iter(body.topics.values())
-    while part := tuple(islice(names, TOPICS_A_STEP)):
+    while batch := tuple(islice(names, TOPICS_A_STEP)):
         at = 0
         setups = [
             (config.read_queue_nums, config.write_queue_nums, config.perm, config.topic_sys_flag)
             for config in islice(configs, TOPICS_A_STEP)
         ]
-        for (before, setup), run in groupby(zip(map(stored.get, part), setups, strict=True)):
-            alike = part[at : at + len([*run])]  # most topics are set up alike
+        for (before, setup), run in groupby(zip(map(stored.get, batch), setups, strict=True)):
+            alike = batch[at : at + len([*run])]  # most topics are set up alike
             at += len(alike)
             text = text_of.get(setup)
             if text is None:

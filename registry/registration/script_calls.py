@@ -108,20 +108,20 @@ def claim_call(context: RegisterContext) -> ScriptCall:
     return ScriptCall("claim_epoch", (keys.events_meta, keys.pending(name)), (request,))
 
 
-def stage_call(context: RegisterContext, claimed: Claimed, part: Slice) -> ScriptCall:
+def stage_call(context: RegisterContext, claimed: Claimed, rows: Slice) -> ScriptCall:
     """Return the call that stores a slice under the claimed epoch, where no route shows it."""
     keys, name = context.keys, context.registration.name
-    counts, values = arguments(part, (part,))
+    counts, values = arguments(rows, (rows,))
     request = as_json({"name": name, "claim": claimed.epoch, "ttl_ms": CLAIM_MS, "counts": counts})
     return ScriptCall("stage_slice", (keys.events_meta, keys.pending(name)), (request, *values))
 
 
 def write_slice_call(
-    context: RegisterContext, written: Done, part: Slice, *, complete: CompleteTable | None
+    context: RegisterContext, written: Done, rows: Slice, *, complete: CompleteTable | None
 ) -> ScriptCall:
     """Return the call that writes a further slice of a live broker; with the last one the table is `complete`."""
     keys, r = context.keys, context.registration
-    counts, values = arguments(part, (part,))
+    counts, values = arguments(rows, (rows,))
     request: dict[str, object] = {
         "origin": context.origin,
         "name": r.name,

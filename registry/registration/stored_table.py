@@ -6,7 +6,7 @@ from registry.plans import Plan, call
 from registry.queue_text import current
 from registry.registration.diff import Texts, mapping_rows, mapping_texts
 from registry.registration.request import RegisterContext
-from registry.scan import PAGE, parts, scan
+from registry.scan import PAGE, batches, scan
 from registry.slices import TOPICS_MAX, Row
 from registry.time_slices import cooperatively
 from rocketmq_remoting.cooperative import Cooperative
@@ -41,7 +41,7 @@ def _stored(key: str, epoch: str, only: Collection[str] | None) -> Plan[Texts]:
 
 def _current(stored: dict[str, str], epoch: str) -> Cooperative[Texts]:
     texts: Texts = {}
-    for part in parts(stored, PAGE):
-        texts.update(current(dict(part), epoch))
+    for batch in batches(stored, PAGE):
+        texts.update(current(dict(batch), epoch))
         yield
     return texts

@@ -64,8 +64,8 @@ def _write_claimed(wanted: Write) -> Plan[End]:
     if not isinstance(claimed, Claimed):
         return claimed
     staged, rest = _split_at_commit(wanted.diff.slices)
-    for part in staged:
-        calls = tuple([stage_call(wanted.context, claimed, small) for small in part.staged()])
+    for rows in staged:
+        calls = tuple([stage_call(wanted.context, claimed, batch) for batch in rows.staged()])
         if not all((yield Batch(calls))):
             return ClaimLost()
     counts, values = arguments(None, staged)
@@ -78,9 +78,9 @@ def _write_claimed(wanted: Write) -> Plan[End]:
 
 def _write_rest(wanted: Write, rest: tuple[Slice, ...], done: Done) -> Plan[End]:
     """Write the further slices of a live broker."""
-    for i, part in enumerate(rest, 1):
+    for i, rows in enumerate(rest, 1):
         complete = CompleteTable(wanted.version, wanted.diff.applied) if i == len(rest) else None
-        written = WrittenSlice.of((yield write_slice_call(wanted.context, done, part, complete=complete)))
+        written = WrittenSlice.of((yield write_slice_call(wanted.context, done, rows, complete=complete)))
         if written.stale:
             return Again(done.event_id, done.deferred)
         done = replace(done, event_id=written.event_id, generation=written.generation)
@@ -105,8 +105,8 @@ def _end(raw: list[Any]) -> End:
 def _split_at_commit(slices: tuple[Slice, ...]) -> tuple[tuple[Slice, ...], tuple[Slice, ...]]:
     """Return the slices whose entries the commit can carry, and the others."""
     size = 0
-    for i, part in enumerate(slices):
-        size += len(part.rows)
+    for i, rows in enumerate(entry.rows for entry in slices):
+        size += len(rows)
         if size > COMMIT_MAX_BYTES:
             return slices[:i], slices[i:]
     return slices, ()

@@ -21,12 +21,15 @@ def _warnings(info: Mapping[str, object]) -> Iterator[str]:
     if "valkey_version" not in info and _numbers(version) < OLDEST:
         yield f"redis_version is {version}: Redis 7.0 or newer, or Valkey, is needed"
     if info.get("role") != "master":
-        yield "role is not master: registrations are refused here"
+        yield "role is not master: registrations are refused here; point redisUrl at the master"
     bound, used = number("maxmemory"), number("used_memory")
     if bound and info.get("maxmemory_policy") != "noeviction":
         yield f"maxmemory-policy is {info.get('maxmemory_policy')}: when memory is short, routes vanish; set noeviction"
     if bound and used > NEARLY_FULL * bound:
-        yield f"{used} of {bound} bytes of maxmemory are used: registrations are refused when it is full"
+        yield (
+            f"{used} of {bound} bytes of maxmemory are used: registrations are refused when it is full; "
+            "raise maxmemory"
+        )
     if not number("aof_enabled"):
         yield "appendonly is off: a restart forgets what was registered since the last snapshot; set appendonly yes"
     if number("connected_slaves") and "min_slaves_good_slaves" not in info:

@@ -36,7 +36,9 @@ class _Servers:
     def update(self, asked: Address, slots: Slots) -> Address | None:
         """Update the servers from the reply of `asked`; return the master of the slot, or None."""
         servers = [[_address(server, asked) for server in entry[2:]] for entry in slots]
-        self.nodes = [*dict.fromkeys([asked, *(one for of in servers for one in of), *self.nodes])]
+        self.nodes = [
+            *dict.fromkeys([asked, *(address for group in servers for address in group), *self.nodes])
+        ]
         for (first, last, *_), (master, *_) in zip(slots, servers, strict=True):
             if first <= self.slot <= last:
                 return master

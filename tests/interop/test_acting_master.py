@@ -1,6 +1,6 @@
 """A slave of 5.5.0 that stands in for its killed master, and steps back when the master returns.
 
-With compatibleWithOldNameSrv brokers beat with 322 and ask 105, without it with 904 and 901."""
+With compatibleWithOldNameSrv brokers send 322 as heartbeat and ask 105, without it with 904 and 901."""
 
 import re
 import signal

@@ -42,9 +42,9 @@ from tests.interop.traffic import (
 CLUSTER: Final = "balanced"
 KEYS: Final = Keys("default")
 DRAIN_S: Final = 6
-BEAT_S: Final = 10
+HEARTBEAT_S: Final = 10
 """Between two registrations of a broker here: the shortest time that brokers take (RocketMQ BrokerController)."""
-ALL_BACK_S: Final = 3.0 * BEAT_S
+ALL_BACK_S: Final = 3.0 * HEARTBEAT_S
 SHORT_S, LONG_S = 3, 25
 """Idle times of the balancer, to either side of that."""
 AWAY_S: Final = 1.0
@@ -192,23 +192,25 @@ def test_messages_go_on_while_the_balancer_is_restarted(scene: Scene, topic: str
         began = time.monotonic()
         scene.balancer.start(scene.pods)
         eventually(lambda: all(scene.connections(broker) for broker in scene.brokers), ALL_BACK_S)
-        print(f"all brokers registered anew {time.monotonic() - began:.1f} s later")
+        print(f"all brokers registered again {time.monotonic() - began:.1f} s later")
         eventually(lambda: [scene.marks(broker) for broker in scene.brokers] == [1, 1], SEEN_S)
     assert not scene.removals()
 
 
-def test_an_idle_time_shorter_than_the_beats_cuts_brokers_and_loses_none(scene: Scene, topic: str) -> None:
+def test_an_idle_time_shorter_than_the_heartbeat_period_cuts_brokers_and_removes_none(
+    scene: Scene, topic: str
+) -> None:
     scene.restart_balancer(idle_s=SHORT_S)
     with traffic(scene, topic):
         before = scene.balancer.cuts()
-        eventually(lambda: scene.balancer.cuts() >= before + 2 * len(scene.brokers), 5 * BEAT_S)
+        eventually(lambda: scene.balancer.cuts() >= before + 2 * len(scene.brokers), 5 * HEARTBEAT_S)
     assert not scene.removals()
 
 
-def test_a_longer_one_cuts_nobody(scene: Scene) -> None:
+def test_a_longer_one_cuts_no_broker(scene: Scene) -> None:
     scene.restart_balancer(idle_s=LONG_S)
     before = [scene.connections(broker) for broker in scene.brokers]
-    stays(lambda: [scene.connections(broker) for broker in scene.brokers] == before, 2.5 * BEAT_S, 0.5)
+    stays(lambda: [scene.connections(broker) for broker in scene.brokers] == before, 2.5 * HEARTBEAT_S, 0.5)
     assert scene.balancer.cuts() == 0
 
 

@@ -92,7 +92,7 @@ def make_topic(admin: Admin, server: Addressed, topic: str, brokers: Sequence[Br
 
 
 def serves(broker: Broker, topic: str, server: NameServer) -> bool:
-    """Whether a name server has heard of it."""
+    """Whether a name server's route of the topic has the broker."""
     route = server.route(topic)
     return route is not None and broker.config.name in {data.broker_name for data in route.queue_datas}
 

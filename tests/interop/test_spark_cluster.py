@@ -71,7 +71,7 @@ def test_one_core_two_cores_and_a_cluster_make_the_same_tables(
 
 def write_odd_history(redis: redis_py.Redis) -> None:
     """What a made-up one has none of: the worked example, then three gone at once, one that flaps, a conflict, a hole;
-    beats."""
+    heartbeats."""
     stream = worked_example.stream()
     for epoch, broker in enumerate("def", 7):
         stream.add(4000, registered("first", broker, epoch))
@@ -87,8 +87,8 @@ def write_odd_history(redis: redis_py.Redis) -> None:
         fields: Any = entry.fields
         redis.xadd(f"ns:{{{ODD}}}:events", fields, id=entry.id)
     slot: Any = {"cluster": "c1", "broker": "a", "id": "0", "addr": address("a"), "code": "103"}
-    for beat in range(30):
-        redis.xadd(f"ns:{{{ODD}}}:heartbeats", slot, id=f"{at(2400 + 30 * beat)}-0")
+    for heartbeat in range(30):
+        redis.xadd(f"ns:{{{ODD}}}:heartbeats", slot, id=f"{at(2400 + 30 * heartbeat)}-0")
 
 
 def start_cluster(stage: Stage) -> str:

@@ -123,7 +123,7 @@ def test_a_closed_name_server_says_so() -> None:
             closed.get_topics()
 
 
-def test_the_remoting_client_has_a_blocking_face() -> None:
+def test_the_sync_remoting_client() -> None:
     with served(answering) as address, RemotingClient(name_servers=[address]) as client:
         assert client.invoke(None, Request(105, body=b"body"), timeout_s=30).body == b"body"
         call = calls.get_kv_config("ns", "k")

@@ -1,4 +1,4 @@
-"""The blocking face, over real sockets: the real mqnamesrv and a broker's port."""
+"""The sync client, over real sockets: the real mqnamesrv and a broker's port."""
 
 import doctest
 import threading

@@ -36,13 +36,13 @@ class Counting(CachedTables):
     hits = 0
 
     def get(self, member: str, at: str) -> CachedTable | None:
-        found = super().get(member, at)
-        self.hits += found is not None
-        return found
+        cached = super().get(member, at)
+        self.hits += cached is not None
+        return cached
 
 
-def remembering() -> tuple[RegistrationCache, Counting]:
-    """A registrar, and what it remembers."""
+def caches() -> tuple[RegistrationCache, Counting]:
+    """A registration cache, and the cache of tables in it."""
     registration_cache, tables_cache = RegistrationCache(time.monotonic), Counting()
     registration_cache.tables = tables_cache
     return registration_cache, tables_cache
@@ -53,7 +53,7 @@ class Twins:
 
     def __init__(self, store: redis_py.Redis) -> None:
         self.both = Namespace(store, Keys("knows")), Namespace(store, Keys("forgets"))
-        self.registration_cache, self.tables_cache = remembering()
+        self.registration_cache, self.tables_cache = caches()
         self.topics = dict(MANY)
         self.version = 0
         self.hits = 0  # registrations that found their table cached
@@ -153,7 +153,7 @@ def test_a_table_written_in_several_slices_is_cached_too(redis: redis_py.Redis) 
 
 def test_an_alteration_while_it_is_carried_out_makes_it_read_all(redis: redis_py.Redis) -> None:
     """The first attempt knew the table, the second must not."""
-    (registration_cache, tables_cache), ns = remembering(), Namespace(redis)
+    (registration_cache, tables_cache), ns = caches(), Namespace(redis)
     run(
         register(ns.keys, registration("b1", 0, MANY), origin(), registration_cache=registration_cache), redis
     )

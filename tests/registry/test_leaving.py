@@ -262,7 +262,7 @@ def test_a_lease_without_member_is_dropped(ns: Namespace) -> None:
     assert (ns.expire(), ns.new_causes()) == (1, [])
 
 
-def test_unfinished_chunks_are_left_alone_by_the_clean_up(ns: Namespace) -> None:
+def test_slices_of_an_unfinished_registration_are_left_alone_by_the_clean_up(ns: Namespace) -> None:
     many = [f"T{number}" for number in range(1200)]
     plan = Stepped(register(ns.keys, registration(topics=many), origin()), ns.store)
     for _ in range(6):

@@ -14,7 +14,7 @@ from registry.registration.register import PENDING_PAUSES, register
 from registry.registration.renewals import Renewal
 from registry.removal import Disconnected, release_owner, unregister
 from registry.routes import RoutesRead, StoredBroker, StoredRoute, read_route
-from registry.scan import parts, scan
+from registry.scan import batches, scan
 from registry.worker_lease import Tick, tick
 from rocketmq_remoting.cluster import BrokerMemberGroup, ClusterInfo
 from rocketmq_remoting.data_version import DataVersion
@@ -65,8 +65,8 @@ def test_a_hash_is_read_in_pages() -> None:
     assert found == {"a": "1", "b": "2"}
 
 
-def test_a_table_in_parts() -> None:
-    assert list(parts({"a": "1", "b": "2", "c": "3"}, 2)) == [[("a", "1"), ("b", "2")], [("c", "3")]]
+def test_a_table_in_batches() -> None:
+    assert list(batches({"a": "1", "b": "2", "c": "3"}, 2)) == [[("a", "1"), ("b", "2")], [("c", "3")]]
 
 
 def test_pairs_of_a_flat_reply() -> None:

@@ -1,4 +1,4 @@
-"""Who has a namespace's slot, asked of real Clusters by both faces of the client."""
+"""The master of a namespace's slot, asked of real Clusters by the sync and the async client."""
 
 import asyncio
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Long work in turns: it ends with its result, pauses when it has had its turn, and all of it shares one turn."""
+"""Long work in time slices: it ends with its result, pauses at a slice's end, and all of it shares one slice."""
 
 import pytest
 
@@ -9,7 +9,7 @@ from rocketmq_remoting.cooperative import Cooperative
 
 
 class Clock:
-    """Each step of `working` takes a quarter of a turn by it."""
+    """Each step of `working` takes a quarter of a time slice by it."""
 
     def __init__(self) -> None:
         self.now = 0.0
@@ -72,7 +72,7 @@ def test_work_that_follows_has_what_is_left_of_the_time_slice(clock: Clock) -> N
 def test_what_is_under_way_at_once_shares_a_time_slice(clock: Clock) -> None:
     other = cooperatively(clock.working(100))
     next(other)
-    assert pauses(cooperatively(clock.working(41))) == 19  # its first turn is a whole one
+    assert pauses(cooperatively(clock.working(41))) == 19  # its first time slice is a whole one
     other.close()
     clock.now += TIME_SLICE_S
     assert pauses(cooperatively(clock.working(41))) == 10

@@ -22,7 +22,7 @@ def get_route_info_by_topic(stored: StoredRoute, asked: AskedView, options: Opti
     Called by `worker.cache.filling` with the route that it has read; routes read alike have the same reply."""
     view = RouteView.of(options, stored.topic, asked.zone)
     kind = (asked, view)
-    reply: Reply | None = stored.made.get(kind)
+    reply: Reply | None = stored.replies.get(kind)
     if reply is not None:
         return reply
     depends = Depends(stored.names, listed=stored.listed)
@@ -32,5 +32,5 @@ def get_route_info_by_topic(stored: StoredRoute, asked: AskedView, options: Opti
     except TopicNotFound:
         missing = no_route(stored.topic)
         return Reply(missing.code, missing.remark, depends=depends)
-    reply = stored.made[kind] = Reply(body=body, depends=depends)
+    reply = stored.replies[kind] = Reply(body=body, depends=depends)
     return reply

@@ -125,7 +125,6 @@ class ClosedConnections:
             if reachable:
                 self._counters.probes_reachable += 1
                 return
-            self._counters.probes_unreachable += 1
         origin = Origin(f"{self._worker_id}-{cause}-{next(self._numbers):x}", f"worker:{self._worker_id}")
         await self._retried(lambda: remove_disconnected(self._keys, member, cause, origin))
 

@@ -55,13 +55,18 @@ def _unfit(address: str, probe: Probe | None, servers: set[Ip]) -> tuple[Severit
             why,
             f"{BROKER_IP}, or make the name known to all of them.",
         )
-    return next((found for ip in ips if (found := _unfit_ip(ip, servers)) is not None), None)
+    return next((fault for ip in ips if (fault := _unfit_ip(ip, servers)) is not None), None)
 
 
 def _unfit_ip(ip: Ip, servers: set[Ip]) -> tuple[Severity, str, str, str] | None:
     error, warning = Severity.ERROR, Severity.WARNING
     if ip.is_unspecified:
-        return error, "address-unspecified", "nobody can connect to it; it means any address", f"{BROKER_IP}."
+        return (
+            error,
+            "address-unspecified",
+            "no client can connect to it; it means any address",
+            f"{BROKER_IP}.",
+        )
     if ip.is_loopback:
         alone = bool(servers) and all(server.is_loopback for server in servers)
         why = "every machine takes it for itself; only clients on the broker's own machine reach it"
@@ -85,11 +90,11 @@ def _unfit_ip(ip: Ip, servers: set[Ip]) -> tuple[Severity, str, str, str] | None
 def _unreachable(address: str, probe: Probe, members: list[RegisteredBroker]) -> Finding:
     network = next(
         (
-            f" {net} is a network that {whose}: if the broker runs in a container, it has registered the "
+            f" {net} is a network that {remark}: if the broker runs in a container, it has registered the "
             "container's address."
             for ip in map(_ip, probe.ips)
             if isinstance(ip, IPv4Address)
-            for net, whose in CONTAINER_NETWORKS.items()
+            for net, remark in CONTAINER_NETWORKS.items()
             if ip in net
         ),
         "",
@@ -105,10 +110,10 @@ def _unreachable(address: str, probe: Probe, members: list[RegisteredBroker]) ->
 
 
 def _by_address(facts: Facts) -> dict[str, list[RegisteredBroker]]:
-    found: dict[str, list[RegisteredBroker]] = {}
+    members_at: dict[str, list[RegisteredBroker]] = {}
     for member in facts.members():
-        found.setdefault(member.address, []).append(member)
-    return dict(sorted(found.items()))
+        members_at.setdefault(member.address, []).append(member)
+    return dict(sorted(members_at.items()))
 
 
 def _titles(members: list[RegisteredBroker]) -> str:

@@ -45,7 +45,8 @@ def _without_master(facts: Facts) -> Iterator[Finding]:
                 f"{name} has no master (id 0), only {named(_slaves(knowing, name))}: {harm}",
                 tuple(server.address for server in knowing),
                 (name,),
-                "Start the master again, or see why it does not register; in a controller group see who was elected.",
+                "Start the master again, or see why it does not register; in a controller group see which "
+                "broker was elected.",
             )
 
 
@@ -70,15 +71,15 @@ def _without_address(facts: Facts) -> Iterator[Finding]:
 
 
 def _in_two_clusters(facts: Facts) -> Iterator[Finding]:
-    found: dict[tuple[str, tuple[str, ...]], list[str]] = {}
+    listed_by: dict[tuple[str, tuple[str, ...]], list[str]] = {}
     for server in facts.reachable:
         for name in server.info.broker_addr_table:
             clusters = tuple(
                 sorted(c for c, names in server.info.cluster_addr_table.items() if name in names)
             )
             if len(clusters) > 1:
-                found.setdefault((name, clusters), []).append(server.address)
-    for (name, clusters), where in sorted(found.items()):
+                listed_by.setdefault((name, clusters), []).append(server.address)
+    for (name, clusters), where in sorted(listed_by.items()):
         yield Finding(
             Severity.ERROR,
             "broker-in-two-clusters",
@@ -90,12 +91,12 @@ def _in_two_clusters(facts: Facts) -> Iterator[Finding]:
 
 
 def _under_two_names(facts: Facts) -> Iterator[Finding]:
-    found: dict[str, set[tuple[str, int]]] = {}
+    identities_of: dict[str, set[tuple[str, int]]] = {}
     where: dict[str, list[str]] = {}
     for member in facts.members():
-        found.setdefault(member.address, set()).add((member.broker_name, member.broker_id))
+        identities_of.setdefault(member.address, set()).add((member.broker_name, member.broker_id))
         where.setdefault(member.address, []).extend(member.name_servers)
-    for address, identities in sorted(found.items()):
+    for address, identities in sorted(identities_of.items()):
         if len(identities) > 1:
             names = " and ".join(f"{name} (id {number})" for name, number in sorted(identities))
             yield Finding(
@@ -127,7 +128,7 @@ def _leases(server: NameServerFacts) -> Iterator[Finding]:
                 (server.address,),
                 subjects,
                 "It registers too rarely or hangs: see its broker.log, its pauses (GC), and registerNameServerPeriod "
-                "(30 s; acting brokers beat each second).",
+                "(30 s; acting brokers send a heartbeat each second).",
             )
         ahead = lease.version_ms - http.now_ms
         if ahead > CLOCK_MS:
@@ -156,7 +157,7 @@ def _ending(lease: BrokerLease) -> tuple[Severity, str] | None:
         left, of = lease.remaining_ms / SECOND_MS, lease.timeout_ms / SECOND_MS
         return (
             Severity.WARNING,
-            f"has {left:.0f} s left of its {of:.0f} s, and beat {lease.age_ms / SECOND_MS:.0f} s ago",
+            f"has {left:.0f} s left of its {of:.0f} s; its last heartbeat was {lease.age_ms / SECOND_MS:.0f} s ago",
         )
     return None
 
@@ -174,10 +175,10 @@ def _unknown_leases(facts: Facts) -> Iterator[Finding]:
         yield Finding(
             Severity.INFO,
             "leases-not-told",
-            f"when brokers last registered is not told on this port{tried}",
+            f"when brokers last registered is not reported on this port{tried}",
             where,
             where,
-            "redis-namesrv tells it over HTTP: give --http URL. Java's name servers tell nobody; a broker "
+            "redis-namesrv reports it over HTTP: give --http URL. Java's name servers do not report it; a broker "
             "that has died is "
             "seen here only as unreachable, until its registration ends.",
         )

@@ -83,8 +83,8 @@ async def _call_name_server(
     config = await ask(CONFIG, calls.get_config())
     kv: dict[str, dict[str, str]] = {}
     for namespace in dict.fromkeys((ORDER_TOPIC_CONFIG, *plan.namespaces)):
-        found = await ask(f"KV namespace {namespace}", calls.get_kv_list(namespace))
-        kv[namespace] = dict(found.table) if found else {}
+        kv_list = await ask(f"KV namespace {namespace}", calls.get_kv_list(namespace))
+        kv[namespace] = dict(kv_list.table) if kv_list else {}
     url = plan.http.get(address)
     facts = NameServerFacts(
         address=address,
@@ -113,15 +113,15 @@ async def _with_routes(
         async def routes(facts: NameServerFacts) -> NameServerFacts:
             at, topics = server.at(facts.address), wanted.get(facts.address, [])
             try:
-                found = await run_concurrently(
+                replies = await run_concurrently(
                     lambda topic: _route(at, topic), topics, CONCURRENT_CALLS, done
                 )
             except RemotingError as error:
                 return _silent(facts.address, error)
-            answers = dict(zip(topics, found, strict=True))
-            known = {topic: route for topic, route in answers.items() if isinstance(route, TopicRouteData)}
+            reply_of = dict(zip(topics, replies, strict=True))
+            known = {topic: route for topic, route in reply_of.items() if isinstance(route, TopicRouteData)}
             refused = [
-                error.remark or f"code {error.code}" for error in found if isinstance(error, ResponseError)
+                error.remark or f"code {error.code}" for error in replies if isinstance(error, ResponseError)
             ]
             refusals = dict(facts.refusals) | ({ROUTES: refused[-1]} if refused else {})
             return msgspec.structs.replace(facts, routes=known, refusals=refusals)
@@ -166,10 +166,10 @@ async def _ips(address: str) -> tuple[str, ...]:
     """Return the IP addresses of an address; empty if it is invalid or does not resolve."""
     try:
         host, port = split_address(address)
-        found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
+        address_infos = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
     except (AddressError, OSError, UnicodeError):
         return ()
-    return tuple(dict.fromkeys(str(sockaddr[0]) for *_, sockaddr in found))
+    return tuple(dict.fromkeys(str(sockaddr[0]) for *_, sockaddr in address_infos))
 
 
 def _silent(address: str, error: RemotingError) -> NameServerFacts:

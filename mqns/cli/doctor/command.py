@@ -69,7 +69,7 @@ Http = Annotated[
     list[str] | None,
     typer.Option(
         "--http",
-        help="HTTP side of a redis-namesrv, which tells leases and its clock: one for all name servers, or one for "
+        help="HTTP side of a redis-namesrv, which reports leases and its clock: one for all name servers, or one for "
         "each",
         metavar="URL",
         show_default=False,

@@ -38,24 +38,26 @@ def _brokers(facts: Facts, servers: Sequence[NameServerFacts]) -> Iterator[Findi
     for name in facts.broker_names():
         ids = {number for server in servers for number in _addresses(server, name)}
         for number in sorted(ids):
-            found = {server.address: _addresses(server, name).get(number) for server in servers}
-            addresses = sorted({address for address in found.values() if address is not None})
+            address_at = {server.address: _addresses(server, name).get(number) for server in servers}
+            addresses = sorted({address for address in address_at.values() if address is not None})
             if len(addresses) > 1:
-                yield _conflict(name, number, found)
-            missing = tuple(server for server, address in found.items() if address is None)
+                yield _conflict(name, number, address_at)
+            missing = tuple(server for server, address in address_at.items() if address is None)
             if missing:
                 absent.setdefault((name, missing), []).extend(addresses)
     for (name, missing), addresses in absent.items():
         yield _absent(name, missing, addresses, servers)
 
 
-def _conflict(name: str, number: int, found: Mapping[str, str | None]) -> Finding:
-    where = ", ".join(f"{address} at {server}" for server, address in found.items() if address is not None)
+def _conflict(name: str, number: int, address_at: Mapping[str, str | None]) -> Finding:
+    where = ", ".join(
+        f"{address} at {server}" for server, address in address_at.items() if address is not None
+    )
     return Finding(
         Severity.ERROR,
         "broker-conflict",
         f"{name} with id {number} is not the same everywhere: {where}",
-        tuple(found),
+        tuple(address_at),
         (name,),
         "Two brokers with one name and id take each other's place. Give one of them another brokerName or "
         "brokerId; if one "
@@ -89,14 +91,14 @@ def _absent(
 def _clusters(facts: Facts, servers: Sequence[NameServerFacts]) -> Iterator[Finding]:
     for name in facts.broker_names():
         tables = {server.address: server.info.broker_addr_table for server in servers}
-        found = {address: table[name].cluster for address, table in tables.items() if name in table}
-        if len(set(found.values())) > 1:
-            where = ", ".join(f"{cluster} at {address}" for address, cluster in found.items())
+        cluster_at = {address: table[name].cluster for address, table in tables.items() if name in table}
+        if len(set(cluster_at.values())) > 1:
+            where = ", ".join(f"{cluster} at {address}" for address, cluster in cluster_at.items())
             yield Finding(
                 Severity.ERROR,
                 "broker-cluster-differs",
                 f"{name} belongs to different clusters: {where}",
-                tuple(found),
+                tuple(cluster_at),
                 (name,),
                 "The first cluster that a name was registered with stays. Give brokers of different "
                 "clusters different names.",
@@ -134,11 +136,13 @@ def _queues(servers: Sequence[NameServerFacts]) -> Iterator[Finding]:
     for topic in sorted({topic for server in servers for topic in server.routes}):
         knowing = [server for server in servers if topic in server.routes]
         for broker in sorted(_serving(topic, servers)):
-            found = {server.address: _queue_data(server, topic, broker) for server in knowing}
-            without = tuple(s.address for s in knowing if found[s.address] is None and s.names_broker(broker))
+            queues_at = {server.address: _queue_data(server, topic, broker) for server in knowing}
+            without = tuple(
+                s.address for s in knowing if queues_at[s.address] is None and s.names_broker(broker)
+            )
             if without:
                 absent.setdefault((broker, without), []).append(topic)
-            pattern = _pattern({address: data for address, data in found.items() if data is not None})
+            pattern = _pattern({address: data for address, data in queues_at.items() if data is not None})
             if pattern:
                 differing.setdefault((broker, pattern), []).append(topic)
     for (broker, without), topics in absent.items():
@@ -150,7 +154,7 @@ def _queues(servers: Sequence[NameServerFacts]) -> Iterator[Finding]:
             without,
             tuple(topics),
             f"Clients that ask there do not use {broker}. Update one of its topics, or restart it: then it "
-            "tells all again.",
+            "registers with all again.",
         )
     for (broker, pattern), topics in differing.items():
         queues = "; ".join(
@@ -174,7 +178,7 @@ def _queues_advice(broker: str, fields: Sequence[str]) -> str:
             "(or wipe) with all "
             "of them in -n."
         )
-    return "Update the topic in the broker again (mqadmin updateTopic), so that it tells all name servers."
+    return "Update the topic in the broker again (mqadmin updateTopic), so that it registers with all name servers."
 
 
 def _kv(servers: Sequence[NameServerFacts]) -> Iterator[Finding]:
@@ -182,17 +186,17 @@ def _kv(servers: Sequence[NameServerFacts]) -> Iterator[Finding]:
         having = [server for server in servers if namespace in server.kv]
         severity = Severity.ERROR if namespace == ORDER_TOPIC_CONFIG else Severity.WARNING
         for key in sorted({key for server in having for key in server.kv[namespace]}):
-            found = {server.address: server.kv[namespace].get(key) for server in having}
-            if len(set(found.values())) > 1:
+            value_at = {server.address: server.kv[namespace].get(key) for server in having}
+            if len(set(value_at.values())) > 1:
                 values = ", ".join(
                     f"{'nothing' if value is None else repr(value)} at {address}"
-                    for address, value in found.items()
+                    for address, value in value_at.items()
                 )
                 yield Finding(
                     severity,
                     "kv-differs",
                     f"{namespace} {key}: {values}",
-                    tuple(found),
+                    tuple(value_at),
                     (f"{namespace} {key}",),
                     f"Set it in all at once: mqns kv set {namespace} {key} VALUE",
                 )
@@ -230,10 +234,10 @@ def _queue_data(server: NameServerFacts, topic: str, broker: str) -> QueueData |
     return next((data for data in server.routes[topic].queue_datas if data.broker_name == broker), None)
 
 
-def _pattern(found: Mapping[str, QueueData]) -> tuple[tuple[str, tuple[tuple[str, int], ...]], ...]:
+def _pattern(queues_at: Mapping[str, QueueData]) -> tuple[tuple[str, tuple[tuple[str, int], ...]], ...]:
     """Return the fields that differ, with each name server's value."""
     return tuple(
-        (field, tuple((address, read(data)) for address, data in found.items()))
+        (field, tuple((address, read(data)) for address, data in queues_at.items()))
         for field, read in FIELDS.items()
-        if len({read(data) for data in found.values()}) > 1
+        if len({read(data) for data in queues_at.values()}) > 1
     )

@@ -88,12 +88,12 @@ class Facts(msgspec.Struct, frozen=True):
 
     def members(self) -> list["RegisteredBroker"]:
         """Return every broker address of all name servers."""
-        found: dict[tuple[str, int, str], list[str]] = {}
+        servers_of: dict[tuple[str, int, str], list[str]] = {}
         for server in self.reachable:
             for name, data in server.info.broker_addr_table.items():
                 for number, address in data.broker_addrs.items():
-                    found.setdefault((name, number, address), []).append(server.address)
-        return [RegisteredBroker(*key, tuple(servers)) for key, servers in sorted(found.items())]
+                    servers_of.setdefault((name, number, address), []).append(server.address)
+        return [RegisteredBroker(*key, tuple(servers)) for key, servers in sorted(servers_of.items())]
 
 
 class RegisteredBroker(msgspec.Struct, frozen=True):

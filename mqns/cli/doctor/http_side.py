@@ -60,15 +60,15 @@ async def http_facts(url: str, timeout_s: float) -> HttpFacts:
 
 
 async def _leases(client: httpx.AsyncClient, base: str) -> tuple[BrokerLease, ...]:
-    found: list[BrokerLease] = []
+    leases: list[BrokerLease] = []
     after: dict[str, str] = {}
     for _ in range(PAGES_MAX):
         page = await _get(client, f"{base}/v1/brokers", _PageJson, {"limit": str(PAGE)} | after)
-        found += [_lease(broker.broker_name, member) for broker in page.brokers for member in broker.members]
+        leases += [_lease(broker.broker_name, member) for broker in page.brokers for member in broker.members]
         if page.next is None:
             break
         after = {"after": page.next}
-    return tuple(found)
+    return tuple(leases)
 
 
 async def _get(client: httpx.AsyncClient, url: str, shape: Any, query: dict[str, str] | None = None) -> Any:

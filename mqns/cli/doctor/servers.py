@@ -57,7 +57,7 @@ def _unreachable(facts: Facts) -> Iterator[Finding]:
                 server.failure,
                 (server.address,),
                 (server.address,),
-                "Start it, or open the way to it, or take it out of every namesrvAddr: whoever chooses it "
+                "Start it, or open the way to it, or take it out of every namesrvAddr: a client that chooses it "
                 "waits in vain, "
                 "and brokers cannot register there.",
             )

@@ -60,14 +60,14 @@ def _faults(
     for server in facts.reachable:
         explained = masterless(server) | wiped(server)
         for topic, route in server.routes.items():
-            found = None if is_system(server, topic) else fault(route, explained)
-            if found is not None:
-                where.setdefault((found, topic), []).append(server.address)
+            fault_text = None if is_system(server, topic) else fault(route, explained)
+            if fault_text is not None:
+                where.setdefault((fault_text, topic), []).append(server.address)
     topics: dict[tuple[str, tuple[str, ...]], list[str]] = {}
-    for (found, topic), servers in sorted(where.items()):
-        topics.setdefault((found, tuple(servers)), []).append(topic)
-    for (found, at), names in topics.items():
-        summary = text.format(topics=f"{counted(len(names), 'topic')} ({named(names)})", fault=found)
+    for (fault_text, topic), servers in sorted(where.items()):
+        topics.setdefault((fault_text, tuple(servers)), []).append(topic)
+    for (fault_text, at), names in topics.items():
+        summary = text.format(topics=f"{counted(len(names), 'topic')} ({named(names)})", fault=fault_text)
         yield Finding(severity, rule, summary, at, tuple(names), advice)
 
 
@@ -126,7 +126,7 @@ _RULES: Final[tuple[tuple[Fault, Severity, str, str, str], ...]] = (
         _read_fewer,
         Severity.ERROR,
         "queues-never-read",
-        "{topics}: fewer read queues than write queues at {fault}; what is sent to the others is consumed by nobody",
+        "{topics}: fewer read queues than write queues at {fault}; what is sent to the others is not consumed",
         "mqadmin updateTopic with as many read queues (-r) as write queues (-w). To shrink a topic lower "
         "-w first, and -r "
         "when the last queues are empty.",
@@ -150,15 +150,15 @@ _RULES: Final[tuple[tuple[Fault, Severity, str, str, str], ...]] = (
 
 def wiped(server: NameServerFacts) -> set[str]:
     """Return the brokers without a writable topic."""
-    perms: dict[str, list[int]] = {}
+    perms_of: dict[str, list[int]] = {}
     for topic, route in server.routes.items():
         if not is_system(server, topic):
             for data in route.queue_datas:
-                perms.setdefault(data.broker_name, []).append(data.perm)
+                perms_of.setdefault(data.broker_name, []).append(data.perm)
     return {
         name
-        for name, found in perms.items()
-        if len(found) >= WIPED_MIN_TOPICS and not any(perm & PERM_WRITE for perm in found) and any(found)
+        for name, perms in perms_of.items()
+        if len(perms) >= WIPED_MIN_TOPICS and not any(perm & PERM_WRITE for perm in perms) and any(perms)
     }
 
 

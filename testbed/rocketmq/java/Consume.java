@@ -23,7 +23,7 @@ public class Consume {
         DefaultMQPushConsumer consumer =
             new DefaultMQPushConsumer(args.length > 4 ? args[4] : "consumers_of_" + topic);
         consumer.setNamesrvAddr(args[0]);
-        consumer.setHeartbeatBrokerInterval(1000); // 5.5.0 may skip its first beat; nothing is served till the next
+        consumer.setHeartbeatBrokerInterval(1000); // 5.5.0 may skip its first heartbeat; nothing comes till the next
         consumer.setPollNameServerInterval(100);
         consumer.setConsumeFromWhere(ConsumeFromWhere.CONSUME_FROM_FIRST_OFFSET);
         consumer.subscribe(topic, "*");

@@ -25,7 +25,7 @@ public class Delay {
 
         DefaultMQPushConsumer consumer = new DefaultMQPushConsumer("consumers_of_" + topic);
         consumer.setNamesrvAddr(args[0]);
-        consumer.setHeartbeatBrokerInterval(1000); // 5.5.0 may skip its first beat; nothing is served till the next
+        consumer.setHeartbeatBrokerInterval(1000); // 5.5.0 may skip its first heartbeat; nothing comes till the next
         consumer.setConsumeFromWhere(ConsumeFromWhere.CONSUME_FROM_FIRST_OFFSET);
         consumer.subscribe(topic, "*");
         consumer.registerMessageListener((MessageListenerConcurrently) (messages, context) -> {

@@ -107,7 +107,7 @@ def test_a_round_that_is_not_needed_sends_nothing(server: NameServer, ns: Client
     assert listener.of(Failed) == []
 
 
-def test_the_blocking_face_changes_what_is_announced(server: NameServer, ns: Client) -> None:
+def test_the_sync_client_changes_what_is_announced(server: NameServer, ns: Client) -> None:
     address = f"{HOST}:{server.port}"
     with BrokerAgent(broker(server, "slave", broker_id=1), listener=RecordingListener()) as agent:
         assert ns.get_cluster_info().broker_addr_table["slave"].broker_addrs.keys() == {1}

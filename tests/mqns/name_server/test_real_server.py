@@ -1,4 +1,4 @@
-"""Both faces against the real mqnamesrv, with every call."""
+"""The sync and the async client against the real mqnamesrv, with every call."""
 
 import asyncio
 from collections.abc import Iterator
@@ -38,12 +38,12 @@ def options(request: pytest.FixtureRequest) -> RemotingOptions:
     return RemotingOptions(serialize_type=request.param)
 
 
-def test_every_call_of_the_blocking_face(server: Server, options: RemotingOptions) -> None:
+def test_every_call_of_the_sync_client(server: Server, options: RemotingOptions) -> None:
     with NameServerClient(f"127.0.0.1:{server.port}", options=options, timeout_s=30) as ns:
         play(lambda name, args, more: getattr(ns, name)(*args, **more))
 
 
-def test_every_call_of_the_asynchronous_face(server: Server, options: RemotingOptions) -> None:
+def test_every_call_of_the_async_client(server: Server, options: RemotingOptions) -> None:
     with asyncio.Runner() as runner:
 
         async def opened() -> AsyncNameServerClient:

@@ -1,4 +1,4 @@
-"""What mypy makes of the faces: the assertions are its own, this only runs them."""
+"""What mypy makes of the sync and the async client: the assertions are its own, this only runs them."""
 
 from collections.abc import Callable, Coroutine
 from typing import Any, assert_type
