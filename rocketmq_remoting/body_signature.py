@@ -6,7 +6,8 @@ their bodies differ in that member only."""
 import re
 from typing import Final
 
-_VERSION = rb'\{(?:"(?:counter|stateVersion|timestamp)":-?[0-9]{1,19}[,}]){1,3}+'
+# An atomic group: before Python 3.11.5 a possessive repeat of a group errs (python/cpython#106052).
+_VERSION = rb'\{(?>(?:"(?:counter|stateVersion|timestamp)":-?[0-9]{1,19}[,}]){1,3})'
 _MAPPING = rb'"mappingDataVersion":' + _VERSION + rb","
 _START: Final = re.compile(
     rb'\{"filterServerList":\[[^\]]{0,4096}+\],"topicConfigSerializeWrapper":\{"dataVersion":('

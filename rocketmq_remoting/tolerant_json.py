@@ -11,25 +11,41 @@ from typing import Final
 from rocketmq_remoting.cooperative import Cooperative, run_to_completion
 from rocketmq_remoting.errors import BodyError
 
-_COMMENT = rb"/\*[^*]{0,4096}+\*{1,4096}+(?:[^*/][^*]{0,4096}+\*{1,4096}+){0,256}+/|//[^\n]{0,4096}+(?=\n|\Z)"
-_GAP = rb"(?:[ \t\r\n\f\b]{1,4096}+|" + _COMMENT + rb"){0,16}+"
+
+def _possessive(group: bytes, repeat: bytes) -> bytes:
+    # `(?:...){m,n}+`, spelt as an atomic group: before Python 3.11.5 a possessive repeat of a group matches what the
+    # group does not (python/cpython#106052). That of a single character is sound.
+    return b"(?>(?:" + group + b")" + repeat + b")"
+
+
+_COMMENT = (
+    rb"/\*[^*]{0,4096}+\*{1,4096}+" + _possessive(rb"[^*/][^*]{0,4096}+\*{1,4096}+", b"{0,256}")
+    + rb"/|//[^\n]{0,4096}+(?=\n|\Z)"
+)  # fmt: skip
+_GAP = _possessive(rb"[ \t\r\n\f\b]{1,4096}+|" + _COMMENT, b"{0,16}")
 _PLAIN_STRING = rb'"[^"\\\x00-\x1f]{0,1024}+"'
-_STRING = rb'"(?:[^"\\\x00-\x1f]{1,1024}+|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})){0,64}+"'
+_STRING = (
+    rb'"' + _possessive(rb'[^"\\\x00-\x1f]{1,1024}+|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})', b"{0,64}") + rb'"'
+)
 _WORD = rb"[A-Za-z_$][A-Za-z0-9_$.]{0,1024}+"
-_NUMBER = rb"-?+[0-9]{1,1024}+(?:\.[0-9]{1,1024}+)?+(?:[eE][+-]?+[0-9]{1,1024}+)?+(?![A-Za-z0-9_$.+-])"
+_NUMBER = (
+    rb"-?+[0-9]{1,1024}+" + _possessive(rb"\.[0-9]{1,1024}+", b"?") + _possessive(rb"[eE][+-]?+[0-9]{1,1024}+", b"?")
+    + rb"(?![A-Za-z0-9_$.+-])"
+)  # fmt: skip
 _LITERAL = rb"(?:true|false|null)(?![A-Za-z0-9_$.])"
 
 # Strict JSON. The first alternative is the common case in one match: a member and its comma.
-_STRICT = (
-    rb"(?:" + _PLAIN_STRING + rb":(?:" + _PLAIN_STRING + rb"|[0-9]{1,1024}+|true|false),(?=\")"
+_STRICT = _possessive(
+    _PLAIN_STRING + rb":(?:" + _PLAIN_STRING + rb"|[0-9]{1,1024}+|true|false),(?=\")"
     + rb"|[\[\]{}: \t\r\n]{1,4096}+|" + _STRING + rb"|,(?!" + _GAP + rb"[\]}])"
-    + rb"|(?:" + _NUMBER + rb"|" + _LITERAL + rb")(?!" + _GAP + rb":)){1,64}+"
+    + rb"|(?:" + _NUMBER + rb"|" + _LITERAL + rb")(?!" + _GAP + rb":)",
+    b"{1,64}",
 )  # fmt: skip
 _TOKEN: Final = re.compile(
     rb"(?P<strict>" + _STRICT + rb")"
     + rb"|(?P<key>" + _NUMBER + rb"|" + _WORD + rb")(?=" + _GAP + rb":)"
-    + rb'|"(?P<double>(?:[^"\\]{1,64}+|\\.){0,2048}+)"'
-    + rb"|'(?P<single>(?:[^'\\]{1,64}+|\\.){0,2048}+)'"
+    + rb'|"(?P<double>' + _possessive(rb'[^"\\]{1,64}+|\\.', b"{0,2048}") + rb')"'
+    + rb"|'(?P<single>" + _possessive(rb"[^'\\]{1,64}+|\\.", b"{0,2048}") + rb")'"
     + rb"|(?P<dropped>,(?=" + _GAP + rb"[\]}])|" + _COMMENT + rb"|[\f\b]{1,4096}+)"
     + rb"|(?P<bad>.)",
     re.DOTALL,
