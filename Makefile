@@ -47,13 +47,13 @@ check: lint ## lint, and the tests that start no process: for the inner loop, un
 test: compiled need-redis-server need-curl need-chromium need-helm ## the tests, on real stores
 	@$(BIN)/pytest -n 3 --dist loadfile --no-loadscope-reorder $(addprefix --ignore tests/,interop differential container kube) $(ARGS)
 delayed: compiled need-redis-server need-curl ## tests of the server, whose workers learn 0.3 s late of each other's changes
-	@$(BIN)/pytest -n 3 --dist loadfile --no-loadscope-reorder --follower-delay 0.3 --timeout 300 -k "not uvloop" \
+	@$(BIN)/pytest -n 6 --dist loadfile --no-loadscope-reorder --follower-delay 0.3 --timeout 300 -k "not uvloop" \
 	  $(addprefix tests/,worker api conformance service) $(ARGS)
 fuzz: setup ## coverage-guided fuzzing of the decoders: make fuzz ARGS="INPUTS TARGET ..."
 	@$(BIN)/python -m pip install -q --disable-pip-version-check --require-hashes -r requirements/fuzz.txt
 	@$(BIN)/python -m tests.fuzz.run $(ARGS)
 interop: compiled need-redis-server need-haproxy need-jdk ## Java's brokers, clients, mqadmin and name servers against this
-	@$(BIN)/pytest -n 3 --dist loadfile --no-loadscope-reorder tests/interop tests/differential --timeout 600 $(ARGS)
+	@$(BIN)/pytest -n 4 --dist loadfile --no-loadscope-reorder tests/interop tests/differential --timeout 600 $(ARGS)
 differential: compiled need-redis-server need-jdk ## 20,000 random requests to Java's servers and to this one
 	@DIFFERENTIAL_EXAMPLES="$${DIFFERENTIAL_EXAMPLES:-600}" $(BIN)/pytest tests/differential -s $(ARGS)
 

@@ -26,7 +26,12 @@ SPARK = "spark: SparkSession"
 StoreOf = Callable[[str], EmbeddedStore]
 
 
-LONG = (SPARK, "tests/faults", "tests/conformance", "tests/hostile", "tests/history", "tests/service")
+LONG = (
+    *(f"tests/interop/test_{name}.py" for name in ("load_balancer", "migration", "pipeline_commands")),
+    SPARK,
+    *(f"tests/interop/test_{name}.py" for name in ("acting_master", "encodings")),
+    *(f"tests/{name}" for name in ("faults", "worker/cache", "conformance", "hostile", "history", "service")),
+)
 """Where the longest tests are. `pytest -n` begins with them, so that its processes end at about the same time."""
 FROZEN = "tests/interop/test_master_and_slaves.py"
 TOGETHER = {f"tests/interop/test_{name}.py": FROZEN for name in ("mqadmin", "messages", "leases")}
@@ -53,7 +58,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def _place(item: pytest.Item) -> int:
-    where = (SPARK if SPARK in _text(item.path) else "", *map(str, item.path.relative_to(ROOT).parents))
+    file = item.path.relative_to(ROOT)
+    where = (SPARK if SPARK in _text(item.path) else "", *map(str, (file, *file.parents)))
     return next((place for place, long in enumerate(LONG) if long in where), len(LONG))
 
 

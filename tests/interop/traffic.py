@@ -10,7 +10,7 @@ from testbed.rocketmq.clients import Clients, Received, Sent, outcome
 from testbed.rocketmq.servers import Addressed
 
 ENDLESS: Final = 1_000_000
-PER_SECOND: Final = 200
+PER_SECOND: Final = 50
 START_S: Final = 30.0
 END_S: Final = 60.0
 

@@ -1,27 +1,27 @@
-"""A landing in a process of its own: python -m tests.mqpipeline.landing.follow URL ROOT [rest]
+"""A landing in a process of its own: python -m tests.mqpipeline.landing.follow URL ROOT
 
-It follows the stream in small batches without a pause, or lands the `rest` and prints every seq that there is then.
-"""
+It follows the stream in small batches without a pause until it is killed."""
 
 import sys
-from itertools import chain
+
+from pyspark.sql import SparkSession
 
 from mqpipeline.landing.kinds import EVENTS_LAND
 from mqpipeline.landing.landing import Landing
-from mqpipeline.landing.reading import read_events
 from mqpipeline.session import spark_session
 from tests.mqpipeline.conftest import SHORT_LIVED_JVM, SMALL
 
 OPTIONS = "spark.driver.extraJavaOptions"
 
-if __name__ == "__main__":
-    url, root, *rest = sys.argv[1:]
-    spark = spark_session("follow", {**SMALL, OPTIONS: f"{SMALL[OPTIONS]} {SHORT_LIVED_JVM}"})
+
+def landing_of(spark: SparkSession, url: str, root: str) -> Landing:
+    """One that whoever is killed and whoever goes on have in common."""
     source = {"url": url, "maxEntriesPerBatch": "50"}
-    landing = Landing(spark, root, EVENTS_LAND, source, consumer="pipeline:main")
-    if rest:
-        landing.land_available()
-        landing.close()
-        print(*chain(*read_events(spark, root).select("seq").toLocalIterator()))
-    while not rest:
+    return Landing(spark, root, EVENTS_LAND, source, consumer="pipeline:main")
+
+
+if __name__ == "__main__":
+    spark = spark_session("follow", {**SMALL, OPTIONS: f"{SMALL[OPTIONS]} {SHORT_LIVED_JVM}"})
+    landing = landing_of(spark, *sys.argv[1:])
+    while True:
         landing.land_available()

@@ -9,23 +9,29 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import msgspec
+from pyspark.sql import SparkSession
 from redis import Redis
 
 from mqnamesrv.store import EmbeddedStore
 from mqpipeline.landing.progress import Progress
+from mqpipeline.landing.reading import read_events
 from testbed.eventually import eventually
+from tests.mqpipeline.landing.follow import landing_of
 from tests.mqpipeline.landing.streams import DAY_MS, STREAM, emit
+from tests.mqpipeline.rows import rows_of
 
 STARTS_WITHIN_S = 300.0
 PROJECT = Path(__file__).parents[3]
-FOLLOW = (sys.executable, "-m", "tests.mqpipeline.landing.follow")
 
 
 @contextmanager
 def killed_when(condition: Callable[[], bool], url: str, root: Path) -> Iterator[None]:
     """A streaming process until then."""
     process = subprocess.Popen(
-        [*FOLLOW, url, str(root)], cwd=PROJECT, start_new_session=True, stderr=subprocess.DEVNULL
+        [sys.executable, "-m", "tests.mqpipeline.landing.follow", url, str(root)],
+        cwd=PROJECT,
+        start_new_session=True,
+        stderr=subprocess.DEVNULL,
     )
     try:
         eventually(condition, STARTS_WITHIN_S)
@@ -36,7 +42,7 @@ def killed_when(condition: Callable[[], bool], url: str, root: Path) -> Iterator
 
 
 def test_killed_at_any_point_each_entry_is_there_once(
-    redis: Redis, store: EmbeddedStore, tmp_path: Path
+    spark: SparkSession, redis: Redis, store: EmbeddedStore, tmp_path: Path
 ) -> None:
     folder = tmp_path / "events"
 
@@ -61,8 +67,8 @@ def test_killed_at_any_point_each_entry_is_there_once(
     with killed_when(lambda: batch() > landed + 1, store.url, tmp_path):
         pass
     assert 0 < batch() < 12
-    rest = subprocess.run(
-        [*FOLLOW, store.url, str(tmp_path), "rest"], cwd=PROJECT, capture_output=True, text=True
-    )
-    assert progress().streams[STREAM].entries == 600, rest.stderr
-    assert sorted(map(int, rest.stdout.split())) == list(range(1, 601))
+    landing = landing_of(spark, store.url, str(tmp_path))
+    landing.land_available()
+    landing.close()
+    assert progress().streams[STREAM].entries == 600
+    assert sorted(rows_of(read_events(spark, str(tmp_path)), "seq")) == [(seq,) for seq in range(1, 601)]
