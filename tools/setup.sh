@@ -26,7 +26,7 @@ else
   "$python" -m venv --clear "$venv"
 fi
 pip=("$venv/bin/python" -m pip install -q --disable-pip-version-check)
-"${pip[@]}" --require-hashes -r requirements/dev.txt
+"${pip[@]}" --no-deps --require-hashes -r requirements/dev.txt # pip before 23.3 takes no pin for `pydantic[email]`
 "${pip[@]}" --no-deps --no-build-isolation -e . -e distributions/mqns -e distributions/mqpipeline
 "$venv/bin/python" -c 'import worker.transport.epoll' 2>/dev/null ||
   echo "no C compiler or no Python headers: going on without the compiled transport"
