@@ -1,10 +1,12 @@
 """The sockets that workers listen on, bound by the supervisor, so that a port stays open while workers are replaced.
 
 They listen from when gunicorn has loaded its workers' code: until then a connection is refused, and a load balancer
-that checks by connecting sends none here that would wait for an answer.
+that checks by connecting sends none here that would wait for an answer. Until then the system would let another
+process bind the same address: `claim` keeps a second mqnamesrv from it.
 """
 
 import socket
+import sys
 
 
 class PortUnavailable(RuntimeError):
@@ -39,6 +41,28 @@ def port_of(listener: socket.socket) -> int:
     """Return the port of a socket: the given one, or the system's choice."""
     port: int = listener.getsockname()[1]
     return port
+
+
+def claim(listener: socket.socket) -> socket.socket:
+    """Return what keeps other mqnamesrv off this address until it is closed. Raises PortUnavailable.
+
+    A name in the abstract namespace, which is as wide as that of ports and gone with the process (Linux unix(7))."""
+    host, port = listener.getsockname()[:2]
+    held = socket.socket(socket.AF_UNIX)
+    if sys.platform == "linux":
+        try:
+            held.bind(f"\0mqnamesrv {host}:{port}")
+        except OSError as error:
+            held.close()
+            raise PortUnavailable(
+                f"cannot listen on {host}:{port}: a mqnamesrv that is starting has it; set another port"
+            ) from error
+    return held
+
+
+def listens(listener: socket.socket) -> bool:
+    """Return whether this socket listens, and not only another on the same address."""
+    return bool(listener.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN))
 
 
 def reachable(host: str) -> str:

@@ -2,10 +2,10 @@
 
 import os
 import signal
+import socket
 import sys
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
-from functools import partial
 from pathlib import Path
 
 import msgspec
@@ -14,7 +14,7 @@ from rq.cron import CronScheduler
 
 from mqnamesrv.child import Child
 from mqnamesrv.gunicorn_common import STOP_AFTER_DRAIN_S
-from mqnamesrv.listeners import bind, port_of
+from mqnamesrv.listeners import bind, claim, listens, port_of
 from mqnamesrv.readiness import http_answers, registered
 from mqnamesrv.remoting_readiness import remoting_answers
 from mqnamesrv.shared_settings import SharedSettings
@@ -44,10 +44,13 @@ def serve(options: Options, given: Mapping[str, str], config_file: Path | None) 
             )
         )
         http_listener = stack.enter_context(bind(options.http_bind_address, options.http_port))
+        claims = stack.enter_context(ExitStack())
+        for listener in (remoting_listener, http_listener):
+            claims.enter_context(claim(listener))
         options = msgspec.structs.replace(
             options, listen_port=port_of(remoting_listener), http_port=port_of(http_listener)
         )
-        embedded, options, store_name = _store(options)
+        embedded, options, store_name = _store(options, signals)
         if embedded:
             stack.callback(embedded.stop)
         shared = SharedSettings(
@@ -60,8 +63,9 @@ def serve(options: Options, given: Mapping[str, str], config_file: Path | None) 
             if embedded:
                 supervisor.watch(embedded.child)
             try:
-                checks = _start(supervisor, options, remoting_listener.fileno(), http_listener.fileno())
+                checks = _start(supervisor, options, remoting_listener, http_listener)
                 supervisor.wait_ready(checks)
+                claims.close()
                 _announce(options, store_name)
                 supervisor.run(shared.follow)
             except Stopped:
@@ -69,18 +73,18 @@ def serve(options: Options, given: Mapping[str, str], config_file: Path | None) 
                 http_listener.close()
 
 
-def _store(options: Options) -> tuple[EmbeddedStore | None, Options, str]:
+def _store(options: Options, signals: Signals) -> tuple[EmbeddedStore | None, Options, str]:
     """Return the store if it is embedded, and started; the options that name it; its name for people."""
     if options.redis_url:
-        return None, options, await_answer(options.redis_url, options.namespace)
+        return None, options, await_answer(options.redis_url, options.namespace, tick=signals.check)
     embedded = EmbeddedStore(Path(options.data_dir))
-    embedded.start()
+    embedded.start(signals.check)
     urls = {"redis_url": embedded.url, "rq_redis_url": options.rq_redis_url or embedded.url}
     return embedded, msgspec.structs.replace(options, **urls), f"{embedded.name} (embedded)"
 
 
 def _start(
-    supervisor: Supervisor, options: Options, remoting_fd: int, http_fd: int
+    supervisor: Supervisor, options: Options, remoting: socket.socket, http: socket.socket
 ) -> dict[str, Callable[[], bool]]:
     """Start all children; return the checks of their readiness."""
     env = os.environ | to_env(options)
@@ -93,17 +97,18 @@ def _start(
         supervisor.keep(started)
         return started
 
-    def gunicorn(side: str, fd: int, grace_s: float) -> None:
+    def gunicorn(side: str, listener: socket.socket, grace_s: float) -> None:
+        fd = listener.fileno()
         words = ("gunicorn", "-c", f"python:mqnamesrv.gunicorn_{side}", "-b", f"fd://{fd}", "wsgi:app")
         child(side, *words, fds=(fd,), grace_s=grace_s + GRACE_OVER_GUNICORN_S, reload=signal.SIGHUP)
 
-    gunicorn("remoting", remoting_fd, options.shutdown_wait_time_seconds + STOP_AFTER_DRAIN_S)
-    gunicorn("http", http_fd, HTTP_GRACE_S)
+    gunicorn("remoting", remoting, options.shutdown_wait_time_seconds + STOP_AFTER_DRAIN_S)
+    gunicorn("http", http, HTTP_GRACE_S)
     jobs = child("rq worker", "worker.jobs.rq_worker", grace_s=JOBS_GRACE_S, reload=signal.SIGTERM)
     scheduler = child("scheduler", "worker.jobs.scheduler", grace_s=JOBS_GRACE_S, reload=signal.SIGTERM)
     return {
-        "remoting": partial(remoting_answers, options),
-        "http": partial(http_answers, options),
+        "remoting": lambda: listens(remoting) and remoting_answers(options),
+        "http": lambda: listens(http) and http_answers(options),
         "rq worker": registered(Worker, jobs, options.rq_redis_url),
         "scheduler": registered(CronScheduler, scheduler, options.rq_redis_url),
     }

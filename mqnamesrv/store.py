@@ -95,17 +95,20 @@ class EmbeddedStore:
         argv = [str(program), *(word for pair in options.items() for word in pair)]
         self.child = Child("store", argv, pass_fds=[self._lock.fileno()], output=self._log)
 
-    def start(self) -> None:
-        """Start it and wait until it answers; StoreFailed if it does not."""
+    def start(self, tick: Callable[[], object] = lambda: None) -> None:
+        """Start it and wait until it answers; StoreFailed if it does not. `tick` is as for `await_answer`."""
         self.child.start()
         try:
-            self.name = await_answer(self.url, alive=self._alive)
+            self.name = await_answer(self.url, alive=self._alive, tick=tick)
             self._url_file.write_text(self.url)
         except StoreFailed as failure:
             self.stop()
             raise StoreFailed(
                 f"the embedded store {failure}; {self._log.name} ends with:\n{self._tail()}"
             ) from None
+        except BaseException:
+            self.stop()
+            raise
 
     def stop(self) -> None:
         """End it after it has written its data, and unlock the folder."""
@@ -152,10 +155,11 @@ def await_answer(
     namespace: str = DEFAULT_NAMESPACE,
     alive: Callable[[], bool] = lambda: True,
     timeout_s: float = START_TIMEOUT_S,
+    tick: Callable[[], object] = lambda: None,
 ) -> str:
     """Wait until the store at `url` serves, however long it loads its data; return its name and version.
 
-    StoreFailed when it dies (`alive`) or does not answer in time.
+    StoreFailed when it dies (`alive`) or does not answer in time. `tick` is called all along, and may break it off.
     """
     deadline = time.monotonic() + timeout_s
     with connect_once(url, namespace, ANSWER_TIMEOUT_S) as client:
@@ -172,6 +176,7 @@ def await_answer(
                     raise StoreFailed("the embedded store ended at once") from error
                 if time.monotonic() > deadline:
                     raise StoreFailed(f"the store does not answer: {error}") from error
+            tick()
             time.sleep(POLL_S)
 
 

@@ -49,6 +49,12 @@ class Signals:
     def _put(self, number: int, _: FrameType | None) -> None:
         self._queue.put(number)
 
+    def check(self) -> None:
+        """Raise Stopped if SIGINT or SIGTERM has arrived; for when nothing runs yet that other signals are about."""
+        while number := self.next(0):
+            if number in (signal.SIGINT, signal.SIGTERM):
+                raise Stopped
+
     def next(self, timeout_s: float) -> int | None:
         """Return the next signal, or None after `timeout_s`."""
         try:

@@ -62,4 +62,6 @@ def cache_key(command: Command, options: Options) -> Key | None:
 def cost_of(key: Key, reply: Reply) -> int:
     """Return about how many bytes a cached reply takes."""
     brokers = 0 if reply.depends is None else len(reply.depends.brokers)
-    return COST + len(reply.body) + 4 * len(key[0]) + 100 * brokers
+    topic, view = key
+    zone = 0 if view is None or view.zone is None else len(view.zone)
+    return COST + len(reply.body) + 4 * (len(topic) + zone) + 100 * brokers

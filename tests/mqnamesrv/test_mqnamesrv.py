@@ -1,11 +1,8 @@
 """The whole name server as one process tree: starts, shares settings, survives deaths, leaves nothing behind."""
 
-import errno
 import json
 import os
 import signal
-import socket
-import subprocess
 import time
 import urllib.request
 from collections.abc import Iterator
@@ -15,11 +12,8 @@ import pytest
 
 from mqnamesrv.store import EmbeddedStore
 from rocketmq_remoting.codes import RequestCode
-from rocketmq_remoting.command import encode
-from rocketmq_remoting.remoting_command import Command
 from testbed.eventually import eventually
-from testbed.ports import free_port
-from tests.mqnamesrv.process import COMMAND, NameServer, environment, mqnamesrv, runs
+from tests.mqnamesrv.process import NameServer, environment, mqnamesrv, runs
 
 FILE = "orderMessageEnable=true\nmyKey=x\n# kept\nhttpThreads=3\n"
 PROCESSES = (
@@ -162,40 +156,6 @@ def test_a_redis_of_its_own(tmp_path: Path, each_store: EmbeddedStore) -> None:
         server.ask(RequestCode.PUT_KV_CONFIG, {"namespace": "n", "key": "k", "value": "v"})
         assert server.kv("n", "k") == "v"
         assert not server.pids("store.sock")
-
-
-def test_a_port_refuses_connections_until_a_worker_can_answer(tmp_path: Path) -> None:
-    """A load balancer whose check is a connection would else send peers to a server that waits for its store."""
-    port, store = free_port(), EmbeddedStore(tmp_path / "store", keep=False)
-    env = environment(tmp_path, REDIS_URL=store.url, MQNS_LISTEN_PORT=str(port))
-    with (tmp_path / "output").open("w") as output:
-        process = subprocess.Popen([COMMAND], env=env, stdout=output, stderr=subprocess.STDOUT)
-    try:
-        eventually(lambda: _bind(port) == errno.EADDRINUSE)
-        assert _connect(port) == errno.ECONNREFUSED
-        store.start()
-        eventually(lambda: _connect(port) == 0)
-        with socket.create_connection(("127.0.0.1", port), 1) as connection:
-            connection.sendall(encode(Command(RequestCode.GET_NAMESRV_CONFIG, opaque=7)))
-            assert connection.recv(1)
-    finally:
-        process.terminate()
-        process.wait(timeout=30)
-        store.stop()
-
-
-def _bind(port: int) -> int:
-    with socket.socket() as taken:
-        try:
-            taken.bind(("127.0.0.1", port))
-        except OSError as error:
-            return error.errno or -1
-    return 0
-
-
-def _connect(port: int) -> int:
-    with socket.socket() as peer:
-        return peer.connect_ex(("127.0.0.1", port))
 
 
 def test_without_a_redis_on_the_path_it_brings_its_own(tmp_path: Path) -> None:

@@ -27,6 +27,8 @@ NEGATIVE_FRACTION: Final = 8
 REQUESTS_FRACTION: Final = 2
 REQUESTS_MOST: Final = 8
 """Of a reply: as many releases and languages of clients may ask for it in their ways."""
+VIEWS_MOST: Final = 16
+"""Of a topic, some for each zone: a peer may name any. A further zone takes the place of the one that came first."""
 
 
 class Fill:
@@ -214,7 +216,9 @@ class RouteCache:
         self._remove(key)
         entries = self._missing if reply.code == ResponseCode.TOPIC_NOT_EXIST else self._present
         if entries.put(key, Entry(reply, self._generations_of(depends))) and key is not CLUSTER_INFO:
-            self._by_topic[key[0]] = (*self._by_topic.get(key[0], ()), key)
+            views = self._by_topic[key[0]] = (*self._by_topic.get(key[0], ()), key)
+            if len(views) > VIEWS_MOST:
+                self._remove(next(one for one in views if one[1] is not None and one[1].zone is not None))
 
     def _generations_of(self, depends: Depends) -> tuple[Generation, ...]:
         """Return the generations of the brokers; often those of the reply kept just before."""

@@ -201,6 +201,30 @@ async def test_each_view_of_a_topic_has_an_answer_of_its_own_and_falls_with_it()
     assert [view for view in views if cache.get(("TA", view)) is not None] == []
 
 
+@asynchronous
+async def test_zones_that_a_peer_makes_up_are_bounded_and_leave_other_views_alone() -> None:
+    cache = RouteCache(1 << 20, Counters())
+    plain: tuple[Key, ...] = (TA, ("TA", PLAIN_STANDARD), ("TA", AskedView(False, True, None)))
+    for key in plain:
+        cache.end(cache.begin(key), ROUTE_A)
+    zones: list[Key] = [("TA", AskedView(True, False, f"{number:0100}")) for number in range(100)]
+    for key in zones:
+        cache.end(cache.begin(key), ROUTE_A)
+    kept = [key for key in (*plain, *zones) if cache.get(key) is not None]
+    assert kept == [*plain, *zones[-13:]]
+    cache.drop_topics(["TA"])
+    assert [key for key in kept if cache.get(key) is not None] == []
+
+
+@asynchronous
+async def test_the_name_of_a_zone_counts() -> None:
+    cache = RouteCache(1 << 20, Counters())
+    cache.end(cache.begin(("TA", AskedView(True, False, "z" * 50_000))), ROUTE_A)
+    assert cache.size > 200_000  # a character takes up to four bytes
+    cache.end(cache.begin(("TA", AskedView(True, False, "z" * 100_000))), ROUTE_A)
+    assert len(cache) == 1
+
+
 def asked_for(cache: RouteCache, key: Key, opaque: int = 1, version: int = 399) -> bytes:
     """The frame of a lookup whose reply is kept under `key`; the request is cached."""
     command = Command(105, opaque, 0, version, ext={"topic": key[0]})
