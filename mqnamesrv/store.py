@@ -68,8 +68,11 @@ class EmbeddedStore:
     """
 
     def __init__(self, folder: Path, program: Path | None = None, *, keep: bool = True) -> None:
-        folder.mkdir(parents=True, exist_ok=True)
-        self._lock = _locked(folder)
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            self._lock = _locked(folder)
+        except OSError as error:
+            raise StoreFailed(f"cannot keep data in {folder}: {error.strerror}; set MQNS_DATA_DIR") from error
         program = program or choose(folder)
         data = folder / program.name
         data.mkdir(exist_ok=True)

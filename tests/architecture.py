@@ -40,7 +40,15 @@ Modules = Mapping[str, frozenset[str]]
 def modules() -> Modules:
     """Return each module of ours with those of ours that it imports, at its top or in a function."""
     paths = {_name(path): path for package in BELOW for path in sorted((ROOT / package).rglob("*.py"))}
-    return {name: frozenset(_imports(path, paths.keys())) - {name} for name, path in paths.items()}
+    known = {*paths, *others()}
+    return {name: frozenset(imports_of(path, known)) - {name} for name, path in paths.items()}
+
+
+def others() -> frozenset[str]:
+    """Return the names at the top of the tree that BELOW has not, such as `tests` and `wsgi`: nothing imports them."""
+    files = {path.relative_to(ROOT).parts[0].removesuffix(".py") for path in ROOT.glob("[!.]*.py")}
+    folders = {path.relative_to(ROOT).parts[0] for path in ROOT.glob("[!.]*/*.py")}
+    return frozenset(files | folders) - BELOW.keys()
 
 
 def room_of(module: str) -> str:
@@ -120,8 +128,8 @@ def _package(module: str) -> str:
     return module.partition(".")[0]
 
 
-def _imports(path: Path, known: Collection[str]) -> Iterator[str]:
-    """`from a.b import c` is of the module `a.b.c` if there is one, else of `a.b`."""
+def imports_of(path: Path, known: Collection[str]) -> Iterator[str]:
+    """`from a.b import c` is of the module `a.b.c` if there is one, else of the next package above that is known."""
     for node in ast.walk(ast.parse(path.read_text())):
         names = []
         if isinstance(node, ast.Import):
@@ -129,10 +137,10 @@ def _imports(path: Path, known: Collection[str]) -> Iterator[str]:
         elif isinstance(node, ast.ImportFrom) and node.module:
             names = [f"{node.module}.{alias.name}" for alias in node.names]
         for name in names:
-            if name in known:
-                yield name
-            elif name.rpartition(".")[0] in known:
-                yield name.rpartition(".")[0]
+            parts = name.split(".")
+            above = (".".join(parts[:length]) for length in range(len(parts), 0, -1))
+            if found := next((one for one in above if one in known), None):
+                yield found
 
 
 if __name__ == "__main__":

@@ -47,6 +47,12 @@ def test_an_arrow_up_is_found(module: str, imported: str, found: list[str]) -> N
     assert arrows_up({module: frozenset({imported})}) == found
 
 
+def test_imports_of_what_no_package_may_import_are_seen(tmp_path: Path) -> None:
+    file = tmp_path / "peer.py"
+    file.write_text("def f():\n    import tests.architecture\n    from wsgi import app\n    import json\n")
+    assert set(architecture.imports_of(file, {"worker.peer", *architecture.others()})) == {"tests", "wsgi"}
+
+
 def test_classes_of_the_server_are_short() -> None:
     """A class of the server has fewer than 200 lines, and `Service`, which all requests pass, fewer than 150."""
     lines = architecture.class_lines("worker", "registry", "api", "mqnamesrv")

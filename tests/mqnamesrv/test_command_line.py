@@ -58,7 +58,7 @@ def test_print_of_a_file(tmp_path: Path, spelling: str) -> None:
     file = tmp_path / "n.properties"
     file.write_text("orderMessageEnable = true\n# a comment\nlistenPort: 12\n")
     env = {name: value for name, value in environment(tmp_path).items() if name != "MQNS_LISTEN_PORT"}
-    done = mqnamesrv(*spelling.format(file).split(), "-p", env=env)
+    done = mqnamesrv(*(word.format(file) for word in spelling.split()), "-p", env=env)
     lines = done.stdout.splitlines()
     assert lines[0] == f"load config properties file OK, {file}"
     assert {"orderMessageEnable=true", "listenPort=12", f"configStorePath={file}"} <= set(lines)

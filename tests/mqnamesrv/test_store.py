@@ -81,6 +81,13 @@ def test_one_store_a_folder(tmp_path: Path, program: Path, monkeypatch: pytest.M
     EmbeddedStore(tmp_path, program).stop()
 
 
+def test_a_folder_that_cannot_be_one_is_named(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    for folder in (tmp_path / "file", tmp_path / "file" / "data"):
+        with pytest.raises(StoreFailed, match=f"cannot keep data in {folder}: .*; set MQNS_DATA_DIR"):
+            EmbeddedStore(folder)
+
+
 def test_a_long_folder_name_gets_a_short_socket(tmp_path: Path) -> None:
     store = EmbeddedStore(tmp_path / ("x" * 120))
     store.start()
