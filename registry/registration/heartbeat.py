@@ -40,8 +40,8 @@ def _renewed(keys: Keys, cluster: str, address: str, origin: Origin) -> Plan[Hea
     item = ScriptItem("heartbeat", (keys.leases,), (keys.alive(member), keys.member(member)), (member,))
     reply = yield item
     match reply:
-        case ["renewed", _, version]:
-            return Heartbeat(_version(version), renewal=Renewal(item, reply))
+        case ["renewed", timeout_ms, version]:
+            return Heartbeat(_version(version), renewal=Renewal(item, reply, int(timeout_ms)))
         case ["lapsed"]:
             return (yield from _reinstate(keys, member, origin))
     return Heartbeat(None)

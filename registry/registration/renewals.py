@@ -37,10 +37,11 @@ class Renewal(msgspec.Struct, frozen=True):
 
     item: ScriptItem
     reply: list[Any]
+    timeout_ms: int
 
     @property
     def good_for_s(self) -> float:
-        return good_for_s(int(self.reply[1]))
+        return good_for_s(self.timeout_ms)
 
 
 class Renewals:
@@ -65,8 +66,9 @@ class Renewals:
         if cached is not None and cached.is_valid(began):
             return cached.reply
         reply = yield item
-        if reply[0] == "renewed" and generation == self.generation:
-            self._replies.put(item.args, _Renewed(self, began + good_for_s(int(reply[1])), reply))
+        match reply:
+            case ["renewed", timeout_ms, *_] if generation == self.generation:
+                self._replies.put(item.args, _Renewed(self, began + good_for_s(int(timeout_ms)), reply))
         return reply  # type: ignore[no-any-return]
 
     def until(self, item: ScriptItem) -> float:

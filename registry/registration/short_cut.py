@@ -24,6 +24,7 @@ def renew(context: RegisterContext, renewals: Renewals | None) -> Plan[Registere
     )
     reply: Any = (yield item) if renewals is None else (yield from renewals.ask(item))
     match reply:
-        case ["renewed", _, master, order_table]:
-            return Registered.of(master, order_table, renewal=Renewal(item, reply) if version else None)
+        case ["renewed", timeout_ms, master, order_table]:
+            renewal = Renewal(item, reply, int(timeout_ms)) if version else None
+            return Registered.of(master, order_table, renewal=renewal)
     return None

@@ -29,7 +29,9 @@ from worker.reply import Reply
 RENEWED = Reply(
     ext={"masterAddr": "127.0.0.1:1"},
     body=b'{"table":{}}',
-    renewal=Renewal(ScriptItem("renew_registration", (), (), ("m",)), ["renewed", "120000", ["", ""], ["0"]]),
+    renewal=Renewal(
+        ScriptItem("renew_registration", (), (), ("m",)), ["renewed", "120000", ["", ""], ["0"]], 120_000
+    ),
 )
 OPTIONS = Options()
 FIRST = body_of()

@@ -178,7 +178,10 @@ def test_a_generation_that_moves_asks_the_source_again() -> None:
 
 @pytest.mark.parametrize("kind", KINDS, ids=str)
 def test_a_heartbeat_is_checked_until_its_stamp_holds(kind: SerializeType) -> None:
-    keeper, renewal = Keeper(), Renewal(ScriptItem("heartbeat", (), (), ("m",)), ["renewed", "120000", ""])
+    keeper, renewal = (
+        Keeper(),
+        Renewal(ScriptItem("heartbeat", (), (), ("m",)), ["renewed", "120000", ""], 120_000),
+    )
     heartbeat, kept = request(1, kind), encode(request(1, kind))
     cached = keeper.requests.keep(kept, heartbeat, Reply(renewal=renewal), keeper)
     assert cached
@@ -197,7 +200,10 @@ def test_a_heartbeat_is_checked_until_its_stamp_holds(kind: SerializeType) -> No
 
 
 def test_no_more_checks_at_once_than_a_read_may_have() -> None:
-    keeper, renewal = Keeper(), Renewal(ScriptItem("heartbeat", (), (), ("m",)), ["renewed", "120000", ""])
+    keeper, renewal = (
+        Keeper(),
+        Renewal(ScriptItem("heartbeat", (), (), ("m",)), ["renewed", "120000", ""], 120_000),
+    )
     keeper.requests.keep(encode(request()), request(), Reply(renewal=renewal), keeper)
     _, length, checks = keeper.requests.answers(encode(request()) * (CHECKS_MOST + 5), 0.0, MOST_BYTES)
     assert (len(checks), length) == (CHECKS_MOST, CHECKS_MOST * len(encode(request())))
@@ -232,7 +238,9 @@ def test_a_heartbeat_that_made_way_is_cached_again() -> None:
     keeper.requests = requests = CachedRequests(20 * COST, Routes(lambda _: True), Counters())
     for _ in range(2):
         for number in range(30):
-            renewal = Renewal(ScriptItem("heartbeat", (), (), (f"m{number}",)), ["renewed", "120000", ""])
+            renewal = Renewal(
+                ScriptItem("heartbeat", (), (), (f"m{number}",)), ["renewed", "120000", ""], 120_000
+            )
             command = request(topic=f"m{number}")
             assert requests.keep(encode(command), command, Reply(renewal=renewal), keeper)
             assert requests.answers(encode(command), 0.0, MOST_BYTES)[2]
@@ -243,14 +251,14 @@ def test_of_each_kind_of_heartbeat_of_a_member_one_is_cached() -> None:
     """Brokers ask by their data version (322), and most versions never come again."""
     keeper = Keeper()
     for member in ("m", "n"):
-        renewal = Renewal(ScriptItem("heartbeat", (), (), (member,)), ["renewed", "120000", ""])
+        renewal = Renewal(ScriptItem("heartbeat", (), (), (member,)), ["renewed", "120000", ""], 120_000)
         for version in range(10):
             command = request(topic=f"{member}{version}")
             keeper.requests.keep(encode(command), command, Reply(renewal=renewal), keeper)
             assert keeper.requests.answers(encode(command), 0.0, MOST_BYTES)[2]
     assert len(keeper.requests) == 2
     command = replace(request(topic="m"), code=106)
-    renewal = Renewal(ScriptItem("heartbeat", (), (), ("m",)), ["renewed", "120000", ""])
+    renewal = Renewal(ScriptItem("heartbeat", (), (), ("m",)), ["renewed", "120000", ""], 120_000)
     cached = keeper.requests.keep(encode(command), command, Reply(renewal=renewal), keeper)
     assert cached
     assert len(keeper.requests) == 3

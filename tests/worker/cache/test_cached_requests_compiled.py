@@ -27,7 +27,9 @@ def all_cached() -> tuple[CachedRequests, Counters]:
     """Routes, one of them no longer true, and a heartbeat that has to be checked."""
     counters = Counters()
     frames = requests_of(lambda cached: cached.reply.body != b"untrue", counters)
-    heartbeat = Reply(renewal=Renewal(ScriptItem("heartbeat", (), (), ("m",)), ["renewed", "120000", ""]))
+    heartbeat = Reply(
+        renewal=Renewal(ScriptItem("heartbeat", (), (), ("m",)), ["renewed", "120000", ""], 120_000)
+    )
     answers = {
         "T": Reply(body=b"route"),
         "U": Reply(body=b"untrue"),

@@ -356,7 +356,7 @@ async def test_small_answers_of_one_read_fill_no_more_than_there_is_room_for(end
 
 @over_epoll
 async def test_what_the_store_must_be_asked_for_is_handed_over_as_such(ends: Ends) -> None:
-    again = Renewal(ScriptItem("heartbeat", (), (), ()), ["renewed", "120000"])
+    again = Renewal(ScriptItem("heartbeat", (), (), ()), ["renewed", "120000"], 120_000)
     cached = cache(ends, Reply(renewal=again))
     await ends.loop.sock_sendall(ends.peer, b"".join(request(opaque) for opaque in range(CHECKS_MOST + 3)))
     await ends.until(lambda: len(ends.protocol.due) == CHECKS_MOST)
