@@ -1,6 +1,7 @@
 """The command `mqnamesrv`: Java's arguments, messages and exit codes (RocketMQ NamesrvStartup, 5.5.0)."""
 
 import getopt
+import logging
 import os
 import sys
 from collections.abc import Mapping, Sequence
@@ -12,7 +13,7 @@ from mqnamesrv.listeners import PortUnavailable
 from mqnamesrv.serve import serve
 from mqnamesrv.shared_settings import KVFileInvalid, export_kv
 from mqnamesrv.store import StoreFailed, opened
-from mqnamesrv.supervisor import StartFailed, Stopped, say
+from mqnamesrv.supervisor import StartFailed, Stopped
 from registry.errors import RegistryError
 from registry.keys import Keys
 from registry.options.catalogue import InvalidOption, Options, for_print, given_settings, resolve
@@ -47,6 +48,7 @@ FAILURES = (
 
 def main() -> None:
     """Run the console script."""
+    logging.basicConfig(level=logging.INFO, format="%(levelname)s %(name)s %(message)s")
     sys.exit(run(sys.argv[1:], os.environ))
 
 
@@ -65,7 +67,7 @@ def run(argv: Sequence[str], env: Mapping[str, str]) -> int:
     try:
         return _run(arguments, env)
     except FAILURES as error:
-        say(str(error))
+        print(f"mqnamesrv: {error}", file=sys.stderr)
         return FAILED
     except Stopped:
         return OK

@@ -1,5 +1,6 @@
 """The whole name server on one machine: the order of its start, and its readiness."""
 
+import logging
 import os
 import signal
 import socket
@@ -19,7 +20,7 @@ from mqnamesrv.readiness import http_answers, registered
 from mqnamesrv.remoting_readiness import remoting_answers
 from mqnamesrv.shared_settings import SharedSettings
 from mqnamesrv.store import EmbeddedStore, await_answer
-from mqnamesrv.supervisor import Signals, Stopped, Supervisor, say
+from mqnamesrv.supervisor import Signals, Stopped, Supervisor
 from registry.options.catalogue import Options, to_env
 from registry.store.connect import connect
 
@@ -27,6 +28,8 @@ ROOT = Path(__file__).resolve().parent.parent  # where the packages and wsgi.py 
 GRACE_OVER_GUNICORN_S = 2
 HTTP_GRACE_S = 5
 JOBS_GRACE_S = 10
+
+log = logging.getLogger(__name__)
 
 
 def serve(options: Options, given: Mapping[str, str], config_file: Path | None) -> None:
@@ -58,7 +61,7 @@ def serve(options: Options, given: Mapping[str, str], config_file: Path | None) 
         )
         shared.announce(given)
         if shared.import_kv():
-            say(f"KV taken over from {options.kv_config_path}")
+            log.info("KV taken over from %s", options.kv_config_path)
         with Supervisor(signals) as supervisor:
             if embedded:
                 supervisor.watch(embedded.child)

@@ -1,5 +1,6 @@
 """Settings and KV in Redis, for the supervisor: written at the start, changes of 318 written back to the file."""
 
+import logging
 import secrets
 from collections.abc import Mapping
 from pathlib import Path
@@ -8,7 +9,6 @@ import msgspec
 import redis
 
 from mqnamesrv.config_file import rewrite
-from mqnamesrv.supervisor import say
 from registry import kv, settings
 from registry.drivers import run
 from registry.errors import RegistryError
@@ -17,6 +17,8 @@ from registry.options.catalogue import Options, listing, overlay
 from registry.plans import Origin
 from rocketmq_remoting.errors import BodyError
 from rocketmq_remoting.json_decoding import decode_json
+
+log = logging.getLogger(__name__)
 
 
 class KVConfigFile(msgspec.Struct, frozen=True, rename="camel"):
@@ -54,27 +56,29 @@ class SharedSettings:
         """Rewrite the -c file when settings have changed; a failure is reported once."""
         try:
             shared = run(settings.read(self._keys), self._store)
+            if shared != self._announced:
+                self._announced = shared  # also when the file cannot be written: one try for each change
+                self._write(shared)
         except (RegistryError, redis.RedisError) as error:
-            return self._report(f"settings cannot be read: {error}; retries by itself")
-        if shared == self._announced:
-            return self._report("")
-        self._announced = shared  # also when the file cannot be written: one try for each change
-        try:
-            self._write(shared)
+            if self._is_new(error):
+                log.warning("settings cannot be read: %s; retries by itself", error)
         except OSError as error:
-            return self._report(
-                f"{self._config_file} cannot be written: {error}; correct that, the next change of settings tries again"
-            )
-        return self._report("")
+            if self._is_new(error):
+                log.warning(
+                    "%s cannot be written: %s; correct that, the next change of settings tries again",
+                    self._config_file,
+                    error,
+                )
+        else:
+            self._failure = ""
 
     def _write(self, shared: Mapping[str, str]) -> None:
         if self._config_file:
             rewrite(self._config_file, dict(listing(overlay(self._options, shared))))
 
-    def _report(self, failure: str) -> None:
-        if failure and failure != self._failure:
-            say(failure)
-        self._failure = failure
+    def _is_new(self, error: Exception) -> bool:
+        before, self._failure = self._failure, str(error)
+        return self._failure != before
 
 
 def read_kv_file(path: Path) -> dict[str, dict[str, str]]:

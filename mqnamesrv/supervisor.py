@@ -1,7 +1,7 @@
 """The supervisor: starts children, restarts those that die, reloads and ends them on signals."""
 
+import logging
 import signal
-import sys
 import time
 from collections.abc import Callable, Mapping
 from queue import Empty, SimpleQueue
@@ -19,17 +19,15 @@ TICK_S = 0.5
 SAME_SIGNAL_S = 0.5  # a signal to a process group arrives twice: make passes its own on
 
 
+log = logging.getLogger(__name__)
+
+
 class StartFailed(RuntimeError):
     """A child did not become ready in time; the text names it."""
 
 
 class Stopped(Exception):
     """SIGINT or SIGTERM arrived."""
-
-
-def say(text: str) -> None:
-    """Print a line for operators to standard error."""
-    print(f"mqnamesrv: {text}", file=sys.stderr, flush=True)
 
 
 class Signals:
@@ -96,7 +94,9 @@ class Watched:
                 try:
                     self.child.start()
                 except OSError as error:  # such as: too many processes
-                    say(f"{self.child.name} does not start: {error}; tried again in {LONGEST_DELAY_S:g} s")
+                    log.warning(
+                        "%s does not start: %s; retried in %g s", self.child.name, error, LONGEST_DELAY_S
+                    )
                     self._start_at = now + LONGEST_DELAY_S
         elif (code := self.child.exit_code()) is not None:
             self.child.clear()
@@ -106,7 +106,7 @@ class Watched:
             self.deaths += 1
             delay = self._back_off.next_delay_s(now - self._started_at)
             self._start_at = now + delay
-            say(f"{self.child.name} ended ({code}); starts again in {delay:.1f} s")
+            log.warning("%s ended with %d; restarted in %.1f s", self.child.name, code, delay)
 
 
 class Supervisor:
@@ -169,7 +169,7 @@ class Supervisor:
             watched.check(now)
 
     def _reload(self) -> None:
-        say("SIGHUP: reloading the workers")
+        log.info("SIGHUP: reloading the workers")
         for watched in self._watched:
             if watched.child in self._ours:
                 watched.reloading = watched.child.reload == signal.SIGTERM
@@ -186,7 +186,7 @@ class Supervisor:
                 patient = False
             for child in waiting:
                 if not patient or time.monotonic() > begin + child.grace_s:
-                    say(f"killing {child.name}, which did not end in time")
+                    log.warning("%s does not end in time; killed, its requests are lost", child.name)
                     child.end(time.monotonic())
         for child in self._ours:
             child.end(time.monotonic())
