@@ -85,11 +85,11 @@ def _lines(results: Sequence[Result], of: int) -> Iterator[str]:
     yield (
         f"Each row starts a service of its own: Redis, and `mqnamesrv` with {WORKERS} workers, HTTP, RQ worker and "
         f"scheduler. Its load: {PER_S} lookups a second over {CONNECTIONS} connections, every topic in turn, each "
-        f"answer compared with what brokers were told; {BROKERS} brokers that register every {PERIOD_MS // 1000} s, "
-        f"the shortest period that brokers have (30 s is their default); {PASSING} more that come and go; a Java "
-        f"broker {VERSION} with a producer ({PER_SECOND} messages a second, its own repetitions off) and a consumer, "
-        f"each message counted by its number. The fault comes after {STEADY_S:.0f} s, and the load goes on for "
-        f"at least {REPEATED_WITHIN_S:.0f} s after its end."
+        f"answer compared with the replies that brokers got; {BROKERS} brokers that register every "
+        f"{PERIOD_MS // 1000} s, the shortest period that brokers have (30 s is their default); {PASSING} more "
+        f"that come and go; a Java broker {VERSION} with a producer ({PER_SECOND} messages a second, its own "
+        f"repetitions off) and a consumer, each message counted by its number. The fault comes after {STEADY_S:.0f} s, "
+        f"and the load goes on for at least {REPEATED_WITHIN_S:.0f} s after its end."
     )
     yield ""
     yield (

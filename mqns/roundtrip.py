@@ -150,7 +150,7 @@ def arguments(words: Sequence[str] | None = None) -> argparse.Namespace:
     parser.add_argument(
         "--tls", action="store_true", help="speak TLS; no certificate is checked without --ca"
     )
-    parser.add_argument("--ca", help="PEM file: who has signed the name servers' certificates")
+    parser.add_argument("--ca", help="PEM file: the authorities that signed the name servers' certificates")
     parser.add_argument("--certificate", help="PEM file: shown to the name servers")
     parser.add_argument("--key", help="PEM file: its key")
     return parser.parse_args(words)

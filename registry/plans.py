@@ -81,7 +81,7 @@ def joined(items: Sequence[ScriptItem]) -> ScriptCall:
 
 
 class Origin(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Who did it and in which request: what every event of one operation carries.
+    """The actor and the request of an operation: what each of its events carries.
 
     `op` joins the entries of one operation; `actor` is `wire:<ip:port>`, `job:<name>`, `worker:<id>` and so on;
     `peer` is the remote end's `ip:port` where the actor does not say it."""

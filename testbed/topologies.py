@@ -62,8 +62,8 @@ class Watched:
         """Wait until `count` replicas have the master's data and each Sentinel lists them and the other Sentinels."""
         master = self.master()
         eventually(lambda: master.client.wait(count, 100) >= count, READY_WITHIN_S)
-        for one in self.sentinels:
-            eventually(lambda: self._complete(one), READY_WITHIN_S)  # noqa: B023
+        for server in self.sentinels:
+            eventually(lambda: self._complete(server), READY_WITHIN_S)  # noqa: B023
 
     def _complete(self, sentinel: Server) -> bool:
         others = command(sentinel, "SENTINEL", "SENTINELS", SERVICE)
@@ -106,20 +106,20 @@ class Member(Server):
 def meet(first: Member, *others: Member) -> None:
     """Join servers to one Cluster; return when each knows all.
 
-    A handshake that is not over within the node timeout is forgotten: the first server is told again."""
+    A handshake that is not over within the node timeout is forgotten: the first server gets the command again."""
     members = (first, *others)
 
     def all_met() -> bool:
         for other in others:
             if not _knows(first, other):
                 command(first, "CLUSTER", "MEET", HOST, other.port, other.bus)
-        return all(_knows(one, other) for one in members for other in members)
+        return all(_knows(member, other) for member in members for other in members)
 
     eventually(all_met, READY_WITHIN_S)
 
 
-def _knows(one: Member, other: Member) -> bool:
-    nodes = str(command(one, "CLUSTER", "NODES"))
+def _knows(member: Member, other: Member) -> bool:
+    nodes = str(command(member, "CLUSTER", "NODES"))
     return any(other.name in line and "handshake" not in line for line in nodes.splitlines())
 
 
@@ -138,9 +138,9 @@ class Cluster:
     def form(self) -> None:
         """Assign slots, join nodes, add replicas; wait until every replica has its master's data."""
         masters, replicas = self.servers[:3], self.servers[3:]
-        for i, one in enumerate(masters):
-            command(one, "CLUSTER", "ADDSLOTSRANGE", i * SLOTS // 3, (i + 1) * SLOTS // 3 - 1)
-            command(one, "CLUSTER", "SET-CONFIG-EPOCH", i + 1)
+        for i, server in enumerate(masters):
+            command(server, "CLUSTER", "ADDSLOTSRANGE", i * SLOTS // 3, (i + 1) * SLOTS // 3 - 1)
+            command(server, "CLUSTER", "SET-CONFIG-EPOCH", i + 1)
         meet(*self.servers)
         for master, replica in zip(masters, replicas, strict=True):
             command(replica, "CLUSTER", "REPLICATE", master.name)
@@ -148,11 +148,11 @@ class Cluster:
 
     def await_replicas(self) -> None:
         """Wait until the Cluster serves every slot and each replica follows its master."""
-        for one in self.servers:
-            eventually(lambda: _info(one, "CLUSTER", "INFO")["cluster_state"] == "ok", READY_WITHIN_S)  # noqa: B023
-            eventually(lambda: self._follows(one), READY_WITHIN_S)  # noqa: B023
-        for one in self.masters():
-            eventually(lambda: one.client.wait(1, 100) >= 1, READY_WITHIN_S)  # noqa: B023
+        for server in self.servers:
+            eventually(lambda: _info(server, "CLUSTER", "INFO")["cluster_state"] == "ok", READY_WITHIN_S)  # noqa: B023
+            eventually(lambda: self._follows(server), READY_WITHIN_S)  # noqa: B023
+        for server in self.masters():
+            eventually(lambda: server.client.wait(1, 100) >= 1, READY_WITHIN_S)  # noqa: B023
 
     def masters(self) -> list["Member"]:
         """Return the servers whose role is master."""
@@ -177,11 +177,11 @@ class Cluster:
                 source.client.migrate(HOST, target.port, key, 0, 5000)
                 if pause is not None:
                     pause()
-        for one in (target, source, *self.masters()):
-            command(one, "CLUSTER", "SETSLOT", slot, "NODE", target.name)
+        for member in (target, source, *self.masters()):
+            command(member, "CLUSTER", "SETSLOT", slot, "NODE", target.name)
 
-    def _follows(self, one: Server) -> bool:
-        return _role(one) == "master" or one.client.info("replication")["master_link_status"] == "up"
+    def _follows(self, server: Server) -> bool:
+        return _role(server) == "master" or server.client.info("replication")["master_link_status"] == "up"
 
     def _owner(self, one: Server, slot: int) -> int:
         for first, last, master, *_ in command(one, "CLUSTER", "SLOTS"):

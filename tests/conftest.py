@@ -113,7 +113,7 @@ def redis(store: EmbeddedStore) -> Iterator[redis_py.Redis]:
 
 @pytest.fixture
 def async_redis(store: EmbeddedStore) -> redis_asyncio.Redis:
-    """The same for an event loop; whoever runs the loop closes it there (`aclose`)."""
+    """The same for an event loop; the code that runs the loop closes it there (`aclose`)."""
     return connect_async(store.url)
 
 

@@ -128,7 +128,7 @@ def topic_cluster_list(settings: CommandContext, topic: Topic) -> None:
 
 
 def delete_topic(settings: CommandContext, topic: Topic, cluster: ClusterName = None) -> None:
-    """Delete a topic from all name servers. Brokers are not told: one that has it brings it back."""
+    """Delete a topic from all name servers. No request goes to brokers: one that has it brings it back."""
     with settings.name_server() as server:
         server.call_all(calls.delete_topic(topic, cluster))
     settings.output.show(

@@ -66,7 +66,7 @@ def route_at(
     namespace: OfNamespace = None,
     as_json: AsJson = False,
 ) -> None:
-    """Who served a topic at a time, as clients saw it."""
+    """The brokers that served a topic at a time, as clients saw them."""
     reply = _asked(
         warehouse,
         namespace,

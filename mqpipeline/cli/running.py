@@ -24,7 +24,7 @@ OfUrl = Annotated[
     typer.Option("--url", help="The Redis of the name server (env var: REDIS_URL)", show_default=False),
 ]
 Full = Annotated[bool, typer.Option("--full", help="From all that was ever landed, not only what came since")]
-Anew = Annotated[bool, typer.Option("--anew", hidden=True)]  # what --full was called in 0.1
+OldFull = Annotated[bool, typer.Option("--anew", hidden=True)]  # what --full was called in 0.1
 Every = Annotated[float, typer.Option("--every", help="Seconds from one report to the next", min=1)]
 Trigger = Annotated[float, typer.Option("--trigger", help="Seconds from one landing to the next", min=0.1)]
 
@@ -41,12 +41,12 @@ def run(
     warehouse: OfWarehouse = None,
     namespaces: OfNamespace = None,
     full: Full = False,
-    anew: Anew = False,
+    old_full: OldFull = False,
 ) -> None:
     """Land what is new, make tables and reports, serve them; then end."""
     options = _options(url, warehouse, namespaces)
     with opened(job.NAME, options) as tables:
-        job.run(tables.spark, options, print_progress, full=full or anew)
+        job.run(tables.spark, options, print_progress, full=full or old_full)
 
 
 def report(
@@ -54,12 +54,12 @@ def report(
     warehouse: OfWarehouse = None,
     namespaces: OfNamespace = None,
     full: Full = False,
-    anew: Anew = False,
+    old_full: OldFull = False,
 ) -> None:
     """Make tables and reports of what has landed already, serve them; then end."""
     options = _options(url, warehouse, namespaces)
     with opened(job.NAME, options) as tables:
-        job.report(tables.spark, options, print_progress, full=full or anew)
+        job.report(tables.spark, options, print_progress, full=full or old_full)
 
 
 def stream(

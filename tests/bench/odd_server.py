@@ -15,7 +15,7 @@ Behaviour = Callable[[int, Command], bytes]
 def reply_to(command: Command, code: int = 0, kind: SerializeType = SerializeType.ROCKETMQ) -> bytes:
     """Return the frame of the reply to a command."""
     return encode(
-        Command(code, command.opaque, 1, 0, ext={"who": '"code":7'}, body=b"body", serialize_type=kind)
+        Command(code, command.opaque, 1, 0, ext={"note": '"code":7'}, body=b"body", serialize_type=kind)
     )
 
 

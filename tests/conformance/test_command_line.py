@@ -22,7 +22,7 @@ USAGE = "usage: mqnamesrv [-c <arg>] [-h] [-n <arg>] [-p]"
 def configured(new_server: Callable[..., NameServer]) -> Iterator[NameServer]:
     """A server started with -c."""
     server = new_server("configured", {})
-    (server.folder / "namesrv.conf").write_text("orderMessageEnable=true\nnobodyKnows=this\n")
+    (server.folder / "namesrv.conf").write_text("orderMessageEnable=true\nunknownKey=this\n")
     try:
         yield server.start("-c", str(server.folder / "namesrv.conf"))
     finally:
@@ -40,7 +40,7 @@ def listed(server: NameServer) -> dict[str, str]:
 @pytest.mark.conformance("CFG-12", "CFG-13")
 def test_a_configuration_file(configured: NameServer) -> None:
     assert listed(configured)["orderMessageEnable"] == "true"
-    assert listed(configured)["nobodyKnows"] == "this"
+    assert listed(configured)["unknownKey"] == "this"
     assert f"load config properties file OK, {configured.folder / 'namesrv.conf'}\n" in configured.said()
 
 

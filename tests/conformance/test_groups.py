@@ -122,7 +122,7 @@ def test_a_groups_cluster_is_echoed(ns: Scene) -> None:
 @pytest.mark.conformance("5X-05")
 def test_the_members_of_an_unknown_group(ns: Scene) -> None:
     ns.f1()
-    assert decode_broker_member_group(group(ns, "c1", "nobody").body).broker_addrs == {}
+    assert decode_broker_member_group(group(ns, "c1", "no-such-broker").body).broker_addrs == {}
 
 
 @pytest.mark.parametrize("field", ["clusterName", "brokerName"])

@@ -261,7 +261,7 @@ def test_an_unknown_topic_in_a_zone(ns: Scene) -> None:
 @pytest.mark.conformance("105-32")
 def test_a_topic_whose_brokers_are_all_unknown(ns: Scene) -> None:
     with ns.server.store() as store:
-        store.hset(ns.server.keys.route("orphan"), "nobody", "7,8,8,6,0")
+        store.hset(ns.server.keys.route("orphan"), "no-such-broker", "7,8,8,6,0")
         store.sadd(ns.server.keys.topics, "orphan")
         assert ns.route_answer("orphan").code == 17
         store.srem(ns.server.keys.topics, "orphan")

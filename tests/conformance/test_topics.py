@@ -78,14 +78,14 @@ def test_a_known_topic_is_registered_for_one_broker(ns: Scene) -> None:
 @pytest.mark.conformance("TOP-09")
 def test_a_new_topic_is_registered_for_an_unknown_broker(ns: Scene) -> None:
     ns.f1()
-    assert register(ns.k2, "TN", queues(queue_data("nobody"))).code == 0
+    assert register(ns.k2, "TN", queues(queue_data("no-such-broker"))).code == 0
     assert not ns.has_route("TN")
 
 
 @pytest.mark.conformance("TOP-10")
 def test_a_registration_stops_at_an_unknown_broker(ns: Scene) -> None:
     ns.f1()
-    body = queues(queue_data("broker-a", perm=4), queue_data("nobody"))
+    body = queues(queue_data("broker-a", perm=4), queue_data("no-such-broker"))
     assert register(ns.k2, "TA", body).code == 0
     assert ns.perms("TA") == {"broker-a": 4}
 
@@ -140,7 +140,7 @@ def test_write_permission_is_wiped(ns: Scene) -> None:
 @pytest.mark.conformance("PRM-03")
 def test_write_permission_of_an_unknown_broker_is_wiped(ns: Scene) -> None:
     ns.f1()
-    assert wipe(ns.k2, "nobody") == {"wipeTopicCount": "0"}
+    assert wipe(ns.k2, "no-such-broker") == {"wipeTopicCount": "0"}
 
 
 @pytest.mark.conformance("PRM-04")
@@ -161,7 +161,7 @@ def test_write_permission_is_added(ns: Scene, perm: int) -> None:
 @pytest.mark.conformance("PRM-06")
 def test_write_permission_is_added_to_no_broker(ns: Scene) -> None:
     ns.f1()
-    assert add(ns.k2, "nobody") == {"addTopicCount": "0"}
+    assert add(ns.k2, "no-such-broker") == {"addTopicCount": "0"}
 
 
 @pytest.mark.conformance("PRM-07")

@@ -108,7 +108,7 @@ def leave(opaque: int, identity: dict[str, str]) -> bytes:
 @pytest.mark.server("crowded")
 def test_more_removals_at_once_than_may_wait(ns: Scene) -> None:
     many = [A.but(addr=f"127.10.9.{n}:10911").identity() for n in range(50)]
-    ns.k1.send(b"".join(leave(n, who) for n, who in enumerate(many)))
+    ns.k1.send(b"".join(leave(n, identity) for n, identity in enumerate(many)))
     answers = [ns.k1.receive() for _ in many]
     assert {(answer.code, answer.remark) for answer in answers if answer.code != 2} == {(0, None), (1, None)}
     assert ns.f1().unregister(ns.k1).code == 0

@@ -1,4 +1,4 @@
-"""Containers as pods run them: a root that nobody can write to, no capability and no way to one, the host's network."""
+"""Containers as pods run them: a read-only root, no capability and no way to one, the host's network."""
 
 import os
 import resource

@@ -82,8 +82,8 @@ def test_no_tools_and_no_caches(root: Path) -> None:
 def test_nothing_of_the_building_machine_s_pip_is_in_it(root: Path) -> None:
     assert not (root / "etc/pip.conf").exists()
     searched = ["grep", "--recursive", "--files-with-matches", "--fixed-strings", "--binary-files=text"]
-    found = subprocess.run([*searched, HEADER, str(root)], capture_output=True, text=True, check=False)
-    assert found.returncode == 1, found.stdout + found.stderr
+    grep = subprocess.run([*searched, HEADER, str(root)], capture_output=True, text=True, check=False)
+    assert grep.returncode == 1, grep.stdout + grep.stderr
 
 
 def test_size(image: str) -> None:
@@ -99,7 +99,7 @@ def test_commands_start_by_name(command: tuple[str, ...]) -> None:
 
 
 def test_no_module_is_compiled_at_start() -> None:
-    """With a root that nobody can write to that would be done again at each start."""
+    """With a read-only root that would be done again at each start."""
     ended = once(NAMESRV, "python", "-v", "-c", f"import {MODULES}")
     assert ended.returncode == 0, ended.stderr
     objects = [line for line in ended.stderr.splitlines() if line.startswith("# code object from ")]

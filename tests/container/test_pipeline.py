@@ -1,4 +1,4 @@
-"""The pipeline's image: Spark and Java do their work with a root that nobody can write to."""
+"""The pipeline's image: Spark and Java do their work with a read-only root."""
 
 import pytest
 

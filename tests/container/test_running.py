@@ -1,4 +1,4 @@
-"""A name server of containers that have no rights: it serves, writes nowhere but /tmp, and ends when told to."""
+"""A name server of containers that have no rights: it serves, writes nowhere but /tmp, and ends at a signal."""
 
 import json
 import time
@@ -84,7 +84,7 @@ def test_it_has_no_rights(containers: Containers, part: str) -> None:
     assert status["NoNewPrivs"] == ["1"]
 
 
-def test_all_end_when_told(own_containers: Containers) -> None:
+def test_all_end_at_a_signal(own_containers: Containers) -> None:
     for name, container in own_containers.parts.items():
         assert container.stop() == 0, f"{name}: {container.said()}"
 

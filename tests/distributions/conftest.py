@@ -29,7 +29,7 @@ def wheels(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 
 @pytest.fixture(scope="session")
 def foreign(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder whose packages and wsgi.py have the names that ours had or have, and end whoever imports them."""
+    """A folder whose packages and wsgi.py are named as ours are or were; each ends the process that imports it."""
     folder = tmp_path_factory.mktemp("foreign")
     files = [folder / name / "__init__.py" for name in FOREIGN_PACKAGES]
     for file in (*files, folder / "wsgi.py"):

@@ -146,7 +146,7 @@ def route(data: bytes) -> None:
 def properties(data: bytes) -> None:
     try:
         read = parse_properties(data.decode("utf-8", "replace"))
-    except PropertiesError:  # its text shows the escape as it came, and is sent to nobody
+    except PropertiesError:  # its text shows the escape as it came, and is sent to no peer
         return
     assert parse_properties(write_properties(read)) == read
 

@@ -7,8 +7,8 @@ from rocketmq_remoting.command import Command, SerializeType, encode
 LONGEST = 16 << 20
 """Bytes of a whole frame, with its length."""
 ASKED = (
-    Command(105, 7, version=373, ext={"topic": "nobody"}),
-    Command(105, 7, version=373, ext={"topic": "nobody"}, serialize_type=SerializeType.ROCKETMQ),
+    Command(105, 7, version=373, ext={"topic": "no-such-topic"}),
+    Command(105, 7, version=373, ext={"topic": "no-such-topic"}, serialize_type=SerializeType.ROCKETMQ),
 )
 TLS_HELLO_START = bytes.fromhex("16030100f8010000f40303")
 

@@ -53,7 +53,7 @@ def most_connections() -> int:
 
 def test_ten_thousand_that_send_a_byte_a_second(watch: Watch) -> None:
     count = most_connections()
-    frame = encode(Command(105, 7, version=CURRENT, ext={"topic": "nobody"}))
+    frame = encode(Command(105, 7, version=CURRENT, ext={"topic": "no-such-topic"}))
     before = sum(map(resident, watch.workers))
     with connected(watch.server.port, count) as opened:
         for at in range(ROUNDS):

@@ -1,7 +1,7 @@
 """The mqadmin commands that reach a name server, in the order in which they are run.
 
 A command line names `{cluster}`, `{broker}` (its name), `{master}` (its address) and `{folder}`; all else is
-literal. `{side}` tells the two name servers' topics and groups apart where the brokers, who serve both, keep
+literal. `{side}` tells the two name servers' topics and groups apart where the brokers, which serve both, keep
 what a command does. Reading commands follow those that change something, so that what was changed is seen."""
 
 from msgspec import Struct
@@ -36,7 +36,7 @@ PATIENT = frozenset(
         "topicStatus",
     }
 )
-"""They print what brokers have counted, indexed or been told, which they are ready to tell only after a while."""
+"""They print what brokers have counted, indexed or received, which they report only after a while."""
 CASES = [
     # clusters and brokers
     Case("clusterList"),

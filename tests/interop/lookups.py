@@ -14,7 +14,7 @@ PAUSE_S = 0.05
 class Lookups:
     """Asks for a topic's route, over a new connection each time, and notes what was wrong with an answer.
 
-    `brokers` is how many of them serve it; `away_s` is how long nobody may be there to be asked."""
+    `brokers` is how many of them serve it; `away_s` is for how long connections may be refused."""
 
     def __init__(self, server: NameServer, topic: str, brokers: int, *, away_s: float = PAUSE_S) -> None:
         self.count = 0

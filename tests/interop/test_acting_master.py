@@ -28,7 +28,7 @@ COMPATIBLE = {"compatible": "true", "heartbeats": "false"}
 
 
 class Pair(Struct, frozen=True):
-    """A master and its slave, who may act for it."""
+    """A master and its slave, which may act for it."""
 
     master: Broker
     slave: Broker
@@ -95,7 +95,7 @@ def test_a_slave_acts_while_its_master_is_away(
     eventually(lambda: _route(acting, pair) == ({0: slave.address}, READ), CLOSED_S)
     print(f"acts {1000 * (time.monotonic() - killed):.0f} ms after kill -9")
     slave.process.await_printed(r"min broker id changed, prev \d+, new 1")
-    print(f"told so within {1000 * (time.monotonic() - killed):.0f} ms")
+    print(f"notified within {1000 * (time.monotonic() - killed):.0f} ms")
     assert acting.brokers(master.config.name) == {1: slave.address}
     listed = admin(acting, "clusterList", "-c", master.config.cluster).out
     assert re.findall(rf"{master.config.name} +(\d) +(\S+)", listed) == [("1", slave.address)]

@@ -116,7 +116,7 @@ def test_order_topics_reach_an_agent(announced_to: NameServer) -> None:
         ns.delete_kv_config("ORDER_TOPIC_CONFIG", f"Both-{name}")
 
 
-def test_a_slave_agent_learns_of_its_master_and_who_acts(of_5x: NameServer) -> None:
+def test_a_slave_agent_learns_of_its_master_and_the_acting_one(of_5x: NameServer) -> None:
     acting = {"enable_slave_acting_master": True, "listen": True, "bind_address": "127.0.0.1"}
     master = broker("acting", of_5x, topics=topics("acting"), **acting)
     slave = broker("acting", of_5x, topics=topics("acting"), broker_id=1, **acting)

@@ -75,7 +75,7 @@ def test_without_or_with_a_wrong_one_it_is_refused(broker: Broker, request_: Req
     for credentials in (
         None,
         AclCredentials("python-client", "another"),
-        AclCredentials("nobody", "top-secret"),
+        AclCredentials("unknown-key", "top-secret"),
     ):
         answer = asked(broker, request_, credentials, SerializeType.JSON)
         assert answer.code != ResponseCode.SUCCESS

@@ -48,7 +48,7 @@ def test_a_call_that_a_release_does_not_know_is_a_time_out_and_harms_no_other(
 
 @pytest.mark.parametrize("release", VERSIONS)
 def test_tls(addresses: dict[str, str], release: str) -> None:
-    """Java's test mode, which is its default: a certificate that nobody vouches for."""
+    """Java's test mode, which is its default: a certificate that no authority has signed."""
     options = RemotingOptions(tls=tls_context(auth_server=False))
     with NameServerClient(addresses[release], options=options, timeout_s=30) as ns:
         assert ns.get_topics().topic_list == ()

@@ -67,9 +67,9 @@ class Scene(Struct, frozen=True):
 
     def make_topic(self, topic: str) -> None:
         """On both brokers, which tell the name server at once."""
-        made = self.admin(self.balancer, "updateTopic", "-c", CLUSTER, "-t", topic, "-r", "4", "-w", "4")
+        command = self.admin(self.balancer, "updateTopic", "-c", CLUSTER, "-t", topic, "-r", "4", "-w", "4")
         for broker in self.brokers:
-            assert f"create topic to {broker.address} success." in made.out, made
+            assert f"create topic to {broker.address} success." in command.out, command
 
     def events(self, kind: str) -> list[Any]:
         """What was recorded so far, of one kind."""
@@ -134,7 +134,7 @@ def traffic(scene: Scene, topic: str, *, away_s: float = PAUSE_S) -> Iterator[Pr
     """A producer of 4.9.7, a consumer of 5.5.0 and lookups, through the balancer: at the end all that was sent has
     come, no send has failed (none is repeated by the client), and no lookup was wrong.
 
-    `away_s` is how long nobody may be there to be asked. Yields the consumer."""
+    `away_s` is for how long connections may be refused. Yields the consumer."""
     group = f"group-{topic}"
     consumer = start_consumer(scene.clients["5.5.0"], topic, group)
     producer = start_producer(scene.clients["4.9.7"], topic)
@@ -254,7 +254,7 @@ def test_a_broker_with_two_addresses_is_there_while_one_of_them_is(scene: Scene,
     assert scene.removals(broker) == ["unregistered"]
 
 
-def test_two_namespaces_behind_one_address_are_told_by_turns(scene: Scene) -> None:
+def test_two_namespaces_behind_one_address_answer_by_turns(scene: Scene) -> None:
     """Why each release needs an address of its own."""
     pods = [
         serve(scene.stage, "ours", {"redisUrl": scene.url, "namespace": name}, name=f"namespace-{name}")

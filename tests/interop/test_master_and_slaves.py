@@ -26,7 +26,7 @@ SLAVE_1, SLAVE_2 = 1, 2
 
 class Group(Struct, frozen=True):
     """The brokers of one name, master first; the cluster is called the same, for its frozen master would
-    hold up whoever asks all brokers of a cluster."""
+    hold up a command that asks all brokers of a cluster."""
 
     release: Release
     brokers: list[Broker]
@@ -71,8 +71,8 @@ def test_all_are_registered(group: Group, server: NameServer) -> None:
 
 
 def test_a_topic_has_the_routes_that_its_broker_gave_it(group: Group, server: NameServer) -> None:
-    made = group.admin(server, "updateTopic", "-c", group.name, "-t", group.topic, "-r", "3", "-w", "2")
-    assert f"create topic to {group.brokers[0].address} success." in made.out
+    command = group.admin(server, "updateTopic", "-c", group.name, "-t", group.topic, "-r", "3", "-w", "2")
+    assert f"create topic to {group.brokers[0].address} success." in command.out
     route = server.route(group.topic)
     assert route
     (queues,) = [data for data in route.queue_datas if data.broker_name == group.name]
@@ -87,15 +87,14 @@ def test_slaves_learn_the_master_and_its_ha_address(group: Group, server: NameSe
     sent = group.clients.produce(group.topic, MESSAGES)
     assert sent.sent == MESSAGES
     eventually(lambda: len({_commit_log_end(group.admin, server, broker) for broker in group.brokers}) == 1)
-    for (
-        slave
-    ) in slaves:  # 4.9.7 tells only that it has fetched the topics from there; 5.5.0 does so much later
-        told = (
-            "Update master address from null to"
-            if group.release.is_5x
-            else "Update slave topic config from master,"
-        )
-        slave.process.await_printed(rf"{told} {master.address}", 30)
+    # 4.9.7 logs only that it has fetched the topics from there; 5.5.0 does so much later
+    line = (
+        "Update master address from null to"
+        if group.release.is_5x
+        else "Update slave topic config from master,"
+    )
+    for slave in slaves:
+        slave.process.await_printed(rf"{line} {master.address}", 30)
 
 
 def test_a_slave_killed_is_gone_at_once(group: Group, server: NameServer) -> None:
@@ -131,6 +130,6 @@ def _route_ids(server: NameServer, group: Group) -> Iterator[int]:
 
 def _commit_log_end(admin: Admin, server: NameServer, broker: Broker) -> int:
     status = admin(server, "brokerStatus", "-b", broker.address)
-    found = re.search(r"commitLogMaxOffset\s*:\s*(\d+)", status.out)
-    assert found, status
-    return int(found[1])
+    offset = re.search(r"commitLogMaxOffset\s*:\s*(\d+)", status.out)
+    assert offset, status
+    return int(offset[1])

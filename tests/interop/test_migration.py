@@ -39,7 +39,7 @@ ORDER: Final = "ORDER_TOPIC_CONFIG"
 
 
 class TwoMinutes(NamedTuple):
-    """A 4.9.7 broker, started at `began` (monotonic seconds) with `server` and told `other` later."""
+    """A 4.9.7 broker, started at `began` (monotonic seconds) with `server` and given `other` later."""
 
     began: float
     broker: Broker
@@ -81,14 +81,14 @@ def await_taken(broker: Broker, *servers: Addressed) -> float:
 
 def await_dropped(broker: Broker, server: NameServer, *, times: int) -> None:
     """Until a 5.5.0 broker has said so often that it registers with one no more: some seconds after it took others."""
-    told = f"remove invalid address {server.address}"
-    eventually(lambda: broker.process.printed().count(told) == times, TAKEN_S)
+    line = f"remove invalid address {server.address}"
+    eventually(lambda: broker.process.printed().count(line) == times, TAKEN_S)
 
 
 def make_topic(admin: Admin, server: Addressed, topic: str, brokers: Sequence[Broker]) -> None:
-    made = admin(server, "updateTopic", "-c", brokers[0].config.cluster, "-t", topic, "-r", "4", "-w", "4")
+    command = admin(server, "updateTopic", "-c", brokers[0].config.cluster, "-t", topic, "-r", "4", "-w", "4")
     for broker in brokers:
-        assert f"create topic to {broker.address} success." in made.out, made
+        assert f"create topic to {broker.address} success." in command.out, command
 
 
 def serves(broker: Broker, topic: str, server: NameServer) -> bool:
@@ -130,7 +130,7 @@ def check(
     assert set[int]().union(*(one.all_keys() for one in received)) == keys
 
 
-def test_brokers_are_told_both_and_clients_follow(
+def test_brokers_register_with_both_and_clients_follow(
     stage: Stage, release_5: Release, release_4: Release
 ) -> None:
     settings = {"orderMessageEnable": "true", "kvConfigPath": str(stage.folder / "old" / "kvConfig.json")}
@@ -156,7 +156,7 @@ def test_brokers_are_told_both_and_clients_follow(
     new = serve_file(stage, stage.folder / "java-4.9.7" / "namesrv.conf", {}, name="new")
     assert "KV taken over" in new.process.printed()
 
-    # 2: brokers are told it, too: live, or by a restart
+    # 2: brokers get its address, too: live, or by a restart
     assert {finding["check"] for finding in differences(old_4, new)} >= {"broker-missing"}
     set_name_servers(admin, live, old_4, old_5, new)
     print(f"5.5.0: taken after {await_taken(live, old_4, old_5, new):.1f} s")

@@ -1,4 +1,4 @@
-"""`mqpipeline` as a process among others: ended from a terminal, told by the name server's scheduler to run."""
+"""`mqpipeline` as a process among others: ended from a terminal, run by the name server's scheduler."""
 
 import os
 import signal

@@ -50,8 +50,8 @@ def scene(request: pytest.FixtureRequest, stage: Stage, server: NameServer) -> S
     (broker,) = start_brokers(stage, [server], [config])
     server.await_brokers(name, 0)
     scene = Scene(broker, Admin(stage, release(of_admin)), server, f"Topic-{name}")
-    made = scene.say("updateTopic", "-b", broker.address, "-t", scene.topic, "-r", "3", "-w", "2")
-    assert f"create topic to {broker.address} success." in made
+    output = scene.say("updateTopic", "-b", broker.address, "-t", scene.topic, "-r", "3", "-w", "2")
+    assert f"create topic to {broker.address} success." in output
     return scene
 
 
@@ -147,7 +147,7 @@ def test_routes_say_where_messages_go(scene: Scene, client: MqClient) -> None:
     assert version_name(version) == f"V{scene.broker.config.release.version.replace('.', '_')}"
 
 
-def test_a_restarted_broker_learns_the_subscriptions_anew_from_a_client_that_sends_short_heartbeats(
+def test_a_restarted_broker_learns_the_subscriptions_of_a_client_that_sends_short_heartbeats(
     scene: Scene,
 ) -> None:
     """Of a short heartbeat it would make a group without subscriptions."""

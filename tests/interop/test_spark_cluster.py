@@ -1,4 +1,4 @@
-"""The same tables whoever computes them: one core, two cores, a cluster of two workers."""
+"""The same tables on any Spark: one core, two cores, a cluster of two workers."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -59,14 +59,14 @@ def test_one_core_two_cores_and_a_cluster_make_the_same_tables(
     write_odd_history(redis)
     with session("local[1]", partitions=1) as spark:
         write(redis, entries(spark, MADE_UP).orderBy("id_ms", "id_n").toLocalIterator())
-        one = run(spark, store, tmp_path / "one")
+        one_core = run(spark, store, tmp_path / "one")
     with session("local[2]", partitions=2) as spark:
-        two = run(spark, store, tmp_path / "two")
+        two_cores = run(spark, store, tmp_path / "two")
     with session(cluster, partitions=5) as spark:
-        many = run(spark, store, tmp_path / "many")
-    assert [table for table, rows in one.items() if not rows] == []
-    assert two == one
-    assert many == one
+        on_cluster = run(spark, store, tmp_path / "many")
+    assert [table for table, rows in one_core.items() if not rows] == []
+    assert two_cores == one_core
+    assert on_cluster == one_core
 
 
 def write_odd_history(redis: redis_py.Redis) -> None:

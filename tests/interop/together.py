@@ -1,4 +1,4 @@
-"""Broker, mqadmin, producer and consumer of one release at one name server, whatever way they are told to speak."""
+"""Broker, mqadmin, producer and consumer of one release at one name server, whatever their transport options."""
 
 from testbed.eventually import eventually
 from testbed.rocketmq.admin import Admin
@@ -21,8 +21,8 @@ def work_together(
     (broker,) = start_brokers(stage, [server], [BrokerConfig(of, name, cluster=name)], options)
     admin = Admin(stage, of, options)
     eventually(lambda: f" {broker.address} " in admin(server, "clusterList").out)
-    made = admin(server, "updateTopic", "-c", name, "-t", topic, "-r", "2", "-w", "2")
-    assert f"create topic to {broker.address} success." in made.out
+    command = admin(server, "updateTopic", "-c", name, "-t", topic, "-r", "2", "-w", "2")
+    assert f"create topic to {broker.address} success." in command.out
     clients = Clients(stage, of, server, options)
     assert clients.produce(topic, MESSAGES).sent == MESSAGES
     assert clients.consume(topic, MESSAGES).distinct == MESSAGES

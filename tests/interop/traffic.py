@@ -32,12 +32,12 @@ def start_producer(clients: Clients, topic: str, *, repetitions: int = 0, first_
 def await_consumed(admin: Admin, server: Addressed, group: str) -> None:
     """Until nothing of what was sent waits for the group, and its offsets say so."""
 
-    def told() -> bool:
+    def consumed() -> bool:
         said = admin(server, "consumerProgress", "-g", group)
         assert "Diff Total: 0" in said.out, said
         return True
 
-    eventually(told, END_S)
+    eventually(consumed, END_S)
 
 
 def end_producer(producer: Process) -> Sent:

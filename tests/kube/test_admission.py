@@ -74,7 +74,7 @@ def pod_that_may_gain_rights(objects: list[Object]) -> None:
     pod(objects)["containers"][0]["securityContext"]["allowPrivilegeEscalation"] = True
 
 
-def volume_of_nobody(objects: list[Object]) -> None:
+def mount_without_volume(objects: list[Object]) -> None:
     pod(objects)["containers"][0]["volumeMounts"].append({"name": "none", "mountPath": "/none"})
 
 
@@ -91,7 +91,7 @@ def pod(objects: list[Object]) -> Object:
         (budget_of_both_kinds, "minAvailable and maxUnavailable cannot be both set"),
         (pod_as_root, "runAsNonRoot != true"),
         (pod_that_may_gain_rights, "allowPrivilegeEscalation != false"),
-        (volume_of_nobody, 'Not found: "none"'),
+        (mount_without_volume, 'Not found: "none"'),
     ],
 )
 def test_a_mistake_is_seen(namespace: Namespace, mistake: Callable[[list[Object]], None], words: str) -> None:

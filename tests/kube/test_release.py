@@ -21,7 +21,7 @@ def test_it_comes_up_and_is_changed_and_leaves_nothing(namespace: Namespace) -> 
     for component in COMPONENTS:
         assert ready(namespace.pods("mq", component)) == 2, component
     (service,) = (one for one in namespace.get("services") if one["metadata"]["name"] == "mq-remoting")
-    assert service["status"]["loadBalancer"]["ingress"], "nobody outside reaches it"
+    assert service["status"]["loadBalancer"]["ingress"], "no address outside the cluster"
     before = {pod["metadata"]["uid"] for pod in namespace.pods("mq", "remoting")}
 
     namespace.upgrade("mq", merged(THREE, {"options": {"shutdownWaitTimeSeconds": 7}}))

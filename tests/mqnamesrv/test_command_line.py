@@ -96,7 +96,7 @@ def test_failed_start(tmp_path: Path, arguments: list[str], more: dict[str, str]
 
 
 def test_a_redis_that_refuses_us(tmp_path: Path, store: EmbeddedStore) -> None:
-    done = mqnamesrv(env=environment(tmp_path, REDIS_URL=f"unix://nobody:wrong@{store.socket}"))
+    done = mqnamesrv(env=environment(tmp_path, REDIS_URL=f"unix://no-such-user:wrong@{store.socket}"))
     assert done.returncode == 255
     assert done.stderr.startswith("mqnamesrv: the store refuses us: ")
 

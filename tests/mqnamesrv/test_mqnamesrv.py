@@ -92,7 +92,7 @@ def test_a_killed_worker_comes_back(server: NameServer) -> None:
 
 
 @pytest.mark.parametrize("words", PROCESSES)
-def test_whoever_dies_starts_again(server: NameServer, words: str) -> None:
+def test_a_process_that_dies_starts_again(server: NameServer, words: str) -> None:
     before = server.pids(words)
     for pid in before:
         os.kill(pid, signal.SIGKILL)
@@ -108,14 +108,15 @@ def _answers(server: NameServer) -> bool:
         return False
 
 
-def test_sighup_starts_all_workers_anew(server: NameServer) -> None:
-    kept = server.pids("store.sock") | server.pids("master [")
+def test_sighup_replaces_all_workers(server: NameServer) -> None:
+    long_lived = server.pids("store.sock") | server.pids("master [")
     before = set(server.children())
     server.send(signal.SIGHUP)
     eventually(
-        lambda: set(server.children()) & before <= kept and len(server.pids("worker [mqnamesrv-")) == 3, 20
+        lambda: set(server.children()) & before <= long_lived and len(server.pids("worker [mqnamesrv-")) == 3,
+        20,
     )
-    assert kept <= set(server.children())
+    assert long_lived <= set(server.children())
     eventually(lambda: _answers(server))
 
 

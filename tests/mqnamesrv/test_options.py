@@ -215,7 +215,7 @@ def test_black_list() -> None:
     }
 
 
-def test_given_settings_are_the_live_ones_somebody_set() -> None:
+def test_given_settings_are_the_live_ones_of_file_and_environment() -> None:
     file = {"orderMessageEnable": "TRUE", "listenPort": "1", "myKey": "x"}
     env = {"MQNS_WAIT_SECONDS_FOR_SERVICE": "3", "MQNS_HTTP_PORT": "0"}
     assert given_settings(file, env) == {"orderMessageEnable": "true", "waitSecondsForService": "3"}

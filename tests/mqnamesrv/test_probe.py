@@ -18,14 +18,14 @@ from testbed.eventually import eventually, stays
 from testbed.redis_servers import free_ports
 from worker.jobs.liveness_file import LONGEST_SILENCE_S
 
-NOBODY = "redis://127.0.0.1:1/0"
+NO_SERVER = "redis://127.0.0.1:1/0"
 ROOT = Path(__file__).resolve().parents[2]
 START_S = 30.0
 
 
 def environment(**more: str) -> dict[str, str]:
-    kept = {name: os.environ[name] for name in ("PATH", "PYTHONPATH") if name in os.environ}
-    return kept | {"MQNS_BIND_ADDRESS": "127.0.0.1", "MQNS_REDIS_URL": NOBODY} | more
+    inherited = {name: os.environ[name] for name in ("PATH", "PYTHONPATH") if name in os.environ}
+    return inherited | {"MQNS_BIND_ADDRESS": "127.0.0.1", "MQNS_REDIS_URL": NO_SERVER} | more
 
 
 @contextmanager
@@ -68,7 +68,7 @@ def test_remoting_is_not_well_when_all_its_workers_stand_still() -> None:
 
 
 @pytest.mark.parametrize("module", ["worker.jobs.rq_worker", "worker.jobs.scheduler"])
-def test_who_beats_is_well_though_redis_is_away(module: str, tmp_path: Path) -> None:
+def test_job_processes_are_well_though_redis_is_away(module: str, tmp_path: Path) -> None:
     env = environment(MQNS_BEAT_FILE=str(tmp_path / "beat"))
     assert main(["beat"], env) == 1
     with running(env, module) as process:
@@ -106,7 +106,7 @@ def test_the_rq_worker_starts_once_the_queue_is_there(tmp_path: Path) -> None:
             store.stop()
 
 
-def test_the_waiting_rq_worker_ends_when_it_is_told_to(tmp_path: Path) -> None:
+def test_the_waiting_rq_worker_ends_at_sigterm(tmp_path: Path) -> None:
     env = environment(MQNS_BEAT_FILE=str(tmp_path / "beat"))
     with running(env, "worker.jobs.rq_worker") as process:
         eventually(well("beat", env), START_S)
@@ -114,7 +114,7 @@ def test_the_waiting_rq_worker_ends_when_it_is_told_to(tmp_path: Path) -> None:
         assert process.wait(10) == 0
 
 
-def test_silence_is_told(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_an_old_liveness_file_is_reported(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     file = tmp_path / "beat"
     env = environment(MQNS_BEAT_FILE=str(file))
     file.touch()
@@ -125,7 +125,7 @@ def test_silence_is_told(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> N
     assert capfd.readouterr().err == f"{file} was not touched for {LONGEST_SILENCE_S + 1:.0f} s\n"
 
 
-def test_a_beat_of_nobody_is_told(capfd: pytest.CaptureFixture[str]) -> None:
+def test_an_unset_liveness_file_is_reported(capfd: pytest.CaptureFixture[str]) -> None:
     assert main(["beat"], environment()) == 1
     assert capfd.readouterr().err == "beatFile is not set\n"
 

@@ -41,7 +41,7 @@ def test_a_port_refuses_connections_until_a_worker_can_answer(tmp_path: Path) ->
         store.stop()
 
 
-def test_an_address_is_taken_though_nobody_listens_yet(tmp_path: Path) -> None:
+def test_an_address_is_taken_before_its_process_listens(tmp_path: Path) -> None:
     """Linux lets two sockets with SO_REUSEADDR bind while neither listens."""
     port = str(free_port())
     env = environment(tmp_path, REDIS_URL=f"unix://{tmp_path}/none", MQNS_LISTEN_PORT=port)

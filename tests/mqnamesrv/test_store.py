@@ -113,9 +113,9 @@ def test_data_decides_the_program(tmp_path: Path) -> None:
     assert choose(tmp_path).name == "valkey-server"
 
 
-def test_a_url_that_nobody_answers(tmp_path: Path) -> None:
+def test_a_url_without_a_server(tmp_path: Path) -> None:
     with pytest.raises(StoreFailed, match="does not answer"):
-        await_answer(f"unix://{tmp_path}/nobody.sock", timeout_s=0.05)
+        await_answer(f"unix://{tmp_path}/none.sock", timeout_s=0.05)
 
 
 def test_opened_uses_the_running_store_or_starts_one(tmp_path: Path) -> None:
@@ -129,7 +129,7 @@ def test_opened_uses_the_running_store_or_starts_one(tmp_path: Path) -> None:
     assert not (tmp_path / module.URL_FILE).exists()
 
 
-def test_the_store_dies_with_whoever_started_it(tmp_path: Path) -> None:
+def test_the_store_dies_with_the_process_that_started_it(tmp_path: Path) -> None:
     code = (
         "import signal, sys; from pathlib import Path; from mqnamesrv.store import EmbeddedStore\n"
         "store = EmbeddedStore(Path(sys.argv[1])); store.start(); print(store.child.pid, flush=True); signal.pause()"

@@ -102,14 +102,14 @@ def test_no_server_listens() -> None:
 
 
 def test_an_unknown_host_name() -> None:
-    done = command("nobody.invalid:9876")
+    done = command("no-such-host.invalid:9876")
     assert (done.returncode, done.stdout) == (1, "")
-    assert done.stderr.startswith("FAILED: nobody.invalid:9876: ")
+    assert done.stderr.startswith("FAILED: no-such-host.invalid:9876: ")
 
 
 def test_what_is_no_address() -> None:
-    done = command("nobody")
-    assert (done.returncode, done.stderr) == (1, "FAILED: no port in the address 'nobody'\n")
+    done = command("no-port")
+    assert (done.returncode, done.stderr) == (1, "FAILED: no port in the address 'no-port'\n")
 
 
 def test_servers_that_do_not_share_their_routes(server: NameServer, start: Start) -> None:

@@ -232,7 +232,7 @@ def test_one_round_is_for_all_earlier_requests(ns: Namespace, causes: list[Any],
     assert ns.run(slices(ns.keys)).slices == 0
 
 
-def test_who_asks_during_a_round_gets_the_next(ns: Namespace, smallest: None) -> None:
+def test_a_request_during_a_round_gets_the_next(ns: Namespace, smallest: None) -> None:
     populate(ns)
     asked(ns)
     ns.run(slices(ns.keys, 4))
@@ -362,19 +362,19 @@ def test_a_change_at_any_place_of_a_round(
     assert count > 12
     ns.store.flushall()
     for place in range(count):
-        one = Namespace(ns.store, Keys(f"place-{place}"))
-        populate(one)
-        asked(one)
-        one.run(slices(one.keys, place))
-        change(one)
-        one.run(slices(one.keys))
-        one.clean_up()
-        events = one.entries()
+        own = Namespace(ns.store, Keys(f"place-{place}"))
+        populate(own)
+        asked(own)
+        own.run(slices(own.keys, place))
+        change(own)
+        own.run(slices(own.keys))
+        own.clean_up()
+        events = own.entries()
         begin = scopes(events).index("begin")
         for cut in {begin, begin // 2}:
             assert newcomers(events[cut:]).whole
-            assert_replays(one.store, one.keys, newcomers(events[cut:]))
-        one.check()
+            assert_replays(own.store, own.keys, newcomers(events[cut:]))
+        own.check()
 
 
 def test_a_large_table_that_comes_between_the_slices(
@@ -474,10 +474,10 @@ def test_an_emptied_store_needs_no_round(ns: Namespace, smallest: None) -> None:
 @pytest.fixture
 def own_store(tmp_path: Path, store: EmbeddedStore) -> Iterator[EmbeddedStore]:
     """A store that a test may kill; it keeps what was saved last."""
-    made = EmbeddedStore(tmp_path, keep=False)
-    made.start()
-    yield made
-    made.stop()
+    own = EmbeddedStore(tmp_path, keep=False)
+    own.start()
+    yield own
+    own.stop()
 
 
 @pytest.mark.parametrize("saved_at", [0, 6])

@@ -16,7 +16,7 @@ ALL = NAMES + TO_BROKERS
 
 
 class Recorded(NamedTuple):
-    """One frame; `request` is what a reply answers. `peer` is who sent it, or was answered."""
+    """One frame; `request` is what a reply answers. `peer` is the address that sent it, or got the reply."""
 
     frame: bytes
     header: dict[str, object]

@@ -46,9 +46,9 @@ def meaning(body: bytes, *, without: tuple[str, ...] = ()) -> Any:
 
 
 def successes(code: RequestCode) -> list[Command]:
-    found = [reply for reply in replies(code) if reply.code == ResponseCode.SUCCESS]
-    assert found, f"no recorded answer to {code!r}"
-    return found
+    recorded_replies = [reply for reply in replies(code) if reply.code == ResponseCode.SUCCESS]
+    assert recorded_replies, f"no recorded answer to {code!r}"
+    return recorded_replies
 
 
 @pytest.mark.parametrize("name", [name for name in NAMES if "mqadmin" not in name and "pushes" not in name])
@@ -82,7 +82,7 @@ def test_static_topics_of_a_registration_are_read() -> None:
 
 
 def test_a_registration_without_change_keeps_its_signature() -> None:
-    """5.5.0 brokers stamp each body anew, so bodies differ where their signatures are the same."""
+    """5.5.0 brokers put a new time stamp into each body, so bodies differ where their signatures are the same."""
     first, second, *_ = (
         command
         for command in requests(RequestCode.REGISTER_BROKER)

@@ -269,12 +269,12 @@ def test_what_is_wrong_with_a_topic_is_named() -> None:
         ),
     ],
 )
-@pytest.mark.parametrize("told", [True, False], ids=["compressed=true", "compressed=false"])
+@pytest.mark.parametrize("flagged", [True, False], ids=["compressed=true", "compressed=false"])
 @pytest.mark.parametrize("level", [1, 9])
-def test_a_compressed_body_is_read_whether_its_header_tells_or_not(
-    content: bytes, version: int, expected: RegisterBrokerBody, told: bool, level: int
+def test_a_compressed_body_is_read_whether_its_header_says_so_or_not(
+    content: bytes, version: int, expected: RegisterBrokerBody, flagged: bool, level: int
 ) -> None:
-    assert read(zlib.compress(content, level), version, compressed=told) == expected
+    assert read(zlib.compress(content, level), version, compressed=flagged) == expected
 
 
 WHOLE = zlib.compress(stream("TA 8 8 6 SINGLE_TAG"))

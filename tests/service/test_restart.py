@@ -33,13 +33,13 @@ def test_no_route_changes_while_workers_are_reloaded_stopped_and_killed(
     launch: Callable[..., NameServer],
 ) -> None:
     server = launch()
-    everyone = brokers()
+    members = brokers()
     over = Connection(server.port)
-    for broker in everyone:
+    for broker in members:
         assert broker.register(over).code == 0
     with server.store() as store:
         before = store.xlen(server.keys.events)
-        lookups, heartbeats = asyncio.run(_under_load(server, everyone))
+        lookups, heartbeats = asyncio.run(_under_load(server, members))
         assert store.xlen(server.keys.events) == before
         assert store.scard(server.keys.brokers) == BROKERS
     assert [failure for paced in lookups + heartbeats for failure in paced.failures] == []
@@ -51,7 +51,7 @@ def test_no_route_changes_while_workers_are_reloaded_stopped_and_killed(
     assert {code for paced in heartbeats for code, _ in paced.answers} == {0}
 
 
-async def _under_load(server: NameServer, everyone: list[Broker]) -> tuple[list[Paced], list[Paced]]:
+async def _under_load(server: NameServer, members: list[Broker]) -> tuple[list[Paced], list[Paced]]:
     every_s = CONNECTIONS / LOOKUPS_PER_S
     topics = itertools.cycle(TOPICS)
     lookups = [
@@ -72,7 +72,7 @@ async def _under_load(server: NameServer, everyone: list[Broker]) -> tuple[list[
             every_s=1.0,
             start_s=i / BROKERS,
         )
-        for i, broker in enumerate(everyone)
+        for i, broker in enumerate(members)
     ]
     over = asyncio.Event()
     async with asyncio.TaskGroup() as group:

@@ -29,7 +29,7 @@ OTHERS = [
     for i in range(60)
 ]
 ABSENT = Broker(name="absent", addr="127.32.0.1:10911")
-EVERYONE = {broker.name for broker in BROKERS}
+ALL_NAMES = {broker.name for broker in BROKERS}
 RECOVERS_WITHIN_S = 30.0
 
 
@@ -51,7 +51,7 @@ def registered(server: NameServer, over: Connection) -> None:
     for broker in (*BROKERS, BROKERS[-1]):
         eventually(lambda: broker.register(over).code == 0, RECOVERS_WITHIN_S)  # noqa: B023
     for _ in range(16 * server.workers):  # each connection is any worker's
-        eventually(lambda: routed(server) == EVERYONE, RECOVERS_WITHIN_S)
+        eventually(lambda: routed(server) == ALL_NAMES, RECOVERS_WITHIN_S)
 
 
 def routed(server: NameServer) -> set[str]:
@@ -65,7 +65,7 @@ def routed(server: NameServer) -> set[str]:
 def leaves(server: NameServer, over: Connection) -> None:
     """Unregister one broker, and wait until the route is without it."""
     eventually(lambda: BROKERS[0].unregister(over).code == 0, RECOVERS_WITHIN_S)
-    eventually(lambda: routed(server) == EVERYONE - {BROKERS[0].name})
+    eventually(lambda: routed(server) == ALL_NAMES - {BROKERS[0].name})
 
 
 @contextmanager
@@ -86,7 +86,7 @@ def test_a_master_under_sentinels_dies(tmp_path: Path) -> None:
     with watched(tmp_path) as redis, serving(tmp_path, redis.url) as (server, over):
         redis.await_replicas()
         redis.master().process.stop()
-        assert routed(server) == EVERYONE, "cached routes are served without a store"
+        assert routed(server) == ALL_NAMES, "cached routes are served without a store"
         registered(server, over)
         leaves(server, over)
 
@@ -96,7 +96,7 @@ def test_a_master_of_a_cluster_dies(tmp_path: Path) -> None:
     with on_cluster(tmp_path) as (redis, server, over):
         redis.await_replicas()
         redis.master_of(slot_of("prod")).process.stop()
-        assert routed(server) == EVERYONE
+        assert routed(server) == ALL_NAMES
         registered(server, over)
         leaves(server, over)
 
@@ -115,7 +115,7 @@ def test_a_slot_moves_key_by_key(tmp_path: Path) -> None:
 
         def look() -> None:
             nonlocal refused
-            assert routed(server) == EVERYONE
+            assert routed(server) == ALL_NAMES
             broker = next(cold, BROKERS[0])
             reply = over.ask(RequestCode.GET_ROUTEINFO_BY_TOPIC, {"topic": broker.topics[1].name})
             assert reply.code in (ResponseCode.SUCCESS, ResponseCode.SYSTEM_ERROR)

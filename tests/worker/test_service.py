@@ -176,18 +176,18 @@ async def test_a_service_that_just_began_can_be_waited_for(
 
 
 @asynchronous
-async def test_everyone_reads_his_own_writes_and_others_soon_after(store: EmbeddedStore) -> None:
-    async with serving(store.url) as one, serving(store.url, "w2") as other:
-        for scene in (one, other):
+async def test_a_worker_reads_its_own_writes_and_others_soon_after(store: EmbeddedStore) -> None:
+    async with serving(store.url) as first, serving(store.url, "w2") as second:
+        for scene in (first, second):
             assert await scene.route() == 17
         for counter in range(2, 30):
-            await one.register(A, A.body(counter, TA=counter % 8, TB=6))
-            assert (await one.route())["queueDatas"][0]["perm"] == counter % 8
-        await eventually_async(lambda: _perm_is(other, 29 % 8))
-        await one.ask(104, b"", A.ext)
-        assert await one.route() == 17
-        assert (await one.ask(106)).body == b'{"brokerAddrTable":{},"clusterAddrTable":{}}'
-        await eventually_async(lambda: _perm_is(other, None))
+            await first.register(A, A.body(counter, TA=counter % 8, TB=6))
+            assert (await first.route())["queueDatas"][0]["perm"] == counter % 8
+        await eventually_async(lambda: _perm_is(second, 29 % 8))
+        await first.ask(104, b"", A.ext)
+        assert await first.route() == 17
+        assert (await first.ask(106)).body == b'{"brokerAddrTable":{},"clusterAddrTable":{}}'
+        await eventually_async(lambda: _perm_is(second, None))
 
 
 async def _perm_is(scene: Scene, perm: int | None) -> bool:
@@ -203,16 +203,16 @@ def with_filters(broker: Broker, counter: int, *servers: str, topic: str) -> byt
 
 @asynchronous
 async def test_filter_servers_of_an_address_under_two_names_change_under_both(store: EmbeddedStore) -> None:
-    one, other, address = A, Broker("broker-b", "127.0.0.1:10911"), "127.0.0.1:10911"
+    first, second, address = A, Broker("broker-b", "127.0.0.1:10911"), "127.0.0.1:10911"
     async with serving(store.url) as scene:
-        await scene.register(one, with_filters(one, 1, "f:1", topic="TA"))
+        await scene.register(first, with_filters(first, 1, "f:1", topic="TA"))
         assert (await scene.route("TA"))["filterServerTable"] == {address: ["f:1"]}
-        await scene.register(other, with_filters(other, 1, "f:2", topic="TB"))
+        await scene.register(second, with_filters(second, 1, "f:2", topic="TB"))
         for topic in ("TA", "TB"):
             assert (await scene.route(topic))["filterServerTable"] == {address: ["f:2"]}
-        await scene.register(other, with_filters(other, 2, "f:3", topic="TB"))
+        await scene.register(second, with_filters(second, 2, "f:3", topic="TB"))
         assert (await scene.route("TA"))["filterServerTable"] == {address: ["f:3"]}
-        await scene.register(one, with_filters(one, 2, topic="TA"))
+        await scene.register(first, with_filters(first, 2, topic="TA"))
         assert (await scene.route("TB"))["filterServerTable"] == {}
 
 

@@ -69,9 +69,9 @@ def servers(new_server: Callable[[str, dict[str, str]], NameServer]) -> Iterator
 @pytest.fixture
 def scenes(servers: list[NameServer]) -> Iterator[list[Scene]]:
     """A scene on each of the two."""
-    made = [Scene(server) for server in servers]
-    yield made
-    for scene in made:
+    both = [Scene(server) for server in servers]
+    yield both
+    for scene in both:
         scene.clear()
 
 
@@ -102,7 +102,7 @@ def mqns_both(servers: list[NameServer]) -> Mqns:
 
 
 def address(server: NameServer) -> str:
-    """What a peer is told."""
+    """Return the address that peers get."""
     return f"127.0.0.1:{server.port}"
 
 

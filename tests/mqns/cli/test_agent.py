@@ -68,7 +68,7 @@ def test_a_broker_is_announced_until_ctrl_c(scenes: list[Scene], broker_toml: Pa
 @pytest.mark.parametrize(
     ("options", "reported"),
     [
-        pytest.param(("--tls",), "Failed", id="a certificate that nobody signed"),
+        pytest.param(("--tls",), "Failed", id="a self-signed certificate"),
         pytest.param(("--tls", "--tls-insecure"), "Registered", id="any certificate"),
     ],
 )
@@ -83,12 +83,12 @@ def test_it_speaks_tls(ns: Scene, broker_toml: Path, options: tuple[str, ...], r
 def test_it_signs_what_it_sends(broker_toml: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as listening:
         where = f"127.0.0.1:{listening.getsockname()[1]}"
-        signed = ("--access-key", "somebody")
+        signed = ("--access-key", "agent-key")
         with agent("--config", str(broker_toml), "-n", where, *signed, MQNS_SECRET_KEY="secret"):
             listening.settimeout(END_S)
             connection, _ = listening.accept()
             with connection:
-                assert b'"AccessKey":"somebody"' in connection.recv(1 << 16)
+                assert b'"AccessKey":"agent-key"' in connection.recv(1 << 16)
 
 
 def test_what_is_wrong_with_the_file(tmp_path: Path) -> None:

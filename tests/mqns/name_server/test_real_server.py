@@ -71,12 +71,12 @@ def test_one_that_goes_away_is_left_for_another(server: Server, own: Server) -> 
     own.start()
     address, other = f"127.0.0.1:{own.port}", f"127.0.0.1:{server.port}"
     with NameServerClient(address, timeout_s=30) as ns, NameServerClient(other) as second:
-        second.put_kv_config("who", "k", "the other")
-        assert ns.get_kv_config("who", "k") is None
+        second.put_kv_config("place", "k", "the other")
+        assert ns.get_kv_config("place", "k") is None
         ns.set_addresses([address, other])
         own.begin_stop()
-        eventually(lambda: ns.get_kv_config("who", "k") == "the other", 20)
-        second.delete_kv_config("who", "k")
+        eventually(lambda: ns.get_kv_config("place", "k") == "the other", 20)
+        second.delete_kv_config("place", "k")
 
 
 def test_a_change_goes_to_all_in_turn(server: Server) -> None:

@@ -17,7 +17,7 @@ ONE_AT_A_TIME = RemotingOptions(try_all_name_servers=False)
 
 
 def asked(network: Network) -> list[str]:
-    """Who was asked, in order."""
+    """Return the addresses that were asked, in order."""
     return [frame.address for frame in network.frames]
 
 

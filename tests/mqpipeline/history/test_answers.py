@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
+from threading import Event
 from typing import Any
 
 import pytest
@@ -27,7 +28,7 @@ from mqpipeline.schemas import BROKER_SESSIONS, BROKER_VERSIONS, ROUTE_VERSIONS
 from mqpipeline.warehouse import Warehouse
 from registry.options.catalogue import Options
 from registry.store.connect import connect
-from testbed.eventually import eventually
+from testbed.eventually import PATIENCE_S, eventually
 from tests.api.http import Http, Reply
 from tests.mqpipeline.history.example import S, tables
 
@@ -166,7 +167,7 @@ def test_pages(replies: dict[str, Reply], reader: Reader) -> None:
     assert rest["next"] is None
 
 
-def test_who_it_was(replies: dict[str, Reply]) -> None:
+def test_the_actor_of_a_permission_change(replies: dict[str, Reply]) -> None:
     reported = replies["permissions"].json
     (newest,) = reported["changes"]
     assert (newest["cause"], newest["actor"], newest["op"]) == ("restore", "token:alice", "restoring")
@@ -278,14 +279,23 @@ def test_without_a_warehouse(monkeypatch: pytest.MonkeyPatch) -> None:
     )
 
 
+@pytest.mark.parametrize("planned_until", ["the limit", "the first cancellation"])
 def test_a_question_under_way_is_given_up_in_time(
-    reader: Reader, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+    reader: Reader, spark: SparkSession, monkeypatch: pytest.MonkeyPatch, planned_until: str
 ) -> None:
+    cancelled = Event()
+
+    def cancel() -> None:
+        spark.sparkContext.cancelAllJobs()
+        cancelled.set()
+
     def endless(*_: object) -> None:
+        assert planned_until == "the limit" or cancelled.wait(PATIENCE_S)
         spark.range(1 << 50).selectExpr("count(*)").collect()
 
     jobs.answer_from(reader)
     with monkeypatch.context() as patched:
+        patched.setattr(reader, "stop", cancel)
         patched.setattr("mqpipeline.history.questions.ask", endless)
         with pytest.raises(Exception, match="cancelled"):
             jobs.answer("route", {"namespace": "default"}, within_s=0.5)

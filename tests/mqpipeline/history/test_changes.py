@@ -29,7 +29,7 @@ def shown(row: Row) -> tuple[object, ...]:
     return row.by.ms / S, row.by.cause, row.by.actor, row.topic, row.broker, row.before, row.after
 
 
-def test_who_changed_a_permission_of_a_topic(history: Tables) -> None:
+def test_permission_changes_of_a_topic(history: Tables) -> None:
     found = permission_changes(history, 0, 3600 * S, topic="T1").orderBy("by.ms")
     assert [shown(row) for row in found.collect()] == [
         (1000, "drain", "alice", "T1", "b", 6, 4),
@@ -41,7 +41,7 @@ def test_who_changed_a_permission_of_a_topic(history: Tables) -> None:
     ]
 
 
-def test_who_wiped_it(history: Tables) -> None:
+def test_the_actor_of_a_wipe(history: Tables) -> None:
     (row,) = permission_changes(history, 2650 * S, 2700 * S, topic="T1").collect()
     assert shown(row) == (2700, "wipe", "token:alice", "T1", "b", 6, 4)
     assert row.by.op == "wiping"

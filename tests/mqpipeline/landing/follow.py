@@ -15,7 +15,7 @@ OPTIONS = "spark.driver.extraJavaOptions"
 
 
 def landing_of(spark: SparkSession, url: str, root: str) -> Landing:
-    """One that whoever is killed and whoever goes on have in common."""
+    """Return the landing that the killed process and its successor have in common."""
     source = {"url": url, "maxEntriesPerBatch": "50"}
     return Landing(spark, root, EVENTS_LAND, source, consumer="pipeline:main")
 

@@ -64,7 +64,7 @@ def found(spark: SparkSession) -> Reported:
     _claim(log, "two_names", 20, broker_id=1, fields={"action": "accepted", "holder": '{"broker":"b"}'})
     _claim(log, "two_clusters", -1)
     _claim(log, "stale_unregister", 3600)
-    _claim(log, "stale_unregister", 40, fields={"action": "refused", "holder": "nobody"})
+    _claim(log, "stale_unregister", 40, fields={"action": "refused", "holder": "no JSON"})
     log.member("registered", "join", 50, "a")
     sessions = cases({name: rows for name, (rows, _) in FIGHTS.items()})
     report = conflicts(
@@ -98,7 +98,7 @@ def test_a_slot_that_two_addresses_take_from_each_other(name: str, found: Report
     assert found.get((name, "1h", FIGHT), (None, 0))[1] == FIGHTS[name][1]
 
 
-def test_a_fight_tells_who_took_it_last(found: Reported) -> None:
+def test_the_detail_of_a_fight_has_the_last_address(found: Reported) -> None:
     _, count, last_ms, detail = found["three within five minutes", "1h", FIGHT]
     assert (count, last_ms, json.loads(detail)) == (3, 400_000, {"addr": "y", "holder": "x"})
 

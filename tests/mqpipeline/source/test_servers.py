@@ -54,7 +54,7 @@ def test_tls_with_a_certificate_and_a_password(tmp_path: Path) -> None:
                 read({**refused, "retrySeconds": "0"})
 
 
-def test_a_sentinel_tells_who_is_the_master(tmp_path: Path) -> None:
+def test_a_sentinel_names_the_master(tmp_path: Path) -> None:
     *ports, port = free_ports(3)
     old, new = (
         Server(tmp_path / str(one), one, {"port": one, "repl-diskless-sync-delay": 0}) for one in ports
@@ -115,15 +115,15 @@ def test_keys_of_a_cluster_are_found_while_they_move(tmp_path: Path) -> None:
         assert sorted(ids(read(options))) == sorted(ENTRIES * 2)
         source, target = owner["{a}"], owner["{b}"]
         settings = options_of(options)
-        found: list[str] = []
+        entry_ids: list[str] = []
         with Store(settings) as store:
             for page in pages(store, "{a}:events", Id(0), Id(10**6), 50):
-                found += [one.decode() for one in page.ids.to_pylist()]
-                if len(found) == 100:
+                entry_ids += [one.decode() for one in page.ids.to_pylist()]
+                if len(entry_ids) == 100:
                     _move(source, target, slots[0], "{a}:events")
-                if len(found) == 200:
+                if len(entry_ids) == 200:
                     _assign(source, target, slots[0])
-        assert found == ENTRIES
+        assert entry_ids == ENTRIES
         query = Query(options)
         assert sorted(ids(query.batch())) == sorted(ENTRIES * 2)
 

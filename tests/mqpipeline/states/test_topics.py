@@ -47,7 +47,7 @@ CASES: Mapping[str, tuple[list[Literal], Reported]] = {
     "down before unknown": ([pair("unknown"), pair("down")], [("DOWN", 0, 100)]),
     "unknown before planned": ([pair("unknown"), pair("planned")], [("UNKNOWN", 0, 100)]),
     "planned if all are": ([pair("planned"), pair("up", perm=4)], [("PLANNED", 0, 100)]),
-    "a broker that was never seen": ([pair("nobody"), pair("planned")], [("UNKNOWN", 0, 100)]),
+    "a broker that was never seen": ([pair("never-seen"), pair("planned")], [("UNKNOWN", 0, 100)]),
     "up without write queues is not up": ([pair("up", write_queues=0), pair("down")], [("DOWN", 0, 100)]),
     "nothing but pairs without write queues": ([pair("up", write_queues=0)], [("PLANNED", 0, 100)]),
     "outside": ([pair("up", -50, 0), pair("up", 100)], []),

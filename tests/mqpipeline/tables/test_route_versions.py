@@ -255,7 +255,7 @@ def test_edges(found: Rows, case: Case) -> None:
     assert len(rows) == len(case.expected)
 
 
-def test_who_did_it(found: Rows) -> None:
+def test_the_actor_of_a_version(found: Rows) -> None:
     rows = sorted(found["changed"], key=lambda row: row["from_ms"])  # type: ignore[arg-type, return-value]
     assert [row["from_op"] for row in rows] == ["op-1", "op-3"]
     assert rows[0]["to_id"] == rows[1]["from_id"] == {"ms": rows[1]["from_ms"], "n": 0}

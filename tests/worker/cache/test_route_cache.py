@@ -87,7 +87,7 @@ async def test_a_lookup_after_a_change_does_not_join_a_fill_from_before() -> Non
     cache = RouteCache(1 << 20, Counters())
     before = cache.begin(TA)
     assert cache.fill_under_way(TA) is before
-    cache.drop_brokers(["somebody"])
+    cache.drop_brokers(["any-broker"])
     assert cache.fill_under_way(TA) is None
     after = cache.begin(TA)
     cache.end(before, ROUTE_B)
@@ -194,9 +194,9 @@ async def test_each_view_of_a_topic_has_an_answer_of_its_own_and_falls_with_it()
     for view in views:
         cache.end(cache.begin(("TA", view)), Reply(body=str(view).encode(), depends=ROUTE_A.depends))
     for view in views:
-        kept = cache.get(("TA", view))
-        assert kept is not None
-        assert kept.body == str(view).encode()
+        reply = cache.get(("TA", view))
+        assert reply is not None
+        assert reply.body == str(view).encode()
     cache.drop_topics(["TA"])
     assert [view for view in views if cache.get(("TA", view)) is not None] == []
 
@@ -210,10 +210,10 @@ async def test_zones_that_a_peer_makes_up_are_bounded_and_leave_other_views_alon
     zones: list[Key] = [("TA", AskedView(True, False, f"{number:0100}")) for number in range(100)]
     for key in zones:
         cache.end(cache.begin(key), ROUTE_A)
-    kept = [key for key in (*plain, *zones) if cache.get(key) is not None]
-    assert kept == [*plain, *zones[-13:]]
+    cached = [key for key in (*plain, *zones) if cache.get(key) is not None]
+    assert cached == [*plain, *zones[-13:]]
     cache.drop_topics(["TA"])
-    assert [key for key in kept if cache.get(key) is not None] == []
+    assert [key for key in cached if cache.get(key) is not None] == []
 
 
 @asynchronous

@@ -25,7 +25,7 @@ from worker.handlers.routes import get_route_info_by_topic
 from worker.views import PLAIN_LEGACY, PLAIN_STANDARD, AskedView
 
 LONG_S = 10.0
-WORN_OUT = "whoever waits for this one fails"
+WORN_OUT = "its waiting client fails"
 ALIKE = tuple(f"alike-{number}" for number in range(300))
 
 
@@ -36,16 +36,16 @@ def ns(redis: redis_py.Redis) -> Namespace:
 
 def at_once(ns: Namespace, store: redis_asyncio.Redis, topics: Sequence[str]) -> list[Any]:
     """Their routes as a worker reads them, or the errors."""
-    found: dict[Fill, Any] = {}
+    routes: dict[Fill, Any] = {}
 
     async def read() -> list[Any]:
         driver = AsyncDriver(store)
         fills, done = [Fill((topic, PLAIN_STANDARD)) for topic in topics], asyncio.Event()
 
         def taken(fill: Fill, read: RoutesRead | Exception, at: int) -> None:
-            assert fill not in found
-            found[fill] = read if isinstance(read, Exception) else read.route(fill.key[0], at)
-            if len(found) == len(fills):
+            assert fill not in routes
+            routes[fill] = read if isinstance(read, Exception) else read.route(fill.key[0], at)
+            if len(routes) == len(fills):
                 done.set()
             assert fill.key[0] != WORN_OUT
 
@@ -57,7 +57,7 @@ def at_once(ns: Namespace, store: redis_asyncio.Redis, topics: Sequence[str]) ->
                 await done.wait()
         finally:
             await driver.close()
-        return [found[fill] for fill in fills]
+        return [routes[fill] for fill in fills]
 
     return asyncio.run(read())
 
@@ -88,13 +88,13 @@ def many(ns: Namespace) -> Namespace:
 
 
 def test_each_is_as_if_it_were_asked_for_alone(many: Namespace, async_redis: redis_asyncio.Redis) -> None:
-    topics = [*ALIKE, "static", "ordered", "gone", "lapsed", "rmq_sys_SYNC_BROKER_MEMBER_b2", "nobody's"]
-    found = at_once(many, async_redis, topics)
-    assert found == [alone(many, topic) for topic in topics]
-    by_topic = {one.topic: one for one in found}
+    topics = [*ALIKE, "static", "ordered", "gone", "lapsed", "rmq_sys_SYNC_BROKER_MEMBER_b2", "no-such-topic"]
+    routes = at_once(many, async_redis, topics)
+    assert routes == [alone(many, topic) for topic in topics]
+    by_topic = {one.topic: one for one in routes}
     assert [one.data.broker_name for one in by_topic["alike-7"].brokers] == ["b1", "b2", "b3"]
     assert by_topic["lapsed"].names == {"b4"}
-    assert by_topic["nobody's"].names == set()
+    assert by_topic["no-such-topic"].names == set()
     assert by_topic["ordered"].order_conf == "b1:8"
     assert by_topic["static"].brokers[0].mapping == mapping_info("static")
 
@@ -173,7 +173,7 @@ def test_an_answer_made_for_another_topic_is_the_right_one(
 
 
 @pytest.mark.parametrize(
-    "topic", ["alike-1", "alike-7", "ordered", "nobody's", "rmq_sys_SYNC_BROKER_MEMBER_b3"]
+    "topic", ["alike-1", "alike-7", "ordered", "no-such-topic", "rmq_sys_SYNC_BROKER_MEMBER_b3"]
 )
 def test_an_answer_that_another_topic_got_is_the_right_one(
     many: Namespace, async_redis: redis_asyncio.Redis, topic: str
@@ -207,6 +207,6 @@ def test_names_with_any_character_are_distinguished(ns: Namespace, async_redis: 
 def test_routes_that_are_alike_share_what_they_are_made_of(
     many: Namespace, async_redis: redis_asyncio.Redis
 ) -> None:
-    one, other = at_once(many, async_redis, ["alike-1", "alike-2"])
-    assert one.brokers is other.brokers
-    assert body_of(one, RouteView(), Dialect.LEGACY) is body_of(other, RouteView(), Dialect.LEGACY)
+    first, second = at_once(many, async_redis, ["alike-1", "alike-2"])
+    assert first.brokers is second.brokers
+    assert body_of(first, RouteView(), Dialect.LEGACY) is body_of(second, RouteView(), Dialect.LEGACY)

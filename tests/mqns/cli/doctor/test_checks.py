@@ -68,7 +68,7 @@ SERVERS: list[tuple[str, list[NameServerFacts], list[Reported]]] = [
         ],
     ),
     (
-        "options that are not told",
+        "options that are not reported",
         [server(A, config=None), server(B, config={"orderMessageEnable": "true"})],
         [],
     ),
@@ -343,7 +343,7 @@ TOPICS: list[tuple[str, list[NameServerFacts], list[Reported]]] = [
     ("of its own brokers", [server(queues={"%RETRY%g": {"broker-a": (1, 1, 4)}, "broker-a": {"broker-a": (1, 1, 1)},
                                            "c1_REPLY_TOPIC": {"broker-a": (0, 0, 0)}, "c1": {"broker-a": (2, 16, 7)},
                                            "rmq_sys_x": {"broker-a": (2, 16, 6)}})], []),
-    ("its only broker has no master: told there",
+    ("its only broker has no master: reported there",
      [server(brokers=BROKER_A | SLAVE_ONLY, queues=topic(broker_b=(8, 8, 4)))], []),
     ("wiped", [server(queues={"TA": {"broker-a": (8, 8, 4)}, "TB": {"broker-a": (8, 8, 4)}, **LONELY})],
      [(W, "broker-wiped", (A,), ("broker-a",))]),
