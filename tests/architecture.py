@@ -98,11 +98,11 @@ def class_lines(*packages: str) -> dict[str, int]:
 
 def table(imports: Modules) -> str:
     """Return the table of the page."""
-    found = rooms(imports)
+    imported = rooms(imports)
     order = {package: place for place, package in enumerate(BELOW)}
     lines = ["| room | imports |", "|---|---|"]
-    for room in sorted(found, key=lambda name: (order[_package(name)], name)):
-        listed = sorted(found[room], key=lambda name: (order[_package(name)], name))
+    for room in sorted(imported, key=lambda name: (order[_package(name)], name)):
+        listed = sorted(imported[room], key=lambda name: (order[_package(name)], name))
         lines.append(f"| `{room}` | {' '.join(f'`{name}`' for name in listed) or 'nothing of ours'} |")
     return "\n".join(lines)
 

@@ -135,13 +135,13 @@ def test_clusters_list_brokers_that_live(http: Http) -> None:
     http.ok(
         "POST", "/v1/brokers", a_broker(cluster="c2", brokerName="broker-b", brokerAddr=SLAVE, zoneName="z")
     )
-    one = {"brokerName": "broker-a", "cluster": "c1", "brokerAddrs": {"0": MASTER}} | {
+    first = {"brokerName": "broker-a", "cluster": "c1", "brokerAddrs": {"0": MASTER}} | {
         "enableActingMaster": False,
         "zoneName": None,
     }
-    other = one | {"brokerName": "broker-b", "cluster": "c2", "brokerAddrs": {"0": SLAVE}, "zoneName": "z"}
-    assert http.ok("GET", "/v1/clusters/c2") == {"cluster": "c2", "brokerDatas": [other]}
+    second = first | {"brokerName": "broker-b", "cluster": "c2", "brokerAddrs": {"0": SLAVE}, "zoneName": "z"}
+    assert http.ok("GET", "/v1/clusters/c2") == {"cluster": "c2", "brokerDatas": [second]}
     assert http.ok("GET", "/v1/clusters")["clusters"] == [
-        {"cluster": "c1", "brokerDatas": [one]},
-        {"cluster": "c2", "brokerDatas": [other]},
+        {"cluster": "c1", "brokerDatas": [first]},
+        {"cluster": "c2", "brokerDatas": [second]},
     ]

@@ -200,5 +200,5 @@ def test_nothing_is_published_there(ids: tuple[int, ...]) -> None:
 
 @pytest.mark.conformance("CL-26")
 def test_a_group_without_id_0_is_received_from() -> None:
-    found = subscribe_queues("T", route(queues("a", read=2, perm=6), group("a", 1)))
-    assert [(queue.broker_name, queue.queue_id) for queue in found] == [("a", 0), ("a", 1)]
+    message_queues = subscribe_queues("T", route(queues("a", read=2, perm=6), group("a", 1)))
+    assert [(queue.broker_name, queue.queue_id) for queue in message_queues] == [("a", 0), ("a", 1)]

@@ -16,8 +16,8 @@ GROUPS = re.compile(r"^\*\*Groups\.\*\* (.+)\. (\d+) rows\.$", re.M)
 
 def rows() -> list[tuple[str, str]]:
     """(id, profile) of each row, in order."""
-    found = map(ROW.match, TABLE.read_text().splitlines())
-    return [(f"{match[1]}-{match[2]}", match[3]) for match in found if match]
+    matches = map(ROW.match, TABLE.read_text().splitlines())
+    return [(f"{match[1]}-{match[2]}", match[3]) for match in matches if match]
 
 
 @cache
@@ -47,8 +47,8 @@ def test_the_page_names_its_groups_and_how_many_rows_each_has() -> None:
     said = GROUPS.search(text)
     assert said
     sections = [section.splitlines() for section in text.split("\n## ")[1:]]
-    found = [f"{title} ({sum(1 for line in lines if ROW.match(line))})" for title, *lines in sections]
-    assert said[1].split(" · ") == found
+    groups = [f"{title} ({sum(1 for line in lines if ROW.match(line))})" for title, *lines in sections]
+    assert said[1].split(" · ") == groups
     assert int(said[2]) == len(rows())
 
 

@@ -79,14 +79,16 @@ def exchanges(capture: Path) -> list[Exchange]:
         if frame["from"] == "server":
             answer = decode(bytes.fromhex(frame["hex"])[4:])
             answers.setdefault((frame["conn"], frame["header"]["opaque"]), []).append(answer)
-    found = []
+    exchanges_sent = []
     for frame in sorted(frames, key=lambda frame: float(frame["t"])):
         if frame["from"] == "peer":
             sent = bytes.fromhex(frame["hex"])
             oneway = frame["header"]["flag"] & ONEWAY_FLAG
             wanted = None if oneway else answers[frame["conn"], frame["header"]["opaque"]].pop(0)
-            found.append(Exchange(capture.stem, frame["peer"], frame["conn"], frame["t"], sent, wanted))
-    return found
+            exchanges_sent.append(
+                Exchange(capture.stem, frame["peer"], frame["conn"], frame["t"], sent, wanted)
+            )
+    return exchanges_sent
 
 
 def meaning(answer: Command, exchange: Exchange) -> Meaning:

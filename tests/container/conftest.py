@@ -82,9 +82,9 @@ def name_server(redis_url: str, namespace: str) -> Iterator[Containers]:
             name: stack.enter_context(running(NAMESRV, *command, env=env))
             for name, command in COMMANDS.items()
         }
-        made = Containers(parts, port, http_port, redis, Keys(namespace))
-        eventually(lambda: _is_ready(made), STARTS_WITHIN_S)
-        yield made
+        containers = Containers(parts, port, http_port, redis, Keys(namespace))
+        eventually(lambda: _is_ready(containers), STARTS_WITHIN_S)
+        yield containers
 
 
 def _is_ready(made: Containers) -> bool:

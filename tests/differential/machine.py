@@ -209,11 +209,11 @@ class Machine(RuleBasedStateMachine):
 
     def _compare(self, e: Exchange) -> None:
         java, ours = e.java, e.ours
-        for one in RULES:
-            if one.allows(e):
-                adjusted = one.adjust(replace(e, java=java, ours=ours))
+        for deviation in RULES:
+            if deviation.allows(e):
+                adjusted = deviation.adjust(replace(e, java=java, ours=ours))
                 if adjusted != (java, ours):
-                    self._session.allowed[one.name] += 1
+                    self._session.allowed[deviation.name] += 1
                 java, ours = adjusted
         if java != ours:
             behind = f" after {shown(e.behind)}" if e.behind else ""

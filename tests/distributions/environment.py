@@ -21,7 +21,7 @@ def described(wheel: Path) -> Distribution:
 
 def required(by: Distribution, *extras: str) -> dict[str, Distribution]:
     """Return what `by` with these extras requires, directly or not, by name: the distributions installed here."""
-    found: dict[str, Distribution] = {}
+    distributions: dict[str, Distribution] = {}
     visited: set[str] = set()
     pending = list(_requirements(by, extras))
     while pending:
@@ -29,9 +29,9 @@ def required(by: Distribution, *extras: str) -> dict[str, Distribution]:
         if str(requirement) not in visited:
             visited.add(str(requirement))
             name = canonicalize_name(requirement.name)
-            found[name] = distribution(name)
-            pending += _requirements(found[name], requirement.extras)
-    return found
+            distributions[name] = distribution(name)
+            pending += _requirements(distributions[name], requirement.extras)
+    return distributions
 
 
 def _requirements(by: Distribution, extras: Iterable[str]) -> Iterator[Requirement]:

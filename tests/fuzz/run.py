@@ -38,11 +38,11 @@ def fuzz_one(target: str, options: list[str]) -> None:
 
 def fuzz(target: str, runs: int) -> int:
     """Run it in a process of its own and keep the corpus; how many inputs it really ran."""
-    kept, failures = WORK / target, WORK / "failures"
-    kept.mkdir(parents=True, exist_ok=True)
+    corpus, failures = WORK / target, WORK / "failures"
+    corpus.mkdir(parents=True, exist_ok=True)
     failures.mkdir(exist_ok=True)
     for i, seed in enumerate(seeds(target, LARGEST)):
-        (kept / f"seed-{i}").write_bytes(seed)
+        (corpus / f"seed-{i}").write_bytes(seed)
     said = _libfuzzer(
         target,
         f"-runs={runs}",
@@ -50,7 +50,7 @@ def fuzz(target: str, runs: int) -> int:
         "-timeout=10",
         "-rss_limit_mb=1024",
         f"-artifact_prefix={failures}/{target}-",
-        str(kept),
+        str(corpus),
         str(CORPUS / target),
     )
     if "Done " not in said:
@@ -64,15 +64,15 @@ def keep(target: str) -> None:
     paths = (*(WORK / target).iterdir(), *(CORPUS / target).iterdir())
     inputs = {path.read_bytes() for path in paths if path.stat().st_size <= KEPT_LARGEST}
     reached: set[Jump] = set()
-    kept: list[tuple[int, bytes]] = []
+    chosen: list[tuple[int, bytes]] = []
     for content in sorted(inputs, key=lambda content: (len(content), content)):
         new = jumps(TARGETS[target], content) - reached
         if new:
             reached |= new
-            kept.append((len(new), content))
+            chosen.append((len(new), content))
     for path in (CORPUS / target).iterdir():
         path.unlink()
-    for i, (_, content) in enumerate(sorted(kept, reverse=True)[:KEPT_FILES]):
+    for i, (_, content) in enumerate(sorted(chosen, reverse=True)[:KEPT_FILES]):
         (CORPUS / target / f"{i:02}").write_bytes(content)
 
 

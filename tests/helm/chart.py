@@ -85,30 +85,32 @@ def address(one: Object) -> str:
     return f"{one['kind']}/{one['metadata']['name']}"
 
 
-def at(one: Any, path: str) -> Any:
+def at(value: Any, path: str) -> Any:
     """Return the value at a path such as `spec ports 0 port`, None without one. A key may be a list item's `name`."""
     for key in path.split():
-        if isinstance(one, list):
-            named = [item for item in one if isinstance(item, dict) and item.get("name") == key]
-            one = named[0] if named else one[int(key)] if key.isdecimal() and int(key) < len(one) else None
+        if isinstance(value, list):
+            named = [item for item in value if isinstance(item, dict) and item.get("name") == key]
+            value = (
+                named[0] if named else value[int(key)] if key.isdecimal() and int(key) < len(value) else None
+            )
         else:
-            one = one.get(key) if isinstance(one, dict) else None
-        if one is None:
+            value = value.get(key) if isinstance(value, dict) else None
+        if value is None:
             return None
-    return one
+    return value
 
 
 def templates(objects: list[Object]) -> Iterator[tuple[str, Object]]:
     """Return address and pod template of each object that makes pods, also of those that Spark starts."""
-    for one in objects:
-        if one["kind"] == "Pod":
-            yield address(one), one
-        elif one["kind"] == "CronJob":
-            yield address(one), one["spec"]["jobTemplate"]["spec"]["template"]
-        elif one["kind"] in WORKLOADS:
-            yield address(one), one["spec"]["template"]
-        elif one["kind"] == "ConfigMap" and "executor.yaml" in one["data"]:
-            yield address(one), yaml.safe_load(one["data"]["executor.yaml"])
+    for object_ in objects:
+        if object_["kind"] == "Pod":
+            yield address(object_), object_
+        elif object_["kind"] == "CronJob":
+            yield address(object_), object_["spec"]["jobTemplate"]["spec"]["template"]
+        elif object_["kind"] in WORKLOADS:
+            yield address(object_), object_["spec"]["template"]
+        elif object_["kind"] == "ConfigMap" and "executor.yaml" in object_["data"]:
+            yield address(object_), yaml.safe_load(object_["data"]["executor.yaml"])
 
 
 def container(one: Object) -> Object:

@@ -131,9 +131,9 @@ def test_the_chart_is_of_this_version() -> None:
 
 @pytest.mark.parametrize("component", COMPONENTS)
 def test_commands_name_what_there_is(component: str) -> None:
-    one = container(deployment({}, component))
-    commands = [one["command"]] + [
-        at(one, f"{kind} exec command") for kind in ("startupProbe", "readinessProbe", "livenessProbe")
+    pod = container(deployment({}, component))
+    commands = [pod["command"]] + [
+        at(pod, f"{kind} exec command") for kind in ("startupProbe", "readinessProbe", "livenessProbe")
     ]
     for words in filter(None, commands):
         if words[0] == "gunicorn":
@@ -158,9 +158,9 @@ def test_ports_are_those_that_processes_listen_on() -> None:
 @pytest.mark.parametrize("wait_s", [5, 30, 120])
 def test_there_is_time_to_drain(wait_s: int) -> None:
     values = {"options": {"shutdownWaitTimeSeconds": wait_s}}
-    one = deployment(values, "remoting")
-    needed = container(one)["lifecycle"]["preStop"]["sleep"]["seconds"] + wait_s
-    grace = at(one, "spec template spec terminationGracePeriodSeconds")
+    remoting = deployment(values, "remoting")
+    needed = container(remoting)["lifecycle"]["preStop"]["sleep"]["seconds"] + wait_s
+    grace = at(remoting, "spec template spec terminationGracePeriodSeconds")
     assert (
         needed + gunicorn_common.STOP_AFTER_DRAIN_S
         < grace
@@ -176,9 +176,9 @@ def test_probes_take_less_time_than_they_are_given() -> None:
 
 @pytest.mark.parametrize("component", COMPONENTS)
 def test_processes_with_a_liveness_file_are_probed(component: str) -> None:
-    one = deployment({}, component)
-    liveness_file = load(plain(one)).beat_file
-    probed = "beat" in (at(container(one), "livenessProbe exec command") or ())
+    workload = deployment({}, component)
+    liveness_file = load(plain(workload)).beat_file
+    probed = "beat" in (at(container(workload), "livenessProbe exec command") or ())
     assert bool(liveness_file) == probed == (component in ("jobs", "scheduler"))
     assert not liveness_file or liveness_file.startswith("/tmp/")
 
@@ -206,13 +206,13 @@ def test_the_pipeline_reaches_the_redis_of_the_name_server() -> None:
 def test_helm_test_calls_the_round_trip(case: str) -> None:
     """Its words are understood, and name the Services of the same release and their ports."""
     objects = render(CASES[case])
-    one = container(find(objects, "Pod", "mq-test-wire"))
-    assert one["command"][:3] == ["python", "-m", "mqns.roundtrip"]
-    given = arguments(one["command"][3:])
+    pod = container(find(objects, "Pod", "mq-test-wire"))
+    assert pod["command"][:3] == ["python", "-m", "mqns.roundtrip"]
+    given = arguments(pod["command"][3:])
     assert given.tls == ("enforcing" in case)
     for address in given.addresses:
         name, _, port = address.partition(":")
         assert find(objects, "Service", name)["spec"]["ports"][0]["port"] == int(port)
-    mounted = [mount["mountPath"] for mount in one["volumeMounts"]]
+    mounted = [mount["mountPath"] for mount in pod["volumeMounts"]]
     for file in filter(None, (given.certificate, given.key)):
         assert file.rpartition("/")[0] in mounted

@@ -26,23 +26,27 @@ class Selects(NamedTuple):
 
 def selectors(objects: list[Object]) -> list[Selects]:
     selectors = []
-    for one in objects:
+    for object_ in objects:
         for path in PATHS:
-            labels = at(one, path)
+            labels = at(object_, path)
             if labels and "matchLabels" not in labels:
-                selectors.append(Selects(f"{address(one)} {path}", labels))
+                selectors.append(Selects(f"{address(object_)} {path}", labels))
     for owner, pod in templates(objects):
         for spread in pod["spec"].get("topologySpreadConstraints", ()):
             selectors.append(Selects(f"{owner} spread", spread["labelSelector"]["matchLabels"]))
     return selectors
 
 
-def peers(one: Any) -> list[dict[str, str]]:
+def peers(policy: Any) -> list[dict[str, str]]:
     """Return selectors of pods among the peers of a policy."""
-    if isinstance(one, dict):
-        own = [one["podSelector"]["matchLabels"]] if one.get("podSelector", {}).get("matchLabels") else []
-        return own + [found for key, value in one.items() for found in peers(value) if key != "podSelector"]
-    return [found for item in one for found in peers(item)] if isinstance(one, list) else []
+    if isinstance(policy, dict):
+        own = (
+            [policy["podSelector"]["matchLabels"]] if policy.get("podSelector", {}).get("matchLabels") else []
+        )
+        return own + [
+            found for key, value in policy.items() for found in peers(value) if key != "podSelector"
+        ]
+    return [found for item in policy for found in peers(item)] if isinstance(policy, list) else []
 
 
 def pods(objects: list[Object]) -> dict[str, dict[str, str]]:

@@ -24,8 +24,8 @@ def distinct() -> dict[str, tuple[str, str]]:
     for case, values in CASES.items():
         objects = render(values)
         pods = [{"apiVersion": "v1", "kind": "Pod", **pod} for _, pod in templates(objects)]
-        for one in (*objects, *pods):
-            distinct.setdefault(json.dumps(one, sort_keys=True), (case, one["kind"]))
+        for object_ in (*objects, *pods):
+            distinct.setdefault(json.dumps(object_, sort_keys=True), (case, object_["kind"]))
     return distinct
 
 
@@ -45,8 +45,8 @@ def validator(kind: str, api_version: str, version: str) -> Any:
     return Draft202012Validator(schema, registry=Resource.from_contents(schema) @ definitions(version))
 
 
-def problem(one: Object, version: str) -> str | None:
-    for error in validator(one["kind"], one["apiVersion"], version).iter_errors(one):
+def problem(object_: Object, version: str) -> str | None:
+    for error in validator(object_["kind"], object_["apiVersion"], version).iter_errors(object_):
         return f"{error.json_path}: {error.message}"
     return None
 

@@ -185,9 +185,9 @@ def test_a_store_may_have_lost_what_it_acknowledged_lately() -> None:
     lossy = Outage(20.0, 21.0, loses_s=1.0)
     lost = registered(registers(1, 10.0, 10.1, at_a(2)), registers(1, 19.5, 19.6, at_a(3)))
     for seen, right in ((at_a(3), True), (at_a(2), True), (None, True), (at_a(1), False)):
-        one = History((*lost.operations, sees(2, 25.0, 25.1, seen)))
-        assert judge(one, MODEL, [lossy]).ok == right
-        assert judge(one, MODEL, [Outage(20.0, 21.0)]).ok == (seen == at_a(3))
+        history = History((*lost.operations, sees(2, 25.0, 25.1, seen)))
+        assert judge(history, MODEL, [lossy]).ok == right
+        assert judge(history, MODEL, [Outage(20.0, 21.0)]).ok == (seen == at_a(3))
 
 
 def test_a_store_that_came_back_empty_has_lost_all() -> None:

@@ -55,7 +55,7 @@ def places(draw: st.DrawFn) -> tuple[list[Write], list[Read]]:
         restores = draw(st.sets(st.sampled_from([NO_WRITE, *lasting]), min_size=1))
         written.append(Write(opens, closes, draw(st.booleans()), restores=restores))
     accepts = st.sampled_from([frozenset({0}), frozenset({1}), frozenset({0, 1}), frozenset({ABSENT})])
-    found: list[Read] = []
+    reads: list[Read] = []
     last: dict[int, tuple[int, int]] = {}
     for _ in range(draw(st.integers(1, 4))):
         session = draw(st.integers(0, 1))
@@ -66,16 +66,16 @@ def places(draw: st.DrawFn) -> tuple[list[Write], list[Read]]:
         after = draw(st.sampled_from([NO_WRITE, NO_WRITE, *range(len(written))]))
         if after != NO_WRITE and not (written[after].required and written[after].closes <= closes):
             after = NO_WRITE  # what a connection had acknowledged before it asked
-        found.append(Read(opens, closes, draw(accepts), session, after))
-    return written, found
+        reads.append(Read(opens, closes, draw(accepts), session, after))
+    return written, reads
 
 
 @settings(max_examples=400, deadline=None)
 @given(places())
 def test_finds_an_order_exactly_when_there_is_one(place: tuple[list[Write], list[Read]]) -> None:
-    found = impossible(*place)
-    event("impossible" if found else "explained")
-    assert (found is None) == explained(*place)
+    violation = impossible(*place)
+    event("impossible" if violation else "explained")
+    assert (violation is None) == explained(*place)
 
 
 class Simulated:
@@ -222,9 +222,9 @@ def test_unanswered_writes_do_not_multiply() -> None:
     seen = [Read(number + 1.0, number + 1.5, frozenset({number}), number % 3) for number in range(40)]
     assert impossible(pending, seen) is None
     again = [*seen, Read(50.0, 50.5, frozenset({7}), 4)]
-    found = impossible(pending, again)
-    assert found is not None
-    assert found.read == 40
+    violation = impossible(pending, again)
+    assert violation is not None
+    assert violation.read == 40
 
 
 def test_a_search_that_gets_too_wide_says_so() -> None:

@@ -38,8 +38,10 @@ class Scene(Struct, frozen=True):
     def make_topic(self, topic: str, version: str, *more: str) -> None:
         """Four queues on the broker of that release."""
         address = self.masters[version].address
-        made = self.admin(self.server, "updateTopic", "-b", address, "-t", topic, "-r", "4", "-w", "4", *more)
-        assert f"create topic to {address} success." in made.out, made
+        command = self.admin(
+            self.server, "updateTopic", "-b", address, "-t", topic, "-r", "4", "-w", "4", *more
+        )
+        assert f"create topic to {address} success." in command.out, command
 
 
 @pytest.fixture(scope="module")

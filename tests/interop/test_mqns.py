@@ -190,13 +190,13 @@ def test_doctor_compares_them(servers: Mapping[str, NameServer]) -> None:
         ended = run("doctor", *addresses, "--recheck", "0", "-o", "json", *PATIENTLY)
         assert lonely.unregister(over).code == 0
     assert ended.code == ExitCode.FINDINGS
-    found = {finding["check"]: finding for finding in ended.document["findings"]}
-    assert found["broker-missing"]["nameServers"] == addresses[1:]
-    assert found["broker-missing"]["subjects"] == ["lonely", "127.10.0.7:10911"]
-    assert found["broker-missing"]["what"].endswith("2 topics unknown there because of it: TL, TM")
-    assert found["name-server-versions"]["subjects"] == ["V4_9_7", "V5_5_0"]
-    assert "topic-missing" not in found
-    assert "queues-differ" not in found
+    findings = {finding["check"]: finding for finding in ended.document["findings"]}
+    assert findings["broker-missing"]["nameServers"] == addresses[1:]
+    assert findings["broker-missing"]["subjects"] == ["lonely", "127.10.0.7:10911"]
+    assert findings["broker-missing"]["what"].endswith("2 topics unknown there because of it: TL, TM")
+    assert findings["name-server-versions"]["subjects"] == ["V4_9_7", "V5_5_0"]
+    assert "topic-missing" not in findings
+    assert "queues-differ" not in findings
 
 
 def test_doctor_has_no_complaint_about_real_brokers(

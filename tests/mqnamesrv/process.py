@@ -56,10 +56,10 @@ def descendants(pid: int) -> list[int]:
     parents = {
         int(p.name): int(stat[1]) for p in Path("/proc").glob("[0-9]*") if (stat := _stat(int(p.name)))
     }
-    found = [pid]
-    for one in found:
-        found += [child for child, parent in parents.items() if parent == one]
-    return found[1:]
+    pids = [pid]
+    for ancestor in pids:
+        pids += [child for child, parent in parents.items() if parent == ancestor]
+    return pids[1:]
 
 
 def title(pid: int) -> str:

@@ -82,16 +82,16 @@ class Snapshot:
 
 def check_tables(store: Store, keys: Keys, *, clean: bool = True) -> None:
     """Every invariant over all keys; with `clean` no clean-up may be pending either."""
-    found = Snapshot(store, keys)
+    snapshot = Snapshot(store, keys)
     complaints = [
-        *_brokers(found),
-        *_members(found),
-        *_leases(found),
-        *_table(found, "route", "topics_of", QUEUE_DATA),
-        *_table(found, "mapping", "mappings_of", MAPPING),
-        *_topics(found),
-        *_left_over(found, clean),
-        *_stream(found),
+        *_brokers(snapshot),
+        *_members(snapshot),
+        *_leases(snapshot),
+        *_table(snapshot, "route", "topics_of", QUEUE_DATA),
+        *_table(snapshot, "mapping", "mappings_of", MAPPING),
+        *_topics(snapshot),
+        *_left_over(snapshot, clean),
+        *_stream(snapshot),
     ]
     assert not complaints, "\n".join(complaints)
 

@@ -36,15 +36,15 @@ def counted(ns: Namespace) -> Iterator[Callable[[], dict[str, int]]]:
 
         def most() -> dict[str, int]:
             ns.store.get(END)
-            found: dict[str, int] = {}
+            counts: dict[str, int] = {}
             name, count = "", 0
             for seen in monitor.listen():
                 words = seen["command"].split(" ", 2)
                 if seen["client_type"] == "lua":
                     count += 1
-                    found[name] = max(count, found.get(name, 0))
+                    counts[name] = max(count, counts.get(name, 0))
                 elif END in seen["command"]:
-                    return found
+                    return counts
                 elif words[0] == "EVALSHA":
                     name, count = names[words[1]], 0
                 elif words[0] == "EVAL":  # the first time: its header names it
@@ -83,10 +83,10 @@ def three_hundred_brokers(ns: Namespace, number: int) -> None:
 
 
 def topics_that_have_no_broker_in_common(ns: Namespace, number: int) -> None:
-    topics = [f"T{one}" for one in range(30)]
+    topics = [f"T{i}" for i in range(30)]
     for topic in topics:
-        for one in range(30):
-            ns.register(f"broker-{topic}-{one}", 0, (topic, f"{topic}-too"), version=number)
+        for i in range(30):
+            ns.register(f"broker-{topic}-{i}", 0, (topic, f"{topic}-too"), version=number)
     ns.run(_asked(routes_call(ns.keys, tuple(topics))))
 
 
@@ -95,25 +95,25 @@ def _asked(call: ScriptCall) -> Plan[Any]:
 
 
 def a_name_of_many_members(ns: Namespace, number: int) -> None:
-    for one in range(120):
-        ns.register("b1", one, (), version=number)
-    for one in range(60):
-        ns.lapse("b1", one)
+    for broker_id in range(120):
+        ns.register("b1", broker_id, (), version=number)
+    for broker_id in range(60):
+        ns.lapse("b1", broker_id)
     ns.register("b1", 90, (), version=number + 1)
-    for one in range(90, 120):
-        ns.unregister("b1", one)
-    for one in range(60, 90):
-        ns.lapse("b1", one)
+    for broker_id in range(90, 120):
+        ns.unregister("b1", broker_id)
+    for broker_id in range(60, 90):
+        ns.lapse("b1", broker_id)
     ns.expire()
 
 
 def a_round_of_everything(ns: Namespace, number: int) -> None:
     ns.register("b1", 0, MANY[:2000], mappings=[mapping_info(topic) for topic in MANY[:500]])
-    for one in range(200):
-        ns.register("b2", one, (), version=number)
-        ns.register(f"broker-{one:03}", 0, ("T1", "T2"), version=number)
-    for one in range(200):
-        ns.run(put(ns.keys, "n", f"k{one}", "v", origin()))
+    for i in range(200):
+        ns.register("b2", i, (), version=number)
+        ns.register(f"broker-{i:03}", 0, ("T1", "T2"), version=number)
+    for i in range(200):
+        ns.run(put(ns.keys, "n", f"k{i}", "v", origin()))
     a_round(ns)
 
 
@@ -134,6 +134,6 @@ def test_no_script_gives_redis_much_to_do(
     script_name: str,
 ) -> None:
     scene(ns, 1)
-    found = counted()
-    assert found[script_name] > 100
-    assert {name: count for name, count in found.items() if count > COMMANDS_MAX} == {}
+    counts = counted()
+    assert counts[script_name] > 100
+    assert {name: count for name, count in counts.items() if count > COMMANDS_MAX} == {}

@@ -139,11 +139,11 @@ class RoundsMachine(RuleBasedStateMachine):
     @invariant()
     def whole_tables_are_those_of_the_store(self) -> None:
         new = entries(self.store, self.keys, self.seen)
-        self.replays = [replay(one, new) for one in self.replays]
+        self.replays = [replay(tables, new) for tables in self.replays]
         self.seen = str(new[-1].id) if new else self.seen
-        for one in self.replays:
-            if one.whole and self.store.exists(self.keys.events):
-                assert_replays(self.store, self.keys, one)
+        for tables in self.replays:
+            if tables.whole and self.store.exists(self.keys.events):
+                assert_replays(self.store, self.keys, tables)
 
     def teardown(self) -> None:
         for plan in self.open:

@@ -221,8 +221,8 @@ def test_a_caller_that_gives_up_does_not_disturb_the_others(store: EmbeddedStore
         tasks = [asyncio.ensure_future(driver.run(asks(call("ECHO", str(i))))) for i in range(5)]
         await asyncio.sleep(0)
         tasks[2].cancel()
-        found = await asyncio.gather(*tasks, return_exceptions=True)
-        assert [one for i, one in enumerate(found) if i != 2] == [["0"], ["1"], ["3"], ["4"]]
-        assert isinstance(found[2], asyncio.CancelledError)
+        replies = await asyncio.gather(*tasks, return_exceptions=True)
+        assert [one for i, one in enumerate(replies) if i != 2] == [["0"], ["1"], ["3"], ["4"]]
+        assert isinstance(replies[2], asyncio.CancelledError)
 
     on_loop(store, body)

@@ -28,9 +28,9 @@ def own(event: Event) -> dict[str, str]:
 
 def last(ns: Namespace, count: int = 1) -> list[Event]:
     """The newest entries; there are no others since the last call."""
-    found = ns.new_entries()
-    assert len(found) == count
-    return found
+    events = ns.new_entries()
+    assert len(events) == count
+    return events
 
 
 def test_a_first_registration_on_an_empty_store(ns: Namespace) -> None:
@@ -126,9 +126,9 @@ def test_what_a_member_changes_of_itself(
     ns.new_entries()
     ns.register(**after)
     subject = {"cluster": "c1", "broker": "b1", "id": "0", "addr": A0, "epoch": "1"}
-    found = ns.new_entries()
-    assert [own(event) for event in found] == ([subject | expected] if expected else [])
-    assert {event.kind for event in found} <= {"broker_updated"}
+    events = ns.new_entries()
+    assert [own(event) for event in events] == ([subject | expected] if expected else [])
+    assert {event.kind for event in events} <= {"broker_updated"}
 
 
 def test_a_removal_has_the_time_of_the_last_heartbeat(ns: Namespace) -> None:
@@ -302,11 +302,11 @@ def test_kv_changes(
             ns.run(delete(ns.keys, "n", "k", origin()))
         else:
             ns.run(put(ns.keys, "n", "k", value, origin()))
-    found = [event for event in ns.new_entries() if event.kind == "kv_changed"]
+    events = [event for event in ns.new_entries() if event.kind == "kv_changed"]
     assert [
-        (event.cause, event.fields.get("before"), event.fields.get("after")) for event in found
+        (event.cause, event.fields.get("before"), event.fields.get("after")) for event in events
     ] == expected
-    assert all((event.get("kv_ns"), event.get("key")) == ("n", "k") for event in found)
+    assert all((event.get("kv_ns"), event.get("key")) == ("n", "k") for event in events)
 
 
 def test_entries_have_large_values_by_their_size(ns: Namespace) -> None:

@@ -241,10 +241,10 @@ def test_a_tick_returns_overdue_members_and_the_next_end(ns: Namespace) -> None:
         ns.register(name)
     ns.lapse("b1", ago_ms=5)
     ns.lapse("b2", ago_ms=-1000)
-    found = ns.tick()
+    tick = ns.tick()
     end = int(ns.store.zscore(ns.keys.leases, MEMBER))
-    assert found.overdue == {MEMBER: end}
-    assert found.next_end_ms == int(ns.store.zscore(ns.keys.leases, f"c1:{address('b2')}"))
+    assert tick.overdue == {MEMBER: end}
+    assert tick.next_end_ms == int(ns.store.zscore(ns.keys.leases, f"c1:{address('b2')}"))
 
 
 def test_workers_that_stopped_ticking_are_dropped(ns: Namespace) -> None:

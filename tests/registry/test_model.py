@@ -172,16 +172,16 @@ class RegistryMachine(RuleBasedStateMachine):
         while open_plans := [plan for plan in plans if plan.request is not None]:
             random.choice(open_plans).step()
         outcomes = [plan.finish() for plan in plans]
-        found = self.stored()
+        tables = self.stored()
         self.model.later = True
         done = {i: one for i, one in enumerate(asked) if outcomes[i] != BUSY}
         for model, expected in in_any_order(self.model, done):
-            if all(outcomes[i] == expected[i] for i in done) and tables_of(model) == found:
+            if all(outcomes[i] == expected[i] for i in done) and tables_of(model) == tables:
                 self.model = model
                 self.model.later = False
                 self.disconnected.clear()
                 return
-        raise AssertionError(f"in no order: {[one.text for one in asked]} gave {outcomes} and {found}")
+        raise AssertionError(f"in no order: {[one.text for one in asked]} gave {outcomes} and {tables}")
 
     # -- what can be seen
 
@@ -247,7 +247,7 @@ class RegistryMachine(RuleBasedStateMachine):
             self.store.set(self.keys.alive(key), end, pxat=end)
 
     def stored(self) -> Any:
-        found = tables(self.store, self.keys)
+        snapshot = tables(self.store, self.keys)
         brokers = {
             name: (
                 broker.cluster,
@@ -261,10 +261,10 @@ class RegistryMachine(RuleBasedStateMachine):
                 },
                 {topic: decode_mapping_info(info).epoch for topic, info in broker.mappings.items()},
             )
-            for name, broker in found.brokers.items()
+            for name, broker in snapshot.brokers.items()
         }
         members = {
-            key: (one.version, one.ha, one.timeout_ms, one.filters) for key, one in found.members.items()
+            key: (one.version, one.ha, one.timeout_ms, one.filters) for key, one in snapshot.members.items()
         }
         return brokers, members
 

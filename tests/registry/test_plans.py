@@ -122,23 +122,23 @@ def test_a_route_as_it_is_read() -> None:
     rows = ["b1", "12,8,4,6,1", "b2", "2,8,8,6,0", "gone", "1,8,8,6,0"]
     mappings = ["b1", f"12,{mapping}", "b2", "3,of another route"]
     reply = [brokers, [[1, "b1:4", *mappings]], [[], rows], 1, 2, 2]
-    asked, found = answered(read_route(KEYS, "T"), [brokers, [[0, "b1:4", *mappings]], [rows], 1])
+    asked, route = answered(read_route(KEYS, "T"), [brokers, [[0, "b1:4", *mappings]], [rows], 1])
     data = BrokerData("c1", "b1", {0: "a:1", 10: "a:3"}, True, "z")
     queues = QueueData("b1", 8, 4, 6, 1)
     assert asked == ["read_routes"]
     read = RoutesRead(reply)
-    assert (len(read), read.route("T", 1)) == (3, found)
+    assert (len(read), read.route("T", 1)) == (3, route)
     assert read.route("U", 0) == StoredRoute("U", (), frozenset())
     assert [one.queues for one in read.route("U", 2).brokers] == [queues]
     assert read.route("U", 2).order_conf is None
-    assert found == StoredRoute(
+    assert route == StoredRoute(
         "T",
         (StoredBroker(data, queues, {"a:1": ("f:1",)}, info),),
         frozenset({"b1", "b2", "gone"}),
         "b1:4",
         {"b1": frozenset({0, 10})},
     )
-    assert list(found.brokers[0].data.broker_addrs) == [0, 10]
+    assert list(route.brokers[0].data.broker_addrs) == [0, 10]
 
 
 def test_clusters_as_they_are_read() -> None:
@@ -146,15 +146,15 @@ def test_clusters_as_they_are_read() -> None:
         ["b2", "c1", "0", "", ["c2", "c1"], ["1", "a:2"]],
         ["b1", "c1", "1", "z", ["c1"], ["10", "a:3", "2", "a:1"]],
     ]
-    _, found = answered(cluster_info(KEYS), rows)
-    assert found == ClusterInfo(
+    _, clusters = answered(cluster_info(KEYS), rows)
+    assert clusters == ClusterInfo(
         {
             "b1": BrokerData("c1", "b1", {2: "a:1", 10: "a:3"}, True, "z"),
             "b2": BrokerData("c1", "b2", {1: "a:2"}),
         },
         {"c1": ("b1", "b2"), "c2": ("b2",)},
     )
-    assert system_topics(found) == TopicList(("c1", "c2", "b1", "b2"), "a:1")
+    assert system_topics(clusters) == TopicList(("c1", "c2", "b1", "b2"), "a:1")
 
 
 def test_system_topics_without_brokers() -> None:
@@ -188,7 +188,7 @@ def test_a_released_owner(reply: list[str], found: Disconnected | None) -> None:
 
 def test_a_removal_does_its_own_clean_up_and_no_other() -> None:
     notes = {"clean:b1": "7-0", "clean:b2": "6-0"}
-    asked, found = answered(
+    asked, removal = answered(
         unregister(KEYS, "c1", "a:1", "b1", "0", origin()),
         ["7-0", ["b1"]],
         notes,
@@ -207,7 +207,7 @@ def test_a_removal_does_its_own_clean_up_and_no_other() -> None:
         "HSCAN mappings_of:b1 0 COUNT 2000",
         "clear_deferred",
     ]
-    assert (found.event_id, found.brokers) == ("7-0", ("b1",))
+    assert (removal.event_id, removal.brokers) == ("7-0", ("b1",))
 
 
 def test_a_registration_waits_for_another_of_its_broker() -> None:

@@ -88,5 +88,5 @@ def test_every_function_of_an_include_is_of_use(include: str) -> None:
 
 
 def test_the_name_of_a_script_is_the_hash_of_what_redis_gets() -> None:
-    found = script("renew_registration")
-    assert found.sha == hashlib.sha1(found.source.encode()).hexdigest()
+    renew = script("renew_registration")
+    assert renew.sha == hashlib.sha1(renew.source.encode()).hexdigest()

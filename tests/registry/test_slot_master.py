@@ -20,12 +20,12 @@ def key(namespace: str) -> str:
 
 
 async def _written(url: str, namespace: str) -> list[str]:
-    found: list[str] = []
+    names: list[str] = []
     for make in (connect_async, connect_follower):
         async with make(url, namespace) as store:
             await store.sadd(key(namespace), make.__name__)
-            found += map(str, await store.smembers(key(namespace)))
-    return found
+            names += map(str, await store.smembers(key(namespace)))
+    return names
 
 
 @pytest.mark.parametrize("endpoint", ["ip", "unknown-endpoint"])

@@ -57,6 +57,6 @@ def test_replication_that_may_split(tmp_path: Path) -> None:
 
 def _expect(port: int, expected: list[str]) -> None:
     with connect(f"redis://{HOST}:{port}") as store:
-        found = warnings(store)
-    assert len(found) == len(expected)
-    assert all(text in line for text, line in zip(expected, found, strict=True)), found
+        lines = warnings(store)
+    assert len(lines) == len(expected)
+    assert all(text in line for text, line in zip(expected, lines, strict=True)), lines

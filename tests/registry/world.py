@@ -43,21 +43,23 @@ def registering(said: Registration, owner: str | None, delete_missing: bool) -> 
 
     def plan(keys: Keys) -> Plan[Outcome]:
         try:
-            found = yield from register(keys, said, origin(), owner=owner, delete_missing=delete_missing)
+            registration = yield from register(
+                keys, said, origin(), owner=owner, delete_missing=delete_missing
+            )
         except RegistrationRefused:
             return "single"
         except BrokerBusy:
             return BUSY
-        return (found.master_address, found.ha_address, found.refused)
+        return (registration.master_address, registration.ha_address, registration.refused)
 
     def change(model: Model, records_lapses: bool = True) -> Outcome:
         try:
-            found = model.register(
+            registration = model.register(
                 said, body, owner=owner, delete_missing=delete_missing, records_lapses=records_lapses
             )
         except SingleTopic:
             return "single"
-        return (found.master, found.ha, found.refused)
+        return (registration.master, registration.ha, registration.refused)
 
     topics = {topic: str(config.perm) for topic, config in body.topics.items()}
     text = f"register {said.name}/{said.id} {said.cluster} {said.address} {topics} {body.data_version.text()}"
@@ -66,8 +68,8 @@ def registering(said: Registration, owner: str | None, delete_missing: bool) -> 
 
 def heartbeat_of(cluster: str, address: str) -> Asked:
     def plan(keys: Keys) -> Plan[Outcome]:
-        found = yield from renew_lease(keys, cluster, address, origin())
-        return found.version.text() if found.version else None
+        renewal = yield from renew_lease(keys, cluster, address, origin())
+        return renewal.version.text() if renewal.version else None
 
     return Asked(f"heartbeat {cluster} {address}", plan, lambda model: model.heartbeat(cluster, address))
 

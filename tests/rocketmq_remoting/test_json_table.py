@@ -50,10 +50,14 @@ def big(**changes: Any) -> dict[str, Any]:
     return {f"T{number}": topic(f"T{number}", **changes) for number in range(MANY)}
 
 
-def assert_many(found: RegisterBrokerBody) -> None:
-    assert list(found.topics) == [f"T{number}" for number in range(MANY)] == list(found.topic_keys)
-    assert {(c.read_queue_nums, c.write_queue_nums, c.perm) for c in found.topics.values()} == {(8, 4, 6)}
-    assert (found.filter_servers, found.data_version.timestamp) == (("f:1",), 2)
+def assert_many(registration: RegisterBrokerBody) -> None:
+    assert (
+        list(registration.topics) == [f"T{number}" for number in range(MANY)] == list(registration.topic_keys)
+    )
+    assert {(c.read_queue_nums, c.write_queue_nums, c.perm) for c in registration.topics.values()} == {
+        (8, 4, 6)
+    }
+    assert (registration.filter_servers, registration.data_version.timestamp) == (("f:1",), 2)
 
 
 @pytest.mark.parametrize(
@@ -87,10 +91,10 @@ def test_big_static_topics_with_bare_keys_are_read() -> None:
         f'"S{i}":{{"bname":"b","currIdMap":{{{",".join(f"{q}:{q}" for q in range(9))}}},"topic":"S{i}"}}'
         for i in range(count)
     )
-    found = read(body(big(), infos="{" + infos + "}"))
-    assert_many(found)
-    assert list(found.mapping_infos) == [f"S{i}" for i in range(count)]
-    assert found.mapping_infos["S599"].curr_id_map == {q: q for q in range(9)}
+    registration = read(body(big(), infos="{" + infos + "}"))
+    assert_many(registration)
+    assert list(registration.mapping_infos) == [f"S{i}" for i in range(count)]
+    assert registration.mapping_infos["S599"].curr_id_map == {q: q for q in range(9)}
 
 
 @pytest.mark.parametrize(

@@ -52,10 +52,10 @@ def test_the_block_of_a_changed_member_is_decoded(number: int) -> None:
     blocks, table = previous_blocks(), big()
     name = list(table)[number]
     table[name] = {"attributes": {}, "n": number, "perm": 4}
-    found = read(table, blocks)
-    assert found[name]["perm"] == 4
+    decoded = read(table, blocks)
+    assert decoded[name]["perm"] == 4
     assert blocks.unchanged >= len(blocks.previous) - 1
-    assert big() | found == table
+    assert big() | decoded == table
 
 
 @settings(max_examples=40, deadline=None)

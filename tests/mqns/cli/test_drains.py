@@ -58,9 +58,9 @@ def test_producers_are_kept_off_until_the_broker_is_undrained(side: Side) -> Non
 def test_for_how_long_goes_by_the_clock_of_the_server(side: Side) -> None:
     now_ms = httpx.get(f"{side.url}/readyz").json()["nowMillis"]
     assert side("drain", "broker-a", *WHY, "--for", "600").code == ExitCode.OK
-    kept = httpx.get(f"{side.url}/v1/brokers/broker-a/drain").json()
-    assert 600_000 <= kept.pop("untilMillis") - now_ms < 660_000
-    assert kept == {"owner": "alice", "reason": "kernel upgrade"}
+    drain = httpx.get(f"{side.url}/v1/brokers/broker-a/drain").json()
+    assert 600_000 <= drain.pop("untilMillis") - now_ms < 660_000
+    assert drain == {"owner": "alice", "reason": "kernel upgrade"}
 
 
 def test_a_drain_ends_by_itself_in_all_workers(side: Side) -> None:

@@ -83,7 +83,7 @@ def _identity(ext: dict[str, str]) -> BrokerIdentity:
 
 @pytest.mark.parametrize("name", [name for name in NAMES if not name.endswith("pushes")])
 def test_every_recorded_request_is_encoded_again_byte_for_byte(name: str) -> None:
-    made = 0
+    encoded_count = 0
     for line in recorded(name):
         asked = line.command
         zoned = asked.get(ZONE_NAME) is not None  # the order of Java's hash table is then another
@@ -101,8 +101,8 @@ def test_every_recorded_request_is_encoded_again_byte_for_byte(name: str) -> Non
             serialize_type=asked.serialize_type,
         )
         assert encode(command) == line.frame
-        made += 1
-    assert made
+        encoded_count += 1
+    assert encoded_count
 
 
 READS: dict[int, Call[object]] = {

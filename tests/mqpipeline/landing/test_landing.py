@@ -68,10 +68,10 @@ def test_new_entries_land_once_and_are_acknowledged(
     emit(redis, 1, 20, every_ms=DAY_MS // 10)  # of three days
     landing = make()
     progress = landing.land_available()
-    one = progress.streams[STREAM]
-    assert (one.seq, one.entries, one.rejected, one.holes, one.rereads) == (20, 20, 0, 0, 0)
+    stream = progress.streams[STREAM]
+    assert (stream.seq, stream.entries, stream.rejected, stream.holes, stream.rereads) == (20, 20, 0, 0, 0)
     assert progress.as_of_ms >= INC + 2 * DAY_MS
-    assert {**reported(redis), "at_ms": 0} == {"id": str(one.at), "seq": 20, "at_ms": 0, "hold": 1}
+    assert {**reported(redis), "at_ms": 0} == {"id": str(stream.at), "seq": 20, "at_ms": 0, "hold": 1}
     emit(redis, 21, 22, every_ms=DAY_MS // 10)
     assert make().land_available().streams[STREAM].entries == 22  # with what is known of them
     assert landed(spark, tmp_path) == seqs(1, 20, 1) + seqs(21, 22, 2)
@@ -181,8 +181,8 @@ def test_what_a_lost_primary_had_is_read_again(
     redis.delete(STREAM)
     emit(redis, 1, 3)
     emit(redis, 4, 4, every_ms=2)
-    one = make().land_available().streams[STREAM]
-    assert (one.rereads, one.holes, one.entries, one.seq) == (1, 0, 9, 4)
+    stream = make().land_available().streams[STREAM]
+    assert (stream.rereads, stream.holes, stream.entries, stream.seq) == (1, 0, 9, 4)
     assert landed(spark, tmp_path) == seqs(1, 5, 1) + seqs(1, 4, 2)
 
 
@@ -203,8 +203,8 @@ def test_a_new_incarnation_is_no_hole(redis: Redis, make: Make) -> None:
     make().land_available()
     redis.flushall()
     emit(redis, 1, 1, inc=INC + 1000)
-    one = make().land_available().streams[STREAM]
-    assert (one.inc, one.seq, one.holes, one.rereads) == (INC + 1000, 1, 0, 0)
+    stream = make().land_available().streams[STREAM]
+    assert (stream.inc, stream.seq, stream.holes, stream.rereads) == (INC + 1000, 1, 0, 0)
 
 
 def test_rejected_entries_are_counted_and_kept(

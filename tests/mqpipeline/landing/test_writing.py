@@ -51,14 +51,16 @@ def files(found: Iterable[pa.RecordBatch]) -> Iterable[File]:
 def test_a_file_a_day_and_what_is_in_it(redis: Redis, batch: Batch) -> None:
     emit(redis, 1, 5, every_ms=DAY_MS // 2)
     redis.xadd(STREAM, {"x": "y"}, id=f"{INC + 3 * DAY_MS}-7")
-    found = made(batch, (STREAM, *ALL))
-    assert [day for day, *_ in found] == [f"2026-01-0{n}" for n in (1, 2, 3, 4)]
-    assert [[row["seq"] for row in rows] for _, rows, _ in found] == [[1], [2, 3], [4, 5], [None]]
-    assert {(row["namespace"], row["batch"]) for _, rows, _ in found for row in rows} == {("default", 7)}
+    files_by_day = made(batch, (STREAM, *ALL))
+    assert [day for day, *_ in files_by_day] == [f"2026-01-0{n}" for n in (1, 2, 3, 4)]
+    assert [[row["seq"] for row in rows] for _, rows, _ in files_by_day] == [[1], [2, 3], [4, 5], [None]]
+    assert {(row["namespace"], row["batch"]) for _, rows, _ in files_by_day for row in rows} == {
+        ("default", 7)
+    }
     first, last = f"{INC + 2 * DAY_MS}-0", f"{INC + 5 * DAY_MS // 2}-0"
-    assert found[2][2] == Summary(STREAM, 2, 0, first, last, INC, 4, INC, 5)
+    assert files_by_day[2][2] == Summary(STREAM, 2, 0, first, last, INC, 4, INC, 5)
     at = f"{INC + 3 * DAY_MS}-7"
-    assert found[3][2] == Summary(STREAM, 1, 1, at, at, None, None, None, None)
+    assert files_by_day[3][2] == Summary(STREAM, 1, 1, at, at, None, None, None, None)
 
 
 def test_partitions_are_read_and_no_more(redis: Redis, batch: Batch) -> None:

@@ -12,11 +12,15 @@ from tests.mqpipeline.serving.example import AS_OF, TABLES, W0, churn_hour, row,
 
 
 def test_strips_begin_where_something_is_known() -> None:
-    found = figures.strips([state("a", "UNKNOWN", -9000, -900), *TABLES["broker_states"]], AS_OF)
-    assert found is not None
-    assert (found.from_ms, found.to_ms) == (W0 - 900_000, AS_OF)
-    assert [(line.broker, line.down_ms) for line in found.lines] == [("a", 540_000), ("c", 300_000), ("b", 0)]
-    first = found.lines[0].intervals
+    strips = figures.strips([state("a", "UNKNOWN", -9000, -900), *TABLES["broker_states"]], AS_OF)
+    assert strips is not None
+    assert (strips.from_ms, strips.to_ms) == (W0 - 900_000, AS_OF)
+    assert [(line.broker, line.down_ms) for line in strips.lines] == [
+        ("a", 540_000),
+        ("c", 300_000),
+        ("b", 0),
+    ]
+    first = strips.lines[0].intervals
     assert [interval.state for interval in first] == ["UP", "UP", "UP", "DOWN", "DOWN"]
     assert (first[0].x, first[0].width) == (0, 240)
     assert first[2].x + first[2].width == pytest.approx(WIDTH)

@@ -198,16 +198,16 @@ def judge(history: History) -> Judge:
 
 def spread(states: DataFrame, *unit: str) -> dict[tuple[Any, ...], str]:
     """Instant by instant; fails where intervals of a unit overlap, or equal ones touch."""
-    found: dict[tuple[Any, ...], str] = {}
+    state_at: dict[tuple[Any, ...], str] = {}
     for row in states.collect():
         name = tuple(row[column] for column in unit)
         assert row.from_ms < row.to_ms
-        assert found.get((*name, row.from_ms - 1)) != row.state, "equal ones touch"
-        assert found.get((*name, row.to_ms)) != row.state, "equal ones touch"
+        assert state_at.get((*name, row.from_ms - 1)) != row.state, "equal ones touch"
+        assert state_at.get((*name, row.to_ms)) != row.state, "equal ones touch"
         for t in range(row.from_ms, row.to_ms):
-            assert (*name, t) not in found, "they overlap"
-            found[(*name, t)] = row.state
-    return found
+            assert (*name, t) not in state_at, "they overlap"
+            state_at[(*name, t)] = row.state
+    return state_at
 
 
 def judged(units: Mapping[Any, tuple[Any, ...]], look: Any) -> dict[tuple[Any, ...], str]:

@@ -203,15 +203,15 @@ def test_a_round_heals_a_hole(
 def test_the_fold_at_a_checkpoint_is_the_checkpoint(
     kept: DataFrame, stays: DataFrame, versions: DataFrame
 ) -> None:
-    found = checks(kept, stays, versions).collect()
-    sound = [row for row in found if not row.namespace.startswith("holed")]
+    rows = checks(kept, stays, versions).collect()
+    sound = [row for row in rows if not row.namespace.startswith("holed")]
     rounds = sum(entry.fields.get("scope") == "end" for entries, _ in HISTORIES.values() for entry in entries)
     assert len(sound) == rounds * len(DAMAGE)
     assert all(row.proves for row in sound)
-    assert not [row for row in found if row.proves and (row.members_differing or row.pairs_differing)]
-    assert sum(row.members_differing + row.pairs_differing for row in found if not row.proves) > 0
-    assert sum(row.members for row in found) > rounds
-    assert sum(row.pairs for row in found) > rounds
+    assert not [row for row in rows if row.proves and (row.members_differing or row.pairs_differing)]
+    assert sum(row.members_differing + row.pairs_differing for row in rows if not row.proves) > 0
+    assert sum(row.members for row in rows) > rounds
+    assert sum(row.pairs for row in rows) > rounds
 
 
 def cut(entries: list[Entry], dice: random.Random) -> int:

@@ -141,33 +141,33 @@ async def test_both_workers_answer_what_the_store_says(
     store: EmbeddedStore, redis: redis_py.Redis, seed: int
 ) -> None:
     dice = random.Random(seed)
-    async with serving(store.url) as one, serving(store.url, "w2") as other:
+    async with serving(store.url) as first, serving(store.url, "w2") as second:
         for _ in range(60):
-            writer, reader = dice.sample((one, other), 2)
+            writer, reader = dice.sample((first, second), 2)
             await dice.choice(CHANGES)(writer, dice)
             assert await agrees(redis, writer)
             last: Any = redis.xrevrange(KEYS.events, count=1)
             assert await reader.service.parts.follower.reached(last[0][0] if last else "")
             assert await agrees(redis, reader)
-        assert one.service.parts.counters.cache_hits > 100
-        assert one.service.parts.counters.resets == 0
+        assert first.service.parts.counters.cache_hits > 100
+        assert first.service.parts.counters.resets == 0
 
 
 @asynchronous
 async def test_a_checkpoint_round_drops_nothing(store: EmbeddedStore, redis: redis_py.Redis) -> None:
-    async with serving(store.url) as one:
+    async with serving(store.url) as scene:
         for name in NAMES:
             broker = Broker(name, f"127.0.{NAMES.index(name)}.1:1")
-            await one.register(broker, broker.body(1, T1=6, T2=4))
-        assert await agrees(redis, one)
-        counters = one.service.parts.counters
+            await scene.register(broker, broker.body(1, T1=6, T2=4))
+        assert await agrees(redis, scene)
+        counters = scene.service.parts.counters
         misses, hits = counters.cache_misses, counters.cache_hits
         run(request_round(KEYS, "request", ACT), redis)
         assert run(checkpoint(KEYS, ACT, slices=100), redis).ended == 1
         last: Any = redis.xrevrange(KEYS.events, count=1)
         assert last[0][1]["scope"] == "end"
-        assert await one.service.parts.follower.reached(last[0][0])
-        assert await agrees(redis, one)
+        assert await scene.service.parts.follower.reached(last[0][0])
+        assert await agrees(redis, scene)
         assert counters.cache_hits > hits
         assert (counters.cache_misses, counters.resets) == (misses, 0)
 
@@ -179,8 +179,8 @@ async def test_leases_that_end_leave_no_untrue_answer_behind(
 ) -> None:
     dice = random.Random(seed)
     changes = (*CHANGES, registers_for_a_moment, registers_for_a_moment, registers_for_a_moment)
-    async with serving(store.url) as one, serving(store.url, "w2") as other:
+    async with serving(store.url) as first, serving(store.url, "w2") as second:
         for _ in range(40):
-            await dice.choice(changes)(dice.choice((one, other)), dice)
-            for scene in (one, other):
+            await dice.choice(changes)(dice.choice((first, second)), dice)
+            for scene in (first, second):
                 await eventually_async(partial(agrees, redis, scene))

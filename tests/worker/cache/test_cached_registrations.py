@@ -67,10 +67,10 @@ ONES = {kind: cached_of(registration(FIRST, kind=kind)) for kind in KINDS}
 @pytest.mark.parametrize("stamp", [*said.stamps_of_all_lengths()])
 def test_the_answer_is_that_of_the_ordinary_way(kind: SerializeType, opaque: int, stamp: int) -> None:
     asked = registration(body_of(stamp), opaque, kind)
-    found = check(ONES[kind], encode(asked))
-    assert found
-    assert found.frame == encode(asked)
-    answer = b"".join(found.cached.reply_to(found.opaque))
+    repeat = check(ONES[kind], encode(asked))
+    assert repeat
+    assert repeat.frame == encode(asked)
+    answer = b"".join(repeat.cached.reply_to(repeat.opaque))
     assert answer == encode(asked.reply(0, ext=RENEWED.ext, body=RENEWED.body))
 
 
@@ -191,10 +191,10 @@ def test_a_long_one_is_found_as_long_as_its_stamp_holds(kind: SerializeType) -> 
     cached, long = cached_of(registration(body_of(topics=200), kind=kind)), body_of(2, topics=200)
     assert len(long) > WAITING_MOST
     assert check(cached, encode(registration(long, kind=kind))) is None
-    (one,) = cached.replies.entries.values()
-    one.until = 1.1
+    (entry,) = cached.replies.entries.values()
+    entry.until = 1.1
     assert check(cached, encode(registration(long, kind=kind)))
-    one.until = 0.9
+    entry.until = 0.9
     assert check(cached, encode(registration(long, kind=kind))) is None
 
 
@@ -239,13 +239,13 @@ def test_a_member_that_comes_twice_in_json(more: str) -> None:
     header = frame[8 : -len(FIRST)]
     inside = header.replace(b'"extFields":{', b'"extFields":{%s,' % more.encode())
     at_end = header[:-1] + b",%s}" % more.encode()
-    for one in (inside, at_end):
-        whole = struct.pack(">iI", 4 + len(one) + len(FIRST), len(one)) + one + FIRST
+    for ambiguous in (inside, at_end):
+        whole = struct.pack(">iI", 4 + len(ambiguous) + len(FIRST), len(ambiguous)) + ambiguous + FIRST
         cached, command = CachedRegistrations(lambda: 1.0), decode(whole[4:])
         keep(cached, command, frame=whole)
         for opaque in (b'"opaque":8,', b'"opaque":9,'):
-            found = check(cached, whole.replace(b'"opaque":7,', opaque))
-            assert found is None or opaque == b'"opaque":%s,' % found.opaque
+            repeat = check(cached, whole.replace(b'"opaque":7,', opaque))
+            assert repeat is None or opaque == b'"opaque":%s,' % repeat.opaque
 
 
 def test_a_header_in_the_other_encoding_does_not_pass_for_a_cached_one() -> None:
@@ -301,10 +301,10 @@ def test_a_new_table_takes_the_place_of_the_last() -> None:
 
 def test_what_is_dropped_is_not_found() -> None:
     cached = cached_of(registration(FIRST))
-    found = check(cached, encode(registration(FIRST)))
-    assert found
+    repeat = check(cached, encode(registration(FIRST)))
+    assert repeat
     keep(cached, registration(FIRST))
-    cached.drop(found.cached)
+    cached.drop(repeat.cached)
     assert len(cached) == 1  # another has taken its place
     again = check(cached, encode(registration(FIRST)))
     assert again

@@ -59,13 +59,13 @@ def cached_of(command: Command, answer: Reply = ROUTE) -> CachedRequests:
 def answered(requests: CachedRequests, data: bytes, now: float = 0.0) -> list[Command]:
     pieces, length, checks = requests.answers(data, now, MOST_BYTES)
     assert not checks
-    found, whole = [], b"".join(pieces)
+    commands, whole = [], b"".join(pieces)
     while whole:
         end = 4 + struct.unpack_from(">i", whole)[0]
-        found.append(decode(whole[4:end]))
+        commands.append(decode(whole[4:end]))
         whole = whole[end:]
-    assert bool(length) == bool(found)
-    return found
+    assert bool(length) == bool(commands)
+    return commands
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=str)
@@ -90,9 +90,9 @@ def test_all_whole_cached_requests_at_the_start_are_answered(kind: SerializeType
     assert [one.opaque for one in answered(requests, three)] == [1, 22, 333]
     for cut in range(len(three)):
         whole = cut * 3 // len(three) if kind else None
-        found = answered(requests, three[:cut])
-        assert [one.opaque for one in found] == [1, 22, 333][: len(found)]
-        assert whole is None or len(found) == whole
+        replies = answered(requests, three[:cut])
+        assert [one.opaque for one in replies] == [1, 22, 333][: len(replies)]
+        assert whole is None or len(replies) == whole
     stranger = encode(request(5, kind, topic="U"))
     assert [one.opaque for one in answered(requests, three + stranger + three)] == [1, 22, 333]
     assert answered(requests, stranger + three) == []

@@ -109,12 +109,12 @@ class Surroundings(NoCache):
     @property
     def bodies(self) -> list[bytes]:
         """Of the answers written."""
-        found, data = [], b"".join(self.socket.writes)
+        bodies, data = [], b"".join(self.socket.writes)
         while data:
             length = 4 + int.from_bytes(data[:4], "big")
-            found.append(decode(data[4:length]).body)
+            bodies.append(decode(data[4:length]).body)
             data = data[length:]
-        return found
+        return bodies
 
 
 def echo(command: Command, peer: Peer) -> None:

@@ -183,11 +183,11 @@ def test_the_successor_of_a_killed_worker_catches_up(tmp_path: Path) -> None:
     with serving(tmp_path, workers=2) as server:
         killed, stays = workers_of(server, 2)
         before = [server.connect() for _ in range(100)]
-        kept = spread(before)[stays]
+        survivor_count = spread(before)[stays]
         os.kill(killed, signal.SIGKILL)
         eventually(lambda: server.log.count("accepting connections") == 3)
-        after = [server.connect() for _ in range(kept)]
-        assert spread(after)[stays] <= 0.25 * kept, spread(after)
+        after = [server.connect() for _ in range(survivor_count)]
+        assert spread(after)[stays] <= 0.25 * survivor_count, spread(after)
         close(before + after)
 
 
@@ -199,6 +199,6 @@ def test_a_worker_that_ends_is_left_no_connections(tmp_path: Path) -> None:
         os.kill(ends, signal.SIGTERM)
         eventually(lambda: "draining" in server.log)
         crowd = [server.connect() for _ in range(20)]
-        found = spread(crowd)
-        assert found[ends] <= 5, found
+        by_worker = spread(crowd)
+        assert by_worker[ends] <= 5, by_worker
         close(crowd)

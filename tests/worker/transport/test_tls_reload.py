@@ -189,10 +189,10 @@ def test_the_file_wins_over_the_environment(tmp_path: Path) -> None:
     path.write_text(
         "tls.server.mode=enforcing\ntls.test.mode.enable=false\ntls.server.keyPath=/k\nlistenPort=1\nunknown=2\n"
     )
-    found = with_tls_file(Options(tls_config_file=str(path), tls_server_mode="disabled"))
-    assert (found.tls_server_mode, found.tls_test_mode_enable, found.tls_server_key_path) == (
+    options = with_tls_file(Options(tls_config_file=str(path), tls_server_mode="disabled"))
+    assert (options.tls_server_mode, options.tls_test_mode_enable, options.tls_server_key_path) == (
         "enforcing",
         False,
         "/k",
     )
-    assert found.listen_port == Options().listen_port
+    assert options.listen_port == Options().listen_port

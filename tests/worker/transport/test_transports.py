@@ -256,14 +256,14 @@ async def test_a_peer_that_is_gone_is_seen_at_the_next_write(ends: Ends) -> None
 @over_either
 async def test_many_connections_are_served_in_turn(ends: Ends) -> None:
     peers = [ends.open() for _ in range(100)]
-    await ends.until(lambda: all(one.calls for one in ends.opened))
+    await ends.until(lambda: all(protocol.calls for protocol in ends.opened))
     for peer in peers:
         await ends.loop.sock_sendall(peer, b"one")
-    for one in ends.opened[1::2]:
-        one.transport.abort()  # some of those that are ready are gone before their turn
-    await ends.until(lambda: all(one.received == b"one" for one in ends.opened[2::2]))
-    await ends.until(lambda: all("lost" in one.calls for one in ends.opened[1::2]))
-    assert not any(one.received for one in ends.opened[1::2])
+    for protocol in ends.opened[1::2]:
+        protocol.transport.abort()  # some of those that are ready are gone before their turn
+    await ends.until(lambda: all(protocol.received == b"one" for protocol in ends.opened[2::2]))
+    await ends.until(lambda: all("lost" in protocol.calls for protocol in ends.opened[1::2]))
+    assert not any(protocol.received for protocol in ends.opened[1::2])
 
 
 def request(opaque: int, topic: str = "T") -> bytes:

@@ -66,15 +66,15 @@ async def test_a_broker_that_still_listens_is_left_to_its_lease(store: EmbeddedS
 async def test_a_broker_that_came_back_over_another_connection_stays_until_that_ends(
     store: EmbeddedStore, refused: str
 ) -> None:
-    async with serving(store.url) as one, serving(store.url, "w2") as other:
-        first, second = one.connect(), other.connect()
-        await one.register(Broker(address=refused), peer=first)
-        await other.register(Broker(address=refused), peer=second)
-        one.disconnect(first)
+    async with serving(store.url) as worker_1, serving(store.url, "w2") as worker_2:
+        first, second = worker_1.connect(), worker_2.connect()
+        await worker_1.register(Broker(address=refused), peer=first)
+        await worker_2.register(Broker(address=refused), peer=second)
+        worker_1.disconnect(first)
         await asyncio.sleep(0.1)
-        assert await other.addresses() == {"broker-a": {"0": refused}}
-        other.disconnect(second)
-        await eventually_async(lambda: gone(one))
+        assert await worker_2.addresses() == {"broker-a": {"0": refused}}
+        worker_2.disconnect(second)
+        await eventually_async(lambda: gone(worker_1))
 
 
 @asynchronous
@@ -160,12 +160,12 @@ async def test_a_disconnected_member_is_removed_even_if_the_store_was_away_after
 
 @asynchronous
 async def test_the_connection_of_an_expired_broker_is_closed(store: EmbeddedStore, refused: str) -> None:
-    async with serving(store.url, "w1") as one, serving(store.url, "w2") as other:
-        peer, bystander = one.connect(), one.connect()
-        await one.register(Broker(address=refused), peer=peer, heartbeatTimeoutMillis="50")
-        await one.register(Broker("broker-b", "127.0.0.8:1"), peer=bystander)
-        await eventually_async(lambda: only_b(one))
-        await other.service.parts.ticker._expire()
+    async with serving(store.url, "w1") as worker_1, serving(store.url, "w2") as worker_2:
+        peer, bystander = worker_1.connect(), worker_1.connect()
+        await worker_1.register(Broker(address=refused), peer=peer, heartbeatTimeoutMillis="50")
+        await worker_1.register(Broker("broker-b", "127.0.0.8:1"), peer=bystander)
+        await eventually_async(lambda: only_b(worker_1))
+        await worker_2.service.parts.ticker._expire()
         await eventually_async(lambda: peer.closed)
         assert not bystander.closed
 
