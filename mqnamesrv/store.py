@@ -174,7 +174,7 @@ def await_answer(
                 deadline = time.monotonic() + timeout_s
             except redis.AuthenticationError as error:
                 raise StoreFailed(f"the store refuses us: {error}") from error
-            except redis.ConnectionError as error:
+            except (redis.ConnectionError, redis.TimeoutError) as error:
                 if not alive():
                     raise StoreFailed("the embedded store ended at once") from error
                 if time.monotonic() > deadline:

@@ -1,10 +1,14 @@
 """What RQ runs in a process with Spark: by name, so that the caller need not import it."""
 
-from threading import Timer
-from typing import Any
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from threading import Event, Thread
+from typing import Any, Final
 
 from mqpipeline.history import questions
 from mqpipeline.history.reader import NothingLanded, Reader
+
+CANCELLED_EVERY_S: Final = 0.2
 
 _reader: Reader | None = None
 
@@ -23,11 +27,28 @@ def answer(question: str, arguments: dict[str, Any], within_s: float) -> questio
     if _reader is None:
         raise RuntimeError("this process answers no questions: start it as `mqpipeline answer`")
     given = dict(arguments)
-    limit = Timer(within_s, _reader.stop)
-    limit.start()
+    with _cancelled_after(within_s, _reader.stop):
+        try:
+            return questions.ask(_reader.reading(given.pop("namespace")), question, given)
+        except NothingLanded:
+            return {"outside": True, "landed": None}
+
+
+@contextmanager
+def _cancelled_after(within_s: float, stop: Callable[[], None]) -> Iterator[None]:
+    """Call `stop` from then on until the block ends: a Spark job that is still being planned is not cancelled yet."""
+    ended = Event()
+
+    def limit() -> None:
+        wait_s = within_s
+        while not ended.wait(wait_s):
+            stop()
+            wait_s = CANCELLED_EVERY_S
+
+    thread = Thread(target=limit, name="limit of a question", daemon=True)
+    thread.start()
     try:
-        return questions.ask(_reader.reading(given.pop("namespace")), question, given)
-    except NothingLanded:
-        return {"outside": True, "landed": None}
+        yield
     finally:
-        limit.cancel()
+        ended.set()
+        thread.join()  # no later question is cancelled

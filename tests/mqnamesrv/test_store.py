@@ -118,6 +118,18 @@ def test_a_url_without_a_server(tmp_path: Path) -> None:
         await_answer(f"unix://{tmp_path}/none.sock", timeout_s=0.05)
 
 
+def test_a_store_that_hangs(tmp_path: Path) -> None:
+    hanging = EmbeddedStore(tmp_path, keep=False)
+    hanging.start()
+    hanging.child.signal(signal.SIGSTOP)
+    try:
+        with pytest.raises(StoreFailed, match="does not answer"):
+            await_answer(hanging.url, timeout_s=0.05)
+    finally:
+        hanging.child.signal(signal.SIGCONT)
+        hanging.stop()
+
+
 def test_opened_uses_the_running_store_or_starts_one(tmp_path: Path) -> None:
     with opened("", tmp_path) as own, redis.Redis.from_url(own) as first:
         first.set("key", "value")
