@@ -16,6 +16,8 @@ from registry.store.connect import connect, connect_async
 from testbed.needs import need
 from testbed.transports import NAMES
 
+settings.register_profile("suite", deadline=None)  # a busy machine takes what time it takes
+settings.load_profile("suite")
 settings.register_profile("nightly", max_examples=1000, deadline=None)  # --hypothesis-profile=nightly
 ROOT = Path(__file__).parents[1]
 ENGINES = programs()

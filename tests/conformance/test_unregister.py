@@ -13,6 +13,8 @@ from testbed.eventually import eventually, stays
 from testbed.scene import Scene
 
 LEASE_S = 1.0
+LEASE_OF_ITS_OWN_S = 2.0
+"""For a test that renews it: on a busy machine that may be ten times later than it means to."""
 
 
 def gone(ns: Scene) -> bool:
@@ -147,7 +149,7 @@ def test_other_traffic_does_not_keep_a_broker_alive(ns: Scene) -> None:
     ],
 )
 def test_what_keeps_a_broker_alive(ns: Scene, code: RequestCode) -> None:
-    broker = ns.f1()
+    broker = ns.f1(timeout_ms=int(1000 * LEASE_OF_ITS_OWN_S))
 
     def heartbeat() -> bool:
         if code is RequestCode.REGISTER_BROKER:
@@ -158,7 +160,7 @@ def test_what_keeps_a_broker_alive(ns: Scene, code: RequestCode) -> None:
             answer = ns.k1.ask(code, broker.identity())
         return answer.code == 0 and ns.brokers() == {"broker-a": {0: A.addr}} and ns.has_route("TA")
 
-    stays(heartbeat, for_s=2.5 * LEASE_S, every_s=0.25 * LEASE_S)
+    stays(heartbeat, for_s=2.5 * LEASE_OF_ITS_OWN_S, every_s=0.1 * LEASE_OF_ITS_OWN_S)
 
 
 @pytest.mark.conformance("104-19", "104-20")

@@ -12,8 +12,8 @@ from testbed.connection import Connection
 from testbed.nameserver import NameServer
 
 ANSWER_S = 2.0
-"""A healthy client's slowest reply on a busy machine; on a quiet one it is some 10 ms. Before bodies were decoded
-cooperatively it was up to 9 s."""
+"""A healthy client's slowest reply, without the time in which the worker or the client waited for a core; some 10 ms.
+Before bodies were decoded cooperatively it was up to 9 s."""
 GROWTH_BYTES = 64 << 20
 """How much a worker may have grown in the end: memory that the allocator keeps, but no leak."""
 EVERY_S = 5.0
@@ -23,13 +23,14 @@ _LINE = re.compile(r"connection \S+ of \S+ (closed|cut off|met a fault)|request 
 
 
 class Healthy(threading.Thread):
-    """A client of one worker that asks for a route all the time, over one connection."""
+    """A client of one worker, which asks for a route all the time, over one connection."""
 
-    def __init__(self, connection: Connection) -> None:
+    def __init__(self, connection: Connection, worker: int) -> None:
         super().__init__(daemon=True)
         self.slowest_s = 0.0
         self.error: Exception | None = None
         self._connection = connection
+        self._worker = worker
         self._over = threading.Event()
 
     def run(self) -> None:
@@ -37,16 +38,21 @@ class Healthy(threading.Thread):
             over = False
             while not over:
                 over = self._over.wait(ASK_EVERY_S)  # once more after all is done
-                began = time.monotonic()
+                began = time.monotonic() - self._without_a_core_s()
                 reply = self._connection.ask(RequestCode.GET_ROUTEINFO_BY_TOPIC, {"topic": A.topics[0].name})
                 assert reply.code == 0, reply.remark
-                self.slowest_s = max(self.slowest_s, time.monotonic() - began)
+                self.slowest_s = max(self.slowest_s, time.monotonic() - self._without_a_core_s() - began)
         except Exception as error:  # checked by Watch.end
             self.error = error
 
     def end(self) -> None:
         self._over.set()
         self.join()
+
+    def _without_a_core_s(self) -> float:
+        """Return how long the worker and this thread were ready and had no core (proc(5), schedstat)."""
+        paths = (Path(f"/proc/{self._worker}/schedstat"), Path("/proc/thread-self/schedstat"))
+        return sum(int(path.read_text().split()[1]) for path in paths if path.exists()) / 1e9
 
 
 class Watch:
@@ -63,7 +69,7 @@ class Watch:
         self._before = {pid: resident(pid) for pid in self._connections}
         self._said = len(server.said())
         self._began = time.monotonic()
-        self._clients = [Healthy(connection) for connection in self._connections.values()]
+        self._clients = [Healthy(connection, worker) for worker, connection in self._connections.items()]
         for client in self._clients:
             client.start()
 
