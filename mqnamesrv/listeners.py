@@ -5,6 +5,7 @@ that checks by connecting sends none here that would wait for an answer. Until t
 process bind the same address: `claim` keeps a second mqnamesrv from it.
 """
 
+import errno
 import socket
 import sys
 
@@ -53,10 +54,11 @@ def claim(listener: socket.socket) -> socket.socket:
         try:
             held.bind(f"\0mqnamesrv {host}:{port}")
         except OSError as error:
-            held.close()
-            raise PortUnavailable(
-                f"cannot listen on {host}:{port}: a mqnamesrv that is starting has it; set another port"
-            ) from error
+            if error.errno == errno.EADDRINUSE:  # a sandbox may forbid such names
+                held.close()
+                raise PortUnavailable(
+                    f"cannot listen on {host}:{port}: a mqnamesrv that is starting has it; set another port"
+                ) from error
     return held
 
 
