@@ -186,7 +186,7 @@ class Supervisor:
                 patient = False
             for child in waiting:
                 if not patient or time.monotonic() > begin + child.grace_s:
-                    log.warning("%s does not end in time; killed, its requests are lost", child.name)
+                    log.warning("%s does not end in time; killed, what it had under way is lost", child.name)
                     child.end(time.monotonic())
         for child in self._ours:
             child.end(time.monotonic())

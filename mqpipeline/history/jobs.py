@@ -1,5 +1,6 @@
 """What RQ runs in a process with Spark: by name, so that the caller need not import it."""
 
+import logging
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from threading import Event, Thread
@@ -9,6 +10,8 @@ from mqpipeline.history import questions
 from mqpipeline.history.reader import NothingLanded, Reader
 
 CANCELLED_EVERY_S: Final = 0.2
+
+log = logging.getLogger(__name__)
 
 _reader: Reader | None = None
 
@@ -42,7 +45,12 @@ def _cancelled_after(within_s: float, stop: Callable[[], None]) -> Iterator[None
     def limit() -> None:
         wait_s = within_s
         while not ended.wait(wait_s):
-            stop()
+            try:
+                stop()
+            except Exception:  # nothing else would cancel it
+                log.exception(
+                    "a question that takes too long was not cancelled; retried in %g s", CANCELLED_EVERY_S
+                )
             wait_s = CANCELLED_EVERY_S
 
     thread = Thread(target=limit, name="limit of a question", daemon=True)

@@ -10,6 +10,7 @@ from rocketmq_remoting.codes import RequestCode
 from testbed.broker import A
 from testbed.connection import Connection
 from testbed.nameserver import NameServer
+from testbed.run_queue import waited_s
 
 ANSWER_S = 2.0
 """A healthy client's slowest reply, without the time in which the worker or the client waited for a core; some 10 ms.
@@ -38,10 +39,10 @@ class Healthy(threading.Thread):
             over = False
             while not over:
                 over = self._over.wait(ASK_EVERY_S)  # once more after all is done
-                began = time.monotonic() - self._without_a_core_s()
+                began = self._clock()
                 reply = self._connection.ask(RequestCode.GET_ROUTEINFO_BY_TOPIC, {"topic": A.topics[0].name})
                 assert reply.code == 0, reply.remark
-                self.slowest_s = max(self.slowest_s, time.monotonic() - self._without_a_core_s() - began)
+                self.slowest_s = max(self.slowest_s, self._clock() - began)
         except Exception as error:  # checked by Watch.end
             self.error = error
 
@@ -49,10 +50,9 @@ class Healthy(threading.Thread):
         self._over.set()
         self.join()
 
-    def _without_a_core_s(self) -> float:
-        """Return how long the worker and this thread were ready and had no core (proc(5), schedstat)."""
-        paths = (Path(f"/proc/{self._worker}/schedstat"), Path("/proc/thread-self/schedstat"))
-        return sum(int(path.read_text().split()[1]) for path in paths if path.exists()) / 1e9
+    def _clock(self) -> float:
+        """Return the time in seconds, which stands still while the worker or this thread waits for a core."""
+        return time.monotonic() - waited_s(self._worker, "thread-self")
 
 
 class Watch:

@@ -218,7 +218,7 @@ class RouteCache:
         if entries.put(key, Entry(reply, self._generations_of(depends))) and key is not CLUSTER_INFO:
             views = self._by_topic[key[0]] = (*self._by_topic.get(key[0], ()), key)
             if len(views) > VIEWS_MOST:
-                self._remove(next(one for one in views if one[1] is not None and one[1].zone is not None))
+                self._remove(next(oldest for oldest in views if oldest[1] and oldest[1].zone is not None))
 
     def _generations_of(self, depends: Depends) -> tuple[Generation, ...]:
         """Return the generations of the brokers; often those of the reply kept just before."""

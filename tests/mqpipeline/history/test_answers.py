@@ -287,7 +287,9 @@ def test_a_question_under_way_is_given_up_in_time(
 
     def cancel() -> None:
         spark.sparkContext.cancelAllJobs()
-        cancelled.set()
+        if not cancelled.is_set():
+            cancelled.set()
+            raise ConnectionError("seen once")
 
     def endless(*_: object) -> None:
         assert planned_until == "the limit" or cancelled.wait(PATIENCE_S)
