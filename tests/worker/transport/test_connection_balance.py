@@ -174,6 +174,25 @@ def test_each_worker_gets_its_part(tmp_path: Path, count: int) -> None:
             assert is_even, f"no worker had a core for long enough in {TRIES} tries"
 
 
+@pytest.mark.parametrize("count", [2, 3])
+def test_workers_with_fewer_connections_get_the_next(tmp_path: Path, count: int) -> None:
+    """One accepts alone for a while; then the others have as many, as far as the machine gives them a core."""
+    with serving(tmp_path, workers=count) as server:
+        workers = workers_of(server, count)
+        for pid in workers[1:]:
+            os.kill(pid, signal.SIGSTOP)
+        clients = [server.connect() for _ in range(200 // count)]
+        assert spread(clients) == {workers[0]: 200 // count}
+        for pid in workers[1:]:
+            os.kill(pid, signal.SIGCONT)
+        for _ in range(200 - 200 // count):
+            clients.append(server.connect())
+            clients[-1].about()
+        of_each = spread(clients)
+        close(clients)
+        assert min(of_each[pid] for pid in workers) >= 0.75 * 200 / count, of_each
+
+
 def test_no_peer_waits_for_a_worker_that_hangs(tmp_path: Path) -> None:
     with serving(tmp_path, workers=2) as server:
         workers = workers_of(server, 2)
