@@ -6,7 +6,7 @@ from msgspec.structs import replace
 from registry.events.heartbeat_log import log_heartbeat
 from registry.keys import Keys, member_key
 from registry.plans import Origin, Plan, ScriptCall, ScriptItem, as_json
-from registry.registration.renewals import Renewal
+from registry.registration.renewals import Renewal, good_for_s
 from registry.removal import run_deferred
 from rocketmq_remoting.data_version import DataVersion
 
@@ -41,7 +41,7 @@ def _renewed(keys: Keys, cluster: str, address: str, origin: Origin) -> Plan[Hea
     reply = yield item
     match reply:
         case ["renewed", timeout_ms, version]:
-            return Heartbeat(_version(version), renewal=Renewal(item, reply, int(timeout_ms)))
+            return Heartbeat(_version(version), renewal=Renewal(item, reply, good_for_s(timeout_ms)))
         case ["lapsed"]:
             return (yield from _reinstate(keys, member, origin))
     return Heartbeat(None)

@@ -24,9 +24,9 @@ COST: Final = 1000
 Arguments = tuple[Argument, ...]
 
 
-def good_for_s(timeout_ms: int) -> float:
-    """Return for how long a renewal makes another one needless."""
-    return timeout_ms / 1000 / FRACTION
+def good_for_s(timeout_ms: str) -> float:
+    """Return for how long a renewal makes another one needless; `timeout_ms` is as the script replies it."""
+    return int(timeout_ms) / 1000 / FRACTION
 
 
 class Renewal(msgspec.Struct, frozen=True):
@@ -37,11 +37,7 @@ class Renewal(msgspec.Struct, frozen=True):
 
     item: ScriptItem
     reply: list[Any]
-    timeout_ms: int
-
-    @property
-    def good_for_s(self) -> float:
-        return good_for_s(self.timeout_ms)
+    good_for_s: float
 
 
 class Renewals:
@@ -68,7 +64,7 @@ class Renewals:
         reply = yield item
         match reply:
             case ["renewed", timeout_ms, *_] if generation == self.generation:
-                self._replies.put(item.args, _Renewed(self, began + good_for_s(int(timeout_ms)), reply))
+                self._replies.put(item.args, _Renewed(self, began + good_for_s(timeout_ms), reply))
         return reply  # type: ignore[no-any-return]
 
     def until(self, item: ScriptItem) -> float:

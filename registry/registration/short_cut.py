@@ -7,7 +7,7 @@ from typing import Any
 
 from registry.keys import ORDER_TOPIC_CONFIG
 from registry.plans import Plan, ScriptItem
-from registry.registration.renewals import Renewal, Renewals
+from registry.registration.renewals import Renewal, Renewals, good_for_s
 from registry.registration.request import RegisterContext, Registered
 
 
@@ -25,6 +25,6 @@ def renew(context: RegisterContext, renewals: Renewals | None) -> Plan[Registere
     reply: Any = (yield item) if renewals is None else (yield from renewals.ask(item))
     match reply:
         case ["renewed", timeout_ms, master, order_table]:
-            renewal = Renewal(item, reply, int(timeout_ms)) if version else None
+            renewal = Renewal(item, reply, good_for_s(timeout_ms)) if version else None
             return Registered.of(master, order_table, renewal=renewal)
     return None

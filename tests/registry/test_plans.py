@@ -27,7 +27,7 @@ KEYS = Keys()
 HEARTBEAT = ScriptItem(
     "heartbeat", (KEYS.leases,), (KEYS.alive("c1:a:1"), KEYS.member("c1:a:1")), ("c1:a:1",)
 )
-AGAIN = Renewal(HEARTBEAT, ["renewed", "120000", "0:5:1"], 120_000)
+AGAIN = Renewal(HEARTBEAT, ["renewed", "120000", "0:5:1"], 0.12)
 
 
 def answered(plan: Plan[T], *replies: Any) -> tuple[list[str], T]:
@@ -90,7 +90,7 @@ def test_pairs_of_a_flat_reply() -> None:
             ["heartbeat"],
             Heartbeat(
                 DataVersion(timestamp=-1),
-                renewal=Renewal(HEARTBEAT, ["renewed", "120000", ""], 120_000),
+                renewal=Renewal(HEARTBEAT, ["renewed", "120000", ""], 0.12),
             ),
             id="incomplete",
         ),

@@ -145,10 +145,15 @@ class CachedRequests:
             if end > len(data) or length < _SHORTEST - 4:
                 break
             if length > FRAME_MOST:
-                long = self.longer(data, at, end)
-                if long is None:
+                repeat = self.longer(data, at, end)
+                if repeat is None:
                     break
-                checks.append(long)
+                if repeat.cached.is_valid(now):
+                    blocks += repeat.cached.reply_to(repeat.opaque)
+                    size += len(repeat.cached.body)
+                    count += 1
+                else:
+                    checks.append(repeat)
                 at = end
                 continue
             if word >> 24:

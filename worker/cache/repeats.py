@@ -25,6 +25,9 @@ class Repeats:
 
     def __init__(self, parts: Assembly, handle: Callable[[Command, Peer, bytes], None]) -> None:
         self._parts = parts
+        self._clock = parts.clock
+        self._admission = parts.admission
+        self._driver = parts.driver
         self._handle = handle
         self._renewals = parts.registration_cache.renewals
         self._requests = parts.routes.requests
@@ -51,21 +54,21 @@ class Repeats:
 
     def check(self, check: RepeatCheck, peer: Peer) -> None:
         """Answer a repeated request. The code of a heartbeat stands for all that are admitted as it is."""
-        parts, cached, renewal = self._parts, check.cached, check.cached.renewal
-        if cached.is_valid(parts.clock()):
+        now, cached, renewal = self._clock(), check.cached, check.cached.renewal
+        if cached.is_valid(now):
             self._requests.answered(1)
             peer.send(cached.reply_to(check.opaque))
-        elif renewal is None or parts.admission.refusal(HEARTBEAT, parts.options) is not None:
+        elif renewal is None or self._admission.refusal(HEARTBEAT, self._parts.options) is not None:
             loop = asyncio.get_running_loop()
             loop.call_soon(self._handle, decode(check.frame[4:]), peer, check.frame)
         else:
-            parts.admission.acquire(HEARTBEAT)
-            stamp = Stamp(self._renewals, parts.clock() + renewal.good_for_s)
-            parts.driver.ask(renewal.item, partial(self._checked, check, peer, stamp, renewal.reply))
+            self._admission.acquire(HEARTBEAT)
+            stamp = Stamp(self._renewals, now + renewal.good_for_s)
+            self._driver.ask(renewal.item, partial(self._checked, check, peer, stamp, renewal.reply))
 
     def _checked(self, check: RepeatCheck, peer: Peer, stamp: Stamp, expected: object, reply: object) -> None:
         cached = check.cached
-        self._parts.admission.release(HEARTBEAT)
+        self._admission.release(HEARTBEAT)
         if reply == expected:
             cached.renew(stamp)
             peer.send(cached.reply_to(check.opaque))

@@ -30,7 +30,7 @@ RENEWED = Reply(
     ext={"masterAddr": "127.0.0.1:1"},
     body=b'{"table":{}}',
     renewal=Renewal(
-        ScriptItem("renew_registration", (), (), ("m",)), ["renewed", "120000", ["", ""], ["0"]], 120_000
+        ScriptItem("renew_registration", (), (), ("m",)), ["renewed", "120000", ["", ""], ["0"]], 0.12
     ),
 )
 OPTIONS = Options()
@@ -342,6 +342,20 @@ def test_among_short_frames_that_are_cached(kind: SerializeType) -> None:
         assert length == max(place for place in passed if place <= cut)
         assert (count, len(found)) == ((length > 0) + (length == passed[3]), int(length >= passed[2]))
         assert bool(pieces) == (count > 0)
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=str)
+def test_one_whose_stamp_is_valid_is_answered_with_the_others(kind: SerializeType) -> None:
+    counters, asked = Counters(), registration(body_of(2), kind=kind)
+    frames, cached = requests_of(counters=counters), cached_of(registration(FIRST, kind=kind))
+    cached.set_connection("1", OPTIONS)
+    frames.longer = cached.check
+    (entry,) = cached.replies.entries.values()
+    entry.until = 1.1
+    pieces, length, checks = frames.answers(encode(asked) * 2, 1.0, 1 << 20)
+    assert b"".join(pieces) == encode(asked.reply(0, ext=RENEWED.ext, body=RENEWED.body)) * 2
+    assert (length, checks, counters.cached_requests) == (2 * len(encode(asked)), [], 2)
+    assert frames.answers(encode(asked), 1.1, 1 << 20)[2]  # by then it is the store that knows
 
 
 def test_bytes_that_are_no_frame() -> None:

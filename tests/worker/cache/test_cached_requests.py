@@ -180,7 +180,7 @@ def test_a_generation_that_moves_asks_the_source_again() -> None:
 def test_a_heartbeat_is_checked_until_its_stamp_holds(kind: SerializeType) -> None:
     keeper, renewal = (
         Keeper(),
-        Renewal(ScriptItem("heartbeat", (), (), ("m",)), ["renewed", "120000", ""], 120_000),
+        Renewal(ScriptItem("heartbeat", (), (), ("m",)), ["renewed", "120000", ""], 0.12),
     )
     heartbeat, kept = request(1, kind), encode(request(1, kind))
     cached = keeper.requests.keep(kept, heartbeat, Reply(renewal=renewal), keeper)
@@ -202,7 +202,7 @@ def test_a_heartbeat_is_checked_until_its_stamp_holds(kind: SerializeType) -> No
 def test_no_more_checks_at_once_than_a_read_may_have() -> None:
     keeper, renewal = (
         Keeper(),
-        Renewal(ScriptItem("heartbeat", (), (), ("m",)), ["renewed", "120000", ""], 120_000),
+        Renewal(ScriptItem("heartbeat", (), (), ("m",)), ["renewed", "120000", ""], 0.12),
     )
     keeper.requests.keep(encode(request()), request(), Reply(renewal=renewal), keeper)
     _, length, checks = keeper.requests.answers(encode(request()) * (CHECKS_MOST + 5), 0.0, MOST_BYTES)
@@ -239,7 +239,7 @@ def test_a_heartbeat_that_made_way_is_cached_again() -> None:
     for _ in range(2):
         for number in range(30):
             renewal = Renewal(
-                ScriptItem("heartbeat", (), (), (f"m{number}",)), ["renewed", "120000", ""], 120_000
+                ScriptItem("heartbeat", (), (), (f"m{number}",)), ["renewed", "120000", ""], 0.12
             )
             command = request(topic=f"m{number}")
             assert requests.keep(encode(command), command, Reply(renewal=renewal), keeper)
@@ -251,14 +251,14 @@ def test_of_each_kind_of_heartbeat_of_a_member_one_is_cached() -> None:
     """Brokers ask by their data version (322), and most versions never come again."""
     keeper = Keeper()
     for member in ("m", "n"):
-        renewal = Renewal(ScriptItem("heartbeat", (), (), (member,)), ["renewed", "120000", ""], 120_000)
+        renewal = Renewal(ScriptItem("heartbeat", (), (), (member,)), ["renewed", "120000", ""], 0.12)
         for version in range(10):
             command = request(topic=f"{member}{version}")
             keeper.requests.keep(encode(command), command, Reply(renewal=renewal), keeper)
             assert keeper.requests.answers(encode(command), 0.0, MOST_BYTES)[2]
     assert len(keeper.requests) == 2
     command = replace(request(topic="m"), code=106)
-    renewal = Renewal(ScriptItem("heartbeat", (), (), ("m",)), ["renewed", "120000", ""], 120_000)
+    renewal = Renewal(ScriptItem("heartbeat", (), (), ("m",)), ["renewed", "120000", ""], 0.12)
     cached = keeper.requests.keep(encode(command), command, Reply(renewal=renewal), keeper)
     assert cached
     assert len(keeper.requests) == 3

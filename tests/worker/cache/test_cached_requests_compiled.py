@@ -28,7 +28,7 @@ def all_cached() -> tuple[CachedRequests, Counters]:
     counters = Counters()
     frames = requests_of(lambda cached: cached.reply.body != b"untrue", counters)
     heartbeat = Reply(
-        renewal=Renewal(ScriptItem("heartbeat", (), (), ("m",)), ["renewed", "120000", ""], 120_000)
+        renewal=Renewal(ScriptItem("heartbeat", (), (), ("m",)), ["renewed", "120000", ""], 0.12)
     )
     answers = {
         "T": Reply(body=b"route"),
