@@ -81,13 +81,14 @@ class Connection:
         *,
         version: int = V4_8_0,
         serialize_type: SerializeType = SerializeType.JSON,
+        within_s: float = ANSWER_S,
     ) -> Command:
         """Send a request and return its reply, which must be the next frame."""
         opaque = next(OPAQUES)
         self.send_command(
             Command(int(code), opaque, 0, version, ext=ext, body=body, serialize_type=serialize_type)
         )
-        reply = self.receive()
+        reply = self.receive(within_s)
         assert (reply.opaque, reply.flag) == (opaque, 1)
         return reply
 

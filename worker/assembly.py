@@ -21,9 +21,10 @@ from worker.cache.invalidation import Invalidation
 from worker.cache.routes import RouteCache
 from worker.cancellation import end
 from worker.counters import Counters
+from worker.known_hosts import KnownHosts
 from worker.peer import Peer
 from worker.reply import Request
-from worker.transport.long_frames import LongFrames
+from worker.transport.frame_memory import FrameMemory
 from worker.watch.closed_connections import ClosedConnections
 from worker.watch.follower import Follower
 from worker.watch.ticker import Ticker
@@ -47,7 +48,8 @@ class Assembly:
         self.counters = Counters()
         self.numbers = itertools.count(1)
         self.admission = Admission()
-        self.long_frames = LongFrames(self.clock)
+        self.frame_memory = FrameMemory(self.clock)
+        self.known_hosts = KnownHosts()
         self.driver = AsyncDriver(connect.connect_async(options.redis_url, options.namespace))
         self.registration_cache = RegistrationCache(self.clock)
         self.routes = RouteCache(options.route_cache_bytes, self.counters)

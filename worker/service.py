@@ -19,7 +19,7 @@ from worker import dispatch
 from worker.assembly import Assembly
 from worker.cache.cached_requests import CachedRequests, RepeatCheck
 from worker.cache.filling import Filling
-from worker.cache.repeats import Repeats
+from worker.cache.repeats import REGISTRATION, Repeats
 from worker.peer import Peer
 from worker.reply import Reply
 from worker.views import GET_ROUTE, Key, cache_key
@@ -32,7 +32,8 @@ class Service:
 
     def __init__(self, options: Options, worker_id: str) -> None:
         self.parts = Assembly(options, worker_id)
-        self.long_frames = self.parts.long_frames
+        self.frame_memory = self.parts.frame_memory
+        self.known_hosts = self.parts.known_hosts
         self._filling = Filling(self.parts, self._answered)
         self._repeats = Repeats(self.parts, self.handle)
         self._forced_json = options.reply_encoding == "json"
@@ -65,7 +66,7 @@ class Service:
             _send(refusal, command, peer)
         else:
             parts.admission.acquire(command.code)
-            parts.long_frames.reserve(len(command.body))
+            parts.frame_memory.reserve(command, len(command.body), self.known_hosts.knows(peer))
             if key is not None:
                 self._filling.answer(key, command, peer)
             else:
@@ -120,6 +121,8 @@ class Service:
     def _handled(self, command: Command, peer: Peer, frame: bytes, options: Options, reply: Reply) -> None:
         if peer.registered:
             self.parts.closed.registered(peer)
+            if command.code == REGISTRATION and not reply.code:
+                self.parts.known_hosts.add(peer)
         follower = self.parts.follower
         if reply.event_id and not follower.passed(reply.event_id):
             follower.when_reached(reply.event_id, partial(self._followed, reply, command, peer))
@@ -141,7 +144,7 @@ class Service:
     def _answered(self, reply: Reply, command: Command, peer: Peer) -> None:
         _send(reply, command, peer)
         self.parts.admission.release(command.code)
-        self.long_frames.release(len(command.body))
+        self.frame_memory.release(command)
 
     def _readable(self, command: Command) -> Command:
         if command.opaque is None:

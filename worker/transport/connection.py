@@ -88,10 +88,10 @@ class Connection(asyncio.Protocol):
         except Exception as error:
             self.fail(error)
 
-    def wants(self, length: int) -> None:
-        """See `RequestReader.wants`."""
+    def incomplete(self, length: int, received: int) -> None:
+        """See `RequestReader.incomplete`."""
         if self._requests is not None:
-            self._requests.wants(length)
+            self._requests.incomplete(length, received)
 
     def check_repeats(self, checks: list[RepeatCheck]) -> None:
         """Have the store asked about repeated requests; called by what found them."""
@@ -117,7 +117,7 @@ class Connection(asyncio.Protocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         self.direct, self.closed = False, True
-        self.wants(0)
+        self.incomplete(0, 0)
         self._requests = None
         self._replies.drop()
         self.owner.disconnected(self)
@@ -176,12 +176,9 @@ class Connection(asyncio.Protocol):
         return None
 
     def abort(self, reason: str) -> None:
-        """End at once, whatever has not gone out."""
+        """End at once, whatever has not gone out; nothing in `reason` is the peer's, each is logged now and then."""
         rate_limited.warning(
-            "connection %s of %s cut off: %s; a client connects again by itself",
-            self.id,
-            self.address,
-            reason,
+            f"connection %s of %s cut off: {reason}; a client connects again by itself", self.id, self.address
         )
         self.direct, self.closed = False, True
         if self._requests is not None:

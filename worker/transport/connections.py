@@ -103,8 +103,8 @@ class Connections:
 
     def sweep(self) -> None:
         """End what is idle, or takes too long to begin or to end."""
-        for reading in self.service.long_frames.late():
-            reading.abort("a long frame took too long while others wait")
+        for reading, slowness in self.service.frame_memory.too_slow():
+            reading.abort(slowness)
         now = self.time()
         quiet_since = now - self.limits.idle_s if self.limits.idle_s else -inf
         for connection in [c for c in self._open.values() if c.active_at <= quiet_since or c.deadline <= now]:

@@ -471,10 +471,10 @@ cdef class Transport:
         return 0 < word <= length - 4 and word <= HEADER_LONGEST
 
     cdef _begin_gathering(self, const char* data, Py_ssize_t size):
-        self._gathered = new_bytes(NULL, min(self._whole, GATHERED_AT_ONCE))
+        self._gathered = new_bytes(NULL, min(self._whole, 2 * READ_BYTES))
         memcpy(bytes_at(self._gathered), data, size)
         self._have = size
-        self._protocol.wants(self._whole)
+        self._protocol.incomplete(self._whole, size)
 
     cdef _gather(self, now):
         """Read on where the frame is to be whole; memory grows as the bytes come."""
@@ -491,8 +491,10 @@ cdef class Transport:
             frame = <object>self._gathered
             Py_DECREF(frame)
             self._gathered = NULL
-            self._protocol.wants(0)
+            self._protocol.incomplete(0, 0)
             self._protocol.data_received(frame)
+        else:
+            self._protocol.incomplete(self._whole, self._have)
 
     cdef Py_ssize_t _answer(self, cached, const char* data, Py_ssize_t size, double now) except -1:
         cdef Answers out = self._poller._answers

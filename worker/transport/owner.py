@@ -7,8 +7,9 @@ import msgspec
 
 from rocketmq_remoting.command import Command
 from worker.cache.cached_requests import CachedRequests, RepeatCheck
+from worker.known_hosts import KnownHosts
 from worker.peer import Peer
-from worker.transport.long_frames import LongFrames
+from worker.transport.frame_memory import FrameMemory
 from worker.transport.tls import ServerTls
 
 __all__ = ["Dispatch", "Limits", "Owner"]
@@ -17,7 +18,8 @@ __all__ = ["Dispatch", "Limits", "Owner"]
 class Dispatch(Protocol):
     """What answers the requests: `worker.service.Service`."""
 
-    long_frames: LongFrames
+    frame_memory: FrameMemory
+    known_hosts: KnownHosts
 
     def handle(self, command: Command, peer: Peer) -> None: ...
     def cached(self) -> CachedRequests | None: ...

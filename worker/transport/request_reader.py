@@ -1,6 +1,6 @@
 """Received bytes of one connection to requests for the service, in time slices of bounded work.
 
-Input is paused while a slice has left some over, while much is unanswered or unread, and while a long frame waits for
+Input is paused while a slice has left some over, while much is unanswered or unread, and while a frame waits for
 memory: no peer can make a worker hold more than a bounded part of its memory, or keep the others waiting."""
 
 from time import perf_counter
@@ -9,8 +9,8 @@ from typing import Final, Protocol
 from rocketmq_remoting.frame import FrameReader
 from rocketmq_remoting.remoting_command import ONEWAY_FLAG, RESPONSE_FLAG
 from worker.cache.cached_requests import RepeatCheck
+from worker.known_hosts import host_of
 from worker.peer import Peer
-from worker.transport.long_frames import LONG
 from worker.transport.opening import Opening, Stage
 from worker.transport.owner import Owner
 from worker.transport.reply_writer import ReplyWriter
@@ -46,8 +46,8 @@ class RequestReader:
 
     __slots__ = (
         "_connection",
+        "_counted",
         "_frames",
-        "_is_long",
         "_opening",
         "_replies",
         "_slice_due",
@@ -60,7 +60,7 @@ class RequestReader:
         self._replies = replies
         self._opening: Opening | None = Opening(connection.owner)
         self._frames = FrameReader()
-        self._is_long = False  # the frame that has begun
+        self._counted = False  # the incomplete frame, by the worker's memory of frames
         self._slice_due = False
         self.ended = False
         """Whether the peer sends no more."""
@@ -88,20 +88,31 @@ class RequestReader:
             self._frames.feed(plain)
             self._run_slice()
 
-    def wants(self, length: int) -> None:
-        """Note that a frame of `length` bytes is incomplete; 0 if there is none.
+    @property
+    def host(self) -> str:
+        """The address of the peer, without its port."""
+        return host_of(self._connection)
 
-        A long one is read on when there is memory for it."""
-        if self._is_long is (length > LONG):
-            return
-        self._is_long = not self._is_long
-        if not self._is_long:
-            self._connection.owner.service.long_frames.end(self)
-        elif not self._connection.owner.service.long_frames.begin(self, length):
-            self._replies.transport.pause_reading()
+    @property
+    def known(self) -> bool:
+        """Whether a broker is registered from there."""
+        return self._connection.owner.service.known_hosts.knows(self._connection)
+
+    def incomplete(self, length: int, received: int) -> None:
+        """Note that so much has come of a frame of `length` bytes; 0 if no frame is incomplete.
+
+        It is read on while there is memory for it."""
+        if length:
+            self._counted = True
+            may_read_on = self._connection.owner.service.frame_memory.grow(self, length, received)
+            if not (may_read_on or self._connection.closed):
+                self._replies.transport.pause_reading()
+        elif self._counted:
+            self._counted = False
+            self._connection.owner.service.frame_memory.end(self)
 
     def read_on(self) -> None:
-        """Resume a long frame for which there is memory now."""
+        """Resume a frame for which there is memory now."""
         if not (self._connection.closed or self.ended):
             self._replies.transport.resume_reading()
 
@@ -183,8 +194,8 @@ class RequestReader:
             if command is None:
                 self._resume()
                 break
-            if self._is_long:
-                self.wants(0)
+            if self._counted:
+                self.incomplete(0, 0)
             flag = command.flag
             if flag & RESPONSE_FLAG:
                 continue
@@ -199,7 +210,9 @@ class RequestReader:
                 break
         else:
             self._pause()
-        self.wants(self._frames.wanted)
+        wanted = self._frames.wanted
+        if wanted or self._counted:
+            self.incomplete(wanted, self._frames.pending)
         if not self.paused:
             self._frames.drop_consumed()
 

@@ -7,13 +7,16 @@ import os
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
+import msgspec
+
 from registry.options.catalogue import Options
 from rocketmq_remoting.command import Command, encode
 from worker.cache.cached_requests import CachedRequests, RepeatCheck
+from worker.known_hosts import KnownHosts
 from worker.peer import Peer
 from worker.server import RemotingWorker
 from worker.serving import WorkerService
-from worker.transport.long_frames import BYTES_MOST, READ_S, LongFrames
+from worker.transport.frame_memory import FrameLimits, FrameMemory
 from worker.transport.owner import Limits
 
 ECHO, LATE, ABOUT, FAULT, PUSHES, HANG_UP = range(1, 7)
@@ -21,9 +24,10 @@ GO_AWAY = 1500
 
 
 class NoCache:
-    """A service without cached requests."""
+    """A service without cached requests, to whom no broker is known."""
 
-    long_frames: LongFrames
+    frame_memory: FrameMemory
+    known_hosts = KnownHosts()
 
     def cached(self) -> CachedRequests | None:
         return None
@@ -41,10 +45,9 @@ class EchoService(NoCache):
     def __init__(self, options: Options, worker_id: str) -> None:
         self.options = options
         self.worker_id = worker_id
-        self.long_frames = LongFrames(
+        self.frame_memory = FrameMemory(
             asyncio.get_running_loop().time,
-            int(os.environ.get("ECHO_LONG_BYTES", BYTES_MOST)),
-            float(os.environ.get("ECHO_LONG_S", READ_S)),
+            msgspec.json.decode(os.environ.get("ECHO_FRAME_LIMITS", "{}"), type=FrameLimits),
         )
         self.peers: set[Peer] = set()
         self.ends: list[tuple[str, bool]] = []

@@ -12,7 +12,7 @@ from tests.worker.transport.client import ONEWAY, RESPONSE, insecure, request
 from tests.worker.transport.echo_worker import ECHO, NoCache
 from worker.peer import Peer
 from worker.transport.connection import Connection
-from worker.transport.long_frames import LongFrames
+from worker.transport.frame_memory import FrameLimits, FrameMemory
 from worker.transport.owner import Dispatch, Limits
 from worker.transport.reply_writer import UNANSWERED_BYTES_MOST, UNANSWERED_MOST
 from worker.transport.request_reader import SLICE_COMMANDS, SLICE_S, UNREAD_MOST
@@ -61,6 +61,9 @@ class Socket(asyncio.Transport):
         self.aborted = True
 
 
+LIMITS = FrameLimits(known=1_000_000, unknown=750_000, host=700_000, admitted=700_000)
+
+
 class Surroundings(NoCache):
     """Owner, service and clock of one connection."""
 
@@ -74,7 +77,7 @@ class Surroundings(NoCache):
         self.call_soon: Callable[[Callable[[], None]], object] = lambda call: self.calls.append(call)
         self.calls: list[Callable[[], None]] = []
         self.now = 0.0
-        self.long_frames = LongFrames(lambda: self.now, 1_000_000)
+        self.frame_memory = FrameMemory(lambda: self.now, LIMITS)
         self.handled: list[Command] = []
         self.ends = 0
         self._answer = answer or echo
@@ -453,64 +456,80 @@ def test_without_the_option_a_proxy_header_is_no_frame() -> None:
 LONG = request(ECHO, bytes(700_000))
 
 
-def test_a_long_frame_waits_for_memory_and_is_read_on_then() -> None:
+def reserve(around: Surroundings, length: int) -> object:
+    """A request of another connection is under way; it stays until it is released."""
+    other = object()
+    around.frame_memory.reserve(other, length, False)
+    return other
+
+
+def test_a_frame_waits_for_memory_and_is_read_on_then() -> None:
     around = Surroundings()
-    around.long_frames.reserve(400_000)
+    other = reserve(around, 1_000_000)
     around.receive(LONG[:1000])
     assert not around.socket.reading
-    around.long_frames.release(400_000)
+    around.frame_memory.release(other)
     assert around.socket.reading
     around.receive(LONG[1000:], 50_000)
     assert around.bodies == [bytes(700_000)]
-    around.long_frames.reserve(400_000)  # all that it took is free again
-    around.receive(request(ECHO, bytes(500_000))[:1000])
-    assert around.socket.reading
+    assert around.frame_memory.taken == 0
 
 
-def test_requests_before_a_long_frame_that_waits_are_answered() -> None:
+def test_requests_before_a_frame_that_waits_are_answered() -> None:
     around = Surroundings()
-    around.long_frames.reserve(400_000)
+    other = reserve(around, 1_000_000)
     around.receive(FRAMES + LONG[:1000])
     assert (around.bodies, around.socket.reading) == ([b"a", b"b", b"c"], False)
+    around.frame_memory.release(other)
 
 
 def test_a_connection_that_ends_frees_its_memory() -> None:
     around = Surroundings()
-    around.receive(LONG[:1000])
+    around.receive(LONG[:600_000], 1000)
     waiting = Surroundings()
-    waiting.long_frames = around.long_frames
+    waiting.frame_memory = around.frame_memory
+    other = reserve(around, 400_000)
     waiting.receive(LONG[:1000])
     assert not waiting.socket.reading
     around.connection.connection_lost(None)
+    around.frame_memory.release(other)
     assert waiting.socket.reading
+    assert around.frame_memory.taken == 1000
 
 
 def test_a_connection_that_ends_while_it_waits_is_not_waited_for() -> None:
     around = Surroundings()
-    around.long_frames.reserve(400_000)
+    other = reserve(around, 1_000_000)
     around.receive(LONG[:1000])
     around.connection.close("because")
     around.connection.connection_lost(None)
-    around.long_frames.release(400_000)
+    around.frame_memory.release(other)
     assert not around.socket.reading
 
 
-def test_a_short_frame_needs_no_permission() -> None:
+def test_a_frame_of_few_bytes_needs_no_memory() -> None:
     around = Surroundings()
-    around.long_frames.reserve(2_000_000)
+    other = reserve(around, 2_000_000)
     short = request(ECHO, bytes(60_000))
     around.receive(short[:1000])
     assert around.socket.reading
+    around.receive(short[1000:5000])
+    assert not around.socket.reading
+    around.frame_memory.release(other)
+    assert around.socket.reading
 
 
-def test_each_of_several_long_frames_is_counted_by_itself() -> None:
-    around, waiting = Surroundings(), Surroundings()
-    waiting.long_frames = around.long_frames
+def test_each_of_several_frames_is_counted_by_itself() -> None:
+    around = Surroundings()
     first = request(ECHO, bytes(100_000))
     around.receive(first[:1000])
-    around.receive(first[1000:] + LONG[:1000])
-    waiting.receive(LONG[:1000])
-    assert (around.socket.reading, waiting.socket.reading) == (True, False)
-    around.now = waiting.now = 9.0
-    around.receive(LONG[1000:] + LONG[:1000])  # has begun, and its time with it, only now
-    assert (around.socket.reading, waiting.socket.reading) == (False, True)
+    assert around.frame_memory.taken == 1000
+    around.receive(first[1000:] + LONG[:5000])
+    assert around.frame_memory.taken == 5000
+    around.now = 9.0
+    around.receive(LONG[5000:] + LONG[:6000])  # has begun, and its time with it, only now
+    around.iterate()
+    assert around.frame_memory.taken == 6000
+    around.frame_memory.too_slow()
+    around.now = 9.9
+    assert around.frame_memory.too_slow() == []

@@ -38,7 +38,7 @@ class Protocol(asyncio.Protocol):
         self.calls: list[str] = []
         self.received = b""
         self.due: list[RepeatCheck] = []
-        self.wanted: list[int] = []
+        self.wanted: list[tuple[int, int]] = []
         self.waits = False
         self.stays = False
         self.error: Exception | None = None
@@ -54,8 +54,8 @@ class Protocol(asyncio.Protocol):
     def check_repeats(self, due: list[RepeatCheck]) -> None:
         self.due += due
 
-    def wants(self, length: int) -> None:
-        self.wanted.append(length)
+    def incomplete(self, length: int, received: int) -> None:
+        self.wanted.append((length, received))
         if length and self.waits:
             self.transport.pause_reading()
 
@@ -385,12 +385,14 @@ async def test_a_long_frame_is_read_on_when_there_is_room(ends: Ends) -> None:
     ends.protocol.waits = True
     long = frame(3_000_000)
     sent = ends.loop.create_task(ends.loop.sock_sendall(ends.peer, long))
-    await ends.until(lambda: ends.protocol.wanted == [len(long)])
+    await ends.until(lambda: [length for length, _ in ends.protocol.wanted] == [len(long)])
     await ends.idle()
     assert not sent.done()  # the system takes no more
+    ends.protocol.waits = False
     ends.protocol.transport.resume_reading()
     await ends.until(lambda: ends.protocol.received == long)
-    assert ends.protocol.wanted == [len(long), 0]
+    assert (ends.protocol.wanted[0][1] > 0, ends.protocol.wanted[-1]) == (True, (0, 0))
+    assert [n for _, n in ends.protocol.wanted[:-1]] == sorted({n for _, n in ends.protocol.wanted[:-1]})
     await sent
 
 
