@@ -15,12 +15,14 @@ class Alive(Answer):
 
 
 class Ready(Answer):
-    """Times are Unix ms of the Redis clock: now, the last renewal of the workers' clock, the service's start, and
-    until when leases are held: that could not be renewed, or many of which ended at once."""
+    """Times are Unix ms of the Redis clock: now, the last renewal of the workers' clock, when a worker last followed
+    the stream of events, the service's start, and until when leases are held: that could not be renewed, or many of
+    which ended at once."""
 
     status: str
     now_millis: int
     tick_millis: int
+    follow_millis: int | None
     started_millis: int
     hold_until_millis: int | None
 
@@ -36,15 +38,20 @@ def healthz() -> Alive:
 
 @bp.get("/readyz")
 @bp.output(Ready)
-@bp.doc(responses={503: "The store does not answer, or no worker renews leases"})
+@bp.doc(
+    responses={503: "The store does not answer, or no worker renews leases or follows the stream of events"}
+)
 def readyz() -> Ready:
     """The name server can answer
 
-    The store is reached within half a second, and a remoting worker renewed the lease clock in the last 5 s."""
+    The store is reached within half a second, and in the last 5 s a remoting worker renewed the lease clock and
+    followed the stream of events."""
     server = name_server()
     clock = server.run_probe(lease_clock(server.keys))
     if clock.tick_ms is None or clock.started_ms is None or clock.late:
         raise Problem(503, "lease-clock-late", _why(clock))
+    if clock.unfollowed:
+        raise Problem(503, "events-not-followed", "no remoting worker follows the stream of events")
     hold_until_ms = (
         clock.hold_until_ms if clock.hold_until_ms and clock.hold_until_ms > clock.now_ms else None
     )
@@ -52,6 +59,7 @@ def readyz() -> Ready:
         status="ready",
         now_millis=clock.now_ms,
         tick_millis=clock.tick_ms,
+        follow_millis=clock.follow_ms,
         started_millis=clock.started_ms,
         hold_until_millis=hold_until_ms,
     )

@@ -1,9 +1,10 @@
 --[[  lua/tick.lua: renews a worker's lease, each second, notes that leases can be renewed, and returns overdue
   members. Drains whose time is over end here, and so does the hold of a mass expiry.
-  KEYS[1] events:meta  hash  tick_ms, started_ms, holds, hold_rule
+  KEYS[1] events:meta  hash  tick_ms, follow_ms, started_ms, holds, hold_rule
   KEYS[2] leases       zset  <cluster>:<addr> -> end (ms)
   KEYS[3] workers      zset  worker -> end of its lease (ms)
   ARGV[1] request as JSON: origin, worker, lease (ms), horizon (ms), idle (ms after which the service counts as new),
+          follows: whether the worker follows the stream,
           rule of mass expiries: "<longest hold (ms)>,<share (percent)>,<least members>", absent = no holds
   Returns {now, started, next end (of a lease or a drain) within the horizon or "", {overdue member, its end, ...},
           event id}  ]]
@@ -32,7 +33,6 @@ end
 end_drains(ctx)
 local last = commit(ctx)
 store_drain_ends(ctx)
-redis.call("HSET", KEYS[1], "tick_ms", ctx.now, "started_ms", started)
 redis.call("ZADD", KEYS[3], ctx.now + r.lease, r.worker)
 redis.call("ZREMRANGEBYSCORE", KEYS[3], "-inf", ctx.now - 60000)
 
@@ -48,4 +48,8 @@ for i = 1, #flat, 2 do
 end
 local drain = redis.call("ZRANGEBYSCORE", K.drain_ends, "-inf", ctx.now + r.horizon, "WITHSCORES", "LIMIT", 0, 1)
 if drain[2] and (soonest == "" or tonumber(drain[2]) < soonest) then soonest = drain[2] end
+
+-- At last, so that a clock that is not late means that all this could be done.
+redis.call("HSET", KEYS[1], "tick_ms", ctx.now, "started_ms", started)
+if r.follows then redis.call("HSET", KEYS[1], "follow_ms", ctx.now) end
 return { tostring(ctx.now), tostring(started), tostring(soonest), overdue, last }

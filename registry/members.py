@@ -79,12 +79,13 @@ class LeaseClock(msgspec.Struct, frozen=True):
     """The Redis clock, and what workers noted by it: None while none ever did. All are Unix ms.
 
     `tick_ms` is the last second in which leases could be renewed, `started_ms` when the service began,
-    `hold_until_ms` the end of the last hold."""
+    `hold_until_ms` the end of the last hold, `follow_ms` when a worker last followed the stream of events."""
 
     now_ms: int
     tick_ms: int | None
     started_ms: int | None
     hold_until_ms: int | None
+    follow_ms: int | None = None
 
     @property
     def service_age_s(self) -> float | None:
@@ -95,6 +96,11 @@ class LeaseClock(msgspec.Struct, frozen=True):
     def late(self) -> bool:
         """No worker renews leases: none serves the wire, or the store refuses writes."""
         return self.tick_ms is None or self.now_ms - self.tick_ms > CLOCK_LATE_MS
+
+    @property
+    def unfollowed(self) -> bool:
+        """No worker follows the stream, so no change is acknowledged; workers before 0.2 did not say."""
+        return self.follow_ms is not None and self.now_ms - self.follow_ms > CLOCK_LATE_MS
 
 
 def broker_names(keys: Keys) -> Plan[tuple[str, ...]]:
@@ -119,7 +125,7 @@ def brokers(keys: Keys, names: Sequence[str]) -> Plan[tuple[Broker, ...]]:
 def lease_clock(keys: Keys) -> Plan[LeaseClock]:
     """Return the time, and when leases were renewed last."""
     time, times = yield Batch(
-        (TIME, call("HMGET", keys.events_meta, "tick_ms", "started_ms", "hold_until_ms"))
+        (TIME, call("HMGET", keys.events_meta, "tick_ms", "started_ms", "hold_until_ms", "follow_ms"))
     )
     return LeaseClock(unix_ms(time), *(None if text is None else int(text) for text in times))
 

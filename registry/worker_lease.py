@@ -26,14 +26,19 @@ class Tick(msgspec.Struct, frozen=True):
     event_id: str = ""
 
 
-def tick(keys: Keys, worker: str, origin: Origin, rule: HoldRule | None = None) -> Plan[Tick]:
-    """Renew a worker's lease and return overdue members; scripts hold mass expiries by `rule` from then on."""
+def tick(
+    keys: Keys, worker: str, origin: Origin, rule: HoldRule | None = None, *, follows: bool = True
+) -> Plan[Tick]:
+    """Renew a worker's lease and return overdue members; scripts hold mass expiries by `rule` from then on.
+
+    `follows` is whether the worker follows the stream now: readiness asks for when one last did."""
     request: dict[str, object] = {
         "origin": origin,
         "worker": worker,
         "lease": WORKER_LEASE_MS,
         "horizon": HORIZON_MS,
         "idle": SERVICE_IDLE_MS,
+        "follows": follows,
     }
     if rule is not None:
         request["rule"] = rule.text()

@@ -16,6 +16,7 @@ from registry.registration.cache import RegistrationCache
 from registry.store import connect
 from rocketmq_remoting.command import Command
 from worker.admission import Admission
+from worker.background import forever
 from worker.cache.before_loss import BeforeLoss
 from worker.cache.invalidation import Invalidation
 from worker.cache.routes import RouteCache
@@ -57,7 +58,14 @@ class Assembly:
         self.closed = ClosedConnections(
             self.driver, self.keys, worker_id, lambda: self.options, self.counters
         )
-        self.ticker = Ticker(self.driver, self.keys, worker_id, self._lapsed, HoldRule.of(options))
+        self.ticker = Ticker(
+            self.driver,
+            self.keys,
+            worker_id,
+            self._lapsed,
+            HoldRule.of(options),
+            lambda: self.follower.connected,
+        )
         rules = Invalidation(
             self.routes,
             self.before_loss,
@@ -74,9 +82,9 @@ class Assembly:
     async def start(self) -> None:
         """Begin to follow and to tick; return after the first tick, or soon if the store is away."""
         loop = asyncio.get_running_loop()
-        self._background.append(loop.create_task(self.follower.run()))
+        self._background.append(loop.create_task(forever("the follower", self.follower.run)))
         await self.ticker.step()
-        self._background.append(loop.create_task(self.ticker.run()))
+        self._background.append(loop.create_task(forever("the ticker", self.ticker.run)))
         self._background.append(loop.create_task(self.driver.open()))
         await self.follower.following(START_WAIT_S)
 

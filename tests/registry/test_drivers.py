@@ -226,3 +226,23 @@ def test_a_caller_that_gives_up_does_not_disturb_the_others(store: EmbeddedStore
         assert isinstance(replies[2], asyncio.CancelledError)
 
     on_loop(store, body)
+
+
+def test_a_reply_that_is_no_text_leaves_no_request_unanswered(
+    store: EmbeddedStore, redis: redis_py.Redis
+) -> None:
+    redis.set("bytes", b"\xff\xfe")
+
+    async def main() -> None:
+        driver = AsyncDriver(connect_async(store.url))
+        keys = ["bytes", *(f"absent-{number}" for number in range(100))]
+        found = await asyncio.gather(
+            *(driver.run(asks(call("GET", key))) for key in keys), return_exceptions=True
+        )
+        assert all(isinstance(one, ResponseError) for one in found)
+        assert str(found[0]).startswith("a reply of the store cannot be read: ")
+        assert driver.waiting == 0
+        assert await driver.run(asks(call("GET", "absent"), call("ECHO", "here"))) == [None, "here"]
+        await driver.close()
+
+    asyncio.run(main())

@@ -16,6 +16,7 @@ from rocketmq_remoting.remoting_command import SerializeType
 from testbed.eventually import PATIENCE_S
 from worker.peer import Frames
 from worker.service import Service
+from worker.watch.follower import REACHED_WITHIN_S, Follower
 
 P = ParamSpec("P")
 NOTHING: Mapping[str, str] = {}
@@ -183,6 +184,13 @@ async def serving(url: str, worker_id: str = "w1", **options: Any) -> AsyncItera
         yield Scene(service)
     finally:
         await service.stop()
+
+
+async def reached(follower: Follower, event_id: str, *, within_s: float = REACHED_WITHIN_S) -> bool:
+    """Wait until this entry has been applied; False when that takes too long."""
+    future: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
+    follower.when_reached(event_id, future.set_result, within_s=within_s)
+    return await future
 
 
 def last_cause(redis: redis_py.Redis) -> str:

@@ -1,14 +1,13 @@
 """Follows the stream of events from the last entry seen, over reconnects, and notices when that cannot be done.
 
 Listeners get whole groups (the entries of one script) in order, and `reset` when entries were missed or never
-happened. A listener that raises StoreUnavailable gets the same group again after the reconnect.
+happened. A listener that raises StoreUnavailable gets the same group again after the reconnect. An entry that cannot be
+read, or that a listener cannot apply, is left out as if it had been missed.
 """
 
 import asyncio
-import heapq
-import itertools
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal, Protocol
 
 import redis.asyncio
@@ -19,6 +18,7 @@ from registry.events.entry import FIRST, Event, EventId, EventKind
 from registry.keys import Keys
 from registry.store.connect import BLOCK_MS
 from worker.rate_limited_log import RateLimitedLog
+from worker.watch.waiters import Waiters
 
 STALLED_S = 4.0  # a read waits BLOCK_MS, and a slow store has 3 s more; after that its connection is dead
 COUNT = 64  # an entry may have 64 KB, and what one read brings is applied without a pause
@@ -29,7 +29,7 @@ REACHED_WITHIN_S = STALLED_S + 0.5  # by then a dead connection has been found o
 
 log = RateLimitedLog(logging.getLogger(__name__))
 
-ResetCause = Literal["start", "hole", "rollback", "incarnation"]
+ResetCause = Literal["start", "hole", "rollback", "incarnation", "unreadable"]
 Entry = tuple[str, dict[str, str]]
 
 
@@ -44,31 +44,6 @@ class Listener(Protocol):
 
     async def reset(self, cause: ResetCause) -> None:
         """Note that entries were missed, or did not happen."""
-
-
-class _Waiter:
-    """Calls `done` once, from the loop itself, so that its errors do not reach the follower."""
-
-    __slots__ = ("_done", "_over", "_timer")
-
-    def __init__(self, done: Callable[[bool], object], within_s: float) -> None:
-        self._done = done
-        self._timer = asyncio.get_running_loop().call_later(within_s, self._too_late)
-        self._over = False
-
-    def reach(self) -> None:
-        """Note that the entry has been applied."""
-        self._timer.cancel()
-        if not self._over:
-            self._over = True
-            asyncio.get_running_loop().call_soon(self._done, True)
-
-    def _too_late(self) -> None:
-        self._over = True
-        log.warning(
-            "the event stream is behind: an entry was not seen in time; check the load of the store and of this worker"
-        )
-        self._done(False)
 
 
 class Follower:
@@ -92,9 +67,9 @@ class Follower:
         self._incarnation: str | None = None
         self._sequence = 0
         self._applied: tuple[str | None, int] = (None, 0)  # incarnation and sequence at our position
+        self._at_position: Mapping[str, str] | None = None  # the entry there
         self._group: list[Event] = []
-        self._waiters: list[tuple[EventId, int, _Waiter]] = []
-        self._numbers = itertools.count()
+        self._waiters = Waiters()
         self._following = asyncio.Event()
         self._disconnected_at = asyncio.get_running_loop().time()
 
@@ -154,19 +129,7 @@ class Follower:
         if not event_id or self.passed(event_id):
             done(True)
             return
-        waiter = _Waiter(done, within_s)
-        heapq.heappush(self._waiters, (EventId.parse(event_id), next(self._numbers), waiter))
-
-    async def reached(self, event_id: str, *, within_s: float = REACHED_WITHIN_S) -> bool:
-        """Wait until this entry has been applied; False when that takes too long."""
-        future: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
-
-        def done(in_time: bool) -> None:
-            if not future.done():
-                future.set_result(in_time)
-
-        self.when_reached(event_id, done, within_s=within_s)
-        return await future
+        self._waiters.add(EventId.parse(event_id), done, within_s)
 
     async def _read(self, store: redis.asyncio.Redis) -> None:
         after = self._group[-1].id if self._group else self._position or FIRST
@@ -182,12 +145,25 @@ class Follower:
 
     async def _feed(self, event_id: str, fields: dict[str, str]) -> None:
         event = Event.of(event_id, fields)
-        await self._check(event)
-        self._group.append(event)
+        try:
+            await self._check(event)
+            self._group.append(event)
+            if event.is_last_of_group:
+                await self._listener.apply(self._group)
+        except (StoreUnavailable, RedisError, OSError):
+            raise
+        except Exception as error:
+            log.warning(
+                "entry %s of the event stream cannot be read: %r; what was cached is dropped, find out what wrote it",
+                event_id,
+                error,
+            )
+            await self._reset("unreadable")
+            self._arrived(event.id, fields)
+            return
         if event.is_last_of_group:
-            await self._listener.apply(self._group)
             self._group = []
-            self._arrived(event.id)
+            self._arrived(event.id, fields)
 
     async def _check(self, event: Event) -> None:
         incarnation, sequence = event.incarnation, event.sequence
@@ -202,16 +178,17 @@ class Follower:
         self._incarnation, self._sequence = incarnation, sequence
 
     async def _reset(self, cause: ResetCause) -> None:
-        if cause != "start":
+        if cause not in ("start", "unreadable"):
             log.warning("the event stream has a break (%s); what was cached is dropped and read again", cause)
         self._group.clear()
         await self._listener.reset(cause)
 
-    def _arrived(self, position: EventId) -> None:
+    def _arrived(self, position: EventId, fields: Mapping[str, str] | None) -> None:
+        """Note the entry that was applied last; None before the first of a stream."""
         self._position = position
+        self._at_position = fields
         self._applied = (self._incarnation, self._sequence)
-        while self._waiters and self._waiters[0][0] <= position:
-            heapq.heappop(self._waiters)[2].reach()
+        self._waiters.reach(position)
 
     async def _verify(self, store: redis.asyncio.Redis) -> None:
         """Check that the stream still has the entry at our position where it was; else begin again (events.md 9)."""
@@ -252,16 +229,16 @@ class Follower:
             self._listener.emptied()
 
     def _is_last_applied(self, entries: list[Entry]) -> bool:
-        if not entries:
-            return False
-        fields = entries[0][1]
-        return fields.get("inc") == self._incarnation and fields.get("seq") == str(self._sequence)
+        return bool(entries) and entries[0][1] == self._at_position
 
     def _begin_at(self, last: list[Entry]) -> None:
         if last:
             event_id, fields = last[0]
-            self._incarnation, self._sequence = fields.get("inc"), int(fields.get("seq") or 0)
-            self._arrived(EventId.parse(event_id))
+            sequence = fields.get("seq", "")
+            known = sequence.isdecimal()  # else the next entry tells
+            self._incarnation = fields.get("inc") if known else None
+            self._sequence = int(sequence) if known else 0
+            self._arrived(EventId.parse(event_id), fields)
         else:
             self._incarnation, self._sequence = None, 0
-            self._arrived(FIRST)
+            self._arrived(FIRST, None)

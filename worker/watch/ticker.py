@@ -10,6 +10,8 @@ import logging
 from collections.abc import Callable
 from contextlib import suppress
 
+from redis.exceptions import RedisError
+
 from registry.drivers import AsyncDriver
 from registry.errors import StoreUnavailable
 from registry.holds import HoldRule
@@ -28,7 +30,7 @@ log = logging.getLogger(__name__)
 class Ticker:
     """At every tick `changed` gets the broker names of members whose lease has ended, or was renewed after all.
 
-    `rule` says when many leases are held, None for never."""
+    `rule` says when many leases are held, None for never; `follows` whether the stream is followed now."""
 
     def __init__(
         self,
@@ -37,12 +39,14 @@ class Ticker:
         worker_id: str,
         changed: Callable[[set[str]], None],
         rule: HoldRule | None = None,
+        follows: Callable[[], bool] = lambda: True,
     ) -> None:
         self._driver = driver
         self._keys = keys
         self._worker_id = worker_id
         self._changed = changed
         self._rule = rule
+        self._follows = follows
         self._overdue: dict[str, int] = {}
         self._expiring: asyncio.Task[None] | None = None
         self._numbers = itertools.count(1)
@@ -69,13 +73,17 @@ class Ticker:
     async def step(self) -> float:
         """Tick once; return the seconds until the next tick is due."""
         try:
-            seen = await self._driver.run(tick(self._keys, self._worker_id, self._origin("tick"), self._rule))
+            origin = self._origin("tick")
+            asked = tick(self._keys, self._worker_id, origin, self._rule, follows=self._follows())
+            seen = await self._driver.run(asked)
             await self._note(seen)
         except StoreUnavailable as error:
-            if not self._failed:
-                log.warning("leases cannot be watched: %s; retries every %g s", error, PERIOD_S)
-            self._failed, self._since = True, None
-            return PERIOD_S
+            return self._missed("leases cannot be watched: %s; retries every %g s", error)
+        except (RedisError, ValueError) as error:  # it refuses, or what it has is damaged
+            return self._missed(
+                "leases cannot be watched: %s; retries every %g s, compare keys and rights with docs/redis.md",
+                error,
+            )
         if self._failed:
             log.warning("leases are watched again")
         self._failed = False
@@ -84,6 +92,13 @@ class Ticker:
         if seen.next_end_ms is None:
             return PERIOD_S
         return min(max((seen.next_end_ms - seen.now_ms) / 1000, SPACING_S), PERIOD_S)
+
+    def _missed(self, message: str, error: Exception) -> float:
+        """Note a tick that failed; return the seconds until the next."""
+        if not self._failed:
+            log.warning(message, error, PERIOD_S)
+        self._failed, self._since = True, None
+        return PERIOD_S
 
     def service_age_s(self) -> float | None:
         """Return how long the service has run, in seconds, whichever workers it had; None before the first tick."""
@@ -114,7 +129,7 @@ class Ticker:
     async def _expire(self) -> None:
         try:
             await self._driver.run(expire(self._keys, self._origin("expire")))
-        except StoreUnavailable as error:
+        except (StoreUnavailable, RedisError, ValueError) as error:
             log.warning(
                 "ended leases were not recorded: %s; the next tick or an upkeep job records them", error
             )

@@ -21,7 +21,7 @@ from rocketmq_remoting.cluster import encode_cluster_info
 from rocketmq_remoting.json_encoding import Dialect
 from rocketmq_remoting.route import encode_route
 from testbed.eventually import eventually_async
-from tests.worker.scene import Broker, Scene, asynchronous, serving
+from tests.worker.scene import Broker, Scene, asynchronous, reached, serving
 
 KEYS = Keys("default")
 ACT = Origin("op", "test")
@@ -147,7 +147,7 @@ async def test_both_workers_answer_what_the_store_says(
             await dice.choice(CHANGES)(writer, dice)
             assert await agrees(redis, writer)
             last: Any = redis.xrevrange(KEYS.events, count=1)
-            assert await reader.service.parts.follower.reached(last[0][0] if last else "")
+            assert await reached(reader.service.parts.follower, last[0][0] if last else "")
             assert await agrees(redis, reader)
         assert first.service.parts.counters.cache_hits > 100
         assert first.service.parts.counters.resets == 0
@@ -166,7 +166,7 @@ async def test_a_checkpoint_round_drops_nothing(store: EmbeddedStore, redis: red
         assert run(checkpoint(KEYS, ACT, slices=100), redis).ended == 1
         last: Any = redis.xrevrange(KEYS.events, count=1)
         assert last[0][1]["scope"] == "end"
-        assert await scene.service.parts.follower.reached(last[0][0])
+        assert await reached(scene.service.parts.follower, last[0][0])
         assert await agrees(redis, scene)
         assert counters.cache_hits > hits
         assert (counters.cache_misses, counters.resets) == (misses, 0)

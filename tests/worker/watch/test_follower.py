@@ -14,8 +14,9 @@ from registry.errors import StoreUnavailable
 from registry.events.entry import Event
 from registry.keys import Keys
 from registry.store import connect as stores
+from registry.store.connect import BLOCK_MS
 from testbed.eventually import PATIENCE_S, eventually_async
-from tests.worker.scene import asynchronous
+from tests.worker.scene import asynchronous, reached
 from worker.cancellation import end
 from worker.rate_limited_log import RateLimitedLog
 from worker.watch.follower import PAUSE_MAX_S, Follower
@@ -45,6 +46,8 @@ class Recorder:
         if self.failing:
             self.failing -= 1
             raise StoreUnavailable("away")
+        for event in group:
+            event.fields["n"]
         self.groups.append([event.get("n") for event in group])
 
     def emptied(self) -> None:
@@ -63,6 +66,7 @@ def no_line_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
     """Because of the like of it in an earlier test."""
     log = RateLimitedLog(logging.getLogger("worker.watch.follower"))
     monkeypatch.setattr("worker.watch.follower.log", log)
+    monkeypatch.setattr("worker.watch.waiters.log", log)
 
 
 @asynccontextmanager
@@ -101,7 +105,7 @@ async def test_it_begins_at_the_end_and_gives_whole_groups(
         assert recorder.groups == []
         last = add(redis, 3, part="2/2")
         add(redis, 4)
-        assert await follower.reached(last)
+        assert await reached(follower, last)
         await eventually_async(lambda: recorder.groups == [["2", "3"], ["4"]])
         assert recorder.resets == ["start"]
 
@@ -165,7 +169,7 @@ async def test_nothing_is_missed_over_a_reconnect(store: EmbeddedStore, redis: r
         await drop_connections(redis, follower)
         for seq in (2, 3):
             last = add(redis, seq)
-        assert await follower.reached(last, within_s=PATIENCE_S)
+        assert await reached(follower, last, within_s=PATIENCE_S)
         assert (recorder.flat, recorder.resets) == (["2", "3"], ["start"])
 
 
@@ -177,7 +181,7 @@ async def test_what_was_trimmed_meanwhile_is_a_hole(store: EmbeddedStore, redis:
         add(redis, 2)
         last = add(redis, 3)
         redis.xtrim(KEYS.events, maxlen=1, approximate=False)
-        assert await follower.reached(last, within_s=PATIENCE_S)
+        assert await reached(follower, last, within_s=PATIENCE_S)
         assert (recorder.flat, recorder.resets) == (["3"], ["start", "hole"])
 
 
@@ -188,7 +192,7 @@ async def test_trimming_what_was_read_is_no_break(store: EmbeddedStore, redis: r
         await drop_connections(redis, follower)
         last = add(redis, 2)
         redis.xtrim(KEYS.events, maxlen=1, approximate=False)
-        assert await follower.reached(last, within_s=PATIENCE_S)
+        assert await reached(follower, last, within_s=PATIENCE_S)
         assert (recorder.flat, recorder.resets) == (["2"], ["start"])
 
 
@@ -203,7 +207,7 @@ async def test_an_entry_that_is_gone_on_reconnect_is_a_rollback(
         await drop_connections(redis, follower)
         await eventually_async(lambda: recorder.resets == ["start", "rollback"])
         last = add(redis, 2)
-        assert await follower.reached(last, within_s=PATIENCE_S)
+        assert await reached(follower, last, within_s=PATIENCE_S)
         assert recorder.flat == ["2"]
 
 
@@ -302,8 +306,47 @@ async def test_a_group_that_could_not_be_applied_comes_again(
         recorder.failing = 2
         add(redis, 2)
         last = add(redis, 3)
-        assert await follower.reached(last, within_s=PATIENCE_S)
+        assert await reached(follower, last, within_s=PATIENCE_S)
         assert recorder.flat == ["2", "3"]
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [
+        pytest.param({"seq": "no number", "inc": "1", "n": "?"}, id="sequence"),
+        pytest.param({"seq": "3", "inc": "1", "part": "1/1"}, id="what a listener needs is missing"),
+        pytest.param({"by": "an operator"}, id="nothing of an entry"),
+    ],
+)
+@asynchronous
+async def test_an_entry_that_cannot_be_read_is_left_out_as_if_missed(
+    store: EmbeddedStore, redis: redis_py.Redis, caplog: pytest.LogCaptureFixture, entry: dict[str, str]
+) -> None:
+    add(redis, 1)
+    async with followed(store) as (follower, recorder):
+        add(redis, 2)
+        odd = str(redis.xadd(KEYS.events, dict(entry)))  # type: ignore[arg-type]
+        assert await reached(follower, odd, within_s=PATIENCE_S)
+        assert (recorder.flat, recorder.resets[-1]) == (["2"], "unreadable")
+        resets = [*recorder.resets]
+        await asyncio.sleep(2.5 * BLOCK_MS / 1000)  # it is where it was, each time it is looked for
+        assert (follower.connected, recorder.resets) == (True, resets)
+        last = add(redis, 4 if entry.get("seq") == "3" else 3)
+        assert await reached(follower, last, within_s=PATIENCE_S)
+        assert recorder.flat[-1] in ("3", "4")
+        assert follower.connected
+    said = f"entry {odd} of the event stream cannot be read: "
+    assert sum(line.startswith(said) for line in caplog.messages) == 1
+
+
+@asynchronous
+async def test_it_begins_behind_an_entry_that_cannot_be_read(
+    store: EmbeddedStore, redis: redis_py.Redis
+) -> None:
+    redis.xadd(KEYS.events, {"seq": "no number"})
+    async with followed(store) as (follower, recorder):
+        assert await reached(follower, add(redis, 7), within_s=PATIENCE_S)
+        assert (recorder.flat, recorder.resets) == (["7"], ["start"])
 
 
 @asynchronous
@@ -312,9 +355,9 @@ async def test_waiting_for_an_entry_is_bounded(
 ) -> None:
     last = add(redis, 1)
     async with followed(store) as (follower, _):
-        assert await follower.reached("")
-        assert await follower.reached(last)
-        assert not await follower.reached("99999999999999-0", within_s=0.05)
+        assert await reached(follower, "")
+        assert await reached(follower, last)
+        assert not await reached(follower, "99999999999999-0", within_s=0.05)
     assert [line.partition(":")[0] for line in caplog.messages] == ["the event stream is behind"]
 
 
@@ -342,6 +385,6 @@ async def test_a_follower_that_rests_reads_more_at_once(store: EmbeddedStore, re
         for seq in range(1, 31):
             last = add(redis, seq)
             await asyncio.sleep(0.001)
-        assert await follower.reached(last)
+        assert await reached(follower, last)
         assert recorder.flat == [str(seq) for seq in range(1, 31)]
         assert reads() - before < 15
