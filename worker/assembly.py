@@ -105,6 +105,7 @@ class Assembly:
             options=self.options,
             owner=self.closed.owner(peer),
             registers=partial(self.closed.registers, peer),
+            refused=partial(self.closed.refused, peer),
             registration_cache=self.registration_cache,
         )
 

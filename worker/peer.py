@@ -1,5 +1,6 @@
 """The connection of a request, as a handler sees it."""
 
+from collections.abc import Set as AbstractSet
 from typing import Final, Protocol
 
 __all__ = ["NONE_REGISTERED", "Frames", "Peer"]
@@ -7,7 +8,7 @@ __all__ = ["NONE_REGISTERED", "Frames", "Peer"]
 Frames = bytes | tuple[bytes, ...]
 """Whole frames, joined or cut anywhere (a head packed around a cached body, say)."""
 
-NONE_REGISTERED: Final[frozenset[str]] = frozenset()
+NONE_REGISTERED: Final[AbstractSet[str]] = frozenset()
 """Of most connections; a new empty set has 216 bytes."""
 
 
@@ -28,7 +29,7 @@ class Peer(Protocol):
 
         False while a worker that ends still accepts: a client tries only twice, and must not get GO_AWAY both times."""
 
-    registered: frozenset[str]
+    registered: AbstractSet[str]
     """Keys of the members that registered over this connection; kept by the dispatch."""
 
     def frame(self) -> bytes:

@@ -45,7 +45,8 @@ class Request(msgspec.Struct, frozen=True):
     """A command and what a handler needs beside it.
 
     `owner` is the connection's name in the store, `<worker>/<connection>`; `registers` is called with each member key
-    that registers over this connection, before it does; `registration_cache` is this worker's."""
+    that registers over this connection, before it does, and returns whether it is the first time; `refused` is called
+    when such a first registration is refused; `registration_cache` is this worker's."""
 
     command: Command
     peer: Peer
@@ -53,7 +54,8 @@ class Request(msgspec.Struct, frozen=True):
     keys: Keys
     options: Options
     owner: str
-    registers: Callable[[str], None]
+    registers: Callable[[str], bool]
+    refused: Callable[[str], None]
     registration_cache: RegistrationCache
 
     def get(self, name: str) -> str | None:

@@ -35,6 +35,19 @@ def test_without_a_program_it_says_what_to_install(tmp_path: Path, monkeypatch: 
 
 
 @each_engine
+def test_the_data_is_its_owner_s_alone(tmp_path: Path, program: Path) -> None:
+    folder = tmp_path / "data"
+    folder.mkdir(mode=0o755)  # as an operator made it, whose it stays
+    (folder / program.name).mkdir(mode=0o755)
+    EmbeddedStore(folder, program)
+    EmbeddedStore(tmp_path / "new", program)
+    modes = {
+        path.name: path.stat().st_mode & 0o777 for path in (tmp_path / "new", folder, folder / program.name)
+    }
+    assert modes == {"new": 0o700, "data": 0o755, program.name: 0o700}
+
+
+@each_engine
 def test_data_outlives_the_store(tmp_path: Path, program: Path) -> None:
     first = EmbeddedStore(tmp_path, program)
     first.start()

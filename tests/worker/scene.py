@@ -4,6 +4,7 @@ import asyncio
 import functools
 import json
 from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
+from collections.abc import Set as AbstractSet
 from contextlib import asynccontextmanager
 from typing import Any, ParamSpec
 
@@ -38,7 +39,7 @@ class FakePeer:
     def __init__(self, number: int, address: str = "127.0.0.1:40000") -> None:
         self.id = str(number)
         self.address = address
-        self.registered: frozenset[str] = frozenset()
+        self.registered: AbstractSet[str] = frozenset()
         self.go_away = True
         self.closed = False
         self.reason = ""

@@ -1,5 +1,7 @@
 """Which peers brokers are known to have registered from."""
 
+from collections.abc import Set as AbstractSet
+
 from msgspec import Struct
 
 from worker.known_hosts import KnownHosts
@@ -8,7 +10,7 @@ from worker.peer import NONE_REGISTERED
 
 class Connected(Struct):
     address: str
-    registered: frozenset[str] = NONE_REGISTERED
+    registered: AbstractSet[str] = NONE_REGISTERED
 
 
 def test_by_connection_and_by_host() -> None:

@@ -1,5 +1,6 @@
 """REGISTER_BROKER (103)."""
 
+from registry.errors import InvalidField, RegistrationRefused
 from registry.plans import Plan
 from registry.registration.register import TIMEOUT_MAX_MS, Registration, register
 from rocketmq_remoting.codes import RequestCode, ResponseCode
@@ -51,8 +52,9 @@ def _registration(request: Request, broker_id: int) -> Registration:
 
 
 def _registered(request: Request, registration: Registration) -> Plan[Reply]:
-    request.registers(registration.member)
+    is_first = request.registers(registration.member)
     options = request.options
+    refused = True
     try:
         done = yield from register(
             request.keys,
@@ -63,8 +65,17 @@ def _registered(request: Request, registration: Registration) -> Plan[Reply]:
             registration_cache=request.registration_cache,
             event_code=request.event_code,
         )
+        refused = done.refused
     except BodyError as error:
         return failure(f"Failed to decode RegisterBrokerBody: {error}")
+    except (RegistrationRefused, InvalidField):
+        raise
+    except Exception:  # such as a store that went away: it may be registered all the same
+        refused = False
+        raise
+    finally:
+        if refused and is_first:
+            request.refused(registration.member)
     addresses = {"haServerAddr": done.ha_address, "masterAddr": done.master_address}
     body = b""
     if (order_topics := done.order_topics(options)) is not None:

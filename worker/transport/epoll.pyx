@@ -499,9 +499,13 @@ cdef class Transport:
     cdef Py_ssize_t _answer(self, cached, const char* data, Py_ssize_t size, double now) except -1:
         cdef Answers out = self._poller._answers
         cdef list checks = []
-        cdef Py_ssize_t at = scan(cached, data, size, now, self._high, out, checks)
-        if out.count:
-            self._write_out(out)
+        cdef Py_ssize_t at
+        try:
+            at = scan(cached, data, size, now, self._high, out, checks)
+            if out.count:
+                self._write_out(out)
+        finally:  # they are all connections', one after the other
+            out.clear()
         if checks:
             self._protocol.check_repeats(checks)
         return at
@@ -526,7 +530,6 @@ cdef class Transport:
                 self._end(failure())
         elif written < size:
             self._keep(out.rest(written))
-        out.clear()
 
     cdef _keep(self, bytes data):
         """What the system does not take now."""

@@ -55,10 +55,21 @@ class ClosedConnections:
         """Return the connection as owner, as the store has it."""
         return f"{self._worker_id}/{peer.id}"
 
-    def registers(self, peer: Peer, member: str) -> None:
-        """Note that a member is about to register over this connection."""
-        peer.registered |= {member}
+    def registers(self, peer: Peer, member: str) -> bool:
+        """Note that a member is about to register over this connection; return whether it has not before."""
+        if member in peer.registered:
+            return False
+        if not isinstance(peer.registered, set):
+            peer.registered = set()
+        peer.registered.add(member)
         self._peers.setdefault(member, set()).add(peer)
+        return True
+
+    def refused(self, peer: Peer, member: str) -> None:
+        """Note that a first registration was refused, so nothing of it is to be released."""
+        if isinstance(peer.registered, set):
+            peer.registered.discard(member)
+        self._forget(peer, member)
 
     def registered(self, peer: Peer) -> None:
         """Note that a registration is done: a connection that ended before could not be released then."""
@@ -68,10 +79,7 @@ class ClosedConnections:
     def closed(self, peer: Peer, *, shutting_down: bool = False) -> None:
         """Release a connection that has ended; those of a worker that shuts down end with its own lease."""
         for member in peer.registered:
-            peers = self._peers.get(member, set())
-            peers.discard(peer)
-            if not peers:
-                self._peers.pop(member, None)
+            self._forget(peer, member)
             if not shutting_down:
                 self._begin_release(member, self.owner(peer))
 
@@ -84,6 +92,12 @@ class ClosedConnections:
     async def stop(self) -> None:
         """End what is under way."""
         await end(self._tasks)
+
+    def _forget(self, peer: Peer, member: str) -> None:
+        peers = self._peers.get(member, set())
+        peers.discard(peer)
+        if not peers:
+            self._peers.pop(member, None)
 
     def _begin_release(self, member: str, owner: str) -> None:
         self._add(asyncio.get_running_loop().create_task(self._release(member, owner)))

@@ -372,6 +372,26 @@ def frame(length: int, header: int = 20) -> bytes:
 
 
 @over_epoll
+async def test_answers_of_a_read_that_fails_go_to_nobody_else(ends: Ends) -> None:
+    cached, errors = cache(ends, Reply(body=b"route")), list[object]()
+    assert ends.cached is not None
+    command = Command(105, 1, 0, 399, 0, None, {"topic": "other"}, b"", SerializeType.ROCKETMQ)
+    broken = ends.cached.keep(request(1, "other"), command, Reply(body=b"other"), Source())
+    assert broken is not None
+    del broken.source
+    ends.protocol.direct = True
+    ends.loop.set_exception_handler(lambda _, context: errors.append(context["exception"]))
+    await ends.loop.sock_sendall(ends.peer, request(1) + request(1, "other"))
+    await ends.until(lambda: "lost" in ends.protocol.calls)
+    assert [type(error) for error in errors] == [AttributeError]
+    ends.peer = ends.open()
+    ends.opened[-1].direct = True
+    await ends.loop.sock_sendall(ends.peer, request(2))
+    expected = answers(cached, (2,))
+    assert await ends.read(len(expected)) == expected
+
+
+@over_epoll
 async def test_a_long_frame_is_handed_over_in_one_piece(ends: Ends) -> None:
     handed: list[bytes] = []
     ends.protocol.data_received = handed.append  # type: ignore[assignment, method-assign]

@@ -52,6 +52,29 @@ async def test_a_broker_that_answers_nowhere_is_gone_with_its_connection(
         assert last_cause(redis) == cause
 
 
+@pytest.mark.parametrize(
+    ("registration", "kept"),
+    [
+        pytest.param({"body": b"{"}, False, id="an unreadable body"),
+        pytest.param({"body": Broker().body(T=6)}, False, id="one topic only"),
+        pytest.param({}, True, id="accepted"),
+    ],
+)
+@asynchronous
+async def test_a_first_registration_that_is_refused_is_not_kept(
+    store: EmbeddedStore, registration: dict[str, bytes], kept: bool
+) -> None:
+    async with serving(store.url) as scene:
+        peer = scene.connect()
+        reply = await scene.register(
+            Broker(), peer=peer, ext={"enableActingMaster": "false"}, version=513, **registration
+        )
+        assert ((reply.code == 0), bool(peer.registered)) == (kept, kept)
+        assert (reply.code == 0) is ("c1:127.0.0.9:1" in peer.registered)
+        await scene.register(Broker(), b"{", peer=peer)
+        assert bool(peer.registered) is kept
+
+
 @asynchronous
 async def test_a_broker_that_still_listens_is_left_to_its_lease(store: EmbeddedStore, listening: str) -> None:
     async with serving(store.url) as scene:
