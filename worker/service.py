@@ -22,6 +22,7 @@ from worker.cache.filling import Filling
 from worker.cache.repeats import REGISTRATION, Repeats
 from worker.peer import Peer
 from worker.reply import Reply
+from worker.transport.frame_memory import SMALL
 from worker.views import GET_ROUTE, Key, cache_key
 
 STOP_WAIT_S: Final = 2.0
@@ -66,7 +67,8 @@ class Service:
             _send(refusal, command, peer)
         else:
             parts.admission.acquire(command.code)
-            parts.frame_memory.reserve(command, len(command.body), self.known_hosts.knows(peer))
+            if len(command.body) > SMALL:
+                parts.frame_memory.reserve(command, len(command.body), self.known_hosts.knows(peer))
             if key is not None:
                 self._filling.answer(key, command, peer)
             else:

@@ -11,7 +11,7 @@ from typing import Final, Protocol
 
 import msgspec
 
-__all__ = ["LONG", "FrameLimits", "FrameMemory", "FrameReading"]
+__all__ = ["LONG", "SMALL", "FrameLimits", "FrameMemory", "FrameReading"]
 
 LONG: Final = 64 << 10
 """Announced bytes beyond which a frame counts from its beginning: no single read takes it whole."""
@@ -127,10 +127,9 @@ class FrameMemory:
         self._admit()
 
     def reserve(self, request: object, length: int, known: bool) -> None:
-        """Count the body of a request, of a known host or not, until `release`."""
-        if length > SMALL:
-            self._requests[id(request)] = length, known
-            self._under_way[known] += length
+        """Count the body of a request, of a known host or not, until `release`; those up to SMALL need not be."""
+        self._requests[id(request)] = length, known
+        self._under_way[known] += length
 
     def release(self, request: object) -> None:
         """Count a request as answered, and admit frames that wait."""

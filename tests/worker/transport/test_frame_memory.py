@@ -143,7 +143,6 @@ def test_hosts_with_more_than_their_share_come_last() -> None:
 def test_requests_count_until_they_are_answered() -> None:
     memory, request, small = Memory(), object(), object()
     memory.reserve(request, 500 * K, False)
-    memory.reserve(small, SMALL, False)
     memory.full(250 * K)
     reading = memory.reading()
     assert not reading.grow(100 * K)
