@@ -471,7 +471,7 @@ cdef class Transport:
         return 0 < word <= length - 4 and word <= HEADER_LONGEST
 
     cdef _begin_gathering(self, const char* data, Py_ssize_t size):
-        self._gathered = new_bytes(NULL, min(self._whole, 2 * READ_BYTES))
+        self._gathered = new_bytes(NULL, size)  # no more before it may be read on
         memcpy(bytes_at(self._gathered), data, size)
         self._have = size
         self._protocol.incomplete(self._whole, size)
@@ -480,7 +480,7 @@ cdef class Transport:
         """Read on where the frame is to be whole; memory grows as the bytes come."""
         cdef Py_ssize_t room = bytes_length(self._gathered), size
         if self._have == room:
-            room = min(self._whole, 2 * room)
+            room = min(self._whole, max(2 * room, <Py_ssize_t>GATHERED_AT_ONCE))
             resize_bytes(&self._gathered, room)
         size = self._read(bytes_at(self._gathered) + self._have, min(room - self._have, GATHERED_AT_ONCE))
         if size <= 0:
