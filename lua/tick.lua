@@ -13,7 +13,7 @@
 --- @include "tables"
 local r = cjson.decode(ARGV[1])
 local ctx = new_ctx(r.origin)
-local meta = redis.call("HMGET", KEYS[1], "started_ms", "hold_members")
+local meta = redis.call("HMGET", KEYS[1], "started_ms", "hold_members", "follow_ms")
 local started, members = meta[1], tonumber(meta[2] or 0)
 if not started or not ctx.tick or ctx.now - ctx.tick > r.idle then started = ctx.now end
 if r.rule ~= (ctx.rule or nil) then
@@ -51,5 +51,6 @@ if drain[2] and (soonest == "" or tonumber(drain[2]) < soonest) then soonest = d
 
 -- At last, so that a clock that is not late means that all this could be done.
 redis.call("HSET", KEYS[1], "tick_ms", ctx.now, "started_ms", started)
-if r.follows then redis.call("HSET", KEYS[1], "follow_ms", ctx.now) end
+-- A worker that starts has as long to follow the stream as one that follows no more.
+if r.follows or not meta[3] then redis.call("HSET", KEYS[1], "follow_ms", ctx.now) end
 return { tostring(ctx.now), tostring(started), tostring(soonest), overdue, last }

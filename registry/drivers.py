@@ -209,10 +209,11 @@ class AsyncDriver:
                     replies[i] = await self._whole(calls[i][0])
         except (RedisError, OSError) as error:
             replies = [error] * len(calls)
-        except (
-            Exception
-        ) as error:  # such as text that is no UTF-8; which of the replies it is in cannot be told
-            replies = [ResponseError(f"a reply of the store cannot be read: {error}")] * len(calls)
+        except Exception as error:  # else these requests would have no answer at all
+            log.exception("requests to the store met a fault of this server, and get an error; report it")
+            replies = [ResponseError(f"a request or reply of the store cannot be handled: {error}")] * len(
+                calls
+            )
         for (_, asked), reply in zip(calls, replies, strict=True):
             self.waiting -= len(asked)
             self._deliver(asked, reply)

@@ -1,5 +1,6 @@
 """Clients of the store, with short retries and timeouts: a dead Redis is noticed within seconds."""
 
+import codecs
 import socket
 from dataclasses import dataclass
 from typing import Any, Final
@@ -43,10 +44,21 @@ OVER_TCP: Final[dict[str, Any]] = {
 }
 """TCP_USER_TIMEOUT (Linux, ms) drops unacknowledged requests: one that was refused to its caller must not be delivered
 when the network is back, after later requests."""
-# JSON may spell half a surrogate pair; such a name must not break the pipeline it shares with others.
+
+
+def _half_pairs(error: UnicodeError) -> tuple[str | bytes, int]:
+    """Take half a surrogate pair, which JSON may spell, as itself, any other byte that is no UTF-8 as PEP 383 does."""
+    try:
+        return codecs.lookup_error("surrogatepass")(error)
+    except UnicodeError:
+        return codecs.lookup_error("surrogateescape")(error)
+
+
+ANY_BYTES: Final = "redis-namesrv.any-bytes"
+codecs.register_error(ANY_BYTES, _half_pairs)
 COMMON: Final[dict[str, Any]] = {
     "decode_responses": True,
-    "encoding_errors": "surrogatepass",
+    "encoding_errors": ANY_BYTES,  # no name or value may break the pipeline that it shares with others
     "socket_connect_timeout": CONNECT_TIMEOUT_S,
 }
 

@@ -52,6 +52,8 @@ class Attack(threading.Thread):
                     self._open[at] = self._connect()
 
     def end(self) -> None:
+        """Assert that it went on until now, and end it."""
+        assert self.is_alive()
         self._over.set()
         self.join()
         for one in self._open:

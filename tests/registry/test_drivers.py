@@ -231,6 +231,7 @@ def test_a_caller_that_gives_up_does_not_disturb_the_others(store: EmbeddedStore
 def test_a_reply_that_is_no_text_leaves_no_request_unanswered(
     store: EmbeddedStore, redis: redis_py.Redis
 ) -> None:
+    """Bytes that are no UTF-8 come as half surrogate pairs."""
     redis.set("bytes", b"\xff\xfe")
 
     async def main() -> None:
@@ -239,8 +240,7 @@ def test_a_reply_that_is_no_text_leaves_no_request_unanswered(
         found = await asyncio.gather(
             *(driver.run(asks(call("GET", key))) for key in keys), return_exceptions=True
         )
-        assert all(isinstance(one, ResponseError) for one in found)
-        assert str(found[0]).startswith("a reply of the store cannot be read: ")
+        assert ascii(found) == ascii([["\udcff\udcfe"], *([None] for _ in keys[1:])])
         assert driver.waiting == 0
         assert await driver.run(asks(call("GET", "absent"), call("ECHO", "here"))) == [None, "here"]
         await driver.close()

@@ -4,10 +4,11 @@ import pytest
 
 from registry.clusters import cluster_info, member_group
 from registry.errors import TopicNotFound
+from registry.members import lease_clock
 from registry.routes import read_route
-from registry.worker_lease import SERVICE_IDLE_MS
+from registry.worker_lease import SERVICE_IDLE_MS, tick
 from rocketmq_remoting.data_version import DataVersion
-from tests.registry.brokers import address
+from tests.registry.brokers import address, origin
 from tests.registry.namespace import Namespace
 
 A0, A1 = address("b1"), address("b1", 1)
@@ -141,6 +142,16 @@ def test_a_group_without_master_loses_its_write_bit_at_once(ns: Namespace, notic
     else:
         ns.register("b1", 1, acting=True)
     assert set(ns.topics().values()) == {"8,8,4,0"}
+
+
+def test_a_worker_that_does_not_follow_the_stream_says_so_once_it_had_the_time(ns: Namespace) -> None:
+    ns.run(tick(ns.keys, "w1", origin(), follows=False))
+    assert not ns.run(lease_clock(ns.keys)).unfollowed
+    ns.store.hset(ns.keys.events_meta, "follow_ms", ns.now_ms() - 6000)
+    ns.run(tick(ns.keys, "w1", origin(), follows=False))
+    assert ns.run(lease_clock(ns.keys)).unfollowed
+    ns.tick()
+    assert not ns.run(lease_clock(ns.keys)).unfollowed
 
 
 def test_what_could_not_be_renewed_is_held(ns: Namespace) -> None:

@@ -54,7 +54,6 @@ def _registration(request: Request, broker_id: int) -> Registration:
 def _registered(request: Request, registration: Registration) -> Plan[Reply]:
     is_first = request.registers(registration.member)
     options = request.options
-    refused = True
     try:
         done = yield from register(
             request.keys,
@@ -65,17 +64,20 @@ def _registered(request: Request, registration: Registration) -> Plan[Reply]:
             registration_cache=request.registration_cache,
             event_code=request.event_code,
         )
-        refused = done.refused
-    except BodyError as error:
-        return failure(f"Failed to decode RegisterBrokerBody: {error}")
-    except (RegistrationRefused, InvalidField):
-        raise
-    except Exception:  # such as a store that went away: it may be registered all the same
-        refused = False
-        raise
-    finally:
-        if refused and is_first:
+    except (
+        BodyError,
+        RegistrationRefused,
+        InvalidField,
+    ) as error:  # after others it may be registered all the same
+        if is_first:
             request.refused(registration.member)
+        if isinstance(error, BodyError):
+            return failure(f"Failed to decode RegisterBrokerBody: {error}")
+        raise
+    if not done.refused:
+        request.registers(registration.member)  # one that came before may have been refused meanwhile
+    elif is_first:
+        request.refused(registration.member)
     addresses = {"haServerAddr": done.ha_address, "masterAddr": done.master_address}
     body = b""
     if (order_topics := done.order_topics(options)) is not None:

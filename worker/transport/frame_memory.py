@@ -41,7 +41,7 @@ class FrameLimits(msgspec.Struct, frozen=True):
     admitted_s: float = 10.0
     """Seconds for an admitted frame while others wait."""
     stood_still_s: float = 1.0
-    """A worker that has not looked at its frames for so long stood still itself, and blames no peer."""
+    """A worker that has not looked at its frames for so long stood still itself, and cuts off no peer for that time."""
 
 
 class FrameReading(Protocol):

@@ -1,4 +1,4 @@
-"""Who waits for which entry of the event stream to be applied."""
+"""Requests that wait until an entry of the event stream has been applied."""
 
 import asyncio
 import heapq

@@ -24,7 +24,7 @@ GO_AWAY = 1500
 
 
 class NoCache:
-    """A service without cached requests, to whom no broker is known."""
+    """A service without cached requests and known brokers."""
 
     frame_memory: FrameMemory
     known_hosts = KnownHosts()

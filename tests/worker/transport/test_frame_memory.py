@@ -236,7 +236,7 @@ def test_an_admitted_frame_has_its_time_while_others_wait() -> None:
         assert (steady in found) is (memory.now > 10)
 
 
-def test_a_worker_that_stood_still_blames_nobody() -> None:
+def test_a_worker_that_stood_still_cuts_none_off() -> None:
     memory = Memory()
     memory.reading().grow(8, BIG)
     memory.now = 12.0

@@ -372,7 +372,7 @@ def frame(length: int, header: int = 20) -> bytes:
 
 
 @over_epoll
-async def test_answers_of_a_read_that_fails_go_to_nobody_else(ends: Ends) -> None:
+async def test_answers_of_a_read_that_fails_go_to_no_other(ends: Ends) -> None:
     cached, errors = cache(ends, Reply(body=b"route")), list[object]()
     assert ends.cached is not None
     command = Command(105, 1, 0, 399, 0, None, {"topic": "other"}, b"", SerializeType.ROCKETMQ)

@@ -76,6 +76,17 @@ async def test_a_first_registration_that_is_refused_is_not_kept(
 
 
 @asynchronous
+async def test_a_refused_one_takes_nothing_from_one_that_was_accepted_behind_it(store: EmbeddedStore) -> None:
+    async with serving(store.url) as scene:
+        peer, broker = scene.connect(), Broker()
+        for body in (b"{" + bytes(100), broker.body()):
+            scene.send(103, body, broker.ext, peer=peer)
+        replies = [await asyncio.wait_for(peer.sent.get(), PATIENCE_S) for _ in range(2)]
+        assert sorted(reply.code for reply in replies) == [0, 1]
+        assert peer.registered == {"c1:127.0.0.9:1"}
+
+
+@asynchronous
 async def test_a_broker_that_still_listens_is_left_to_its_lease(store: EmbeddedStore, listening: str) -> None:
     async with serving(store.url) as scene:
         peer = scene.connect()

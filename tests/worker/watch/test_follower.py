@@ -14,7 +14,6 @@ from registry.errors import StoreUnavailable
 from registry.events.entry import Event
 from registry.keys import Keys
 from registry.store import connect as stores
-from registry.store.connect import BLOCK_MS
 from testbed.eventually import PATIENCE_S, eventually_async
 from tests.worker.scene import asynchronous, reached
 from worker.cancellation import end
@@ -316,12 +315,18 @@ async def test_a_group_that_could_not_be_applied_comes_again(
         pytest.param({"seq": "no number", "inc": "1", "n": "?"}, id="sequence"),
         pytest.param({"seq": "3", "inc": "1", "part": "1/1"}, id="what a listener needs is missing"),
         pytest.param({"by": "an operator"}, id="nothing of an entry"),
+        pytest.param({"seq": b"\xff\xfe", "inc": "1"}, id="no text"),
     ],
 )
 @asynchronous
 async def test_an_entry_that_cannot_be_read_is_left_out_as_if_missed(
-    store: EmbeddedStore, redis: redis_py.Redis, caplog: pytest.LogCaptureFixture, entry: dict[str, str]
+    store: EmbeddedStore,
+    redis: redis_py.Redis,
+    caplog: pytest.LogCaptureFixture,
+    entry: dict[str, str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    monkeypatch.setattr("worker.watch.follower.BLOCK_MS", 50)
     add(redis, 1)
     async with followed(store) as (follower, recorder):
         add(redis, 2)
@@ -329,7 +334,7 @@ async def test_an_entry_that_cannot_be_read_is_left_out_as_if_missed(
         assert await reached(follower, odd, within_s=PATIENCE_S)
         assert (recorder.flat, recorder.resets[-1]) == (["2"], "unreadable")
         resets = [*recorder.resets]
-        await asyncio.sleep(2.5 * BLOCK_MS / 1000)  # it is where it was, each time it is looked for
+        await asyncio.sleep(0.2)  # it is where it was, each of the four times it is looked for
         assert (follower.connected, recorder.resets) == (True, resets)
         last = add(redis, 4 if entry.get("seq") == "3" else 3)
         assert await reached(follower, last, within_s=PATIENCE_S)
