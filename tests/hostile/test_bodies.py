@@ -2,6 +2,7 @@
 
 import zlib
 from collections.abc import Callable
+from functools import cache
 
 import pytest
 
@@ -64,6 +65,7 @@ def test_a_big_body_of_any_request_is_answered(
     assert_answered(over, code, BROKER.identity() | {"topic": "no-such-topic"}, body, codes)
 
 
+@cache
 def bomb() -> bytes:
     """256 MB of zeros as some 260 KB."""
     return zlib.compress(bytes(1 << 28), 9)
