@@ -15,7 +15,7 @@ from rocketmq_remoting.integers import Int32
 from rocketmq_remoting.json_decoding import decode_json_cooperatively, without_nulls
 from rocketmq_remoting.json_encoding import Dialect, encode_json
 from rocketmq_remoting.json_table import BLOCK_BYTES, JsonTable
-from rocketmq_remoting.register_broker_body import RegisterBrokerBody
+from rocketmq_remoting.register_broker_body import FilterServerList, RegisterBrokerBody, filter_servers_in
 from rocketmq_remoting.table_blocks import TableBlocks
 from rocketmq_remoting.tolerant_json import normalise_cooperatively
 from rocketmq_remoting.topic_config import TopicConfig
@@ -31,7 +31,9 @@ _name_of: Final = attrgetter("topic_name")
 
 
 class _LooseTopic(msgspec.Struct, rename="camel"):
-    """A topic that only other peers send so; RocketMQ 5.5.0 reads a null number as 0, not as the default."""
+    """A topic that only other peers send so; RocketMQ 5.5.0 reads a null number as 0, not as the default.
+
+    Java's own tests send topics without a name: they have that of their key."""
 
     topic_name: str | None = None
     read_queue_nums: Int32 | None = 16
@@ -42,10 +44,8 @@ class _LooseTopic(msgspec.Struct, rename="camel"):
     topic_filter_type: Any = None
 
     def value(self, key: str) -> TopicConfig:
-        if self.topic_name is None:
-            raise BodyError(f"topicName is missing from topic {key!r}")
         return TopicConfig(
-            self.topic_name,
+            key if self.topic_name is None else self.topic_name,
             self.read_queue_nums or 0,
             self.write_queue_nums or 0,
             self.perm or 0,
@@ -66,7 +66,7 @@ class _Wrapper(msgspec.Struct, Generic[_Topic], rename="camel"):
 
 
 class _Body(msgspec.Struct, Generic[_Topic], rename="camel"):
-    filter_server_list: tuple[str, ...] | None = ()
+    filter_server_list: FilterServerList = ()
     topic_config_serialize_wrapper: _Wrapper[_Topic] | None = None
 
 
@@ -92,7 +92,8 @@ def decode_json_body_cooperatively(
     read: _Body[Any] = yield from decode_json_cooperatively(
         extracted.rest, _Body[TopicConfig], _Body[_LooseTopic]
     )
-    wrapper, filter_servers = read.topic_config_serialize_wrapper, read.filter_server_list
+    wrapper = read.topic_config_serialize_wrapper
+    filter_servers = filter_servers_in(read.filter_server_list)
     if wrapper is None:
         return RegisterBrokerBody(DataVersion(0, now_ms, 0), filter_servers=filter_servers)
     return (yield from _registered(wrapper, extracted, filter_servers, now_ms))
@@ -157,7 +158,7 @@ def _registered(
 
 
 def _by_topic_name(table: dict[str, TopicConfig | _LooseTopic]) -> Cooperative[dict[str, TopicConfig]]:
-    """Return the topics by their topicName, which equals the key in bodies of brokers."""
+    """Return the topics by their names, which are the keys in bodies of brokers."""
     keys, configs = iter(table), iter(table.values())
     while part := [*islice(configs, _TOPICS_PER_STEP)]:
         if {*map(type, part)} != {TopicConfig} or [*map(_name_of, part)] != [*islice(keys, _TOPICS_PER_STEP)]:

@@ -13,7 +13,7 @@ from rocketmq_remoting.errors import BodyError
 from rocketmq_remoting.inflate import inflate_cooperatively
 from rocketmq_remoting.json_decoding import decode_json_cooperatively
 from rocketmq_remoting.json_encoding import Dialect, encode_json
-from rocketmq_remoting.register_broker_body import RegisterBrokerBody
+from rocketmq_remoting.register_broker_body import FilterServerList, RegisterBrokerBody, filter_servers_in
 from rocketmq_remoting.topic_config import TopicConfig
 from rocketmq_remoting.topic_queue_mapping import (
     MappingInfoMembers,
@@ -35,7 +35,7 @@ _PARTS_PER_STEP: Final = 100
 _DECIMAL: Final = re.compile(r"[+-]?\d{1,20}")
 _LENGTH: Final = Struct(">i")
 _COMPRESSION_LEVEL: Final = 9
-_FILTER_SERVERS: Final[Any] = tuple[str, ...] | None
+_FILTER_SERVER_LIST: Final[Any] = FilterServerList
 
 
 def decode_compressed_body_cooperatively(
@@ -52,12 +52,12 @@ def decode_compressed_body_cooperatively(
         topics[config.topic_name] = config
         if i % _PARTS_PER_STEP == 0:
             yield
-    filter_servers: tuple[str, ...] | None = yield from _json(parts, "filterServerList", _FILTER_SERVERS)
+    filter_servers: FilterServerList = yield from _json(parts, "filterServerList", _FILTER_SERVER_LIST)
     return RegisterBrokerBody(
         version.value(now_ms=now_ms),
         topics,
         topics.keys(),
-        filter_servers,
+        filter_servers_in(filter_servers),
         (yield from _mappings(parts)) if static_topics and not parts.exhausted else {},
     )
 

@@ -120,6 +120,12 @@ TOPIC_NULL = as_json(
         pytest.param(A.body() + b"x", "false", id="garbage behind", marks=pytest.mark.conformance("103-10")),
         pytest.param(TOPIC_NULL, "false", id="topic null", marks=pytest.mark.conformance("103-11")),
         pytest.param(
+            A.body().replace(b'"TB"', b'"T\xff"'),
+            "false",
+            id="no UTF-8",
+            marks=pytest.mark.conformance("103-70"),
+        ),
+        pytest.param(
             zlib.compress(compressed_layout(LINES_4X), wbits=-15),
             "true",
             id="raw deflate",
@@ -154,6 +160,14 @@ def wrapped(table: dict[str, Any]) -> bytes:
 def test_a_topic_is_called_as_its_config_says(ns: Scene) -> None:
     assert A.register(ns.k1, wrapped({"X": Topic("Y").members(), "TB": TB.members()})).code == 0
     assert ns.topics() == {"Y", "TB"}
+
+
+@pytest.mark.conformance("103-68")
+@pytest.mark.parametrize("named", [{}, {"topicName": None}], ids=["no topicName", "null"])
+def test_a_topic_without_a_name_has_that_of_its_key(ns: Scene, named: dict[str, None]) -> None:
+    assert A.register(ns.k1, wrapped({"X": named | {"perm": 4}, "TB": TB.members()})).code == 0
+    assert ns.topics() == {"X", "TB"}
+    assert ns.queues("X")["broker-a"].perm == 4
 
 
 @pytest.mark.conformance("103-14")
@@ -260,6 +274,13 @@ def test_the_layout_follows_the_version(
     assert ns.topics() == topics
     if topics:
         assert ns.route("TA").filter_server_table == ({A.addr: FILTERS} if filters else {})
+
+
+@pytest.mark.conformance("103-69")
+@pytest.mark.parametrize(("text", "servers"), [("f:1", {A.addr: ("f:1",)}), ("", {})], ids=["text", "empty"])
+def test_filter_servers_that_are_a_text(ns: Scene, text: str, servers: dict[str, tuple[str, ...]]) -> None:
+    assert ns.f1(filters=FILTERS).register(ns.k1, as_json({"filterServerList": text})).code == 0
+    assert ns.route("TA").filter_server_table == servers
 
 
 def test_a_wrapper_from_before_3_0_11_has_no_static_topics(ns: Scene) -> None:

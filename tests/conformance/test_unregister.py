@@ -94,6 +94,14 @@ def test_another_address_removes_nothing(ns: Scene) -> None:
     stays(lambda: ns.brokers() == {"broker-a": {0: A.addr}}, for_s=0.3)
 
 
+@pytest.mark.conformance("104-29")
+def test_whoever_names_another_cluster_leaves_all_the_same(ns: Scene) -> None:
+    registered = ns.f1()
+    assert registered.but(cluster="c2").unregister(ns.k1).code == 0
+    eventually(lambda: gone(ns))
+    assert registered.query(ns.k1).ext == {"changed": "true"}
+
+
 @pytest.mark.conformance("104-12")
 def test_two_brokers_leave_in_quick_succession(ns: Scene) -> None:
     ns.f3()

@@ -93,6 +93,11 @@ ODDITIES: dict[str, Oddity] = {
     "filter type by number": Oddity(edit=_of_topics(topicFilterType=1)),
     "unknown members": Oddity(edit=_of_topics(what={"a": [1, None]}, attributes={"+k": "v"})),
     "other keys": Oddity(edit=_other_keys),
+    "filter servers as text": Oddity(edit=lambda whole: whole.update(filterServerList="f:1")),
+    "filter servers as empty text": Oddity(edit=lambda whole: whole.update(filterServerList="")),
+    "filter servers by number": Oddity(edit=lambda whole: whole.update(filterServerList=[1])),
+    "no UTF-8": Oddity(False, lambda text: text[:-1] + ',"filterServerList":["\udcff"]}'),
+    "a byte order mark": Oddity(False, lambda text: "\ufeff" + text),
     "no topicName": Oddity(edit=_without_of_topics("topicName")),
 }
 UNANNOUNCED, WITHOUT_STATIC = "zlib unannounced", "zlib without static part"
@@ -102,7 +107,7 @@ LAYOUTS = ("zlib", "zlib cut", "zlib and more", UNANNOUNCED, WITHOUT_STATIC, "ra
 
 def packed(text: str, packing: str, version: int) -> bytes:
     """Return the body as it is sent."""
-    data = text.encode()
+    data = text.encode(errors="surrogateescape")
     if not packing or packing == "plain announced":
         return data
     content = _layout(json.loads(text), static_topics=version >= 413 and packing != WITHOUT_STATIC)

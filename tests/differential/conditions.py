@@ -16,6 +16,11 @@ def asks(*codes: int) -> Condition:
     return lambda e: e.ask.code in codes
 
 
+def holds(text: str) -> Condition:
+    """Return the condition that the body, before it is packed, has this text."""
+    return lambda e: text in e.ask.body
+
+
 def of_frame(name: str) -> Condition:
     return lambda e: e.ask.code == BROKEN and e.ask.get("frame") == name
 
