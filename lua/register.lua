@@ -7,8 +7,8 @@
   KEYS[4] pending:<name>  string  epoch claimed by a first registration in several scripts
   ARGV[1] request as JSON: origin {op, actor, peer}, name, cluster, id, member (<cluster>:<addr>), ha, zone, acting
           ("0", "1", or absent from an old broker), timeout, filters (JSON text; absent = leave alone), dv, state
-          (version, a number), single (1: one topic, refused in a first registration), sig, owner, dry, and for the
-          write: token, claim (epoch), leftovers (as the claim said), applied, last (0: slices follow, so the data
+          (version, a number), single (1: one topic, refused in a first registration), sig, owner and the host that it
+          came from, dry, and for the write: token, claim (epoch), leftovers (as the claim said), applied, last (0: slices follow, so the data
           version waits), counts {rows, mappings, entries}
   ARGV[2] the slice, as lua/includes/rows.lua says
   Returns {"refused", event id, order table} newcomer of a lower state version; {"single"}, {"full"}, {"pending"};
@@ -163,7 +163,7 @@ if r.owner then
     local ends = worker and tonumber(redis.call("ZSCORE", K.workers, worker) or 0)
     if ends and ends < ctx.now then fields[field] = nil end
   end
-  fields["owner:" .. r.owner] = "1"
+  fields["owner:" .. r.owner] = r.host or ""
 end
 member.lease, member.dirty, member.gone = ctx.now + r.timeout, true, false
 

@@ -48,7 +48,7 @@ class Member(msgspec.Struct, frozen=True):
     """One registered address of a broker.
 
     `version` is None until its registration is complete; `owners` are the connections, `<worker>/<connection>`, that
-    it registered over, none for members that registered by HTTP."""
+    it registered over, none for members that registered by HTTP; `hosts` are those that they came from."""
 
     cluster: str
     id: int
@@ -58,6 +58,7 @@ class Member(msgspec.Struct, frozen=True):
     filters: tuple[str, ...]
     since_ms: int
     owners: tuple[str, ...]
+    hosts: frozenset[str]
     lease: Lease
 
 
@@ -168,6 +169,7 @@ def _member(now_ms: int, row: _MemberRow) -> Member:
     fields = pairs(row.fields)
     cluster, address = split_member_key(row.key)
     version, filters = fields.get("dv"), fields.get("filters")
+    hosts = {field[6:]: host for field, host in fields.items() if field.startswith("owner:")}
     return Member(
         cluster,
         row.id,
@@ -176,6 +178,7 @@ def _member(now_ms: int, row: _MemberRow) -> Member:
         DataVersion.from_text(version) if version else None,
         msgspec.json.decode(filters, type=tuple[str, ...]) if filters else (),
         int(fields["since"]),
-        tuple(sorted(field[6:] for field in fields if field.startswith("owner:"))),
+        tuple(sorted(hosts)),
+        frozenset(hosts.values()),
         Lease(now_ms, int(row.end_ms), int(row.kept_until_ms), int(fields["timeout"])),
     )

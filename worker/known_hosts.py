@@ -8,11 +8,6 @@ from worker.peer import Peer
 MOST: Final = 10_000
 
 
-def host_of(peer: Peer) -> str:
-    """Return the address of a peer without its port."""
-    return peer.address.rpartition(":")[0]
-
-
 class KnownHosts:
     """The last from which a registration was accepted."""
 
@@ -22,11 +17,11 @@ class KnownHosts:
 
     def knows(self, peer: Peer) -> bool:
         """Return whether a broker has registered over this connection, or from its host."""
-        return bool(peer.registered) or host_of(peer) in self._hosts
+        return bool(peer.registered) or peer.host in self._hosts
 
     def add(self, peer: Peer) -> None:
         """Note that a registration was accepted."""
-        host = host_of(peer)
+        host = peer.host
         self._hosts[host] = None
         self._hosts.move_to_end(host)
         if len(self._hosts) > self._most:

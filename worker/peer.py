@@ -3,13 +3,18 @@
 from collections.abc import Set as AbstractSet
 from typing import Final, Protocol
 
-__all__ = ["NONE_REGISTERED", "Frames", "Peer"]
+__all__ = ["NONE_REGISTERED", "Frames", "Peer", "host_of"]
 
 Frames = bytes | tuple[bytes, ...]
 """Whole frames, joined or cut anywhere (a head packed around a cached body, say)."""
 
 NONE_REGISTERED: Final[AbstractSet[str]] = frozenset()
 """Of most connections; a new empty set has 216 bytes."""
+
+
+def host_of(address: str) -> str:
+    """Return an `ip:port` without the port."""
+    return address.rpartition(":")[0]
 
 
 class Peer(Protocol):
@@ -22,6 +27,11 @@ class Peer(Protocol):
     @property
     def address(self) -> str:
         """`ip:port` of the remote end, from the PROXY header if a balancer sent one."""
+
+    @property
+    def host(self) -> str:
+        """Where it comes from, for limits and rights: of `address`, but that a PROXY header counts only from a balancer
+        that `proxyNetworks` lists."""
 
     @property
     def go_away(self) -> bool:

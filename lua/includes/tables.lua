@@ -35,6 +35,7 @@ end
 
 -- {key, exists, lease, fields}; fields hold broker, id, dv, ha, filters, timeout, since, sig, at, applied,
 -- slot:<id>:<name> for each place it registered, owner:<worker>/<connection> for each connection it came over
+-- with the host that it came from
 local function member_of(ctx, key)
   local member = ctx.members[key]
   if member then return member end

@@ -22,6 +22,7 @@ from registry.options.fields import (
     Options,
     TlsOptions,
 )
+from registry.options.networks import networks_of
 from registry.store import url as store_url
 from registry.store.url import with_login
 
@@ -120,6 +121,7 @@ SECRETS = frozenset(
         "rqRedisPassword",
     }
 )
+NETWORKS = frozenset({"probeNetworks", "proxyNetworks"})
 DECIMAL = re.compile(r"[+-]?[0-9]+")
 VARIABLES = ALIASES | {option.env: option.key for option in CATALOGUE}  # later ones win
 OPTIONS_VARIABLE = "MQNS_OPTIONS"
@@ -201,6 +203,17 @@ def _with_logins(options: Options) -> Options:
     return msgspec.structs.replace(options, redis_url=store, rq_redis_url=queue)
 
 
+def _with_networks(options: Options) -> Options:
+    """The options, whose lists of networks can be read. Raises InvalidOption for one that cannot."""
+    for option in CATALOGUE:
+        if option.key in NETWORKS:
+            try:
+                networks_of(getattr(options, option.name))
+            except ValueError as error:
+                raise InvalidOption(f"{option.key}: {error}; list networks as 10.0.0.0/8,fd00::/8") from None
+    return options
+
+
 def resolve(file: Mapping[str, str], env: Mapping[str, str], cli: Mapping[str, str] | None = None) -> Options:
     """Defaults, then the -c file, then the environment, then the command line.
 
@@ -209,7 +222,8 @@ def resolve(file: Mapping[str, str], env: Mapping[str, str], cli: Mapping[str, s
     """
     given = _given(file, env, cli or {})
     unknown = tuple((key, text) for key, text in file.items() if key not in BY_KEY)
-    return _with_logins(msgspec.convert(_computed(given, env) | given | {"listing_also": unknown}, Options))
+    options = msgspec.convert(_computed(given, env) | given | {"listing_also": unknown}, Options)
+    return _with_networks(_with_logins(options))
 
 
 def given_settings(

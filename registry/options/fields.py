@@ -160,6 +160,16 @@ class Options(TlsOptions, frozen=True, kw_only=True):
         bool, _own("connect to a broker that lost its connection; off: gone")
     ] = True
     probe_timeout_millis: Annotated[int, _own("how long such a connect may take")] = 300
+    probe_networks: Annotated[
+        str,
+        _own(
+            "addresses to connect to (probe, 905) beside those that brokers come from, as 10.0.0.0/8,fd00::/8"
+        ),
+    ] = ""
+    proxy_networks: Annotated[
+        str,
+        _own("balancers whose PROXY headers tell a peer's host for limits, probes and 905, as 10.0.0.0/24"),
+    ] = ""
     max_connections: Annotated[int, _own("connections of a remoting worker; 0 is unlimited")] = 20_000
     write_buffer_limit_bytes: Annotated[int, _own("unread answers of a connection before it is closed")] = (
         16 << 20

@@ -39,19 +39,21 @@ def register(
     origin: Origin,
     *,
     owner: str | None = None,
+    host: str | None = None,
     delete_missing: bool = False,
     registration_cache: RegistrationCache | None = None,
     event_code: int | None = None,
 ) -> Plan[Registered]:
     """Register a broker, or renew its lease when nothing changed.
 
-    `owner` is the connection it came over, `<worker>/<connection>`; `delete_missing` is the option
-    deleteTopicWithBrokerRegistration; `registration_cache` is that of a process which does this all the time;
+    `owner` is the connection it came over, `<worker>/<connection>`, and `host` where its peer came from;
+    `delete_missing` is the option deleteTopicWithBrokerRegistration;
+    `registration_cache` is that of a process which does this all the time;
     `event_code` is the request code under which an accepted registration is logged (`registry.events.heartbeat_log`),
     None while none is. Raises BodyError, RegistrationRefused, BrokerBusy, InvalidField.
     """
     signed = signature(registration, delete_missing=delete_missing)
-    context = RegisterContext(keys, registration, origin, signed, owner, delete_missing)
+    context = RegisterContext(keys, registration, origin, signed, owner, host, delete_missing)
     registered = yield from _register(context, registration_cache)
     if event_code is None or registered.refused:
         return registered

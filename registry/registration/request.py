@@ -120,12 +120,13 @@ def signature(registration: Registration, *, delete_missing: bool) -> Signature:
 class RegisterContext(msgspec.Struct, frozen=True):
     """A registration, its signature, and where it came from.
 
-    `owner` is the connection it came over, `<worker>/<connection>`, None for one over HTTP; `delete_missing` is the
-    option deleteTopicWithBrokerRegistration."""
+    `owner` is the connection it came over, `<worker>/<connection>`, and `host` where its peer came from, both None
+    for one over HTTP; `delete_missing` is the option deleteTopicWithBrokerRegistration."""
 
     keys: Keys
     registration: Registration
     origin: Origin
     signature: Signature
     owner: str | None
+    host: str | None
     delete_missing: bool

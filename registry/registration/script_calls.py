@@ -36,6 +36,7 @@ class RegisterRequest(msgspec.Struct, frozen=True, omit_defaults=True):
     acting: str | None = None
     filters: str | None = None
     owner: str | None = None
+    host: str | None = None
     dry: int = 0
     token: str = ""
     claim: str | None = None
@@ -81,6 +82,7 @@ def register_request(
         acting=None if r.acting is None else str(int(r.acting)),
         filters=filters,
         owner=context.owner,
+        host=context.host,
     )
 
 

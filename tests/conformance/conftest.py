@@ -26,6 +26,7 @@ SERVERS: dict[str, dict[str, str]] = {
         "deleteTopicWithBrokerRegistration": "true",
         "supportActingMaster": "true",
         "notifyMinBrokerIdChanged": "true",
+        "probeNetworks": "127.0.0.0/8",
         "enableAllTopicList": "false",
         "enableTopicList": "false",
         "configBlackList": "bindAddress;listenPort",

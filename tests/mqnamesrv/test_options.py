@@ -5,6 +5,7 @@ import pytest
 from registry.options.catalogue import (
     BY_KEY,
     CATALOGUE,
+    NETWORKS,
     InvalidOption,
     Options,
     acceptable,
@@ -66,6 +67,8 @@ def test_each_option_can_be_set_by_its_variable() -> None:
         text = "false" if option.default is True else other[option.type]
         if option.name.endswith("redis_url"):
             text = "redis://changed"
+        if option.key in NETWORKS:
+            text = "10.0.0.0/8"
         changed = resolve({}, HOME | {option.env: text})
         assert getattr(changed, option.name) != option.default, option.key
 
@@ -134,10 +137,12 @@ def test_the_file_overrides_java_s_default_home() -> None:
         pytest.param({"MQNS_REMOTING_WORKERS": "0"}, "MQNS_REMOTING_WORKERS=0", id="no worker"),
         pytest.param({"MQNS_PROBE_TIMEOUT_MILLIS": "-1"}, "MQNS_PROBE_TIMEOUT_MILLIS=-1", id="negative time"),
         pytest.param({"MQNS_PROXY_PROTOCOL": "yes"}, "MQNS_PROXY_PROTOCOL=yes", id="neither true nor false"),
+        pytest.param({"MQNS_PROBE_NETWORKS": "10.0.0.0/8,x"}, "probeNetworks: 'x' does", id="no network"),
+        pytest.param({"MQNS_PROXY_NETWORKS": "10.0.0.1/8"}, "proxyNetworks: 10.0.0.1/8 has", id="host bits"),
     ],
 )
 def test_a_bad_variable_is_named(env: dict[str, str], text: str) -> None:
-    with pytest.raises(InvalidOption, match=f"^{text}: "):
+    with pytest.raises(InvalidOption, match=f"^{text}(: | )"):
         resolve({}, env)
 
 

@@ -15,7 +15,7 @@ from rocketmq_remoting.codes import RequestCode
 from rocketmq_remoting.command import Command, decode, encode
 from rocketmq_remoting.remoting_command import SerializeType
 from testbed.eventually import PATIENCE_S
-from worker.peer import Frames
+from worker.peer import Frames, host_of
 from worker.service import Service
 from worker.watch.follower import REACHED_WITHIN_S, Follower
 
@@ -39,6 +39,7 @@ class FakePeer:
     def __init__(self, number: int, address: str = "127.0.0.1:40000") -> None:
         self.id = str(number)
         self.address = address
+        self.host = host_of(address)
         self.registered: AbstractSet[str] = frozenset()
         self.go_away = True
         self.closed = False
@@ -109,9 +110,9 @@ class Scene:
         self._opaque = 0
         self.peer = self.connect()
 
-    def connect(self) -> FakePeer:
+    def connect(self, address: str = "127.0.0.1:40000") -> FakePeer:
         self._peers += 1
-        peer = FakePeer(self._peers)
+        peer = FakePeer(self._peers, address)
         self.service.connected(peer)
         return peer
 

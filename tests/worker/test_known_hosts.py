@@ -5,12 +5,16 @@ from collections.abc import Set as AbstractSet
 from msgspec import Struct
 
 from worker.known_hosts import KnownHosts
-from worker.peer import NONE_REGISTERED
+from worker.peer import NONE_REGISTERED, host_of
 
 
 class Connected(Struct):
     address: str
     registered: AbstractSet[str] = NONE_REGISTERED
+
+    @property
+    def host(self) -> str:
+        return host_of(self.address)
 
 
 def test_by_connection_and_by_host() -> None:

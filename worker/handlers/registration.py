@@ -60,6 +60,7 @@ def _registered(request: Request, registration: Registration) -> Plan[Reply]:
             registration,
             request.origin,
             owner=request.owner,
+            host=request.peer.host,
             delete_missing=options.delete_topic_with_broker_registration,
             registration_cache=request.registration_cache,
             event_code=request.event_code,

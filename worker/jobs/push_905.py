@@ -2,6 +2,7 @@
 
 A job process follows the stream of events. Each of several such processes sees every event; the first to claim it in
 the store pushes. No request waits for a push, and a failed one is not repeated: brokers also ask for their group (901).
+A push goes where `worker.outgoing` allows.
 """
 
 import asyncio
@@ -12,7 +13,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from registry import settings
+from registry import members, settings
 from registry.clock import now_ms
 from registry.drivers import AsyncDriver
 from registry.events.entry import Event, EventKind
@@ -23,6 +24,8 @@ from rocketmq_remoting.codes import RequestCode
 from rocketmq_remoting.command import encode
 from rocketmq_remoting.remoting_command import ONEWAY_FLAG, Command
 from rocketmq_remoting.version import CURRENT
+from worker import outgoing
+from worker.outgoing import Endpoint
 from worker.rate_limited_log import RateLimitedLog
 from worker.watch.follower import ResetCause
 
@@ -113,7 +116,7 @@ class Pusher:
             return
         for change in changes(group):
             if await self._driver.run(_claimed(self._keys, change)):
-                self._push(change)
+                self._push(change, await self._driver.run(_places(self._keys, change, self._options)))
 
     def emptied(self) -> None:
         """Do nothing: no broker has left its group."""
@@ -125,7 +128,7 @@ class Pusher:
     async def _read_settings(self) -> None:
         self._options = overlay(self._given, await self._driver.run(settings.read(self._keys)))
 
-    def _push(self, change: MinIdChange) -> None:
+    def _push(self, change: MinIdChange, places: Sequence[Endpoint]) -> None:
         frame = encode(
             Command(
                 RequestCode.NOTIFY_MIN_BROKER_ID_CHANGE,
@@ -135,8 +138,8 @@ class Pusher:
                 ext=change.ext(),
             )
         )
-        for address in change.receivers():
-            task = asyncio.get_running_loop().create_task(send(address, frame))
+        for place in places:
+            task = asyncio.get_running_loop().create_task(send(place, frame))
             self._sends.add(task)
             task.add_done_callback(self._sends.discard)
 
@@ -150,22 +153,39 @@ def _claimed(keys: Keys, change: MinIdChange) -> Plan[bool]:
     return bool((yield call("SET", keys.pushed(str(change.event.id)), "1", "NX", "EX", CLAIM_S)))
 
 
-async def send(address: str, frame: bytes) -> None:
+def _places(keys: Keys, change: MinIdChange, options: Options) -> Plan[list[Endpoint]]:
+    """Return where those that are to be notified may be reached: of a big group, those of the smallest ids."""
+    group = yield from members.brokers(keys, [change.broker])
+    hosts = {member.address: member.hosts for broker in group for member in broker.members}
+    places = []
+    for address in change.receivers():
+        place = outgoing.endpoint(address, hosts.get(address, ()), options)
+        if place is not None:
+            places.append(place)
+            continue
+        log.warning(
+            "905 is not sent to broker %s: it came from elsewhere; list its network in probeNetworks, or its balancer "
+            "in proxyNetworks, else it learns of its group when it asks",
+            address,
+        )
+    return places[: outgoing.MOST]
+
+
+async def send(to: Endpoint, frame: bytes) -> None:
     """Write one frame to a broker's own port, over a connection of its own, and forget it."""
     try:
         async with asyncio.timeout(SEND_WITHIN_S):
-            await _send(address, frame)
-    except (OSError, ValueError, TimeoutError) as error:
+            await _send(to, frame)
+    except (OSError, TimeoutError) as error:
         log.warning(
-            "905 did not reach broker %s: %s; not repeated, the broker asks for its group by itself",
-            address,
+            "905 did not reach broker %s:%d: %s; not repeated, the broker asks for its group by itself",
+            *to,
             error,
         )
 
 
-async def _send(address: str, frame: bytes) -> None:
-    host, _, port = address.rpartition(":")
-    _, writer = await asyncio.open_connection(host.strip("[]"), int(port))
+async def _send(to: Endpoint, frame: bytes) -> None:
+    writer = await outgoing.open_connection(to)
     try:
         writer.write(frame)
         await writer.drain()

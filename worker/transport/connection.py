@@ -6,11 +6,12 @@ replies. Here is the life of the connection: open, idle, closing, disconnected."
 import asyncio
 import logging
 from math import inf
+from sys import intern
 from typing import Protocol, cast
 
 from rocketmq_remoting.errors import FrameError
 from worker.cache.cached_requests import RepeatCheck
-from worker.peer import NONE_REGISTERED, Frames
+from worker.peer import NONE_REGISTERED, Frames, host_of
 from worker.rate_limited_log import RateLimitedLog
 from worker.transport.opening import Stage
 from worker.transport.owner import Owner
@@ -45,6 +46,7 @@ class Connection(asyncio.Protocol):
         "deadline",
         "direct",
         "go_away",
+        "host",
         "id",
         "owner",
         "registered",
@@ -55,6 +57,7 @@ class Connection(asyncio.Protocol):
     def __init__(self, id: str, address: str, owner: "ConnectionOwner") -> None:
         self.id = id
         self.address = address
+        self.host = intern(host_of(address))
         self.registered = NONE_REGISTERED
         self.go_away = False
         self.closed = False

@@ -10,10 +10,12 @@ from socket import IPPROTO_TCP, SO_RCVBUF, SO_SNDBUF, SOL_SOCKET, TCP_NODELAY, s
 from typing import Any, Final
 
 from registry.options.catalogue import Options
+from registry.options.networks import address_of, networks_of
+from worker.peer import host_of
 from worker.rate_limited_log import RateLimitedLog
 from worker.transport.connection import Connection
 from worker.transport.connection_balance import ConnectionBalance
-from worker.transport.owner import Dispatch, Limits
+from worker.transport.owner import Dispatch, Introduced, Limits
 from worker.transport.proxy_protocol import address_text
 from worker.transport.tls import ServerTls
 from worker.transport.transports import transports
@@ -58,6 +60,7 @@ class Connections:
         """Whether connections end because this worker does, so that their owners must not be released."""
         self._transports = transports(options, loop, service.cached, self._never_opened)
         self._balance = balance
+        self._balancers = networks_of(options.proxy_networks)
         self._socket_options = _socket_options(options)
         self._ids = itertools.count(1)
         self._open: dict[str, Connection] = {}
@@ -93,6 +96,13 @@ class Connections:
         """Called by a connection once it has its transport."""
         self._open[connection.id] = connection
         self._notify(connection, lambda: self.service.connected(connection))
+
+    def introduced(self, connection: Introduced, source: str) -> None:
+        """See `Owner`; where the peer comes from, only a listed balancer may tell."""
+        connection.address = source
+        balancer = address_of(connection.host)
+        if balancer is not None and any(balancer in network for network in self._balancers):
+            connection.host = host_of(source)
 
     def disconnected(self, connection: Connection) -> None:
         """Called by a connection when its transport is gone."""

@@ -44,6 +44,13 @@ class Limits(msgspec.Struct, frozen=True):
     """Seconds for a peer to take the last replies of a connection that is closed."""
 
 
+class Introduced(Protocol):
+    """A connection whose PROXY header has come."""
+
+    address: str
+    host: str
+
+
 class Owner(Protocol):
     """What all connections of a worker have in common: `worker.transport.connections.Connections`."""
 
@@ -52,4 +59,8 @@ class Owner(Protocol):
     tls: ServerTls
     proxy_protocol: bool
     time: Callable[[], float]
+
+    def introduced(self, connection: Introduced, source: str) -> None:
+        """Take the `ip:port` of a PROXY header as the peer's."""
+
     call_soon: Callable[[Callable[[], None]], object]

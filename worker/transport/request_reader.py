@@ -9,7 +9,6 @@ from typing import Final, Protocol
 from rocketmq_remoting.frame import FrameReader
 from rocketmq_remoting.remoting_command import ONEWAY_FLAG, RESPONSE_FLAG
 from worker.cache.cached_requests import RepeatCheck
-from worker.known_hosts import host_of
 from worker.peer import Peer
 from worker.transport.opening import Opening, Stage
 from worker.transport.owner import Owner
@@ -28,6 +27,7 @@ class ReadConnection(Peer, Protocol):
     """The connection that is read: `worker.transport.connection.Connection`."""
 
     address: str
+    host: str
     active_at: float
     deadline: float
     direct: bool
@@ -90,8 +90,8 @@ class RequestReader:
 
     @property
     def host(self) -> str:
-        """The address of the peer, without its port."""
-        return host_of(self._connection)
+        """Where the peer comes from."""
+        return self._connection.host
 
     @property
     def known(self) -> bool:
@@ -152,7 +152,8 @@ class RequestReader:
             plain = opening.receive(data)
         finally:
             self._replies.tls = opening.tls
-        self._connection.address = opening.source or self._connection.address
+        if opening.source and opening.source != self._connection.address:
+            self._connection.owner.introduced(self._connection, opening.source)
         self._connection.deadline = opening.deadline
         if opening.stage is Stage.FRAMES:
             self._opening = None

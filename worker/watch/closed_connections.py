@@ -1,7 +1,8 @@
 """What the end of a connection means for the brokers that registered over it.
 
 Java unregisters at once. With workers behind a balancer a closed connection says little: only the connection
-is released as owner, and after the last one the broker's own address is probed before the broker is removed.
+is released as owner, and after the last one the broker's own address is probed before the broker is removed. One that
+may not be probed (`worker.outgoing`) goes as with Java.
 """
 
 import asyncio
@@ -17,9 +18,12 @@ from registry.options.catalogue import Options
 from registry.plans import Origin, Plan
 from registry.removal import Disconnected, release_owner, remove_disconnected
 from registry.worker_lease import is_member
+from worker import outgoing
 from worker.cancellation import end
 from worker.counters import Counters
+from worker.outgoing import Endpoint
 from worker.peer import Peer
+from worker.rate_limited_log import RateLimitedLog
 
 PROBES_MAX = 64
 SECOND_PROBE_S = 0.25  # a dying process may still have its port when its connections are gone
@@ -27,7 +31,20 @@ RETRY_S = 1.0
 RETRIES = 120
 
 log = logging.getLogger(__name__)
+rate_limited = RateLimitedLog(log)
 T = TypeVar("T")
+
+
+class Members(set[str]):
+    """The members that registered over one connection, whose peer came from `host`."""
+
+    __slots__ = ("host", "probes")
+
+    def __init__(self, host: str) -> None:
+        super().__init__()
+        self.host = host
+        self.probes = outgoing.MOST
+        """How many of them may still be probed."""
 
 
 class ClosedConnections:
@@ -59,15 +76,15 @@ class ClosedConnections:
         """Note that a member is about to register over this connection; return whether it has not before."""
         if member in peer.registered:
             return False
-        if not isinstance(peer.registered, set):
-            peer.registered = set()
+        if not isinstance(peer.registered, Members):
+            peer.registered = Members(peer.host)
         peer.registered.add(member)
         self._peers.setdefault(member, set()).add(peer)
         return True
 
     def refused(self, peer: Peer, member: str) -> None:
         """Note that a first registration was refused, so nothing of it is to be released."""
-        if isinstance(peer.registered, set):
+        if isinstance(peer.registered, Members):
             peer.registered.discard(member)
         self._forget(peer, member)
 
@@ -78,10 +95,12 @@ class ClosedConnections:
 
     def closed(self, peer: Peer, *, shutting_down: bool = False) -> None:
         """Release a connection that has ended; those of a worker that shuts down end with its own lease."""
-        for member in peer.registered:
-            self._forget(peer, member)
-            if not shutting_down:
-                self._begin_release(member, self.owner(peer))
+        members = peer.registered
+        if isinstance(members, Members):
+            for member in members:
+                self._forget(peer, member)
+                if not shutting_down:
+                    self._begin_release(member, self.owner(peer), members)
 
     def expired(self, member: str) -> None:
         """Close the connections that a member registered over whose lapse was recorded, unless it is back."""
@@ -99,8 +118,8 @@ class ClosedConnections:
         if not peers:
             self._peers.pop(member, None)
 
-    def _begin_release(self, member: str, owner: str) -> None:
-        self._add(asyncio.get_running_loop().create_task(self._release(member, owner)))
+    def _begin_release(self, member: str, owner: str, members: Members) -> None:
+        self._add(asyncio.get_running_loop().create_task(self._release(member, owner, members)))
 
     def _add(self, task: asyncio.Task[None]) -> None:
         self._tasks.add(task)
@@ -115,12 +134,12 @@ class ClosedConnections:
         for peer in tuple(self._peers.get(member, ())):
             peer.close("a broker that registered over it has expired")
 
-    async def _release(self, member: str, owner: str) -> None:
+    async def _release(self, member: str, owner: str, members: Members) -> None:
         cluster, address = split_member_key(member)
         try:
             disconnected = await self._retried(lambda: release_owner(self._keys, cluster, address, owner))
             if disconnected is not None:
-                await self._remove_unless_reachable(disconnected)
+                await self._remove_unless_reachable(disconnected, members)
         except RegistryError as error:
             log.warning(
                 "connection %s of member %s was not released: %s; the member leaves when its lease ends",
@@ -129,13 +148,13 @@ class ClosedConnections:
                 error,
             )
 
-    async def _remove_unless_reachable(self, member: Disconnected) -> None:
+    async def _remove_unless_reachable(self, member: Disconnected, members: Members) -> None:
         """Probe the address of a member without connections, and remove the member unless it accepts."""
         options, cause = self._options(), "closed"
-        if options.connection_loss_probe:
+        if options.connection_loss_probe and (to := _probed(member.address, members, options)) is not None:
             cause = "lost"
             async with self._probes:
-                reachable = await self._is_reachable(member.address, options.probe_timeout_millis / 1000)
+                reachable = await self._is_reachable(to, options.probe_timeout_millis / 1000)
             if reachable:
                 self._counters.probes_reachable += 1
                 return
@@ -151,20 +170,42 @@ class ClosedConnections:
                 await asyncio.sleep(RETRY_S)
         return await self._driver.run(plan())
 
-    async def _is_reachable(self, address: str, timeout_s: float) -> bool:
-        if not await probe(address, timeout_s):
+    async def _is_reachable(self, to: Endpoint, timeout_s: float) -> bool:
+        if not await probe(to, timeout_s):
             return False
         await asyncio.sleep(SECOND_PROBE_S)
-        return await probe(address, timeout_s)
+        return await probe(to, timeout_s)
 
 
-async def probe(address: str, timeout_s: float) -> bool:
-    """Return whether connections are accepted at `host:port`."""
-    host, _, port = address.rpartition(":")
+def _probed(address: str, members: Members, options: Options) -> Endpoint | None:
+    """Return where to probe a member, None if it is to go without that."""
+    to = outgoing.endpoint(address, (members.host,), options)
+    if to is None:
+        rate_limited.warning(
+            "broker %s is removed with its connection, unprobed: it came from %s; if living brokers are, list their "
+            "networks in probeNetworks, or their balancer in proxyNetworks",
+            address,
+            members.host,
+        )
+    elif not members.probes:
+        rate_limited.warning(
+            "broker %s is removed with its connection, unprobed: %d that registered over it were probed; "
+            "a living one is back with its next registration",
+            address,
+            outgoing.MOST,
+        )
+        return None
+    else:
+        members.probes -= 1
+    return to
+
+
+async def probe(to: Endpoint, timeout_s: float) -> bool:
+    """Return whether connections are accepted there."""
     try:
         async with asyncio.timeout(timeout_s):
-            _, writer = await asyncio.open_connection(host.strip("[]"), int(port))
-    except (OSError, ValueError, TimeoutError):
+            writer = await outgoing.open_connection(to)
+    except (OSError, TimeoutError):
         return False
     writer.close()
     return True

@@ -122,11 +122,15 @@ class Listening:
 
 
 @asynccontextmanager
-async def listening(count: int) -> AsyncIterator[list[Listening]]:
+async def listening(count: int, *hosts: str) -> AsyncIterator[list[Listening]]:
+    """So many ports, on these hosts if any are given."""
     ports = [Listening() for _ in range(count)]
-    servers = [await asyncio.start_server(port.serve, "127.0.0.1", 0) for port in ports]
-    for port, server in zip(ports, servers, strict=True):
-        port.address = f"127.0.0.1:{server.sockets[0].getsockname()[1]}"
+    hosts = hosts or ("127.0.0.1",) * count
+    servers = [
+        await asyncio.start_server(port.serve, host, 0) for port, host in zip(ports, hosts, strict=True)
+    ]
+    for port, host, server in zip(ports, hosts, servers, strict=True):
+        port.address = f"{host}:{server.sockets[0].getsockname()[1]}"
     try:
         yield ports
     finally:
@@ -213,3 +217,37 @@ async def test_a_broker_that_cannot_be_reached_delays_no_others(store: EmbeddedS
         answer = await asyncio.wait_for(scene.register(Broker("b", "127.0.0.1:2", id=0)), 2)
         assert answer.code == 0
         await eventually_async(lambda: len(port.requests) == 1)
+
+
+@asynchronous
+async def test_only_brokers_that_came_from_their_address_or_a_listed_network_are_pushed_to(
+    store: EmbeddedStore,
+) -> None:
+    on = {"notify_min_broker_id_changed": True, "probe_networks": "127.10.0.0/16"}
+    async with (
+        listening(3, "127.10.0.5", "127.11.0.5", "127.0.0.1") as ports,
+        serving(store.url) as scene,
+        pushing(store.url, replicas=1, **on),
+    ):
+        for number, port in enumerate(ports, 1):
+            await scene.register(Broker("b", port.address, id=number))
+        await scene.register(Broker("b", f"localhost:{ports[2].address[10:]}", id=4))
+        await scene.register(Broker("b", "127.0.0.1:2", id=0))
+        await eventually_async(lambda: ports[0].requests and ports[2].requests)
+        await asyncio.sleep(0.1)
+        assert [len(port.requests) for port in ports] == [1, 0, 1]
+
+
+@asynchronous
+async def test_a_push_reaches_sixteen_brokers_of_a_group(store: EmbeddedStore) -> None:
+    async with (
+        listening(20) as ports,
+        serving(store.url) as scene,
+        pushing(store.url, replicas=1, notify_min_broker_id_changed=True),
+    ):
+        for number, port in enumerate(ports, 1):
+            await scene.register(Broker("b", port.address, id=number))
+        await scene.register(Broker("b", "127.0.0.1:2", id=0))
+        await eventually_async(lambda: sum(len(port.requests) for port in ports) >= 16)
+        await asyncio.sleep(0.1)
+        assert [len(port.requests) for port in ports] == [1] * 16 + [0] * 4

@@ -114,6 +114,7 @@ class EchoService(NoCache):
             "pid": os.getpid(),
             "id": peer.id,
             "address": peer.address,
+            "host": peer.host,
             "worker": self.worker_id,
             "connections": len(self.peers),
             "fds": len(os.listdir("/proc/self/fd")),

@@ -13,7 +13,7 @@ from tests.worker.transport.echo_worker import ECHO, NoCache
 from worker.peer import Peer
 from worker.transport.connection import Connection
 from worker.transport.frame_memory import FrameLimits, FrameMemory
-from worker.transport.owner import Dispatch, Limits
+from worker.transport.owner import Dispatch, Introduced, Limits
 from worker.transport.reply_writer import UNANSWERED_BYTES_MOST, UNANSWERED_MOST
 from worker.transport.request_reader import SLICE_COMMANDS, SLICE_S, UNREAD_MOST
 from worker.transport.tls import ServerTls
@@ -94,6 +94,9 @@ class Surroundings(NoCache):
 
     def opened(self, connection: Connection) -> None:
         pass
+
+    def introduced(self, connection: Introduced, source: str) -> None:
+        connection.address = source
 
     def disconnected(self, _peer: Peer, *, shutting_down: bool = False) -> None:
         """As the table of connections; the service's goes by the same name and is not called."""

@@ -4,11 +4,12 @@ import socket
 import struct
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from pathlib import Path
 
 import pytest
 
 from testbed.eventually import eventually
-from tests.worker.transport.client import ONEWAY, RESPONSE, Client, Server, request
+from tests.worker.transport.client import ONEWAY, RESPONSE, Client, Server, request, serving
 from tests.worker.transport.echo_worker import ECHO, FAULT, HANG_UP, LATE
 from worker.transport.proxy_protocol import address_text
 
@@ -22,6 +23,23 @@ def segments_received(client: Client) -> int:
     info = client.sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 256)
     count: int = struct.unpack_from("I", info, SEGMENTS_IN)[0]
     return count
+
+
+@pytest.mark.parametrize(
+    ("balancers", "host"),
+    [
+        pytest.param("", "127.0.0.1", id="of any peer"),
+        pytest.param("10.0.0.0/8", "127.0.0.1", id="of one that is not listed"),
+        pytest.param("10.0.0.0/8,127.0.0.1", "1.2.3.4", id="of a listed balancer"),
+    ],
+)
+def test_a_proxy_header_tells_where_a_peer_comes_from_if_its_sender_is_listed(
+    tmp_path: Path, balancers: str, host: str
+) -> None:
+    with serving(tmp_path, proxy_networks=balancers) as server, server.connect() as client:
+        client.send(PROXY_V1)
+        about = client.about()
+        assert (about["address"], about["host"]) == ("1.2.3.4:1111", host)
 
 
 def test_a_request_sent_byte_by_byte_is_answered(server: Server) -> None:

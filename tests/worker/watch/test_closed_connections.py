@@ -1,9 +1,10 @@
 """What the end of a connection does to the brokers that registered over it."""
 
 import asyncio
+import select
 import socket
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Self
 
 import pytest
 import redis as redis_py
@@ -14,7 +15,6 @@ from registry.plans import Plan
 from registry.removal import Removal, remove_disconnected
 from testbed.eventually import PATIENCE_S, eventually_async
 from tests.worker.scene import Broker, Scene, asynchronous, last_cause, serving
-from worker.watch.closed_connections import probe
 
 
 @pytest.fixture
@@ -223,15 +223,74 @@ async def test_the_connection_of_a_broker_that_registered_again_stays_open(
         assert not peer.closed
 
 
+class Probed:
+    """Addresses of 127.0.0.1 or another host that are alive, and which of them were connected to."""
+
+    def __init__(self, count: int, host: str) -> None:
+        self._sockets = [socket.create_server((host, 0)) for _ in range(count)]
+        self.addresses = [f"{host}:{one.getsockname()[1]}" for one in self._sockets]
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for one in self._sockets:
+            one.close()
+
+    @property
+    def count(self) -> int:
+        """To how many of them somebody connected."""
+        return len(select.select(self._sockets, [], [], 0)[0])
+
+
 @pytest.mark.parametrize(
-    "address",
-    [pytest.param(text, id=text or "empty") for text in ("", "nowhere", "127.0.0.1:x", "127.0.0.1:1")],
+    ("networks", "came_from", "kept"),
+    [
+        pytest.param("", "10.0.0.1:40000", False, id="from elsewhere"),
+        pytest.param("10.0.0.0/8,fd00::/8", "10.0.0.1:40000", False, id="not listed"),
+        pytest.param("10.0.0.0/8, 127.10.0.0/16", "10.0.0.1:40000", True, id="listed"),
+        pytest.param("", "127.10.0.5:40000", True, id="from there"),
+    ],
 )
 @asynchronous
-async def test_an_address_that_cannot_be_reached_is_silent(address: str) -> None:
-    assert not await probe(address, 0.2)
+async def test_only_where_the_peer_came_from_is_probed_unless_a_network_is_listed(
+    store: EmbeddedStore, redis: redis_py.Redis, networks: str, came_from: str, kept: bool
+) -> None:
+    with Probed(1, "127.10.0.5") as there:
+        async with serving(store.url, probe_networks=networks) as scene:
+            peer = scene.connect(came_from)
+            await scene.register(Broker(address=there.addresses[0]), peer=peer)
+            scene.disconnect(peer)
+            if kept:
+                await eventually_async(lambda: scene.service.parts.counters.probes_reachable == 1)
+            else:
+                await eventually_async(lambda: gone(scene))
+                assert last_cause(redis) == "closed"
+            assert (bool(await scene.addresses()), there.count) == (kept, int(kept))
 
 
 @asynchronous
-async def test_a_listening_address_is_reachable(listening: str) -> None:
-    assert await probe(listening, 0.2)
+async def test_a_name_is_never_probed(store: EmbeddedStore, listening: str) -> None:
+    async with serving(store.url, probe_networks="0.0.0.0/0,::/0") as scene:
+        peer = scene.connect()
+        await scene.register(Broker(address=listening.replace("127.0.0.1", "localhost")), peer=peer)
+        scene.disconnect(peer)
+        await eventually_async(lambda: gone(scene))
+
+
+@asynchronous
+async def test_a_connection_has_sixteen_members_probed_however_many_it_registered(
+    store: EmbeddedStore,
+) -> None:
+    with Probed(20, "127.0.0.1") as there:
+        async with serving(store.url) as scene:
+            peer = scene.connect()
+            for number, address in enumerate(there.addresses):
+                await scene.register(Broker(f"broker-{number}", address), peer=peer)
+            scene.disconnect(peer)
+            await eventually_async(lambda: sixteen_left(scene))
+            assert there.count == 16
+
+
+async def sixteen_left(scene: Scene) -> bool:
+    return len(await scene.addresses()) == 16 == scene.service.parts.counters.probes_reachable

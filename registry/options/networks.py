@@ -1,0 +1,24 @@
+"""Networks as options list them, and whether a host is in one."""
+
+from functools import lru_cache
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
+
+__all__ = ["Address", "Network", "address_of", "networks_of"]
+
+Address = IPv4Address | IPv6Address
+Network = IPv4Network | IPv6Network
+
+
+@lru_cache(maxsize=64)
+def networks_of(text: str) -> tuple[Network, ...]:
+    """Return the networks of a list such as `10.0.0.0/8, fd00::/8`. Raises ValueError that names a bad one."""
+    return tuple(ip_network(part.strip()) for part in text.split(",") if part.strip())
+
+
+def address_of(host: str) -> Address | None:
+    """Return the address that a host is written as, an IPv4 one also where it is mapped into IPv6; None for a name."""
+    try:
+        address = ip_address(host.removeprefix("[").removesuffix("]"))
+    except ValueError:
+        return None
+    return getattr(address, "ipv4_mapped", None) or address
