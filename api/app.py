@@ -24,12 +24,12 @@ from api import (
 )
 from api.json_text import StrictJSON
 from api.name_server import EXTENSION, PROBE_TIMEOUT_S, NameServer
+from api.problem_names import MEDIA_TYPE
 from registry.keys import Keys
 from registry.options.catalogue import Options
 from registry.options.load import load
 from registry.store.connect import connect, connect_once
 
-BODY_MAX_BYTES = 16 << 20
 SUBJECTS = (
     health,
     clusters,
@@ -64,7 +64,7 @@ def create_app(options: Options | None = None, *, redis: "redis_py.Redis | None"
     app.json = StrictJSON(app)
     app.url_map.strict_slashes = app.url_map.merge_slashes = False  # no redirects, and any text is a key
     app.config |= {
-        "MAX_CONTENT_LENGTH": BODY_MAX_BYTES,
+        "MAX_CONTENT_LENGTH": options.http_body_max_bytes,
         "HTTP_ERROR_SCHEMA": problems.REFERENCE,
         "VALIDATION_ERROR_SCHEMA": problems.REFERENCE,
     }
@@ -92,5 +92,5 @@ def _with_problems(spec: Any) -> Any:
             }
             for status, response in operation["responses"].items():
                 if status >= "400" and "content" in response:
-                    response["content"] = {problems.MEDIA_TYPE: response["content"].pop("application/json")}
+                    response["content"] = {MEDIA_TYPE: response["content"].pop("application/json")}
     return spec

@@ -3,13 +3,14 @@
 import logging
 from collections.abc import Mapping
 from http import HTTPStatus
-from typing import Annotated, Any, Final
+from typing import Annotated, Any
 
 from apiflask import APIFlask, HTTPError
 from flask import Response, request
 from pydantic import BaseModel, ConfigDict, Field
 from werkzeug.exceptions import HTTPException, UnsupportedMediaType
 
+from api.problem_names import MEDIA_TYPE, RETRY_AFTER_S, title_of, type_of
 from registry.errors import (
     BrokerBusy,
     BrokerNotFound,
@@ -22,8 +23,6 @@ from registry.errors import (
     TopicNotFound,
 )
 
-MEDIA_TYPE = "application/problem+json"
-RETRY_AFTER_S = "1"
 WITH_BODY = frozenset({"POST", "PUT", "PATCH"})
 
 log = logging.getLogger(__name__)
@@ -53,8 +52,6 @@ KINDS: Mapping[type[RegistryError], tuple[int, str]] = {
 
 
 PLAIN = {404: "no such path here", 405: "the path does not take this method"}
-TITLES: Final = {413: "Request Entity Too Large", 422: "Unprocessable Entity"}
-"""Phrases that Python 3.13 changed; a client of this API sees the same whichever it runs on."""
 
 
 class ProblemDocument(BaseModel):
@@ -96,8 +93,8 @@ def install(app: APIFlask) -> None:
 
 def _reply(problem: Problem, headers: Mapping[str, str] | None = None) -> Response:
     document = ProblemDocument(
-        type=f"urn:redis-namesrv:{problem.kind}" if problem.kind else "about:blank",
-        title=TITLES.get(problem.status) or HTTPStatus(problem.status).phrase,
+        type=type_of(problem.kind),
+        title=title_of(problem.status),
         status=problem.status,
         detail=problem.detail,
         field=problem.field or "",

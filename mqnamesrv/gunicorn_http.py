@@ -8,8 +8,9 @@ from registry.options.load import load
 _options = load(os.environ)
 
 bind = f"{_options.http_bind_address}:{_options.http_port}"
-worker_class = "gthread"
+worker_class = "api.server.HttpWorker"
 workers = _options.http_workers
 threads = _options.http_threads
-graceful_timeout = 5  # watchers keep their connections for ever and come back to the next worker
+graceful_timeout = 5  # slow peers come back to the next worker
+sendfile = False  # answers are written by the worker's loop
 proc_name = "mqnamesrv-http"

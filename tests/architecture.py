@@ -25,7 +25,7 @@ BELOW: Final[Mapping[str, tuple[str, ...]]] = {
     "registry": ("rocketmq_remoting",),
     "mqpipeline": (),
     "worker": ("rocketmq_remoting", "registry"),
-    "api": ("rocketmq_remoting", "registry"),
+    "api": ("rocketmq_remoting", "registry", "worker.rate_limited_log"),
     "mqnamesrv": ("rocketmq_remoting", "registry", "worker.jobs.liveness_file"),
     "mqns": ("rocketmq_remoting",),
     "testbed": (*SERVER, "mqns"),

@@ -111,7 +111,19 @@ BY_KEY = {option.key: option for option in CATALOGUE}
 LISTED_GROUPS = frozenset[Group]({"namesrv", "netty_server"})  # what requests 318 and 319 know
 ALWAYS_BLACK = frozenset({"configBlackList", "configStorePath", "kvConfigPath", "rocketmqHome"})
 ALIASES = {"REDIS_URL": "redisUrl", "RQ_REDIS_URL": "rqRedisUrl", "ROCKETMQ_SERIALIZE_TYPE": "serializeType"}
-AT_LEAST_ONE = frozenset({"remotingWorkers", "httpWorkers", "httpThreads"})
+AT_LEAST_ONE = frozenset(
+    {
+        "remotingWorkers",
+        "httpWorkers",
+        "httpThreads",
+        "httpMaxConnections",
+        "httpHeadMaxBytes",
+        "httpIdleTimeoutMillis",
+        "httpHeadTimeoutMillis",
+        "httpBodyTimeoutMillis",
+        "httpAnswerTimeoutMillis",
+    }
+)
 SECRETS = frozenset(
     {
         "tls.server.keyPassword",

@@ -143,6 +143,19 @@ class Options(TlsOptions, frozen=True, kw_only=True):
     remoting_workers: Annotated[int, _own("processes that answer on listenPort")] = 2
     http_workers: Annotated[int, _own("processes that answer on httpPort")] = 1
     http_threads: Annotated[int, _own("threads of each of them")] = 4
+    http_max_connections: Annotated[
+        int, _own("connections of an HTTP worker; more: the one that waited longest is closed")
+    ] = 4096
+    http_held_bytes: Annotated[
+        int,
+        _own("memory of an HTTP worker for requests under way and unread answers; more: the largest goes"),
+    ] = 64 << 20
+    http_head_max_bytes: Annotated[int, _own("longest head of a request")] = 64 << 10
+    http_body_max_bytes: Annotated[int, _own("longest body of a request")] = 16 << 20
+    http_idle_timeout_millis: Annotated[int, _own("how long a connection may be without a request")] = 75_000
+    http_head_timeout_millis: Annotated[int, _own("how long a head may take from its first byte")] = 10_000
+    http_body_timeout_millis: Annotated[int, _own("how long a body may take after its head")] = 30_000
+    http_answer_timeout_millis: Annotated[int, _own("how long a peer may take to read an answer")] = 60_000
     namespace: Annotated[str, _own("one Redis may serve several name servers: ns:{namespace}:…")] = "default"
     data_dir: Annotated[str, _own("folder of the embedded store")] = ""
     redis_url: Annotated[str, _own("the store; empty starts an embedded one")] = ""

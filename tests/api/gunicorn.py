@@ -8,6 +8,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from registry.options.catalogue import Options, to_env
 from testbed.needs import need
@@ -16,15 +17,15 @@ ROOT = Path(__file__).parents[2]
 
 
 @contextmanager
-def http_workers(store_url: str) -> Iterator[str]:
-    """Yield `host:port` of two HTTP workers before their first request."""
+def http_workers(store_url: str, workers: int = 2, **options: Any) -> Iterator[str]:
+    """Yield `host:port` of HTTP workers before their first request."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         bind = f"fd://{listener.fileno()}"
-        argv = ["-c", "python:mqnamesrv.gunicorn_http", "--bind", bind, "-w", "2", "wsgi:app"]
+        argv = ["-c", "python:mqnamesrv.gunicorn_http", "--bind", bind, "-w", str(workers), "wsgi:app"]
         process = subprocess.Popen(
             [sys.executable, "-m", "gunicorn", *argv],
             cwd=ROOT,
-            env=os.environ | to_env(Options(redis_url=store_url)),
+            env=os.environ | to_env(Options(redis_url=store_url, **options)),
             pass_fds=[listener.fileno()],
         )
         try:

@@ -1,0 +1,231 @@
+"""gunicorn's side of an HTTP worker: `gunicorn -k api.server.HttpWorker wsgi:app`.
+
+gunicorn's threaded worker, except that a thread gets a request when all of it has come, and leaves its answer to the
+worker's loop: peers that send or read slowly, or not at all, take memory and time up to their limits, and no thread."""
+
+import logging
+import os
+import socket
+import sys
+import time
+from concurrent.futures import Future
+from typing import Any, Final
+
+from gunicorn.workers.gthread import STOP_KEEPALIVE_LINGER, ThreadWorker
+
+from api.transport.connection import Connection
+from api.transport.files import connections_within_files
+from api.transport.limits import Phase, limits_of, overdue
+from api.transport.refusal import CONTINUE, Refusal
+from api.transport.waiting import Waiting
+from registry.options.load import load
+from worker.rate_limited_log import RateLimitedLog
+
+__all__ = ["HttpWorker"]
+
+log = logging.getLogger(__name__)
+
+READ_BYTES: Final = 1 << 16
+ACCEPTED_AT_ONCE: Final = 64
+LITTLE_BYTES: Final = 1 << 16
+"""Memory of a connection that is not closed for its memory: the number of such connections is bounded."""
+OUT_OF_FILES_S: Final = 0.05
+"""Pause of the loop when there is no file for a connection, and none waits that could be closed."""
+
+
+class HttpWorker(ThreadWorker):  # type: ignore[misc]
+    """A gunicorn worker whose threads wait for no peer."""
+
+    def init_process(self) -> None:
+        """Called by gunicorn in the new process."""
+        self._limits = limits_of(load(os.environ))
+        self._connections = connections_within_files(self._limits.connections)
+        self.worker_connections = sys.maxsize  # never stop to accept: each makes room for itself
+        self._held = 0
+        self._log = RateLimitedLog(log)
+        super().init_process()
+
+    def run(self) -> None:
+        """Called by gunicorn: serve until the worker is stopped."""
+        self._waiting = Waiting(self.poller, self._limits.seconds)
+        super().run()
+
+    # What gunicorn's loop and threads call.
+
+    def accept(self, listener: Any) -> None:
+        """Accept connections; of too many, each makes the one that has waited longest leave."""
+        for _ in range(ACCEPTED_AT_ONCE):
+            try:
+                peer, client = listener.accept()
+            except (BlockingIOError, ConnectionAbortedError):
+                return
+            except OSError as error:
+                self._log.warning("a connection cannot be accepted: %s; raise the limit of open files", error)
+                if not self._make_room_for_one():
+                    time.sleep(OUT_OF_FILES_S)
+                return
+            self._begin(Connection(self.cfg, peer, client, listener.getsockname(), self._limits))
+
+    def wait_for_and_dispatch_events(self, timeout: float) -> None:
+        """Let the loop turn once, no longer than to the next end of a wait."""
+        super().wait_for_and_dispatch_events(self._waiting.pause_s(timeout))
+        self._make_room_in_memory()
+
+    def murder_keepalived(self, force: bool = False) -> None:
+        """Close the connections whose time is over, or all that wait."""
+        if force:
+            for connection in self._waiting.all():
+                self._close(connection)
+        for connection in self._waiting.overdue():
+            self._end_wait(connection)
+
+    def _cap_keepalive(self, deadline: float) -> None:
+        self._waiting.hurry(Phase.IDLE, STOP_KEEPALIVE_LINGER)
+
+    def handle(self, connection: Connection) -> bool:
+        """Called in a thread: answer a whole request; return whether another one may follow."""
+        keep = super().handle(connection)
+        try:
+            connection.write()
+        except OSError:
+            return False
+        return bool(keep)
+
+    def finish_request(self, connection: Connection, done: "Future[bool]") -> None:
+        """Called by the loop when a thread is done with a connection."""
+        connection.keep = not done.cancelled() and not done.exception() and done.result()
+        self._write(connection)
+
+    # A connection's way: begun, read until a request is whole, in a thread, written, read again or closed.
+
+    def _begin(self, connection: Connection) -> None:
+        self.nr_conns += 1
+        if self.nr_conns > self._connections:
+            self._log.warning(
+                "over %d connections, so some are closed; raise httpMaxConnections, or look who opens them: %s",
+                self._connections,
+                connection.client,
+            )
+            if not self._make_room_for_one():
+                self._close(connection)
+                return
+        self._waiting.enter(connection, Phase.IDLE, self._read)
+
+    def _read(self, connection: Connection) -> None:
+        try:
+            data = connection.peer.recv(READ_BYTES)
+        except BlockingIOError:
+            return
+        except OSError:
+            data = b""
+        if not data:
+            self._close(connection)
+        elif connection.phase is not Phase.CLOSING:
+            connection.parser.feed(data)
+            self._advance(connection)
+
+    def _advance(self, connection: Connection) -> None:
+        """Give a request that is whole to a thread, or wait for the rest of it."""
+        try:
+            phase = connection.parser.advance()
+        except Refusal as refusal:
+            self._refuse(connection, refusal)
+            return
+        except Exception as error:
+            self.handle_error(None, connection.sock, connection.client, error)
+            self._write_last(connection)
+            return
+        self._count(connection)
+        if phase is Phase.WHOLE:
+            self._waiting.leave(connection)
+            self.enqueue_req(connection)
+        elif connection.parser.take_expectation():
+            connection.sock.sendall(CONTINUE)
+            self._write(connection)
+        else:
+            self._waiting.enter(connection, phase, self._read)
+
+    def _write(self, connection: Connection) -> None:
+        try:
+            written = connection.write()
+            if written and not connection.keep:
+                connection.peer.shutdown(socket.SHUT_WR)
+        except OSError:
+            self._close(connection)
+            return
+        self._count(connection)
+        if not written:
+            self._waiting.enter(connection, Phase.ANSWER, self._write)
+        elif connection.keep:
+            self._advance(connection)
+        else:
+            self._waiting.enter(connection, Phase.CLOSING, self._read)
+
+    def _write_last(self, connection: Connection) -> None:
+        connection.keep = False
+        connection.parser.discard()
+        self._write(connection)
+
+    def _refuse(self, connection: Connection, refusal: Refusal) -> None:
+        self._log.warning(
+            "%s was refused a request: %s; nothing to do if it is hostile", connection.client, refusal
+        )
+        connection.sock.sendall(refusal.encode())
+        self._write_last(connection)
+
+    def _close(self, connection: Connection) -> None:
+        if not connection.closed:
+            self._waiting.leave(connection)
+            self._held -= connection.counted
+            self.nr_conns -= 1
+            connection.close()
+
+    # Limits.
+
+    def _end_wait(self, connection: Connection) -> None:
+        """Close a connection that has waited long enough; it is told if a part of a request has come."""
+        if connection.phase in (Phase.HEAD, Phase.BODY):
+            self._refuse(connection, overdue(self._limits, connection.phase))
+            return
+        if connection.phase is Phase.ANSWER:
+            self._log.warning(
+                "%s left %d bytes of an answer unread for %g s; raise httpAnswerTimeoutMillis if it is only slow",
+                connection.client,
+                connection.sock.held,
+                self._limits.seconds[Phase.ANSWER],
+            )
+        self._close(connection)
+
+    def _make_room_for_one(self) -> bool:
+        connection = self._waiting.first()
+        if connection is not None:
+            self._close(connection)
+        return connection is not None
+
+    def _make_room_in_memory(self) -> None:
+        """Close the largest, unless what goes beyond the limit is its own answer only."""
+        most = self._limits.held_bytes
+        while self._held > most:
+            connection = self._waiting.largest()
+            if (
+                connection is None
+                or connection.held < LITTLE_BYTES
+                or self._held - connection.held < most // 2
+            ):
+                return
+            if connection.phase in (Phase.HEAD, Phase.BODY):
+                self._refuse(
+                    connection, Refusal(503, f"requests under way hold over {most} bytes (httpHeldBytes)")
+                )
+            else:
+                self._log.warning(
+                    "an answer of %d bytes that %s did not read was dropped; raise httpHeldBytes if it was not hostile",
+                    connection.held,
+                    connection.client,
+                )
+                self._close(connection)
+
+    def _count(self, connection: Connection) -> None:
+        held = connection.held
+        self._held += held - connection.counted
+        connection.counted = held

@@ -1,0 +1,28 @@
+"""Answers of the server itself, to requests that never reach the application."""
+
+import json
+from typing import Final
+
+from api.problem_names import MEDIA_TYPE, RETRY_AFTER_S, title_of, type_of
+
+CONTINUE: Final = b"HTTP/1.1 100 Continue\r\n\r\n"
+
+
+class Refusal(Exception):
+    """A request that is not read further; its connection is closed behind the answer."""
+
+    def __init__(self, status: int, detail: str) -> None:
+        super().__init__(detail)
+        self.status = status
+        self.detail = detail
+
+    def encode(self) -> bytes:
+        """Return the answer: a problem document."""
+        title = title_of(self.status)
+        document = {"type": type_of(""), "title": title, "status": self.status, "detail": self.detail}
+        body = json.dumps(document, separators=(",", ":")).encode() + b"\n"
+        headers = {"Content-Type": MEDIA_TYPE, "Content-Length": str(len(body)), "Connection": "close"}
+        if self.status == 503:
+            headers["Retry-After"] = RETRY_AFTER_S
+        lines = [f"HTTP/1.1 {self.status} {title}", *(f"{name}: {text}" for name, text in headers.items())]
+        return "\r\n".join([*lines, "", ""]).encode() + body
