@@ -42,7 +42,7 @@ def environment(folder: Path, options: Mapping[str, str]) -> dict[str, str]:
 class NameServer:
     """`mqnamesrv` with these options, on the store at `url` (embedded if empty).
 
-    `tree` is a folder with other sources of the server than these."""
+    `tree` is a folder with other sources of the server than these; `files` is how many files each process may open."""
 
     workers = 2
 
@@ -54,9 +54,11 @@ class NameServer:
         url: str = "",
         namespace: str = "default",
         tree: Path | None = None,
+        files: int = 0,
     ) -> None:
         self.folder = folder
         self._tree = tree
+        self._before = ["prlimit", f"--nofile={files}:{files}"] if files else []
         self.options = dict(options) | {"redisUrl": url, "namespace": namespace}
         self.keys = Keys(namespace)
         self.port = 0
@@ -67,7 +69,7 @@ class NameServer:
         self.folder.mkdir(parents=True, exist_ok=True)
         with self.output.open("wb") as output:
             self._process = subprocess.Popen(
-                [COMMAND, *arguments],
+                [*self._before, COMMAND, *arguments],
                 env=environment(self.folder, self.options)
                 | ({} if self._tree is None else {"PYTHONPATH": str(self._tree)}),
                 cwd=self.folder,

@@ -7,7 +7,6 @@ import asyncio
 import gc
 import logging
 import os
-import resource
 import secrets
 import signal
 import socket
@@ -15,11 +14,13 @@ from typing import Any, Final
 
 import uvloop
 from gunicorn.workers.base import Worker
+from msgspec.structs import replace
 
 from registry.options.catalogue import Options
 from registry.options.load import load
 from worker.service import Service
 from worker.serving import STOP_S, Serving, WorkerService
+from worker.transport import open_files
 from worker.transport.allocator import keep_freed_memory
 from worker.transport.connection_balance import ConnectionBalance, ConnectionCounts
 from worker.transport.connections import limits_of
@@ -29,8 +30,6 @@ __all__ = ["RemotingWorker"]
 
 log = logging.getLogger(__name__)
 
-OWN_FILES: Final = 256
-"""Descriptors of a worker besides its connections, generously."""
 COLLECT_AFTER: Final = (20_000, 20, 100)
 """Python's thresholds of garbage collection: new containers, and how many collections make an older generation's."""
 ENDING: Final = (signal.SIGTERM, signal.SIGINT, signal.SIGQUIT)
@@ -63,8 +62,7 @@ class RemotingWorker(Worker):  # type: ignore[misc]
     def init_process(self) -> None:
         """Called by gunicorn in the new process."""
         self._log_through_gunicorn()
-        self.options = load(os.environ)
-        _allow_files(self.options.max_connections)
+        self.options = _that_fit(load(os.environ))
         super().init_process()
 
     def run(self) -> None:
@@ -147,12 +145,15 @@ def _collect_rarely() -> None:
     gc.set_threshold(*COLLECT_AFTER)
 
 
-def _allow_files(connections: int) -> None:
-    """Raise the soft limit of open files towards what `maxConnections` needs, as far as the hard one allows."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    unlimited = resource.RLIM_INFINITY
-    wanted = connections + OWN_FILES if connections else hard
-    if hard != unlimited:
-        wanted = min(wanted, hard)
-    if soft != unlimited and soft < wanted:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+def _that_fit(options: Options) -> Options:
+    """The options with as many connections as the limit of open files allows; that is raised as far as it may be."""
+    connections = open_files.fitting(options.max_connections)
+    if connections < options.max_connections:
+        log.warning(
+            "maxConnections is %d and not %d: the limit of open files is %d, and some are kept for the store; "
+            "raise the hard limit (LimitNOFILE of systemd, --ulimit nofile of a container) if that is too few",
+            connections,
+            options.max_connections,
+            open_files.limit(),
+        )
+    return replace(options, max_connections=connections)

@@ -183,7 +183,9 @@ class Options(TlsOptions, frozen=True, kw_only=True):
         str,
         _own("balancers whose PROXY headers tell a peer's host for limits, probes and 905, as 10.0.0.0/24"),
     ] = ""
-    max_connections: Annotated[int, _own("connections of a remoting worker; 0 is unlimited")] = 20_000
+    max_connections: Annotated[
+        int, _own("connections of a remoting worker; 0, or more than files may be open: what those allow")
+    ] = 20_000
     write_buffer_limit_bytes: Annotated[int, _own("unread answers of a connection before it is closed")] = (
         16 << 20
     )

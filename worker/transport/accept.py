@@ -8,6 +8,7 @@ from socket import socket
 from typing import Any, Final
 
 from worker.rate_limited_log import RateLimitedLog
+from worker.transport import open_files
 from worker.transport.connection_balance import ConnectionBalance
 
 __all__ = ["Acceptor", "Admit"]
@@ -41,6 +42,7 @@ class Acceptor:
         self._accepting = False
         self._deferred: dict[socket, float] = {}  # until when: in vain if it is ready again at once
         self._waiting_since = self._seen_waiting = 0.0
+        self._short = False  # of files: the last connection got one of the reserve
 
     def start(self) -> None:
         self._accepting = True
@@ -63,6 +65,11 @@ class Acceptor:
         if self._defers(listener):
             self._pause(listener, DEFER_S)
             return
+        if self._short and not open_files.reserve_is_whole(listener.fileno()):
+            self._back_off(
+                listener, f"the limit of open files is {open_files.limit()}, the rest is the store's"
+            )
+            return
         try:
             accepted, address = listener.accept()
         except (BlockingIOError, InterruptedError, ConnectionAbortedError):
@@ -70,6 +77,7 @@ class Acceptor:
         except OSError as error:
             self._back_off(listener, error)
             return
+        self._short = accepted.fileno() >= open_files.left_to_connections()
         self._admit(accepted, address)
 
     def _defers(self, listener: socket) -> bool:
@@ -85,11 +93,11 @@ class Acceptor:
         self._deferred[listener] = now + DEFER_S
         return True
 
-    def _back_off(self, listener: socket, error: OSError) -> None:
+    def _back_off(self, listener: socket, reason: object) -> None:
         """Pause: nothing can be accepted for the moment, and the socket stays ready."""
         log.warning(
             "cannot accept connections: %s; retries every %g s; raise the limit of open files if it is reached",
-            error,
+            reason,
             PAUSE_S,
         )
         self._pause(listener, PAUSE_S)

@@ -34,6 +34,13 @@ class Clock:
             call()
 
 
+class Accepted:
+    """A connected socket."""
+
+    def fileno(self) -> int:
+        return 4
+
+
 class Listener:
     """A listening socket at which so many wait."""
 
@@ -42,11 +49,11 @@ class Listener:
     def fileno(self) -> int:
         return 3
 
-    def accept(self) -> tuple[str, str]:
+    def accept(self) -> tuple["Accepted", str]:
         if not self.waiting:
             raise BlockingIOError
         self.waiting -= 1
-        return "socket", "address"
+        return Accepted(), "address"
 
     def close(self) -> None:
         """There is nothing to close."""
@@ -76,7 +83,8 @@ class Scene:
         self.acceptor.start()
 
     def _admit(self, accepted: object, address: object) -> None:
-        assert (accepted, address) == ("socket", "address")
+        assert isinstance(accepted, Accepted)
+        assert address == "address"
         self.taken += 1
 
     def turn(self, after_s: float = 0.0) -> int:
