@@ -50,6 +50,11 @@ class Peer(Protocol):
 
         Does nothing once the connection is closed."""
 
+    def await_long(self) -> None:
+        """Note that the reply to the request that is being handed over may be long; it has one.
+
+        No further request is handed over before it is sent, and the peer has read most of it."""
+
     def close(self, reason: str) -> None:
         """Close after what was sent so far is flushed; `reason` goes to the log."""
 

@@ -189,6 +189,12 @@ class Options(TlsOptions, frozen=True, kw_only=True):
     write_buffer_limit_bytes: Annotated[int, _own("unread answers of a connection before it is closed")] = (
         16 << 20
     )
+    unread_answers_limit_bytes: Annotated[
+        int,
+        _own(
+            "unread long answers of a remoting worker before the connection that has kept one longest is closed"
+        ),
+    ] = 64 << 20
     route_cache_bytes: Annotated[int, _own("encoded answers a remoting worker keeps")] = 64 << 20
     epoll_transport: Annotated[
         bool, _own("read and write in compiled code where it is built; off: uvloop's")

@@ -68,6 +68,9 @@ class FakePeer:
         whole = b"".join(frame) if isinstance(frame, tuple) else frame
         self.sent.put_nowait(decode(whole[4:]))
 
+    def await_long(self) -> None:
+        pass
+
     def close(self, reason: str) -> None:
         self.closed, self.reason = True, reason
 

@@ -75,7 +75,7 @@ class Connection(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         transport = cast(asyncio.Transport, transport)  # uvloop's have no such base class
         transport.set_write_buffer_limits(high=UNREAD_MOST)
-        self._replies = ReplyWriter(transport)
+        self._replies = ReplyWriter(transport, self.owner.reply_memory, self)
         self._requests = RequestReader(self, self._replies)
         self.owner.opened(self)
 
@@ -85,8 +85,7 @@ class Connection(asyncio.Protocol):
         self.active_at = self.owner.time()
         try:
             self._requests.receive(data)
-            tls = self._replies.tls
-            if tls is not None and tls.ended:
+            if (tls := self._replies.tls) is not None and tls.ended:
                 self.eof_received()
         except Exception as error:
             self.fail(error)
@@ -108,15 +107,14 @@ class Connection(asyncio.Protocol):
         if self._requests is not None:
             self._requests.ended = True
         self.close_if_done()
-        return not self.closed
+        return not self.closed or self._replies.busy
 
     def pause_writing(self) -> None:
-        self._replies.paused = True
+        self._replies.choke()
 
     def resume_writing(self) -> None:
-        self._replies.paused = False
-        if self._requests is not None:
-            self._requests.schedule_slice()
+        self._replies.unchoke()
+        self._write_on()
 
     def connection_lost(self, exc: Exception | None) -> None:
         self.direct, self.closed = False, True
@@ -140,6 +138,10 @@ class Connection(asyncio.Protocol):
         if not replies.gathering:
             replies.gathering = True
             self.owner.call_soon(self._flush)
+
+    def await_long(self) -> None:
+        """See `Peer`."""
+        self._replies.long_due = True
 
     def close(self, reason: str) -> None:
         """Close once what was sent has gone out; see `Peer`."""
@@ -185,15 +187,21 @@ class Connection(asyncio.Protocol):
         )
         self.direct, self.closed = False, True
         if self._requests is not None:
-            self._replies.transport.abort()
+            self._replies.abort()
 
     # -- the request reader calls
 
     def write_replies(self) -> None:
-        """Write what was sent; end if the peer has left too much unread. Raises TlsError."""
+        """Write what was sent; end if the peer has left too much unread."""
         self._replies.gathering = False
-        if not (self.closed or self._replies.write(self.owner.limits.unread_bytes)):
-            self.abort("too much left unread")
+        try:
+            if not (self.closed or self._replies.write(self.owner.limits.unread_bytes)):
+                self.abort("too much left unread")
+        except TlsError as error:
+            self.fail(error)
+        if self._replies.paused:
+            self.direct = False  # what is answered at once would come between the pieces of a reply
+            self._write_on()
 
     def close_if_done(self) -> None:
         """Close if the peer sends no more and has all its replies."""
@@ -203,32 +211,46 @@ class Connection(asyncio.Protocol):
 
     def fail(self, error: Exception) -> None:
         """Close because of what the peer sent, or of a fault of this server."""
-        if isinstance(error, FrameError | ProxyError | TlsError | TlsUnusable):
-            rate_limited.warning(
-                "connection %s of %s closed: %s; find out what connects from there",
-                self.id,
-                self.address,
-                error,
-            )
+        if _is_the_peers(error, self):
             self.close(str(error))
         else:
-            rate_limited.warning(
-                "connection %s of %s met a fault of this server; report it",
-                self.id,
-                self.address,
-                error=error,
-            )
             self.abort("a fault of this server")
 
     # -- inside
 
-    def _flush(self) -> None:
-        """Write what was sent outside a slice."""
-        self.active_at = self.owner.time()
+    def _write_on(self) -> None:
+        """Write what was put off, as far as the peer takes it, and go on with its requests once all is written."""
         try:
-            self.write_replies()
+            if self._replies.write_on():
+                self.owner.call_soon(self._write_on)
         except TlsError as error:
             self.fail(error)
         if self._requests is not None:
             self._requests.schedule_slice()
+
+    def _flush(self) -> None:
+        """Write what was sent outside a slice."""
+        self.active_at = self.owner.time()
+        self.write_replies()
+        if self._requests is not None:
+            self._requests.schedule_slice()
         self.close_if_done()
+
+
+def _is_the_peers(error: Exception, connection: Connection) -> bool:
+    """Log why a connection fails; return whether its peer is the cause."""
+    if isinstance(error, FrameError | ProxyError | TlsError | TlsUnusable):
+        rate_limited.warning(
+            "connection %s of %s closed: %s; find out what connects from there",
+            connection.id,
+            connection.address,
+            error,
+        )
+        return True
+    rate_limited.warning(
+        "connection %s of %s met a fault of this server; report it",
+        connection.id,
+        connection.address,
+        error=error,
+    )
+    return False

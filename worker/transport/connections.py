@@ -17,6 +17,7 @@ from worker.transport.connection import Connection
 from worker.transport.connection_balance import ConnectionBalance
 from worker.transport.owner import Dispatch, Introduced, Limits
 from worker.transport.proxy_protocol import address_text
+from worker.transport.reply_memory import ReplyMemory
 from worker.transport.tls import ServerTls
 from worker.transport.transports import transports
 
@@ -35,6 +36,7 @@ def limits_of(options: Options) -> Limits:
         idle_s=max(0, options.server_channel_max_idle_time_seconds),
         connections=options.max_connections,
         unread_bytes=options.write_buffer_limit_bytes,
+        long_replies_bytes=options.unread_answers_limit_bytes,
     )
 
 
@@ -51,6 +53,7 @@ class Connections:
         balance: ConnectionBalance,
     ) -> None:
         self.limits = limits
+        self.reply_memory = ReplyMemory(limits.long_replies_bytes)
         self.service = service
         self.tls = tls
         self.proxy_protocol = options.proxy_protocol

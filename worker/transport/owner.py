@@ -10,6 +10,7 @@ from worker.cache.cached_requests import CachedRequests, RepeatCheck
 from worker.known_hosts import KnownHosts
 from worker.peer import Peer
 from worker.transport.frame_memory import FrameMemory
+from worker.transport.reply_memory import ReplyMemory
 from worker.transport.tls import ServerTls
 
 __all__ = ["Dispatch", "Limits", "Owner"]
@@ -42,6 +43,8 @@ class Limits(msgspec.Struct, frozen=True):
     """Seconds for a PROXY header or a TLS handshake, once begun."""
     closing_s: float = 5.0
     """Seconds for a peer to take the last replies of a connection that is closed."""
+    long_replies_bytes: int = 64 << 20
+    """Long replies that all peers have left unread, beyond which one of these is cut off."""
 
 
 class Introduced(Protocol):
@@ -55,6 +58,7 @@ class Owner(Protocol):
     """What all connections of a worker have in common: `worker.transport.connections.Connections`."""
 
     limits: Limits
+    reply_memory: ReplyMemory
     service: Dispatch
     tls: ServerTls
     proxy_protocol: bool

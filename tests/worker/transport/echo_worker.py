@@ -19,7 +19,7 @@ from worker.serving import WorkerService
 from worker.transport.frame_memory import FrameLimits, FrameMemory
 from worker.transport.owner import Limits
 
-ECHO, LATE, ABOUT, FAULT, PUSHES, HANG_UP = range(1, 7)
+ECHO, LATE, ABOUT, FAULT, PUSHES, HANG_UP, LONG = range(1, 8)
 GO_AWAY = 1500
 
 
@@ -79,6 +79,8 @@ class EchoService(NoCache):
             raise RuntimeError("a fault")
         elif command.code == PUSHES:
             self._push(peer, command, int(command.get("count") or 0), bytes(int(command.get("bytes") or 0)))
+        elif command.code == LONG:
+            self._answer(peer, command, body=bytes(int(command.get("bytes") or 0)))
         elif command.code == HANG_UP:
             self._answer(peer, command)
             peer.close("asked to")
@@ -130,7 +132,7 @@ class EchoWorker(RemotingWorker):
     def make_limits(self, options: Options) -> Limits:
         limits = super().make_limits(options)
         seconds = float(os.environ.get("ECHO_OPENING_S", limits.opening_s))
-        return Limits(limits.idle_s, limits.connections, limits.unread_bytes, seconds, limits.closing_s)
+        return msgspec.structs.replace(limits, opening_s=seconds)
 
 
 def app(environ: object, start_response: Callable[..., object]) -> Iterable[bytes]:

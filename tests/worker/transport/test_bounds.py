@@ -1,6 +1,7 @@
 """What a connection may not do for long, or too much of."""
 
 import resource
+import socket
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,12 +10,14 @@ import pytest
 
 from testbed.eventually import eventually
 from tests.worker.transport.client import Server, request, serving
-from tests.worker.transport.echo_worker import ECHO, LATE, PUSHES
+from tests.worker.transport.echo_worker import ECHO, LATE, LONG, PUSHES
 
 FRAME_LIMITS = (
     '{"known":1000000,"unknown":1000000,"host":10000000,"admitted":1000000,'
     '"rate":100000,"measured_s":0.3,"crowded_s":0.3}'
 )
+
+UNREAD_BYTES = 2_000_000
 
 pytestmark = pytest.mark.usefixtures("transport")
 
@@ -28,6 +31,7 @@ def bounded(transport: None, tmp_path_factory: pytest.TempPathFactory) -> Iterat
         server_channel_max_idle_time_seconds=2,
         max_connections=20,
         write_buffer_limit_bytes=1 << 20,
+        unread_answers_limit_bytes=UNREAD_BYTES,
     ) as running:
         yield running
 
@@ -125,3 +129,19 @@ def test_a_frame_that_waits_is_read_when_one_that_stands_still_is_cut_off(bounde
         eventually(lambda: bool(other.ask(ECHO)))
         other.send(request(ECHO, bytes(800_000)))
         assert other.answer().body == bytes(800_000)
+
+
+def test_of_many_that_leave_long_replies_unread_the_first_is_cut_off(bounded: Server) -> None:
+    reason = "its replies were left unread while others needed the memory"
+    silent = [bounded.connect() for _ in range(4)]
+    with bounded.connect() as other:
+        for client in silent:
+            client.sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 16)
+            client.send(request(LONG, bytes=10_000_000))
+            assert other.ask(ECHO, b"here").body == b"here"
+        eventually(lambda: reason in bounded.log)
+        assert len(silent[-1].answer().body) == 10_000_000
+        with pytest.raises((ConnectionError, EOFError)):
+            silent[0].answer()
+    for client in silent:
+        client.sock.close()

@@ -14,7 +14,8 @@ from worker.peer import Peer
 from worker.transport.connection import Connection
 from worker.transport.frame_memory import FrameLimits, FrameMemory
 from worker.transport.owner import Dispatch, Introduced, Limits
-from worker.transport.reply_writer import UNANSWERED_BYTES_MOST, UNANSWERED_MOST
+from worker.transport.reply_memory import ReplyMemory
+from worker.transport.reply_writer import AT_ONCE, PIECE, UNANSWERED_BYTES_MOST, UNANSWERED_MOST
 from worker.transport.request_reader import SLICE_COMMANDS, SLICE_S, UNREAD_MOST
 from worker.transport.tls import ServerTls
 
@@ -36,9 +37,11 @@ class Socket(asyncio.Transport):
         self.unread = 0
         self.reading = True
         self.closed = self.aborted = False
+        self.written: Callable[[], None] = lambda: None
 
     def write(self, data: bytes | bytearray | memoryview) -> None:
         self.writes.append(bytes(data))
+        self.written()
 
     def set_write_buffer_limits(self, high: int | None = None, low: int | None = None) -> None:
         pass
@@ -77,6 +80,7 @@ class Surroundings(NoCache):
         self.call_soon: Callable[[Callable[[], None]], object] = lambda call: self.calls.append(call)
         self.calls: list[Callable[[], None]] = []
         self.now = 0.0
+        self.reply_memory = ReplyMemory(self.limits.long_replies_bytes)
         self.frame_memory = FrameMemory(lambda: self.now, LIMITS)
         self.handled: list[Command] = []
         self.ends = 0
@@ -298,7 +302,87 @@ def test_a_peer_that_leaves_too_much_unread_is_cut_off(unread: int, cut: bool) -
 def test_a_big_answer_alone_is_no_reason_to_cut_off() -> None:
     around = Surroundings(lambda _command, peer: peer.send(bytes(2 << 20)))
     around.receive(request(1))
-    assert (len(around.socket.writes[0]), around.socket.aborted) == (2 << 20, False)
+    around.iterate()
+    assert (sum(map(len, around.socket.writes)), around.socket.aborted) == (2 << 20, False)
+
+
+LONG_BODY = bytes(range(256)) * (4 << 10)
+
+
+def answers_at_length() -> Surroundings:
+    """A connection whose peer has read little when a long reply is due to it, the first of two."""
+    around = Surroundings(lambda command, peer: peer.send((b"head", LONG_BODY, command.body)))
+    around.socket.written = around.connection.pause_writing
+    around.receive(request(1, b"a") + request(1, b"b"))
+    return around
+
+
+def reads_all(around: Surroundings) -> None:
+    """Let the peer read what there is, piece after piece."""
+    count = 0
+    while count < len(around.socket.writes):
+        count = len(around.socket.writes)
+        around.connection.resume_writing()
+
+
+def test_a_long_answer_leaves_in_pieces_as_the_peer_reads_and_nothing_comes_between() -> None:
+    around = answers_at_length()
+    assert [len(written) for written in around.socket.writes] == [PIECE]
+    assert (len(around.handled), around.connection.direct) == (1, False)
+    assert around.reply_memory.taken == len(LONG_BODY)
+    reads_all(around)
+    assert b"".join(around.socket.writes) == b"head" + LONG_BODY + b"a"
+    assert max(map(len, around.socket.writes)) == PIECE
+    assert around.reply_memory.taken == 0
+    around.iterate()
+    reads_all(around)
+    assert b"".join(around.socket.writes) == b"head" + LONG_BODY + b"ahead" + LONG_BODY + b"b"
+    assert len(around.handled) == 2
+
+
+def test_other_connections_are_served_while_a_long_answer_is_read_fast() -> None:
+    around = Surroundings(lambda _command, peer: peer.send(bytes(8 * AT_ONCE)))
+    around.receive(request(1))
+    for turn in range(1, 8):
+        assert sum(map(len, around.socket.writes)) == turn * AT_ONCE
+        around.iterate()
+    assert sum(map(len, around.socket.writes)) == 8 * AT_ONCE
+
+
+def test_nothing_is_handed_over_behind_a_request_whose_reply_may_be_long() -> None:
+    around = Surroundings(lambda _command, peer: peer.await_long())
+    around.receive(request(1) * 100)
+    assert (len(around.handled), around.connection.direct, around.socket.reading) == (1, False, False)
+    around.connection.send(b"reply")
+    around.iterate()
+    around.iterate()
+    assert len(around.handled) == 2
+
+
+@pytest.mark.parametrize("ended", [True, False], ids=["after the peer's end", "by the service"])
+def test_a_connection_that_closes_sends_a_long_answer_whole(ended: bool) -> None:
+    around = Surroundings(silence)
+    around.socket.written = around.connection.pause_writing
+    around.receive(request(1))
+    around.connection.send((b"head", LONG_BODY))
+    if ended:
+        around.connection.eof_received()
+        around.iterate()
+    else:
+        around.connection.close("enough")
+    assert around.connection.eof_received()  # there is something for it to read
+    assert (around.connection.closed, around.socket.closed) == (True, False)
+    reads_all(around)
+    assert b"".join(around.socket.writes) == b"head" + LONG_BODY
+    assert around.socket.closed
+
+
+def test_a_connection_that_is_cut_off_frees_its_long_answers() -> None:
+    around = answers_at_length()
+    around.connection.abort("too slow")
+    assert around.reply_memory.taken == 0
+    around.connection.resume_writing()
+    assert len(around.socket.writes) == 1
 
 
 def test_a_peer_that_ended_its_side_still_gets_its_answers() -> None:

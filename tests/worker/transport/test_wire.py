@@ -56,6 +56,18 @@ def test_bodies_of_any_size_come_back(server: Server, size: int) -> None:
         assert client.ask(ECHO, body).body == body
 
 
+@pytest.mark.parametrize("tls", [False, True], ids=["plain", "TLS"])
+def test_a_long_reply_comes_whole_and_unmixed_however_slowly_it_is_read(server: Server, tls: bool) -> None:
+    body = b"".join(number.to_bytes(4, "big") for number in range(2_000_000))
+    with server.tls() if tls else server.connect() as client:
+        client.sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 16)
+        client.send(request(LATE, body, ms=1) + request(ECHO, b"short"))
+        with server.connect() as other:
+            other.ask(ECHO)
+        assert [client.answer().body, client.answer().body] == [b"short", body]
+        client.sock.shutdown(socket.SHUT_WR)
+
+
 def test_answers_to_one_read_come_together(server: Server) -> None:
     """In one segment, unless the turn is over before all are answered."""
     with server.connect() as client:
