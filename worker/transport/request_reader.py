@@ -1,7 +1,8 @@
 """Received bytes of one connection to requests for the service, in time slices of bounded work.
 
-Input is paused while a slice has left some over, while much or what may be long is unanswered, while much is unread, and
-while a frame waits for memory: no peer can make a worker hold more than a bounded part of its memory, or keep the others waiting."""
+Input is paused while a slice has left some over, while much or what may be long is unanswered, while much is unread,
+and while a frame waits for memory: no peer can make a worker hold more than a bounded part of its memory, or keep the
+others waiting."""
 
 from time import perf_counter
 from typing import Final, Protocol
