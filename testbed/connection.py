@@ -28,10 +28,16 @@ class Connection:
     """
 
     def __init__(
-        self, port: int, *, host: str = "127.0.0.1", tls: ssl.SSLContext | None = None, first: bytes = b""
+        self,
+        port: int,
+        *,
+        host: str = "127.0.0.1",
+        tls: ssl.SSLContext | None = None,
+        first: bytes = b"",
+        source: str = "",
     ) -> None:
-        """Connect; `first` is sent before anything else, also before a TLS handshake."""
-        self._socket = socket.create_connection((host, port), ANSWER_S)
+        """Connect, from the address `source`; `first` is sent before anything else, also before a TLS handshake."""
+        self._socket = socket.create_connection((host, port), ANSWER_S, (source, 0) if source else None)
         self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self.local: tuple[str, int] = self._socket.getsockname()
         if first:

@@ -48,9 +48,9 @@ class Assembly:
         self.clock = asyncio.get_running_loop().time
         self.counters = Counters()
         self.numbers = itertools.count(1)
-        self.admission = Admission()
         self.frame_memory = FrameMemory(self.clock)
         self.known_hosts = KnownHosts()
+        self.admission = Admission(self.known_hosts)
         self.driver = AsyncDriver(connect.connect_async(options.redis_url, options.namespace))
         self.registration_cache = RegistrationCache(self.clock)
         self.routes = RouteCache(options.route_cache_bytes, self.counters)

@@ -62,11 +62,11 @@ class Service:
             _send(dispatch.NOT_READY, command, peer)
         elif key is not None and cached is not None:
             self._hit(key, cached, command, peer)
-        elif (refusal := parts.admission.refusal(command.code, parts.options)) is not None:
+        elif (refusal := parts.admission.refusal(command.code, peer, parts.options)) is not None:
             parts.counters.overloads += 1
             _send(refusal, command, peer)
         else:
-            parts.admission.acquire(command.code)
+            parts.admission.acquire(command.code, peer)
             if len(command.body) > SMALL:
                 parts.frame_memory.reserve(command, len(command.body), self.known_hosts.knows(peer))
             if key is not None:
@@ -145,7 +145,7 @@ class Service:
 
     def _answered(self, reply: Reply, command: Command, peer: Peer) -> None:
         _send(reply, command, peer)
-        self.parts.admission.release(command.code)
+        self.parts.admission.release(command.code, peer)
         self.frame_memory.release(command)
 
     def _readable(self, command: Command) -> Command:

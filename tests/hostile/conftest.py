@@ -1,9 +1,11 @@
 """One server with two workers, its own store and broker-a registered; each test runs under a Watch."""
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
+from mqnamesrv.store import EmbeddedStore
 from testbed.broker import A
 from testbed.connection import Connection
 from testbed.nameserver import NameServer
@@ -20,6 +22,15 @@ def server(transport: None, tmp_path_factory: pytest.TempPathFactory) -> Iterato
     server.start()
     yield server
     server.stop()
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[EmbeddedStore]:
+    """Yield a store for a test with a server of its own."""
+    store = EmbeddedStore(tmp_path / "store", keep=False)
+    store.start()
+    yield store
+    store.stop()
 
 
 @pytest.fixture

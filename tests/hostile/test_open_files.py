@@ -21,14 +21,6 @@ MANY = 700
 ONE_WORKER = {"remotingWorkers": "1", "httpWorkers": "1"}
 
 
-@pytest.fixture
-def store(tmp_path: Path) -> Iterator[EmbeddedStore]:
-    store = EmbeddedStore(tmp_path / "store", keep=False)
-    store.start()
-    yield store
-    store.stop()
-
-
 @contextmanager
 def many_connections(port: int) -> Iterator[None]:
     with ExitStack() as stack:

@@ -58,17 +58,17 @@ class Repeats:
         if cached.is_valid(now):
             self._requests.answered(1)
             peer.send(cached.reply_to(check.opaque))
-        elif renewal is None or self._admission.refusal(HEARTBEAT, self._parts.options) is not None:
+        elif renewal is None or self._admission.refusal(HEARTBEAT, peer, self._parts.options) is not None:
             loop = asyncio.get_running_loop()
             loop.call_soon(self._handle, decode(check.frame[4:]), peer, check.frame)
         else:
-            self._admission.acquire(HEARTBEAT)
+            self._admission.acquire(HEARTBEAT, peer)
             stamp = Stamp(self._renewals, now + renewal.good_for_s)
             self._driver.ask(renewal.item, partial(self._checked, check, peer, stamp, renewal.reply))
 
     def _checked(self, check: RepeatCheck, peer: Peer, stamp: Stamp, expected: object, reply: object) -> None:
         cached = check.cached
-        self._admission.release(HEARTBEAT)
+        self._admission.release(HEARTBEAT, peer)
         if reply == expected:
             cached.renew(stamp)
             peer.send(cached.reply_to(check.opaque))

@@ -1,0 +1,76 @@
+"""How many requests of one peer are admitted beside those of others."""
+
+from collections.abc import Set as AbstractSet
+
+import pytest
+from msgspec import Struct
+
+from worker.known_hosts import KnownHosts
+from worker.peer import NONE_REGISTERED
+from worker.shares import CALM, FEW, Shares
+
+CAPACITY = 10_000
+BROKER = frozenset({"c1:10.0.0.1:10911"})
+
+
+class Connected(Struct):
+    id: str
+    host: str
+    registered: AbstractSet[str] = NONE_REGISTERED
+
+
+def take_all(shares: Shares, peer: Connected, most: int = CAPACITY) -> int:
+    """Take until a share is exceeded, `most` or the capacity reached; return how many."""
+    for taken in range(most):
+        full = shares.total >= CAPACITY
+        if full or (shares.total >= CALM and shares.exceeded(peer, CAPACITY)):  # type: ignore[arg-type]
+            return taken
+        shares.take(peer)  # type: ignore[arg-type]
+    return most
+
+
+def test_one_connection_has_its_part_and_leaves_a_host_and_others_theirs() -> None:
+    shares = Shares(KnownHosts())
+    one = take_all(shares, Connected("1", "a", BROKER))
+    same_host = take_all(shares, Connected("2", "a", BROKER))
+    other = take_all(shares, Connected("3", "b", BROKER))
+    assert CAPACITY / 8 < one < CAPACITY / 5
+    assert one > same_host > one / 2
+    assert other > CAPACITY / 10
+
+
+@pytest.mark.parametrize("hosts", [1, 2, 9])
+def test_each_of_some_hosts_has_an_even_share_and_so_much_is_left(hosts: int) -> None:
+    shares = Shares(KnownHosts())
+    while True:  # each of 200 connections of each host in turn, until none gets on
+        got = [
+            take_all(shares, Connected(f"{host}-{number}", str(host), BROKER), 1)
+            for host in range(hosts)
+            for number in range(200)
+        ]
+        if not any(got):
+            break
+    left = CAPACITY - shares.total
+    assert left >= CAPACITY / (hosts + 1) - CALM
+    assert take_all(shares, Connected("new", "new", BROKER)) >= left / 8
+
+
+def test_hosts_without_a_broker_leave_a_quarter_to_those_with_one() -> None:
+    known = KnownHosts()
+    shares = Shares(known)
+    for number in range(1000):
+        take_all(shares, Connected(str(number), f"host-{number}"), FEW)
+    assert shares.total == CAPACITY * 3 / 4
+    assert take_all(shares, Connected("x", "new")) == 0
+    known.add(Connected("b", "host-of-broker"))  # type: ignore[arg-type]
+    assert take_all(shares, Connected("b2", "host-of-broker")) > CAPACITY / 32
+
+
+def test_what_is_answered_no_longer_counts() -> None:
+    shares = Shares(KnownHosts())
+    peer = Connected("1", "a", BROKER)
+    before = take_all(shares, peer)
+    for _ in range(before):
+        shares.give_back(peer)  # type: ignore[arg-type]
+    assert shares.total == 0
+    assert take_all(shares, peer) == before

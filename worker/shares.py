@@ -1,0 +1,66 @@
+"""How many of the requests that may wait at once one peer may have, so that none shuts the others out.
+
+A host may have as many under way as there is still room for: one alone has half at most, two have a third each, and
+something is always left for the next. A connection may have a quarter of what its host may still have. A quarter of
+all is for hosts that a broker has registered from. While few wait, which is nearly always, nobody is counted: it costs
+time.
+"""
+
+from typing import Final
+
+from worker.known_hosts import KnownHosts
+from worker.peer import Peer
+
+__all__ = ["CALM", "FEW", "Shares"]
+
+CALM: Final = 256
+"""Requests of all peers beyond which each peer's are counted; so many may be missing in the counts."""
+FEW: Final = 16
+"""Requests of one peer that no share forbids, however little room there is."""
+PART: Final = 4
+
+
+class Shares:
+    """Of the requests of one class."""
+
+    def __init__(self, known_hosts: KnownHosts) -> None:
+        self._known_hosts = known_hosts
+        self._hosts: dict[str, int] = {}
+        self._connections: dict[str, int] = {}
+        self.total = 0
+
+    def exceeded(self, peer: Peer, capacity: int) -> str:
+        """Return which share one request more of this peer would exceed, "" if none. Not to be asked below CALM."""
+        if not self._known_hosts.knows(peer):
+            capacity -= capacity // PART
+            if self.total >= capacity:
+                return "the three quarters for hosts without a broker"
+        free = capacity - self.total
+        of_host = self._hosts.get(peer.host, 0)
+        if of_host >= max(free, FEW):
+            return f"the share of host {peer.host}, which has {of_host}"
+        of_connection = self._connections.get(peer.id, 0)
+        if of_connection >= max((free - of_host) // PART, FEW):
+            return f"the share of one connection, which has {of_connection}"
+        return ""
+
+    def take(self, peer: Peer) -> None:
+        """Count a request; `give_back` must follow."""
+        self.total += 1
+        if self.total > CALM:
+            for counts, key in ((self._hosts, peer.host), (self._connections, peer.id)):
+                counts[key] = counts.get(key, 0) + 1
+
+    def give_back(self, peer: Peer) -> None:
+        """Count a request as answered."""
+        self.total -= 1
+        if not self._hosts:
+            return
+        if self.total < CALM:
+            self._hosts.clear()
+            self._connections.clear()
+            return
+        for counts, key in ((self._hosts, peer.host), (self._connections, peer.id)):
+            left = counts.pop(key, 1) - 1
+            if left:
+                counts[key] = left
