@@ -186,6 +186,10 @@ class Options(TlsOptions, frozen=True, kw_only=True):
     max_connections: Annotated[
         int, _own("connections of a remoting worker; 0, or more than files may be open: what those allow")
     ] = 20_000
+    max_connections_per_host: Annotated[
+        int,
+        _own("those of one host; behind a balancer of proxyNetworks, of one peer's host; 0 is unlimited"),
+    ] = 0
     write_buffer_limit_bytes: Annotated[int, _own("unread answers of a connection before it is closed")] = (
         16 << 20
     )

@@ -13,6 +13,7 @@ from rocketmq_remoting.errors import FrameError
 from worker.cache.cached_requests import RepeatCheck
 from worker.peer import NONE_REGISTERED, Frames, host_of
 from worker.rate_limited_log import RateLimitedLog
+from worker.transport.host_limit import HostFull
 from worker.transport.opening import Stage
 from worker.transport.owner import Owner
 from worker.transport.proxy_protocol import ProxyError
@@ -239,7 +240,7 @@ class Connection(asyncio.Protocol):
 
 def _is_the_peers(error: Exception, connection: Connection) -> bool:
     """Log why a connection fails; return whether its peer is the cause."""
-    if isinstance(error, FrameError | ProxyError | TlsError | TlsUnusable):
+    if isinstance(error, FrameError | ProxyError | TlsError | TlsUnusable | HostFull):
         rate_limited.warning(
             "connection %s of %s closed: %s; find out what connects from there",
             connection.id,

@@ -15,6 +15,7 @@ from worker.peer import host_of
 from worker.rate_limited_log import RateLimitedLog
 from worker.transport.connection import Connection
 from worker.transport.connection_balance import ConnectionBalance
+from worker.transport.host_limit import HostFull, HostLimit
 from worker.transport.owner import Dispatch, Introduced, Limits
 from worker.transport.proxy_protocol import address_text
 from worker.transport.reply_memory import ReplyMemory
@@ -63,6 +64,7 @@ class Connections:
         """Whether connections end because this worker does, so that their owners must not be released."""
         self._transports = transports(options, loop, service.cached, self._never_opened)
         self._balance = balance
+        self._hosts = HostLimit(options.max_connections_per_host)
         self._balancers = networks_of(options.proxy_networks)
         self._socket_options = _socket_options(options)
         self._ids = itertools.count(1)
@@ -84,12 +86,24 @@ class Connections:
                 len(self),
             )
             return
+        host = host_of(text)
+        try:
+            self._hosts.enter(host, limited=not self._is_balancer(host))
+        except HostFull as full:
+            accepted.close()
+            log.warning(
+                "connection of %s refused: %s; raise the limit if that is right, or list a balancer in proxyNetworks",
+                text,
+                full,
+            )
+            return
         try:
             accepted.setblocking(False)
             for level, name, value in self._socket_options if isinstance(address, tuple) else ():
                 accepted.setsockopt(level, name, value)
         except OSError:  # already gone
             accepted.close()
+            self._hosts.leave(host)
             return
         self._count(1)
         connection = Connection(str(next(self._ids)), text, self)
@@ -103,13 +117,21 @@ class Connections:
     def introduced(self, connection: Introduced, source: str) -> None:
         """See `Owner`; where the peer comes from, only a listed balancer may tell."""
         connection.address = source
-        balancer = address_of(connection.host)
-        if balancer is not None and any(balancer in network for network in self._balancers):
-            connection.host = host_of(source)
+        if self._is_balancer(connection.host):
+            host = host_of(source)
+            self._hosts.enter(host)
+            self._hosts.leave(connection.host)
+            connection.host = host
+
+    def _is_balancer(self, host: str) -> bool:
+        """Whether PROXY headers of this host count."""
+        address = address_of(host) if self._balancers else None
+        return address is not None and any(address in network for network in self._balancers)
 
     def disconnected(self, connection: Connection) -> None:
         """Called by a connection when its transport is gone."""
         self._count(-1)
+        self._hosts.leave(connection.host)
         self._open.pop(connection.id, None)
         shutting_down = self.shutting_down
         self._notify(connection, lambda: self.service.disconnected(connection, shutting_down=shutting_down))
@@ -177,6 +199,7 @@ class Connections:
     def _never_opened(self, connection: Connection) -> None:
         if not connection.closed and connection.id not in self._open:
             self._count(-1)
+            self._hosts.leave(connection.host)
         log.warning(
             "connection %s of %s failed while it opened; a client connects again by itself",
             connection.id,

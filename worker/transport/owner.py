@@ -65,6 +65,6 @@ class Owner(Protocol):
     time: Callable[[], float]
 
     def introduced(self, connection: Introduced, source: str) -> None:
-        """Take the `ip:port` of a PROXY header as the peer's."""
+        """Take the `ip:port` of a PROXY header as the peer's. Raises HostFull."""
 
     call_soon: Callable[[Callable[[], None]], object]

@@ -104,8 +104,8 @@ class Server:
         self._log = log
         self._stopped = stopped
 
-    def connect(self) -> Client:
-        return Client(socket.create_connection(self.address, TIMEOUT_S))
+    def connect(self, source: str = "") -> Client:
+        return Client(socket.create_connection(self.address, TIMEOUT_S, (source, 0) if source else None))
 
     def tls(self, context: ssl.SSLContext | None = None, before: bytes = b"") -> Client:
         sock = socket.create_connection(self.address, TIMEOUT_S)

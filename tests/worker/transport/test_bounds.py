@@ -4,6 +4,7 @@ import resource
 import socket
 import time
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -17,6 +18,7 @@ FRAME_LIMITS = (
     '"rate":100000,"measured_s":0.3,"crowded_s":0.3}'
 )
 
+PROXY = b"PROXY TCP4 10.0.0.%d 5.6.7.8 1111 9876\r\n"
 UNREAD_BYTES = 2_000_000
 
 pytestmark = pytest.mark.usefixtures("transport")
@@ -84,6 +86,42 @@ def test_connections_over_the_limit_are_closed_at_once(bounded: Server) -> None:
     assert bounded.log.count("refused: there are 20; raise maxConnections, or run more workers") == 1
     for client in clients:
         client.sock.close()
+
+
+def test_connections_of_a_host_over_its_limit_are_closed_and_others_not(tmp_path: Path) -> None:
+    with serving(tmp_path, max_connections_per_host=3) as server, ExitStack() as stack:
+        full = [stack.enter_context(server.connect("127.68.0.1")) for _ in range(3)]
+        for client in full:
+            client.ask(ECHO)
+        with server.connect("127.68.0.1") as refused:
+            assert refused.rest() == b""
+        with server.connect("127.68.0.2") as other:
+            other.ask(ECHO)
+        full[0].sock.close()
+        eventually(lambda: answered(server, "127.68.0.1"))
+        assert "its host has 3 (maxConnectionsPerHost)" in server.log
+
+
+def test_connections_of_a_balancer_count_as_those_of_the_peers_that_it_names(tmp_path: Path) -> None:
+    limited = serving(tmp_path, max_connections_per_host=2, proxy_networks="127.0.0.1")
+    with limited as server, ExitStack() as stack:
+        for number in (1, 1, 2, 2, 3):
+            client = stack.enter_context(server.connect())
+            client.send(PROXY % number)
+            client.ask(ECHO)
+        with server.connect() as refused:
+            refused.send(PROXY % 2 + request(ECHO))
+            assert refused.rest() == b""
+        client.sock.close()
+        with server.connect() as another:
+            another.send(PROXY % 3)
+            another.ask(ECHO)
+
+
+def answered(server: Server, host: str) -> bool:
+    with server.connect(host) as client:
+        client.send(request(ECHO))
+        return client.is_answered()
 
 
 def test_a_peer_that_does_not_read_is_cut_off(bounded: Server) -> None:
