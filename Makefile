@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help setup compiled lock generate check lint format test delayed fuzz interop differential bench soak faults run pipeline \
+.PHONY: help setup compiled lock generate check lint format test delayed fuzz sanitize interop differential bench soak faults run pipeline \
   wheel image image-test helm kube clean
 
 BIN := .venv/bin
@@ -52,6 +52,9 @@ delayed: compiled need-redis-server need-curl ## tests of the server, whose work
 fuzz: setup ## coverage-guided fuzzing of the decoders: make fuzz ARGS="INPUTS TARGET ..."
 	@$(BIN)/python -m pip install -q --disable-pip-version-check --no-deps --require-hashes -r requirements/fuzz.txt
 	@$(BIN)/python -m tests.fuzz.run $(ARGS)
+sanitize: need-cc need-redis-server setup ## the compiled transport with AddressSanitizer and UBSan, tested and fuzzed: make sanitize ARGS=INPUTS
+	@$(BIN)/python -m pip install -q --disable-pip-version-check --no-deps --require-hashes -r requirements/fuzz.txt
+	@tools/sanitize.sh $(ARGS)
 interop: compiled need-redis-server need-haproxy need-jdk ## Java's brokers, clients, mqadmin and name servers against this
 	@$(BIN)/pytest -n 4 --dist loadfile --no-loadscope-reorder tests/interop tests/differential --timeout 600 $(ARGS)
 differential: compiled need-redis-server need-jdk ## 20,000 random requests to Java's servers and to this one

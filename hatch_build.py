@@ -1,4 +1,5 @@
 """The server's build hook: compiles `worker/transport/epoll.pyx` next to its source, also when run as a program.
+`--sanitize` compiles it with AddressSanitizer and UBSan into build/sanitize, and leaves the other as it is.
 
 Without a C compiler or Python's headers the server does without it (see worker/transport/transports.py)."""
 
@@ -11,6 +12,17 @@ from typing import Any
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 ROOT = Path(__file__).parent
+PLAIN = ["-g0"]
+SANITIZED = [
+    *(
+        "-fsanitize=address,undefined",
+        "-fno-sanitize-recover=undefined",
+        "-fno-omit-frame-pointer",
+        "-O1",
+        "-g",
+    )
+]
+"""Linked with no runtime: gcc's is preloaded (tools/sanitize.sh), or the one of the fuzzer's."""
 
 
 class CompiledTransport(BuildHookInterface):  # type: ignore[type-arg]
@@ -40,18 +52,20 @@ def built() -> bool:
     return subprocess.run([sys.executable, __file__], cwd=ROOT).returncode == 0
 
 
-def build() -> None:
+def build(sanitize: bool = False) -> None:
     """Compile what is out of date; SystemExit or an exception of the compiler's if that cannot be."""
     from Cython.Build import cythonize
     from setuptools import Distribution, Extension
 
-    source = Extension("worker.transport.epoll", ["worker/transport/epoll.pyx"], extra_compile_args=["-g0"])
-    modules = cythonize([source], build_dir="build/cython", quiet=True)
+    into = "build/sanitize" if sanitize else "build/cython"
+    flags = SANITIZED if sanitize else PLAIN
+    source = Extension("worker.transport.epoll", ["worker/transport/epoll.pyx"], extra_compile_args=flags)
+    modules = cythonize([source], build_dir=into, quiet=True, emit_linenums=sanitize)
     command = Distribution({"ext_modules": modules}).get_command_obj("build_ext")
-    command.inplace, command.build_temp = True, "build/cython"
+    command.inplace, command.build_temp, command.build_lib = not sanitize, into, into
     command.ensure_finalized()
     command.run()
 
 
 if __name__ == "__main__":
-    build()
+    build(sanitize="--sanitize" in sys.argv[1:])

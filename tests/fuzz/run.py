@@ -3,8 +3,10 @@
 RUNS (10 million) are shared by the targets (all of them), one after another. What reaches new code is kept in
 build/fuzz; at the end the smallest of it takes the place of tests/fuzz/corpus, which `test_corpus.py` replays. An input
 for which something does not hold stays in build/fuzz/failures, and the command fails.
-`python -m tests.fuzz.run --one TARGET …` is libFuzzer itself, with its options."""
+`python -m tests.fuzz.run --one TARGET …` is libFuzzer itself, with its options. `tools/sanitize.sh` preloads
+the one that has AddressSanitizer in it."""
 
+import os
 import re
 import subprocess
 import sys
@@ -12,7 +14,10 @@ from pathlib import Path
 from types import FrameType
 from typing import Any, TypeAlias
 
-import atheris  # type: ignore[import-untyped]
+if "_with_fuzzer" in os.environ.get("LD_PRELOAD", ""):
+    import atheris_no_libfuzzer as atheris
+else:
+    import atheris
 
 with atheris.instrument_imports(
     include=["tests.fuzz", "rocketmq_remoting", "worker", "javaproperties"], enable_loader_override=False
@@ -27,6 +32,7 @@ LARGEST = 4096
 KEPT_LARGEST = 1024
 KEPT_FILES = 20
 RUNS = 10_000_000
+TRACED = ("/rocketmq_remoting/", "/proxy_protocol.py", "/cached_requests.py")
 Jump: TypeAlias = tuple[str, int, int]
 
 
@@ -83,7 +89,7 @@ def jumps(target: Target, content: bytes) -> set[Jump]:
 
     def trace(frame: FrameType, event: str, _: object) -> Any:
         file = frame.f_code.co_filename
-        if "/rocketmq_remoting/" not in file and not file.endswith("proxy_protocol.py"):
+        if not any(part in file for part in TRACED):
             return None
         line = frame.f_lineno
         seen.add((file, last.get(id(frame), 0), line))

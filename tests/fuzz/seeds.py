@@ -8,6 +8,7 @@ from rocketmq_remoting.command import encode
 from rocketmq_remoting.header_binary import encode_binary_header
 from rocketmq_remoting.header_json import encode_json_header
 from tests.rocketmq_remoting.golden import NAMES, recorded, replies, requests
+from tests.worker.cache.both_ways import KINDS, TOPICS, request
 
 PROXY = (
     b"PROXY TCP4 192.0.2.1 192.0.2.2 1111 9876\r\n",
@@ -34,6 +35,14 @@ def _all(target: str) -> Iterable[bytes]:
     match target:
         case "frames":
             return [b"\x07" + encode(command) for command in commands]
+        case "cached_requests":
+            asked = [
+                encode(request(opaque, kind, topic))
+                for opaque in (7, 10)
+                for kind in KINDS
+                for topic in TOPICS
+            ]
+            return [b"\xff" + one for one in asked] + [b"\x06" + b"".join(asked)]
         case "json_header":
             return map(encode_json_header, commands)
         case "binary_header":

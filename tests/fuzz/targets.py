@@ -24,6 +24,8 @@ from rocketmq_remoting.register_broker_body import RegisterBrokerBody
 from rocketmq_remoting.registration import decode_register_broker_body, encode_register_broker_body
 from rocketmq_remoting.route import decode_route, encode_route
 from rocketmq_remoting.tolerant_json import normalise
+from tests.worker.cache.both_ways import found
+from worker.cache.cached_requests import CachedRequests
 from worker.transport.proxy_protocol import NO_HEADER, ProxyError, ProxyHeader, read_proxy_header
 
 T = TypeVar("T")
@@ -62,6 +64,15 @@ def _refused(reader: FrameReader) -> bool:
     except FrameError:
         return True
     return False
+
+
+def cached_requests(data: bytes) -> None:
+    """The compiled search for cached requests finds what Python's own does, and reads nothing beyond the bytes."""
+    from worker.transport import epoll
+
+    if data:
+        most, stream = data[0], data[1:]
+        assert found(epoll.answers, stream, most) == found(CachedRequests.answers, stream, most)
 
 
 def json_header(data: bytes) -> None:
@@ -200,6 +211,7 @@ TARGETS: Final[dict[str, Target]] = {
     target.__name__: target
     for target in (
         frames,
+        cached_requests,
         json_header,
         binary_header,
         json_registration,

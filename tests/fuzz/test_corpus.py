@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.fuzz.targets import TARGETS
+from testbed.transports import compiled
+from tests.fuzz.targets import TARGETS, cached_requests
 
 CORPUS = Path(__file__).with_name("corpus")
 TARGET_S = 0.7
@@ -34,7 +35,13 @@ PIECES = (
 )
 
 
-@pytest.mark.parametrize("name", TARGETS)
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=compiled if target is cached_requests else ())
+        for name, target in TARGETS.items()
+    ],
+)
 def test_the_corpus_and_what_is_like_it(name: str) -> None:
     corpus = [path.read_bytes() for path in sorted((CORPUS / name).iterdir())]
     assert corpus
