@@ -15,6 +15,7 @@ from api import (
     history,
     hold,
     kv,
+    path_names,
     problems,
     registrations,
     reports,
@@ -62,7 +63,9 @@ def create_app(options: Options | None = None, *, redis: "redis_py.Redis | None"
         static_folder=no_files,
     )
     app.json = StrictJSON(app)
-    app.url_map.strict_slashes = app.url_map.merge_slashes = False  # no redirects, and any text is a key
+    app.url_map.merge_slashes = False  # no redirects, and a path with an empty part is none of ours
+    app.url_map.converters = {"default": path_names.Name, "path": path_names.Key}
+    app.wsgi_app = path_names.RawPaths(app.wsgi_app)  # type: ignore[method-assign]
     app.config |= {
         "MAX_CONTENT_LENGTH": options.http_body_max_bytes,
         "HTTP_ERROR_SCHEMA": problems.REFERENCE,

@@ -3,11 +3,12 @@
 from typing import Annotated
 
 from apiflask import APIBlueprint
-from pydantic import Field
+from pydantic import AfterValidator, Field
+from pydantic_core import PydanticCustomError
 
 from api.name_server import name_server, origin
 from api.paging import PageQuery, page
-from api.shapes import Answer, Body, Written
+from api.shapes import Answer, Body, Query, Written
 from registry import kv
 from registry.errors import ConfigNotFound
 from registry.keys import Keys
@@ -16,6 +17,14 @@ from registry.plans import Origin, Plan
 bp = APIBlueprint("kv", __name__, url_prefix="/v1/kv", tag="KV")
 
 Key = Annotated[str, Field(min_length=1)]
+
+
+def _all(given: bool) -> bool:
+    if not given:
+        raise PydanticCustomError(
+            "all", "true deletes all values of the namespace; a key is a part of the path"
+        )
+    return given
 
 
 class Namespaces(Answer):
@@ -35,6 +44,12 @@ class Value(Answer):
     namespace: str
     key: str
     value: str
+
+
+class AllQuery(Query):
+    """`all` has to be true: all values of the namespace are meant."""
+
+    all: Annotated[bool, AfterValidator(_all)]
 
 
 class TableBody(Body):
@@ -77,12 +92,13 @@ def put_table(namespace: str, json_data: TableBody) -> Written:
 
 
 @bp.delete("/<namespace>")
+@bp.input(AllQuery, location="query")
 @bp.output(Written)
 @bp.doc(responses=[404])
-def clear_table(namespace: str) -> Written:
+def clear_table(namespace: str, query_data: AllQuery) -> Written:
     """Delete all values of a namespace
 
-    The empty namespace stays, as it does on the wire."""
+    `all=true` says that no key was forgotten. The empty namespace stays, as it does on the wire."""
     server = name_server()
     server.run(kv.table(server.keys, namespace))
     return Written.of(server.run(_replace(server.keys, namespace, {}, origin())))

@@ -95,8 +95,10 @@ class RegistrationAnswer(Written):
 
 
 class MemberBody(Body):
-    cluster: Name
-    broker_addr: Address
+    """A member that is registered, whatever its names are."""
+
+    cluster: str
+    broker_addr: str
 
 
 class HeartbeatAnswer(Written):
@@ -106,8 +108,10 @@ class HeartbeatAnswer(Written):
 
 
 class MemberQuery(Query):
-    cluster: Name
-    broker_addr: Address
+    """A member that is registered, whatever its names are."""
+
+    cluster: str
+    broker_addr: str
 
 
 class PermissionBody(Body):

@@ -25,7 +25,9 @@ def _array(value: object) -> object:
 Many = Annotated[tuple[T, ...], Field(strict=False), BeforeValidator(_array)]
 """A JSON array: strictness would ask for Python's own tuple, and say so."""
 NAME = re.compile(r"[^\x00-\x20\x7f]{1,255}")
-HOST_AND_PORT = re.compile(r"[^\x00-\x20\x7f]{1,255}:([0-9]{1,5})")
+HOST_AND_PORT = re.compile(
+    r"(?:[^\x00-\x20\x7f:/\[\]]{1,255}|\[[0-9A-Fa-f:.]{2,45}(?:%[^\x00-\x20\x7f:/\[\]]{1,64})?\]):([0-9]{1,5})"
+)
 
 
 def _name(text: str) -> str:
@@ -37,7 +39,7 @@ def _name(text: str) -> str:
 def _address(text: str) -> str:
     match = HOST_AND_PORT.fullmatch(text)
     if not match or not 0 < int(match[1]) < 65536:
-        raise PydanticCustomError("address", "not host:port")
+        raise PydanticCustomError("address", "not host:port, or [host]:port of IPv6")
     return text
 
 

@@ -1,11 +1,14 @@
 """Topics: their names (206, 224), their queue data, and both set or deleted on the side (217, 216)."""
 
+from typing import Annotated
+
 from apiflask import APIBlueprint
+from pydantic import Field
 
 from api.name_server import name_server, origin
 from api.paging import PageQuery, page
 from api.problems import Problem
-from api.shapes import NAME, Answer, Body, Many, Name, Query, QueueDataAnswer, QueueDataBody, Written
+from api.shapes import NAME, Answer, Body, Many, Query, QueueDataAnswer, QueueDataBody, Written
 from registry.errors import InvalidField, TopicNotFound
 from registry.members import broker_names
 from registry.routes import read_route
@@ -17,7 +20,7 @@ bp = APIBlueprint("topics", __name__, url_prefix="/v1/topics")
 class TopicsQuery(PageQuery):
     """`cluster` leaves only topics with queue data of a broker in it."""
 
-    cluster: Name | None = None
+    cluster: str | None = None
 
 
 class Topics(Answer):
@@ -37,7 +40,9 @@ class TopicBody(Body):
 
 
 class ClusterQuery(Query):
-    cluster: Name | None = None
+    """An empty `cluster` would be all of them, which is said without it."""
+
+    cluster: Annotated[str, Field(min_length=1)] | None = None
 
 
 @bp.get("")

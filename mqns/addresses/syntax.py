@@ -25,6 +25,14 @@ def split_address(address: str) -> tuple[str, int]:
     return host, int(port)
 
 
+def check_address(address: str) -> None:
+    """Raise AddressError for what `split_address` refuses, and for an IPv6 host without brackets: `::1:9876` may be
+    one as a whole."""
+    host, _ = split_address(address)
+    if ":" in host and not address.startswith("["):
+        raise AddressError(f"no brackets around the IPv6 host in the address {_shown(address)}")
+
+
 def parse_addresses(text: str) -> tuple[str, ...]:
     """Return the addresses of a `;`-separated list, in order, each once, without a leading scheme.
 
@@ -33,7 +41,7 @@ def parse_addresses(text: str) -> tuple[str, ...]:
     entries = (entry.strip() for entry in without_scheme(text).split(";"))
     addresses = dict.fromkeys(entry for entry in entries if entry)
     for address in addresses:
-        split_address(address)
+        check_address(address)
     return tuple(addresses)
 
 

@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from mqns.cli.commands import command, new_app
-from mqns.cli.exit_codes import NotFound
+from mqns.cli.exit_codes import NotFound, NotSet
 from mqns.cli.output import Document, lines, table
 from mqns.cli.settings import CommandContext
 from mqns.name_server import calls
@@ -62,10 +62,36 @@ def get(settings: CommandContext, keys: Keys = None) -> None:
 
 
 def set_(settings: CommandContext, key: Key, value: Value) -> None:
-    """Set an option in all name servers. Options that they do not know are ignored there."""
+    """Set an option in all name servers, and look whether they list it so: they ignore what they do not know."""
     with settings.name_server() as server:
         server.call_all(calls.update_config({key: value}))
-    settings.output.show(
-        ConfigChangeDocument(key, value, settings.addresses),
-        lambda: lines(f"set in {address}" for address in settings.addresses),
+        found = settings.in_order(server.call_all(calls.get_config()))
+    done = tuple(address for address, config in found if _is_listed(config.get(key), value))
+    if done:
+        settings.output.show(
+            ConfigChangeDocument(key, value, done), lambda: lines(f"set in {address}" for address in done)
+        )
+    ignored = [
+        f"{key} is {config[key]} in {address}" if key in config else f"no option {key} in {address}"
+        for address, config in found
+        if address not in done
+    ]
+    if ignored:
+        raise NotSet(f"not set: {'; '.join(ignored)}")
+
+
+def _is_listed(listed: str | None, value: str) -> bool:
+    """Return whether an option has this value, as name servers write it: trimmed, flags and numbers in one way."""
+    value = value.strip()
+    if listed is None or listed == value:
+        return listed is not None
+    return (
+        listed.lower() == value.lower() in ("true", "false") or _number(listed) == _number(value) is not None
     )
+
+
+def _number(text: str) -> int | None:
+    try:
+        return int(text)
+    except ValueError:
+        return None

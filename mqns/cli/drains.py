@@ -1,16 +1,17 @@
 """Drains of brokers, by the HTTP API of redis-namesrv: RocketMQ's protocol has no request for them."""
 
+from collections.abc import Callable
 from typing import Annotated
-from urllib.parse import quote
 
 import msgspec
 import typer
 
 from mqns.cli.commands import command
-from mqns.cli.http_api import HttpApi
+from mqns.cli.http_api import HttpApi, HttpError, name_in_path
 from mqns.cli.output import Document, table
 from mqns.cli.permissions import Brokers
 from mqns.cli.settings import CommandContext
+from mqns.errors import ClientError, RemotingError
 
 Http = Annotated[
     str,
@@ -69,17 +70,47 @@ def drain(
     if seconds is not None:
         until_millis = api.request(_ReadyJson, "GET", "/readyz").now_millis + int(seconds * 1000)
     body = {"owner": owner, "reason": reason, "untilMillis": until_millis}
-    _show(settings, [_request_drain(api, "PUT", broker, body) for broker in brokers])
+    _each(settings, brokers, lambda broker: _request_drain(api, "PUT", broker, body))
 
 
 def undrain(settings: CommandContext, brokers: Brokers, http: Http) -> None:
     """Let producers come back to brokers: their topics have the permissions again that they had."""
     api = HttpApi(http, settings.timeout_s)
-    _show(settings, [_request_drain(api, "DELETE", broker) for broker in brokers])
+    _each(settings, brokers, lambda broker: _request_drain(api, "DELETE", broker))
+
+
+def _each(settings: CommandContext, brokers: list[str], request: Callable[[str], DrainDocument]) -> None:
+    """Make a request for each broker and show what was done, also if it was refused for others.
+
+    Raises the first refusal after all were requested, a RemotingError at once; its text tells which were not done."""
+    done: list[DrainDocument] = []
+    refused: list[str] = []
+    failure: ClientError | None = None
+    for broker in brokers:
+        try:
+            done.append(request(broker))
+        except HttpError as error:
+            refused.append(broker)
+            failure = failure or error
+        except RemotingError as error:
+            failure = error
+            break
+    if done:
+        _show(settings, done)
+    if failure is not None:
+        left = [*refused, *brokers[len(done) + len(refused) :]]
+        raise _with_left(failure, left) if len(brokers) > 1 else failure
+
+
+def _with_left(failure: ClientError, brokers: list[str]) -> ClientError:
+    text = f"(not done: {', '.join(brokers)})"
+    if isinstance(failure, RemotingError):
+        return type(failure)(failure.address, f"{failure.reason} {text}")
+    return HttpError(f"{failure} {text}")
 
 
 def _request_drain(api: HttpApi, method: str, broker: str, body: object = None) -> DrainDocument:
-    done = api.request(_DrainJson, method, f"/v1/brokers/{quote(broker, safe='')}/drain", body)
+    done = api.request(_DrainJson, method, f"/v1/brokers/{name_in_path(broker)}/drain", body)
     return DrainDocument(broker, done.event_id is not None, done.topic_count)
 
 

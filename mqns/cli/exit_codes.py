@@ -35,6 +35,10 @@ class NotFound(ClientError):
     """The requested object does not exist."""
 
 
+class NotSet(ClientError):
+    """Name servers accepted a change and did not make it."""
+
+
 def code_of(error: ClientError) -> ExitCode:
     """Return the exit code of a command that failed with this error."""
     return next((code for kind, code in _CODES if isinstance(error, kind)), ExitCode.REFUSED)

@@ -1,6 +1,7 @@
 """Requests to the HTTP API of redis-namesrv, for commands without a RocketMQ request (docs/http-api.md)."""
 
 from typing import Any, Final, TypeVar
+from urllib.parse import quote
 
 import httpx
 import msgspec
@@ -17,6 +18,11 @@ class HttpError(ClientError):
 
 class _Problem(msgspec.Struct):
     detail: str
+
+
+def name_in_path(name: str) -> str:
+    """Return a name as a part of a path; `=` before it keeps what is empty or dots from being taken out."""
+    return ("" if name.strip(".") else "=") + quote(name, safe="")
 
 
 class HttpApi:

@@ -4,7 +4,7 @@ import asyncio
 import random
 from collections.abc import Sequence
 
-from mqns.addresses.syntax import split_address
+from mqns.addresses.syntax import check_address
 from mqns.errors import CallTimeout, ConnectError
 from mqns.remoting.connection import ClientConnection
 from mqns.remoting.connection_table import ConnectionTable
@@ -38,7 +38,7 @@ class NameServerSelector:
         AddressError, without any change, if one of them is no address."""
         new = list(dict.fromkeys(addresses))
         for address in new:
-            split_address(address)
+            check_address(address)
         if set(new) == set(self._addresses):
             return None
         random.shuffle(new)

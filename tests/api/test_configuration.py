@@ -45,7 +45,7 @@ def test_an_empty_table_makes_its_namespace(http: Http) -> None:
 
 def test_a_cleared_namespace_stays(http: Http) -> None:
     http.ok("PUT", "/v1/kv/n", {"table": {"a": "1", "b": "2"}})
-    assert http.ok("DELETE", "/v1/kv/n")["eventId"]
+    assert http.ok("DELETE", "/v1/kv/n?all=true")["eventId"]
     assert http.ok("GET", "/v1/kv/n")["table"] == {}
 
 

@@ -32,6 +32,11 @@ BAD_FIELDS = [
     pytest.param("POST", BROKERS, a_broker(brokerName="x" * 256), "brokerName", id="register: long name"),
     pytest.param("POST", BROKERS, a_broker(broker_name="b"), "broker_name", id="register: another spelling"),
     pytest.param("POST", BROKERS, a_broker(brokerAddr="127.0.0.1"), "brokerAddr", id="register: no port"),
+    pytest.param("POST", BROKERS, a_broker(brokerAddr="http://x:1"), "brokerAddr", id="register: a URL"),
+    pytest.param("POST", BROKERS, a_broker(brokerAddr="::1:10911"), "brokerAddr", id="register: no brackets"),
+    pytest.param(
+        "POST", BROKERS, a_broker(brokerAddr="[x]:1"), "brokerAddr", id="register: a name in brackets"
+    ),
     pytest.param("POST", BROKERS, a_broker(brokerAddr="127.0.0.1:0"), "brokerAddr", id="register: port 0"),
     pytest.param(
         "POST", BROKERS, a_broker(brokerAddr="127.0.0.1:65536"), "brokerAddr", id="register: port beyond"
@@ -189,7 +194,7 @@ def test_only_json_is_read(quick: Http, type: str) -> None:
         pytest.param("DELETE", TOPIC, "topic-not-found", id="topic to delete"),
         pytest.param("GET", "/v1/routes/T", "topic-not-found", id="route"),
         pytest.param("GET", KV_TABLE, "config-not-found", id="KV namespace"),
-        pytest.param("DELETE", KV_TABLE, "config-not-found", id="KV namespace to clear"),
+        pytest.param("DELETE", f"{KV_TABLE}?all=true", "config-not-found", id="KV namespace to clear"),
         pytest.param("GET", KV_VALUE, "config-not-found", id="KV value"),
         pytest.param("DELETE", KV_VALUE, "config-not-found", id="KV value to delete"),
     ],
@@ -208,6 +213,10 @@ BODIES: dict[tuple[str, str], object] = {
     ("PUT", "/v1/kv/<namespace>/<path:key>"): {"value": "v"},
     ("PATCH", "/v1/settings"): {"settings": {"clusterTest": True}},
     ("POST", "/v1/events/checkpoints"): {},
+}
+QUERIES = {
+    ("DELETE", "/v1/brokers/<name>"): "?cluster=c&brokerAddr=h:1",
+    ("DELETE", "/v1/kv/<namespace>"): "?all=true",
 }
 
 
@@ -228,8 +237,7 @@ def every_operation() -> list[tuple[str, Rule]]:
 )
 def test_without_the_store_every_operation_is_unavailable(storeless: Http, method: str, rule: Rule) -> None:
     path = "/".join("x" if part.startswith("<") else part for part in rule.rule.split("/"))
-    query = "?cluster=c&brokerAddr=h:1" if (method, rule.rule) == ("DELETE", "/v1/brokers/<name>") else ""
-    reply = storeless(method, path + query, BODIES.get((method, rule.rule)))
+    reply = storeless(method, path + QUERIES.get((method, rule.rule), ""), BODIES.get((method, rule.rule)))
     assert (reply.status, reply.type) == (503, PROBLEM)
     assert reply.json["type"] == "urn:redis-namesrv:store-unavailable"
     assert reply.headers["Retry-After"] == "1"

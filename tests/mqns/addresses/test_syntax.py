@@ -59,6 +59,9 @@ def test_an_address_is_split_at_its_last_colon(address: str, host: str, port: in
         "a,b:9876",
         "a:9876,b:9876",
         "http://a:1/path",
+        "http://a:1",  # RocketMQ cuts it off at the beginning of a list only
+        "::1:9876",
+        "fe80::1",
     ],
 )
 def test_the_piece_that_is_no_address_is_named(piece: str) -> None:

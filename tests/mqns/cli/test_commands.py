@@ -104,6 +104,23 @@ def test_write_permission_is_taken_and_given_everywhere(
     assert scenes[0].perms("TA") == {"broker-a": 6}
 
 
+def test_config_that_was_not_set_is_told(servers: list[NameServer], mqns: Mqns, mqns_both: Mqns) -> None:
+    ours, java = (address(server) for server in servers)
+    ended = mqns_both("config", "set", "noSuchOption", "1")
+    assert (ended.code, ended.out) == (ExitCode.REFUSED, "")
+    assert ended.err == f"mqns: not set: no option noSuchOption in {ours}; no option noSuchOption in {java}\n"
+    for option, value, listed in (
+        ("waitSecondsForService", "x", "45"),
+        ("orderMessageEnable", "maybe", "false"),
+    ):
+        ended = mqns("config", "set", option, value)
+        assert (ended.code, ended.out) == (ExitCode.REFUSED, "")
+        assert ended.err == f"mqns: not set: {option} is {listed} in {ours}\n"
+    for value in ("FALSE", " false "):
+        assert mqns("config", "set", "orderMessageEnable", value).out == f"set in {ours}\n"
+    assert mqns("config", "set", "waitSecondsForService", "+045").code == ExitCode.OK
+
+
 def test_config_is_read_and_set_everywhere(servers: list[NameServer], mqns: Mqns, mqns_both: Mqns) -> None:
     def values() -> list[str]:
         listed = mqns_both("config", "get", "enableTopicList", "-o", "json").document

@@ -6,6 +6,7 @@ import httpx
 import pytest
 
 from mqns.cli.exit_codes import ExitCode
+from testbed.broker import B
 from testbed.eventually import PATIENCE_S, eventually
 from testbed.scene import Scene
 from tests.mqns.cli.conftest import Ended, http_side, run
@@ -83,6 +84,34 @@ def test_what_the_server_refuses(side: Side) -> None:
         "",
         "mqns: no broker 'No?Such'\n",
     )
+
+
+@pytest.mark.parametrize("command", ["drain", "undrain"])
+def test_a_typo_among_others_is_told_and_the_others_are_done(side: Side, command: str) -> None:
+    if command == "undrain":
+        assert side("drain", "broker-a", "broker-b", *WHY).code == ExitCode.OK
+    ended = side(command, "broker-a", "typo", "broker-b", *(WHY if command == "drain" else ()), "-o", "json")
+    assert (ended.code, ended.err) == (ExitCode.REFUSED, "mqns: no broker 'typo' (not done: typo)\n")
+    assert ended.document == [
+        {"brokerName": broker, "changed": True, "topicCount": 2} for broker in ("broker-a", "broker-b")
+    ]
+    side.comes_to(dict.fromkeys(("broker-a", "broker-b"), 4 if command == "drain" else 6))
+
+
+def test_a_server_that_goes_away_is_told_with_what_is_left(unreachable: str) -> None:
+    ended = run("undrain", "broker-a", "broker-b", "--http", f"http://{unreachable}")
+    assert (ended.code, ended.out) == (ExitCode.UNREACHABLE, "")
+    assert ended.err.endswith(" (not done: broker-a, broker-b)\n")
+
+
+@pytest.mark.parametrize("name", ["a/b", "", "..", "=", "%RETRY%g", "b.c"])
+def test_a_broker_may_have_any_name(side: Side, name: str) -> None:
+    broker = B.but(name=name, addr="127.67.1.1:10911")
+    assert broker.register(side.scene.k3).code == 0
+    for command, why in (("drain", WHY), ("undrain", ())):
+        ended = side(command, name, *why)
+        assert (ended.code, ended.err) == (ExitCode.OK, "")
+    broker.unregister(side.scene.k3)
 
 
 def test_an_unreachable_server(unreachable: str, silent: str) -> None:
