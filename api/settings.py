@@ -9,7 +9,7 @@ from api.name_server import name_server, origin
 from api.shapes import Answer, Body, Written
 from registry import settings as shared
 from registry.errors import InvalidField
-from registry.options.catalogue import BY_KEY, listing, text_of
+from registry.options.catalogue import BY_KEY, in_range, listing, parse, text_of
 
 bp = APIBlueprint("settings", __name__, url_prefix="/v1/settings")
 
@@ -35,25 +35,42 @@ def settings() -> Settings:
     return Settings(settings=dict(listing(name_server().options())))
 
 
+class SettingsWritten(Written):
+    """`inForce` of each option: live, in every worker at once; restart, from the next start of a mqnamesrv with a -c
+    file, which is rewritten; never, in the list only."""
+
+    in_force: dict[str, shared.InForce]
+
+
 @bp.patch("")
 @bp.input(SettingsBody)
-@bp.output(Written)
+@bp.output(SettingsWritten)
 @bp.doc(responses={403: "An option of the black list; nothing of the request was applied"})
-def update_settings(json_data: SettingsBody) -> Written:
+def update_settings(json_data: SettingsBody) -> SettingsWritten:
     """Change options for all workers
 
-    All or nothing: unknown names and values that are no such number or flag are refused."""
+    All or nothing: unknown names are refused, and values that are no such flag, no number, or out of range."""
     server = name_server()
     options = server.options()
     wanted = json_data.settings
     accepted = shared.accepted(options, wanted)
     for key, text in wanted.items():
-        if key not in accepted or not _is_plain(key, text):
-            raise InvalidField(f"settings.{key}", f"{text!r} is no value of such an option")
-    return Written.of(server.run(shared.update(server.keys, accepted, origin())))
+        if key not in accepted:
+            what = f"{text!r} is no number" if key in dict(listing(options)) else "no such option here"
+            raise InvalidField(f"settings.{key}", what)
+        _expect_in_range(key, text, accepted[key])
+    event_id = server.run(shared.update(server.keys, accepted, origin()))
+    in_force = {key: shared.in_force(server.given, key) for key in accepted}
+    return SettingsWritten(event_id=event_id or None, in_force=in_force)
 
 
-def _is_plain(key: str, text: str) -> bool:
-    """Return whether a value of a flag is `true` or `false`; Java reads any other text as false."""
+def _expect_in_range(key: str, text: str, taken: str) -> None:
+    """Raise InvalidField for what Java takes as something else: other texts as false, and any number as it is."""
     option = BY_KEY.get(key)
-    return option is None or option.type != "bool" or text.lower() in ("true", "false")
+    if option is None:  # of the -c file
+        return
+    if option.type == "bool" and text.lower() not in ("true", "false"):
+        raise InvalidField(f"settings.{key}", f"{text!r} is neither true nor false")
+    value = parse(option, taken)
+    if value is None or not in_range(option, value):
+        raise InvalidField(f"settings.{key}", f"{text} is out of its range")

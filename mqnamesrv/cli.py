@@ -94,6 +94,7 @@ def _run(arguments: Mapping[str, str], env: Mapping[str, str]) -> int:
     if not options.rocketmq_home:
         print(NO_HOME_TEXT)
         return NO_HOME
+    options = msgspec.structs.replace(options, rewritten_file=path)
     serve(options, given_settings(file, env, cli), Path(path) if path else None)
     return OK
 

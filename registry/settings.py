@@ -3,11 +3,14 @@
 An entry of the stream shows secrets as `***`."""
 
 from collections.abc import Mapping
+from typing import Literal
 
 from registry.errors import SettingsRefused
 from registry.keys import Keys
-from registry.options.catalogue import SECRETS, Options, acceptable, black_list
+from registry.options.catalogue import BY_KEY, SECRETS, Options, acceptable, black_list
 from registry.plans import Origin, Plan, ScriptCall, as_json, call
+
+InForce = Literal["live", "restart", "never"]
 
 
 def read(keys: Keys) -> Plan[dict[str, str]]:
@@ -22,6 +25,16 @@ def accepted(options: Options, wanted: Mapping[str, str]) -> dict[str, str]:
     for key in sorted(wanted.keys() & black_list(options)):
         raise SettingsRefused(key)
     return acceptable(options, wanted)
+
+
+def in_force(options: Options, key: str) -> InForce:
+    """Return when a shared value of an option is in force: at once, from the next start on, or never."""
+    option = BY_KEY.get(key)
+    if option is None or option.effect == "listed":
+        return "never"
+    if option.effect == "live":
+        return "live"
+    return "restart" if options.rewritten_file else "never"
 
 
 def update(keys: Keys, values: Mapping[str, str], origin: Origin) -> Plan[str]:

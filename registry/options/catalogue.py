@@ -37,6 +37,7 @@ __all__ = [
     "for_print",
     "from_env",
     "given_settings",
+    "in_range",
     "listing",
     "overlay",
     "parse",
@@ -95,7 +96,7 @@ def _catalogue() -> tuple[Option, ...]:
     rows = []
     for owner, group in groups.items():
         for name, hint in get_annotations(owner).items():
-            base, *annotations = get_args(hint)
+            base, *annotations = get_args(hint) or (hint,)
             if annotations and isinstance(info := annotations[0], OptionInfo):
                 key = info.key or _camel(name)
                 rows.append(
@@ -134,6 +135,8 @@ SECRETS = frozenset(
     }
 )
 NETWORKS = frozenset({"probeNetworks", "proxyNetworks"})
+PORT_MAX, LONG_MAX = (1 << 16) - 1, (1 << 63) - 1
+PORTS = frozenset({"listenPort", "httpPort"})
 DECIMAL = re.compile(r"[+-]?[0-9]+")
 VARIABLES = ALIASES | {option.env: option.key for option in CATALOGUE}  # later ones win
 OPTIONS_VARIABLE = "MQNS_OPTIONS"
@@ -154,6 +157,13 @@ def parse(option: Option, text: str) -> Value | None:
     if option.group == "own" and number < (option.key in AT_LEAST_ONE):
         return None
     return number
+
+
+def in_range(option: Option, value: Value) -> bool:
+    """Return whether a value can be in force. Java takes any number of 318, and so do we there."""
+    if option.type in ("bool", "str"):
+        return True
+    return int(option.key in AT_LEAST_ONE) <= int(value) <= (PORT_MAX if option.key in PORTS else LONG_MAX)
 
 
 def text_of(value: Value) -> str:

@@ -224,5 +224,7 @@ class Options(TlsOptions, frozen=True, kw_only=True):
     beat_file: Annotated[
         str, _own("file that the rq worker and the scheduler touch while their loops turn; empty: none")
     ] = ""
+    rewritten_file: str = ""
+    """The -c file into which the supervisor writes settings that change, for its next start; empty without one."""
     listing_also: tuple[tuple[str, str], ...] = ()
     """(key, text) that only request 319 shows: unknown keys of the -c file, and Start options set by 318."""

@@ -1,7 +1,10 @@
 """KV configuration and settings."""
 
 import pytest
+import redis as redis_py
 
+from api.app import create_app
+from registry.options.catalogue import Options
 from tests.api.http import Http
 
 
@@ -74,6 +77,21 @@ def test_settings_change_for_all(http: Http, option: str, given: object, shown: 
 
 
 @pytest.mark.parametrize(
+    ("file", "at_start"), [("", "never"), ("/etc/namesrv.properties", "restart")], ids=["no -c", "-c"]
+)
+def test_the_answer_says_what_is_in_force(redis: redis_py.Redis, file: str, at_start: str) -> None:
+    options = Options(rewritten_file=file, listing_also=(("myKey", "x"),))
+    http = Http(create_app(options, redis=redis).test_client())
+    settings = {"orderMessageEnable": True, "listenPort": 1, "serverSelectorThreads": 5, "myKey": "y"}
+    assert http.ok("PATCH", "/v1/settings", {"settings": settings})["inForce"] == {
+        "orderMessageEnable": "live",
+        "listenPort": at_start,
+        "serverSelectorThreads": "never",
+        "myKey": "never",
+    }
+
+
+@pytest.mark.parametrize(
     ("wanted", "refusal"),
     [
         pytest.param(
@@ -83,6 +101,22 @@ def test_settings_change_for_all(http: Http, option: str, given: object, shown: 
             {"rocketmqHome": "/"}, (403, "settings-refused", "settings.rocketmqHome"), id="always on it"
         ),
         pytest.param({"noOption": "1"}, (422, "invalid-field", "settings.noOption"), id="unknown"),
+        pytest.param(
+            {"listenPort": 99999999}, (422, "invalid-field", "settings.listenPort"), id="no such port"
+        ),
+        pytest.param(
+            {"waitSecondsForService": -1},
+            (422, "invalid-field", "settings.waitSecondsForService"),
+            id="negative",
+        ),
+        pytest.param(
+            {"waitSecondsForService": 1 << 31},
+            (422, "invalid-field", "settings.waitSecondsForService"),
+            id="over 32 bits",
+        ),
+        pytest.param(
+            {"enableTopicList": "maybe"}, (422, "invalid-field", "settings.enableTopicList"), id="no flag"
+        ),
         pytest.param({"httpPort": 1}, (422, "invalid-field", "settings.httpPort"), id="none that 318 sets"),
     ],
 )

@@ -8,6 +8,7 @@ import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 
+import httpx
 import pytest
 
 from mqnamesrv.store import EmbeddedStore
@@ -76,6 +77,11 @@ def test_an_update_is_written_to_the_file(server: NameServer, folder: Path) -> N
     assert {"waitSecondsForService=7", "listenPort=1", "myKey=x", "httpThreads=3"} <= set(entries)
     assert (folder / "n.properties.bak").read_text() == before
     listed(server, listenPort="1")
+    answer = httpx.patch(
+        f"http://127.0.0.1:{server.http_port}/v1/settings", json={"settings": {"serverSocketBacklog": 77}}
+    )
+    assert answer.json()["inForce"] == {"serverSocketBacklog": "restart"}
+    eventually(lambda: "serverSocketBacklog=77" in (folder / "n.properties").read_text().splitlines())
 
 
 def listed(server: NameServer, **options: str) -> None:

@@ -1,5 +1,8 @@
+import os
+import subprocess
 from pathlib import Path
 
+import pytest
 from pyspark.sql import SparkSession
 
 from mqpipeline.java import java_home
@@ -24,3 +27,48 @@ def test_the_java_that_is_there_is_taken(tmp_path: Path) -> None:
     program.write_text("#!/bin/sh\n")
     program.chmod(0o755)
     assert java_home({"PATH": str(tmp_path)}, tmp_path) is None
+
+
+NO_JAVA = {"PATH": "/no/such/folder"}
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return tmp_path / "redis-namesrv-0"
+
+
+def test_the_wheel_s_java_runs_from_a_folder_of_its_own(folder: Path) -> None:
+    home = java_home(NO_JAVA, folder)
+    assert home is not None
+    assert folder.stat().st_mode & 0o777 == 0o700
+    assert java_home(NO_JAVA, folder) == home
+    done = subprocess.run([f"{home}/bin/java", "-version"], capture_output=True, text=True, check=True)
+    assert "version" in done.stderr
+
+
+def test_a_folder_that_others_could_write_to_is_refused(folder: Path) -> None:
+    program = folder / "java" / "bin" / "java"
+    program.parent.mkdir(parents=True)
+    folder.chmod(0o777)
+    program.write_text("#!/bin/sh\n")
+    with pytest.raises(PermissionError, match="others may write to"):
+        java_home(NO_JAVA, folder)
+    folder.chmod(0o755)  # as earlier releases made it
+    assert java_home(NO_JAVA, folder) == str(folder / "java")
+    assert folder.stat().st_mode & 0o777 == 0o700
+    assert "exec" in program.read_text()
+
+
+def test_a_link_is_refused(folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    folder.symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(PermissionError, match="no folder of this user"):
+        java_home(NO_JAVA, folder)
+
+
+def test_a_folder_of_another_user_is_refused(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder.mkdir()
+    us = os.getuid()
+    monkeypatch.setattr(os, "getuid", lambda: us + 1)
+    with pytest.raises(PermissionError, match="no folder of this user"):
+        java_home(NO_JAVA, folder)
