@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from registry.errors import ConfigNotFound
 from registry.keys import Keys
 from registry.plans import Batch, Origin, Plan, ScriptCall, as_json, call
+from registry.sorting import in_order
 
 KVTables = Mapping[str, Mapping[str, str]]
 
@@ -33,13 +34,13 @@ def delete(keys: Keys, namespace: str, key: str, origin: Origin) -> Plan[str]:
 
 
 def table(keys: Keys, namespace: str) -> Plan[dict[str, str]]:
-    """Return the values of a namespace by key. Raises ConfigNotFound for a namespace that does not exist."""
+    """Return the values of a namespace by key, in order. Raises ConfigNotFound for a namespace that does not exist."""
     exists, stored = yield Batch(
         (call("SISMEMBER", keys.kv_namespaces, namespace), call("HGETALL", keys.kv(namespace)))
     )
     if not exists:
         raise ConfigNotFound(f"no KV namespace {namespace!r}")
-    return dict(stored)
+    return {key: stored[key] for key in (yield from in_order(stored))}
 
 
 def namespaces(keys: Keys) -> Plan[tuple[str, ...]]:

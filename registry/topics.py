@@ -1,13 +1,15 @@
 """Topics: their lists (206, 224, 311-313), and queue data set or deleted beside registrations (217, 216)."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from enum import Enum
+from functools import partial
+from typing import NamedTuple
 
 from registry.keys import Keys
 from registry.plans import Batch, Origin, Plan, ScriptCall, as_json, call
 from registry.queue_text import current, queue_data, queue_text
-from registry.scan import scan
-from registry.slices import TOPICS_MAX
+from registry.scan import scan, scan_pages
+from registry.sorting import in_order
 from rocketmq_remoting.route import QueueData
 
 FLAG_UNIT = 1
@@ -26,18 +28,38 @@ class UnitKind(Enum):
         return {"unit": unit, "unit sub": sub}.get(self.value, sub and not unit)
 
 
+class AllTopics(NamedTuple):
+    """The names of all topics. `settled` ones change with an event only: no clean-up is pending, which has none."""
+
+    names: tuple[str, ...]
+    settled: bool
+
+
 def all_topics(keys: Keys) -> Plan[tuple[str, ...]]:
     """Return the names of all topics (206)."""
-    return tuple(sorted((yield call("SMEMBERS", keys.topics))))
+    return (yield from in_order((yield call("SMEMBERS", keys.topics))))
+
+
+def all_topics_settled(keys: Keys) -> Plan[AllTopics]:
+    """Return the same, and whether they are settled.
+
+    A clean-up may end, or the claim of a registration begin, while they are read: so it is looked for before and after.
+    """
+    pending = yield call("HLEN", keys.deferred)
+    names = yield call("SMEMBERS", keys.topics)
+    pending += yield call("HLEN", keys.deferred)
+    return AllTopics((yield from in_order(names)), not pending)
 
 
 def topics_of_cluster(keys: Keys, cluster: str) -> Plan[tuple[str, ...]]:
     """Return the topics of any broker that the cluster lists (224); none of an unknown cluster."""
-    names = yield call("SMEMBERS", keys.cluster(cluster))
     topics: set[str] = set()
-    for name in names:
-        topics |= (yield from topics_of_broker(keys, name)).keys()
-    return tuple(sorted(topics))
+
+    def take(topic: str, _: str) -> None:
+        topics.add(topic)
+
+    yield from _each_topic(keys, (yield call("SMEMBERS", keys.cluster(cluster))), take)
+    return (yield from in_order(topics))
 
 
 def topics_of_broker(keys: Keys, name: str) -> Plan[dict[str, QueueData]]:
@@ -49,31 +71,28 @@ def topics_of_broker(keys: Keys, name: str) -> Plan[dict[str, QueueData]]:
 
 def unit_topics(keys: Keys, kind: UnitKind) -> Plan[tuple[str, ...]]:
     """Return topics by the topicSysFlag of their first queue data, brokers in the order of their names."""
-    return (yield from _topics_where(keys, lambda data: kind.matches(data.topic_sys_flag)))
+    flags: dict[str, int] = {}
+
+    def take(topic: str, text: str) -> None:
+        if topic not in flags:
+            flags[topic] = int(text.rpartition(",")[2])
+
+    yield from _each_topic(keys, sorted((yield call("SMEMBERS", keys.brokers))), take)
+    return (yield from in_order([topic for topic, flag in flags.items() if kind.matches(flag)]))
 
 
-def _topics_where(keys: Keys, matches: Callable[[QueueData], bool]) -> Plan[tuple[str, ...]]:
-    topics = yield from all_topics(keys)
-    names = sorted((yield call("SMEMBERS", keys.brokers)))
+def _each_topic(keys: Keys, names: Collection[str], take: Callable[[str, str], None]) -> Plan[None]:
+    """Have each topic of these brokers taken, with the text of its queue data, one broker after the other."""
     epochs = (yield Batch(tuple(call("HGET", keys.broker(name), "epoch") for name in names))) if names else []
-    epoch_of = dict(zip(names, epochs, strict=True))
-    matching: list[str] = []
-    for start in range(0, len(topics), TOPICS_MAX):
-        batch = topics[start : start + TOPICS_MAX]
-        routes = yield Batch(tuple(call("HGETALL", keys.route(topic)) for topic in batch))
-        for topic, route in zip(batch, routes, strict=True):
-            first = _first_queue_data(route, epoch_of)
-            if first is not None and matches(first):
-                matching.append(topic)
-    return tuple(matching)
+    for name, epoch in zip(names, epochs, strict=True):
+        if epoch is not None:
+            yield from scan_pages(keys.topics_of(name), partial(_take_current, take, f"{epoch},"))
 
 
-def _first_queue_data(route: dict[str, str], epoch_of: dict[str, str | None]) -> QueueData | None:
-    for name in sorted(route):
-        epoch, _, text = route[name].partition(",")
-        if epoch_of.get(name) == epoch:
-            return queue_data(name, text)
-    return None
+def _take_current(take: Callable[[str, str], None], start: str, page: dict[str, str]) -> None:
+    for topic, text in page.items():
+        if text.startswith(start):
+            take(topic, text)
 
 
 def register_topic(keys: Keys, topic: str, queues: Iterable[QueueData], origin: Origin) -> Plan[str]:

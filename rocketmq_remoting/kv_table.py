@@ -18,7 +18,7 @@ class _KVTableMembers(msgspec.Struct):
 
 def encode_kv_table(table: KVTable) -> bytes:
     """`{"table":{"OrderTopic":"broker-a:4;broker-b:4"}}`, keys sorted."""
-    return encode_json({"table": dict(sorted(table.table.items()))})
+    return encode_json({"table": {key: table.table[key] for key in sorted(table.table)}})
 
 
 def decode_kv_table(body: bytes) -> KVTable:

@@ -19,6 +19,7 @@ from worker.admission import Admission
 from worker.background import forever
 from worker.cache.before_loss import BeforeLoss
 from worker.cache.invalidation import Invalidation
+from worker.cache.lists import ListCache, Made
 from worker.cache.routes import RouteCache
 from worker.cancellation import end
 from worker.counters import Counters
@@ -54,6 +55,7 @@ class Assembly:
         self.driver = AsyncDriver(connect.connect_async(options.redis_url, options.namespace))
         self.registration_cache = RegistrationCache(self.clock)
         self.routes = RouteCache(options.route_cache_bytes, self.counters)
+        self.lists = ListCache(options.route_cache_bytes, self.counters)
         self.before_loss = BeforeLoss(options.route_cache_bytes)
         self.closed = ClosedConnections(
             self.driver, self.keys, worker_id, lambda: self.options, self.counters
@@ -68,6 +70,7 @@ class Assembly:
         )
         rules = Invalidation(
             self.routes,
+            self.lists,
             self.before_loss,
             self.registration_cache.renewals,
             self.counters,
@@ -109,11 +112,18 @@ class Assembly:
             registration_cache=self.registration_cache,
         )
 
+    def drop_all(self) -> None:
+        """Drop all replies to lookups and list requests: anything may have changed."""
+        self.routes.drop_all()
+        self.lists.drop_all()
+
     def _lapsed(self, names: set[str]) -> None:
         """Every tick: drop replies with brokers whose leases ended or were renewed after all."""
         self.routes.drop_brokers(names)
+        if names:
+            self.lists.changed(Made.BROKERS)
         if min(self.follower.disconnected_for_s(), self.ticker.good_for_s()) > UNFOLLOWED_S:
-            self.routes.drop_all()  # the store is there, and yet no changes are followed
+            self.drop_all()  # the store is there, and yet no changes are followed
 
     async def _read_settings(self) -> None:
         self.options = overlay(self._given, await self.driver.run(settings.read(self.keys)))

@@ -9,6 +9,8 @@ class Counters:
         self.cache_misses = 0
         self.cache_negative_hits = 0
         self.cached_requests = 0
+        self.list_fills = 0
+        self.list_hits = 0
         self.overloads = 0
         self.probes_reachable = 0
         self.resets = 0

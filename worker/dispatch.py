@@ -14,6 +14,7 @@ from registry.errors import (
     StoreUnavailable,
     TopicNotFound,
 )
+from registry.plans import Plan
 from rocketmq_remoting.codes import RequestCode, ResponseCode
 from rocketmq_remoting.errors import BodyError
 from worker.arguments import shown
@@ -45,8 +46,15 @@ def handles(code: RequestCode) -> Callable[[F], F]:
     return add
 
 
-def begin(request: Request, driver: AsyncDriver, done: Callable[[Reply], None]) -> None:
-    """Run the handler of a request; `done` gets the reply, whatever goes wrong."""
+def begin(
+    request: Request,
+    driver: AsyncDriver,
+    done: Callable[[Reply], None],
+    started: Callable[[Plan[Reply]], Plan[Reply]] | None = None,
+) -> None:
+    """Run the handler of a request; `done` gets the reply, whatever goes wrong.
+
+    `started` makes the plan that is run of the handler's, if that has one."""
     handler = HANDLERS.get(request.command.code)
     if handler is None:
         return done(unsupported(request.command.code))
@@ -60,7 +68,7 @@ def begin(request: Request, driver: AsyncDriver, done: Callable[[Reply], None]) 
     def finished(reply: Reply | None, error: Exception | None) -> None:
         done(reply if reply is not None else failed(request, error or ValueError("no reply")))
 
-    return driver.start(handled, finished)
+    return driver.start(handled if started is None else started(handled), finished)
 
 
 def unsupported(code: int) -> Reply:

@@ -12,6 +12,7 @@ from msgspec.structs import replace
 import worker.handlers  # noqa: F401  fills the table of worker.dispatch
 from registry.options.catalogue import Options
 from registry.routes import must_wait
+from rocketmq_remoting.codes import RequestCode
 from rocketmq_remoting.command import Command, encode_header
 from rocketmq_remoting.remoting_command import ONEWAY_FLAG, RESPONSE_FLAG, SerializeType
 from rocketmq_remoting.version import V5_3_1
@@ -19,6 +20,8 @@ from worker import dispatch
 from worker.assembly import Assembly
 from worker.cache.cached_requests import CachedRequests, RepeatCheck
 from worker.cache.filling import Filling
+from worker.cache.list_filling import ListFilling
+from worker.cache.lists import list_key
 from worker.cache.repeats import REGISTRATION, Repeats
 from worker.peer import Peer
 from worker.reply import Reply
@@ -26,6 +29,7 @@ from worker.transport.frame_memory import SMALL
 from worker.views import GET_ROUTE, Key, cache_key
 
 STOP_WAIT_S: Final = 2.0
+GET_KV_CONFIG: Final = int(RequestCode.GET_KV_CONFIG)
 
 
 class Service:
@@ -36,6 +40,7 @@ class Service:
         self.frame_memory = self.parts.frame_memory
         self.known_hosts = self.parts.known_hosts
         self._filling = Filling(self.parts, self._answered)
+        self._lists = ListFilling(self.parts, self._answered)
         self._repeats = Repeats(self.parts, self.handle)
         self._forced_json = options.reply_encoding == "json"
         self._draining = False
@@ -71,6 +76,8 @@ class Service:
                 parts.frame_memory.reserve(command, len(command.body), self.known_hosts.knows(peer))
             if key is not None:
                 self._filling.answer(key, command, peer)
+            elif (asked := list_key(command)) is not None:
+                self._lists.answer(asked, command, peer)
             else:
                 self._begin(command, peer, frame)
 
@@ -111,6 +118,8 @@ class Service:
         _send(cached, command, peer)
 
     def _begin(self, command: Command, peer: Peer, frame: bytes | None) -> None:
+        if command.code == GET_KV_CONFIG and not command.flag & ONEWAY_FLAG:
+            peer.await_long()
         if not self._repeats.may_keep(command):
             frame = b""
         elif frame is None:
@@ -138,7 +147,7 @@ class Service:
 
         Where the store went away meanwhile, the change may be lost: an error is all that can be answered."""
         if not in_time and self.parts.follower.connected:
-            self.parts.routes.drop_all()  # so that this connection sees what it wrote all the same
+            self.parts.drop_all()  # so that this connection sees what it wrote all the same
         elif not in_time:
             reply = dispatch.STORE_AWAY
         self._answered(reply, command, peer)

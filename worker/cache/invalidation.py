@@ -9,6 +9,7 @@ from registry.events.entry import VERSION, Event, EventKind
 from registry.keys import ORDER_TOPIC_CONFIG, member_key
 from registry.registration.renewals import Renewals
 from worker.cache.before_loss import BeforeLoss
+from worker.cache.lists import ListCache, Made
 from worker.cache.routes import RouteCache
 from worker.counters import Counters
 from worker.watch.follower import ResetCause
@@ -22,7 +23,7 @@ _mapping_rows = msgspec.json.Decoder(list[tuple[str, str, msgspec.Raw, msgspec.R
 
 
 class Invalidation:
-    """A follower's listener that keeps the route cache true, and invalidates renewals at every change.
+    """A follower's listener that keeps cached routes and lists true, and invalidates renewals at every change.
 
     `reload` reads the shared settings again, or raises StoreUnavailable; `expired` gets each member key whose lapse
     was recorded, unless the same script registered it again; `leased` each timeout (ms) that a lease got."""
@@ -30,6 +31,7 @@ class Invalidation:
     def __init__(
         self,
         cache: RouteCache,
+        lists: ListCache,
         before_loss: BeforeLoss,
         renewals: Renewals,
         counters: Counters,
@@ -38,6 +40,7 @@ class Invalidation:
         leased: Callable[[int], None],
     ) -> None:
         self._cache = cache
+        self._lists = lists
         self._before_loss = before_loss
         self._renewals = renewals
         self._counters = counters
@@ -85,22 +88,26 @@ class Invalidation:
         await self._read_settings_again()
 
     async def _read_settings_again(self) -> None:
-        self._cache.drop_all()
+        self._drop_all()
         await self._reload()
-        self._cache.drop_all()  # also what was made by the old settings meanwhile
+        self._drop_all()  # also what was made by the old settings meanwhile
 
     def _apply(self, event: Event) -> None:
         rule = RULES.get(event.kind) if event.get("v") == VERSION else None
         if rule is None:
-            self._cache.drop_all()
+            self._drop_all()
         else:
             rule(self, event)
+
+    def _drop_all(self) -> None:
+        self._cache.drop_all()
+        self._lists.drop_all()
 
     def _started(self, event: Event) -> None:
         """Drop all; only an empty store has lost its tables, not every new stream."""
         if event.cause == "empty_store":
             self.emptied()
-        self._cache.drop_all()
+        self._drop_all()
 
     def _end_completion(self) -> None:
         self._cache.drop_brokers(self._before_loss.end())
@@ -112,6 +119,7 @@ class Invalidation:
     def _registered(self, event: Event) -> None:
         name = event.get("broker")
         self._cache.drop_brokers((name, *_others(event)))
+        self._lists.changed(Made.BROKERS, Made.TOPICS)
         self._incomplete[name] = frozenset(_addresses(event.get("addrs")))
         self._complete(event)
 
@@ -123,6 +131,7 @@ class Invalidation:
 
     def _removed(self, event: Event) -> None:
         self._cache.drop_brokers((event.get("broker"),))
+        self._lists.changed(Made.BROKERS, Made.TOPICS)
         self._returned(event.get("broker"), None)
 
     def _updated(self, event: Event) -> None:
@@ -140,6 +149,7 @@ class Invalidation:
     def _topics_changed(self, event: Event) -> None:
         for name, _, _, topics in _topic_rows(event.get("rows")):
             self._cache.drop_topics(topics, name)
+        self._lists.changed(Made.TOPICS)
         self._complete(event)
 
     def _mappings_changed(self, event: Event) -> None:
@@ -150,6 +160,7 @@ class Invalidation:
     def _kv_changed(self, event: Event) -> None:
         if event.get("kv_ns") == ORDER_TOPIC_CONFIG:
             self._cache.drop_topics((event.get("key"),))
+        self._lists.changed(Made.KV)
 
     def _nothing(self, event: Event) -> None:
         """Change no reply."""

@@ -21,7 +21,7 @@ def get_broker_cluster_info(request: Request) -> Plan[Reply]:
 def get_system_topic_list_from_ns(request: Request) -> Plan[Reply]:
     """Body: cluster and broker names as topics, and one broker to ask for the rest."""
     info = yield from cluster_info(request.keys)
-    return Reply(body=encode_topic_list(system_topics(info)))
+    return Reply(body=encode_topic_list(system_topics(info)), depends=Depends())
 
 
 @handles(RequestCode.GET_BROKER_MEMBER_GROUP)

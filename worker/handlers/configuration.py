@@ -9,7 +9,7 @@ from registry.plans import Plan
 from rocketmq_remoting.codes import RequestCode
 from rocketmq_remoting.properties import PropertiesError, format_properties, parse_properties
 from worker.dispatch import failure, handles
-from worker.reply import Handled, Reply, Request
+from worker.reply import Depends, Handled, Reply, Request
 
 BODY_MOST: Final = 16 << 10
 """Bytes of a change of options, which is read at once; all options together are 4 KB."""
@@ -32,7 +32,7 @@ def update_namesrv_config(request: Request) -> Handled:
 @handles(RequestCode.GET_NAMESRV_CONFIG)
 def get_namesrv_config(request: Request) -> Reply:
     """Body: `key=value` lines, sorted, with the values in force."""
-    return Reply(body=format_properties(dict(listing(request.options))).encode())
+    return Reply(body=format_properties(dict(listing(request.options))).encode(), depends=Depends())
 
 
 def _updated(request: Request, taken: Mapping[str, str]) -> Plan[Reply]:

@@ -6,7 +6,7 @@ from registry.plans import Plan
 from rocketmq_remoting.codes import RequestCode
 from rocketmq_remoting.kv_table import KVTable, encode_kv_table
 from worker.dispatch import failure, handles
-from worker.reply import Handled, Reply, Request
+from worker.reply import Depends, Handled, Reply, Request
 
 
 @handles(RequestCode.PUT_KV_CONFIG)
@@ -43,7 +43,7 @@ def get_kvlist_by_namespace(request: Request) -> Plan[Reply]:
     if namespace is None:
         raise ConfigNotFound("namespace is missing")
     table = yield from kv.table(request.keys, namespace)
-    return Reply(body=encode_kv_table(KVTable(table)))
+    return Reply(body=encode_kv_table(KVTable(table)), depends=Depends())
 
 
 def _written(plan: Plan[str]) -> Plan[Reply]:

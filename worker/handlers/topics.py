@@ -7,7 +7,7 @@ from rocketmq_remoting.codes import RequestCode
 from rocketmq_remoting.route import decode_route
 from rocketmq_remoting.topic_list import TopicList, encode_topic_list
 from worker.dispatch import failure, handles
-from worker.reply import Handled, Reply, Request
+from worker.reply import Depends, Handled, Reply, Request
 
 DISABLED = failure("disable")
 BODY_MOST = 256 << 10
@@ -19,7 +19,7 @@ def get_all_topic_list(request: Request) -> Handled:
     """Body: all topics, unless enableAllTopicList is off."""
     if not request.options.enable_all_topic_list:
         return DISABLED
-    return _listed(topics.all_topics(request.keys))
+    return _all_topics(request)
 
 
 @handles(RequestCode.GET_TOPICS_BY_CLUSTER)
@@ -30,7 +30,7 @@ def get_topics_by_cluster(request: Request) -> Handled:
     cluster = request.get("cluster")
     if cluster is None:
         return Reply(body=encode_topic_list(TopicList(())))
-    return _listed(topics.topics_of_cluster(request.keys, cluster))
+    return _topics_of_cluster(request, cluster)
 
 
 @handles(RequestCode.GET_UNIT_TOPIC_LIST)
@@ -75,13 +75,25 @@ def delete_topic_in_namesrv(request: Request) -> Handled:
 
 
 def _unit_topics(request: Request, kind: UnitKind) -> Handled:
-    if not request.options.enable_topic_list:
-        return DISABLED
-    return _listed(topics.unit_topics(request.keys, kind))
+    return _topics_of_kind(request, kind) if request.options.enable_topic_list else DISABLED
 
 
-def _listed(plan: Plan[tuple[str, ...]]) -> Plan[Reply]:
-    return Reply(body=encode_topic_list(TopicList((yield from plan))))
+def _topics_of_kind(request: Request, kind: UnitKind) -> Plan[Reply]:
+    return _list((yield from topics.unit_topics(request.keys, kind)))
+
+
+def _all_topics(request: Request) -> Plan[Reply]:
+    names, settled = yield from topics.all_topics_settled(request.keys)
+    return _list(names, kept=settled)
+
+
+def _topics_of_cluster(request: Request, cluster: str) -> Plan[Reply]:
+    names = yield from topics.topics_of_cluster(request.keys, cluster)
+    return _list(names, kept=bool(names))  # a peer may name any cluster
+
+
+def _list(names: tuple[str, ...], *, kept: bool = True) -> Reply:
+    return Reply(body=encode_topic_list(TopicList(names)), depends=Depends() if kept else None)
 
 
 def _written(plan: Plan[str]) -> Plan[Reply]:

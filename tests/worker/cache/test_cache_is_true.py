@@ -2,7 +2,7 @@
 
 import json
 import random
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
 from functools import partial
 from typing import Any
 
@@ -10,21 +10,28 @@ import pytest
 import redis as redis_py
 
 from mqnamesrv.store import EmbeddedStore
-from registry.clusters import cluster_info
+from registry import kv, settings
+from registry.clusters import cluster_info, system_topics
 from registry.drivers import run
-from registry.errors import TopicNotFound
+from registry.errors import ConfigNotFound, TopicNotFound
 from registry.events.checkpoint import checkpoint, request_round
 from registry.keys import Keys
-from registry.plans import Origin
+from registry.options.catalogue import Options, listing, overlay
+from registry.plans import Origin, Plan
 from registry.routes import RouteView, read_route, route_of
+from registry.topics import UnitKind, all_topics, topics_of_cluster, unit_topics
 from rocketmq_remoting.cluster import encode_cluster_info
 from rocketmq_remoting.json_encoding import Dialect
+from rocketmq_remoting.kv_table import KVTable, encode_kv_table
+from rocketmq_remoting.properties import format_properties
 from rocketmq_remoting.route import encode_route
+from rocketmq_remoting.topic_list import TopicList, encode_topic_list
 from testbed.eventually import eventually_async
 from tests.worker.scene import Broker, Scene, asynchronous, reached, serving
 
 KEYS = Keys("default")
 ACT = Origin("op", "test")
+KVS = ("ORDER_TOPIC_CONFIG", "n")
 NAMES, TOPICS, CLUSTERS = ("b1", "b2", "b3"), ("T1", "T2", "T3", "T4"), ("c1", "c2")
 Change = Callable[[Scene, random.Random], Awaitable[Any]]
 
@@ -74,7 +81,7 @@ async def adds(scene: Scene, dice: random.Random) -> None:
         "perm": 6,
         "readQueueNums": 1,
         "writeQueueNums": 1,
-        "topicSysFlag": 0,
+        "topicSysFlag": dice.randint(0, 3),
     }
     await scene.ask(217, json.dumps({"queueDatas": [queues]}).encode(), topic=dice.choice(TOPICS))
 
@@ -82,6 +89,12 @@ async def adds(scene: Scene, dice: random.Random) -> None:
 async def orders(scene: Scene, dice: random.Random) -> None:
     code = dice.choice((100, 102))
     await scene.ask(code, namespace="ORDER_TOPIC_CONFIG", key=dice.choice(TOPICS), value=str(dice.random()))
+
+
+async def changes_kv(scene: Scene, dice: random.Random) -> None:
+    await scene.ask(
+        dice.choice((100, 100, 102)), namespace=dice.choice(KVS), key=dice.choice(TOPICS), value="1"
+    )
 
 
 async def configures(scene: Scene, dice: random.Random) -> None:
@@ -101,6 +114,7 @@ OTHERS: tuple[Change, ...] = (
     deletes,
     adds,
     orders,
+    changes_kv,
     configures,
 )
 CHANGES: tuple[Change, ...] = (*(registers,) * 6, *(registers_under_several_names,) * 3, *OTHERS)
@@ -115,7 +129,39 @@ def true_route(redis: redis_py.Redis, scene: Scene, topic: str, zone: str | None
         return b""
 
 
+def true_lists(redis: redis_py.Redis) -> Iterator[tuple[int, dict[str, str], bytes | None]]:
+    """Code, fields and body of each list, None for an error."""
+
+    def topics(code: int, plan: Plan[tuple[str, ...]], **ext: str) -> tuple[int, dict[str, str], bytes]:
+        return code, ext, encode_topic_list(TopicList(run(plan, redis)))
+
+    yield topics(206, all_topics(KEYS))
+    for cluster in CLUSTERS:
+        yield topics(224, topics_of_cluster(KEYS, cluster), cluster=cluster)
+    for code, kind in zip((311, 312, 313), UnitKind, strict=True):
+        yield topics(code, unit_topics(KEYS, kind))
+    yield 304, {}, encode_topic_list(system_topics(run(cluster_info(KEYS), redis)))
+    for namespace in KVS:
+        try:
+            table = encode_kv_table(KVTable(run(kv.table(KEYS, namespace), redis)))
+        except ConfigNotFound:
+            table = None
+        yield 219, {"namespace": namespace}, table
+    options = overlay(Options(), run(settings.read(KEYS), redis))
+    yield 319, {}, format_properties(dict(listing(options))).encode()
+
+
+async def lists_agree(redis: redis_py.Redis, scene: Scene) -> bool:
+    for code, ext, body in true_lists(redis):
+        answer = await scene.ask(code, b"", ext)
+        if (answer.body if answer.code == 0 else None) != body:
+            return False
+    return True
+
+
 async def agrees(redis: redis_py.Redis, scene: Scene) -> bool:
+    if not await lists_agree(redis, scene):
+        return False
     for topic in TOPICS:
         for zone in (None, "z1"):
             ext = {} if zone is None else {"__ZONE_MODE": "true", "__ZONE_NAME": zone}
@@ -150,6 +196,7 @@ async def test_both_workers_answer_what_the_store_says(
             assert await reached(reader.service.parts.follower, last[0][0] if last else "")
             assert await agrees(redis, reader)
         assert first.service.parts.counters.cache_hits > 100
+        assert first.service.parts.counters.list_hits > 100
         assert first.service.parts.counters.resets == 0
 
 
@@ -161,7 +208,7 @@ async def test_a_checkpoint_round_drops_nothing(store: EmbeddedStore, redis: red
             await scene.register(broker, broker.body(1, T1=6, T2=4))
         assert await agrees(redis, scene)
         counters = scene.service.parts.counters
-        misses, hits = counters.cache_misses, counters.cache_hits
+        misses, fills, hits = counters.cache_misses, counters.list_fills, counters.cache_hits
         run(request_round(KEYS, "request", ACT), redis)
         assert run(checkpoint(KEYS, ACT, slices=100), redis).ended == 1
         last: Any = redis.xrevrange(KEYS.events, count=1)
@@ -169,7 +216,9 @@ async def test_a_checkpoint_round_drops_nothing(store: EmbeddedStore, redis: red
         assert await reached(scene.service.parts.follower, last[0][0])
         assert await agrees(redis, scene)
         assert counters.cache_hits > hits
-        assert (counters.cache_misses, counters.resets) == (misses, 0)
+        not_kept = len(KVS) + 1  # absent namespaces, and the cluster without topics
+        assert (counters.cache_misses, counters.list_fills) == (misses, fills + not_kept)
+        assert counters.resets == 0
 
 
 @pytest.mark.parametrize("seed", range(2))

@@ -15,9 +15,10 @@ from tests.worker.cache.test_route_cache import ROUTE_A, TA, filled, held
 from tests.worker.scene import asynchronous
 from worker.cache.before_loss import BeforeLoss
 from worker.cache.invalidation import Invalidation
+from worker.cache.lists import ListCache, ListKey
 from worker.cache.routes import RouteCache
 from worker.counters import Counters
-from worker.reply import Depends
+from worker.reply import Depends, Reply
 
 ALL = {"TA", "TB", "X", "106"}
 
@@ -50,10 +51,12 @@ def rules_for(
     cache: RouteCache | None = None,
     remembered: BeforeLoss | None = None,
     renewals: Renewals | None = None,
+    lists: ListCache | None = None,
 ) -> Invalidation:
     """The rules over what is given, and what `filled` has otherwise."""
     return Invalidation(
         filled() if cache is None else cache,
+        ListCache(1 << 20, Counters()) if lists is None else lists,
         remembered or BeforeLoss(1 << 20),
         renewals or Renewals(time.monotonic),
         Counters(),
@@ -130,6 +133,43 @@ async def test_an_event_drops_what_it_makes_untrue(event: Event, left: set[str])
     cache, reported = filled(), Reported()
     await rules_for(reported, cache).apply([event])
     assert held(cache) == left
+
+
+LISTS = {"206", "219", "304", "319"}
+
+
+@pytest.mark.parametrize(
+    ("event", "left"),
+    [
+        pytest.param(member("broker_registered", "join", "a", addrs=ADDRS), {"219", "319"}, id="registered"),
+        pytest.param(member("broker_removed", "unregistered", "b", addrs="{}"), {"219", "319"}, id="removed"),
+        pytest.param(member("broker_updated", "register", "a", zone="z", zone_before=""), LISTS, id="zone"),
+        pytest.param(
+            entry("topics_changed", "register", rows='[["a","","8,8,6,0",["TA"]]]'),
+            LISTS - {"206"},
+            id="topics",
+        ),
+        pytest.param(
+            entry("mappings_changed", "register", rows='[["a","TA",null,{}]]'), LISTS, id="mappings"
+        ),
+        pytest.param(entry("drain_changed", "drain", broker="a"), LISTS, id="drain"),
+        pytest.param(entry("kv_changed", "put", kv_ns="n", key="k", after="x"), LISTS - {"219"}, id="kv"),
+        pytest.param(entry("settings_changed", "update", changes="{}"), set(), id="settings"),
+        pytest.param(entry("hold_changed", "outage", after="{}"), set(), id="hold"),
+        pytest.param(entry("conflict_seen", "two_names", broker="a"), LISTS, id="conflict"),
+        pytest.param(entry("checkpoint", "request", broker="a"), LISTS, id="checkpoint"),
+        pytest.param(entry("stream_started", "stream_lost"), set(), id="stream-lost"),
+        pytest.param(entry("something_new", ""), set(), id="unknown-kind"),
+    ],
+)
+@asynchronous
+async def test_an_event_drops_the_lists_that_it_makes_untrue(event: Event, left: set[str]) -> None:
+    lists = ListCache(1 << 20, Counters())
+    keys = {name: ListKey(int(name), None) for name in LISTS}
+    for key in keys.values():
+        lists.end(lists.begin(key), Reply(body=b"a list", depends=Depends()))
+    await rules_for(Reported(), lists=lists).apply([event])
+    assert {name for name, key in keys.items() if lists.get(key)} == left
 
 
 @pytest.mark.parametrize(
