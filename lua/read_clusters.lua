@@ -1,14 +1,16 @@
---[[  lua/read_clusters.lua: reads all clusters and brokers with a living member, at one moment.
+--[[  lua/read_clusters.lua: reads brokers with a living member and the clusters that list them, at one moment.
   KEYS[1] events:meta  hash  holds
   KEYS[2] brokers      set   broker names
   KEYS[3] leases       zset  <cluster>:<addr> -> end (ms)
-  ARGV[1] broker name (absent = all of them)
-  Returns {broker, ...}; a broker is {name, cluster, acting, zone, {cluster that lists it, ...}, {id, address, ...}}  ]]
+  ARGV    broker names (absent = all of them)
+  Returns {broker, ...}, false when all of them are too many for one script; a broker is {name, cluster, acting, zone, {cluster that lists it, ...}, {id, address, ...}}  ]]
 --- @include "lease"
+local BROKERS_MAX = 400
+if #ARGV == 0 and redis.call("SCARD", KEYS[2]) > BROKERS_MAX then return false end
 local ctx = { now = now_ms(), entries = {} }
 open_leases(ctx)
 local reply = {}
-for _, name in ipairs(ARGV[1] and { ARGV[1] } or redis.call("SMEMBERS", KEYS[2])) do
+for _, name in ipairs(#ARGV > 0 and ARGV or redis.call("SMEMBERS", KEYS[2])) do
   local broker, listed, addresses = { name, "", "0", "" }, {}, {}
   local attributes = redis.call("HGETALL", K.broker(name))
   for a = 1, #attributes, 2 do

@@ -3,11 +3,13 @@
 import msgspec
 
 from registry.keys import Keys
-from registry.plans import Plan, ScriptCall
+from registry.plans import Plan, ScriptCall, call
 from registry.routes import addresses
 from rocketmq_remoting.cluster import BrokerMemberGroup, ClusterInfo
 from rocketmq_remoting.route import BrokerData
 from rocketmq_remoting.topic_list import TopicList
+
+BROKERS_MAX = 200  # names a script
 
 
 class _Broker(msgspec.Struct, frozen=True, array_like=True):
@@ -53,6 +55,14 @@ def system_topics(info: ClusterInfo) -> TopicList:
 
 
 def _read(keys: Keys, *names: str) -> Plan[list[_Broker]]:
-    """Return the brokers of these names, or all, that have a living member, by name."""
-    rows = yield ScriptCall("read_clusters", (keys.events_meta, keys.brokers, keys.leases), names)
+    """Return the brokers of these names, or all, that have a living member, by name.
+
+    All are read at one moment, unless they are so many that it takes several scripts: then each is."""
+    shared = (keys.events_meta, keys.brokers, keys.leases)
+    rows = yield ScriptCall("read_clusters", shared, names)
+    if rows is None:
+        rows = []
+        every = [*(yield call("SMEMBERS", keys.brokers))]
+        for at in range(0, len(every), BROKERS_MAX):
+            rows += yield ScriptCall("read_clusters", shared, tuple(every[at : at + BROKERS_MAX]))
     return sorted(msgspec.convert(rows, list[_Broker], strict=False), key=lambda broker: broker.name)

@@ -1,6 +1,6 @@
 """Routes of topics (105): as stored, and as a client's request and the options show them."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import cache
 from typing import Any
 
@@ -17,6 +17,7 @@ from rocketmq_remoting.route import BrokerData, QueueData, TopicRouteData, encod
 from rocketmq_remoting.topic_queue_mapping import TopicQueueMappingInfo, decode_mapping_info
 
 SYNC_MEMBER_TOPIC = "rmq_sys_SYNC_BROKER_MEMBER_"
+BROKERS_MAX = 500  # names of one call, which reads them all if they have few members
 _NO_EXTRA = ("",)
 
 
@@ -69,14 +70,21 @@ def must_wait(options: Options, service_age_s: float | None) -> bool:
 
 
 def read_route(keys: Keys, topic: str) -> Plan[StoredRoute]:
-    """Return a topic's route, read at one moment."""
+    """Return a topic's route, read at one moment, unless its brokers are more than one script may read."""
     read = RoutesRead((yield routes_call(keys, (topic,))))
+    while read.left:
+        read.add((yield brokers_call(keys, read.left)))
     return read.route(topic, 0)
 
 
 def routes_call(keys: Keys, topics: tuple[str, ...]) -> ScriptCall:
     """Return the call that reads the routes of topics at one moment, as many as it may; see `RoutesRead`."""
     return ScriptCall("read_routes", _shared_keys(keys), topics)
+
+
+def brokers_call(keys: Keys, names: Sequence[str]) -> ScriptCall:
+    """Return the call that reads brokers of a route, as many as it may; see `RoutesRead.add`."""
+    return ScriptCall("read_brokers", (keys.events_meta,), tuple(names[:BROKERS_MAX]))
 
 
 def route_of(stored: StoredRoute, view: RouteView) -> TopicRouteData:
@@ -123,16 +131,25 @@ class _Living(msgspec.Struct, frozen=True):
 
 
 class RoutesRead:
-    """The reply of lua/read_routes.lua: routes of the first `len` topics that were asked for."""
+    """The reply of lua/read_routes.lua: routes of the first `len` topics that were asked for.
+
+    `left` are broker names that are to be read and added before there is a route; few routes have so many."""
 
     def __init__(self, reply: list[Any]) -> None:
         self._rows, extras, self._hashes, *self._topics = reply
         self._extras = {at: tuple(extra) for at, *extra in extras}
+        self.left: Sequence[str] = self._extras.pop(-1, ())
         self._brokers: dict[str, _Living] | None = None
         self._alike: dict[tuple[int, tuple[str, ...]], StoredRoute] = {}
 
     def __len__(self) -> int:
         return len(self._topics)
+
+    def add(self, reply: list[Any]) -> None:
+        """Add what lua/read_brokers.lua replied."""
+        rows, left = reply
+        self._rows += rows
+        self.left = [*left, *self.left[BROKERS_MAX:]]
 
     def route(self, topic: str, at: int) -> StoredRoute:
         """Return the route of topic number `at`."""
@@ -162,7 +179,7 @@ class RoutesRead:
 
 @cache
 def _shared_keys(keys: Keys) -> tuple[str, ...]:
-    return keys.events_meta, keys.leases, keys.kv(ORDER_TOPIC_CONFIG)
+    return keys.events_meta, keys.kv(ORDER_TOPIC_CONFIG)
 
 
 def _may_act(topic: str, view: RouteView) -> bool:

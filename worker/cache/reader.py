@@ -13,7 +13,7 @@ from redis.exceptions import ResponseError
 
 from registry.drivers import AsyncDriver, unavailable
 from registry.keys import Keys
-from registry.routes import RoutesRead, routes_call
+from registry.routes import RoutesRead, brokers_call, routes_call
 from worker.cache.routes import Fill
 
 log = logging.getLogger(__name__)
@@ -71,9 +71,25 @@ class RouteReader:
         else:
             read = RoutesRead(reply)
             self._waiting[:0] = fills[len(read) :]
-            for at, fill in enumerate(fills[: len(read)]):
-                self._take(fill, read, at)
+            self._read(fills[: len(read)], read)
         self._begin_calls()
+
+    def _read(self, fills: list[Fill], read: RoutesRead) -> None:
+        """Hand on what was read, after brokers that are left were read too."""
+        if read.left:
+            call = brokers_call(self._keys, read.left)
+            self._driver.ask(call, partial(self._received_brokers, fills, read))
+            return
+        for at, fill in enumerate(fills):
+            self._take(fill, read, at)
+
+    def _received_brokers(self, fills: list[Fill], read: RoutesRead, reply: Any) -> None:
+        if isinstance(reply, Exception):
+            for fill in fills:
+                self._take(fill, reply, 0)
+        else:
+            read.add(reply)
+            self._read(fills, read)
 
     def _take(self, fill: Fill, read: RoutesRead | Exception, at: int) -> None:
         try:

@@ -72,6 +72,19 @@ def calls(redis: redis_py.Redis) -> int:
     return sum(stats.get(f"cmdstat_{name}", {"calls": 0})["calls"] for name in ("evalsha", "eval"))
 
 
+def test_a_topic_of_more_brokers_than_a_script_reads(ns: Namespace, async_redis: redis_asyncio.Redis) -> None:
+    """Also of a topic behind others, whose brokers have many members."""
+    for number in range(30):
+        for member in range(5):
+            ns.register(f"few-{number}", member, ("T1", "other"), filters=(f"f:{member}",))
+    for number in range(420):
+        ns.register(f"many-{number}", 0, ("T2", "other"))
+    found = at_once(ns, async_redis, ["none", "T1", "T2", "T1"])
+    assert found == [alone(ns, topic) for topic in ("none", "T1", "T2", "T1")]
+    assert [len(route.brokers) for route in found] == [0, 30, 420, 30]
+    assert {len(broker.data.broker_addrs) for broker in found[1].brokers} == {5}
+
+
 @pytest.fixture
 def many(ns: Namespace) -> Namespace:
     """Every kind of route."""
