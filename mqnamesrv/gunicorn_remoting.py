@@ -7,7 +7,7 @@ from redis.exceptions import RedisError
 
 from mqnamesrv.gunicorn_common import *  # noqa: F403
 from registry.options.load import load
-from registry.store.check import warnings
+from registry.store.check import refusal, warnings
 from registry.store.connect import ASK_TIMEOUT_S, connect_once
 
 _options = load(os.environ)
@@ -21,11 +21,15 @@ proc_name = "mqnamesrv-remoting"
 
 
 def on_starting(server: Any) -> None:
-    """Called by gunicorn in the master: log what should be changed about the store."""
+    """Called by gunicorn in the master: log what should be changed about the store. RuntimeError ends the start."""
+    refused = None
     try:
         with connect_once(_options.redis_url, _options.namespace, ASK_TIMEOUT_S) as store:
+            refused = refusal(store, allow_evicting=_options.allow_evicting_store)
             sentences = warnings(store)
     except RedisError as error:
         sentences = [f"not checked: {error}; workers retry, see redisUrl"]
+    if refused:
+        raise RuntimeError(f"the store: {refused}")
     for text in sentences:
         server.log.warning("the store: %s", text)

@@ -19,9 +19,10 @@ from mqnamesrv.listeners import bind, claim, listens, port_of
 from mqnamesrv.readiness import http_answers, registered
 from mqnamesrv.remoting_readiness import remoting_answers
 from mqnamesrv.shared_settings import SharedSettings
-from mqnamesrv.store import EmbeddedStore, await_answer
+from mqnamesrv.store import EmbeddedStore, StoreFailed, await_answer
 from mqnamesrv.supervisor import Signals, Stopped, Supervisor
 from registry.options.catalogue import Options, to_env
+from registry.store.check import refusal
 from registry.store.connect import connect
 
 ROOT = Path(__file__).resolve().parent.parent  # where the packages and wsgi.py lie
@@ -56,9 +57,10 @@ def serve(options: Options, given: Mapping[str, str], config_file: Path | None) 
         embedded, options, store_name = _store(options, signals)
         if embedded:
             stack.callback(embedded.stop)
-        shared = SharedSettings(
-            stack.enter_context(connect(options.redis_url, options.namespace)), options, config_file
-        )
+        connection = stack.enter_context(connect(options.redis_url, options.namespace))
+        if refused := refusal(connection, allow_evicting=options.allow_evicting_store):
+            raise StoreFailed(f"the store: {refused}")
+        shared = SharedSettings(connection, options, config_file)
         shared.announce(given)
         if shared.import_kv():
             log.info("KV taken over from %s", options.kv_config_path)

@@ -163,6 +163,9 @@ class Options(TlsOptions, frozen=True, kw_only=True):
     redis_password: Annotated[str, _own("in the place of the one in redisUrl")] = ""
     redis_sentinel_username: Annotated[str, _own("for the Sentinels of redisUrl and rqRedisUrl")] = ""
     redis_sentinel_password: Annotated[str, _own("for the Sentinels of redisUrl and rqRedisUrl")] = ""
+    allow_evicting_store: Annotated[
+        bool, _own("start although the store's maxmemory-policy evicts keys when memory is short")
+    ] = False
     rq_redis_url: Annotated[str, _own("the job queue's Redis, no Cluster; redisUrl if empty")] = ""
     rq_redis_username: Annotated[str, _own("in the place of the one in rqRedisUrl")] = ""
     rq_redis_password: Annotated[str, _own("in the place of the one in rqRedisUrl")] = ""

@@ -1,4 +1,4 @@
-"""Settings of a Redis under which tables may be lost or refused; a worker logs them when it starts."""
+"""Settings of a Redis under which tables may be lost or refused: one is refused, others are logged at the start."""
 
 from collections.abc import Iterator, Mapping
 
@@ -13,6 +13,21 @@ def warnings(store: redis.Redis) -> list[str]:
     return [*_warnings(store.info())]
 
 
+def refusal(store: redis.Redis, *, allow_evicting: bool) -> str | None:
+    """Return why the name server does not start on this store, a sentence; None if it does. Raises RedisError."""
+    policy = None if allow_evicting else _evicting_policy(store.info("memory"))
+    return policy and (
+        f"maxmemory-policy is {policy}: when memory is short, routes vanish; set noeviction, or "
+        "allowEvictingStore=true to start on it all the same"
+    )
+
+
+def _evicting_policy(info: Mapping[str, object]) -> str | None:
+    """Return the policy by which keys are evicted, None when none are."""
+    policy = str(info.get("maxmemory_policy", "noeviction"))
+    return policy if int(str(info.get("maxmemory", 0))) and policy != "noeviction" else None
+
+
 def _warnings(info: Mapping[str, object]) -> Iterator[str]:
     def number(name: str) -> int:
         return int(str(info.get(name, 0)))
@@ -23,8 +38,8 @@ def _warnings(info: Mapping[str, object]) -> Iterator[str]:
     if info.get("role") != "master":
         yield "role is not master: registrations are refused here; point redisUrl at the master"
     bound, used = number("maxmemory"), number("used_memory")
-    if bound and info.get("maxmemory_policy") != "noeviction":
-        yield f"maxmemory-policy is {info.get('maxmemory_policy')}: when memory is short, routes vanish; set noeviction"
+    if policy := _evicting_policy(info):
+        yield f"maxmemory-policy is {policy}: when memory is short, routes vanish; set noeviction"
     if bound and used > NEARLY_FULL * bound:
         yield (
             f"{used} of {bound} bytes of maxmemory are used: registrations are refused when it is full; "

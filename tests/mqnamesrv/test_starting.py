@@ -4,6 +4,7 @@ import errno
 import signal
 import socket
 import subprocess
+import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -20,6 +21,7 @@ from testbed.eventually import eventually
 from testbed.ports import free_port
 from tests.mqnamesrv.process import COMMAND, environment, mqnamesrv
 
+ROOT = Path(__file__).resolve().parents[2]
 ENDS_WITHIN_S = 20
 """On a busy machine; where signals are not looked at, it ends with 255 after 10 s, or in a minute."""
 
@@ -56,6 +58,30 @@ def test_an_address_is_taken_before_its_process_listens(tmp_path: Path) -> None:
     assert (second.returncode, refusal in second.stderr) == (255, True), second.stderr
     both = mqnamesrv(env=env | {"MQNS_HTTP_PORT": port, "MQNS_HTTP_BIND_ADDRESS": "127.0.0.1"})
     assert (both.returncode, refusal in both.stderr) == (255, True), both.stderr
+
+
+def test_a_store_that_evicts_is_refused(tmp_path: Path, store: EmbeddedStore) -> None:
+    """By the command, and by the workers' gunicorn where it is started alone."""
+    with redis.Redis.from_url(store.url) as client:
+        client.config_set("maxmemory", "64mb")
+        client.config_set("maxmemory-policy", "allkeys-lru")
+        try:
+            env = environment(tmp_path, REDIS_URL=store.url, MQNS_LISTEN_PORT=str(free_port()))
+            refused = mqnamesrv(env=env)
+            alone = subprocess.run(
+                [sys.executable, "-m", "gunicorn", "-c", "python:mqnamesrv.gunicorn_remoting", "wsgi:app"],
+                env=env, cwd=ROOT, capture_output=True, text=True, timeout=30, check=False,
+            )  # fmt: skip
+            with starting(env | {"MQNS_ALLOW_EVICTING_STORE": "true"}) as process:
+                eventually(lambda: _connect(int(env["MQNS_LISTEN_PORT"])) == 0)
+                assert process.poll() is None
+        finally:
+            client.config_set("maxmemory-policy", "noeviction")
+            client.config_set("maxmemory", 0)
+    assert (refused.returncode, "maxmemory-policy is allkeys-lru" in refused.stderr) == (255, True), (
+        refused.stderr
+    )
+    assert (alone.returncode, "allowEvictingStore" in alone.stderr) == (1, True), alone.stderr
 
 
 def test_a_socket_that_is_only_bound_is_not_ready() -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from registry.store.check import warnings
+from registry.store.check import refusal, warnings
 from registry.store.connect import connect
 from testbed.redis_servers import HOST, Server, free_ports, running
 
@@ -36,6 +36,27 @@ def test_each_weakness_is_reported(server: Server, options: dict[str, object], e
     for name, value in (GOOD | options).items():
         server.client.config_set(name, value)  # type: ignore[arg-type]
     _expect(server.port, expected)
+
+
+@pytest.mark.parametrize(
+    ("bound", "policy", "allowed", "refused"),
+    [
+        ("64mb", "allkeys-lru", False, True),
+        ("64mb", "volatile-ttl", False, True),
+        ("64mb", "allkeys-lru", True, False),
+        ("64mb", "noeviction", False, False),
+        (0, "allkeys-lru", False, False),
+    ],
+)
+def test_a_store_that_evicts_is_refused(
+    server: Server, bound: str | int, policy: str, allowed: bool, refused: bool
+) -> None:
+    server.client.config_set("maxmemory", bound)
+    server.client.config_set("maxmemory-policy", policy)
+    with connect(f"redis://{HOST}:{server.port}") as store:
+        text = refusal(store, allow_evicting=allowed)
+    assert (text is not None) is refused
+    assert text is None or (policy in text and "allowEvictingStore" in text)
 
 
 def test_replication_that_may_split(tmp_path: Path) -> None:
