@@ -60,8 +60,7 @@ class Connection(asyncio.Protocol):
         self.address = address
         self.host = intern(host_of(address))
         self.registered = NONE_REGISTERED
-        self.go_away = False
-        self.closed = False
+        self.go_away = self.closed = False
         self.active_at = owner.time()
         """When bytes went last, either way (seconds of the loop's clock)."""
         self.deadline = inf
