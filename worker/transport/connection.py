@@ -56,8 +56,7 @@ class Connection(asyncio.Protocol):
     _replies: ReplyWriter  # once it is open
 
     def __init__(self, id: str, address: str, owner: "ConnectionOwner") -> None:
-        self.id = id
-        self.address = address
+        self.id, self.address = id, address
         self.host = intern(host_of(address))
         self.registered = NONE_REGISTERED
         self.go_away = self.closed = False
