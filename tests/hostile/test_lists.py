@@ -88,19 +88,19 @@ class Reading(threading.Thread):
         data = b""
         with suppress(BlockingIOError):
             data = connection.recv(1 << 16)
-        while data:
+        data, at = self._heads[connection] + data, 0
+        while at < len(data):
             if self._wanted[connection]:
-                taken = min(len(data), self._wanted[connection])
+                taken = min(len(data) - at, self._wanted[connection])
                 self._wanted[connection] -= taken
-                data = data[taken:]
+                at += taken
                 self.left[connection] -= not self._wanted[connection]
-                continue
-            head = self._heads[connection] + data
-            if len(head) >= 4:
-                self._wanted[connection], data = int.from_bytes(head[:4], "big"), head[4:]
-                self._heads[connection] = b""
+            elif len(data) - at >= 4:
+                self._wanted[connection] = int.from_bytes(data[at : at + 4], "big")
+                at += 4
             else:
-                self._heads[connection], data = head, b""
+                break
+        self._heads[connection] = data[at:]
         if not self.left[connection]:
             selector.unregister(connection)
             del self.left[connection]
