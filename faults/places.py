@@ -21,7 +21,11 @@ DRAIN_S = 5
 """How long a worker that is replaced serves its connections."""
 LEASE_S = 120.0
 """The lease of brokers that send none (brokerTimeoutMillis)."""
-OPTIONS = {"remotingWorkers": str(WORKERS), "shutdownWaitTimeSeconds": str(DRAIN_S)}
+OPTIONS = {
+    "remotingWorkers": str(WORKERS),
+    "shutdownWaitTimeSeconds": str(DRAIN_S),
+    "probeNetworks": "127.0.0.0/8",  # brokers have addresses of their own there, and come from 127.0.0.1
+}
 
 
 class Redis:

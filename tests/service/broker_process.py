@@ -26,7 +26,7 @@ def main(port: int, address: str, timeout_ms: int) -> None:
     connection: Connection | None = None
     while True:
         try:
-            connection = connection or Connection(port)
+            connection = connection or Connection(port, source=host)
             answer = broker.register(connection)
             assert answer.code == 0, answer
         except (Closed, OSError):

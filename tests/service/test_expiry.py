@@ -148,11 +148,11 @@ def test_a_reachable_broker_whose_connection_is_cut_stays(launch: Callable[..., 
     server = launch()
     with socket.create_server(("127.31.0.3", 0)) as listener:
         broker = A.but(addr=f"127.31.0.3:{listener.getsockname()[1]}")
-        over = Connection(server.port)
+        over = Connection(server.port, source="127.31.0.3")
         assert broker.register(over).code == 0
         over.reset()
         stays(lambda: listed(server, broker.addr), for_s=1.5)
-        again = Connection(server.port)
+        again = Connection(server.port, source="127.31.0.3")
         assert broker.register(again).code == 0
     again.reset()  # now no process listens any more
     eventually(lambda: not listed(server, broker.addr))
