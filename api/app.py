@@ -18,6 +18,7 @@ from api import (
     path_names,
     problems,
     registrations,
+    repairs,
     reports,
     routes,
     settings,
@@ -43,6 +44,7 @@ SUBJECTS = (
     settings,
     hold,
     events,
+    repairs,
     reports,
     history,
 )

@@ -16,8 +16,8 @@ class Alive(Answer):
 
 class Ready(Answer):
     """Times are Unix ms of the Redis clock: now, the last renewal of the workers' clock, when a worker last followed
-    the stream of events, the service's start, and until when leases are held: that could not be renewed, or many of
-    which ended at once."""
+    the stream of events, the service's start, until when leases are held (that could not be renewed, or many of which
+    ended at once), and when this clock went back last, by how many ms."""
 
     status: str
     now_millis: int
@@ -25,6 +25,8 @@ class Ready(Answer):
     follow_millis: int | None
     started_millis: int
     hold_until_millis: int | None
+    clock_back_millis: int | None
+    clock_back_at_millis: int | None
 
 
 @bp.get("/healthz")
@@ -62,6 +64,8 @@ def readyz() -> Ready:
         follow_millis=clock.follow_ms,
         started_millis=clock.started_ms,
         hold_until_millis=hold_until_ms,
+        clock_back_millis=clock.back_ms,
+        clock_back_at_millis=clock.back_at_ms,
     )
 
 

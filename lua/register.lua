@@ -208,7 +208,15 @@ if ctx.leftovers then
 elseif r.claim and redis.call("HGET", K.owed, "clean:" .. name) == r.claim then
   redis.call("HDEL", K.owed, "clean:" .. name) -- the claim's own note, for a claim that runs out
 end
-if r.claim then redis.call("DEL", KEYS[4]) else write_rows(2, r.counts, name, broker.epoch) end
+if r.claim then
+  redis.call("DEL", KEYS[4])
+else
+  write_counted_rows(2, r.counts, name, broker.epoch)
+end
+if first then -- slices of a claim, and rows of an earlier epoch that are still there, count too
+  redis.call("HSET", KEYS[2], "topics", redis.call("HLEN", K.topics_of(name)),
+    "mappings", redis.call("HLEN", K.mappings_of(name)))
+end
 return {
   "done", last, broker.epoch, broker.gen, master_of(ctx, broker, id), order_table(K.kv, K.order), deferred_names(ctx),
 }

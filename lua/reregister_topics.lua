@@ -31,7 +31,7 @@ emit_rows(ctx, 2, r.counts, { "cluster", r.cluster, "broker", r.name, "epoch", r
 local last = append(ctx)
 local gen = r.gen + (r.counts.rows + r.counts.mappings > 0 and 1 or 0)
 if gen ~= r.gen then call("HSET", KEYS[2], "gen", gen) end
-write_rows(2, r.counts, r.name, r.epoch)
+write_counted_rows(2, r.counts, r.name, r.epoch)
 call("HSET", KEYS[3], "dv", r.dv, "sig", r.sig, "at", r.epoch .. ":" .. gen)
 local ends = now + member[1]
 call("ZADD", KEYS[5], ends, r.member)

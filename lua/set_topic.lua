@@ -4,6 +4,7 @@
   ARGV[1] request as JSON: origin, cause, topic, and either rows, each [broker, queue data], in the order given, or
           cluster ("" = every cluster) whose brokers lose the topic
   Returns the event id, "" when nothing changed  ]]
+--- @include "counted"
 --- @include "tables"
 local r = cjson.decode(ARGV[1])
 local ctx = { now = now_ms(), origin = r.origin, entries = {}, brokers = {}, members = {} }
@@ -60,11 +61,11 @@ for _, c in ipairs(changes) do
   redis.call("HINCRBY", K.broker(name), "gen", 1)
   if c.after == "" then
     redis.call("HDEL", KEYS[2], name)
-    redis.call("HDEL", K.topics_of(name), r.topic)
+    count_rows(name, "topics", -redis.call("HDEL", K.topics_of(name), r.topic))
   else
     local text = c.broker.epoch .. "," .. c.after
     redis.call("HSET", KEYS[2], name, text)
-    redis.call("HSET", K.topics_of(name), r.topic, text)
+    count_rows(name, "topics", redis.call("HSET", K.topics_of(name), r.topic, text))
   end
 end
 if redis.call("EXISTS", KEYS[2]) == 1 then

@@ -1,21 +1,23 @@
 --[[  lua/tick.lua: renews a worker's lease, each second, notes that leases can be renewed, and returns overdue
   members. Drains whose time is over end here, and so does the hold of a mass expiry.
-  KEYS[1] events:meta  hash  tick_ms, follow_ms, started_ms, holds, hold_rule
+  KEYS[1] events:meta  hash  tick_ms, follow_ms, started_ms, back_ms, back_at_ms, holds, hold_rule
   KEYS[2] leases       zset  <cluster>:<addr> -> end (ms)
   KEYS[3] workers      zset  worker -> end of its lease (ms)
   ARGV[1] request as JSON: origin, worker, lease (ms), horizon (ms), idle (ms after which the service counts as new),
           follows: whether the worker follows the stream,
           rule of mass expiries: "<longest hold (ms)>,<share (percent)>,<least members>", absent = no holds
   Returns {now, started, next end (of a lease or a drain) within the horizon or "", {overdue member, its end, ...},
-          event id}  ]]
+          event id, by how much the clock went back since the last tick (ms)}  ]]
+--- @include "clock_back"
 --- @include "drain_ends"
 --- @include "end_hold"
 --- @include "tables"
 local r = cjson.decode(ARGV[1])
 local ctx = new_ctx(r.origin)
 local meta = redis.call("HMGET", KEYS[1], "started_ms", "hold_members", "follow_ms")
-local started, members = meta[1], tonumber(meta[2] or 0)
+local started, members, back = meta[1], tonumber(meta[2] or 0), clock_back(ctx)
 if not started or not ctx.tick or ctx.now - ctx.tick > r.idle then started = ctx.now end
+started = started - back
 if r.rule ~= (ctx.rule or nil) then
   if r.rule then redis.call("HSET", KEYS[1], "hold_rule", r.rule) else redis.call("HDEL", KEYS[1], "hold_rule") end
 end
@@ -33,6 +35,7 @@ end
 end_drains(ctx)
 local last = commit(ctx)
 store_drain_ends(ctx)
+store_clock_back(ctx, back, meta[3], r.lease)
 redis.call("ZADD", KEYS[3], ctx.now + r.lease, r.worker)
 redis.call("ZREMRANGEBYSCORE", KEYS[3], "-inf", ctx.now - 60000)
 
@@ -53,4 +56,4 @@ if drain[2] and (soonest == "" or tonumber(drain[2]) < soonest) then soonest = d
 redis.call("HSET", KEYS[1], "tick_ms", ctx.now, "started_ms", started)
 -- A worker that starts has as long to follow the stream as one that follows no more.
 if r.follows or not meta[3] then redis.call("HSET", KEYS[1], "follow_ms", ctx.now) end
-return { tostring(ctx.now), tostring(started), tostring(soonest), overdue, last }
+return { tostring(ctx.now), string.format("%.0f", started), tostring(soonest), overdue, last, tostring(back) }

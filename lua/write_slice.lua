@@ -29,7 +29,7 @@ emit_rows(ctx, 2, r.counts, {
 })
 local last = append(ctx)
 redis.call("HSET", KEYS[2], "gen", gen)
-write_rows(2, r.counts, r.name, r.epoch)
+write_counted_rows(2, r.counts, r.name, r.epoch)
 if member then
   redis.call("HSET", member, "dv", r.dv, "sig", r.sig, "applied", r.applied, "at", r.epoch .. ":" .. gen)
 end

@@ -23,6 +23,7 @@ KINDS = (
     "settings_changed",
     "hold_changed",
     "conflict_seen",
+    "tables_repaired",
     "checkpoint",
 )
 SPAN = "struct<first_seq: bigint, after_ms: bigint, until_ms: bigint, until_cause: string>"

@@ -31,6 +31,8 @@
     ns:{<namespace>}:events:round:left      set     names that are not written yet
     ns:{<namespace>}:audit                  stream  copies of operators' events, same ids
     ns:{<namespace>}:heartbeats             stream  an entry a heartbeat, if these are kept
+    ns:{<namespace>}:repair                 hash    what walks over the tables repaired, and the last one
+    ns:{<namespace>}:repair:walker          string  the process that walks (short TTL)
     ns:{<namespace>}:absent                 never there (`guard_of`)
     ns:{<namespace>}:pushed:<event id>      string  set by the process that pushes 905 for this event (short TTL)
     ns:{<namespace>}:report:meta            hash    the run that made the reports, what it saw, the names of its keys
@@ -92,6 +94,10 @@ class Keys:
 
     def broker(self, name: str) -> str:
         return f"{self.prefix}broker:{name}"
+
+    @property
+    def epoch(self) -> str:
+        return f"{self.prefix}epoch"
 
     def pending(self, name: str) -> str:
         return f"{self.prefix}pending:{name}"
@@ -191,6 +197,14 @@ class Keys:
 
     def pushed(self, event_id: str) -> str:
         return f"{self.prefix}pushed:{event_id}"
+
+    @property
+    def repair(self) -> str:
+        return f"{self.prefix}repair"
+
+    @property
+    def repair_walker(self) -> str:
+        return f"{self.prefix}repair:walker"
 
     def report(self, name: str) -> str:
         return f"{self.prefix}report:{name}"

@@ -80,13 +80,16 @@ class LeaseClock(msgspec.Struct, frozen=True):
     """The Redis clock, and what workers noted by it: None while none ever did. All are Unix ms.
 
     `tick_ms` is the last second in which leases could be renewed, `started_ms` when the service began,
-    `hold_until_ms` the end of the last hold, `follow_ms` when a worker last followed the stream of events."""
+    `hold_until_ms` the end of the last hold, `follow_ms` when a worker last followed the stream of events, `back_at_ms`
+    when the clock went back last, by `back_ms`."""
 
     now_ms: int
     tick_ms: int | None
     started_ms: int | None
     hold_until_ms: int | None
     follow_ms: int | None = None
+    back_ms: int | None = None
+    back_at_ms: int | None = None
 
     @property
     def service_age_s(self) -> float | None:
@@ -126,7 +129,14 @@ def brokers(keys: Keys, names: Sequence[str]) -> Plan[tuple[Broker, ...]]:
 def lease_clock(keys: Keys) -> Plan[LeaseClock]:
     """Return the time, and when leases were renewed last."""
     time, times = yield Batch(
-        (TIME, call("HMGET", keys.events_meta, "tick_ms", "started_ms", "hold_until_ms", "follow_ms"))
+        (
+            TIME,
+            call(
+                "HMGET",
+                keys.events_meta,
+                *("tick_ms", "started_ms", "hold_until_ms", "follow_ms", "back_ms", "back_at_ms"),
+            ),
+        )
     )
     return LeaseClock(unix_ms(time), *(None if text is None else int(text) for text in times))
 

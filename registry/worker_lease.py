@@ -17,13 +17,15 @@ class Tick(msgspec.Struct, frozen=True):
     """All times are Unix ms of the Redis clock.
 
     `overdue` are members whose lease, held or not, is over and not yet recorded, with its end; `next_end_ms` is the
-    first end of a lease or drain within the horizon, None for none; `started_ms` when the service began."""
+    first end of a lease or drain within the horizon, None for none; `started_ms` when the service began; `back_ms` by
+    how much the clock went back since the last tick of any worker, 0 if it did not."""
 
     now_ms: int
     started_ms: int
     next_end_ms: int | None
     overdue: dict[str, int]
     event_id: str = ""
+    back_ms: int = 0
 
 
 def tick(
@@ -42,11 +44,11 @@ def tick(
     }
     if rule is not None:
         request["rule"] = rule.text()
-    now, started, soonest, overdue, event_id = yield ScriptCall(
+    now, started, soonest, overdue, event_id, back = yield ScriptCall(
         "tick", (keys.events_meta, keys.leases, keys.workers), (as_json(request),)
     )
     ends = {member: int(float(end)) for member, end in zip(overdue[::2], overdue[1::2], strict=True)}
-    return Tick(int(now), int(started), int(soonest) if soonest else None, ends, event_id)
+    return Tick(int(now), int(started), int(soonest) if soonest else None, ends, event_id, int(back))
 
 
 def names_of_members(keys: Keys, members: Collection[str]) -> Plan[set[str]]:

@@ -14,6 +14,7 @@ local K = {
   meta = prefix .. "events:meta",
   order = prefix .. "kv:ORDER_TOPIC_CONFIG",
   owed = prefix .. "owed",
+  repair = prefix .. "repair",
   settings = prefix .. "settings",
   topics = prefix .. "topics",
   workers = prefix .. "workers",
@@ -25,5 +26,6 @@ function K.kv_of(namespace) return prefix .. "kv:" .. namespace end
 function K.mapping(topic) return prefix .. "mapping:" .. topic end
 function K.mappings_of(name) return prefix .. "mappings_of:" .. name end
 function K.member(member) return prefix .. "member:" .. member end
+function K.pending(name) return prefix .. "pending:" .. name end
 function K.route(topic) return prefix .. "route:" .. topic end
 function K.topics_of(name) return prefix .. "topics_of:" .. name end

@@ -1,3 +1,4 @@
+--- @include "counted"
 --- @include "emit"
 -- Slices of a topic table, built in Python under the broker's generation fence. In ARGV from `at` on:
 --   counts.mappings times  topic, TopicQueueMappingInfo as JSON ("" deletes)
@@ -10,14 +11,15 @@ local function delete_field(key, field, names, name)
   if names and redis.call("EXISTS", key) == 0 then redis.call("SREM", names, name) end
 end
 
--- rows: {{broker, before, after, {topic, ...}}, ...}; queue data "readQ,writeQ,perm,sysFlag", "" deletes
+-- rows: {{broker, before, after, {topic, ...}}, ...}; queue data "readQ,writeQ,perm,sysFlag", "" deletes. Returns how
+-- many topics the broker has more than before.
 local function write_topics(rows, name, epoch)
-  local call, route, reverse = redis.call, K.route(""), K.topics_of(name)
+  local call, route, reverse, more = redis.call, K.route(""), K.topics_of(name), 0
   for _, row in ipairs(rows) do
     local after, topics = row[3], row[4]
     if after == "" then
       for _, topic in ipairs(topics) do delete_field(route .. topic, name, K.topics, topic) end
-      call("HDEL", reverse, unpack(topics))
+      more = more - call("HDEL", reverse, unpack(topics))
     else
       local text, stored, n = epoch .. "," .. after, {}, 0
       for _, topic in ipairs(topics) do
@@ -25,24 +27,28 @@ local function write_topics(rows, name, epoch)
         stored[n + 1], stored[n + 2] = topic, text
         n = n + 2
       end
-      call("HSET", reverse, unpack(stored))
+      more = more + call("HSET", reverse, unpack(stored))
       call("SADD", K.topics, unpack(topics))
     end
   end
+  return more
 end
 
+-- Returns how many more the broker has than before.
 local function write_mappings(at, count, name, epoch)
+  local more = 0
   for i = at, at + 2 * count - 1, 2 do
     local topic, info = ARGV[i], ARGV[i + 1]
     if info == "" then
       delete_field(K.mapping(topic), name)
-      redis.call("HDEL", K.mappings_of(name), topic)
+      more = more - redis.call("HDEL", K.mappings_of(name), topic)
     else
       local full = epoch .. "," .. info
       redis.call("HSET", K.mapping(topic), name, full)
-      redis.call("HSET", K.mappings_of(name), topic, full)
+      more = more + redis.call("HSET", K.mappings_of(name), topic, full)
     end
   end
+  return more
 end
 
 local function emit_rows(ctx, at, counts, fields)
@@ -55,7 +61,16 @@ local function emit_rows(ctx, at, counts, fields)
   end
 end
 
+-- Returns how many topics and how many mappings the broker has more than before.
 local function write_rows(at, counts, name, epoch)
-  write_mappings(at, counts.mappings, name, epoch)
-  if counts.rows > 0 then write_topics(cjson.decode(ARGV[at + 2 * counts.mappings + 2]), name, epoch) end
+  local mappings = write_mappings(at, counts.mappings, name, epoch)
+  if counts.rows == 0 then return 0, mappings end
+  return write_topics(cjson.decode(ARGV[at + 2 * counts.mappings + 2]), name, epoch), mappings
+end
+
+-- The same of a broker that exists.
+local function write_counted_rows(at, counts, name, epoch)
+  local topics, mappings = write_rows(at, counts, name, epoch)
+  count_rows(name, "topics", topics)
+  count_rows(name, "mappings", mappings)
 end

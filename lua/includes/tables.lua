@@ -12,7 +12,8 @@ local function pairs_of(flat)
   return out
 end
 
--- {name, exists, epoch, gen, cluster, acting, zone, addrs = {id -> member key}, clusters = {name -> true}}
+-- {name, exists, epoch, gen, cluster, acting, zone, topics, mappings (how many rows of each there should be),
+-- addrs = {id -> member key}, clusters = {name -> true}}
 local function broker_of(ctx, name)
   local broker = ctx.brokers[name]
   if broker then return broker end
@@ -130,7 +131,9 @@ local function write_broker(ctx, broker, event_id)
     return
   end
   local flat = { "epoch", broker.epoch, "gen", broker.gen, "cluster", broker.cluster, "acting", broker.acting }
-  if broker.zone then flat[#flat + 1], flat[#flat + 2] = "zone", broker.zone end
+  for _, field in ipairs({ "zone", "topics", "mappings" }) do
+    if broker[field] then flat[#flat + 1], flat[#flat + 2] = field, broker[field] end
+  end
   for cluster in pairs(broker.clusters) do
     flat[#flat + 1], flat[#flat + 2] = "in:" .. cluster, "1"
     redis.call("SADD", K.cluster(cluster), broker.name)

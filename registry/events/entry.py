@@ -21,6 +21,7 @@ class EventKind(StrEnum):
     HOLD_CHANGED = "hold_changed"
     DRAIN_CHANGED = "drain_changed"
     CONFLICT_SEEN = "conflict_seen"
+    TABLES_REPAIRED = "tables_repaired"
     CHECKPOINT = "checkpoint"
 
 

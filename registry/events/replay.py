@@ -62,7 +62,7 @@ def _next(tables: Tables, event: Event) -> Tables:
     if not follows and (tables.whole or tables.inc):
         raise ReplayError(f"{event.id}: {inc}/{seq} follows {tables.inc}/{tables.seq}")
     after = step(tables, event)
-    if tables.round is not None and event.kind not in (EventKind.STREAM_STARTED, EventKind.CHECKPOINT):
+    if tables.round is not None and event.kind not in ROUNDS_OWN:
         after = replace(after, round=replace(tables.round, tables=step(tables.round.tables, event)))
     return replace(after, inc=inc, seq=seq)
 
@@ -79,5 +79,8 @@ STEPS: Final[dict[str, Callable[[Tables, Event], Tables]]] = {
     EventKind.SETTINGS_CHANGED: changes.settings_changed,
     EventKind.HOLD_CHANGED: changes.hold_changed,
     EventKind.CONFLICT_SEEN: changes.nothing,
+    EventKind.TABLES_REPAIRED: changes.tables_repaired,
     EventKind.CHECKPOINT: checkpoint,
 }
+ROUNDS_OWN: Final = frozenset({EventKind.STREAM_STARTED, EventKind.TABLES_REPAIRED, EventKind.CHECKPOINT})
+"""Kinds that do not change the tables of a round under way: they begin, void or continue it."""

@@ -176,6 +176,11 @@ def drain_changed(tables: Tables, event: Event) -> Tables:
     return replace(tables, drains=drains | {name: after} if after else drains)
 
 
+def tables_repaired(tables: Tables, _: Event) -> Tables:
+    """Wait for a checkpoint round: rows had gone, or were other ones, without an entry."""
+    return tables.incomplete()
+
+
 def nothing(tables: Tables, _: Event) -> Tables:
     """Return the same tables: the entry changes none."""
     return tables

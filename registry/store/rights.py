@@ -11,12 +11,13 @@ from registry.store.connect import DEFAULT_NAMESPACE
 
 SCRIPTS = ("eval", "evalsha")
 IN_SCRIPTS_AND_PLANS = (
-    *("del", "exists", "memory|usage", "pexpire", "time"),
+    *("del", "exists", "memory|usage", "pexpire", "time", "type"),
     *("get", "incr", "set"),
     *("hdel", "hget", "hgetall", "hincrby", "hkeys", "hlen", "hmget", "hscan", "hset", "hvals"),
-    *("sadd", "scard", "sismember", "smembers", "srandmember", "srem", "sunionstore"),
+    *("sadd", "scard", "sismember", "smembers", "smismember", "srandmember", "srem", "sscan", "sunionstore"),
     *("xadd", "xlen", "xrange", "xrevrange", "xtrim"),
-    *("zadd", "zcard", "zcount", "zmscore", "zrange", "zrangebyscore", "zrem", "zremrangebyscore", "zscore"),
+    *("zadd", "zcard", "zcount", "zmscore", "zrange", "zrangebyscore", "zrem", "zremrangebyscore", "zscan"),
+    "zscore",
 )
 BY_CLIENTS = ("cluster|slots", "info", "ping", "xread")
 COMMANDS = tuple(sorted((*SCRIPTS, *IN_SCRIPTS_AND_PLANS, *BY_CLIENTS)))

@@ -84,3 +84,10 @@ def test_a_silent_store_is_not_waited_for() -> None:
 def test_no_application_without_the_address_of_a_store() -> None:
     with pytest.raises(ValueError, match="not one of redis://"):
         create_app(Options())
+
+
+def test_a_clock_that_went_back_is_shown(http: Http, redis: redis_py.Redis, keys: Keys) -> None:
+    assert http.ok("GET", "/readyz")["clockBackMillis"] is None
+    redis.hset(keys.events_meta, mapping={"back_ms": 60_000, "back_at_ms": 1_795_255_839_049})
+    ready = http.ok("GET", "/readyz")
+    assert (ready["clockBackMillis"], ready["clockBackAtMillis"]) == (60_000, 1_795_255_839_049)

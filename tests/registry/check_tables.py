@@ -24,6 +24,8 @@ ELSEWHERE = (
     "lapses",
     "leases",
     "owed",
+    "repair",
+    "repair:walker",
     "settings",
     "settings:given",
     "workers",

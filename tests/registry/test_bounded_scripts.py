@@ -5,6 +5,7 @@ Commands are counted, not timed, so that the test tells the same on a busy machi
 
 import re
 from collections.abc import Callable, Iterator
+from math import inf
 from typing import Any
 
 import pytest
@@ -13,6 +14,7 @@ from registry.clusters import cluster_info
 from registry.kv import put
 from registry.members import brokers
 from registry.plans import Plan, ScriptCall
+from registry.repair.walk import Walk
 from registry.rewrite import add_write_perm, wipe_write_perm
 from registry.routes import read_route, routes_call
 from registry.scripts import LUA, script
@@ -117,6 +119,24 @@ def a_round_of_everything(ns: Namespace, number: int) -> None:
     a_round(ns)
 
 
+def all_routes_lost(ns: Namespace, number: int) -> None:
+    for name in ("b1", "b2", "b3", "b4"):
+        ns.register(name, 0, MANY[:2000], version=number)
+    ns.store.delete(*(ns.keys.route(topic) for topic in MANY[:2000]), ns.keys.topics_of("b4"))
+    ns.run(Walk(ns.keys, origin(), "w", timeout_ms=120_000, rows_per_s=inf).run())
+    for name in ("b1", "b2", "b3", "b4"):
+        ns.register(name, 0, MANY[:2000], version=number)
+    ns.rewritten = True
+
+
+def the_list_of_topics_lost(ns: Namespace, number: int) -> None:
+    for i in range(2):
+        ns.register(f"broker-{i}", 0, MANY[:2000], version=number)
+    ns.store.delete(ns.keys.topics)
+    ns.run(Walk(ns.keys, origin(), "w", timeout_ms=120_000, rows_per_s=inf).run())
+    ns.rewritten = True
+
+
 @pytest.mark.parametrize(
     ("scene", "script_name"),
     [
@@ -125,6 +145,8 @@ def a_round_of_everything(ns: Namespace, number: int) -> None:
         (topics_that_have_no_broker_in_common, "read_routes"),
         (a_name_of_many_members, "expire_members"),
         (a_round_of_everything, "checkpoint"),
+        (all_routes_lost, "repair_routes"),
+        (the_list_of_topics_lost, "repair_table"),
     ],
 )
 def test_no_script_gives_redis_much_to_do(

@@ -43,6 +43,7 @@ from tests.registry.world import (
     requests,
     rewrites,
     settings_of_topics,
+    walks,
 )
 
 pytestmark = pytest.mark.timeout(3600)  # a time-out in the middle of a run would count as a finding
@@ -109,6 +110,10 @@ class RegistryMachine(RuleBasedStateMachine):
 
     @rule(asked=rewrites | deletions | settings_of_topics)
     def change_topics(self, asked: Asked) -> None:
+        self.agree(asked)
+
+    @rule(asked=walks)
+    def walk(self, asked: Asked) -> None:
         self.agree(asked)
 
     @rule()

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from math import inf
 from typing import Any
 
 from hypothesis import strategies as st
@@ -12,6 +13,7 @@ from registry.plans import Plan
 from registry.registration.heartbeat import renew_lease
 from registry.registration.register import Registration, register
 from registry.removal import expire, unregister
+from registry.repair.walk import Walk
 from registry.rewrite import add_write_perm, wipe_write_perm
 from registry.topics import delete_topic, register_topic
 from rocketmq_remoting.registration import decode_register_broker_body
@@ -92,6 +94,16 @@ def expiring() -> Asked:
     return Asked("expire", plan, lambda model: model.expire())
 
 
+def walking() -> Asked:
+    """A walk over the tables, which are whole: it repairs nothing, whatever happens meanwhile."""
+
+    def plan(keys: Keys) -> Plan[Outcome]:
+        walk = Walk(keys, origin(), "w", timeout_ms=600_000, rows_per_s=inf)
+        return (yield from walk.run()).total
+
+    return Asked("walk", plan, lambda model: 0)
+
+
 def rewriting(name: str, wipe: bool) -> Asked:
     def plan(keys: Keys) -> Plan[Outcome]:
         done = yield from (wipe_write_perm if wipe else add_write_perm)(keys, name, origin())
@@ -168,6 +180,7 @@ settings_of_topics = st.builds(
     st.sampled_from((*TOPICS, "T5")),
     st.lists(st.tuples(st.sampled_from((*NAMES, "none")), st.sampled_from(QUEUES)), max_size=3),
 )
+walks = st.builds(walking)
 requests = st.one_of(
-    registrations, registrations, heartbeats, removals, rewrites, deletions, settings_of_topics
+    registrations, registrations, heartbeats, removals, rewrites, deletions, settings_of_topics, walks
 )

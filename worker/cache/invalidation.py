@@ -162,6 +162,13 @@ class Invalidation:
             self._cache.drop_topics((event.get("key"),))
         self._lists.changed(Made.KV)
 
+    def _repaired(self, event: Event) -> None:
+        brokers, topics = _names(event.get("brokers")), event.get("topics")
+        if not topics:
+            self._cache.drop_brokers(brokers)
+        for name in brokers if topics else ():
+            self._cache.drop_topics(_names(topics), name)
+
     def _nothing(self, event: Event) -> None:
         """Change no reply."""
 
@@ -176,6 +183,7 @@ RULES: dict[str, Callable[[Invalidation, Event], None]] = {
     EventKind.DRAIN_CHANGED: Invalidation._drain_changed,
     EventKind.KV_CHANGED: Invalidation._kv_changed,
     EventKind.CONFLICT_SEEN: Invalidation._nothing,
+    EventKind.TABLES_REPAIRED: Invalidation._repaired,
     EventKind.CHECKPOINT: Invalidation._nothing,
 }
 """Kinds that are not here drop all, `hold_changed` among them; `settings_changed` needs the store."""

@@ -1,4 +1,4 @@
-"""`python -m worker.jobs.scheduler`: enqueues the timetable's jobs, and pushes 905.
+"""`python -m worker.jobs.scheduler`: enqueues the timetable's jobs, pushes 905, and repairs tables.
 
 Any number of these may run: a job's id names it, period and namespace, and RQ takes an id once. A scheduler that was
 away goes on with the present period; what it missed the others have done, or it is needed no more.
@@ -27,9 +27,11 @@ from registry.keys import Keys
 from registry.options import load as configuration
 from registry.options.catalogue import Options
 from registry.store import connect as store
+from worker.background import forever
 from worker.cancellation import end
 from worker.jobs.liveness_file import touch
 from worker.jobs.push_905 import Pusher
+from worker.jobs.repair_walker import RepairWalker
 from worker.jobs.timetable import JOBS, Periodic, timetable
 from worker.rate_limited_log import RateLimitedLog
 from worker.watch.follower import Follower
@@ -119,7 +121,7 @@ async def keep_timetable(scheduler: PeriodScheduler, liveness_file: str = "") ->
 
 
 async def serve(options: Options) -> None:
-    """Run both tasks until SIGTERM or SIGINT."""
+    """Run its tasks until SIGTERM or SIGINT."""
     loop, stop = asyncio.get_running_loop(), asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop.set)
@@ -133,7 +135,12 @@ async def serve(options: Options) -> None:
     )
     scheduler = PeriodScheduler(queue, options.namespace, timetable(options))
     stopping = loop.create_task(stop.wait())
-    tasks = [loop.create_task(keep_timetable(scheduler, options.beat_file)), loop.create_task(follower.run())]
+    walker = RepairWalker(options, driver, keys)
+    tasks = [
+        loop.create_task(keep_timetable(scheduler, options.beat_file)),
+        loop.create_task(follower.run()),
+        loop.create_task(forever("the walk over the tables", walker.run)),
+    ]
     done, _ = await asyncio.wait((stopping, *tasks), return_when=asyncio.FIRST_COMPLETED)
     await end(tasks)
     scheduler.unregister()

@@ -116,6 +116,12 @@ class Ticker:
             await asyncio.gather(self._expiring, return_exceptions=True)
 
     async def _note(self, seen: Tick) -> None:
+        if seen.back_ms:
+            log.warning(
+                "the store's clock went back by %.1f s: leases that were given before are cut within a minute; compare "
+                "the clocks of the store's machines with a time server (NTP)",
+                seen.back_ms / 1000,
+            )
         self._started_ms, self._ahead_ms = seen.started_ms, seen.now_ms - self._loop_ms()
         before, now = self._overdue, seen.overdue
         moved = {member for member in before.keys() | now.keys() if before.get(member) != now.get(member)}

@@ -24,6 +24,20 @@ class BrokerLease(msgspec.Struct, frozen=True):
     version_ms: int
 
 
+class StoreFacts(msgspec.Struct, frozen=True):
+    """The state of the store by its own clock, in Unix ms; None is never, or an earlier release that does not say.
+
+    Tables were compared last at `walked_ms`, and `repaired_rows` of them repaired, the last at `repaired_ms`. The clock
+    went back by `clock_back_ms` at `clock_back_at_ms`."""
+
+    started_ms: int = 0
+    repaired_rows: int | None = None
+    repaired_ms: int | None = None
+    walked_ms: int | None = None
+    clock_back_ms: int | None = None
+    clock_back_at_ms: int | None = None
+
+
 class HttpFacts(msgspec.Struct, frozen=True):
     """The facts of a redis-namesrv's HTTP API; `failure` is the reason if there are none.
 
@@ -35,6 +49,7 @@ class HttpFacts(msgspec.Struct, frozen=True):
     now_ms: int = 0
     clock_ahead_s: float = 0.0
     clock_within_s: float = 0.0
+    store: StoreFacts = StoreFacts()
 
 
 class NameServerFacts(msgspec.Struct, frozen=True, kw_only=True):

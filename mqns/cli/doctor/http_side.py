@@ -1,4 +1,4 @@
-"""Facts from the HTTP API of redis-namesrv: leases and its clock (docs/http-api.md)."""
+"""Facts from the HTTP API of redis-namesrv: leases, its clock, repairs of its tables (docs/http-api.md)."""
 
 import time
 from typing import Any, Final
@@ -6,7 +6,7 @@ from typing import Any, Final
 import httpx
 import msgspec
 
-from mqns.cli.doctor.facts import BrokerLease, HttpFacts
+from mqns.cli.doctor.facts import BrokerLease, HttpFacts, StoreFacts
 
 PAGE: Final = 1000
 PAGES_MAX: Final = 1000
@@ -42,6 +42,15 @@ class _PageJson(msgspec.Struct, rename="camel"):
 
 class _ReadyJson(msgspec.Struct, rename="camel"):
     now_millis: int
+    started_millis: int = 0
+    clock_back_millis: int | None = None
+    clock_back_at_millis: int | None = None
+
+
+class _RepairsJson(msgspec.Struct, rename="camel"):
+    repaired_rows: dict[str, int] | None = None
+    repaired_millis: int | None = None
+    walked_millis: int | None = None
 
 
 async def http_facts(url: str, timeout_s: float) -> HttpFacts:
@@ -54,9 +63,29 @@ async def http_facts(url: str, timeout_s: float) -> HttpFacts:
             took_s = time.time() - asked_at
             ahead_s = ready.now_millis / 1000 - (asked_at + took_s / 2)
             leases = await _leases(client, base)
+            repairs = await _repairs(client, base)
     except (httpx.HTTPError, httpx.InvalidURL, msgspec.DecodeError) as error:
         return HttpFacts(url, failure=str(error) or type(error).__name__)
-    return HttpFacts(url, None, leases, ready.now_millis, ahead_s, took_s / 2)
+    store = StoreFacts(
+        ready.started_millis,
+        None if repairs.repaired_rows is None else sum(repairs.repaired_rows.values()),
+        repairs.repaired_millis,
+        repairs.walked_millis,
+        ready.clock_back_millis,
+        ready.clock_back_at_millis,
+    )
+    return HttpFacts(url, None, leases, ready.now_millis, ahead_s, took_s / 2, store)
+
+
+async def _repairs(client: httpx.AsyncClient, base: str) -> _RepairsJson:
+    """Return the repairs; unknown ones of a release that does not count them."""
+    try:
+        found: _RepairsJson = await _get(client, f"{base}/v1/repairs", _RepairsJson)
+    except httpx.HTTPStatusError as error:
+        if error.response.status_code != httpx.codes.NOT_FOUND:
+            raise
+        return _RepairsJson()
+    return found
 
 
 async def _leases(client: httpx.AsyncClient, base: str) -> tuple[BrokerLease, ...]:

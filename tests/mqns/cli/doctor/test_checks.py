@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from mqns.cli.doctor import addresses, brokers, differences, servers, topics
-from mqns.cli.doctor.facts import BrokerLease, Facts, HttpFacts, NameServerFacts, Probe
+from mqns.cli.doctor import addresses, brokers, differences, servers, store, topics
+from mqns.cli.doctor.facts import BrokerLease, Facts, HttpFacts, NameServerFacts, Probe, StoreFacts
 from mqns.cli.doctor.findings import Finding, Severity, confirmed, in_order, named
 from tests.mqns.cli.doctor.rows import ADDRESSES, QUEUES, A, B, C, Reported, probed, reported, server, without
 
@@ -28,7 +28,7 @@ def lease(state: str = "living", remaining_ms: int = 110_000, version_ms: int = 
 
 @pytest.mark.parametrize(
     "check",
-    [servers.check, differences.check, addresses.check, topics.check],
+    [servers.check, store.check, differences.check, addresses.check, topics.check],
     ids=lambda check: check.__module__,
 )
 def test_a_healthy_set_up(check: Any) -> None:
@@ -93,6 +93,27 @@ SERVERS: list[tuple[str, list[NameServerFacts], list[Reported]]] = [
 @pytest.mark.parametrize(("facts", "expected"), [row[1:] for row in SERVERS], ids=[row[0] for row in SERVERS])
 def test_name_servers(facts: list[NameServerFacts], expected: list[Reported]) -> None:
     assert reported(servers.check, *facts) == expected
+
+
+NOW = 1_795_255_839_049
+DAY = 24 * 3_600_000
+STORES: list[tuple[str, StoreFacts, list[str]]] = [
+    ("an earlier release", StoreFacts(NOW - DAY), []),
+    ("young", StoreFacts(NOW - 60_000, 0), []),
+    ("whole tables", StoreFacts(NOW - DAY, 0, None, NOW - 60_000), []),
+    ("damaged tables", StoreFacts(NOW - DAY, 7, NOW - 60_000, NOW - 60_000), ["tables-damaged"]),
+    ("tables that were damaged", StoreFacts(NOW - 9 * DAY, 7, NOW - 2 * DAY, NOW - 60_000), []),
+    ("no scheduler", StoreFacts(NOW - DAY, 0, None, NOW - 1_000_000), ["tables-not-compared"]),
+    ("never a scheduler", StoreFacts(NOW - DAY, 0), ["tables-not-compared"]),
+    ("its clock went back", StoreFacts(NOW, 0, None, NOW, 3_600_000, NOW - 60_000), ["store-clock-back"]),
+    ("long ago", StoreFacts(NOW, 0, None, NOW, 3_600_000, NOW - 2 * DAY), []),
+]
+
+
+@pytest.mark.parametrize(("found", "expected"), [row[1:] for row in STORES], ids=[row[0] for row in STORES])
+def test_stores(found: StoreFacts, expected: list[str]) -> None:
+    facts = server(A, **leases(now_ms=NOW, store=found))
+    assert reported(store.check, facts) == [(W, check, (A,), (A,)) for check in expected]
 
 
 LONELY = {"TC": {"broker-b": (8, 8, 6)}}

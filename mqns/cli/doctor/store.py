@@ -1,0 +1,59 @@
+"""Checks of a redis-namesrv's store: damaged tables, and its clock."""
+
+from collections.abc import Iterator
+from typing import Final
+
+from mqns.cli.doctor.facts import Facts, StoreFacts
+from mqns.cli.doctor.findings import Finding, Severity, counted
+
+RECENT_MS: Final = 24 * 3_600_000
+WALK_LATE_MS: Final = 15 * 60_000
+SECOND_MS: Final = 1_000
+
+
+def check(facts: Facts) -> Iterator[Finding]:
+    """Yield the findings at each name server."""
+    for server in facts.reachable:
+        if server.http is not None and server.http.failure is None:
+            yield from _findings(server.address, server.http.now_ms, server.http.store)
+
+
+def _findings(address: str, now_ms: int, store: StoreFacts) -> Iterator[Finding]:
+    def finding(check: str, what: str, advice: str) -> Finding:
+        return Finding(Severity.WARNING, check, what, (address,), (address,), advice)
+
+    if store.repaired_rows and _recent(store.repaired_ms, now_ms):
+        yield finding(
+            "tables-damaged",
+            f"tables of the store were damaged: {counted(store.repaired_rows, 'row')} repaired so far, the last "
+            f"{_ago(store.repaired_ms, now_ms)}",
+            "Something deletes or changes keys of the store: a person, a script, another program with the same keys, "
+            "or a maxmemory-policy that evicts. See the warnings of the scheduler, and redis-cli CLIENT LIST.",
+        )
+    if store.repaired_rows is not None and _walk_is_late(store, now_ms):
+        yield finding(
+            "tables-not-compared",
+            "no scheduler has compared the tables of the store for "
+            f"{(now_ms - (store.walked_ms or store.started_ms)) // SECOND_MS} s",
+            "Damaged tables stay so meanwhile. See whether a scheduler runs, and what it logs.",
+        )
+    if _recent(store.clock_back_at_ms, now_ms):
+        yield finding(
+            "store-clock-back",
+            f"the clock of the store went back by {(store.clock_back_ms or 0) / SECOND_MS:.1f} s, "
+            f"{_ago(store.clock_back_at_ms, now_ms)}",
+            "Let the machines of the store follow a time server (NTP) that slews the clock and does not set it: "
+            "brokers that fell silent just before stay in routes for up to a minute longer.",
+        )
+
+
+def _walk_is_late(store: StoreFacts, now_ms: int) -> bool:
+    return now_ms - max(store.walked_ms or 0, store.started_ms) > WALK_LATE_MS
+
+
+def _recent(at_ms: int | None, now_ms: int) -> bool:
+    return at_ms is not None and now_ms - at_ms < RECENT_MS
+
+
+def _ago(at_ms: int | None, now_ms: int) -> str:
+    return f"{max(now_ms - (at_ms or 0), 0) // SECOND_MS} s ago"

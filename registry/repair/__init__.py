@@ -1,0 +1,1 @@
+"""Repair of tables that were damaged: by hand, by eviction, by a store that lost keys (docs/keys.md)."""

@@ -1,0 +1,128 @@
+"""Comparing rows: routes with what is stored of their brokers, and that with the routes."""
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any, Final
+
+import msgspec
+
+from registry.plans import Plan, call
+from registry.repair.slices import NAMES, TABLE_ROW, TOPIC, Slices
+from registry.repair.types import types_of_topics
+from registry.scan import batches
+
+TOPICS: Final = 50  # a script, of which it takes as many as it has time for
+TABLE_ROWS: Final = 250
+URGENT: Final = 5
+"""Routes that are gone are looked for so many times faster: clients are told that their topic does not exist."""
+
+
+class Compared(msgspec.Struct, frozen=True, array_like=True):
+    """What lua/repair_routes.lua replies; `alike` is [broker name, rows that are the same on both sides, ...]."""
+
+    done: int
+    cursor: str
+    empty: list[str]
+    long: list[str]
+    alike: list[Any]
+    repaired: list[int]
+
+
+class RowComparison:
+    """The comparison of all rows, once from each side. `moved_before` are the brokers whose topics changed during the
+    last one; `moved` is for the next."""
+
+    def __init__(self, slices: Slices, moved_before: Collection[str]) -> None:
+        self.moved: set[str] = set()
+        self._slices = slices
+        self._moved_before = moved_before
+        self._same: dict[str, int] = {}
+
+    def run(self) -> Plan[None]:
+        """Compare routes, then brokers that have other topics than the routes showed."""
+        before = yield from self._generations()
+        yield from self._routes()
+        yield from self._tables(before)
+
+    def _generations(self) -> Plan[dict[str, list[Any]]]:
+        keys = self._slices.keys
+        return (yield from self._slices.of_brokers(lambda name: call("HGET", keys.broker(name), "gen")))
+
+    def _routes(self) -> Plan[None]:
+        keys, cursor = self._slices.keys, "0"
+        while True:
+            cursor, topics = yield call("SSCAN", keys.topics, cursor, "COUNT", TOPICS)
+            while topics:
+                compared = yield from self._compare(topics[:TOPICS])
+                for topic in compared.long:
+                    yield from self._long_route(topic)
+                yield from self._restore(compared.empty)
+                topics = topics[compared.done :]
+            if str(cursor) == "0":
+                return
+
+    def _compare(
+        self, topics: Sequence[str], *, brokers: Sequence[str] = (), drop: int = 0, cursor: str = ""
+    ) -> Plan[Compared]:
+        request = {"brokers": brokers, "drop": drop, "cursor": cursor}
+        keys = self._slices.keys
+        types = types_of_topics(keys, topics)
+        reply = yield from self._slices.script_on(types, "repair_routes", request, topics, (keys.topics,))
+        compared = msgspec.convert(reply, Compared)
+        rows = 0
+        for name, same in zip(compared.alike[::2], compared.alike[1::2], strict=True):
+            if not brokers or name in brokers:  # else it was counted before
+                self._same[name] = self._same.get(name, 0) + same
+            rows += same
+        work = rows + TOPIC * compared.done + len(brokers) * len(compared.empty)
+        yield from self._slices.rest(work // URGENT if brokers else work)
+        return compared
+
+    def _long_route(self, topic: str) -> Plan[None]:
+        """Compare the route of a topic that many brokers have, page by page."""
+        cursor = "0"
+        while True:
+            cursor = (yield from self._compare((topic,), cursor=cursor)).cursor
+            if cursor == "0":
+                return
+
+    def _restore(self, topics: Sequence[str]) -> Plan[None]:
+        """Look for the rows of topics without a route at all brokers; those that none has are taken off the list."""
+        if not topics:
+            return
+        names, step = self._slices.names, max(NAMES // len(topics), 1)
+        for start in range(0, max(len(names), 1), step):
+            last = start + step >= len(names)
+            yield from self._compare(topics, brokers=names[start : start + step], drop=int(last))
+
+    def _tables(self, before: Mapping[str, list[Any]]) -> Plan[None]:
+        keys = self._slices.keys
+        after = yield from self._generations()
+        sizes = yield from self._slices.of_brokers(
+            lambda name: call("HLEN", keys.topics_of(name)), lambda name: call("HLEN", keys.mappings_of(name))
+        )
+        for name, (topics, mappings) in sizes.items():
+            differs = topics != self._same.get(name, 0)
+            if differs and self._is_certain(name, unchanged=before[name] == after[name]):
+                yield from self._table(name, "topics", keys.topics_of(name))
+            if mappings:
+                yield from self._table(name, "mappings", keys.mappings_of(name))
+
+    def _is_certain(self, name: str, *, unchanged: bool) -> bool:
+        """Whether it was no registration that changed the broker's topics meanwhile; where these always come, each
+        other time must do."""
+        if unchanged or self._slices.repaired.total or name in self._moved_before:
+            return True
+        self.moved.add(name)
+        return False
+
+    def _table(self, name: str, table: str, key: str) -> Plan[None]:
+        keys, cursor = self._slices.keys, "0"
+        while True:
+            cursor, page = yield call("HSCAN", key, cursor, "COUNT", TABLE_ROWS)
+            for batch in batches(page, TABLE_ROWS):
+                topics = [topic for topic, _ in batch]
+                request, types = {"name": name, "table": table}, types_of_topics(keys, topics)
+                yield from self._slices.script_on(types, "repair_table", request, topics, (keys.topics,))
+                yield from self._slices.rest(TABLE_ROW * len(topics))
+            if str(cursor) == "0":
+                return

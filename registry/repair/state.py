@@ -1,0 +1,84 @@
+"""What walks over the tables repaired, and which process walks."""
+
+from typing import Final
+
+import msgspec
+
+from registry.clock import TIME, unix_ms
+from registry.events.checkpoint import last_round, request_round
+from registry.keys import Keys
+from registry.plans import Batch, Origin, Plan, call
+
+CLAIM_MS: Final = 30_000
+ROUND_EVERY_MS: Final = 60_000
+"""Damage that goes on must not make checkpoint rounds follow one another."""
+
+
+class Repaired(msgspec.Struct, frozen=True):
+    """How many rows were repaired: of brokers and the sets that list them, of members and their leases, of routes and
+    the list of topics, of static topics; and how many keys of a wrong type were deleted."""
+
+    brokers: int = 0
+    members: int = 0
+    topics: int = 0
+    mappings: int = 0
+    keys: int = 0
+
+    @property
+    def total(self) -> int:
+        return self.brokers + self.members + self.topics + self.mappings + self.keys
+
+    def __add__(self, other: "Repaired") -> "Repaired":
+        ours, theirs = msgspec.structs.astuple(self), msgspec.structs.astuple(other)
+        return Repaired(*(one + more for one, more in zip(ours, theirs, strict=True)))
+
+
+class RepairState(msgspec.Struct, frozen=True):
+    """All repairs so far, and the last whole walk: its end (Unix ms of the Redis clock) and how long it took. None
+    before the first one, and the first repair."""
+
+    repaired: Repaired
+    repaired_ms: int | None
+    walked_ms: int | None
+    walk_took_ms: int | None
+
+
+def claim(keys: Keys, walker: str) -> Plan[bool]:
+    """Claim the walk for half a minute, or renew the claim; False while another process walks."""
+    if (yield call("SET", keys.repair_walker, walker, "NX", "PX", CLAIM_MS)):
+        return True
+    if (yield call("GET", keys.repair_walker)) != walker:
+        return False
+    return bool((yield call("PEXPIRE", keys.repair_walker, CLAIM_MS)))
+
+
+def record(keys: Keys, repaired: Repaired, began_ms: int) -> Plan[None]:
+    """Note a whole walk and what it repaired."""
+    now_ms = unix_ms((yield TIME))
+    notes: list[str | int] = ["walked_ms", now_ms, "walk_took_ms", now_ms - began_ms]
+    if repaired.total:
+        notes += ["repaired_ms", now_ms]
+    found = msgspec.structs.asdict(repaired)
+    counts = (call("HINCRBY", keys.repair, table, rows) for table, rows in found.items() if rows)
+    yield Batch((call("HSET", keys.repair, *notes), *counts))
+
+
+def request_owed_round(keys: Keys, origin: Origin) -> Plan[None]:
+    """Request the checkpoint round that readers need since a repair, if there was no round just now."""
+    if not (yield call("HGET", keys.repair, "round")):
+        return
+    last, now_ms = (yield from last_round(keys)), unix_ms((yield TIME))
+    if last is None or now_ms - last.begun.ms >= ROUND_EVERY_MS:
+        yield call("HDEL", keys.repair, "round")
+        yield from request_round(keys, "request", origin)
+
+
+def state(keys: Keys) -> Plan[RepairState]:
+    """Return what walks did so far."""
+    fields: dict[str, str] = yield call("HGETALL", keys.repair)
+
+    def number(name: str) -> int | None:
+        return int(fields[name]) if name in fields else None
+
+    repaired = Repaired(*(number(table) or 0 for table in Repaired.__struct_fields__))
+    return RepairState(repaired, number("repaired_ms"), number("walked_ms"), number("walk_took_ms"))

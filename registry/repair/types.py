@@ -1,0 +1,50 @@
+"""The type that each key of a table must have: no script can read one of another type."""
+
+from collections.abc import Iterable, Mapping
+from typing import TypeAlias
+
+from registry.keys import Keys, split_member_key
+from registry.plans import Batch, Plan, call
+
+Types: TypeAlias = Mapping[str, str]
+
+
+def types_of_lists(keys: Keys) -> Types:
+    """Return those of keys that each namespace has once."""
+    sets = dict.fromkeys((keys.brokers, keys.clusters, keys.topics), "set")
+    return sets | {keys.leases: "zset", keys.epoch: "string", keys.deferred: "hash", keys.repair: "hash"}
+
+
+def types_of_brokers(keys: Keys, names: Iterable[str]) -> Types:
+    """Return those of brokers' entries and topics."""
+    types = {}
+    for name in names:
+        for key in (keys.broker(name), keys.topics_of(name), keys.mappings_of(name)):
+            types[key] = "hash"
+        types[keys.pending(name)] = "string"
+    return types
+
+
+def types_of_members(keys: Keys, members: Iterable[str]) -> Types:
+    """Return those of members, and of the clusters that they are in."""
+    types = {}
+    for member in members:
+        types[keys.member(member)], types[keys.alive(member)] = "hash", "string"
+        types[keys.cluster(split_member_key(member)[0])] = "set"
+    return types
+
+
+def types_of_topics(keys: Keys, topics: Iterable[str]) -> Types:
+    """Return those of routes and static topics."""
+    return {key: "hash" for topic in topics for key in (keys.route(topic), keys.mapping(topic))}
+
+
+def delete_wrong(types: Types) -> Plan[int]:
+    """Delete the keys that have another type; return how many."""
+    if not types:
+        return 0
+    stored = yield Batch(tuple(call("TYPE", key) for key in types))
+    wrong = [key for key, type_ in zip(types, stored, strict=True) if type_ not in (types[key], "none")]
+    if wrong:
+        yield call("DEL", *wrong)
+    return len(wrong)

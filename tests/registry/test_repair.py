@@ -1,0 +1,377 @@
+"""Tables that were damaged: a walk puts them right, and writes nothing to tables that are."""
+
+from collections.abc import Callable
+from itertools import count
+from math import inf
+from random import Random
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+import redis as redis_py
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from registry.drains import Drain, drain
+from registry.events.checkpoint import checkpoint
+from registry.events.entry import EventKind
+from registry.events.replay import Tables, replay
+from registry.keys import Keys, member_key
+from registry.plans import ScriptCall
+from registry.registration.register import register
+from registry.repair.slices import Overtaken
+from registry.repair.state import Repaired, RepairState, state
+from registry.repair.walk import Walk
+from rocketmq_remoting.route import TopicRouteData
+from tests.registry.brokers import address, mapping_info, origin, registration
+from tests.registry.check_tables import check_tables
+from tests.registry.namespace import Namespace
+from tests.registry.steps import Stepped
+from tests.registry.stored import Store, tables
+
+TOPICS = tuple(f"T{number}" for number in range(1, 6))
+Damage = Callable[[Store, Keys], object]
+NIGHTLY = settings.get_current_profile_name() == "nightly"
+
+
+def b1_key(keys: Keys) -> str:
+    return member_key("c1", address("b1"))
+
+
+def populate(ns: Namespace) -> None:
+    """Two clusters, a group with a slave, a name of two clusters, static topics."""
+    ns.register("b1", 0, TOPICS, mappings=[mapping_info("T1"), mapping_info("T2")], owner="w1/1")
+    ns.register("b1", 1, TOPICS)
+    ns.register("b2", 0, {"T1": "4,4,4,1", "T9": "8,8,6,0"}, zone="z1")
+    ns.register("b3", 0, ("T3", "T4"), cluster="c:2", filters=("f:1",))
+
+
+def registered_again(ns: Namespace) -> None:
+    """What every broker does within half a minute."""
+    populate(ns)
+
+
+def a_walk(ns: Namespace) -> Repaired:
+    walk = Walk(ns.keys, origin(), "w", timeout_ms=120_000, rows_per_s=inf)
+    return ns.run(walk.run())
+
+
+def healed(ns: Namespace) -> Repaired:
+    """Walk, let brokers register again, and clean up; then nothing is left to repair."""
+    repaired = a_walk(ns)
+    registered_again(ns)
+    ns.clean_up()
+    rest = a_walk(ns)
+    registered_again(ns)
+    ns.clean_up()
+    assert a_walk(ns) == Repaired(), rest
+    check_tables(ns.store, ns.keys)
+    ns.rewritten = True
+    return repaired
+
+
+def without_versions(found: Tables) -> Any:
+    brokers = {
+        name: (broker.cluster, broker.clusters, broker.zone, broker.addrs, broker.topics, broker.mappings)
+        for name, broker in found.brokers.items()
+    }
+    return brokers, found.members
+
+
+DAMAGES: dict[str, Damage] = {
+    "a route": lambda store, keys: store.delete(keys.route("T1")),
+    "a row of a route": lambda store, keys: store.hdel(keys.route("T1"), "b1"),
+    "another row of a route": lambda store, keys: store.hset(keys.route("T1"), "b1", "1,1,1,6,0"),
+    "a row that is none": lambda store, keys: store.hset(keys.route("T1"), "b1", "x"),
+    "rows of a broker that never was": lambda store, keys: store.hset(keys.route("T1"), "b9", "7,1,1,6,0"),
+    "all routes": lambda store, keys: store.delete(*(keys.route(topic) for topic in (*TOPICS, "T9"))),
+    "the topics": lambda store, keys: store.delete(keys.topics),
+    "a topic": lambda store, keys: store.srem(keys.topics, "T9"),
+    "a topic that never was": lambda store, keys: store.sadd(keys.topics, "T77"),
+    "the topics of a broker": lambda store, keys: store.delete(keys.topics_of("b1")),
+    "a topic of a broker": lambda store, keys: store.hdel(keys.topics_of("b1"), "T1"),
+    "a topic of a broker that is none": lambda store, keys: store.hset(keys.topics_of("b1"), "T1", "x"),
+    "an old topic of a broker": lambda store, keys: store.hset(keys.topics_of("b1"), "T8", "77,8,8,6,0"),
+    "a row from both sides": lambda store, keys: (
+        store.hdel(keys.route("T2"), "b1"), store.hdel(keys.topics_of("b1"), "T2")),
+    "all rows from both sides": lambda store, keys: (
+        store.delete(keys.topics_of("b1"), keys.topics, *(keys.route(topic) for topic in TOPICS))),
+    "a mapping": lambda store, keys: store.delete(keys.mapping("T1")),
+    "the mappings of a broker": lambda store, keys: store.delete(keys.mappings_of("b1")),
+    "mappings from both sides": lambda store, keys: store.delete(keys.mappings_of("b1"), keys.mapping("T1")),
+    "the brokers": lambda store, keys: store.delete(keys.brokers),
+    "a broker that never was": lambda store, keys: store.sadd(keys.brokers, "b9"),
+    "a broker's hash": lambda store, keys: store.delete(keys.broker("b1")),
+    "a broker's hash and set": lambda store, keys: store.delete(keys.broker("b1"), keys.brokers),
+    "a broker's epoch": lambda store, keys: store.hdel(keys.broker("b1"), "epoch"),
+    "a broker's generation": lambda store, keys: store.hset(keys.broker("b1"), "gen", "x"),
+    "a broker's cluster": lambda store, keys: store.hdel(keys.broker("b1"), "cluster", "acting"),
+    "a broker's list of clusters": lambda store, keys: store.hdel(keys.broker("b1"), "in:c1"),
+    "a broker's master": lambda store, keys: store.hdel(keys.broker("b1"), "addr:0"),
+    "the count of topics": lambda store, keys: store.hdel(keys.broker("b1"), "topics"),
+    "the clusters": lambda store, keys: store.delete(keys.clusters),
+    "a cluster": lambda store, keys: store.delete(keys.cluster("c1")),
+    "a broker in a wrong cluster": lambda store, keys: store.sadd(keys.cluster("c1"), "b3", "b8"),
+    "a member": lambda store, keys: store.delete(keys.member(b1_key(keys))),
+    "a member's time-out": lambda store, keys: store.hdel(keys.member(b1_key(keys)), "timeout", "since"),
+    "a member's place": lambda store, keys: store.hdel(keys.member(b1_key(keys)), "slot:0:b1"),
+    "a member and its lease": lambda store, keys: (
+        store.delete(keys.member(b1_key(keys))), store.zrem(keys.leases, b1_key(keys))),
+    "a lease": lambda store, keys: store.zrem(keys.leases, b1_key(keys)),
+    "a lease and its countdown": lambda store, keys: (
+        store.zrem(keys.leases, b1_key(keys)), store.delete(keys.alive(b1_key(keys)))),
+    "a countdown": lambda store, keys: store.delete(keys.alive(b1_key(keys))),
+    "the leases": lambda store, keys: store.delete(keys.leases),
+    "an orphan lease": lambda store, keys: store.zadd(keys.leases, {"c1:1.2.3.4:1": 9e15}),
+    "an orphan member": lambda store, keys: (
+        store.hset(keys.member("c1:1.2.3.4:1"), mapping={
+            "broker": "b1", "id": 0, "timeout": 120000, "since": 1, "slot:0:b1": 1}),
+        store.zadd(keys.leases, {"c1:1.2.3.4:1": 9e12})),
+    "the last epoch": lambda store, keys: store.delete(keys.epoch),
+    "a route of another type": lambda store, keys: store.set(keys.route("T1"), "x"),
+    "topics of another type": lambda store, keys: store.set(keys.topics_of("b1"), "x"),
+    "a broker of another type": lambda store, keys: store.set(keys.broker("b1"), "x"),
+    "a member of another type": lambda store, keys: store.set(keys.member(b1_key(keys)), "x"),
+    "leases of another type": lambda store, keys: store.set(keys.leases, "x"),
+    "brokers of another type": lambda store, keys: store.set(keys.brokers, "x"),
+}  # fmt: skip
+BY_REGISTRATION = {
+    "a row from both sides",
+    "all rows from both sides",
+    "mappings from both sides",
+    "another row of a route",
+}
+"""Of these the brokers know what was there."""
+KNOWN_TO_BROKERS = {"zone", "filters", "ha"}
+"""Attributes that nothing else has; one that is lost alone comes back with the broker's next change."""
+
+
+def test_no_damage_no_writes(ns: Namespace) -> None:
+    populate(ns)
+    ns.run(drain(ns.keys, "b1", Drain("me", "why", None), origin()))
+    before = ns.store.info("commandstats")
+    assert a_walk(ns) == Repaired()
+    after = ns.store.info("commandstats")
+    written = {
+        name
+        for name in ("hset", "hdel", "sadd", "srem", "zadd", "zrem", "del", "xadd", "hincrby")
+        if after.get(f"cmdstat_{name}", {"calls": 0})["calls"]
+        != before.get(f"cmdstat_{name}", {"calls": 0})["calls"]
+    }
+    assert written == {"hset"}  # the walk's own note
+    assert ns.run(state(ns.keys)).repaired == Repaired()
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_damage_is_repaired(ns: Namespace, damage: str) -> None:
+    populate(ns)
+    whole = tables(ns.store, ns.keys)
+    routes = {topic: ns.route(topic) for topic in (*TOPICS, "T9")}
+    DAMAGES[damage](ns.store, ns.keys)
+    repaired = a_walk(ns)
+    assert repaired.total > 0 or damage == "the count of topics"
+    if damage not in BY_REGISTRATION:
+        assert {topic: shown(ns.route(topic)) for topic in routes} == {
+            topic: shown(route) for topic, route in routes.items()
+        }
+    healed(ns)
+    assert without_versions(tables(ns.store, ns.keys)) == without_versions(whole)
+
+
+def shown(route: TopicRouteData) -> Any:
+    """A route but for the order of its brokers, and what a broker alone knows of itself."""
+    return {data.broker_name: data for data in route.queue_datas}, {
+        data.broker_name: dict(data.broker_addrs) for data in route.broker_datas
+    }
+
+
+def test_what_was_repaired_is_counted(ns: Namespace) -> None:
+    populate(ns)
+    ns.store.delete(ns.keys.route("T1"))
+    assert a_walk(ns) == Repaired(topics=2)
+    ns.store.zrem(ns.keys.leases, b1_key(ns.keys))
+    assert a_walk(ns) == Repaired(members=1)
+    found = ns.run(state(ns.keys))
+    assert found.repaired == Repaired(members=1, topics=2)
+    assert found.repaired_ms is not None
+    assert found.walked_ms is not None
+    assert ns.now_ms() - 60_000 < found.repaired_ms <= found.walked_ms <= ns.now_ms()
+
+
+def test_before_the_first_walk_nothing_is_known(ns: Namespace) -> None:
+    assert ns.run(state(ns.keys)) == RepairState(Repaired(), None, None, None)
+
+
+def test_readers_are_told_and_get_a_round(ns: Namespace) -> None:
+    populate(ns)
+    ns.new_entries()
+    ns.store.delete(ns.keys.route("T1"))
+    a_walk(ns)
+    [first, second] = ns.new_entries()
+    assert {first.kind, second.kind} == {EventKind.TABLES_REPAIRED}
+    assert {first.get("brokers"), second.get("brokers")} == {'["b1"]', '["b2"]'}
+    assert first.get("topics") == '["T1"]'
+    so_far = replay(Tables(), ns.entries())
+    assert not so_far.whole
+    ns.run(checkpoint(ns.keys, origin(), slices=1000))
+    assert_whole = replay(so_far, ns.new_entries())
+    assert assert_whole.whole
+    ns.check()
+
+
+def test_a_broker_that_lost_rows_is_asked_for_all(ns: Namespace) -> None:
+    """Heartbeats say that its version is unknown, and an equal registration is none."""
+    populate(ns)
+    DAMAGES["a row from both sides"](ns.store, ns.keys)
+    version = ns.heartbeat("b1").version
+    a_walk(ns)
+    assert ns.heartbeat("b1").version != version
+    populate(ns)
+    assert ns.heartbeat("b1").version == version
+    assert "b1" in shown(ns.route("T2"))[0]
+    healed(ns)
+
+
+def test_a_lease_that_the_clock_left_behind_is_cut(ns: Namespace) -> None:
+    """It was given before the clock went back by an hour: the member would be listed for that long."""
+    populate(ns)
+    key, hour = b1_key(ns.keys), 3_600_000
+    ns.store.zincrby(ns.keys.leases, hour, key)
+    assert a_walk(ns).members == 1
+    assert ns.now_ms() + 100_000 < ns.store.zscore(ns.keys.leases, key) <= ns.now_ms() + 120_000
+    assert ns.store.pttl(ns.keys.alive(key)) <= 120_000
+
+
+def test_one_process_walks(ns: Namespace) -> None:
+    ns.store.set(ns.keys.repair_walker, "other", px=60_000)
+    with pytest.raises(Overtaken):
+        a_walk(ns)
+    ns.store.delete(ns.keys.repair_walker)
+
+
+def test_a_claimed_registration_is_left_alone(ns: Namespace, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its rows are of an epoch that no broker has yet."""
+    monkeypatch.setattr("registry.slices.TOPICS_MAX", 2)
+    populate(ns)
+    plan = Stepped(register(ns.keys, registration("b4", 0, TOPICS), origin()), ns.store)
+    assert plan.until("register", lambda call: not is_dry(call))
+    assert a_walk(ns) == Repaired()
+    plan.finish()
+    assert a_walk(ns) == Repaired()
+    assert "b4" in shown(ns.route("T5"))[0]
+
+
+def is_dry(script: ScriptCall) -> bool:
+    return b'"dry":1' in script.args[0]  # type: ignore[operator]
+
+
+def test_an_unregistration_between_two_slices_is_no_damage(ns: Namespace) -> None:
+    """Whatever happens between two slices of a walk, it repairs nothing."""
+    for script in ("repair_broker", "repair_routes"):
+        populate(ns)
+        walk = Walk(ns.keys, origin(), "w", timeout_ms=120_000, rows_per_s=inf)
+        plan = Stepped(walk.run(), ns.store)
+        assert plan.until(script)
+        ns.unregister("b2")
+        ns.register("b1", 0, (*TOPICS[:3], "T9"), version=2, delete_missing=True)
+        ns.clean_up()
+        plan.finish()
+        assert walk.repaired == Repaired()
+        assert a_walk(ns) == Repaired()
+
+
+def test_a_minute_for_ten_thousand_topics_of_thirty_brokers(
+    ns: Namespace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """At less than a hundredth of the store's time, by the clock of its processor: others work on this machine."""
+    topics = tuple(f"topic-with-a-usual-name-{number:05}" for number in range(10_000))
+    for number in range(30):
+        ns.register(f"broker-{number:02}", 0, topics, timeout_ms=3_600_000)
+    pauses_s: list[float] = []
+    monkeypatch.setattr("registry.drivers.time", SimpleNamespace(sleep=pauses_s.append))
+    shares = []
+    for _ in range(8):  # where all is busy, even the same work takes its processor longer
+        pauses_s.clear()
+        before_s = used(ns.store)
+        assert ns.run(Walk(ns.keys, origin(), "w", timeout_ms=120_000).run()) == Repaired()
+        assert sum(pauses_s) < 59
+        shares.append((used(ns.store) - before_s) / sum(pauses_s))
+        if min(shares) < 0.01:
+            break
+    assert min(shares) < 0.01
+    ns.store.flushall()
+
+
+def used(store: Store) -> float:
+    cpu = store.info("cpu")
+    return float(cpu["used_cpu_user_main_thread"] + cpu["used_cpu_sys_main_thread"])
+
+
+class Vandal:
+    """Deletes or changes a table somewhere."""
+
+    def __init__(self, store: Store, keys: Keys, random: Random) -> None:
+        self._store = store
+        self._keys = keys
+        self._random = random
+
+    def damage(self) -> str:
+        key = self._random.choice(self._tables())
+        kind = self._store.type(key)
+        if kind == "string" or self._random.random() < 0.3:
+            self._store.delete(key)
+            return f"DEL {key}"
+        if self._random.random() < 0.1:
+            self._store.set(key, "x")
+            return f"SET {key}"
+        return getattr(self, f"_{kind}")(key)  # type: ignore[no-any-return]
+
+    def _tables(self) -> list[str]:
+        rests = ("events", "audit", "repair", "kv", "settings", "pushed", "workers", "lapses", "owed")
+        return sorted(
+            key
+            for key in self._store.scan_iter(f"{self._keys.prefix}*")
+            if not key.removeprefix(self._keys.prefix).startswith(rests)
+        )
+
+    def _hash(self, key: str) -> str:
+        fields = [field for field in sorted(self._store.hkeys(key)) if field not in KNOWN_TO_BROKERS]
+        field = self._random.choice(fields)
+        if self._random.random() < 0.7:
+            self._store.hdel(key, field)
+            return f"HDEL {key} {field}"
+        if field.startswith(("in:", "owner", "acting", "cluster", "addr", "slot", "id")):
+            return "nothing"  # any text is one
+        self._store.hset(key, field, "")
+        return f"HSET {key} {field}"
+
+    def _set(self, key: str) -> str:
+        member = self._random.choice(sorted(self._store.smembers(key)))
+        self._store.srem(key, member)
+        return f"SREM {key} {member}"
+
+    def _zset(self, key: str) -> str:
+        member = self._random.choice(sorted(self._store.zrange(key, 0, -1)))
+        self._store.zrem(key, member)
+        return f"ZREM {key} {member}"
+
+
+namespaces = count(1)
+
+
+@settings(max_examples=40, deadline=None, derandomize=not NIGHTLY, suppress_health_check=list(HealthCheck))
+@given(seed=st.integers(0, 2**32), damages=st.integers(1, 6))
+def test_any_damage_is_repaired(redis: redis_py.Redis, seed: int, damages: int) -> None:
+    ns = Namespace(redis, Keys(f"repair-{next(namespaces)}"))
+    populate(ns)
+    whole = tables(ns.store, ns.keys)
+    vandal = Vandal(ns.store, ns.keys, Random(seed))
+    done = [vandal.damage() for _ in range(damages)]
+    try:
+        healed(ns)
+        assert without_versions(tables(ns.store, ns.keys)) == without_versions(whole)
+    except BaseException as error:
+        error.add_note("; ".join(done))
+        raise
+    finally:
+        ns.store.flushall()

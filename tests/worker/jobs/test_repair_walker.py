@@ -1,0 +1,100 @@
+"""The process that walks over the tables: one of several, and its lines in the log."""
+
+import asyncio
+import logging
+from contextlib import suppress
+from functools import partial
+
+import pytest
+import redis as redis_py
+import redis.asyncio as redis_asyncio
+
+from mqnamesrv.store import EmbeddedStore
+from registry.drivers import AsyncDriver
+from registry.keys import Keys
+from registry.options.catalogue import Options
+from registry.store.connect import connect_async
+from testbed.eventually import eventually_async
+from tests.registry.namespace import Namespace
+from worker.jobs import repair_walker
+from worker.jobs.repair_walker import RepairWalker
+
+KEYS = Keys()
+
+
+def walker(store: redis_asyncio.Redis) -> RepairWalker:
+    return RepairWalker(Options(), AsyncDriver(store), KEYS, rows_per_s=100_000)
+
+
+def test_damage_is_repaired_and_logged(
+    redis: redis_py.Redis, async_redis: redis_asyncio.Redis, caplog: pytest.LogCaptureFixture
+) -> None:
+    ns = Namespace(redis)
+    ns.register("b1", 0, ("T1", "T2"))
+    redis.delete(KEYS.route("T1"))
+
+    async def walk() -> None:
+        one = walker(async_redis)
+        assert await one.walk()
+        assert not await walker(async_redis).walk()  # the claim is the other's
+        assert await one.walk()
+        await async_redis.aclose()
+
+    with caplog.at_level(logging.WARNING):
+        asyncio.run(walk())
+    assert ns.route("T1").queue_datas
+    [line] = [record.getMessage() for record in caplog.records]
+    assert line.startswith("tables were damaged, and 1 rows were repaired (brokers 0, members 0, topics 1, ")
+
+
+def test_walks_follow_one_another(
+    redis: redis_py.Redis, async_redis: redis_asyncio.Redis, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(repair_walker, "EVERY_S", 0.05)
+    ns = Namespace(redis)
+    ns.register("b1", 0, ("T1", "T2"))
+
+    async def walk() -> None:
+        task = asyncio.create_task(walker(async_redis).run())
+        for topic in ("T1", "T2"):
+            redis.delete(KEYS.route(topic))
+            await eventually_async(partial(_has_route, ns, topic))
+        task.cancel()
+        with suppress(asyncio.CancelledError):
+            await task
+        await async_redis.aclose()
+
+    asyncio.run(walk())
+
+
+async def _has_route(ns: Namespace, topic: str) -> bool:
+    return bool(ns.store.exists(KEYS.route(topic)))
+
+
+def test_a_store_that_refuses_is_logged(
+    store: EmbeddedStore, redis: redis_py.Redis, caplog: pytest.LogCaptureFixture
+) -> None:
+    redis.acl_setuser("few", enabled=True, nopass=True, keys=["*"], commands=["+@all", "-type"])
+    try:
+
+        async def walk() -> None:
+            client = connect_async(f"{store.url}?username=few&password=x")
+            assert not await walker(client).walk()
+            await client.aclose()
+
+        with caplog.at_level(logging.WARNING):
+            asyncio.run(walk())
+    finally:
+        redis.acl_deluser("few")
+    assert any("compare the rights of the user" in record.getMessage() for record in caplog.records)
+
+
+def test_a_store_that_is_away_is_logged(caplog: pytest.LogCaptureFixture) -> None:
+    async def walk() -> None:
+        client = connect_async("redis://127.0.0.1:1")
+        assert not await walker(client).walk()
+        await client.aclose()
+
+    with caplog.at_level(logging.WARNING):
+        asyncio.run(walk())
+    assert any("tables cannot be compared" in record.getMessage() for record in caplog.records)

@@ -1,0 +1,94 @@
+"""Walks over the tables one after the other, in one process of each name server.
+
+Not a job of the queue: a walk takes as long as its pace says, and keeps in memory how far it is, so that nothing is
+written to a store whose tables are right. Each scheduler runs this; the one that has the claim walks.
+"""
+
+import asyncio
+import logging
+import uuid
+from collections.abc import Callable
+from typing import Final
+
+from redis.exceptions import RedisError
+
+from registry.drivers import AsyncDriver
+from registry.errors import StoreUnavailable
+from registry.keys import Keys
+from registry.options.catalogue import Options
+from registry.plans import Origin
+from registry.repair.slices import ROWS_PER_S, Overtaken
+from registry.repair.state import Repaired
+from registry.repair.walk import Walk
+from worker.rate_limited_log import RateLimitedLog
+
+EVERY_S: Final = 20.0
+"""From the begin of a walk to that of the next; a long one is followed by the next at once."""
+CLAIMED_AGAIN_S: Final = 5.0
+
+log = RateLimitedLog(logging.getLogger(__name__))
+
+
+class RepairWalker:
+    """Walks, and logs what was repaired."""
+
+    def __init__(
+        self, options: Options, driver: AsyncDriver, keys: Keys, rows_per_s: float = ROWS_PER_S
+    ) -> None:
+        self._options = options
+        self._driver = driver
+        self._keys = keys
+        self._rows_per_s = rows_per_s
+        self._name = uuid.uuid4().hex[:12]
+        self._moved: set[str] = set()
+
+    async def run(self) -> None:
+        """Walk until cancelled."""
+        clock: Callable[[], float] = asyncio.get_running_loop().time
+        while True:
+            began_at = clock()
+            walked = await self.walk()
+            await asyncio.sleep(max(began_at + EVERY_S - clock(), 0.0) if walked else CLAIMED_AGAIN_S)
+
+    async def walk(self) -> bool:
+        """Walk once; False when another process does, or the store does not serve it."""
+        walk = Walk(
+            self._keys,
+            Origin(f"repair-{uuid.uuid4().hex[:12]}", "job:repair"),
+            self._name,
+            timeout_ms=self._options.broker_timeout_millis,
+            moved=self._moved,
+            rows_per_s=self._rows_per_s,
+        )
+        try:
+            await self._driver.run(walk.run())
+        except Overtaken:
+            return False
+        except StoreUnavailable as error:
+            log.warning(
+                "tables cannot be compared: %s; the walk begins again in %g s", error, CLAIMED_AGAIN_S
+            )
+            return False
+        except RedisError as error:
+            log.warning(
+                "tables cannot be compared: %s; compare the rights of the user with docs/redis.md", error
+            )
+            return False
+        finally:
+            self._report(walk.repaired)
+        self._moved = walk.moved
+        return True
+
+    @staticmethod
+    def _report(repaired: Repaired) -> None:
+        if repaired.total:
+            log.warning(
+                "tables were damaged, and %d rows were repaired (brokers %d, members %d, topics %d, static topics %d, "
+                "keys of a wrong type %d); find out what deleted or changed keys of the store, see docs/runbook.md",
+                repaired.total,
+                repaired.brokers,
+                repaired.members,
+                repaired.topics,
+                repaired.mappings,
+                repaired.keys,
+            )
