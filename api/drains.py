@@ -58,7 +58,7 @@ def put_drain(name: str, json_data: DrainBody) -> DrainWritten:
     Routes show its topics without write permission, also after it was restarted. Replaces an earlier drain."""
     server = name_server()
     wanted = Drain(json_data.owner, json_data.reason, json_data.until_millis)
-    return DrainWritten.of_drained(server.run(drain(server.keys, name, wanted, origin())))
+    return DrainWritten.of_drained(server.run(drain(server.keys, name, wanted, origin(), server.limits)))
 
 
 @bp.get("/<name>/drain")

@@ -12,6 +12,7 @@ from api.shapes import Answer, Body, Query, Written
 from registry import kv
 from registry.errors import ConfigNotFound
 from registry.keys import Keys
+from registry.limits import Limits
 from registry.plans import Origin, Plan
 
 bp = APIBlueprint("kv", __name__, url_prefix="/v1/kv", tag="KV")
@@ -88,7 +89,8 @@ def table(namespace: str, query_data: PageQuery) -> Table:
 def put_table(namespace: str, json_data: TableBody) -> Written:
     """Make a namespace hold these values and no others"""
     server = name_server()
-    return Written.of(server.run(_replace(server.keys, namespace, json_data.table, origin())))
+    plan = _replace(server.keys, namespace, json_data.table, origin(), server.limits)
+    return Written.of(server.run(plan))
 
 
 @bp.delete("/<namespace>")
@@ -101,7 +103,7 @@ def clear_table(namespace: str, query_data: AllQuery) -> Written:
     `all=true` says that no key was forgotten. The empty namespace stays, as it does on the wire."""
     server = name_server()
     server.run(kv.table(server.keys, namespace))
-    return Written.of(server.run(_replace(server.keys, namespace, {}, origin())))
+    return Written.of(server.run(_replace(server.keys, namespace, {}, origin(), server.limits)))
 
 
 @bp.get("/<namespace>/<path:key>")
@@ -119,7 +121,8 @@ def value(namespace: str, key: str) -> Value:
 def put_value(namespace: str, key: str, json_data: ValueBody) -> Written:
     """Set a value; its namespace is made with it"""
     server = name_server()
-    return Written.of(server.run(kv.put(server.keys, namespace, key, json_data.value, origin())))
+    plan = kv.put(server.keys, namespace, key, json_data.value, origin(), limits=server.limits)
+    return Written.of(server.run(plan))
 
 
 @bp.delete("/<namespace>/<path:key>")
@@ -134,12 +137,14 @@ def delete_value(namespace: str, key: str) -> Written:
     return Written.of(event_id)
 
 
-def _replace(keys: Keys, namespace: str, wanted: dict[str, str], origin: Origin) -> Plan[str]:
-    """Replace a table key by key and return the id of the last event, one a change."""
-    event_id = yield from kv.put(keys, namespace, "", None, origin)
+def _replace(keys: Keys, namespace: str, wanted: dict[str, str], origin: Origin, limits: Limits) -> Plan[str]:
+    """Replace a table key by key and return the id of the last event, one a change.
+
+    Raises LimitReached; keys before that one are set then."""
+    event_id = yield from kv.put(keys, namespace, "", None, origin, limits=limits)
     stored = yield from kv.table(keys, namespace)
     for key, value in wanted.items():
-        event_id = (yield from kv.put(keys, namespace, key, value, origin)) or event_id
+        event_id = (yield from kv.put(keys, namespace, key, value, origin, limits=limits)) or event_id
     for key in stored.keys() - wanted.keys():
         event_id = (yield from kv.delete(keys, namespace, key, origin)) or event_id
     return event_id

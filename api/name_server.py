@@ -13,6 +13,7 @@ from flask import current_app, request
 from registry import settings
 from registry.drivers import run
 from registry.keys import Keys
+from registry.limits import Limits
 from registry.options.catalogue import Options, overlay
 from registry.plans import Origin, Plan
 
@@ -40,6 +41,11 @@ class NameServer(msgspec.Struct, frozen=True):
     def run_probe(self, plan: Plan[T]) -> T:
         """Run a plan on the store over `probing`."""
         return run(plan, self.probing)
+
+    @property
+    def limits(self) -> Limits:
+        """Return how far requests can make the tables grow."""
+        return Limits.of(self.given)
 
     def options(self) -> Options:
         """Return the options in force now, with those shared by all workers."""

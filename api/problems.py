@@ -16,6 +16,7 @@ from registry.errors import (
     BrokerNotFound,
     ConfigNotFound,
     InvalidField,
+    LimitReached,
     RegistrationRefused,
     RegistryError,
     SettingsRefused,
@@ -46,6 +47,7 @@ KINDS: Mapping[type[RegistryError], tuple[int, str]] = {
     BrokerNotFound: (404, "broker-not-found"),
     ConfigNotFound: (404, "config-not-found"),
     RegistrationRefused: (409, "registration-refused"),
+    LimitReached: (409, "limit-reached"),
     SettingsRefused: (403, "settings-refused"),
     InvalidField: (422, "invalid-field"),
 }

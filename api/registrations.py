@@ -146,6 +146,7 @@ def register_broker(json_data: RegistrationBody) -> RegistrationAnswer:
             origin(),
             delete_missing=options.delete_topic_with_broker_registration,
             event_code=_event_code(RequestCode.REGISTER_BROKER),
+            limits=server.limits,
         )
     )
     if registered.refused:

@@ -90,7 +90,7 @@ def put_topic(topic: str, json_data: TopicBody) -> Written:
         if data.broker_name not in names:
             raise InvalidField(f"queueDatas.{i}.brokerName", f"no broker {data.broker_name!r}")
     queues = [data.value() for data in json_data.queue_datas]
-    return Written.of(server.run(register_topic(server.keys, topic, queues, origin())))
+    return Written.of(server.run(register_topic(server.keys, topic, queues, origin(), server.limits)))
 
 
 @bp.delete("/<topic>")

@@ -8,21 +8,24 @@
   ARGV[1] request as JSON: origin {op, actor, peer}, name, cluster, id, member (<cluster>:<addr>), ha, zone, acting
           ("0", "1", or absent from an old broker), timeout, filters (JSON text; absent = leave alone), dv, state
           (version, a number), single (1: one topic, refused in a first registration), sig, owner and the host that it
-          came from, dry, and for the write: token, claim (epoch), leftovers (as the claim said), applied, last (0: slices follow, so the data
-          version waits), counts {rows, mappings, entries}
+          came from, dry, limits, and for the write: token, claim (epoch), leftovers (as the claim said), applied, last
+          (0: slices follow, so the data version waits), adds (lua/includes/growth.lua; of all slices), counts {rows,
+          mappings, entries}
   ARGV[2] the slice, as lua/includes/rows.lua says
-  Returns {"refused", event id, order table} newcomer of a lower state version; {"single"}, {"full"}, {"pending"};
+  Returns {"refused", event id, order table} newcomer of a lower state version; {"single"}, {"pending"};
+          {"full", option} it would grow beyond a limit;
           {"lost"} the claim is over; {"again", event id, {broker name, ...}} as many lapses as a script may take were
           recorded first, dry or not;
           {"go", token, epoch, generation, first, changed, writes, strips, same} a decision;
           {"done", event id, epoch, generation, {master, ha}, order table, {broker name, ...}}
           The broker names are those with a clean-up that was deferred  ]]
+--- @include "growth"
 --- @include "lapses"
 --- @include "master"
 --- @include "order"
 --- @include "registered"
 --- @include "rows"
-local MEMBERS_MAX = 1000
+local NAMES_SHOWN = 16
 local r = cjson.decode(ARGV[1])
 local ctx = new_ctx(r.origin)
 local name, key, id = r.name, r.member, r.id
@@ -41,11 +44,11 @@ local stored = {
 }
 
 -- A member that registers after its own lease ran out comes back to the same epoch; its topics stay.
-local lapses = record_lapses(ctx, broker, key)
-if lapses == LAPSES_MAX then return { "again", commit(ctx), deferred_names(ctx) } end
+local lapses, more = record_lapses(ctx, broker, key)
+if more then return { "again", commit(ctx), deferred_names(ctx) } end
 local reinstated = member.exists and broker.addrs[id] == key and lapsed(ctx, member.lease)
 if member.exists and lapsed(ctx, member.lease) then
-  leave(ctx, member, "expired")
+  if not leave(ctx, member, "expired") then return { "again", commit(ctx), deferred_names(ctx) } end
   member.gone, member.fields.since = false, nil
 end
 local first = next(broker.addrs) == nil and not reinstated
@@ -80,7 +83,39 @@ end
 
 local fresh_place = not holder and not reinstated
 if fresh_place and r.single == 1 then return { "single" } end
-if fresh_place and #sorted_ids(broker.addrs) >= MEMBERS_MAX then return { "full" } end
+
+-- Nothing is written yet. What is there already may be more than the limits, which may have been lowered.
+local others = {}
+for _, place in ipairs(places_of(member)) do
+  if place.name ~= name then others[#others + 1] = place.name end
+end
+local function bytes_of_broker()
+  local bytes = #r.cluster + #r.cluster + #key
+  for _, other in pairs(broker.addrs) do bytes = bytes + #other end
+  for cluster in pairs(broker.clusters) do bytes = bytes + #cluster end
+  return bytes
+end
+
+local function limit_reached()
+  local limits = r.limits
+  local new_cluster = first or not broker.clusters[r.cluster]
+  if (fresh_place or new_cluster) and bytes_of_broker() > limits.maxEntryBytes then return "maxEntryBytes" end
+  local new_name = not reinstated and not member.fields[place_field]
+  if new_name and #name + #table.concat(others) > limits.maxEntryBytes then
+    return "maxEntryBytes"
+  end
+  if fresh_place and #sorted_ids(broker.addrs) >= limits.maxMembersOfBroker then return "maxMembersOfBroker" end
+  if new_name and #others >= limits.maxNamesOfMember then return "maxNamesOfMember" end
+  if first and not broker.exists and limit_of_brokers(limits) then return "maxBrokers" end
+  if new_cluster and not first then
+    local count = 0
+    for _ in pairs(broker.clusters) do count = count + 1 end
+    if count >= limits.maxClustersOfBroker then return "maxClustersOfBroker" end
+  end
+  return r.dry ~= 1 and not r.claim and limit_of_topics(limits, name, r.adds, first)
+end
+local full = limit_reached()
+if full then return { "full", full } end
 
 -- The master writes the group's topics, or the smallest id of a new group; and which of them.
 local smallest = true
@@ -99,6 +134,28 @@ if r.dry == 1 or token ~= r.token then
   if r.claim then redis.call("DEL", KEYS[4]) end
   return { "go", token, first and "" or broker.epoch, broker.gen, flag(first), flag(every), flag(writes),
     flag(strips), flag(same) }
+end
+
+-- Notes a connection over which the member registered. Connections of dead workers go; another one goes where there
+-- would be too many, since a refusal would lock out the member itself.
+local function note_owner(fields, owner, host)
+  local kept, alive = {}, {}
+  for field in pairs(fields) do
+    local worker = string.match(field, "^owner:([^/]*)/")
+    if worker then
+      if alive[worker] == nil then
+        alive[worker] = tonumber(redis.call("ZSCORE", K.workers, worker) or 0) >= ctx.now
+      end
+      if not alive[worker] then
+        fields[field] = nil
+      elseif field ~= owner then
+        kept[#kept + 1] = field
+      end
+    end
+  end
+  table.sort(kept)
+  for i = 1, #kept - r.limits.maxOwnersOfMember + 1 do fields[kept[i]] = nil end
+  fields[owner] = host
 end
 
 -- Decided: what the broker and the member become.
@@ -128,15 +185,13 @@ if not broker.clusters[r.cluster] then
   end
   broker.clusters[r.cluster] = true
 end
-if enters then
-  for _, other in ipairs(places_of(member)) do
-    if other.name ~= name then
-      emit(ctx, "conflict_seen", "two_names", {
-        "cluster", r.cluster, "broker", name, "id", id, "addr", address_of(key), "action", "accepted",
-        "holder", cjson.encode({ broker = other.name }),
-      })
-    end
-  end
+if enters and #others > 0 then
+  local several = #others > 1
+  emit(ctx, "conflict_seen", "two_names", {
+    "cluster", r.cluster, "broker", name, "id", id, "addr", address_of(key), "action", "accepted",
+    "holder", cjson.encode({ broker = others[1], brokers = several and { unpack(others, 1, NAMES_SHOWN) } or nil }),
+    "count", several and #others,
+  })
 end
 set_member(broker, id, key)
 broker.acting, broker.zone, broker.dirty = r.acting == "1" and "1" or "0", r.zone, true
@@ -157,14 +212,7 @@ else
   fields.sig, fields.applied = nil, nil
   if fields.dv == r.dv then fields.dv = nil end -- the same version must count as changed until all is written
 end
-if r.owner then
-  for field in pairs(fields) do
-    local worker = string.match(field, "^owner:([^/]*)/")
-    local ends = worker and tonumber(redis.call("ZSCORE", K.workers, worker) or 0)
-    if ends and ends < ctx.now then fields[field] = nil end
-  end
-  fields["owner:" .. r.owner] = r.host or ""
-end
+if r.owner then note_owner(fields, "owner:" .. r.owner, r.host or "") end
 member.lease, member.dirty, member.gone = ctx.now + r.timeout, true, false
 
 -- Filter servers are the member's, so they show under its other names too.

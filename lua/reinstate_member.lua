@@ -14,15 +14,19 @@ if not member.exists then return { "unknown" } end
 local places = places_of(member)
 local over = lapsed(ctx, member.lease)
 if over then
+  ctx.work = 400 -- each place is left and entered
   leave(ctx, member, "expired")
-  for _, place in ipairs(places) do record_lapses(ctx, broker_of(ctx, place.name)) end
+  for _, place in ipairs(places) do
+    if not enough(ctx, 0) then record_lapses(ctx, broker_of(ctx, place.name)) end
+  end
   member.fields.since = tostring(ctx.now)
 end
 member.lease, member.dirty, member.gone = ctx.now + member.fields.timeout, true, false
 if over then
   for _, place in ipairs(places) do
     local broker = broker_of(ctx, place.name)
-    if broker.exists and not broker.addrs[place.id] then
+    local left = not member.fields[place.field] -- the others had no time to: they stay as if nothing had been
+    if left and broker.exists and not broker.addrs[place.id] then
       set_member(broker, place.id, member.key)
       member.fields[place.field] = "1"
       broker.gen, broker.dirty = broker.gen + 1, true

@@ -12,7 +12,8 @@
   ARGV    data version; "" when the signature covers it
   ARGV    owner <worker>/<connection>; "" for a registration over HTTP
   ARGV    broker id
-  Returns for each {"unknown"}, {"lapsed"}, {"differs"}; {"renewed", timeout (ms), {master, ha}, order table}  ]]
+  Returns {order table or {} of no renewal, reply, ...}: for each item {"unknown"}, {"lapsed"}, {"differs"}, or
+          {"renewed", timeout (ms), {master, ha}}  ]]
 --- @include "clock"
 --- @include "order"
 local now = now_ms()
@@ -20,7 +21,6 @@ local call = redis.call
 local members = {}
 for i = 1, #ARGV, 5 do members[#members + 1] = ARGV[i] end
 local leases = call("ZMSCORE", KEYS[1], unpack(members))
-local order
 
 -- The master of a slave; nil where register.lua must judge whether a hold keeps the master alive.
 local function master_of(member_key, address)
@@ -50,20 +50,22 @@ local function renewed(i, arg)
   ends[#ends + 1] = till
   ends[#ends + 1] = members[i]
   call("SET", KEYS[at + 1], till, "PX", member[1])
-  order = order or order_table(KEYS[2], KEYS[3])
-  return { "renewed", member[1], master, order }
+  return { "renewed", member[1], master }
 end
 
-local replies = {}
+local replies = { {} }
 for i = 1, #members do
   local lease = tonumber(leases[i] or nil)
   if not lease then
-    replies[i] = { "unknown" }
+    replies[i + 1] = { "unknown" }
   elseif now >= lease then
-    replies[i] = { "lapsed" }
+    replies[i + 1] = { "lapsed" }
   else
-    replies[i] = renewed(i, 5 * i - 4)
+    replies[i + 1] = renewed(i, 5 * i - 4)
   end
 end
-if #ends > 0 then call("ZADD", KEYS[1], unpack(ends)) end
+if #ends > 0 then
+  replies[1] = order_table(KEYS[2], KEYS[3])
+  call("ZADD", KEYS[1], unpack(ends))
+end
 return replies

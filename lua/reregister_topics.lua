@@ -6,10 +6,12 @@
   KEYS[4] alive:<m>       string  end of the lease, with TTL
   KEYS[5] leases          zset    <cluster>:<addr> -> end (ms)
   ARGV[1] request as JSON: origin, name, cluster, addr, member (<cluster>:<addr>), epoch, gen; sig and dv, and was_sig
-          and was_dv, those of the last registration; owner ("" over HTTP), counts
+          and was_dv, those of the last registration; owner ("" over HTTP), limits, adds (lua/includes/growth.lua),
+          counts
   ARGV[2] the slice, as lua/includes/rows.lua says
-  Returns {"differs"}; else as lua/register.lua {"done", event id, epoch, generation, {"", ""}, order table}  ]]
+  Returns {"differs"}; {"full", option} it would grow beyond a limit; else as lua/register.lua {"done", event id, epoch, generation, {"", ""}, order table}  ]]
 --- @include "clock"
+--- @include "growth"
 --- @include "order"
 --- @include "rows"
 local r = cjson.decode(ARGV[1])
@@ -22,6 +24,8 @@ if member[2] ~= r.was_dv or member[3] ~= r.was_sig then return { "differs" } end
 if broker[1] ~= r.epoch or tonumber(broker[2]) ~= r.gen then return { "differs" } end
 if now >= lease or (r.owner ~= "" and not member[4]) then return { "differs" } end
 
+local full = limit_of_topics(r.limits, r.name, r.adds, false)
+if full then return { "full", full } end
 local ctx = { now = now, origin = r.origin, entries = {} }
 emit(ctx, "broker_updated", "register", {
   "cluster", r.cluster, "broker", r.name, "id", "0", "addr", r.addr, "epoch", r.epoch,

@@ -2,9 +2,10 @@
   KEYS[1] events:meta    hash  incarnation, seq
   KEYS[2] drains         hash  broker name -> drain as JSON
   KEYS[3] drains:ends    zset  broker name -> its end (ms)
-  ARGV[1] request as JSON: origin, name, after (drain as JSON, absent = none), ends (ms, absent = it does not end)
+  ARGV[1] request as JSON: origin, name, after (drain as JSON, absent = none), ends (ms, absent = it does not end),
+          limits
   Returns {event id, topics of the broker}; {"unknown"} when no member is registered under the name and no drain is to
-          be replaced or ended; {"past"} when it would have ended already  ]]
+          be replaced or ended; {"full", option} so many names are drained; {"past"} when it would have ended already  ]]
 --- @include "clock"
 --- @include "drain_ends"
 local r = cjson.decode(ARGV[1])
@@ -12,6 +13,9 @@ local ctx = { now = now_ms(), origin = r.origin, entries = {} }
 local before = redis.call("HGET", KEYS[2], r.name)
 if r.ends and r.ends <= ctx.now then return { "past" } end
 if not before and redis.call("EXISTS", K.broker(r.name)) == 0 then return { "unknown" } end
+if r.after and not before and redis.call("HLEN", KEYS[2]) >= r.limits.maxBrokers then
+  return { "full", "maxBrokers" }
+end
 end_drains(ctx)
 local drained = drain_of(ctx, r.name)
 local after = r.after or false

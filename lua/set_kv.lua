@@ -3,13 +3,33 @@
   KEYS[2] kv               set   KV namespaces
   KEYS[3] kv:<namespace>   hash  key -> value
   ARGV[1] request as JSON: origin, namespace, key, value (absent = delete, or with create = 1 only the namespace),
-          create
-  Returns the event id, "" when nothing changed  ]]
+          create, limits (absent = none)
+  Returns the event id, "" when nothing changed; {"full", option} it would grow beyond a limit  ]]
 --- @include "clock"
 --- @include "emit"
 local r = cjson.decode(ARGV[1])
 local ctx = { now = now_ms(), origin = r.origin, entries = {} }
 local before = redis.call("HGET", KEYS[3], r.key)
+
+local function bytes_of_namespace()
+  local bytes = 0
+  for _, text in ipairs(redis.call("HGETALL", KEYS[3])) do bytes = bytes + #text end
+  return bytes
+end
+
+local function limit_reached(limits)
+  if (r.create or r.value) and redis.call("SISMEMBER", KEYS[2], r.namespace) == 0
+    and redis.call("SCARD", KEYS[2]) >= limits.maxKvNamespaces then
+    return "maxKvNamespaces"
+  end
+  local more = r.value and #r.value - (before and #before or -#r.key) or 0
+  if more <= 0 then return end -- what does not grow may stay
+  if not before and redis.call("HLEN", KEYS[3]) >= limits.maxKvKeys then return "maxKvKeys" end
+  if bytes_of_namespace() + more > limits.maxKvNamespaceBytes then return "maxKvNamespaceBytes" end
+end
+
+local full = r.limits and limit_reached(r.limits)
+if full then return { "full", full } end
 local TEXT_MAX = 65536
 local function put(list, field, value)
   if not value then return end

@@ -1,55 +1,72 @@
 --[[  lua/set_topic.lua: sets or deletes queue data of one topic, beside the registrations (217, 216).
   KEYS[1] events:meta    hash  incarnation, seq
   KEYS[2] route:<topic>  hash  broker name -> epoch,queue data
-  ARGV[1] request as JSON: origin, cause, topic, and either rows, each [broker, queue data], in the order given, or
-          cluster ("" = every cluster) whose brokers lose the topic
-  Returns the event id, "" when nothing changed  ]]
+  ARGV[1] request as JSON: origin, cause, topic, and either rows, each [broker, queue data], in the order given, and
+          limits; or cluster ("" = every cluster) whose brokers lose the topic, and names (which of them; absent = all)
+  Returns {event id, "" when nothing changed}; {"full", option} it would grow beyond a limit; {"many"} without names
+          a route of so many brokers takes several scripts  ]]
+--- @include "clock"
 --- @include "counted"
---- @include "tables"
+--- @include "emit"
+--- @include "growth"
+local BROKERS_MAX = 150
 local r = cjson.decode(ARGV[1])
-local ctx = { now = now_ms(), origin = r.origin, entries = {}, brokers = {}, members = {} }
+local ctx = { now = now_ms(), origin = r.origin, entries = {} }
 local changes, rows = {}, {}
 
+-- {name, epoch (false of no broker), whether the cluster lists it}, and the queue data that its epoch still shows
 local function stored(name)
-  local text = redis.call("HGET", KEYS[2], name)
-  local epoch, data = string.match(text or "", "^(%d+),(.*)$")
-  local broker = broker_of(ctx, name)
-  return broker, broker.exists and epoch == broker.epoch and data or ""
+  local broker = redis.call("HMGET", K.broker(name), "epoch", "in:" .. (r.cluster or ""))
+  local epoch, data = string.match(redis.call("HGET", KEYS[2], name) or "", "^(%d+),(.*)$")
+  local current = broker[1] and epoch == broker[1]
+  return { name = name, epoch = broker[1], listed = broker[2] }, current and data or ""
 end
 
 local latest = {} -- of brokers that several rows name
 
-local function change(name, after)
-  local broker, before = stored(name)
+local function change(broker, before, after)
+  local name = broker.name
   before = latest[name] or before
   if before == after then return end
   latest[name] = after
-  changes[#changes + 1] = { broker = broker, after = after }
+  changes[#changes + 1] = { broker = broker, before = before, after = after }
   rows[#rows + 1] = string.format("[%s,%s,%s,[%s]]", cjson.encode(name), cjson.encode(before), cjson.encode(after),
     cjson.encode(r.topic))
 end
 
-if r.rows then
-  -- Java stops at the first unknown broker: what stands before it stays for an existing topic, a new one is not stored.
-  local exists = false
+local function exists()
   for _, name in ipairs(redis.call("HKEYS", KEYS[2])) do
     local _, data = stored(name)
-    exists = exists or data ~= ""
+    if data ~= "" then return true end
   end
+  return false
+end
+
+if r.rows then
+  -- Java stops at the first unknown broker: what stands before it stays for an existing topic, a new one is not stored.
   for _, row in ipairs(r.rows) do
-    if not broker_of(ctx, row[1]).exists then
-      if not exists then changes, rows = {}, {} end
+    local broker, before = stored(row[1])
+    if not broker.epoch then
+      if not exists() then changes, rows = {}, {} end
       break
     end
-    change(row[1], row[2])
+    change(broker, before, row[2])
   end
 else
-  for _, name in ipairs(redis.call("HKEYS", KEYS[2])) do
-    if r.cluster == "" or broker_of(ctx, name).clusters[r.cluster] then change(name, "") end
+  if not r.names and redis.call("HLEN", KEYS[2]) > BROKERS_MAX then return { "many" } end
+  for _, name in ipairs(r.names or redis.call("HKEYS", KEYS[2])) do
+    local broker, before = stored(name)
+    if r.cluster == "" or broker.listed then change(broker, before, "") end
   end
 end
 
-if #changes == 0 then return "" end
+if #changes == 0 then return { "" } end
+local new = redis.call("EXISTS", KEYS[2]) == 0 and 1 or 0
+for _, c in ipairs(changes) do
+  local adds = { broker = c.before == "" and 1 or 0, namespace = new, mappings = 0 }
+  local full = c.after ~= "" and limit_of_topics(r.limits, c.broker.name, adds)
+  if full then return { "full", full } end
+end
 local only = #changes == 1 and changes[1].broker
 emit(ctx, "topics_changed", r.cause, {
   "broker", only and only.name, "epoch", only and only.epoch, "topic", r.topic,
@@ -73,4 +90,4 @@ if redis.call("EXISTS", KEYS[2]) == 1 then
 else
   redis.call("SREM", K.topics, r.topic)
 end
-return last
+return { last }

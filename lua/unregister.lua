@@ -4,25 +4,29 @@
   KEYS[2] member:<m>   hash  the member named by cluster and address
   ARGV[1] request as JSON: origin, cause, member (<cluster>:<addr>), name and id (104 only), and as fences after a
           disconnect: lease (its end then, ms), closed_ms
-  Returns {event id, {broker name, ...}}: the brokers that lost a member  ]]
+  Returns {event id, {broker name, ...}, 1 when the member has places left to leave}: the brokers that lost a member  ]]
 --- @include "lapses"
 local r = cjson.decode(ARGV[1])
 local ctx = new_ctx(r.origin)
 local member = member_of(ctx, r.member)
 
 if r.lease then
-  if not member.exists or member.lease ~= r.lease then return { "", {} } end
+  if not member.exists or member.lease ~= r.lease then return { "", {}, 0 } end
   for field in pairs(member.fields) do
-    if string.sub(field, 1, 6) == "owner:" then return { "", {} } end
+    if string.sub(field, 1, 6) == "owner:" then return { "", {}, 0 } end
   end
 end
 
+local more = 0
+
 local function depart(member, only)
+  local left
   if member.exists and lapsed(ctx, member.lease) then
-    leave(ctx, member, "expired")
+    left = leave(ctx, member, "expired")
   else
-    leave(ctx, member, r.cause, only, r.closed_ms)
+    left = leave(ctx, member, r.cause, only, r.closed_ms)
   end
+  if not left then more = 1 end
 end
 
 if r.name then
@@ -47,8 +51,10 @@ if r.name then
     })
   end
 elseif member.exists then
-  for _, place in ipairs(places_of(member)) do record_lapses(ctx, broker_of(ctx, place.name)) end
+  for _, place in ipairs(places_of(member)) do
+    if not enough(ctx, 0) then record_lapses(ctx, broker_of(ctx, place.name)) end
+  end
   depart(member)
 end
 
-return { commit(ctx), reduced_names(ctx) }
+return { commit(ctx), reduced_names(ctx), more }

@@ -7,6 +7,7 @@ import msgspec
 from registry.clock import TIME, unix_ms
 from registry.errors import BrokerNotFound, InvalidField
 from registry.keys import Keys
+from registry.limits import DEFAULT_LIMITS, Limits
 from registry.plans import Batch, Origin, Plan, ScriptCall, as_json, call
 
 
@@ -25,12 +26,14 @@ class Drained(msgspec.Struct, frozen=True, array_like=True):
     topics: int
 
 
-def drain(keys: Keys, name: str, wanted: Drain, origin: Origin) -> Plan[Drained]:
-    """Drain a broker, or replace its drain. Raises BrokerNotFound, InvalidField."""
-    request = {"origin": origin, "name": name, "after": as_json(wanted).decode()}
+def drain(
+    keys: Keys, name: str, wanted: Drain, origin: Origin, limits: Limits = DEFAULT_LIMITS
+) -> Plan[Drained]:
+    """Drain a broker, or replace its drain. Raises BrokerNotFound, InvalidField, LimitReached."""
+    request = {"origin": origin, "name": name, "after": as_json(wanted).decode(), "limits": limits}
     if wanted.until_ms is not None:
         request["ends"] = wanted.until_ms
-    return (yield from _written(keys, request))
+    return (yield from _written(keys, request, limits))
 
 
 def undrain(keys: Keys, name: str, origin: Origin) -> Plan[Drained]:
@@ -48,7 +51,7 @@ def drain_of(keys: Keys, name: str) -> Plan[Drain | None]:
     return None if over else stored
 
 
-def _written(keys: Keys, request: dict[str, object]) -> Plan[Drained]:
+def _written(keys: Keys, request: dict[str, object], limits: Limits = DEFAULT_LIMITS) -> Plan[Drained]:
     reply = yield ScriptCall(
         "set_drain", (keys.events_meta, keys.drains, keys.drain_ends), (as_json(request),)
     )
@@ -57,4 +60,4 @@ def _written(keys: Keys, request: dict[str, object]) -> Plan[Drained]:
             raise BrokerNotFound(f"no broker {request['name']!r}")
         case ["past"]:
             raise InvalidField("untilMillis", "is not in the future")
-    return msgspec.convert(reply, Drained)
+    return msgspec.convert(limits.check_reply(reply, f"drain of {request['name']!r}"), Drained)

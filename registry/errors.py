@@ -14,6 +14,14 @@ class InvalidField(RegistryError, ValueError):
         self.reason = reason
 
 
+class LimitReached(RegistryError):
+    """What would be stored is more than an option allows; nothing of it was. `option` is its key."""
+
+    def __init__(self, option: str, most: int, subject: str) -> None:
+        super().__init__(f"{subject}: more than {option}={most} allows")
+        self.option = option
+
+
 class StoreUnavailable(RegistryError):
     """Redis did not answer, or answered that it cannot serve now: whether a request took effect is unknown."""
 

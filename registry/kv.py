@@ -1,9 +1,11 @@
 """KV configuration (100, 101, 102, 219) and its file form (kvConfig.json)."""
 
 from collections.abc import Mapping
+from typing import Any
 
 from registry.errors import ConfigNotFound
 from registry.keys import Keys
+from registry.limits import DEFAULT_LIMITS, Limits
 from registry.plans import Batch, Origin, Plan, ScriptCall, as_json, call
 from registry.sorting import in_order
 
@@ -19,18 +21,40 @@ def get(keys: Keys, namespace: str, key: str) -> Plan[str]:
 
 
 def put(
-    keys: Keys, namespace: str, key: str, value: str | None, origin: Origin, *, cause: str = "put"
+    keys: Keys,
+    namespace: str,
+    key: str,
+    value: str | None,
+    origin: Origin,
+    *,
+    limits: Limits | None = DEFAULT_LIMITS,
+    cause: str = "put",
 ) -> Plan[str]:
-    """Set a value, making the namespace; None makes the namespace only. Returns the event id, "" if nothing changed."""
-    request = {"origin": origin, "cause": cause, "namespace": namespace, "key": key, "create": 1}
+    """Set a value, making the namespace; None makes the namespace only. Returns the event id, "" if nothing changed.
+
+    Raises LimitReached."""
+    request: dict[str, object] = {
+        "origin": origin,
+        "cause": cause,
+        "namespace": namespace,
+        "key": key,
+        "create": 1,
+    }
     if value is not None:
         request["value"] = value
-    return (yield from _write(keys, namespace, request))
+    if limits is None:
+        return str((yield from _write(keys, namespace, request)))
+    limits.check_bytes("maxNameBytes", "namespace", namespace)
+    limits.check_bytes("maxNameBytes", "key", key)
+    limits.check_bytes("maxKvValueBytes", f"value of {key!r} in KV namespace {namespace!r}", value or "")
+    written = yield from _write(keys, namespace, request | {"limits": limits})
+    return str(limits.check_reply(written, f"key {key!r} of KV namespace {namespace!r}"))
 
 
 def delete(keys: Keys, namespace: str, key: str, origin: Origin) -> Plan[str]:
     """Delete a key; its namespace stays. Returns the event id, "" if there was none."""
-    return (yield from _write(keys, namespace, {"origin": origin, "namespace": namespace, "key": key}))
+    request = {"origin": origin, "namespace": namespace, "key": key}
+    return str((yield from _write(keys, namespace, request)))
 
 
 def table(keys: Keys, namespace: str) -> Plan[dict[str, str]]:
@@ -58,19 +82,20 @@ def export_table(keys: Keys) -> Plan[dict[str, dict[str, str]]]:
 
 
 def import_table(keys: Keys, tables: KVTables, origin: Origin) -> Plan[bool]:
-    """Import a kvConfig.json into a store without KV; return False when it has some."""
+    """Import a kvConfig.json, whatever its size, into a store without KV; return False when it has some."""
     if (yield call("EXISTS", keys.kv_namespaces)):
         return False
     for namespace, values in tables.items():
         for key, value in values.items():
-            yield from put(keys, namespace, key, value, origin, cause="import")
+            yield from put(keys, namespace, key, value, origin, limits=None, cause="import")
         if not values:
             yield call("SADD", keys.kv_namespaces, namespace)
     return True
 
 
-def _write(keys: Keys, namespace: str, request: dict[str, object]) -> Plan[str]:
-    event_id = yield ScriptCall(
-        "set_kv", (keys.events_meta, keys.kv_namespaces, keys.kv(namespace)), (as_json(request),)
+def _write(keys: Keys, namespace: str, request: Mapping[str, object]) -> Plan[Any]:
+    return (
+        yield ScriptCall(
+            "set_kv", (keys.events_meta, keys.kv_namespaces, keys.kv(namespace)), (as_json(request),)
+        )
     )
-    return str(event_id)

@@ -20,10 +20,13 @@ CLEAN_MAX = 250  # a script, of a topic and three commands or more each
 
 
 class Removal(msgspec.Struct, frozen=True, array_like=True):
-    """`event_id` is the last entry written, "" for none; `brokers` are the names that lost a member."""
+    """`event_id` is the last entry written, "" for none; `brokers` are the names that lost a member.
+
+    `more`: the member had so many places that another script has to go on."""
 
     event_id: str
     brokers: tuple[str, ...] = ()
+    more: bool = False
 
 
 class Disconnected(msgspec.Struct, frozen=True):
@@ -36,11 +39,13 @@ class Disconnected(msgspec.Struct, frozen=True):
 
 
 class _Expired(msgspec.Struct, frozen=True, array_like=True):
-    """What lua/expire_members.lua replies: the last entry, how many lapses, and the brokers that lost a member."""
+    """What lua/expire_members.lua replies: the last entry, how many lapses, the brokers that lost a member, and whether
+    more may be due."""
 
     event_id: str
     count: int
     brokers: tuple[str, ...]
+    more: bool
 
 
 def unregister(
@@ -84,7 +89,7 @@ def remove_disconnected(keys: Keys, member: Disconnected, cause: str, origin: Or
 
 
 def expire(keys: Keys, origin: Origin) -> Plan[int]:
-    """Record the lapses that are due, 50 a script; return how many."""
+    """Record the lapses that are due, at most 50 a script; return how many."""
     total = 0
     while True:
         reply = yield ScriptCall(
@@ -92,10 +97,10 @@ def expire(keys: Keys, origin: Origin) -> Plan[int]:
             (keys.events_meta, keys.leases),
             (as_json({"origin": origin, "limit": EXPIRE_MAX}),),
         )
-        expired = msgspec.convert(reply, _Expired)
+        expired = msgspec.convert(reply, _Expired, strict=False)
         total += expired.count
         yield from run_deferred(keys, origin, only=expired.brokers)
-        if expired.count < EXPIRE_MAX:
+        if not expired.more:
             return total
 
 
@@ -124,10 +129,15 @@ def run_deferred(keys: Keys, origin: Origin, *, only: Iterable[str] | None = Non
 
 
 def _remove(keys: Keys, member: str, request: dict[str, object], origin: Origin) -> Plan[Removal]:
-    reply = yield ScriptCall("unregister", (keys.events_meta, keys.member(member)), (as_json(request),))
-    removal = msgspec.convert(reply, Removal)
-    deferred_id = yield from run_deferred(keys, origin, only=removal.brokers)
-    return msgspec.structs.replace(removal, event_id=deferred_id or removal.event_id)
+    event_id, names = "", dict[str, None]()
+    while True:
+        reply = yield ScriptCall("unregister", (keys.events_meta, keys.member(member)), (as_json(request),))
+        removal = msgspec.convert(reply, Removal, strict=False)
+        names |= dict.fromkeys(removal.brokers)
+        event_id = removal.event_id or event_id
+        if not removal.more:
+            deferred_id = yield from run_deferred(keys, origin, only=names)
+            return Removal(deferred_id or event_id, tuple(names))
 
 
 def _clear_write(keys: Keys, name: str, epoch: str, origin: Origin) -> Plan[str | None]:

@@ -6,12 +6,14 @@ from functools import partial
 from typing import NamedTuple
 
 from registry.keys import Keys
+from registry.limits import DEFAULT_LIMITS, Limits
 from registry.plans import Batch, Origin, Plan, ScriptCall, as_json, call
 from registry.queue_text import current, queue_data, queue_text
 from registry.scan import scan, scan_pages
 from registry.sorting import in_order
 from rocketmq_remoting.route import QueueData
 
+BROKERS_MAX = 150  # rows of one script
 FLAG_UNIT = 1
 FLAG_UNIT_SUB = 2
 
@@ -95,22 +97,51 @@ def _take_current(take: Callable[[str, str], None], start: str, page: dict[str, 
             take(topic, text)
 
 
-def register_topic(keys: Keys, topic: str, queues: Iterable[QueueData], origin: Origin) -> Plan[str]:
-    """Set queue data of one topic (217), in the given order up to the first unknown broker. Returns the event id."""
+def register_topic(
+    keys: Keys, topic: str, queues: Iterable[QueueData], origin: Origin, limits: Limits = DEFAULT_LIMITS
+) -> Plan[str]:
+    """Set queue data of one topic (217), in the given order up to the first unknown broker. Returns the last event id.
+
+    More brokers than one script writes are written by several. Raises LimitReached."""
+    limits.check_bytes("maxNameBytes", "topic", topic)
     rows = [(data.broker_name, queue_text(data)) for data in queues]
-    return (
-        yield from _write(
-            keys, topic, {"origin": origin, "cause": "topic_register", "topic": topic, "rows": rows}
-        )
-    )
+    if len(rows) > BROKERS_MAX:
+        rows = yield from _known(keys, topic, rows)
+    event_id = ""
+    for at in range(0, len(rows), BROKERS_MAX):
+        request = {"rows": rows[at : at + BROKERS_MAX], "limits": limits}
+        written = yield from _write(keys, topic, "topic_register", origin, request)
+        limits.check_reply(written, f"topic {topic!r}")
+        event_id = written[0] or event_id
+    return event_id
 
 
 def delete_topic(keys: Keys, topic: str, cluster: str, origin: Origin) -> Plan[str]:
-    """Delete a topic, of one cluster or ("") everywhere (216). Returns the event id."""
-    request = {"origin": origin, "cause": "topic_delete", "topic": topic, "cluster": cluster}
-    return (yield from _write(keys, topic, request))
+    """Delete a topic, of one cluster or ("") everywhere (216). Returns the last event id.
+
+    From more brokers than one script writes, several delete it."""
+    written = yield from _write(keys, topic, "topic_delete", origin, {"cluster": cluster})
+    if written != ["many"]:
+        return str(written[0])
+    names = yield call("HKEYS", keys.route(topic))
+    event_id = ""
+    for at in range(0, len(names), BROKERS_MAX):
+        request = {"cluster": cluster, "names": names[at : at + BROKERS_MAX]}
+        written = yield from _write(keys, topic, "topic_delete", origin, request)
+        event_id = written[0] or event_id
+    return event_id
 
 
-def _write(keys: Keys, topic: str, request: dict[str, object]) -> Plan[str]:
-    event_id = yield ScriptCall("set_topic", (keys.events_meta, keys.route(topic)), (as_json(request),))
-    return str(event_id)
+def _known(keys: Keys, topic: str, rows: list[tuple[str, str]]) -> Plan[list[tuple[str, str]]]:
+    """Return the rows before the first unknown broker; none of a new topic if there is such a broker."""
+    names = [name for name, _ in rows]
+    known = yield call("SMISMEMBER", keys.brokers, *names)
+    if all(known):
+        return rows
+    return rows[: known.index(0)] if (yield call("EXISTS", keys.route(topic))) else []
+
+
+def _write(keys: Keys, topic: str, cause: str, origin: Origin, more: dict[str, object]) -> Plan[list[str]]:
+    request = {"origin": origin, "cause": cause, "topic": topic} | more
+    written = yield ScriptCall("set_topic", (keys.events_meta, keys.route(topic)), (as_json(request),))
+    return list(written)

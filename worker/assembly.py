@@ -10,6 +10,7 @@ from registry import settings
 from registry.drivers import AsyncDriver
 from registry.holds import HoldRule
 from registry.keys import Keys
+from registry.limits import Limits
 from registry.options.catalogue import Options, overlay
 from registry.plans import Origin
 from registry.registration.cache import RegistrationCache
@@ -44,6 +45,7 @@ class Assembly:
     def __init__(self, options: Options, worker_id: str) -> None:
         self.options = options
         self._given = options
+        self._limits = Limits.of(options)
         self._worker_id = worker_id
         self.keys = Keys(options.namespace)
         self.clock = asyncio.get_running_loop().time
@@ -106,6 +108,7 @@ class Assembly:
             origin=Origin(f"{self._worker_id}-{next(self.numbers):x}", f"wire:{peer.address}"),
             keys=self.keys,
             options=self.options,
+            limits=self._limits,
             owner=self.closed.owner(peer),
             registers=partial(self.closed.registers, peer),
             refused=partial(self.closed.refused, peer),

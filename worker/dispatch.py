@@ -9,6 +9,7 @@ from registry.errors import (
     BrokerBusy,
     ConfigNotFound,
     InvalidField,
+    LimitReached,
     RegistrationRefused,
     SettingsRefused,
     StoreUnavailable,
@@ -98,6 +99,17 @@ def _store_unavailable(request: Request, error: Exception) -> Reply:
     return STORE_AWAY
 
 
+def _limit_reached(request: Request, error: Exception) -> Reply:
+    assert isinstance(error, LimitReached)
+    log.warning(
+        "request %d of %s was refused, and what was there stays: %s; if such a size is wanted, raise the option",
+        request.command.code,
+        request.peer.address,
+        shown(str(error)),
+    )
+    return failure(str(error))
+
+
 def _no_config(request: Request, error: Exception) -> Reply:
     asked = f"No config item, Namespace: {shown(request.get('namespace'))}"
     if request.command.code == RequestCode.GET_KVLIST_BY_NAMESPACE:
@@ -115,6 +127,7 @@ ERRORS: dict[type[Exception], Callable[[Request, Exception], Reply]] = {
     ),
     BrokerBusy: lambda _, error: failure(str(error)),
     InvalidField: lambda _, error: failure(str(error)),
+    LimitReached: _limit_reached,
     BodyError: lambda _, error: failure(f"undecodable body: {error}"),
 }
 

@@ -5,6 +5,7 @@ from collections.abc import Callable
 import msgspec
 
 from registry.keys import Keys
+from registry.limits import Limits
 from registry.options.catalogue import Options
 from registry.plans import Origin, Plan
 from registry.registration.cache import RegistrationCache
@@ -53,6 +54,7 @@ class Request(msgspec.Struct, frozen=True):
     origin: Origin
     keys: Keys
     options: Options
+    limits: Limits
     owner: str
     registers: Callable[[str], bool]
     refused: Callable[[str], None]

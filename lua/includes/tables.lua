@@ -1,7 +1,8 @@
 --- @include "lease"
+--- @include "many"
 -- Brokers and members as values: loaded once, changed in memory while the script decides, written back by `commit`.
 local function new_ctx(origin)
-  local ctx = { now = now_ms(), origin = origin, entries = {}, brokers = {}, members = {} }
+  local ctx = { now = now_ms(), origin = origin, entries = {}, brokers = {}, members = {}, work = 0 }
   open_leases(ctx)
   return ctx
 end
@@ -18,8 +19,9 @@ local function broker_of(ctx, name)
   local broker = ctx.brokers[name]
   if broker then return broker end
   broker = { name = name, addrs = {}, clusters = {}, listed = {}, exists = false, gen = 0 }
+  local fields = 0
   for field, value in pairs(pairs_of(redis.call("HGETALL", K.broker(name)))) do
-    broker.exists = true
+    broker.exists, fields = true, fields + 1
     local kind, rest = string.match(field, "^(%a+):(.*)$")
     if kind == "addr" then
       broker.addrs[rest] = value
@@ -31,6 +33,7 @@ local function broker_of(ctx, name)
   end
   broker.gen = tonumber(broker.gen)
   ctx.brokers[name] = broker
+  ctx.work = (ctx.work or 0) + 2 * fields
   return broker
 end
 
@@ -140,7 +143,7 @@ local function write_broker(ctx, broker, event_id)
     redis.call("SADD", K.clusters, cluster)
   end
   for id, member in pairs(broker.addrs) do flat[#flat + 1], flat[#flat + 2] = "addr:" .. id, member end
-  redis.call("HSET", key, unpack(flat))
+  call_many("HSET", key, flat)
   redis.call("SADD", K.brokers, broker.name)
   if broker.reduced and broker.acting == "1" and not broker.addrs["0"] then
     defer(ctx, "acting", broker.name, broker.epoch .. ":" .. event_id)
@@ -169,7 +172,7 @@ local function write_member(ctx, member)
   end
   local flat = {}
   for field, value in pairs(member.fields) do flat[#flat + 1], flat[#flat + 2] = field, value end
-  redis.call("HSET", key, unpack(flat))
+  call_many("HSET", key, flat)
   redis.call("ZADD", K.leases, member.lease, member.key)
   if member.lease > ctx.now then
     redis.call("SET", K.alive(member.key), member.lease, "PX", member.lease - ctx.now)

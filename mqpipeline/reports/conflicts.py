@@ -22,11 +22,13 @@ def conflicts(
     """Return CONFLICTS of slots from clean events and BROKER_SESSIONS: how often, when last, and what was last.
 
     `type` is the cause of `conflict_seen`, or `two_addresses`: takeovers of which TAKEOVERS lie within WITHIN_MS, all
-    between the same two addresses. `detail` is JSON: `addr` that claimed, `holder`, and the claim's `action`."""
+    between the same two addresses. `detail` is JSON: `addr` that claimed, `holder`, and the claim's `action`.
+
+    An entry tells of `count` conflicts; one without it, as all of 0.1 are, of one."""
     seen = happened(_claims(events).unionByName(fights(sessions)), windows, "at_ms")
     last = F.max_by("detail", F.struct("at_ms", "id", "detail")).alias("detail")
     rows = seen.groupBy(*SLOT, *WINDOW, "type").agg(
-        F.count("*").alias("count"), F.max("at_ms").alias("last_ms"), last
+        F.sum("count").alias("count"), F.max("at_ms").alias("last_ms"), last
     )
     named = rows.withColumn("unit", unit("slot", *SLOT[1:], "type"))
     return named.transform(as_report, CONFLICTS, as_of, late_ms)
@@ -41,6 +43,7 @@ def _claims(events: DataFrame) -> DataFrame:
         F.col("id_ms").alias("at_ms"),
         "id",
         F.expr(detail).alias("detail"),
+        F.expr("coalesce(cast(fields['count'] as bigint), 1)").alias("count"),
     )
 
 
@@ -61,6 +64,7 @@ def fights(sessions: DataFrame) -> DataFrame:
             F.col("start_id").alias("id"),
             F.sort_array(F.array("addr", "holder")).alias("rivals"),
             F.to_json(F.struct("addr", "holder")).alias("detail"),
+            F.lit(1).cast("bigint").alias("count"),
         )
     )
     # the run of TAKEOVERS that ends with each; a takeover is part of a fight if one of those it lies in is short

@@ -29,6 +29,7 @@ from registry.store.url import with_login
 __all__ = [
     "BY_KEY",
     "CATALOGUE",
+    "GROWTH_LIMITS",
     "InvalidOption",
     "Option",
     "Options",
@@ -112,6 +113,13 @@ BY_KEY = {option.key: option for option in CATALOGUE}
 LISTED_GROUPS = frozenset[Group]({"namesrv", "netty_server"})  # what requests 318 and 319 know
 ALWAYS_BLACK = frozenset({"configBlackList", "configStorePath", "kvConfigPath", "rocketmqHome"})
 ALIASES = {"REDIS_URL": "redisUrl", "RQ_REDIS_URL": "rqRedisUrl", "ROCKETMQ_SERIALIZE_TYPE": "serializeType"}
+GROWTH_LIMITS = (
+    *("maxBrokers", "maxMembersOfBroker", "maxClustersOfBroker", "maxNamesOfMember", "maxOwnersOfMember"),
+    *("maxTopics", "maxTopicsOfBroker"),
+    *("maxNameBytes", "maxAddressBytes", "maxEntryBytes", "maxFilterServersBytes", "maxMappingBytes"),
+    *("maxKvNamespaces", "maxKvKeys", "maxKvValueBytes", "maxKvNamespaceBytes"),
+)
+"""How far peers can make the tables grow (`registry.limits`)."""
 AT_LEAST_ONE = frozenset(
     {
         "remotingWorkers",
@@ -123,6 +131,7 @@ AT_LEAST_ONE = frozenset(
         "httpHeadTimeoutMillis",
         "httpBodyTimeoutMillis",
         "httpAnswerTimeoutMillis",
+        *GROWTH_LIMITS,
     }
 )
 SECRETS = frozenset(

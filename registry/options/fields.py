@@ -202,6 +202,28 @@ class Options(TlsOptions, frozen=True, kw_only=True):
             "unread long answers of a remoting worker before the connection that has kept one longest is closed"
         ),
     ] = 64 << 20
+    max_brokers: Annotated[int, _own("broker names of the namespace, drained ones as many again")] = 3_000
+    max_members_of_broker: Annotated[int, _own("addresses of a broker name")] = 200
+    max_clusters_of_broker: Annotated[int, _own("clusters that list a broker name")] = 16
+    max_names_of_member: Annotated[int, _own("broker names that an address has in a cluster")] = 16
+    max_owners_of_member: Annotated[
+        int, _own("connections of a member that are noted; one more takes the place of another")
+    ] = 64
+    max_topics: Annotated[int, _own("topics of the namespace")] = 500_000
+    max_topics_of_broker: Annotated[int, _own("topics of a broker name, static ones as many again")] = 100_000
+    max_name_bytes: Annotated[
+        int, _own("of a name of a broker, cluster, topic, zone, KV namespace or key")
+    ] = 32_767
+    max_address_bytes: Annotated[int, _own("of an address of a broker")] = 512
+    max_entry_bytes: Annotated[
+        int, _own("names and addresses that are stored of a broker name, or of a member, together")
+    ] = 128 << 10
+    max_filter_servers_bytes: Annotated[int, _own("filter servers of a member, as JSON")] = 32_768
+    max_mapping_bytes: Annotated[int, _own("queues of a static topic on a broker, as JSON")] = 32_768
+    max_kv_namespaces: Annotated[int, _own("KV namespaces, empty ones too")] = 200
+    max_kv_keys: Annotated[int, _own("keys of a KV namespace")] = 1_000
+    max_kv_value_bytes: Annotated[int, _own("of a KV value")] = 256 << 10
+    max_kv_namespace_bytes: Annotated[int, _own("keys and values of a KV namespace together")] = 1 << 20
     route_cache_bytes: Annotated[int, _own("encoded answers a remoting worker keeps")] = 64 << 20
     epoll_transport: Annotated[
         bool, _own("read and write in compiled code where it is built; off: uvloop's")

@@ -6,6 +6,7 @@ from typing import Final
 from registry.limiter import Limiter
 from registry.registration.cached_tables import CachedTables
 from registry.registration.renewals import Renewals
+from rocketmq_remoting.kv_table import KVTable, encode_kv_table
 
 BIG_AT_ONCE: Final = 2
 """Registrations of big tables carried out at once; more of them would delay each other past their claims."""
@@ -18,3 +19,12 @@ class RegistrationCache:
         self.renewals = Renewals(clock)
         self.tables = CachedTables()
         self.limiter = Limiter(BIG_AT_ONCE)
+        self._order: tuple[dict[str, str], bytes] = {}, encode_kv_table(KVTable({}))
+
+    def order_body(self, order_table: dict[str, str]) -> bytes:
+        """Return the order table encoded: the same bytes for all brokers as long as it stays the same."""
+        table, body = self._order
+        if table != order_table:
+            body = encode_kv_table(KVTable(order_table))
+            self._order = order_table, body
+        return body

@@ -64,7 +64,9 @@ class SingleTopic(_Reply, frozen=True, tag="single"):
 
 
 class Full(_Reply, frozen=True, tag="full"):
-    """The broker name has as many members as it may have."""
+    """The registration would grow beyond the limit that this option sets."""
+
+    option: str
 
 
 class Pending(_Reply, frozen=True, tag="pending"):
@@ -105,8 +107,8 @@ def _by_tag(*kinds: type[_Reply]) -> dict[str, type[Any]]:
 
 
 _REGISTER: Final = _by_tag(Decision, Done, Refused, SingleTopic, Full, Pending, Again, ClaimLost)
-_REREGISTER: Final = _by_tag(Done, Differs)
-_CLAIM: Final = _by_tag(Claimed, Pending, Again)
+_REREGISTER: Final = _by_tag(Done, Differs, Full)
+_CLAIM: Final = _by_tag(Claimed, Pending, Again, Full)
 
 
 def register_reply(reply: list[Any]) -> Decision | End:
@@ -114,12 +116,12 @@ def register_reply(reply: list[Any]) -> Decision | End:
     return _parsed(reply, _REGISTER)  # type: ignore[no-any-return]
 
 
-def reregister_reply(reply: list[Any]) -> Done | Differs:
+def reregister_reply(reply: list[Any]) -> Done | Differs | Full:
     """Return what lua/reregister_topics.lua replied."""
     return _parsed(reply, _REREGISTER)  # type: ignore[no-any-return]
 
 
-def claim_reply(reply: list[Any]) -> Claimed | Pending | Again:
+def claim_reply(reply: list[Any]) -> Claimed | Pending | Again | Full:
     """Return what lua/claim_epoch.lua replied."""
     return _parsed(reply, _CLAIM)  # type: ignore[no-any-return]
 

@@ -19,6 +19,14 @@ Texts = dict[str, str]
 """Queue data or mapping info by topic, as stored without the epoch."""
 
 
+class Growth(msgspec.Struct, frozen=True):
+    """How many topics, and static topics, the broker's tables gain; and at most so many topics the namespace."""
+
+    broker: int = 0
+    namespace: int = 0
+    mappings: int = 0
+
+
 class TableDiff(msgspec.Struct, frozen=True):
     """The slices to write, and whether the tables then are what the body says (`applied`).
 
@@ -28,6 +36,7 @@ class TableDiff(msgspec.Struct, frozen=True):
     slices: tuple[Slice, ...] = ()
     applied: bool = True
     texts: Texts | None = msgspec.field(default_factory=dict)
+    growth: Growth = Growth()
 
 
 NO_DIFF: Final = TableDiff()
@@ -55,7 +64,13 @@ def table_diff(
     if delete_missing and not body.mapping_infos:
         yield from _add_missing(diff, body, topics)
     slices = yield from slicing(name, "register", diff.topics, mappings)
-    return TableDiff(tuple(slices), not diff.stays, diff.texts)
+    return TableDiff(tuple(slices), not diff.stays, diff.texts, _growth(diff, mappings))
+
+
+def _growth(diff: _TopicDiff, mappings: list[Row]) -> Growth:
+    new = sum(len(topics) for (before, _), topics in diff.topics.items() if not before)
+    gone = sum(len(topics) for (_, after), topics in diff.topics.items() if not after)
+    return Growth(new - gone, new, sum(not row.before for row in mappings))
 
 
 def mapping_texts(body: RegisterBrokerBody, name: str) -> Cooperative[Texts]:

@@ -6,6 +6,8 @@ writer in between makes it void. When only topics of a cached master changed, an
 (`reregistration`).
 """
 
+from msgspec.structs import replace
+
 from registry.plans import Plan
 from registry.registration.body import BodyReader
 from registry.registration.decision import (
@@ -14,6 +16,7 @@ from registry.registration.decision import (
     Differs,
     Done,
     End,
+    Full,
     Refused,
     SingleTopic,
     register_reply,
@@ -24,7 +27,7 @@ from registry.registration.member_table import MemberTable
 from registry.registration.request import RegisterContext
 from registry.registration.reregistration import can_reregister, reregister_call
 from registry.registration.script_calls import decide_call, is_refused_alone, register_call, register_request
-from registry.registration.stored_table import changed_mappings, stored_topics
+from registry.registration.stored_table import changed_mappings, new_topics, stored_topics
 from registry.registration.write import Write, write
 from registry.time_slices import cooperatively
 from rocketmq_remoting.data_version import DataVersion
@@ -39,6 +42,7 @@ class RegisterOperation:
         self.context = context
         self._table = table
         self._body = BodyReader(context.registration)
+        self._new_topics: int | None = None  # of its topics, once the limit of the namespace made them count
 
     def try_reregister(self) -> Plan[Done | None]:
         """Write the changed topics of a master in one script; None when that cannot be done."""
@@ -52,7 +56,7 @@ class RegisterOperation:
             if len(diff.slices) > 1 or not diff.applied:
                 return None
         reply = reregister_reply((yield reregister_call(self.context, last, diff)))
-        if isinstance(reply, Differs):
+        if isinstance(reply, Differs | Full):
             return None
         if same:
             self._table.restamp(last)
@@ -62,6 +66,7 @@ class RegisterOperation:
 
     def try_once(self) -> Plan[End]:
         """Decide, compare and write."""
+        context = self.context
         decision = yield from self._decide()
         if not isinstance(decision, Decision):
             return decision
@@ -77,6 +82,9 @@ class RegisterOperation:
         end = yield from write(Write(self.context, self._version, decision, diff, body))
         if isinstance(end, Done):
             self._table.update(decision, diff, self._body.blocks, end)
+        elif isinstance(end, Full) and end.option == "maxTopics" and self._new_topics is None:
+            self._new_topics = yield from new_topics(context.keys, body.topics)
+            return Again()
         return end
 
     @property
@@ -108,6 +116,8 @@ class RegisterOperation:
         """Compare the body with what is stored under the broker's epoch."""
         if not decision.writes:
             return NO_DIFF
+        longest = max(body.topics, key=len, default="")
+        self.context.limits.check_bytes("maxNameBytes", "a topic", longest)
         context, table = self.context, self._table.current(decision)
         if table is not None and table.texts is not None and table.texts.keys() >= body.topics.keys():
             stored = table.texts
@@ -117,4 +127,7 @@ class RegisterOperation:
         diff = table_diff(
             context.registration.name, body, stored, mappings, decision, delete_missing=context.delete_missing
         )
-        return (yield from cooperatively(diff))
+        compared = yield from cooperatively(diff)
+        if self._new_topics is None:
+            return compared
+        return replace(compared, growth=replace(compared.growth, namespace=self._new_topics))

@@ -6,9 +6,10 @@ An unchanged registration is recognised by its signature and costs one short scr
 
 from msgspec.structs import replace
 
-from registry.errors import BrokerBusy, InvalidField, RegistrationRefused
+from registry.errors import BrokerBusy, RegistrationRefused
 from registry.events.heartbeat_log import log_heartbeat
 from registry.keys import Keys
+from registry.limits import DEFAULT_LIMITS, Limits
 from registry.plans import Acquire, Origin, Pause, Plan
 from registry.registration.cache import RegistrationCache
 from registry.registration.decision import Again, ClaimLost, Done, Full, Pending, Refused, SingleTopic
@@ -43,6 +44,7 @@ def register(
     delete_missing: bool = False,
     registration_cache: RegistrationCache | None = None,
     event_code: int | None = None,
+    limits: Limits = DEFAULT_LIMITS,
 ) -> Plan[Registered]:
     """Register a broker, or renew its lease when nothing changed.
 
@@ -50,15 +52,25 @@ def register(
     `delete_missing` is the option deleteTopicWithBrokerRegistration;
     `registration_cache` is that of a process which does this all the time;
     `event_code` is the request code under which an accepted registration is logged (`registry.events.heartbeat_log`),
-    None while none is. Raises BodyError, RegistrationRefused, BrokerBusy, InvalidField.
+    None while none is. Raises BodyError, RegistrationRefused, BrokerBusy, LimitReached.
     """
+    _check_lengths(registration, limits)
     signed = signature(registration, delete_missing=delete_missing)
-    context = RegisterContext(keys, registration, origin, signed, owner, host, delete_missing)
+    context = RegisterContext(keys, registration, origin, signed, owner, host, delete_missing, limits)
     registered = yield from _register(context, registration_cache)
     if event_code is None or registered.refused:
         return registered
     yield from log_heartbeat(keys, registration.cluster, registration.address, event_code)
     return replace(registered, renewal=None)  # the next one is logged too
+
+
+def _check_lengths(registration: Registration, limits: Limits) -> None:
+    """Raise LimitReached for a name or an address that is too long."""
+    r = registration
+    for field, name in (("clusterName", r.cluster), ("brokerName", r.name), ("zone", r.zone)):
+        limits.check_bytes("maxNameBytes", field, name or "")
+    for field, address in (("brokerAddr", r.address), ("haServerAddr", r.ha)):
+        limits.check_bytes("maxAddressBytes", field, address or "")
 
 
 def _register(context: RegisterContext, cache: RegistrationCache | None) -> Plan[Registered]:
@@ -79,7 +91,8 @@ def _register(context: RegisterContext, cache: RegistrationCache | None) -> Plan
 
 def _run(operation: RegisterOperation) -> Plan[Registered]:
     """Carry out an operation, again when the state changed meanwhile, and do the clean-up that it leaves."""
-    keys, origin, name = operation.context.keys, operation.context.origin, operation.context.registration.name
+    context = operation.context
+    keys, origin, name = context.keys, context.origin, context.registration.name
     done = yield from operation.try_reregister()
     if done is not None:
         return Registered.of(done.master, done.order_table, event_id=done.event_id)
@@ -96,8 +109,8 @@ def _run(operation: RegisterOperation) -> Plan[Registered]:
                 return Registered.of(("", ""), order_table, event_id=refusal_id, refused=True)
             case SingleTopic():
                 raise RegistrationRefused("register broker failed: a first registration with one topic only")
-            case Full():
-                raise InvalidField("brokerName", f"{name!r} has 1000 members already")
+            case Full(option):
+                raise context.limits.reached(option, f"broker {name!r} at {context.registration.address}")
             case Pending():
                 pauses += 1
                 if pauses > PENDING_PAUSES:

@@ -49,6 +49,7 @@ class Renewals:
     def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock
         self._replies: Bounded[Arguments, _Renewed] = Bounded(BYTES_MOST, _cost)
+        self._order_table: object = None
         self.generation = 0
 
     def invalidate(self) -> None:
@@ -62,10 +63,18 @@ class Renewals:
         if cached is not None and cached.is_valid(began):
             return cached.reply
         reply = yield item
+        self._share_order_table(reply)
         match reply:
             case ["renewed", timeout_ms, *_] if generation == self.generation:
                 self._replies.put(item.args, _Renewed(self, began + good_for_s(timeout_ms), reply))
         return reply  # type: ignore[no-any-return]
+
+    def _share_order_table(self, reply: list[Any]) -> None:
+        """Let replies share the order table, which may be long, as long as it stays the same."""
+        if reply[-1] == self._order_table:
+            reply[-1] = self._order_table
+        elif isinstance(reply[-1], list):
+            self._order_table = reply[-1]
 
     def until(self, item: ScriptItem) -> float:
         """Return until when (on the clock) the cached reply to an item is true; 0 for none."""

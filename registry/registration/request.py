@@ -6,6 +6,7 @@ import msgspec
 from zlib_ng.zlib_ng import crc32
 
 from registry.keys import Keys, member_key
+from registry.limits import Limits
 from registry.options.catalogue import Options
 from registry.plans import Origin, pairs
 from registry.registration.renewals import Renewal
@@ -130,3 +131,4 @@ class RegisterContext(msgspec.Struct, frozen=True):
     owner: str | None
     host: str | None
     delete_missing: bool
+    limits: Limits

@@ -5,8 +5,10 @@ from typing import Final
 import msgspec
 from msgspec.structs import replace
 
+from registry.limits import Limits
 from registry.plans import Argument, Origin, ScriptCall, as_json
 from registry.registration.decision import Claimed, Done
+from registry.registration.diff import Growth
 from registry.registration.request import RegisterContext
 from registry.slices import Counts, Slice, arguments
 from rocketmq_remoting.data_version import DataVersion
@@ -28,6 +30,7 @@ class RegisterRequest(msgspec.Struct, frozen=True, omit_defaults=True):
     state: int
     sig: str
     timeout: int
+    limits: Limits
     counts: Counts
     last: int
     single: int
@@ -42,6 +45,7 @@ class RegisterRequest(msgspec.Struct, frozen=True, omit_defaults=True):
     claim: str | None = None
     leftovers: int = 0
     applied: int = -1
+    adds: Growth | None = None
 
 
 class CompleteTable(msgspec.Struct, frozen=True):
@@ -59,11 +63,14 @@ def is_refused_alone(context: RegisterContext, body: RegisterBrokerBody) -> bool
 def register_request(
     context: RegisterContext, version: DataVersion, body: RegisterBrokerBody | None = None
 ) -> RegisterRequest:
-    """Return a request that writes nothing yet; without `body`, nothing of filter servers or the number of topics."""
+    """Return a request that writes nothing yet; without `body`, nothing of filter servers or the number of topics.
+
+    Raises LimitReached."""
     r = context.registration
     filters = None
     if body is not None and body.filter_servers is not None:
         filters = as_json(body.filter_servers).decode()
+        context.limits.check_bytes("maxFilterServersBytes", "filter servers", filters)
     return RegisterRequest(
         origin=context.origin,
         name=r.name,
@@ -74,6 +81,7 @@ def register_request(
         state=version.state_version,
         sig=context.signature.content,
         timeout=r.timeout_ms,
+        limits=context.limits,
         counts=Counts(),
         last=1,
         single=int(body is not None and is_refused_alone(context, body)),
@@ -103,11 +111,17 @@ def decide_call(context: RegisterContext, version: DataVersion) -> ScriptCall:
     return register_call(context, replace(register_request(context, version), dry=1))
 
 
-def claim_call(context: RegisterContext) -> ScriptCall:
+def claim_call(context: RegisterContext, growth: Growth) -> ScriptCall:
     """Return the call that claims the broker name for a table that takes several scripts."""
     keys, name = context.keys, context.registration.name
-    request = as_json({"origin": context.origin, "name": name, "ttl_ms": CLAIM_MS})
-    return ScriptCall("claim_epoch", (keys.events_meta, keys.pending(name)), (request,))
+    request = {
+        "origin": context.origin,
+        "name": name,
+        "ttl_ms": CLAIM_MS,
+        "limits": context.limits,
+        "adds": growth,
+    }
+    return ScriptCall("claim_epoch", (keys.events_meta, keys.pending(name)), (as_json(request),))
 
 
 def stage_call(context: RegisterContext, claimed: Claimed, rows: Slice) -> ScriptCall:

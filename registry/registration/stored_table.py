@@ -1,8 +1,10 @@
 """Reading what is stored of a broker's topics, as far as a registration needs it."""
 
 from collections.abc import Collection
+from typing import Final
 
-from registry.plans import Plan, call
+from registry.keys import Keys
+from registry.plans import Batch, Plan, call
 from registry.queue_text import current
 from registry.registration.diff import Texts, mapping_rows, mapping_texts
 from registry.registration.request import RegisterContext
@@ -11,6 +13,8 @@ from registry.slices import TOPICS_MAX, Row
 from registry.time_slices import cooperatively
 from rocketmq_remoting.cooperative import Cooperative
 from rocketmq_remoting.registration import RegisterBrokerBody
+
+PAGES_AT_ONCE: Final = 16
 
 
 def stored_topics(context: RegisterContext, body: RegisterBrokerBody, epoch: str) -> Plan[Texts]:
@@ -23,8 +27,22 @@ def changed_mappings(context: RegisterContext, body: RegisterBrokerBody, epoch: 
     """Return the rows of static topics that the registration changes."""
     name = context.registration.name
     wanted = yield from cooperatively(mapping_texts(body, name))
+    longest = max(wanted, key=lambda topic: len(wanted[topic]), default="")
+    context.limits.check_bytes("maxMappingBytes", "queues of a static topic", wanted.get(longest, ""))
+    context.limits.check_bytes("maxNameBytes", "a static topic", max(wanted, key=len, default=""))
     stored = yield from _stored(context.keys.mappings_of(name), epoch, wanted)
     return mapping_rows(wanted, stored)
+
+
+def new_topics(keys: Keys, topics: Collection[str]) -> Plan[int]:
+    """Return how many of the topics the namespace does not have."""
+    known = 0
+    names = [*topics]
+    for start in range(0, len(names), PAGES_AT_ONCE * TOPICS_MAX):
+        pages = [names[at : at + TOPICS_MAX] for at in range(start, len(names), TOPICS_MAX)][:PAGES_AT_ONCE]
+        for page in (yield Batch(tuple(call("SMISMEMBER", keys.topics, *page) for page in pages))):
+            known += sum(page)
+    return len(names) - known
 
 
 def _stored(key: str, epoch: str, only: Collection[str] | None) -> Plan[Texts]:

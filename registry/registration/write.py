@@ -60,7 +60,7 @@ def write(wanted: Write) -> Plan[End]:
 
 def _write_claimed(wanted: Write) -> Plan[End]:
     """Write a large first table: stage its slices under a claimed epoch, then commit them with their entries."""
-    claimed = claim_reply((yield claim_call(wanted.context)))
+    claimed = claim_reply((yield claim_call(wanted.context, wanted.diff.growth)))
     if not isinstance(claimed, Claimed):
         return claimed
     staged, rest = _split_at_commit(wanted.diff.slices)
@@ -93,6 +93,7 @@ def _request(wanted: Write, rest: tuple[Slice, ...]) -> RegisterRequest:
         token=wanted.decision.token,
         applied=int(wanted.diff.applied),
         last=int(not rest),
+        adds=wanted.diff.growth,
     )
 
 

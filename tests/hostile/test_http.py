@@ -39,7 +39,8 @@ LIMITS = {
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[NameServer]:
-    server = NameServer(tmp_path_factory.mktemp("http"), {**LIMITS, "httpMaxConnections": "1500"})
+    options = {**LIMITS, "httpMaxConnections": "1500", "maxKvNamespaceBytes": str(1 << 30)}
+    server = NameServer(tmp_path_factory.mktemp("http"), options)
     server.start()
     yield server
     server.stop()

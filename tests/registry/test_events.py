@@ -5,9 +5,11 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from registry.events.entry import Event
 from registry.kv import delete, put
+from registry.limits import DEFAULT_LIMITS
 from registry.plans import Origin
 from registry.registration.register import register
 from registry.rewrite import wipe_write_perm
@@ -244,6 +246,32 @@ def test_the_entry_of_a_refused_newcomer_names_the_holder(ns: Namespace) -> None
     assert answer.event_id == str(conflict.id)
     assert conflict.json("holder", dict[str, str]) == {"addr": A0, "cluster": "c1"}
     assert (conflict.get("addr"), conflict.get("action")) == (ELSEWHERE, "refused")
+
+
+@pytest.mark.parametrize("names", [1, 2, 16])
+def test_one_entry_tells_of_all_other_names_of_an_address(ns: Namespace, names: int) -> None:
+    others = sorted(f"b{number}" for number in range(1, names + 1))
+    limits = replace(DEFAULT_LIMITS, max_names_of_member=99)
+    for name in others:
+        ns.run(register(ns.keys, registration(name, at=A0), origin(), limits=limits))
+    ns.new_entries()
+    ns.run(register(ns.keys, registration("new", at=A0), origin(), limits=limits))
+    (conflict,) = [event for event in ns.new_entries() if event.kind == "conflict_seen"]
+    if names == 1:
+        assert conflict.json("holder", dict[str, str]) == {"broker": "b1"}
+        assert conflict.get("count") == ""
+    else:
+        assert conflict.json("holder", dict[str, Any]) == {"broker": others[0], "brokers": others}
+        assert conflict.get("count") == str(names)
+
+
+def test_an_entry_names_the_first_of_very_many_names(ns: Namespace) -> None:
+    limits = replace(DEFAULT_LIMITS, max_names_of_member=99)
+    for number in range(40):
+        ns.run(register(ns.keys, registration(f"b{number:02}", at=A0), origin(), limits=limits))
+    conflict = [event for event in ns.entries() if event.kind == "conflict_seen"][-1]
+    assert len(conflict.json("holder", dict[str, Any])["brokers"]) == 16
+    assert (conflict.get("count"), len(ns.entries())) == ("39", 1 + 2 * 40 + 39)
 
 
 def test_entries_have_mapping_infos_unchanged(ns: Namespace) -> None:

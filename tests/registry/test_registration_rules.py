@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from registry.errors import InvalidField, RegistrationRefused
+from registry.errors import RegistrationRefused
 from registry.keys import ORDER_TOPIC_CONFIG
 from registry.kv import delete, put
 from rocketmq_remoting.errors import BodyError
@@ -308,15 +308,6 @@ def test_static_topics_come_with_a_new_version_and_go_with_the_broker(ns: Namesp
 def test_infos_of_another_broker_are_not_stored(ns: Namespace) -> None:
     ns.register(topics=("S1", "S2"), mappings=[mapping_info("S1", "b2")])
     assert ns.route("S1").topic_queue_mapping_by_broker is None
-
-
-def test_at_most_a_thousand_members_a_name(ns: Namespace) -> None:
-    ns.register()
-    member = f"c1:{A0}"
-    ns.store.hset(ns.keys.broker("b1"), mapping={f"addr:{number}": member for number in range(1, 1000)})
-    with pytest.raises(InvalidField, match="1000 members"):
-        ns.register("b1", 1000, at=ELSEWHERE)
-    ns.store.hdel(ns.keys.broker("b1"), *(f"addr:{number}" for number in range(1, 1000)))
 
 
 def test_a_version_without_timestamp_is_of_this_very_moment(ns: Namespace) -> None:

@@ -15,7 +15,8 @@ def put_kv_config(request: Request) -> Handled:
     namespace, key = request.get("namespace"), request.get("key")
     if namespace is None or key is None:
         return failure("namespace or key is null")
-    return _written(kv.put(request.keys, namespace, key, request.get("value"), request.origin))
+    value = request.get("value")
+    return _written(kv.put(request.keys, namespace, key, value, request.origin, limits=request.limits))
 
 
 @handles(RequestCode.GET_KV_CONFIG)

@@ -1,11 +1,10 @@
 """REGISTER_BROKER (103)."""
 
-from registry.errors import InvalidField, RegistrationRefused
+from registry.errors import LimitReached, RegistrationRefused
 from registry.plans import Plan
 from registry.registration.register import TIMEOUT_MAX_MS, Registration, register
 from rocketmq_remoting.codes import RequestCode, ResponseCode
 from rocketmq_remoting.errors import BodyError
-from rocketmq_remoting.kv_table import KVTable, encode_kv_table
 from rocketmq_remoting.registration import body_crc32
 from worker.arguments import boolean, integer
 from worker.dispatch import failure, handles
@@ -64,11 +63,12 @@ def _registered(request: Request, registration: Registration) -> Plan[Reply]:
             delete_missing=options.delete_topic_with_broker_registration,
             registration_cache=request.registration_cache,
             event_code=request.event_code,
+            limits=request.limits,
         )
     except (
         BodyError,
         RegistrationRefused,
-        InvalidField,
+        LimitReached,
     ) as error:  # after others it may be registered all the same
         if is_first:
             request.refused(registration.member)
@@ -82,6 +82,6 @@ def _registered(request: Request, registration: Registration) -> Plan[Reply]:
     addresses = {"haServerAddr": done.ha_address, "masterAddr": done.master_address}
     body = b""
     if (order_topics := done.order_topics(options)) is not None:
-        body = encode_kv_table(KVTable(order_topics))
+        body = request.registration_cache.order_body(order_topics)
     ext = {name: address for name, address in addresses.items() if address is not None}
     return Reply(ext=ext, body=body, event_id=done.event_id, renewal=done.renewal)

@@ -60,7 +60,7 @@ def register_topic_in_namesrv(request: Request) -> Handled:
     queues = decode_route(body).queue_datas if body else ()
     if topic is None or not queues:
         return Reply()
-    return _written(topics.register_topic(request.keys, topic, queues, request.origin))
+    return _written(topics.register_topic(request.keys, topic, queues, request.origin, request.limits))
 
 
 @handles(RequestCode.DELETE_TOPIC_IN_NAMESRV)

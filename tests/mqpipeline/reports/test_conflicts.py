@@ -62,6 +62,8 @@ def found(spark: SparkSession) -> Reported:
     _claim(log, "state_version", 30, fields={"action": "refused", "holder": '{"addr":"h3","cluster":"c1"}'})
     _claim(log, "state_version", 20, fields={"action": "refused", "holder": '{"addr":"h2","cluster":"c1"}'})
     _claim(log, "two_names", 20, broker_id=1, fields={"action": "accepted", "holder": '{"broker":"b"}'})
+    many = {"action": "accepted", "holder": '{"broker":"b","brokers":["b","c","d"]}', "count": "3"}
+    _claim(log, "two_names", 25, broker_id=1, fields=many)
     _claim(log, "two_clusters", -1)
     _claim(log, "stale_unregister", 3600)
     _claim(log, "stale_unregister", 40, fields={"action": "refused", "holder": "no JSON"})
@@ -80,7 +82,7 @@ def test_claims_by_slot_and_type(found: Reported) -> None:
     of_claims = {key: value for key, value in found.items() if key[:2] == ("claims", "1h")}
     assert {key[2]: value[:3] for key, value in of_claims.items()} == {
         "slot:c1:a:0:state_version": ("state_version", 3, 30_000),
-        "slot:c1:a:1:two_names": ("two_names", 1, 20_000),
+        "slot:c1:a:1:two_names": ("two_names", 4, 25_000),
         "slot:c1:a:0:stale_unregister": ("stale_unregister", 1, 40_000),
     }
 
@@ -91,6 +93,11 @@ def test_the_last_claim_is_the_detail(found: Reported) -> None:
         "holder": {"addr": "h3", "cluster": "c1"},
         "action": "refused",
     }
+
+
+def test_a_detail_names_all_that_an_entry_told_of(found: Reported) -> None:
+    holder = json.loads(found["claims", "1h", "slot:c1:a:1:two_names"][-1])["holder"]
+    assert (holder["broker"], json.loads(holder["brokers"])) == ("b", ["b", "c", "d"])
 
 
 @pytest.mark.parametrize("name", FIGHTS)

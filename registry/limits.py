@@ -1,0 +1,59 @@
+"""How far peers can make the tables grow: each limit is an option, which plans check and hand on to scripts.
+
+Nobody is locked out by a limit that others reached: what is stored stays, may be sent again and may shrink. Only what
+grows beyond a limit is refused."""
+
+from typing import Any, Final, Self
+
+import msgspec
+
+from registry.errors import LimitReached
+from registry.options.catalogue import BY_KEY, GROWTH_LIMITS, Options
+
+BYTES_OF_A_CHARACTER: Final = 4
+
+
+class Limits(msgspec.Struct, frozen=True, rename="camel"):
+    """The limits of one name server, in JSON by their options' keys."""
+
+    max_brokers: int
+    max_members_of_broker: int
+    max_clusters_of_broker: int
+    max_names_of_member: int
+    max_owners_of_member: int
+    max_topics: int
+    max_topics_of_broker: int
+    max_name_bytes: int
+    max_address_bytes: int
+    max_entry_bytes: int
+    max_filter_servers_bytes: int
+    max_mapping_bytes: int
+    max_kv_namespaces: int
+    max_kv_keys: int
+    max_kv_value_bytes: int
+    max_kv_namespace_bytes: int
+
+    @classmethod
+    def of(cls, options: Options) -> Self:
+        """Return the limits that these options set."""
+        return cls(*(getattr(options, BY_KEY[key].name) for key in GROWTH_LIMITS))
+
+    def reached(self, option: str, subject: str) -> LimitReached:
+        """Return the error that names the option and what reached its limit."""
+        return LimitReached(option, getattr(self, BY_KEY[option].name), subject)
+
+    def check_bytes(self, option: str, subject: str, text: str) -> None:
+        """Raise LimitReached for a text of more bytes than the option allows."""
+        most: int = getattr(self, BY_KEY[option].name)
+        if len(text) * BYTES_OF_A_CHARACTER > most and len(text.encode(errors="replace")) > most:
+            raise self.reached(option, f"{subject} of {len(text)} characters")
+
+    def check_reply(self, reply: Any, subject: str) -> Any:
+        """Return what a script replied. Raises LimitReached for `{"full", option}`."""
+        match reply:
+            case ["full", str(option)]:
+                raise self.reached(option, subject)
+        return reply
+
+
+DEFAULT_LIMITS: Final = Limits.of(Options())

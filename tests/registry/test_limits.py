@@ -1,0 +1,317 @@
+"""Limits of growth: what is beyond is refused with nothing written, and nobody is locked out who was there before."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from registry.drains import Drain, drain
+from registry.errors import LimitReached
+from registry.kv import delete, import_table, put, table
+from registry.limits import DEFAULT_LIMITS, Limits
+from registry.options.catalogue import BY_KEY, GROWTH_LIMITS, Options
+from registry.registration.register import Registered, register
+from registry.topics import register_topic
+from rocketmq_remoting.route import QueueData
+from tests.registry.brokers import address, mapping_info, origin, registration
+from tests.registry.namespace import Namespace
+
+A0 = address("b1")
+MANY = [f"T{number}" for number in range(1200)]
+"""Topics of a first registration in several scripts."""
+
+
+def tight(**limits: int) -> Limits:
+    return replace(DEFAULT_LIMITS, **limits)
+
+
+def sent(ns: Namespace, limits: Limits, *args: Any, owner: str | None = None, **kwargs: Any) -> Registered:
+    return ns.run(register(ns.keys, registration(*args, **kwargs), origin(), owner=owner, limits=limits))
+
+
+def names_of_a_member(ns: Namespace, limits: Limits, number: int) -> None:
+    sent(ns, limits, f"b{number}", at=A0)
+
+
+def clusters_of_a_broker(ns: Namespace, limits: Limits, number: int) -> None:
+    sent(ns, limits, "b1", number, cluster=f"c{number}")
+
+
+def members_of_a_broker(ns: Namespace, limits: Limits, number: int) -> None:
+    sent(ns, limits, "b1", number)
+
+
+def brokers(ns: Namespace, limits: Limits, number: int) -> None:
+    sent(ns, limits, f"b{number}")
+
+
+def brokers_of_many_topics(ns: Namespace, limits: Limits, number: int) -> None:
+    sent(ns, limits, f"b{number}", topics=MANY)
+
+
+def topics_of_a_broker(ns: Namespace, limits: Limits, number: int) -> None:
+    sent(ns, limits, topics=[f"T{n}" for n in range(2 * number)], version=number)
+
+
+def static_topics(ns: Namespace, limits: Limits, number: int) -> None:
+    infos = [mapping_info(f"S{n}") for n in range(2 * number)]
+    sent(ns, limits, mappings=infos, version=number)
+
+
+def topics(ns: Namespace, limits: Limits, number: int) -> None:
+    sent(ns, limits, f"b{number}", topics=[f"{number}A", f"{number}B"])
+
+
+def topics_by_217(ns: Namespace, limits: Limits, number: int) -> None:
+    if number == 1:
+        sent(ns, DEFAULT_LIMITS, topics=("T1", "T2"))
+        return
+    for half in "AB":
+        queues = [QueueData("b1", 8, 8, 6, 0)]
+        ns.run(register_topic(ns.keys, f"T{number}{half}", queues, origin(), limits))
+
+
+def drains(ns: Namespace, limits: Limits, number: int) -> None:
+    if number == 1:
+        for other in range(1, 5):
+            sent(ns, DEFAULT_LIMITS, f"b{other}")
+    ns.run(drain(ns.keys, f"b{number}", Drain("me", "repair"), origin(), limits))
+
+
+def kv_namespaces(ns: Namespace, limits: Limits, number: int) -> None:
+    ns.run(put(ns.keys, f"n{number}", "k", "v", origin(), limits=limits))
+
+
+def kv_keys(ns: Namespace, limits: Limits, number: int) -> None:
+    ns.run(put(ns.keys, "n", f"k{number}", "v", origin(), limits=limits))
+
+
+def kv_bytes(ns: Namespace, limits: Limits, number: int) -> None:
+    ns.run(put(ns.keys, "n", f"k{number}", "v" * 8, origin(), limits=limits))
+
+
+def kv_bytes_of_a_key(ns: Namespace, limits: Limits, number: int) -> None:
+    ns.run(put(ns.keys, "n", "k", "v" * 8 * number, origin(), limits=limits))
+
+
+@pytest.mark.parametrize(
+    ("grow", "option", "most"),
+    [
+        (names_of_a_member, "maxNamesOfMember", 3),
+        (clusters_of_a_broker, "maxClustersOfBroker", 3),
+        (members_of_a_broker, "maxMembersOfBroker", 3),
+        (brokers, "maxBrokers", 3),
+        (brokers_of_many_topics, "maxBrokers", 3),
+        (topics_of_a_broker, "maxTopicsOfBroker", 6),
+        (static_topics, "maxTopicsOfBroker", 6),
+        (topics, "maxTopics", 6),
+        (topics_by_217, "maxTopics", 6),
+        (topics_by_217, "maxTopicsOfBroker", 6),
+        (drains, "maxBrokers", 3),
+        (members_of_a_broker, "maxEntryBytes", 80),
+        (kv_namespaces, "maxKvNamespaces", 3),
+        (kv_keys, "maxKvKeys", 3),
+        (kv_bytes, "maxKvNamespaceBytes", 30),
+        (kv_bytes_of_a_key, "maxKvNamespaceBytes", 30),
+    ],
+)
+def test_what_grows_beyond_a_limit_is_refused(
+    ns: Namespace, grow: Callable[[Namespace, Limits, int], None], option: str, most: int
+) -> None:
+    """Three times all is well; the fourth time nothing is written, and the third may be sent again."""
+    limits = tight(**{BY_KEY[option].name: most})
+    for number in range(1, 4):
+        grow(ns, limits, number)
+    ns.clean_up()
+    ns.new_entries()
+    with pytest.raises(LimitReached, match=rf"{option}={most}\b") as refused:
+        grow(ns, limits, 4)
+    assert refused.value.option == option
+    assert ns.new_causes() == []
+    grow(ns, limits, 3)
+
+
+@pytest.mark.parametrize(
+    ("option", "number", "change"),
+    [
+        ("maxNameBytes", 6, {"name": "a-name"}),
+        ("maxNameBytes", 6, {"name": "é" * 3}),
+        ("maxNameBytes", 6, {"cluster": "a-name"}),
+        ("maxNameBytes", 6, {"zone": "a-name"}),
+        ("maxNameBytes", 6, {"topics": ("T1", "a-name")}),
+        ("maxNameBytes", 6, {"mappings": [mapping_info("a-name")]}),
+        ("maxAddressBytes", 15, {"at": "127.77.0.1:1091"}),
+        ("maxAddressBytes", 15, {"ha": "127.77.0.1:1091", "at": "h:1"}),
+        ("maxFilterServersBytes", 13, {"filters": ("f:1", "f:2")}),
+        ("maxMappingBytes", 107, {"mappings": [mapping_info("T")]}),
+    ],
+)
+def test_bytes_of_a_registration(ns: Namespace, option: str, number: int, change: dict[str, Any]) -> None:
+    asked: dict[str, Any] = {"topics": ("T1", "T2"), "at": "h:1"} | change
+    with pytest.raises(LimitReached, match=f"{option}={number - 1}"):
+        sent(ns, tight(**{BY_KEY[option].name: number - 1}), **asked)
+    assert ns.entries() == []
+    sent(ns, tight(**{BY_KEY[option].name: number}), **asked)
+
+
+def test_bytes_of_the_names_of_a_member(ns: Namespace) -> None:
+    limits = tight(max_entry_bytes=60)
+    for letter in "ab":
+        sent(ns, limits, letter * 25, at="h:1")
+    with pytest.raises(LimitReached, match="maxEntryBytes=60"):
+        sent(ns, limits, "c" * 25, at="h:1")
+    sent(ns, limits, "c" * 10, at="h:1")
+
+
+@pytest.mark.parametrize("field", ["namespace", "key", "value"])
+def test_bytes_of_a_kv_entry(ns: Namespace, field: str) -> None:
+    given = {"namespace": "n", "key": "k", "value": "v"} | {field: "éé"}
+    option = "maxKvValueBytes" if field == "value" else "maxNameBytes"
+    with pytest.raises(LimitReached, match=f"{option}=3"):
+        ns.run(put(ns.keys, **given, origin=origin(), limits=tight(**{BY_KEY[option].name: 3})))
+    assert ns.entries() == []
+    ns.run(put(ns.keys, **given, origin=origin(), limits=tight(**{BY_KEY[option].name: 4})))
+
+
+LOWERED = Limits(*(1 for _ in GROWTH_LIMITS))
+
+
+def test_lowered_limits_lock_out_no_broker_that_is_there(ns: Namespace) -> None:
+    """It may be sent again, shrink, be reinstated and leave; it may not grow."""
+    texts = {"max_name_bytes": 99, "max_address_bytes": 99, "max_filter_servers_bytes": 99}
+    lowered = replace(LOWERED, max_mapping_bytes=999, **texts)
+    for name in ("b1", "b2"):
+        for number, cluster in ((0, "c1"), (1, "c2")):
+            at = address("any", number)
+            asked: dict[str, Any] = {"cluster": cluster, "at": at, "topics": ("T1", "T2", "T3")}
+            sent(ns, DEFAULT_LIMITS, name, number, mappings=[mapping_info("T1", name)], **asked)
+    for name in ("b1", "b2"):
+        for number, cluster in ((0, "c1"), (1, "c2")):
+            asked = {"cluster": cluster, "at": address("any", number), "topics": ("T1", "T2")}
+            sent(ns, lowered, name, number, version=2, owner="w1/1", **asked)
+            sent(ns, lowered, name, number, version=2, owner="w1/2", **asked)
+    with pytest.raises(LimitReached, match="maxTopicsOfBroker=1"):
+        sent(ns, lowered, "b1", at=address("any"), topics=("T4", "T5"), version=3)
+    ns.store.zadd(ns.keys.leases, {f"c1:{address('any')}": ns.now_ms() - 1})
+    sent(ns, lowered, "b1", at=address("any"), version=4)
+    assert {name for name in ("b1", "b2") if ns.addrs(name)} == {"b1", "b2"}
+    for name in ("b1", "b2"):
+        for number, cluster in ((0, "c1"), (1, "c2")):
+            ns.unregister(name, number, cluster=cluster, at=address("any", number))
+    assert ns.store.scard(ns.keys.brokers) == 0
+
+
+def test_a_broker_below_its_limits_goes_on_while_another_is_at_them(ns: Namespace) -> None:
+    limits = tight(max_topics_of_broker=3, max_names_of_member=1)
+    sent(ns, limits, topics=("T1", "T2", "T3"))
+    with pytest.raises(LimitReached):
+        sent(ns, limits, topics=("T1", "T2", "T4"), version=2)
+    sent(ns, limits, "b2", topics=("T1", "T2", "T4"))
+    sent(ns, limits, topics=("T1", "T2"), version=3)
+    assert ns.heartbeat().version is not None
+
+
+@pytest.mark.parametrize("count", [2, 1200])
+def test_topics_that_others_have_need_no_place(ns: Namespace, count: int) -> None:
+    """The namespace is full: a broker of its topics may come, one with another topic may not."""
+    names = MANY[:count]
+    limits = tight(max_topics=count)
+    sent(ns, limits, topics=names)
+    sent(ns, limits, "b2", topics=names)
+    with pytest.raises(LimitReached, match=f"maxTopics={count}"):
+        sent(ns, limits, "b3", topics=[*names, "another"])
+    assert ns.store.smembers(ns.keys.brokers) == {"b1", "b2"}
+    assert ns.store.scard(ns.keys.topics) == count
+
+
+def test_topics_of_the_epoch_before_take_no_place(ns: Namespace) -> None:
+    """They lie in the same hash until they are cleaned up."""
+    limits = tight(max_topics_of_broker=3)
+    sent(ns, limits, topics=("T1", "T2", "T3"))
+    ns.store.hset(ns.keys.deferred, "clean:b1", "x")
+    ns.store.hset(ns.keys.topics_of("b1"), mapping={f"O{number}": "0,8,8,6,0" for number in range(3)})
+    ns.store.hdel(ns.keys.topics_of("b1"), "T3")
+    ns.store.hdel(ns.keys.route("T3"), "b1")
+    ns.store.srem(ns.keys.topics, "T3")
+    ns.rewritten = True
+    sent(ns, limits, topics=("T1", "T2", "T4"), version=2)
+    ns.store.hdel(ns.keys.topics_of("b1"), "O0", "O1", "O2")
+
+
+def test_connections_beyond_the_limit_take_the_place_of_others(ns: Namespace) -> None:
+    ns.tick("w1")
+    limits = tight(max_owners_of_member=3)
+    for number in range(6):
+        sent(ns, limits, owner=f"w1/{number}")
+        fields = ns.store.hkeys(ns.keys.member(f"c1:{A0}"))
+        owners = [field for field in fields if field.startswith("owner:")]
+        assert len(owners) <= 3
+        assert f"owner:w1/{number}" in owners
+
+
+def test_kv_may_shrink_and_be_deleted_beyond_the_limits(ns: Namespace) -> None:
+    assert ns.run(import_table(ns.keys, {"n": {"k": "v" * 20, "l": "v" * 20}}, origin()))
+    limits = replace(LOWERED, max_name_bytes=10, max_kv_value_bytes=100)
+    with pytest.raises(LimitReached, match="maxKvNamespaceBytes=1"):
+        ns.run(put(ns.keys, "n", "k", "v" * 21, origin(), limits=limits))
+    ns.run(put(ns.keys, "n", "k", "v" * 19, origin(), limits=limits))
+    ns.run(delete(ns.keys, "n", "l", origin()))
+    assert ns.run(table(ns.keys, "n")) == {"k": "v" * 19}
+
+
+BEYOND_UNPACK = 5000
+"""Fields of a hash; Lua's unpack() fails with some 4,000 of them."""
+
+
+@pytest.mark.parametrize("table", ["broker", "member"])
+def test_no_script_fails_after_its_first_write(ns: Namespace, table: str) -> None:
+    """A hash that was filled without limits is written whole, and its owner goes on."""
+    ns.rewritten = True
+    ns.register()
+    if table == "broker":
+        clusters = [f"x{number}" for number in range(BEYOND_UNPACK)]
+        ns.store.hset(ns.keys.broker("b1"), mapping={f"in:{cluster}": "1" for cluster in clusters})
+        with ns.store.pipeline() as pipe:
+            for cluster in clusters:
+                pipe.sadd(ns.keys.cluster(cluster), "b1")
+            pipe.sadd(ns.keys.clusters, *clusters)
+            pipe.execute()
+    else:
+        marks = {f"owner:w1/{number}": "1" for number in range(BEYOND_UNPACK)}
+        ns.store.hset(ns.keys.member(f"c1:{A0}"), mapping=marks)
+    ns.register(zone="z", version=2)
+    ns.register("b1", 1)
+    assert (ns.addrs()[0], ns.store.hget(ns.keys.broker("b1"), "zone")) == (A0, None)
+    fields = ns.store.hlen(ns.keys.broker("b1") if table == "broker" else ns.keys.member(f"c1:{A0}"))
+    assert fields > BEYOND_UNPACK
+    ns.unregister()
+    ns.unregister("b1", 1)
+    assert ns.store.scard(ns.keys.clusters) == 0
+
+
+def test_hashes_filled_to_their_limits(ns: Namespace) -> None:
+    """The last one of each: a member, a name, a cluster and a connection. All can leave again."""
+    most = DEFAULT_LIMITS
+    ns.store.zadd(ns.keys.workers, {"w1": ns.now_ms() + 600_000})
+    for number in range(1, most.max_members_of_broker):
+        ns.register("b1", number, (), cluster=f"c{number % most.max_clusters_of_broker}")
+    for number in range(1, most.max_names_of_member + 1):
+        ns.register(f"b{number}", at=A0)
+    for number in range(most.max_owners_of_member):
+        ns.register(at=A0, owner=f"w1/{number}")
+    assert len(ns.addrs()) == most.max_members_of_broker
+    owned = ns.store.hgetall(ns.keys.member(f"c1:{A0}"))
+    assert sum(field.startswith("owner:") for field in owned) == most.max_owners_of_member
+    assert sum(field.startswith("slot:") for field in owned) == most.max_names_of_member
+    ns.lapse()
+    ns.heartbeat()
+    for key in ns.store.zrange(ns.keys.leases, 0, -1):
+        ns.store.zadd(ns.keys.leases, {key: ns.now_ms() - 1})
+    assert ns.expire() == most.max_members_of_broker
+    assert ns.store.scard(ns.keys.brokers) == 0
+
+
+def test_limits_are_the_options() -> None:
+    assert Limits.of(Options(max_kv_keys=7)) == replace(DEFAULT_LIMITS, max_kv_keys=7)
+    assert {BY_KEY[key].name for key in GROWTH_LIMITS} == set(Limits.__struct_fields__)
