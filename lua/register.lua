@@ -112,10 +112,12 @@ local function limit_reached()
     for _ in pairs(broker.clusters) do count = count + 1 end
     if count >= limits.maxClustersOfBroker then return "maxClustersOfBroker" end
   end
-  return r.dry ~= 1 and not r.claim and limit_of_topics(limits, name, r.adds, first)
 end
 local full = limit_reached()
-if full then return { "full", full } end
+if full then
+  if r.claim then redis.call("DEL", KEYS[4]) end
+  return { "full", full }
+end
 
 -- The master writes the group's topics, or the smallest id of a new group; and which of them.
 local smallest = true
@@ -135,6 +137,9 @@ if r.dry == 1 or token ~= r.token then
   return { "go", token, first and "" or broker.epoch, broker.gen, flag(first), flag(every), flag(writes),
     flag(strips), flag(same) }
 end
+
+full = not r.claim and limit_of_topics(r.limits, name, r.adds, first)
+if full then return { "full", full } end
 
 -- Notes a connection over which the member registered. Connections of dead workers go; another one goes where there
 -- would be too many, since a refusal would lock out the member itself.

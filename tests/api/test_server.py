@@ -22,7 +22,8 @@ VALUE = b'{"value": "v"}'
 def address(store_of: Callable[[str], EmbeddedStore]) -> Iterator[str]:
     store = store_of(next(iter(ENGINES)))
     limits = {"http_head_max_bytes": HEAD_MAX, "http_body_max_bytes": BODY_MAX, "http_held_bytes": HELD}
-    with http_workers(store.url, workers=1, http_max_connections=50, **limits) as address:
+    limits |= {"http_max_connections": 50, "max_kv_namespace_bytes": 100 * BODY_MAX}
+    with http_workers(store.url, workers=1, **limits) as address:
         yield address
 
 

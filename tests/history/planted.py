@@ -36,7 +36,8 @@ class Bug(msgspec.Struct, frozen=True):
 BUGS = {
     "a worker's cache does not follow removals": Bug(
         "worker/cache/invalidation.py",
-        'self._cache.drop_brokers((event.get("broker"),))\n        self._returned(event.get("broker"), None)',
+        'self._cache.drop_brokers((event.get("broker"),))\n        self._lists.changed(Made.BROKERS, Made.TOPICS)\n'
+        '        self._returned(event.get("broker"), None)',
         "pass",
         frozenset({"own writes", "not long behind", "leases end"}),
     ),

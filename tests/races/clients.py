@@ -318,7 +318,7 @@ def _client(
         for number in numbers:
             step(caller, number)
     except Exception as failure:
-        error = f"{name}: {failure!r}"
+        error = f"{name}: {failure!r}: {failure}"
     results.put((name, Report(caller.notes, caller.seen, list(caller.answered.values()), caller.sent, error)))
 
 

@@ -136,9 +136,15 @@ class Play:
         return made.but(**more)
 
     def _put(self, broker: Broker) -> None:
-        over = self._over.setdefault(broker.addr, Connection(self._server.port))
+        over = self._connection(broker)
         if broker.register(over, version=V5_3_3).code == 0:
             self._brokers[broker.addr] = broker
+
+    def _connection(self, broker: Broker) -> Connection:
+        """Return that of its address, from where it is probed when its connection is lost."""
+        if broker.addr not in self._over:
+            self._over[broker.addr] = Connection(self._server.port, source=broker.addr.partition(":")[0])
+        return self._over[broker.addr]
 
     def _register(self) -> None:
         name, number = self._random.choice(NAMES), self._random.choice((0, 1, 2))
