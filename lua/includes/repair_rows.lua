@@ -52,6 +52,7 @@ local function judge(ctx, which, owner, topic, forward, reverse)
       return true
     else
       ctx.writes[#ctx.writes + 1] = { which = which, name = owner.name, topic = topic, text = false }
+      if which == "topics" then ctx.unlisted[#ctx.unlisted + 1] = topic end
       mended(ctx, which)
     end
   end
@@ -85,6 +86,7 @@ end
 local function rows_ctx(origin)
   local ctx = repair_ctx(origin)
   ctx.owners, ctx.writes, ctx.stale = {}, {}, {} -- by broker name; in order; broker names
+  ctx.unlisted = {} -- topics that may leave the list of topics with a row that no route showed
   return ctx
 end
 
@@ -93,6 +95,7 @@ local function commit_rows(ctx)
   for name, owner in pairs(ctx.owners) do
     if #owner.topics > 0 then emit_repaired(ctx, owner.which, { cjson.encode(name) }, owner.topics) end
   end
+  if #ctx.unlisted > 0 then emit_repaired(ctx, "topics", {}, ctx.unlisted) end
   append(ctx)
   for name, owner in pairs(ctx.owners) do
     if #owner.topics > 0 then redis.call("HINCRBY", K.broker(name), "gen", 1) end

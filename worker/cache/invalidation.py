@@ -168,6 +168,7 @@ class Invalidation:
             self._cache.drop_brokers(brokers)
         for name in brokers if topics else ():
             self._cache.drop_topics(_names(topics), name)
+        self._lists.changed(Made.BROKERS, Made.TOPICS)
 
     def _nothing(self, event: Event) -> None:
         """Change no reply."""

@@ -2,12 +2,18 @@
 
 import asyncio
 import time
+from collections.abc import Callable
+from math import inf
 
 import pytest
 import redis as redis_py
 
 from mqnamesrv.store import EmbeddedStore
+from registry.drivers import run
 from registry.keys import Keys
+from registry.plans import Origin
+from registry.repair.walk import Walk
+from rocketmq_remoting.command import Command
 from rocketmq_remoting.topic_list import decode_topic_list
 from testbed.eventually import eventually_async
 from tests.worker.scene import Broker, Scene, asynchronous, serving
@@ -16,6 +22,7 @@ from worker.cache.lists import ListCache, ListKey, Made
 from worker.counters import Counters
 from worker.reply import Depends, Reply
 
+Damage = Callable[[redis_py.Redis], object]
 KEYS = Keys("default")
 ALL, OF_C1 = ListKey(206, None), ListKey(224, "c1")
 LIST = Reply(body=b"a list", depends=Depends())
@@ -106,6 +113,65 @@ async def test_all_topics_are_not_kept_while_a_clean_up_is_pending(
         assert await all_topics(scene) == ("TB",)
         redis.sadd(KEYS.topics, "TC")
         assert await all_topics(scene) == ("TB",)  # kept
+
+
+def names_of(command: Command) -> set[str]:
+    return set(decode_topic_list(command.body).topic_list)
+
+
+A_B, ALL_FOUR = {"TA", "TB"}, {"TA", "TB", "TC", "TD"}
+DAMAGES: list[tuple[Damage, int, dict[str, str], set[str], set[str]]] = [
+    (lambda store: store.delete(KEYS.topics), 206, {}, set(), ALL_FOUR),
+    (lambda store: store.srem(KEYS.topics, "TC", "TD"), 206, {}, A_B, ALL_FOUR),
+    (lambda store: store.sadd(KEYS.topics, "T9"), 206, {}, {*ALL_FOUR, "T9"}, ALL_FOUR),
+    (
+        lambda store: (store.sadd(KEYS.topics, "T9"), store.hset(KEYS.route("T9"), "b9", "7,8,8,6,0")),
+        206,
+        {},
+        {*ALL_FOUR, "T9"},
+        ALL_FOUR,
+    ),
+    (lambda store: store.srem(KEYS.cluster("c1"), "b2"), 224, {"cluster": "c1"}, A_B, ALL_FOUR),
+    (
+        lambda store: store.hdel(KEYS.broker("b2"), "addr:0"),
+        304,
+        {},
+        {"c1", "broker-a"},
+        {"c1", "broker-a", "b2"},
+    ),
+]
+"""Damage, a list with its arguments, what it has then, and after the repair."""
+
+
+@pytest.mark.parametrize(
+    ("damage", "code", "ext", "wrong", "right"),
+    DAMAGES,
+    ids=["all topics", "topics", "a topic too many", "a row too many", "a cluster", "a member"],
+)
+@asynchronous
+async def test_a_list_that_was_kept_while_tables_were_damaged_is_right_after_the_repair(
+    store: EmbeddedStore,
+    redis: redis_py.Redis,
+    damage: Damage,
+    code: int,
+    ext: dict[str, str],
+    wrong: set[str],
+    right: set[str],
+) -> None:
+    async with serving(store.url) as scene:
+        await scene.register(Broker())
+        await scene.register(Broker("b2", "127.0.0.8:1"), Broker().body(TC=6, TD=6))
+        damage(redis)
+        for _ in range(2):
+            assert names_of(await scene.ask(code, ext=ext)) == wrong
+        assert scene.service.parts.counters.list_hits == 1
+        walk = Walk(KEYS, Origin("repair-1", "job:repair"), "w", timeout_ms=120_000, rows_per_s=inf)
+        assert run(walk.run(), redis).total
+
+        async def is_right() -> bool:
+            return names_of(await scene.ask(code, ext=ext)) == right
+
+        await eventually_async(is_right)
 
 
 @asynchronous
