@@ -8,8 +8,9 @@
   ARGV[1] request as JSON: origin, slice (topics that a script writes again, or as much other work), hidden {option: 1, ...}
   Returns {event id, state}: "idle" no round is requested, "more" it goes on, "ended"  ]]
 --- @include "tables"
-local NAMES_MAX, MEMBERS_MAX, MAPPINGS_MAX, VALUES_MAX = 64, 100, 100, 5
+local NAMES_MAX, MEMBERS_MAX, MAPPINGS_MAX, VALUES_MAX = 64, 100, 25, 2
 local PAIRS_MAX, ENTRY_BYTES, TEXT_MAX = 500, 60000, 65536
+local BYTES, VALUE_BYTES = 50, 500 -- written, or only read, that cost as much as a topic
 local COUNTED = { "entries", "brokers", "members", "topics", "mappings", "kv", "settings" }
 local r = cjson.decode(ARGV[1])
 local ctx = { now = now_ms(), origin = r.origin, entries = {}, brokers = {}, members = {} }
@@ -82,7 +83,8 @@ local function pages(key, most)
   return reply[2]
 end
 
--- The next members of the broker, in the first entry with its attributes.
+-- The next members of the broker by their ids, in the first entry with its attributes; the cursor is the last id. A
+-- page of HSCAN would be the whole of a hash as small as this one, and members may have much to tell.
 local function emit_members(scope, attributes)
   local add, close = cut(MEMBERS_MAX, function(parts, number)
     local fields = { "broker", round.name, "epoch", round.epoch }
@@ -90,20 +92,25 @@ local function emit_members(scope, attributes)
     fields[#fields + 1], fields[#fields + 2] = "members", "{" .. table.concat(parts, ",") .. "}"
     fields[#fields + 1], fields[#fields + 2] = "count", number
     emit_scope(scope, fields)
-    count("members", number, 5)
+    count("members", number, 0)
     scope, attributes = "members", {}
   end)
-  local flat = pages(K.broker(round.name), MEMBERS_MAX)
-  for i = 1, #flat, 2 do
-    local id = string.match(flat[i], "^addr:(.*)$")
-    if id then
-      local text = quote(id) .. ":" .. member_json(flat[i + 1])
+  local broker, bytes = broker_of(ctx, round.name), 0
+  round.at = "topics"
+  for _, id in ipairs(sorted_ids(broker.addrs)) do
+    if round.cursor == "" or tonumber(id) > tonumber(round.cursor) then
+      if bytes > work * BYTES then
+        round.at = "members"
+        break
+      end
+      local text = quote(id) .. ":" .. member_json(broker.addrs[id])
       add(text, #text)
+      round.cursor, bytes = id, bytes + 5 * BYTES + #text
     end
   end
   close(scope == "broker")
-  round.at = "members"
-  if round.cursor == "0" then round.at = "topics" end
+  work = work - math.floor(bytes / BYTES)
+  if round.at == "topics" then round.cursor = "0" end
 end
 
 local STEPS = {}
@@ -120,7 +127,7 @@ function STEPS.brokers()
   end
   local clusters = {}
   for cluster in pairs(broker.clusters) do clusters[#clusters + 1] = quote(cluster) end
-  round.epoch = broker.epoch
+  round.epoch, round.cursor = broker.epoch, ""
   emit_members("broker", {
     "cluster", broker.cluster, "clusters", "[" .. table.concat(clusters, ",") .. "]",
     "acting", broker.acting, "zone", broker.zone or false, "drain", drain,
@@ -178,6 +185,7 @@ function STEPS.mappings()
     if string.sub(flat[i + 1], 1, #own) == own then
       local info = string.sub(flat[i + 1], #own + 1)
       add(table.concat({ "[", quote(round.name), ",", quote(flat[i]), ",null,", info, "]" }), #flat[i] + #info)
+      work = work - math.floor(#info / BYTES)
     end
   end
   close()
@@ -199,7 +207,7 @@ function STEPS.values()
     local value = #flat[i + 1] > TEXT_MAX and #flat[i + 1] or flat[i + 1] -- in place of a large one its size in bytes
     local text = quote(flat[i]) .. ":" .. quote(value)
     add(text, #text)
-    work = work - math.floor(#text / 50)
+    work = work - math.floor(#text / BYTES + #flat[i + 1] / VALUE_BYTES)
   end
   close()
   work = work - 2
@@ -255,7 +263,7 @@ end
 if #taken > 0 then redis.call("SREM", KEYS[3], unpack(taken)) end
 if refill then redis.call("SUNIONSTORE", KEYS[3], refill) end
 if refill == K.brokers then -- a drain outlives its broker
-  for _, name in ipairs(redis.call("HKEYS", K.drains)) do redis.call("SADD", KEYS[3], name) end
+  call_many("SADD", KEYS[3], redis.call("HKEYS", K.drains))
 end
 local flat = {}
 for field, value in pairs(round) do flat[#flat + 1], flat[#flat + 2] = field, value end

@@ -3,18 +3,27 @@
   KEYS[2] brokers      set   broker names
   KEYS[3] leases       zset  <cluster>:<addr> -> end (ms)
   ARGV    broker names (absent = all of them)
-  Returns {broker, ...}, false when all of them are too many for one script; a broker is {name, cluster, acting, zone, {cluster that lists it, ...}, {id, address, ...}}  ]]
+  Returns {how many of the names were read, one at least, broker, ...}, false when all of them are too many for one
+          script; a broker is {name, cluster, acting, zone, {cluster that lists it, ...}, {id, address, ...}}  ]]
 --- @include "lease"
 local BROKERS_MAX = 400
+local WORK_MAX, MEMBER = 2000, 2 -- some us
 if #ARGV == 0 and redis.call("SCARD", KEYS[2]) > BROKERS_MAX then return false end
 local ctx = { now = now_ms(), entries = {} }
 open_leases(ctx)
-local reply = {}
-for _, name in ipairs(#ARGV > 0 and ARGV or redis.call("SMEMBERS", KEYS[2])) do
+local all = #ARGV == 0
+local names, work, reply = all and redis.call("SMEMBERS", KEYS[2]) or ARGV, 0, { 0 }
+for i, name in ipairs(names) do
+  if i > 1 and work > WORK_MAX then
+    if all then return false end
+    break
+  end
+  reply[1] = i
   local broker, listed, addresses = { name, "", "0", "" }, {}, {}
-  local attributes = redis.call("HGETALL", K.broker(name))
+  local attributes, bytes = redis.call("HGETALL", K.broker(name)), #name
   for a = 1, #attributes, 2 do
     local field, value = attributes[a], attributes[a + 1]
+    bytes = bytes + #field + #value
     if field == "cluster" then broker[2] = value
     elseif field == "acting" then broker[3] = value
     elseif field == "zone" then broker[4] = value
@@ -24,9 +33,11 @@ for _, name in ipairs(#ARGV > 0 and ARGV or redis.call("SMEMBERS", KEYS[2])) do
       if lease and not lapsed(ctx, tonumber(lease)) then
         addresses[#addresses + 1] = string.sub(field, 6)
         addresses[#addresses + 1] = string.match(value, "^[^:]*:(.*)$")
+        work = work + MEMBER
       end
     end
   end
+  work = work + #attributes / 4 + bytes / 500
   if #addresses > 0 then
     broker[5], broker[6] = listed, addresses
     reply[#reply + 1] = broker

@@ -12,7 +12,7 @@
   extra of -1 are broker names that there was no time for: lua/read_brokers.lua reads them  ]]
 --- @include "route_brokers"
 local WORK_MAX, TOPIC = 3000, 10 -- beside what the first topic takes
-local FIRST_MAX, ROW = 30000, 4 -- of the first topic and its rows
+local FIRST_MAX, ROW = 22000, 4 -- of the first topic and its rows
 local call = redis.call
 local ctx = { now = now_ms(), entries = {} }
 open_leases(ctx)

@@ -3,8 +3,9 @@
 import msgspec
 
 from registry.keys import Keys
-from registry.plans import Plan, ScriptCall, call
+from registry.plans import Plan, ScriptCall
 from registry.routes import addresses
+from registry.scan import members_of, some_of
 from rocketmq_remoting.cluster import BrokerMemberGroup, ClusterInfo
 from rocketmq_remoting.route import BrokerData
 from rocketmq_remoting.topic_list import TopicList
@@ -59,10 +60,13 @@ def _read(keys: Keys, *names: str) -> Plan[list[_Broker]]:
 
     All are read at one moment, unless they are so many that it takes several scripts: then each is."""
     shared = (keys.events_meta, keys.brokers, keys.leases)
-    rows = yield ScriptCall("read_clusters", shared, names)
-    if rows is None:
-        rows = []
-        every = [*(yield call("SMEMBERS", keys.brokers))]
-        for at in range(0, len(every), BROKERS_MAX):
-            rows += yield ScriptCall("read_clusters", shared, tuple(every[at : at + BROKERS_MAX]))
+    reply = yield ScriptCall("read_clusters", shared, names)
+    rows = [] if reply is None else reply[1:]
+    if reply is None:
+        every, done = [*(yield from members_of(keys.brokers))], 0
+        while done < len(every):
+            asked = some_of(every, done, BROKERS_MAX)
+            read, *more = yield ScriptCall("read_clusters", shared, tuple(asked))
+            rows += more
+            done += read
     return sorted(msgspec.convert(rows, list[_Broker], strict=False), key=lambda broker: broker.name)

@@ -74,11 +74,10 @@ def namespaces(keys: Keys) -> Plan[tuple[str, ...]]:
 
 def export_table(keys: Keys) -> Plan[dict[str, dict[str, str]]]:
     """Return every namespace with its values, as kvConfig.json's `configTable` holds them."""
-    names = yield from namespaces(keys)
-    if not names:
-        return {}
-    tables = yield Batch(tuple(call("HGETALL", keys.kv(name)) for name in names))
-    return dict(zip(names, tables, strict=True))
+    tables: dict[str, dict[str, str]] = {}
+    for name in (yield from namespaces(keys)):  # one after the other: a pipeline of all would hold the store
+        tables[name] = yield call("HGETALL", keys.kv(name))
+    return tables
 
 
 def import_table(keys: Keys, tables: KVTables, origin: Origin) -> Plan[bool]:

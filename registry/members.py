@@ -8,9 +8,10 @@ import msgspec
 from registry.clock import TIME, unix_ms
 from registry.keys import Keys, split_member_key
 from registry.plans import Batch, Plan, ScriptCall, call, pairs
+from registry.scan import members_of, some_of
 from rocketmq_remoting.data_version import DataVersion
 
-NAMES_MAX = 40  # broker names a script: with three members each 40 µs
+NAMES_MAX = 40  # broker names a script, which reads fewer that have many members
 CLOCK_LATE_MS = 5000  # as lua/includes/lease.lua: workers tick each second, longer silence is an outage
 
 LeaseState = Literal["living", "held", "overdue"]
@@ -109,20 +110,21 @@ class LeaseClock(msgspec.Struct, frozen=True):
 
 def broker_names(keys: Keys) -> Plan[tuple[str, ...]]:
     """Return all broker names, sorted."""
-    return tuple(sorted((yield call("SMEMBERS", keys.brokers))))
+    return tuple(sorted((yield from members_of(keys.brokers))))
 
 
 def brokers(keys: Keys, names: Sequence[str]) -> Plan[tuple[Broker, ...]]:
     """Return the brokers of these names that have members, in the order given.
 
-    Forty at a time are read at one moment."""
+    Up to forty at a time are read at one moment."""
     read: list[Broker] = []
-    for start in range(0, len(names), NAMES_MAX):
-        raw = yield ScriptCall(
-            "read_members", (keys.events_meta, keys.leases), tuple(names[start : start + NAMES_MAX])
-        )
+    done = 0
+    while done < len(names):
+        asked = some_of(names, done, NAMES_MAX)
+        raw = yield ScriptCall("read_members", (keys.events_meta, keys.leases), tuple(asked))
         reply = msgspec.convert(raw, _Reply, strict=False)
         read += (_broker(reply.now_ms, row) for row in reply.brokers)
+        done += reply.done
     return tuple(read)
 
 
@@ -158,8 +160,11 @@ class _BrokerRow(msgspec.Struct, frozen=True, array_like=True):
 
 
 class _Reply(msgspec.Struct, frozen=True, array_like=True):
+    """`done` is how many of the names were read."""
+
     now_ms: int
     brokers: list[_BrokerRow]
+    done: int
 
 
 def _broker(now_ms: int, row: _BrokerRow) -> Broker:

@@ -1,14 +1,20 @@
-"""Reading whole tables without holding Redis: in pages, however large they are."""
+"""Reading whole tables without holding Redis: in pages, however large they are.
 
-from collections.abc import Callable, Iterator
+What changes meanwhile may or may not be seen; what was there before and after is."""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Final
 
 from registry.plans import Plan, call
 
-PAGE = 2000
+PAGE: Final = 2000
+FIRST_PAGE: Final = 100
+"""It tells how long the texts are."""
+PAGE_CHARACTERS: Final = 500_000
 
 
 def scan(key: str) -> Plan[dict[str, str]]:
-    """Return all fields of a hash. What changes meanwhile may or may not be seen: writers judge by a fence."""
+    """Return all fields of a hash. Writers judge by a fence whether one has changed."""
     stored: dict[str, str] = {}
     yield from scan_pages(key, stored.update)
     return stored
@@ -16,12 +22,42 @@ def scan(key: str) -> Plan[dict[str, str]]:
 
 def scan_pages(key: str, taken: Callable[[dict[str, str]], object]) -> Plan[None]:
     """Have each page of a hash taken, for what needs no more than one at once. A field may come twice."""
-    cursor = "0"
+    cursor, count = "0", FIRST_PAGE
     while True:
-        cursor, page = yield call("HSCAN", key, cursor, "COUNT", PAGE)
+        cursor, page = yield call("HSCAN", key, cursor, "COUNT", count)
         taken(page)
         if str(cursor) == "0":
             return
+        count = _next_count(len(page), _characters(page) + _characters(page.values()))
+
+
+def members_of(key: str) -> Plan[set[str]]:
+    """Return all members of a set."""
+    members = set[str]()
+    cursor, count = "0", FIRST_PAGE
+    while True:
+        cursor, page = yield call("SSCAN", key, cursor, "COUNT", count)
+        members.update(page)
+        if str(cursor) == "0":
+            return members
+        count = _next_count(len(page), _characters(page))
+
+
+def some_of(names: Sequence[str], at: int, most: int) -> Sequence[str]:
+    """Return the names from `at` on that a command may take: so many, or fewer long ones, one at least."""
+    taken = names[at : at + most]
+    while len(taken) > 1 and _characters(taken) > PAGE_CHARACTERS:
+        taken = taken[: len(taken) // 2]
+    return taken
+
+
+def _characters(texts: Iterable[str]) -> int:
+    return sum(map(len, texts))
+
+
+def _next_count(items: int, characters: int) -> int:
+    """Return how many items the next page may have, if they are as long as those of the last one."""
+    return max(min(PAGE, PAGE_CHARACTERS * items // max(characters, 1)), 1) if items else PAGE
 
 
 def batches(stored: dict[str, str], size: int) -> Iterator[list[tuple[str, str]]]:

@@ -9,7 +9,7 @@ from registry.keys import Keys
 from registry.limits import DEFAULT_LIMITS, Limits
 from registry.plans import Batch, Origin, Plan, ScriptCall, as_json, call
 from registry.queue_text import current, queue_data, queue_text
-from registry.scan import scan, scan_pages
+from registry.scan import members_of, scan, scan_pages
 from registry.sorting import in_order
 from rocketmq_remoting.route import QueueData
 
@@ -39,7 +39,7 @@ class AllTopics(NamedTuple):
 
 def all_topics(keys: Keys) -> Plan[tuple[str, ...]]:
     """Return the names of all topics (206)."""
-    return (yield from in_order((yield call("SMEMBERS", keys.topics))))
+    return (yield from in_order((yield from members_of(keys.topics))))
 
 
 def all_topics_settled(keys: Keys) -> Plan[AllTopics]:
@@ -48,7 +48,7 @@ def all_topics_settled(keys: Keys) -> Plan[AllTopics]:
     A clean-up may end, or the claim of a registration begin, while they are read: so it is looked for before and after.
     """
     pending = yield call("HLEN", keys.deferred)
-    names = yield call("SMEMBERS", keys.topics)
+    names = yield from members_of(keys.topics)
     pending += yield call("HLEN", keys.deferred)
     return AllTopics((yield from in_order(names)), not pending)
 
@@ -60,7 +60,7 @@ def topics_of_cluster(keys: Keys, cluster: str) -> Plan[tuple[str, ...]]:
     def take(topic: str, _: str) -> None:
         topics.add(topic)
 
-    yield from _each_topic(keys, (yield call("SMEMBERS", keys.cluster(cluster))), take)
+    yield from _each_topic(keys, (yield from members_of(keys.cluster(cluster))), take)
     return (yield from in_order(topics))
 
 
@@ -79,7 +79,7 @@ def unit_topics(keys: Keys, kind: UnitKind) -> Plan[tuple[str, ...]]:
         if topic not in flags:
             flags[topic] = int(text.rpartition(",")[2])
 
-    yield from _each_topic(keys, sorted((yield call("SMEMBERS", keys.brokers))), take)
+    yield from _each_topic(keys, sorted((yield from members_of(keys.brokers))), take)
     return (yield from in_order([topic for topic, flag in flags.items() if kind.matches(flag)]))
 
 

@@ -22,7 +22,9 @@ local function read_broker(ctx, name, brokers)
       if lease and not lapsed(ctx, tonumber(lease)) then
         broker[#broker + 1] = string.sub(field, 6)
         broker[#broker + 1] = string.match(value, "^[^:]*:(.*)$")
-        broker[#broker + 1] = call("HGET", K.member(value), "filters") or ""
+        local filters = call("HGET", K.member(value), "filters") or ""
+        broker[#broker + 1] = filters
+        work = work + #filters / 50
       end
     end
   end

@@ -208,7 +208,7 @@ class Options(TlsOptions, frozen=True, kw_only=True):
     max_names_of_member: Annotated[int, _own("broker names that an address has in a cluster")] = 16
     max_owners_of_member: Annotated[
         int, _own("connections of a member that are noted; one more takes the place of another")
-    ] = 64
+    ] = 16
     max_topics: Annotated[int, _own("topics of the namespace")] = 500_000
     max_topics_of_broker: Annotated[int, _own("topics of a broker name, static ones as many again")] = 100_000
     max_name_bytes: Annotated[
@@ -218,8 +218,8 @@ class Options(TlsOptions, frozen=True, kw_only=True):
     max_entry_bytes: Annotated[
         int, _own("names and addresses that are stored of a broker name, or of a member, together")
     ] = 128 << 10
-    max_filter_servers_bytes: Annotated[int, _own("filter servers of a member, as JSON")] = 32_768
-    max_mapping_bytes: Annotated[int, _own("queues of a static topic on a broker, as JSON")] = 32_768
+    max_filter_servers_bytes: Annotated[int, _own("filter servers of a member, as JSON")] = 2_048
+    max_mapping_bytes: Annotated[int, _own("queues of a static topic on a broker, as JSON")] = 8_192
     max_kv_namespaces: Annotated[int, _own("KV namespaces, empty ones too")] = 200
     max_kv_keys: Annotated[int, _own("keys of a KV namespace")] = 1_000
     max_kv_value_bytes: Annotated[int, _own("of a KV value")] = 256 << 10

@@ -6,6 +6,7 @@ from typing import Final
 from registry.plans import Plan, call
 from registry.repair.slices import BROKER, MEMBER, Slices
 from registry.repair.types import types_of_brokers, types_of_members
+from registry.scan import members_of
 from registry.worker_lease import names_of_members
 
 LEASES: Final = 50
@@ -44,12 +45,12 @@ def _listing(slices: Slices, leased: Iterable[str]) -> Plan[dict[str, list[str]]
     """Return all broker names, with the clusters whose sets list them."""
     keys = slices.keys
     listing: dict[str, list[str]] = {name: [] for name in leased}
-    for name in (yield call("SMEMBERS", keys.brokers)):
+    for name in (yield from members_of(keys.brokers)):
         listing.setdefault(name, [])
-    clusters = yield call("SMEMBERS", keys.clusters)
+    clusters = yield from members_of(keys.clusters)
     yield from slices.delete_wrong({keys.cluster(cluster): "set" for cluster in clusters})
     for cluster in clusters:
-        for name in (yield call("SMEMBERS", keys.cluster(cluster))):
+        for name in (yield from members_of(keys.cluster(cluster))):
             listing.setdefault(name, []).append(cluster)
         yield from slices.rest(BROKER)
     return listing

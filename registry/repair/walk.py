@@ -9,12 +9,13 @@ from collections.abc import Iterable
 
 from registry.clock import now_ms
 from registry.keys import Keys
-from registry.plans import Origin, Plan, call
+from registry.plans import Origin, Plan
 from registry.repair.brokers import compare_brokers
 from registry.repair.rows import RowComparison
 from registry.repair.slices import ROWS_PER_S, Slices
 from registry.repair.state import Repaired, record, request_owed_round
 from registry.repair.types import types_of_lists
+from registry.scan import members_of
 
 
 class Walk:
@@ -53,7 +54,7 @@ class Walk:
         began_ms = yield from now_ms()
         yield from slices.delete_wrong(types_of_lists(keys))
         yield from compare_brokers(slices, self._timeout_ms)
-        slices.names = sorted((yield call("SMEMBERS", keys.brokers)))
+        slices.names = sorted((yield from members_of(keys.brokers)))
         yield from self._rows.run()
         yield from slices.count_rows()
         yield from record(keys, self.repaired, began_ms)

@@ -7,6 +7,8 @@ import redis as redis_py
 
 from registry.clusters import cluster_info
 from registry.errors import TopicNotFound
+from registry.limits import DEFAULT_LIMITS
+from registry.members import brokers
 from registry.topics import delete_topic, register_topic
 from rocketmq_remoting.route import QueueData
 from tests.registry.brokers import origin
@@ -30,6 +32,45 @@ def test_all_are_read(many: Namespace) -> None:
     info = many.run(cluster_info(many.keys))
     assert (tuple(info.broker_addr_table), info.cluster_addr_table["c2"]) == (NAMES, NAMES[1::2])
     assert sorted(data.broker_name for data in many.route("T1").broker_datas) == [*NAMES]
+
+
+def crowded(ns: Namespace, names: list[str]) -> None:
+    """Have brokers with as many members as may be, each with as many owners."""
+    pipe, end = ns.store.pipeline(transaction=False), ns.now_ms() + 60_000
+    marks = {f"owner:w1/{number}": "127.0.0.1" for number in range(DEFAULT_LIMITS.max_owners_of_member)}
+    for name in names:
+        pipe.sadd(ns.keys.brokers, name)
+        members = {f"addr:{i}": f"c1:{name}:{i}" for i in range(DEFAULT_LIMITS.max_members_of_broker)}
+        pipe.hset(
+            ns.keys.broker(name),
+            mapping={"epoch": 1, "gen": 1, "cluster": "c1", "acting": 0, "in:c1": 1} | members,
+        )
+        for member in members.values():
+            pipe.hset(ns.keys.member(member), mapping={"timeout": 120_000, "since": 1} | marks)
+        pipe.zadd(ns.keys.leases, dict.fromkeys(members.values(), end))
+    pipe.execute()
+
+
+def test_brokers_of_many_members_are_read_by_several_scripts(redis: redis_py.Redis) -> None:
+    ns, names = Namespace(redis), [f"b{number:02}" for number in range(15)]
+    crowded(ns, names)
+    redis.config_resetstat()
+    info = ns.run(cluster_info(ns.keys))
+    assert {name: len(data.broker_addrs) for name, data in info.broker_addr_table.items()} == dict.fromkeys(
+        names, 200
+    )
+    assert calls(redis) > 2
+    redis.config_resetstat()
+    found = ns.run(brokers(ns.keys, [*names, "none"]))
+    assert [(broker.name, len(broker.members)) for broker in found] == [(name, 200) for name in names]
+    assert calls(redis) >= len(names)
+    assert ns.run(brokers(ns.keys, ["none", "none"])) == ()
+
+
+def calls(redis: redis_py.Redis) -> int:
+    """Return how many scripts were called."""
+    stats = redis.info("commandstats")
+    return sum(int(stats[name]["calls"]) for name in ("cmdstat_eval", "cmdstat_evalsha") if name in stats)
 
 
 def test_a_topic_is_set_and_deleted_on_all(many: Namespace) -> None:

@@ -14,7 +14,7 @@ from registry.registration.register import PENDING_PAUSES, register
 from registry.registration.renewals import Renewal
 from registry.removal import Disconnected, release_owner, unregister
 from registry.routes import RoutesRead, StoredBroker, StoredRoute, read_route
-from registry.scan import batches, scan
+from registry.scan import batches, members_of, scan, some_of
 from registry.worker_lease import Tick, tick
 from rocketmq_remoting.cluster import BrokerMemberGroup, ClusterInfo
 from rocketmq_remoting.data_version import DataVersion
@@ -61,8 +61,31 @@ def short(request: Request) -> str:
 
 def test_a_hash_is_read_in_pages() -> None:
     asked, found = answered(scan("h"), ("17", {"a": "1"}), (0, {"b": "2", "a": "1"}))
-    assert asked == ["HSCAN h 0 COUNT 2000", "HSCAN h 17 COUNT 2000"]
+    assert asked == ["HSCAN h 0 COUNT 100", "HSCAN h 17 COUNT 2000"]
     assert found == {"a": "1", "b": "2"}
+
+
+def test_pages_of_long_texts_have_few_items() -> None:
+    """The store is held as long by the bytes as by the items."""
+    long = {str(number): "x" * 32_000 for number in range(100)}
+    asked, found = answered(scan("h"), ("17", long), (0, {"b": "2"}))
+    assert asked == ["HSCAN h 0 COUNT 100", "HSCAN h 17 COUNT 15"]
+    assert found == long | {"b": "2"}
+
+
+def test_a_set_is_read_in_pages() -> None:
+    asked, found = answered(
+        members_of("s"), ("17", ["a", "b"]), ("18", []), ("19", ["x" * 600_000]), (0, ["a"])
+    )
+    assert asked == [
+        f"SSCAN s {at} COUNT {count}" for at, count in ((0, 100), (17, 2000), (18, 2000), (19, 1))
+    ]
+    assert found == {"a", "b", "x" * 600_000}
+
+
+def test_a_command_takes_few_long_names() -> None:
+    assert some_of(["a", "b", "c", "d"], 1, 2) == ["b", "c"]
+    assert some_of(["x" * 400_000] * 3, 0, 3) == ["x" * 400_000]
 
 
 def test_a_table_in_batches() -> None:
@@ -146,7 +169,7 @@ def test_clusters_as_they_are_read() -> None:
         ["b2", "c1", "0", "", ["c2", "c1"], ["1", "a:2"]],
         ["b1", "c1", "1", "z", ["c1"], ["10", "a:3", "2", "a:1"]],
     ]
-    _, clusters = answered(cluster_info(KEYS), rows)
+    _, clusters = answered(cluster_info(KEYS), [2, *rows])
     assert clusters == ClusterInfo(
         {
             "b1": BrokerData("c1", "b1", {2: "a:1", 10: "a:3"}, True, "z"),
@@ -166,7 +189,9 @@ def test_system_topics_without_brokers() -> None:
     [([], {}), ([["b1", "c1", "0", "", ["c1"], ["1", "a:2", "0", "a:1"]]], {0: "a:1", 1: "a:2"})],
 )
 def test_a_member_group_echoes_the_cluster(rows: list[Any], found: dict[int, str]) -> None:
-    assert answered(member_group(KEYS, "asked", "b1"), rows)[1] == BrokerMemberGroup("asked", "b1", found)
+    assert answered(member_group(KEYS, "asked", "b1"), [1, *rows])[1] == BrokerMemberGroup(
+        "asked", "b1", found
+    )
 
 
 def test_a_tick() -> None:
@@ -202,9 +227,9 @@ def test_a_removal_does_its_own_clean_up_and_no_other() -> None:
         "unregister",
         "HGETALL owed",
         "HGET broker:b1 epoch + GET pending:b1",
-        "HSCAN topics_of:b1 0 COUNT 2000",
+        "HSCAN topics_of:b1 0 COUNT 100",
         "sweep_topics",
-        "HSCAN mappings_of:b1 0 COUNT 2000",
+        "HSCAN mappings_of:b1 0 COUNT 100",
         "clear_deferred",
     ]
     assert (removal.event_id, removal.brokers) == ("7-0", ("b1",))
