@@ -1,20 +1,34 @@
 """Limits of growth: what is beyond is refused with nothing written, and nobody is locked out who was there before."""
 
 from collections.abc import Callable
+from math import inf
 from typing import Any
 
 import pytest
 from msgspec.structs import replace
 
+from registry.clusters import cluster_info
 from registry.drains import Drain, drain
 from registry.errors import LimitReached
+from registry.events.heartbeat_log import log_heartbeat
+from registry.keys import ORDER_TOPIC_CONFIG
 from registry.kv import delete, import_table, put, table
 from registry.limits import DEFAULT_LIMITS, Limits
+from registry.members import brokers as members_of_brokers
 from registry.options.catalogue import BY_KEY, GROWTH_LIMITS, Options
+from registry.plans import Batch, Plan, ScriptCall, ScriptItem
+from registry.registration.heartbeat import renew_lease
 from registry.registration.register import Registered, register
-from registry.topics import register_topic
+from registry.removal import release_owner
+from registry.repair.state import Repaired
+from registry.repair.walk import Walk
+from registry.rewrite import wipe_write_perm
+from registry.scripts import LUA
+from registry.settings import announce_start
+from registry.topics import delete_topic, register_topic
 from rocketmq_remoting.route import QueueData
 from tests.registry.brokers import address, mapping_info, origin, registration
+from tests.registry.checkpoints import a_round
 from tests.registry.namespace import Namespace
 
 A0 = address("b1")
@@ -310,6 +324,88 @@ def test_hashes_filled_to_their_limits(ns: Namespace) -> None:
         ns.store.zadd(ns.keys.leases, {key: ns.now_ms() - 1})
     assert ns.expire() == most.max_members_of_broker
     assert ns.store.scard(ns.keys.brokers) == 0
+
+
+class Recording(Namespace):
+    """Notes which scripts its plans call."""
+
+    def __init__(self, ns: Namespace) -> None:
+        super().__init__(ns.store, ns.keys)
+        self.ran: set[str] = set()
+
+    def run(self, plan: Plan[Any]) -> Any:
+        return super().run(self._noted(plan))
+
+    def _noted(self, plan: Plan[Any]) -> Plan[Any]:
+        try:
+            request = next(plan)
+            while True:
+                for one in request.requests if isinstance(request, Batch) else (request,):
+                    if isinstance(one, ScriptCall | ScriptItem):
+                        self.ran.add(one.name)
+                request = plan.send((yield request))
+        except StopIteration as end:
+            return end.value
+
+
+def filled(ns: Namespace) -> None:
+    """A broker with as many members and clusters as may be, the first with as many names and connections."""
+    most = DEFAULT_LIMITS
+    ns.store.zadd(ns.keys.workers, {"w1": ns.now_ms() + 600_000})
+    for number in range(most.max_members_of_broker):
+        filters = (f"f{number}:{'1' * 2000}",)
+        ns.register("b1", number, cluster=f"c{number % most.max_clusters_of_broker}", filters=filters)
+    for number in range(2, most.max_names_of_member + 1):
+        ns.register(f"b{number}", at=A0, cluster="c0")
+    for number in range(most.max_owners_of_member):
+        ns.register(at=A0, cluster="c0", owner=f"w1/{number}")
+
+
+def test_each_script_runs_on_hashes_at_their_limits(ns: Namespace) -> None:
+    """KV, drains and order topics too; a thousand values are more than unpack() is given anywhere."""
+    ns.rewritten = True
+    most, keys, scene = DEFAULT_LIMITS, ns.keys, Recording(ns)
+    filled(scene)
+    values = {f"T{number}": "x" * 1000 for number in range(most.max_kv_keys - 1)}
+    ns.store.sadd(keys.kv_namespaces, ORDER_TOPIC_CONFIG)
+    ns.store.hset(keys.kv(ORDER_TOPIC_CONFIG), mapping=values)
+    ns.store.hset(keys.drains, mapping={f"gone{n}": "{}" for n in range(most.max_brokers - 1)})
+    scene.run(put(keys, ORDER_TOPIC_CONFIG, "last", "v", origin()))
+    scene.run(drain(keys, "b1", Drain("me", "repair"), origin()))
+    with pytest.raises(LimitReached):
+        ns.run(put(keys, ORDER_TOPIC_CONFIG, "more", "v", origin()))
+    scene.run(announce_start(keys, {"a": "1"}, origin()))
+    scene.tick()
+    scene.register(at=A0, cluster="c0", owner="w1/1")
+    scene.run(renew_lease(keys, "c0", A0, origin()))
+    scene.run(log_heartbeat(keys, "c0", A0, 322))
+    assert (
+        len(scene.run(cluster_info(keys)).broker_addr_table["b1"].broker_addrs) == most.max_members_of_broker
+    )
+    assert len(scene.run(members_of_brokers(keys, ["b1"]))[0].members) == most.max_members_of_broker
+    assert len(scene.route("T1").broker_datas) == most.max_names_of_member
+    scene.run(register_topic(keys, "T1", [QueueData("b1", 4, 4, 6, 0)], origin()))
+    scene.run(delete_topic(keys, "T1", "c0", origin()))
+    scene.run(wipe_write_perm(keys, "b1", origin()))
+    scene.run(release_owner(keys, "c0", A0, "w1/2"))
+    a_round(scene)
+    assert scene.run(Walk(keys, origin(), "w", timeout_ms=120_000, rows_per_s=inf).run()) == Repaired()
+    ns.store.zadd(keys.leases, {f"c0:{A0}": ns.now_ms() - 1})
+    scene.run(renew_lease(keys, "c0", A0, origin()))
+    scene.register("large", topics=MANY)
+    scene.register("large", topics=dict.fromkeys(MANY, "4,4,6,0"), version=2)
+    scene.unregister("large")
+    for number in range(most.max_members_of_broker // 2):
+        scene.unregister("b1", number, cluster=f"c{number % most.max_clusters_of_broker}")
+    for key in ns.store.zrange(keys.leases, 0, -1):
+        ns.store.zadd(keys.leases, {key: ns.now_ms() - 1})
+    scene.expire()
+    assert ns.store.scard(keys.brokers) == 0
+    assert {path.stem for path in LUA.glob("*.lua")} - scene.ran == NEED_NO_FULL_HASH
+
+
+NEED_NO_FULL_HASH = {"read_brokers", "release_hold", "repair_count", "repair_table", "reregister_topics"}
+"""What is read_routes' when a route is long, ends a hold, is repaired, or needs what a worker has cached."""
 
 
 def test_limits_are_the_options() -> None:
