@@ -22,7 +22,8 @@ from registry.registration.register import register
 from registry.repair.slices import Overtaken
 from registry.repair.state import Repaired, RepairState, state
 from registry.repair.walk import Walk
-from rocketmq_remoting.route import TopicRouteData
+from registry.topics import delete_topic, register_topic
+from rocketmq_remoting.route import QueueData, TopicRouteData
 from tests.registry.brokers import address, mapping_info, origin, registration
 from tests.registry.check_tables import check_tables
 from tests.registry.namespace import Namespace
@@ -144,6 +145,51 @@ BY_REGISTRATION = {
 """Of these the brokers know what was there."""
 KNOWN_TO_BROKERS = {"zone", "filters", "ha"}
 """Attributes that nothing else has; one that is lost alone comes back with the broker's next change."""
+
+
+MANY = [f"M{number}" for number in range(1200)]
+
+
+def queues(*names: str, queues: int = 4) -> list[QueueData]:
+    return [QueueData(name, queues, queues, 6, 0) for name in names]
+
+
+def lapsed(ns: Namespace, name: str) -> Namespace:
+    ns.lapse(name)
+    return ns
+
+
+WRITES: list[Callable[[Namespace], object]] = [
+    lambda ns: ns.run(register_topic(ns.keys, "new", queues("b1", "b2"), origin())),
+    lambda ns: ns.run(register_topic(ns.keys, "new", queues("b1", "b1", "b3"), origin())),
+    lambda ns: ns.run(register_topic(ns.keys, "T1", [*queues("b1"), *queues("b1", queues=2)], origin())),
+    lambda ns: ns.run(register_topic(ns.keys, "T1", queues("b3", "nowhere", "b2"), origin())),
+    lambda ns: ns.run(delete_topic(ns.keys, "T1", "c1", origin())),
+    lambda ns: ns.run(delete_topic(ns.keys, "new", "", origin())),
+    lambda ns: ns.run(delete_topic(ns.keys, "nothing", "", origin())),
+    lambda ns: ns.register("b1", 0, MANY, version=2, mappings=[mapping_info("T2"), mapping_info("T3")]),
+    lambda ns: ns.register("b1", 0, MANY[:5], version=3, delete_missing=True),
+    lambda ns: ns.register("b1", 0, ("T1", "T2"), version=4, mappings=[mapping_info("T9")]),
+    lambda ns: ns.register("b9", 0, MANY, mappings=[mapping_info("T1", "b9")]),
+    lambda ns: ns.run(delete_topic(ns.keys, "M7", "", origin())),
+    lambda ns: (ns.unregister("b9"), ns.register("b9", 0, MANY[:700], version=2)),
+    lambda ns: lapsed(ns, "b9").register("b9", 0, MANY[:800], version=3),
+    lambda ns: lapsed(ns, "b2").heartbeat("b2"),
+    lambda ns: ns.register("b2", 1, ("T1", "T9"), at=address("b2")),
+]
+
+
+def test_nothing_is_repaired_after_writes_of_all_kinds(ns: Namespace) -> None:
+    """How many rows a broker should have is noted by each."""
+    populate(ns)
+    for number, write in enumerate(WRITES):
+        write(ns)
+        ns.clean_up()
+        assert a_walk(ns) == Repaired(), number
+        for name in ns.store.smembers(ns.keys.brokers):
+            noted = ns.store.hmget(ns.keys.broker(name), "topics", "mappings")
+            stored = ns.store.hlen(ns.keys.topics_of(name)), ns.store.hlen(ns.keys.mappings_of(name))
+            assert [int(rows or 0) for rows in noted] == [*stored], (number, name)
 
 
 def test_no_damage_no_writes(ns: Namespace) -> None:
