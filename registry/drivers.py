@@ -293,8 +293,9 @@ def _calls(batch: Sequence[Asked]) -> Iterator[tuple[Call | ScriptCall, Sequence
         else:
             yield request, (asked,)
     for group in groups.values():
-        for at in range(0, len(group), JOINED_MOST):
-            items = group[at : at + JOINED_MOST]
+        most = group[0][0].most or JOINED_MOST  # type: ignore[union-attr]
+        for at in range(0, len(group), most):
+            items = group[at : at + most]
             yield joined([item for item, _ in items]), items  # type: ignore[misc]
 
 

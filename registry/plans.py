@@ -33,13 +33,15 @@ class ScriptItem(msgspec.Struct, frozen=True):
     """One item for a script that takes many: KEYS are `shared` and then each item's `keys`, ARGV each item's `args`.
 
     Its reply is the item's. A driver may join the items of one moment into one call; `split` makes the replies of
-    so many items of what the script returned, where that is not a list of them already. It must not fail."""
+    so many items of what the script returned, where that is not a list of them already. It must not fail. `most` items
+    are one call's, where they cost more than usual."""
 
     name: str
     shared: tuple[str, ...]
     keys: tuple[str, ...]
     args: tuple[Argument, ...]
     split: Callable[[Any, int], list[Any]] | None = None
+    most: int | None = None
 
     def replies(self, returned: Any, count: int) -> list[Any]:
         """Return the reply of each item of a call, `count` in all."""

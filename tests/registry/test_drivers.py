@@ -12,6 +12,7 @@ from redis.exceptions import ResponseError
 from mqnamesrv.store import EmbeddedStore
 from registry.drivers import PIPELINE_MOST, PIPELINES, AsyncDriver, run, unavailable
 from registry.errors import RegistrationRefused, StoreUnavailable
+from registry.events.heartbeat_log import AT_ONCE, log_heartbeat
 from registry.keys import Keys
 from registry.plans import Batch, Pause, Plan, ScriptCall, call
 from registry.registration.register import register
@@ -246,3 +247,18 @@ def test_a_reply_that_is_no_text_leaves_no_request_unanswered(
         await driver.close()
 
     asyncio.run(main())
+
+
+def test_items_that_cost_more_are_few_a_call(store: EmbeddedStore, redis: redis_py.Redis) -> None:
+    async def at_once(count: int) -> None:
+        driver = AsyncDriver(connect_async(store.url))
+        try:
+            await driver.run(log_heartbeat(KEYS, "c1", "a:1", 322))
+            redis.config_resetstat()
+            plans = (log_heartbeat(KEYS, "c1", f"a:{number}", 322) for number in range(count))
+            await asyncio.gather(*map(driver.run, plans))
+        finally:
+            await driver.close()
+
+    asyncio.run(at_once(3 * AT_ONCE + 1))
+    assert redis.info("commandstats")["cmdstat_evalsha"]["calls"] == 4
