@@ -30,6 +30,7 @@ from worker.reply import Request
 from worker.transport.frame_memory import FrameMemory
 from worker.watch.closed_connections import ClosedConnections
 from worker.watch.follower import Follower
+from worker.watch.standstill import Standstill
 from worker.watch.ticker import Ticker
 
 START_WAIT_S: Final = 1.0
@@ -82,12 +83,14 @@ class Assembly:
         )
         store = partial(connect.connect_follower, options.redis_url, options.namespace)
         self.follower = Follower(store, self.keys, rules)
+        self.standstill = Standstill(self.follower, self.ticker, self.registration_cache.renewals.invalidate)
         self._background: list[asyncio.Task[None]] = []
 
     async def start(self) -> None:
         """Begin to follow and to tick; return after the first tick, or soon if the store is away."""
         loop = asyncio.get_running_loop()
         self._background.append(loop.create_task(forever("the follower", self.follower.run)))
+        self._background.append(loop.create_task(forever("the standstill watch", self.standstill.run)))
         await self.ticker.step()
         self._background.append(loop.create_task(forever("the ticker", self.ticker.run)))
         self._background.append(loop.create_task(self.driver.open()))
@@ -95,6 +98,7 @@ class Assembly:
 
     async def stop(self, tasks: Sequence[asyncio.Task[None]]) -> None:
         """Cancel these tasks and the background ones, and close the connections to the store."""
+        self.standstill.stop()
         await end((*self._background, *tasks))
         await self.closed.stop()
         await self.ticker.stop()

@@ -21,7 +21,7 @@ from worker.assembly import Assembly
 from worker.cache.cached_requests import CachedRequests, RepeatCheck
 from worker.cache.filling import Filling
 from worker.cache.list_filling import ListFilling
-from worker.cache.lists import list_key
+from worker.cache.lists import LISTS, list_key
 from worker.cache.repeats import REGISTRATION, Repeats
 from worker.peer import Peer
 from worker.reply import Reply
@@ -62,11 +62,14 @@ class Service:
             return
         parts = self.parts
         key = cache_key(command, parts.options)
+        if parts.standstill.lasts() and (key is not None or list_key(command) is not None):
+            self._put_off(command, peer, frame)
+            return
         cached = None if key is None else parts.routes.get(key)
         if (cached is None or cached.code) and self._must_wait(command):
             _send(dispatch.NOT_READY, command, peer)
         elif key is not None and cached is not None:
-            self._hit(key, cached, command, peer)
+            self._hit(key, cached, command, peer, frame)
         elif (refusal := parts.admission.refusal(command.code, peer, parts.options)) is not None:
             parts.counters.overloads += 1
             _send(refusal, command, peer)
@@ -83,7 +86,9 @@ class Service:
 
     def cached(self) -> CachedRequests | None:
         """Return the cached requests while they may be answered, else None."""
-        return None if self._draining or not self.parts.follower.connected else self.parts.routes.requests
+        parts = self.parts
+        may_not = self._draining or parts.standstill.lasts() or not parts.follower.connected
+        return None if may_not else parts.routes.requests
 
     def cached_for(self, peer: Peer) -> CachedRequests | None:
         """As `cached`, with the registrations that came over this connection."""
@@ -110,11 +115,18 @@ class Service:
         await self.parts.admission.idle(STOP_WAIT_S)
         await self.parts.stop([*self._filling.tasks])
 
-    def _hit(self, key: Key, cached: Reply, command: Command, peer: Peer) -> None:
+    def _put_off(self, command: Command, peer: Peer, frame: bytes | None) -> None:
+        """Answer once the store was asked what this worker missed."""
+        if command.code in LISTS:
+            peer.await_long()
+        frame = peer.frame() if frame is None else frame
+        self.parts.standstill.when_over(partial(self.handle, command, peer, frame))
+
+    def _hit(self, key: Key, cached: Reply, command: Command, peer: Peer, frame: bytes | None) -> None:
         if not self.parts.follower.connected:
             self.parts.counters.stale_serves += 1
         elif not cached.code:
-            self.parts.routes.keep_request(key, peer.frame(), command)
+            self.parts.routes.keep_request(key, peer.frame() if frame is None else frame, command)
         _send(cached, command, peer)
 
     def _begin(self, command: Command, peer: Peer, frame: bytes | None) -> None:

@@ -23,7 +23,7 @@ from worker.handlers.routes import get_route_info_by_topic
 from worker.peer import Peer
 from worker.reply import Reply
 from worker.views import Key
-from worker.watch.follower import RECONNECT_S
+from worker.watch.stream_connection import RECONNECT_S
 
 Answered = Callable[[Reply, Command, Peer], None]
 

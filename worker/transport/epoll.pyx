@@ -32,7 +32,7 @@ cdef extern from "<time.h>" nogil:
     struct timespec:
         long tv_sec
         long tv_nsec
-    int CLOCK_MONOTONIC
+    int CLOCK_BOOTTIME  # runs on while the machine is suspended
     int clock_gettime(int clock, timespec* now)
 
 cdef extern from "<unistd.h>" nogil:
@@ -83,6 +83,8 @@ cdef enum:
 
 cdef double SLICE_S = 0.001
 """Time for the sockets that are ready, before the rest of the loop runs."""
+cdef double LONGEST_S = 0.5
+"""From the look at what may be answered to an answer; this is longer only if the process stood still meanwhile."""
 cdef Py_ssize_t FRAME_BYTES = FRAME_MOST
 cdef Py_ssize_t LONGEST = FRAME_MAX_LENGTH - 4
 cdef Py_ssize_t HEADER_LONGEST = HEADER_MAX_LENGTH
@@ -252,7 +254,7 @@ def answers(requests, bytes data, double now, size_t most):
 
 cdef double clock():
     cdef timespec now
-    clock_gettime(CLOCK_MONOTONIC, &now)
+    clock_gettime(CLOCK_BOOTTIME, &now)
     return now.tv_sec + now.tv_nsec * 1e-9
 
 
@@ -268,6 +270,7 @@ cdef class Poller:
     cdef set _open
     cdef epoll_event _found[READY_AT_ONCE]  # what the last look found, up to `_count`
     cdef int _next, _count
+    cdef double _began  # the turn
 
     def __cinit__(self, loop, cached):
         self._epoll = -1
@@ -301,8 +304,10 @@ cdef class Poller:
 
     def _turn(self):
         """Serve those that are ready, in the order in which they became so, for a bounded time."""
-        cdef double until = clock() + SLICE_S
+        cdef double until
         cdef epoll_event* found
+        self._began = clock()
+        until = self._began + SLICE_S
         cached, now = self._cached(), self._loop.time()
         while True:
             while self._next < self._count:
@@ -437,7 +442,7 @@ cdef class Transport:
             return
         if self._protocol.direct:
             self._protocol.active_at = now
-            if cached is not None and not self._unwritten_bytes:
+            if cached is not None and not self._unwritten_bytes and clock() < self._poller._began + LONGEST_S:
                 at = self._answer(cached, buffer, size, now)
                 if at == size or self._closing:
                     return

@@ -18,13 +18,12 @@ from registry.events.entry import FIRST, Event, EventId, EventKind
 from registry.keys import Keys
 from registry.store.connect import BLOCK_MS
 from worker.rate_limited_log import RateLimitedLog
+from worker.watch.boot_clock import boot_time
+from worker.watch.stream_connection import StreamConnection
 from worker.watch.waiters import Waiters
 
 STALLED_S = 4.0  # a read waits BLOCK_MS, and a slow store has 3 s more; after that its connection is dead
 COUNT = 64  # an entry may have 64 KB, and what one read brings is applied without a pause
-PAUSE_S = 0.05
-PAUSE_MAX_S = 0.25
-RECONNECT_S = PAUSE_MAX_S + 0.05  # at most, once the store answers
 REACHED_WITHIN_S = STALLED_S + 0.5  # by then a dead connection has been found out
 
 log = RateLimitedLog(logging.getLogger(__name__))
@@ -46,7 +45,7 @@ class Listener(Protocol):
         """Note that entries were missed, or did not happen."""
 
 
-class Follower:
+class Follower(StreamConnection):
     """One reader of one namespace's stream; `connect` makes its connection (registry.store.connect.connect_follower).
 
     Made on the loop it will run on. `rest_s` is a pause after each read, so that the next one reads more."""
@@ -59,7 +58,7 @@ class Follower:
         *,
         rest_s: float = 0.0,
     ) -> None:
-        self._connect = connect
+        super().__init__(connect)
         self._rest_s = rest_s
         self._keys = keys
         self._listener = listener
@@ -70,53 +69,6 @@ class Follower:
         self._at_position: Mapping[str, str] | None = None  # the entry there
         self._group: list[Event] = []
         self._waiters = Waiters()
-        self._following = asyncio.Event()
-        self._disconnected_at = asyncio.get_running_loop().time()
-
-    async def run(self) -> None:
-        """Follow until cancelled."""
-        pause = PAUSE_S
-        while True:
-            store = self._connect()
-            try:
-                await self._verify(store)
-                self._following.set()
-                if pause > PAUSE_S:
-                    log.warning("the event stream is followed again")
-                pause = PAUSE_S
-                while True:
-                    await self._read(store)
-            except (RedisError, OSError, TimeoutError, StoreUnavailable) as error:
-                log.warning(
-                    "the event stream cannot be followed: %s; retries within %g s", error, PAUSE_MAX_S
-                )
-            finally:
-                if self.connected:
-                    self._disconnected_at = asyncio.get_running_loop().time()
-                self._following.clear()
-                self._group.clear()
-                self._incarnation, self._sequence = self._applied
-                await store.aclose()
-            await asyncio.sleep(pause)
-            pause = min(2 * pause, PAUSE_MAX_S)
-
-    @property
-    def connected(self) -> bool:
-        """Whether the stream is followed now: the next entry would be seen."""
-        return self._following.is_set()
-
-    def disconnected_for_s(self) -> float:
-        """Return for how many seconds the stream could not be followed; 0 while it is."""
-        return 0.0 if self.connected else asyncio.get_running_loop().time() - self._disconnected_at
-
-    async def following(self, timeout_s: float) -> bool:
-        """Wait until this is connected; False if it is not in time."""
-        try:
-            async with asyncio.timeout(timeout_s):
-                await self._following.wait()
-        except TimeoutError:
-            return False
-        return True
 
     def passed(self, event_id: str) -> bool:
         """Whether this entry has been applied."""
@@ -131,10 +83,24 @@ class Follower:
             return
         self._waiters.add(EventId.parse(event_id), done, within_s)
 
-    async def _read(self, store: redis.asyncio.Redis) -> None:
-        after = self._group[-1].id if self._group else self._position or FIRST
+    def _broken(self) -> None:
+        self._group.clear()
+        self._incarnation, self._sequence = self._applied
+
+    async def _catch_up(self, store: redis.asyncio.Redis) -> None:
+        """Apply what is in the stream already."""
+        last = await self._verify(store)
+        while self._seen() < last and await self._read(store):
+            pass
+
+    def _seen(self) -> EventId:
+        return self._group[-1].id if self._group else self._position or FIRST
+
+    async def _read(self, store: redis.asyncio.Redis) -> bool:
+        """Apply what comes next; return whether anything came."""
         async with asyncio.timeout(STALLED_S):
-            reply: Any = await store.xread({self._keys.events: str(after)}, COUNT, BLOCK_MS)
+            reply: Any = await store.xread({self._keys.events: str(self._seen())}, COUNT, BLOCK_MS)
+        self._read_at = boot_time()
         if not reply:
             await self._verify(store)
         for _, entries in reply:
@@ -142,6 +108,7 @@ class Follower:
                 await self._feed(event_id, fields)
             if self._rest_s and len(entries) < COUNT:
                 await asyncio.sleep(self._rest_s)
+        return bool(reply)
 
     async def _feed(self, event_id: str, fields: dict[str, str]) -> None:
         event = Event.of(event_id, fields)
@@ -190,8 +157,10 @@ class Follower:
         self._applied = (self._incarnation, self._sequence)
         self._waiters.reach(position)
 
-    async def _verify(self, store: redis.asyncio.Redis) -> None:
-        """Check that the stream still has the entry at our position where it was; else begin again (events.md 9)."""
+    async def _verify(self, store: redis.asyncio.Redis) -> EventId:
+        """Check that the stream still has the entry at our position where it was; else begin again (events.md 9).
+
+        Return the last entry that the stream has."""
         here = str(self._position or FIRST)
         events = self._keys.events
         pipe = store.pipeline(transaction=False)
@@ -201,6 +170,13 @@ class Follower:
         pipe.hget(self._keys.events_meta, "inc")
         async with asyncio.timeout(STALLED_S):
             last, at_position, first, begun = await pipe.execute()
+        self._read_at = boot_time()
+        await self._judge(last, at_position, first, begun)
+        return EventId.parse(last[0][0]) if last else FIRST
+
+    async def _judge(
+        self, last: list[Entry], at_position: list[Entry], first: list[Entry], begun: str | None
+    ) -> None:
         if self._position is None:
             await self._reset("start")
             if not begun:

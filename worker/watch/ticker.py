@@ -55,6 +55,8 @@ class Ticker:
         self._failed = False
         self._since: float | None = None  # when the ticks of this row of successes began
         self._woken = asyncio.Event()
+        self._doubts = 0
+        self._sure = asyncio.Event()
 
     async def run(self) -> None:
         """Tick until cancelled, the first time at once."""
@@ -70,8 +72,19 @@ class Ticker:
         if timeout_ms < HORIZON_MS:
             self._woken.set()
 
+    def doubt(self) -> None:
+        """Tick at once: what the last tick saw may be long ago."""
+        self._doubts += 1
+        self._sure.clear()
+        self._woken.set()
+
+    async def ticked(self) -> None:
+        """Wait until a tick has succeeded that began after the last `doubt`."""
+        await self._sure.wait()
+
     async def step(self) -> float:
         """Tick once; return the seconds until the next tick is due."""
+        doubts = self._doubts
         try:
             origin = self._origin("tick")
             asked = tick(self._keys, self._worker_id, origin, self._rule, follows=self._follows())
@@ -87,6 +100,8 @@ class Ticker:
         if self._failed:
             log.warning("leases are watched again")
         self._failed = False
+        if doubts == self._doubts:
+            self._sure.set()
         if self._since is None:
             self._since = asyncio.get_running_loop().time()
         if seen.next_end_ms is None:

@@ -18,7 +18,8 @@ from testbed.eventually import PATIENCE_S, eventually_async
 from tests.worker.scene import asynchronous, reached
 from worker.cancellation import end
 from worker.rate_limited_log import RateLimitedLog
-from worker.watch.follower import PAUSE_MAX_S, Follower
+from worker.watch.follower import Follower
+from worker.watch.stream_connection import PAUSE_MAX_S
 
 KEYS = Keys("default")
 STARTED = {
@@ -65,6 +66,7 @@ def no_line_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
     """Because of the like of it in an earlier test."""
     log = RateLimitedLog(logging.getLogger("worker.watch.follower"))
     monkeypatch.setattr("worker.watch.follower.log", log)
+    monkeypatch.setattr("worker.watch.stream_connection.log", log)
     monkeypatch.setattr("worker.watch.waiters.log", log)
 
 
