@@ -119,6 +119,11 @@ class Assembly:
             registration_cache=self.registration_cache,
         )
 
+    def too_stale(self) -> bool:
+        """Return whether the store has been away for too long to answer routes without it."""
+        longest_s = self.options.stale_serve_max_seconds
+        return 0 < longest_s < self.follower.disconnected_for_s()
+
     def drop_all(self) -> None:
         """Drop all replies to lookups and list requests: anything may have changed."""
         self.routes.drop_all()

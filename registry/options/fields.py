@@ -225,6 +225,9 @@ class Options(TlsOptions, frozen=True, kw_only=True):
     max_kv_value_bytes: Annotated[int, _own("of a KV value")] = 256 << 10
     max_kv_namespace_bytes: Annotated[int, _own("keys and values of a KV namespace together")] = 1 << 20
     route_cache_bytes: Annotated[int, _own("encoded answers a remoting worker keeps")] = 64 << 20
+    stale_serve_max_seconds: Annotated[
+        int, _own("how long a worker cut off from the store answers routes as they were; 0 is without limit")
+    ] = 0
     epoll_transport: Annotated[
         bool, _own("read and write in compiled code where it is built; off: uvloop's")
     ] = True

@@ -4,6 +4,7 @@ import asyncio
 import json
 from collections.abc import Callable, Sequence
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -24,6 +25,7 @@ from tests.worker.scene import Broker, Scene, asynchronous, serving
 from worker import dispatch
 from worker.cache.routes import Fill
 from worker.reply import Reply, Request
+from worker.watch.boot_clock import boot_time
 
 A, B = Broker("broker-a", "127.0.0.1:10911"), Broker("broker-b", "127.0.0.3:10911")
 NOWHERE = "redis://127.0.0.1:1/0"
@@ -189,6 +191,14 @@ async def test_a_worker_reads_its_own_writes_and_others_soon_after(store: Embedd
         assert await first.route() == 17
         assert (await first.ask(106)).body == b'{"brokerAddrTable":{},"clusterAddrTable":{}}'
         await eventually_async(lambda: _perm_is(second, None))
+
+
+def _later(by_s: float) -> float:
+    return boot_time() + by_s
+
+
+def _is_cut_off(scene: Scene) -> bool:
+    return not scene.service.parts.follower.connected
 
 
 async def _perm_is(scene: Scene, perm: int | None) -> bool:
@@ -444,6 +454,30 @@ async def test_a_worker_that_follows_no_changes_does_not_answer_from_its_cache_f
         for perm in (4, 2):
             await other.register(A, A.body(10 + perm, TA=perm, TB=6))
             await eventually_async(partial(_perm_is, deaf, perm))
+
+
+@asynchronous
+async def test_routes_are_answered_as_they_were_no_longer_than_the_option_says(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = EmbeddedStore(tmp_path, keep=False)
+    store.start()
+    async with (
+        serving(store.url, stale_serve_max_seconds=60) as limited,
+        serving(store.url, "w2") as unlimited,
+    ):
+        await limited.register(A)
+        for scene in (limited, unlimited):
+            await eventually_async(partial(_perm_is, scene, 6))
+        store.stop()
+        for away_s, code in ((50.0, 0), (70.0, 1)):
+            now = partial(_later, away_s)
+            monkeypatch.setattr("worker.watch.stream_connection.boot_time", now)
+            for scene in (limited, unlimited):
+                await eventually_async(partial(_is_cut_off, scene))
+            for scene, expected in ((limited, code), (unlimited, 0)):
+                route = await scene.route()
+                assert (route if isinstance(route, int) else 0) == expected
 
 
 @asynchronous
