@@ -1,6 +1,6 @@
 --[[  lua/tick.lua: renews a worker's lease, each second, notes that leases can be renewed, and returns overdue
   members. Drains whose time is over end here, and so does the hold of a mass expiry.
-  KEYS[1] events:meta  hash  tick_ms, follow_ms, started_ms, back_ms, back_at_ms, holds, hold_rule
+  KEYS[1] events:meta  hash  renew_ms, tick_ms, follow_ms, started_ms, back_ms, back_at_ms, holds, hold_rule
   KEYS[2] leases       zset  <cluster>:<addr> -> end (ms)
   KEYS[3] workers      zset  worker -> end of its lease (ms)
   ARGV[1] request as JSON: origin, worker, lease (ms), horizon (ms), idle (ms after which the service counts as new),
@@ -18,6 +18,12 @@ local meta = redis.call("HMGET", KEYS[1], "started_ms", "hold_members", "follow_
 local started, members, back = meta[1], tonumber(meta[2] or 0), clock_back(ctx)
 if not started or not ctx.tick or ctx.now - ctx.tick > r.idle then started = ctx.now end
 started = started - back
+
+-- At first, so that no tick that fails on its way is taken for silence, of which a hold would be made again and again.
+-- A hold that is due comes before it.
+local last = ctx.hold_fields and commit(ctx) or ""
+redis.call("HSET", KEYS[1], "renew_ms", ctx.now)
+
 if r.rule ~= (ctx.rule or nil) then
   if r.rule then redis.call("HSET", KEYS[1], "hold_rule", r.rule) else redis.call("HDEL", KEYS[1], "hold_rule") end
 end
@@ -33,7 +39,8 @@ if members > 0 and not ctx.hold_fields and ctx.now < ctx.hold_until then
 end
 
 end_drains(ctx)
-local last = commit(ctx)
+local later = commit(ctx)
+if later ~= "" then last = later end
 store_drain_ends(ctx)
 store_clock_back(ctx, back, meta[3], r.lease)
 redis.call("ZADD", KEYS[3], ctx.now + r.lease, r.worker)

@@ -24,7 +24,7 @@
     ns:{<namespace>}:settings               hash    name server configuration shared by all workers
     ns:{<namespace>}:settings:given         hash    what the last start gave for each of them
     ns:{<namespace>}:events                 stream  every change a client could see
-    ns:{<namespace>}:events:meta            hash    inc, seq, tick_ms, follow_ms, started_ms, holds
+    ns:{<namespace>}:events:meta            hash    inc, seq, renew_ms, tick_ms, follow_ms, started_ms, holds
     ns:{<namespace>}:events:consumers       hash    consumer -> {"id","seq","at_ms","hold"}: what is safe with it
     ns:{<namespace>}:events:asked           hash    cause -> actor that requested a checkpoint round, and when
     ns:{<namespace>}:events:round           hash    state of the checkpoint round under way, or the last one

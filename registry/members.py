@@ -80,7 +80,7 @@ class Broker(msgspec.Struct, frozen=True):
 class LeaseClock(msgspec.Struct, frozen=True):
     """The Redis clock, and what workers noted by it: None while none ever did. All are Unix ms.
 
-    `tick_ms` is the last second in which leases could be renewed, `started_ms` when the service began,
+    `tick_ms` is when a worker last renewed its lease and saw all others, `started_ms` when the service began,
     `hold_until_ms` the end of the last hold, `follow_ms` when a worker last followed the stream of events, `back_at_ms`
     when the clock went back last, by `back_ms`."""
 

@@ -1,7 +1,7 @@
 --- @include "clock"
 --- @include "emit"
 -- Leases and holds. A member is listed while now < end_of(its lease).
-local TICK_LATE_MS = 5000 -- workers note each second that leases can be renewed; longer silence is an outage
+local TICK_LATE_MS = 5000 -- workers note each second that leases can be renewed (renew_ms); longer silence is an outage
 local HOLD_MS = 60000     -- the longest heartbeat period a broker may have
 local MASS_MS = 30000     -- lapses within so long are one mass expiry
 
@@ -23,7 +23,7 @@ local function hold_after_outage(ctx)
   if ctx.hold_until and ctx.hold_until >= ctx.now + HOLD_MS then return end
   local from = ctx.hold_from
   if not ctx.hold_until or ctx.hold_until < ctx.tick then from = ctx.tick end
-  change_hold(ctx, "outage", from, ctx.now + HOLD_MS, { tick_ms = ctx.now, hold_members = 0 })
+  change_hold(ctx, "outage", from, ctx.now + HOLD_MS, { renew_ms = ctx.now, hold_members = 0 })
 end
 
 -- Many members lapsed at once, which points to the network. Those count that lapsed within MASS_MS, or
@@ -45,8 +45,10 @@ end
 
 -- Reads the hold, and sets one first where leases ended that prove nothing.
 local function open_leases(ctx)
-  local meta = redis.call("HMGET", K.meta, "tick_ms", "hold_from_ms", "hold_until_ms", "hold_rule", "count_from_ms")
+  local meta = redis.call("HMGET", K.meta, "tick_ms", "hold_from_ms", "hold_until_ms", "hold_rule", "count_from_ms",
+    "renew_ms")
   ctx.tick = tonumber(meta[1] or nil)
+  if meta[6] then ctx.tick = math.max(ctx.tick or 0, tonumber(meta[6])) end -- workers before 0.2 write tick_ms only
   ctx.hold_from, ctx.hold_until, ctx.rule = tonumber(meta[2] or nil), tonumber(meta[3] or nil), meta[4]
   if ctx.tick and ctx.now - ctx.tick > TICK_LATE_MS and redis.call("EXISTS", K.leases) == 1 then
     hold_after_outage(ctx)

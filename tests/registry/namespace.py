@@ -78,6 +78,12 @@ class Namespace:
         seconds, micros = self.store.time()
         return int(seconds) * 1000 + int(micros) // 1000
 
+    def silent_for(self, ms: int) -> int:
+        """Make it so long since a worker last noted that leases can be renewed; return when that was."""
+        at_ms = self.now_ms() - ms
+        self.store.hset(self.keys.events_meta, mapping={"renew_ms": at_ms, "tick_ms": at_ms})
+        return at_ms
+
     def next_ms(self) -> None:
         """Return when the store's clock has moved on."""
         before = self.now_ms()

@@ -176,7 +176,7 @@ def test_a_round_has_the_drains_of_brokers_without_members_too(ns: Namespace) ->
 
 def test_the_begin_of_a_round_has_the_hold(ns: Namespace) -> None:
     ns.register()
-    ns.store.hset(ns.keys.events_meta, "tick_ms", ns.now_ms() - 60_000)
+    ns.silent_for(60_000)
     ns.tick()
     assert newcomers(a_round(ns)).hold == replay(Tables(), ns.entries()).hold != ""
 
@@ -333,7 +333,7 @@ def other_drains(ns: Namespace) -> None:
 
 
 def outage(ns: Namespace) -> None:
-    ns.store.hset(ns.keys.events_meta, "tick_ms", ns.now_ms() - 60_000)
+    ns.silent_for(60_000)
     ns.tick()
 
 

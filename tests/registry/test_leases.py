@@ -1,6 +1,7 @@
 """Leases decide which members are listed; a lapse is recorded once; a hold keeps leases that could not be renewed."""
 
 import pytest
+from redis.exceptions import ResponseError
 
 from registry.clusters import cluster_info, member_group
 from registry.errors import TopicNotFound
@@ -17,9 +18,7 @@ MEMBER = f"c1:{A0}"
 
 def away(ns: Namespace, for_ms: int = 20_000) -> int:
     """The store was away for so long: no worker could note that leases can be renewed. Returns the last tick."""
-    tick_ms = ns.now_ms() - for_ms
-    ns.store.hset(ns.keys.events_meta, "tick_ms", tick_ms)
-    return tick_ms
+    return ns.silent_for(for_ms)
 
 
 def end_hold_at(ns: Namespace, until_ms: int) -> None:
@@ -167,6 +166,46 @@ def test_what_could_not_be_renewed_is_held(ns: Namespace) -> None:
     assert (hold.kind, hold.cause, after["from_ms"]) == ("hold_changed", "outage", tick_ms)
     assert 59_000 < after["until_ms"] - ns.now_ms() <= 60_000
     assert (ns.expire(), ns.new_causes(), answered(ns)) == (0, [], {A0})
+
+
+def test_ticks_that_fail_on_their_way_hold_no_leases(ns: Namespace) -> None:
+    """Leases are renewed meanwhile; readiness tells of such ticks."""
+    ns.tick()
+    ns.register()
+    ns.store.set(ns.keys.workers, "damaged")
+    with pytest.raises(ResponseError):
+        ns.tick()
+    ns.store.hset(ns.keys.events_meta, "tick_ms", ns.now_ms() - 20_000)  # it has gone on for so long
+    ns.lapse(ago_ms=2000)
+    assert (answered(ns), ns.expire()) == (set(), 1)
+    assert "hold_changed" not in [entry.kind for entry in ns.new_entries()]
+    assert ns.run(lease_clock(ns.keys)).late
+
+
+def test_a_tick_that_fails_on_its_way_keeps_the_hold_that_was_due(ns: Namespace) -> None:
+    ns.tick()
+    ns.register()
+    away(ns)
+    ns.lapse(ago_ms=2000)
+    ns.store.set(ns.keys.workers, "damaged")
+    with pytest.raises(ResponseError):
+        ns.tick()
+    until = str(int(ns.store.hget(ns.keys.events_meta, "hold_until_ms") or 0) - 10_000)
+    end_hold_at(ns, int(until))  # ten seconds of such ticks later
+    for _ in range(2):
+        ns.store.hset(ns.keys.events_meta, "tick_ms", ns.now_ms() - 20_000)
+        with pytest.raises(ResponseError):
+            ns.tick()
+    assert ns.store.hget(ns.keys.events_meta, "hold_until_ms") == until
+    assert (answered(ns), ns.expire()) == ({A0}, 0)
+
+
+def test_a_hold_does_not_say_that_a_worker_ticked(ns: Namespace) -> None:
+    ns.tick()
+    ns.register()
+    away(ns)
+    ns.expire()
+    assert ns.run(lease_clock(ns.keys)).late
 
 
 def test_what_had_lapsed_before_the_outage_is_not(ns: Namespace) -> None:

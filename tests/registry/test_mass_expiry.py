@@ -229,7 +229,7 @@ def test_an_operator_ends_it_and_it_is_not_set_again(ns: Namespace) -> None:
 
 def test_an_operator_ends_the_hold_of_an_outage_too(ns: Namespace) -> None:
     serving(ns)
-    ns.store.hset(ns.keys.events_meta, "tick_ms", ns.now_ms() - 20_000)
+    ns.silent_for(20_000)
     lapse(ns, *TEN)
     ticked(ns)
     assert ns.run(release(ns.keys, origin()))
@@ -284,7 +284,7 @@ def test_what_an_earlier_hold_kept_says_nothing_of_the_next(ns: Namespace) -> No
     assert [event.cause for event in holds(ns)] == ["mass_expiry", "mass_expiry"]
     passes(ns, rule.longest_ms + 10)
     assert ns.expire() == 1
-    ns.store.hset(ns.keys.events_meta, "tick_ms", ns.now_ms() - 6000)
+    ns.silent_for(6000)
     ticked(ns, rule)
     ticked(ns, rule)
     assert [event.cause for event in holds(ns)] == ["outage"]
@@ -292,7 +292,7 @@ def test_what_an_earlier_hold_kept_says_nothing_of_the_next(ns: Namespace) -> No
 
 def test_a_member_kept_by_an_outage_without_return_lapses_at_once_and_is_held(ns: Namespace) -> None:
     serving(ns)
-    ns.store.hset(ns.keys.events_meta, "tick_ms", ns.now_ms() - 60_000)
+    ns.silent_for(60_000)
     lapse(ns, *TEN, ago_ms=50_000)
     ticked(ns)
     passes(ns, 60_010)
@@ -305,7 +305,7 @@ def test_an_outage_meanwhile_prolongs_it(ns: Namespace) -> None:
     serving(ns, rule=HoldRule(10_000, 10, 3))
     lapse(ns, *TEN[:3])
     ticked(ns, HoldRule(10_000, 10, 3))
-    ns.store.hset(ns.keys.events_meta, "tick_ms", ns.now_ms() - 6000)
+    ns.silent_for(6000)
     ticked(ns, HoldRule(10_000, 10, 3))
     first, second = holds(ns)
     assert (second.cause, second.get("before")) == ("outage", first.get("after"))
