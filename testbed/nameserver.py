@@ -127,12 +127,16 @@ class NameServer:
 
     def worker_of(self, connection: Connection) -> int:
         """Return the process that accepted this connection."""
-        assert self._process is not None
-        link = f"socket:[{_inode(self.port, connection.local[1])}]"
-        for pid in _family(self._process.pid):
-            if link in open_files(pid):
-                return pid
-        raise AssertionError(f"no process holds the other end of {connection.local}")
+        return accepted_by(self.pid, self.port, connection)
+
+
+def accepted_by(server: int, port: int, connection: Connection) -> int:
+    """Return the process among `server` and its descendants that accepted this connection to `port`."""
+    link = f"socket:[{_inode(port, connection.local[1])}]"
+    for pid in _family(server):
+        if link in open_files(pid):
+            return pid
+    raise AssertionError(f"no process holds the other end of {connection.local}")
 
 
 def _inode(server_port: int, client_port: int) -> str:

@@ -6,13 +6,25 @@ from contextlib import AbstractContextManager, contextmanager
 from functools import partial
 
 from faults.fleet import Fleet
-from faults.places import Place, plain
+from faults.places import WORKERS, Place, plain
 from faults.row import Promise, Row
 from faults.rows.brokers import LEASE_S, PROCESSES, silent
+from rocketmq_remoting.codes import RequestCode
+from rocketmq_remoting.command import Command
+from testbed.broker import Broker, Topic
+from testbed.connection import V4_8_0, Connection
 from testbed.eventually import eventually
+from testbed.nameserver import accepted_by
 from testbed.processes import Family, send, stopped, two_more_of_each
 
 REPLACED_WITHIN_S = 30.0
+SEEN_WITHIN_S = 5.0
+STOPPED_S = 2.5
+"""Less than a client waits for an answer."""
+ASKING = 20
+"""Connections whose requests wait when the stopped worker goes on."""
+LEFT = "of-a-broker-that-leaves"
+LEAVING = Broker(name="leaving", addr="127.44.0.1:10911", topics=(Topic(LEFT), Topic(f"{LEFT}-too")))
 
 
 @contextmanager
@@ -31,6 +43,43 @@ def reload(place: Place, fleet: Fleet) -> Iterator[None]:
     place.server.reload()
     yield
     eventually(lambda: place.whole(but=before), REPLACED_WITHIN_S)
+
+
+@contextmanager
+def stopped_worker(place: Place, fleet: Fleet) -> Iterator[None]:
+    """Send SIGSTOP to one of the workers while a broker leaves; nobody who asked after that may still see it."""
+    by_worker = _connections(place)
+    victim, asking = max(by_worker.items(), key=lambda item: len(item[1]))
+    other = next(connections[0] for pid, connections in by_worker.items() if pid != victim)
+    assert LEAVING.register(other).code == 0
+    for connection in asking:
+        eventually(lambda over=connection: _shows(over), SEEN_WITHIN_S)  # type: ignore[misc]
+    with stopped(victim):
+        assert LEAVING.unregister(other).code == 0
+        yield
+        for connection in asking:
+            connection.send_command(
+                Command(RequestCode.GET_ROUTEINFO_BY_TOPIC, 1, 0, V4_8_0, ext={"topic": LEFT})
+            )
+    old = sum(LEAVING.name.encode() in connection.receive().body for connection in asking)
+    for connections in by_worker.values():
+        for connection in connections:
+            connection.close()
+    assert old == 0, f"{old} of {len(asking)} routes were of before the worker stood still"
+
+
+def _connections(place: Place) -> dict[int, list[Connection]]:
+    """Return some connections to each worker."""
+    found: dict[int, list[Connection]] = {}
+    while len(found) < WORKERS or max(map(len, found.values())) < ASKING:
+        connection = Connection(place.server.port)
+        worker = eventually(partial(accepted_by, place.server.process.pid, place.server.port, connection))
+        found.setdefault(worker, []).append(connection)
+    return found
+
+
+def _shows(over: Connection) -> bool:
+    return LEAVING.name.encode() in over.ask(RequestCode.GET_ROUTEINFO_BY_TOPIC, {"topic": LEFT}).body
 
 
 @contextmanager
@@ -74,6 +123,13 @@ ROWS = (
         place=plain,
         fault=reload,
         promise=CONNECTIONS_END,
+    ),
+    Row(
+        name="worker-stopped",
+        title=f"SIGSTOP of one of two workers for {STOPPED_S:g} s, in which a broker leaves",
+        place=plain,
+        fault=stopped_worker,
+        lasts_s=STOPPED_S,
     ),
     _schedule_row("scheduler-dead", "scheduler hangs", lambda family: stopped(*family.schedulers)),
     _schedule_row("jobs-dead", "RQ worker hangs", lambda family: stopped(*family.job_workers)),
