@@ -1,9 +1,10 @@
-"""`python -m mqnamesrv.probe remoting|beat`: the health of this container's process, for Kubernetes.
+"""`python -m mqnamesrv.probe remoting|ready|beat`: the health of this container's process, for Kubernetes.
 
 Options come from the environment, as that process has them. Exit code 0 if it is, 1 if not, 2 for wrong usage; the
-reason goes to standard error. Neither asks the store: a restart would not bring it back.
+reason goes to standard error. None asks the store: a restart would not bring it back.
 
 - remoting: listenPort answers a request.
+- ready: and the worker that answers follows changes and watches leases, which it cannot while the store is away.
 - beat: the rq worker or the scheduler touched beatFile in the last two minutes.
 """
 
@@ -12,7 +13,7 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
-from mqnamesrv.remoting_readiness import remoting_answers
+from mqnamesrv.remoting_readiness import remoting_answers, what_is_late
 from registry.options import load as configuration
 from registry.options.catalogue import Options
 from worker.jobs.liveness_file import LONGEST_SILENCE_S, silent_s
@@ -24,6 +25,11 @@ TIMEOUT_S: Final = 3.0
 def remoting(options: Options) -> str:
     """Return what is wrong, "" if nothing is."""
     return "" if remoting_answers(options, TIMEOUT_S) else f"port {options.listen_port} does not answer"
+
+
+def ready(options: Options) -> str:
+    """Return what is late in the worker that answers, "" if nothing is."""
+    return what_is_late(options, TIMEOUT_S)
 
 
 def beat(options: Options) -> str:
@@ -39,7 +45,7 @@ def _load(environ: Mapping[str, str]) -> Options:
     return configuration.load({name: text for name, text in environ.items() if "REDIS" not in name})
 
 
-PROBES: Final[Mapping[str, Callable[[Options], str]]] = {"remoting": remoting, "beat": beat}
+PROBES: Final[Mapping[str, Callable[[Options], str]]] = {"remoting": remoting, "ready": ready, "beat": beat}
 
 
 def main(words: Sequence[str], environ: Mapping[str, str]) -> int:

@@ -4,7 +4,7 @@ from enum import IntEnum
 
 
 class RequestCode(IntEnum):
-    """Requests to a name server, its own push (905), and requests between clients and brokers."""
+    """Requests to a name server, its own push (905), requests between clients and brokers, and one of ours (19876)."""
 
     HEART_BEAT = 34
     UNREGISTER_CLIENT = 35
@@ -34,6 +34,7 @@ class RequestCode(IntEnum):
     GET_BROKER_MEMBER_GROUP = 901
     BROKER_HEARTBEAT = 904
     NOTIFY_MIN_BROKER_ID_CHANGE = 905
+    CHECK_READINESS = 19876
 
 
 class ResponseCode(IntEnum):

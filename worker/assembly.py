@@ -30,6 +30,7 @@ from worker.reply import Request
 from worker.transport.frame_memory import FrameMemory
 from worker.watch.closed_connections import ClosedConnections
 from worker.watch.follower import Follower
+from worker.watch.readiness import what_is_late
 from worker.watch.standstill import Standstill
 from worker.watch.ticker import Ticker
 
@@ -117,6 +118,7 @@ class Assembly:
             registers=partial(self.closed.registers, peer),
             refused=partial(self.closed.refused, peer),
             registration_cache=self.registration_cache,
+            late=partial(what_is_late, self.follower, self.ticker),
         )
 
     def too_stale(self) -> bool:

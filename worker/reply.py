@@ -47,7 +47,7 @@ class Request(msgspec.Struct, frozen=True):
 
     `owner` is the connection's name in the store, `<worker>/<connection>`; `registers` is called with each member key
     that registers over this connection, before it does, and returns whether it is the first time; `refused` is called
-    when such a first registration is refused; `registration_cache` is this worker's."""
+    when such a first registration is refused; `registration_cache` is this worker's; `late` says what is late."""
 
     command: Command
     peer: Peer
@@ -59,6 +59,7 @@ class Request(msgspec.Struct, frozen=True):
     registers: Callable[[str], bool]
     refused: Callable[[str], None]
     registration_cache: RegistrationCache
+    late: Callable[[], str]
 
     def get(self, name: str) -> str | None:
         """Return an ext field, or None."""

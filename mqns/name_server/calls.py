@@ -231,6 +231,13 @@ def get_config() -> Call[dict[str, str]]:
     return Call(Request(RequestCode.GET_NAMESRV_CONFIG), _properties)
 
 
+def check_readiness() -> Call[None]:
+    """Raise ResponseError unless the worker that answers follows changes and watches leases (19876).
+
+    Only redis-namesrv has it."""
+    return Call(Request(RequestCode.CHECK_READINESS), _nothing)
+
+
 def get_client_config(keys: Sequence[str]) -> Call[dict[str, str]]:
     """Return the given client options that the name server has (47; RocketMQ 5.0.0 to 5.1.3 only)."""
     return Call(Request(RequestCode.GET_CLIENT_CONFIG, None, encode_json({"keys": list(keys)})), _properties)

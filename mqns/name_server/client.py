@@ -43,6 +43,7 @@ class _CallMethods:
     add_write_perm = CallMethod(calls.add_write_perm)
     update_config = CallMethod(calls.update_config)
     get_config = CallMethod(calls.get_config)
+    check_readiness = CallMethod(calls.check_readiness)
     get_client_config = CallMethod(calls.get_client_config)
 
 

@@ -56,6 +56,11 @@ def test_remoting_is_well_though_redis_is_away(mode: str, capfd: pytest.CaptureF
     with running(env, "gunicorn", "-c", "python:mqnamesrv.gunicorn_remoting", "wsgi:app"):
         eventually(well("remoting", env), START_S)
         stays(well("remoting", env), 1.0, 0.2)
+        capfd.readouterr()
+        eventually(lambda: not well("ready", env)(), START_S)
+        late = capfd.readouterr().err
+        assert late.startswith("not ready: the event stream was not read for ")
+        assert " and leases were not watched for " in late
 
 
 def test_remoting_is_not_well_when_all_its_workers_stand_still() -> None:

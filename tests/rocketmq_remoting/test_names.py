@@ -43,7 +43,7 @@ def test_a_version_has_the_name_java_gives_it(ordinal: int, name: str) -> None:
 def test_the_codes_a_name_server_knows() -> None:
     assert {code.value for code in RequestCode} - {34, 35, 40, 47, 905} == {
         *(100, 101, 102, 103, 104, 105, 106, 205, 206, 216, 217, 219, 224),
-        *(304, 311, 312, 313, 318, 319, 322, 327, 901, 904),
+        *(304, 311, 312, 313, 318, 319, 322, 327, 901, 904, 19876),
     }
     assert {code.value for code in ResponseCode} == {0, 1, 2, 3, 16, 17, 22, 1500}
     assert [language.value for language in LanguageCode] == list(range(14))

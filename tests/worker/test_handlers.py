@@ -37,7 +37,7 @@ LEGACY_TB = (
 def test_every_request_code_of_a_name_server_has_a_handler() -> None:
     lists = {206, 224, 304, 311, 312, 313}
     assert set(HANDLERS) == {
-        *range(100, 107), 205, 216, 217, 219, 318, 319, 322, 327, 901, 904, *lists
+        *range(100, 107), 205, 216, 217, 219, 318, 319, 322, 327, 901, 904, 19876, *lists
     }  # fmt: skip
 
 
@@ -108,6 +108,7 @@ def test_every_request_code_of_a_name_server_has_a_handler() -> None:
         ),
         pytest.param(322, b"{}", {}, (0, None, {"changed": "true"}, b""), id="322-nothing-named"),
         pytest.param(904, b"", A.ext, (0, None, None, b""), id="904"),
+        pytest.param(19876, b"", {}, (0, None, None, b""), id="19876"),
         pytest.param(904, b"", {**A.ext, "brokerAddr": "127.0.0.7:1"}, (0, None, None, b""), id="904-unknown"),
         pytest.param(
             901, b"", {"clusterName": "zzz", "brokerName": "broker-a"},

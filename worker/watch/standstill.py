@@ -19,6 +19,8 @@ LONGEST_S: Final = 0.75
 """Between two looks at the clock; so no standstill of this length is overlooked, and lookups are at most 1 s behind."""
 ASK_S: Final = 2.0
 """For so long requests wait for the store; a client waits 3 s."""
+ROUNDS: Final = 3
+"""So often the store is asked where this worker stands still again meanwhile."""
 SILENT_S: Final = 5.0
 """A stream that was not read for so long is not followed, whatever its reader believes."""
 AT_ONCE: Final = 64
@@ -84,11 +86,12 @@ class Standstill:
             self._asking = asyncio.get_running_loop().create_task(self._ask())
 
     async def _ask(self) -> None:
-        asked = 0
         try:
-            while asked != self._number:
+            for _ in range(ROUNDS):
                 asked = self._number
                 await self._answered()
+                if asked == self._number:
+                    return
         finally:
             self._over()
 

@@ -19,6 +19,7 @@ from registry.keys import Keys
 from registry.plans import Origin
 from registry.removal import expire
 from registry.worker_lease import HORIZON_MS, Tick, names_of_members, tick
+from worker.watch.boot_clock import boot_time
 
 PERIOD_S = 1.0
 SPACING_S = 0.005  # between two ticks at ends of leases
@@ -57,6 +58,7 @@ class Ticker:
         self._woken = asyncio.Event()
         self._doubts = 0
         self._sure = asyncio.Event()
+        self._ticked_at = boot_time()
 
     async def run(self) -> None:
         """Tick until cancelled, the first time at once."""
@@ -99,7 +101,7 @@ class Ticker:
             )
         if self._failed:
             log.warning("leases are watched again")
-        self._failed = False
+        self._failed, self._ticked_at = False, boot_time()
         if doubts == self._doubts:
             self._sure.set()
         if self._since is None:
@@ -124,6 +126,10 @@ class Ticker:
     def good_for_s(self) -> float:
         """Return for how many seconds all ticks have succeeded; 0 when the last one did not."""
         return 0.0 if self._since is None else asyncio.get_running_loop().time() - self._since
+
+    def silent_for_s(self) -> float:
+        """Return how many seconds ago a tick succeeded last."""
+        return boot_time() - self._ticked_at
 
     async def stop(self) -> None:
         """Wait until the lapses under way are recorded."""

@@ -239,6 +239,7 @@ def test_all_codes_that_a_name_server_answers_have_a_function() -> None:
         calls.get_unit_sub_topics().request.code,
         calls.get_unit_sub_ununit_topics().request.code,
         calls.get_client_config(["k"]).request.code,
+        calls.check_readiness().request.code,
     }
     others = {
         RequestCode.HEART_BEAT,
