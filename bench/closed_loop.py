@@ -76,7 +76,10 @@ def _measured(
             sides.append(side(bare, setting.our_warm_up_s))
         for _ in range(setting.rounds):
             for measured in sides:
-                measured.samples.append(_sample(measured, workload, setting.seconds))
+                sample = sampled(
+                    workload.name, measured.server, measured.load, _mode(workload), setting.seconds
+                )
+                measured.samples.append(sample)
     rows = [_row(workload.name, workload.goal, "", java_side, our_side, setting)]
     if workload.canned_goal is not None:
         name = f"{workload.name}, against canned bytes"
@@ -88,12 +91,13 @@ def _mode(workload: Workload) -> str:
     return f"0=closed:{workload.depth}"
 
 
-def _sample(side: Side, workload: Workload, seconds: float) -> Sample:
-    before = side.server.cpu_seconds()
-    (sample,) = side.load.run(seconds, _mode(workload))
+def sampled(name: str, server: Server, load: Load, mode: str, seconds: float) -> Sample:
+    """Run a load of one stream once; RuntimeError if a reply is missing or an error."""
+    before = server.cpu_seconds()
+    (sample,) = load.run(seconds, mode)
     if sample.errors or sample.lost:
-        raise RuntimeError(f"{workload.name}: {side.server.name} erred {sample.errors}, lost {sample.lost}")
-    return msgspec.structs.replace(sample, cpu_seconds=side.server.cpu_seconds() - before)
+        raise RuntimeError(f"{name}: {server.name} erred {sample.errors}, lost {sample.lost}")
+    return msgspec.structs.replace(sample, cpu_seconds=server.cpu_seconds() - before)
 
 
 def _row(name: str, goal: float, label: str, other: Side, mine: Side, setting: Setting) -> Row:

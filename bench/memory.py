@@ -52,18 +52,18 @@ def memory(wanted: str, setting: Setting) -> list[Row]:
 
 
 def _idle(server: Server) -> Row:
-    used_mb = _worker_bytes(server) / MB
+    used_mb = worker_bytes(server) / MB
     return Row(
         IDLE, "", "4 brokers, 10 topics", f"≤ {IDLE_MB} MB", f"**{used_mb:.1f} MB**", used_mb <= IDLE_MB
     )
 
 
 def _connection(server: Server) -> Row:
-    before = _worker_bytes(server)
+    before = worker_bytes(server)
     with ExitStack() as stack:
         for _ in range(CONNECTIONS):
             stack.enter_context(Asking(server.port)).ask(LOOKUP)
-        each = (_worker_bytes(server) - before) / CONNECTIONS
+        each = (worker_bytes(server) - before) / CONNECTIONS
     text = f"{CONNECTIONS:,} connections that have asked once"
     return Row(
         CONNECTION, "", text, f"≤ {CONNECTION_BYTES} B", f"**{each:,.0f} B**", each <= CONNECTION_BYTES
@@ -87,11 +87,11 @@ def _cache(server: Server) -> Row:
     with Asking(server.port) as asking:
         asking.ask_all(registered(4, 2 * TOPICS)())
         names = topic_names(2 * TOPICS)
-        before = _worker_bytes(server)
+        before = worker_bytes(server)
         _ask_each(asking, islice(names, TOPICS))
-        full = _worker_bytes(server)
+        full = worker_bytes(server)
         _ask_each(asking, names)
-        more = _worker_bytes(server) - full
+        more = worker_bytes(server) - full
     text = f"bound {CACHE_BYTES / MB:.1f} MB; {TOPICS:,} routes made it grow by {(full - before) / MB:.1f} MB"
     goal = "bounded in bytes"
     measured = f"**{more / MB:+.1f} MB** by {TOPICS:,} more"
@@ -102,7 +102,7 @@ def _ask_each(asking: Asking, names: Iterable[str]) -> None:
     asking.ask_all(lookup(name) for name in names)
 
 
-def _worker_bytes(server: Server) -> int:
+def worker_bytes(server: Server) -> int:
     """Return the resident memory (bytes) of the only worker once it no longer changes."""
     time.sleep(SETTLE_S)
     (worker,) = server.workers()

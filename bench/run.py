@@ -15,7 +15,16 @@ from pathlib import Path
 
 import msgspec
 
-from bench import big_scene, cold_start, first_registration, memory, open_loop, seen_everywhere, two_workers
+from bench import (
+    big_scene,
+    cold_start,
+    first_registration,
+    many_releases,
+    memory,
+    open_loop,
+    seen_everywhere,
+    two_workers,
+)
 from bench.closed_loop import closed_loops
 from bench.report import Row, report
 from bench.setting import HERE, Setting, prepare
@@ -39,6 +48,7 @@ def measurements(wanted: str) -> list[Measurement]:
         part = msgspec.structs.replace(scene, workloads=workloads)
         chosen.append(Measurement(tuple(load.name for load in workloads), partial(closed_loops, part)))
     chosen += [
+        Measurement(many_releases.NAMES, partial(many_releases.many_releases, wanted)),
         Measurement(first_registration.NAMES, first_registration.first_registrations),
         Measurement(open_loop.NAMES, partial(open_loop.open_loops, wanted)),
         Measurement(seen_everywhere.NAMES, seen_everywhere.seen_everywhere),

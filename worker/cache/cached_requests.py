@@ -1,24 +1,23 @@
 """Cached requests: replies under the very bytes that asked for them, so that they need no decoding and no encoding.
 
 Peers ask the same again and again, and nothing in such a request differs but the opaque that ties the reply to it.
-So a reply is cached under the frame that asked for it without its opaque; a hit costs a look into a dict. A heartbeat
-(904, 322) whose lease was not renewed just now costs one item of a script as well. A frame that has no opaque in its
-place, or was never seen, is decoded.
+So a heartbeat (904, 322) is cached under its frame without the opaque; if its lease was not renewed just now, it costs
+one item of a script as well. A lookup is cached under its topic and view, and found by the shape of its frame
+(`worker.cache.request_shapes`), so that clients of all releases share one reply. A frame that has no opaque in its
+place, or whose like was never seen, is decoded.
 """
 
+from collections import OrderedDict
 from collections.abc import Callable
 from math import inf
 from struct import Struct
-from typing import Final, NamedTuple, Protocol
-
-from msgspec.structs import replace
+from typing import Any, Final, NamedTuple, Protocol
 
 from registry.bounded import Bounded
 from registry.stamp import Source, Stamp
 from rocketmq_remoting.command import encode_header
-from rocketmq_remoting.errors import FrameError
-from rocketmq_remoting.header_json import decode_json_command
 from rocketmq_remoting.remoting_command import ONEWAY_FLAG, Command, SerializeType
+from worker.cache.request_shapes import OPAQUE, Cuts, RequestShapes, cuts_of, is_understood, shape_of
 from worker.counters import Counters
 from worker.reply import Reply
 from worker.views import Key
@@ -32,11 +31,14 @@ CHECKS_MOST: Final = 256
 COST: Final = 700
 """Bytes that one takes beside its own, measured."""
 
+RECENT_MOST: Final = 16_384
+"""Lookups found by their whole frames, some 300 bytes each: in Python a frame is cut into its shape in 2 µs."""
+RECENT_FRACTION: Final = 16
+
 Heartbeat = tuple[int | str | bytes, ...]
 """Which heartbeat of which member: the request's code, and what the script is asked."""
 
 _WORDS: Final = Struct(">iI")
-_OPAQUE: Final = b'"opaque":'
 _SHORTEST: Final = 25
 _ZERO: Final = ord("0")
 _words: Final = _WORDS.unpack_from
@@ -92,11 +94,8 @@ class Routes(Protocol):
     """What keeps the replies to lookups: `worker.cache.routes.RouteCache`."""
 
     @property
-    def crowded(self) -> bool:
-        """Return whether a reply may be near its eviction."""
-
-    def use(self, key: Key) -> None:
-        """Make a reply the last to be evicted."""
+    def present(self) -> Bounded[Key, Any]:
+        """The replies that it keeps."""
 
     def has(self, cached: CachedReply) -> bool:
         """Return whether it has the reply still, though its generation has moved."""
@@ -106,12 +105,16 @@ class Routes(Protocol):
 
 
 class CachedRequests:
-    """Of one worker, within `limit` bytes; `replies` are by the frame without its opaque."""
+    """Of one worker, within `limit` bytes; `replies` are by frames without their opaques, those to lookups by what
+    `shapes` have for the frame, and its topic."""
 
     def __init__(self, limit: int, routes: Routes, counters: Counters) -> None:
-        self._routes = routes
-        self._counters = counters
+        self.routes = routes
+        self.counters = counters
         self.replies: Bounded[bytes, CachedReply] = Bounded(limit, _cost, self._evicted)
+        self.shapes = RequestShapes()
+        self._recent: OrderedDict[bytes, bytes] = OrderedDict()
+        self._turn = 0
         self._heartbeats: dict[Heartbeat, CachedReply] = {}
         self.longer: Callable[[bytes, int, int], RepeatCheck | None] = lambda data, at, end: None
         """What is cached of a frame longer than FRAME_MOST, from `at` to `end` of some bytes."""
@@ -120,14 +123,17 @@ class CachedRequests:
         return len(self.replies)
 
     @property
-    def use(self) -> Callable[[CachedReply], None] | None:
-        """Return what records a hit, or None while neither a request nor a route is near its eviction."""
-        return self._use if self.replies.crowded or self._routes.crowded else None
+    def use(self) -> Callable[[CachedReply, bytes], None] | None:
+        """Return what records a hit, or None while nothing of it is near its eviction."""
+        crowded = self.replies.crowded or self.shapes.crowded or self.routes.present.crowded
+        return self.record_use if crowded else None
 
-    def _use(self, cached: CachedReply) -> None:
+    def record_use(self, cached: CachedReply, shape: bytes) -> None:
+        """Make a reply, its route and the shape that it was found by the last to be evicted."""
+        self.shapes.get(shape)
         self.replies.get(cached.request)
         if cached.key is not None:
-            self._routes.use(cached.key)
+            self.routes.present.get(cached.key)
 
     def answers(self, data: bytes, now: float, most: int) -> Answers:
         """Return the replies to the cached requests that `data` begins with.
@@ -135,8 +141,8 @@ class CachedRequests:
         Stops at the first frame that is not cached or not whole, at `most` bytes of replies, and at many checks."""
         blocks: list[bytes] = []
         checks: list[RepeatCheck] = []
-        entries, find = self.replies.entries, data.find
-        cached_as, use = entries.get, self.use
+        find, use = data.find, self.use
+        cached_as, recent_as = self.replies.entries.get, self._recent.get
         at = count = size = 0
         last = len(data) - _SHORTEST
         while at <= last and size < most and len(checks) < CHECKS_MOST:
@@ -157,21 +163,24 @@ class CachedRequests:
                 at = end
                 continue
             if word >> 24:
-                digits, opaque = 0, data[at + 13 : at + 17]
-                cached = cached_as(data[at : at + 13] + data[at + 17 : end])
-                if cached is None:
-                    break
+                digits, stop = 0, at + 17
+                opaque, request = data[at + 13 : stop], data[at : at + 13] + data[stop:end]
             else:
-                start = find(_OPAQUE, at + 8, end) + 9
+                start = find(OPAQUE, at + 8, end) + 9
                 stop = find(b",", start, start + 10)
                 digits, opaque = stop - start, data[start:stop]
                 if start < 9 or digits < 1 or not opaque.isdigit() or (digits > 1 and opaque[0] == _ZERO):
                     break
-                cached = cached_as(data[at + 8 : start] + data[stop:end])
-                if cached is None or cached.tail != at + 8 + word - stop:
+                request = data[at + 8 : start] + data[stop:end]
+            cached = cached_as(recent_as(request, request))
+            if cached is None:
+                cached, request = self._found_by_shape(data, at, end, word, request)
+                if cached is None:
                     break
+            elif digits and at + 8 + word != (end if cached.key else stop + cached.tail):
+                break
             if use is not None:
-                use(cached)
+                use(cached, request)
             if (cached.generation == cached.source.generation and now < cached.until) or self.is_true(cached):
                 blocks += (cached.head(digits), opaque, cached.rest, cached.body)
                 size += len(cached.body)
@@ -181,28 +190,66 @@ class CachedRequests:
             else:
                 break
             at = end
-        self.answered(count)
+        self.counters.cached_requests += count
         return blocks, at, checks
+
+    def _found_by_shape(
+        self, data: bytes, at: int, end: int, word: int, request: bytes
+    ) -> tuple[CachedReply | None, bytes]:
+        """Return the reply to a lookup that was not among the recent ones, and its shape.
+
+        One in so many becomes recent: those that come again and again soon are, and a million others cost little."""
+        cuts = cuts_of(data, at, end, word)
+        if cuts is None or end - at - 8 != word & 0xFFFFFF:
+            return None, b""
+        shape = shape_of(data, at, end, cuts)
+        prefix = self.shapes.entries.get(shape)
+        if prefix is None:
+            return None, b""
+        canonical = prefix + data[cuts[2] : cuts[3]]
+        self._turn += 1
+        if self._turn % RECENT_FRACTION == 0:
+            self._recent[request] = canonical
+            if len(self._recent) > RECENT_MOST:
+                self._recent.popitem(last=False)
+        return self.replies.entries.get(canonical), shape
 
     def answered(self, count: int) -> None:
         """Count requests that were answered from here."""
-        self._counters.cached_requests += count
+        self.counters.cached_requests += count
 
     def keep(self, frame: bytes, command: Command, reply: Reply, source: Source) -> CachedReply | None:
-        """Cache the reply to the frame that `command` was read from; return it, or None if it must not be cached."""
-        if len(frame) > FRAME_MOST or command.flag & ONEWAY_FLAG or reply.remark is not None:
+        """Cache the reply to the frame that `command` was read from; return it, or None if it must not be cached.
+
+        A frame with a topic is none of these: it is looked for by its shape."""
+        word, cuts = _cuts_to_keep(frame, command, reply)
+        if cuts is None or cuts[2] or not is_understood(frame, cuts, command):
             return None
-        head, rest = cut_head(command, reply)
-        if command.serialize_type == SerializeType.ROCKETMQ:
-            cached = CachedReply(frame[:13] + frame[17:], reply, head, rest, -1, source)
-        else:
-            (start, stop), end = _number_in(frame), 8 + _WORDS.unpack_from(frame)[1]
-            if not _is_the_opaque(frame, start, stop, end, command):
-                return None
-            cached = CachedReply(frame[8:start] + frame[stop:], reply, head, rest, end - stop, source)
+        tail = -1 if command.serialize_type else 8 + word - cuts[1]
+        cached = CachedReply(
+            shape_of(frame, 0, len(frame), cuts), reply, *cut_head(command, reply), tail, source
+        )
         if reply.renewal is not None:
             self._replace(cached, (command.code, *reply.renewal.item.args))
         return cached if self.replies.put(cached.request, cached) else None
+
+    def keep_lookup(
+        self, key: Key, frame: bytes, command: Command, reply: Reply, source: Source
+    ) -> CachedReply | None:
+        """Cache the reply kept under `key` for requests of this shape; return it if it was not cached and may be."""
+        cuts = _cuts_to_keep(frame, command, reply)[1]
+        request = None if cuts is None else self.shapes.learn(frame, cuts, command, key)
+        if request is None or ((known := self.replies.get(request)) is not None and known.reply is reply):
+            return None
+        tail = -1 if command.serialize_type else 0
+        cached = CachedReply(request, reply, *cut_head(command, reply), tail, source)
+        cached.key = key
+        return cached if self.replies.put(request, cached) else None
+
+    def forget_shapes(self) -> None:
+        """Have each shape learnt again: with other options a request may ask for another view."""
+        self.shapes.clear()
+        self._recent.clear()
 
     def drop(self, cached: CachedReply) -> None:
         """Remove a reply that is no longer kept, or no longer true."""
@@ -214,7 +261,7 @@ class CachedRequests:
         """Return whether a reply is true though its stamp is no longer valid; one that is not is dropped or checked."""
         if cached.renewal is not None:
             return False
-        if self._routes.has(cached):
+        if self.routes.has(cached):
             cached.generation = cached.source.generation
             return True
         self.drop(cached)
@@ -234,7 +281,7 @@ class CachedRequests:
 
     def _evicted(self, _: bytes, cached: CachedReply) -> None:
         self._drop_heartbeat(cached)
-        self._routes.evicted(cached)
+        self.routes.evicted(cached)
 
 
 def _cost(request: bytes, cached: CachedReply) -> int:
@@ -242,29 +289,21 @@ def _cost(request: bytes, cached: CachedReply) -> int:
     return COST + len(request) + len(cached.rest)
 
 
+def _cuts_to_keep(frame: bytes, command: Command, reply: Reply) -> tuple[int, Cuts | None]:
+    """Return the header word of a frame, and where it is cut if the reply to it may be cached."""
+    word: int = _words(frame)[1]
+    if len(frame) > FRAME_MOST or command.flag & ONEWAY_FLAG or reply.remark is not None:
+        return word, None
+    return word, cuts_of(frame, 0, len(frame), word)
+
+
 def cut_head(command: Command, reply: Reply) -> tuple[bytes, bytes]:
     """Return what a reply has before its opaque and after it, up to its body; no digits of it count in the lengths."""
     head = encode_header(command.reply(reply.code, ext=reply.ext), len(reply.body))
     if command.serialize_type == SerializeType.ROCKETMQ:
         return head[:13], head[17:]
-    start, stop = _number_in(head)
+    start = head.index(OPAQUE) + len(OPAQUE)
+    stop = head.index(b",", start)
     whole, header = _WORDS.unpack_from(head)
     digits = stop - start
     return _WORDS.pack(whole - digits, header - digits) + head[8:start], head[stop:]
-
-
-def _number_in(frame: bytes) -> tuple[int, int]:
-    """Return where the digits of the opaque are, as `answers` finds them, or an empty range."""
-    start = frame.find(_OPAQUE, 8) + 9
-    stop = frame.find(b",", start, start + 10)
-    return (start, stop) if start >= 9 and frame[start:stop].isdigit() else (0, 0)
-
-
-def _is_the_opaque(frame: bytes, start: int, stop: int, end: int, command: Command) -> bool:
-    """Return whether another number there means another opaque and nothing else."""
-    other = 1 if frame[start:stop] != b"1" else 2
-    changed = b"%s%d%s" % (frame[8:start], other, frame[stop:end])
-    try:
-        return start > 0 and decode_json_command(changed, frame[end:]) == replace(command, opaque=other)
-    except FrameError:
-        return False

@@ -25,8 +25,6 @@ from worker.views import CLUSTER_INFO, Key, cost_of
 NEGATIVE_FRACTION: Final = 8
 """Missing topics get an eighth: requests for random names must not evict routes."""
 REQUESTS_FRACTION: Final = 2
-REQUESTS_MOST: Final = 8
-"""Of a reply: as many releases and languages of clients may ask for it in their ways."""
 VIEWS_MOST: Final = 16
 """Of a topic, some for each zone: a peer may name any. A further zone takes the place of the one that came first."""
 
@@ -55,8 +53,8 @@ class Generation:
 
 
 class Entry:
-    """`requests` are the cached ones that get this reply. Once it is `untrue`, `changed` are the brokers that changed
-    with its topic, or with the clusters."""
+    """`requests` is the reply as cached requests get it, once for each kind of header. Once it is `untrue`, `changed`
+    are the brokers that changed with its topic, or with the clusters."""
 
     __slots__ = ("changed", "generations", "reply", "requests", "untrue")
 
@@ -87,7 +85,7 @@ class RouteCache:
         self.generation = 0
         self._counters = counters
         self.requests = CachedRequests(limit // REQUESTS_FRACTION, self, counters)
-        self._present: Bounded[Key, Entry] = Bounded(limit, _cost, self._removed)
+        self.present: Bounded[Key, Entry] = Bounded(limit, _cost, self._removed)
         self._missing: Bounded[Key, Entry] = Bounded(limit // NEGATIVE_FRACTION, _cost, self._removed)
         self._by_topic: dict[str, tuple[Key, ...]] = {}
         self._generations: dict[str, Generation] = {}
@@ -96,25 +94,16 @@ class RouteCache:
         self._in_flight: set[Fill] = set()
 
     def __len__(self) -> int:
-        return len(self._present) + len(self._missing)
+        return len(self.present) + len(self._missing)
 
     @property
     def size(self) -> int:
         """Return what the entries cost, about, in bytes."""
-        return self._present.size + self._missing.size
-
-    @property
-    def crowded(self) -> bool:
-        """Return whether a route may be near its eviction."""
-        return self._present.crowded
-
-    def use(self, key: Key) -> None:
-        """Make a route the last to be evicted."""
-        self._present.get(key)
+        return self.present.size + self._missing.size
 
     def get(self, key: Key) -> Reply | None:
         """Return the cached reply while it is true, or None."""
-        entry = self._present.get(key) or self._missing.get(key)
+        entry = self.present.get(key) or self._missing.get(key)
         if entry is None or entry.untrue:
             return None
         for generation in entry.generations:
@@ -128,13 +117,10 @@ class RouteCache:
         return entry.reply
 
     def keep_request(self, key: Key, frame: bytes, command: Command) -> None:
-        """Cache the request of this frame, which gets the reply kept under `key`."""
-        entry = self._present.get(key)
-        if entry is None or len(entry.requests) >= REQUESTS_MOST:
-            return
-        cached = self.requests.keep(frame, command, entry.reply, self)
-        if cached is not None:
-            cached.key = key
+        """Cache the reply kept under `key` for requests like the one of this frame."""
+        entry = self.present.get(key)
+        cached = None if entry is None else self.requests.keep_lookup(key, frame, command, entry.reply, self)
+        if entry is not None and cached is not None:
             entry.requests = (*entry.requests, cached)
 
     def has(self, cached: CachedReply) -> bool:
@@ -143,7 +129,7 @@ class RouteCache:
 
     def evicted(self, cached: CachedReply) -> None:
         """Forget a cached request that was evicted."""
-        entry = None if cached.key is None else self._present.entries.get(cached.key)
+        entry = None if cached.key is None else self.present.entries.get(cached.key)
         if entry is not None:
             entry.requests = tuple([other for other in entry.requests if other is not cached])
 
@@ -197,11 +183,12 @@ class RouteCache:
         self._joinable.clear()
 
     def drop_all(self) -> None:
-        """Drop all replies: anything may have changed."""
+        """Drop all replies: anything may have changed, also which view a request asks for."""
         self.generation += 1
-        for entry in self._present.entries.values():
+        self.requests.forget_shapes()
+        for entry in self.present.entries.values():
             self._drop_requests(entry)
-        self._present.clear()
+        self.present.clear()
         self._missing.clear()
         self._by_topic.clear()
         self._generations.clear()
@@ -210,11 +197,11 @@ class RouteCache:
 
     def last_replies(self) -> list[tuple[Key, Reply]]:
         """Return the last replies of topics that exist, and of clusters, listing only unchanged brokers."""
-        return [(key, entry.of_unchanged()) for key, entry in self._present.entries.items()]
+        return [(key, entry.of_unchanged()) for key, entry in self.present.entries.items()]
 
     def _keep(self, key: Key, reply: Reply, depends: Depends) -> None:
         self._remove(key)
-        entries = self._missing if reply.code == ResponseCode.TOPIC_NOT_EXIST else self._present
+        entries = self._missing if reply.code == ResponseCode.TOPIC_NOT_EXIST else self.present
         if entries.put(key, Entry(reply, self._generations_of(depends))) and key is not CLUSTER_INFO:
             views = self._by_topic[key[0]] = (*self._by_topic.get(key[0], ()), key)
             if len(views) > VIEWS_MOST:
@@ -235,7 +222,7 @@ class RouteCache:
         return generation
 
     def _make_untrue(self, key: Key, changed: Iterable[str]) -> None:
-        entry = self._present.entries.get(key)
+        entry = self.present.entries.get(key)
         if entry is not None:
             entry.untrue = True
             entry.changed |= frozenset(changed)
@@ -244,7 +231,7 @@ class RouteCache:
             self._remove(key)
 
     def _remove(self, key: Key) -> None:
-        entry = self._present.pop(key) or self._missing.pop(key)
+        entry = self.present.pop(key) or self._missing.pop(key)
         if entry is not None:
             self._removed(key, entry)
 

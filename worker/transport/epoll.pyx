@@ -26,6 +26,8 @@ cdef extern from "Python.h":
     PyObject* PyDict_GetItemWithError(object entries, object key) except? NULL
 
 cdef extern from "<string.h>" nogil:
+    int memcmp(const void* one, const void* other, size_t length)
+    void* memchr(const void* haystack, int byte, size_t length)
     void* memmem(const void* haystack, size_t length, const void* needle, size_t needle_length)
 
 cdef extern from "<time.h>" nogil:
@@ -89,6 +91,7 @@ cdef Py_ssize_t FRAME_BYTES = FRAME_MOST
 cdef Py_ssize_t LONGEST = FRAME_MAX_LENGTH - 4
 cdef Py_ssize_t HEADER_LONGEST = HEADER_MAX_LENGTH
 cdef Py_ssize_t CHECKS_COUNT = CHECKS_MOST
+cdef const char* FIELD = b"\0\x05topic"  # the name of a binary header's ext field, after its length
 
 
 cdef class Answers:
@@ -166,81 +169,223 @@ cdef inline bytes joined(const char* a, Py_ssize_t a_length, const char* b, Py_s
     return both
 
 
+# What follows is `worker.cache.request_shapes` on a buffer.
+
+cdef struct Cuts:
+    # Where the opaque and the topic of a frame are; no topic is cut where `topic` is NULL.
+    const char *start
+    const char *stop
+    const char *topic
+    const char *topic_end
+
+
+cdef inline void cut_binary(const char* frame, const char* end, bint is_all_header, Cuts* cuts):
+    """`request_shapes.cuts_of` of a binary header."""
+    cdef Py_ssize_t ext = end - frame - 29
+    cdef const char* field
+    cuts.start, cuts.stop = frame + 13, frame + 17
+    if not is_all_header or ext < 11 or word_at(<const unsigned char*>frame + 21):
+        return
+    if word_at(<const unsigned char*>frame + 25) != <uint32_t>ext:
+        return
+    field = frame + 29
+    if memcmp(field, FIELD, 7):
+        field = <const char*>memmem(field, ext - 4, FIELD, 7)
+        if field == NULL:
+            return
+    ext = word_at(<const unsigned char*>field + 7)
+    field += 11
+    if ext <= end - field:
+        cuts.topic, cuts.topic_end = field, field + ext
+
+
+cdef inline bint cut_json(const char* frame, const char* end, bint is_all_header, Cuts* cuts):
+    """`request_shapes.cuts_of` of a JSON header; whether the opaque can be cut out."""
+    cdef const char* start = <const char*>memmem(frame + 8, end - frame - 8, b'"opaque":', 9)
+    cdef const char* stop
+    cdef const char* topic
+    if start == NULL:
+        return False
+    start += 9
+    stop = start
+    while stop < end and stop < start + 9 and c'0' <= stop[0] <= c'9':
+        stop += 1
+    if stop == start or stop == end or stop[0] != c',' or (stop - start > 1 and start[0] == c'0'):
+        return False
+    cuts.start, cuts.stop = start, stop
+    if is_all_header:
+        topic = <const char*>memmem(frame + 8, end - frame - 8, b'"topic":"', 9)
+        if topic == NULL:
+            return True
+        topic += 9
+        stop = <const char*>memchr(topic, c'"', end - topic)
+        if stop != NULL and (cuts.stop <= topic or stop <= start):
+            cuts.topic, cuts.topic_end = topic, stop
+    return True
+
+
+cdef inline char* put(char* to, const char* begin, const char* end):
+    memcpy(to, begin, end - begin)
+    return to + (end - begin)
+
+
+cdef inline char* put_places(char* to, int kind, Py_ssize_t first, Py_ssize_t second):
+    to[0], to[1], to[2], to[3], to[4] = <char>kind, <char>(first >> 8), <char>first, <char>(second >> 8), <char>second
+    return to + 5
+
+
+cdef inline bytes shape_with_topic(const char* frame, const char* end, bint binary, const Cuts* cuts):
+    """`request_shapes.shape_of` of a frame with a topic, which has at most FRAME_MOST bytes."""
+    cdef char shape[1024]
+    cdef char* to = shape
+    if binary:
+        to = put_places(to, 0xFC, cuts.topic - frame, 0)
+        to = put(to, frame + 8, cuts.start)
+        to = put(to, cuts.stop, frame + 21)
+        to = put(to, frame + 29, cuts.topic - 4)
+        to = put(to, cuts.topic_end, end)
+    elif cuts.start < cuts.topic:
+        to = put_places(to, 0xFD, cuts.start - frame, cuts.topic - cuts.stop)
+        to = put(to, frame + 8, cuts.start)
+        to = put(to, cuts.stop, cuts.topic)
+        to = put(to, cuts.topic_end, end)
+    else:
+        to = put_places(to, 0xFE, cuts.topic - frame, cuts.start - cuts.topic_end)
+        to = put(to, frame + 8, cuts.topic)
+        to = put(to, cuts.topic_end, cuts.start)
+        to = put(to, cuts.stop, end)
+    return PyBytes_FromStringAndSize(shape, to - shape)
+
+
+cdef inline bint same(const char* a, const char* a_end, const char* b, const char* b_end):
+    return a_end - a == b_end - b and not memcmp(a, b, a_end - a)
+
+
+cdef inline bint same_shape(
+    const char* frame, const char* end, const Cuts* cuts, const char* last, const char* last_end, const Cuts* before
+):
+    """Whether a frame with a topic has the shape of the frame before it, whose header is of the same kind."""
+    if (cuts.start < cuts.topic) != (before.start < before.topic):
+        return False
+    if frame[4]:
+        return (
+            word_at(<const unsigned char*>frame + 8) == word_at(<const unsigned char*>last + 8)
+            and frame[12] == last[12]
+            and word_at(<const unsigned char*>frame + 17) == word_at(<const unsigned char*>last + 17)
+            and same(frame + 29, cuts.topic - 4, last + 29, before.topic - 4)
+            and same(cuts.topic_end, end, before.topic_end, last_end)
+        )
+    if cuts.start < cuts.topic:
+        return (
+            same(frame + 8, cuts.start, last + 8, before.start)
+            and same(cuts.stop, cuts.topic, before.stop, before.topic)
+            and same(cuts.topic_end, end, before.topic_end, last_end)
+        )
+    return (
+        same(frame + 8, cuts.topic, last + 8, before.topic)
+        and same(cuts.topic_end, cuts.start, before.topic_end, before.start)
+        and same(cuts.stop, end, before.stop, last_end)
+    )
+
+
 cdef Py_ssize_t scan(
     object requests, const char* data, Py_ssize_t size, double now, size_t most, Answers out, list checks
 ) except -1:
     """`CachedRequests.answers` on a buffer: how long the cached requests at its start are."""
-    cdef object replies = requests.replies, entries = replies.entries, cached
-    cdef object use = requests.use
-    cdef bytes request
+    cdef object entries = requests.replies.entries, shapes = requests.shapes.entries, use = None, cached
+    cdef bytes request, shape = None, prefix = None, rest, body
     cdef dict heads
     cdef PyObject* entry
-    cdef Py_ssize_t at = 0, length, end, digits, hits = 0
-    cdef const char *start
-    cdef const char *stop
+    cdef Py_ssize_t at = 0, length, digits, hits = 0
+    cdef const char *frame
+    cdef const char *end
+    cdef const char *last = NULL
+    cdef const char *last_end = NULL
+    cdef bint binary, is_all_header
+    cdef Cuts cuts, last_cuts
     cdef uint32_t word
     cdef size_t sent = 0
+    memset(&last_cuts, 0, sizeof(Cuts))
+    if requests.replies.crowded or requests.shapes.crowded or requests.routes.present.crowded:
+        use = requests.record_use
     while size - at >= SHORTEST and sent < most and len(checks) < CHECKS_COUNT:
-        length = <int>word_at(<const unsigned char*>data + at)
-        if length < SHORTEST - 4 or length > FRAME_BYTES:
+        frame = data + at
+        length = <int>word_at(<const unsigned char*>frame)
+        if length < SHORTEST - 4 or length > FRAME_BYTES or at + 4 + length > size:
             break
-        end = at + 4 + length
-        if end > size:
+        end = frame + 4 + length
+        word = word_at(<const unsigned char*>frame + 4)
+        binary = word >> 24 != 0
+        is_all_header = <Py_ssize_t>(word & 0xFEFFFFFF) == length - 4  # of type 0 or 1
+        cuts.topic = cuts.topic_end = NULL
+        if binary:
+            cut_binary(frame, end, is_all_header, &cuts)
+        elif not cut_json(frame, end, is_all_header, &cuts):
             break
-        word = word_at(<const unsigned char*>data + at + 4)
-        if word >> 24:
-            digits, start = 0, data + at + 13
-            stop = start + 4
-            request = joined(data + at, 13, stop, data + end - stop)
+        digits = 0 if binary else cuts.stop - cuts.start
+        if cuts.topic:
+            if last == NULL or frame[4] != last[4] or not same_shape(frame, end, &cuts, last, last_end, &last_cuts):
+                shape = shape_with_topic(frame, end, binary, &cuts)
+                entry = PyDict_GetItemWithError(shapes, shape)
+                if entry == NULL:
+                    break
+                prefix = <bytes>entry
+            last, last_end, last_cuts = frame, end, cuts
+            request = joined(
+                PyBytes_AS_STRING(prefix), PyBytes_GET_SIZE(prefix), cuts.topic, cuts.topic_end - cuts.topic
+            )
             entry = PyDict_GetItemWithError(entries, request)
             if entry == NULL:
                 break
             cached = <object>entry
         else:
-            start = <const char*>memmem(data + at + 8, length - 4, b'"opaque":', 9)
-            if start == NULL:
-                break
-            start += 9
-            stop = start
-            while stop < data + end and stop < start + 9 and c'0' <= stop[0] <= c'9':
-                stop += 1
-            digits = stop - start
-            if digits == 0 or stop == data + end or stop[0] != c',' or (digits > 1 and start[0] == c'0'):
-                break
-            request = joined(data + at + 8, start - data - at - 8, stop, data + end - stop)
-            entry = PyDict_GetItemWithError(entries, request)
-            if entry == NULL:
-                break
-            cached = <object>entry
-            if cached.tail != at + 8 + <Py_ssize_t>word - (stop - data):
-                break
-        if not out.has_room(len(cached.rest)):
+            last = NULL
+            if binary:
+                shape = joined(frame, 13, cuts.stop, end - cuts.stop)
+            else:
+                shape = joined(frame + 8, cuts.start - frame - 8, cuts.stop, end - cuts.stop)
+            entry = PyDict_GetItemWithError(entries, shape)
+            if entry != NULL:
+                cached = <object>entry
+                if not binary and cached.tail != frame + 8 + <Py_ssize_t>word - cuts.stop:
+                    break
+            else:
+                entry = PyDict_GetItemWithError(shapes, shape) if is_all_header else NULL
+                if entry == NULL:
+                    break
+                entry = PyDict_GetItemWithError(entries, <object>entry)
+                if entry == NULL:
+                    break
+                cached = <object>entry
+        rest = cached.rest
+        if not out.has_room(PyBytes_GET_SIZE(rest)):
             break
         if use is not None:
-            use(cached)
-        if (cached.generation == cached.source.generation and now < cached.until) or requests.is_true(cached):
+            use(cached, shape)
+        if (cached.generation == cached.source.generation and now < <double>cached.until) or requests.is_true(cached):
             heads = cached.heads
             head = heads.get(digits)
             out.add(cached.head(digits) if head is None else head)
-            out.copy(start, stop - start)
-            out.add(cached.rest)
-            out.add(cached.body)
-            sent += len(cached.body)
+            out.copy(cuts.start, cuts.stop - cuts.start)
+            body = cached.body
+            out.add(rest)
+            out.add(body)
+            sent += PyBytes_GET_SIZE(body)
             hits += 1
         elif cached.renewal is not None:
             checks.append(
                 RepeatCheck(
                     cached,
-                    PyBytes_FromStringAndSize(start, stop - start),
-                    PyBytes_FromStringAndSize(data + at, end - at),
+                    PyBytes_FromStringAndSize(cuts.start, cuts.stop - cuts.start),
+                    PyBytes_FromStringAndSize(frame, end - frame),
                 )
             )
         else:
             break
-        at = end
+        at += 4 + length
     out.seal()
     if hits:
-        requests.answered(hits)
+        requests.counters.cached_requests += hits
     return at
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 
+from registry.bounded import Bounded
 from worker.cache.cached_requests import CachedReply, CachedRequests
 from worker.counters import Counters
 from worker.views import Key
@@ -10,17 +11,13 @@ from worker.views import Key
 class Routes:
     """What stands for the route cache: `has` says which replies it still has, `evictions` are those evicted."""
 
-    crowded = False
-
     def __init__(self, has: Callable[[CachedReply], bool]) -> None:
         self._has = has
+        self.present: Bounded[Key, object] = Bounded(1, lambda *_: 1)
         self.evictions: list[CachedReply] = []
 
     def has(self, cached: CachedReply) -> bool:
         return self._has(cached)
-
-    def use(self, key: Key) -> None:
-        """It keeps no order."""
 
     def evicted(self, cached: CachedReply) -> None:
         self.evictions.append(cached)

@@ -330,7 +330,7 @@ def test_among_short_frames_that_are_cached(kind: SerializeType) -> None:
     frames, cached = requests_of(counters=counters), cached_of(registration(FIRST, kind=kind))
     cached.set_connection("1", OPTIONS)
     frames.longer = cached.check
-    short = Command(RequestCode.GET_ROUTEINFO_BY_TOPIC, 5, 0, 400, ext={"topic": "T"}, serialize_type=kind)
+    short = Command(RequestCode.BROKER_HEARTBEAT, 5, 0, 400, ext={"brokerName": "b"}, serialize_type=kind)
     frames.keep(encode(short), short, Reply(body=b"route"), RENEWALS)
     parts = [encode(short), encode(registration(body_of(2), kind=kind)), encode(short)]
     whole = b"".join(parts)

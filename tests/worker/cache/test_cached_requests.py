@@ -47,7 +47,7 @@ def request(
     body: bytes = b"",
     flag: int = 0,
 ) -> Command:
-    return Command(105, opaque, flag, 399, 0, None, {"topic": topic}, body, kind)
+    return Command(904, opaque, flag, 399, 0, None, {"brokerName": topic}, body, kind)
 
 
 def cached_of(command: Command, answer: Reply = ROUTE) -> CachedRequests:
@@ -113,8 +113,8 @@ def test_no_more_bytes_of_answers_than_asked_for() -> None:
         request(-7),
         request(2**31 - 1),
         request(None),
-        Command(106, 7, 0, 399, 0, None, {"topic": "T"}),
-        Command(105, 7, 0, 398, 0, None, {"topic": "T"}),
+        Command(906, 7, 0, 399, 0, None, {"brokerName": "T"}),
+        Command(904, 7, 0, 398, 0, None, {"brokerName": "T"}),
         request(7, SerializeType.ROCKETMQ),
     ],
     ids=["topic", "body", "flag", "negative", "greatest", "no opaque", "code", "version", "kind"],
@@ -271,13 +271,16 @@ def test_a_hit_keeps_its_route_from_eviction() -> None:
     """The route of a repeated request is found by the request alone, and is in use all the same."""
     routes = RouteCache(20_000, Counters())
 
+    def lookup(topic: str) -> Command:
+        return Command(105, 7, ext={"topic": topic})
+
     def keep(topic: str) -> None:
         key = (topic, PLAIN_LEGACY)
         routes.end(routes.begin(key), Reply(body=bytes(1_000), depends=Depends(frozenset({"a"}))))
-        routes.keep_request(key, encode(request(topic=topic)), request(topic=topic))
+        routes.keep_request(key, encode(lookup(topic)), lookup(topic))
 
     keep("hot")
     for number in range(50):
-        assert len(answered(routes.requests, encode(request(topic="hot")))) == 1, number
+        assert len(answered(routes.requests, encode(lookup("hot")))) == 1, number
         keep(f"T{number}")
-    assert not answered(routes.requests, encode(request(topic="T0")))
+    assert not answered(routes.requests, encode(lookup("T0")))
