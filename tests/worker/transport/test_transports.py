@@ -267,7 +267,7 @@ async def test_many_connections_are_served_in_turn(ends: Ends) -> None:
 
 
 def request(opaque: int, topic: str = "T") -> bytes:
-    return encode(Command(105, opaque, 0, 399, 0, None, {"topic": topic}, b"", SerializeType.ROCKETMQ))
+    return encode(Command(904, opaque, 0, 399, 0, None, {"brokerName": topic}, b"", SerializeType.ROCKETMQ))
 
 
 class Source:
@@ -278,7 +278,7 @@ class Source:
 
 def cache(ends: Ends, answer: Reply) -> CachedReply:
     """Cache the request for T."""
-    command = Command(105, 1, 0, 399, 0, None, {"topic": "T"}, b"", SerializeType.ROCKETMQ)
+    command = Command(904, 1, 0, 399, 0, None, {"brokerName": "T"}, b"", SerializeType.ROCKETMQ)
     ends.cached = requests_of(counters=ends.counters)
     cached = ends.cached.keep(request(1), command, answer, Source())
     assert cached is not None
@@ -375,7 +375,7 @@ def frame(length: int, header: int = 20) -> bytes:
 async def test_answers_of_a_read_that_fails_go_to_no_other(ends: Ends) -> None:
     cached, errors = cache(ends, Reply(body=b"route")), list[object]()
     assert ends.cached is not None
-    command = Command(105, 1, 0, 399, 0, None, {"topic": "other"}, b"", SerializeType.ROCKETMQ)
+    command = Command(904, 1, 0, 399, 0, None, {"brokerName": "other"}, b"", SerializeType.ROCKETMQ)
     broken = ends.cached.keep(request(1, "other"), command, Reply(body=b"other"), Source())
     assert broken is not None
     del broken.source
