@@ -9,8 +9,10 @@
   member that these name:
   {name, epoch, cluster, acting, zone, drained, id, address, filters (JSON or ""), ...}. Few topics have an extra:
   {which of them (0 is the first), order configuration or "", broker name, epoch,mapping info, ...}; the
-  extra of -1 are broker names that there was no time for: lua/read_brokers.lua reads them  ]]
+  extra of -1 are broker names that there was no time for: lua/read_brokers.lua reads them; that of -2 says that the only
+  topic has more mapping info than there was time for  ]]
 --- @include "route_brokers"
+local MAPPED_MAX, UNIT_BYTES = 32, 50 -- mapping info of a topic that is read here; what a unit of work copies
 local WORK_MAX, TOPIC = 3000, 10 -- beside what the first topic takes
 local FIRST_MAX, ROW = 22000, 4 -- of the first topic and its rows
 local call = redis.call
@@ -23,6 +25,16 @@ local brokers, seen, work = {}, {}, 0
 local mapping_keys = {}
 for i, topic in ipairs(ARGV) do mapping_keys[i] = K.mapping(topic) end
 local mapped, none = call("EXISTS", unpack(mapping_keys)) > 0, {}
+
+-- The mapping info of topic i and the work, false when it is too much.
+local function mappings_of(i)
+  if not mapped then return none, 0 end
+  if call("HLEN", mapping_keys[i]) > MAPPED_MAX then return false, 0 end
+  local mappings = call("HGETALL", mapping_keys[i])
+  local bytes = 0
+  for m = 2, #mappings, 2 do bytes = bytes + #mappings[m] end
+  return mappings, #mappings + bytes / UNIT_BYTES
+end
 
 -- What is in a hash is UTF-8, which has no byte 255.
 local hashes, numbers = {}, {}
@@ -41,11 +53,13 @@ end
 local extras = {}
 local reply, left = { brokers, extras, hashes }, none
 for i, topic in ipairs(ARGV) do
-  local rows, mappings = call("HGETALL", K.route(topic)), mapped and call("HGETALL", mapping_keys[i]) or none
+  local mappings, copied = mappings_of(i)
+  if i > 1 and not mappings then break end
+  local rows = call("HGETALL", K.route(topic))
   local text = table.concat(rows, "\255")
   local number = numbers[text]
   local names = number and none or unseen(rows)
-  work = work + TOPIC + #rows + #mappings
+  work = work + TOPIC + #rows + copied
   if i > 1 and work + BROKER * #names > WORK_MAX then break end
   if not number then
     number = #hashes + 1
@@ -56,16 +70,17 @@ for i, topic in ipairs(ARGV) do
     work = work + took
   end
   reply[i + 3] = number
-  if orders[i] or #mappings > 0 then
+  if orders[i] or mappings and #mappings > 0 then
     local extra = { i - 1, orders[i] or "" }
-    for m = 1, #mappings do extra[m + 2] = mappings[m] end
+    for m = 1, #(mappings or none) do extra[m + 2] = mappings[m] end
     extras[#extras + 1] = extra
   end
+  if not mappings then extras[#extras + 1] = { -2 } end
   if #left > 0 then
     table.insert(left, 1, -1)
     extras[#extras + 1] = left
-    break
   end
+  if #left > 0 or not mappings then break end
   if i == 1 then work = 0 end
 end
 return reply

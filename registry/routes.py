@@ -9,8 +9,9 @@ import msgspec
 from registry.errors import TopicNotFound
 from registry.keys import ORDER_TOPIC_CONFIG, Keys
 from registry.options.catalogue import Options
-from registry.plans import Plan, ScriptCall, pairs
+from registry.plans import Plan, ScriptCall, call, pairs
 from registry.queue_text import queue_data, wiped
+from registry.scan import some_of
 from rocketmq_remoting.json_encoding import Dialect
 from rocketmq_remoting.permission import PERM_WRITE
 from rocketmq_remoting.route import BrokerData, QueueData, TopicRouteData, encode_route
@@ -18,7 +19,9 @@ from rocketmq_remoting.topic_queue_mapping import TopicQueueMappingInfo, decode_
 
 SYNC_MEMBER_TOPIC = "rmq_sys_SYNC_BROKER_MEMBER_"
 BROKERS_MAX = 500  # names of one call, which reads them all if they have few members
+MAPPINGS_MAX = 64  # of one command
 _NO_EXTRA = ("",)
+_BROKERS_LEFT, _MAPPINGS_LEFT = -1, -2
 
 
 class StoredBroker(msgspec.Struct, frozen=True):
@@ -70,10 +73,9 @@ def must_wait(options: Options, service_age_s: float | None) -> bool:
 
 
 def read_route(keys: Keys, topic: str) -> Plan[StoredRoute]:
-    """Return a topic's route, read at one moment, unless its brokers are more than one script may read."""
+    """Return a topic's route, read at one moment, unless it is more than one script may read."""
     read = RoutesRead((yield routes_call(keys, (topic,))))
-    while read.left:
-        read.add((yield brokers_call(keys, read.left)))
+    yield from read_rest(keys, topic, read)
     return read.route(topic, 0)
 
 
@@ -82,9 +84,15 @@ def routes_call(keys: Keys, topics: tuple[str, ...]) -> ScriptCall:
     return ScriptCall("read_routes", _shared_keys(keys), topics)
 
 
-def brokers_call(keys: Keys, names: Sequence[str]) -> ScriptCall:
-    """Return the call that reads brokers of a route, as many as it may; see `RoutesRead.add`."""
-    return ScriptCall("read_brokers", (keys.events_meta,), tuple(names[:BROKERS_MAX]))
+def read_rest(keys: Keys, topic: str, read: "RoutesRead") -> Plan[None]:
+    """Read what the script had no time for, in several commands; `topic` is the first that it was asked for."""
+    while left := read.brokers_left:
+        names = some_of(left, 0, BROKERS_MAX)
+        rows, unread = yield ScriptCall("read_brokers", (keys.events_meta,), tuple(names))
+        read.add_brokers(rows, [*unread, *left[len(names) :]])
+    while left := read.mappings_left:
+        names = some_of(left, 0, MAPPINGS_MAX)
+        read.add_mappings(names, (yield call("HMGET", keys.mapping(topic), *names)))
 
 
 def route_of(stored: StoredRoute, view: RouteView) -> TopicRouteData:
@@ -133,23 +141,36 @@ class _Living(msgspec.Struct, frozen=True):
 class RoutesRead:
     """The reply of lua/read_routes.lua: routes of the first `len` topics that were asked for.
 
-    `left` are broker names that are to be read and added before there is a route; few routes have so many."""
+    Brokers that are left, and mapping info of the only topic, are read and added before there is a route (`read_rest`);
+    few routes have so many."""
 
     def __init__(self, reply: list[Any]) -> None:
         self._rows, extras, self._hashes, *self._topics = reply
         self._extras = {at: tuple(extra) for at, *extra in extras}
-        self.left: Sequence[str] = self._extras.pop(-1, ())
+        self.brokers_left: Sequence[str] = self._extras.pop(_BROKERS_LEFT, ())
+        unmapped = self._extras.pop(_MAPPINGS_LEFT, None) is not None
+        self.mappings_left: Sequence[str] = self._hashes[0][::2] if unmapped else ()
         self._brokers: dict[str, _Living] | None = None
         self._alike: dict[tuple[int, tuple[str, ...]], StoredRoute] = {}
 
     def __len__(self) -> int:
         return len(self._topics)
 
-    def add(self, reply: list[Any]) -> None:
-        """Add what lua/read_brokers.lua replied."""
-        rows, left = reply
+    @property
+    def whole(self) -> bool:
+        """Return whether nothing is left to be read."""
+        return not (self.brokers_left or self.mappings_left)
+
+    def add_brokers(self, rows: list[Any], left: Sequence[str]) -> None:
+        """Add what lua/read_brokers.lua replied; `left` are still to be read."""
         self._rows += rows
-        self.left = [*left, *self.left[BROKERS_MAX:]]
+        self.brokers_left = left
+
+    def add_mappings(self, names: Sequence[str], texts: list[str | None]) -> None:
+        """Add the mapping info of the next brokers."""
+        stored = [part for name, text in zip(names, texts, strict=True) if text for part in (name, text)]
+        self._extras[0] = (*self._extras.get(0, _NO_EXTRA), *stored)
+        self.mappings_left = self.mappings_left[len(names) :]
 
     def route(self, topic: str, at: int) -> StoredRoute:
         """Return the route of topic number `at`."""

@@ -1,17 +1,23 @@
 """More brokers than one script may work through: what is read and written of them all is whole."""
 
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 import redis as redis_py
+from msgspec.structs import replace
 
 from registry.clusters import cluster_info
 from registry.errors import TopicNotFound
+from registry.keys import ORDER_TOPIC_CONFIG
+from registry.kv import put
 from registry.limits import DEFAULT_LIMITS
 from registry.members import brokers
+from registry.plans import Plan, ScriptCall
+from registry.routes import RouteView, routes_call
 from registry.topics import delete_topic, register_topic
 from rocketmq_remoting.route import QueueData
-from tests.registry.brokers import origin
+from tests.registry.brokers import mapping_info, origin
 from tests.registry.namespace import Namespace
 
 NAMES = tuple(f"b{number:03}" for number in range(420))
@@ -65,6 +71,25 @@ def test_brokers_of_many_members_are_read_by_several_scripts(redis: redis_py.Red
     assert [(broker.name, len(broker.members)) for broker in found] == [(name, 200) for name in names]
     assert calls(redis) >= len(names)
     assert ns.run(brokers(ns.keys, ["none", "none"])) == ()
+
+
+def test_mapping_info_of_many_brokers_is_not_read_by_the_script(redis: redis_py.Redis) -> None:
+    """A topic that is static on them all, with long texts, one of which is of an earlier epoch."""
+    ns, names = Namespace(redis), NAMES[:100]
+    infos = {name: replace(mapping_info("static", name), scope="s" * 8000) for name in names}
+    for name, info in infos.items():
+        ns.register(name, topics=("static", "other"), mappings=[info])
+    redis.hset(ns.keys.mapping("static"), "b007", "1,{}")
+    ns.run(put(ns.keys, ORDER_TOPIC_CONFIG, "static", "b001:8", origin()))
+    del infos["b007"]
+    route = ns.route("static", RouteView(order=True))
+    assert (route.topic_queue_mapping_by_broker, route.order_topic_conf) == (infos, "b001:8")
+    assert len(str(ns.run(alone(routes_call(ns.keys, ("static", "none")))))) < 20_000
+
+
+def alone(script: ScriptCall) -> Plan[Any]:
+    """Return what a script replies."""
+    return (yield script)
 
 
 def calls(redis: redis_py.Redis) -> int:

@@ -13,7 +13,7 @@ from redis.exceptions import ResponseError
 
 from registry.drivers import AsyncDriver, unavailable
 from registry.keys import Keys
-from registry.routes import RoutesRead, brokers_call, routes_call
+from registry.routes import RoutesRead, read_rest, routes_call
 from worker.cache.routes import Fill
 
 log = logging.getLogger(__name__)
@@ -66,8 +66,7 @@ class RouteReader:
         if isinstance(reply, Exception):
             if unavailable(reply):  # those in line would wait long for the same
                 fills, self._waiting = fills + self._waiting, []
-            for fill in fills:
-                self._take(fill, reply, 0)
+            self._hand_on(fills, reply)
         else:
             read = RoutesRead(reply)
             self._waiting[:0] = fills[len(read) :]
@@ -75,21 +74,16 @@ class RouteReader:
         self._begin_calls()
 
     def _read(self, fills: list[Fill], read: RoutesRead) -> None:
-        """Hand on what was read, after brokers that are left were read too."""
-        if read.left:
-            call = brokers_call(self._keys, read.left)
-            self._driver.ask(call, partial(self._received_brokers, fills, read))
-            return
+        """Hand on what was read, after what was left of it."""
+        if read.whole:
+            self._hand_on(fills, read)
+        else:
+            rest = read_rest(self._keys, fills[0].key[0], read)
+            self._driver.start(rest, lambda _, error: self._hand_on(fills, error or read))
+
+    def _hand_on(self, fills: list[Fill], read: RoutesRead | Exception) -> None:
         for at, fill in enumerate(fills):
             self._take(fill, read, at)
-
-    def _received_brokers(self, fills: list[Fill], read: RoutesRead, reply: Any) -> None:
-        if isinstance(reply, Exception):
-            for fill in fills:
-                self._take(fill, reply, 0)
-        else:
-            read.add(reply)
-            self._read(fills, read)
 
     def _take(self, fill: Fill, read: RoutesRead | Exception, at: int) -> None:
         try:

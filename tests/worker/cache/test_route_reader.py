@@ -85,6 +85,19 @@ def test_a_topic_of_more_brokers_than_a_script_reads(ns: Namespace, async_redis:
     assert {len(broker.data.broker_addrs) for broker in found[1].brokers} == {5}
 
 
+def test_topics_that_are_static_on_many_brokers(ns: Namespace, async_redis: redis_asyncio.Redis) -> None:
+    """Their mapping info is read by itself, and that of a topic on few brokers by the script."""
+    for number in range(70):
+        infos = [
+            mapping_info(topic, f"b{number}") for topic in ("T1", "T2", *("few" for _ in range(number < 2)))
+        ]
+        ns.register(f"b{number}", 0, ("T1", "T2", "few"), mappings=infos)
+    topics = ["T1", "none", "few", "T2", "T1"]
+    found = at_once(ns, async_redis, topics)
+    assert found == [alone(ns, topic) for topic in topics]
+    assert [sum(one.mapping is not None for one in route.brokers) for route in found] == [70, 0, 2, 70, 70]
+
+
 @pytest.fixture
 def many(ns: Namespace) -> Namespace:
     """Every kind of route."""
