@@ -1,8 +1,9 @@
 --[[  lua/set_topic.lua: sets or deletes queue data of one topic, beside the registrations (217, 216).
   KEYS[1] events:meta    hash  incarnation, seq
   KEYS[2] route:<topic>  hash  broker name -> epoch,queue data
-  ARGV[1] request as JSON: origin, cause, topic, and either rows, each [broker, queue data], in the order given, and
-          limits; or cluster ("" = every cluster) whose brokers lose the topic, and names (which of them; absent = all)
+  ARGV[1] request as JSON: origin, cause, topic, and either rows, each [broker, queue data], in the order given, limits
+          (absent = they were checked) and dry (they are checked only); or cluster ("" = every cluster) whose brokers
+          lose the topic, and names (which of them; absent = all)
   Returns {event id, "" when nothing changed}; {"full", option} it would grow beyond a limit; {"many"} without names
           a route of so many brokers takes several scripts  ]]
 --- @include "clock"
@@ -61,12 +62,15 @@ else
 end
 
 if #changes == 0 then return { "" } end
-local new = redis.call("EXISTS", KEYS[2]) == 0 and 1 or 0
-for _, c in ipairs(changes) do
-  local adds = { broker = c.before == "" and 1 or 0, namespace = new, mappings = 0 }
-  local full = c.after ~= "" and limit_of_topics(r.limits, c.broker.name, adds)
-  if full then return { "full", full } end
+if r.limits then
+  local new = redis.call("EXISTS", KEYS[2]) == 0 and 1 or 0
+  for _, c in ipairs(changes) do
+    local adds = { broker = c.before == "" and 1 or 0, namespace = new, mappings = 0 }
+    local full = limit_of_topics(r.limits, c.broker.name, adds)
+    if full then return { "full", full } end
+  end
 end
+if r.dry then return { "" } end
 local only = #changes == 1 and changes[1].broker
 emit(ctx, "topics_changed", r.cause, {
   "broker", only and only.name, "epoch", only and only.epoch, "topic", r.topic,

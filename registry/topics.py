@@ -102,18 +102,15 @@ def register_topic(
 ) -> Plan[str]:
     """Set queue data of one topic (217), in the given order up to the first unknown broker. Returns the last event id.
 
-    More brokers than one script writes are written by several. Raises LimitReached."""
+    More brokers than one script writes are written by several, after the limits of them all were checked. Raises
+    LimitReached."""
     limits.check_bytes("maxNameBytes", "topic", topic)
     rows = [(data.broker_name, queue_text(data)) for data in queues]
-    if len(rows) > BROKERS_MAX:
-        rows = yield from _known(keys, topic, rows)
-    event_id = ""
-    for at in range(0, len(rows), BROKERS_MAX):
-        request = {"rows": rows[at : at + BROKERS_MAX], "limits": limits}
-        written = yield from _write(keys, topic, "topic_register", origin, request)
-        limits.check_reply(written, f"topic {topic!r}")
-        event_id = written[0] or event_id
-    return event_id
+    if len(rows) <= BROKERS_MAX:
+        return (yield from _set_rows(keys, topic, origin, rows, limits, {"limits": limits}))
+    rows = yield from _known(keys, topic, rows)
+    yield from _set_rows(keys, topic, origin, rows, limits, {"limits": limits, "dry": True})
+    return (yield from _set_rows(keys, topic, origin, rows, limits, {}))
 
 
 def delete_topic(keys: Keys, topic: str, cluster: str, origin: Origin) -> Plan[str]:
@@ -139,6 +136,24 @@ def _known(keys: Keys, topic: str, rows: list[tuple[str, str]]) -> Plan[list[tup
     if all(known):
         return rows
     return rows[: known.index(0)] if (yield call("EXISTS", keys.route(topic))) else []
+
+
+def _set_rows(
+    keys: Keys,
+    topic: str,
+    origin: Origin,
+    rows: list[tuple[str, str]],
+    limits: Limits,
+    more: dict[str, object],
+) -> Plan[str]:
+    """Have the rows set or, dry, checked, as many by a script as it may. Returns the last event id."""
+    event_id = ""
+    for at in range(0, len(rows), BROKERS_MAX):
+        request = {"rows": rows[at : at + BROKERS_MAX]} | more
+        written = yield from _write(keys, topic, "topic_register", origin, request)
+        limits.check_reply(written, f"topic {topic!r}")
+        event_id = written[0] or event_id
+    return event_id
 
 
 def _write(keys: Keys, topic: str, cause: str, origin: Origin, more: dict[str, object]) -> Plan[list[str]]:

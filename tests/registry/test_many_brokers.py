@@ -8,7 +8,7 @@ import redis as redis_py
 from msgspec.structs import replace
 
 from registry.clusters import cluster_info
-from registry.errors import TopicNotFound
+from registry.errors import LimitReached, TopicNotFound
 from registry.keys import ORDER_TOPIC_CONFIG
 from registry.kv import put
 from registry.limits import DEFAULT_LIMITS
@@ -111,6 +111,21 @@ def test_a_topic_is_set_and_deleted_on_all(many: Namespace) -> None:
     with pytest.raises(TopicNotFound):
         many.route("T1")
     assert many.run(delete_topic(many.keys, "T1", "", origin())) == ""
+
+
+def test_a_limit_of_any_broker_refuses_them_all(many: Namespace) -> None:
+    """The last one has a topic more than the others."""
+    many.register(NAMES[-1], cluster="c2", topics=("T1", "T2", "T3"), version=2)
+    limits = replace(DEFAULT_LIMITS, max_topics_of_broker=3)
+    queues = [QueueData(name, 4, 4, 6, 0) for name in NAMES]
+    many.new_entries()
+    with pytest.raises(LimitReached, match="maxTopicsOfBroker=3"):
+        many.run(register_topic(many.keys, "new", queues, origin(), limits))
+    assert many.new_entries() == []
+    with pytest.raises(TopicNotFound):
+        many.route("new")
+    many.run(register_topic(many.keys, "new", queues[:-1], origin(), limits))
+    assert len(many.route("new").queue_datas) == len(NAMES) - 1
 
 
 def test_an_unknown_broker_ends_a_long_list(many: Namespace) -> None:
