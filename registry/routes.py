@@ -11,7 +11,7 @@ from registry.keys import ORDER_TOPIC_CONFIG, Keys
 from registry.options.catalogue import Options
 from registry.plans import Plan, ScriptCall, call, pairs
 from registry.queue_text import queue_data, wiped
-from registry.scan import some_of
+from registry.scan import scan, some_of
 from rocketmq_remoting.json_encoding import Dialect
 from rocketmq_remoting.permission import PERM_WRITE
 from rocketmq_remoting.route import BrokerData, QueueData, TopicRouteData, encode_route
@@ -21,7 +21,7 @@ SYNC_MEMBER_TOPIC = "rmq_sys_SYNC_BROKER_MEMBER_"
 BROKERS_MAX = 500  # names of one call, which reads them all if they have few members
 MAPPINGS_MAX = 64  # of one command
 _NO_EXTRA = ("",)
-_BROKERS_LEFT, _MAPPINGS_LEFT = -1, -2
+_BROKERS_LEFT, _MAPPINGS_LEFT, _ROWS_LEFT = -1, -2, -3
 
 
 class StoredBroker(msgspec.Struct, frozen=True):
@@ -86,6 +86,8 @@ def routes_call(keys: Keys, topics: tuple[str, ...]) -> ScriptCall:
 
 def read_rest(keys: Keys, topic: str, read: "RoutesRead") -> Plan[None]:
     """Read what the script had no time for, in several commands; `topic` is the first that it was asked for."""
+    if read.rows_left:
+        read.add_rows((yield from scan(keys.route(topic))))
     while left := read.brokers_left:
         names = some_of(left, 0, BROKERS_MAX)
         rows, unread = yield ScriptCall("read_brokers", (keys.events_meta,), tuple(names))
@@ -141,15 +143,15 @@ class _Living(msgspec.Struct, frozen=True):
 class RoutesRead:
     """The reply of lua/read_routes.lua: routes of the first `len` topics that were asked for.
 
-    Brokers that are left, and mapping info of the only topic, are read and added before there is a route (`read_rest`);
-    few routes have so many."""
+    What is left is read and added before there is a route (`read_rest`); few are so long."""
 
     def __init__(self, reply: list[Any]) -> None:
         self._rows, extras, self._hashes, *self._topics = reply
         self._extras = {at: tuple(extra) for at, *extra in extras}
         self.brokers_left: Sequence[str] = self._extras.pop(_BROKERS_LEFT, ())
-        unmapped = self._extras.pop(_MAPPINGS_LEFT, None) is not None
-        self.mappings_left: Sequence[str] = self._hashes[0][::2] if unmapped else ()
+        self._unmapped = self._extras.pop(_MAPPINGS_LEFT, None) is not None
+        self.mappings_left: Sequence[str] = self._hashes[0][::2] if self._unmapped else ()
+        self.rows_left = self._extras.pop(_ROWS_LEFT, None) is not None
         self._brokers: dict[str, _Living] | None = None
         self._alike: dict[tuple[int, tuple[str, ...]], StoredRoute] = {}
 
@@ -159,7 +161,14 @@ class RoutesRead:
     @property
     def whole(self) -> bool:
         """Return whether nothing is left to be read."""
-        return not (self.brokers_left or self.mappings_left)
+        return not (self.rows_left or self.brokers_left or self.mappings_left)
+
+    def add_rows(self, rows: dict[str, str]) -> None:
+        """Add the rows of the only route, whose brokers then are left, and their mapping info."""
+        self._hashes[0] = [part for row in rows.items() for part in row]
+        self.brokers_left = names = [*rows]
+        self.mappings_left = names if self._unmapped else ()
+        self.rows_left = False
 
     def add_brokers(self, rows: list[Any], left: Sequence[str]) -> None:
         """Add what lua/read_brokers.lua replied; `left` are still to be read."""

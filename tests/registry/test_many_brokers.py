@@ -87,6 +87,23 @@ def test_mapping_info_of_many_brokers_is_not_read_by_the_script(redis: redis_py.
     assert len(str(ns.run(alone(routes_call(ns.keys, ("static", "none")))))) < 20_000
 
 
+@pytest.mark.parametrize("static", [0, 20, 40])
+def test_a_route_of_long_names_is_not_read_by_the_script(redis: redis_py.Redis, static: int) -> None:
+    """Nor are its brokers; mapping info is, as far as there is time."""
+    ns, names = Namespace(redis), [f"b{number:03}".ljust(1000, "x") for number in range(220)]
+    infos = {name: mapping_info("T1", name) for name in names[:static]}
+    for name in names:
+        ns.register(name, mappings=[infos[name]] if name in infos else ())
+    ns.unregister(names[-1])
+    route = ns.route("T1")
+    assert [
+        data.broker_name for data in sorted(route.broker_datas, key=lambda data: data.broker_name)
+    ] == names[:-1]
+    assert (route.topic_queue_mapping_by_broker or {}) == infos
+    assert len(str(ns.run(alone(routes_call(ns.keys, ("T1", "T2")))))) < 50_000
+    assert ns.route("T2").queue_datas == route.queue_datas
+
+
 def alone(script: ScriptCall) -> Plan[Any]:
     """Return what a script replies."""
     return (yield script)

@@ -5,7 +5,7 @@ line fail with the first that finds the store away, and a plan for each would co
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, Final
 
@@ -20,6 +20,8 @@ log = logging.getLogger(__name__)
 
 TOPICS_MOST: Final = 128
 """Of one call, so that neither the script nor reading its reply delays others by much more than a millisecond."""
+CHARACTERS_MOST: Final = 100_000
+"""Of their names; those that peers make up may be long."""
 CALLS_MOST: Final = 2
 """Under way at once: the store works on one while the reply of the other is read, and lookups that come meanwhile share
 the next."""
@@ -49,7 +51,8 @@ class RouteReader:
     def _begin_calls(self) -> None:
         self._due = False
         while self._waiting and self._under_way < CALLS_MOST:
-            fills, self._waiting = self._waiting[:TOPICS_MOST], self._waiting[TOPICS_MOST:]
+            count = _some(self._waiting)
+            fills, self._waiting = self._waiting[:count], self._waiting[count:]
             self._call(fills)
 
     def _call(self, fills: list[Fill]) -> None:
@@ -92,3 +95,13 @@ class RouteReader:
             log.exception(
                 "a route that was read met a fault of this server; its clients ask again, report it"
             )
+
+
+def _some(waiting: Sequence[Fill]) -> int:
+    """Return how many of the fills one call may take, one at least."""
+    characters = 0
+    for count, fill in enumerate(waiting[:TOPICS_MOST]):
+        characters += len(fill.key[0])
+        if count and characters > CHARACTERS_MOST:
+            return count
+    return min(len(waiting), TOPICS_MOST)

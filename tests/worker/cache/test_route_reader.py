@@ -144,6 +144,18 @@ def test_a_call_takes_only_so_many(
     assert found == [alone(ns, topic) for topic in ALIKE[:60]]
 
 
+def test_a_call_takes_few_long_names(
+    ns: Namespace, redis: redis_py.Redis, async_redis: redis_asyncio.Redis
+) -> None:
+    """As nobody has, but anybody may ask for."""
+    ns.register("b1", 0, ("T1", "T2"))
+    topics = [*(str(number).ljust(30_000, "主") for number in range(10)), "T1", "T2"]
+    before = calls(redis)
+    found = at_once(ns, async_redis, topics)
+    assert calls(redis) - before > 3
+    assert [len(route.brokers) for route in found] == [0] * 10 + [1, 1]
+
+
 def test_one_that_cannot_be_read_is_no_harm_to_the_others(
     many: Namespace, redis: redis_py.Redis, async_redis: redis_asyncio.Redis
 ) -> None:
