@@ -2,18 +2,19 @@
   KEYS[1] events:meta  hash  incarnation, seq
   KEYS[2] topics       set   topic names
   ARGV[1] request as JSON: origin, brokers (names whose tables are read though no route has them), drop (1: topics
-          without a route are taken off the list), cursor ("" for whole routes; a page of that of the one topic, when
-          it is long)
+          without a route are taken off the list), cursor ("" for whole routes; a page of the one topic's route, when it
+          is long, or of its mapping info), table (which: "topics" or "mappings")
   ARGV[2] topics
   Returns {how many of them are done, next cursor of the page, {topic without a route, ...}, {topic with a long route,
-          ...}, {broker name, rows that are the same on both sides, ...}, {repaired: brokers, members, topics,
-          mappings}}  ]]
+          ...}, {topic with much mapping info, ...}, {broker name, rows that are the same on both sides, ...}, {repaired:
+          brokers, members, topics, mappings}}  ]]
 --- @include "repair_rows"
-local ROWS_MAX, LONG = 1000, 400
+local ROWS_MAX, ROW_BYTES = 1000, 128 -- what costs as much as a row
+local LONG, MAPPED_MAX = 400, 16 -- rows of a route, and of mapping info, that are read at once
 local r = cjson.decode(ARGV[1])
 local ctx = rows_ctx(r.origin)
 local call = redis.call
-local empty, long, cursor, rows_read, done = {}, {}, "0", 0, 0
+local empty, long, unmapped, cursor, rows_read, done = {}, {}, {}, "0", 0, 0
 
 -- Topics with the same rows, as those of a cluster that has every topic on every broker, are compared together. What is
 -- in a hash is UTF-8, which has no byte 255.
@@ -30,32 +31,49 @@ local function collect(page, topic, flat)
     for name in pairs(group.rows) do page.names[name] = true end
   end
   group.topics[#group.topics + 1] = topic
-  rows_read = rows_read + #flat / 2
+  rows_read = rows_read + #flat / 2 + #text / ROW_BYTES
 end
 
-local function read(key)
-  if r.cursor == "" then return call("HGETALL", key) end
-  local page = call("HSCAN", key, r.cursor, "COUNT", LONG / 2)
+local function collect_page(which, topic, count)
+  local page = call("HSCAN", FORWARD[which](topic), r.cursor, "COUNT", count)
   cursor = page[1]
-  return page[2]
+  collect(pages[which], topic, page[2])
 end
 
 local mapping_keys = {}
 for i = 2, #ARGV do mapping_keys[i - 1] = K.mapping(ARGV[i]) end
 local mapped = r.cursor == "" and call("EXISTS", unpack(mapping_keys)) > 0
 
-for i = 2, #ARGV do
-  local topic, key = ARGV[i], K.route(ARGV[i])
-  local length = call("HLEN", key)
-  if length > LONG and r.cursor == "" then
+local function collect_mappings(topic)
+  if call("HLEN", K.mapping(topic)) > MAPPED_MAX then
+    unmapped[#unmapped + 1] = topic
+  else
+    collect(pages.mappings, topic, call("HGETALL", K.mapping(topic)))
+  end
+end
+
+-- Returns false when there was no time for the topic.
+local function collect_route(topic)
+  local length = call("HLEN", K.route(topic))
+  if length > LONG then
     long[#long + 1] = topic
   else
-    if done > 0 and rows_read + length > ROWS_MAX then break end
+    if done > 0 and rows_read + length > ROWS_MAX then return false end
     if length == 0 then empty[#empty + 1] = topic end
-    collect(pages.topics, topic, read(key))
-    if mapped then collect(pages.mappings, topic, call("HGETALL", mapping_keys[i - 1])) end
+    collect(pages.topics, topic, call("HGETALL", K.route(topic)))
   end
-  done = done + 1
+  if mapped then collect_mappings(topic) end
+  return true
+end
+
+if r.cursor == "" then
+  for i = 2, #ARGV do
+    if not collect_route(ARGV[i]) then break end
+    done = done + 1
+  end
+else
+  done = 1
+  collect_page(r.table, ARGV[2], r.table == "topics" and LONG / 2 or MAPPED_MAX)
 end
 
 local asked = {}
@@ -117,4 +135,4 @@ end
 local dropped = nowhere()
 commit_rows(ctx)
 if #dropped > 0 then call("SREM", KEYS[2], unpack(dropped)) end
-return { done, cursor, empty, long, alike, counts_of(ctx) }
+return { done, cursor, empty, long, unmapped, alike, counts_of(ctx) }

@@ -13,7 +13,7 @@ from registry.keys import Keys, member_key
 from registry.plans import Batch, Origin, Plan, ScriptCall, as_json, call
 from registry.queue_text import wiped
 from registry.rewrite import rewrite_topics
-from registry.scan import batches, scan
+from registry.scan import batches_for_scripts, scan
 
 EXPIRE_MAX = 50
 CLEAN_MAX = 250  # a script, of a topic and three commands or more each
@@ -157,7 +157,7 @@ def _clean(keys: Keys, name: str) -> Plan[bool]:
     for table, reverse in (("topics", keys.topics_of(name)), ("mappings", keys.mappings_of(name))):
         stored = yield from scan(reverse)
         stale = {topic: text for topic, text in stored.items() if text.partition(",")[0] not in epochs}
-        for batch in batches(stale, CLEAN_MAX):
+        for batch in batches_for_scripts(stale, CLEAN_MAX):
             flat = [text for row in batch for text in row]
             yield ScriptCall(
                 "sweep_topics",

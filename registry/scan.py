@@ -11,6 +11,8 @@ PAGE: Final = 2000
 FIRST_PAGE: Final = 100
 """It tells how long the texts are."""
 PAGE_CHARACTERS: Final = 500_000
+BATCH_CHARACTERS: Final = 250_000
+"""That a script reads or writes on both sides."""
 
 
 def scan(key: str) -> Plan[dict[str, str]]:
@@ -65,3 +67,18 @@ def batches(stored: dict[str, str], size: int) -> Iterator[list[tuple[str, str]]
     items = list(stored.items())
     for start in range(0, len(items), size):
         yield items[start : start + size]
+
+
+def batches_for_scripts(stored: dict[str, str], size: int) -> Iterator[list[tuple[str, str]]]:
+    """Yield the same, fewer items of long texts at a time."""
+    batch: list[tuple[str, str]] = []
+    characters = 0
+    for field, value in stored.items():
+        length = len(field) + len(value)
+        if batch and (len(batch) == size or characters + length > BATCH_CHARACTERS):
+            yield batch
+            batch, characters = [], 0
+        batch.append((field, value))
+        characters += length
+    if batch:
+        yield batch

@@ -8,7 +8,7 @@ import msgspec
 from registry.plans import Plan, call
 from registry.repair.slices import NAMES, TABLE_ROW, TOPIC, Slices
 from registry.repair.types import types_of_topics
-from registry.scan import batches
+from registry.scan import batches_for_scripts
 
 TOPICS: Final = 50  # a script, of which it takes as many as it has time for
 TABLE_ROWS: Final = 250
@@ -17,12 +17,15 @@ URGENT: Final = 5
 
 
 class Compared(msgspec.Struct, frozen=True, array_like=True):
-    """What lua/repair_routes.lua replies; `alike` is [broker name, rows that are the same on both sides, ...]."""
+    """What lua/repair_routes.lua replies; `alike` is [broker name, rows that are the same on both sides, ...].
+
+    `long` are topics with long routes, `unmapped` those with much mapping info."""
 
     done: int
     cursor: str
     empty: list[str]
     long: list[str]
+    unmapped: list[str]
     alike: list[Any]
     repaired: list[int]
 
@@ -54,16 +57,24 @@ class RowComparison:
             while topics:
                 compared = yield from self._compare(topics[:TOPICS])
                 for topic in compared.long:
-                    yield from self._long_route(topic)
+                    yield from self._pages(topic, "topics")
+                for topic in compared.unmapped:
+                    yield from self._pages(topic, "mappings")
                 yield from self._restore(compared.empty)
                 topics = topics[compared.done :]
             if str(cursor) == "0":
                 return
 
     def _compare(
-        self, topics: Sequence[str], *, brokers: Sequence[str] = (), drop: int = 0, cursor: str = ""
+        self,
+        topics: Sequence[str],
+        *,
+        brokers: Sequence[str] = (),
+        drop: int = 0,
+        cursor: str = "",
+        table: str = "topics",
     ) -> Plan[Compared]:
-        request = {"brokers": brokers, "drop": drop, "cursor": cursor}
+        request = {"brokers": brokers, "drop": drop, "cursor": cursor, "table": table}
         keys = self._slices.keys
         types = types_of_topics(keys, topics)
         reply = yield from self._slices.script_on(types, "repair_routes", request, topics, (keys.topics,))
@@ -77,11 +88,11 @@ class RowComparison:
         yield from self._slices.rest(work // URGENT if brokers else work)
         return compared
 
-    def _long_route(self, topic: str) -> Plan[None]:
-        """Compare the route of a topic that many brokers have, page by page."""
+    def _pages(self, topic: str, table: str) -> Plan[None]:
+        """Compare what many brokers have of a topic, page by page."""
         cursor = "0"
         while True:
-            cursor = (yield from self._compare((topic,), cursor=cursor)).cursor
+            cursor = (yield from self._compare((topic,), cursor=cursor, table=table)).cursor
             if cursor == "0":
                 return
 
@@ -119,7 +130,7 @@ class RowComparison:
         keys, cursor = self._slices.keys, "0"
         while True:
             cursor, page = yield call("HSCAN", key, cursor, "COUNT", TABLE_ROWS)
-            for batch in batches(page, TABLE_ROWS):
+            for batch in batches_for_scripts(page, TABLE_ROWS):
                 topics = [topic for topic, _ in batch]
                 request, types = {"name": name, "table": table}, types_of_topics(keys, topics)
                 yield from self._slices.script_on(types, "repair_table", request, topics, (keys.topics,))

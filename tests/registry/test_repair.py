@@ -1,5 +1,6 @@
 """Tables that were damaged: a walk puts them right, and writes nothing to tables that are."""
 
+from collections import Counter
 from collections.abc import Callable
 from itertools import count
 from math import inf
@@ -11,6 +12,7 @@ import pytest
 import redis as redis_py
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from registry.drains import Drain, drain
 from registry.events.checkpoint import checkpoint
@@ -286,6 +288,27 @@ def test_a_lease_that_the_clock_left_behind_is_cut(ns: Namespace) -> None:
     assert a_walk(ns).members == 1
     assert ns.now_ms() + 100_000 < ns.store.zscore(ns.keys.leases, key) <= ns.now_ms() + 120_000
     assert ns.store.pttl(ns.keys.alive(key)) <= 120_000
+
+
+def test_mapping_info_is_compared_in_parts(ns: Namespace) -> None:
+    """Of a topic that is static on many brokers, and of a broker with many static topics; the texts are long."""
+    names, topics = [f"b{number}" for number in range(20)], ("T1", *(f"S{number}" for number in range(40)))
+    for name in names:
+        own = topics if name == "b0" else topics[:1]
+        infos = [replace(mapping_info(topic, name), scope="s" * 8000) for topic in own]
+        ns.register(name, topics=(*own, "other"), mappings=infos)
+    ns.store.hdel(ns.keys.mapping("T1"), "b5")
+    ns.store.delete(ns.keys.mappings_of("b7"))
+    walk = Stepped(Walk(ns.keys, origin(), "w", timeout_ms=120_000, rows_per_s=inf).run(), ns.store)
+    parts = Counter[str]()
+    while walk.request is not None:
+        if isinstance(walk.request, ScriptCall) and '"table":"mappings"' in str(walk.request.args[0]):
+            parts[walk.request.name] += 1
+        walk.step()
+    assert walk.finish() == Repaired(mappings=2)
+    assert parts["repair_routes"] > 1
+    assert parts["repair_table"] > len(names)
+    assert a_walk(ns) == Repaired()
 
 
 def test_one_process_walks(ns: Namespace) -> None:
