@@ -1,30 +1,58 @@
 --[[  lua/read_members.lua: reads brokers with all their members, living or not, and their leases, at one moment.
   KEYS[1] events:meta  hash  holds
   KEYS[2] leases       zset  <cluster>:<addr> -> end (ms)
-  ARGV    broker names; those without a member are left out of the reply
-  Returns {now, {broker, ...}, how many of the names were read, one at least}; a broker is {name, its hash, {member, ...}}, a member {id, <cluster>:<addr>, end of its
-  lease, the same with a hold, its hash}, a hash {field, value, ...}  ]]
+  ARGV[1] of the first broker only members with larger ids are read ("" = all)
+  ARGV[2] broker names; those without a member are left out of the reply
+  Returns {now, {broker, ...}, how many of the names were read, one at least, id up to which the last of them was read ("" =
+  whole)}; a broker is {name, its hash, {member, ...}}, a member {id, <cluster>:<addr>, end of its lease, the same with a
+  hold, its hash without places}, a hash {field, value, ...}  ]]
 --- @include "lease"
-local WORK_MAX = 1500 -- fields, of some 0.5 us each, beside those of one broker
+local WORK_MAX = 1500 -- of some 0.5 us each, beside one broker
+local MEMBERS_MAX = 5000 -- the same, beside one member
+local MEMBER, UNIT_BYTES = 10, 150
 local ctx = { now = now_ms(), entries = {} }
 open_leases(ctx)
-local brokers, work, done = {}, 0, 0
-for i, name in ipairs(ARGV) do
-  if i > 1 and work > WORK_MAX then break end
-  done = i
-  local attributes = redis.call("HGETALL", K.broker(name))
-  local members = {}
-  for a = 1, #attributes, 2 do
-    local id, key = string.match(attributes[a], "^addr:(.*)$"), attributes[a + 1]
-    if id then
-      local lease = tonumber(redis.call("ZSCORE", KEYS[2], key) or 0)
-      local fields = redis.call("HGETALL", K.member(key))
-      members[#members + 1] = { id, key, tostring(lease), tostring(end_of(ctx, lease)), fields }
-      work = work + 10 + #fields / 2
-      for f = 2, #fields, 2 do work = work + #fields[f] / 500 end
+local after = tonumber(ARGV[1])
+local brokers, work, done, read_to = {}, 0, 0, ""
+
+local function read_member(id, key)
+  local lease, stored = tonumber(redis.call("ZSCORE", KEYS[2], key) or 0), redis.call("HGETALL", K.member(key))
+  local fields, bytes = {}, 0
+  for f = 1, #stored, 2 do
+    bytes = bytes + #stored[f] + #stored[f + 1]
+    if string.sub(stored[f], 1, 5) ~= "slot:" then
+      fields[#fields + 1] = stored[f]
+      fields[#fields + 1] = stored[f + 1]
     end
   end
-  work = work + #attributes / 2
+  work = work + MEMBER + #stored / 2 + bytes / UNIT_BYTES
+  return { id, key, tostring(lease), tostring(end_of(ctx, lease)), fields }
+end
+
+local function read_broker(name, attributes)
+  local places, members = {}, {}
+  for a = 1, #attributes, 2 do
+    local id = string.match(attributes[a], "^addr:(.*)$")
+    if id and not (after and tonumber(id) <= after) then places[#places + 1] = { tonumber(id), id, attributes[a + 1] } end
+  end
+  table.sort(places, function(one, other) return one[1] < other[1] end)
+  for _, place in ipairs(places) do
+    if #members > 0 and work > MEMBERS_MAX then
+      read_to = members[#members][1]
+      break
+    end
+    members[#members + 1] = read_member(place[2], place[3])
+  end
   if #members > 0 then brokers[#brokers + 1] = { name, attributes, members } end
 end
-return { tostring(ctx.now), brokers, done }
+
+for i = 2, #ARGV do
+  if i > 2 and work > WORK_MAX then break end
+  done = done + 1
+  local attributes = redis.call("HGETALL", K.broker(ARGV[i]))
+  work = work + #attributes / 2
+  read_broker(ARGV[i], attributes)
+  if read_to ~= "" then break end
+  after = nil
+end
+return { tostring(ctx.now), brokers, done, read_to }

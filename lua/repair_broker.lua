@@ -5,7 +5,7 @@
           from: how many of its members were compared by earlier calls
   Returns {how many are now, 0 when all, {repaired: brokers, members, topics, mappings}}  ]]
 --- @include "repair"
-local MEMBERS_MAX, SLACK_MS = 100, 1000
+local MEMBERS_MAX, SLACK_MS = 50, 1000
 local r = cjson.decode(ARGV[1])
 local ctx = repair_ctx(r.origin)
 local broker = broker_of(ctx, r.name)

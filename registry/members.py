@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Literal
 
 import msgspec
+from msgspec.structs import replace
 
 from registry.clock import TIME, unix_ms
 from registry.keys import Keys, split_member_key
@@ -116,15 +117,19 @@ def broker_names(keys: Keys) -> Plan[tuple[str, ...]]:
 def brokers(keys: Keys, names: Sequence[str]) -> Plan[tuple[Broker, ...]]:
     """Return the brokers of these names that have members, in the order given.
 
-    Up to forty at a time are read at one moment."""
+    Up to forty at a time are read at one moment; one of very many members by several scripts."""
     read: list[Broker] = []
-    done = 0
+    done, after = 0, ""
     while done < len(names):
         asked = some_of(names, done, NAMES_MAX)
-        raw = yield ScriptCall("read_members", (keys.events_meta, keys.leases), tuple(asked))
+        raw = yield ScriptCall("read_members", (keys.events_meta, keys.leases), (after, *asked))
         reply = msgspec.convert(raw, _Reply, strict=False)
-        read += (_broker(reply.now_ms, row) for row in reply.brokers)
-        done += reply.done
+        found = [_broker(reply.now_ms, row) for row in reply.brokers]
+        if after and found and read and found[0].name == read[-1].name:
+            found[0] = replace(found[0], members=read.pop().members + found[0].members)
+        read += found
+        after = reply.read_to
+        done += reply.done - bool(after)
     return tuple(read)
 
 
@@ -160,11 +165,12 @@ class _BrokerRow(msgspec.Struct, frozen=True, array_like=True):
 
 
 class _Reply(msgspec.Struct, frozen=True, array_like=True):
-    """`done` is how many of the names were read."""
+    """`done` is how many of the names were read, `read_to` the id up to which the last one was, if not whole."""
 
     now_ms: int
     brokers: list[_BrokerRow]
     done: int
+    read_to: str
 
 
 def _broker(now_ms: int, row: _BrokerRow) -> Broker:

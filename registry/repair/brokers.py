@@ -9,7 +9,8 @@ from registry.repair.types import types_of_brokers, types_of_members
 from registry.scan import members_of
 from registry.worker_lease import names_of_members
 
-LEASES: Final = 50
+LEASES: Final = 16
+"""Of one script; each member may have many names, of which each may have many members."""
 
 
 def compare_brokers(slices: Slices, timeout_ms: int) -> Plan[None]:

@@ -73,6 +73,22 @@ def test_brokers_of_many_members_are_read_by_several_scripts(redis: redis_py.Red
     assert ns.run(brokers(ns.keys, ["none", "none"])) == ()
 
 
+def test_members_with_long_entries_are_read_in_parts(redis: redis_py.Redis) -> None:
+    ns, filters = Namespace(redis), f'["{"f" * 2000}"]'
+    crowded(ns, ["b1", "b2"])
+    for number in range(200):
+        redis.hset(ns.keys.member(f"c1:b1:{number}"), "filters", filters)
+    redis.config_resetstat()
+    found = ns.run(brokers(ns.keys, ["b1", "none", "b2"]))
+    ids = [*range(200)]
+    assert [(broker.name, [one.id for one in broker.members]) for broker in found] == [
+        ("b1", ids),
+        ("b2", ids),
+    ]
+    assert {len(one.filters) for one in found[0].members} == {1}
+    assert calls(redis) > 3
+
+
 def test_mapping_info_of_many_brokers_is_not_read_by_the_script(redis: redis_py.Redis) -> None:
     """A topic that is static on them all, with long texts, one of which is of an earlier epoch."""
     ns, names = Namespace(redis), NAMES[:100]
