@@ -213,7 +213,7 @@ class Options(TlsOptions, frozen=True, kw_only=True):
     max_topics_of_broker: Annotated[int, _own("topics of a broker name, static ones as many again")] = 100_000
     max_name_bytes: Annotated[
         int, _own("of a name of a broker, cluster, topic, zone, KV namespace or key")
-    ] = 32_767
+    ] = 512
     max_address_bytes: Annotated[int, _own("of an address of a broker")] = 512
     max_entry_bytes: Annotated[
         int, _own("names and addresses that are stored of a broker name, or of a member, together")

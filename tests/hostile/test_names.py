@@ -42,9 +42,10 @@ NAMES = [
     "x" * 127,
     "x" * 255,
     "x" * 256,
-    "主" * 1000,
-    "x" * 32767,
+    "主" * 170,
+    "x" * 512,
 ]
+LONG_NAMES = ["x" * 513, "主" * 171, "x" * 32767]
 ADDRESSES = [
     "[::1]:10911",
     "[fe80::1%eth0]:10911",
@@ -80,6 +81,16 @@ def test_any_name_is_given_back_as_it_came(watch: Watch, place: str, kind: Seria
     over = Connection(watch.server.port)
     for name in NAMES:
         assert_given_back(over, named(place, name), kind)
+    over.close()
+
+
+@pytest.mark.parametrize("place", ["broker", "cluster", "topic"])
+def test_longer_names_are_refused(watch: Watch, place: str) -> None:
+    over = Connection(watch.server.port)
+    for name in LONG_NAMES:
+        reply = named(place, name).register(over)
+        assert (reply.code, "maxNameBytes=512" in (reply.remark or "")) == (1, True), name
+        assert over.ask(RequestCode.GET_ROUTEINFO_BY_TOPIC, {"topic": name}).code == 17
     over.close()
 
 
