@@ -2,7 +2,7 @@
   broker has lost of them comes back; a place that another member has is the other's.
   KEYS[1] events:meta  hash  incarnation, seq
   ARGV[1] request as JSON: origin, drop (1: leases of unknown members are removed)
-  ARGV[2] members, at most 16
+  ARGV[2] members, at most 12
   Returns {{unknown member, ...}, {repaired: brokers, members, topics, mappings}}; brokers may know them
   (lua/repair_broker.lua), so they are removed by a later call  ]]
 --- @include "repair"

@@ -10,7 +10,8 @@
           brokers, members, topics, mappings}}  ]]
 --- @include "repair_rows"
 local ROWS_MAX, ROW_BYTES = 1000, 128 -- what costs as much as a row
-local LONG, MAPPED_MAX = 400, 16 -- rows of a route, and of mapping info, that are read at once
+local LONG, LONG_BYTES = 400, 60000 -- rows of a route that is read in pages, or what PAGE or more take in memory
+local PAGE, MAPPED_MAX = 100, 16 -- rows of a route, and of mapping info, that are read at once
 local r = cjson.decode(ARGV[1])
 local ctx = rows_ctx(r.origin)
 local call = redis.call
@@ -52,10 +53,14 @@ local function collect_mappings(topic)
   end
 end
 
+local function is_long(length, key)
+  return length > LONG or length > PAGE and call("MEMORY", "USAGE", key, "SAMPLES", 0) > LONG_BYTES
+end
+
 -- Returns false when there was no time for the topic.
 local function collect_route(topic)
   local length = call("HLEN", K.route(topic))
-  if length > LONG then
+  if is_long(length, K.route(topic)) then
     long[#long + 1] = topic
   else
     if done > 0 and rows_read + length > ROWS_MAX then return false end
@@ -73,7 +78,7 @@ if r.cursor == "" then
   end
 else
   done = 1
-  collect_page(r.table, ARGV[2], r.table == "topics" and LONG / 2 or MAPPED_MAX)
+  collect_page(r.table, ARGV[2], r.table == "topics" and PAGE or MAPPED_MAX)
 end
 
 local asked = {}

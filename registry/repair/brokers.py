@@ -9,7 +9,7 @@ from registry.repair.types import types_of_brokers, types_of_members
 from registry.scan import members_of
 from registry.worker_lease import names_of_members
 
-LEASES: Final = 16
+LEASES: Final = 12
 """Of one script; each member may have many names, of which each may have many members."""
 
 
