@@ -42,7 +42,7 @@ for i, topic in ipairs(ARGV) do mapping_keys[i] = K.mapping(topic) end
 local mapped = call("EXISTS", unpack(mapping_keys)) > 0
 
 -- The mapping info of topic i and the work, false when it is too much.
-local function mappings_of(i)
+local function infos_of(i)
   if not mapped then return none, 0 end
   if call("HLEN", mapping_keys[i]) > MAPPED_MAX then return false, 0 end
   local mappings, bytes = call("HGETALL", mapping_keys[i]), 0
@@ -67,7 +67,7 @@ end
 local extras = {}
 local reply, left = { brokers, extras, hashes }, none
 for i, topic in ipairs(ARGV) do
-  local stored, mappings, copied = rows_of(K.route(topic), i == 1), mappings_of(i)
+  local stored, mappings, copied = rows_of(K.route(topic), i == 1), infos_of(i)
   if i > 1 and not (stored and mappings) then break end
   local rows = stored or none
   local text = table.concat(rows, "\255")

@@ -106,7 +106,7 @@ def test_mapping_info_of_many_brokers_is_not_read_by_the_script(redis: redis_py.
 @pytest.mark.parametrize("static", [0, 20, 40])
 def test_a_route_of_long_names_is_not_read_by_the_script(redis: redis_py.Redis, static: int) -> None:
     """Nor are its brokers; mapping info is, as far as there is time."""
-    ns, names = Namespace(redis), [f"b{number:03}".ljust(1000, "x") for number in range(220)]
+    ns, names = Namespace(redis), [f"b{number:03}".ljust(500, "x") for number in range(380)]
     infos = {name: mapping_info("T1", name) for name in names[:static]}
     for name in names:
         ns.register(name, mappings=[infos[name]] if name in infos else ())
