@@ -23,10 +23,12 @@ from registry.errors import (
     StoreUnavailable,
     TopicNotFound,
 )
+from worker.rate_limited_log import RateLimitedLog
 
 WITH_BODY = frozenset({"POST", "PUT", "PATCH"})
 
 log = logging.getLogger(__name__)
+refusals = RateLimitedLog(log)
 
 
 class Problem(Exception):
@@ -110,6 +112,14 @@ def _reply(problem: Problem, headers: Mapping[str, str] | None = None) -> Respon
 
 def _of_registry(error: RegistryError) -> Response:
     status, kind = KINDS.get(type(error), (500, "defect"))
+    if isinstance(error, LimitReached):
+        refusals.warning(
+            "%s %a of %s was refused, and what was there stays: %s; if such a size is wanted, raise the option",
+            request.method,
+            request.path,
+            request.remote_addr,
+            error,
+        )
     return _reply(Problem(status, kind, str(error), field=getattr(error, "field", None)))
 
 

@@ -1,4 +1,4 @@
---[[  lua/set_kv.lua: puts or deletes one KV entry; a namespace stays when its last key goes.
+--[[  lua/set_kv.lua: puts or deletes one KV entry; a namespace stays when its last key goes, until its place is wanted.
   KEYS[1] events:meta      hash  incarnation, seq
   KEYS[2] kv               set   KV namespaces
   KEYS[3] kv:<namespace>   hash  key -> value
@@ -17,10 +17,20 @@ local function bytes_of_namespace()
   return bytes
 end
 
+local function empty_namespace()
+  for _, name in ipairs(redis.call("SMEMBERS", KEYS[2])) do
+    if name ~= r.namespace and redis.call("EXISTS", K.kv_of(name)) == 0 then return name end
+  end
+end
+
+local spare -- an empty namespace whose place this one takes
+
 local function limit_reached(limits)
-  if (r.create or r.value) and redis.call("SISMEMBER", KEYS[2], r.namespace) == 0
-    and redis.call("SCARD", KEYS[2]) >= limits.maxKvNamespaces then
-    return "maxKvNamespaces"
+  local new = (r.create or r.value) and redis.call("SISMEMBER", KEYS[2], r.namespace) == 0
+  -- That of order topics always has a place: brokers depend on it.
+  if new and K.kv_of(r.namespace) ~= K.order and redis.call("SCARD", KEYS[2]) >= limits.maxKvNamespaces then
+    spare = empty_namespace()
+    if not spare then return "maxKvNamespaces" end
   end
   local more = r.value and #r.value - (before and #before or -#r.key) or 0
   if more <= 0 then return end -- what does not grow may stay
@@ -43,6 +53,7 @@ if before ~= (r.value or false) then
   emit(ctx, "kv_changed", r.value and (r.cause or "put") or "delete", fields)
 end
 local last = append(ctx)
+if spare then redis.call("SREM", KEYS[2], spare) end
 if r.create or r.value then redis.call("SADD", KEYS[2], r.namespace) end
 if r.value then
   redis.call("HSET", KEYS[3], r.key, r.value)

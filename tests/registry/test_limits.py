@@ -178,6 +178,20 @@ def test_bytes_of_the_names_of_a_member(ns: Namespace) -> None:
     sent(ns, limits, "c" * 10, at="h:1")
 
 
+def test_order_topics_have_a_place_and_an_empty_namespace_gives_its_own(ns: Namespace) -> None:
+    limits = tight(max_kv_namespaces=2)
+    for name in ("n1", "n2", ORDER_TOPIC_CONFIG):
+        ns.run(put(ns.keys, name, "k", "v", origin(), limits=limits))
+    ns.run(delete(ns.keys, "n1", "k", origin()))
+    assert ns.run(table(ns.keys, "n1")) == {}
+    for name in ("n3", "n4"):
+        with pytest.raises(LimitReached, match="maxKvNamespaces=2"):
+            ns.run(put(ns.keys, name, "k", "v", origin(), limits=limits))
+    ns.run(delete(ns.keys, ORDER_TOPIC_CONFIG, "k", origin()))
+    ns.run(delete(ns.keys, "n2", "k", origin()))
+    ns.run(put(ns.keys, "n3", "k", "v", origin(), limits=limits))
+
+
 @pytest.mark.parametrize("field", ["namespace", "key", "value"])
 def test_bytes_of_a_kv_entry(ns: Namespace, field: str) -> None:
     given = {"namespace": "n", "key": "k", "value": "v"} | {field: "éé"}
