@@ -15,7 +15,7 @@
 local r = cjson.decode(ARGV[1])
 local ctx = new_ctx(r.origin)
 local meta = redis.call("HMGET", KEYS[1], "started_ms", "hold_members", "follow_ms")
-local started, members, back = meta[1], tonumber(meta[2] or 0), clock_back(ctx)
+local started, members, follow, back = whole(meta[1]), whole(meta[2]) or 0, whole(meta[3]), clock_back(ctx)
 if not started or not ctx.tick or ctx.now - ctx.tick > r.idle then started = ctx.now end
 started = started - back
 
@@ -29,7 +29,7 @@ if r.rule ~= (ctx.rule or nil) then
 end
 
 -- A mass expiry is over when of those that were missing at once nine in ten are back, or have gone.
-if members > 0 and not ctx.hold_fields and ctx.now < ctx.hold_until then
+if members > 0 and not ctx.hold_fields and ctx.hold_until and ctx.now < ctx.hold_until then
   local missing = redis.call("ZCOUNT", KEYS[2], ctx.hold_from, ctx.now)
   if missing > members then
     redis.call("HSET", KEYS[1], "hold_members", missing)
@@ -42,7 +42,7 @@ end_drains(ctx)
 local later = commit(ctx)
 if later ~= "" then last = later end
 store_drain_ends(ctx)
-store_clock_back(ctx, back, meta[3], r.lease)
+store_clock_back(ctx, back, follow, r.lease)
 redis.call("ZADD", KEYS[3], ctx.now + r.lease, r.worker)
 redis.call("ZREMRANGEBYSCORE", KEYS[3], "-inf", ctx.now - 60000)
 
@@ -62,5 +62,5 @@ if drain[2] and (soonest == "" or tonumber(drain[2]) < soonest) then soonest = d
 -- At last, so that a clock that is not late means that all this could be done.
 redis.call("HSET", KEYS[1], "tick_ms", ctx.now, "started_ms", started)
 -- A worker that starts has as long to follow the stream as one that follows no more.
-if r.follows or not meta[3] then redis.call("HSET", KEYS[1], "follow_ms", ctx.now) end
+if r.follows or not follow then redis.call("HSET", KEYS[1], "follow_ms", ctx.now) end
 return { tostring(ctx.now), string.format("%.0f", started), tostring(soonest), overdue, last, tostring(back) }

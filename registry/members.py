@@ -145,7 +145,12 @@ def lease_clock(keys: Keys) -> Plan[LeaseClock]:
             ),
         )
     )
-    return LeaseClock(unix_ms(time), *(None if text is None else int(text) for text in times))
+    return LeaseClock(unix_ms(time), *map(_whole, times))
+
+
+def _whole(text: str | None) -> int | None:
+    """Return a number; what is none, because the hash was damaged, counts as absent until it is written again."""
+    return int(text) if text is not None and text.removeprefix("-").isdecimal() else None
 
 
 class _MemberRow(msgspec.Struct, frozen=True, array_like=True):

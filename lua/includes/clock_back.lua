@@ -15,7 +15,7 @@ local function clock_back(ctx)
   local back = ctx.tick and ctx.tick - ctx.now or 0
   if back < BACK_MS then return 0 end
   if ctx.hold_until and ctx.hold_until > ctx.now then
-    local from = tonumber(redis.call("HGET", K.meta, "count_from_ms") or 0)
+    local from = whole(redis.call("HGET", K.meta, "count_from_ms")) or 0
     change_hold(ctx, "clock_back", ctx.hold_from - back, ctx.hold_until - back, {
       count_from_ms = math.max(from - back, 0),
     })
@@ -27,6 +27,6 @@ end
 local function store_clock_back(ctx, back, follow, longest)
   if back == 0 then return end
   redis.call("HSET", K.meta, "back_ms", back, "back_at_ms", ctx.now)
-  if follow and tonumber(follow) > ctx.now then redis.call("HSET", K.meta, "follow_ms", follow - back) end
+  if follow and follow > ctx.now then redis.call("HSET", K.meta, "follow_ms", follow - back) end
   cut_worker_leases(ctx, longest)
 end

@@ -5,6 +5,11 @@ local TICK_LATE_MS = 5000 -- workers note each second that leases can be renewed
 local HOLD_MS = 60000     -- the longest heartbeat period a broker may have
 local MASS_MS = 30000     -- lapses within so long are one mass expiry
 
+-- A number of events:meta; what is none, because the hash was damaged, counts as absent.
+local function whole(text)
+  return text and #text < 16 and string.match(text, "^%-?%d+$") and tonumber(text) or nil
+end
+
 local function hold_json(ctx)
   return ctx.hold_until and string.format('{"from_ms":%.0f,"until_ms":%.0f}', ctx.hold_from, ctx.hold_until)
 end
@@ -37,6 +42,7 @@ local function hold_mass_expiry(ctx, rule, count_from)
   if pending == 0 then return end
   local recorded = redis.call("ZCOUNT", K.lapses, from, ctx.now)
   local longest, share, least = string.match(rule, "^(%d+),(%d+),(%d+)$")
+  if not longest then return end
   local lapses, members = pending + recorded, redis.call("ZCARD", K.leases) + recorded
   if lapses < tonumber(least) or lapses * 100 < share * members then return end
   local till = ctx.now + longest
@@ -47,13 +53,14 @@ end
 local function open_leases(ctx)
   local meta = redis.call("HMGET", K.meta, "tick_ms", "hold_from_ms", "hold_until_ms", "hold_rule", "count_from_ms",
     "renew_ms")
-  ctx.tick = tonumber(meta[1] or nil)
-  if meta[6] then ctx.tick = math.max(ctx.tick or 0, tonumber(meta[6])) end -- workers before 0.2 write tick_ms only
-  ctx.hold_from, ctx.hold_until, ctx.rule = tonumber(meta[2] or nil), tonumber(meta[3] or nil), meta[4]
+  local ticked, renewed = whole(meta[1]), whole(meta[6]) -- workers before 0.2 write tick_ms only
+  ctx.tick = (ticked or renewed) and math.max(ticked or 0, renewed or 0)
+  ctx.hold_from, ctx.hold_until, ctx.rule = whole(meta[2]), whole(meta[3]), meta[4]
+  if not (ctx.hold_from and ctx.hold_until) then ctx.hold_from, ctx.hold_until = nil, nil end
   if ctx.tick and ctx.now - ctx.tick > TICK_LATE_MS and redis.call("EXISTS", K.leases) == 1 then
     hold_after_outage(ctx)
   elseif ctx.rule then
-    hold_mass_expiry(ctx, ctx.rule, tonumber(meta[5] or 0))
+    hold_mass_expiry(ctx, ctx.rule, whole(meta[5]) or 0)
   end
 end
 

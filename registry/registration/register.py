@@ -6,13 +6,14 @@ An unchanged registration is recognised by its signature and costs one short scr
 
 from msgspec.structs import replace
 
-from registry.errors import BrokerBusy, RegistrationRefused
+from registry.errors import BrokerBusy, LimitReached, RegistrationRefused
 from registry.events.heartbeat_log import log_heartbeat
 from registry.keys import Keys
 from registry.limits import DEFAULT_LIMITS, Limits
 from registry.plans import Acquire, Origin, Pause, Plan
 from registry.registration.cache import RegistrationCache
 from registry.registration.decision import Again, ClaimLost, Done, Full, Pending, Refused, SingleTopic
+from registry.registration.heartbeat import renew_lease
 from registry.registration.member_table import MemberTable
 from registry.registration.operation import RegisterOperation
 from registry.registration.request import (
@@ -54,10 +55,13 @@ def register(
     `event_code` is the request code under which an accepted registration is logged (`registry.events.heartbeat_log`),
     None while none is. Raises BodyError, RegistrationRefused, BrokerBusy, LimitReached.
     """
-    _check_lengths(registration, limits)
     signed = signature(registration, delete_missing=delete_missing)
     context = RegisterContext(keys, registration, origin, signed, owner, host, delete_missing, limits)
-    registered = yield from _register(context, registration_cache)
+    try:
+        registered = yield from _register(context, registration_cache)
+    except LimitReached:  # it may have been registered long ago, and lives
+        yield from renew_lease(keys, registration.cluster, registration.address, origin)
+        raise
     if event_code is None or registered.refused:
         return registered
     yield from log_heartbeat(keys, registration.cluster, registration.address, event_code)
@@ -74,6 +78,7 @@ def _check_lengths(registration: Registration, limits: Limits) -> None:
 
 
 def _register(context: RegisterContext, cache: RegistrationCache | None) -> Plan[Registered]:
+    _check_lengths(context.registration, context.limits)
     table = MemberTable(context, None if cache is None else cache.tables)
     if not table.differs_from_last:
         renewed = yield from renew(context, None if cache is None else cache.renewals)

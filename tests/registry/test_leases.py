@@ -200,6 +200,36 @@ def test_a_tick_that_fails_on_its_way_keeps_the_hold_that_was_due(ns: Namespace)
     assert (answered(ns), ns.expire()) == ({A0}, 0)
 
 
+@pytest.mark.parametrize("junk", ["abc", "", "nan", "9" * 40])
+@pytest.mark.parametrize(
+    "field",
+    [
+        *("tick_ms", "renew_ms", "started_ms", "follow_ms", "back_ms", "back_at_ms"),
+        *("hold_from_ms", "hold_until_ms", "hold_members", "hold_rule", "count_from_ms"),
+    ],
+)
+def test_a_damaged_time_of_the_leases_is_as_absent(ns: Namespace, field: str, junk: str) -> None:
+    ns.rewritten = True
+    ns.register()
+    ns.tick()
+    ns.store.hset(ns.keys.events_meta, mapping={"hold_from_ms": ns.now_ms(), "hold_until_ms": ns.now_ms()})
+    ns.store.hset(ns.keys.events_meta, field, junk)
+    ns.register("b2")
+    assert ns.run(lease_clock(ns.keys)).now_ms
+    assert answered(ns) == {A0}
+    ns.tick()
+    assert not ns.run(lease_clock(ns.keys)).late
+
+
+@pytest.mark.parametrize("field", ["hold_from_ms", "hold_until_ms"])
+def test_half_a_hold_is_none(ns: Namespace, field: str) -> None:
+    ns.rewritten = True
+    ns.register()
+    ns.store.hset(ns.keys.events_meta, mapping={field: 1, "hold_members": 3})
+    ns.tick()
+    assert answered(ns) == {A0}
+
+
 def test_a_hold_does_not_say_that_a_worker_ticked(ns: Namespace) -> None:
     ns.tick()
     ns.register()

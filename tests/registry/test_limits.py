@@ -11,7 +11,7 @@ from registry.clusters import cluster_info
 from registry.drains import Drain, drain
 from registry.errors import ConfigNotFound, LimitReached
 from registry.events.heartbeat_log import log_heartbeat
-from registry.keys import ORDER_TOPIC_CONFIG
+from registry.keys import ORDER_TOPIC_CONFIG, member_key
 from registry.kv import delete, import_table, put, table
 from registry.limits import DEFAULT_LIMITS, Limits
 from registry.members import brokers as members_of_brokers
@@ -202,6 +202,32 @@ def test_bytes_of_a_kv_entry(ns: Namespace, field: str) -> None:
 
 
 LOWERED = Limits(*(1 for _ in GROWTH_LIMITS))
+
+
+@pytest.mark.parametrize(
+    ("limits", "topics"),
+    [
+        ({"max_topics": 2}, ("T1", "T2", "T3")),
+        ({"max_topics_of_broker": 2}, ("T1", "T2", "T3")),
+        ({"max_name_bytes": 30}, ("T1", "T" * 31)),
+    ],
+    ids=["topics", "topics of a broker", "a name"],
+)
+def test_a_broker_that_is_refused_what_is_new_stays_with_what_it_had(
+    ns: Namespace, limits: dict[str, int], topics: tuple[str, ...]
+) -> None:
+    """A stranger may have reached the limit."""
+    sent(ns, DEFAULT_LIMITS, topics=("T1", "T2"), at="h:1")
+    member = member_key("c1", "h:1")
+    ns.store.zincrby(ns.keys.leases, -10_000, member)
+    before = ns.store.zscore(ns.keys.leases, member)
+    with pytest.raises(LimitReached):
+        sent(ns, tight(**limits), version=2, topics=topics, at="h:1")
+    assert ns.store.zscore(ns.keys.leases, member) > before
+    assert set(ns.store.hkeys(ns.keys.topics_of("b1"))) == {"T1", "T2"}
+    with pytest.raises(LimitReached):
+        sent(ns, tight(**limits), "b2", version=2, topics=topics, at="h:2")
+    assert ns.store.zscore(ns.keys.leases, member_key("c1", "h:2")) is None
 
 
 def test_lowered_limits_lock_out_no_broker_that_is_there(ns: Namespace) -> None:

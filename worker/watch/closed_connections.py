@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from registry.drivers import AsyncDriver
-from registry.errors import RegistryError, StoreUnavailable
+from registry.errors import StoreUnavailable
 from registry.keys import Keys, split_member_key
 from registry.options.catalogue import Options
 from registry.plans import Origin, Plan
@@ -140,7 +140,7 @@ class ClosedConnections:
             disconnected = await self._retried(lambda: release_owner(self._keys, cluster, address, owner))
             if disconnected is not None:
                 await self._remove_unless_reachable(disconnected, members)
-        except RegistryError as error:
+        except Exception as error:
             log.warning(
                 "connection %s of member %s was not released: %s; the member leaves when its lease ends",
                 owner,
