@@ -40,6 +40,10 @@ AUDITED_CAUSES: Final = frozenset({"wipe", "restore", "topic_register", "topic_d
 """Causes of other kinds: what operators did to topics and members."""
 
 
+DIGITS: Final = 19
+"""Numbers of fewer digits are below 2^63."""
+
+
 class EventId(NamedTuple):
     """Place of an entry in its stream: Unix ms of the Redis clock, and a number within that ms. Ids are ordered."""
 
@@ -92,6 +96,11 @@ class Event(msgspec.Struct, frozen=True):
         return int(self.get("seq") or 0)
 
     @property
+    def is_numbered(self) -> bool:
+        """Whether `seq` and `inc` can be read; not so of an entry that another hand wrote."""
+        return _is_number(self.get("seq")) and _is_number(self.get("inc") or "0")
+
+    @property
     def is_audited(self) -> bool:
         """Whether the entry is of an operator's change, and is copied to `audit`."""
         return self.kind in AUDITED_KINDS or self.cause in AUDITED_CAUSES
@@ -113,3 +122,7 @@ class Event(msgspec.Struct, frozen=True):
     def json(self, name: str, kind: Any) -> Any:
         """Return a field of JSON, read as `kind`. Raises KeyError, msgspec.DecodeError."""
         return msgspec.json.decode(self.fields[name].encode(errors="surrogatepass"), type=kind)
+
+
+def _is_number(text: str) -> bool:
+    return text.isascii() and text.isdecimal() and len(text) < DIGITS

@@ -2,6 +2,9 @@
 
 Entries go that are older than the retention and that no consumer holds back; the newest ten thousand stay. Only the
 cap on the stream's memory overrides both: consumers that lack entries then get a checkpoint round.
+
+Entries and reports that cannot be read are skipped and returned for the log: what one hand wrote must not keep the
+stream from being trimmed.
 """
 
 import sys
@@ -11,89 +14,91 @@ import msgspec
 
 from registry.clock import now_ms
 from registry.events.checkpoint import last_round, request_round
+from registry.events.consumers import Consumer, read_reports
 from registry.events.entry import FIRST, Event, EventId
 from registry.keys import Keys
 from registry.plans import Batch, Origin, Plan, as_json, call
 
 KEPT = 10_000
 SLICE = 1_000
+FIRST_READ = 10  # of which the first with a number is the stream's first
 READ = 100  # an entry may have 64 KB
 AUDIT_MAX = 100_000
-SILENT_MS = 24 * 3600 * 1000  # a consumer that reported nothing for so long holds nothing back
 ROUND_EVERY_MS = 600_000  # at most one round of cause `gap` in this time
 AUDITOR = "audit"  # our own field of `events:consumers`
+UNREAD_NAMED = 10  # ids of unread entries that a run returns
 
 
 class Trimmed(msgspec.Struct, frozen=True):
     """Entries copied to `audit`, entries trimmed because all consumers have them, entries trimmed by the cap.
 
-    `lagging` counts consumers that hold entries back, lack some, and have no checkpoint round ahead of them."""
+    `lagging` counts consumers that hold entries back, lack some, and have no checkpoint round ahead of them.
+    `unread_entries` are ids of entries without a number, the first ones of this run; `unread_consumers` are consumers
+    whose report cannot be read, and why."""
 
     audited: int = 0
     passed: int = 0
     capped: int = 0
     lagging: int = 0
-
-
-class Consumer(msgspec.Struct):
-    """A field of `events:consumers`: the consumer has all entries up to `id`; with `hold`, trimming waits for it."""
-
-    id: str = str(FIRST)
-    seq: int = 0
-    at_ms: int = 0
-    hold: bool | int = False
-
-    @property
-    def position(self) -> EventId:
-        """The id as numbers. Raises ValueError."""
-        return EventId.parse(self.id)
-
-    def retains(self, now: int) -> bool:
-        """Return whether entries behind `id` have to stay."""
-        return bool(self.hold) and now - self.at_ms < SILENT_MS
+    unread_entries: tuple[str, ...] = ()
+    unread_consumers: dict[str, str] = {}
 
 
 def trim(keys: Keys, origin: Origin, *, retention_ms: int, max_bytes: int) -> Plan[Trimmed]:
     """Copy to `audit`, then trim, then request a round if a consumer needs one. Times are of the Redis clock."""
     now = yield from now_ms()
-    audited = yield from _audit(keys, now)
-    holders = [consumer for consumer in (yield from _consumers(keys)) if consumer.retains(now)]
+    audited, unread_entries = yield from _audit(keys, now)
+    consumers, unread_consumers = yield from read_reports(keys)
+    holders = [consumer for consumer in consumers if consumer.retains(now)]
     oldest = min([EventId(max(now - retention_ms, 0)), *(consumer.position for consumer in holders)])
     passed = yield from _trim(keys, ("MINID", "~", str(oldest)), down_to=KEPT)
-    capped = 0
-    used = yield call("MEMORY", "USAGE", keys.events)
-    if used is not None and int(used) > max_bytes:
-        length = yield call("XLEN", keys.events)
-        target = int(length) * max_bytes // int(used)
-        capped = yield from _trim(keys, ("MAXLEN", "~", str(target)), down_to=target)
+    capped = yield from trim_to_memory(keys, max_bytes)
     lagging = yield from _count_lagging(keys, holders, now, origin)
-    return Trimmed(audited, passed, capped, lagging)
+    return Trimmed(audited, passed, capped, lagging, unread_entries, unread_consumers)
 
 
-def _audit(keys: Keys, now: int) -> Plan[int]:
-    stored = yield call("HGET", keys.events_consumers, AUDITOR)
-    auditor = msgspec.json.decode(stored, type=Consumer) if stored else Consumer()
+def trim_to_memory(keys: Keys, max_bytes: int) -> Plan[int]:
+    """Trim the oldest entries beyond so much memory, whatever holds them back; return how many."""
+    used = yield call("MEMORY", "USAGE", keys.events)
+    if used is None or int(used) <= max_bytes:
+        return 0
+    length = yield call("XLEN", keys.events)
+    target = int(length) * max_bytes // int(used)
+    return (yield from _trim(keys, ("MAXLEN", "~", str(target)), down_to=target))
+
+
+def _audit(keys: Keys, now: int) -> Plan[tuple[int, tuple[str, ...]]]:
+    """Copy what is new; return how many entries were copied, and the first of those that have no number."""
     newest = yield call("XREVRANGE", keys.audit, "+", "-", "COUNT", 1)
     copied_to = EventId.parse(newest[0][0]) if newest else FIRST
-    count = 0
+    auditor = yield from _auditor(keys, copied_to)
+    count, unread = 0, list[str]()
     while True:
-        reply = yield call("XRANGE", keys.events, f"({auditor.id}", "+", "COUNT", READ)
+        reply = yield call("XRANGE", keys.events, f"({auditor.position}", "+", "COUNT", READ)
         for event in (Event.of(*entry) for entry in reply):
             if event.is_audited and event.id > copied_to:
                 flat = [text for field in event.fields.items() for text in field]
                 yield call("XADD", keys.audit, "MAXLEN", "~", AUDIT_MAX, str(event.id), *flat)
                 count += 1
-            auditor.id, auditor.seq = str(event.id), event.sequence
+            auditor.id = str(event.id)
+            if not event.is_numbered:
+                unread.append(auditor.id)
+            else:
+                auditor.seq = event.sequence
         if len(reply) < READ:
             break
     auditor.at_ms = now
     yield call("HSET", keys.events_consumers, AUDITOR, as_json(auditor))
-    return count
+    return count, tuple(unread[:UNREAD_NAMED])
 
 
-def _consumers(keys: Keys) -> Plan[list[Consumer]]:
-    texts = yield call("HVALS", keys.events_consumers)
-    return [msgspec.json.decode(text, type=Consumer) for text in texts]
+def _auditor(keys: Keys, copied_to: EventId) -> Plan[Consumer]:
+    """Return our own report; one that cannot be read is made again from what was copied."""
+    stored = yield call("HGET", keys.events_consumers, AUDITOR)
+    try:
+        return Consumer.parse(stored) if stored else Consumer()
+    except ValueError:
+        return Consumer(str(copied_to))
 
 
 def _trim(keys: Keys, what: tuple[str, str, str], *, down_to: int) -> Plan[int]:
@@ -108,7 +113,7 @@ def _trim(keys: Keys, what: tuple[str, str, str], *, down_to: int) -> Plan[int]:
 
 
 class _Start(msgspec.Struct, frozen=True):
-    """The first entry of the stream, or the place of the next one when there is none."""
+    """The first entry of the stream that has a number, or the place of the next one when there is none."""
 
     id: EventId
     inc_ms: int
@@ -139,17 +144,20 @@ def _count_lagging(keys: Keys, holders: Collection[Consumer], now: int, origin: 
 
 def _start(keys: Keys) -> Plan[_Start]:
     entries, (inc, seq) = yield Batch(
-        (call("XRANGE", keys.events, "-", "+", "COUNT", 1), call("HMGET", keys.events_meta, "inc", "seq"))
+        (
+            call("XRANGE", keys.events, "-", "+", "COUNT", FIRST_READ),
+            call("HMGET", keys.events_meta, "inc", "seq"),
+        )
     )
-    if not entries:
-        return _Start(EventId(sys.maxsize), int(inc or 0), int(seq or 0) + 1)
-    first = Event.of(*entries[0])
-    return _Start(first.id, int(first.incarnation or 0), first.sequence)
+    for event in (Event.of(*entry) for entry in entries):
+        if event.is_numbered:
+            return _Start(event.id, int(event.incarnation or 0), event.sequence)
+    return _Start(EventId(sys.maxsize), int(inc or 0), int(seq or 0) + 1)
 
 
 def _happened(keys: Keys, consumer: Consumer, start: _Start) -> Plan[bool]:
     """Whether the consumer's own entry is there, if it should be: a failover may have lost it."""
     if consumer.position < start.id:
         return True
-    entries = yield call("XRANGE", keys.events, consumer.id, consumer.id)
+    entries = yield call("XRANGE", keys.events, str(consumer.position), str(consumer.position))
     return bool(entries) and entries[0][1].get("seq") == str(consumer.seq)

@@ -4,9 +4,10 @@ from collections.abc import Callable
 
 import pytest
 
+from registry.events.consumers import SILENT_MS
 from registry.events.entry import FIRST, Event, EventId
 from registry.events.replay import UNKNOWN, replay
-from registry.events.trim import ROUND_EVERY_MS, SILENT_MS, Trimmed, trim
+from registry.events.trim import ROUND_EVERY_MS, Trimmed, trim
 from registry.plans import as_json
 from tests.registry.brokers import origin
 from tests.registry.checkpoints import asked, slices

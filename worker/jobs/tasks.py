@@ -19,8 +19,11 @@ from registry.options import load as configuration
 from registry.options.catalogue import Options
 from registry.plans import Origin
 from registry.store import connect as store
+from worker.jobs.unread_log import UnreadLog
 
 SLICES = 200  # of a checkpoint round in one run of its job: a tenth of a second, for other jobs wait
+
+unread = UnreadLog()
 
 
 @cache
@@ -45,16 +48,25 @@ def run_deferred(options: Options | None = None) -> str:
     return run(removal.run_deferred(Keys(options.namespace), _origin("settle")), _store(options))
 
 
-def trim_events(options: Options | None = None) -> dict[str, int]:
-    """Copy operators' events to the audit stream and trim the events; return the counts of `trim.Trimmed`."""
+def trim_events(options: Options | None = None) -> dict[str, object]:
+    """Copy operators' events to the audit stream and trim the events; return the fields of `trim.Trimmed`.
+
+    If Redis refuses a command of it, as for a key of a wrong type, memory is bounded all the same."""
     options = options or _options()
+    keys, connection = Keys(options.namespace), _store(options)
     plan = trimming.trim(
-        Keys(options.namespace),
+        keys,
         _origin("trim"),
         retention_ms=options.events_retention_millis,
         max_bytes=options.events_max_bytes,
     )
-    return msgspec.structs.asdict(run(plan, _store(options)))
+    try:
+        trimmed = run(plan, connection)
+    except redis.ResponseError:
+        run(trimming.trim_to_memory(keys, options.events_max_bytes), connection)
+        raise
+    unread.report(keys, trimmed)
+    return msgspec.structs.asdict(trimmed)
 
 
 def checkpoint_tables(options: Options | None = None) -> dict[str, int]:

@@ -1,5 +1,6 @@
 """The jobs on a real store, the periods of the scheduler, and a worker that runs them."""
 
+import json
 import time
 from collections.abc import Iterator
 from typing import Any
@@ -27,6 +28,7 @@ from worker.jobs import tasks as jobs
 from worker.jobs.rq_worker import worker
 from worker.jobs.scheduler import PeriodScheduler
 from worker.jobs.timetable import JOBS, QUEUE, Periodic
+from worker.jobs.unread_log import UnreadLog
 
 KEYS = Keys("default")
 ACT = Origin("op", "test")
@@ -184,16 +186,20 @@ def test_a_round_that_is_asked_for_is_carried_out_in_as_many_runs_as_it_needs(
     assert checkpoints[-2]["settings"] == '{"tls.server.keyPassword":"***"}'
 
 
+def trim_counts(options: Options) -> tuple[object, ...]:
+    return tuple(jobs.trim_events(options)[name] for name in ("audited", "passed", "capped", "lagging"))
+
+
 def test_what_operators_did_is_copied_once_with_its_ids(store: EmbeddedStore, redis: redis_py.Redis) -> None:
     options = Options(redis_url=store.url)
     run(register(KEYS, Registration("c1", "a", "127.0.0.1:1", 0), ACT), redis)
     for value in ("1", "2"):
         run(put(KEYS, "n", "k", value, ACT), redis)
-    assert jobs.trim_events(options) == {"audited": 2, "passed": 0, "capped": 0, "lagging": 0}
+    assert trim_counts(options) == (2, 0, 0, 0)
     run(put(KEYS, "n", "k", "3", ACT), redis)
-    assert jobs.trim_events(options) == {"audited": 1, "passed": 0, "capped": 0, "lagging": 0}
+    assert trim_counts(options) == (1, 0, 0, 0)
     redis.hdel(KEYS.events_consumers, AUDITOR)
-    assert jobs.trim_events(options) == {"audited": 0, "passed": 0, "capped": 0, "lagging": 0}
+    assert trim_counts(options) == (0, 0, 0, 0)
     copied = [entry for entry in entries(redis, KEYS.events) if entry[1]["kind"] == "kv_changed"]
     assert entries(redis, KEYS.audit) == copied
 
@@ -264,6 +270,35 @@ def test_the_cap_on_memory_overrides_consumers(redis: redis_py.Redis) -> None:
 
 def test_an_empty_store_has_nothing_to_trim(redis: redis_py.Redis) -> None:
     assert run(trim(KEYS, ACT, retention_ms=1, max_bytes=1), redis) == Trimmed()
+
+
+def test_what_trimming_cannot_read_is_logged_when_it_first_shows(
+    store: EmbeddedStore,
+    redis: redis_py.Redis,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    monkeypatch.setattr(jobs, "unread", UnreadLog())
+    options = Options(redis_url=store.url)
+    redis.xadd(KEYS.events, {"v": "1", "kind": "foo", "seq": "abc", "inc": "1"}, id="5-0")
+    redis.hset(KEYS.events_consumers, "mine", "nojson")
+    for _ in range(2):
+        jobs.trim_events(options)
+    entry, consumer = (record.getMessage() for record in caplog.records)
+    assert "entries without a number (seq), 5-0 and" in entry
+    assert "the report of consumer 'mine'" in consumer
+    redis.hset(KEYS.events_consumers, "mine", '{"id":"1-0","seq":"5"}')
+    assert json.dumps(jobs.trim_events(options))  # as RQ stores it
+    assert "Expected `int`, got `str`" in caplog.messages[-1]
+
+
+def test_memory_is_bounded_also_where_trimming_fails(store: EmbeddedStore, redis: redis_py.Redis) -> None:
+    fill(redis, 300, 1)
+    redis.set(KEYS.events_consumers, "of a wrong type")
+    used = int(redis.memory_usage(KEYS.events) or 0)
+    with pytest.raises(redis_py.ResponseError, match="WRONGTYPE"):
+        jobs.trim_events(Options(redis_url=store.url, events_max_bytes=used // 2))
+    assert redis.xlen(KEYS.events) <= 200
 
 
 @pytest.mark.parametrize("name", ["expire_brokers", "settle_owed", "trim_events", "restate_tables"])

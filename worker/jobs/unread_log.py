@@ -1,0 +1,42 @@
+"""Log lines about what the trimming of the event stream could not read and skipped: one when it first shows."""
+
+import logging
+from itertools import islice
+from typing import Final
+
+from registry.events.trim import Trimmed
+from registry.keys import Keys
+
+LINES: Final = 10
+"""About consumers, in one run."""
+LONGEST: Final = 200
+"""Of a name or reason in a line: programs outside may write any text."""
+
+log = logging.getLogger(__name__)
+
+
+class UnreadLog:
+    """Remembers which reports the last run could not read, so that each is logged once; an entry is read only once."""
+
+    def __init__(self) -> None:
+        self._consumers: dict[str, str] = {}
+
+    def report(self, keys: Keys, trimmed: Trimmed) -> None:
+        """Log what is new in this run."""
+        if trimmed.unread_entries:
+            log.warning(
+                "the event stream %s has entries without a number (seq), %s and perhaps more: they are skipped, and "
+                "trimmed with the others; find out what wrote them, only the name server may",
+                keys.events,
+                ", ".join(trimmed.unread_entries),
+            )
+        news = trimmed.unread_consumers.items() - self._consumers.items()
+        for name, reason in islice(sorted(news), LINES):
+            log.warning(
+                "the report of consumer %r in %s cannot be read: %s; entries are trimmed without regard to it until "
+                "it is corrected (docs/events.md) or removed with HDEL",
+                name[:LONGEST],
+                keys.events_consumers,
+                reason[:LONGEST],
+            )
+        self._consumers = trimmed.unread_consumers
