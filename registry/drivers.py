@@ -28,7 +28,7 @@ from redis.exceptions import (
     TryAgainError,
 )
 
-from registry.errors import StoreUnavailable
+from registry.errors import StoreUnavailable, cause_of
 from registry.keys import guard_of
 from registry.plans import Acquire, Batch, Call, Pause, Plan, Request, ScriptCall, ScriptItem, joined
 from registry.scripts import script
@@ -80,7 +80,7 @@ def _guarded(store: redis.Redis | redis.asyncio.Redis) -> bool:
 
 def raised(error: Exception) -> Exception:
     """Return the error that a plan gets for one of redis-py's."""
-    return StoreUnavailable(f"the store cannot serve: {error}") if unavailable(error) else error
+    return StoreUnavailable(f"the store cannot serve: {cause_of(error)}") if unavailable(error) else error
 
 
 def run(plan: Plan[T], store: redis.Redis) -> T:

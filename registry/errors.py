@@ -56,3 +56,8 @@ class SettingsRefused(RegistryError):
     def __init__(self, key: str) -> None:
         super().__init__(f"{key} is on the black list")
         self.field = f"settings.{key}"
+
+
+def cause_of(error: BaseException) -> str:
+    """Return the text of any error; the name of its type where it has none, as asyncio's TimeoutError."""
+    return str(error) or type(error).__name__

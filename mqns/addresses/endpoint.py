@@ -74,7 +74,8 @@ class AddressEndpoint:
                 "%s: no response within %g s; the name servers stay as they are", self.url, self._timeout_s
             )
         except (httpx.HTTPError, httpx.InvalidURL, AddressError) as error:
-            log.warning("%s: %s; the name servers stay as they are", self.url, error or type(error).__name__)
+            reason = str(error) or type(error).__name__
+            log.warning("%s: %s; the name servers stay as they are", self.url, reason)
         else:
             if addresses:
                 return addresses

@@ -10,7 +10,7 @@ import redis.asyncio as redis_asyncio
 from redis.exceptions import ResponseError
 
 from mqnamesrv.store import EmbeddedStore
-from registry.drivers import PIPELINE_MOST, PIPELINES, AsyncDriver, run, unavailable
+from registry.drivers import PIPELINE_MOST, PIPELINES, AsyncDriver, raised, run, unavailable
 from registry.errors import RegistrationRefused, StoreUnavailable
 from registry.events.heartbeat_log import AT_ONCE, log_heartbeat
 from registry.keys import Keys
@@ -162,6 +162,11 @@ def on_loop(store: EmbeddedStore, body: Callable[[AsyncDriver, Counted], Any]) -
             await driver.close()
 
     return asyncio.run(main())
+
+
+def test_a_store_that_is_away_without_a_word_is_named_by_the_kind_of_error() -> None:
+    assert str(raised(TimeoutError())) == "the store cannot serve: TimeoutError"
+    assert str(raised(OSError("cut"))) == "the store cannot serve: cut"
 
 
 def test_one_tick_of_the_loop_is_one_pipeline(store: EmbeddedStore) -> None:

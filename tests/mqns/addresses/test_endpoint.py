@@ -97,12 +97,13 @@ def test_a_list_in_bytes_of_anything_is_no_answer() -> None:
     assert fetched(lambda _: said(b"\xff\xfe:\x00")) is None
 
 
-def test_a_failure_is_no_answer(caplog: pytest.LogCaptureFixture) -> None:
+@pytest.mark.parametrize(("text", "logged"), [("refused", "refused"), ("", "ConnectError")])
+def test_a_failure_is_no_answer(text: str, logged: str, caplog: pytest.LogCaptureFixture) -> None:
     def answer(_: httpx.Request) -> httpx.Response:
-        raise httpx.ConnectError("refused")
+        raise httpx.ConnectError(text)
 
     assert fetched(answer) is None
-    assert "refused" in caplog.text
+    assert f"{URL}: {logged}; the name servers stay" in caplog.text
 
 
 def test_it_has_three_seconds() -> None:

@@ -1,0 +1,26 @@
+"""Lines that are rate-limited, and what they say of an error."""
+
+import logging
+
+import pytest
+
+from worker.rate_limited_log import RateLimitedLog
+
+
+def test_a_line_is_repeated_after_a_while_with_how_many_were_left_out(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    now = 0.0
+    log = RateLimitedLog(logging.getLogger("test"), every_s=5, clock=lambda: now)
+    for _ in range(3):
+        log.warning("no %s", "store")
+    now = 5.0
+    log.warning("no %s", "store")
+    assert caplog.messages == ["no store", "no store (and 2 more like it)"]
+
+
+def test_an_error_without_a_text_is_named_by_its_type(caplog: pytest.LogCaptureFixture) -> None:
+    log = RateLimitedLog(logging.getLogger("test"), every_s=0)
+    for error in (TimeoutError(), OSError("cut")):
+        log.warning("away: %s; retries", error)
+    assert caplog.messages == ["away: TimeoutError; retries", "away: cut; retries"]
