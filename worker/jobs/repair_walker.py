@@ -8,7 +8,7 @@ import asyncio
 import logging
 import uuid
 from collections.abc import Callable
-from typing import Final
+from typing import Final, Literal
 
 from redis.exceptions import RedisError
 
@@ -25,6 +25,8 @@ from worker.rate_limited_log import RateLimitedLog
 EVERY_S: Final = 20.0
 """From the begin of a walk to that of the next; a long one is followed by the next at once."""
 CLAIMED_AGAIN_S: Final = 5.0
+FAILURES_EVERY_S: Final = 60.0
+"""A line about failed walks at most."""
 
 log = RateLimitedLog(logging.getLogger(__name__))
 
@@ -41,6 +43,8 @@ class RepairWalker:
         self._rows_per_s = rows_per_s
         self._name = uuid.uuid4().hex[:12]
         self._moved: set[str] = set()
+        self._failures = RateLimitedLog(logging.getLogger(__name__), every_s=FAILURES_EVERY_S)
+        self._failed = False
 
     async def run(self) -> None:
         """Walk until cancelled."""
@@ -63,21 +67,32 @@ class RepairWalker:
         try:
             await self._driver.run(walk.run())
         except Overtaken:
+            self._served()
             return False
         except StoreUnavailable as error:
-            log.warning(
+            return self._missed(
                 "tables cannot be compared: %s; the walk begins again in %g s", error, CLAIMED_AGAIN_S
             )
-            return False
         except RedisError as error:
-            log.warning(
+            return self._missed(
                 "tables cannot be compared: %s; compare the rights of the user with docs/redis.md", error
             )
-            return False
         finally:
             self._report(walk.repaired)
+        self._served()
         self._moved = walk.moved
         return True
+
+    def _missed(self, message: str, *args: object) -> Literal[False]:
+        self._failed = True
+        self._failures.warning(message, *args)
+        return False
+
+    def _served(self) -> None:
+        """Note that this process walked, or the one that has the claim."""
+        if self._failed:
+            log.warning("tables are compared again")
+        self._failed = False
 
     @staticmethod
     def _report(repaired: Repaired) -> None:

@@ -16,17 +16,20 @@ from rq import SimpleWorker
 from rq.job import Job
 from rq.serializers import JSONSerializer
 
+from registry.errors import StoreUnavailable
 from registry.options import load as configuration
 from registry.options.catalogue import Options
 from registry.store.connect import connect_queue
 from worker.jobs.liveness_file import touch
 from worker.jobs.timetable import JOBS
+from worker.rate_limited_log import RateLimitedLog
 
 CONNECT_TIMEOUT_S = 1.0
 QUEUE_WAIT_S = 0.5
 TTL_S = 30  # also bounds how long it waits on a connection that is dead
 
 log = logging.getLogger("worker.jobs.rq_worker")
+refused = RateLimitedLog(log, every_s=60.0)
 
 
 class UpkeepWorker(SimpleWorker):
@@ -41,11 +44,21 @@ class UpkeepWorker(SimpleWorker):
         super().heartbeat(*args, **kwargs)
 
     def handle_exception(self, job: Job, *exc_info: Any) -> None:
-        """RQ calls this after a job that failed; its own line names no next step."""
+        """RQ calls this after a job that failed; its own line names no next step.
+
+        What the store refuses is no fault of this server, and a job runs each second: no traceback then."""
+        error = exc_info[1]
+        if isinstance(error, redis.RedisError | StoreUnavailable):
+            refused.warning(
+                f"job {job.func_name} failed: %s; the timetable runs it again, compare keys and rights with "
+                "docs/redis.md if the store refuses it",
+                error,
+            )
+            return
         log.error(
             "job %s failed: %s; the timetable runs it again, report it if it stays",
             job.id,
-            exc_info[1],
+            error,
             exc_info=exc_info,
         )
 

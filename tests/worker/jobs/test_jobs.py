@@ -10,6 +10,7 @@ import pytest
 import redis as redis_py
 from rq import Queue
 from rq.cron import CronScheduler
+from rq.serializers import JSONSerializer
 from rq.utils import import_attribute
 
 from mqnamesrv.store import EmbeddedStore
@@ -24,11 +25,13 @@ from registry.plans import Origin
 from registry.registration.register import Registration, register
 from registry.settings import update
 from tests.worker.scene import last_cause
+from worker.jobs import rq_worker
 from worker.jobs import tasks as jobs
 from worker.jobs.rq_worker import worker
 from worker.jobs.scheduler import PeriodScheduler
 from worker.jobs.timetable import JOBS, QUEUE, Periodic
 from worker.jobs.unread_log import UnreadLog
+from worker.rate_limited_log import RateLimitedLog
 
 KEYS = Keys("default")
 ACT = Origin("op", "test")
@@ -81,6 +84,30 @@ def test_a_job_that_is_done_is_not_enqueued_again_in_its_period(
     assert job_ids(redis) == done
     assert redis.llen(f"rq:queue:{QUEUE}:default") == 0
     jobs._options.cache_clear()
+
+
+def test_jobs_that_the_store_refuses_are_one_line_without_traceback(
+    store: EmbeddedStore,
+    queue: redis_py.Redis,
+    redis: redis_py.Redis,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    options = Options(redis_url=store.url)
+    for variable, value in to_env(options).items():
+        monkeypatch.setenv(variable, value)
+    monkeypatch.setattr(rq_worker, "refused", RateLimitedLog(rq_worker.log))
+    jobs._options.cache_clear()
+    redis.set(KEYS.leases, "of a wrong type")
+    upkeep = Queue(f"{QUEUE}:default", connection=queue, serializer=JSONSerializer)
+    for _ in range(3):
+        upkeep.enqueue_call(jobs.expire_brokers)
+    worker(options).work(burst=True, logging_level="ERROR")
+    jobs._options.cache_clear()
+    [line] = [record for record in caplog.records if record.name == rq_worker.log.name]
+    assert line.exc_info is None
+    assert line.getMessage().startswith("job worker.jobs.tasks.expire_brokers failed: WRONGTYPE")
+    assert "compare keys and rights" in line.getMessage()
 
 
 def test_the_next_period_is_enqueued_and_a_missed_one_is_not(
