@@ -24,6 +24,7 @@ SLICE = 1_000
 FIRST_READ = 10  # of which the first with a number is the stream's first
 READ = 100  # an entry may have 64 KB
 AUDIT_MAX = 100_000
+AUDIT_PART = 4  # of the memory that the event stream may have, the copies have so much
 ROUND_EVERY_MS = 600_000  # at most one round of cause `gap` in this time
 AUDITOR = "audit"  # our own field of `events:consumers`
 UNREAD_NAMED = 10  # ids of unread entries that a run returns
@@ -51,20 +52,28 @@ def trim(keys: Keys, origin: Origin, *, retention_ms: int, max_bytes: int) -> Pl
     consumers, unread_consumers = yield from read_reports(keys)
     holders = [consumer for consumer in consumers if consumer.retains(now)]
     oldest = min([EventId(max(now - retention_ms, 0)), *(consumer.position for consumer in holders)])
-    passed = yield from _trim(keys, ("MINID", "~", str(oldest)), down_to=KEPT)
+    passed = yield from _trim(keys.events, ("MINID", "~", str(oldest)), down_to=KEPT)
     capped = yield from trim_to_memory(keys, max_bytes)
     lagging = yield from _count_lagging(keys, holders, now, origin)
     return Trimmed(audited, passed, capped, lagging, unread_entries, unread_consumers)
 
 
 def trim_to_memory(keys: Keys, max_bytes: int) -> Plan[int]:
-    """Trim the oldest entries beyond so much memory, whatever holds them back; return how many."""
-    used = yield call("MEMORY", "USAGE", keys.events)
+    """Trim the oldest entries beyond so much memory, whatever holds them back, and copies beyond a part of that.
+
+    Return how many entries of `events` that were."""
+    capped = yield from _trim_to(keys.events, max_bytes)
+    yield from _trim_to(keys.audit, max_bytes // AUDIT_PART)
+    return capped
+
+
+def _trim_to(stream: str, max_bytes: int) -> Plan[int]:
+    used = yield call("MEMORY", "USAGE", stream)
     if used is None or int(used) <= max_bytes:
         return 0
-    length = yield call("XLEN", keys.events)
+    length = yield call("XLEN", stream)
     target = int(length) * max_bytes // int(used)
-    return (yield from _trim(keys, ("MAXLEN", "~", str(target)), down_to=target))
+    return (yield from _trim(stream, ("MAXLEN", "~", str(target)), down_to=target))
 
 
 def _audit(keys: Keys, now: int) -> Plan[tuple[int, tuple[str, ...]]]:
@@ -101,11 +110,11 @@ def _auditor(keys: Keys, copied_to: EventId) -> Plan[Consumer]:
         return Consumer(str(copied_to))
 
 
-def _trim(keys: Keys, what: tuple[str, str, str], *, down_to: int) -> Plan[int]:
-    length = yield call("XLEN", keys.events)
+def _trim(stream: str, what: tuple[str, str, str], *, down_to: int) -> Plan[int]:
+    length = yield call("XLEN", stream)
     excess, gone = int(length) - down_to, 0
     while gone < excess:
-        count = int((yield call("XTRIM", keys.events, *what, "LIMIT", min(SLICE, excess - gone))))
+        count = int((yield call("XTRIM", stream, *what, "LIMIT", min(SLICE, excess - gone))))
         if count == 0:
             break
         gone += count
