@@ -49,7 +49,7 @@ class CachedReply(Stamp):
 
     Once its stamp is invalid, a route (`key`) is looked up, and a heartbeat (`renewal`) checked with the store."""
 
-    __slots__ = ("body", "heads", "heartbeat", "key", "renewal", "reply", "request", "rest", "tail")
+    __slots__ = ("heads", "heartbeat", "key", "parts", "renewal", "reply", "request", "tail")
 
     def __init__(
         self, request: bytes, reply: Reply, head: bytes, rest: bytes, tail: int, source: Source
@@ -59,8 +59,8 @@ class CachedReply(Stamp):
         self.reply = reply
         self.renewal = reply.renewal
         self.heads = {0: head}
-        self.rest = rest
-        self.body = reply.body
+        self.parts = head, rest, reply.body
+        """What a binary reply has before its opaque, what comes after it, and the body."""
         self.tail = tail
         self.key: Key | None = None
         self.heartbeat: Heartbeat | None = None
@@ -75,7 +75,7 @@ class CachedReply(Stamp):
 
     def reply_to(self, opaque: bytes) -> tuple[bytes, ...]:
         """Return the whole reply to the request with this opaque, as it was written there."""
-        return self.head(0 if self.tail < 0 else len(opaque)), opaque, self.rest, self.body
+        return self.head(0 if self.tail < 0 else len(opaque)), opaque, *self.parts[1:]
 
 
 class RepeatCheck(NamedTuple):
@@ -182,8 +182,9 @@ class CachedRequests:
             if use is not None:
                 use(cached, request)
             if (cached.generation == cached.source.generation and now < cached.until) or self.is_true(cached):
-                blocks += (cached.head(digits), opaque, cached.rest, cached.body)
-                size += len(cached.body)
+                _, rest, body = cached.parts
+                blocks += (cached.head(digits), opaque, rest, body)
+                size += len(body)
                 count += 1
             elif cached.renewal is not None:
                 checks.append(RepeatCheck(cached, opaque, data[at:end]))
@@ -286,7 +287,7 @@ class CachedRequests:
 
 def _cost(request: bytes, cached: CachedReply) -> int:
     """Without the body, which is the route cache's too, or short."""
-    return COST + len(request) + len(cached.rest)
+    return COST + len(request) + len(cached.parts[1])
 
 
 def _cuts_to_keep(frame: bytes, command: Command, reply: Reply) -> tuple[int, Cuts | None]:

@@ -288,13 +288,19 @@ cdef inline bint same_shape(
     )
 
 
+cdef inline bytes head_of(object cached, Py_ssize_t digits):
+    cdef dict heads = cached.heads
+    head = heads.get(digits)
+    return <bytes>(cached.head(digits) if head is None else head)
+
+
 cdef Py_ssize_t scan(
     object requests, const char* data, Py_ssize_t size, double now, size_t most, Answers out, list checks
 ) except -1:
     """`CachedRequests.answers` on a buffer: how long the cached requests at its start are."""
     cdef object entries = requests.replies.entries, shapes = requests.shapes.entries, use = None, cached
     cdef bytes request, shape = None, prefix = None, rest, body
-    cdef dict heads
+    cdef tuple parts
     cdef PyObject* entry
     cdef Py_ssize_t at = 0, length, digits, hits = 0
     cdef const char *frame
@@ -357,17 +363,16 @@ cdef Py_ssize_t scan(
                 if entry == NULL:
                     break
                 cached = <object>entry
-        rest = cached.rest
+        parts = <tuple>cached.parts
+        rest = <bytes>parts[1]
         if not out.has_room(PyBytes_GET_SIZE(rest)):
             break
         if use is not None:
             use(cached, shape)
         if (cached.generation == cached.source.generation and now < <double>cached.until) or requests.is_true(cached):
-            heads = cached.heads
-            head = heads.get(digits)
-            out.add(cached.head(digits) if head is None else head)
+            out.add(<bytes>parts[0] if binary else head_of(cached, digits))
             out.copy(cuts.start, cuts.stop - cuts.start)
-            body = cached.body
+            body = <bytes>parts[2]
             out.add(rest)
             out.add(body)
             sent += PyBytes_GET_SIZE(body)
