@@ -13,6 +13,7 @@ from registry.keys import Keys
 from registry.plans import Plan, call
 
 SILENT_MS: Final = 24 * 3600 * 1000  # a consumer that reported nothing for so long holds nothing back
+UNREAD_NAMED: Final = 10  # consumers whose report cannot be read
 ID_PART_END: Final = 1 << 64  # Redis has 64 bits for each part of an id
 
 
@@ -46,12 +47,13 @@ class Consumer(msgspec.Struct):
 
 
 def read_reports(keys: Keys) -> Plan[tuple[list[Consumer], dict[str, str]]]:
-    """Return the reports that can be read; and by consumer why its report cannot."""
+    """Return the reports that can be read; and of some consumers, by name, why theirs cannot."""
     texts = yield call("HGETALL", keys.events_consumers)
     consumers, unread = list[Consumer](), dict[str, str]()
     for name, text in texts.items():
         try:
             consumers.append(Consumer.parse(text))
         except ValueError as error:
-            unread[name] = str(error)
+            if len(unread) < UNREAD_NAMED:
+                unread[name] = str(error)
     return consumers, unread

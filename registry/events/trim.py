@@ -35,7 +35,7 @@ class Trimmed(msgspec.Struct, frozen=True):
 
     `lagging` counts consumers that hold entries back, lack some, and have no checkpoint round ahead of them.
     `unread_entries` are ids of entries without a number, the first ones of this run; `unread_consumers` are consumers
-    whose report cannot be read, and why."""
+    whose report cannot be read, some of them, and why."""
 
     audited: int = 0
     passed: int = 0

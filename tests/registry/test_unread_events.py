@@ -2,6 +2,7 @@
 
 import pytest
 
+from registry.events.consumers import UNREAD_NAMED
 from registry.events.trim import AUDITOR, Trimmed, trim
 from registry.kv import put
 from registry.plans import as_json
@@ -74,3 +75,8 @@ def test_our_own_report_is_made_again_from_what_was_copied(ns: Namespace, report
     ns.run(put(ns.keys, "n", "k", "2", origin()))
     done = trimmed(ns)
     assert (done.audited, done.unread_consumers) == (1, {})
+
+
+def test_only_some_of_many_consumers_are_named(ns: Namespace) -> None:
+    ns.store.hset(ns.keys.events_consumers, mapping={f"c{place}": "nojson" for place in range(30)})
+    assert len(trimmed(ns).unread_consumers) == UNREAD_NAMED

@@ -1,14 +1,11 @@
 """Log lines about what the trimming of the event stream could not read and skipped: one when it first shows."""
 
 import logging
-from itertools import islice
 from typing import Final
 
 from registry.events.trim import Trimmed
 from registry.keys import Keys
 
-LINES: Final = 10
-"""About consumers, in one run."""
 LONGEST: Final = 200
 """Of a name or reason in a line: programs outside may write any text."""
 
@@ -31,7 +28,7 @@ class UnreadLog:
                 ", ".join(trimmed.unread_entries),
             )
         news = trimmed.unread_consumers.items() - self._consumers.items()
-        for name, reason in islice(sorted(news), LINES):
+        for name, reason in sorted(news):
             log.warning(
                 "the report of consumer %r in %s cannot be read: %s; entries are trimmed without regard to it until "
                 "it is corrected (docs/events.md) or removed with HDEL",
