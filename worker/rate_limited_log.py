@@ -3,10 +3,32 @@
 import logging
 from collections.abc import Callable
 from time import monotonic
+from typing import Final
 
 from registry.errors import cause_of
 
-__all__ = ["RateLimitedLog"]
+__all__ = ["RateLimitedFilter", "RateLimitedLog"]
+
+MORE: Final = " (and %d more like it)"
+
+
+class _Limit:
+    """Counts what was left out of each message text since it was logged last."""
+
+    def __init__(self, every_s: float, clock: Callable[[], float]) -> None:
+        self._every_s = every_s
+        self._clock = clock
+        self._next: dict[str, float] = {}
+        self._left_out: dict[str, int] = {}
+
+    def admit(self, message: str) -> int | None:
+        """Return how many like it were left out before; None if this one is to be left out, too."""
+        now = self._clock()
+        if now < self._next.get(message, now):
+            self._left_out[message] = self._left_out.get(message, 0) + 1
+            return None
+        self._next[message] = now + self._every_s
+        return self._left_out.pop(message, 0)
 
 
 class RateLimitedLog:
@@ -16,24 +38,33 @@ class RateLimitedLog:
         self, log: logging.Logger, every_s: float = 5.0, clock: Callable[[], float] = monotonic
     ) -> None:
         self._log = log
-        self._every_s = every_s
-        self._clock = clock
-        self._next: dict[str, float] = {}
-        self._left_out: dict[str, int] = {}
+        self._limit = _Limit(every_s, clock)
 
     def warning(self, message: str, *args: object, error: BaseException | None = None) -> None:
         """Log `message % args`, with the traceback of `error`, unless the like was logged just now.
 
         `message` must be a constant: what a peer sends belongs in `args`. An error there that has no text is named by
         its type."""
-        now = self._clock()
-        if now < self._next.get(message, now):
-            self._left_out[message] = self._left_out.get(message, 0) + 1
+        left_out = self._limit.admit(message)
+        if left_out is None:
             return
-        self._next[message] = now + self._every_s
-        if left_out := self._left_out.pop(message, 0):
-            message, args = message + " (and %d more like it)", (*args, left_out)
+        if left_out:
+            message, args = message + MORE, (*args, left_out)
         self._log.warning(message, *map(_named, args), exc_info=error)
+
+
+class RateLimitedFilter(logging.Filter):
+    """The same for all lines of a library's logger, to which it is added."""
+
+    def __init__(self, every_s: float, clock: Callable[[], float] = monotonic) -> None:
+        super().__init__()
+        self._limit = _Limit(every_s, clock)
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        left_out = self._limit.admit(str(record.msg))
+        if left_out and isinstance(record.args, tuple):
+            record.msg, record.args = f"{record.msg}{MORE}", (*record.args, left_out)
+        return left_out is not None
 
 
 def _named(arg: object) -> object:

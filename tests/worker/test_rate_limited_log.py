@@ -4,7 +4,7 @@ import logging
 
 import pytest
 
-from worker.rate_limited_log import RateLimitedLog
+from worker.rate_limited_log import RateLimitedFilter, RateLimitedLog
 
 
 def test_a_line_is_repeated_after_a_while_with_how_many_were_left_out(
@@ -24,3 +24,19 @@ def test_an_error_without_a_text_is_named_by_its_type(caplog: pytest.LogCaptureF
     for error in (TimeoutError(), OSError("cut")):
         log.warning("away: %s; retries", error)
     assert caplog.messages == ["away: TimeoutError; retries", "away: cut; retries"]
+
+
+def test_lines_of_a_librarys_logger_are_limited_too(caplog: pytest.LogCaptureFixture) -> None:
+    now = 0.0
+    log = logging.getLogger("test.library")
+    limited = RateLimitedFilter(every_s=5, clock=lambda: now)
+    log.addFilter(limited)
+    try:
+        for reason in ("refused", "refused", "away"):
+            log.error("no queue: %s", reason)
+        log.error("another")
+        now = 5.0
+        log.error("no queue: %s", "away")
+    finally:
+        log.removeFilter(limited)
+    assert caplog.messages == ["no queue: refused", "another", "no queue: away (and 2 more like it)"]

@@ -22,14 +22,15 @@ from registry.options.catalogue import Options
 from registry.store.connect import connect_queue
 from worker.jobs.liveness_file import touch
 from worker.jobs.timetable import JOBS
-from worker.rate_limited_log import RateLimitedLog
+from worker.rate_limited_log import RateLimitedFilter, RateLimitedLog
 
 CONNECT_TIMEOUT_S = 1.0
 QUEUE_WAIT_S = 0.5
 TTL_S = 30  # also bounds how long it waits on a connection that is dead
 
 log = logging.getLogger("worker.jobs.rq_worker")
-refused = RateLimitedLog(log, every_s=60.0)
+REPEATED_EVERY_S = 60.0  # a line about the same failure
+refused = RateLimitedLog(log, every_s=REPEATED_EVERY_S)
 
 
 class UpkeepWorker(SimpleWorker):
@@ -105,6 +106,7 @@ def main() -> None:
     options = configuration.load(os.environ)
     await_queue(options)
     upkeep = worker(options)
+    upkeep.log.addFilter(RateLimitedFilter(REPEATED_EVERY_S))  # RQ logs each attempt to reach its Redis
     try:
         upkeep.work(logging_level="WARNING")
     except (redis.ConnectionError, redis.TimeoutError) as error:  # while it works, RQ waits for its Redis
