@@ -163,25 +163,29 @@ def _ending(lease: BrokerLease) -> tuple[Severity, str] | None:
 
 
 def _unknown_leases(facts: Facts) -> Iterator[Finding]:
-    unknown = [server for server in facts.reachable if server.http is None or server.http.failure is not None]
-    if unknown:
-        failures = [
-            f"{s.http.url}: {s.http.failure}"
-            for s in unknown
-            if s.http is not None and s.http.failure is not None
-        ]
-        tried = f" ({'; '.join(failures)})" if failures else ""
-        where = tuple(server.address for server in unknown)
+    unasked = tuple(server.address for server in facts.reachable if server.http is None)
+    if unasked:
         yield Finding(
             Severity.INFO,
             "leases-not-told",
-            f"when brokers last registered is not reported on this port{tried}",
-            where,
-            where,
+            "when brokers last registered is not reported on this port",
+            unasked,
+            unasked,
             "redis-namesrv reports it over HTTP: give --http URL. Java's name servers do not report it; a broker "
             "that has died is "
             "seen here only as unreachable, until its registration ends.",
         )
+    for server in facts.reachable:
+        if server.http is not None and server.http.failure is not None:
+            yield Finding(
+                Severity.INFO,
+                "leases-not-told",
+                f"when brokers last registered was not reported ({server.http.url}: {server.http.failure})",
+                (server.address,),
+                (server.address,),
+                "See whether this is the HTTP side of a redis-namesrv (httpPort), and what it logs. Meanwhile a broker "
+                "that has died is seen here only as unreachable, until its registration ends.",
+            )
 
 
 def _slaves(servers: list[NameServerFacts], name: str) -> list[str]:

@@ -9,7 +9,17 @@ from typing import Final, TypeVar
 import msgspec
 
 from mqns.addresses.syntax import split_address
-from mqns.cli.doctor.facts import Facts, NameServerFacts, Probe, broker_addresses
+from mqns.cli.doctor.facts import (
+    BROKERS,
+    CONFIG,
+    ROUTES,
+    TOPICS,
+    Facts,
+    NameServerFacts,
+    Probe,
+    Refusal,
+    broker_addresses,
+)
 from mqns.cli.doctor.http_side import http_facts
 from mqns.cli.output import Printer
 from mqns.cli.settings import CONCURRENT_CALLS
@@ -19,15 +29,12 @@ from mqns.name_server.client import AsyncNameServerClient
 from mqns.names import ORDER_TOPIC_CONFIG
 from mqns.remoting.call import Call
 from mqns.tasks import run_concurrently
+from rocketmq_remoting.codes import ResponseCode
 from rocketmq_remoting.route import TopicRouteData
 from rocketmq_remoting.version import version_name
 
 T = TypeVar("T")
 CONNECT_S: Final = 3.0
-BROKERS: Final = "brokers and clusters"
-TOPICS: Final = "list of topics"
-CONFIG: Final = "options"
-ROUTES: Final = "routes"
 
 
 class CollectOptions(msgspec.Struct, frozen=True):
@@ -65,13 +72,13 @@ async def _name_server(server: AsyncNameServerClient, address: str, plan: Collec
 async def _call_name_server(
     server: AsyncNameServerClient, address: str, plan: CollectOptions
 ) -> NameServerFacts:
-    refusals: dict[str, str] = {}
+    refusals: dict[str, Refusal] = {}
 
     async def ask(what: str, call: Call[T]) -> T | None:
         try:
             return await server.call(call)
         except ResponseError as error:
-            refusals[what] = error.remark or f"code {error.code}"
+            refusals[what] = _refusal(error)
             return None
 
     clock = asyncio.get_running_loop().time
@@ -83,8 +90,10 @@ async def _call_name_server(
     config = await ask(CONFIG, calls.get_config())
     kv: dict[str, dict[str, str]] = {}
     for namespace in dict.fromkeys((ORDER_TOPIC_CONFIG, *plan.namespaces)):
-        kv_list = await ask(f"KV namespace {namespace}", calls.get_kv_list(namespace))
-        kv[namespace] = dict(kv_list.table) if kv_list else {}
+        what = f"KV namespace {namespace}"
+        kv_list = await ask(what, calls.get_kv_list(namespace))
+        if what not in refusals:
+            kv[namespace] = dict(kv_list.table) if kv_list else {}
     url = plan.http.get(address)
     facts = NameServerFacts(
         address=address,
@@ -95,9 +104,19 @@ async def _call_name_server(
         kv=kv,
         config=config,
         refusals=refusals,
+        not_ready=await _not_ready(server),
         http=await http_facts(url, plan.timeout_s) if url is not None else None,
     )
     return facts if info is None else msgspec.structs.replace(facts, info=info)
+
+
+async def _not_ready(server: AsyncNameServerClient) -> str | None:
+    """Return what the worker that answers says it is late with; None if it is ready, or no redis-namesrv."""
+    try:
+        await server.check_readiness()
+    except ResponseError as error:
+        return _refusal(error).remark if error.code == ResponseCode.SYSTEM_ERROR else None
+    return None
 
 
 async def _with_routes(
@@ -120,9 +139,7 @@ async def _with_routes(
                 return _silent(facts.address, error)
             reply_of = dict(zip(topics, replies, strict=True))
             known = {topic: route for topic, route in reply_of.items() if isinstance(route, TopicRouteData)}
-            refused = [
-                error.remark or f"code {error.code}" for error in replies if isinstance(error, ResponseError)
-            ]
+            refused = [_refusal(error) for error in replies if isinstance(error, ResponseError)]
             refusals = dict(facts.refusals) | ({ROUTES: refused[-1]} if refused else {})
             return msgspec.structs.replace(facts, routes=known, refusals=refusals)
 
@@ -170,6 +187,10 @@ async def _ips(address: str) -> tuple[str, ...]:
     except (AddressError, OSError, UnicodeError):
         return ()
     return tuple(dict.fromkeys(str(sockaddr[0]) for *_, sockaddr in address_infos))
+
+
+def _refusal(error: ResponseError) -> Refusal:
+    return Refusal(error.code, error.remark or f"code {error.code}")
 
 
 def _silent(address: str, error: RemotingError) -> NameServerFacts:

@@ -11,7 +11,7 @@ from rich.text import Text
 
 from mqns.addresses.syntax import parse_addresses
 from mqns.cli.commands import command
-from mqns.cli.doctor import addresses, brokers, differences, servers, store, topics
+from mqns.cli.doctor import addresses, brokers, differences, servers, serving, store, topics
 from mqns.cli.doctor.collect import CollectOptions, collect
 from mqns.cli.doctor.facts import Facts, NameServerFacts
 from mqns.cli.doctor.findings import Finding, Severity, confirmed, counted, in_order
@@ -21,9 +21,10 @@ from mqns.cli.settings import CommandContext
 from mqns.errors import ConfigError
 
 RECHECK_S: Final = 2.0
+UNKNOWN: Final = "-"
 wait = asyncio.sleep
 STYLES: Final = {Severity.ERROR: "bold red", Severity.WARNING: "yellow", Severity.INFO: "cyan"}
-CHECKS: Final = (servers.check, store.check, addresses.check, brokers.check, topics.check)
+CHECKS: Final = (servers.check, serving.check, store.check, addresses.check, brokers.check, topics.check)
 
 
 class FailOn(StrEnum):
@@ -168,8 +169,10 @@ def _server(server: NameServerFacts) -> ServerDocument:
         None,
         server.version,
         round(server.answer_s * 1000),
-        len(server.info.cluster_addr_table),
-        sum(len(data.broker_addrs) for data in server.info.broker_addr_table.values()),
+        len(server.info.cluster_addr_table) if server.lists_brokers else None,
+        sum(len(data.broker_addrs) for data in server.info.broker_addr_table.values())
+        if server.lists_brokers
+        else None,
         None if server.topics is None else len(server.topics),
     )
 
@@ -179,8 +182,7 @@ def _report(document: DoctorDocument) -> RenderableType:
         (
             server.address,
             "silent" if server.failure else server.version,
-            *("" if value is None else str(value) for value in (server.answer_millis, server.clusters)),
-            *("" if value is None else str(value) for value in (server.brokers, server.topics)),
+            *map(_number, (server.answer_millis, server.clusters, server.brokers, server.topics)),
         )
         for server in document.name_servers
     ]
@@ -190,6 +192,10 @@ def _report(document: DoctorDocument) -> RenderableType:
     )
     lines = [line for finding in document.findings for line in _lines(finding)]
     return Group(table(heading, rows), Text(), *lines, Text(counts, style="bold"))
+
+
+def _number(value: int | None) -> str:
+    return UNKNOWN if value is None else str(value)
 
 
 def _lines(finding: Finding) -> list[Text]:

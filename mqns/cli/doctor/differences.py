@@ -23,8 +23,8 @@ REGISTER_ADVICE: Final = (
 
 
 def check(facts: Facts) -> Iterator[Finding]:
-    """Yield all differences; none with a single reachable name server."""
-    servers = facts.reachable
+    """Yield all differences between name servers that list their brokers; none with a single one."""
+    servers = tuple(server for server in facts.reachable if server.lists_brokers)
     if len(servers) > 1:
         yield from _brokers(facts, servers)
         yield from _clusters(facts, servers)

@@ -1,11 +1,21 @@
 """The facts that checks use: responses of name servers, and reachability of brokers."""
 
 from collections.abc import Mapping
+from typing import Final
 
 import msgspec
 
 from rocketmq_remoting.cluster import ClusterInfo
+from rocketmq_remoting.codes import ResponseCode
 from rocketmq_remoting.route import TopicRouteData
+
+BROKERS: Final = "brokers and clusters"
+TOPICS: Final = "list of topics"
+CONFIG: Final = "options"
+ROUTES: Final = "routes"
+DISABLED: Final = "disable"
+"""The remark of lists that an option switched off."""
+FAILURES: Final = frozenset({ResponseCode.SYSTEM_ERROR, ResponseCode.SYSTEM_BUSY})
 
 
 class BrokerLease(msgspec.Struct, frozen=True):
@@ -41,6 +51,7 @@ class StoreFacts(msgspec.Struct, frozen=True):
 class HttpFacts(msgspec.Struct, frozen=True):
     """The facts of a redis-namesrv's HTTP API; `failure` is the reason if there are none.
 
+    `not_ready` is the reason that `/readyz` gave, `refused` a request that failed with a status of 500 or more.
     `clock_ahead_s` is the difference of its clock to the local one, with an error of at most `clock_within_s`."""
 
     url: str
@@ -50,14 +61,28 @@ class HttpFacts(msgspec.Struct, frozen=True):
     clock_ahead_s: float = 0.0
     clock_within_s: float = 0.0
     store: StoreFacts = StoreFacts()
+    not_ready: str | None = None
+    refused: str | None = None
+
+
+class Refusal(msgspec.Struct, frozen=True):
+    """A response with an error."""
+
+    code: int
+    remark: str
+
+    @property
+    def failed(self) -> bool:
+        """Whether the name server could not answer; else an option, a permission or its release forbids it."""
+        return self.code in FAILURES and self.remark != DISABLED
 
 
 class NameServerFacts(msgspec.Struct, frozen=True, kw_only=True):
     """The facts of one name server; `failure` is the reason if it did not respond.
 
-    `topics` is None if it refuses to list them; `refusals` has the remark of each refused request. `ips` are those
-    that its address resolves to, `version` is the release in its responses, `answer_s` the time of its first response,
-    connecting included."""
+    `topics` is None if it refuses to list them; `refusals` has each refused request. `not_ready` is the reason of a
+    redis-namesrv's worker that is not ready. `ips` are those that its address resolves to, `version` is the release in
+    its responses, `answer_s` the time of its first response, connecting included."""
 
     address: str
     failure: str | None = None
@@ -70,8 +95,14 @@ class NameServerFacts(msgspec.Struct, frozen=True, kw_only=True):
     routes: Mapping[str, TopicRouteData] = {}
     kv: Mapping[str, Mapping[str, str]] = {}
     config: Mapping[str, str] | None = None
-    refusals: Mapping[str, str] = {}
+    refusals: Mapping[str, Refusal] = {}
+    not_ready: str | None = None
     http: HttpFacts | None = None
+
+    @property
+    def lists_brokers(self) -> bool:
+        """Whether it said which brokers it has; `info` is empty otherwise."""
+        return BROKERS not in self.refusals
 
     def names_broker(self, name: str) -> bool:
         """Return whether a broker of that name has an address here."""

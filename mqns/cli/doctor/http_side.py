@@ -8,6 +8,7 @@ import msgspec
 
 from mqns.cli.doctor.facts import BrokerLease, HttpFacts, StoreFacts
 
+READYZ: Final = "/readyz"
 PAGE: Final = 1000
 PAGES_MAX: Final = 1000
 
@@ -53,17 +54,34 @@ class _RepairsJson(msgspec.Struct, rename="camel"):
     walked_millis: int | None = None
 
 
+class _Problem(msgspec.Struct):
+    detail: str = ""
+
+
+class _StatusError(Exception):
+    """A response with another status than 200; `detail` is its reason, "" without one."""
+
+    def __init__(self, path: str, status: int, detail: str) -> None:
+        super().__init__(f"GET {path}: status {status}" + (f": {detail}" if detail else ""))
+        self.path = path
+        self.status = status
+        self.detail = detail
+
+
 async def http_facts(url: str, timeout_s: float) -> HttpFacts:
     """Return the facts of the HTTP API at a URL; a failure is one of them."""
-    base = url.rstrip("/")
     try:
-        async with httpx.AsyncClient(timeout=timeout_s, transport=httpx.AsyncHTTPTransport()) as client:
+        async with httpx.AsyncClient(
+            base_url=url.rstrip("/"), timeout=timeout_s, transport=httpx.AsyncHTTPTransport()
+        ) as client:
             asked_at = time.time()
-            ready = await _get(client, f"{base}/readyz", _ReadyJson)
+            ready = await _get(client, READYZ, _ReadyJson)
             took_s = time.time() - asked_at
             ahead_s = ready.now_millis / 1000 - (asked_at + took_s / 2)
-            leases = await _leases(client, base)
-            repairs = await _repairs(client, base)
+            leases = await _leases(client)
+            repairs = await _repairs(client)
+    except _StatusError as error:
+        return _failed(url, error)
     except (httpx.HTTPError, httpx.InvalidURL, msgspec.DecodeError) as error:
         return HttpFacts(url, failure=str(error) or type(error).__name__)
     store = StoreFacts(
@@ -77,22 +95,29 @@ async def http_facts(url: str, timeout_s: float) -> HttpFacts:
     return HttpFacts(url, None, leases, ready.now_millis, ahead_s, took_s / 2, store)
 
 
-async def _repairs(client: httpx.AsyncClient, base: str) -> _RepairsJson:
+def _failed(url: str, error: _StatusError) -> HttpFacts:
+    failed = httpx.codes.is_server_error(error.status)
+    if failed and error.path == READYZ:
+        return HttpFacts(url, str(error), not_ready=error.detail or f"status {error.status}")
+    return HttpFacts(url, str(error), refused=str(error) if failed else None)
+
+
+async def _repairs(client: httpx.AsyncClient) -> _RepairsJson:
     """Return the repairs; unknown ones of a release that does not count them."""
     try:
-        found: _RepairsJson = await _get(client, f"{base}/v1/repairs", _RepairsJson)
-    except httpx.HTTPStatusError as error:
-        if error.response.status_code != httpx.codes.NOT_FOUND:
+        found: _RepairsJson = await _get(client, "/v1/repairs", _RepairsJson)
+    except _StatusError as error:
+        if error.status != httpx.codes.NOT_FOUND:
             raise
         return _RepairsJson()
     return found
 
 
-async def _leases(client: httpx.AsyncClient, base: str) -> tuple[BrokerLease, ...]:
+async def _leases(client: httpx.AsyncClient) -> tuple[BrokerLease, ...]:
     leases: list[BrokerLease] = []
     after: dict[str, str] = {}
     for _ in range(PAGES_MAX):
-        page = await _get(client, f"{base}/v1/brokers", _PageJson, {"limit": str(PAGE)} | after)
+        page = await _get(client, "/v1/brokers", _PageJson, {"limit": str(PAGE)} | after)
         leases += [_lease(broker.broker_name, member) for broker in page.brokers for member in broker.members]
         if page.next is None:
             break
@@ -100,13 +125,18 @@ async def _leases(client: httpx.AsyncClient, base: str) -> tuple[BrokerLease, ..
     return tuple(leases)
 
 
-async def _get(client: httpx.AsyncClient, url: str, shape: Any, query: dict[str, str] | None = None) -> Any:
-    response = await client.get(url, params=query)
+async def _get(client: httpx.AsyncClient, path: str, shape: Any, query: dict[str, str] | None = None) -> Any:
+    response = await client.get(path, params=query)
     if response.status_code != httpx.codes.OK:
-        raise httpx.HTTPStatusError(
-            f"status {response.status_code}", request=response.request, response=response
-        )
+        raise _StatusError(path, response.status_code, _detail(response))
     return msgspec.json.decode(response.content, type=shape)
+
+
+def _detail(response: httpx.Response) -> str:
+    try:
+        return msgspec.json.decode(response.content, type=_Problem).detail
+    except msgspec.DecodeError:
+        return ""
 
 
 def _lease(name: str, member: _MemberJson) -> BrokerLease:

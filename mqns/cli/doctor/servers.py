@@ -44,7 +44,6 @@ def check(facts: Facts) -> Iterator[Finding]:
     yield from _versions(facts)
     yield from _options(facts)
     yield from _harmful_options(facts)
-    yield from _refusals(facts)
     yield from _clocks(facts)
 
 
@@ -116,19 +115,6 @@ def _harmful_options(facts: Facts) -> Iterator[Finding]:
                 where,
                 (key,),
                 f"Unless that is wanted: mqns config set {key} false",
-            )
-
-
-def _refusals(facts: Facts) -> Iterator[Finding]:
-    for server in facts.reachable:
-        for what, remark in sorted(server.refusals.items()):
-            yield Finding(
-                Severity.INFO,
-                "not-compared",
-                f"{what}: refused ({remark})",
-                (server.address,),
-                (what,),
-                "What it refuses cannot be compared.",
             )
 
 

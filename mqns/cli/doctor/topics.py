@@ -208,7 +208,7 @@ def _order_faults(server: NameServerFacts, topic: str, text: str) -> Iterator[tu
         name, colon, number = entry.partition(":")
         if not (colon and number.isascii() and number.isdecimal()):
             yield "order-malformed", f"{topic}: {entry!r} is not BROKER:QUEUES, and clients fail on it"
-        elif not server.names_broker(name):
+        elif server.lists_brokers and not server.names_broker(name):
             yield (
                 "order-broker-unknown",
                 f"{topic}: {name} is no broker, but producers are given {number} queues of it",

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from mqns.cli.doctor import addresses, brokers, differences, servers, store, topics
+from mqns.cli.doctor import addresses, brokers, differences, servers, serving, store, topics
 from mqns.cli.doctor.facts import BrokerLease, Facts, HttpFacts, NameServerFacts, Probe, StoreFacts
 from mqns.cli.doctor.findings import Finding, Severity, confirmed, in_order, named
 from tests.mqns.cli.doctor.rows import ADDRESSES, QUEUES, A, B, C, Reported, probed, reported, server, without
@@ -28,7 +28,7 @@ def lease(state: str = "living", remaining_ms: int = 110_000, version_ms: int = 
 
 @pytest.mark.parametrize(
     "check",
-    [servers.check, store.check, differences.check, addresses.check, topics.check],
+    [servers.check, serving.check, store.check, differences.check, addresses.check, topics.check],
     ids=lambda check: check.__module__,
 )
 def test_a_healthy_set_up(check: Any) -> None:
@@ -77,7 +77,6 @@ SERVERS: list[tuple[str, list[NameServerFacts], list[Reported]]] = [
         [server(A, config={"deleteTopicWithBrokerRegistration": "TRUE", "clusterTest": "false"})],
         [(W, "option-harmful", (A,), ("deleteTopicWithBrokerRegistration",))],
     ),
-    ("refusals", [server(A, refusals={"options": "no"})], [(I, "not-compared", (A,), ("options",))]),
     (
         "clocks",
         [
@@ -337,9 +336,11 @@ def test_leases(found: BrokerLease, expected: list[tuple[str, str]]) -> None:
 
 def test_unlisted_leases_are_reported() -> None:
     away: dict[str, Any] = {"http": HttpFacts("http://b:8080", failure="refused")}
-    (finding,) = brokers.check(Facts((server(A), server(B, **away), server(C, **leases()))))
-    assert (finding.severity, finding.check, finding.name_servers) == (I, "leases-not-told", BOTH)
-    assert finding.what.endswith("(http://b:8080: refused)")
+    unasked, failed = brokers.check(Facts((server(A), server(B, **away), server(C, **leases()))))
+    assert {(f.severity, f.check) for f in (unasked, failed)} == {(I, "leases-not-told")}
+    assert (unasked.name_servers, "give --http URL" in unasked.advice) == ((A,), True)
+    assert (failed.name_servers, "give --http URL" in failed.advice) == ((B,), False)
+    assert failed.what.endswith("(http://b:8080: refused)")
 
 
 def topic(**by_broker: tuple[int, int, int]) -> dict[str, Any]:

@@ -1,0 +1,174 @@
+"""Name servers that respond and do not serve: facts of such, and a real one whose store is taken away."""
+
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from mqns.cli.doctor import differences, serving, topics
+from mqns.cli.doctor.facts import BROKERS, CONFIG, ROUTES, TOPICS, HttpFacts, Refusal
+from mqns.cli.exit_codes import ExitCode
+from rocketmq_remoting.codes import ResponseCode
+from testbed.broker import A as BROKER_A
+from testbed.eventually import eventually
+from testbed.nameserver import NameServer
+from testbed.ports import free_port
+from testbed.redis_servers import Server, running
+from testbed.scene import Scene
+from tests.mqns.cli.conftest import Ended, address, http_side, run
+from tests.mqns.cli.doctor.rows import A, B, Reported, reported, server
+
+AWAY = Refusal(ResponseCode.SYSTEM_ERROR, "the store cannot serve now")
+BUSY = Refusal(ResponseCode.SYSTEM_BUSY, "[OVERLOAD]system busy")
+DISABLED = Refusal(ResponseCode.SYSTEM_ERROR, "disable")
+UNKNOWN = Refusal(ResponseCode.REQUEST_CODE_NOT_SUPPORTED, " request type 206 not supported")
+FORBIDDEN = Refusal(ResponseCode.NO_PERMISSION, "no")
+URL = "http://ns:8080"
+REFUSED, NOT_READY = "requests-refused", "not-ready"
+ORDER = "ORDER_TOPIC_CONFIG"
+
+SERVING: list[tuple[str, dict[str, Any], list[Reported]]] = [
+    (
+        "one cause is one finding",
+        {"refusals": {TOPICS: AWAY, BROKERS: AWAY}},
+        [("error", REFUSED, (A,), (BROKERS, TOPICS))],
+    ),
+    ("an overload", {"refusals": {ROUTES: BUSY}}, [("error", REFUSED, (A,), (ROUTES,))]),
+    (
+        "what options, permissions and releases forbid",
+        {"refusals": {TOPICS: DISABLED, CONFIG: FORBIDDEN, ROUTES: UNKNOWN}},
+        [("info", "not-compared", (A,), (what,)) for what in (TOPICS, CONFIG, ROUTES)],
+    ),
+    ("a worker is not ready", {"not_ready": "not ready: leases"}, [("error", NOT_READY, (A,), (A,))]),
+    (
+        "no worker is ready",
+        {"http": HttpFacts(URL, "status 503", not_ready="no worker")},
+        [("error", NOT_READY, (A,), (A,))],
+    ),
+    (
+        "only the HTTP side fails",
+        {"http": HttpFacts(URL, "status 500", refused="GET /v1/brokers: status 500")},
+        [("error", REFUSED, (A,), (URL,))],
+    ),
+    ("the HTTP side is not there", {"http": HttpFacts(URL, "Connection refused")}, []),
+]
+
+
+@pytest.mark.parametrize(("facts", "expected"), [row[1:] for row in SERVING], ids=[row[0] for row in SERVING])
+def test_checks(facts: dict[str, Any], expected: list[Reported]) -> None:
+    assert sorted(reported(serving.check, server(A, **facts))) == sorted(expected)
+
+
+def test_brokers_that_are_not_listed_are_not_missing() -> None:
+    unlisted = server(B, {}, {}, topics=None, refusals={BROKERS: AWAY}, kv={ORDER: {"T": "broker-a:8"}})
+    assert reported(differences.check, server(A), unlisted) == []
+    assert reported(topics.check, unlisted) == []
+
+
+class Stored(msgspec.Struct, frozen=True):
+    """A name server with one broker, and its store."""
+
+    store: Server
+    scene: Scene
+
+    def doctor(self, *others: Scene) -> Ended:
+        """Return its result, by HTTP too if no other name server is named."""
+        http = () if others else ("--http", http_side(self.scene.server))
+        return self.run(*others, arguments=("-o", "json", *http))
+
+    def run(self, *others: Scene, arguments: tuple[str, ...] = ()) -> Ended:
+        servers = [address(scene.server) for scene in (self.scene, *others)]
+        return run("doctor", *servers, "--no-connect", "--recheck", "0", *arguments)
+
+
+@pytest.fixture
+def stored(tmp_path: Path) -> Iterator[Stored]:
+    port = free_port()
+    store = Server(tmp_path / "store", port, {"port": port})
+    with running(store):
+        server = NameServer(tmp_path / "server", {}, url=f"redis://127.0.0.1:{port}/0").start()
+        try:
+            scene = Scene(server)
+            BROKER_A.register(scene.k1)
+            yield Stored(store, scene)
+        finally:
+            server.stop()
+
+
+def errors(ended: Ended) -> dict[str, str]:
+    """Return what the errors say, by rule; those of the broker's address apart, which is of this machine."""
+    found = {f["check"]: f["what"] for f in ended.document["findings"] if f["severity"] == "error"}
+    assert (ended.code == ExitCode.FINDINGS) == bool(found)
+    return {check: what for check, what in found.items() if not check.startswith("address-")}
+
+
+def counts(ended: Ended) -> list[Any]:
+    return [(s["clusters"], s["brokers"], s["topics"]) for s in ended.document["nameServers"]]
+
+
+def advises_http(ended: Ended) -> bool:
+    return any("give --http" in finding["advice"] for finding in ended.document["findings"])
+
+
+def when(look: Callable[[], Ended], holds: Callable[[Ended], object]) -> Ended:
+    """Return the first result of `look` for which `holds`."""
+
+    def found() -> Ended:
+        ended = look()
+        if not holds(ended):
+            time.sleep(0.1)  # a run takes a worker's time too
+            raise AssertionError(ended.out)
+        return ended
+
+    return eventually(found)
+
+
+def is_all_refused(ended: Ended) -> bool:
+    """Return whether no count came from a cache of a worker."""
+    return bool(counts(ended)[0] == (None, None, None))
+
+
+def test_a_user_with_too_few_rights_and_then_no_store(stored: Stored, ns: Scene) -> None:
+    healthy = stored.doctor()
+    assert (errors(healthy), counts(healthy)) == ({}, [(1, 1, 2)])
+    client: Any = stored.store.client
+    client.execute_command("ACL", "SETUSER", "default", "-evalsha", "-eval", "-sscan")
+    found = errors(when(stored.doctor, is_all_refused))
+    assert "no permissions to run the 'evalsha' command" in found[REFUSED]
+    assert f"{TOPICS}: refused (NoPermissionError: " in found[REFUSED]
+    assert NOT_READY in found or "GET /v1/brokers: status 500" in found[REFUSED]
+
+    stored.store.process.stop()
+    ended = when(stored.doctor, is_all_refused)
+    assert "(the store cannot serve now)" in errors(ended)[REFUSED]
+    assert "/readyz: the store cannot serve: Error 111" in errors(ended)[NOT_READY]
+    assert not advises_http(ended)
+    assert when(stored.run, lambda shown: shown.words[1][3:] == ["-", "-", "-"]).code == ExitCode.FINDINGS
+
+    BROKER_A.register(ns.k1)
+    beside = when(lambda: stored.doctor(ns), is_all_refused)
+    assert set(errors(beside)) - {NOT_READY} == {REFUSED}, "what is refused is no difference"
+
+
+def test_events_of_a_wrong_type(stored: Stored) -> None:
+    """They are a stream again once the key is deleted, as the runbook has it."""
+    client: Any = stored.store.client
+    key = stored.scene.server.keys.events
+    client.eval("redis.call('DEL', KEYS[1]) return redis.call('SET', KEYS[1], 'no stream')", 1, key)
+    ended = when(stored.doctor, is_not_ready)
+    assert "/readyz: no remoting worker follows the stream of events" in errors(ended)[NOT_READY]
+    assert (set(errors(ended)), advises_http(ended)) == ({NOT_READY}, False)
+    assert BROKER_A.but(timestamp=2).register(stored.scene.k1).code != ResponseCode.SUCCESS
+
+    client.delete(key)
+    when(stored.doctor, lambda found: not errors(found))
+    assert BROKER_A.but(timestamp=3).register(stored.scene.k1).code == ResponseCode.SUCCESS
+
+
+def is_not_ready(ended: Ended) -> bool:
+    """Return whether both the worker and `/readyz` say so."""
+    what = errors(ended).get(NOT_READY, "")
+    return "the event stream was not read for" in what and "/readyz: " in what
