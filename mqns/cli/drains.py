@@ -1,5 +1,7 @@
 """Drains of brokers, by the HTTP API of redis-namesrv: RocketMQ's protocol has no request for them."""
 
+import getpass
+import os
 from collections.abc import Callable
 from typing import Annotated
 
@@ -20,7 +22,12 @@ Http = Annotated[
     ),
 ]
 Reason = Annotated[str, typer.Option("--reason", help="Why; others will read it", show_default=False)]
-Owner = Annotated[str, typer.Option("--owner", help="Who wants it", envvar="USER", show_default=False)]
+Owner = Annotated[
+    str | None,
+    typer.Option(
+        "--owner", help="Who wants it (default: this user's name)", envvar="USER", show_default=False
+    ),
+]
 Seconds = Annotated[
     float | None,
     typer.Option(
@@ -61,7 +68,7 @@ def drain(
     brokers: Brokers,
     http: Http,
     reason: Reason,
-    owner: Owner,
+    owner: Owner = None,
     seconds: Seconds = None,
 ) -> None:
     """Keep producers off brokers, whatever these register, restarts included."""
@@ -69,7 +76,7 @@ def drain(
     until_millis = None
     if seconds is not None:
         until_millis = api.request(_ReadyJson, "GET", "/readyz").now_millis + int(seconds * 1000)
-    body = {"owner": owner, "reason": reason, "untilMillis": until_millis}
+    body = {"owner": owner or _user(), "reason": reason, "untilMillis": until_millis}
     _each(settings, brokers, lambda broker: _request_drain(api, "PUT", broker, body))
 
 
@@ -77,6 +84,14 @@ def undrain(settings: CommandContext, brokers: Brokers, http: Http) -> None:
     """Let producers come back to brokers: their topics have the permissions again that they had."""
     api = HttpApi(http, settings.timeout_s)
     _each(settings, brokers, lambda broker: _request_drain(api, "DELETE", broker))
+
+
+def _user() -> str:
+    """Return the name of the user of this process; its number if there is no name, as in many containers."""
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):
+        return f"uid {os.getuid()}"
 
 
 def _each(settings: CommandContext, brokers: list[str], request: Callable[[str], DrainDocument]) -> None:

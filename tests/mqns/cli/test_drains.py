@@ -1,6 +1,9 @@
 """`mqns drain` and `undrain`, against a server of ours with its HTTP side; what all its workers then answer."""
 
+import os
+import pwd
 from collections.abc import Iterator
+from typing import Any
 
 import httpx
 import pytest
@@ -22,8 +25,8 @@ class Side:
         self.scene = scene
         scene.f3()
 
-    def __call__(self, *arguments: str, **env: str) -> Ended:
-        return run(*arguments, "--http", self.url, env={"USER": None} | env)
+    def __call__(self, *arguments: str, **env: str | None) -> Ended:
+        return run(*arguments, "--http", self.url, env={"USER": None, **env})
 
     def comes_to(self, perms: dict[str, int], within_s: float = PATIENCE_S) -> None:
         """Workers hear of a drain from the stream."""
@@ -75,6 +78,22 @@ def test_a_drain_ends_by_itself_in_all_workers(side: Side) -> None:
 def test_whose_it_is_may_come_from_the_environment(side: Side) -> None:
     assert side("drain", "broker-a", "--reason", "r", USER="bob").code == ExitCode.OK
     assert httpx.get(f"{side.url}/v1/brokers/broker-a/drain").json()["owner"] == "bob"
+
+
+def test_whose_it_is_without_an_environment(side: Side, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A container's user may have neither variable nor name."""
+    unset: dict[str, Any] = dict.fromkeys(("LOGNAME", "LNAME", "USERNAME"))
+    drain = ("drain", "broker-a", "--reason", "r")
+    assert side(*drain, **unset).code == ExitCode.OK
+    name = pwd.getpwuid(os.getuid()).pw_name
+    assert httpx.get(f"{side.url}/v1/brokers/broker-a/drain").json()["owner"] == name
+
+    def unknown(uid: int) -> None:
+        raise KeyError(f"getpwuid(): uid not found: {uid}")
+
+    monkeypatch.setattr("pwd.getpwuid", unknown)
+    assert side(*drain, **unset).code == ExitCode.OK
+    assert httpx.get(f"{side.url}/v1/brokers/broker-a/drain").json()["owner"] == f"uid {os.getuid()}"
 
 
 def test_what_the_server_refuses(side: Side) -> None:
