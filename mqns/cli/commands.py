@@ -16,7 +16,7 @@ from mqns.errors import ClientError
 from mqns.name_server.client import TIMEOUT_S
 
 PANEL: Final = "Options of every command"
-HELP_NAMES: Final = {"help_option_names": ["-h", "--help"]}
+HELP_NAMES: Final[dict[str, Any]] = {"help_option_names": ["-h", "--help"]}
 LEAST_TIMEOUT_S: Final = 0.001
 
 
@@ -89,11 +89,12 @@ def new_app(text: str) -> typer.Typer:
 
 
 def command(
-    app: typer.Typer, name: str | None = None, *, panel: str | None = None
+    app: typer.Typer, name: str | None = None, *, panel: str | None = None, any_value: bool = False
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Return a decorator that makes a function a command of `app`; its first parameter is the CommandContext.
 
-    A ClientError becomes one line on standard error, and its exit code."""
+    A ClientError becomes one line on standard error, and its exit code. With `any_value` an argument may begin with a
+    hyphen, as a negative number does."""
 
     def register(function: Callable[..., None]) -> Callable[..., None]:
         def run(ctx: typer.Context, **values: Any) -> None:
@@ -112,7 +113,7 @@ def command(
         app.command(
             name or function.__name__.replace("_", "-"),
             epilog=EPILOG,
-            context_settings=HELP_NAMES,
+            context_settings=HELP_NAMES | {"ignore_unknown_options": any_value},
             rich_help_panel=panel,
         )(run)
         return function

@@ -1,11 +1,13 @@
 """Configuration of the name servers themselves."""
 
-from typing import Annotated
+from typing import Annotated, Final
 
+import msgspec
 import typer
 
 from mqns.cli.commands import command, new_app
 from mqns.cli.exit_codes import NotFound, NotSet
+from mqns.cli.http_api import HttpApi
 from mqns.cli.output import Document, lines, table
 from mqns.cli.settings import CommandContext
 from mqns.name_server import calls
@@ -16,6 +18,22 @@ Keys = Annotated[
 ]
 Key = Annotated[str, typer.Argument(help="Option", show_default=False)]
 Value = Annotated[str, typer.Argument(help="Value", show_default=False)]
+Http = Annotated[
+    str | None,
+    typer.Option(
+        "--http",
+        help="HTTP side of a redis-namesrv, which then gets the change: it refuses values out of range, and reports "
+        "when the option is in force",
+        metavar="URL",
+        show_default=False,
+    ),
+]
+IN_FORCE: Final = {
+    "live": "in force at once",
+    "restart": "in force from the next start on",
+    "never": "listed only, and never in force",
+}
+WHEN: Final = "redis-namesrv says with --http URL when it is in force"
 
 
 class ConfigDocument(Document, frozen=True):
@@ -33,11 +51,24 @@ class ConfigChangeDocument(Document, frozen=True):
     name_servers: tuple[str, ...]
 
 
+class ConfigHttpDocument(Document, frozen=True):
+    """What was set over HTTP, and when it is in force: `live`, `restart` or `never` (docs/http-api.md)."""
+
+    key: str
+    value: str
+    http: str
+    in_force: str
+
+
+class _WrittenJson(msgspec.Struct, rename="camel"):
+    in_force: dict[str, str]
+
+
 def add(app: typer.Typer, panel: str) -> None:
     """The commands `config …`."""
     group = new_app("Options of the name servers themselves.")
     command(group)(get)
-    command(group, "set")(set_)
+    command(group, "set", any_value=True)(set_)
     app.add_typer(group, name="config", rich_help_panel=panel)
 
 
@@ -61,15 +92,36 @@ def get(settings: CommandContext, keys: Keys = None) -> None:
         raise NotFound(f"no option {', '.join(missing)}")
 
 
-def set_(settings: CommandContext, key: Key, value: Value) -> None:
-    """Set an option in all name servers, and look whether they list it so: they ignore what they do not know."""
+def set_(settings: CommandContext, key: Key, value: Value, http: Http = None) -> None:
+    """Set an option in all name servers, and look whether they list it so: they ignore what they do not know.
+
+    What they list need not be in force: redis-namesrv reports it with --http, Java's do not."""
+    if http is None:
+        _set_in_all(settings, key, value)
+    else:
+        _set_by_http(settings, key, value, http)
+
+
+def _set_by_http(settings: CommandContext, key: str, value: str, url: str) -> None:
+    """Set an option of one redis-namesrv. Raises HttpError for what it refuses."""
+    body = {"settings": {key: value}}
+    written = HttpApi(url, settings.timeout_s).request(_WrittenJson, "PATCH", "/v1/settings", body)
+    in_force = written.in_force[key]
+    settings.output.show(
+        ConfigHttpDocument(key, value, url, in_force),
+        lambda: lines([f"set in {url}: {IN_FORCE.get(in_force, in_force)}"]),
+    )
+
+
+def _set_in_all(settings: CommandContext, key: str, value: str) -> None:
     with settings.name_server() as server:
         server.call_all(calls.update_config({key: value}))
         found = settings.in_order(server.call_all(calls.get_config()))
     done = tuple(address for address, config in found if _is_listed(config.get(key), value))
     if done:
         settings.output.show(
-            ConfigChangeDocument(key, value, done), lambda: lines(f"set in {address}" for address in done)
+            ConfigChangeDocument(key, value, done),
+            lambda: lines(f"listed by {address} ({WHEN})" for address in done),
         )
     ignored = [
         f"{key} is {config[key]} in {address}" if key in config else f"no option {key} in {address}"

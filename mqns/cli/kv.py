@@ -43,7 +43,7 @@ def add(app: typer.Typer, panel: str) -> None:
     """The commands `kv …`."""
     group = new_app("KV configuration, such as the order of topics' queues.")
     for function in (get, set_, delete, list_):
-        command(group, function.__name__.rstrip("_"))(function)
+        command(group, function.__name__.rstrip("_"), any_value=function is set_)(function)
     app.add_typer(group, name="kv", rich_help_panel=panel)
 
 

@@ -6,7 +6,7 @@ from mqns.cli.exit_codes import ExitCode
 from testbed.broker import Topic
 from testbed.nameserver import NameServer
 from testbed.scene import Scene
-from tests.mqns.cli.conftest import Mqns, address
+from tests.mqns.cli.conftest import Mqns, address, http_side, run
 
 
 def test_several_routes_some_of_them_absent(ns: Scene, mqns: Mqns) -> None:
@@ -117,8 +117,54 @@ def test_config_that_was_not_set_is_told(servers: list[NameServer], mqns: Mqns, 
         assert (ended.code, ended.out) == (ExitCode.REFUSED, "")
         assert ended.err == f"mqns: not set: {option} is {listed} in {ours}\n"
     for value in ("FALSE", " false "):
-        assert mqns("config", "set", "orderMessageEnable", value).out == f"set in {ours}\n"
+        assert mqns("config", "set", "orderMessageEnable", value).out.startswith(f"listed by {ours} (")
     assert mqns("config", "set", "waitSecondsForService", "+045").code == ExitCode.OK
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "in_force", "words"),
+    [
+        ("waitSecondsForService", "45", "live", "in force at once"),
+        ("serverWorkerThreads", "8", "never", "listed only, and never in force"),
+    ],
+)
+def test_config_by_http_reports_when_it_is_in_force(
+    servers: list[NameServer], option: str, value: str, in_force: str, words: str
+) -> None:
+    url = http_side(servers[0])
+    command = ("config", "set", option, value, "--http", url)
+    assert run(*command).out == f"set in {url}: {words}\n"
+    assert run(*command, "-o", "json").document == {
+        "key": option,
+        "value": value,
+        "http": url,
+        "inForce": in_force,
+    }
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "why"),
+    [
+        ("listenPort", "99999999", "99999999 is out of its range"),
+        ("waitSecondsForService", "-5", "-5 is out of its range"),
+        ("noSuchOption", "1", "no such option here"),
+    ],
+)
+def test_config_by_http_refuses(servers: list[NameServer], option: str, value: str, why: str) -> None:
+    ended = run("config", "set", option, value, "--http", http_side(servers[0]))
+    assert (ended.code, ended.out) == (ExitCode.REFUSED, "")
+    assert why in ended.err
+
+
+def test_values_may_begin_with_a_hyphen(servers: list[NameServer], mqns: Mqns) -> None:
+    """Options of every command are known behind such a value too."""
+    assert mqns("kv", "set", "hyphens", "k", "-5").code == ExitCode.OK
+    assert mqns("kv", "get", "hyphens", "k").words == [["-5"]]
+    mqns("kv", "delete", "hyphens", "k")
+    ended = mqns("config", "set", "waitSecondsForService", "-5", "-o", "json")
+    mqns("config", "set", "waitSecondsForService", "45")
+    assert ended.document["value"] == "-5"
+    assert mqns("config", "set", "waitSecondsForService", "45", "--bogus").code == ExitCode.WRONG_USAGE
 
 
 def test_config_is_read_and_set_everywhere(servers: list[NameServer], mqns: Mqns, mqns_both: Mqns) -> None:

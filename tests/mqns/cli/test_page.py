@@ -8,12 +8,12 @@ from pathlib import Path
 
 from mqns.cli import doctor
 from testbed.scene import Scene
-from tests.mqns.cli.conftest import address, run
-from tests.mqns.cli.doctor import test_checks
+from tests.mqns.cli.conftest import address, http_side, run
+from tests.mqns.cli.doctor import test_checks, test_serving
 
 PAGE = Path(__file__).parents[3] / "docs" / "cli.md"
 BLOCK = re.compile(r"^```console\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-SHOWN = ("127.0.0.1:9876", "127.0.0.1:9877")
+SHOWN = ("127.0.0.1:9876", "127.0.0.1:9877", "http://127.0.0.1:8080")
 VARYING = (
     (re.compile(r"\d+\.\d{3}"), "MS"),
     (re.compile(r"(Millis\": )[\d.]+"), r"\1MS"),
@@ -37,15 +37,15 @@ def steady(text: str) -> str:
     return "\n".join(re.sub(" +", " ", line).rstrip() for line in text.splitlines())
 
 
-def printed(command: str, servers: list[str]) -> str:
+def printed(command: str, actual: list[str]) -> str:
     """What a command prints on both streams, with the page's addresses."""
-    for shown, server in zip(SHOWN, servers, strict=True):
+    for shown, server in zip(SHOWN, actual, strict=True):
         command = command.replace(shown, server)
     name, *arguments = shlex.split(command)
     assert name == "mqns"
-    ended = run(*arguments, env={"NAMESRV_ADDR": servers[0]})
+    ended = run(*arguments, env={"NAMESRV_ADDR": actual[0]})
     text = ended.out + ended.err
-    for shown, server in zip(SHOWN, servers, strict=True):
+    for shown, server in zip(SHOWN, actual, strict=True):
         text = text.replace(server, shown)
     return text
 
@@ -54,11 +54,11 @@ def test_examples_print_what_the_page_shows(scenes: list[Scene]) -> None:
     first, second = scenes
     first.f3()
     second.f1()
-    servers = [address(scene.server) for scene in scenes]
+    actual = [*(address(scene.server) for scene in scenes), http_side(first.server)]
     shown = list(examples())
     assert len(shown) > 15
     for command, text in shown:
-        assert steady(printed(command, servers)) == steady(text), command
+        assert steady(printed(command, actual)) == steady(text), command
 
 
 def test_every_finding_is_on_the_page_and_has_a_row() -> None:
@@ -66,7 +66,7 @@ def test_every_finding_is_on_the_page_and_has_a_row() -> None:
     table = page[page.index("| finding | severity |") : page.index("Not checked, since")]
     listed = {rule for line in table.strip().splitlines() for rule in RULE.findall(line.split("|")[1])}
     assert listed == {rule for path in Path(doctor.__file__).parent.glob("*.py") for rule in rules_in(path)}
-    rows = Path(test_checks.__file__).read_text()
+    rows = Path(test_checks.__file__).read_text() + Path(test_serving.__file__).read_text()
     assert [rule for rule in listed if f'"{rule}"' not in rows] == []
 
 
