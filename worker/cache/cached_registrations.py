@@ -138,7 +138,7 @@ class CachedRegistrations:
 
 
 def _cost(name: bytes, cached: CachedRegistration) -> int:
-    return COST + len(name) + len(cached.start) + len(cached.body)
+    return COST + len(name) + len(cached.start) + len(cached.parts[2])
 
 
 def _places(data: bytes, at: int, middle: int) -> Places | None:

@@ -156,7 +156,7 @@ class CachedRequests:
                     break
                 if repeat.cached.is_valid(now):
                     blocks += repeat.cached.reply_to(repeat.opaque)
-                    size += len(repeat.cached.body)
+                    size += len(repeat.cached.parts[2])
                     count += 1
                 else:
                     checks.append(repeat)
