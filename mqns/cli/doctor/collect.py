@@ -31,10 +31,11 @@ from mqns.remoting.call import Call
 from mqns.tasks import run_concurrently
 from rocketmq_remoting.codes import ResponseCode
 from rocketmq_remoting.route import TopicRouteData
-from rocketmq_remoting.version import version_name
+from rocketmq_remoting.version import V5_0_0, version_name
 
 T = TypeVar("T")
 CONNECT_S: Final = 3.0
+READINESS_S: Final = 3.0
 
 
 class CollectOptions(msgspec.Struct, frozen=True):
@@ -104,19 +105,28 @@ async def _call_name_server(
         kv=kv,
         config=config,
         refusals=refusals,
-        not_ready=await _not_ready(server),
+        not_ready=await _not_ready(server, address, first.version, plan.timeout_s),
         http=await http_facts(url, plan.timeout_s) if url is not None else None,
     )
     return facts if info is None else msgspec.structs.replace(facts, info=info)
 
 
-async def _not_ready(server: AsyncNameServerClient) -> str | None:
-    """Return what the worker that answers says it is late with; None if it is ready, or no redis-namesrv."""
+async def _not_ready(
+    server: AsyncNameServerClient, address: str, version: int, timeout_s: float
+) -> str | None:
+    """Return what the worker that answers says it is late with; None if it is ready, or no redis-namesrv.
+
+    Java's name servers of 5.x refuse the request, those of 4.x do not answer it: they are not asked."""
+    if version < V5_0_0:
+        return None
+    request = calls.check_readiness().request
     try:
-        await server.check_readiness()
-    except ResponseError as error:
-        return _refusal(error).remark if error.code == ResponseCode.SYSTEM_ERROR else None
-    return None
+        response = await server.remoting.invoke(address, request, timeout_s=min(READINESS_S, timeout_s))
+    except CallTimeout:
+        return None
+    if response.code != ResponseCode.SYSTEM_ERROR:
+        return None
+    return (response.remark or f"code {response.code}").removeprefix("not ready: ")
 
 
 async def _with_routes(

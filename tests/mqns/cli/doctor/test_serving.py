@@ -1,5 +1,6 @@
 """Name servers that respond and do not serve: facts of such, and a real one whose store is taken away."""
 
+import asyncio
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -11,7 +12,10 @@ import pytest
 from mqns.cli.doctor import differences, serving, topics
 from mqns.cli.doctor.facts import BROKERS, CONFIG, ROUTES, TOPICS, HttpFacts, Refusal
 from mqns.cli.exit_codes import ExitCode
-from rocketmq_remoting.codes import ResponseCode
+from rocketmq_remoting.codes import RequestCode, ResponseCode
+from rocketmq_remoting.command import encode
+from rocketmq_remoting.frame import FrameReader
+from rocketmq_remoting.version import V5_0_0
 from testbed.broker import A as BROKER_A
 from testbed.eventually import eventually
 from testbed.nameserver import NameServer
@@ -20,6 +24,7 @@ from testbed.redis_servers import Server, running
 from testbed.scene import Scene
 from tests.mqns.cli.conftest import Ended, address, http_side, run
 from tests.mqns.cli.doctor.rows import A, B, Reported, reported, server
+from tests.mqns.remoting.servers import Serve, served
 
 AWAY = Refusal(ResponseCode.SYSTEM_ERROR, "the store cannot serve now")
 BUSY = Refusal(ResponseCode.SYSTEM_BUSY, "[OVERLOAD]system busy")
@@ -66,6 +71,37 @@ def test_brokers_that_are_not_listed_are_not_missing() -> None:
     unlisted = server(B, {}, {}, topics=None, refusals={BROKERS: AWAY}, kv={ORDER: {"T": "broker-a:8"}})
     assert reported(differences.check, server(A), unlisted) == []
     assert reported(topics.check, unlisted) == []
+
+
+async def refusing(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    """Answer as a name server of 5.x that does not know the requests."""
+    await replying(reader, writer, V5_0_0, answers_readiness=True)
+
+
+async def mute(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    """Answer as one of 4.x, which says nothing to a request that it does not know."""
+    await replying(reader, writer, V5_0_0 - 1, answers_readiness=False)
+
+
+async def replying(
+    reader: asyncio.StreamReader, writer: asyncio.StreamWriter, version: int, *, answers_readiness: bool
+) -> None:
+    frames = FrameReader()
+    while data := await reader.read(1 << 16):
+        frames.feed(data)
+        while (request := frames.next_command()) is not None:
+            if request.code != RequestCode.CHECK_READINESS or answers_readiness:
+                reply = request.reply(UNKNOWN.code, remark=UNKNOWN.remark)
+                writer.write(encode(msgspec.structs.replace(reply, version=version)))
+    writer.close()
+
+
+@pytest.mark.parametrize("name_server", [refusing, mute])
+def test_readiness_of_javas_is_no_finding(name_server: Serve) -> None:
+    with served(name_server) as where:
+        ended = run("doctor", where, "--recheck", "0", "-o", "json")
+    assert (ended.code, errors(ended)) == (ExitCode.OK, {})
+    assert counts(ended) == [(None, None, None)]
 
 
 class Stored(msgspec.Struct, frozen=True):
