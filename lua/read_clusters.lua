@@ -6,6 +6,7 @@
   Returns {how many of the names were read, one at least, broker, ...}, false when all of them are too many for one
           script; a broker is {name, cluster, acting, zone, {cluster that lists it, ...}, {id, address, ...}}  ]]
 --- @include "lease"
+--- @include "sound"
 local BROKERS_MAX = 400
 local WORK_MAX, MEMBER = 2000, 2 -- some us
 if #ARGV == 0 and redis.call("SCARD", KEYS[2]) > BROKERS_MAX then return false end
@@ -29,10 +30,11 @@ for i, name in ipairs(names) do
     elseif field == "zone" then broker[4] = value
     elseif string.sub(field, 1, 3) == "in:" then listed[#listed + 1] = string.sub(field, 4)
     elseif string.sub(field, 1, 5) == "addr:" then
-      local lease = redis.call("ZSCORE", KEYS[3], value)
+      local id, address = place_in(field, value)
+      local lease = id and redis.call("ZSCORE", KEYS[3], value)
       if lease and not lapsed(ctx, tonumber(lease)) then
-        addresses[#addresses + 1] = string.sub(field, 6)
-        addresses[#addresses + 1] = string.match(value, "^[^:]*:(.*)$")
+        addresses[#addresses + 1] = id
+        addresses[#addresses + 1] = address
         work = work + MEMBER
       end
     end

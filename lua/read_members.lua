@@ -7,6 +7,7 @@
   whole)}; a broker is {name, its hash, {member, ...}}, a member {id, <cluster>:<addr>, end of its lease, the same with a
   hold, its hash without places}, a hash {field, value, ...}  ]]
 --- @include "lease"
+--- @include "sound"
 local WORK_MAX = 1500 -- of some 0.5 us each, beside one broker
 local MEMBERS_MAX = 5000 -- the same, beside one member
 local MEMBER, UNIT_BYTES = 10, 150
@@ -32,7 +33,7 @@ end
 local function read_broker(name, attributes)
   local places, members = {}, {}
   for a = 1, #attributes, 2 do
-    local id = string.match(attributes[a], "^addr:(.*)$")
+    local id = place_in(attributes[a], attributes[a + 1])
     if id and not (after and tonumber(id) <= after) then places[#places + 1] = { tonumber(id), id, attributes[a + 1] } end
   end
   table.sort(places, function(one, other) return one[1] < other[1] end)

@@ -26,7 +26,7 @@ end
 local function mend_broker()
   if #ids > 0 and not has_attributes(broker) then
     mend_attributes(ctx, broker, cluster_of(broker.addrs[ids[1]]))
-  elseif not listed_right() or (broker.exists and #ids == 0) then
+  elseif broker.damaged or not listed_right() or (broker.exists and #ids == 0) then
     broker.dirty = true
   end
   if not broker.dirty then return end
@@ -60,8 +60,8 @@ end
 local last = math.min(r.from + MEMBERS_MAX, #ids)
 if r.from == 0 then mend_broker() end
 for i = r.from + 1, last do mend_member(ids[i], broker.addrs[ids[i]]) end
-local epoch = tonumber(broker.epoch or 0)
-if epoch > tonumber(redis.call("GET", K.epoch) or 0) then
+local given = redis.call("GET", K.epoch)
+if is_epoch(broker.epoch) and tonumber(broker.epoch) > (is_epoch(given) and tonumber(given) or 0) then
   redis.call("SET", K.epoch, broker.epoch) -- the next one is higher again
   mended(ctx, "brokers")
 end

@@ -15,7 +15,7 @@ local stored = {
 }
 local lost = 0
 for which, rows in pairs(stored) do
-  lost = lost + math.max((tonumber(broker[which] or nil) or rows) - rows, 0)
+  lost = lost + math.max((broker[which] or rows) - rows, 0)
 end
 if lost > 0 then
   forget_version(ctx, broker)

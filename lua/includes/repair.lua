@@ -54,16 +54,17 @@ end
 -- Fills in what the hash of a broker has lost. The generation is higher than any that a worker has cached.
 local function mend_attributes(ctx, broker, cluster)
   local before = broker.epoch
-  if not (broker.epoch and string.find(broker.epoch, "^[1-9]%d*$")) then
+  if not is_epoch(broker.epoch) then
     local newest = 0
     for _, text in pairs(pairs_of(redis.call("HSCAN", K.topics_of(broker.name), 0, "COUNT", 1)[2])) do
-      newest = math.max(newest, tonumber(string.match(text, "^(%d+),") or 0))
+      local epoch = string.match(text, "^(%d+),")
+      if is_epoch(epoch) then newest = math.max(newest, tonumber(epoch)) end
     end
     -- One that no broker has, also when the last one given was lost.
     if redis.call("EXISTS", K.epoch) == 0 then redis.call("SET", K.epoch, string.format("%d", ctx.now)) end
     broker.epoch = string.format("%d", newest > 0 and newest or redis.call("INCR", K.epoch))
   end
-  if not broker.gen or broker.gen < 1 or before ~= broker.epoch then broker.gen = ctx.now end
+  if broker.gen < 1 or before ~= broker.epoch then broker.gen = ctx.now end
   broker.cluster = broker.cluster or next(broker.clusters) or cluster
   broker.clusters[broker.cluster] = true
   if broker.acting ~= "1" then broker.acting = "0" end
@@ -71,7 +72,7 @@ local function mend_attributes(ctx, broker, cluster)
 end
 
 local function has_attributes(broker)
-  return broker.epoch and string.find(broker.epoch, "^[1-9]%d*$") and broker.gen and broker.gen >= 1
+  return is_epoch(broker.epoch) and broker.gen >= 1
     and broker.cluster and broker.clusters[broker.cluster] and (broker.acting == "0" or broker.acting == "1")
 end
 

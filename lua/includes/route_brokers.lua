@@ -1,5 +1,6 @@
 --- @include "drains"
 --- @include "lease"
+--- @include "sound"
 -- Brokers of routes, each with its living members. Work is counted in units of 0.13 us.
 local BROKER, MEMBER = 40, 40
 local any_drain = redis.call("EXISTS", K.drains) == 1
@@ -18,10 +19,11 @@ local function read_broker(ctx, name, brokers)
     elseif field == "zone" then broker[5] = value
     elseif string.sub(field, 1, 5) == "addr:" then
       work = work + MEMBER
-      local lease = call("ZSCORE", K.leases, value)
+      local id, address = place_in(field, value)
+      local lease = id and call("ZSCORE", K.leases, value)
       if lease and not lapsed(ctx, tonumber(lease)) then
-        broker[#broker + 1] = string.sub(field, 6)
-        broker[#broker + 1] = string.match(value, "^[^:]*:(.*)$")
+        broker[#broker + 1] = id
+        broker[#broker + 1] = address
         local filters = call("HGET", K.member(value), "filters") or ""
         broker[#broker + 1] = filters
         work = work + #filters / 50

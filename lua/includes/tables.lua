@@ -1,5 +1,6 @@
 --- @include "lease"
 --- @include "many"
+--- @include "sound"
 -- Brokers and members as values: loaded once, changed in memory while the script decides, written back by `commit`.
 local function new_ctx(origin)
   local ctx = { now = now_ms(), origin = origin, entries = {}, brokers = {}, members = {}, work = 0 }
@@ -13,7 +14,10 @@ local function pairs_of(flat)
   return out
 end
 
--- {name, exists, epoch, gen, cluster, acting, zone, topics, mappings (how many rows of each there should be),
+local TEXTS = { epoch = true, cluster = true, acting = true, zone = true }
+local NUMBERS = { gen = true, topics = true, mappings = true }
+
+-- {name, exists, damaged (it has fields that are none, which the next write drops), epoch, gen, cluster, acting, zone, topics, mappings (how many rows of each there should be),
 -- addrs = {id -> member key}, clusters = {name -> true}}
 local function broker_of(ctx, name)
   local broker = ctx.brokers[name]
@@ -23,15 +27,18 @@ local function broker_of(ctx, name)
   for field, value in pairs(pairs_of(redis.call("HGETALL", K.broker(name)))) do
     broker.exists, fields = true, fields + 1
     local kind, rest = string.match(field, "^(%a+):(.*)$")
-    if kind == "addr" then
-      broker.addrs[rest] = value
-    elseif kind == "in" then
+    if kind == "in" then
       broker.clusters[rest], broker.listed[rest] = true, true
-    else
+    elseif place_in(field, value) then
+      broker.addrs[rest] = value
+    elseif TEXTS[field] then
       broker[field] = value
+    elseif NUMBERS[field] and is_whole(value) then
+      broker[field] = tonumber(value)
+    else
+      broker.damaged = true
     end
   end
-  broker.gen = tonumber(broker.gen)
   ctx.brokers[name] = broker
   ctx.work = (ctx.work or 0) + 2 * fields
   return broker

@@ -9,7 +9,7 @@ from redis.exceptions import ResponseError
 from registry.keys import Keys
 from registry.plans import Batch, Call, Origin, Pause, Plan, ScriptCall, as_json, call
 from registry.repair.state import Repaired, claim
-from registry.repair.types import Types, delete_wrong
+from registry.repair.types import Types, delete_wrong, delete_wrong_epoch
 
 ROWS_PER_S: Final = 5_800
 """A row of a route costs the store 1.1 us: 10,000 topics of 30 brokers take 56 s, and 0.6 % of its time."""
@@ -63,6 +63,11 @@ class Slices:
     def delete_wrong(self, types: Types) -> Plan[None]:
         """Delete the keys that have another type."""
         deleted = yield from delete_wrong(types)
+        self.repaired += Repaired(keys=deleted)
+
+    def delete_wrong_epoch(self) -> Plan[None]:
+        """Delete the last epoch if it is none."""
+        deleted = yield from delete_wrong_epoch(self.keys)
         self.repaired += Repaired(keys=deleted)
 
     def claim(self) -> Plan[None]:

@@ -1,12 +1,15 @@
 """The type that each key of a table must have: no script can read one of another type."""
 
+import re
 from collections.abc import Iterable, Mapping
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from registry.keys import Keys, split_member_key
 from registry.plans import Batch, Plan, call
 
 Types: TypeAlias = Mapping[str, str]
+EPOCH: Final = re.compile(r"[1-9][0-9]{0,13}", re.ASCII)
+"""As lua/includes/sound.lua has it."""
 
 
 def types_of_lists(keys: Keys) -> Types:
@@ -48,3 +51,13 @@ def delete_wrong(types: Types) -> Plan[int]:
     if wrong:
         yield call("DEL", *wrong)
     return len(wrong)
+
+
+def delete_wrong_epoch(keys: Keys) -> Plan[int]:
+    """Delete a last epoch that is no number, or too long to count on; brokers' epochs then tell one (their repair).
+    Return how many keys."""
+    epoch = yield call("GET", keys.epoch)
+    if epoch is None or EPOCH.fullmatch(epoch):
+        return 0
+    yield call("DEL", keys.epoch)
+    return 1

@@ -53,6 +53,7 @@ class Walk:
         yield from slices.claim()
         began_ms = yield from now_ms()
         yield from slices.delete_wrong(types_of_lists(keys))
+        yield from slices.delete_wrong_epoch()
         yield from compare_brokers(slices, self._timeout_ms)
         slices.names = sorted((yield from members_of(keys.brokers)))
         yield from self._rows.run()

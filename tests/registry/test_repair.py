@@ -14,11 +14,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
+from registry.clusters import cluster_info
 from registry.drains import Drain, drain
 from registry.events.checkpoint import checkpoint
 from registry.events.entry import EventKind
 from registry.events.replay import Tables, replay
 from registry.keys import Keys, member_key
+from registry.members import brokers
 from registry.plans import ScriptCall
 from registry.registration.register import register
 from registry.repair.slices import Overtaken
@@ -131,6 +133,18 @@ DAMAGES: dict[str, Damage] = {
             "broker": "b1", "id": 0, "timeout": 120000, "since": 1, "slot:0:b1": 1}),
         store.zadd(keys.leases, {"c1:1.2.3.4:1": 9e12})),
     "the last epoch": lambda store, keys: store.delete(keys.epoch),
+    "an epoch that is too long": lambda store, keys: store.hset(keys.broker("b1"), "epoch", "9" * 23),
+    "a row with an epoch that is too long": lambda store, keys: (
+        store.hdel(keys.broker("b1"), "epoch"), store.hset(keys.topics_of("b1"), "T1", "9" * 23 + ",8,8,6,0")),
+    "a last epoch that is none": lambda store, keys: store.set(keys.epoch, "abc"),
+    "the highest last epoch": lambda store, keys: store.set(keys.epoch, str(2**63 - 1)),
+    "a place without a number": lambda store, keys: store.hset(keys.broker("b1"), "addr:abc", "c1:10.0.0.1:1"),
+    "a place without an address": lambda store, keys: store.hset(keys.broker("b1"), "addr:7", ""),
+    "a place of no member": lambda store, keys: store.hset(keys.broker("b1"), "addr:0", "nocolon"),
+    "fields that no broker has": lambda store, keys: store.hset(
+        keys.broker("b1"), mapping={"addrs": "x", "listed": "x", "clusters": "x", "dirty": "x", "name": "x"}),
+    "counts that are none": lambda store, keys: store.hset(
+        keys.broker("b1"), mapping={"topics": "x", "mappings": "9" * 23, "gen": "9" * 23}),
     "a route of another type": lambda store, keys: store.set(keys.route("T1"), "x"),
     "topics of another type": lambda store, keys: store.set(keys.topics_of("b1"), "x"),
     "a broker of another type": lambda store, keys: store.set(keys.broker("b1"), "x"),
@@ -224,6 +238,26 @@ def test_damage_is_repaired(ns: Namespace, damage: str) -> None:
         }
     healed(ns)
     assert without_versions(tables(ns.store, ns.keys)) == without_versions(whole)
+
+
+@pytest.mark.parametrize(
+    "damage", ["a place without a number", "a place without an address", "a place of no member"]
+)
+def test_a_place_that_is_none_is_not_shown(ns: Namespace, damage: str) -> None:
+    """Nor does it keep anything else from being shown, before a walk has come by."""
+    populate(ns)
+    DAMAGES[damage](ns.store, ns.keys)
+    ns.store.zadd(ns.keys.leases, {"": 9e12, "nocolon": 9e12})
+    info = ns.run(cluster_info(ns.keys))
+    places = set(info.broker_addr_table["b1"].broker_addrs)
+    assert places == ({1} if damage == "a place of no member" else {0, 1})
+    assert {"b1", "b2"} <= set(info.broker_addr_table)
+    assert {data.broker_name for data in ns.route("T1").broker_datas} == {"b1", "b2"}
+    read = ns.run(brokers(ns.keys, ["b1", "b2"]))
+    assert [(broker.name, {member.id for member in broker.members}) for broker in read] == [
+        ("b1", places),
+        ("b2", {0}),
+    ]
 
 
 def shown(route: TopicRouteData) -> Any:
