@@ -25,7 +25,8 @@ for i, name in ipairs(names) do
   for a = 1, #attributes, 2 do
     local field, value = attributes[a], attributes[a + 1]
     bytes = bytes + #field + #value
-    if field == "cluster" then broker[2] = value
+    if not is_text(field) or not is_text(value) then -- damage, which the repair drops
+    elseif field == "cluster" then broker[2] = value
     elseif field == "acting" then broker[3] = value
     elseif field == "zone" then broker[4] = value
     elseif string.sub(field, 1, 3) == "in:" then listed[#listed + 1] = string.sub(field, 4)

@@ -43,12 +43,19 @@ local function last_place(member)
   end
 end
 
+local function drop_unreadable(member)
+  for field, value in pairs(member.fields) do
+    if not (is_text(field) and is_text(value)) then member.fields[field], member.dirty = nil, true end
+  end
+end
+
 for i = 2, #ARGV do
   local member = member_of(ctx, ARGV[i])
   if member.lease > 0 and not member.exists then
     unknown[#unknown + 1] = ARGV[i]
     if r.drop == 1 then member.gone, member.dirty = true, true end
   elseif member.lease > 0 then
+    drop_unreadable(member)
     if #places_of(member) == 0 then last_place(member) end
     for _, place in ipairs(places_of(member)) do mend_place(member, place) end
     if #places_of(member) == 0 then member.gone, member.dirty = true, true end

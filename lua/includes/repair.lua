@@ -14,6 +14,7 @@ local function mended(ctx, what) ctx.counts[what] = ctx.counts[what] + 1 end
 
 -- Entries tell caches which replies are untrue, and readers that their tables may be.
 local function emit_repaired(ctx, cause, names, topics)
+  if not is_text(table.concat(names)) then names = {} end -- a row of no broker
   local brokers = "[" .. table.concat(names, ",") .. "]"
   local parts, bytes, count = {}, 0, 0
   local function close()
@@ -25,9 +26,11 @@ local function emit_repaired(ctx, cause, names, topics)
   end
   for _, topic in ipairs(topics or {}) do
     if bytes > TOPICS_BYTES then close() end
-    count = count + 1
-    parts[count] = cjson.encode(topic)
-    bytes = bytes + #parts[count]
+    if is_text(topic) then
+      count = count + 1
+      parts[count] = cjson.encode(topic)
+      bytes = bytes + #parts[count]
+    end
   end
   close()
   redis.call("HSET", K.repair, "round", "1") -- readers need a checkpoint round; the walk asks for it at its end

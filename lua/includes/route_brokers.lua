@@ -13,7 +13,8 @@ local function read_broker(ctx, name, brokers)
   local broker = { name, "", "", "0", "", any_drain and drain_of(ctx, name) and "1" or "0" }
   for a = 1, #attributes, 2 do
     local field, value = attributes[a], attributes[a + 1]
-    if field == "epoch" then broker[2] = value
+    if not is_text(value) then -- damage, which the repair drops
+    elseif field == "epoch" then broker[2] = value
     elseif field == "cluster" then broker[3] = value
     elseif field == "acting" then broker[4] = value
     elseif field == "zone" then broker[5] = value

@@ -27,7 +27,9 @@ local function broker_of(ctx, name)
   for field, value in pairs(pairs_of(redis.call("HGETALL", K.broker(name)))) do
     broker.exists, fields = true, fields + 1
     local kind, rest = string.match(field, "^(%a+):(.*)$")
-    if kind == "in" then
+    if not is_text(field) or not is_text(value) then
+      broker.damaged = true
+    elseif kind == "in" then
       broker.clusters[rest], broker.listed[rest] = true, true
     elseif place_in(field, value) then
       broker.addrs[rest] = value

@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from typing import Final
 
 from registry.plans import Plan, call
+from registry.repair.names import readable
 from registry.repair.slices import BROKER, MEMBER, Slices
 from registry.repair.types import types_of_brokers, types_of_members
 from registry.scan import members_of
@@ -28,11 +29,11 @@ def _leases(slices: Slices) -> Plan[tuple[list[str], set[str]]]:
     keys, cursor, unknown, leased = slices.keys, "0", list[str](), set[str]()
     while True:
         cursor, page = yield call("ZSCAN", keys.leases, cursor, "COUNT", LEASES)
-        members = [member for member, _ in page]
+        members = yield from slices.readable("members", keys.leases, [member for member, _ in page])
         for start in range(0, len(members), LEASES):
             part = members[start : start + LEASES]
             yield from slices.delete_wrong(types_of_members(keys, part))
-            names = yield from names_of_members(keys, part)
+            names = set(readable((yield from names_of_members(keys, part))))
             leased |= names
             yield from slices.delete_wrong(types_of_brokers(keys, names))
             found, _ = yield from slices.script("repair_leases", {"drop": 0}, part)
@@ -46,15 +47,19 @@ def _listing(slices: Slices, leased: Iterable[str]) -> Plan[dict[str, list[str]]
     """Return all broker names, with the clusters whose sets list them."""
     keys = slices.keys
     listing: dict[str, list[str]] = {name: [] for name in leased}
-    for name in (yield from members_of(keys.brokers)):
+    for name in (yield from _names(slices, keys.brokers)):
         listing.setdefault(name, [])
-    clusters = yield from members_of(keys.clusters)
+    clusters = yield from _names(slices, keys.clusters)
     yield from slices.delete_wrong({keys.cluster(cluster): "set" for cluster in clusters})
     for cluster in clusters:
-        for name in (yield from members_of(keys.cluster(cluster))):
+        for name in (yield from _names(slices, keys.cluster(cluster))):
             listing.setdefault(name, []).append(cluster)
         yield from slices.rest(BROKER)
     return listing
+
+
+def _names(slices: Slices, key: str) -> Plan[list[str]]:
+    return (yield from slices.readable("brokers", key, (yield from members_of(key))))
 
 
 def _broker(slices: Slices, name: str, clusters: list[str], timeout_ms: int) -> Plan[None]:
@@ -62,7 +67,7 @@ def _broker(slices: Slices, name: str, clusters: list[str], timeout_ms: int) -> 
     keys = slices.keys
     yield from slices.delete_wrong(types_of_brokers(keys, (name,)))
     fields = yield call("HGETALL", keys.broker(name))
-    members = [member for field, member in fields.items() if field.startswith("addr:")]
+    members = readable(member for field, member in fields.items() if field.startswith("addr:"))
     yield from slices.delete_wrong(types_of_members(keys, members))
     done = 0
     while True:

@@ -53,7 +53,8 @@ class RowComparison:
     def _routes(self) -> Plan[None]:
         keys, cursor = self._slices.keys, "0"
         while True:
-            cursor, topics = yield call("SSCAN", keys.topics, cursor, "COUNT", TOPICS)
+            cursor, page = yield call("SSCAN", keys.topics, cursor, "COUNT", TOPICS)
+            topics = yield from self._slices.readable("topics", keys.topics, page)
             while topics:
                 compared = yield from self._compare(topics[:TOPICS])
                 for topic in compared.long:
@@ -130,7 +131,8 @@ class RowComparison:
         keys, cursor = self._slices.keys, "0"
         while True:
             cursor, page = yield call("HSCAN", key, cursor, "COUNT", TABLE_ROWS)
-            for batch in batches_for_scripts(page, TABLE_ROWS):
+            kept = yield from self._slices.readable(table, key, page)
+            for batch in batches_for_scripts({topic: page[topic] for topic in kept}, TABLE_ROWS):
                 topics = [topic for topic, _ in batch]
                 request, types = {"name": name, "table": table}, types_of_topics(keys, topics)
                 yield from self._slices.script_on(types, "repair_table", request, topics, (keys.topics,))

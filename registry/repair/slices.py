@@ -1,6 +1,6 @@
 """What all slices of a walk share: how a script is called, what it repaired, and how long to wait behind it."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from math import inf
 from typing import Any, Final
 
@@ -8,6 +8,7 @@ from redis.exceptions import ResponseError
 
 from registry.keys import Keys
 from registry.plans import Batch, Call, Origin, Pause, Plan, ScriptCall, as_json, call
+from registry.repair.names import readable, spellings
 from registry.repair.state import Repaired, claim
 from registry.repair.types import Types, delete_wrong, delete_wrong_epoch
 
@@ -16,6 +17,7 @@ ROWS_PER_S: Final = 5_800
 TABLE_ROW, TOPIC, MEMBER, BROKER = 2, 2, 15, 30  # what each costs, in rows of a route
 NAMES: Final = 250  # broker names a batch
 RENEW_AFTER_S: Final = 10.0
+REMOVALS: Final = {"set": "SREM", "zset": "ZREM", "hash": "HDEL", "none": "SREM"}
 
 
 class Overtaken(Exception):
@@ -59,6 +61,15 @@ class Slices:
                 raise
         yield from self.delete_wrong(types)
         return (yield from self.script(name, request, args, also))
+
+    def readable(self, table: str, key: str, names: Collection[str]) -> Plan[list[str]]:
+        """Return the names that are text; the others are removed from the key, as rows of `table`."""
+        kept = readable(names)
+        for name in set(names).difference(kept):
+            removal = REMOVALS[(yield call("TYPE", key))]
+            yield call(removal, key, *spellings(name))
+            self.repaired += Repaired(**{table: 1})
+        return kept
 
     def delete_wrong(self, types: Types) -> Plan[None]:
         """Delete the keys that have another type."""

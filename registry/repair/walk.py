@@ -11,6 +11,7 @@ from registry.clock import now_ms
 from registry.keys import Keys
 from registry.plans import Origin, Plan
 from registry.repair.brokers import compare_brokers
+from registry.repair.names import readable
 from registry.repair.rows import RowComparison
 from registry.repair.slices import ROWS_PER_S, Slices
 from registry.repair.state import Repaired, record, request_owed_round
@@ -55,7 +56,7 @@ class Walk:
         yield from slices.delete_wrong(types_of_lists(keys))
         yield from slices.delete_wrong_epoch()
         yield from compare_brokers(slices, self._timeout_ms)
-        slices.names = sorted((yield from members_of(keys.brokers)))
+        slices.names = sorted(readable((yield from members_of(keys.brokers))))
         yield from self._rows.run()
         yield from slices.count_rows()
         yield from record(keys, self.repaired, began_ms)

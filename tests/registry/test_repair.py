@@ -35,6 +35,7 @@ from tests.registry.steps import Stepped
 from tests.registry.stored import Store, tables
 
 TOPICS = tuple(f"T{number}" for number in range(1, 6))
+NO_TEXT, HALF_PAIR = b"\xff\xfe", b"\xed\xa0\x80"  # neither is UTF-8
 Damage = Callable[[Store, Keys], object]
 NIGHTLY = settings.get_current_profile_name() == "nightly"
 
@@ -143,6 +144,19 @@ DAMAGES: dict[str, Damage] = {
     "a place of no member": lambda store, keys: store.hset(keys.broker("b1"), "addr:0", "nocolon"),
     "fields that no broker has": lambda store, keys: store.hset(
         keys.broker("b1"), mapping={"addrs": "x", "listed": "x", "clusters": "x", "dirty": "x", "name": "x"}),
+    "a broker that is no text": lambda store, keys: store.sadd(keys.brokers, NO_TEXT),
+    "a cluster that is no text": lambda store, keys: store.sadd(keys.clusters, NO_TEXT),
+    "a broker of a cluster that is no text": lambda store, keys: store.sadd(keys.cluster("c1"), NO_TEXT, HALF_PAIR),
+    "a topic that is no text": lambda store, keys: store.sadd(keys.topics, NO_TEXT),
+    "a topic of a broker that is no text": lambda store, keys: store.hset(keys.topics_of("b1"), NO_TEXT, "1,8,8,6,0"),
+    "a mapping of a broker that is no text": lambda store, keys: store.hset(keys.mappings_of("b1"), NO_TEXT, "1,{}"),
+    "a row of a broker that is no text": lambda store, keys: store.hset(keys.route("T1"), NO_TEXT, "1,8,8,6,0"),
+    "a lease that is no text": lambda store, keys: store.zadd(keys.leases, {b"c1:" + NO_TEXT: 9e12}),
+    "a place that is no text": lambda store, keys: store.hset(keys.broker("b1"), "addr:0", b"c1:" + NO_TEXT),
+    "a zone that is no text": lambda store, keys: store.hset(keys.broker("b1"), b"zone", NO_TEXT),
+    "a listing cluster that is no text": lambda store, keys: store.hset(keys.broker("b1"), b"in:" + NO_TEXT, "1"),
+    "a place of a member that is no text": lambda store, keys: (
+        store.hset(keys.member(b1_key(keys)), b"slot:0:" + NO_TEXT, "1")),
     "counts that are none": lambda store, keys: store.hset(
         keys.broker("b1"), mapping={"topics": "x", "mappings": "9" * 23, "gen": "9" * 23}),
     "a route of another type": lambda store, keys: store.set(keys.route("T1"), "x"),
@@ -258,6 +272,7 @@ def test_a_place_that_is_none_is_not_shown(ns: Namespace, damage: str) -> None:
         ("b1", places),
         ("b2", {0}),
     ]
+    healed(ns)
 
 
 def shown(route: TopicRouteData) -> Any:

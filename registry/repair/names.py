@@ -1,0 +1,26 @@
+"""Names that are no UTF-8: nobody could register them, and no script can be asked about them."""
+
+from collections.abc import Iterable
+
+
+def is_readable(name: str) -> bool:
+    """Whether the name is text; other bytes come as halves of surrogate pairs (registry/store/connect.py)."""
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def readable(names: Iterable[str]) -> list[str]:
+    """Return the names that are."""
+    return [name for name in names if is_readable(name)]
+
+
+def spellings(name: str) -> tuple[bytes, bytes]:
+    """Return the bytes that an unreadable name may come from."""
+    escaped = (
+        char.encode(errors="surrogateescape" if "\udc80" <= char <= "\udcff" else "surrogatepass")
+        for char in name
+    )
+    return b"".join(escaped), name.encode(errors="surrogatepass")
