@@ -1,5 +1,6 @@
 """What walks over the tables repaired, and which process walks."""
 
+import re
 from typing import Final
 
 import msgspec
@@ -8,10 +9,14 @@ from registry.clock import TIME, unix_ms
 from registry.events.checkpoint import last_round, request_round
 from registry.keys import Keys
 from registry.plans import Batch, Origin, Plan, call
+from registry.repair.types import delete_wrong
 
 CLAIM_MS: Final = 30_000
 ROUND_EVERY_MS: Final = 60_000
 """Damage that goes on must not make checkpoint rounds follow one another."""
+
+
+NUMBER: Final = re.compile(r"[0-9]{1,15}", re.ASCII)  # others are damage
 
 
 class Repaired(msgspec.Struct, frozen=True):
@@ -47,7 +52,10 @@ def claim(keys: Keys, walker: str) -> Plan[bool]:
     """Claim the walk for half a minute, or renew the claim; False while another process walks."""
     if (yield call("SET", keys.repair_walker, walker, "NX", "PX", CLAIM_MS)):
         return True
+    if (yield from delete_wrong({keys.repair_walker: "string"})):
+        return (yield from claim(keys, walker))
     if (yield call("GET", keys.repair_walker)) != walker:
+        yield call("PEXPIRE", keys.repair_walker, CLAIM_MS, "LT")  # none is for longer, whoever wrote it
         return False
     return bool((yield call("PEXPIRE", keys.repair_walker, CLAIM_MS)))
 
@@ -59,6 +67,10 @@ def record(keys: Keys, repaired: Repaired, began_ms: int) -> Plan[None]:
     if repaired.total:
         notes += ["repaired_ms", now_ms]
     found = msgspec.structs.asdict(repaired)
+    stored: dict[str, str] = yield call("HGETALL", keys.repair)
+    wrong = [name for name in found if name in stored and not NUMBER.fullmatch(stored[name])]
+    if wrong:
+        yield call("HDEL", keys.repair, *wrong)
     counts = (call("HINCRBY", keys.repair, table, rows) for table, rows in found.items() if rows)
     yield Batch((call("HSET", keys.repair, *notes), *counts))
 
@@ -78,7 +90,8 @@ def state(keys: Keys) -> Plan[RepairState]:
     fields: dict[str, str] = yield call("HGETALL", keys.repair)
 
     def number(name: str) -> int | None:
-        return int(fields[name]) if name in fields else None
+        text = fields.get(name, "")
+        return int(text) if NUMBER.fullmatch(text) else None
 
     repaired = Repaired(*(number(table) or 0 for table in Repaired.__struct_fields__))
     return RepairState(repaired, number("repaired_ms"), number("walked_ms"), number("walk_took_ms"))

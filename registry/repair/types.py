@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Final, TypeAlias
 
-from registry.keys import Keys, split_member_key
+from registry.keys import ORDER_TOPIC_CONFIG, Keys, split_member_key
 from registry.plans import Batch, Plan, call
 
 Types: TypeAlias = Mapping[str, str]
@@ -14,8 +14,18 @@ EPOCH: Final = re.compile(r"[1-9][0-9]{0,13}", re.ASCII)
 
 def types_of_lists(keys: Keys) -> Types:
     """Return those of keys that each namespace has once."""
-    sets = dict.fromkeys((keys.brokers, keys.clusters, keys.topics), "set")
-    return sets | {keys.leases: "zset", keys.epoch: "string", keys.deferred: "hash", keys.repair: "hash"}
+    of_type = {
+        "string": (keys.epoch,),
+        "set": (keys.brokers, keys.clusters, keys.topics, keys.kv_namespaces, keys.events_round_left),
+        "zset": (keys.leases, keys.lapses, keys.workers, keys.drain_ends),
+        "stream": (keys.events, keys.audit, keys.heartbeats),
+        "hash": (
+            *(keys.events_meta, keys.events_consumers, keys.events_asked, keys.events_round),
+            *(keys.drains, keys.kv(ORDER_TOPIC_CONFIG), keys.settings, keys.settings_given),
+            *(keys.deferred, keys.repair),
+        ),
+    }
+    return {key: kind for kind, names in of_type.items() for key in names}
 
 
 def types_of_brokers(keys: Keys, names: Iterable[str]) -> Types:

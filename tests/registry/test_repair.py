@@ -19,7 +19,8 @@ from registry.drains import Drain, drain
 from registry.events.checkpoint import checkpoint
 from registry.events.entry import EventKind
 from registry.events.replay import Tables, replay
-from registry.keys import Keys, member_key
+from registry.keys import ORDER_TOPIC_CONFIG, Keys, member_key
+from registry.kv import get, put
 from registry.members import brokers
 from registry.plans import ScriptCall
 from registry.registration.register import register
@@ -273,6 +274,64 @@ def test_a_place_that_is_none_is_not_shown(ns: Namespace, damage: str) -> None:
         ("b2", {0}),
     ]
     healed(ns)
+
+
+OTHERS = ("kv:ORDER_TOPIC_CONFIG", "kv", "drains", "drains:ends", "owed", "workers", "lapses", "settings")
+STREAMS = (
+    "events",
+    "events:meta",
+    "events:consumers",
+    "events:asked",
+    "events:round",
+    "events:round:left",
+    "audit",
+)
+
+
+@pytest.mark.parametrize("name", [*OTHERS, *STREAMS, "settings:given", "heartbeats", "repair"])
+def test_a_key_of_another_type_is_deleted(ns: Namespace, name: str) -> None:
+    """Keys that nothing else could restore; everything works without them."""
+    populate(ns)
+    key = f"{ns.keys.prefix}{name}"
+    ns.store.delete(key)
+    if name == "settings":
+        ns.store.sadd(key, "x")
+    else:
+        ns.store.set(key, "x")
+    assert a_walk(ns).keys == 1
+    assert ns.store.type(key) in ({"none"} if name in OTHERS else {"none", "hash", "stream"})
+    ns.run(drain(ns.keys, "b1", Drain("me", "why", None), origin()))
+    ns.run(put(ns.keys, ORDER_TOPIC_CONFIG, "T1", "b1:4", origin()))
+    assert ns.run(get(ns.keys, ORDER_TOPIC_CONFIG, "T1")) == "b1:4"
+    assert "b1" in shown(ns.route("T1"))[0]
+    ns.register("b4", 0, ("T4", "T5"))
+    healed(ns)
+
+
+@pytest.mark.parametrize("ms", [None, 3_600_000])
+def test_a_claim_without_an_end_ends(ns: Namespace, ms: int | None) -> None:
+    ns.store.set(ns.keys.repair_walker, "someone", px=ms)
+    with pytest.raises(Overtaken):
+        a_walk(ns)
+    assert 0 < ns.store.pttl(ns.keys.repair_walker) <= 30_000
+    ns.store.delete(ns.keys.repair_walker)
+
+
+def test_a_claim_of_another_type_is_none(ns: Namespace) -> None:
+    populate(ns)
+    ns.store.sadd(ns.keys.repair_walker, "someone")
+    assert a_walk(ns) == Repaired()
+
+
+def test_numbers_of_repairs_that_are_none_begin_again(ns: Namespace) -> None:
+    populate(ns)
+    ns.store.hset(
+        ns.keys.repair, mapping={"brokers": "abc", "topics": "9" * 23, "walked_ms": "x", "repaired_ms": ""}
+    )
+    assert ns.run(state(ns.keys)) == RepairState(Repaired(), None, None, None)
+    ns.store.delete(ns.keys.route("T1"))
+    assert a_walk(ns) == Repaired(topics=2)
+    assert ns.run(state(ns.keys)).repaired == Repaired(topics=2)
 
 
 def shown(route: TopicRouteData) -> Any:
