@@ -17,8 +17,8 @@ end
 local TEXTS = { epoch = true, cluster = true, acting = true, zone = true }
 local NUMBERS = { gen = true, topics = true, mappings = true }
 
--- {name, exists, damaged (it has fields that are none, which the next write drops), epoch, gen, cluster, acting, zone, topics, mappings (how many rows of each there should be),
--- addrs = {id -> member key}, clusters = {name -> true}}
+-- {name, exists, damaged (it has fields that are none, which the next write drops), epoch, gen, cluster, acting, zone,
+-- topics, mappings (how many rows of each there should be), addrs = {id -> member key}, clusters = {name -> true}}
 local function broker_of(ctx, name)
   local broker = ctx.brokers[name]
   if broker then return broker end
