@@ -19,6 +19,6 @@ end
 -- {id, address} of a place in the hash of a broker, addr:<id> with <cluster>:<addr>; nothing for a field that is none.
 local function place_in(field, value)
   local id = string.match(field, "^addr:(%-?%d+)$")
-  local address = id and #id <= 20 and string.match(value, "^[^:]*:(.+)$")
+  local address = id and #id <= 20 and string.match(value, "^[^:]*:(.*)$")
   if address and is_text(value) then return id, address end
 end
