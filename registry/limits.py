@@ -1,7 +1,7 @@
 """How far peers can make the tables grow: each limit is an option, which plans check and hand on to scripts.
 
-Nobody is locked out by a limit that others reached: what is stored stays, may be sent again and may shrink. Only what
-grows beyond a limit is refused."""
+A registered broker keeps its place at a limit that others reached: what is stored stays, may be sent again and may
+shrink. Only what grows beyond a limit is refused."""
 
 from typing import Any, Final, Self
 

@@ -47,7 +47,7 @@ def reload(place: Place, fleet: Fleet) -> Iterator[None]:
 
 @contextmanager
 def stopped_worker(place: Place, fleet: Fleet) -> Iterator[None]:
-    """Send SIGSTOP to one of the workers while a broker leaves; nobody who asked after that may still see it."""
+    """Send SIGSTOP to one of the workers while a broker leaves; no later lookup may return it."""
     by_worker = _connections(place)
     victim, asking = max(by_worker.items(), key=lambda item: len(item[1]))
     other = next(connections[0] for pid, connections in by_worker.items() if pid != victim)

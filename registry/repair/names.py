@@ -1,4 +1,4 @@
-"""Names that are no UTF-8: nobody could register them, and no script can be asked about them."""
+"""Names that are no UTF-8: no peer could register them, and no script takes them."""
 
 from collections.abc import Iterable
 

@@ -55,7 +55,7 @@ def claim(keys: Keys, walker: str) -> Plan[bool]:
     if (yield from delete_wrong({keys.repair_walker: "string"})):
         return (yield from claim(keys, walker))
     if (yield call("GET", keys.repair_walker)) != walker:
-        yield call("PEXPIRE", keys.repair_walker, CLAIM_MS, "LT")  # none is for longer, whoever wrote it
+        yield call("PEXPIRE", keys.repair_walker, CLAIM_MS, "LT")  # no claim lasts longer
         return False
     return bool((yield call("PEXPIRE", keys.repair_walker, CLAIM_MS)))
 

@@ -1,4 +1,4 @@
-"""Peers that register and store without end: each is told the limit that refuses it, and whoever was there stays."""
+"""Peers that register and store without end: each refusal names its limit, and registered brokers stay."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""Limits of growth: what is beyond is refused with nothing written, and nobody is locked out who was there before."""
+"""Limits of growth: what is beyond is refused with nothing written, and registered brokers stay."""
 
 from collections.abc import Callable
 from math import inf

@@ -1,7 +1,7 @@
 """Standstill: a worker whose process or machine stood still asks the store before it answers from its caches again.
 
 A process that is stopped, a machine that is suspended or too busy: what changed meanwhile is not in the caches yet. So
-whoever would answer from a cache asks here first, and a beat keeps the gaps short while nobody does.
+each answer from a cache is preceded by a look at the clock here, and a timer looks while no request comes.
 """
 
 import asyncio
@@ -14,7 +14,7 @@ from worker.watch.boot_clock import boot_time
 from worker.watch.stream_connection import StreamConnection
 from worker.watch.ticker import Ticker
 
-BEAT_S: Final = 0.25
+LOOK_EVERY_S: Final = 0.25
 LONGEST_S: Final = 0.75
 """Between two looks at the clock; so no standstill of this length is overlooked, and lookups are at most 1 s behind."""
 ASK_S: Final = 2.0
@@ -54,7 +54,7 @@ class Standstill:
         self._waiting.append(do)
 
     async def run(self) -> None:
-        """Beat until cancelled."""
+        """Look every quarter of a second, until cancelled."""
         while True:
             self.lasts()
             if self._follower.connected and self._follower.silent_for_s() > SILENT_S:
@@ -64,7 +64,7 @@ class Standstill:
                     self._follower.silent_for_s(),
                 )
                 self._follower.doubt()
-            await asyncio.sleep(BEAT_S)
+            await asyncio.sleep(LOOK_EVERY_S)
 
     def stop(self) -> None:
         """Let go on what waits."""

@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 
 import redis.asyncio
@@ -18,7 +19,7 @@ RECONNECT_S = PAUSE_MAX_S + 0.05  # at most, once the store answers
 log = RateLimitedLog(logging.getLogger(__name__))
 
 
-class StreamConnection:
+class StreamConnection(ABC):
     """Base of what reads the stream (`_catch_up`, then `_read` for ever). Made on the loop it will run on."""
 
     def __init__(self, connect: Callable[[], redis.asyncio.Redis]) -> None:
@@ -28,17 +29,17 @@ class StreamConnection:
         self._doubted = False
         self._life: asyncio.Timeout | None = None  # of the present connection
 
+    @abstractmethod
     async def _catch_up(self, store: redis.asyncio.Redis) -> None:
         """Read what is in the stream already."""
-        raise NotImplementedError
 
+    @abstractmethod
     async def _read(self, store: redis.asyncio.Redis) -> object:
         """Read what comes next."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _broken(self) -> None:
         """Forget what was read in part."""
-        raise NotImplementedError
 
     async def run(self) -> None:
         """Follow until cancelled."""

@@ -147,7 +147,7 @@ def test_a_call_takes_only_so_many(
 def test_a_call_takes_few_long_names(
     ns: Namespace, redis: redis_py.Redis, async_redis: redis_asyncio.Redis
 ) -> None:
-    """As nobody has, but anybody may ask for."""
+    """Names that no topic has, and any client may ask for."""
     ns.register("b1", 0, ("T1", "T2"))
     topics = [*(str(number).ljust(30_000, "主") for number in range(10)), "T1", "T2"]
     before = calls(redis)

@@ -67,15 +67,21 @@ def test_three_schedulers_enqueue_once_a_period(
     assert job_ids(redis) == [f"run_deferred-{int(time.time()) // 1000}-default"]
 
 
+def in_environment(store: EmbeddedStore, monkeypatch: pytest.MonkeyPatch) -> Options:
+    """Return the options of a job worker over this store, and have them in the environment."""
+    options = Options(redis_url=store.url)
+    for variable, value in to_env(options).items():
+        monkeypatch.setenv(variable, value)
+    return options
+
+
 def test_a_job_that_is_done_is_not_enqueued_again_in_its_period(
     store: EmbeddedStore,
     schedulers: list[PeriodScheduler],
     redis: redis_py.Redis,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    options = Options(redis_url=store.url)
-    for variable, value in to_env(options).items():
-        monkeypatch.setenv(variable, value)
+    options = in_environment(store, monkeypatch)
     jobs._options.cache_clear()
     schedulers[0].step()
     worker(options).work(burst=True, logging_level="ERROR")
@@ -93,9 +99,7 @@ def test_jobs_that_the_store_refuses_are_one_line_without_traceback(
     monkeypatch: pytest.MonkeyPatch,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    options = Options(redis_url=store.url)
-    for variable, value in to_env(options).items():
-        monkeypatch.setenv(variable, value)
+    options = in_environment(store, monkeypatch)
     monkeypatch.setattr(rq_worker, "refused", RateLimitedLog(rq_worker.log))
     jobs._options.cache_clear()
     redis.set(KEYS.leases, "of a wrong type")
