@@ -14,7 +14,7 @@ import time
 from testbed.broker import Broker
 from testbed.connection import Closed, Connection
 
-LOOK_EVERY_S = 0.3
+HEARTBEAT_S = 0.3
 
 
 def main(port: int, address: str, timeout_ms: int) -> None:
@@ -34,7 +34,7 @@ def main(port: int, address: str, timeout_ms: int) -> None:
         if not announced:
             print(broker.addr, flush=True)
             announced = True
-        time.sleep(LOOK_EVERY_S)
+        time.sleep(HEARTBEAT_S)
 
 
 def _accept(listener: socket.socket) -> None:
