@@ -195,6 +195,10 @@ class AsyncDriver:
 
     def _sent(self, task: asyncio.Task[None]) -> None:
         self._flushes.discard(task)
+        if (
+            task.cancelled()
+        ):  # the loop ends: whoever asked is cancelled, too, and another pipeline would not be run
+            self._queue.clear()
         self._flush()
 
     async def _send(self, batch: list[Asked]) -> None:

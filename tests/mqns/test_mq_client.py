@@ -17,6 +17,7 @@ from rocketmq_remoting.command import Command
 from rocketmq_remoting.topic_queue_mapping import TopicQueueMappingInfo
 from testbed.network import Network
 from testbed.virtual_time import now, run
+from tests.logged import logged
 from tests.mqns.cluster import NS, V4_9_7, Cluster, broker_5, heartbeat_times, heartbeats_of
 from tests.mqns.routes.routes import group, queues, route, static
 
@@ -223,7 +224,7 @@ def test_the_end_does_not_wait_for_a_heartbeat_or_for_brokers_that_are_gone(
         assert now() == 5
         caplog.clear()
         await scene.client.close()
-        assert (now(), caplog.text) == (5, "")
+        assert (now(), logged(caplog)) == (5, [])
         with pytest.raises(ConnectionClosed):
             await scene.client.add_producer("late")
         assert scene.other.codes[-1] == RequestCode.UNREGISTER_CLIENT

@@ -210,6 +210,24 @@ def test_what_waits_is_counted(store: EmbeddedStore) -> None:
     on_loop(store, body)
 
 
+def test_a_loop_that_ends_begins_no_other_pipeline(store: EmbeddedStore) -> None:
+    async def body(driver: AsyncDriver, client: Counted) -> None:
+        many = (PIPELINES + 1) * PIPELINE_MOST
+        callers = [asyncio.ensure_future(driver.run(asks(call("ECHO", str(i))))) for i in range(many)]
+        while not client.pipelines:
+            await asyncio.sleep(0)
+        before = client.pipelines
+        ended = asyncio.all_tasks() - {asyncio.current_task()}
+        for task in ended:
+            task.cancel()
+        await asyncio.gather(*ended, return_exceptions=True)
+        await asyncio.sleep(0)
+        assert client.pipelines == before
+        assert all(task.cancelled() for task in callers)
+
+    on_loop(store, body)
+
+
 def test_connections_are_made_before_they_are_needed(store: EmbeddedStore, redis: redis_py.Redis) -> None:
     async def body(driver: AsyncDriver, _: Counted) -> None:
         before = len(redis.client_list())

@@ -24,6 +24,7 @@ from registry.options.catalogue import Options, to_env
 from registry.plans import Origin
 from registry.registration.register import Registration, register
 from registry.settings import update
+from tests.logged import logged
 from tests.worker.scene import last_cause
 from worker.jobs import rq_worker
 from worker.jobs import tasks as jobs
@@ -315,12 +316,12 @@ def test_what_trimming_cannot_read_is_logged_when_it_first_shows(
     redis.hset(KEYS.events_consumers, "mine", "nojson")
     for _ in range(2):
         jobs.trim_events(options)
-    entry, consumer = (record.getMessage() for record in caplog.records)
+    entry, consumer = logged(caplog)
     assert "entries without a number (seq), 5-0 and" in entry
     assert "the report of consumer 'mine'" in consumer
     redis.hset(KEYS.events_consumers, "mine", '{"id":"1-0","seq":"5"}')
     assert json.dumps(jobs.trim_events(options))  # as RQ stores it
-    assert "Expected `int`, got `str`" in caplog.messages[-1]
+    assert "Expected `int`, got `str`" in logged(caplog)[-1]
 
 
 def test_memory_is_bounded_also_where_trimming_fails(store: EmbeddedStore, redis: redis_py.Redis) -> None:

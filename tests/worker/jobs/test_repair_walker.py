@@ -15,6 +15,7 @@ from registry.keys import Keys
 from registry.options.catalogue import Options
 from registry.store.connect import connect_async
 from testbed.eventually import eventually_async
+from tests.logged import logged
 from tests.registry.namespace import Namespace
 from worker.jobs import repair_walker
 from worker.jobs.repair_walker import RepairWalker
@@ -43,7 +44,7 @@ def test_damage_is_repaired_and_logged(
     with caplog.at_level(logging.WARNING):
         asyncio.run(walk())
     assert ns.route("T1").queue_datas
-    [line] = [record.getMessage() for record in caplog.records]
+    [line] = logged(caplog)
     assert line.startswith("tables were damaged, and 1 rows were repaired (brokers 0, members 0, topics 1, ")
 
 
@@ -91,7 +92,7 @@ def test_a_store_that_refuses_is_logged(
             asyncio.run(walk())
     finally:
         redis.acl_deluser("few")
-    refused, again = (record.getMessage() for record in caplog.records)
+    refused, again = logged(caplog)
     assert "compare the rights of the user" in refused
     assert again == "tables are compared again"
 

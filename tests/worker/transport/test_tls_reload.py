@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from registry.options.catalogue import Options
+from tests.logged import logged
 from tests.worker.transport.certificates import Authority
 from tests.worker.transport.client import insecure
 from tests.worker.transport.tls_pair import TlsPair
@@ -73,7 +74,7 @@ def test_a_new_key_and_certificate_are_taken_together(
     files.key.write_bytes(authority.issue("third")[0])
     tls.poll()
     assert shown(tls, authority, tmp_path) == der(second)
-    assert not caplog.records
+    assert not logged(caplog)
 
 
 def test_certificate_first_is_as_good(files: Files, authority: Authority, tmp_path: Path) -> None:
@@ -92,7 +93,7 @@ def test_a_certificate_renewed_for_the_same_key_is_taken(
     files.certificate.write_bytes(renewed)
     tls.poll()
     assert shown(tls, authority, tmp_path) == ssl.PEM_cert_to_DER_cert(renewed.decode())
-    assert not caplog.records
+    assert not logged(caplog)
 
 
 def test_files_that_are_links_to_a_folder_that_changes(authority: Authority, tmp_path: Path) -> None:

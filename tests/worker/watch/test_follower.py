@@ -15,6 +15,7 @@ from registry.events.entry import Event
 from registry.keys import Keys
 from registry.store import connect as stores
 from testbed.eventually import PATIENCE_S, eventually_async
+from tests.logged import logged
 from tests.worker.scene import asynchronous, reached
 from worker.cancellation import end
 from worker.rate_limited_log import RateLimitedLog
@@ -365,7 +366,7 @@ async def test_waiting_for_an_entry_is_bounded(
         assert await reached(follower, "")
         assert await reached(follower, last)
         assert not await reached(follower, "99999999999999-0", within_s=0.05)
-    assert [line.partition(":")[0] for line in caplog.messages] == ["the event stream is behind"]
+    assert [line.partition(":")[0] for line in logged(caplog)] == ["the event stream is behind"]
 
 
 @asynchronous
@@ -375,7 +376,7 @@ async def test_without_a_store_it_waits_and_says_so(caplog: pytest.LogCaptureFix
     assert not await follower.following(0.1)
     assert not follower.connected
     await end([task])
-    (line,) = caplog.messages
+    (line,) = logged(caplog)
     assert line.startswith("the event stream cannot be followed: ")
     assert line.endswith(f"; retries within {PAUSE_MAX_S:g} s")
 

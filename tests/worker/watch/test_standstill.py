@@ -12,6 +12,7 @@ from registry.keys import Keys
 from registry.store.connect import connect_follower
 from rocketmq_remoting.codes import RequestCode
 from testbed.eventually import eventually_async
+from tests.logged import logged
 from tests.worker.scene import Broker, Scene, asynchronous, serving
 from worker.rate_limited_log import RateLimitedLog
 from worker.watch import standstill
@@ -53,7 +54,7 @@ async def test_a_lookup_after_a_standstill_waits_for_stream_and_leases(
         assert scene.service.parts.follower.connected
         scene.send(RequestCode.GET_ROUTEINFO_BY_TOPIC, topic="TA", version=513)
         assert not scene.peer.sent.empty()
-    (line,) = caplog.messages
+    (line,) = logged(caplog)
     assert line.startswith("this worker stood still for 10")
 
 
@@ -114,9 +115,9 @@ async def test_a_stream_that_is_not_read_for_long_is_doubted(
         with monkeypatch.context() as patch:
             patch.setattr(follower, "_read", hangs)
             patch.setattr(standstill, "SILENT_S", 1.5)
-            await eventually_async(lambda: bool(caplog.messages))
+            await eventually_async(lambda: bool(logged(caplog)))
         await eventually_async(lambda: follower.connected and follower.silent_for_s() < 1.5)
-    assert caplog.messages[0].startswith("the event stream was not read for ")
+    assert logged(caplog)[0].startswith("the event stream was not read for ")
 
 
 @asynchronous

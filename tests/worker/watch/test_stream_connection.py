@@ -7,6 +7,7 @@ from contextlib import suppress
 import pytest
 import redis.asyncio
 
+from tests.logged import logged
 from worker.rate_limited_log import RateLimitedLog
 from worker.watch import stream_connection
 from worker.watch.stream_connection import StreamConnection
@@ -43,7 +44,7 @@ def test_a_timeout_without_a_text_has_a_cause(
             await task
 
     asyncio.run(follow())
-    assert caplog.messages == [
+    assert logged(caplog) == [
         "the event stream cannot be followed: TimeoutError; retries within 0.25 s",
         "the event stream is followed again",
     ]
