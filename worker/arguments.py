@@ -4,8 +4,14 @@ What does not parse is as if it were missing, never an error (RocketMQ RemotingC
 """
 
 import re
+from typing import Final
 
 from rocketmq_remoting.remoting_command import Command, SerializeType
+
+FIELD_MOST: Final = 1 << 16
+"""Characters of an ext field that is no KV value; no name or address of a broker has as many."""
+
+FIELD_SHOWN: Final = 64
 
 DECIMAL = re.compile(r"[+-]?[0-9]{1,19}")
 
@@ -26,6 +32,14 @@ def boolean(command: Command, name: str) -> bool | None:
     text = command.get(name)
     absent = text is None or (not text and command.serialize_type == SerializeType.ROCKETMQ)
     return None if absent else (text or "").lower() == "true"
+
+
+def overlong(command: Command) -> str | None:
+    """Return the name of a field that is too long to ask the store about, or None; itself cut short."""
+    for name, text in (command.ext or {}).items():
+        if len(text) > FIELD_MOST and name != "value":
+            return name[:FIELD_SHOWN]
+    return None
 
 
 def shown(text: str | None) -> str:

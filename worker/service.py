@@ -17,6 +17,7 @@ from rocketmq_remoting.command import Command, encode_header
 from rocketmq_remoting.remoting_command import ONEWAY_FLAG, RESPONSE_FLAG, SerializeType
 from rocketmq_remoting.version import V5_3_1
 from worker import dispatch
+from worker.arguments import FIELD_MOST, overlong
 from worker.assembly import Assembly
 from worker.cache.cached_requests import CachedRequests, RepeatCheck
 from worker.cache.filling import Filling
@@ -70,6 +71,8 @@ class Service:
             _send(dispatch.NOT_READY, command, peer)
         elif key is not None and cached is not None:
             self._hit(key, cached, command, peer, frame)
+        elif (field := overlong(command)) is not None:
+            _send(dispatch.failure(f"{field} has more than {FIELD_MOST} characters"), command, peer)
         elif (refusal := parts.admission.refusal(command.code, peer, parts.options)) is not None:
             parts.counters.overloads += 1
             _send(refusal, command, peer)

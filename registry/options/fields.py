@@ -203,7 +203,7 @@ class Options(TlsOptions, frozen=True, kw_only=True):
         ),
     ] = 64 << 20
     max_brokers: Annotated[int, _own("broker names of the namespace, drained ones as many again")] = 3_000
-    max_members_of_broker: Annotated[int, _own("addresses of a broker name")] = 200
+    max_members_of_broker: Annotated[int, _own("addresses of a broker name")] = 100
     max_clusters_of_broker: Annotated[int, _own("clusters that list a broker name")] = 16
     max_names_of_member: Annotated[int, _own("broker names that an address has in a cluster")] = 16
     max_owners_of_member: Annotated[

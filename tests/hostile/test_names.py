@@ -94,6 +94,35 @@ def test_longer_names_are_refused(watch: Watch, place: str) -> None:
     over.close()
 
 
+@pytest.mark.parametrize(
+    ("code", "field"),
+    [
+        (RequestCode.GET_ROUTEINFO_BY_TOPIC, "topic"),
+        (RequestCode.DELETE_TOPIC_IN_NAMESRV, "topic"),
+        (RequestCode.BROKER_HEARTBEAT, "clusterName"),
+        (RequestCode.QUERY_DATA_VERSION, "brokerAddr"),
+        (RequestCode.UNREGISTER_BROKER, "brokerName"),
+        (RequestCode.WIPE_WRITE_PERM_OF_BROKER, "brokerName"),
+        (RequestCode.GET_KV_CONFIG, "key"),
+        (RequestCode.REGISTER_BROKER, "haServerAddr"),
+    ],
+)
+def test_the_store_is_not_asked_about_a_field_of_any_length(
+    watch: Watch, code: RequestCode, field: str
+) -> None:
+    over = Connection(watch.server.port)
+    ext = {
+        "clusterName": "c",
+        "brokerAddr": "127.66.0.9:10911",
+        "brokerName": "b",
+        "brokerId": "0",
+        "namespace": "n",
+    }
+    reply = over.ask(code, ext | {field: "x" * 65_537})
+    assert (reply.code, reply.remark) == (1, f"{field} has more than 65536 characters")
+    over.close()
+
+
 def test_any_address_is_given_back_as_it_came(watch: Watch) -> None:
     over = Connection(watch.server.port)
     for address in ADDRESSES:

@@ -22,6 +22,8 @@ from tests.registry.namespace import Namespace
 
 NAMES = tuple(f"b{number:03}" for number in range(420))
 
+MEMBERS = DEFAULT_LIMITS.max_members_of_broker
+
 
 @pytest.fixture
 def many(redis: redis_py.Redis) -> Iterator[Namespace]:
@@ -40,13 +42,13 @@ def test_all_are_read(many: Namespace) -> None:
     assert sorted(data.broker_name for data in many.route("T1").broker_datas) == [*NAMES]
 
 
-def crowded(ns: Namespace, names: list[str]) -> None:
+def crowded(ns: Namespace, names: list[str], count: int = MEMBERS) -> None:
     """Have brokers with as many members as may be, each with as many owners."""
     pipe, end = ns.store.pipeline(transaction=False), ns.now_ms() + 60_000
     marks = {f"owner:w1/{number}": "127.0.0.1" for number in range(DEFAULT_LIMITS.max_owners_of_member)}
     for name in names:
         pipe.sadd(ns.keys.brokers, name)
-        members = {f"addr:{i}": f"c1:{name}:{i}" for i in range(DEFAULT_LIMITS.max_members_of_broker)}
+        members = {f"addr:{i}": f"c1:{name}:{i}" for i in range(count)}
         pipe.hset(
             ns.keys.broker(name),
             mapping={"epoch": 1, "gen": 1, "cluster": "c1", "acting": 0, "in:c1": 1} | members,
@@ -58,29 +60,29 @@ def crowded(ns: Namespace, names: list[str]) -> None:
 
 
 def test_brokers_of_many_members_are_read_by_several_scripts(redis: redis_py.Redis) -> None:
-    ns, names = Namespace(redis), [f"b{number:02}" for number in range(15)]
+    ns, names = Namespace(redis), [f"b{number:02}" for number in range(30)]
     crowded(ns, names)
     redis.config_resetstat()
     info = ns.run(cluster_info(ns.keys))
     assert {name: len(data.broker_addrs) for name, data in info.broker_addr_table.items()} == dict.fromkeys(
-        names, 200
+        names, MEMBERS
     )
     assert calls(redis) > 2
     redis.config_resetstat()
     found = ns.run(brokers(ns.keys, [*names, "none"]))
-    assert [(broker.name, len(broker.members)) for broker in found] == [(name, 200) for name in names]
+    assert [(broker.name, len(broker.members)) for broker in found] == [(name, MEMBERS) for name in names]
     assert calls(redis) >= len(names)
     assert ns.run(brokers(ns.keys, ["none", "none"])) == ()
 
 
 def test_members_with_long_entries_are_read_in_parts(redis: redis_py.Redis) -> None:
     ns, filters = Namespace(redis), f'["{"f" * 2000}"]'
-    crowded(ns, ["b1", "b2"])
-    for number in range(200):
+    ids = [*range(2 * MEMBERS)]  # where the limit was raised
+    crowded(ns, ["b1", "b2"], len(ids))
+    for number in ids:
         redis.hset(ns.keys.member(f"c1:b1:{number}"), "filters", filters)
     redis.config_resetstat()
     found = ns.run(brokers(ns.keys, ["b1", "none", "b2"]))
-    ids = [*range(200)]
     assert [(broker.name, [one.id for one in broker.members]) for broker in found] == [
         ("b1", ids),
         ("b2", ids),
