@@ -8,7 +8,7 @@ from rocketmq_remoting.command import encode
 from rocketmq_remoting.header_binary import encode_binary_header
 from rocketmq_remoting.header_json import encode_json_header
 from tests.rocketmq_remoting.golden import NAMES, recorded, replies, requests
-from tests.worker.cache.both_ways import KINDS, TOPICS, request
+from tests.worker.cache.both_ways import KINDS, LOOKUPS, TOPICS, lookup, request
 
 PROXY = (
     b"PROXY TCP4 192.0.2.1 192.0.2.2 1111 9876\r\n",
@@ -20,7 +20,7 @@ PROXY = (
 )
 PROPERTIES = (b"kvConfigPath=/a/b\\\n c\nlistenPort:9876\n# c\nx=\\u00e9\\t\\\\\n", b"a b\r\n!x\n=\n")
 TOLERANT = (b"""/*c*/{'table':{a:'\\x41\\'',"b":"c\t",}}//e""", b'{"table":{0:"a","b":null}}')
-FEW = 24
+FEW = 32
 
 
 def seeds(target: str, largest: int) -> list[bytes]:
@@ -41,6 +41,12 @@ def _all(target: str) -> Iterable[bytes]:
                 for opaque in (7, 10)
                 for kind in KINDS
                 for topic in TOPICS
+            ]
+            asked += [
+                encode(lookup(opaque, kind, topic, fields))
+                for opaque in (7, 10)
+                for kind in KINDS
+                for topic, fields in LOOKUPS.items()
             ]
             return [b"\xff" + one for one in asked] + [b"\x06" + b"".join(asked)]
         case "json_header":

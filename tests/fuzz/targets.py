@@ -24,7 +24,7 @@ from rocketmq_remoting.register_broker_body import RegisterBrokerBody
 from rocketmq_remoting.registration import decode_register_broker_body, encode_register_broker_body
 from rocketmq_remoting.route import decode_route, encode_route
 from rocketmq_remoting.tolerant_json import normalise
-from tests.worker.cache.both_ways import found
+from tests.worker.cache.both_ways import BothWays
 from worker.cache.cached_requests import CachedRequests
 from worker.transport.proxy_protocol import NO_HEADER, ProxyError, ProxyHeader, read_proxy_header
 
@@ -32,6 +32,7 @@ T = TypeVar("T")
 Target = Callable[[bytes], None]
 OLD, V4, V5 = 36, 373, 513
 KEY_MAX = 32767
+BOTH_WAYS: Final = BothWays()
 
 
 def frames(data: bytes) -> None:
@@ -72,7 +73,9 @@ def cached_requests(data: bytes) -> None:
 
     if data:
         most, stream = data[0], data[1:]
-        assert found(epoll.answers, stream, most) == found(CachedRequests.answers, stream, most)
+        assert BOTH_WAYS.found(epoll.answers, stream, most) == BOTH_WAYS.found(
+            CachedRequests.answers, stream, most
+        )
 
 
 def json_header(data: bytes) -> None:

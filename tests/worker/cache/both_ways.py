@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from typing import Final
 
+from registry.options.catalogue import Options
 from registry.plans import ScriptItem
 from registry.registration.renewals import Renewal
 from rocketmq_remoting.command import Command, encode
@@ -11,14 +12,24 @@ from tests.worker.cache.caches import requests_of
 from worker.cache.cached_requests import Answers, CachedRequests
 from worker.counters import Counters
 from worker.reply import Reply
+from worker.views import asked_view
 
 KINDS: Final = (SerializeType.JSON, SerializeType.ROCKETMQ)
 TOPICS: Final = ("T", "U", "B", "E")
-"""A route, one that is no longer true, a heartbeat that has to be checked, a reply with a field."""
+"""A reply, one that is no longer true, a heartbeat that has to be checked, a reply with a field."""
+LOOKUPS: Final[dict[str, dict[str, str]]] = {"T": {}, "S": {"acceptStandardJsonOnly": "true"}}
+"""Topics with a cached route, each asked for with these fields, too."""
+
+Answering = Callable[[CachedRequests, bytes, float, int], Answers]
 
 
 def request(opaque: int, kind: SerializeType, topic: str) -> Command:
     return Command(105, opaque, 0, 399, 0, None, {"topic": topic}, b'"opaque":1,', kind)
+
+
+def lookup(opaque: int, kind: SerializeType, topic: str, fields: dict[str, str]) -> Command:
+    """Return a request that is found by its shape."""
+    return Command(105, opaque, 0, 399, 0, None, {"topic": topic, **fields}, b"", kind)
 
 
 def all_cached() -> tuple[CachedRequests, Counters]:
@@ -35,14 +46,27 @@ def all_cached() -> tuple[CachedRequests, Counters]:
             source = type("Source", (), {"generation": 0})()
             assert frames.keep(encode(command), command, reply, source)
             source.generation = int(topic == "U")
+        for topic, fields in LOOKUPS.items():
+            command = lookup(7, kind, topic, fields)
+            key = topic, asked_view(command, Options())
+            assert frames.keep_lookup(key, encode(command), command, Reply(body=topic.encode()), source)
     return frames, counters
 
 
-def found(
-    answers: Callable[[CachedRequests, bytes, float, int], Answers], data: bytes, most: int
-) -> tuple[object, ...]:
-    """Return what it answers, how many bytes those requests are, what has to be checked, and what is cached then."""
-    frames, counters = all_cached()
-    pieces, length, due = answers(frames, data, 0.0, most)
-    checks = [(one.cached.request, one.opaque, one.frame) for one in due]
-    return b"".join(pieces), length, checks, counters.cached_requests, sorted(frames.replies.entries)
+class BothWays:
+    """What each way has cached; as at first for each search, however many there were."""
+
+    def __init__(self) -> None:
+        self._cached: dict[Answering, tuple[CachedRequests, Counters]] = {}
+
+    def found(self, answers: Answering, data: bytes, most: int) -> tuple[object, ...]:
+        """Return what it answers, how many bytes those requests are, what is to be checked, and what is cached then."""
+        frames, counters = self._cached.pop(answers) if answers in self._cached else all_cached()
+        before = len(frames.replies)
+        pieces, length, due = answers(frames, data, 0.0, most)
+        checks = [(one.cached.request, one.opaque, one.frame) for one in due]
+        result = b"".join(pieces), length, checks, counters.cached_requests, sorted(frames.replies.entries)
+        if len(frames.replies) == before and not frames._recent:
+            counters.cached_requests = frames._turn = 0
+            self._cached[answers] = frames, counters
+        return result

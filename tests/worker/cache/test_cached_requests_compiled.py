@@ -5,10 +5,11 @@ from hypothesis import given, settings
 
 from rocketmq_remoting.command import encode
 from testbed.transports import compiled
-from tests.worker.cache.both_ways import KINDS, found, request
+from tests.worker.cache.both_ways import KINDS, LOOKUPS, BothWays, lookup, request
 from worker.cache.cached_requests import CachedRequests
 
 OPAQUES = st.sampled_from([0, 1, 9, 10, 255, 99_999_999, 999_999_999, 1_000_000_000, 2**31 - 1, -1])
+BOTH_WAYS = BothWays()
 
 
 @st.composite
@@ -18,7 +19,12 @@ def received(draw: st.DrawFn) -> bytes:
         lambda opaque, kind, topic: encode(request(opaque, kind, topic)),
         *(OPAQUES, st.sampled_from(KINDS), st.sampled_from(["T", "T", "U", "B", "E", "S"])),
     )
-    data = bytearray(b"".join(draw(st.lists(frames, max_size=6))))
+    lookups = st.builds(
+        lambda opaque, kind, topic, fields: encode(lookup(opaque, kind, topic, fields)),
+        *(OPAQUES, st.sampled_from(KINDS), st.sampled_from(["T", "S", "not cached"])),
+        st.sampled_from([*LOOKUPS.values(), {"other": "field"}]),
+    )
+    data = bytearray(b"".join(draw(st.lists(st.one_of(frames, lookups), max_size=6))))
     changes = st.tuples(st.integers(0, max(0, len(data) - 1)), st.sampled_from(b'\x00\x01\x7f\xff09",:} '))
     for at, byte in draw(st.lists(changes, max_size=3)) if data else ():
         data[at] = byte
@@ -31,4 +37,4 @@ def received(draw: st.DrawFn) -> bytes:
 def test_both_ways_find_the_same(data: bytes, most: int) -> None:
     from worker.transport import epoll
 
-    assert found(epoll.answers, data, most) == found(CachedRequests.answers, data, most)
+    assert BOTH_WAYS.found(epoll.answers, data, most) == BOTH_WAYS.found(CachedRequests.answers, data, most)
