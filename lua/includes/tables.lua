@@ -14,6 +14,7 @@ local function pairs_of(flat)
   return out
 end
 
+local TIMEOUT_MS = "120000"
 local TEXTS = { epoch = true, cluster = true, acting = true, zone = true }
 local NUMBERS = { gen = true, topics = true, mappings = true }
 
@@ -46,7 +47,15 @@ local function broker_of(ctx, name)
   return broker
 end
 
--- {key, exists, lease, fields}; fields hold broker, id, dv, ha, filters, timeout, since, sig, at, applied,
+-- Until they are repaired (lua/repair_broker.lua), a time-out and a beginning that are none count as the usual one and now.
+local function mend_numbers(ctx, member)
+  local fields = member.fields
+  member.damaged = not (is_timeout(fields.timeout) and is_whole(fields.since))
+  if not is_timeout(fields.timeout) then fields.timeout = TIMEOUT_MS end
+  if not is_whole(fields.since) then fields.since = tostring(ctx.now) end
+end
+
+-- {key, exists, damaged (a number of it was none), lease, fields}; fields hold broker, id, dv, ha, filters, timeout, since, sig, at, applied,
 -- slot:<id>:<name> for each place it registered, owner:<worker>/<connection> for each connection it came over
 -- with the host that it came from
 local function member_of(ctx, key)
@@ -55,6 +64,7 @@ local function member_of(ctx, key)
   local fields = pairs_of(redis.call("HGETALL", K.member(key)))
   local lease = redis.call("ZSCORE", K.leases, key)
   member = { key = key, fields = fields, exists = next(fields) ~= nil, lease = lease and tonumber(lease) or 0 }
+  if member.exists then mend_numbers(ctx, member) end
   ctx.members[key] = member
   return member
 end

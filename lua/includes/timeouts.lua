@@ -1,0 +1,4 @@
+-- The time-out of a member, in ms. Another text is damage: a sum with it may be no number, which Redis refuses.
+local function is_timeout(text)
+  return text and #text <= 8 and string.find(text, "^[1-9]%d*$") ~= nil and tonumber(text) <= 86400000
+end
