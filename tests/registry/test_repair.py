@@ -319,7 +319,10 @@ def test_a_timeout_that_is_none_does_no_harm(ns: Namespace, text: str) -> None:
     healed(ns)
 
 
-OTHERS = ("kv:ORDER_TOPIC_CONFIG", "kv", "drains", "drains:ends", "owed", "workers", "lapses", "settings")
+OTHERS = (
+    *("kv:ORDER_TOPIC_CONFIG", "kv", "drains", "drains:ends", "owed", "workers", "lapses", "settings"),
+    "events:marks",
+)
 STREAMS = (
     "events",
     "events:meta",
