@@ -70,7 +70,7 @@ class Member(msgspec.Struct, frozen=True):
 class Broker(msgspec.Struct, frozen=True):
     """A broker name: its cluster (that of the first registration), all clusters that list it, and its members by id.
 
-    `acting_master` is enableActingMaster of the last registration."""
+    `acting_master` is enableActingMaster of the last registration, `host` where the first one came from."""
 
     name: str
     cluster: str
@@ -79,6 +79,7 @@ class Broker(msgspec.Struct, frozen=True):
     acting_master: bool
     zone: str | None
     members: tuple[Member, ...]
+    host: str | None = None
 
 
 class LeaseClock(msgspec.Struct, frozen=True):
@@ -191,6 +192,7 @@ def _broker(now_ms: int, row: _BrokerRow) -> Broker:
         attributes["acting"] == "1",
         attributes.get("zone"),
         tuple(sorted((_member(now_ms, member) for member in row.members), key=lambda member: member.id)),
+        attributes.get("network") or None,
     )
 
 

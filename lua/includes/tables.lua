@@ -15,10 +15,11 @@ local function pairs_of(flat)
 end
 
 local TIMEOUT_MS = "120000"
-local TEXTS = { epoch = true, cluster = true, acting = true, zone = true }
+local TEXTS = { epoch = true, cluster = true, acting = true, zone = true, network = true }
 local NUMBERS = { gen = true, topics = true, mappings = true }
 
 -- {name, exists, damaged (it has fields that are none, which the next write drops), epoch, gen, cluster, acting, zone,
+-- network (that it was first registered from),
 -- topics, mappings (how many rows of each there should be), addrs = {id -> member key}, clusters = {name -> true}}
 local function broker_of(ctx, name)
   local broker = ctx.brokers[name]
@@ -153,7 +154,7 @@ local function write_broker(ctx, broker, event_id)
     return
   end
   local flat = { "epoch", broker.epoch, "gen", broker.gen, "cluster", broker.cluster, "acting", broker.acting }
-  for _, field in ipairs({ "zone", "topics", "mappings" }) do
+  for _, field in ipairs({ "zone", "topics", "mappings", "network" }) do
     if broker[field] then flat[#flat + 1], flat[#flat + 2] = field, broker[field] end
   end
   for cluster in pairs(broker.clusters) do
