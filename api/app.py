@@ -15,6 +15,7 @@ from api import (
     history,
     hold,
     kv,
+    limits,
     path_names,
     problems,
     registrations,
@@ -45,6 +46,7 @@ SUBJECTS = (
     hold,
     events,
     repairs,
+    limits,
     reports,
     history,
 )

@@ -66,7 +66,8 @@ class MemberAnswer(Answer):
 
 
 class BrokerAnswer(Answer):
-    """All members of a broker name; `clusters` are those that list it, `cluster` the first of them."""
+    """All members of a broker name; `clusters` are those that list it, `cluster` the first of them; `host` is where it
+    was first registered from, an IPv6 one with its /64, null if unknown."""
 
     broker_name: str
     cluster: str
@@ -74,6 +75,7 @@ class BrokerAnswer(Answer):
     zone_name: str | None
     enable_acting_master: bool
     epoch: int
+    host: str | None
     members: tuple[MemberAnswer, ...]
 
     @classmethod
@@ -85,6 +87,7 @@ class BrokerAnswer(Answer):
             zone_name=broker.zone,
             enable_acting_master=broker.acting_master,
             epoch=broker.epoch,
+            host=broker.host,
             members=tuple(MemberAnswer.of(member) for member in broker.members),
         )
 

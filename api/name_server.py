@@ -64,6 +64,11 @@ def origin() -> Origin:
     return Origin(f"{_process(os.getpid())}-{next(_count):x}", ":".join(("http", *remote)))
 
 
+def host() -> str | None:
+    """Return where this request came from, if the server says so."""
+    return request.environ.get("REMOTE_ADDR")
+
+
 @cache
 def _process(pid: int) -> str:
     """Return this process's name; a random part, because containers repeat process ids."""

@@ -9,7 +9,7 @@ from apiflask import APIBlueprint
 from pydantic import Field
 
 from api.brokers import broker_of
-from api.name_server import name_server, origin
+from api.name_server import host, name_server, origin
 from api.problems import Problem
 from api.shapes import Address, Body, DataVersionAnswer, Int64, Many, Name, Query, TopicNumbers, Written
 from registry.errors import BrokerNotFound
@@ -144,6 +144,7 @@ def register_broker(json_data: RegistrationBody) -> RegistrationAnswer:
             server.keys,
             json_data.value(options),
             origin(),
+            host=host(),
             delete_missing=options.delete_topic_with_broker_registration,
             event_code=_event_code(RequestCode.REGISTER_BROKER),
             limits=server.limits,

@@ -62,6 +62,8 @@ end
 
 local function member_json(key)
   local fields = redis.call("HMGET", K.member(key), "since", "ha", "timeout", "filters", "dv")
+  if not is_whole(fields[1]) then fields[1] = tostring(ctx.now) end -- until they are repaired
+  if not is_timeout(fields[3]) then fields[3] = TIMEOUT_MS end
   local lease = lease_of(ctx, key)
   return table.concat({
     '{"cluster":', quote(cluster_of(key)), ',"addr":', quote(address_of(key)), ',"since_ms":', fields[1],

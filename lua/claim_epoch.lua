@@ -2,7 +2,8 @@
   whose lapse is not recorded yet are removed first, for the slices may overwrite nothing that still counts.
   KEYS[1] events:meta     hash    incarnation, seq, holds
   KEYS[2] pending:<name>  string  the claim
-  ARGV[1] request as JSON: origin, name, ttl_ms (each slice renews it), limits, adds (lua/includes/growth.lua)
+  ARGV[1] request as JSON: origin, name, ttl_ms (each slice renews it), limits, adds (lua/includes/growth.lua),
+          network (as lua/register.lua)
   Returns {"claimed", epoch, leftovers (1: rows of an earlier epoch are still stored)}; {"pending"} another registration
           has claimed the name; {"full", option} it would grow beyond a limit; {"again", event id, {broker name, ...}} it had members; the names are
           those with a clean-up that was deferred  ]]
@@ -16,7 +17,7 @@ if broker.exists then
   record_lapses(ctx, broker)
   return { "again", commit(ctx), deferred_names(ctx) }
 end
-local full = limit_of_brokers(r.limits) or limit_of_topics(r.limits, r.name, r.adds, true)
+local full = limit_of_brokers(r.limits, r.network) or limit_of_topics(r.limits, r.name, r.adds, true, r.network or "")
 if full then return { "full", full } end
 local epoch = tostring(redis.call("INCR", K.epoch))
 redis.call("SET", KEYS[2], epoch, "PX", r.ttl_ms)

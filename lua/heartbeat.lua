@@ -7,6 +7,7 @@
   ARGV    member (<cluster>:<addr>)
   Returns for each {"unknown"}, {"lapsed"}: for reinstate_member.lua; {"renewed", timeout (ms), data version}  ]]
 --- @include "clock"
+--- @include "timeouts"
 local now = now_ms()
 local call = redis.call
 local leases = call("ZMSCORE", KEYS[1], unpack(ARGV))
@@ -19,11 +20,15 @@ for i = 1, #ARGV do
     replies[i] = { "lapsed" }
   else
     local member = call("HMGET", KEYS[2 * i + 1], "timeout", "dv")
-    local at = now + member[1]
-    ends[#ends + 1] = at
-    ends[#ends + 1] = ARGV[i]
-    call("SET", KEYS[2 * i], at, "PX", member[1])
-    replies[i] = { "renewed", member[1], member[2] or "" }
+    if is_timeout(member[1]) then
+      local at = now + member[1]
+      ends[#ends + 1] = at
+      ends[#ends + 1] = ARGV[i]
+      call("SET", KEYS[2 * i], at, "PX", member[1])
+      replies[i] = { "renewed", member[1], member[2] or "" }
+    else
+      replies[i] = { "lapsed" } -- damaged: that script knows what counts
+    end
   end
 end
 if #ends > 0 then call("ZADD", KEYS[1], unpack(ends)) end

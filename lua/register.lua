@@ -8,7 +8,7 @@
   ARGV[1] request as JSON: origin {op, actor, peer}, name, cluster, id, member (<cluster>:<addr>), ha, zone, acting
           ("0", "1", or absent from an old broker), timeout, filters (JSON text; absent = leave alone), dv, state
           (version, a number), single (1: one topic, refused in a first registration), sig, owner and the host that it
-          came from, dry, limits, and for the write: token, claim (epoch), leftovers (as the claim said), applied, last
+          came from, network (that host, an IPv6 one with its neighbours), dry, limits, and for the write: token, claim (epoch), leftovers (as the claim said), applied, last
           (0: slices follow, so the data version waits), adds (lua/includes/growth.lua; of all slices), counts {rows,
           mappings, entries}
   ARGV[2] the slice, as lua/includes/rows.lua says
@@ -106,7 +106,8 @@ local function limit_reached()
   end
   if fresh_place and #sorted_ids(broker.addrs) >= limits.maxMembersOfBroker then return "maxMembersOfBroker" end
   if new_name and #others >= limits.maxNamesOfMember then return "maxNamesOfMember" end
-  if first and not broker.exists and limit_of_brokers(limits) then return "maxBrokers" end
+  local full = first and not broker.exists and limit_of_brokers(limits, r.network)
+  if full then return full end
   if new_cluster and not first then
     local count = 0
     for _ in pairs(broker.clusters) do count = count + 1 end
@@ -138,7 +139,7 @@ if r.dry == 1 or token ~= r.token then
     flag(strips), flag(same) }
 end
 
-full = not r.claim and limit_of_topics(r.limits, name, r.adds, first)
+full = not r.claim and limit_of_topics(r.limits, name, r.adds, first, first and (r.network or "") or broker.network)
 if full then return { "full", full } end
 
 -- Notes a connection over which the member registered. Connections of dead workers go; another one goes where there
@@ -174,7 +175,7 @@ if takes_over then
 end
 if first then
   broker.epoch, broker.gen = r.claim or tostring(redis.call("INCR", K.epoch)), 0
-  broker.cluster, broker.clusters = r.cluster, {}
+  broker.cluster, broker.clusters, broker.network = r.cluster, {}, r.network
   if r.claim then
     ctx.leftovers = r.leftovers == 1
   else

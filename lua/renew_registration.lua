@@ -16,6 +16,7 @@
           {"renewed", timeout (ms), {master, ha}}  ]]
 --- @include "clock"
 --- @include "order"
+--- @include "timeouts"
 local now = now_ms()
 local call = redis.call
 local members = {}
@@ -38,7 +39,8 @@ local function renewed(i, arg)
   local broker = call("HMGET", KEYS[at + 3], "epoch", "gen", "addr:0")
   local version = ARGV[arg + 2]
   if member[3] ~= ARGV[arg + 1] or not broker[1] or member[4] ~= broker[1] .. ":" .. broker[2]
-    or (version ~= "" and version ~= member[2]) or (ARGV[arg + 3] ~= "" and not member[5]) then
+    or (version ~= "" and version ~= member[2]) or (ARGV[arg + 3] ~= "" and not member[5])
+    or not is_timeout(member[1]) then
     return { "differs" }
   end
   local master = none

@@ -38,17 +38,18 @@ end
 local function mend_member(id, key)
   local member = member_of(ctx, key)
   local fields, place = member.fields, "slot:" .. id .. ":" .. r.name
-  if not (fields[place] and fields.broker and fields.id and fields.since and tonumber(fields.timeout)) then
+  if member.damaged or not (member.exists and fields[place] and fields.broker and fields.id) then
     fields[place] = "1"
     fields.broker, fields.id = fields.broker or r.name, fields.id or id
     fields.since = fields.since or tostring(ctx.now)
-    fields.timeout = tonumber(fields.timeout) and fields.timeout or tostring(r.timeout)
+    if not is_timeout(redis.call("HGET", K.member(key), "timeout")) then fields.timeout = tostring(r.timeout) end
     if not member.exists then broker.gen, broker.dirty = broker.gen + 1, true end
     member.exists, member.dirty = true, true
   end
   local latest = ctx.now + fields.timeout
   if member.lease == 0 then
-    member.lease = tonumber(redis.call("GET", K.alive(key)) or latest)
+    local kept = redis.call("GET", K.alive(key))
+    member.lease = is_whole(kept) and tonumber(kept) or latest
     member.dirty = true
   end
   -- Written before the clock went back.

@@ -14,6 +14,7 @@
 --- @include "growth"
 --- @include "order"
 --- @include "rows"
+--- @include "timeouts"
 local r = cjson.decode(ARGV[1])
 local call = redis.call
 local now = now_ms()
@@ -22,7 +23,7 @@ local broker = call("HMGET", KEYS[2], "epoch", "gen", "cluster")
 local lease = tonumber(call("ZSCORE", KEYS[5], r.member) or 0)
 if member[2] ~= r.was_dv or member[3] ~= r.was_sig then return { "differs" } end
 if broker[1] ~= r.epoch or tonumber(broker[2]) ~= r.gen then return { "differs" } end
-if now >= lease or (r.owner ~= "" and not member[4]) then return { "differs" } end
+if now >= lease or (r.owner ~= "" and not member[4]) or not is_timeout(member[1]) then return { "differs" } end
 
 local full = limit_of_topics(r.limits, r.name, r.adds, false)
 if full then return { "full", full } end

@@ -64,8 +64,8 @@ end
 if #changes == 0 then return { "" } end
 if r.limits then
   local new = redis.call("EXISTS", KEYS[2]) == 0 and 1 or 0
-  for _, c in ipairs(changes) do
-    local adds = { broker = c.before == "" and 1 or 0, namespace = new, mappings = 0 }
+  for i, c in ipairs(changes) do
+    local adds = { broker = c.before == "" and 1 or 0, namespace = i == 1 and new or 0, mappings = 0 }
     local full = limit_of_topics(r.limits, c.broker.name, adds)
     if full then return { "full", full } end
   end

@@ -13,7 +13,7 @@ from registry import kv, settings
 from registry.drivers import run
 from registry.errors import RegistryError
 from registry.keys import Keys
-from registry.options.catalogue import Options, listing, overlay
+from registry.options.catalogue import Options, listing, out_of_range, overlay
 from registry.plans import Origin
 from rocketmq_remoting.errors import BodyError
 from rocketmq_remoting.json_decoding import decode_json
@@ -74,7 +74,8 @@ class SharedSettings:
 
     def _write(self, shared: Mapping[str, str]) -> None:
         if self._config_file:
-            rewrite(self._config_file, dict(listing(overlay(self._options, shared))))
+            usable = {key: text for key, text in shared.items() if key not in out_of_range(shared)}
+            rewrite(self._config_file, dict(listing(overlay(self._options, usable))))
 
     def _is_new(self, error: Exception) -> bool:
         before, self._failure = self._failure, str(error)

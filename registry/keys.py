@@ -172,6 +172,10 @@ class Keys:
         return f"{self.prefix}events:meta"
 
     @property
+    def events_marks(self) -> str:
+        return f"{self.prefix}events:marks"
+
+    @property
     def events_consumers(self) -> str:
         return f"{self.prefix}events:consumers"
 

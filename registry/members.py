@@ -1,6 +1,7 @@
 """Members of brokers with their leases, and the clock these run by: what operators look at."""
 
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
 from typing import Literal
 
 import msgspec
@@ -13,6 +14,8 @@ from registry.scan import members_of, some_of
 from rocketmq_remoting.data_version import DataVersion
 
 NAMES_MAX = 40  # broker names a script, which reads fewer that have many members
+USUAL_TIMEOUT_MS, TIMEOUT_MAX_MS, NUMBER_MAX = 120_000, 86_400_000, 10**14 - 1  # as lua/includes
+WHOLE = re.compile(r"[0-9]{1,14}")
 CLOCK_LATE_MS = 5000  # as lua/includes/lease.lua: workers tick each second, longer silence is an outage
 
 LeaseState = Literal["living", "held", "overdue"]
@@ -67,7 +70,7 @@ class Member(msgspec.Struct, frozen=True):
 class Broker(msgspec.Struct, frozen=True):
     """A broker name: its cluster (that of the first registration), all clusters that list it, and its members by id.
 
-    `acting_master` is enableActingMaster of the last registration."""
+    `acting_master` is enableActingMaster of the last registration, `host` where the first one came from."""
 
     name: str
     cluster: str
@@ -76,6 +79,7 @@ class Broker(msgspec.Struct, frozen=True):
     acting_master: bool
     zone: str | None
     members: tuple[Member, ...]
+    host: str | None = None
 
 
 class LeaseClock(msgspec.Struct, frozen=True):
@@ -188,6 +192,7 @@ def _broker(now_ms: int, row: _BrokerRow) -> Broker:
         attributes["acting"] == "1",
         attributes.get("zone"),
         tuple(sorted((_member(now_ms, member) for member in row.members), key=lambda member: member.id)),
+        attributes.get("network") or None,
     )
 
 
@@ -196,6 +201,7 @@ def _member(now_ms: int, row: _MemberRow) -> Member:
     cluster, address = split_member_key(row.key)
     version, filters = fields.get("dv"), fields.get("filters")
     hosts = {field[6:]: host for field, host in fields.items() if field.startswith("owner:")}
+    timeout_ms = _number(fields, "timeout", TIMEOUT_MAX_MS, damaged=USUAL_TIMEOUT_MS)
     return Member(
         cluster,
         row.id,
@@ -203,8 +209,15 @@ def _member(now_ms: int, row: _MemberRow) -> Member:
         fields.get("ha"),
         DataVersion.from_text(version) if version else None,
         msgspec.json.decode(filters, type=tuple[str, ...]) if filters else (),
-        int(fields["since"]),
+        _number(fields, "since", NUMBER_MAX, damaged=now_ms),
         tuple(sorted(hosts)),
         frozenset(hosts.values()),
-        Lease(now_ms, int(row.end_ms), int(row.kept_until_ms), int(fields["timeout"])),
+        Lease(now_ms, int(row.end_ms), int(row.kept_until_ms), timeout_ms),
     )
+
+
+def _number(fields: Mapping[str, str], name: str, most: int, *, damaged: int) -> int:
+    """Return a number of a member, `damaged` where there is none: a walk repairs it within a minute."""
+    text = fields.get(name, "")
+    number = int(text) if WHOLE.fullmatch(text) else 0
+    return number if 0 < number <= most else damaged

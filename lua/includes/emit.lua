@@ -2,6 +2,13 @@
 -- The event stream. A script decides, then appends its entries as one group, then changes tables: nothing may
 -- fail after the first write. ctx: {now, origin = {op, actor, peer}, entries}
 local EVENTS_MAXLEN = 1000000
+local EVENTS_BYTES = 268435456 -- until a job has noted the option eventsMaxBytes in events:meta
+local MARKS = 100
+
+-- What is none, because the hash was damaged, counts as `other`.
+local function number_of(text, other)
+  return tonumber(text and string.match(text, "^%d+$") or other)
+end
 
 -- fields: {name, value, name, value, ...}; a pair with a false value is left out
 local function emit(ctx, kind, cause, fields)
@@ -19,33 +26,56 @@ local function begin_stream(ctx, had_stream)
   end
 end
 
+local function flat_of(ctx, entry, inc, seq, part)
+  local flat = { "v", "1", "kind", entry.kind, "inc", inc, "seq", seq }
+  local function put(name, value)
+    if value then
+      flat[#flat + 1] = name
+      flat[#flat + 1] = value
+    end
+  end
+  put("part", part)
+  put("op", ctx.origin.op)
+  put("cause", entry.cause)
+  put("actor", ctx.origin.actor)
+  put("peer", ctx.origin.peer)
+  for f = 1, #entry.fields, 2 do put(entry.fields[f], entry.fields[f + 1]) end
+  local bytes = 0
+  for i = 1, #flat do bytes = bytes + #tostring(flat[i]) end
+  return flat, bytes
+end
+
+-- The trimming job comes each 10 s, and a peer may write gigabytes meanwhile. So at each hundredth of the memory that
+-- the stream may have an entry is marked with the bytes that were ever appended, and what lies a quarter more back goes.
+local function set_mark(last, grown, most)
+  redis.call("ZADD", K.marks, grown, last)
+  local past = string.format("%.0f", grown - most * 5 / 4)
+  local marks = redis.call("ZRANGEBYSCORE", K.marks, "-inf", past)
+  if #marks == 0 then return end
+  redis.call("ZREMRANGEBYSCORE", K.marks, "-inf", past)
+  redis.call("XTRIM", K.events, "MINID", "~", marks[#marks], "LIMIT", 0)
+end
+
 -- Returns the id of the group's last entry, "" when there was nothing to append.
 local function append(ctx)
   if #ctx.entries == 0 then return "" end
-  local meta = redis.call("HMGET", K.meta, "inc", "seq")
-  local inc, seq = meta[1], tonumber(meta[2] or 0) or 0
+  local meta = redis.call("HMGET", K.meta, "inc", "seq", "grown", "max_bytes")
+  local inc, seq, grown, most = meta[1], number_of(meta[2], 0), number_of(meta[3], 0), number_of(meta[4], EVENTS_BYTES)
   if not inc or redis.call("EXISTS", K.events) == 0 then
     inc, seq = tostring(ctx.now), 0
     begin_stream(ctx, meta[1])
   end
-  local n, last = #ctx.entries, ""
-  redis.call("HSET", K.meta, "inc", inc, "seq", seq + n)
+  local n, flats, last, before = #ctx.entries, {}, "", grown
   for i, entry in ipairs(ctx.entries) do
-    local flat = { "v", "1", "kind", entry.kind, "inc", inc, "seq", seq + i }
-    local function put(name, value)
-      if value then
-        flat[#flat + 1] = name
-        flat[#flat + 1] = value
-      end
-    end
-    put("part", n > 1 and i .. "/" .. n)
-    put("op", ctx.origin.op)
-    put("cause", entry.cause)
-    put("actor", ctx.origin.actor)
-    put("peer", ctx.origin.peer)
-    for f = 1, #entry.fields, 2 do put(entry.fields[f], entry.fields[f + 1]) end
+    local bytes
+    flats[i], bytes = flat_of(ctx, entry, inc, seq + i, n > 1 and i .. "/" .. n)
+    grown = grown + bytes
+  end
+  redis.call("HSET", K.meta, "inc", inc, "seq", seq + n, "grown", string.format("%.0f", grown))
+  for _, flat in ipairs(flats) do
     last = redis.call("XADD", K.events, "MAXLEN", "~", EVENTS_MAXLEN, "*", unpack(flat))
   end
+  if math.floor(grown * MARKS / most) > math.floor(before * MARKS / most) then set_mark(last, grown, most) end
   ctx.entries = {}
   return last
 end

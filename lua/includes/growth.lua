@@ -2,9 +2,36 @@
 -- Limits of what tables may gain, checked before anything is written; each function returns the option whose limit
 -- would be passed, or nil.
 
+local SAMPLE = 200
+
+-- Whether one network would have more than its share of the names under a key. Only where these are more than that share
+-- is a sample of them looked at; `network_of` tells where a name of it came from.
+local function over_share(limits, network, key, more, limit, network_of)
+  if not network or network == "" or limits.maxShareOfHost >= 100 then return false end
+  local share, count = limit * limits.maxShareOfHost / 100, redis.call("SCARD", key)
+  if count + more <= share then return false end
+  local names, held = redis.call("SRANDMEMBER", key, SAMPLE), 0
+  for _, name in ipairs(names) do
+    if network_of(name) == network then held = held + 1 end
+  end
+  return held * count / math.max(#names, 1) + more > share
+end
+
+local function network_of_broker(name) return redis.call("HGET", K.broker(name), "network") end
+
+-- One of the brokers of a topic stands for all: those of one host count in full, those of several by halves and so on.
+local function network_of_topics()
+  local known = {}
+  return function(topic)
+    local name = redis.call("HRANDFIELD", K.route(topic))
+    if name and known[name] == nil then known[name] = network_of_broker(name) end
+    return name and known[name]
+  end
+end
+
 -- adds {broker, namespace, mappings}: topics new to the broker's table, how many of those may be new to the namespace,
--- and static topics new to the broker
-local function limit_of_topics(limits, name, adds, first)
+-- and static topics new to the broker; network: of the first registration, nil of a broker that is there
+local function limit_of_topics(limits, name, adds, first, network)
   local most = limits.maxTopicsOfBroker
   -- Rows of an earlier epoch count for nothing, and lie in the same hashes until they are cleaned up.
   local alone = first or redis.call("HGET", K.owed, "clean:" .. name)
@@ -16,8 +43,15 @@ local function limit_of_topics(limits, name, adds, first)
     return "maxTopicsOfBroker"
   end
   if over(adds.namespace, limits.maxTopics, "SCARD", K.topics) then return "maxTopics" end
+  if adds.namespace > 0 then
+    network = network or network_of_broker(name)
+    if over_share(limits, network, K.topics, adds.namespace, limits.maxTopics, network_of_topics()) then
+      return "maxShareOfHost"
+    end
+  end
 end
 
-local function limit_of_brokers(limits)
+local function limit_of_brokers(limits, network)
   if redis.call("SCARD", K.brokers) >= limits.maxBrokers then return "maxBrokers" end
+  if over_share(limits, network, K.brokers, 1, limits.maxBrokers, network_of_broker) then return "maxShareOfHost" end
 end

@@ -11,6 +11,7 @@ local K = {
   kv = prefix .. "kv",
   lapses = prefix .. "lapses",
   leases = prefix .. "leases",
+  marks = prefix .. "events:marks",
   meta = prefix .. "events:meta",
   order = prefix .. "kv:ORDER_TOPIC_CONFIG",
   owed = prefix .. "owed",

@@ -1,3 +1,4 @@
+--- @include "timeouts"
 -- Values that may stand in a table; others are damage. Numbers have at most 14 digits, which is all that
 -- Lua prints of one.
 local function is_whole(text)

@@ -14,10 +14,12 @@ local function pairs_of(flat)
   return out
 end
 
-local TEXTS = { epoch = true, cluster = true, acting = true, zone = true }
+local TIMEOUT_MS = "120000"
+local TEXTS = { epoch = true, cluster = true, acting = true, zone = true, network = true }
 local NUMBERS = { gen = true, topics = true, mappings = true }
 
 -- {name, exists, damaged (it has fields that are none, which the next write drops), epoch, gen, cluster, acting, zone,
+-- network (that it was first registered from),
 -- topics, mappings (how many rows of each there should be), addrs = {id -> member key}, clusters = {name -> true}}
 local function broker_of(ctx, name)
   local broker = ctx.brokers[name]
@@ -46,7 +48,15 @@ local function broker_of(ctx, name)
   return broker
 end
 
--- {key, exists, lease, fields}; fields hold broker, id, dv, ha, filters, timeout, since, sig, at, applied,
+-- Until they are repaired (lua/repair_broker.lua), a time-out and a beginning that are none count as the usual one and now.
+local function mend_numbers(ctx, member)
+  local fields = member.fields
+  member.damaged = not (is_timeout(fields.timeout) and is_whole(fields.since))
+  if not is_timeout(fields.timeout) then fields.timeout = TIMEOUT_MS end
+  if not is_whole(fields.since) then fields.since = tostring(ctx.now) end
+end
+
+-- {key, exists, damaged (a number of it was none), lease, fields}; fields hold broker, id, dv, ha, filters, timeout, since, sig, at, applied,
 -- slot:<id>:<name> for each place it registered, owner:<worker>/<connection> for each connection it came over
 -- with the host that it came from
 local function member_of(ctx, key)
@@ -55,6 +65,7 @@ local function member_of(ctx, key)
   local fields = pairs_of(redis.call("HGETALL", K.member(key)))
   local lease = redis.call("ZSCORE", K.leases, key)
   member = { key = key, fields = fields, exists = next(fields) ~= nil, lease = lease and tonumber(lease) or 0 }
+  if member.exists then mend_numbers(ctx, member) end
   ctx.members[key] = member
   return member
 end
@@ -143,7 +154,7 @@ local function write_broker(ctx, broker, event_id)
     return
   end
   local flat = { "epoch", broker.epoch, "gen", broker.gen, "cluster", broker.cluster, "acting", broker.acting }
-  for _, field in ipairs({ "zone", "topics", "mappings" }) do
+  for _, field in ipairs({ "zone", "topics", "mappings", "network" }) do
     if broker[field] then flat[#flat + 1], flat[#flat + 2] = field, broker[field] end
   end
   for cluster in pairs(broker.clusters) do

@@ -24,6 +24,7 @@ SLICE = 1_000
 FIRST_READ = 10  # of which the first with a number is the stream's first
 READ = 100  # an entry may have 64 KB
 AUDIT_MAX = 100_000
+TRIMS = 16  # tries of one run: the second takes a 16th of the entries at least, the next two of them …
 AUDIT_PART = 4  # of the memory that the event stream may have, the copies have so much
 ROUND_EVERY_MS = 600_000  # at most one round of cause `gap` in this time
 AUDITOR = "audit"  # our own field of `events:consumers`
@@ -48,7 +49,7 @@ class Trimmed(msgspec.Struct, frozen=True):
 def trim(keys: Keys, origin: Origin, *, retention_ms: int, max_bytes: int) -> Plan[Trimmed]:
     """Copy to `audit`, then trim, then request a round if a consumer needs one. Times are of the Redis clock."""
     now = yield from now_ms()
-    audited, unread_entries = yield from _audit(keys, now)
+    audited, unread_entries = yield from _audit(keys, now, max_bytes // AUDIT_PART)
     consumers, unread_consumers = yield from read_reports(keys)
     holders = [consumer for consumer in consumers if consumer.retains(now)]
     oldest = min([EventId(max(now - retention_ms, 0)), *(consumer.position for consumer in holders)])
@@ -61,27 +62,34 @@ def trim(keys: Keys, origin: Origin, *, retention_ms: int, max_bytes: int) -> Pl
 def trim_to_memory(keys: Keys, max_bytes: int) -> Plan[int]:
     """Trim the oldest entries beyond so much memory, whatever holds them back, and copies beyond a part of that.
 
-    Return how many entries of `events` that were."""
+    Return how many entries of `events` that were. Scripts that append trim beyond 5/4 of what is noted here."""
     capped = yield from _trim_to(keys.events, max_bytes)
+    yield call("HSET", keys.events_meta, "max_bytes", max_bytes)
     yield from _trim_to(keys.audit, max_bytes // AUDIT_PART)
     return capped
 
 
 def _trim_to(stream: str, max_bytes: int) -> Plan[int]:
-    used = yield call("MEMORY", "USAGE", stream)
-    if used is None or int(used) <= max_bytes:
-        return 0
-    length = yield call("XLEN", stream)
-    target = int(length) * max_bytes // int(used)
-    return (yield from _trim(stream, ("MAXLEN", "~", str(target)), down_to=target))
+    """Trim the oldest entries, by the average first and then by more: they may be smaller than the others."""
+    gone = 0
+    for tried in range(TRIMS):
+        used = yield call("MEMORY", "USAGE", stream, "SAMPLES", 0)  # samples are of the oldest
+        if used is None or int(used) <= max_bytes:
+            break
+        length = int((yield call("XLEN", stream)))
+        target = min(length * max_bytes // int(used), length - length * tried // TRIMS)
+        gone += yield from _trim(stream, ("MAXLEN", "~", str(target)), down_to=target)
+    return gone
 
 
-def _audit(keys: Keys, now: int) -> Plan[tuple[int, tuple[str, ...]]]:
-    """Copy what is new; return how many entries were copied, and the first of those that have no number."""
+def _audit(keys: Keys, now: int, max_bytes: int) -> Plan[tuple[int, tuple[str, ...]]]:
+    """Copy what is new; return how many entries were copied, and the first of those that have no number.
+
+    The copies are trimmed meanwhile, so that a flood of them does not take much more than `max_bytes`."""
     newest = yield call("XREVRANGE", keys.audit, "+", "-", "COUNT", 1)
     copied_to = EventId.parse(newest[0][0]) if newest else FIRST
     auditor = yield from _auditor(keys, copied_to)
-    count, unread = 0, list[str]()
+    count, copied_bytes, unread = 0, 0, list[str]()
     while True:
         reply = yield call("XRANGE", keys.events, f"({auditor.position}", "+", "COUNT", READ)
         for event in (Event.of(*entry) for entry in reply):
@@ -89,6 +97,10 @@ def _audit(keys: Keys, now: int) -> Plan[tuple[int, tuple[str, ...]]]:
                 flat = [text for field in event.fields.items() for text in field]
                 yield call("XADD", keys.audit, "MAXLEN", "~", AUDIT_MAX, str(event.id), *flat)
                 count += 1
+                copied_bytes += sum(map(len, flat))
+                if copied_bytes > max_bytes // AUDIT_PART:
+                    yield from _trim_to(keys.audit, max_bytes)
+                    copied_bytes = 0
             auditor.id = str(event.id)
             if not event.is_numbered:
                 unread.append(auditor.id)

@@ -40,6 +40,7 @@ __all__ = [
     "given_settings",
     "in_range",
     "listing",
+    "out_of_range",
     "overlay",
     "parse",
     "resolve",
@@ -118,6 +119,7 @@ GROWTH_LIMITS = (
     *("maxTopics", "maxTopicsOfBroker"),
     *("maxNameBytes", "maxAddressBytes", "maxEntryBytes", "maxFilterServersBytes", "maxMappingBytes"),
     *("maxKvNamespaces", "maxKvKeys", "maxKvValueBytes", "maxKvNamespaceBytes"),
+    "maxShareOfHost",
 )
 """How far peers can make the tables grow (`registry.limits`)."""
 AT_LEAST_ONE = frozenset(
@@ -131,6 +133,9 @@ AT_LEAST_ONE = frozenset(
         "httpHeadTimeoutMillis",
         "httpBodyTimeoutMillis",
         "httpAnswerTimeoutMillis",
+        "clientRequestThreadPoolQueueCapacity",
+        "defaultThreadPoolQueueCapacity",
+        "unRegisterBrokerQueueCapacity",
         *GROWTH_LIMITS,
     }
 )
@@ -169,7 +174,7 @@ def parse(option: Option, text: str) -> Value | None:
 
 
 def in_range(option: Option, value: Value) -> bool:
-    """Return whether a value can be in force. Java takes any number of 318, and so do we there."""
+    """Return whether a value that is shared can be in force. Request 318 takes any number, as Java's does."""
     if option.type in ("bool", "str"):
         return True
     return int(option.key in AT_LEAST_ONE) <= int(value) <= (PORT_MAX if option.key in PORTS else LONG_MAX)
@@ -287,13 +292,24 @@ def acceptable(options: Options, wanted: Mapping[str, str]) -> dict[str, str]:
     return taken
 
 
+def out_of_range(wanted: Mapping[str, str]) -> dict[str, str]:
+    """Return what of `acceptable` values is never in force, though Java and so request 318 take and list it."""
+    return {
+        key: text
+        for key, text in wanted.items()
+        if (option := BY_KEY.get(key))
+        and not ((value := parse(option, text)) is None or in_range(option, value))
+    }
+
+
 def overlay(options: Options, shared: Mapping[str, str]) -> Options:
     """Return the options with what 318 shared through Redis: Live ones in force, others in the listing only."""
     live: dict[str, Value] = {}
     also = dict(options.listing_also)
     for key, text in acceptable(options, shared).items():
         option = BY_KEY.get(key)
-        if option and option.effect == "live" and (value := parse(option, text)) is not None:
+        value = parse(option, text) if option else None
+        if option and option.effect == "live" and value is not None and in_range(option, value):
             live[option.name] = value
         else:
             also[key] = text

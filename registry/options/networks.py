@@ -3,10 +3,11 @@
 from functools import lru_cache
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
 
-__all__ = ["Address", "Network", "address_of", "networks_of"]
+__all__ = ["Address", "Network", "address_of", "link_of", "networks_of"]
 
 Address = IPv4Address | IPv6Address
 Network = IPv4Network | IPv6Network
+LINK_BITS = 64
 
 
 @lru_cache(maxsize=64)
@@ -22,3 +23,11 @@ def address_of(host: str) -> Address | None:
     except ValueError:
         return None
     return getattr(address, "ipv4_mapped", None) or address
+
+
+def link_of(host: str) -> str:
+    """Return the host, of an IPv6 one the /64 that it is in, where one machine may have every address."""
+    address = address_of(host)
+    if isinstance(address, IPv6Address):
+        return str(IPv6Network((address, LINK_BITS), strict=False))
+    return host if address is None else str(address)

@@ -82,7 +82,11 @@ class RegisterOperation:
         end = yield from write(Write(self.context, self._version, decision, diff, body))
         if isinstance(end, Done):
             self._table.update(decision, diff, self._body.blocks, end)
-        elif isinstance(end, Full) and end.option == "maxTopics" and self._new_topics is None:
+        elif (
+            isinstance(end, Full)
+            and end.option in ("maxTopics", "maxShareOfHost")
+            and self._new_topics is None
+        ):
             self._new_topics = yield from new_topics(context.keys, body.topics)
             return Again()
         return end

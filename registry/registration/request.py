@@ -8,6 +8,7 @@ from zlib_ng.zlib_ng import crc32
 from registry.keys import Keys, member_key
 from registry.limits import Limits
 from registry.options.catalogue import Options
+from registry.options.networks import link_of
 from registry.plans import Origin, pairs
 from registry.registration.renewals import Renewal
 from rocketmq_remoting.body_signature import split_signature
@@ -121,7 +122,7 @@ def signature(registration: Registration, *, delete_missing: bool) -> Signature:
 class RegisterContext(msgspec.Struct, frozen=True):
     """A registration, its signature, and where it came from.
 
-    `owner` is the connection it came over, `<worker>/<connection>`, and `host` where its peer came from, both None
+    `owner` is the connection it came over, `<worker>/<connection>`, and `host` where its peer came from; no owner
     for one over HTTP; `delete_missing` is the option deleteTopicWithBrokerRegistration."""
 
     keys: Keys
@@ -132,3 +133,8 @@ class RegisterContext(msgspec.Struct, frozen=True):
     host: str | None
     delete_missing: bool
     limits: Limits
+
+    @property
+    def network(self) -> str | None:
+        """Return the host, an IPv6 one as the network of its link: anybody there has any number of addresses."""
+        return self.host if self.host is None or ":" not in self.host else link_of(self.host)

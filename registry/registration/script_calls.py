@@ -40,6 +40,7 @@ class RegisterRequest(msgspec.Struct, frozen=True, omit_defaults=True):
     filters: str | None = None
     owner: str | None = None
     host: str | None = None
+    network: str | None = None
     dry: int = 0
     token: str = ""
     claim: str | None = None
@@ -91,6 +92,7 @@ def register_request(
         filters=filters,
         owner=context.owner,
         host=context.host,
+        network=context.network,
     )
 
 
@@ -120,6 +122,7 @@ def claim_call(context: RegisterContext, growth: Growth) -> ScriptCall:
         "ttl_ms": CLAIM_MS,
         "limits": context.limits,
         "adds": growth,
+        "network": context.network or "",
     }
     return ScriptCall("claim_epoch", (keys.events_meta, keys.pending(name)), (as_json(request),))
 

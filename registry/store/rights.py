@@ -13,7 +13,7 @@ SCRIPTS = ("eval", "evalsha")
 IN_SCRIPTS_AND_PLANS = (
     *("del", "exists", "memory|usage", "pexpire", "time", "type"),
     *("get", "incr", "set"),
-    *("hdel", "hget", "hgetall", "hincrby", "hkeys", "hlen", "hmget", "hscan", "hset"),
+    *("hdel", "hget", "hgetall", "hincrby", "hkeys", "hlen", "hmget", "hrandfield", "hscan", "hset"),
     *("sadd", "scard", "sismember", "smembers", "smismember", "srandmember", "srem", "sscan", "sunionstore"),
     *("xadd", "xlen", "xrange", "xrevrange", "xtrim"),
     *("zadd", "zcard", "zcount", "zmscore", "zrange", "zrangebyscore", "zrem", "zremrangebyscore", "zscan"),

@@ -40,6 +40,7 @@ def test_all_of_a_member_is_shown(http: Http, redis: redis_py.Redis, keys: Keys)
         "zoneName": "z1",
         "enableActingMaster": True,
         "epoch": 1,
+        "host": "127.0.0.1",
     }
     lease, since = master.pop("lease"), master.pop("sinceMillis")
     assert master == {

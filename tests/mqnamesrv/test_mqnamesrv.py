@@ -82,6 +82,11 @@ def test_an_update_is_written_to_the_file(server: NameServer, folder: Path) -> N
     )
     assert answer.json()["inForce"] == {"serverSocketBacklog": "restart"}
     eventually(lambda: "serverSocketBacklog=77" in (folder / "n.properties").read_text().splitlines())
+    server.ask(RequestCode.UPDATE_NAMESRV_CONFIG, body=b"waitSecondsForService=8\nlistenPort=65536\n")
+    eventually(lambda: "waitSecondsForService=8" in (folder / "n.properties").read_text().splitlines())
+    assert "listenPort=65536" not in (folder / "n.properties").read_text()  # the next start could not listen
+    listed(server, listenPort="65536")
+    assert "listenPort=65536, out of range" in server.output
 
 
 def listed(server: NameServer, **options: str) -> None:

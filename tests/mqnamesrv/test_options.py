@@ -1,10 +1,12 @@
 """The catalogue of options: where values come from, how texts are read, what requests 318 and 319 see."""
 
 import pytest
+from msgspec.structs import replace
 
 from registry.options.catalogue import (
     BY_KEY,
     CATALOGUE,
+    GROWTH_LIMITS,
     NETWORKS,
     InvalidOption,
     Options,
@@ -210,6 +212,32 @@ def test_shared_values_are_in_force_or_only_listed() -> None:
     assert (shown["orderMessageEnable"], shown["listenPort"], shown["myKey"]) == ("true", "1", "y")
     assert "other" not in shown
     assert overlay(options, {}) == options
+
+
+@pytest.mark.parametrize(
+    ("key", "text"),
+    [
+        ("clientRequestThreadPoolQueueCapacity", "0"),
+        ("defaultThreadPoolQueueCapacity", "-1"),
+        ("unRegisterBrokerQueueCapacity", "-2147483648"),
+        ("waitSecondsForService", "-1"),
+        ("listenPort", "65536"),
+        ("serverSocketBacklog", "-1"),
+    ],
+)
+def test_shared_values_out_of_range_are_listed_and_not_in_force(key: str, text: str) -> None:
+    options = resolve({}, HOME)
+    shared = overlay(options, {key: text})
+    assert dict(listing(shared))[key] == text  # as Java's
+    assert replace(shared, listing_also=()) == options
+
+
+@pytest.mark.parametrize("key", GROWTH_LIMITS)
+def test_limits_of_growth_cannot_be_shared(key: str) -> None:
+    options = resolve({}, HOME)
+    for text in ("1", "0", "-1", str(1 << 62)):
+        assert acceptable(options, {key: text}) == {}
+        assert overlay(options, {key: text}) == options
 
 
 @pytest.mark.conformance("CFG-08", "CFG-09", "CFG-11")

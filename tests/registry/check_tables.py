@@ -17,6 +17,7 @@ ELSEWHERE = (
     "events",
     "events:asked",
     "events:consumers",
+    "events:marks",
     "events:meta",
     "events:round",
     "events:round:left",

@@ -16,9 +16,9 @@ from msgspec.structs import replace
 
 from registry.clusters import cluster_info
 from registry.drains import Drain, drain
-from registry.events.checkpoint import checkpoint
+from registry.events.checkpoint import checkpoint, request_round
 from registry.events.entry import EventKind
-from registry.events.replay import Tables, replay
+from registry.events.replay import UNKNOWN, Tables, replay
 from registry.keys import ORDER_TOPIC_CONFIG, Keys, member_key
 from registry.kv import get, put
 from registry.members import brokers
@@ -85,6 +85,13 @@ def without_versions(found: Tables) -> Any:
     return brokers, found.members
 
 
+NO_TIMEOUTS = ("nan", "inf", "-inf", "-120000", "0", "1.5", "0x10", "1e300", "86400001", "")
+
+
+def with_timeout(text: str) -> Damage:
+    return lambda store, keys: store.hset(keys.member(b1_key(keys)), "timeout", text)
+
+
 DAMAGES: dict[str, Damage] = {
     "a route": lambda store, keys: store.delete(keys.route("T1")),
     "a row of a route": lambda store, keys: store.hdel(keys.route("T1"), "b1"),
@@ -121,6 +128,10 @@ DAMAGES: dict[str, Damage] = {
     "a broker in a wrong cluster": lambda store, keys: store.sadd(keys.cluster("c1"), "b3", "b8"),
     "a member": lambda store, keys: store.delete(keys.member(b1_key(keys))),
     "a member's time-out": lambda store, keys: store.hdel(keys.member(b1_key(keys)), "timeout", "since"),
+    "a beginning that is none": lambda store, keys: store.hset(keys.member(b1_key(keys)), "since", "nan"),
+    **{f"a time-out of {text}": with_timeout(text) for text in NO_TIMEOUTS},
+    "a countdown that is none": lambda store, keys: (
+        store.zrem(keys.leases, b1_key(keys)), store.set(keys.alive(b1_key(keys)), "nan")),
     "a member's place": lambda store, keys: store.hdel(keys.member(b1_key(keys)), "slot:0:b1"),
     "a member and its lease": lambda store, keys: (
         store.delete(keys.member(b1_key(keys))), store.zrem(keys.leases, b1_key(keys))),
@@ -276,7 +287,42 @@ def test_a_place_that_is_none_is_not_shown(ns: Namespace, damage: str) -> None:
     healed(ns)
 
 
-OTHERS = ("kv:ORDER_TOPIC_CONFIG", "kv", "drains", "drains:ends", "owed", "workers", "lapses", "settings")
+@pytest.mark.parametrize("text", NO_TIMEOUTS)
+def test_a_timeout_that_is_none_does_no_harm(ns: Namespace, text: str) -> None:
+    """Before a walk has come by; the broker's registration puts it right itself."""
+    populate(ns)
+    member = b1_key(ns.keys)
+    for write in (
+        lambda: ns.heartbeat("b1"),
+        lambda: ns.register("b1", 0, TOPICS, mappings=[mapping_info("T1"), mapping_info("T2")], owner="w1/1"),
+        lambda: ns.register("b1", 0, [*TOPICS, "T6"], version=2, owner="w1/1"),
+        lambda: ns.register("b1", 0, TOPICS, version=3, owner="w1/2"),
+    ):
+        with_timeout(text)(ns.store, ns.keys)
+        write()
+        assert 60_000 < ns.store.zscore(ns.keys.leases, member) - ns.now_ms() <= 120_000
+        assert 60_000 < ns.store.pttl(ns.keys.alive(member)) <= 120_000
+    assert ns.store.hget(ns.keys.member(member), "timeout") == "120000"
+    with_timeout(text)(ns.store, ns.keys)
+    assert {found.id: found.lease.timeout_ms for found in ns.run(brokers(ns.keys, ["b1"]))[0].members} == {
+        0: 120_000, 1: 120_000,
+    }  # fmt: skip
+    seen = ns.entries()[-1]
+    ns.run(request_round(ns.keys, "request", origin()))
+    ns.run(checkpoint(ns.keys, origin(), slices=100))
+    rounds = [event for event in ns.entries() if event.id > seen.id]
+    assert replay(UNKNOWN, rounds).members[member].timeout_ms == 120_000
+    ns.lapse("b1")
+    assert ns.expire() == 1
+    assert ns.addrs() == {1: address("b1", 1)}
+    ns.register("b1", 0, TOPICS, mappings=[mapping_info("T1"), mapping_info("T2")], owner="w1/1")
+    healed(ns)
+
+
+OTHERS = (
+    *("kv:ORDER_TOPIC_CONFIG", "kv", "drains", "drains:ends", "owed", "workers", "lapses", "settings"),
+    "events:marks",
+)
 STREAMS = (
     "events",
     "events:meta",

@@ -1,15 +1,19 @@
 """Configuration of the name server: 318, 319."""
 
+import logging
 from collections.abc import Mapping
 from typing import Final
 
 from registry import settings
-from registry.options.catalogue import listing
+from registry.options.catalogue import listing, out_of_range
 from registry.plans import Plan
 from rocketmq_remoting.codes import RequestCode
 from rocketmq_remoting.properties import PropertiesError, format_properties, parse_properties
 from worker.dispatch import failure, handles
+from worker.rate_limited_log import RateLimitedLog
 from worker.reply import Depends, Handled, Reply, Request
+
+log = RateLimitedLog(logging.getLogger(__name__))
 
 BODY_MOST: Final = 16 << 10
 """Bytes of a change of options, which is read at once; all options together are 4 KB."""
@@ -26,6 +30,12 @@ def update_namesrv_config(request: Request) -> Handled:
     except PropertiesError:
         return failure("string2Properties error")
     taken = settings.accepted(request.options, wanted)
+    if unusable := out_of_range(taken):
+        log.warning(
+            "request 318 of %s set %s, out of range: listed, as Java does, and never in force; set what is in range",
+            request.peer.address,
+            ", ".join(f"{key}={text}" for key, text in sorted(unusable.items())),
+        )
     return _updated(request, taken) if taken else Reply()
 
 

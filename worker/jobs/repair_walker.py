@@ -17,6 +17,7 @@ from registry.errors import StoreUnavailable
 from registry.keys import Keys
 from registry.options.catalogue import Options
 from registry.plans import Origin
+from registry.registration.register import TIMEOUT_MAX_MS
 from registry.repair.slices import ROWS_PER_S, Overtaken
 from registry.repair.state import Repaired
 from registry.repair.walk import Walk
@@ -60,7 +61,7 @@ class RepairWalker:
             self._keys,
             Origin(f"repair-{uuid.uuid4().hex[:12]}", "job:repair"),
             self._name,
-            timeout_ms=self._options.broker_timeout_millis,
+            timeout_ms=min(max(self._options.broker_timeout_millis, 1), TIMEOUT_MAX_MS),
             moved=self._moved,
             rows_per_s=self._rows_per_s,
         )

@@ -34,11 +34,21 @@ class BrokerLease(msgspec.Struct, frozen=True):
     version_ms: int
 
 
+class LimitFacts(msgspec.Struct, frozen=True):
+    """How many names of a kind there are, and how many the option lets be."""
+
+    what: str
+    option: str
+    used: int
+    most: int
+
+
 class StoreFacts(msgspec.Struct, frozen=True):
     """The state of the store by its own clock, in Unix ms; None is never, or an earlier release that does not say.
 
     Tables were compared last at `walked_ms`, and `repaired_rows` of them repaired, the last at `repaired_ms`. The clock
-    went back by `clock_back_ms` at `clock_back_at_ms`."""
+    went back by `clock_back_ms` at `clock_back_at_ms`. `hosts` are those that most brokers were first registered from,
+    and how many."""
 
     started_ms: int = 0
     repaired_rows: int | None = None
@@ -46,6 +56,8 @@ class StoreFacts(msgspec.Struct, frozen=True):
     walked_ms: int | None = None
     clock_back_ms: int | None = None
     clock_back_at_ms: int | None = None
+    limits: tuple[LimitFacts, ...] = ()
+    hosts: tuple[tuple[str, int], ...] = ()
 
 
 class HttpFacts(msgspec.Struct, frozen=True):

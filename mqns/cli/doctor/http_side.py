@@ -1,13 +1,15 @@
 """Facts from the HTTP API of redis-namesrv: leases, its clock, repairs of its tables (docs/http-api.md)."""
 
 import time
-from typing import Any, Final
+from collections.abc import Iterator
+from typing import Any, Final, TypeVar
 
 import httpx
 import msgspec
 
-from mqns.cli.doctor.facts import BrokerLease, HttpFacts, StoreFacts
+from mqns.cli.doctor.facts import BrokerLease, HttpFacts, LimitFacts, StoreFacts
 
+T = TypeVar("T", bound=msgspec.Struct)
 READYZ: Final = "/readyz"
 PAGE: Final = 1000
 PAGES_MAX: Final = 1000
@@ -54,6 +56,23 @@ class _RepairsJson(msgspec.Struct, rename="camel"):
     walked_millis: int | None = None
 
 
+class _UsedJson(msgspec.Struct):
+    used: int
+    most: int
+
+
+class _HostJson(msgspec.Struct):
+    host: str
+    brokers: int
+
+
+class _LimitsJson(msgspec.Struct, rename="camel"):
+    brokers: _UsedJson | None = None
+    topics: _UsedJson | None = None
+    kv_namespaces: _UsedJson | None = None
+    hosts: list[_HostJson] = []
+
+
 class _Problem(msgspec.Struct):
     detail: str = ""
 
@@ -79,7 +98,8 @@ async def http_facts(url: str, timeout_s: float) -> HttpFacts:
             took_s = time.time() - asked_at
             ahead_s = ready.now_millis / 1000 - (asked_at + took_s / 2)
             leases = await _leases(client)
-            repairs = await _repairs(client)
+            repairs = await _known(client, "/v1/repairs", _RepairsJson)
+            limits = await _known(client, "/v1/limits", _LimitsJson)
     except _StatusError as error:
         return _failed(url, error)
     except (httpx.HTTPError, httpx.InvalidURL, msgspec.DecodeError) as error:
@@ -91,6 +111,8 @@ async def http_facts(url: str, timeout_s: float) -> HttpFacts:
         repairs.walked_millis,
         ready.clock_back_millis,
         ready.clock_back_at_millis,
+        tuple(_limits(limits)),
+        tuple((host.host, host.brokers) for host in limits.hosts),
     )
     return HttpFacts(url, None, leases, ready.now_millis, ahead_s, took_s / 2, store)
 
@@ -102,15 +124,25 @@ def _failed(url: str, error: _StatusError) -> HttpFacts:
     return HttpFacts(url, str(error), refused=str(error) if failed else None)
 
 
-async def _repairs(client: httpx.AsyncClient) -> _RepairsJson:
-    """Return the repairs; unknown ones of a release that does not count them."""
+async def _known(client: httpx.AsyncClient, path: str, shape: type[T]) -> T:
+    """Return what a path says; unknown values of a release that does not have it."""
     try:
-        found: _RepairsJson = await _get(client, "/v1/repairs", _RepairsJson)
+        found: T = await _get(client, path, shape)
     except _StatusError as error:
         if error.status != httpx.codes.NOT_FOUND:
             raise
-        return _RepairsJson()
+        return shape()
     return found
+
+
+def _limits(found: _LimitsJson) -> Iterator[LimitFacts]:
+    for what, option, used in (
+        ("brokers", "maxBrokers", found.brokers),
+        ("topics", "maxTopics", found.topics),
+        ("KV namespaces", "maxKvNamespaces", found.kv_namespaces),
+    ):
+        if used is not None:
+            yield LimitFacts(what, option, used.used, used.most)
 
 
 async def _leases(client: httpx.AsyncClient) -> tuple[BrokerLease, ...]:

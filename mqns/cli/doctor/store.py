@@ -1,4 +1,4 @@
-"""Checks of a redis-namesrv's store: damaged tables, and its clock."""
+"""Checks of a redis-namesrv's store: damaged tables, its clock, and how full it is."""
 
 from collections.abc import Iterator
 from typing import Final
@@ -9,6 +9,8 @@ from mqns.cli.doctor.findings import Finding, Severity, counted
 RECENT_MS: Final = 24 * 3_600_000
 WALK_LATE_MS: Final = 15 * 60_000
 SECOND_MS: Final = 1_000
+NEARLY_FULL: Final = 0.9
+HOSTS_NAMED: Final = 3
 
 
 def check(facts: Facts) -> Iterator[Finding]:
@@ -45,6 +47,24 @@ def _findings(address: str, now_ms: int, store: StoreFacts) -> Iterator[Finding]
             "Let the machines of the store follow a time server (NTP) that slews the clock and does not set it: "
             "brokers that fell silent just before stay in routes for up to a minute longer.",
         )
+
+    for limit in store.limits:
+        if limit.used >= limit.most * NEARLY_FULL:
+            yield finding(
+                "namespace-full",
+                f"{limit.used} of {limit.most} {limit.what} that {limit.option} allows{_most_of(store.hosts)}",
+                "At the limit what is new is refused, also a broker that left and comes back; what is there stays. "
+                "Unregister what is made up (docs/runbook.md), or raise the option on all processes.",
+            )
+
+
+def _most_of(hosts: tuple[tuple[str, int], ...]) -> str:
+    """Return where most brokers come from."""
+    return (
+        "; most brokers come from " + ", ".join(f"{host} ({count})" for host, count in hosts[:HOSTS_NAMED])
+        if hosts
+        else ""
+    )
 
 
 def _walk_is_late(store: StoreFacts, now_ms: int) -> bool:

@@ -5,7 +5,15 @@ from typing import Any
 import pytest
 
 from mqns.cli.doctor import addresses, brokers, differences, servers, serving, store, topics
-from mqns.cli.doctor.facts import BrokerLease, Facts, HttpFacts, NameServerFacts, Probe, StoreFacts
+from mqns.cli.doctor.facts import (
+    BrokerLease,
+    Facts,
+    HttpFacts,
+    LimitFacts,
+    NameServerFacts,
+    Probe,
+    StoreFacts,
+)
 from mqns.cli.doctor.findings import Finding, Severity, confirmed, in_order, named
 from tests.mqns.cli.doctor.rows import ADDRESSES, QUEUES, A, B, C, Reported, probed, reported, server, without
 
@@ -105,6 +113,14 @@ STORES: list[tuple[str, StoreFacts, list[str]]] = [
     ("no scheduler", StoreFacts(NOW - DAY, 0, None, NOW - 1_000_000), ["tables-not-compared"]),
     ("never a scheduler", StoreFacts(NOW - DAY, 0), ["tables-not-compared"]),
     ("its clock went back", StoreFacts(NOW, 0, None, NOW, 3_600_000, NOW - 60_000), ["store-clock-back"]),
+    ("half full", StoreFacts(limits=(LimitFacts("brokers", "maxBrokers", 1500, 3000),)), []),
+    (
+        "full",
+        StoreFacts(
+            limits=(LimitFacts("brokers", "maxBrokers", 3000, 3000), LimitFacts("topics", "maxTopics", 9, 10))
+        ),
+        ["namespace-full", "namespace-full"],
+    ),
     ("long ago", StoreFacts(NOW, 0, None, NOW, 3_600_000, NOW - 2 * DAY), []),
 ]
 
