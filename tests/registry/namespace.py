@@ -2,9 +2,12 @@
 
 from typing import Any, TypeVar
 
+from msgspec.structs import replace
+
 from registry.drivers import run
 from registry.events.entry import Event
 from registry.keys import Keys, member_key
+from registry.limits import DEFAULT_LIMITS
 from registry.plans import Plan
 from registry.registration.heartbeat import Heartbeat, renew_lease
 from registry.registration.register import Registered, register
@@ -18,6 +21,8 @@ from tests.registry.check_tables import check_tables
 from tests.registry.stored import Store, assert_replays, entries
 
 T = TypeVar("T")
+MORE_MEMBERS = replace(DEFAULT_LIMITS, max_members_of_broker=200)
+"""Where an operator has raised the limit."""
 
 
 class Namespace:
@@ -26,6 +31,7 @@ class Namespace:
     def __init__(self, store: Store, keys: Keys | None = None) -> None:
         self.store = store
         self.keys = keys or Keys()
+        self.limits = DEFAULT_LIMITS
         self.rewritten = False  # by a test's hand, which the stream has not
         self._seen = "-"
 
@@ -37,7 +43,11 @@ class Namespace:
     ) -> Registered:
         """Register what `tests.registry.brokers.registration` makes of the rest."""
         asked = registration(*args, **kwargs)
-        return self.run(register(self.keys, asked, origin(), owner=owner, delete_missing=delete_missing))
+        return self.run(
+            register(
+                self.keys, asked, origin(), owner=owner, delete_missing=delete_missing, limits=self.limits
+            )
+        )
 
     def unregister(
         self, name: str = "b1", number: int = 0, *, cluster: str = "c1", at: str | None = None

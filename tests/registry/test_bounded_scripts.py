@@ -21,7 +21,7 @@ from registry.scripts import LUA, script
 from registry.topics import delete_topic
 from tests.registry.brokers import mapping_info, origin
 from tests.registry.checkpoints import a_round
-from tests.registry.namespace import Namespace
+from tests.registry.namespace import MORE_MEMBERS, Namespace
 
 COMMANDS_MAX = 2500
 MANY = tuple(f"topic-with-a-usual-name-{number:05}" for number in range(10_000))
@@ -97,6 +97,7 @@ def _asked(call: ScriptCall) -> Plan[Any]:
 
 
 def a_name_of_many_members(ns: Namespace, number: int) -> None:
+    ns.limits = MORE_MEMBERS
     for broker_id in range(120):
         ns.register("b1", broker_id, (), version=number)
     for broker_id in range(60):
@@ -110,6 +111,7 @@ def a_name_of_many_members(ns: Namespace, number: int) -> None:
 
 
 def a_round_of_everything(ns: Namespace, number: int) -> None:
+    ns.limits = MORE_MEMBERS
     ns.register("b1", 0, MANY[:2000], mappings=[mapping_info(topic) for topic in MANY[:500]])
     for i in range(200):
         ns.register("b2", i, (), version=number)

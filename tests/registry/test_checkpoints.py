@@ -23,7 +23,7 @@ from registry.store.connect import connect
 from registry.topics import delete_topic
 from tests.registry.brokers import address, mapping_info, origin, registration
 from tests.registry.checkpoints import SMALLEST, a_round, asked, newcomers, paged_hashes, scopes, slices
-from tests.registry.namespace import Namespace
+from tests.registry.namespace import MORE_MEMBERS, Namespace
 from tests.registry.steps import Stepped
 from tests.registry.stored import assert_replays
 
@@ -182,6 +182,7 @@ def test_the_begin_of_a_round_has_the_hold(ns: Namespace) -> None:
 
 
 def test_no_entry_is_larger_than_others_are(ns: Namespace) -> None:
+    ns.limits = MORE_MEMBERS
     names = [f"{number:04}{LONG}" for number in range(600)]
     ns.register("b1", topics=names, mappings=[mapping_info(name) for name in names[:250]])
     for number in range(1, 200):

@@ -14,7 +14,7 @@ from registry.removal import (
 from registry.rewrite import add_write_perm
 from registry.slices import TOPICS_MAX
 from tests.registry.brokers import PLAIN, address, mapping_info, origin, registration
-from tests.registry.namespace import Namespace
+from tests.registry.namespace import MORE_MEMBERS, Namespace
 from tests.registry.steps import Stepped
 
 A0, A1 = address("b1"), address("b1", 1)
@@ -248,6 +248,7 @@ def test_a_registration_cleans_up_after_members_it_found_lapsed(ns: Namespace) -
 
 
 def test_many_lapsed_members_of_one_name_go_in_parts(ns: Namespace) -> None:
+    ns.limits = MORE_MEMBERS
     for number in range(120):
         ns.register("b1", number)
     for number in range(120):
