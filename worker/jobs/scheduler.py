@@ -134,19 +134,16 @@ async def serve(options: Options) -> None:
         options.rq_redis_url or options.redis_url, socket_timeout=store.REPLY_TIMEOUT_S
     )
     scheduler = PeriodScheduler(queue, options.namespace, timetable(options))
-    stopping = loop.create_task(stop.wait())
     walker = RepairWalker(options, driver, keys)
     tasks = [
-        loop.create_task(keep_timetable(scheduler, options.beat_file)),
-        loop.create_task(follower.run()),
+        loop.create_task(forever("the timetable", partial(keep_timetable, scheduler, options.beat_file))),
+        loop.create_task(forever("the follower", follower.run)),
         loop.create_task(forever("the walk over the tables", walker.run)),
     ]
-    done, _ = await asyncio.wait((stopping, *tasks), return_when=asyncio.FIRST_COMPLETED)
+    await stop.wait()
     await end(tasks)
     scheduler.unregister()
     await driver.close()
-    for ended in done:
-        ended.result()  # neither ends by itself: its error ends the process, and the supervisor starts it again
 
 
 def main() -> None:

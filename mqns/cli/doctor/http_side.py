@@ -52,6 +52,7 @@ class _RepairsJson(msgspec.Struct, rename="camel"):
     repaired_rows: dict[str, int] | None = None
     repaired_millis: int | None = None
     walked_millis: int | None = None
+    walk_took_millis: int | None = None
 
 
 class _Problem(msgspec.Struct):
@@ -91,6 +92,7 @@ async def http_facts(url: str, timeout_s: float) -> HttpFacts:
         repairs.walked_millis,
         ready.clock_back_millis,
         ready.clock_back_at_millis,
+        repairs.walk_took_millis,
     )
     return HttpFacts(url, None, leases, ready.now_millis, ahead_s, took_s / 2, store)
 

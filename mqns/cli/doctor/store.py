@@ -7,7 +7,10 @@ from mqns.cli.doctor.facts import Facts, StoreFacts
 from mqns.cli.doctor.findings import Finding, Severity, counted
 
 RECENT_MS: Final = 24 * 3_600_000
-WALK_LATE_MS: Final = 15 * 60_000
+WALK_LATE_MS: Final = 3 * 60_000
+"""Walks begin every 20 s, and one over 10,000 topics of 30 brokers takes a minute."""
+WALKS_LATE: Final = 3
+"""Of larger tables: so many times what the last walk took."""
 SECOND_MS: Final = 1_000
 
 
@@ -48,7 +51,8 @@ def _findings(address: str, now_ms: int, store: StoreFacts) -> Iterator[Finding]
 
 
 def _walk_is_late(store: StoreFacts, now_ms: int) -> bool:
-    return now_ms - max(store.walked_ms or 0, store.started_ms) > WALK_LATE_MS
+    late_ms = max(WALK_LATE_MS, WALKS_LATE * (store.walk_took_ms or 0))
+    return now_ms - max(store.walked_ms or 0, store.started_ms) > late_ms
 
 
 def _recent(at_ms: int | None, now_ms: int) -> bool:
