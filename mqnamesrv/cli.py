@@ -17,7 +17,8 @@ from mqnamesrv.supervisor import StartFailed, Stopped
 from registry.errors import RegistryError
 from registry.keys import Keys
 from registry.options.catalogue import InvalidOption, Options, for_print, given_settings, resolve
-from registry.options.load import CONFIG_FILE_VARIABLE, read_properties
+from registry.options.load import read_properties
+from registry.options.without_effect import CONFIG_FILE_VARIABLE, without_effect
 from registry.store.connect import connect
 from rocketmq_remoting.properties import PropertiesError
 
@@ -44,6 +45,8 @@ FAILURES = (
     StartFailed,
     StoreFailed,
 )
+
+log = logging.getLogger(__name__)
 
 
 def main() -> None:
@@ -77,6 +80,8 @@ def _run(arguments: Mapping[str, str], env: Mapping[str, str]) -> int:
     path = arguments.get("--configFile") or env.get(CONFIG_FILE_VARIABLE, "")
     file, cli = (read_properties(path), {"configStorePath": path}) if path else ({}, {})
     options = resolve(file, env, cli)
+    for text in without_effect(file, env):
+        log.warning("the options: %s", text)
     if path:
         print(f"load config properties file OK, {path}", flush=True)
     if "--printConfigItem" in arguments:

@@ -14,7 +14,8 @@ compares it with the catalogue.
 Defaults < properties file (`mqnamesrv -c FILE`, Java's own format and keys) < environment < command line. Besides the
 variables named here, `REDIS_URL`, `RQ_REDIS_URL`, `ROCKETMQ_HOME` and `ROCKETMQ_SERIALIZE_TYPE` are read. What
 `mqadmin updateNamesrvConfig` (318) sets is shared by all workers through Redis and outlives restarts; a start writes
-a value there only if it differs from what the last start gave.
+a value there only if it differs from what the last start gave. A start logs which variables `MQNS_…` and which keys of
+the file are no option, and which numbers of the file it ignores.
 
 Effect: **live** = a new value takes effect at once in every worker; **start** = read when a process starts (318
 changes the listing only); **none** = accepted, printed and listed, for the reason given.
