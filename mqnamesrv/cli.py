@@ -21,6 +21,7 @@ from registry.options.load import read_properties
 from registry.options.without_effect import CONFIG_FILE_VARIABLE, without_effect
 from registry.store.connect import connect
 from rocketmq_remoting.properties import PropertiesError
+from worker import log_lines
 
 USAGE = """\
 usage: mqnamesrv [-c <arg>] [-h] [-n <arg>] [-p]
@@ -51,7 +52,7 @@ log = logging.getLogger(__name__)
 
 def main() -> None:
     """Run the console script."""
-    logging.basicConfig(level=logging.INFO, format="%(levelname)s %(name)s %(message)s")
+    log_lines.to_standard_error(logging.INFO)
     sys.exit(run(sys.argv[1:], os.environ))
 
 
@@ -80,10 +81,10 @@ def _run(arguments: Mapping[str, str], env: Mapping[str, str]) -> int:
     path = arguments.get("--configFile") or env.get(CONFIG_FILE_VARIABLE, "")
     file, cli = (read_properties(path), {"configStorePath": path}) if path else ({}, {})
     options = resolve(file, env, cli)
-    for text in without_effect(file, env):
-        log.warning("the options: %s", text)
     if path:
         print(f"load config properties file OK, {path}", flush=True)
+    for text in without_effect(file, env):
+        log.warning("the options: %s", text)
     if "--printConfigItem" in arguments:
         print("\n".join(f"{key}={value}" for key, value in for_print(options)))
         return OK

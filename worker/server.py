@@ -18,6 +18,7 @@ from msgspec.structs import replace
 
 from registry.options.catalogue import Options
 from registry.options.load import load
+from worker import log_lines
 from worker.service import Service
 from worker.serving import STOP_S, Serving, WorkerService
 from worker.transport import open_files
@@ -61,7 +62,7 @@ class RemotingWorker(Worker):  # type: ignore[misc]
 
     def init_process(self) -> None:
         """Called by gunicorn in the new process."""
-        self._log_through_gunicorn()
+        log_lines.through(self.log.error_log.handlers, self.log.error_log.level)
         self.options = _that_fit(load(os.environ))
         super().init_process()
 
@@ -120,13 +121,6 @@ class RemotingWorker(Worker):  # type: ignore[misc]
                 log.warning("the gunicorn master is gone; this worker drains and ends")
                 self._end()
             await asyncio.sleep(1)
-
-    def _log_through_gunicorn(self) -> None:
-        """Send our log lines where gunicorn's go, unless logging is configured."""
-        root = logging.getLogger()
-        if not root.handlers:
-            root.handlers = list(self.log.error_log.handlers)
-            root.setLevel(self.log.error_log.level)
 
 
 def _block_signals() -> None:

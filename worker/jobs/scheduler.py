@@ -27,6 +27,7 @@ from registry.keys import Keys
 from registry.options import load as configuration
 from registry.options.catalogue import Options
 from registry.store import connect as store
+from worker import log_lines
 from worker.background import forever
 from worker.cancellation import end
 from worker.jobs.liveness_file import touch
@@ -148,7 +149,7 @@ async def serve(options: Options) -> None:
 
 def main() -> None:
     """Options come from the environment, as the supervisor hands them over."""
-    logging.basicConfig(level=logging.WARNING, format="%(levelname)s %(name)s %(message)s")
+    log_lines.to_standard_error(logging.WARNING)
     asyncio.run(serve(configuration.load(os.environ)))
 
 
