@@ -169,8 +169,10 @@ class HttpWorker(ThreadWorker):  # type: ignore[misc]
         self._write(connection)
 
     def _refuse(self, connection: Connection, refusal: Refusal) -> None:
-        self._log.warning(
-            "%s was refused a request: %s; nothing to do if it is hostile", connection.client, refusal
+        self._log.warning(  # a text for each status, so that none hides another
+            f"%s was refused a request ({refusal.status}): %s; nothing to do if it is hostile",
+            connection.client,
+            refusal,
         )
         connection.sock.sendall(refusal.encode())
         self._write_last(connection)

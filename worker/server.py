@@ -143,7 +143,8 @@ def _that_fit(options: Options) -> Options:
     """The options with as many connections as the limit of open files allows; that is raised as far as it may be."""
     connections = open_files.fitting(options.max_connections)
     if connections < options.max_connections:
-        log.warning(
+        log.log(
+            _level(connections, options.max_connections),
             "maxConnections is %d and not %d: the limit of open files is %d, and some are kept for the store; "
             "raise the hard limit (LimitNOFILE of systemd, --ulimit nofile of a container) if that is too few",
             connections,
@@ -151,3 +152,9 @@ def _that_fit(options: Options) -> Options:
             open_files.limit(),
         )
     return replace(options, max_connections=connections)
+
+
+def _level(connections: int, wanted: int) -> int:
+    """Of the line that says so: nobody asked for the default, and few machines need all of it."""
+    by_default = wanted == Options().max_connections
+    return logging.INFO if by_default and connections > wanted // 2 else logging.WARNING
