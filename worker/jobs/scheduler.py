@@ -30,6 +30,7 @@ from registry.store import connect as store
 from worker import log_lines
 from worker.background import forever
 from worker.cancellation import end
+from worker.jobs.eviction_watch import EvictionWatch
 from worker.jobs.liveness_file import touch
 from worker.jobs.push_905 import Pusher
 from worker.jobs.repair_walker import RepairWalker
@@ -136,7 +137,9 @@ async def serve(options: Options) -> None:
     )
     scheduler = PeriodScheduler(queue, options.namespace, timetable(options))
     walker = RepairWalker(options, driver, keys)
+    evictions = EvictionWatch(driver, allowed=options.allow_evicting_store)
     tasks = [
+        loop.create_task(forever("the watch of evictions", evictions.run)),
         loop.create_task(forever("the timetable", partial(keep_timetable, scheduler, options.beat_file))),
         loop.create_task(forever("the follower", follower.run)),
         loop.create_task(forever("the walk over the tables", walker.run)),

@@ -53,6 +53,7 @@ class _RepairsJson(msgspec.Struct, rename="camel"):
     repaired_millis: int | None = None
     walked_millis: int | None = None
     walk_took_millis: int | None = None
+    evicting_policy: str | None = None
 
 
 class _Problem(msgspec.Struct):
@@ -93,6 +94,7 @@ async def http_facts(url: str, timeout_s: float) -> HttpFacts:
         ready.clock_back_millis,
         ready.clock_back_at_millis,
         repairs.walk_took_millis,
+        repairs.evicting_policy,
     )
     return HttpFacts(url, None, leases, ready.now_millis, ahead_s, took_s / 2, store)
 

@@ -1,4 +1,4 @@
-"""Checks of a redis-namesrv's store: damaged tables, and its clock."""
+"""Checks of a redis-namesrv's store: damaged tables, eviction, and its clock."""
 
 from collections.abc import Iterator
 from typing import Final
@@ -39,6 +39,13 @@ def _findings(address: str, now_ms: int, store: StoreFacts) -> Iterator[Finding]
             "no scheduler has compared the tables of the store for "
             f"{(now_ms - (store.walked_ms or store.started_ms)) // SECOND_MS} s",
             "Damaged tables stay so meanwhile. See whether a scheduler runs, and what it logs.",
+        )
+    if store.evicting_policy:
+        yield finding(
+            "store-evicts",
+            f"the store evicts keys when its memory is short: maxmemory-policy is {store.evicting_policy}",
+            "Routes vanish then. Set it to noeviction (redis-cli CONFIG SET, and the store's configuration file); "
+            "registrations are refused then, and brokers repeat them.",
         )
     if _recent(store.clock_back_at_ms, now_ms):
         yield finding(

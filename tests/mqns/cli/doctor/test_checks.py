@@ -111,6 +111,7 @@ STORES: list[tuple[str, StoreFacts, list[str]]] = [
     ),
     ("never a scheduler", StoreFacts(NOW - DAY, 0), ["tables-not-compared"]),
     ("its clock went back", StoreFacts(NOW, 0, None, NOW, 3_600_000, NOW - 60_000), ["store-clock-back"]),
+    ("it evicts", StoreFacts(NOW, 0, None, NOW, evicting_policy="allkeys-lru"), ["store-evicts"]),
     ("long ago", StoreFacts(NOW, 0, None, NOW, 3_600_000, NOW - 2 * DAY), []),
 ]
 
