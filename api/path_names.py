@@ -5,7 +5,7 @@ behind it: so an empty name has a part, and `..` one that no client or proxy tak
 
 import re
 from typing import TYPE_CHECKING, Any, Final
-from urllib.parse import quote, unquote
+from urllib.parse import quote, unquote, unquote_to_bytes
 
 from werkzeug.routing import BaseConverter
 
@@ -22,6 +22,16 @@ UNRESERVED: Final = re.compile("%(2[DE]|3[0-9]|[46][1-9A-F]|[57][0-9A]|5F|7E)", 
 def decoded(part: str) -> str:
     """Return the name that a part of a path spells."""
     return unquote(part.removeprefix(LITERAL))
+
+
+def unreadable(path: str) -> str | None:
+    """Return the first part of an application's path (as WSGI has it) that is no UTF-8, as it was sent; else None."""
+    for part in path.split("/"):
+        try:
+            unquote_to_bytes(part.encode("latin-1")).decode()
+        except UnicodeDecodeError:
+            return quote(part, safe="%=", encoding="latin-1")
+    return None
 
 
 class Name(BaseConverter):

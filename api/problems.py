@@ -10,6 +10,7 @@ from flask import Response, request
 from pydantic import BaseModel, ConfigDict, Field
 from werkzeug.exceptions import HTTPException, UnsupportedMediaType
 
+from api.path_names import unreadable
 from api.problem_names import MEDIA_TYPE, RETRY_AFTER_S, title_of, type_of
 from registry.errors import (
     BrokerBusy,
@@ -81,6 +82,12 @@ def install(app: APIFlask) -> None:
     app.register_error_handler(HTTPException, _of_http)
     app.register_error_handler(RegistryError, _of_registry)
     app.register_error_handler(Exception, _of_defect)
+
+    @app.before_request
+    def refuse_other_than_utf_8() -> None:
+        part = unreadable(request.environ["PATH_INFO"])
+        if part is not None:
+            raise Problem(400, "malformed-path", f"a part of the path is no UTF-8: {part}")
 
     @app.before_request
     def refuse_other_than_json() -> None:

@@ -5,6 +5,7 @@ from apiflask import APIBlueprint
 from api.name_server import name_server
 from api.shapes import Answer
 from registry.repair.state import state
+from registry.store.check import evicting_policy
 
 bp = APIBlueprint("repairs", __name__, url_prefix="/v1/repairs")
 
@@ -22,12 +23,14 @@ class RepairedRows(Answer):
 
 class Repairs(Answer):
     """Times are Unix ms of the Redis clock: the last repair, the end of the last walk over all tables; and how many ms
-    that walk took. Null before the first."""
+    that walk took. Null before the first. `evictingPolicy` is the `maxmemory-policy` by which Redis evicts keys when
+    memory is short, null if it evicts none."""
 
     repaired_rows: RepairedRows
     repaired_millis: int | None
     walked_millis: int | None
     walk_took_millis: int | None
+    evicting_policy: str | None
 
 
 @bp.get("")
@@ -51,4 +54,5 @@ def repairs() -> Repairs:
         repaired_millis=found.repaired_ms,
         walked_millis=found.walked_ms,
         walk_took_millis=found.walk_took_ms,
+        evicting_policy=server.run(evicting_policy()),
     )

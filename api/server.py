@@ -19,6 +19,7 @@ from api.transport.limits import Phase, limits_of, overdue
 from api.transport.refusal import CONTINUE, Refusal
 from api.transport.waiting import Waiting
 from registry.options.load import load
+from worker import log_lines
 from worker.rate_limited_log import RateLimitedLog
 
 __all__ = ["HttpWorker"]
@@ -38,6 +39,7 @@ class HttpWorker(ThreadWorker):  # type: ignore[misc]
 
     def init_process(self) -> None:
         """Called by gunicorn in the new process."""
+        log_lines.through(self.log.error_log.handlers, self.log.error_log.level)
         self._limits = limits_of(load(os.environ))
         self._connections = connections_within_files(self._limits.connections)
         self.worker_connections = sys.maxsize  # never stop to accept: each makes room for itself
@@ -167,8 +169,10 @@ class HttpWorker(ThreadWorker):  # type: ignore[misc]
         self._write(connection)
 
     def _refuse(self, connection: Connection, refusal: Refusal) -> None:
-        self._log.warning(
-            "%s was refused a request: %s; nothing to do if it is hostile", connection.client, refusal
+        self._log.warning(  # a text for each status, so that none hides another
+            f"%s was refused a request ({refusal.status}): %s; nothing to do if it is hostile",
+            connection.client,
+            refusal,
         )
         connection.sock.sendall(refusal.encode())
         self._write_last(connection)

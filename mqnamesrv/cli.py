@@ -17,9 +17,11 @@ from mqnamesrv.supervisor import StartFailed, Stopped
 from registry.errors import RegistryError
 from registry.keys import Keys
 from registry.options.catalogue import InvalidOption, Options, for_print, given_settings, resolve
-from registry.options.load import CONFIG_FILE_VARIABLE, read_properties
+from registry.options.load import read_properties
+from registry.options.without_effect import CONFIG_FILE_VARIABLE, without_effect
 from registry.store.connect import connect
 from rocketmq_remoting.properties import PropertiesError
+from worker import log_lines
 
 USAGE = """\
 usage: mqnamesrv [-c <arg>] [-h] [-n <arg>] [-p]
@@ -45,10 +47,12 @@ FAILURES = (
     StoreFailed,
 )
 
+log = logging.getLogger(__name__)
+
 
 def main() -> None:
     """Run the console script."""
-    logging.basicConfig(level=logging.INFO, format="%(levelname)s %(name)s %(message)s")
+    log_lines.to_standard_error(logging.INFO)
     sys.exit(run(sys.argv[1:], os.environ))
 
 
@@ -79,6 +83,8 @@ def _run(arguments: Mapping[str, str], env: Mapping[str, str]) -> int:
     options = resolve(file, env, cli)
     if path:
         print(f"load config properties file OK, {path}", flush=True)
+    for text in without_effect(file, env):
+        log.warning("the options: %s", text)
     if "--printConfigItem" in arguments:
         print("\n".join(f"{key}={value}" for key, value in for_print(options)))
         return OK

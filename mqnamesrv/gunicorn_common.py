@@ -1,6 +1,9 @@
 """Settings of both kinds of gunicorn."""
 
 import os
+from typing import Any
+
+from registry.options.load import warnings as options_without_effect
 
 # No setting of gunicorn's: what a remoting worker needs behind shutdownWaitTimeSeconds.
 STOP_AFTER_DRAIN_S = 3
@@ -8,6 +11,13 @@ STOP_AFTER_DRAIN_S = 3
 control_socket_disable = True  # gunicorn 27 opens one in the home directory
 accesslog = None
 loglevel = "warning"
+logger_class = "worker.gunicorn_log.GunicornLog"
 timeout = 30
 if os.access("/dev/shm", os.W_OK):
     worker_tmp_dir = "/dev/shm"  # workers report to their master by touching a file; a disk may block them
+
+
+def log_options(server: Any) -> None:
+    """Called by gunicorn in the master (`on_starting`): log which of the given options have no effect."""
+    for text in options_without_effect(os.environ):
+        server.log.warning("the options: %s", text)

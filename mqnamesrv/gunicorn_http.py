@@ -14,3 +14,4 @@ threads = _options.http_threads
 graceful_timeout = 5  # slow peers come back to the next worker
 sendfile = False  # answers are written by the worker's loop
 proc_name = "mqnamesrv-http"
+on_starting = log_options  # noqa: F405

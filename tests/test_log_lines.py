@@ -11,8 +11,8 @@ MODULES = sorted(
     path for room in ("worker", "registry", "api", "mqnamesrv") for path in (ROOT / room).rglob("*.py")
 )
 FOR_OPERATORS = {"warning", "error", "exception", "critical"}
-ELSEWHERE = {"the store: %s"}
-"""Lines whose argument is a whole sentence: `registry.store.check`."""
+ELSEWHERE = {"the store: %s", "the options: %s"}
+"""Lines whose argument is a whole sentence: `registry.store.check`, `registry.options.without_effect`."""
 
 
 def calls(path: Path) -> Iterator[ast.Call]:

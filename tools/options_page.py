@@ -16,7 +16,8 @@ variables named here, `REDIS_URL`, `RQ_REDIS_URL`, `ROCKETMQ_HOME` and `ROCKETMQ
 `mqadmin updateNamesrvConfig` (318) sets is shared by all workers through Redis and outlives restarts; a start writes
 a value there only if it differs from what the last start gave. It knows Java's options only, takes any number of them
 as Java does, and lists it; one that is out of range (a port over 65535, a negative number, a capacity below 1) is never
-in force, is not written to the `-c` file, and a worker logs it.
+in force, is not written to the `-c` file, and a worker logs it. A start logs which variables `MQNS_…` and which
+keys of the file are no option, and which numbers of the file it ignores.
 
 Effect: **live** = a new value takes effect at once in every worker; **start** = read when a process starts (318
 changes the listing only); **none** = accepted, printed and listed, for the reason given.

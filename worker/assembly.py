@@ -31,6 +31,7 @@ from worker.transport.frame_memory import FrameMemory
 from worker.watch.closed_connections import ClosedConnections
 from worker.watch.follower import Follower
 from worker.watch.readiness import what_is_late
+from worker.watch.stale_serving import StaleServing
 from worker.watch.standstill import Standstill
 from worker.watch.ticker import Ticker
 
@@ -84,6 +85,7 @@ class Assembly:
         )
         store = partial(connect.connect_follower, options.redis_url, options.namespace)
         self.follower = Follower(store, self.keys, rules)
+        self.stale = StaleServing(self.follower, lambda: self.options.stale_serve_max_seconds)
         self.standstill = Standstill(self.follower, self.ticker, self.registration_cache.renewals.invalidate)
         self._background: list[asyncio.Task[None]] = []
 
@@ -92,6 +94,7 @@ class Assembly:
         loop = asyncio.get_running_loop()
         self._background.append(loop.create_task(forever("the follower", self.follower.run)))
         self._background.append(loop.create_task(forever("the standstill watch", self.standstill.run)))
+        self._background.append(loop.create_task(forever("the watch of stale answers", self.stale.run)))
         await self.ticker.step()
         self._background.append(loop.create_task(forever("the ticker", self.ticker.run)))
         self._background.append(loop.create_task(self.driver.open()))
@@ -120,11 +123,6 @@ class Assembly:
             registration_cache=self.registration_cache,
             late=partial(what_is_late, self.follower, self.ticker),
         )
-
-    def too_stale(self) -> bool:
-        """Return whether the store has been away for too long to answer routes without it."""
-        longest_s = self.options.stale_serve_max_seconds
-        return 0 < longest_s < self.follower.disconnected_for_s()
 
     def drop_all(self) -> None:
         """Drop all replies to lookups and list requests: anything may have changed."""

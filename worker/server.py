@@ -18,6 +18,7 @@ from msgspec.structs import replace
 
 from registry.options.catalogue import Options
 from registry.options.load import load
+from worker import log_lines
 from worker.service import Service
 from worker.serving import STOP_S, Serving, WorkerService
 from worker.transport import open_files
@@ -61,7 +62,7 @@ class RemotingWorker(Worker):  # type: ignore[misc]
 
     def init_process(self) -> None:
         """Called by gunicorn in the new process."""
-        self._log_through_gunicorn()
+        log_lines.through(self.log.error_log.handlers, self.log.error_log.level)
         self.options = _that_fit(load(os.environ))
         super().init_process()
 
@@ -121,13 +122,6 @@ class RemotingWorker(Worker):  # type: ignore[misc]
                 self._end()
             await asyncio.sleep(1)
 
-    def _log_through_gunicorn(self) -> None:
-        """Send our log lines where gunicorn's go, unless logging is configured."""
-        root = logging.getLogger()
-        if not root.handlers:
-            root.handlers = list(self.log.error_log.handlers)
-            root.setLevel(self.log.error_log.level)
-
 
 def _block_signals() -> None:
     signal.pthread_sigmask(signal.SIG_BLOCK, ENDING)
@@ -149,7 +143,8 @@ def _that_fit(options: Options) -> Options:
     """The options with as many connections as the limit of open files allows; that is raised as far as it may be."""
     connections = open_files.fitting(options.max_connections)
     if connections < options.max_connections:
-        log.warning(
+        log.log(
+            _level(connections, options.max_connections),
             "maxConnections is %d and not %d: the limit of open files is %d, and some are kept for the store; "
             "raise the hard limit (LimitNOFILE of systemd, --ulimit nofile of a container) if that is too few",
             connections,
@@ -157,3 +152,9 @@ def _that_fit(options: Options) -> Options:
             open_files.limit(),
         )
     return replace(options, max_connections=connections)
+
+
+def _level(connections: int, wanted: int) -> int:
+    """Of the line that says so: nobody asked for the default, and few machines need all of it."""
+    by_default = wanted == Options().max_connections
+    return logging.INFO if by_default and connections > wanted // 2 else logging.WARNING

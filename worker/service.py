@@ -66,7 +66,7 @@ class Service:
         if parts.standstill.lasts() and (key is not None or list_key(command) is not None):
             self._put_off(command, peer, frame)
             return
-        cached = None if key is None or parts.too_stale() else parts.routes.get(key)
+        cached = None if key is None or parts.stale.is_over() else parts.routes.get(key)
         if (cached is None or cached.code) and self._must_wait(command):
             _send(dispatch.NOT_READY, command, peer)
         elif key is not None and cached is not None:

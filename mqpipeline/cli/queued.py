@@ -2,7 +2,7 @@
 
 import logging
 import os
-from typing import Annotated
+from typing import Annotated, Final
 
 import typer
 
@@ -12,6 +12,9 @@ from mqpipeline.history.worker import work as work_on_questions
 from mqpipeline.options import ALL, PREFIX, Options
 from mqpipeline.source.url import with_login
 
+FORMAT: Final = "%(asctime)s [%(process)d] [%(levelname)s] %(name)s %(message)s"
+TIME: Final = "[%Y-%m-%d %H:%M:%S %z]"
+"""As the name server's processes log."""
 QueueUrl = Annotated[
     str | None,
     typer.Option(
@@ -44,7 +47,7 @@ def work(queue: QueueUrl = None, warehouse: OfWarehouse = None, namespaces: OfNa
 
 
 def _queue(given: str | None, chosen: Options) -> str:
-    logging.basicConfig(level=logging.WARNING, format="%(levelname)s %(name)s %(message)s")
+    logging.basicConfig(level=logging.WARNING, format=FORMAT, datefmt=TIME)
     if ALL in chosen.namespaces:
         stop(f"{PREFIX}NAMESPACES: {ALL} has no job queue; name each of them", WRONG_USAGE)
     url = given or os.environ.get("MQNS_RQ_REDIS_URL", "")

@@ -4,9 +4,8 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from registry.options.catalogue import OPTIONS_VARIABLE, Options, from_env
+from registry.options.without_effect import CONFIG_FILE_VARIABLE, without_effect
 from rocketmq_remoting.properties import parse_properties
-
-CONFIG_FILE_VARIABLE = "MQNS_CONFIG_FILE"
 
 
 def read_properties(path: str | Path) -> dict[str, str]:
@@ -23,7 +22,14 @@ def read_properties(path: str | Path) -> dict[str, str]:
 
 def load(environ: Mapping[str, str]) -> Options:
     """Return what a supervisor resolved (MQNS_OPTIONS), else MQNS_CONFIG_FILE under the environment's variables."""
+    return from_env(environ, _file(environ))
+
+
+def warnings(environ: Mapping[str, str]) -> list[str]:
+    """Return what has no effect, a sentence each; nothing where a supervisor resolved the options, and told of it."""
+    return [] if OPTIONS_VARIABLE in environ else without_effect(_file(environ), environ)
+
+
+def _file(environ: Mapping[str, str]) -> dict[str, str]:
     path = environ.get(CONFIG_FILE_VARIABLE, "")
-    if OPTIONS_VARIABLE in environ or not path:
-        return from_env(environ)
-    return from_env(environ, read_properties(path))
+    return {} if OPTIONS_VARIABLE in environ or not path else read_properties(path)

@@ -1,8 +1,12 @@
-"""Settings of a Redis under which tables may be lost or refused: one is refused, others are logged at the start."""
+"""Settings of a Redis under which tables may be lost or refused: one is refused, others are logged at the start.
+
+The one that is refused is looked for while schedulers run, too."""
 
 from collections.abc import Iterator, Mapping
 
 import redis
+
+from registry.plans import Plan, call
 
 OLDEST = 7, 0
 NEARLY_FULL = 0.8
@@ -20,6 +24,11 @@ def refusal(store: redis.Redis, *, allow_evicting: bool) -> str | None:
         f"maxmemory-policy is {policy}: when memory is short, routes vanish; set noeviction, or "
         "allowEvictingStore=true to start on it all the same"
     )
+
+
+def evicting_policy() -> Plan[str | None]:
+    """Return the policy by which the store evicts keys now, None when it evicts none: it may be changed at run time."""
+    return _evicting_policy((yield call("INFO", "memory")))
 
 
 def _evicting_policy(info: Mapping[str, object]) -> str | None:

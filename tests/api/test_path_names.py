@@ -3,7 +3,7 @@
 import pytest
 import redis as redis_py
 
-from api.path_names import Key, Name, RawPaths, raw_path
+from api.path_names import Key, Name, RawPaths, raw_path, unreadable
 from registry import kv
 from registry.drivers import run
 from registry.keys import Keys
@@ -133,9 +133,34 @@ def test_a_namespace_is_cleared_only_on_request(
     assert http.ok("GET", "/v1/kv/n")["table"] == {"k": "v"}
 
 
-@pytest.mark.parametrize("part", ["%FF", "%ED%A0%80", "%", "%zz", "=%FF"])
-def test_what_is_no_utf_8_is_no_name_of_any(http: Http, part: str) -> None:
+@pytest.mark.parametrize("part", ["%", "%zz"])
+def test_what_encodes_nothing_is_a_name(http: Http, part: str) -> None:
     assert http.refused("GET", f"/v1/topics/{part}") == (404, "topic-not-found", None)
+
+
+@pytest.mark.parametrize("part", ["%FF%FE", "=%FF", "a%2F%ED%A0%80"])
+@pytest.mark.parametrize(
+    ("method", "path"),
+    [
+        ("GET", "/v1/topics/{}"),
+        ("PUT", "/v1/kv/{}/k"),
+        ("PUT", "/v1/kv/n/{}"),
+        ("DELETE", "/v1/kv/{}?all=true"),
+        ("DELETE", "/v1/brokers/{}/drain"),
+        ("GET", "/nowhere/{}"),
+    ],
+)
+def test_what_is_no_utf_8_is_refused(http: Http, method: str, path: str, part: str) -> None:
+    body: object = {"value": "v"} if method == "PUT" else None
+    assert http.refused(method, path.format(part), body) == (400, "malformed-path", None)
+    detail = http(method, path.format(part), body).json["detail"]
+    assert detail == f"a part of the path is no UTF-8: {part}"
+    assert http.ok("GET", "/v1/kv")["namespaces"] == []
+
+
+def test_bytes_of_a_path_that_are_not_encoded_are_utf_8_too() -> None:
+    assert unreadable("/v1/topics/\xe4\xbd\xa0/%E4%BD%A0/%") is None
+    assert unreadable("/v1/topics/\xff") == "%FF"
 
 
 @pytest.mark.parametrize(

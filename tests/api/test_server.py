@@ -167,6 +167,17 @@ def test_what_is_too_long_is_refused(address: str, request_: bytes, refusal: tup
         assert peer.problem() == refusal
 
 
+def test_each_kind_of_refusal_is_logged(store: EmbeddedStore, capfd: pytest.CaptureFixture[str]) -> None:
+    limits = {"http_head_max_bytes": HEAD_MAX, "http_body_max_bytes": BODY_MAX}
+    with http_workers(store.url, workers=1, **limits) as address:
+        for request_ in (PUT + b"Content-Length: 200001\r\n\r\n", PUT + b"X-Long: " + b"x" * HEAD_MAX):
+            with Peer(address) as peer:
+                peer.send(request_)
+                peer.problem()
+    said = capfd.readouterr().err
+    assert [status for status in (413, 431) if f"refused a request ({status}): " in said] == [413, 431]
+
+
 def test_a_malformed_head_is_refused(address: str) -> None:
     with Peer(address) as peer:
         peer.send(b"GET\r\n\r\n")

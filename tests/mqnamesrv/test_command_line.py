@@ -64,6 +64,16 @@ def test_print_of_a_file(tmp_path: Path, spelling: str) -> None:
     assert {"orderMessageEnable=true", "listenPort=12", f"configStorePath={file}"} <= set(lines)
 
 
+def test_names_that_are_no_option_are_told(tmp_path: Path) -> None:
+    file = tmp_path / "n.properties"
+    file.write_text("orderMessageEnabled=true\n")
+    done = mqnamesrv("-c", str(file), "-p", env=environment(tmp_path, MQNS_LISTN_PORT="1"))
+    assert done.returncode == 0
+    first, second = done.stderr.splitlines()
+    assert "orderMessageEnabled is no option and has no effect; did you mean orderMessageEnable?" in first
+    assert "MQNS_LISTN_PORT is no option and has no effect; did you mean MQNS_LISTEN_PORT?" in second
+
+
 @pytest.mark.conformance("CFG-18")
 def test_no_home(tmp_path: Path) -> None:
     done = mqnamesrv(env=environment(tmp_path, ROCKETMQ_HOME=""))

@@ -2,10 +2,12 @@
 
 import json
 import os
+import re
 import signal
 import time
 import urllib.request
 from collections.abc import Iterator
+from http import HTTPStatus
 from pathlib import Path
 
 import httpx
@@ -17,6 +19,8 @@ from testbed.eventually import eventually
 from tests.mqnamesrv.process import NameServer, environment, mqnamesrv, runs
 
 FILE = "orderMessageEnable=true\nmyKey=x\n# kept\nhttpThreads=3\n"
+PRINTED = ("load config properties file OK, ", "The Name Server boot success. ", "ready ")
+LINE = re.compile(r"\[\d{4}-\d\d-\d\d \d\d:\d\d:\d\d [+-]\d{4}\] \[\d+\] \[[A-Z]+\] [\w.]+ \S")
 PROCESSES = (
     "store.sock",
     "master [mqnamesrv-remoting]",
@@ -117,6 +121,16 @@ def _answers(server: NameServer) -> bool:
         return server.kv("n", "k") == "v"
     except OSError:
         return False
+
+
+def test_all_processes_log_in_one_form(server: NameServer) -> None:
+    """With time, process and level; HTTP logs here what a limit refuses."""
+    url = f"http://127.0.0.1:{server.http_port}/v1/kv/n/large"
+    assert httpx.put(url, json={"value": "v" * 300_000}).status_code == HTTPStatus.CONFLICT
+    eventually(lambda: "was refused" in server.output)
+    lines = [line for line in server.output.splitlines() if not line.startswith(PRINTED)]
+    assert [line for line in lines if not LINE.match(line)] == []
+    assert {"mqnamesrv.serve", "api.problems"} <= {line.split()[5] for line in lines}
 
 
 def test_sighup_replaces_all_workers(server: NameServer) -> None:

@@ -20,7 +20,8 @@ from registry.options.catalogue import (
     resolve,
     to_env,
 )
-from registry.options.load import load
+from registry.options.load import load, warnings
+from registry.options.without_effect import without_effect
 
 HOME = {"HOME": "/home/mq"}
 
@@ -277,3 +278,71 @@ def test_secrets_are_not_printed() -> None:
 
 def test_every_option_without_effect_says_why() -> None:
     assert [o.key for o in CATALOGUE if o.effect == "listed" and not o.why] == []
+
+
+ALL = "is no option and has no effect; docs/options.md lists all"
+
+
+@pytest.mark.parametrize(
+    ("file", "env", "sentences"),
+    [
+        pytest.param(
+            {"listenPort": "1"}, {"MQNS_LISTEN_PORT": "2", "REDIS_URL": "", "PATH": "/"}, [], id="known"
+        ),
+        pytest.param(
+            {},
+            {"MQNS_LISTN_PORT": "1"},
+            ["MQNS_LISTN_PORT is no option and has no effect; did you mean MQNS_LISTEN_PORT?"],
+            id="a slip",
+        ),
+        pytest.param({}, {"MQNS_COLOUR": "red"}, [f"MQNS_COLOUR {ALL}"], id="like no other"),
+        pytest.param(
+            {"listenport": "1", "colour": "red"},
+            {},
+            ["listenport is no option and has no effect; did you mean listenPort?", f"colour {ALL}"],
+            id="keys of the file",
+        ),
+        pytest.param(
+            {"listenPort": "abc"},
+            {},
+            [
+                "listenPort=abc is ignored, as Java does: not a number that listenPort can be; correct the file"
+            ],
+            id="a number of the file",
+        ),
+        pytest.param(
+            {},
+            {
+                "MQNS_HTTP": "x",
+                "MQNS_SECRET_KEY": "x",
+                "MQNS_PIPELINE_URL": "x",
+                "MQNS_TLS_KEY_PASSWORD": "x",
+            },
+            [],
+            id="the other programs'",
+        ),
+        pytest.param(
+            {},
+            {
+                "MQNS_PORT": "tcp://10.0.0.1:9876",
+                "MQNS_SERVICE_HOST": "10.0.0.1",
+                "MQNS_SERVICE_PORT": "9876",
+                "MQNS_SERVICE_PORT_REMOTING": "9876",
+                "MQNS_PORT_9876_TCP": "tcp://10.0.0.1:9876",
+                "MQNS_PORT_9876_TCP_ADDR": "10.0.0.1",
+                "MQNS_BLUE_SERVICE_HOST": "10.0.0.1",
+                "MQNS_BLUE_PORT": "tcp://10.0.0.1:9876",
+            },
+            [],
+            id="Kubernetes' of a Service",
+        ),
+        pytest.param({}, {"MQNS_PORT": "9876"}, [f"MQNS_PORT {ALL}"], id="a port that is no Service's"),
+    ],
+)
+def test_what_has_no_effect(file: dict[str, str], env: dict[str, str], sentences: list[str]) -> None:
+    assert without_effect(file, env) == sentences
+
+
+def test_what_a_supervisor_told_is_not_told_again() -> None:
+    assert len(warnings({"MQNS_COLOUR": "red"})) == 1
+    assert warnings({"MQNS_COLOUR": "red"} | to_env(Options())) == []

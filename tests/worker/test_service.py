@@ -20,6 +20,7 @@ from rocketmq_remoting.codes import RequestCode
 from rocketmq_remoting.command import Command
 from rocketmq_remoting.remoting_command import SerializeType
 from testbed.eventually import PATIENCE_S, eventually_async
+from tests.logged import logged
 from tests.registry.namespace import Namespace
 from tests.worker.scene import Broker, Scene, asynchronous, serving
 from worker import dispatch
@@ -458,10 +459,14 @@ async def test_a_worker_that_follows_no_changes_does_not_answer_from_its_cache_f
 
 @asynchronous
 async def test_routes_are_answered_as_they_were_no_longer_than_the_option_says(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     store = EmbeddedStore(tmp_path, keep=False)
     store.start()
+
+    def said(text: str) -> int:
+        return sum(text in line for line in logged(caplog))
+
     async with (
         serving(store.url, stale_serve_max_seconds=60) as limited,
         serving(store.url, "w2") as unlimited,
@@ -478,6 +483,13 @@ async def test_routes_are_answered_as_they_were_no_longer_than_the_option_says(
             for scene, expected in ((limited, code), (unlimited, 0)):
                 route = await scene.route()
                 assert (route if isinstance(route, int) else 0) == expected
+            if away_s > 60:
+                await eventually_async(lambda: said("staleServeMaxSeconds"))
+        back = EmbeddedStore(tmp_path, keep=False)
+        back.start()
+        await eventually_async(lambda: said("from memory again"))
+        assert (said("staleServeMaxSeconds"), said("from memory again")) == (1, 1)
+    back.stop()
 
 
 @asynchronous

@@ -20,6 +20,7 @@ from registry.errors import StoreUnavailable
 from registry.options import load as configuration
 from registry.options.catalogue import Options
 from registry.store.connect import connect_queue
+from worker import log_lines
 from worker.jobs.liveness_file import touch
 from worker.jobs.timetable import JOBS
 from worker.rate_limited_log import RateLimitedFilter, RateLimitedLog
@@ -99,7 +100,7 @@ def _connection(options: Options, **settings: Any) -> redis.Redis:
 
 def main() -> None:
     """Options come from the environment, as the supervisor hands them over."""
-    logging.basicConfig(level=logging.WARNING, format="%(levelname)s %(name)s %(message)s")
+    log_lines.to_standard_error(logging.WARNING)
     signal.signal(
         signal.SIGTERM, lambda *_: sys.exit(0)
     )  # until RQ's own; a container's first process has none

@@ -27,8 +27,10 @@ from registry.keys import Keys
 from registry.options import load as configuration
 from registry.options.catalogue import Options
 from registry.store import connect as store
+from worker import log_lines
 from worker.background import forever
 from worker.cancellation import end
+from worker.jobs.eviction_watch import EvictionWatch
 from worker.jobs.liveness_file import touch
 from worker.jobs.push_905 import Pusher
 from worker.jobs.repair_walker import RepairWalker
@@ -134,24 +136,23 @@ async def serve(options: Options) -> None:
         options.rq_redis_url or options.redis_url, socket_timeout=store.REPLY_TIMEOUT_S
     )
     scheduler = PeriodScheduler(queue, options.namespace, timetable(options))
-    stopping = loop.create_task(stop.wait())
     walker = RepairWalker(options, driver, keys)
+    evictions = EvictionWatch(driver, allowed=options.allow_evicting_store)
     tasks = [
-        loop.create_task(keep_timetable(scheduler, options.beat_file)),
-        loop.create_task(follower.run()),
+        loop.create_task(forever("the watch of evictions", evictions.run)),
+        loop.create_task(forever("the timetable", partial(keep_timetable, scheduler, options.beat_file))),
+        loop.create_task(forever("the follower", follower.run)),
         loop.create_task(forever("the walk over the tables", walker.run)),
     ]
-    done, _ = await asyncio.wait((stopping, *tasks), return_when=asyncio.FIRST_COMPLETED)
+    await stop.wait()
     await end(tasks)
     scheduler.unregister()
     await driver.close()
-    for ended in done:
-        ended.result()  # neither ends by itself: its error ends the process, and the supervisor starts it again
 
 
 def main() -> None:
     """Options come from the environment, as the supervisor hands them over."""
-    logging.basicConfig(level=logging.WARNING, format="%(levelname)s %(name)s %(message)s")
+    log_lines.to_standard_error(logging.WARNING)
     asyncio.run(serve(configuration.load(os.environ)))
 
 

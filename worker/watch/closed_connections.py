@@ -129,8 +129,13 @@ class ClosedConnections:
         try:
             if await self._driver.run(is_member(self._keys, member)):
                 return
-        except StoreUnavailable:
-            return  # then the idle time ends the connection
+        except Exception as error:
+            rate_limited.warning(
+                "connections of member %s, which has expired, stay open: %s; their idle time ends them",
+                member,
+                error,
+            )
+            return
         for peer in tuple(self._peers.get(member, ())):
             peer.close("a broker that registered over it has expired")
 

@@ -46,9 +46,9 @@ class LimitFacts(msgspec.Struct, frozen=True):
 class StoreFacts(msgspec.Struct, frozen=True):
     """The state of the store by its own clock, in Unix ms; None is never, or an earlier release that does not say.
 
-    Tables were compared last at `walked_ms`, and `repaired_rows` of them repaired, the last at `repaired_ms`. The clock
-    went back by `clock_back_ms` at `clock_back_at_ms`. `hosts` are those that most brokers were first registered from,
-    and how many."""
+    Tables were compared last at `walked_ms`, which took `walk_took_ms`, and `repaired_rows` of them repaired, the last
+    at `repaired_ms`. The clock went back by `clock_back_ms` at `clock_back_at_ms`. `evicting_policy` is that by which
+    it evicts keys, if it does. `hosts` are those that most brokers were first registered from, and how many."""
 
     started_ms: int = 0
     repaired_rows: int | None = None
@@ -56,6 +56,8 @@ class StoreFacts(msgspec.Struct, frozen=True):
     walked_ms: int | None = None
     clock_back_ms: int | None = None
     clock_back_at_ms: int | None = None
+    walk_took_ms: int | None = None
+    evicting_policy: str | None = None
     limits: tuple[LimitFacts, ...] = ()
     hosts: tuple[tuple[str, int], ...] = ()
 

@@ -54,6 +54,8 @@ class _RepairsJson(msgspec.Struct, rename="camel"):
     repaired_rows: dict[str, int] | None = None
     repaired_millis: int | None = None
     walked_millis: int | None = None
+    walk_took_millis: int | None = None
+    evicting_policy: str | None = None
 
 
 class _UsedJson(msgspec.Struct):
@@ -111,6 +113,8 @@ async def http_facts(url: str, timeout_s: float) -> HttpFacts:
         repairs.walked_millis,
         ready.clock_back_millis,
         ready.clock_back_at_millis,
+        repairs.walk_took_millis,
+        repairs.evicting_policy,
         tuple(_limits(limits)),
         tuple((host.host, host.brokers) for host in limits.hosts),
     )

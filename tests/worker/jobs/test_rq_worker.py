@@ -67,5 +67,5 @@ def test_a_job_that_fails_is_logged_with_its_cause_and_what_comes_next(store: Em
         eventually(lambda: job.get_status() == JobStatus.FAILED, STARTS_WITHIN_S)
         process.send_signal(signal.SIGTERM)
         _, logged = process.communicate(timeout=ENDS_WITHIN_S)
-    assert "ERROR worker.jobs.rq_worker job j1 failed: invalid literal for int()" in logged
+    assert "[ERROR] worker.jobs.rq_worker job j1 failed: invalid literal for int()" in logged
     assert "the timetable runs it again" in logged

@@ -14,7 +14,9 @@ from registry.errors import StoreUnavailable
 from registry.plans import Plan
 from registry.removal import Removal, remove_disconnected
 from testbed.eventually import PATIENCE_S, eventually_async
+from tests.logged import logged
 from tests.worker.scene import Broker, Scene, asynchronous, last_cause, serving
+from worker.watch import closed_connections, ticker
 
 
 @pytest.fixture
@@ -221,6 +223,29 @@ async def test_the_connection_of_a_broker_that_registered_again_stays_open(
         scene.service.parts.closed.expired(f"c1:{refused}")
         await asyncio.sleep(0.1)
         assert not peer.closed
+
+
+@asynchronous
+async def test_what_cannot_be_looked_up_or_recorded_is_logged(
+    store: EmbeddedStore, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Whatever the error: nobody awaits these tasks, and Python would tell of them when they are garbage."""
+
+    def damaged(*given: Any) -> Plan[Any]:
+        raise KeyError("addr")
+        yield
+
+    monkeypatch.setattr(closed_connections, "is_member", damaged)
+    monkeypatch.setattr(ticker, "expire", damaged)
+    async with serving(store.url) as scene:
+        peer = scene.connect()
+        await scene.register(Broker(), peer=peer)
+        scene.service.parts.closed.expired("c1:127.0.0.9:1")
+        await scene.service.parts.ticker._expire()
+        await eventually_async(lambda: len(logged(caplog)) >= 2)
+    first, second = sorted(logged(caplog))
+    assert first.startswith("connections of member c1:127.0.0.9:1, which has expired, stay open: 'addr'")
+    assert second.startswith("ended leases were not recorded: 'addr'")
 
 
 class Probed:

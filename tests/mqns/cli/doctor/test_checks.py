@@ -110,7 +110,13 @@ STORES: list[tuple[str, StoreFacts, list[str]]] = [
     ("whole tables", StoreFacts(NOW - DAY, 0, None, NOW - 60_000), []),
     ("damaged tables", StoreFacts(NOW - DAY, 7, NOW - 60_000, NOW - 60_000), ["tables-damaged"]),
     ("tables that were damaged", StoreFacts(NOW - 9 * DAY, 7, NOW - 2 * DAY, NOW - 60_000), []),
-    ("no scheduler", StoreFacts(NOW - DAY, 0, None, NOW - 1_000_000), ["tables-not-compared"]),
+    ("no scheduler", StoreFacts(NOW - DAY, 0, None, NOW - 190_000), ["tables-not-compared"]),
+    ("a walk that takes long", StoreFacts(NOW - DAY, 0, None, NOW - 190_000, walk_took_ms=90_000), []),
+    (
+        "a walk that takes too long",
+        StoreFacts(NOW - DAY, 0, None, NOW - 280_000, walk_took_ms=90_000),
+        ["tables-not-compared"],
+    ),
     ("never a scheduler", StoreFacts(NOW - DAY, 0), ["tables-not-compared"]),
     ("its clock went back", StoreFacts(NOW, 0, None, NOW, 3_600_000, NOW - 60_000), ["store-clock-back"]),
     ("half full", StoreFacts(limits=(LimitFacts("brokers", "maxBrokers", 1500, 3000),)), []),
@@ -121,6 +127,7 @@ STORES: list[tuple[str, StoreFacts, list[str]]] = [
         ),
         ["namespace-full", "namespace-full"],
     ),
+    ("it evicts", StoreFacts(NOW, 0, None, NOW, evicting_policy="allkeys-lru"), ["store-evicts"]),
     ("long ago", StoreFacts(NOW, 0, None, NOW, 3_600_000, NOW - 2 * DAY), []),
 ]
 

@@ -1,0 +1,54 @@
+"""The tasks of a scheduler: a fault ends none of them."""
+
+import asyncio
+import logging
+from contextlib import suppress
+from typing import Any
+
+import pytest
+
+from mqnamesrv.store import EmbeddedStore
+from registry.options.catalogue import Options
+from testbed.eventually import eventually_async
+from tests.logged import logged
+from tests.worker.scene import asynchronous
+from worker.jobs import scheduler
+from worker.jobs.repair_walker import RepairWalker
+from worker.watch.follower import Follower
+
+TASKS = {
+    "the timetable": (scheduler.PeriodScheduler, "step"),
+    "the follower": (Follower, "_catch_up"),
+    "the walk over the tables": (RepairWalker, "walk"),
+}
+
+
+@asynchronous
+async def test_what_a_fault_ends_begins_again(
+    store: EmbeddedStore, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    begun = dict.fromkeys(TASKS, 0)
+
+    def fail_at_first(what: str) -> None:
+        owner, name = TASKS[what]
+        whole = getattr(owner, name)
+
+        def call(self: Any, *args: Any) -> Any:
+            begun[what] += 1
+            if begun[what] == 1:
+                raise KeyError("addr")
+            return whole(self, *args)
+
+        monkeypatch.setattr(owner, name, call)
+
+    for what in TASKS:
+        fail_at_first(what)
+    with caplog.at_level(logging.WARNING):
+        serving = asyncio.create_task(scheduler.serve(Options(redis_url=store.url)))
+        await eventually_async(lambda: all(times > 1 for times in begun.values()))
+        assert not serving.done()
+        serving.cancel()
+        with suppress(asyncio.CancelledError):
+            await serving
+    lines = [line for line in logged(caplog) if "ended by a fault of this server" in line]
+    assert {line.partition(" ended")[0] for line in lines} == set(TASKS)
