@@ -11,7 +11,7 @@ from registry.store.connect import DEFAULT_NAMESPACE
 
 SCRIPTS = ("eval", "evalsha")
 IN_SCRIPTS_AND_PLANS = (
-    *("del", "exists", "memory|usage", "pexpire", "time", "type"),
+    *("del", "exists", "info", "memory|usage", "pexpire", "time", "type"),
     *("get", "incr", "set"),
     *("hdel", "hget", "hgetall", "hincrby", "hkeys", "hlen", "hmget", "hrandfield", "hscan", "hset"),
     *("sadd", "scard", "sismember", "smembers", "smismember", "srandmember", "srem", "sscan", "sunionstore"),
@@ -19,7 +19,7 @@ IN_SCRIPTS_AND_PLANS = (
     *("zadd", "zcard", "zcount", "zmscore", "zrange", "zrangebyscore", "zrem", "zremrangebyscore", "zscan"),
     "zscore",
 )
-BY_CLIENTS = ("cluster|slots", "info", "ping", "xread")
+BY_CLIENTS = ("cluster|slots", "ping", "xread")
 COMMANDS = tuple(sorted((*SCRIPTS, *IN_SCRIPTS_AND_PLANS, *BY_CLIENTS)))
 QUEUE_RULES = (
     "resetkeys ~rq:* resetchannels &rq:* -@all +@read +@write +@pubsub +@transaction +@scripting +@connection "
