@@ -40,6 +40,7 @@ class AsyncRemotingClient:
         connect: Connect = tcp_connect,
     ) -> None:
         self._options = options or RemotingOptions()
+        self._connect = connect
         self._response_table = ResponseTable()
         self._connections = ConnectionTable(self._options, connect, self._received, self._disconnected)
         self._choice = NameServerSelector(self._options, self._connections)
@@ -63,6 +64,10 @@ class AsyncRemotingClient:
         await self._connections.close()
         if self._calls:
             await asyncio.wait(self._calls)
+
+    def alike(self) -> "AsyncRemotingClient":
+        """Return a client with the same options, and connections of its own."""
+        return AsyncRemotingClient(self._options, connect=self._connect)
 
     @property
     def name_servers(self) -> tuple[str, ...]:

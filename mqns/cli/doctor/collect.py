@@ -28,6 +28,7 @@ from mqns.name_server import calls
 from mqns.name_server.client import AsyncNameServerClient
 from mqns.names import ORDER_TOPIC_CONFIG
 from mqns.remoting.call import Call
+from mqns.remoting.remoting_client import AsyncRemotingClient
 from mqns.tasks import run_concurrently
 from rocketmq_remoting.codes import ResponseCode
 from rocketmq_remoting.route import TopicRouteData
@@ -36,6 +37,7 @@ from rocketmq_remoting.version import V5_0_0, version_name
 T = TypeVar("T")
 CONNECT_S: Final = 3.0
 READINESS_S: Final = 3.0
+READINESS_CONNECTIONS: Final = 16
 
 
 class CollectOptions(msgspec.Struct, frozen=True):
@@ -114,16 +116,38 @@ async def _call_name_server(
 async def _not_ready(
     server: AsyncNameServerClient, address: str, version: int, timeout_s: float
 ) -> str | None:
-    """Return what the worker that answers says it is late with; None if it is ready, or no redis-namesrv.
+    """Return how many workers say what they are late with; None if all are ready, or it is no redis-namesrv.
 
-    Java's name servers of 5.x refuse the request, those of 4.x do not answer it: they are not asked."""
+    A connection is one worker's, so as many are open at once as reach most of them behind a load balancer. Java's name
+    servers of 5.x refuse the request, those of 4.x do not answer it: they are not asked."""
     if version < V5_0_0:
         return None
-    request = calls.check_readiness().request
-    try:
-        response = await server.remoting.invoke(address, request, timeout_s=min(READINESS_S, timeout_s))
-    except CallTimeout:
+    limit_s = min(READINESS_S, timeout_s)
+    first = await _readiness(server.remoting, address, limit_s)
+    if first is None:
         return None
+    others = [server.remoting.alike() for _ in range(READINESS_CONNECTIONS - 1)]
+    try:
+        answers = await asyncio.gather(*(_readiness(one, address, limit_s) for one in others))
+    finally:
+        await asyncio.gather(*(one.close() for one in others))
+    told = [answer for answer in (first, *answers) if answer is not None]
+    late = [answer for answer in told if answer]
+    return (
+        f"{len(late)} of {len(told)} connections are of workers that are not ready: {late[0]}"
+        if late
+        else None
+    )
+
+
+async def _readiness(remoting: AsyncRemotingClient, address: str, limit_s: float) -> str | None:
+    """Return what the worker of this connection is late with, "" if nothing is; None if it does not say."""
+    try:
+        response = await remoting.invoke(address, calls.check_readiness().request, timeout_s=limit_s)
+    except RemotingError:
+        return None
+    if response.code == ResponseCode.SUCCESS:
+        return ""
     if response.code != ResponseCode.SYSTEM_ERROR:
         return None
     return (response.remark or f"code {response.code}").removeprefix("not ready: ")

@@ -94,9 +94,9 @@ class Refusal(msgspec.Struct, frozen=True):
 class NameServerFacts(msgspec.Struct, frozen=True, kw_only=True):
     """The facts of one name server; `failure` is the reason if it did not respond.
 
-    `topics` is None if it refuses to list them; `refusals` has each refused request. `not_ready` is the reason of a
-    redis-namesrv's worker that is not ready. `ips` are those that its address resolves to, `version` is the release in
-    its responses, `answer_s` the time of its first response, connecting included."""
+    `topics` is None if it refuses to list them; `refusals` has each refused request. `not_ready` tells of a
+    redis-namesrv's workers that are not ready, None if there are none. `ips` are those that its address resolves to,
+    `version` is the release in its responses, `answer_s` the time of its first response, connecting included."""
 
     address: str
     failure: str | None = None

@@ -15,7 +15,7 @@ def check(facts: Facts) -> Iterator[Finding]:
 
 
 def _not_ready(server: NameServerFacts) -> Iterator[Finding]:
-    reasons = [] if server.not_ready is None else [f"the worker that was asked: {server.not_ready}"]
+    reasons = [] if server.not_ready is None else [server.not_ready]
     if server.http is not None and server.http.not_ready is not None:
         reasons.append(f"{server.http.url}/readyz: {server.http.not_ready}")
     if reasons:

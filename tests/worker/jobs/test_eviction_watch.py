@@ -16,7 +16,7 @@ from worker.jobs.eviction_watch import EvictionWatch
 
 @pytest.fixture
 def evicting(redis: redis_py.Redis) -> Iterator[redis_py.Redis]:
-    before = {name: redis.config_get(name)[name] for name in ("maxmemory", "maxmemory-policy")}
+    before = {name: str(redis.config_get(name)[name]) for name in ("maxmemory", "maxmemory-policy")}
     assert run(evicting_policy(), redis) is None
     redis.config_set("maxmemory", "1gb")
     redis.config_set("maxmemory-policy", "allkeys-lru")

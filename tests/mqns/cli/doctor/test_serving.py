@@ -104,6 +104,36 @@ def test_readiness_of_javas_is_no_finding(name_server: Serve) -> None:
     assert counts(ended) == [(None, None, None)]
 
 
+async def ready_in_part(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    """Answer as a redis-namesrv: of all connections that are open at once the fourth has a worker that is not ready."""
+    OPEN.add(writer)
+    is_late = len(OPEN) == 4
+    frames = FrameReader()
+    while data := await reader.read(1 << 16):
+        frames.feed(data)
+        while (request := frames.next_command()) is not None:
+            if request.code == RequestCode.CHECK_READINESS:
+                reply = request.reply(
+                    ResponseCode.SYSTEM_ERROR if is_late else 0, remark=LATE if is_late else None
+                )
+            else:
+                reply = request.reply(UNKNOWN.code, remark=UNKNOWN.remark)
+            writer.write(encode(msgspec.structs.replace(reply, version=V5_0_0)))
+    writer.close()
+
+
+OPEN: set[asyncio.StreamWriter] = set()
+LATE = "not ready: leases were not watched for 7.0 s"
+
+
+def test_one_worker_of_many_that_is_not_ready_is_found() -> None:
+    OPEN.clear()
+    with served(ready_in_part) as where:
+        ended = run("doctor", where, "--recheck", "0", "-o", "json")
+    found = "1 of 16 connections are of workers that are not ready: leases were not watched for 7.0 s"
+    assert errors(ended) == {NOT_READY: found}
+
+
 class Stored(msgspec.Struct, frozen=True):
     """A name server with one broker, and its store."""
 
