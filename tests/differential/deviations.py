@@ -174,7 +174,7 @@ REGISTRATIONS = (
     Rule(
         "filter servers that are no texts",
         BOTH,
-        all_of(asks(REGISTER), holds('"filterServerList":[1]'), with_codes((0, 1))),
+        all_of(asks(REGISTER), holds('"filterServerList":[1]'), with_codes((0, 1), (1, 1))),
         out.all_of_it,
         parts=True,
     ),
