@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from contextlib import suppress
+import signal
 from typing import Any
 
 import pytest
@@ -47,8 +47,7 @@ async def test_what_a_fault_ends_begins_again(
         serving = asyncio.create_task(scheduler.serve(Options(redis_url=store.url)))
         await eventually_async(lambda: all(times > 1 for times in begun.values()))
         assert not serving.done()
-        serving.cancel()
-        with suppress(asyncio.CancelledError):
-            await serving
+        signal.raise_signal(signal.SIGTERM)
+        await serving
     lines = [line for line in logged(caplog) if "ended by a fault of this server" in line]
     assert {line.partition(" ended")[0] for line in lines} == set(TASKS)
