@@ -120,11 +120,9 @@ def test_races_over_the_wire(store: EmbeddedStore, tmp_path: Path, clients: Clie
     sequences = [sequence for report in reports for sequence in report.answered]
     assert judged(history, [], sequences) == []
     recorded = _recorded_versions(history)
-    sent = [registration for report in reports for registration in report.sent]
-    assert [
-        registration for registration in sent if recorded[registration.actor, str(registration.version)] != 1
-    ] == []
-    assert sent
+    sent = Counter((one.actor, str(one.version)) for report in reports for one in report.sent)
+    assert sent  # the system may give a port, and so an actor, to the connection of a later race again
+    assert {key: recorded[key] for key in sent} == sent
     with connect(store.url) as client:
         clean_up_ends(client, server.keys)
         check_tables(client, server.keys)
