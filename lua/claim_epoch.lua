@@ -5,8 +5,8 @@
   ARGV[1] request as JSON: origin, name, ttl_ms (each slice renews it), limits, adds (lua/includes/growth.lua),
           network (as lua/register.lua)
   Returns {"claimed", epoch, leftovers (1: rows of an earlier epoch are still stored)}; {"pending"} another registration
-          has claimed the name; {"full", option} it would grow beyond a limit; {"again", event id, {broker name, ...}} it had members; the names are
-          those with a clean-up that was deferred  ]]
+          has claimed the name; {"full", option} it would grow beyond a limit; {"again", event id, {broker name, ...}} it had
+          members; the names are those with a clean-up that was deferred  ]]
 --- @include "growth"
 --- @include "lapses"
 local r = cjson.decode(ARGV[1])

@@ -8,9 +8,9 @@
   ARGV[1] request as JSON: origin {op, actor, peer}, name, cluster, id, member (<cluster>:<addr>), ha, zone, acting
           ("0", "1", or absent from an old broker), timeout, filters (JSON text; absent = leave alone), dv, state
           (version, a number), single (1: one topic, refused in a first registration), sig, owner and the host that it
-          came from, network (that host, an IPv6 one with its neighbours), dry, limits, and for the write: token, claim (epoch), leftovers (as the claim said), applied, last
-          (0: slices follow, so the data version waits), adds (lua/includes/growth.lua; of all slices), counts {rows,
-          mappings, entries}
+          came from, network (that host, an IPv6 one with its neighbours), dry, limits, and for the write: token, claim
+          (epoch), leftovers (as the claim said), applied, last (0: slices follow, so the data version waits), adds
+          (lua/includes/growth.lua; of all slices), counts {rows, mappings, entries}
   ARGV[2] the slice, as lua/includes/rows.lua says
   Returns {"refused", event id, order table} newcomer of a lower state version; {"single"}, {"pending"};
           {"full", option} it would grow beyond a limit;

@@ -9,7 +9,8 @@
           and was_dv, those of the last registration; owner ("" over HTTP), limits, adds (lua/includes/growth.lua),
           counts
   ARGV[2] the slice, as lua/includes/rows.lua says
-  Returns {"differs"}; {"full", option} it would grow beyond a limit; else as lua/register.lua {"done", event id, epoch, generation, {"", ""}, order table}  ]]
+  Returns {"differs"}; {"full", option} it would grow beyond a limit; else as lua/register.lua
+          {"done", event id, epoch, generation, {"", ""}, order table}  ]]
 --- @include "clock"
 --- @include "growth"
 --- @include "order"

@@ -19,8 +19,8 @@ local TEXTS = { epoch = true, cluster = true, acting = true, zone = true, networ
 local NUMBERS = { gen = true, topics = true, mappings = true }
 
 -- {name, exists, damaged (it has fields that are none, which the next write drops), epoch, gen, cluster, acting, zone,
--- network (that it was first registered from),
--- topics, mappings (how many rows of each there should be), addrs = {id -> member key}, clusters = {name -> true}}
+-- network (that it was first registered from), topics, mappings (how many rows of each there should be),
+-- addrs = {id -> member key}, clusters = {name -> true}}
 local function broker_of(ctx, name)
   local broker = ctx.brokers[name]
   if broker then return broker end
@@ -56,9 +56,9 @@ local function mend_numbers(ctx, member)
   if not is_whole(fields.since) then fields.since = tostring(ctx.now) end
 end
 
--- {key, exists, damaged (a number of it was none), lease, fields}; fields hold broker, id, dv, ha, filters, timeout, since, sig, at, applied,
--- slot:<id>:<name> for each place it registered, owner:<worker>/<connection> for each connection it came over
--- with the host that it came from
+-- {key, exists, damaged (a number of it was none), lease, fields}; fields hold broker, id, dv, ha, filters, timeout,
+-- since, sig, at, applied, slot:<id>:<name> for each place it registered, owner:<worker>/<connection> for each
+-- connection it came over with the host that it came from
 local function member_of(ctx, key)
   local member = ctx.members[key]
   if member then return member end
