@@ -172,8 +172,8 @@ class Keys:
         return f"{self.prefix}events:meta"
 
     @property
-    def events_marks(self) -> str:
-        return f"{self.prefix}events:marks"
+    def events_offsets(self) -> str:
+        return f"{self.prefix}events:offsets"
 
     @property
     def events_consumers(self) -> str:

@@ -32,7 +32,7 @@ class Limits(msgspec.Struct, frozen=True, rename="camel"):
     max_kv_keys: int
     max_kv_value_bytes: int
     max_kv_namespace_bytes: int
-    max_share_of_host: int
+    max_percent_of_host: int
 
     @classmethod
     def of(cls, options: Options) -> Self:

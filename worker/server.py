@@ -155,6 +155,6 @@ def _that_fit(options: Options) -> Options:
 
 
 def _level(connections: int, wanted: int) -> int:
-    """Of the line that says so: nobody asked for the default, and few machines need all of it."""
+    """Return the level of the line that says so: few machines need all of the default."""
     by_default = wanted == Options().max_connections
     return logging.INFO if by_default and connections > wanted // 2 else logging.WARNING

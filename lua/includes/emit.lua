@@ -3,9 +3,9 @@
 -- fail after the first write. ctx: {now, origin = {op, actor, peer}, entries}
 local EVENTS_MAXLEN = 1000000
 local EVENTS_BYTES = 268435456 -- until a job has noted the option eventsMaxBytes in events:meta
-local MARKS = 100
+local OFFSETS = 100 -- noted while as many bytes are appended as the stream may have
 
--- What is none, because the hash was damaged, counts as `other`.
+-- A damaged number counts as `other`.
 local function number_of(text, other)
   return tonumber(text and string.match(text, "^%d+$") or other)
 end
@@ -45,37 +45,43 @@ local function flat_of(ctx, entry, inc, seq, part)
   return flat, bytes
 end
 
--- The trimming job comes each 10 s, and a peer may write gigabytes meanwhile. So at each hundredth of the memory that
--- the stream may have an entry is marked with the bytes that were ever appended, and what lies a quarter more back goes.
-local function set_mark(last, grown, most)
-  redis.call("ZADD", K.marks, grown, last)
-  local past = string.format("%.0f", grown - most * 5 / 4)
-  local marks = redis.call("ZRANGEBYSCORE", K.marks, "-inf", past)
-  if #marks == 0 then return end
-  redis.call("ZREMRANGEBYSCORE", K.marks, "-inf", past)
-  redis.call("XTRIM", K.events, "MINID", "~", marks[#marks], "LIMIT", 0)
+-- The trimming job comes each 10 s, and a peer may write gigabytes meanwhile. So the scripts trim too: at each hundredth
+-- of the bytes that the stream may have, the offset of the last entry is noted, which is how many bytes were ever
+-- appended, and entries more than five quarters of those bytes before it are dropped. The tables are not written yet, so
+-- a damaged key must not raise here.
+local function note_offset(last, appended, most)
+  if type(redis.pcall("ZADD", K.offsets, appended, last)) == "table" then
+    redis.call("DEL", K.offsets)
+    redis.call("ZADD", K.offsets, appended, last)
+  end
+  local past = string.format("%.0f", appended - most * 5 / 4)
+  local entries = redis.call("ZRANGEBYSCORE", K.offsets, "-inf", past)
+  if #entries == 0 then return end
+  redis.call("ZREMRANGEBYSCORE", K.offsets, "-inf", past)
+  redis.call("XTRIM", K.events, "MINID", "~", entries[#entries], "LIMIT", 0)
 end
 
 -- Returns the id of the group's last entry, "" when there was nothing to append.
 local function append(ctx)
   if #ctx.entries == 0 then return "" end
-  local meta = redis.call("HMGET", K.meta, "inc", "seq", "grown", "max_bytes")
-  local inc, seq, grown, most = meta[1], number_of(meta[2], 0), number_of(meta[3], 0), number_of(meta[4], EVENTS_BYTES)
+  local meta = redis.call("HMGET", K.meta, "inc", "seq", "appended", "max_bytes")
+  local inc, seq = meta[1], number_of(meta[2], 0)
+  local appended, most = number_of(meta[3], 0), number_of(meta[4], EVENTS_BYTES)
   if not inc or redis.call("EXISTS", K.events) == 0 then
     inc, seq = tostring(ctx.now), 0
     begin_stream(ctx, meta[1])
   end
-  local n, flats, last, before = #ctx.entries, {}, "", grown
+  local n, flats, last, before = #ctx.entries, {}, "", appended
   for i, entry in ipairs(ctx.entries) do
     local bytes
     flats[i], bytes = flat_of(ctx, entry, inc, seq + i, n > 1 and i .. "/" .. n)
-    grown = grown + bytes
+    appended = appended + bytes
   end
-  redis.call("HSET", K.meta, "inc", inc, "seq", seq + n, "grown", string.format("%.0f", grown))
+  redis.call("HSET", K.meta, "inc", inc, "seq", seq + n, "appended", string.format("%.0f", appended))
   for _, flat in ipairs(flats) do
     last = redis.call("XADD", K.events, "MAXLEN", "~", EVENTS_MAXLEN, "*", unpack(flat))
   end
-  if math.floor(grown * MARKS / most) > math.floor(before * MARKS / most) then set_mark(last, grown, most) end
+  if math.floor(appended * OFFSETS / most) > math.floor(before * OFFSETS / most) then note_offset(last, appended, most) end
   ctx.entries = {}
   return last
 end

@@ -4,26 +4,29 @@
 
 local SAMPLE = 200
 
--- Whether one network would have more than its share of the names under a key. Only where these are more than that share
--- is a sample of them looked at; `network_of` tells where a name of it came from.
-local function over_share(limits, network, key, more, limit, network_of)
-  if not network or network == "" or limits.maxShareOfHost >= 100 then return false end
-  local share, count = limit * limits.maxShareOfHost / 100, redis.call("SCARD", key)
-  if count + more <= share then return false end
+-- Whether one network would have more names under a key than it may. Only if there are more names than that, a sample of
+-- them is read; `network_of` returns the network that a name came from.
+local function over_percent(limits, network, key, more, limit, network_of)
+  if not network or network == "" or limits.maxPercentOfHost >= 100 then return false end
+  local most, count = limit * limits.maxPercentOfHost / 100, redis.call("SCARD", key)
+  if count + more <= most then return false end
   local names, held = redis.call("SRANDMEMBER", key, SAMPLE), 0
   for _, name in ipairs(names) do
     if network_of(name) == network then held = held + 1 end
   end
-  return held * count / math.max(#names, 1) + more > share
+  return held * count / math.max(#names, 1) + more > most
 end
 
-local function network_of_broker(name) return redis.call("HGET", K.broker(name), "network") end
+-- Of a damaged key nothing is known until it is repaired.
+local function text_of(reply) return type(reply) == "string" and reply end
+
+local function network_of_broker(name) return text_of(redis.pcall("HGET", K.broker(name), "network")) end
 
 -- One of the brokers of a topic stands for all: those of one host count in full, those of several by halves and so on.
 local function network_of_topics()
   local known = {}
   return function(topic)
-    local name = redis.call("HRANDFIELD", K.route(topic))
+    local name = text_of(redis.pcall("HRANDFIELD", K.route(topic)))
     if name and known[name] == nil then known[name] = network_of_broker(name) end
     return name and known[name]
   end
@@ -45,13 +48,13 @@ local function limit_of_topics(limits, name, adds, first, network)
   if over(adds.namespace, limits.maxTopics, "SCARD", K.topics) then return "maxTopics" end
   if adds.namespace > 0 then
     network = network or network_of_broker(name)
-    if over_share(limits, network, K.topics, adds.namespace, limits.maxTopics, network_of_topics()) then
-      return "maxShareOfHost"
+    if over_percent(limits, network, K.topics, adds.namespace, limits.maxTopics, network_of_topics()) then
+      return "maxPercentOfHost"
     end
   end
 end
 
 local function limit_of_brokers(limits, network)
   if redis.call("SCARD", K.brokers) >= limits.maxBrokers then return "maxBrokers" end
-  if over_share(limits, network, K.brokers, 1, limits.maxBrokers, network_of_broker) then return "maxShareOfHost" end
+  if over_percent(limits, network, K.brokers, 1, limits.maxBrokers, network_of_broker) then return "maxPercentOfHost" end
 end

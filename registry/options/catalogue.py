@@ -119,7 +119,7 @@ GROWTH_LIMITS = (
     *("maxTopics", "maxTopicsOfBroker"),
     *("maxNameBytes", "maxAddressBytes", "maxEntryBytes", "maxFilterServersBytes", "maxMappingBytes"),
     *("maxKvNamespaces", "maxKvKeys", "maxKvValueBytes", "maxKvNamespaceBytes"),
-    "maxShareOfHost",
+    "maxPercentOfHost",
 )
 """How far peers can make the tables grow (`registry.limits`)."""
 AT_LEAST_ONE = frozenset(

@@ -224,8 +224,9 @@ class Options(TlsOptions, frozen=True, kw_only=True):
     max_kv_keys: Annotated[int, _own("keys of a KV namespace")] = 1_000
     max_kv_value_bytes: Annotated[int, _own("of a KV value")] = 256 << 10
     max_kv_namespace_bytes: Annotated[int, _own("keys and values of a KV namespace together")] = 1 << 20
-    max_share_of_host: Annotated[
-        int, _own("percent of maxBrokers and of maxTopics that one host's brokers have; 100: no share")
+    max_percent_of_host: Annotated[
+        int,
+        _own("percent of maxBrokers and of maxTopics that the brokers of one host may take; 100: no limit"),
     ] = 50
     route_cache_bytes: Annotated[int, _own("encoded answers a remoting worker keeps")] = 64 << 20
     stale_serve_max_seconds: Annotated[

@@ -26,7 +26,7 @@ def load(environ: Mapping[str, str]) -> Options:
 
 
 def warnings(environ: Mapping[str, str]) -> list[str]:
-    """Return what has no effect, a sentence each; nothing where a supervisor resolved the options, and told of it."""
+    """Return what has no effect, a sentence each; nothing where a supervisor resolved the options, which logs it."""
     return [] if OPTIONS_VARIABLE in environ else without_effect(_file(environ), environ)
 
 

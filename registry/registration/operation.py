@@ -84,7 +84,7 @@ class RegisterOperation:
             self._table.update(decision, diff, self._body.blocks, end)
         elif (
             isinstance(end, Full)
-            and end.option in ("maxTopics", "maxShareOfHost")
+            and end.option in ("maxTopics", "maxPercentOfHost")
             and self._new_topics is None
         ):
             self._new_topics = yield from new_topics(context.keys, body.topics)

@@ -136,5 +136,5 @@ class RegisterContext(msgspec.Struct, frozen=True):
 
     @property
     def network(self) -> str | None:
-        """Return the host, an IPv6 one as the network of its link: anybody there has any number of addresses."""
+        """Return the host, an IPv6 one as the network of its link, where a machine may have any number of addresses."""
         return self.host if self.host is None or ":" not in self.host else link_of(self.host)

@@ -17,7 +17,7 @@ def types_of_lists(keys: Keys) -> Types:
     of_type = {
         "string": (keys.epoch,),
         "set": (keys.brokers, keys.clusters, keys.topics, keys.kv_namespaces, keys.events_round_left),
-        "zset": (keys.leases, keys.lapses, keys.workers, keys.drain_ends, keys.events_marks),
+        "zset": (keys.leases, keys.lapses, keys.workers, keys.drain_ends, keys.events_offsets),
         "stream": (keys.events, keys.audit, keys.heartbeats),
         "hash": (
             *(keys.events_meta, keys.events_consumers, keys.events_asked, keys.events_round),

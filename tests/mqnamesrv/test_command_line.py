@@ -64,7 +64,7 @@ def test_print_of_a_file(tmp_path: Path, spelling: str) -> None:
     assert {"orderMessageEnable=true", "listenPort=12", f"configStorePath={file}"} <= set(lines)
 
 
-def test_names_that_are_no_option_are_told(tmp_path: Path) -> None:
+def test_names_that_are_no_option_are_logged(tmp_path: Path) -> None:
     file = tmp_path / "n.properties"
     file.write_text("orderMessageEnabled=true\n")
     done = mqnamesrv("-c", str(file), "-p", env=environment(tmp_path, MQNS_LISTN_PORT="1"))

@@ -343,6 +343,6 @@ def test_what_has_no_effect(file: dict[str, str], env: dict[str, str], sentences
     assert without_effect(file, env) == sentences
 
 
-def test_what_a_supervisor_told_is_not_told_again() -> None:
+def test_what_a_supervisor_logged_is_not_logged_again() -> None:
     assert len(warnings({"MQNS_COLOUR": "red"})) == 1
     assert warnings({"MQNS_COLOUR": "red"} | to_env(Options())) == []

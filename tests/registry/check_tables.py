@@ -17,7 +17,7 @@ ELSEWHERE = (
     "events",
     "events:asked",
     "events:consumers",
-    "events:marks",
+    "events:offsets",
     "events:meta",
     "events:round",
     "events:round:left",

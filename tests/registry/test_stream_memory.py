@@ -37,10 +37,25 @@ def test_what_comes_between_two_runs_is_bounded(noted: Namespace) -> None:
     last = noted.store.xrevrange(noted.keys.events, count=1)
     flood(noted, 200)
     assert MOST < used(noted, noted.keys.events) < MOST * 7 // 4
-    assert noted.store.zcard(noted.keys.events_marks) <= 126
+    assert noted.store.zcard(noted.keys.events_offsets) <= 126
     newest = noted.store.xrevrange(noted.keys.events, count=1)
     assert newest != last
     assert newest[0][1]["seq"] == noted.store.hget(noted.keys.events_meta, "seq")
+
+
+@pytest.mark.parametrize("damage", ["key", "numbers"])
+def test_damage_of_what_bounds_the_stream_fails_no_registration(noted: Namespace, damage: str) -> None:
+    """A script that failed there would have appended its entry and not written its tables."""
+    if damage == "key":
+        noted.store.set(noted.keys.events_offsets, "damaged")
+    else:
+        noted.store.hset(noted.keys.events_meta, mapping={"appended": "9" * 400, "max_bytes": "0"})
+    flood(noted, 3)
+    noted.register("b1", topics=("T1", "T2"))
+    assert noted.route("T1").queue_datas
+    noted.run(trim(noted.keys, origin(), retention_ms=MINUTE_MS, max_bytes=MOST))
+    flood(noted, 200)
+    assert MOST < used(noted, noted.keys.events) < MOST * 7 // 4
 
 
 def test_a_run_finds_the_memory_of_entries_that_are_larger_than_the_first(noted: Namespace) -> None:

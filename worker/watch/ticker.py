@@ -156,7 +156,7 @@ class Ticker:
     async def _expire(self) -> None:
         try:
             await self._driver.run(expire(self._keys, self._origin("expire")))
-        except Exception as error:  # nobody awaits this task
+        except Exception as error:  # this task is not awaited
             log.warning(
                 "ended leases were not recorded: %s; the next tick or an upkeep job records them", error
             )

@@ -131,10 +131,10 @@ async def _not_ready(
         answers = await asyncio.gather(*(_readiness(one, address, limit_s) for one in others))
     finally:
         await asyncio.gather(*(one.close() for one in others))
-    told = [answer for answer in (first, *answers) if answer is not None]
-    late = [answer for answer in told if answer]
+    reports = [answer for answer in (first, *answers) if answer is not None]
+    late = [report for report in reports if report]
     return (
-        f"{len(late)} of {len(told)} connections are of workers that are not ready: {late[0]}"
+        f"{len(late)} of {len(reports)} connections are of workers that are not ready: {late[0]}"
         if late
         else None
     )

@@ -94,7 +94,7 @@ class Refusal(msgspec.Struct, frozen=True):
 class NameServerFacts(msgspec.Struct, frozen=True, kw_only=True):
     """The facts of one name server; `failure` is the reason if it did not respond.
 
-    `topics` is None if it refuses to list them; `refusals` has each refused request. `not_ready` tells of a
+    `topics` is None if it refuses to list them; `refusals` has each refused request. `not_ready` names a
     redis-namesrv's workers that are not ready, None if there are none. `ips` are those that its address resolves to,
     `version` is the release in its responses, `answer_s` the time of its first response, connecting included."""
 

@@ -229,7 +229,7 @@ async def test_the_connection_of_a_broker_that_registered_again_stays_open(
 async def test_what_cannot_be_looked_up_or_recorded_is_logged(
     store: EmbeddedStore, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Whatever the error: nobody awaits these tasks, and Python would tell of them when they are garbage."""
+    """Any error: these tasks are not awaited, and Python would report it when they are collected."""
 
     def damaged(*given: Any) -> Plan[Any]:
         raise KeyError("addr")

@@ -1,4 +1,4 @@
-"""A peer that makes up brokers fills its host's share of a namespace; brokers of other hosts still come."""
+"""A peer that makes up brokers fills its host's percentage of a namespace; brokers of other hosts still come."""
 
 from collections.abc import Iterator
 
@@ -13,13 +13,13 @@ from tests.hostile.test_growth import http, over, refused_of
 
 __all__ = ["http", "over"]
 BROKERS, TOPICS = 12, 40
-SHARE = "more than maxShareOfHost=50 allows"
+SHARE = "more than maxPercentOfHost=50 allows"
 
 
 @pytest.fixture(scope="module")
 def server(transport: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[NameServer]:
     options = {"remotingWorkers": "1", "maxBrokers": str(BROKERS), "maxTopics": str(TOPICS)}
-    server = NameServer(tmp_path_factory.mktemp("shared"), options)
+    server = NameServer(tmp_path_factory.mktemp("percent"), options)
     server.start()
     yield server
     server.stop()
@@ -53,7 +53,7 @@ def test_made_up_brokers_keep_no_others_out(
     remarks = refused_of(attacker, many)
     assert len(remarks) == 2 * BROKERS - BROKERS // 2
     assert all(SHARE in remark for remark in remarks)
-    assert "more than maxShareOfHost=50" in server.said()
+    assert "more than maxPercentOfHost=50" in server.said()
     large = many[0].but(counter=2, topics=tuple(Topic(f"large-{topic}") for topic in range(TOPICS // 2 + 5)))
     assert SHARE in (large.register(attacker).remark or "")
 
@@ -78,10 +78,10 @@ def test_made_up_brokers_keep_no_others_out(
     assert http.delete("/brokers/by-http", params=where).status_code == 200
 
 
-def test_a_broker_that_left_a_full_namespace_is_told_which_limit_keeps_it_out(
+def test_a_broker_that_left_a_full_namespace_is_refused_by_the_limit(
     server: NameServer, over: Connection
 ) -> None:
-    """Its place is free for whoever comes first."""
+    """Its place goes to the next registration."""
     neighbour = Connection(server.port, source="127.0.0.2")
     [left], [late] = made_up("leaves", 1), made_up("late", 1)
     others, brokers = made_up("other", BROKERS // 2), made_up("half", BROKERS // 2 - 1)

@@ -1,9 +1,10 @@
-"""No host's brokers take more than their share of a namespace: those of others still find a place."""
+"""No host's brokers take more than their percentage of a namespace: those of others are accepted."""
 
 from collections.abc import Iterable
 from typing import Any
 
 import pytest
+import redis as redis_py
 from msgspec.structs import replace
 
 from registry.errors import LimitReached
@@ -18,13 +19,13 @@ from tests.registry.namespace import Namespace
 from tests.registry.test_repair import a_walk
 
 GREEDY, OTHER = "10.0.0.66", "10.0.0.1"
-SHARE = "more than maxShareOfHost=50 allows"
+REFUSAL = "more than maxPercentOfHost=50 allows"
 LARGE = 1200
 """Topics of a first registration in several scripts."""
 
 
-def limits(brokers: int = 3_000, topics: int = 500_000, share: int = 50) -> Limits:
-    return replace(DEFAULT_LIMITS, max_brokers=brokers, max_topics=topics, max_share_of_host=share)
+def limits(brokers: int = 3_000, topics: int = 500_000, percent: int = 50) -> Limits:
+    return replace(DEFAULT_LIMITS, max_brokers=brokers, max_topics=topics, max_percent_of_host=percent)
 
 
 def sent(ns: Namespace, given: Limits, *args: Any, host: str | None = GREEDY, **kwargs: Any) -> Registered:
@@ -37,7 +38,7 @@ def named(start: str, count: int) -> list[str]:
 
 def refused(ns: Namespace, given: Limits, name: str, topics: Iterable[str] = (), **kwargs: Any) -> None:
     before = ns.store.xlen(ns.keys.events)
-    with pytest.raises(LimitReached, match=SHARE):
+    with pytest.raises(LimitReached, match=REFUSAL):
         sent(ns, given, name, topics=tuple(topics), **kwargs)
     assert ns.store.xlen(ns.keys.events) == before
 
@@ -67,7 +68,7 @@ def test_topics_of_one_host_take_half(ns: Namespace, count: int) -> None:
     sent(ns, few, "made-up-2", topics=named("N", count))
     refused(ns, few, "made-up-3", named("O", count))
     refused(ns, few, "made-up-2", [*named("N", count), "O"], version=2)
-    with pytest.raises(LimitReached, match=SHARE):
+    with pytest.raises(LimitReached, match=REFUSAL):
         ns.run(register_topic(ns.keys, "O", [QueueData("made-up-1", 4, 4, 6, 0)], origin(), few))
     sent(ns, few, "made-up-3", topics=named("M", count))  # which are there
     sent(ns, few, "real-1", topics=named("R", count), host=OTHER)
@@ -88,20 +89,32 @@ def test_topics_that_a_host_has_with_others_count_in_part(ns: Namespace) -> None
 
 
 @pytest.mark.parametrize("host", [None, ""])
-def test_what_came_from_an_unknown_host_is_nobodys(ns: Namespace, host: str | None) -> None:
+def test_an_unknown_host_has_no_limit(ns: Namespace, host: str | None) -> None:
     few = limits(brokers=8, topics=30)
     for name in named("b", 8):
         sent(ns, few, name, topics=(name, f"{name}x"), host=host)
 
 
-def test_a_share_of_a_hundred_is_none(ns: Namespace) -> None:
-    few = limits(brokers=8, topics=16, share=100)
+@pytest.mark.parametrize("key", ["broker", "route"])
+def test_a_damaged_key_refuses_no_topics(redis: redis_py.Redis, key: str) -> None:
+    ns, few = Namespace(redis), limits(topics=8)
+    for name, host in (("first", OTHER), ("second", "10.0.0.2")):
+        sent(ns, few, name, topics=named(f"{name}-", 3), host=host)
+    damaged = ns.keys.broker("first") if key == "broker" else ns.keys.route("first-0")
+    ns.store.delete(damaged)
+    ns.store.set(damaged, "damaged")
+    sent(ns, few, "third", topics=("T1", "T2"))
+    assert ns.route("T1").queue_datas
+
+
+def test_a_hundred_percent_is_no_limit(ns: Namespace) -> None:
+    few = limits(brokers=8, topics=16, percent=100)
     for name in named("b", 8):
         sent(ns, few, name, topics=(name, f"{name}x"))
 
 
-def test_a_share_is_found_by_a_sample(ns: Namespace) -> None:
-    """Of 600 names 200 are looked at: what is far from the share is judged in the same way each time."""
+def test_a_sample_decides(ns: Namespace) -> None:
+    """Of 600 names 200 are looked at: what is far from the limit is judged in the same way each time."""
     many = limits(brokers=1000)
     for name in named("made-up-", 450):
         sent(ns, many, name)
