@@ -77,7 +77,8 @@ if takes_over then
       "cluster", r.cluster, "broker", name, "id", id, "addr", address_of(key), "action", "refused",
       "holder", cjson.encode({ addr = address_of(holder), cluster = cluster_of(holder) }),
     })
-    return { "refused", r.dry == 1 and "" or append(refusal), order_table(K.kv, K.order) }
+    local orders = order_table(K.kv, K.order)
+    return { "refused", r.dry == 1 and "" or append(refusal), orders }
   end
 end
 
@@ -256,6 +257,8 @@ emit_rows(ctx, 2, r.counts, {
   "cluster", r.cluster, "broker", name, "epoch", broker.epoch, "dv", r.last == 1 and r.dv,
 })
 
+-- Read before anything is written: of a damaged key an error comes then.
+local master, orders = master_of(ctx, broker, id), order_table(K.kv, K.order)
 local last = commit(ctx)
 if ctx.leftovers then
   defer(ctx, "clean", name, last)
@@ -268,9 +271,7 @@ else
   write_counted_rows(2, r.counts, name, broker.epoch)
 end
 if first then -- slices of a claim, and rows of an earlier epoch that are still there, count too
-  redis.call("HSET", KEYS[2], "topics", redis.call("HLEN", K.topics_of(name)),
-    "mappings", redis.call("HLEN", K.mappings_of(name)))
+  redis.call("HSET", KEYS[2], "topics", overwrite("HLEN", K.topics_of(name)),
+    "mappings", overwrite("HLEN", K.mappings_of(name)))
 end
-return {
-  "done", last, broker.epoch, broker.gen, master_of(ctx, broker, id), order_table(K.kv, K.order), deferred_names(ctx),
-}
+return { "done", last, broker.epoch, broker.gen, master, orders, deferred_names(ctx) }

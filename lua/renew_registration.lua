@@ -55,6 +55,7 @@ local function renewed(i, arg)
   return { "renewed", member[1], master }
 end
 
+local orders = order_table(KEYS[2], KEYS[3]) -- before anything is written: of a damaged key an error comes then
 local replies = { {} }
 for i = 1, #members do
   local lease = tonumber(leases[i] or nil)
@@ -67,7 +68,7 @@ for i = 1, #members do
   end
 end
 if #ends > 0 then
-  replies[1] = order_table(KEYS[2], KEYS[3])
+  replies[1] = orders
   call("ZADD", KEYS[1], unpack(ends))
 end
 return replies

@@ -34,6 +34,7 @@ emit(ctx, "broker_updated", "register", {
   "group_cluster", broker[3] ~= r.cluster and broker[3], "dv", r.dv, "dv_before", r.was_dv,
 })
 emit_rows(ctx, 2, r.counts, { "cluster", r.cluster, "broker", r.name, "epoch", r.epoch, "dv", r.dv })
+local orders = order_table(K.kv, K.order) -- before anything is written: of a damaged key an error comes then
 local last = append(ctx)
 local gen = r.gen + (r.counts.rows + r.counts.mappings > 0 and 1 or 0)
 if gen ~= r.gen then call("HSET", KEYS[2], "gen", gen) end
@@ -42,4 +43,4 @@ call("HSET", KEYS[3], "dv", r.dv, "sig", r.sig, "at", r.epoch .. ":" .. gen)
 local ends = now + member[1]
 call("ZADD", KEYS[5], ends, r.member)
 call("SET", KEYS[4], ends, "PX", member[1])
-return { "done", last, r.epoch, gen, { "", "" }, order_table(K.kv, K.order) }
+return { "done", last, r.epoch, gen, { "", "" }, orders }

@@ -10,6 +10,7 @@
 --- @include "counted"
 --- @include "emit"
 --- @include "growth"
+--- @include "overwrite"
 local BROKERS_MAX = 150
 local r = cjson.decode(ARGV[1])
 local ctx = { now = now_ms(), origin = r.origin, entries = {} }
@@ -81,17 +82,17 @@ for _, c in ipairs(changes) do
   local name = c.broker.name
   redis.call("HINCRBY", K.broker(name), "gen", 1)
   if c.after == "" then
-    redis.call("HDEL", KEYS[2], name)
-    count_rows(name, "topics", -redis.call("HDEL", K.topics_of(name), r.topic))
+    overwrite("HDEL", KEYS[2], name)
+    count_rows(name, "topics", -overwrite("HDEL", K.topics_of(name), r.topic))
   else
     local text = c.broker.epoch .. "," .. c.after
-    redis.call("HSET", KEYS[2], name, text)
-    count_rows(name, "topics", redis.call("HSET", K.topics_of(name), r.topic, text))
+    overwrite("HSET", KEYS[2], name, text)
+    count_rows(name, "topics", overwrite("HSET", K.topics_of(name), r.topic, text))
   end
 end
 if redis.call("EXISTS", KEYS[2]) == 1 then
-  redis.call("SADD", K.topics, r.topic)
+  overwrite("SADD", K.topics, r.topic)
 else
-  redis.call("SREM", K.topics, r.topic)
+  overwrite("SREM", K.topics, r.topic)
 end
 return { last }

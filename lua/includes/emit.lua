@@ -1,4 +1,5 @@
 --- @include "keys"
+--- @include "overwrite"
 -- The event stream. A script decides, then appends its entries as one group, then changes tables: nothing may
 -- fail after the first write. ctx: {now, origin = {op, actor, peer}, entries}
 local EVENTS_MAXLEN = 1000000
@@ -47,13 +48,9 @@ end
 
 -- The trimming job comes each 10 s, and a peer may write gigabytes meanwhile. So the scripts trim too: at each hundredth
 -- of the bytes that the stream may have, the offset of the last entry is noted, which is how many bytes were ever
--- appended, and entries more than five quarters of those bytes before it are dropped. The tables are not written yet, so
--- a damaged key must not raise here.
+-- appended, and entries more than five quarters of those bytes before it are dropped.
 local function note_offset(last, appended, most)
-  if type(redis.pcall("ZADD", K.offsets, appended, last)) == "table" then
-    redis.call("DEL", K.offsets)
-    redis.call("ZADD", K.offsets, appended, last)
-  end
+  overwrite("ZADD", K.offsets, appended, last)
   local past = string.format("%.0f", appended - most * 5 / 4)
   local entries = redis.call("ZRANGEBYSCORE", K.offsets, "-inf", past)
   if #entries == 0 then return end
@@ -77,10 +74,10 @@ local function append(ctx)
     flats[i], bytes = flat_of(ctx, entry, inc, seq + i, n > 1 and i .. "/" .. n)
     appended = appended + bytes
   end
-  redis.call("HSET", K.meta, "inc", inc, "seq", seq + n, "appended", string.format("%.0f", appended))
   for _, flat in ipairs(flats) do
     last = redis.call("XADD", K.events, "MAXLEN", "~", EVENTS_MAXLEN, "*", unpack(flat))
   end
+  redis.call("HSET", K.meta, "inc", inc, "seq", seq + n, "appended", string.format("%.0f", appended))
   if math.floor(appended * OFFSETS / most) > math.floor(before * OFFSETS / most) then note_offset(last, appended, most) end
   ctx.entries = {}
   return last

@@ -3,6 +3,8 @@
 -- Removal of members. A lapse is recorded once, by the script that next writes a member of that broker.
 local LAPSES_MAX, WORK_MAX = 50, 800 -- a script, of lapses and of some 2 us each; the rest are for the next one
 
+local GIVEN_AWAY = { replaced = true, switched = true } -- by a registration: for Java the group has lost no member
+
 local function emit_removed(ctx, broker, member, id, cause, closed_ms)
   local fields, addrs = member.fields, addrs_json(broker)
   ctx.work = ctx.work + 4 + math.floor(#addrs / 200)
@@ -23,7 +25,8 @@ local function vacate(ctx, member, place, cause, closed_ms)
   local broker = broker_of(ctx, place.name)
   if broker.addrs[place.id] ~= member.key then return end
   broker.addrs[place.id] = nil
-  broker.gen, broker.dirty, broker.reduced = broker.gen + 1, true, true
+  broker.gen, broker.dirty = broker.gen + 1, true
+  broker.reduced = broker.reduced or not GIVEN_AWAY[cause]
   emit_removed(ctx, broker, member, place.id, cause, closed_ms)
 end
 

@@ -1,5 +1,6 @@
 --- @include "counted"
 --- @include "emit"
+--- @include "overwrite"
 -- Slices of a topic table, built in Python under the broker's generation fence. In ARGV from `at` on:
 --   counts.mappings times  topic, TopicQueueMappingInfo as JSON ("" deletes)
 --   counts.entries times   kind, cause, rows as JSON, count, topic ("" unless it is one)
@@ -7,28 +8,28 @@
 -- One script takes at most 500 topics.
 
 local function delete_field(key, field, names, name)
-  redis.call("HDEL", key, field)
-  if names and redis.call("EXISTS", key) == 0 then redis.call("SREM", names, name) end
+  overwrite("HDEL", key, field)
+  if names and redis.call("EXISTS", key) == 0 then overwrite("SREM", names, name) end
 end
 
 -- rows: {{broker, before, after, {topic, ...}}, ...}; queue data "readQ,writeQ,perm,sysFlag", "" deletes. Returns how
 -- many topics the broker has more than before.
 local function write_topics(rows, name, epoch)
-  local call, route, reverse, more = redis.call, K.route(""), K.topics_of(name), 0
+  local route, reverse, more = K.route(""), K.topics_of(name), 0
   for _, row in ipairs(rows) do
     local after, topics = row[3], row[4]
     if after == "" then
       for _, topic in ipairs(topics) do delete_field(route .. topic, name, K.topics, topic) end
-      more = more - call("HDEL", reverse, unpack(topics))
+      more = more - overwrite("HDEL", reverse, unpack(topics))
     else
       local text, stored, n = epoch .. "," .. after, {}, 0
       for _, topic in ipairs(topics) do
-        call("HSET", route .. topic, name, text)
+        overwrite("HSET", route .. topic, name, text)
         stored[n + 1], stored[n + 2] = topic, text
         n = n + 2
       end
-      more = more + call("HSET", reverse, unpack(stored))
-      call("SADD", K.topics, unpack(topics))
+      more = more + overwrite("HSET", reverse, unpack(stored))
+      overwrite("SADD", K.topics, unpack(topics))
     end
   end
   return more
@@ -41,11 +42,11 @@ local function write_mappings(at, count, name, epoch)
     local topic, info = ARGV[i], ARGV[i + 1]
     if info == "" then
       delete_field(K.mapping(topic), name)
-      more = more - redis.call("HDEL", K.mappings_of(name), topic)
+      more = more - overwrite("HDEL", K.mappings_of(name), topic)
     else
       local full = epoch .. "," .. info
-      redis.call("HSET", K.mapping(topic), name, full)
-      more = more + redis.call("HSET", K.mappings_of(name), topic, full)
+      overwrite("HSET", K.mapping(topic), name, full)
+      more = more + overwrite("HSET", K.mappings_of(name), topic, full)
     end
   end
   return more

@@ -1,5 +1,6 @@
 --- @include "lease"
 --- @include "many"
+--- @include "overwrite"
 --- @include "sound"
 -- Brokers and members as values: loaded once, changed in memory while the script decides, written back by `commit`.
 local function new_ctx(origin)
@@ -125,7 +126,7 @@ end
 -- Notes a clean-up that takes scripts of its own. `value` is of this script only: after the
 -- clean-up the note is deleted if it is still the one that was read.
 local function defer(ctx, kind, name, value)
-  redis.call("HSET", K.owed, kind .. ":" .. name, value)
+  overwrite("HSET", K.owed, kind .. ":" .. name, value)
   ctx.deferred = ctx.deferred or {}
   ctx.deferred[name] = true
 end
@@ -143,13 +144,13 @@ local function write_broker(ctx, broker, event_id)
   if gone then broker.clusters = {} end
   for cluster in pairs(broker.listed) do
     if not broker.clusters[cluster] then
-      redis.call("SREM", K.cluster(cluster), broker.name)
-      if redis.call("EXISTS", K.cluster(cluster)) == 0 then redis.call("SREM", K.clusters, cluster) end
+      overwrite("SREM", K.cluster(cluster), broker.name)
+      if redis.call("EXISTS", K.cluster(cluster)) == 0 then overwrite("SREM", K.clusters, cluster) end
     end
   end
   redis.call("DEL", key)
   if gone then
-    redis.call("SREM", K.brokers, broker.name)
+    overwrite("SREM", K.brokers, broker.name)
     defer(ctx, "clean", broker.name, event_id)
     return
   end
@@ -159,12 +160,12 @@ local function write_broker(ctx, broker, event_id)
   end
   for cluster in pairs(broker.clusters) do
     flat[#flat + 1], flat[#flat + 2] = "in:" .. cluster, "1"
-    redis.call("SADD", K.cluster(cluster), broker.name)
-    redis.call("SADD", K.clusters, cluster)
+    overwrite("SADD", K.cluster(cluster), broker.name)
+    overwrite("SADD", K.clusters, cluster)
   end
   for id, member in pairs(broker.addrs) do flat[#flat + 1], flat[#flat + 2] = "addr:" .. id, member end
   call_many("HSET", key, flat)
-  redis.call("SADD", K.brokers, broker.name)
+  overwrite("SADD", K.brokers, broker.name)
   if broker.reduced and broker.acting == "1" and not broker.addrs["0"] then
     defer(ctx, "acting", broker.name, broker.epoch .. ":" .. event_id)
   end
@@ -173,9 +174,9 @@ end
 -- Lapses are counted for some time (MASS_MS) after their members' leases are gone, unless these come back.
 local function note_lapse(ctx, member)
   if not member.gone then
-    redis.call("ZREM", K.lapses, member.key)
+    overwrite("ZREM", K.lapses, member.key)
   elseif member.lapsed_ms then
-    redis.call("ZADD", K.lapses, member.lapsed_ms, member.key)
+    overwrite("ZADD", K.lapses, member.lapsed_ms, member.key)
     redis.call("ZREMRANGEBYSCORE", K.lapses, "-inf", "(" .. string.format("%.0f", ctx.now - MASS_MS))
     redis.call("PEXPIRE", K.lapses, MASS_MS)
   end

@@ -322,3 +322,14 @@ def test_every_layout_of_a_body(ns: Namespace, header: int, compressed: bool) ->
     for version in (1, 1, 2):
         ns.register(header=header, compressed=compressed, version=version)
     assert ns.topics() == plain("T1", "T2")
+
+
+@pytest.mark.parametrize(("number", "at"), [(1, address("elsewhere")), (2, address("b1", 1))])
+def test_a_place_that_a_registration_takes_is_no_loss_of_the_group(
+    ns: Namespace, number: int, at: str
+) -> None:
+    """Java clears write bits for a removal (104, a lapse), not for an address or an id that is replaced."""
+    ns.register("b1", 1, {"T1": "8,8,6,0", "T2": "8,8,6,0"}, acting=False)
+    ns.register("b1", number, (), at=at, acting=True, version=2)
+    ns.clean_up()
+    assert [data.perm for data in ns.route("T1").queue_datas] == [6]
