@@ -10,7 +10,7 @@
 --- @include "counted"
 --- @include "emit"
 --- @include "growth"
---- @include "overwrite"
+--- @include "damage"
 local BROKERS_MAX = 150
 local r = cjson.decode(ARGV[1])
 local ctx = { now = now_ms(), origin = r.origin, entries = {} }

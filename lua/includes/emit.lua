@@ -1,5 +1,5 @@
 --- @include "keys"
---- @include "overwrite"
+--- @include "damage"
 -- The event stream. A script decides, then appends its entries as one group, then changes tables: nothing may
 -- fail after the first write. ctx: {now, origin = {op, actor, peer}, entries}
 local EVENTS_MAXLEN = 1000000

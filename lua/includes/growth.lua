@@ -1,3 +1,4 @@
+--- @include "damage"
 --- @include "keys"
 -- Limits of what tables may gain, checked before anything is written; each function returns the option whose limit
 -- would be passed, or nil.
@@ -17,17 +18,14 @@ local function over_percent(limits, network, key, more, limit, network_of)
   return held * count / math.max(#names, 1) + more > most
 end
 
--- Of a damaged key nothing is known until it is repaired.
-local function text_of(reply) return type(reply) == "string" and reply end
-
-local function network_of_broker(name) return text_of(redis.pcall("HGET", K.broker(name), "network")) end
+local function network_of_broker(name) return text_or_nil("HGET", K.broker(name), "network") end
 
 -- One of the brokers of a topic stands for all: those of one host count in full, those of several by halves and so on.
 local function network_of_topics()
   local known = {}
   return function(topic)
-    local name = text_of(redis.pcall("HRANDFIELD", K.route(topic)))
-    if name and known[name] == nil then known[name] = network_of_broker(name) end
+    local name = text_or_nil("HRANDFIELD", K.route(topic))
+    if name and known[name] == nil then known[name] = network_of_broker(name) or false end
     return name and known[name]
   end
 end

@@ -1,6 +1,6 @@
 --- @include "counted"
 --- @include "emit"
---- @include "overwrite"
+--- @include "damage"
 -- Slices of a topic table, built in Python under the broker's generation fence. In ARGV from `at` on:
 --   counts.mappings times  topic, TopicQueueMappingInfo as JSON ("" deletes)
 --   counts.entries times   kind, cause, rows as JSON, count, topic ("" unless it is one)

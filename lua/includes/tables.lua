@@ -1,6 +1,6 @@
 --- @include "lease"
 --- @include "many"
---- @include "overwrite"
+--- @include "damage"
 --- @include "sound"
 -- Brokers and members as values: loaded once, changed in memory while the script decides, written back by `commit`.
 local function new_ctx(origin)

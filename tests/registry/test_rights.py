@@ -6,7 +6,7 @@ from registry.scripts import LUA
 from registry.store.rights import COMMANDS, IN_SCRIPTS_AND_PLANS, QUEUE_RULES, pipeline_rules, store_rules
 
 ROOT = LUA.parent
-CALLED = re.compile(r'\b(?:p?call|overwrite)\(\s*"([A-Z]+)"')
+CALLED = re.compile(r'\b(?:p?call|overwrite|text_or_nil)\(\s*"([A-Z]+)"')
 WHOLE = {"memory": "memory|usage"}
 
 

@@ -71,7 +71,13 @@ def test_each_include_comes_once_and_before_its_first_use(name: str) -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_a_script_does_without_what_is_not_everywhere(name: str) -> None:
     source = script(name).source
-    assert not re.search(r"cmsgpack|struct\.|\bbit\.|redis\.pcall|math\.random|os\.", source)
+    assert not re.search(r"cmsgpack|struct\.|\bbit\.|math\.random|os\.", source)
+
+
+def test_errors_of_commands_are_caught_in_one_place() -> None:
+    """Elsewhere an error ends the script: before its first write nothing has happened, after it none may come."""
+    catching = [path.name for path in LUA.rglob("*.lua") if re.search(r"pcall\(", path.read_text())]
+    assert catching == ["damage.lua"]
 
 
 @pytest.mark.parametrize("include", INCLUDES)
