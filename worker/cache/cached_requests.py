@@ -7,7 +7,6 @@ one item of a script as well. A lookup is cached under its topic and view, and f
 place, or whose like was never seen, is decoded.
 """
 
-from collections import OrderedDict
 from collections.abc import Callable
 from math import inf
 from struct import Struct
@@ -31,16 +30,11 @@ CHECKS_MOST: Final = 256
 COST: Final = 700
 """Bytes that one takes beside its own, measured."""
 
-RECENT_MOST: Final = 16_384
-"""Lookups found by their whole frames, some 300 bytes each: in Python a frame is cut into its shape in 2 µs."""
-RECENT_FRACTION: Final = 16
-
 Heartbeat = tuple[int | str | bytes, ...]
 """Which heartbeat of which member: the request's code, and what the script is asked."""
 
 _WORDS: Final = Struct(">iI")
 _SHORTEST: Final = 25
-_ZERO: Final = ord("0")
 _words: Final = _WORDS.unpack_from
 
 
@@ -113,8 +107,6 @@ class CachedRequests:
         self.counters = counters
         self.replies: Bounded[bytes, CachedReply] = Bounded(limit, _cost, self._evicted)
         self.shapes = RequestShapes()
-        self._recent: OrderedDict[bytes, bytes] = OrderedDict()
-        self._turn = 0
         self._heartbeats: dict[Heartbeat, CachedReply] = {}
         self.longer: Callable[[bytes, int, int], RepeatCheck | None] = lambda data, at, end: None
         """What is cached of a frame longer than FRAME_MOST, from `at` to `end` of some bytes."""
@@ -141,8 +133,7 @@ class CachedRequests:
         Stops at the first frame that is not cached or not whole, at `most` bytes of replies, and at many checks."""
         blocks: list[bytes] = []
         checks: list[RepeatCheck] = []
-        find, use = data.find, self.use
-        cached_as, recent_as = self.replies.entries.get, self._recent.get
+        use = self.use
         at = count = size = 0
         last = len(data) - _SHORTEST
         while at <= last and size < most and len(checks) < CHECKS_MOST:
@@ -162,25 +153,19 @@ class CachedRequests:
                     checks.append(repeat)
                 at = end
                 continue
-            if word >> 24:
-                digits, stop = 0, at + 17
-                opaque, request = data[at + 13 : stop], data[at : at + 13] + data[stop:end]
-            else:
-                start = find(OPAQUE, at + 8, end) + 9
-                stop = find(b",", start, start + 10)
-                digits, opaque = stop - start, data[start:stop]
-                if start < 9 or digits < 1 or not opaque.isdigit() or (digits > 1 and opaque[0] == _ZERO):
-                    break
-                request = data[at + 8 : start] + data[stop:end]
-            cached = cached_as(recent_as(request, request))
+            cuts = cuts_of(data, at, end, word)
+            if cuts is None:
+                break
+            shape = shape_of(data, at, end, cuts)
+            cached = self._of_shape(shape, data[cuts[2] : cuts[3]], end - at - 8 == word & 0xFFFFFF)
             if cached is None:
-                cached, request = self._found_by_shape(data, at, end, word, request)
-                if cached is None:
-                    break
-            elif digits and at + 8 + word != (end if cached.key else stop + cached.tail):
+                break
+            start, stop = cuts[:2]
+            digits, opaque = 0 if word >> 24 else stop - start, data[start:stop]
+            if digits and at + 8 + word != (end if cached.key else stop + cached.tail):
                 break
             if use is not None:
-                use(cached, request)
+                use(cached, shape)
             if (cached.generation == cached.source.generation and now < cached.until) or self.is_true(cached):
                 _, rest, body = cached.parts
                 blocks += (cached.head(digits), opaque, rest, body)
@@ -194,26 +179,13 @@ class CachedRequests:
         self.counters.cached_requests += count
         return blocks, at, checks
 
-    def _found_by_shape(
-        self, data: bytes, at: int, end: int, word: int, request: bytes
-    ) -> tuple[CachedReply | None, bytes]:
-        """Return the reply to a lookup that was not among the recent ones, and its shape.
-
-        One in so many becomes recent: those that come again and again soon are, and a million others cost little."""
-        cuts = cuts_of(data, at, end, word)
-        if cuts is None or end - at - 8 != word & 0xFFFFFF:
-            return None, b""
-        shape = shape_of(data, at, end, cuts)
-        prefix = self.shapes.entries.get(shape)
-        if prefix is None:
-            return None, b""
-        canonical = prefix + data[cuts[2] : cuts[3]]
-        self._turn += 1
-        if self._turn % RECENT_FRACTION == 0:
-            self._recent[request] = canonical
-            if len(self._recent) > RECENT_MOST:
-                self._recent.popitem(last=False)
-        return self.replies.entries.get(canonical), shape
+    def _of_shape(self, shape: bytes, topic: bytes, is_all_header: bool) -> CachedReply | None:
+        """Return the reply to a request of this shape, with that topic if one was cut out."""
+        cached = None if topic else self.replies.entries.get(shape)
+        if cached is None and is_all_header:
+            prefix = self.shapes.entries.get(shape)
+            cached = None if prefix is None else self.replies.entries.get(prefix + topic)
+        return cached
 
     def answered(self, count: int) -> None:
         """Count requests that were answered from here."""
@@ -250,7 +222,6 @@ class CachedRequests:
     def forget_shapes(self) -> None:
         """Have each shape learnt again: with other options a request may ask for another view."""
         self.shapes.clear()
-        self._recent.clear()
 
     def drop(self, cached: CachedReply) -> None:
         """Remove a reply that is no longer kept, or no longer true."""

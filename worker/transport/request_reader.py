@@ -11,6 +11,7 @@ from rocketmq_remoting.frame import FrameReader
 from rocketmq_remoting.remoting_command import ONEWAY_FLAG, RESPONSE_FLAG
 from worker.cache.cached_requests import RepeatCheck
 from worker.peer import Peer
+from worker.transport.cached_answers import cached_answers
 from worker.transport.opening import Opening, Stage
 from worker.transport.owner import Owner
 from worker.transport.reply_writer import ReplyWriter
@@ -132,9 +133,9 @@ class RequestReader:
         cached = self._connection.owner.service.cached_for(self._connection)
         if cached is None:
             return data
-        answers, length, checks = cached.answers(data, self._connection.active_at, UNREAD_MOST)
-        if answers:
-            self._replies.transport.write(b"".join(answers))
+        blocks, length, checks = cached_answers(cached, data, self._connection.active_at, UNREAD_MOST)
+        if answers := b"".join(blocks):
+            self._replies.transport.write(answers)
         if checks:
             self._connection.check_repeats(checks)
         return data[length:] if length else data

@@ -66,7 +66,7 @@ class BothWays:
         pieces, length, due = answers(frames, data, 0.0, most)
         checks = [(one.cached.request, one.opaque, one.frame) for one in due]
         result = b"".join(pieces), length, checks, counters.cached_requests, sorted(frames.replies.entries)
-        if len(frames.replies) == before and not frames._recent:
-            counters.cached_requests = frames._turn = 0
+        if len(frames.replies) == before:
+            counters.cached_requests = 0
             self._cached[answers] = frames, counters
         return result

@@ -18,13 +18,15 @@ from rocketmq_remoting.errors import FrameError
 from rocketmq_remoting.registration import body_crc32
 from rocketmq_remoting.remoting_command import ONEWAY_FLAG, SerializeType
 from tests.worker import registrations as said
+from tests.worker.cache.both_ways import Answering
 from tests.worker.cache.caches import requests_of
 from tests.worker.registrations import BINARY, JSON, KINDS, body_of, registration
 from worker.cache import cached_registrations
 from worker.cache.cached_registrations import WAITING_MOST, CachedRegistrations
-from worker.cache.cached_requests import RepeatCheck
+from worker.cache.cached_requests import CachedRequests, RepeatCheck
 from worker.counters import Counters
 from worker.reply import Reply
+from worker.transport.cached_answers import cached_answers
 
 RENEWED = Reply(
     ext={"masterAddr": "127.0.0.1:1"},
@@ -324,8 +326,9 @@ def test_their_bytes_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     assert check(cached, encode(registration(FIRST, brokerName="broker-0"))) is None
 
 
+@pytest.mark.parametrize("answers", [CachedRequests.answers, cached_answers])
 @pytest.mark.parametrize("kind", KINDS, ids=str)
-def test_among_short_frames_that_are_cached(kind: SerializeType) -> None:
+def test_among_short_frames_that_are_cached(kind: SerializeType, answers: Answering) -> None:
     counters = Counters()
     frames, cached = requests_of(counters=counters), cached_of(registration(FIRST, kind=kind))
     cached.set_connection("1", OPTIONS)
@@ -336,12 +339,12 @@ def test_among_short_frames_that_are_cached(kind: SerializeType) -> None:
     whole = b"".join(parts)
     for cut in range(len(whole) + 1):
         before = counters.cached_requests
-        pieces, length, found = frames.answers(whole[:cut], 0.0, 1 << 20)
+        pieces, length, found = answers(frames, whole[:cut], 0.0, 1 << 20)
         count = counters.cached_requests - before
         passed = [len(b"".join(parts[:number])) for number in range(4)]
         assert length == max(place for place in passed if place <= cut)
         assert (count, len(found)) == ((length > 0) + (length == passed[3]), int(length >= passed[2]))
-        assert bool(pieces) == (count > 0)
+        assert any(pieces) == (count > 0)
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=str)
