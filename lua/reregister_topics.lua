@@ -6,8 +6,8 @@
   KEYS[4] alive:<m>       string  end of the lease, with TTL
   KEYS[5] leases          zset    <cluster>:<addr> -> end (ms)
   ARGV[1] request as JSON: origin, name, cluster, addr, member (<cluster>:<addr>), epoch, gen; sig and dv, and was_sig
-          and was_dv, those of the last registration; owner ("" over HTTP), limits, adds (lua/includes/growth.lua),
-          counts
+          and was_dv, those of the last registration; owner ("" over HTTP), counts; where tables grow also
+          limits and adds (lua/includes/growth.lua)
   ARGV[2] the slice, as lua/includes/rows.lua says
   Returns {"differs"}; {"full", option} it would grow beyond a limit; else as lua/register.lua
           {"done", event id, epoch, generation, {"", ""}, order table}  ]]
@@ -26,7 +26,7 @@ if member[2] ~= r.was_dv or member[3] ~= r.was_sig then return { "differs" } end
 if broker[1] ~= r.epoch or tonumber(broker[2]) ~= r.gen then return { "differs" } end
 if now >= lease or (r.owner ~= "" and not member[4]) or not is_timeout(member[1]) then return { "differs" } end
 
-local full = limit_of_topics(r.limits, r.name, r.adds, false)
+local full = r.adds and limit_of_topics(r.limits, r.name, r.adds, false)
 if full then return { "full", full } end
 local ctx = { now = now, origin = r.origin, entries = {} }
 emit(ctx, "broker_updated", "register", {

@@ -41,9 +41,7 @@ local function flat_of(ctx, entry, inc, seq, part)
   put("actor", ctx.origin.actor)
   put("peer", ctx.origin.peer)
   for f = 1, #entry.fields, 2 do put(entry.fields[f], entry.fields[f + 1]) end
-  local bytes = 0
-  for i = 1, #flat do bytes = bytes + #tostring(flat[i]) end
-  return flat, bytes
+  return flat, #table.concat(flat)
 end
 
 -- The trimming job comes each 10 s, and a peer may write gigabytes meanwhile. So the scripts trim too: at each hundredth
@@ -77,7 +75,7 @@ local function append(ctx)
   for _, flat in ipairs(flats) do
     last = redis.call("XADD", K.events, "MAXLEN", "~", EVENTS_MAXLEN, "*", unpack(flat))
   end
-  redis.call("HSET", K.meta, "inc", inc, "seq", seq + n, "appended", string.format("%.0f", appended))
+  redis.call("HSET", K.meta, "inc", inc, "seq", seq + n, "appended", appended)
   if math.floor(appended * OFFSETS / most) > math.floor(before * OFFSETS / most) then note_offset(last, appended, most) end
   ctx.entries = {}
   return last

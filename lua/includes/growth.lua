@@ -33,6 +33,7 @@ end
 -- adds {broker, namespace, mappings}: topics new to the broker's table, how many of those may be new to the namespace,
 -- and static topics new to the broker; network: of the first registration, nil of a broker that is there
 local function limit_of_topics(limits, name, adds, first, network)
+  if adds.broker <= 0 and adds.mappings <= 0 and adds.namespace <= 0 then return nil end
   local most = limits.maxTopicsOfBroker
   -- Rows of an earlier epoch count for nothing, and lie in the same hashes until they are cleaned up.
   local alone = first or redis.call("HGET", K.owed, "clean:" .. name)

@@ -26,6 +26,11 @@ class Growth(msgspec.Struct, frozen=True):
     namespace: int = 0
     mappings: int = 0
 
+    @property
+    def is_any(self) -> bool:
+        """Return whether anything grows."""
+        return self.broker > 0 or self.namespace > 0 or self.mappings > 0
+
 
 class TableDiff(msgspec.Struct, frozen=True):
     """The slices to write, and whether the tables then are what the body says (`applied`).
@@ -68,8 +73,10 @@ def table_diff(
 
 
 def _growth(diff: _TopicDiff, mappings: list[Row]) -> Growth:
-    new = sum(len(topics) for (before, _), topics in diff.topics.items() if not before)
-    gone = sum(len(topics) for (_, after), topics in diff.topics.items() if not after)
+    new = gone = 0
+    for (before, after), topics in diff.topics.items():
+        new += 0 if before else len(topics)
+        gone += 0 if after else len(topics)
     return Growth(new - gone, new, sum(not row.before for row in mappings))
 
 

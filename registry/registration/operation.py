@@ -120,12 +120,12 @@ class RegisterOperation:
         """Compare the body with what is stored under the broker's epoch."""
         if not decision.writes:
             return NO_DIFF
-        longest = max(body.topics, key=len, default="")
-        self.context.limits.check_bytes("maxNameBytes", "a topic", longest)
         context, table = self.context, self._table.current(decision)
         if table is not None and table.texts is not None and table.texts.keys() >= body.topics.keys():
             stored = table.texts
         else:
+            longest = max(body.topics, key=len, default="")
+            context.limits.check_bytes("maxNameBytes", "a topic", longest)
             stored = yield from stored_topics(context, body, decision.epoch)
         mappings = (yield from changed_mappings(context, body, decision.epoch)) if decision.every else []
         diff = table_diff(

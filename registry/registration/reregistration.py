@@ -41,9 +41,9 @@ def reregister_call(context: RegisterContext, last: CachedTable, diff: TableDiff
         "was_sig": last.signature.content,
         "was_dv": last.signature.version.text(),
         "owner": context.owner or "",
-        "limits": context.limits,
-        "adds": diff.growth,
         "counts": counts,
     }
+    if diff.growth.is_any:
+        request |= {"limits": context.limits, "adds": diff.growth}
     names = (keys.events_meta, keys.broker(r.name), keys.member(r.member), keys.alive(r.member), keys.leases)
     return ScriptCall("reregister_topics", names, (as_json(request), *values))

@@ -26,6 +26,8 @@ def stored_topics(context: RegisterContext, body: RegisterBrokerBody, epoch: str
 def changed_mappings(context: RegisterContext, body: RegisterBrokerBody, epoch: str) -> Plan[list[Row]]:
     """Return the rows of static topics that the registration changes."""
     name = context.registration.name
+    if not body.mapping_infos:
+        return []
     wanted = yield from cooperatively(mapping_texts(body, name))
     longest = max(wanted, key=lambda topic: len(wanted[topic]), default="")
     context.limits.check_bytes("maxMappingBytes", "queues of a static topic", wanted.get(longest, ""))

@@ -15,6 +15,8 @@ __all__ = ["cached_answers"]
 
 def cached_answers(requests: CachedRequests, data: bytes, now: float, most: int) -> Answers:
     """Return what `CachedRequests.answers` does; registrations, which are longer, are found by that one alone."""
+    if int.from_bytes(data[:4]) > FRAME_MOST:
+        return requests.answers(data, now, most)
     blocks, length, checks = compiled(requests, data, now, most)
     most -= sum(map(len, blocks))
     if len(data) - length > FRAME_MOST and most > 0 and len(checks) < CHECKS_MOST:
