@@ -116,6 +116,7 @@ def this_server(
         "MQNS_REMOTING_WORKERS": str(workers),
         "MQNS_DATA_DIR": str(data),
         "MQNS_ROCKETMQ_HOME": str(data),
+        "MQNS_MAX_BROKERS": "20000",
         "MQNS_MAX_PERCENT_OF_HOST": "100",  # all brokers of the bench come from this machine
     }
     command = [str(Path(sys.executable).with_name("mqnamesrv"))]
