@@ -140,8 +140,13 @@ def test_a_body_that_waits_to_be_asked_for_is_asked_for_once(address: str) -> No
             id="a long chunk, announced",
         ),
         pytest.param(
-            PUT + b"Transfer-Encoding: chunked\r\n\r\n" + b"1\r\nx\r\n" * 40_000,
+            PUT + b"Transfer-Encoding: chunked\r\n\r\n" + b"64\r\n%s\r\n" % bytes(100) * 2_000,
             (413, "a body may have 200000 bytes (httpBodyMaxBytes)"),
+            id="chunks that are too long together",
+        ),
+        pytest.param(
+            PUT + b"Transfer-Encoding: chunked\r\n\r\n" + b"1\r\nx\r\n" * 10_001,
+            (413, "a body may come in 10000 chunks"),
             id="many chunks",
         ),
         pytest.param(
