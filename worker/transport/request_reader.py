@@ -15,12 +15,12 @@ from worker.transport.cached_answers import cached_answers
 from worker.transport.opening import Opening, Stage
 from worker.transport.owner import Owner
 from worker.transport.reply_writer import ReplyWriter
+from worker.transport.slices import SLICE_S
 
-__all__ = ["SLICE_COMMANDS", "SLICE_S", "UNREAD_MOST", "RequestReader"]
+__all__ = ["SLICE_COMMANDS", "UNREAD_MOST", "RequestReader"]
 
 SLICE_COMMANDS: Final = 256
-SLICE_S: Final = 0.001
-"""Commands of one connection, and time for them, before the other connections are served."""
+"""Commands of one connection before the others are served."""
 UNREAD_MOST: Final = 256 << 10
 """Bytes of replies not yet taken by the peer's system beyond which no more requests are read."""
 
@@ -126,7 +126,7 @@ class RequestReader:
         """Have another slice soon if requests wait and nothing keeps them waiting."""
         if self.paused and not (self._slice_due or self._replies.paused or self._replies.many_due):
             self._slice_due = True
-            self._connection.owner.call_soon(self._next_slice)
+            self._connection.owner.slices.add(self._next_slice)
 
     def _uncached(self, data: bytes) -> bytes:
         """Return what is left of `data` after the cached requests at its start."""

@@ -16,7 +16,8 @@ from worker.transport.frame_memory import FrameLimits, FrameMemory
 from worker.transport.owner import Dispatch, Introduced, Limits
 from worker.transport.reply_memory import ReplyMemory
 from worker.transport.reply_writer import AT_ONCE, PIECE, UNANSWERED_BYTES_MOST, UNANSWERED_MOST
-from worker.transport.request_reader import SLICE_COMMANDS, SLICE_S, UNREAD_MOST
+from worker.transport.request_reader import SLICE_COMMANDS, UNREAD_MOST
+from worker.transport.slices import SLICE_S, Slices
 from worker.transport.tls import ServerTls
 
 PROXY = b"PROXY TCP4 1.2.3.4 5.6.7.8 1111 9876\r\n"
@@ -79,6 +80,7 @@ class Surroundings(NoCache):
         self.time: Callable[[], float] = lambda: self.now
         self.call_soon: Callable[[Callable[[], None]], object] = lambda call: self.calls.append(call)
         self.calls: list[Callable[[], None]] = []
+        self.slices = Slices(self.call_soon)
         self.now = 0.0
         self.reply_memory = ReplyMemory(self.limits.long_replies_bytes)
         self.frame_memory = FrameMemory(lambda: self.now, LIMITS)
@@ -184,6 +186,32 @@ def test_a_time_slice_ends_when_its_time_is_over(monkeypatch: pytest.MonkeyPatch
     assert (len(around.handled), around.bodies) == (3, [command.body for command in around.handled])
     around.iterate()
     assert around.socket.reading
+
+
+def test_of_many_connections_with_slow_requests_one_has_a_slice_in_a_turn(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A peer that sends one request does not wait until all the others had a slice."""
+    now = 0.0
+    for module in ("request_reader", "slices"):
+        monkeypatch.setattr(f"worker.transport.{module}.perf_counter", lambda: now)
+    asked: list[str] = []
+
+    def slowly(_command: Command, peer: Peer) -> None:
+        nonlocal now
+        now += SLICE_S
+        asked.append(peer.id)
+
+    around = Surroundings(slowly)
+    around.receive(FRAMES)
+    other = Connection("2", "127.0.0.1:4712", around)
+    other.connection_made(Socket())
+    other.data_received(FRAMES)
+    while len(asked) < 6:
+        before = len(asked)
+        around.iterate()
+        assert len(asked) == before + 1
+    assert asked == ["1", "2"] * 3
 
 
 def test_responses_are_not_handed_over_and_oneways_not_waited_for() -> None:
