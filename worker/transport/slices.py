@@ -22,6 +22,11 @@ class Slices:
         self._due: deque[Callable[[], None]] = deque()
         self._scheduled = False
 
+    @property
+    def waiting(self) -> bool:
+        """Whether slices are due."""
+        return bool(self._due)
+
     def add(self, take: Callable[[], None]) -> None:
         """Have a slice taken soon."""
         self._due.append(take)

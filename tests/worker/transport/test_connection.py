@@ -16,7 +16,7 @@ from worker.transport.frame_memory import FrameLimits, FrameMemory
 from worker.transport.owner import Dispatch, Introduced, Limits
 from worker.transport.reply_memory import ReplyMemory
 from worker.transport.reply_writer import AT_ONCE, PIECE, UNANSWERED_BYTES_MOST, UNANSWERED_MOST
-from worker.transport.request_reader import SLICE_COMMANDS, UNREAD_MOST
+from worker.transport.request_reader import FIRST_COMMANDS, SLICE_COMMANDS, UNREAD_MOST
 from worker.transport.slices import SLICE_S, Slices
 from worker.transport.tls import ServerTls
 
@@ -266,6 +266,18 @@ def test_a_time_slice_is_bounded_and_the_rest_follows() -> None:
     around.iterate()
     assert (len(around.handled), around.socket.reading) == (2 * SLICE_COMMANDS + 1, True)
     assert len(around.socket.writes) == 3
+
+
+def test_while_others_wait_the_first_slice_is_short() -> None:
+    around = Surroundings()
+    other = Connection("2", "127.0.0.1:4712", around)
+    other.connection_made(Socket())
+    around.receive(request(1) * (SLICE_COMMANDS + 1))
+    other.data_received(request(1) * (FIRST_COMMANDS + 1))
+    assert len(around.handled) == SLICE_COMMANDS + FIRST_COMMANDS
+    while around.calls:
+        around.iterate()
+    assert len(around.handled) == SLICE_COMMANDS + FIRST_COMMANDS + 2
 
 
 def test_input_waits_while_much_is_unanswered() -> None:
