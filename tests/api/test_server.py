@@ -155,6 +155,16 @@ def test_a_body_that_waits_to_be_asked_for_is_asked_for_once(address: str) -> No
             id="no size of a chunk",
         ),
         pytest.param(
+            PUT + b"Transfer-Encoding: chunked\r\n\r\n1\r\nxyz0\r\n\r\n",
+            (400, r"the body is malformed: Invalid chunk terminator is not '\r\n': b'yz'"),
+            id="no end of a chunk",
+        ),
+        pytest.param(
+            PUT + b"Transfer-Encoding: chunked\r\n\r\n1\r\nx\r\n0\r\nX\r\n\r\n",
+            (400, "the body is malformed: Invalid HTTP Header: 'X'"),
+            id="a trailer without a colon",
+        ),
+        pytest.param(
             GET[:-2] + b"X-Long: " + b"x" * HEAD_MAX,
             (431, "a head may have 4096 bytes (httpHeadMaxBytes)"),
             id="a head without an end",
