@@ -292,6 +292,19 @@ def test_input_waits_while_much_is_unanswered() -> None:
     assert len(around.handled) == UNANSWERED_MOST + 1
 
 
+def test_of_many_that_leave_their_transports_full_the_first_is_cut_off() -> None:
+    around, sockets = Surroundings(), [Socket() for _ in range(4)]
+    for number, socket in enumerate(sockets, 2):
+        connection = Connection(str(number), f"127.0.0.1:{number}", around)
+        connection.connection_made(socket)
+        socket.unread = around.limits.long_replies_bytes // 3
+        connection.pause_writing()
+        if number == 3:
+            connection.resume_writing()  # it reads
+            connection.pause_writing()
+    assert [socket.aborted for socket in sockets] == [True, False, False, False]
+
+
 def test_input_waits_while_big_requests_are_unanswered() -> None:
     around = Surroundings(silence)
     big = request(1, bytes(15 << 20))
