@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 from apiflask import APIFlask, HTTPError
 from flask import Response, request
+from gunicorn.http.errors import ParseException
 from pydantic import BaseModel, ConfigDict, Field
 from werkzeug.exceptions import HTTPException, UnsupportedMediaType
 
@@ -81,6 +82,7 @@ def install(app: APIFlask) -> None:
     app.register_error_handler(HTTPError, _of_validation)
     app.register_error_handler(HTTPException, _of_http)
     app.register_error_handler(RegistryError, _of_registry)
+    app.register_error_handler(ParseException, _of_body)
     app.register_error_handler(Exception, _of_defect)
 
     @app.before_request
@@ -146,6 +148,11 @@ def _of_http(error: HTTPException) -> Response:
         name: value for name, value in error.get_headers() if name not in ("Content-Type", "Content-Length")
     }
     return _reply(Problem(error.code or 500, "", detail), headers)
+
+
+def _of_body(error: Exception) -> Response:
+    """Return the problem of a body whose chunks or trailers gunicorn cannot read."""
+    return _reply(Problem(400, "", f"the body is malformed: {error}"))
 
 
 def _of_defect(error: Exception) -> Response:

@@ -8,7 +8,7 @@ from typing import Any, Final
 import msgspec
 from msgspec import UNSET, Raw, UnsetType
 
-from rocketmq_remoting.errors import BodyError, FrameError
+from rocketmq_remoting.errors import FrameError
 from rocketmq_remoting.integers import Int32
 from rocketmq_remoting.json_decoding import decode_json
 from rocketmq_remoting.language import LanguageCode
@@ -113,7 +113,7 @@ def _decode_loosely(header: bytes, body: bytes) -> Command:
             body,
             _JSON,
         )
-    except (BodyError, OverflowError, UnicodeDecodeError) as error:
+    except (OverflowError, ValueError) as error:
         raise FrameError("header", f"unreadable JSON header: {error}") from error
 
 

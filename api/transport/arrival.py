@@ -5,6 +5,7 @@ from typing import Any
 from gunicorn.http.parser import RequestParser
 
 from api.transport.body_end import BodyEnd, body_end
+from api.transport.given import Given
 from api.transport.limits import Limits, Phase
 from api.transport.refusal import Refusal
 
@@ -16,7 +17,8 @@ class Arrival(RequestParser):  # type: ignore[misc]
     """gunicorn's parser over bytes that are there: heads, bodies and their rules are its own."""
 
     def __init__(self, cfg: Any, client: Any, limits: Limits) -> None:
-        super().__init__(cfg, (), client)
+        self._source = Given()
+        super().__init__(cfg, self._source, client)
         self._limits = limits
         self._come = bytearray()
         self._searched = 0
@@ -83,6 +85,6 @@ class Arrival(RequestParser):  # type: ignore[misc]
 
     def _give(self, length: int) -> None:
         """Move bytes to where gunicorn reads."""
-        self.unreader.unread(bytes(self._come[:length]))
+        self._source.give(bytes(self._come[:length]))
         del self._come[:length]
         self._given += length

@@ -13,6 +13,8 @@ BodyEnd = Callable[[bytearray], int | None]
 
 SIZE: Final = re.compile(rb"([0-9A-Fa-f]+)[ \t]*(?:;.*)?", re.DOTALL)
 LINE_MAX_BYTES: Final = 8190
+CHUNKS_MOST: Final = 10_000
+"""A thread takes some 10 µs for each, however few bytes it has."""
 
 
 def body_end(reader: Any, limit: int) -> BodyEnd:
@@ -37,6 +39,7 @@ class _Chunks:
         self._limit = limit
         self._line = 0
         self._searched = 0
+        self._chunks = 0
         self._in_trailers = False
 
     def __call__(self, come: bytearray) -> int | None:
@@ -61,6 +64,9 @@ class _Chunks:
         size = int(match[1], 16)
         if self._line + size > self._limit:
             raise too_long(self._limit)
+        self._chunks += 1
+        if self._chunks > CHUNKS_MOST:
+            raise Refusal(413, f"a body may come in {CHUNKS_MOST} chunks")
         self._in_trailers = size == 0
         if size:
             self._line = self._searched = self._line + size + 2

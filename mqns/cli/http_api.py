@@ -1,5 +1,6 @@
 """Requests to the HTTP API of redis-namesrv, for commands without a RocketMQ request (docs/http-api.md)."""
 
+import asyncio
 from typing import Any, Final, TypeVar
 from urllib.parse import quote
 
@@ -10,6 +11,8 @@ from mqns.errors import CallTimeout, ClientError, ConnectError
 
 T = TypeVar("T")
 OK: Final = 200
+ANSWER_MOST: Final = 64 << 20
+"""Bytes of an answer; a page of 1,000 brokers has some hundred thousand."""
 
 
 class HttpError(ClientError):
@@ -25,6 +28,30 @@ def name_in_path(name: str) -> str:
     return ("" if name.strip(".") else "=") + quote(name, safe="")
 
 
+async def ask(
+    client: httpx.AsyncClient, timeout_s: float, method: str, path: str, **given: Any
+) -> tuple[int, bytes]:
+    """Return status and body of an answer that comes whole in that time, however slowly. Raises httpx.HTTPError."""
+    body = bytearray()
+    try:
+        async with asyncio.timeout(timeout_s), client.stream(method, path, **given) as response:
+            async for block in response.aiter_bytes():
+                body += block
+                if len(body) > ANSWER_MOST:
+                    raise httpx.ReadError(f"an answer of over {ANSWER_MOST} bytes")
+            return response.status_code, bytes(body)
+    except TimeoutError:
+        raise httpx.ReadTimeout(f"no whole answer within {timeout_s:g} s") from None
+
+
+def decode(body: bytes, shape: Any) -> Any:
+    """Return JSON as `shape`. Raises msgspec.DecodeError, whatever the body is."""
+    try:
+        return msgspec.json.decode(body, type=shape)
+    except (UnicodeDecodeError, RecursionError) as error:
+        raise msgspec.DecodeError(str(error)) from error
+
+
 class HttpApi:
     """The HTTP API at one URL; requests are made one after the other."""
 
@@ -36,16 +63,20 @@ class HttpApi:
         """Return the response as `shape`. Raises HttpError, ConnectError, CallTimeout."""
         given: dict[str, Any] = {} if body is None else {"json": body}
         try:
-            with httpx.Client(timeout=self._timeout_s, transport=httpx.HTTPTransport()) as client:
-                response = client.request(method, f"{self._url}{path}", **given)
+            status, answer = asyncio.run(self._ask(method, path, **given))
         except httpx.TimeoutException as error:
             raise CallTimeout(self._url, f"no answer within {self._timeout_s:g} s") from error
         except (httpx.HTTPError, httpx.InvalidURL) as error:
             raise ConnectError(self._url, str(error) or type(error).__name__) from error
         try:
-            if response.status_code != OK:
-                raise HttpError(msgspec.json.decode(response.content, type=_Problem).detail)
-            return msgspec.json.decode(response.content, type=shape)
+            if status != OK:
+                raise HttpError(decode(answer, _Problem).detail)
+            found: T = decode(answer, shape)
         except msgspec.DecodeError:
-            reason = f"status {response.status_code}, and no answer of a redis-namesrv"
+            reason = f"status {status}, and no answer of a redis-namesrv"
             raise HttpError(f"{self._url}: {reason}") from None
+        return found
+
+    async def _ask(self, method: str, path: str, **given: Any) -> tuple[int, bytes]:
+        async with httpx.AsyncClient(timeout=self._timeout_s, transport=httpx.AsyncHTTPTransport()) as client:
+            return await ask(client, self._timeout_s, method, f"{self._url}{path}", **given)

@@ -191,7 +191,9 @@ class Options(TlsOptions, frozen=True, kw_only=True):
     ] = 20_000
     max_connections_per_host: Annotated[
         int,
-        _own("those of one host; behind a balancer of proxyNetworks, of one peer's host; 0 is unlimited"),
+        _own(
+            "those of one host or IPv6 /64; behind a balancer of proxyNetworks, of one peer's; 0 is unlimited"
+        ),
     ] = 0
     write_buffer_limit_bytes: Annotated[int, _own("unread answers of a connection before it is closed")] = (
         16 << 20

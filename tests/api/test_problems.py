@@ -151,6 +151,10 @@ def test_what_is_no_array_is_named_in_words_of_json(quick: Http) -> None:
         pytest.param(b'{"value":"\\ud800"}', 400, id="half of a surrogate pair"),
         pytest.param(b"[" * 100_000, 400, id="nested without end"),
         pytest.param(b"null", 422, id="null"),
+        pytest.param(b'{"value":[' + b"[]," * 149_998 + b"0]}", 422, id="many arrays"),
+        pytest.param(b'{"value":[' + b"[]," * 150_000 + b"0]}", 413, id="too many arrays"),
+        pytest.param(b'{"value":[' + b"{}," * 250_000 + b"0]}", 413, id="too many objects"),
+        pytest.param(b'{"value":[' + b"0," * 1_500_001 + b"0]}", 413, id="too many values"),
         pytest.param(b'{"value":"' + b"v" * (16 << 20) + b'"}', 413, id="over 16 MiB"),
     ],
 )

@@ -140,14 +140,29 @@ def test_a_body_that_waits_to_be_asked_for_is_asked_for_once(address: str) -> No
             id="a long chunk, announced",
         ),
         pytest.param(
-            PUT + b"Transfer-Encoding: chunked\r\n\r\n" + b"1\r\nx\r\n" * 40_000,
+            PUT + b"Transfer-Encoding: chunked\r\n\r\n" + b"64\r\n%s\r\n" % bytes(100) * 2_000,
             (413, "a body may have 200000 bytes (httpBodyMaxBytes)"),
+            id="chunks that are too long together",
+        ),
+        pytest.param(
+            PUT + b"Transfer-Encoding: chunked\r\n\r\n" + b"1\r\nx\r\n" * 10_001,
+            (413, "a body may come in 10000 chunks"),
             id="many chunks",
         ),
         pytest.param(
             PUT + b"Transfer-Encoding: chunked\r\n\r\n0x5\r\n",
             (400, "the size of a chunk is no hexadecimal number"),
             id="no size of a chunk",
+        ),
+        pytest.param(
+            PUT + b"Transfer-Encoding: chunked\r\n\r\n1\r\nxyz0\r\n\r\n",
+            (400, r"the body is malformed: Invalid chunk terminator is not '\r\n': b'yz'"),
+            id="no end of a chunk",
+        ),
+        pytest.param(
+            PUT + b"Transfer-Encoding: chunked\r\n\r\n1\r\nx\r\n0\r\nX\r\n\r\n",
+            (400, "the body is malformed: Invalid HTTP Header: 'X'"),
+            id="a trailer without a colon",
         ),
         pytest.param(
             GET[:-2] + b"X-Long: " + b"x" * HEAD_MAX,

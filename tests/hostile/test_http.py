@@ -28,6 +28,8 @@ PROBES = 100
 ANSWER_S = 0.1
 """For 99 of 100 probes."""
 NEVER_READING = 24
+CHUNKED_S = 30.0
+"""For requests of very many chunks; each took a thread minutes."""
 STORE_FILES = 6
 """What threads that answer may open besides: connections to the store."""
 HEAD = b"GET /healthz HTTP/1.1\r\nHost: x\r\nX-Long: "
@@ -192,3 +194,25 @@ def test_those_that_do_not_read(port: int, worker: int) -> None:
         eventually(
             lambda: len(open_files(worker)) <= before + STORE_FILES, max(LATE_S, until - time.monotonic())
         )
+
+
+@pytest.mark.parametrize(
+    ("chunks", "answer"),
+    [
+        pytest.param(
+            b"1\r\n \r\n" * 9_998 + b"%x\r\n%s\r\n" % (4 << 20, b" " * (4 << 20)), b"400", id="allowed"
+        ),
+        pytest.param(b"1\r\n \r\n" * 100_000, b"413", id="more"),
+    ],
+)
+def test_chunks_of_one_byte(port: int, worker: int, chunks: bytes, answer: bytes) -> None:
+    """More requests than threads."""
+    chunked = JSON_HEAD + b"Connection: close\r\nTransfer-Encoding: chunked\r\n\r\n" + chunks + b"0\r\n\r\n"
+    with peers(port, b"", 6) as opened:
+        for one in opened:
+            one.settimeout(CHUNKED_S)
+            with suppress(ConnectionError):  # it was refused meanwhile
+                one.sendall(chunked)
+            one.setblocking(False)
+        assert {text[9:12] for text in last_words(opened, time.monotonic() + CHUNKED_S)} <= {answer, b""}
+    probes_are_answered(port, worker)

@@ -9,10 +9,12 @@ from rocketmq_remoting.codes import RequestCode
 from rocketmq_remoting.command import SerializeType
 from testbed.broker import Broker, Topic
 from testbed.connection import V5_3_3, Connection
+from testbed.eventually import eventually
 from tests.hostile.attacker import Attacker
 from tests.hostile.frames import json_frame
-from tests.hostile.watch import Watch
+from tests.hostile.watch import EVERY_S, Watch
 
+FORGED = "10.0.0.1\n[ERROR] FORGED\x1b[31m\x00\u202e:10911"
 NAMES = [
     "",
     " ",
@@ -128,6 +130,21 @@ def test_any_address_is_given_back_as_it_came(watch: Watch) -> None:
     for address in ADDRESSES:
         assert_given_back(over, named("address", address), SerializeType.JSON)
     over.close()
+
+
+def test_a_name_writes_no_log_line_of_its_own(watch: Watch) -> None:
+    """That of a broker which goes with its connection names its address."""
+
+    def is_logged() -> bool:
+        """One line of a kind is, in a while."""
+        over = Connection(watch.server.port)
+        assert named("address", FORGED).register(over).code == 0
+        over.close()
+        return "FORGED" in watch.server.said()
+
+    eventually(is_logged, 4 * EVERY_S)
+    line = next(line for line in watch.server.said().splitlines() if "FORGED" in line)
+    assert r"10.0.0.1\n[ERROR] FORGED\x1b[31m\x00\u202e:10911 is removed" in line
 
 
 def assert_given_back(over: Connection, broker: Broker, kind: SerializeType) -> None:

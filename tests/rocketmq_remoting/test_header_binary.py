@@ -96,3 +96,10 @@ def test_only_what_fits_is_written() -> None:
 def test_an_empty_remark_and_no_remark_are_the_same() -> None:
     assert encode(command(remark="")) == encode(command())
     assert len(encode(command())) == 8 + 21
+
+
+@pytest.mark.parametrize("key", [b"", b"a"])
+def test_very_many_ext_fields_are_refused(key: bytes) -> None:
+    assert read(header(ext=field(key, b"v") * 10_000)).ext == {key.decode(): "v"}
+    with pytest.raises(FrameError, match="more than 10000 ext fields"):
+        read(header(ext=field(key, b"v") * 10_001))

@@ -102,6 +102,8 @@ def test_a_header_is_read_as_java_reads_it(header: bytes, command: Command) -> N
         pytest.param(b'{"code":105,"version":2147483648}', id="version over 32 bits"),
         pytest.param(b'{"code":105,"opaque":1e300}', id="opaque far over 32 bits"),
         pytest.param(b'{"code":105,"opaque":1e999}', id="opaque beyond any number"),
+        pytest.param(b'{"code":"nan","opaque":3}', id="code not a number"),
+        pytest.param(b'{"code":105,"version":"infinity"}', id="version without end"),
         pytest.param(b'{"code":105,"extFields":{"topic":"\xff"}}', id="no UTF-8 in text"),
         pytest.param(b'{"code":105,"extFields":{"topic":{"\xff":1}}}', id="no UTF-8 in an object"),
         pytest.param(b'{"code":105,"extFields":[]}', id="ext fields an array"),

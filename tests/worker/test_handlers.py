@@ -85,6 +85,10 @@ def test_every_request_code_of_a_name_server_has_a_handler() -> None:
         pytest.param(318, b"", {}, (0, None, None, b""), id="318-no-body"),
         pytest.param(318, b"orderMessageEnable=true\nx=1\n", {}, (0, None, None, b""), id="318"),
         pytest.param(318, b"listenPort=abc", {}, (0, None, None, b""), id="318-no-number"),
+        pytest.param(318, b"a\n" * 500, {}, (0, None, None, b""), id="318-lines"),
+        pytest.param(
+            318, b"a\r" * 501, {}, (1, "a body of 501 lines, of 500 at most", None, b""), id="318-more-lines",
+        ),
         pytest.param(318, b"a=\\u12", {}, (1, "string2Properties error", None, b""), id="318-malformed"),
         pytest.param(
             318, b"orderMessageEnable=true\nkvConfigPath=/x", {},

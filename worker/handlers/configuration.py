@@ -16,7 +16,8 @@ from worker.reply import Depends, Handled, Reply, Request
 log = RateLimitedLog(logging.getLogger(__name__))
 
 BODY_MOST: Final = 16 << 10
-"""Bytes of a change of options, which is read at once; all options together are 4 KB."""
+LINES_MOST: Final = 500
+"""Bytes and lines of a change of options, which is read at once; all options together are 100 lines of 4 KB."""
 
 
 @handles(RequestCode.UPDATE_NAMESRV_CONFIG)
@@ -25,6 +26,8 @@ def update_namesrv_config(request: Request) -> Handled:
     body = request.command.body
     if len(body) > BODY_MOST:
         return failure(f"a body of {len(body)} bytes, of {BODY_MOST} at most")
+    if (lines := len(body.splitlines())) > LINES_MOST:
+        return failure(f"a body of {lines} lines, of {LINES_MOST} at most")
     try:
         wanted = parse_properties(body.decode("utf-8", "replace"))
     except PropertiesError:

@@ -46,9 +46,3 @@ class Backlog:
                 if len(first) >= LONG:
                     self._memory.release(self._holder, first)
         return b"".join(taken)
-
-    def clear(self) -> None:
-        """Drop all."""
-        self._parts.clear()
-        self._at = self.size = 0
-        self._memory.release_all(self._holder)

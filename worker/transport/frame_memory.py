@@ -11,6 +11,8 @@ from typing import Final, Protocol
 
 import msgspec
 
+from worker.transport.turns import Turn, Turns
+
 __all__ = ["LONG", "SMALL", "FrameLimits", "FrameMemory", "FrameReading"]
 
 LONG: Final = 64 << 10
@@ -85,6 +87,7 @@ class FrameMemory:
         self._limits = limits or FrameLimits()
         self._frames: dict[FrameReading, _Frame] = {}
         self._waiting: dict[FrameReading, _Frame] = {}
+        self._turns = {known: Turns(self._turn) for known in (True, False)}  # of those that wait
         self._waiting_bytes = 0
         self._received = 0  # bytes of all frames
         self._hosts: dict[str, int] = {}  # bytes of the frames of each
@@ -110,6 +113,7 @@ class FrameMemory:
         if frame.admitted_at is not None or self._has_room(frame):
             return True
         self._waiting[reading] = frame
+        self._turns[frame.known].add(reading)
         self._waiting_bytes += received
         self._admit()
         self._shed()
@@ -185,7 +189,7 @@ class FrameMemory:
         """Admit frames that wait, as long as they fit."""
         while self._waiting:
             for known in (True, False):
-                reading = self._next(known)
+                reading = self._turns[known].next()
                 if reading is not None and self._fits(self._waiting[reading]):
                     break
             else:
@@ -197,12 +201,8 @@ class FrameMemory:
             self._admitted[known] += frame.length
             reading.read_on()
 
-    def _next(self, known: bool) -> FrameReading | None:
-        """Of those that wait, the one that is whole soonest; hosts that have more than their share come last."""
-        of_kind = [reading for reading, frame in self._waiting.items() if frame.known is known]
-        return min(of_kind, key=self._turn, default=None)
-
-    def _turn(self, reading: FrameReading) -> tuple[bool, int]:
+    def _turn(self, reading: FrameReading) -> Turn:
+        """First the one that is whole soonest; hosts that have more than their share come last."""
         frame = self._waiting[reading]
         return self._hosts[frame.host] > self._limits.host, frame.remaining
 
@@ -215,6 +215,7 @@ class FrameMemory:
     def _stop_waiting(self, reading: FrameReading) -> None:
         frame = self._waiting.pop(reading, None)
         if frame is not None:
+            self._turns[frame.known].discard(reading)
             self._waiting_bytes -= frame.received
 
     def _shed(self) -> None:

@@ -2,6 +2,8 @@
 
 from typing import Final
 
+from registry.options.networks import link_of
+
 __all__ = ["HostFull", "HostLimit"]
 
 
@@ -10,7 +12,7 @@ class HostFull(Exception):
 
 
 class HostLimit:
-    """The connections of each host, counted if there is a limit."""
+    """The connections of each host, counted if there is a limit; one of IPv6 is its /64, where it has every address."""
 
     def __init__(self, most: int) -> None:
         self.most: Final = most
@@ -20,6 +22,7 @@ class HostLimit:
         """Count a connection. Raises HostFull, and does not, if `limited` and the host has the most it may."""
         if not self.most:
             return
+        host = link_of(host)
         count = self._counts.get(host, 0)
         if limited and count >= self.most:
             raise HostFull(f"its host has {count} (maxConnectionsPerHost)")
@@ -29,6 +32,7 @@ class HostLimit:
         """Count one less."""
         if not self.most:
             return
+        host = link_of(host)
         left = self._counts[host] - 1
         if left:
             self._counts[host] = left

@@ -1,7 +1,8 @@
 """The memory for long replies that peers have not taken yet, bounded for all connections of a worker together.
 
-A reply is held once, however many peers it is for. When all that are held take too much, the peer that has kept one
-for the longest time is cut off: one that reads has it a moment, one that does not keeps it until then.
+A reply is held once, however many peers it is for; what a transport has of it is one peer's, and counts while it is
+more than a transport should have. When all that are held take too much, the peer that has kept one for the longest time
+is cut off: one that reads has it a moment, one that does not keeps it until then.
 """
 
 from collections.abc import Iterable
@@ -27,6 +28,7 @@ class ReplyMemory:
         self._limit = limit
         self._held: dict[ReplyHolder, list[bytes]] = {}  # the one that has kept one longest is the first
         self._holders: dict[int, int] = {}  # of each reply, by its identity
+        self._unwritten: dict[ReplyHolder, int] = {}  # bytes of each one's transport, where they are too many
         self.taken = 0
         """Bytes of all that are held, each counted once."""
 
@@ -39,6 +41,19 @@ class ReplyMemory:
             self._holders[id(reply)] = holders + 1
             if not holders:
                 self.taken += len(reply)
+        self._make_room(holder)
+
+    def unwritten(self, holder: ReplyHolder, size: int) -> None:
+        """Count so many bytes of a transport; others may be cut off for them."""
+        self.taken += size - self._unwritten.pop(holder, 0)
+        if size:
+            self._unwritten[holder] = size
+            self._held.setdefault(holder, [])
+            self._make_room(holder)
+        elif not self._held.get(holder, True):
+            del self._held[holder]
+
+    def _make_room(self, holder: ReplyHolder) -> None:
         while self.taken > self._limit:
             longest = next((other for other in self._held if other is not holder), None)
             if longest is None:
@@ -56,11 +71,12 @@ class ReplyMemory:
                 del held[at]
                 self._forget(reply)
                 break
-        if not held:
+        if not held and holder not in self._unwritten:
             del self._held[holder]
 
     def release_all(self, holder: ReplyHolder) -> None:
         """Note that a peer will take no more."""
+        self.taken -= self._unwritten.pop(holder, 0)
         for reply in self._held.pop(holder, ()):
             self._forget(reply)
 

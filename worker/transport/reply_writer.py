@@ -145,11 +145,13 @@ class ReplyWriter:
     def choke(self) -> None:
         """Note that the transport has more than enough."""
         self._choked = self.paused = True
+        self._count()
 
     def unchoke(self) -> None:
         """Note that the transport takes more; `write_on` is to be called."""
         self._choked = False
         self.paused = self._backlog is not None
+        self._count()
 
     def write_tls(self) -> None:
         """Write messages of the TLS session itself: handshake, alerts."""
@@ -170,9 +172,8 @@ class ReplyWriter:
     def drop(self) -> None:
         """Drop what is not written."""
         self._buffered, self.buffered_bytes = None, 0
-        if self._backlog is not None:
-            self._backlog.clear()
-            self._backlog = None
+        self._backlog = None
+        self._memory.release_all(self._holder)
         self.paused = self._choked
 
     def _close(self) -> None:
@@ -180,6 +181,9 @@ class ReplyWriter:
         if self.tls is not None:
             self.transport.write(self.tls.close_notify())
         self.transport.close()
+
+    def _count(self) -> None:
+        self._memory.unwritten(self._holder, self.transport.get_write_buffer_size() if self._choked else 0)
 
     def _write(self, data: bytes) -> None:
         if self.tls is not None:
@@ -189,3 +193,5 @@ class ReplyWriter:
                 self.drop()
                 raise
         self.transport.write(data)
+        if self._choked:
+            self._count()

@@ -15,12 +15,14 @@ from worker.transport.cached_answers import cached_answers
 from worker.transport.opening import Opening, Stage
 from worker.transport.owner import Owner
 from worker.transport.reply_writer import ReplyWriter
+from worker.transport.slices import SLICE_S
 
-__all__ = ["SLICE_COMMANDS", "SLICE_S", "UNREAD_MOST", "RequestReader"]
+__all__ = ["SLICE_COMMANDS", "UNREAD_MOST", "RequestReader"]
 
 SLICE_COMMANDS: Final = 256
-SLICE_S: Final = 0.001
-"""Commands of one connection, and time for them, before the other connections are served."""
+"""Commands of one connection before the others are served."""
+FIRST_COMMANDS: Final = 16
+"""Of those, while other slices wait, what is handed over at once: few peers have more to ask."""
 UNREAD_MOST: Final = 256 << 10
 """Bytes of replies not yet taken by the peer's system beyond which no more requests are read."""
 
@@ -88,7 +90,7 @@ class RequestReader:
         plain = data if self._opening is None and self._replies.tls is None else self._plain(data)
         if plain:
             self._frames.feed(plain)
-            self._run_slice()
+            self._run_slice(FIRST_COMMANDS if self._connection.owner.slices.waiting else SLICE_COMMANDS)
 
     @property
     def host(self) -> str:
@@ -126,7 +128,7 @@ class RequestReader:
         """Have another slice soon if requests wait and nothing keeps them waiting."""
         if self.paused and not (self._slice_due or self._replies.paused or self._replies.many_due):
             self._slice_due = True
-            self._connection.owner.call_soon(self._next_slice)
+            self._connection.owner.slices.add(self._next_slice)
 
     def _uncached(self, data: bytes) -> bytes:
         """Return what is left of `data` after the cached requests at its start."""
@@ -167,18 +169,18 @@ class RequestReader:
             return
         self._connection.active_at = self._connection.owner.time()
         try:
-            self._run_slice()
+            self._run_slice(SLICE_COMMANDS)
         except Exception as error:
             self._connection.fail(error)
 
-    def _run_slice(self) -> None:
+    def _run_slice(self, most: int) -> None:
         """Hand over what has arrived, for one time slice, and write the replies."""
         connection, replies = self._connection, self._replies
         if replies.paused:
             self._pause()
             return
         replies.gathering = True  # those of this slice leave together at its end
-        self._hand_over()
+        self._hand_over(most)
         if connection.closed:
             return
         connection.write_replies()
@@ -188,11 +190,11 @@ class RequestReader:
         self.schedule_slice()
         connection.close_if_done()
 
-    def _hand_over(self) -> None:
+    def _hand_over(self, most: int) -> None:
         connection, replies, next_command = self._connection, self._replies, self._frames.next_command
         handle = self._connection.owner.service.handle
         until = perf_counter() + SLICE_S
-        for _ in range(SLICE_COMMANDS):
+        for _ in range(most):
             command = next_command()
             if command is None:
                 self._resume()

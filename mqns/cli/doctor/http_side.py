@@ -8,6 +8,7 @@ import httpx
 import msgspec
 
 from mqns.cli.doctor.facts import BrokerLease, HttpFacts, LimitFacts, StoreFacts
+from mqns.cli.http_api import ask, decode
 
 T = TypeVar("T", bound=msgspec.Struct)
 READYZ: Final = "/readyz"
@@ -96,12 +97,12 @@ async def http_facts(url: str, timeout_s: float) -> HttpFacts:
             base_url=url.rstrip("/"), timeout=timeout_s, transport=httpx.AsyncHTTPTransport()
         ) as client:
             asked_at = time.time()
-            ready = await _get(client, READYZ, _ReadyJson)
+            ready = await _get(client, timeout_s, READYZ, _ReadyJson)
             took_s = time.time() - asked_at
             ahead_s = ready.now_millis / 1000 - (asked_at + took_s / 2)
-            leases = await _leases(client)
-            repairs = await _known(client, "/v1/repairs", _RepairsJson)
-            limits = await _known(client, "/v1/limits", _LimitsJson)
+            leases = await _leases(client, timeout_s)
+            repairs = await _known(client, timeout_s, "/v1/repairs", _RepairsJson)
+            limits = await _known(client, timeout_s, "/v1/limits", _LimitsJson)
     except _StatusError as error:
         return _failed(url, error)
     except (httpx.HTTPError, httpx.InvalidURL, msgspec.DecodeError) as error:
@@ -128,10 +129,10 @@ def _failed(url: str, error: _StatusError) -> HttpFacts:
     return HttpFacts(url, str(error), refused=str(error) if failed else None)
 
 
-async def _known(client: httpx.AsyncClient, path: str, shape: type[T]) -> T:
+async def _known(client: httpx.AsyncClient, timeout_s: float, path: str, shape: type[T]) -> T:
     """Return what a path says; unknown values of a release that does not have it."""
     try:
-        found: T = await _get(client, path, shape)
+        found: T = await _get(client, timeout_s, path, shape)
     except _StatusError as error:
         if error.status != httpx.codes.NOT_FOUND:
             raise
@@ -149,11 +150,11 @@ def _limits(found: _LimitsJson) -> Iterator[LimitFacts]:
             yield LimitFacts(what, option, used.used, used.most)
 
 
-async def _leases(client: httpx.AsyncClient) -> tuple[BrokerLease, ...]:
+async def _leases(client: httpx.AsyncClient, timeout_s: float) -> tuple[BrokerLease, ...]:
     leases: list[BrokerLease] = []
     after: dict[str, str] = {}
     for _ in range(PAGES_MAX):
-        page = await _get(client, "/v1/brokers", _PageJson, {"limit": str(PAGE)} | after)
+        page = await _get(client, timeout_s, "/v1/brokers", _PageJson, {"limit": str(PAGE)} | after)
         leases += [_lease(broker.broker_name, member) for broker in page.brokers for member in broker.members]
         if page.next is None:
             break
@@ -161,16 +162,22 @@ async def _leases(client: httpx.AsyncClient) -> tuple[BrokerLease, ...]:
     return tuple(leases)
 
 
-async def _get(client: httpx.AsyncClient, path: str, shape: Any, query: dict[str, str] | None = None) -> Any:
-    response = await client.get(path, params=query)
-    if response.status_code != httpx.codes.OK:
-        raise _StatusError(path, response.status_code, _detail(response))
-    return msgspec.json.decode(response.content, type=shape)
+async def _get(
+    client: httpx.AsyncClient,
+    timeout_s: float,
+    path: str,
+    shape: Any,
+    query: dict[str, str] | None = None,
+) -> Any:
+    status, body = await ask(client, timeout_s, "GET", path, params=query)
+    if status != httpx.codes.OK:
+        raise _StatusError(path, status, _detail(body))
+    return decode(body, shape)
 
 
-def _detail(response: httpx.Response) -> str:
+def _detail(body: bytes) -> str:
     try:
-        return msgspec.json.decode(response.content, type=_Problem).detail
+        return str(decode(body, _Problem).detail)
     except msgspec.DecodeError:
         return ""
 

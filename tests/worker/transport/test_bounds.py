@@ -118,6 +118,18 @@ def test_connections_of_a_balancer_count_as_those_of_the_peers_that_it_names(tmp
             another.ask(ECHO)
 
 
+def test_a_host_of_ipv6_is_its_64(tmp_path: Path) -> None:
+    limited = serving(tmp_path, max_connections_per_host=2, proxy_networks="127.0.0.1")
+    with limited as server, ExitStack() as stack:
+        for source in ("2001:db8::1", "2001:db8::2", "2001:db8:0:1::1", "::ffff:10.0.0.1", "::ffff:10.0.0.2"):
+            client = stack.enter_context(server.connect())
+            client.send(b"PROXY TCP6 %s ::1 4711 9876\r\n" % source.encode())
+            client.ask(ECHO)
+        with server.connect() as refused:
+            refused.send(b"PROXY TCP6 2001:db8::3 ::1 4711 9876\r\n" + request(ECHO))
+            assert refused.rest() == b""
+
+
 def answered(server: Server, host: str) -> bool:
     with server.connect(host) as client:
         client.send(request(ECHO))

@@ -16,7 +16,8 @@ from worker.transport.frame_memory import FrameLimits, FrameMemory
 from worker.transport.owner import Dispatch, Introduced, Limits
 from worker.transport.reply_memory import ReplyMemory
 from worker.transport.reply_writer import AT_ONCE, PIECE, UNANSWERED_BYTES_MOST, UNANSWERED_MOST
-from worker.transport.request_reader import SLICE_COMMANDS, SLICE_S, UNREAD_MOST
+from worker.transport.request_reader import FIRST_COMMANDS, SLICE_COMMANDS, UNREAD_MOST
+from worker.transport.slices import SLICE_S, Slices
 from worker.transport.tls import ServerTls
 
 PROXY = b"PROXY TCP4 1.2.3.4 5.6.7.8 1111 9876\r\n"
@@ -79,6 +80,7 @@ class Surroundings(NoCache):
         self.time: Callable[[], float] = lambda: self.now
         self.call_soon: Callable[[Callable[[], None]], object] = lambda call: self.calls.append(call)
         self.calls: list[Callable[[], None]] = []
+        self.slices = Slices(self.call_soon)
         self.now = 0.0
         self.reply_memory = ReplyMemory(self.limits.long_replies_bytes)
         self.frame_memory = FrameMemory(lambda: self.now, LIMITS)
@@ -186,6 +188,32 @@ def test_a_time_slice_ends_when_its_time_is_over(monkeypatch: pytest.MonkeyPatch
     assert around.socket.reading
 
 
+def test_of_many_connections_with_slow_requests_one_has_a_slice_in_a_turn(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A peer that sends one request does not wait until all the others had a slice."""
+    now = 0.0
+    for module in ("request_reader", "slices"):
+        monkeypatch.setattr(f"worker.transport.{module}.perf_counter", lambda: now)
+    asked: list[str] = []
+
+    def slowly(_command: Command, peer: Peer) -> None:
+        nonlocal now
+        now += SLICE_S
+        asked.append(peer.id)
+
+    around = Surroundings(slowly)
+    around.receive(FRAMES)
+    other = Connection("2", "127.0.0.1:4712", around)
+    other.connection_made(Socket())
+    other.data_received(FRAMES)
+    while len(asked) < 6:
+        before = len(asked)
+        around.iterate()
+        assert len(asked) == before + 1
+    assert asked == ["1", "2"] * 3
+
+
 def test_responses_are_not_handed_over_and_oneways_not_waited_for() -> None:
     around = Surroundings(silence)
     around.receive(request(1, flag=RESPONSE) + request(2, flag=ONEWAY) + request(3, flag=RESPONSE | ONEWAY))
@@ -240,6 +268,18 @@ def test_a_time_slice_is_bounded_and_the_rest_follows() -> None:
     assert len(around.socket.writes) == 3
 
 
+def test_while_others_wait_the_first_slice_is_short() -> None:
+    around = Surroundings()
+    other = Connection("2", "127.0.0.1:4712", around)
+    other.connection_made(Socket())
+    around.receive(request(1) * (SLICE_COMMANDS + 1))
+    other.data_received(request(1) * (FIRST_COMMANDS + 1))
+    assert len(around.handled) == SLICE_COMMANDS + FIRST_COMMANDS
+    while around.calls:
+        around.iterate()
+    assert len(around.handled) == SLICE_COMMANDS + FIRST_COMMANDS + 2
+
+
 def test_input_waits_while_much_is_unanswered() -> None:
     around = Surroundings(silence)
     around.receive(request(1) * (UNANSWERED_MOST + 1))
@@ -250,6 +290,19 @@ def test_input_waits_while_much_is_unanswered() -> None:
     while around.calls:
         around.iterate()
     assert len(around.handled) == UNANSWERED_MOST + 1
+
+
+def test_of_many_that_leave_their_transports_full_the_first_is_cut_off() -> None:
+    around, sockets = Surroundings(), [Socket() for _ in range(4)]
+    for number, socket in enumerate(sockets, 2):
+        connection = Connection(str(number), f"127.0.0.1:{number}", around)
+        connection.connection_made(socket)
+        socket.unread = around.limits.long_replies_bytes // 3
+        connection.pause_writing()
+        if number == 3:
+            connection.resume_writing()  # it reads
+            connection.pause_writing()
+    assert [socket.aborted for socket in sockets] == [True, False, False, False]
 
 
 def test_input_waits_while_big_requests_are_unanswered() -> None:

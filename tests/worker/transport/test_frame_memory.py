@@ -1,5 +1,7 @@
 """Memory for incomplete frames: which are read on, which wait, which are too slow, and which are cut off."""
 
+from time import process_time
+
 import pytest
 
 from worker.transport.frame_memory import LONG, SMALL, FrameLimits, FrameMemory
@@ -243,3 +245,15 @@ def test_a_worker_that_stood_still_cuts_none_off() -> None:
     assert memory.too_slow() == []
     assert memory.looked(15.5) == []
     assert len(memory.looked(16.5)) == 1
+
+
+def test_however_many_wait_one_more_costs_the_same() -> None:
+    memory = Memory()
+    memory.busy()
+    memory.full(250 * K)
+    began = process_time()
+    waiting = [memory.reading(f"10.0.{number & 63}.1") for number in range(10_000)]
+    assert not any(one.grow(8, BIG) for one in waiting)
+    for one in waiting:
+        one.end()
+    assert process_time() - began < 5  # it was half a minute: each looked at all the others

@@ -39,6 +39,25 @@ def test_who_has_kept_one_longest_is_cut_off() -> None:
     assert memory.taken == len(A) + len(C)
 
 
+def test_what_transports_have_counts_for_each() -> None:
+    memory = ReplyMemory(LIMIT)
+    first, second, third = Holder(), Holder(), Holder()
+    memory.hold(first, [A])
+    memory.unwritten(first, 300)
+    memory.release(first, A)
+    memory.unwritten(second, 100)
+    memory.unwritten(second, 300)
+    assert memory.taken == 600
+    memory.unwritten(third, 500)
+    assert [len(holder.reasons) for holder in (first, second, third)] == [1, 0, 0]
+    memory.unwritten(first, 0)
+    memory.unwritten(second, 0)
+    memory.unwritten(second, 0)
+    assert memory.taken == 500
+    memory.release_all(third)
+    assert memory.taken == 0
+
+
 def test_one_alone_may_have_more_than_the_limit() -> None:
     memory, holder = ReplyMemory(LIMIT), Holder()
     memory.hold(holder, [A, B, C])

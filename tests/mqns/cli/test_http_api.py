@@ -1,0 +1,95 @@
+"""What answers in the place of the HTTP side, and does not end, is no JSON or too much."""
+
+import asyncio
+import socket
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from itertools import repeat
+
+import msgspec
+import pytest
+
+from mqns.cli.doctor.http_side import http_facts
+from mqns.cli.http_api import HttpApi, HttpError
+from mqns.errors import CallTimeout, ConnectError
+
+LIMIT_S = 1.0
+HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"
+DEEP = b'{"other":' + b"[" * 100_000
+
+
+class Shape(msgspec.Struct):
+    text: str = ""
+
+
+@contextmanager
+def answering(blocks: Callable[[], Iterator[bytes]], pause_s: float) -> Iterator[str]:
+    """Yield the URL of a server that answers each request with these blocks."""
+    over = threading.Event()
+
+    def answer(peer: socket.socket) -> None:
+        with peer, suppress(OSError):
+            peer.recv(1 << 16)
+            for block in blocks():
+                peer.sendall(block)
+                if over.wait(pause_s):
+                    return
+
+    def accept() -> None:
+        with suppress(OSError):
+            while True:
+                threading.Thread(target=answer, args=(listener.accept()[0],), daemon=True).start()
+
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        threading.Thread(target=accept, daemon=True).start()
+        try:
+            yield f"http://127.0.0.1:{listener.getsockname()[1]}"
+        finally:
+            over.set()
+            listener.shutdown(socket.SHUT_RDWR)
+
+
+def whole(body: bytes) -> Iterator[bytes]:
+    yield HEAD + b"Content-Length: %d\r\n\r\n" % len(body) + body
+
+
+def slow_head() -> Iterator[bytes]:
+    yield HEAD
+    yield from repeat(b"x")
+
+
+def slow_body() -> Iterator[bytes]:
+    yield HEAD + b"Content-Length: 1000\r\n\r\n"
+    yield from repeat(b" ")
+
+
+def endless_body() -> Iterator[bytes]:
+    yield HEAD + b"\r\n"
+    yield from repeat(bytes(1 << 16))
+
+
+@pytest.mark.parametrize(
+    ("blocks", "pause_s", "error", "reason"),
+    [
+        pytest.param(slow_head, LIMIT_S / 5, CallTimeout, "no answer within 1 s", id="slow head"),
+        pytest.param(slow_body, LIMIT_S / 5, CallTimeout, "no answer within 1 s", id="slow body"),
+        pytest.param(endless_body, 0, ConnectError, "an answer of over 1000000 bytes", id="endless body"),
+        pytest.param(
+            lambda: whole(b'{"text":"\xff"}'), 0, HttpError, "no answer of a redis-namesrv", id="no UTF-8"
+        ),
+        pytest.param(lambda: whole(DEEP), 0, HttpError, "no answer of a redis-namesrv", id="deep"),
+    ],
+)
+def test_a_command_ends_with_the_reason(
+    blocks: Callable[[], Iterator[bytes]],
+    pause_s: float,
+    error: type[Exception],
+    reason: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("mqns.cli.http_api.ANSWER_MOST", 1_000_000)
+    with answering(blocks, pause_s) as url:
+        with pytest.raises(error, match=reason):
+            HttpApi(url, LIMIT_S).request(Shape, "GET", "/")
+        assert asyncio.run(http_facts(url, LIMIT_S)).failure
