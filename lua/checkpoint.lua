@@ -15,7 +15,8 @@ local COUNTED = { "entries", "brokers", "members", "topics", "mappings", "kv", "
 local r = cjson.decode(ARGV[1])
 local ctx = { now = now_ms(), origin = r.origin, entries = {}, brokers = {}, members = {} }
 local round = pairs_of(redis.call("HGETALL", KEYS[2]))
-for _, counted in ipairs(COUNTED) do round[counted] = tonumber(round[counted] or 0) end
+round.number = tonumber(round.number or 0) or 0
+for _, counted in ipairs(COUNTED) do round[counted] = tonumber(round[counted] or 0) or 0 end
 local quote = cjson.encode
 
 local names, taken, refill = redis.call("SRANDMEMBER", KEYS[3], NAMES_MAX), {}, nil
@@ -237,11 +238,19 @@ STEPS["end"] = function()
   round.at, stopped = "done", true
 end
 
--- A round of another incarnation is void: the entries before it are gone.
+-- Whether a round has what its step goes on from.
+local CURSORS = { members = "^%-?%d*$", topics = "^%d+$", mappings = "^%d+$", values = "^%d+$" }
+local function is_sound(round)
+  local cursor = CURSORS[round.at]
+  if not cursor then return STEPS[round.at] ~= nil end
+  return round.name and (round.epoch or round.at == "values") and string.find(round.cursor or "?", cursor) ~= nil
+end
+
+-- A round of another incarnation is void: the entries before it are gone. So is one that was damaged.
 local asked = pairs_of(redis.call("HGETALL", KEYS[4]))
 local inc = redis.call("EXISTS", K.events) == 1 and redis.call("HGET", KEYS[1], "inc")
 local under_way = round.at and round.at ~= "done"
-local void = under_way and round.inc ~= inc
+local void = under_way and (round.inc ~= inc or not is_sound(round))
 
 if under_way and not void then
   repeat STEPS[round.at]() until stopped or work <= 0
@@ -249,7 +258,7 @@ elseif void or next(asked) then
   local meta = redis.call("HMGET", KEYS[1], "hold_from_ms", "hold_until_ms")
   ctx.hold_from, ctx.hold_until = meta[1], meta[2]
   local cause = (asked.start or not inc) and "start" or asked.gap and "gap" or asked.request and "request"
-  round = { number = (round.number or 0) + 1, cause = cause or round.cause or "request", at = "brokers" }
+  round = { number = round.number + 1, cause = cause or round.cause or "request", at = "brokers" }
   for _, counted in ipairs(COUNTED) do round[counted] = 0 end
   emit_scope("begin", { "hold", hold_json(ctx) })
   refill = K.brokers

@@ -20,7 +20,7 @@ local SHORT, LONG_BYTES = 128, 200000 -- rows of a route that is never too long;
 local call = redis.call
 local ctx = { now = now_ms(), entries = {} }
 open_leases(ctx)
-local orders = call("HMGET", KEYS[2], unpack(ARGV))
+local orders = reply_or({}, "HMGET", KEYS[2], unpack(ARGV))
 local brokers, seen, work = {}, {}, 0
 local none = {}
 

@@ -25,14 +25,17 @@
 --- @include "order"
 --- @include "registered"
 --- @include "rows"
-local NAMES_SHOWN = 16
+local NAMES_SHOWN, CLAIM_MS = 16, 2000
 local r = cjson.decode(ARGV[1])
 local ctx = new_ctx(r.origin)
 local name, key, id = r.name, r.member, r.id
 local place_field = "slot:" .. id .. ":" .. name
 
 local claimed = redis.call("GET", KEYS[4])
-if claimed and claimed ~= r.claim then return { "pending" } end
+if claimed and claimed ~= r.claim then
+  redis.call("PEXPIRE", KEYS[4], CLAIM_MS, "LT") -- one without an end, which is damage, ends
+  return { "pending" }
+end
 if r.claim and not claimed then return { "lost" } end
 
 local broker, member = broker_of(ctx, name), member_of(ctx, key)

@@ -55,7 +55,7 @@ local function renewed(i, arg)
   return { "renewed", member[1], master }
 end
 
-local orders = order_table(KEYS[2], KEYS[3]) -- before anything is written: of a damaged key an error comes then
+local orders = order_table(KEYS[2], KEYS[3])
 local replies = { {} }
 for i = 1, #members do
   local lease = tonumber(leases[i] or nil)

@@ -43,9 +43,15 @@ local function last_place(member)
   end
 end
 
+local function is_sound(field, value)
+  if not (is_text(field) and is_text(value)) then return false end
+  if field == "filters" then return is_json(value) end
+  return string.sub(field, 1, 5) ~= "slot:" or string.find(field, "^slot:%-?%d+:") ~= nil
+end
+
 local function drop_unreadable(member)
   for field, value in pairs(member.fields) do
-    if not (is_text(field) and is_text(value)) then member.fields[field], member.dirty = nil, true end
+    if not is_sound(field, value) then member.fields[field], member.dirty = nil, true end
   end
 end
 

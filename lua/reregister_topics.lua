@@ -34,7 +34,7 @@ emit(ctx, "broker_updated", "register", {
   "group_cluster", broker[3] ~= r.cluster and broker[3], "dv", r.dv, "dv_before", r.was_dv,
 })
 emit_rows(ctx, 2, r.counts, { "cluster", r.cluster, "broker", r.name, "epoch", r.epoch, "dv", r.dv })
-local orders = order_table(K.kv, K.order) -- before anything is written: of a damaged key an error comes then
+local orders = order_table(K.kv, K.order)
 local last = append(ctx)
 local gen = r.gen + (r.counts.rows + r.counts.mappings > 0 and 1 or 0)
 if gen ~= r.gen then call("HSET", KEYS[2], "gen", gen) end

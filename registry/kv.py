@@ -8,6 +8,7 @@ from registry.keys import Keys
 from registry.limits import DEFAULT_LIMITS, Limits
 from registry.plans import Batch, Origin, Plan, ScriptCall, as_json, call
 from registry.sorting import in_order
+from registry.texts import is_text
 
 KVTables = Mapping[str, Mapping[str, str]]
 
@@ -59,24 +60,30 @@ def delete(keys: Keys, namespace: str, key: str, origin: Origin) -> Plan[str]:
 
 def table(keys: Keys, namespace: str) -> Plan[dict[str, str]]:
     """Return the values of a namespace by key, in order. Raises ConfigNotFound for a namespace that does not exist."""
-    exists, stored = yield Batch(
+    exists, found = yield Batch(
         (call("SISMEMBER", keys.kv_namespaces, namespace), call("HGETALL", keys.kv(namespace)))
     )
     if not exists:
         raise ConfigNotFound(f"no KV namespace {namespace!r}")
+    stored = sendable(found)
     return {key: stored[key] for key in (yield from in_order(stored))}
+
+
+def sendable(table: Mapping[str, str]) -> dict[str, str]:
+    """Return the values that are text; others are damage, and no request could name them."""
+    return {key: value for key, value in table.items() if is_text(key) and is_text(value)}
 
 
 def namespaces(keys: Keys) -> Plan[tuple[str, ...]]:
     """Return the names of all KV namespaces."""
-    return tuple(sorted((yield call("SMEMBERS", keys.kv_namespaces))))
+    return tuple(sorted(name for name in (yield call("SMEMBERS", keys.kv_namespaces)) if is_text(name)))
 
 
 def export_table(keys: Keys) -> Plan[dict[str, dict[str, str]]]:
     """Return every namespace with its values, as kvConfig.json's `configTable` holds them."""
     tables: dict[str, dict[str, str]] = {}
     for name in (yield from namespaces(keys)):  # one after the other: a pipeline of all would hold the store
-        tables[name] = yield call("HGETALL", keys.kv(name))
+        tables[name] = sendable((yield call("HGETALL", keys.kv(name))))
     return tables
 
 

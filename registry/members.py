@@ -10,6 +10,7 @@ from msgspec.structs import replace
 from registry.clock import TIME, unix_ms
 from registry.keys import Keys, split_member_key
 from registry.plans import Batch, Plan, ScriptCall, call, pairs
+from registry.queue_text import filter_servers
 from registry.scan import members_of, some_of
 from rocketmq_remoting.data_version import DataVersion
 
@@ -207,13 +208,21 @@ def _member(now_ms: int, row: _MemberRow) -> Member:
         row.id,
         address,
         fields.get("ha"),
-        DataVersion.from_text(version) if version else None,
-        msgspec.json.decode(filters, type=tuple[str, ...]) if filters else (),
+        _version(version),
+        filter_servers(filters) if filters else (),
         _number(fields, "since", NUMBER_MAX, damaged=now_ms),
         tuple(sorted(hosts)),
         frozenset(hosts.values()),
         Lease(now_ms, int(row.end_ms), int(row.kept_until_ms), timeout_ms),
     )
+
+
+def _version(text: str | None) -> DataVersion | None:
+    """Return the data version; None without, and of damage, which the broker's next registration puts right."""
+    try:
+        return DataVersion.from_text(text) if text else None
+    except ValueError:
+        return None
 
 
 def _number(fields: Mapping[str, str], name: str, most: int, *, damaged: int) -> int:

@@ -1,8 +1,14 @@
-"""Queue data as it is stored: `readQ,writeQ,perm,sysFlag`, behind the broker's epoch and a comma."""
+"""Queue data as it is stored: `readQ,writeQ,perm,sysFlag`, behind the broker's epoch and a comma; filter servers."""
+
+from typing import Final
+
+import msgspec
 
 from rocketmq_remoting.permission import PERM_READ, PERM_WRITE
 from rocketmq_remoting.route import QueueData
 from rocketmq_remoting.topic_config import TopicConfig
+
+_servers: Final = msgspec.json.Decoder(tuple[str, ...]).decode
 
 
 def queue_text(config: TopicConfig | QueueData, *, without_write: bool = False) -> str:
@@ -15,6 +21,14 @@ def queue_data(name: str, text: str) -> QueueData:
     """Return the queue data of broker `name` that `text` (without its epoch) stands for."""
     read, write, perm, flag = text.split(",")
     return QueueData(name, int(read), int(write), int(perm), int(flag))
+
+
+def filter_servers(text: str) -> tuple[str, ...]:
+    """Return the filter servers of a member, which are stored as JSON; none of damage, which the repair drops."""
+    try:
+        return _servers(text)
+    except (msgspec.DecodeError, UnicodeEncodeError):
+        return ()
 
 
 def wiped(text: str) -> str:

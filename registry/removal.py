@@ -14,6 +14,7 @@ from registry.plans import Batch, Origin, Plan, ScriptCall, as_json, call
 from registry.queue_text import wiped
 from registry.rewrite import rewrite_topics
 from registry.scan import batches_for_scripts, scan
+from registry.texts import is_text
 
 EXPIRE_MAX = 50
 CLEAN_MAX = 250  # a script, of a topic and three commands or more each
@@ -115,7 +116,7 @@ def run_deferred(keys: Keys, origin: Origin, *, only: Iterable[str] | None = Non
     event_id = ""
     for note in sorted(notes):
         kind, _, name = note.partition(":")
-        if names is not None and name not in names:
+        if not is_text(note) or (names is not None and name not in names):  # what is no text is damage
             continue
         if kind == "acting":
             written = yield from _clear_write(keys, name, notes[note].partition(":")[0], origin)

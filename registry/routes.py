@@ -10,8 +10,9 @@ from registry.errors import TopicNotFound
 from registry.keys import ORDER_TOPIC_CONFIG, Keys
 from registry.options.catalogue import Options
 from registry.plans import Plan, ScriptCall, call, pairs
-from registry.queue_text import queue_data, wiped
+from registry.queue_text import filter_servers, queue_data, wiped
 from registry.scan import scan, some_of
+from rocketmq_remoting.errors import BodyError
 from rocketmq_remoting.json_encoding import Dialect
 from rocketmq_remoting.permission import PERM_WRITE
 from rocketmq_remoting.route import BrokerData, QueueData, TopicRouteData, encode_route
@@ -199,9 +200,11 @@ class RoutesRead:
             living = self._brokers.get(name)
             if living is None or not (queues := _under(living.epoch, text)):
                 continue
-            info = _under(living.epoch, infos.get(name, ""))
-            mapping = decode_mapping_info(info.encode()) if info else None
-            effective = queue_data(name, wiped(queues) if living.drained else queues)
+            try:
+                effective = queue_data(name, wiped(queues) if living.drained else queues)
+            except ValueError:  # damage, which the repair drops
+                continue
+            mapping = _mapping(_under(living.epoch, infos.get(name, "")))
             brokers.append(StoredBroker(living.data, effective, living.filters, mapping))
         listed = {broker.data.broker_name: frozenset(broker.data.broker_addrs) for broker in brokers}
         return StoredRoute(topic, tuple(brokers), frozenset(rows[::2]), order_conf or None, listed)
@@ -226,14 +229,18 @@ def _living(row: list[str]) -> _Living:
     name, epoch, cluster, acting, zone, drained, *members = row
     ids, listed, filters = members[::3], members[1::3], members[2::3]
     by_id = addresses(text for pair in zip(ids, listed, strict=True) for text in pair)
-    servers = {
-        address: tuple(msgspec.json.decode(text, type=list[str]))
-        for address, text in zip(listed, filters, strict=True)
-        if text
-    }
+    servers = {address: filter_servers(text) for address, text in zip(listed, filters, strict=True) if text}
     return _Living(
         epoch, BrokerData(cluster, name, by_id, acting == "1", zone or None), servers, drained == "1"
     )
+
+
+def _mapping(text: str) -> TopicQueueMappingInfo | None:
+    """Return the mapping info that is stored; None without, and for damage: the others' rows are shown all the same."""
+    try:
+        return decode_mapping_info(text.encode()) if text else None
+    except (BodyError, UnicodeEncodeError):
+        return None
 
 
 def _with_acting_master(broker: StoredBroker) -> StoredBroker:

@@ -1,6 +1,8 @@
 """Leases of workers, and their tick: it notes that the store takes writes and finds leases that have ended."""
 
+import re
 from collections.abc import Collection
+from typing import Final
 
 import msgspec
 
@@ -8,6 +10,7 @@ from registry.holds import HoldRule
 from registry.keys import Keys
 from registry.plans import Batch, Origin, Plan, ScriptCall, as_json, call
 
+PLACE: Final = re.compile(r"slot:[^:]*:(.*)", re.DOTALL)  # a field that is none is damage
 WORKER_LEASE_MS = 10_000
 HORIZON_MS = 1_500
 SERVICE_IDLE_MS = 10_000  # without a tick for so long, the service starts again (needWaitForService)
@@ -48,13 +51,14 @@ def tick(
         "tick", (keys.events_meta, keys.leases, keys.workers), (as_json(request),)
     )
     ends = {member: int(float(end)) for member, end in zip(overdue[::2], overdue[1::2], strict=True)}
-    return Tick(int(now), int(started), int(soonest) if soonest else None, ends, event_id, int(back))
+    return Tick(int(now), int(started), int(float(soonest)) if soonest else None, ends, event_id, int(back))
 
 
 def names_of_members(keys: Keys, members: Collection[str]) -> Plan[set[str]]:
     """Return the broker names that these members, living or not, are registered under."""
     tables = yield Batch(tuple(call("HKEYS", keys.member(member)) for member in members))
-    return {field.split(":", 2)[2] for fields in tables for field in fields if field.startswith("slot:")}
+    places = (PLACE.fullmatch(field) for fields in tables for field in fields)
+    return {place[1] for place in places if place}
 
 
 def is_member(keys: Keys, member: str) -> Plan[bool]:

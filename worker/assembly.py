@@ -7,6 +7,7 @@ from functools import partial
 from typing import Final
 
 from registry import settings
+from registry.clusters import cluster_info
 from registry.drivers import AsyncDriver
 from registry.holds import HoldRule
 from registry.keys import Keys
@@ -19,7 +20,7 @@ from rocketmq_remoting.command import Command
 from worker.admission import Admission
 from worker.background import forever
 from worker.cache.before_loss import BeforeLoss
-from worker.cache.invalidation import Invalidation
+from worker.cache.invalidation import Invalidation, Listed
 from worker.cache.lists import ListCache, Made
 from worker.cache.routes import RouteCache
 from worker.cancellation import end
@@ -80,6 +81,7 @@ class Assembly:
             self.registration_cache.renewals,
             self.counters,
             self._read_settings,
+            self._read_brokers,
             self.closed.expired,
             self.ticker.leased,
         )
@@ -139,3 +141,8 @@ class Assembly:
 
     async def _read_settings(self) -> None:
         self.options = overlay(self._given, await self.driver.run(settings.read(self.keys)))
+
+    async def _read_brokers(self) -> Listed:
+        """Return which brokers the store has."""
+        info = await self.driver.run(cluster_info(self.keys))
+        return {name: frozenset(data.broker_addrs) for name, data in info.broker_addr_table.items()}

@@ -19,6 +19,7 @@ from registry.plans import Plan
 from rocketmq_remoting.codes import RequestCode, ResponseCode
 from rocketmq_remoting.errors import BodyError
 from worker.arguments import shown
+from worker.peer import Peer
 from worker.rate_limited_log import RateLimitedLog
 from worker.reply import Handler, Reply, Request
 
@@ -130,6 +131,18 @@ ERRORS: dict[type[Exception], Callable[[Request, Exception], Reply]] = {
     LimitReached: _limit_reached,
     BodyError: lambda _, error: failure(f"undecodable body: {error}"),
 }
+
+
+def unsendable(code: int, peer: Peer, error: Exception) -> Reply:
+    """Return the reply in place of one that cannot be encoded: the store has what is no UTF-8."""
+    log.warning(
+        "the reply to request %d of %s cannot be sent, and an error is: %s; find out what wrote to the store, only the "
+        "name server may",
+        code,
+        peer.address,
+        ascii(str(error)),
+    )
+    return failure("what the store has cannot be sent: it is damaged")
 
 
 def failed(request: Request, error: Exception) -> Reply:

@@ -186,5 +186,9 @@ def _send(reply: Reply, command: Command, peer: Peer) -> None:
     if command.flag & ONEWAY_FLAG:
         return
     body = reply.body
-    head = encode_header(command.reply(reply.code, remark=reply.remark, ext=reply.ext), len(body))
+    try:
+        head = encode_header(command.reply(reply.code, remark=reply.remark, ext=reply.ext), len(body))
+    except Exception as error:
+        reply, body = dispatch.unsendable(command.code, peer, error), b""
+        head = encode_header(command.reply(reply.code, remark=reply.remark), 0)
     peer.send((head, body) if body else head)

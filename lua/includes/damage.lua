@@ -15,3 +15,22 @@ local function text_or_nil(command, key, ...)
   local reply = redis.pcall(command, key, ...)
   return type(reply) == "string" and reply or nil
 end
+
+-- Returns what a command replies, `other` of a key of another type: what can be done without it is done.
+local function reply_or(other, command, key, ...)
+  local reply = redis.pcall(command, key, ...)
+  if type(reply) == "table" and reply.err then return other end
+  return reply
+end
+
+-- Returns the id of an entry that is appended to a stream; nil when none can be: the key has another type, or its last id
+-- is the greatest there is, by another hand.
+local function id_or_nil(key, ...)
+  local reply = redis.pcall("XADD", key, ...)
+  if type(reply) ~= "table" or not reply.err then return reply end
+  if string.find(reply.err, "WRONGTYPE", 1, true) or string.find(reply.err, "exhausted", 1, true) then return nil end
+  return redis.call("XADD", key, ...)
+end
+
+-- Whether a text is JSON.
+local function is_json(text) return (pcall(cjson.decode, text)) end

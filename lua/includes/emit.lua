@@ -6,9 +6,9 @@ local EVENTS_MAXLEN = 1000000
 local EVENTS_BYTES = 268435456 -- until a job has noted the option eventsMaxBytes in events:meta
 local OFFSETS = 100 -- noted while as many bytes are appended as the stream may have
 
--- A damaged number counts as `other`.
+-- A damaged number counts as `other`; one of 16 digits and more is none that Lua could count on from.
 local function number_of(text, other)
-  return tonumber(text and string.match(text, "^%d+$") or other)
+  return tonumber(text and #text < 16 and string.match(text, "^%d+$") or other)
 end
 
 -- fields: {name, value, name, value, ...}; a pair with a false value is left out
@@ -53,14 +53,14 @@ local function note_offset(last, appended, most)
   local entries = redis.call("ZRANGEBYSCORE", K.offsets, "-inf", past)
   if #entries == 0 then return end
   redis.call("ZREMRANGEBYSCORE", K.offsets, "-inf", past)
-  redis.call("XTRIM", K.events, "MINID", "~", entries[#entries], "LIMIT", 0)
+  reply_or(0, "XTRIM", K.events, "MINID", "~", entries[#entries], "LIMIT", 0) -- a name may be no id
 end
 
 -- Returns the id of the group's last entry, "" when there was nothing to append.
 local function append(ctx)
   if #ctx.entries == 0 then return "" end
   local meta = redis.call("HMGET", K.meta, "inc", "seq", "appended", "max_bytes")
-  local inc, seq = meta[1], number_of(meta[2], 0)
+  local inc, seq = number_of(meta[1], nil) and meta[1], number_of(meta[2], 0)
   local appended, most = number_of(meta[3], 0), number_of(meta[4], EVENTS_BYTES)
   if not inc or redis.call("EXISTS", K.events) == 0 then
     inc, seq = tostring(ctx.now), 0
@@ -73,7 +73,11 @@ local function append(ctx)
     appended = appended + bytes
   end
   for _, flat in ipairs(flats) do
-    last = redis.call("XADD", K.events, "MAXLEN", "~", EVENTS_MAXLEN, "*", unpack(flat))
+    last = id_or_nil(K.events, "MAXLEN", "~", EVENTS_MAXLEN, "*", unpack(flat))
+    if not last then -- a new stream begins, as after a loss
+      redis.call("DEL", K.events)
+      return append(ctx)
+    end
   end
   redis.call("HSET", K.meta, "inc", inc, "seq", seq + n, "appended", appended)
   if math.floor(appended * OFFSETS / most) > math.floor(before * OFFSETS / most) then note_offset(last, appended, most) end

@@ -1,7 +1,22 @@
 --- @include "repair"
 -- Repairs of rows: the same text stands in route:<topic> (or mapping:<topic>) under the broker's name, the forward row,
 -- and in topics_of:<name> (mappings_of) under the topic, the reverse row.
-local FORM = { topics = "^[1-9]%d*,%-?%d+,%-?%d+,%-?%d+,%-?%d+$", mappings = "^[1-9]%d*,{.*}$" }
+local INT_MAX = 2147483647
+
+local function is_queue_data(text)
+  local parts = { string.match(text, "^[1-9]%d*,(%-?%d+),(%-?%d+),(%-?%d+),(%-?%d+)$") }
+  for _, part in ipairs(parts) do
+    if math.abs(tonumber(part)) > INT_MAX + 1 then return false end
+  end
+  return #parts == 4
+end
+
+local function is_mapping(text)
+  local info = string.match(text, "^[1-9]%d*,({.*})$")
+  return info and is_json(info)
+end
+
+local FORM = { topics = is_queue_data, mappings = is_mapping }
 local FORWARD = { topics = K.route, mappings = K.mapping }
 local REVERSE = { topics = K.topics_of, mappings = K.mappings_of }
 
@@ -19,7 +34,7 @@ local function is_current(owner, which, text)
   if not text or not owner.epoch then return false end
   local good = owner.good[text]
   if good == nil then
-    good = string.sub(text, 1, #owner.epoch + 1) == owner.epoch .. "," and string.find(text, FORM[which]) ~= nil
+    good = string.sub(text, 1, #owner.epoch + 1) == owner.epoch .. "," and FORM[which](text)
     owner.good[text] = good
   end
   return good
@@ -47,7 +62,7 @@ local function judge(ctx, which, owner, topic, forward, reverse)
     if forward ~= want or reverse ~= want then restore(ctx, which, owner, topic, want, forward, reverse) end
     return true
   elseif not is_staged(owner, forward) and not is_staged(owner, reverse) then
-    if forward and forward == reverse then
+    if forward and forward == reverse and string.match(forward, "^(%d+),") ~= owner.epoch then
       ctx.stale[owner.name] = true
       return true
     else

@@ -15,7 +15,7 @@ local function pairs_of(flat)
   return out
 end
 
-local TIMEOUT_MS = "120000"
+local TIMEOUT_MS, LONGEST_MS = "120000", 2 * 86400000 -- twice the longest time-out: the clock may go back
 local TEXTS = { epoch = true, cluster = true, acting = true, zone = true, network = true }
 local NUMBERS = { gen = true, topics = true, mappings = true }
 
@@ -57,6 +57,12 @@ local function mend_numbers(ctx, member)
   if not is_whole(fields.since) then fields.since = tostring(ctx.now) end
 end
 
+-- The end of a lease; 0 without one. A score that is no such time, which is damage, counts as the nearest one.
+local function stored_lease(ctx, key)
+  local score = tonumber(redis.call("ZSCORE", K.leases, key) or 0)
+  return math.floor(math.min(math.max(score, 0), ctx.now + LONGEST_MS))
+end
+
 -- {key, exists, damaged (a number of it was none), lease, fields}; fields hold broker, id, dv, ha, filters, timeout,
 -- since, sig, at, applied, slot:<id>:<name> for each place it registered, owner:<worker>/<connection> for each
 -- connection it came over with the host that it came from
@@ -64,8 +70,7 @@ local function member_of(ctx, key)
   local member = ctx.members[key]
   if member then return member end
   local fields = pairs_of(redis.call("HGETALL", K.member(key)))
-  local lease = redis.call("ZSCORE", K.leases, key)
-  member = { key = key, fields = fields, exists = next(fields) ~= nil, lease = lease and tonumber(lease) or 0 }
+  member = { key = key, fields = fields, exists = next(fields) ~= nil, lease = stored_lease(ctx, key) }
   if member.exists then mend_numbers(ctx, member) end
   ctx.members[key] = member
   return member
@@ -73,7 +78,7 @@ end
 
 local function lease_of(ctx, key)
   local member = ctx.members[key]
-  return member and member.lease or tonumber(redis.call("ZSCORE", K.leases, key) or 0)
+  return member and member.lease or stored_lease(ctx, key)
 end
 
 local function address_of(key) return string.match(key, "^[^:]*:(.*)$") end

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from typing import Final
 
+from registry.kv import sendable
 from registry.limiter import Limiter
 from registry.registration.cached_tables import CachedTables
 from registry.registration.renewals import Renewals
@@ -25,6 +26,6 @@ class RegistrationCache:
         """Return the order table encoded: the same bytes for all brokers as long as it stays the same."""
         table, body = self._order
         if table != order_table:
-            body = encode_kv_table(KVTable(order_table))
+            body = encode_kv_table(KVTable(sendable(order_table)))
             self._order = order_table, body
         return body

@@ -1,5 +1,7 @@
 """Heartbeats of registered brokers: BROKER_HEARTBEAT (904) and QUERY_DATA_VERSION (322)."""
 
+from typing import Final
+
 import msgspec
 from msgspec.structs import replace
 
@@ -9,6 +11,8 @@ from registry.plans import Origin, Plan, ScriptCall, ScriptItem, as_json
 from registry.registration.renewals import Renewal, good_for_s
 from registry.removal import run_deferred
 from rocketmq_remoting.data_version import DataVersion
+
+NO_VERSION: Final = DataVersion(timestamp=-1)
 
 
 class Heartbeat(msgspec.Struct, frozen=True):
@@ -62,5 +66,8 @@ def _reinstate(keys: Keys, member: str, origin: Origin) -> Plan[Heartbeat]:
 
 
 def _version(text: str) -> DataVersion:
-    """Return the stored data version; while a registration is incomplete, one that no broker could send."""
-    return DataVersion.from_text(text) if text else DataVersion(timestamp=-1)
+    """Return the stored data version; of damage, and while a registration is incomplete, one that no broker sends."""
+    try:
+        return DataVersion.from_text(text) if text else NO_VERSION
+    except ValueError:
+        return NO_VERSION

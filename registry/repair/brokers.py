@@ -6,6 +6,7 @@ from typing import Final
 from registry.plans import Plan, call
 from registry.repair.names import readable
 from registry.repair.slices import BROKER, MEMBER, Slices
+from registry.repair.state import Repaired
 from registry.repair.types import types_of_brokers, types_of_members
 from registry.scan import members_of
 from registry.worker_lease import names_of_members
@@ -30,6 +31,11 @@ def _leases(slices: Slices) -> Plan[tuple[list[str], set[str]]]:
     while True:
         cursor, page = yield call("ZSCAN", keys.leases, cursor, "COUNT", LEASES)
         members = yield from slices.readable("members", keys.leases, [member for member, _ in page])
+        nameless = [member for member in members if ":" not in member]  # of no cluster: no registration's
+        if nameless:
+            yield call("ZREM", keys.leases, *nameless)
+            slices.repaired += Repaired(members=len(nameless))
+            members = [member for member in members if ":" in member]
         for start in range(0, len(members), LEASES):
             part = members[start : start + LEASES]
             yield from slices.delete_wrong(types_of_members(keys, part))

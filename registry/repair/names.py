@@ -2,19 +2,12 @@
 
 from collections.abc import Iterable
 
-
-def is_readable(name: str) -> bool:
-    """Whether the name is text; other bytes come as halves of surrogate pairs (registry/store/connect.py)."""
-    try:
-        name.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
+from registry.texts import is_text
 
 
 def readable(names: Iterable[str]) -> list[str]:
     """Return the names that are."""
-    return [name for name in names if is_readable(name)]
+    return [name for name in names if is_text(name)]
 
 
 def spellings(name: str) -> tuple[bytes, bytes]:

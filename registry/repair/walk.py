@@ -11,6 +11,7 @@ from registry.clock import now_ms
 from registry.keys import Keys
 from registry.plans import Origin, Plan
 from registry.repair.brokers import compare_brokers
+from registry.repair.kv import compare_kv
 from registry.repair.names import readable
 from registry.repair.rows import RowComparison
 from registry.repair.slices import ROWS_PER_S, Slices
@@ -54,6 +55,7 @@ class Walk:
         yield from slices.claim()
         began_ms = yield from now_ms()
         yield from slices.delete_wrong(types_of_lists(keys))
+        yield from compare_kv(slices)
         yield from slices.delete_wrong_epoch()
         yield from compare_brokers(slices, self._timeout_ms)
         slices.names = sorted(readable((yield from members_of(keys.brokers))))

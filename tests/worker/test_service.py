@@ -91,6 +91,33 @@ async def test_an_unexpected_error_is_code_1_in_one_line(
         assert "\n" not in (answer.remark or "")
 
 
+@asynchronous
+async def test_what_cannot_be_encoded_is_answered_with_an_error(
+    store: EmbeddedStore, redis: redis_py.Redis
+) -> None:
+    """And its place in the queue is given back."""
+    async with serving(store.url, client_request_thread_pool_queue_capacity=2) as scene:
+        redis.hset("ns:{default}:kv:n", "k", b"\xff\xfe")
+        for _ in range(4):
+            answer = await scene.ask(101, namespace="n", key="k")
+            assert (answer.code, answer.remark) == (1, "what the store has cannot be sent: it is damaged")
+
+
+@asynchronous
+async def test_a_route_that_cannot_be_completed_is_answered_as_the_store_has_it(
+    store: EmbeddedStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All later lookups would wait for it, too."""
+
+    def broken(*_: object) -> Any:
+        raise ValueError("damaged")
+
+    async with serving(store.url) as scene:
+        await scene.register(A)
+        monkeypatch.setattr(scene.service.parts.before_loss, "complete", broken)
+        assert await scene.addresses() == {"broker-a": {"0": "127.0.0.1:10911"}}
+
+
 def test_a_code_has_one_handler() -> None:
     with pytest.raises(ValueError, match="two handlers"):
         dispatch.handles(RequestCode.PUT_KV_CONFIG)(lambda request: dispatch.BUSY)

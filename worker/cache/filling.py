@@ -5,6 +5,7 @@ with brokers from before a loss or a topic of the product cluster, keeps it, and
 """
 
 import asyncio
+import logging
 from collections.abc import Callable, Coroutine
 from functools import partial
 
@@ -15,17 +16,22 @@ from registry.routes import RoutesRead
 from rocketmq_remoting.codes import ResponseCode
 from rocketmq_remoting.command import Command
 from worker import dispatch
+from worker.arguments import shown
 from worker.assembly import Assembly
 from worker.cache.reader import RouteReader
 from worker.cache.routes import Fill
 from worker.cluster_test import ProductCluster
 from worker.handlers.routes import get_route_info_by_topic
 from worker.peer import Peer
+from worker.rate_limited_log import RateLimitedLog
 from worker.reply import Reply
 from worker.views import Key
 from worker.watch.stream_connection import RECONNECT_S
 
 Answered = Callable[[Reply, Command, Peer], None]
+
+
+log = RateLimitedLog(logging.getLogger(__name__))
 
 
 class Filling:
@@ -78,7 +84,15 @@ class Filling:
         self._complete(fill, reply)
 
     def _complete(self, fill: Fill, reply: Reply) -> None:
-        reply = self._parts.before_loss.complete(fill.key, reply, fill.awaited)
+        try:
+            reply = self._parts.before_loss.complete(fill.key, reply, fill.awaited)
+        except Exception as error:  # a fill without an end would be waited for by all later lookups, too
+            log.warning(
+                "the route of topic %s is answered without brokers from before the loss, since one cannot be read: %s; "
+                "they are back within 30 s",
+                shown(fill.key[0]),
+                error,
+            )
         if self._product is not None and reply.code == ResponseCode.TOPIC_NOT_EXIST:
             self._run(self._ask_product_cluster(self._product, fill, reply))
         else:

@@ -1,7 +1,8 @@
 """Invalidation: which cached replies an event makes untrue, a function for each kind."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Final, TypeAlias
 
 import msgspec
 
@@ -15,7 +16,11 @@ from worker.counters import Counters
 from worker.watch.follower import ResetCause
 
 RETURN_WITHIN_S = 30.0  # one period of brokers that register by default
+ANOTHER_STORE: Final = frozenset({"rollback", "incarnation"})
+"""Causes of resets: the store is as it was earlier, a snapshot or a replica that was behind, or is another one."""
 
+Listed: TypeAlias = Mapping[str, frozenset[int]]
+"""Broker names with the ids of their living members."""
 _addresses = msgspec.json.Decoder(dict[int, str]).decode
 _names = msgspec.json.Decoder(list[str]).decode
 _topic_rows = msgspec.json.Decoder(list[tuple[str, str, str, list[str]]]).decode
@@ -25,8 +30,9 @@ _mapping_rows = msgspec.json.Decoder(list[tuple[str, str, msgspec.Raw, msgspec.R
 class Invalidation:
     """A follower's listener that keeps cached routes and lists true, and invalidates renewals at every change.
 
-    `reload` reads the shared settings again, or raises StoreUnavailable; `expired` gets each member key whose lapse
-    was recorded, unless the same script registered it again; `leased` each timeout (ms) that a lease got."""
+    `reload` reads the shared settings again, and `present` which brokers the store has, or they raise StoreUnavailable;
+    `expired` gets each member key whose lapse was recorded, unless the same script registered it again; `leased` each
+    timeout (ms) that a lease got."""
 
     def __init__(
         self,
@@ -36,6 +42,7 @@ class Invalidation:
         renewals: Renewals,
         counters: Counters,
         reload: Callable[[], Awaitable[None]],
+        present: Callable[[], Awaitable[Listed]],
         expired: Callable[[str], None],
         leased: Callable[[int], None],
     ) -> None:
@@ -45,6 +52,7 @@ class Invalidation:
         self._renewals = renewals
         self._counters = counters
         self._reload = reload
+        self._present = present
         self._expired = expired
         self._leased = leased
         self._deadline: asyncio.TimerHandle | None = None
@@ -68,7 +76,7 @@ class Invalidation:
         self._is_empty = False
 
     def emptied(self) -> None:
-        """Complete replies with the brokers of a store that came back empty, until they are back, or should be.
+        """Complete replies with the brokers of a store that came back without them, until they are back, or should be.
 
         Called again before anything was applied, what is cached is the new store's, and no broker of it is awaited."""
         self._renewals.invalidate()
@@ -81,11 +89,18 @@ class Invalidation:
         self._deadline = asyncio.get_running_loop().call_later(RETURN_WITHIN_S, self._end_completion)
 
     async def reset(self, cause: ResetCause) -> None:
-        """Drop all replies: something was missed, and anything may have changed."""
+        """Drop all replies: something was missed, and anything may have changed.
+
+        Brokers that another store does not have are waited for as those of an empty one."""
         self._renewals.invalidate()
         if cause != "start":
             self._counters.resets += 1
+        if cause in ANOTHER_STORE:
+            self.emptied()
         await self._read_settings_again()
+        if cause in ANOTHER_STORE:
+            for name, ids in (await self._present()).items():
+                self._returned(name, ids)
 
     async def _read_settings_again(self) -> None:
         self._drop_all()

@@ -19,6 +19,7 @@ from worker.cache.lists import ListCache, ListKey
 from worker.cache.routes import RouteCache
 from worker.counters import Counters
 from worker.reply import Depends, Reply
+from worker.watch.follower import ResetCause
 
 ALL = {"TA", "TB", "X", "106"}
 
@@ -32,9 +33,11 @@ def member(kind: str, cause: str, broker: str, id: int = 0, **fields: str) -> Ev
 
 
 class Reported:
-    """What the listener asked others to do; `reading` is done when the settings are read."""
+    """What the listener asked others to do; `reading` is done when the settings are read. The store has the brokers
+    `stored`."""
 
     def __init__(self, reading: Callable[[], Awaitable[None]] | None = None) -> None:
+        self.stored: dict[str, frozenset[int]] = {}
         self.expired: list[str] = []
         self.leased: list[int] = []
         self.reloads = 0
@@ -44,6 +47,9 @@ class Reported:
         self.reloads += 1
         if self._reading is not None:
             await self._reading()
+
+    async def present(self) -> dict[str, frozenset[int]]:
+        return self.stored
 
 
 def rules_for(
@@ -61,6 +67,7 @@ def rules_for(
         renewals or Renewals(time.monotonic),
         Counters(),
         reported.reload,
+        reported.present,
         reported.expired.append,
         reported.leased.append,
     )
@@ -223,6 +230,28 @@ async def test_after_an_emptied_store_brokers_are_waited_for(group: list[Event],
     await rules.apply([entry("stream_started", "empty_store"), *group])
     assert held(cache) == set()
     assert {name for name in ("a", "b") if remembered.returned(name, None)} == waits
+
+
+@pytest.mark.parametrize(
+    ("cause", "stored", "waits"),
+    [
+        ("rollback", {"a": frozenset({0, 1})}, {"b"}),
+        ("rollback", {"a": frozenset({0, 1}), "b": frozenset({0, 1})}, set()),
+        ("rollback", {"a": frozenset(), "b": frozenset({0, 1, 2})}, {"a"}),
+        ("incarnation", {"c": frozenset({0})}, {"a", "b"}),
+        ("hole", {}, set()),
+    ],
+)
+@asynchronous
+async def test_brokers_that_another_store_does_not_have_are_waited_for(
+    cause: ResetCause, stored: dict[str, frozenset[int]], waits: set[str]
+) -> None:
+    """A snapshot of earlier, a replica that was behind: those that registered since are there all the same."""
+    cache, reported, remembered = filled(), Reported(), BeforeLoss(1 << 20)
+    reported.stored = stored
+    await rules_for(reported, cache, remembered).reset(cause)
+    assert held(cache) == set()
+    assert remembered.awaited.keys() == waits
 
 
 @asynchronous
