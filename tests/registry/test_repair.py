@@ -446,7 +446,7 @@ def test_a_lease_that_the_clock_left_behind_is_cut(ns: Namespace) -> None:
 
 def test_mapping_info_is_compared_in_parts(ns: Namespace) -> None:
     """Of a topic that is static on many brokers, and of a broker with many static topics; the texts are long."""
-    names, topics = [f"b{number}" for number in range(20)], ("T1", *(f"S{number}" for number in range(40)))
+    names, topics = [f"b{number}" for number in range(40)], ("T1", *(f"S{number}" for number in range(40)))
     for name in names:
         own = topics if name == "b0" else topics[:1]
         infos = [replace(mapping_info(topic, name), scope="s" * 8000) for topic in own]
