@@ -1,4 +1,4 @@
-"""What can be repaired of the KV configuration, which no second table has: types of keys, the list of namespaces."""
+"""What can be repaired of the KV configuration, of which there is no copy: types of keys, the list of namespaces."""
 
 from registry.keys import ORDER_TOPIC_CONFIG
 from registry.plans import Plan, call

@@ -19,7 +19,7 @@ from worker.transport.host_limit import HostFull, HostLimit
 from worker.transport.owner import Dispatch, Introduced, Limits
 from worker.transport.proxy_protocol import address_text
 from worker.transport.reply_memory import ReplyMemory
-from worker.transport.slices import Slices
+from worker.transport.time_slices import TimeSlices
 from worker.transport.tls import ServerTls
 from worker.transport.transports import transports
 
@@ -61,7 +61,7 @@ class Connections:
         self.proxy_protocol = options.proxy_protocol
         self.time: Callable[[], float] = loop.time
         self.call_soon: Callable[[Callable[[], None]], object] = loop.call_soon
-        self.slices = Slices(loop.call_soon)
+        self.time_slices = TimeSlices(loop.call_soon)
         self.shutting_down = False
         """Whether connections end because this worker does, so that their owners must not be released."""
         self._transports = transports(options, loop, service.cached, self._never_opened)

@@ -11,7 +11,7 @@ from typing import Final, Protocol
 
 import msgspec
 
-from worker.transport.turns import Turn, Turns
+from worker.transport.priority_queue import Priority, PriorityQueue
 
 __all__ = ["LONG", "SMALL", "FrameLimits", "FrameMemory", "FrameReading"]
 
@@ -87,7 +87,7 @@ class FrameMemory:
         self._limits = limits or FrameLimits()
         self._frames: dict[FrameReading, _Frame] = {}
         self._waiting: dict[FrameReading, _Frame] = {}
-        self._turns = {known: Turns(self._turn) for known in (True, False)}  # of those that wait
+        self._queues = {known: PriorityQueue(self._priority) for known in (True, False)}
         self._waiting_bytes = 0
         self._received = 0  # bytes of all frames
         self._hosts: dict[str, int] = {}  # bytes of the frames of each
@@ -113,7 +113,7 @@ class FrameMemory:
         if frame.admitted_at is not None or self._has_room(frame):
             return True
         self._waiting[reading] = frame
-        self._turns[frame.known].add(reading)
+        self._queues[frame.known].add(reading)
         self._waiting_bytes += received
         self._admit()
         self._shed()
@@ -189,7 +189,7 @@ class FrameMemory:
         """Admit frames that wait, as long as they fit."""
         while self._waiting:
             for known in (True, False):
-                reading = self._turns[known].next()
+                reading = self._queues[known].next()
                 if reading is not None and self._fits(self._waiting[reading]):
                     break
             else:
@@ -201,7 +201,7 @@ class FrameMemory:
             self._admitted[known] += frame.length
             reading.read_on()
 
-    def _turn(self, reading: FrameReading) -> Turn:
+    def _priority(self, reading: FrameReading) -> Priority:
         """First the one that is whole soonest; hosts that have more than their share come last."""
         frame = self._waiting[reading]
         return self._hosts[frame.host] > self._limits.host, frame.remaining
@@ -215,7 +215,7 @@ class FrameMemory:
     def _stop_waiting(self, reading: FrameReading) -> None:
         frame = self._waiting.pop(reading, None)
         if frame is not None:
-            self._turns[frame.known].discard(reading)
+            self._queues[frame.known].discard(reading)
             self._waiting_bytes -= frame.received
 
     def _shed(self) -> None:

@@ -11,7 +11,7 @@ from worker.known_hosts import KnownHosts
 from worker.peer import Peer
 from worker.transport.frame_memory import FrameMemory
 from worker.transport.reply_memory import ReplyMemory
-from worker.transport.slices import Slices
+from worker.transport.time_slices import TimeSlices
 from worker.transport.tls import ServerTls
 
 __all__ = ["Dispatch", "Limits", "Owner"]
@@ -69,4 +69,4 @@ class Owner(Protocol):
         """Take the `ip:port` of a PROXY header as the peer's. Raises HostFull."""
 
     call_soon: Callable[[Callable[[], None]], object]
-    slices: Slices
+    time_slices: TimeSlices

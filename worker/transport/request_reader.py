@@ -15,7 +15,7 @@ from worker.transport.cached_answers import cached_answers
 from worker.transport.opening import Opening, Stage
 from worker.transport.owner import Owner
 from worker.transport.reply_writer import ReplyWriter
-from worker.transport.slices import SLICE_S
+from worker.transport.time_slices import SLICE_S
 
 __all__ = ["SLICE_COMMANDS", "UNREAD_MOST", "RequestReader"]
 
@@ -90,7 +90,7 @@ class RequestReader:
         plain = data if self._opening is None and self._replies.tls is None else self._plain(data)
         if plain:
             self._frames.feed(plain)
-            self._run_slice(FIRST_COMMANDS if self._connection.owner.slices.waiting else SLICE_COMMANDS)
+            self._run_slice(FIRST_COMMANDS if self._connection.owner.time_slices.waiting else SLICE_COMMANDS)
 
     @property
     def host(self) -> str:
@@ -128,7 +128,7 @@ class RequestReader:
         """Have another slice soon if requests wait and nothing keeps them waiting."""
         if self.paused and not (self._slice_due or self._replies.paused or self._replies.many_due):
             self._slice_due = True
-            self._connection.owner.slices.add(self._next_slice)
+            self._connection.owner.time_slices.add(self._next_slice)
 
     def _uncached(self, data: bytes) -> bytes:
         """Return what is left of `data` after the cached requests at its start."""

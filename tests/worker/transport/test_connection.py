@@ -17,7 +17,7 @@ from worker.transport.owner import Dispatch, Introduced, Limits
 from worker.transport.reply_memory import ReplyMemory
 from worker.transport.reply_writer import AT_ONCE, PIECE, UNANSWERED_BYTES_MOST, UNANSWERED_MOST
 from worker.transport.request_reader import FIRST_COMMANDS, SLICE_COMMANDS, UNREAD_MOST
-from worker.transport.slices import SLICE_S, Slices
+from worker.transport.time_slices import SLICE_S, TimeSlices
 from worker.transport.tls import ServerTls
 
 PROXY = b"PROXY TCP4 1.2.3.4 5.6.7.8 1111 9876\r\n"
@@ -80,7 +80,7 @@ class Surroundings(NoCache):
         self.time: Callable[[], float] = lambda: self.now
         self.call_soon: Callable[[Callable[[], None]], object] = lambda call: self.calls.append(call)
         self.calls: list[Callable[[], None]] = []
-        self.slices = Slices(self.call_soon)
+        self.time_slices = TimeSlices(self.call_soon)
         self.now = 0.0
         self.reply_memory = ReplyMemory(self.limits.long_replies_bytes)
         self.frame_memory = FrameMemory(lambda: self.now, LIMITS)
@@ -188,12 +188,12 @@ def test_a_time_slice_ends_when_its_time_is_over(monkeypatch: pytest.MonkeyPatch
     assert around.socket.reading
 
 
-def test_of_many_connections_with_slow_requests_one_has_a_slice_in_a_turn(
+def test_of_many_connections_with_slow_requests_one_has_a_time_slice_in_an_iteration(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """A peer that sends one request does not wait until all the others had a slice."""
     now = 0.0
-    for module in ("request_reader", "slices"):
+    for module in ("request_reader", "time_slices"):
         monkeypatch.setattr(f"worker.transport.{module}.perf_counter", lambda: now)
     asked: list[str] = []
 

@@ -1,21 +1,22 @@
-"""Requests that have arrived and wait for another time slice: few of them a turn of the loop, whoever's they are."""
+"""Requests that wait for another time slice: few of them are taken in one iteration of the event loop, whoever's they
+are."""
 
 from collections import deque
 from collections.abc import Callable
 from time import perf_counter
 from typing import Final
 
-__all__ = ["SLICE_S", "Slices"]
+__all__ = ["SLICE_S", "TimeSlices"]
 
 SLICE_S: Final = 0.001
 """Time for the requests of one connection, and for all that wait, before the other connections are served."""
 
 
-class Slices:
+class TimeSlices:
     """Of all connections, in the order in which they are due.
 
-    Were all of them taken in one turn of the loop, a peer that sends a request now and then would wait until every
-    connection with many had one, and again for each of these that is read before its own."""
+    Were all of them taken in one iteration, a peer that sends a request now and then would wait until every connection
+    with many had one, and again for each of these that is read before its own."""
 
     def __init__(self, call_soon: Callable[[Callable[[], None]], object]) -> None:
         self._call_soon = call_soon

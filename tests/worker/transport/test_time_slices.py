@@ -1,10 +1,10 @@
-"""Slices of connections: in order, each in its turn, and few of them a turn of the loop."""
+"""Time slices of connections: in order, and few of them in one iteration of the event loop."""
 
 from collections.abc import Callable
 
 import pytest
 
-from worker.transport.slices import SLICE_S, Slices
+from worker.transport.time_slices import SLICE_S, TimeSlices
 
 
 @pytest.fixture
@@ -15,10 +15,10 @@ def loop(monkeypatch: pytest.MonkeyPatch) -> "Loop":
 class Loop:
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.now = 0.0
-        monkeypatch.setattr("worker.transport.slices.perf_counter", lambda: self.now)
+        monkeypatch.setattr("worker.transport.time_slices.perf_counter", lambda: self.now)
         self.calls: list[Callable[[], None]] = []
         self.taken: list[str] = []
-        self.slices = Slices(self.calls.append)
+        self.slices = TimeSlices(self.calls.append)
 
     def add(self, name: str, takes_s: float, again: int = 0) -> None:
         def take() -> None:
@@ -29,24 +29,24 @@ class Loop:
 
         self.slices.add(take)
 
-    def turn(self) -> str:
-        """Return what was taken in one turn of the loop."""
+    def iterate(self) -> str:
+        """Return what was taken in one iteration."""
         calls, self.calls[:], self.taken = self.calls[:], [], []
         for call in calls:
             call()
         return "".join(self.taken)
 
 
-def test_one_that_takes_its_time_is_the_only_one_of_a_turn(loop: Loop) -> None:
+def test_one_that_takes_its_time_is_alone_in_an_iteration(loop: Loop) -> None:
     for name in "abc":
         loop.add(name, SLICE_S, again=1)
-    assert [loop.turn() for _ in range(7)] == ["a", "b", "c", "a", "b", "c", ""]
+    assert [loop.iterate() for _ in range(7)] == ["a", "b", "c", "a", "b", "c", ""]
 
 
-def test_short_ones_share_a_turn_and_none_has_two(loop: Loop) -> None:
+def test_short_ones_share_an_iteration_and_none_has_two(loop: Loop) -> None:
     for name in "abcde":
         loop.add(name, SLICE_S / 4, again=1)
-    assert [loop.turn() for _ in range(4)] == ["abcd", "eabc", "de", ""]
+    assert [loop.iterate() for _ in range(4)] == ["abcd", "eabc", "de", ""]
 
 
 def test_one_that_fails_keeps_no_others(loop: Loop) -> None:
@@ -57,5 +57,5 @@ def test_one_that_fails_keeps_no_others(loop: Loop) -> None:
     loop.slices.add(fail)
     loop.add("a", 0)
     with pytest.raises(ValueError, match="a fault"):
-        loop.turn()
-    assert loop.turn() == "a"
+        loop.iterate()
+    assert loop.iterate() == "a"
