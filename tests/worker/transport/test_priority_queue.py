@@ -3,7 +3,7 @@
 import gc
 import weakref
 
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from worker.transport.priority_queue import GONE_MOST, Priority, PriorityQueue
@@ -56,6 +56,7 @@ def test_the_one_with_the_least_priority_is_next(acts: list[tuple[str, int, bool
 
 
 @given(acts([*KINDS, "shrink"]))
+@example([("add", 0, False, 5), ("add", 1, False, 3), ("shrink", 0, False, 1)])
 def test_one_whose_priority_has_shrunk_is_next_within_a_round(acts: list[tuple[str, int, bool, int]]) -> None:
     scene = Scene()
     for act in acts:
