@@ -22,14 +22,15 @@ class RepairedRows(Answer):
 
 
 class Repairs(Answer):
-    """Times are Unix ms of the Redis clock: the last repair, the end of the last walk over all tables; and how many ms
-    that walk took. Null before the first. `evictingPolicy` is the `maxmemory-policy` by which Redis evicts keys when
-    memory is short, null if it evicts none."""
+    """Times are Unix ms of the Redis clock: the last repair, the end of the last walk over all tables, and when a walk
+    last noted that it goes on; and how many ms the last one took. Null before the first. `evictingPolicy` is the
+    `maxmemory-policy` by which Redis evicts keys when memory is short, null if it evicts none."""
 
     repaired_rows: RepairedRows
     repaired_millis: int | None
     walked_millis: int | None
     walk_took_millis: int | None
+    walking_millis: int | None
     evicting_policy: str | None
 
 
@@ -54,5 +55,6 @@ def repairs() -> Repairs:
         repaired_millis=found.repaired_ms,
         walked_millis=found.walked_ms,
         walk_took_millis=found.walk_took_ms,
+        walking_millis=found.walking_ms,
         evicting_policy=server.run(evicting_policy()),
     )

@@ -39,13 +39,14 @@ class Repaired(msgspec.Struct, frozen=True):
 
 
 class RepairState(msgspec.Struct, frozen=True):
-    """All repairs so far, and the last whole walk: its end (Unix ms of the Redis clock) and how long it took. None
-    before the first one, and the first repair."""
+    """All repairs so far, and the last whole walk: its end (Unix ms of the Redis clock) and how long it took; and when
+    a walk last noted that it goes on. None before the first one, and the first repair."""
 
     repaired: Repaired
     repaired_ms: int | None
     walked_ms: int | None
     walk_took_ms: int | None
+    walking_ms: int | None
 
 
 def claim(keys: Keys, walker: str) -> Plan[bool]:
@@ -58,6 +59,11 @@ def claim(keys: Keys, walker: str) -> Plan[bool]:
         yield call("PEXPIRE", keys.repair_walker, CLAIM_MS, "LT")  # no claim lasts longer
         return False
     return bool((yield call("PEXPIRE", keys.repair_walker, CLAIM_MS)))
+
+
+def note_progress(keys: Keys) -> Plan[None]:
+    """Note that a walk goes on: of a large namespace it takes minutes."""
+    yield call("HSET", keys.repair, "walking_ms", unix_ms((yield TIME)))
 
 
 def record(keys: Keys, repaired: Repaired, began_ms: int) -> Plan[None]:
@@ -94,4 +100,5 @@ def state(keys: Keys) -> Plan[RepairState]:
         return int(text) if NUMBER.fullmatch(text) else None
 
     repaired = Repaired(*(number(table) or 0 for table in Repaired.__struct_fields__))
-    return RepairState(repaired, number("repaired_ms"), number("walked_ms"), number("walk_took_ms"))
+    times = (number(name) for name in ("repaired_ms", "walked_ms", "walk_took_ms", "walking_ms"))
+    return RepairState(repaired, *times)

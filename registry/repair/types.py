@@ -4,12 +4,15 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Final, TypeAlias
 
+from redis.exceptions import ResponseError
+
 from registry.keys import ORDER_TOPIC_CONFIG, Keys, split_member_key
-from registry.plans import Batch, Plan, call
+from registry.plans import Batch, Plan, ScriptCall, call
 
 Types: TypeAlias = Mapping[str, str]
 EPOCH: Final = re.compile(r"[1-9][0-9]{0,13}", re.ASCII)
 """As lua/includes/sound.lua has it."""
+KEYS_MOST: Final = 500  # of one script
 
 
 def types_of_lists(keys: Keys) -> Types:
@@ -52,15 +55,26 @@ def types_of_topics(keys: Keys, topics: Iterable[str]) -> Types:
     return {key: "hash" for topic in topics for key in (keys.route(topic), keys.mapping(topic))}
 
 
+def is_wrong_type(error: ResponseError) -> bool:
+    """Whether a command or script met a key of another type than its own."""
+    return str(error).startswith("WRONGTYPE")
+
+
 def delete_wrong(types: Types) -> Plan[int]:
     """Delete the keys that have another type; return how many."""
     if not types:
         return 0
-    stored = yield Batch(tuple(call("TYPE", key) for key in types))
-    wrong = [key for key, type_ in zip(types, stored, strict=True) if type_ not in (types[key], "none")]
-    if wrong:
-        yield call("DEL", *wrong)
-    return len(wrong)
+    of_type: dict[str, list[str]] = {}
+    for key, type_ in types.items():
+        of_type.setdefault(type_, []).append(key)
+    deleted = yield Batch(
+        tuple(
+            ScriptCall("delete_wrong_type", tuple(keys[start : start + KEYS_MOST]), (type_,))
+            for type_, keys in of_type.items()
+            for start in range(0, len(keys), KEYS_MOST)
+        )
+    )
+    return sum(deleted)
 
 
 def delete_wrong_epoch(keys: Keys) -> Plan[int]:

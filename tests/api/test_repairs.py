@@ -19,6 +19,7 @@ def test_nothing_before_the_first_walk(http: Http) -> None:
         "repairedMillis": None,
         "walkedMillis": None,
         "walkTookMillis": None,
+        "walkingMillis": None,
         "evictingPolicy": None,
     }
 

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Any, Generic, TypeVar
 
 import redis
+from redis.exceptions import RedisError
 
 from registry.drivers import run
 from registry.plans import Batch, Pause, Plan, Request, ScriptCall
@@ -34,7 +35,13 @@ class Stepped(Generic[T]):
         """Do what it asks, and hand it the reply; pauses take no time."""
         request = self.request
         assert request is not None
-        reply = None if isinstance(request, Pause) else run(_one(request), self._store)
+        try:
+            reply = None if isinstance(request, Pause) else run(_one(request), self._store)
+        except RedisError as error:
+            self._batch, self._replies = (), []
+            refusal = error  # the name of the clause ends with it
+            self._go_on(lambda: self._plan.throw(refusal))
+            return
         if not self._batch:
             self._go_on(lambda: self._plan.send(reply))
             return

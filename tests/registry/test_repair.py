@@ -374,7 +374,7 @@ def test_numbers_of_repairs_that_are_none_begin_again(ns: Namespace) -> None:
     ns.store.hset(
         ns.keys.repair, mapping={"brokers": "abc", "topics": "9" * 23, "walked_ms": "x", "repaired_ms": ""}
     )
-    assert ns.run(state(ns.keys)) == RepairState(Repaired(), None, None, None)
+    assert ns.run(state(ns.keys)) == RepairState(Repaired(), None, None, None, None)
     ns.store.delete(ns.keys.route("T1"))
     assert a_walk(ns) == Repaired(topics=2)
     assert ns.run(state(ns.keys)).repaired == Repaired(topics=2)
@@ -401,7 +401,7 @@ def test_what_was_repaired_is_counted(ns: Namespace) -> None:
 
 
 def test_before_the_first_walk_nothing_is_known(ns: Namespace) -> None:
-    assert ns.run(state(ns.keys)) == RepairState(Repaired(), None, None, None)
+    assert ns.run(state(ns.keys)) == RepairState(Repaired(), None, None, None, None)
 
 
 def test_readers_are_told_and_get_a_round(ns: Namespace) -> None:
@@ -463,6 +463,27 @@ def test_mapping_info_is_compared_in_parts(ns: Namespace) -> None:
     assert parts["repair_routes"] > 1
     assert parts["repair_table"] > len(names)
     assert a_walk(ns) == Repaired()
+
+
+def test_a_walk_that_takes_long_notes_that_it_goes_on(ns: Namespace) -> None:
+    populate(ns)
+    walk = Stepped(Walk(ns.keys, origin(), "w", timeout_ms=120_000, rows_per_s=1).run(), ns.store)
+    began_ms = ns.now_ms()
+    assert walk.until("repair_broker")
+    walking_ms = ns.run(state(ns.keys)).walking_ms
+    assert walking_ms is not None
+    assert began_ms <= walking_ms <= ns.now_ms()
+    assert walk.finish() == Repaired()
+
+
+def test_a_key_that_gets_another_type_meanwhile_is_repaired(ns: Namespace) -> None:
+    populate(ns)
+    walk = Stepped(Walk(ns.keys, origin(), "w", timeout_ms=120_000, rows_per_s=inf).run(), ns.store)
+    assert walk.until("repair_broker")  # the leases were compared
+    ns.store.delete(ns.keys.member(b1_key(ns.keys)))
+    ns.store.sadd(ns.keys.member(b1_key(ns.keys)), "someone")
+    assert walk.finish() == Repaired(members=1, keys=1)
+    healed(ns)
 
 
 def test_one_process_walks(ns: Namespace) -> None:

@@ -47,8 +47,9 @@ class StoreFacts(msgspec.Struct, frozen=True):
     """The state of the store by its own clock, in Unix ms; None is never, or an earlier release that does not say.
 
     Tables were compared last at `walked_ms`, which took `walk_took_ms`, and `repaired_rows` of them repaired, the last
-    at `repaired_ms`. The clock went back by `clock_back_ms` at `clock_back_at_ms`. `evicting_policy` is that by which
-    it evicts keys, if it does. `hosts` are those that most brokers were first registered from, and how many."""
+    at `repaired_ms`; at `walking_ms` a comparison went on. The clock went back by `clock_back_ms` at
+    `clock_back_at_ms`. `evicting_policy` is that by which it evicts keys, if it does. `hosts` are those that most
+    brokers were first registered from, and how many."""
 
     started_ms: int = 0
     repaired_rows: int | None = None
@@ -60,6 +61,7 @@ class StoreFacts(msgspec.Struct, frozen=True):
     evicting_policy: str | None = None
     limits: tuple[LimitFacts, ...] = ()
     hosts: tuple[tuple[str, int], ...] = ()
+    walking_ms: int | None = None
 
 
 class HttpFacts(msgspec.Struct, frozen=True):

@@ -56,6 +56,7 @@ class _RepairsJson(msgspec.Struct, rename="camel"):
     repaired_millis: int | None = None
     walked_millis: int | None = None
     walk_took_millis: int | None = None
+    walking_millis: int | None = None
     evicting_policy: str | None = None
 
 
@@ -118,6 +119,7 @@ async def http_facts(url: str, timeout_s: float) -> HttpFacts:
         repairs.evicting_policy,
         tuple(_limits(limits)),
         tuple((host.host, host.brokers) for host in limits.hosts),
+        repairs.walking_millis,
     )
     return HttpFacts(url, None, leases, ready.now_millis, ahead_s, took_s / 2, store)
 

@@ -112,6 +112,12 @@ STORES: list[tuple[str, StoreFacts, list[str]]] = [
     ("tables that were damaged", StoreFacts(NOW - 9 * DAY, 7, NOW - 2 * DAY, NOW - 60_000), []),
     ("no scheduler", StoreFacts(NOW - DAY, 0, None, NOW - 190_000), ["tables-not-compared"]),
     ("a walk that takes long", StoreFacts(NOW - DAY, 0, None, NOW - 190_000, walk_took_ms=90_000), []),
+    ("a walk that goes on", StoreFacts(NOW - DAY, 0, None, NOW - DAY, walking_ms=NOW - 10_000), []),
+    (
+        "a walk that went on no further",
+        StoreFacts(NOW - DAY, 0, None, NOW - DAY, walking_ms=NOW - 190_000),
+        ["tables-not-compared"],
+    ),
     (
         "a walk that takes too long",
         StoreFacts(NOW - DAY, 0, None, NOW - 280_000, walk_took_ms=90_000),
