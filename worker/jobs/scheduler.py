@@ -74,7 +74,9 @@ class PeriodScheduler(CronScheduler):
             for job in self._jobs:
                 self._enqueue(job, job.period(now_s))
         except RedisError as error:
-            log.warning("the job queue cannot be reached: %s; retries every %g s", error, RETRY_S)
+            with suppress(RedisError):
+                self._delete_wrong()
+            log.warning("the job queue cannot be used: %s; retries every %g s", error, RETRY_S)
             self._registered_until = 0.0
             return RETRY_S
         return min((job.period(now_s) + 1) * job.every_s - now_s for job in self._jobs)
@@ -86,10 +88,22 @@ class PeriodScheduler(CronScheduler):
         except (RedisError, SchedulerNotFound) as error:
             log.warning("the scheduler ends without signing off: %s; RQ drops its entry by itself", error)
 
+    def _queue(self, job: Periodic) -> Queue:
+        return Queue(job.queue_of(self._namespace), connection=self.connection, serializer=JSONSerializer)
+
+    def _delete_wrong(self) -> None:
+        """Delete queues of another type than RQ's; what waited there is enqueued in its next period."""
+        for key in {self._queue(job).key for job in self._jobs}:
+            if self.connection.type(key) not in (b"list", b"none"):
+                self.connection.delete(key)
+                log.warning(
+                    "%s was no list, and was deleted; find out what writes keys of the job queue", key
+                )
+
     def _enqueue(self, job: Periodic, period: int) -> None:
         if self._done.get(job.name) == period:
             return
-        queue = Queue(job.queue_of(self._namespace), connection=self.connection, serializer=JSONSerializer)
+        queue = self._queue(job)
         kept_s = max(KEPT_PERIODS * job.every_s, KEPT_MIN_S)
         with suppress(DuplicateJobError):  # another scheduler was first
             named: Any = job.job  # a function or its name: RQ declares each, but not either

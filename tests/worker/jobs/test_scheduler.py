@@ -9,11 +9,13 @@ import pytest
 
 from mqnamesrv.store import EmbeddedStore
 from registry.options.catalogue import Options
-from testbed.eventually import eventually_async
+from registry.store.connect import connect_queue
+from testbed.eventually import eventually, eventually_async
 from tests.logged import logged
 from tests.worker.scene import asynchronous
 from worker.jobs import scheduler
 from worker.jobs.repair_walker import RepairWalker
+from worker.jobs.timetable import JOBS
 from worker.watch.follower import Follower
 
 TASKS = {
@@ -21,6 +23,19 @@ TASKS = {
     "the follower": (Follower, "_catch_up"),
     "the walk over the tables": (RepairWalker, "walk"),
 }
+
+
+def test_a_queue_of_another_type_is_deleted(store: EmbeddedStore, caplog: pytest.LogCaptureFixture) -> None:
+    queue = connect_queue(store.url, socket_timeout=5.0)
+    timetable = scheduler.PeriodScheduler(queue, "default")
+    key = f"rq:queue:{JOBS[0].queue_of('default')}"
+    queue.sadd(key, "somebody's")
+    with caplog.at_level(logging.WARNING):
+        timetable.step()
+    assert f"{key} was no list" in "".join(logged(caplog))
+    eventually(
+        lambda: timetable.step() and queue.llen(key)
+    )  # from the next period on: its id was taken in this one
 
 
 @asynchronous
