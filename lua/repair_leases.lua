@@ -18,6 +18,8 @@ local function touch(name)
 end
 
 local function mend_place(member, place)
+  -- Most are right, and the whole of a broker that has many members takes long to read.
+  if redis.call("HGET", K.broker(place.name), "addr:" .. place.id) == member.key then return end
   local broker = broker_of(ctx, place.name)
   local holder = broker.addrs[place.id]
   if holder == member.key then return end

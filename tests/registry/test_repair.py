@@ -486,6 +486,17 @@ def test_a_key_that_gets_another_type_meanwhile_is_repaired(ns: Namespace) -> No
     healed(ns)
 
 
+def test_leases_are_compared_without_reading_whole_brokers(ns: Namespace) -> None:
+    """A member has many names, of which each has many members: twelve of them held the store for 40 ms."""
+    populate(ns)
+    walk = Stepped(Walk(ns.keys, origin(), "w", timeout_ms=120_000, rows_per_s=inf).run(), ns.store)
+    assert walk.until("repair_leases")
+    before = ns.store.info("commandstats").get("cmdstat_hgetall", {"calls": 0})["calls"]
+    walk.step()
+    assert ns.store.info("commandstats")["cmdstat_hgetall"]["calls"] - before == 4  # the members
+    assert walk.finish() == Repaired()
+
+
 def test_one_process_walks(ns: Namespace) -> None:
     ns.store.set(ns.keys.repair_walker, "other", px=60_000)
     with pytest.raises(Overtaken):
