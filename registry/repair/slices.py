@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from math import inf
+from time import monotonic
 from typing import Any, Final
 
 from redis.exceptions import ResponseError
@@ -34,7 +35,7 @@ class Slices:
         self.names: Sequence[str] = ()
         self._walker = walker
         self._rows_per_s = rows_per_s
-        self._since_renewal_s = 0.0
+        self._claimed_at = 0.0
 
     def script(
         self, name: str, request: Mapping[str, object], args: Sequence[str] = (), also: tuple[str, ...] = ()
@@ -95,19 +96,19 @@ class Slices:
 
     def claim(self) -> Plan[None]:
         """Claim the walk, or renew the claim. Raises Overtaken."""
-        self._since_renewal_s = 0.0
+        self._claimed_at = monotonic()
         if not (yield from claim(self.keys, self._walker)):
             raise Overtaken
 
     def rest(self, rows: int) -> Plan[None]:
         """Wait for as long as so many rows may take; now and then renew the claim and look for lost rows. Raises
-        Overtaken."""
+        Overtaken.
+
+        The clock counts, not the pauses: a store may be slow, and this process may have stood still."""
         if self._rows_per_s == inf:
             return
-        pause_s = rows / self._rows_per_s
-        yield Pause(pause_s)
-        self._since_renewal_s += pause_s
-        if self._since_renewal_s > RENEW_AFTER_S:
+        yield Pause(rows / self._rows_per_s)
+        if monotonic() - self._claimed_at > RENEW_AFTER_S:
             yield from self.claim()
             yield from note_progress(self.keys)
             yield from self.count_rows()

@@ -24,6 +24,7 @@ from registry.kv import get, put
 from registry.members import brokers
 from registry.plans import ScriptCall
 from registry.registration.register import register
+from registry.repair import slices
 from registry.repair.slices import Overtaken
 from registry.repair.state import Repaired, RepairState, state
 from registry.repair.walk import Walk
@@ -465,7 +466,9 @@ def test_mapping_info_is_compared_in_parts(ns: Namespace) -> None:
     assert a_walk(ns) == Repaired()
 
 
-def test_a_walk_that_takes_long_notes_that_it_goes_on(ns: Namespace) -> None:
+def test_a_walk_that_takes_long_notes_that_it_goes_on(ns: Namespace, monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = count(step=10)
+    monkeypatch.setattr(slices, "monotonic", lambda: next(clock))
     populate(ns)
     walk = Stepped(Walk(ns.keys, origin(), "w", timeout_ms=120_000, rows_per_s=1).run(), ns.store)
     began_ms = ns.now_ms()
@@ -502,6 +505,21 @@ def test_one_process_walks(ns: Namespace) -> None:
     with pytest.raises(Overtaken):
         a_walk(ns)
     ns.store.delete(ns.keys.repair_walker)
+
+
+def test_a_walk_over_a_slow_store_keeps_its_claim(ns: Namespace, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its pauses are short beside its replies: two processes took the claim from each other, and no walk ended."""
+    clock = SimpleNamespace(now_s=0.0)
+    monkeypatch.setattr(slices, "monotonic", lambda: clock.now_s)
+    populate(ns)
+    walk = Stepped(Walk(ns.keys, origin(), "w", timeout_ms=120_000, rows_per_s=1e6).run(), ns.store)
+    while walk.request is not None:
+        walk.step()
+        clock.now_s += 1
+        if left_ms := ns.store.pttl(ns.keys.repair_walker):
+            ns.store.pexpire(ns.keys.repair_walker, max(left_ms - 1000, 1))
+        assert ns.store.get(ns.keys.repair_walker) == "w"
+    assert walk.finish() == Repaired()
 
 
 def test_a_claimed_registration_is_left_alone(ns: Namespace, monkeypatch: pytest.MonkeyPatch) -> None:
