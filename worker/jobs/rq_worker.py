@@ -98,6 +98,11 @@ def _connection(options: Options, **settings: Any) -> redis.Redis:
     return connect_queue(url, socket_connect_timeout=CONNECT_TIMEOUT_S, **settings)
 
 
+def _is_no_refusal(record: logging.LogRecord) -> bool:
+    """Whether a line of RQ's has no traceback of what its Redis refused: `main` logs the cause in one line."""
+    return not (record.exc_info and isinstance(record.exc_info[1], redis.RedisError))
+
+
 def main() -> None:
     """Options come from the environment, as the supervisor hands them over."""
     log_lines.to_standard_error(logging.WARNING)
@@ -108,10 +113,17 @@ def main() -> None:
     await_queue(options)
     upkeep = worker(options)
     upkeep.log.addFilter(RateLimitedFilter(REPEATED_EVERY_S))  # RQ logs each attempt to reach its Redis
+    upkeep.log.addFilter(_is_no_refusal)
     try:
         upkeep.work(logging_level="WARNING")
     except (redis.ConnectionError, redis.TimeoutError) as error:  # while it works, RQ waits for its Redis
         log.warning("the job worker ends without signing off: %s; RQ drops its entry by itself", error)
+    except redis.RedisError as error:
+        log.warning(
+            "the job worker ends, since its queue refuses: %s; it is started again, see whether that Redis takes writes, "
+            "and compare the rights of its user with docs/redis.md",
+            error,
+        )
     sys.exit(0 if upkeep._shutdown_requested_date else 1)  # _stop_requested is set only if it was at work
 
 

@@ -60,6 +60,22 @@ def test_terminated_while_the_queue_is_away_it_ends_well(tmp_path: Path) -> None
         store.stop()
 
 
+def test_a_queue_that_takes_no_writes_is_logged_in_a_line(tmp_path: Path) -> None:
+    """It is started again each 5 s, and wrote two tracebacks each time."""
+    store = EmbeddedStore(tmp_path, keep=False)
+    store.start()
+    try:
+        with idle(store) as process:
+            with connect(store.url) as queue:
+                queue.replicaof("127.0.0.1", 1)
+            _, logged = process.communicate(timeout=ENDS_WITHIN_S)
+            assert process.returncode == 1
+            assert "since its queue refuses: " in logged
+            assert "Traceback" not in logged
+    finally:
+        store.stop()
+
+
 def test_a_job_that_fails_is_logged_with_its_cause_and_what_comes_next(store: EmbeddedStore) -> None:
     with idle(store) as process, connect_queue(store.url) as connection:
         queue = Queue(JOBS[0].queue_of("default"), connection=connection, serializer=JSONSerializer)
