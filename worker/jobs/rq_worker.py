@@ -120,8 +120,8 @@ def main() -> None:
         log.warning("the job worker ends without signing off: %s; RQ drops its entry by itself", error)
     except redis.RedisError as error:
         log.warning(
-            "the job worker ends, since its queue refuses: %s; it is started again, see whether that Redis takes writes, "
-            "and compare the rights of its user with docs/redis.md",
+            "the job worker ends, since its queue refuses: %s; it is started again, see whether that Redis takes "
+            "writes, and compare the rights of its user with docs/redis.md",
             error,
         )
     sys.exit(0 if upkeep._shutdown_requested_date else 1)  # _stop_requested is set only if it was at work
