@@ -10,6 +10,7 @@
           brokers, members, topics, mappings}}  ]]
 --- @include "repair_rows"
 local ROWS_MAX, ROW_BYTES = 1000, 128 -- what costs as much as a row
+local NAME = 6 -- rows that the first one of a broker costs besides
 local LONG, LONG_BYTES = 400, 60000 -- rows of a route that is read in pages, or what PAGE or more take in memory
 local PAGE, MAPPED_MAX = 100, 16 -- rows of a route, and of mapping info, that are read at once
 local r = cjson.decode(ARGV[1])
@@ -18,7 +19,8 @@ local call = redis.call
 local empty, long, unmapped, cursor, rows_read, done = {}, {}, {}, "0", 0, 0
 
 -- Topics with the same rows, as those of a cluster that has every topic on every broker, are compared together. What is
--- in a hash is UTF-8, which has no byte 255.
+-- in a hash is UTF-8, which has no byte 255. `names` has the groups of each broker: where each topic has brokers of its own,
+-- there are many of both.
 local pages = {
   topics = { groups = {}, by_text = {}, names = {} }, mappings = { groups = {}, by_text = {}, names = {} },
 }
@@ -29,7 +31,12 @@ local function collect(page, topic, flat)
   if not group then
     group = { topics = {}, rows = pairs_of(flat) }
     page.by_text[text], page.groups[#page.groups + 1] = group, group
-    for name in pairs(group.rows) do page.names[name] = true end
+    for name in pairs(group.rows) do
+      if not page.names[name] then
+        page.names[name], rows_read = {}, rows_read + NAME
+      end
+      table.insert(page.names[name], group)
+    end
   end
   group.topics[#group.topics + 1] = topic
   rows_read = rows_read + #flat / 2 + #text / ROW_BYTES
@@ -82,7 +89,9 @@ else
 end
 
 local asked = {}
-for _, name in ipairs(r.brokers) do asked[name], pages.topics.names[name] = true, true end
+for _, name in ipairs(r.brokers) do
+  asked[name], pages.topics.names[name] = true, pages.topics.names[name] or {}
+end
 
 -- Compares the rows of some topics that are `text`, or absent (false), with what is stored of the broker.
 local function compare(which, owner, topics, text)
@@ -100,18 +109,15 @@ end
 
 -- Topics are looked for that a broker has and their routes do not show, if it has most others, or was asked for.
 local function compare_broker(which, page, name)
-  local owner, same, rows, lacking = owner_of(ctx, name), 0, 0, {}
-  for _, group in ipairs(page.groups) do
-    local text = group.rows[name]
-    if text then
-      same = same + compare(which, owner, group.topics, text)
-      rows = rows + #group.topics
-    else
-      lacking[#lacking + 1] = group
-    end
+  local owner, same, rows = owner_of(ctx, name), 0, 0
+  for _, group in ipairs(page.names[name]) do
+    same = same + compare(which, owner, group.topics, group.rows[name])
+    rows = rows + #group.topics
   end
   if asked[name] or rows * 2 >= done then
-    for _, group in ipairs(lacking) do compare(which, owner, group.topics, false) end
+    for _, group in ipairs(page.groups) do
+      if not group.rows[name] then compare(which, owner, group.topics, false) end
+    end
   end
   return same
 end

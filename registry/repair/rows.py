@@ -6,7 +6,7 @@ from typing import Any, Final
 import msgspec
 
 from registry.plans import Plan, call
-from registry.repair.slices import NAMES, TABLE_ROW, TOPIC, Slices
+from registry.repair.slices import NAME, NAMES, TABLE_ROW, TOPIC, Slices
 from registry.repair.types import types_of_topics
 from registry.scan import batches_for_scripts
 
@@ -85,7 +85,8 @@ class RowComparison:
             if not brokers or name in brokers:  # else it was counted before
                 self._same[name] = self._same.get(name, 0) + same
             rows += same
-        work = rows + TOPIC * compared.done + len(brokers) * len(compared.empty)
+        compared_rows = max(rows, NAME * len(compared.alike) // 2)
+        work = compared_rows + TOPIC * compared.done + len(brokers) * len(compared.empty)
         yield from self._slices.rest(work // URGENT if brokers else work)
         return compared
 
