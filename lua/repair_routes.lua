@@ -19,8 +19,8 @@ local call = redis.call
 local empty, long, unmapped, cursor, rows_read, done = {}, {}, {}, "0", 0, 0
 
 -- Topics with the same rows, as those of a cluster that has every topic on every broker, are compared together. What is
--- in a hash is UTF-8, which has no byte 255. `names` has the groups of each broker: where each topic has brokers of its own,
--- there are many of both.
+-- in a hash is UTF-8, which has no byte 255. `names` has the groups of each broker: there are many of both where each topic
+-- has brokers of its own.
 local pages = {
   topics = { groups = {}, by_text = {}, names = {} }, mappings = { groups = {}, by_text = {}, names = {} },
 }

@@ -235,6 +235,15 @@ def test_nothing_is_repaired_after_writes_of_all_kinds(ns: Namespace) -> None:
             assert [int(rows or 0) for rows in noted] == [*stored], (number, name)
 
 
+def test_a_broker_that_an_older_release_registered_is_not_damaged(ns: Namespace) -> None:
+    """How many rows it should have is not noted: a topic that was deleted then made it -1."""
+    populate(ns)
+    ns.store.hdel(ns.keys.broker("b1"), "topics", "mappings")
+    ns.run(delete_topic(ns.keys, "T1", "", origin()))
+    assert a_walk(ns) == Repaired()
+    assert ns.store.hget(ns.keys.broker("b1"), "topics") == str(len(TOPICS) - 1)
+
+
 def test_no_damage_no_writes(ns: Namespace) -> None:
     populate(ns)
     ns.run(drain(ns.keys, "b1", Drain("me", "why", None), origin()))
