@@ -256,7 +256,8 @@ if under_way and not void then
   repeat STEPS[round.at]() until stopped or work <= 0
 elseif void or next(asked) then
   local meta = redis.call("HMGET", KEYS[1], "hold_from_ms", "hold_until_ms")
-  ctx.hold_from, ctx.hold_until = meta[1], meta[2]
+  ctx.hold_from = whole(meta[1])
+  ctx.hold_until = ctx.hold_from and whole(meta[2])
   local cause = (asked.start or not inc) and "start" or asked.gap and "gap" or asked.request and "request"
   round = { number = round.number + 1, cause = cause or round.cause or "request", at = "brokers" }
   for _, counted in ipairs(COUNTED) do round[counted] = 0 end

@@ -17,6 +17,7 @@ from rocketmq_remoting.data_version import DataVersion
 NAMES_MAX = 40  # broker names a script, which reads fewer that have many members
 USUAL_TIMEOUT_MS, TIMEOUT_MAX_MS, NUMBER_MAX = 120_000, 86_400_000, 10**14 - 1  # as lua/includes
 WHOLE = re.compile(r"[0-9]{1,14}")
+TIME_TEXT = re.compile(r"-?[0-9]{1,14}", re.ASCII)
 CLOCK_LATE_MS = 5000  # as lua/includes/lease.lua: workers tick each second, longer silence is an outage
 
 LeaseState = Literal["living", "held", "overdue"]
@@ -154,8 +155,9 @@ def lease_clock(keys: Keys) -> Plan[LeaseClock]:
 
 
 def _whole(text: str | None) -> int | None:
-    """Return a number; what is none, because the hash was damaged, counts as absent until it is written again."""
-    return int(text) if text is not None and text.removeprefix("-").isdecimal() else None
+    """Return a number; what is none, because the hash was damaged, counts as absent until it is written again, as in
+    lua/includes/lease.lua."""
+    return int(text) if text is not None and TIME_TEXT.fullmatch(text) else None
 
 
 class _MemberRow(msgspec.Struct, frozen=True, array_like=True):

@@ -3,7 +3,7 @@
 -- that rows which are lost are missed (lua/repair_count.lua). The broker exists. Where nothing is noted, because an older
 -- release registered it, a walk does so: what was counted on from nothing would be damage.
 local function count_rows(name, table, more)
-  if more ~= 0 and redis.call("HEXISTS", K.broker(name), table) == 1 then
+  if more ~= 0 and redis.call("HGET", K.broker(name), table) then
     redis.call("HINCRBY", K.broker(name), table, more)
   end
 end

@@ -245,6 +245,17 @@ def test_a_checkpoint_round_that_was_damaged_begins_again(ns: Namespace, damage:
     assert ns.entries()[-1].get("scope") == "end"
 
 
+@pytest.mark.parametrize(
+    "damage",
+    [{"hold_until_ms": "1"}, {"hold_from_ms": "1", "hold_until_ms": "x"}, {"hold_until_ms": "9" * 30}],
+)
+def test_a_hold_that_is_none_stops_no_checkpoint_round(ns: Namespace, damage: dict[str, str]) -> None:
+    ns.store.hset(ns.keys.events_meta, mapping=damage)
+    ns.run(request_round(ns.keys, "request", origin()))
+    assert ns.run(checkpoint(ns.keys, origin(), slices=100)).ended == 1
+    assert ns.run(members.lease_clock(ns.keys)).hold_until_ms in (None, 1)
+
+
 def test_a_clean_up_that_is_no_text_stops_no_other(ns: Namespace) -> None:
     ns.store.hset(ns.keys.deferred, NO_TEXT, NO_TEXT)
     ns.unregister("b2")
