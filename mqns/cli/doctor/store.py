@@ -39,7 +39,7 @@ def _findings(address: str, now_ms: int, store: StoreFacts) -> Iterator[Finding]
         yield finding(
             "tables-not-compared",
             "no scheduler has compared the tables of the store for "
-            f"{(now_ms - _compared_ms(store)) // SECOND_MS} s",
+            f"{(now_ms - _compared_ms(store, now_ms)) // SECOND_MS} s",
             "Damaged tables stay so meanwhile. See whether a scheduler runs, and what it logs.",
         )
     if store.evicting_policy:
@@ -79,12 +79,14 @@ def _most_of(hosts: tuple[tuple[str, int], ...]) -> str:
 
 def _walk_is_late(store: StoreFacts, now_ms: int) -> bool:
     late_ms = max(WALK_LATE_MS, WALKS_LATE * (store.walk_took_ms or 0))
-    return now_ms - _compared_ms(store) > late_ms
+    return now_ms - _compared_ms(store, now_ms) > late_ms
 
 
-def _compared_ms(store: StoreFacts) -> int:
-    """Return when tables were compared last, or the server began."""
-    return max(store.walked_ms or 0, store.walking_ms or 0, store.started_ms)
+def _compared_ms(store: StoreFacts, now_ms: int) -> int:
+    """Return when tables were compared last, or the server began; what is ahead of the clock was noted before that went
+    back."""
+    noted = (store.walked_ms or 0, store.walking_ms or 0)
+    return max([store.started_ms, *(at for at in noted if at < now_ms + WALK_LATE_MS)])
 
 
 def _recent(at_ms: int | None, now_ms: int) -> bool:

@@ -119,6 +119,11 @@ STORES: list[tuple[str, StoreFacts, list[str]]] = [
         ["tables-not-compared"],
     ),
     (
+        "a walk that went on before the clock went back",
+        StoreFacts(NOW - DAY, 0, None, NOW - 190_000, walking_ms=NOW + DAY),
+        ["tables-not-compared"],
+    ),
+    (
         "a walk that takes too long",
         StoreFacts(NOW - DAY, 0, None, NOW - 280_000, walk_took_ms=90_000),
         ["tables-not-compared"],
