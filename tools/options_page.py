@@ -22,8 +22,8 @@ keys of the file are no option, and which numbers of the file it ignores.
 Effect: **live** = a new value takes effect at once in every worker; **start** = read when a process starts (318
 changes the listing only); **none** = accepted, printed and listed, for the reason given.
 
-Give all servers of a namespace the same options. Where they differ, nothing breaks, but the one that comes first decides:
-whose time-out a lease has, whether many that end at once are held (`expiryHoldMillis`), how much of the stream is kept.
+Give all servers of a namespace the same options. Where they differ, nothing breaks, but chance decides: which of the
+time-outs a lease has, whether many that end at once are held (`expiryHoldMillis`), how much of the stream is kept.
 """
 TITLES: dict[Group, str] = {
     "namesrv": "Java's NamesrvConfig",
