@@ -9,6 +9,7 @@ from apiflask import APIFlask, HTTPError
 from flask import Response, request
 from gunicorn.http.errors import ParseException
 from pydantic import BaseModel, ConfigDict, Field
+from redis.exceptions import ResponseError
 from werkzeug.exceptions import HTTPException, UnsupportedMediaType
 
 from api.path_names import unreadable
@@ -83,6 +84,7 @@ def install(app: APIFlask) -> None:
     app.register_error_handler(HTTPException, _of_http)
     app.register_error_handler(RegistryError, _of_registry)
     app.register_error_handler(ParseException, _of_body)
+    app.register_error_handler(ResponseError, _of_refusal)
     app.register_error_handler(Exception, _of_defect)
 
     @app.before_request
@@ -153,6 +155,18 @@ def _of_http(error: HTTPException) -> Response:
 def _of_body(error: Exception) -> Response:
     """Return the problem of a body whose chunks or trailers gunicorn cannot read."""
     return _reply(Problem(400, "", f"the body is malformed: {error}"))
+
+
+def _of_refusal(error: ResponseError) -> Response:
+    """Return the problem of a command that the store refuses: a right is missing, or a key has another type."""
+    refusals.warning(
+        "%s %a failed, since the store refuses: %s; compare the rights of its user with docs/redis.md, and see in "
+        "GET /v1/repairs whether something changes its keys",
+        request.method,
+        request.path,
+        error,
+    )
+    return _reply(Problem(503, "store-refused", f"the store refuses: {error}"))
 
 
 def _of_defect(error: Exception) -> Response:

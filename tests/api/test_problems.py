@@ -7,6 +7,7 @@ import redis as redis_py
 from werkzeug.routing import Rule
 
 from api.app import create_app
+from registry.keys import Keys
 from registry.options.catalogue import Options
 from tests.api.http import PROBLEM, Http, a_broker
 
@@ -245,6 +246,18 @@ def test_without_the_store_every_operation_is_unavailable(storeless: Http, metho
     assert (reply.status, reply.type) == (503, PROBLEM)
     assert reply.json["type"] == "urn:redis-namesrv:store-unavailable"
     assert reply.headers["Retry-After"] == "1"
+
+
+def test_what_the_store_refuses_is_unavailable(
+    http: Http, redis: redis_py.Redis, keys: Keys, caplog: pytest.LogCaptureFixture
+) -> None:
+    redis.set(keys.topics, "somebody's")
+    reply = http("GET", "/v1/limits")
+    assert (reply.status, reply.json["type"]) == (503, "urn:redis-namesrv:store-refused")
+    assert "WRONGTYPE" in reply.json["detail"]
+    assert "Traceback" not in caplog.text
+    redis.delete(keys.topics)
+    assert http("GET", "/v1/limits").status == 200
 
 
 def test_a_defect_is_logged_and_not_shown(

@@ -76,7 +76,8 @@ class RepairWalker:
             )
         except RedisError as error:
             return self._missed(
-                "tables cannot be compared: %s; compare the rights of the user with docs/redis.md", error
+                "tables cannot be compared: %s; if that stays, compare the rights of the user with docs/redis.md",
+                error,
             )
         finally:
             self._report(walk.repaired)
