@@ -195,10 +195,8 @@ class AsyncDriver:
 
     def _sent(self, task: asyncio.Task[None]) -> None:
         self._flushes.discard(task)
-        if (
-            task.cancelled()
-        ):  # the loop ends: whoever asked is cancelled, too, and another pipeline would not be run
-            self._queue.clear()
+        if task.cancelled():
+            self._queue.clear()  # the loop ends: who asked is cancelled too, and no other pipeline would be run
         self._flush()
 
     async def _send(self, batch: list[Asked]) -> None:
