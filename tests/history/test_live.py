@@ -11,7 +11,7 @@ from tests.history.recording import address, expired, frozen, kill_workers
 
 WORKERS = "3"
 KILLS, KILL_EVERY_S = 4, 2.0
-QUIET_S, FROZEN_S = 2.0, 3.0  # a store that is frozen for longer than 5 s has its leases held
+QUIET_S, FROZEN_S = 2.0, 3.5  # a store that is frozen for longer than 5 s has its leases held
 
 
 def counted(history: History) -> Counter[str]:
