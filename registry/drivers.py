@@ -196,7 +196,7 @@ class AsyncDriver:
     def _sent(self, task: asyncio.Task[None]) -> None:
         self._flushes.discard(task)
         if task.cancelled():
-            self._queue.clear()  # the loop ends: who asked is cancelled too, and no other pipeline would be run
+            self._queue.clear()  # the loop ends: callers are cancelled too, and no other pipeline would be run
         self._flush()
 
     async def _send(self, batch: list[Asked]) -> None:

@@ -251,7 +251,7 @@ def test_without_the_store_every_operation_is_unavailable(storeless: Http, metho
 def test_what_the_store_refuses_is_unavailable(
     http: Http, redis: redis_py.Redis, keys: Keys, caplog: pytest.LogCaptureFixture
 ) -> None:
-    redis.set(keys.topics, "somebody's")
+    redis.set(keys.topics, "no set")
     reply = http("GET", "/v1/limits")
     assert (reply.status, reply.json["type"]) == (503, "urn:redis-namesrv:store-refused")
     assert "WRONGTYPE" in reply.json["detail"]

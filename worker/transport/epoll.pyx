@@ -635,7 +635,7 @@ cdef class Transport:
         """Read on where the frame is to be whole; memory grows as the bytes come."""
         cdef Py_ssize_t room = bytes_length(self._gathered), size
         if self._have == room:
-            room = min(self._whole, max(4 * room, <Py_ssize_t>GATHERED_AT_ONCE))  # untouched memory is none
+            room = min(self._whole, max(4 * room, <Py_ssize_t>GATHERED_AT_ONCE))  # the system gives it as it is written
             resize_bytes(&self._gathered, room)
         size = self._read(bytes_at(self._gathered) + self._have, min(room - self._have, GATHERED_AT_ONCE))
         if size <= 0:

@@ -1,5 +1,5 @@
-"""Requests that wait for another time slice: few of them are taken in one iteration of the event loop, whoever's they
-are."""
+"""Requests that wait for another time slice: few of them are taken in one iteration of the event loop, over all
+connections."""
 
 from collections import deque
 from collections.abc import Callable

@@ -109,17 +109,17 @@ async def http_facts(url: str, timeout_s: float) -> HttpFacts:
     except (httpx.HTTPError, httpx.InvalidURL, msgspec.DecodeError) as error:
         return HttpFacts(url, failure=str(error) or type(error).__name__)
     store = StoreFacts(
-        ready.started_millis,
-        None if repairs.repaired_rows is None else sum(repairs.repaired_rows.values()),
-        repairs.repaired_millis,
-        repairs.walked_millis,
-        ready.clock_back_millis,
-        ready.clock_back_at_millis,
-        repairs.walk_took_millis,
-        repairs.evicting_policy,
-        tuple(_limits(limits)),
-        tuple((host.host, host.brokers) for host in limits.hosts),
-        repairs.walking_millis,
+        started_ms=ready.started_millis,
+        repaired_rows=None if repairs.repaired_rows is None else sum(repairs.repaired_rows.values()),
+        repaired_ms=repairs.repaired_millis,
+        walked_ms=repairs.walked_millis,
+        walking_ms=repairs.walking_millis,
+        clock_back_ms=ready.clock_back_millis,
+        clock_back_at_ms=ready.clock_back_at_millis,
+        walk_took_ms=repairs.walk_took_millis,
+        evicting_policy=repairs.evicting_policy,
+        limits=tuple(_limits(limits)),
+        hosts=tuple((host.host, host.brokers) for host in limits.hosts),
     )
     return HttpFacts(url, None, leases, ready.now_millis, ahead_s, took_s / 2, store)
 

@@ -1,4 +1,4 @@
-"""Who is next of those that wait."""
+"""The next of the items that wait."""
 
 import gc
 import weakref
