@@ -82,6 +82,11 @@ def joined(items: Sequence[ScriptItem]) -> ScriptCall:
     return ScriptCall(first.name, keys, tuple([arg for item in items for arg in item.args]))
 
 
+def ask(request: Request) -> Plan[Any]:
+    """Return the reply to one request."""
+    return (yield request)
+
+
 class Origin(msgspec.Struct, frozen=True, omit_defaults=True):
     """The actor and the request of an operation: what each of its events carries.
 

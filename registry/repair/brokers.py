@@ -1,6 +1,7 @@
 """Comparing brokers, members and leases with one another, and with the lists of brokers and clusters."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from functools import partial
 from typing import Final
 
 import msgspec
@@ -10,7 +11,7 @@ from registry.plans import Batch, Plan, call
 from registry.repair.names import readable
 from registry.repair.slices import BROKER, MEMBER, Slices
 from registry.repair.state import Repaired
-from registry.repair.types import is_wrong_type, types_of_brokers, types_of_members
+from registry.repair.types import is_wrong_type, types_of_brokers, types_of_leases, types_of_members
 from registry.scan import members_of
 from registry.worker_lease import names_of_members
 
@@ -52,17 +53,16 @@ def _leases(slices: Slices) -> Plan[Leased]:
             yield call("ZREM", keys.leases, *nameless)
             slices.repaired += Repaired(members=len(nameless))
             members = [member for member in members if ":" in member]
-        of_members = types_of_members(keys, members)
-        yield from slices.delete_wrong(of_members)
+        yield from slices.delete_wrong(types_of_members(keys, members))
         names = set(readable((yield from names_of_members(keys, members))))
-        of_brokers = types_of_brokers(keys, names)
-        yield from slices.delete_wrong(of_brokers)
+        yield from slices.delete_wrong(types_of_brokers(keys, names))
         for start in range(0, len(members), LEASES):
             part = members[start : start + LEASES]
-            found, _ = yield from slices.script_on(
-                {**of_members, **of_brokers}, "repair_leases", {"drop": 0}, part
+            unknown, _ = yield from slices.retried(
+                partial(slices.script, "repair_leases", {"drop": 0}, part),
+                partial(types_of_leases, keys, members, names),
             )
-            leased.unknown += found
+            leased.unknown += unknown
             yield from slices.rest(MEMBER * len(part))
         leased.members.update(members)
         leased.names.update(names)

@@ -1,13 +1,14 @@
 """Comparing rows: routes with what is stored of their brokers, and that with the routes."""
 
 from collections.abc import Collection, Mapping, Sequence
+from functools import partial
 from typing import Any, Final
 
 import msgspec
 
-from registry.plans import Plan, call
+from registry.plans import Plan, ask, call
 from registry.repair.slices import NAME, NAMES, TABLE_ROW, TOPIC, Slices
-from registry.repair.types import types_of_topics
+from registry.repair.types import types_of_brokers, types_of_table, types_of_topics
 from registry.scan import batches_for_scripts
 
 TOPICS: Final = 50  # a script, of which it takes as many as it has time for
@@ -53,7 +54,10 @@ class RowComparison:
     def _routes(self) -> Plan[None]:
         keys, cursor = self._slices.keys, "0"
         while True:
-            cursor, page = yield call("SSCAN", keys.topics, cursor, "COUNT", TOPICS)
+            cursor, page = yield from self._slices.retried(
+                partial(ask, call("SSCAN", keys.topics, cursor, "COUNT", TOPICS)),
+                partial(types_of_topics, keys, ()),
+            )
             topics = yield from self._slices.readable("topics", keys.topics, page)
             while topics:
                 compared = yield from self._compare(topics[:TOPICS])
@@ -77,8 +81,10 @@ class RowComparison:
     ) -> Plan[Compared]:
         request = {"brokers": brokers, "drop": drop, "cursor": cursor, "table": table}
         keys = self._slices.keys
-        types = types_of_topics(keys, topics)
-        reply = yield from self._slices.script_on(types, "repair_routes", request, topics, (keys.topics,))
+        reply = yield from self._slices.retried(
+            lambda: self._slices.script("repair_routes", request, topics, (keys.topics,)),
+            lambda: types_of_topics(keys, topics),
+        )
         compared = msgspec.convert(reply, Compared)
         rows = 0
         for name, same in zip(compared.alike[::2], compared.alike[1::2], strict=True):
@@ -131,12 +137,18 @@ class RowComparison:
     def _table(self, name: str, table: str, key: str) -> Plan[None]:
         keys, cursor = self._slices.keys, "0"
         while True:
-            cursor, page = yield call("HSCAN", key, cursor, "COUNT", TABLE_ROWS)
+            cursor, page = yield from self._slices.retried(
+                partial(ask, call("HSCAN", key, cursor, "COUNT", TABLE_ROWS)),
+                partial(types_of_brokers, keys, (name,)),
+            )
             kept = yield from self._slices.readable(table, key, page)
             for batch in batches_for_scripts({topic: page[topic] for topic in kept}, TABLE_ROWS):
                 topics = [topic for topic, _ in batch]
-                request, types = {"name": name, "table": table}, types_of_topics(keys, topics)
-                yield from self._slices.script_on(types, "repair_table", request, topics, (keys.topics,))
+                request = {"name": name, "table": table}
+                yield from self._slices.retried(
+                    partial(self._slices.script, "repair_table", request, topics, (keys.topics,)),
+                    partial(types_of_table, keys, name, topics),
+                )
                 yield from self._slices.rest(TABLE_ROW * len(topics))
             if str(cursor) == "0":
                 return

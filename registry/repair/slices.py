@@ -1,29 +1,32 @@
 """What all slices of a walk share: how a script is called, what it repaired, and how long to wait behind it."""
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from functools import partial
 from math import inf
 from time import monotonic
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from redis.exceptions import ResponseError
 
 from registry.keys import Keys
-from registry.plans import Batch, Call, Origin, Pause, Plan, ScriptCall, as_json, call
+from registry.plans import Batch, Call, Origin, Pause, Plan, ScriptCall, as_json, ask, call
 from registry.repair.names import readable, spellings
 from registry.repair.state import Repaired, claim, note_progress
 from registry.repair.types import Types, delete_wrong, delete_wrong_epoch, is_wrong_type, types_of_brokers
 
+T = TypeVar("T")
 ROWS_PER_S: Final = 6_000
 """A row of a route costs the store 1.1 us: 10,000 topics of 30 brokers take 55 s, and 0.7 % of its time."""
 TABLE_ROW, TOPIC, NAME, MEMBER, BROKER = 2, 2, 7, 70, 110
-"""What each costs, in rows of a route; a broker name in routes as much at least, however few rows have it."""
+"""What each costs, in rows of a route. NAME is the least of a broker name in routes, however few rows have it: a row,
+and what lua/repair_routes.lua counts beside it."""
 NAMES: Final = 250  # broker names a batch
 RENEW_AFTER_S: Final = 10.0
 REMOVALS: Final = {"set": "SREM", "zset": "ZREM", "hash": "HDEL", "none": "SREM"}
 
 
-class Overtaken(Exception):
-    """Another process walks."""
+class ClaimLost(Exception):
+    """Another process has the claim of the walk."""
 
 
 class Slices:
@@ -59,22 +62,15 @@ class Slices:
         body = as_json({"origin": self.origin, **request})
         return ScriptCall(name, (self.keys.events_meta, *also), (body, *args))
 
-    def script_on(
-        self,
-        types: Types,
-        name: str,
-        request: Mapping[str, object],
-        args: Sequence[str],
-        also: tuple[str, ...] = (),
-    ) -> Plan[list[Any]]:
-        """The same; when it cannot read a key, those that have another type than in `types` are deleted first."""
+    def retried(self, plan: Callable[[], Plan[T]], types: Callable[[], Types]) -> Plan[T]:
+        """Run a plan; if it meets a key of another type than in `types`, delete such keys and run it again."""
         try:
-            return (yield from self.script(name, request, args, also))
+            return (yield from plan())
         except ResponseError as error:
             if not is_wrong_type(error):
                 raise
-        yield from self.delete_wrong(types)
-        return (yield from self.script(name, request, args, also))
+        yield from self.delete_wrong(types())
+        return (yield from plan())
 
     def readable(self, table: str, key: str, names: Collection[str]) -> Plan[list[str]]:
         """Return the names that are text; the others are removed from the key, as rows of `table`."""
@@ -96,14 +92,14 @@ class Slices:
         self.repaired += Repaired(keys=deleted)
 
     def claim(self) -> Plan[None]:
-        """Claim the walk, or renew the claim. Raises Overtaken."""
+        """Claim the walk, or renew the claim. Raises ClaimLost."""
         self._claimed_at = monotonic()
         if not (yield from claim(self.keys, self._walker)):
-            raise Overtaken
+            raise ClaimLost
 
     def rest(self, rows: int) -> Plan[None]:
         """Wait for as long as so many rows may take; now and then renew the claim and look for lost rows. Raises
-        Overtaken.
+        ClaimLost.
 
         The clock counts, not the pauses: a store may be slow, and this process may have stood still."""
         if self._rows_per_s == inf:
@@ -119,14 +115,8 @@ class Slices:
         replies: dict[str, list[Any]] = {}
         for start in range(0, len(self.names), NAMES):
             part = self.names[start : start + NAMES]
-            asked = Batch(tuple(question(name) for name in part for question in questions))
-            try:
-                flat = yield asked
-            except ResponseError as error:  # since its entry was compared
-                if not is_wrong_type(error):
-                    raise
-                yield from self.delete_wrong(types_of_brokers(self.keys, part))
-                flat = yield asked
+            calls = Batch(tuple(question(name) for name in part for question in questions))
+            flat = yield from self.retried(partial(ask, calls), partial(types_of_brokers, self.keys, part))
             for i, name in enumerate(part):
                 replies[name] = flat[i * len(questions) : (i + 1) * len(questions)]
         return replies

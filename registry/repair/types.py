@@ -50,9 +50,20 @@ def types_of_members(keys: Keys, members: Iterable[str]) -> Types:
     return types
 
 
+def types_of_leases(keys: Keys, members: Iterable[str], names: Iterable[str]) -> Types:
+    """Return those of members that have leases, and of the brokers that they registered."""
+    return {keys.leases: "zset", **types_of_members(keys, members), **types_of_brokers(keys, names)}
+
+
 def types_of_topics(keys: Keys, topics: Iterable[str]) -> Types:
-    """Return those of routes and static topics."""
-    return {key: "hash" for topic in topics for key in (keys.route(topic), keys.mapping(topic))}
+    """Return those of routes and static topics, and of the list of topics."""
+    tables = {key: "hash" for topic in topics for key in (keys.route(topic), keys.mapping(topic))}
+    return {keys.topics: "set", **tables}
+
+
+def types_of_table(keys: Keys, name: str, topics: Iterable[str]) -> Types:
+    """Return those of a broker's table and of the routes of its topics."""
+    return {**types_of_brokers(keys, (name,)), **types_of_topics(keys, topics)}
 
 
 def is_wrong_type(error: ResponseError) -> bool:

@@ -50,7 +50,7 @@ class Walk:
         return self._rows.moved
 
     def run(self) -> Plan[Repaired]:
-        """Walk once. Raises Overtaken."""
+        """Walk once. Raises ClaimLost."""
         slices, keys = self._slices, self._slices.keys
         yield from slices.claim()
         began_ms = yield from now_ms()

@@ -25,7 +25,7 @@ from registry.members import brokers
 from registry.plans import Call, Pause, ScriptCall
 from registry.registration.register import register
 from registry.repair import slices
-from registry.repair.slices import ROWS_PER_S, Overtaken
+from registry.repair.slices import ROWS_PER_S, ClaimLost
 from registry.repair.state import Repaired, RepairState, state
 from registry.repair.walk import Walk
 from registry.topics import delete_topic, register_topic
@@ -367,7 +367,7 @@ def test_a_key_of_another_type_is_deleted(ns: Namespace, name: str) -> None:
 @pytest.mark.parametrize("ms", [None, 3_600_000])
 def test_a_claim_without_an_end_ends(ns: Namespace, ms: int | None) -> None:
     ns.store.set(ns.keys.repair_walker, "someone", px=ms)
-    with pytest.raises(Overtaken):
+    with pytest.raises(ClaimLost):
         a_walk(ns)
     assert 0 < ns.store.pttl(ns.keys.repair_walker) <= 30_000
     ns.store.delete(ns.keys.repair_walker)
@@ -508,6 +508,26 @@ def test_an_entry_that_gets_another_type_after_it_was_compared_does_not_end_the_
     healed(ns)
 
 
+@pytest.mark.parametrize(
+    ("command", "key_of"),
+    [("SSCAN", lambda keys: keys.topics), ("HSCAN", lambda keys: keys.topics_of("b1"))],
+    ids=["the list of topics", "a broker's table"],
+)
+def test_a_table_that_gets_another_type_while_it_is_read_is_repaired(
+    ns: Namespace, command: str, key_of: Callable[[Keys], str]
+) -> None:
+    populate(ns)
+    ns.store.hdel(ns.keys.route("T1"), "b1")  # so that the broker's table is read
+    key = key_of(ns.keys)
+    walk = Stepped(Walk(ns.keys, origin(), "w", timeout_ms=120_000, rows_per_s=inf).run(), ns.store)
+    while not (isinstance(walk.request, Call) and walk.request.args[:2] == (command, key)):
+        walk.step()
+    ns.store.delete(key)
+    ns.store.set(key, "no table")
+    assert walk.finish().keys == 1
+    healed(ns)
+
+
 def test_leases_are_compared_without_reading_whole_brokers(ns: Namespace) -> None:
     """A member has many names, of which each has many members: twelve of them held the store for 40 ms."""
     populate(ns)
@@ -521,7 +541,7 @@ def test_leases_are_compared_without_reading_whole_brokers(ns: Namespace) -> Non
 
 def test_one_process_walks(ns: Namespace) -> None:
     ns.store.set(ns.keys.repair_walker, "other", px=60_000)
-    with pytest.raises(Overtaken):
+    with pytest.raises(ClaimLost):
         a_walk(ns)
     ns.store.delete(ns.keys.repair_walker)
 

@@ -18,7 +18,7 @@ from registry.keys import Keys
 from registry.options.catalogue import Options
 from registry.plans import Origin
 from registry.registration.register import TIMEOUT_MAX_MS
-from registry.repair.slices import ROWS_PER_S, Overtaken
+from registry.repair.slices import ROWS_PER_S, ClaimLost
 from registry.repair.state import Repaired
 from registry.repair.walk import Walk
 from worker.rate_limited_log import RateLimitedLog
@@ -67,7 +67,7 @@ class RepairWalker:
         )
         try:
             await self._driver.run(walk.run())
-        except Overtaken:
+        except ClaimLost:
             self._served()
             return False
         except StoreUnavailable as error:
