@@ -6,7 +6,8 @@ the machine, and the generator keeps its connections, so that no broker's connec
 
 import statistics
 import tempfile
-from contextlib import ExitStack
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import msgspec
@@ -54,37 +55,51 @@ def closed_loops(scene: Scene, setting: Setting) -> list[Row]:
 def _measured(
     workload: Workload, java: Server, mine: Server, setting: Setting, warm_up_s: float, folder: Path
 ) -> list[Row]:
-    frames = list(workload.frames())
-    file = folder / "frames"
-    file.write_bytes(b"".join(frames))
-    stream = Stream(workload.connections, file)
+    file = write_frames(workload, folder)
     with ExitStack() as stack:
-
-        def side(server: Server, warm_up_s: float) -> Side:
-            load = stack.enter_context(Load(setting.program("load"), server.port, [stream]))
-            load.run(warm_up_s, _mode(workload))
-            return Side(server, load, [])
-
-        java_side, our_side = side(java, warm_up_s), side(mine, setting.our_warm_up_s)
+        java_side = stack.enter_context(loaded(java, workload, file, setting, warm_up_s))
+        our_side = stack.enter_context(loaded(mine, workload, file, setting, setting.our_warm_up_s))
         sides = [java_side, our_side]
         if workload.canned_goal is not None:
             answer = folder / "answer"
             with Asking(mine.port) as asking:
-                answer.write_bytes(asking.ask_raw(frames[0]))
+                answer.write_bytes(asking.ask_raw(next(iter(workload.frames()))))
             program, core = setting.program("canned"), setting.server_core
             bare = stack.enter_context(canned(program, free_port(), answer, core=core))
-            sides.append(side(bare, setting.our_warm_up_s))
-        for _ in range(setting.rounds):
-            for measured in sides:
-                sample = sampled(
-                    workload.name, measured.server, measured.load, _mode(workload), setting.seconds
-                )
-                measured.samples.append(sample)
+            sides.append(stack.enter_context(loaded(bare, workload, file, setting, setting.our_warm_up_s)))
+        rotate(workload, sides, setting)
     rows = [_row(workload.name, workload.goal, "", java_side, our_side, setting)]
     if workload.canned_goal is not None:
         name = f"{workload.name}, against canned bytes"
         rows.append(_row(name, workload.canned_goal, "bare epoll server: ", sides[2], our_side, setting))
     return rows
+
+
+def write_frames(workload: Workload, folder: Path) -> Path:
+    """Write the frames of a workload into a file of that folder, for its generators."""
+    file = folder / "frames"
+    file.write_bytes(b"".join(workload.frames()))
+    return file
+
+
+@contextmanager
+def loaded(
+    server: Server, workload: Workload, frames: Path, setting: Setting, warm_up_s: float
+) -> Iterator[Side]:
+    """A side whose generator has its connections and has sent the workload for so long."""
+    stream = Stream(workload.connections, frames)
+    with Load(setting.program("load"), server.port, [stream]) as load:
+        load.run(warm_up_s, _mode(workload))
+        yield Side(server, load, [])
+
+
+def rotate(workload: Workload, sides: Sequence[Side], setting: Setting) -> None:
+    """Measure each side once a round, one after the other."""
+    for _ in range(setting.rounds):
+        for side in sides:
+            side.samples.append(
+                sampled(workload.name, side.server, side.load, _mode(workload), setting.seconds)
+            )
 
 
 def _mode(workload: Workload) -> str:

@@ -23,6 +23,7 @@ from bench import (
     memory,
     open_loop,
     seen_everywhere,
+    tables_compared,
     two_workers,
 )
 from bench.closed_loop import closed_loops
@@ -56,6 +57,7 @@ def measurements(wanted: str) -> list[Measurement]:
         Measurement(big_scene.NAMES, big_scene.big_scene),
         Measurement(cold_start.NAMES, cold_start.cold_starts),
         Measurement(two_workers.NAMES, two_workers.two_workers),
+        Measurement(tables_compared.NAMES, tables_compared.tables_compared),
     ]
     return [measurement for measurement in chosen if any(wanted in name for name in measurement.names)]
 

@@ -16,6 +16,7 @@ from mqnamesrv.store import URL_FILE
 from registry.store.connect import connect
 
 READY_S = 60
+MQNAMESRV = Path(sys.executable).with_name("mqnamesrv")
 WORKER_TITLE = "worker [mqnamesrv-remoting]"
 TICKS = os.sysconf("SC_CLK_TCK")
 
@@ -106,9 +107,17 @@ def started(
 
 
 def this_server(
-    port: int, data: Path, *, core: int | str, workers: int = 1, options: Mapping[str, str] | None = None
+    port: int,
+    data: Path,
+    *,
+    core: int | str,
+    workers: int = 1,
+    options: Mapping[str, str] | None = None,
+    program: Path = MQNAMESRV,
 ) -> AbstractContextManager[Server]:
-    """This project's name server with an embedded store, everything on one core; `options` are variables."""
+    """This project's name server with an embedded store, everything on one core; `options` are variables.
+
+    `program` may be the one of another checkout."""
     env = {
         "MQNS_LISTEN_PORT": str(port),
         "MQNS_HTTP_PORT": "0",
@@ -119,11 +128,9 @@ def this_server(
         "MQNS_MAX_BROKERS": "20000",
         "MQNS_MAX_PERCENT_OF_HOST": "100",  # all brokers of the bench come from this machine
     }
-    command = [str(Path(sys.executable).with_name("mqnamesrv"))]
     ready = "ready remoting="
-    return started(
-        "redis-namesrv", command, env | dict(options or {}), port, core=core, ready=ready, data=data
-    )
+    name = "redis-namesrv" if program == MQNAMESRV else f"redis-namesrv of {program.parents[2].name}"
+    return started(name, [str(program)], env | dict(options or {}), port, core=core, ready=ready, data=data)
 
 
 def canned(program: Path, port: int, answer: Path, *, core: int) -> AbstractContextManager[Server]:
