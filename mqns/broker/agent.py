@@ -21,10 +21,10 @@ from mqns.broker.events import (
     Registered,
     Unregistered,
     log,
-    log_event,
     pushed,
     registered,
 )
+from mqns.broker.lines import line, log_event
 from mqns.broker.rounds import call_all, failed, needs_registration, oneway_all
 from mqns.broker.schedule import Jobs, run_periodically, schedule
 from mqns.broker.server import BrokerServer, respond
@@ -394,7 +394,7 @@ class AsyncBrokerAgent:
         try:
             self._listener(event)
         except Exception:  # an error of the listener must not end the agent
-            log.exception("the listener failed with %s; the agent continues", event)
+            log.exception("the listener failed with %s; the agent continues", line(event))
 
     def _change(self, table: TopicTable) -> None:
         self._table = table

@@ -13,7 +13,7 @@ import msgspec
 from msgspec import Meta
 
 from mqns.addresses.sources import ENVIRONMENT
-from mqns.addresses.syntax import parse_addresses
+from mqns.addresses.syntax import check_address, parse_addresses
 from mqns.client_id import local_ip
 from mqns.errors import AddressError, ConfigError
 from mqns.names import MASTER_ID
@@ -24,6 +24,7 @@ from rocketmq_remoting.topic_config import TopicConfig
 from rocketmq_remoting.topic_queue_mapping import METADATA_SCOPE_GLOBAL, TopicQueueMappingInfo
 from rocketmq_remoting.version import V5_0_0, release_ordinal
 
+PORT_OF_ANY: Final = 1
 PERIOD_MIN_MS, PERIOD_MAX_MS = 10_000, 60_000
 BUDGET_4X_MS, BUDGET_5X_MS = 6_000, 24_000
 
@@ -208,9 +209,21 @@ def _converted(values: dict[str, Any], where: str) -> BrokerConfig:
         parse_addresses(config.namesrv_addr)
     except AddressError as error:
         raise ConfigError(f"{where}: namesrvAddr: {error}; expected host:port;host:port") from error
+    for field, host in (("brokerIP1", config.broker_ip1), ("brokerIP2", config.broker_ip2)):
+        if host:
+            _expect_host(f"{where}: {field}", host)
     _refuse_duplicates(f"{where}: topics", [topic.topic_name for topic in config.topics])
     _refuse_duplicates(f"{where}: staticTopics", [topic.topic for topic in config.static_topics])
     return config
+
+
+def _expect_host(where: str, host: str) -> None:
+    try:
+        check_address(f"{host}:{PORT_OF_ANY}")
+    except AddressError as error:
+        raise ConfigError(
+            f"{where}: {host!r} is no host; expected a name, an IPv4 address or [IPv6]"
+        ) from error
 
 
 def _refuse_duplicates(where: str, names: list[str]) -> None:

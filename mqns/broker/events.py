@@ -82,13 +82,3 @@ def pushed(push: Command) -> MinBrokerIdChanged | None:
     return MinBrokerIdChanged(
         smallest, push.get("minBrokerAddr"), push.get("offlineBrokerAddr"), push.get("haBrokerAddr")
     )
-
-
-def log_event(event: BrokerEvent) -> None:
-    """Log an event: failures as warnings, repeated registrations as debug."""
-    if isinstance(event, Failed):
-        log.warning(
-            "%s: %s failed, retried while the agent runs: %s", event.address, event.code.name, event.error
-        )
-    else:
-        log.log(logging.DEBUG if isinstance(event, Registered) else logging.INFO, "%s", event)

@@ -7,7 +7,8 @@ from contextlib import suppress
 
 from mqns.broker.agent import AsyncBrokerAgent
 from mqns.broker.config import BrokerConfig
-from mqns.broker.events import Listener, log_event
+from mqns.broker.events import Listener
+from mqns.broker.lines import log_event
 from mqns.remoting.options import RemotingOptions
 
 

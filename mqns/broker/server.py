@@ -12,6 +12,12 @@ from rocketmq_remoting.frame import FrameError, FrameReader
 log = logging.getLogger(__name__)
 
 IDLE_S: Final = 120.0
+CONNECTIONS_MOST: Final = 256
+"""One more closes the one that was silent longest, so that files are left for connections to name servers."""
+HELD_MOST: Final = 16 << 20
+"""Bytes of frames under way, of all connections together; beyond that the one with most is closed."""
+HELD_LITTLE: Final = 64 << 10
+"""Of one, which closes none: what name servers push is shorter, and so are clients' heartbeats."""
 Respond = Callable[[Command], Command]
 
 
@@ -39,6 +45,8 @@ class BrokerServerConnection(asyncio.Protocol):
         self._transport = cast(asyncio.Transport, transport)
         self._timer = self._loop.call_later(IDLE_S, self._check_idle)
         self._connections.add(self)
+        if len(self._connections) > CONNECTIONS_MOST:
+            min(self._connections, key=lambda one: one._received_at).abort()
 
     def data_received(self, data: bytes) -> None:
         self._received_at = self._loop.time()
@@ -46,11 +54,14 @@ class BrokerServerConnection(asyncio.Protocol):
         try:
             while (command := self._reader.next_command()) is not None:
                 self._received(command)
+            self._reader.drop_consumed()
         except FrameError as error:
             log.info(
                 "%s sent no frame and is disconnected: %s", self._transport.get_extra_info("peername"), error
             )
             self.abort()
+        if self._reader.pending > HELD_LITTLE and sum(map(_held, self._connections)) > HELD_MOST:
+            max(self._connections, key=_held).abort()
 
     def pause_writing(self) -> None:
         self._transport.pause_reading()
@@ -63,6 +74,8 @@ class BrokerServerConnection(asyncio.Protocol):
         self._connections.discard(self)
 
     def abort(self) -> None:
+        self._connections.discard(self)
+        self._reader = FrameReader()
         self._transport.abort()
 
     def _received(self, command: Command) -> None:
@@ -78,6 +91,10 @@ class BrokerServerConnection(asyncio.Protocol):
             self._timer = self._loop.call_at(idle_at, self._check_idle)
         else:
             self.abort()
+
+
+def _held(connection: BrokerServerConnection) -> int:
+    return connection._reader.pending
 
 
 class BrokerServer:

@@ -5,7 +5,8 @@ from typing import Self
 
 from mqns.broker.agent import AsyncBrokerAgent
 from mqns.broker.config import BrokerConfig
-from mqns.broker.events import Failed, Listener, MasterChanged, Registered, log_event
+from mqns.broker.events import Failed, Listener, MasterChanged, Registered
+from mqns.broker.lines import log_event
 from mqns.remoting.options import RemotingOptions
 from mqns.sync import SyncClient
 from rocketmq_remoting.data_version import DataVersion

@@ -1,14 +1,15 @@
 """The command `agent`: keeps a broker registered."""
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import msgspec
 import typer
 
 from mqns.broker.agent import options_for
 from mqns.broker.config import read_config
-from mqns.broker.events import BrokerEvent, Failed, Registered
+from mqns.broker.events import BrokerEvent, Failed, Registered, Unregistered
+from mqns.broker.lines import LineLimit, line, members
 from mqns.broker.run import run_agent
 from mqns.cli.commands import command
 from mqns.cli.output import Printer
@@ -45,35 +46,29 @@ def agent(settings: CommandContext, config: ConfigFile) -> None:
 
 
 class _Listener:
-    """Prints a line for each event; for repeated registrations only if the response changed."""
+    """Prints a line for each event; for repeated registrations only if the response changed, and for the end only of
+    name servers that had the broker: they accept the end of what they never had."""
 
     def __init__(self, output: Printer) -> None:
         self._output = output
+        self._limit = LineLimit()
         self._registered: dict[str, Registered] = {}
+        self._ever: set[str] = set()
 
     def __call__(self, event: BrokerEvent) -> None:
         if isinstance(event, Registered):
             if self._registered.get(event.address) == event:
                 return
-            self._registered[event.address] = event
+            self._ever.add(event.address)
+        elif isinstance(event, Unregistered):
+            if event.address not in self._ever:
+                return
         elif isinstance(event, Failed):
             self._registered.pop(event.address, None)
-        members = _members(event)
-        text = " ".join(f"{name}={value}" for name, value in members.items() if value is not None)
-        self._output.line({"event": type(event).__name__} | members, f"{type(event).__name__} {text}")
-
-
-def _members(event: BrokerEvent) -> dict[str, Any]:
-    """Return the fields of an event in RocketMQ's spelling."""
-    if isinstance(event, Failed):
-        return {"address": event.address, "code": event.code.name, "error": str(event.error)}
-    fields = msgspec.structs.asdict(event)
-    return {
-        _camel(name): sorted(value) if isinstance(value, frozenset) else value
-        for name, value in fields.items()
-    }
-
-
-def _camel(name: str) -> str:
-    first, *others = name.split("_")
-    return first + "".join(map(str.capitalize, others))
+        left_out = self._limit.admit(event)
+        if left_out is None:
+            return
+        if isinstance(event, Registered):
+            self._registered[event.address] = event
+        value = {"event": type(event).__name__} | members(event, left_out)
+        self._output.line(value, line(event, left_out))

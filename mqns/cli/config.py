@@ -1,5 +1,6 @@
 """Configuration of the name servers themselves."""
 
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Final
 
 import msgspec
@@ -33,6 +34,9 @@ IN_FORCE: Final = {
     "restart": "in force from the next start on",
     "never": "listed only, and never in force",
 }
+UNLISTED: Final = "; options that a name server does not list are set at its start only"
+UNKNOWN: Final = "when it is in force is not said"
+FLAGS: Final = ("true", "false")
 WHEN: Final = "redis-namesrv says with --http URL when it is in force"
 
 
@@ -106,15 +110,17 @@ def _set_by_http(settings: CommandContext, key: str, value: str, url: str) -> No
     """Set an option of one redis-namesrv. Raises HttpError for what it refuses."""
     body = {"settings": {key: value}}
     written = HttpApi(url, settings.timeout_s).request(_WrittenJson, "PATCH", "/v1/settings", body)
-    in_force = written.in_force[key]
+    in_force = written.in_force.get(key, "")
     settings.output.show(
         ConfigHttpDocument(key, value, url, in_force),
-        lambda: lines([f"set in {url}: {IN_FORCE.get(in_force, in_force)}"]),
+        lambda: lines([f"set in {url}: {IN_FORCE.get(in_force, in_force or UNKNOWN)}"]),
     )
 
 
 def _set_in_all(settings: CommandContext, key: str, value: str) -> None:
     with settings.name_server() as server:
+        if value.lower() not in FLAGS:
+            _expect_no_flag(key, value, settings.in_order(server.call_all(calls.get_config())))
         server.call_all(calls.update_config({key: value}))
         found = settings.in_order(server.call_all(calls.get_config()))
     done = tuple(address for address, config in found if _is_listed(config.get(key), value))
@@ -129,7 +135,17 @@ def _set_in_all(settings: CommandContext, key: str, value: str) -> None:
         if address not in done
     ]
     if ignored:
-        raise NotSet(f"not set: {'; '.join(ignored)}")
+        unlisted = any(key not in config for _, config in found)
+        raise NotSet(f"not set: {'; '.join(ignored)}{UNLISTED if unlisted else ''}")
+
+
+def _expect_no_flag(key: str, value: str, found: Sequence[tuple[str, Mapping[str, str]]]) -> None:
+    """Raise NotSet for a flag, which name servers would set to false, as Java reads any text but `true`."""
+    of_flag = [address for address, config in found if config.get(key) in FLAGS]
+    if of_flag and value.strip().lower() != "false":
+        raise NotSet(
+            f"not set: {value!r} is neither true nor false, as {key} is in {'; '.join(of_flag)}; nothing was sent"
+        )
 
 
 def _is_listed(listed: str | None, value: str) -> bool:
@@ -137,9 +153,7 @@ def _is_listed(listed: str | None, value: str) -> bool:
     value = value.strip()
     if listed is None or listed == value:
         return listed is not None
-    return (
-        listed.lower() == value.lower() in ("true", "false") or _number(listed) == _number(value) is not None
-    )
+    return listed.lower() == value.lower() in FLAGS or _number(listed) == _number(value) is not None
 
 
 def _number(text: str) -> int | None:

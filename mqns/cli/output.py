@@ -53,16 +53,12 @@ class Printer:
 
     def text(self, value: object) -> str:
         """Return a result as JSON or YAML."""
-        members = builtins(value)
-        if self.form is OutputFormat.YAML:
-            dumped: str = yaml.safe_dump(members, allow_unicode=True, sort_keys=False, explicit_start=True)
-            return dumped.rstrip("\n")
-        return json.dumps(members, ensure_ascii=False, indent=2)
+        return _yaml(value) if self.form is OutputFormat.YAML else _json(value, indent=2)
 
     def line(self, value: object, line: str) -> None:
         """Print one result of a series and flush: a line, a JSON document on one line, or a YAML document."""
         if self.form is OutputFormat.JSON:
-            self._write(json.dumps(builtins(value), ensure_ascii=False))
+            self._write(_json(value))
         elif self.form is OutputFormat.YAML:
             self._write(self.text(value))
         else:
@@ -116,6 +112,33 @@ def plain(text: str) -> str:
     if text.isprintable():
         return text
     return "".join(c if c.isprintable() or c == "\t" else c.encode("unicode_escape").decode() for c in text)
+
+
+def _json(value: object, indent: int | None = None) -> str:
+    """Return JSON; characters that would act on a terminal are escaped."""
+    text = json.dumps(builtins(value), ensure_ascii=False, indent=indent)
+    if _is_plain(text):
+        return text
+    return "".join(c if _is_plain(c) else _json_escape(c) for c in text)
+
+
+def _is_plain(text: str) -> bool:
+    """Return whether a terminal prints it as it is: letters and ends of lines."""
+    return text.replace("\n", "").isprintable()
+
+
+def _json_escape(character: str) -> str:
+    units = character.encode("utf-16-be", "surrogatepass")
+    return "".join(f"\\u{units[at : at + 2].hex()}" for at in range(0, len(units), 2))
+
+
+def _yaml(value: object) -> str:
+    """Return YAML; in ASCII if it has characters that would act on a terminal."""
+    members = builtins(value)
+    text: str = yaml.safe_dump(members, allow_unicode=True, sort_keys=False, explicit_start=True)
+    if not _is_plain(text):
+        text = yaml.safe_dump(members, sort_keys=False, explicit_start=True)
+    return text.rstrip("\n")
 
 
 def _console(color: bool, *, stderr: bool) -> Console:

@@ -49,6 +49,7 @@ class AsyncRemotingClient:
         self._oneway_permits = asyncio.Semaphore(self._options.oneway_permits)
         self._calls: set[asyncio.Task[Command]] = set()
         self._retired: set[ClientConnection] = set()
+        self._unread: set[ClientConnection] = set()  # a line of the log about each
         self._handlers: dict[int, PushHandler] = {}
         self._closed = False
 
@@ -208,6 +209,7 @@ class AsyncRemotingClient:
 
     def _disconnected(self, connection: ClientConnection, reason: str) -> None:
         self._retired.discard(connection)
+        self._unread.discard(connection)
         self._response_table.fail(connection, reason)
 
     def _respond_to_push(self, connection: ClientConnection, command: Command) -> None:
@@ -217,7 +219,10 @@ class AsyncRemotingClient:
             response = command.reply(ResponseCode.REQUEST_CODE_NOT_SUPPORTED, remark=remark)
         else:
             response = _response_of(handler, connection.address, command)
-        if not command.is_oneway and not connection.respond(response):
+        if command.is_oneway or connection.respond(response):
+            return
+        if connection.active and connection not in self._unread:
+            self._unread.add(connection)
             log.warning(
                 "%s: no response to its request %s: the peer does not read from the connection; "
                 "its requests are answered again when it reads",

@@ -49,7 +49,7 @@ class StoreFacts(msgspec.Struct, frozen=True):
     Tables were compared last at `walked_ms`, which took `walk_took_ms`, and `repaired_rows` of them repaired, the last
     at `repaired_ms`; at `walking_ms` a comparison went on. The clock went back by `clock_back_ms` at
     `clock_back_at_ms`. `evicting_policy` is that by which it evicts keys, if it does. `hosts` are those that most
-    brokers were first registered from, and how many."""
+    brokers were first registered from, and how many; `most_of_host` may be from one, None is no limit."""
 
     started_ms: int = 0
     repaired_rows: int | None = None
@@ -62,6 +62,7 @@ class StoreFacts(msgspec.Struct, frozen=True):
     limits: tuple[LimitFacts, ...] = ()
     hosts: tuple[tuple[str, int], ...] = ()
     walking_ms: int | None = None
+    most_of_host: int | None = None
 
 
 class HttpFacts(msgspec.Struct, frozen=True):

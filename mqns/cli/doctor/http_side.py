@@ -65,13 +65,17 @@ class _UsedJson(msgspec.Struct):
     most: int
 
 
+class _BrokersJson(_UsedJson, rename="camel"):
+    most_of_host: int | None = None
+
+
 class _HostJson(msgspec.Struct):
     host: str
     brokers: int
 
 
 class _LimitsJson(msgspec.Struct, rename="camel"):
-    brokers: _UsedJson | None = None
+    brokers: _BrokersJson | None = None
     topics: _UsedJson | None = None
     kv_namespaces: _UsedJson | None = None
     hosts: list[_HostJson] = []
@@ -120,6 +124,7 @@ async def http_facts(url: str, timeout_s: float) -> HttpFacts:
         evicting_policy=repairs.evicting_policy,
         limits=tuple(_limits(limits)),
         hosts=tuple((host.host, host.brokers) for host in limits.hosts),
+        most_of_host=limits.brokers.most_of_host if limits.brokers else None,
     )
     return HttpFacts(url, None, leases, ready.now_millis, ahead_s, took_s / 2, store)
 

@@ -8,12 +8,22 @@ from mqns.cli.doctor.findings import Finding, Severity, counted
 
 RECENT_MS: Final = 24 * 3_600_000
 WALK_LATE_MS: Final = 3 * 60_000
-"""Walks begin every 20 s, and one over 10,000 topics of 30 brokers takes a minute."""
+"""Walks begin every 25 s, and one over 10,000 topics of 30 brokers takes a minute."""
 WALKS_LATE: Final = 3
 """Of larger tables: so many times what the last walk took."""
 SECOND_MS: Final = 1_000
 NEARLY_FULL: Final = 0.9
 HOSTS_NAMED: Final = 3
+KV_OPTION: Final = "maxKvNamespaces"
+KV_ADVICE: Final = (
+    "At the limit a new namespace is refused, but ORDER_TOPIC_CONFIG never is; what is there stays. Delete the keys of "
+    "those that no client needs (GET /v1/kv lists all): an empty one gives its place to a new one. Or raise the option "
+    "on all processes."
+)
+NAMES_ADVICE: Final = (
+    "At the limit what is new is refused, also a broker that left and comes back; what is there stays. "
+    "Unregister what is made up (docs/runbook.md), or raise the option on all processes."
+)
 
 
 def check(facts: Facts) -> Iterator[Finding]:
@@ -57,14 +67,23 @@ def _findings(address: str, now_ms: int, store: StoreFacts) -> Iterator[Finding]
             "Let the machines of the store follow a time server (NTP) that slews the clock and does not set it: "
             "brokers that fell silent just before stay in routes for up to a minute longer.",
         )
-
     for limit in store.limits:
         if limit.used >= limit.most * NEARLY_FULL:
+            full = f"{limit.used} of {limit.most} {limit.what} that {limit.option} allows"
+            if limit.option == KV_OPTION:
+                yield finding(
+                    "namespace-full", f"{full}, ORDER_TOPIC_CONFIG among them if it is there", KV_ADVICE
+                )
+            else:
+                yield finding("namespace-full", f"{full}{_most_of(store.hosts)}", NAMES_ADVICE)
+    for host, count in store.hosts:
+        if store.most_of_host is not None and count >= store.most_of_host * NEARLY_FULL:
             yield finding(
                 "namespace-full",
-                f"{limit.used} of {limit.most} {limit.what} that {limit.option} allows{_most_of(store.hosts)}",
-                "At the limit what is new is refused, also a broker that left and comes back; what is there stays. "
-                "Unregister what is made up (docs/runbook.md), or raise the option on all processes.",
+                f"{count} brokers come from {host}, of {store.most_of_host} that maxPercentOfHost allows one host",
+                "At the limit new brokers of that host are refused, others are not. Unregister what is made "
+                "up (docs/runbook.md). If it is a balancer with PROXY headers, list it in proxyNetworks; else "
+                "raise maxBrokers or maxPercentOfHost on all processes.",
             )
 
 

@@ -87,6 +87,15 @@ def test_the_environment_says_what_the_file_does_not(path: Path) -> None:
         ("listenPort = '10911'", "listenPort: expected int, got str"),
         ("brokerName = 'a b'", "brokerName: expected str without blanks, not empty"),
         ("brokerIP1 = ' '", "brokerIP1: expected str without blanks"),
+        *(
+            (
+                f"{field} = '{host}'",
+                f"{field}: '{host}' is no host; expected a name, an IPv4 address or [IPv6]",
+            )
+            for field in ("brokerIP1", "brokerIP2")
+            for host in ("http://x", "::1", "x:1", "a/b")
+        ),
+        ("brokerIP1 = '[::1]'\nlistenPort = 0", "listenPort: expected int >= 1"),
         ("brokerPermission = 16", "brokerPermission: expected int <= 15"),
         ("version = '3.2.6'", "version: expected str like 4.9.7 or 5.5.0"),
         ("serializeType = 'XML'", "serializeType: expected str JSON or ROCKETMQ"),

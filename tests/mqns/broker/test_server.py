@@ -10,7 +10,7 @@ import pytest
 from mqns.broker.agent import AsyncBrokerAgent
 from mqns.broker.config import BrokerConfig
 from mqns.broker.events import MinBrokerIdChanged
-from mqns.broker.server import IDLE_S, BrokerServerConnection, respond
+from mqns.broker.server import CONNECTIONS_MOST, HELD_MOST, IDLE_S, BrokerServerConnection, respond
 from mqns.errors import RemotingError
 from mqns.remoting.remoting_client import AsyncRemotingClient
 from mqns.remoting.request import Request
@@ -184,3 +184,45 @@ def test_a_port_that_is_taken_is_an_error_and_no_event_is_reported() -> None:
         assert listener.events == []
 
     asyncio.run(play())
+
+
+def test_peers_that_send_large_frames_slowly_take_no_more_than_a_bound() -> None:
+    piece = 1 << 20
+    begun = (12 << 20).to_bytes(4, "big") + b"\0\0\0\x40" + bytes(piece)
+
+    async def play(agent: AsyncBrokerAgent, client: AsyncRemotingClient) -> None:
+        peers = [await asyncio.open_connection(HOST, agent.config.listen_port) for _ in range(30)]
+        for _, writer in peers:
+            writer.write(begun)
+        ended = [asyncio.create_task(ends(reader)) for reader, _ in peers]
+        await asyncio.wait(ended, timeout=10, return_when=asyncio.FIRST_COMPLETED)
+        assert (await client.invoke(agent.config.broker_addr, Request(34))).code == 0
+        await asyncio.sleep(0.2)
+        left = len(peers) - sum(task.done() for task in ended)
+        assert HELD_MOST // piece - 3 <= left <= HELD_MOST // piece
+        for _, writer in peers:
+            writer.close()
+
+    met(play)
+
+
+def test_of_too_many_connections_those_that_were_silent_longest_are_closed() -> None:
+    async def play(agent: AsyncBrokerAgent, client: AsyncRemotingClient) -> None:
+        assert (await client.invoke(agent.config.broker_addr, Request(34))).code == 0
+        peers = [
+            await asyncio.open_connection(HOST, agent.config.listen_port) for _ in range(CONNECTIONS_MOST - 1)
+        ]
+        assert (await client.invoke(agent.config.broker_addr, Request(34))).code == 0
+        more = (asyncio.open_connection(HOST, agent.config.listen_port) for _ in range(100))
+        peers += await asyncio.gather(*more)
+        await asyncio.wait_for(asyncio.gather(*(ends(reader) for reader, _ in peers[:100])), 5)
+        assert (await client.invoke(agent.config.broker_addr, Request(34))).code == 0
+        for _, writer in peers:
+            writer.close()
+
+    met(play)
+
+
+async def ends(reader: asyncio.StreamReader) -> None:
+    with contextlib.suppress(ConnectionResetError):
+        assert await reader.read() == b""

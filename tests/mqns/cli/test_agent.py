@@ -12,7 +12,12 @@ from pathlib import Path
 
 import pytest
 
+from mqns.broker.events import Failed, MinBrokerIdChanged, Registered, Unregistered
+from mqns.cli.agent import _Listener
 from mqns.cli.exit_codes import ExitCode
+from mqns.cli.output import OutputFormat, Printer
+from mqns.errors import ClientError
+from rocketmq_remoting.codes import RequestCode
 from testbed.eventually import eventually
 from testbed.scene import Scene
 from tests.mqns.cli.conftest import address, run
@@ -91,6 +96,19 @@ def test_it_signs_what_it_sends(broker_toml: Path) -> None:
                 assert b'"AccessKey":"agent-key"' in connection.recv(1 << 16)
 
 
+@pytest.mark.parametrize("form", list(OutputFormat))
+def test_pushes_of_a_hostile_name_server_fill_no_disk(
+    form: OutputFormat, capsys: pytest.CaptureFixture[str]
+) -> None:
+    listener = _Listener(Printer(form))
+    for number in range(5_000):
+        listener(MinBrokerIdChanged(number % 2, "x" * 30_000))
+    for number in range(100):
+        listener(Registered("127.0.0.1:9876", "x" * 900_000, str(number)))
+    out = capsys.readouterr().out
+    assert 5_000 < len(out) < 30_000
+
+
 def test_what_is_wrong_with_the_file(tmp_path: Path) -> None:
     broken = tmp_path / "broken.toml"
     broken.write_text("brokerId = -1\n")
@@ -98,3 +116,15 @@ def test_what_is_wrong_with_the_file(tmp_path: Path) -> None:
         ended = run("agent", "--config", str(path))
         assert ended.code == ExitCode.WRONG_USAGE
         assert ended.err.startswith(f"mqns: {path}: ")
+
+
+def test_no_end_is_told_of_what_never_began(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A name server accepts it all the same; it is sent, since a registration without an answer may have been made."""
+    listener = _Listener(Printer(OutputFormat.TABLE))
+    listener(Failed("ns1:9876", RequestCode.REGISTER_BROKER, ClientError("refused")))
+    listener(Registered("ns2:9876"))
+    listener(Failed("ns2:9876", RequestCode.REGISTER_BROKER, ClientError("away")))
+    listener(Unregistered("ns1:9876"))
+    listener(Unregistered("ns2:9876"))
+    printed = [line.split()[:2] for line in capsys.readouterr().out.splitlines()]
+    assert [line for line in printed if line[0] == "Unregistered"] == [["Unregistered", "address=ns2:9876"]]

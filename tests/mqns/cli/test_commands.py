@@ -108,17 +108,29 @@ def test_config_that_was_not_set_is_told(servers: list[NameServer], mqns: Mqns, 
     ours, java = (address(server) for server in servers)
     ended = mqns_both("config", "set", "noSuchOption", "1")
     assert (ended.code, ended.out) == (ExitCode.REFUSED, "")
-    assert ended.err == f"mqns: not set: no option noSuchOption in {ours}; no option noSuchOption in {java}\n"
-    for option, value, listed in (
-        ("waitSecondsForService", "x", "45"),
-        ("orderMessageEnable", "maybe", "false"),
-    ):
-        ended = mqns("config", "set", option, value)
-        assert (ended.code, ended.out) == (ExitCode.REFUSED, "")
-        assert ended.err == f"mqns: not set: {option} is {listed} in {ours}\n"
+    assert ended.err == (
+        f"mqns: not set: no option noSuchOption in {ours}; no option noSuchOption in {java}; "
+        "options that a name server does not list are set at its start only\n"
+    )
+    ended = mqns("config", "set", "waitSecondsForService", "x")
+    assert (ended.code, ended.out) == (ExitCode.REFUSED, "")
+    assert ended.err == f"mqns: not set: waitSecondsForService is 45 in {ours}\n"
     for value in ("FALSE", " false "):
         assert mqns("config", "set", "orderMessageEnable", value).out.startswith(f"listed by {ours} (")
     assert mqns("config", "set", "waitSecondsForService", "+045").code == ExitCode.OK
+
+
+@pytest.mark.parametrize("value", ["maybe", "1", " true"])
+def test_a_flag_is_sent_no_other_text(servers: list[NameServer], mqns: Mqns, value: str) -> None:
+    """Java, and so the name server, would take it as false."""
+    assert mqns("config", "set", "orderMessageEnable", "true").code == ExitCode.OK
+    ended = mqns("config", "set", "orderMessageEnable", value)
+    assert (ended.code, ended.out) == (ExitCode.REFUSED, "")
+    assert f"not set: {value!r} is neither true nor false, as orderMessageEnable is in" in ended.err
+    assert mqns("config", "get", "orderMessageEnable").words[1:] == [
+        [address(servers[0]), "orderMessageEnable", "true"]
+    ]
+    assert mqns("config", "set", "orderMessageEnable", "false").code == ExitCode.OK
 
 
 @pytest.mark.parametrize(
@@ -148,6 +160,7 @@ def test_config_by_http_reports_when_it_is_in_force(
         ("listenPort", "99999999", "99999999 is out of its range"),
         ("waitSecondsForService", "-5", "-5 is out of its range"),
         ("noSuchOption", "1", "no such option here"),
+        ("maxBrokers", "5", "set at the start only, as MQNS_MAX_BROKERS or in the -c file"),
     ],
 )
 def test_config_by_http_refuses(servers: list[NameServer], option: str, value: str, why: str) -> None:

@@ -1,15 +1,19 @@
 """What answers in the place of the HTTP side, and does not end, is no JSON or too much."""
 
 import asyncio
+import gzip
 import socket
 import threading
+import tracemalloc
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from itertools import repeat
 
 import msgspec
 import pytest
+from typer.testing import CliRunner
 
+from mqns.cli.app import app
 from mqns.cli.doctor.http_side import http_facts
 from mqns.cli.http_api import HttpApi, HttpError
 from mqns.errors import CallTimeout, ConnectError
@@ -54,6 +58,12 @@ def whole(body: bytes) -> Iterator[bytes]:
     yield HEAD + b"Content-Length: %d\r\n\r\n" % len(body) + body
 
 
+def compressed() -> Iterator[bytes]:
+    """64 MB, compressed twice to less than a kilobyte."""
+    body = gzip.compress(gzip.compress(bytes(64 << 20)))
+    yield HEAD + b"Content-Encoding: gzip, gzip\r\nContent-Length: %d\r\n\r\n" % len(body) + body
+
+
 def slow_head() -> Iterator[bytes]:
     yield HEAD
     yield from repeat(b"x")
@@ -93,3 +103,23 @@ def test_a_command_ends_with_the_reason(
         with pytest.raises(error, match=reason):
             HttpApi(url, LIMIT_S).request(Shape, "GET", "/")
         assert asyncio.run(http_facts(url, LIMIT_S)).failure
+
+
+def test_what_is_compressed_takes_no_memory() -> None:
+    """Its size is not known before all of it is there."""
+    (answer,) = compressed()
+    with answering(lambda: iter([answer]), 0) as url:
+        tracemalloc.start()
+        try:
+            with pytest.raises(HttpError, match="no answer of a redis-namesrv"):
+                HttpApi(url, LIMIT_S).request(Shape, "GET", "/")
+            _, most = tracemalloc.get_traced_memory()
+        finally:
+            tracemalloc.stop()
+    assert most < 16 << 20
+
+
+def test_an_answer_that_does_not_name_the_option_is_no_fault_of_the_command() -> None:
+    with answering(lambda: whole(b'{"inForce":{"other":"live"}}'), 0) as url:
+        ended = CliRunner().invoke(app, ["config", "set", "key", "value", "--http", url])
+    assert (ended.exit_code, ended.stdout) == (0, f"set in {url}: when it is in force is not said\n")

@@ -8,7 +8,7 @@ from collections.abc import Callable, Coroutine
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from mqns.errors import CallTimeout, ConnectError, ConnectionClosed, RemotingError
@@ -45,6 +45,7 @@ def test_garbage_ends_the_connection_with_an_error_that_says_so(garbage: bytes) 
     play(scene)
 
 
+@example([], b"\x00\x00g")
 @given(st.lists(st.tuples(st.integers(0, 120), st.integers(0, 255)), max_size=4), st.binary(max_size=40))
 def test_whatever_bytes_come_a_call_ends_and_the_next_one_is_answered(
     changes: list[tuple[int, int]], behind: bytes
@@ -60,9 +61,8 @@ def test_whatever_bytes_come_a_call_ends_and_the_next_one_is_answered(
         with contextlib.suppress(RemotingError):
             await client.invoke(A, ASK)
         peer.answer = after(0)
-        with contextlib.suppress(
-            ConnectionClosed
-        ):  # bytes that were left over can still prove to be no frame
+        # bytes that were left over can still prove to be no frame, or the begin of one that never ends
+        with contextlib.suppress(ConnectionClosed, CallTimeout):
             assert (await client.invoke(A, ASK)).code == 0
         assert (await client.invoke(A, ASK, timeout_s=9)).code == 0
         assert now() <= 9

@@ -83,6 +83,22 @@ def test_a_oneway_push_is_not_answered(handled: bool) -> None:
     play(scene)
 
 
+def test_a_peer_that_pushes_and_does_not_read_is_one_line_of_the_log(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async def scene(network: Network, client: AsyncRemotingClient) -> None:
+        peer = network.serve(A)
+        client.on_push(40, lambda _, push: push.reply(0, body=bytes(1 << 16)))
+        await client.invoke(A, ASK)
+        peer.reads = False
+        for _ in range(100):
+            peer.push(PUSH)
+        await asyncio.sleep(1)
+
+    play(scene)
+    assert caplog.text.count("the peer does not read from the connection") == 1
+
+
 def test_a_push_with_the_opaque_of_a_call_is_no_answer_to_it() -> None:
     async def scene(network: Network, client: AsyncRemotingClient) -> None:
         def answer(request: Command) -> bytes:

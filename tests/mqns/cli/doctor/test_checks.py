@@ -138,6 +138,12 @@ STORES: list[tuple[str, StoreFacts, list[str]]] = [
         ),
         ["namespace-full", "namespace-full"],
     ),
+    (
+        "a host has all that it may have",
+        StoreFacts(hosts=(("10.0.0.66", 1500), ("10.0.0.7", 3)), most_of_host=1500),
+        ["namespace-full"],
+    ),
+    ("a host has much and may have all", StoreFacts(hosts=(("10.0.0.66", 1500),)), []),
     ("it evicts", StoreFacts(NOW, 0, None, NOW, evicting_policy="allkeys-lru"), ["store-evicts"]),
     ("long ago", StoreFacts(NOW, 0, None, NOW, 3_600_000, NOW - 2 * DAY), []),
 ]
@@ -147,6 +153,18 @@ STORES: list[tuple[str, StoreFacts, list[str]]] = [
 def test_stores(found: StoreFacts, expected: list[str]) -> None:
     facts = server(A, **leases(now_ms=NOW, store=found))
     assert reported(store.check, facts) == [(W, check, (A,), (A,)) for check in expected]
+
+
+def test_kv_namespaces_that_are_many_are_no_matter_of_hosts() -> None:
+    limits = (LimitFacts("KV namespaces", "maxKvNamespaces", 4, 3),)
+    facts = server(A, **leases(now_ms=NOW, store=StoreFacts(NOW, limits=limits, hosts=(("10.0.0.66", 9),))))
+    (finding,) = store.check(Facts((facts,)))
+    assert (
+        finding.what
+        == "4 of 3 KV namespaces that maxKvNamespaces allows, ORDER_TOPIC_CONFIG among them if it is there"
+    )
+    assert "Unregister" not in finding.advice
+    assert "Delete the keys" in finding.advice
 
 
 LONELY = {"TC": {"broker-b": (8, 8, 6)}}
