@@ -1,6 +1,6 @@
 """The event stream as it is stored, page by page, and requests for checkpoint rounds."""
 
-from typing import Annotated
+from typing import Annotated, Final
 
 from apiflask import APIBlueprint
 from pydantic import StringConstraints
@@ -11,6 +11,11 @@ from api.shapes import Answer, Body, Query
 from registry.events.checkpoint import request_round
 from registry.keys import Keys
 from registry.plans import Plan, call
+
+Entry = tuple[str, dict[str, str]]
+PAGE_CHARACTERS: Final = 2_000_000
+"""With so many a page ends: a thousand entries of 256 KB would keep Redis and this process busy for seconds."""
+ENTRIES_AT_ONCE: Final = 32
 
 bp = APIBlueprint("events", __name__, url_prefix="/v1/events")
 
@@ -48,7 +53,9 @@ class Asked(Answer):
 @bp.input(EventsQuery, location="query")
 @bp.output(Events)
 def events(query_data: EventsQuery) -> Events:
-    """Changes, oldest first"""
+    """Changes, oldest first
+
+    A page of long entries has fewer than `limit`."""
     server = name_server()
     entries = server.run(_entries(server.keys, query_data.after, query_data.limit))
     events = tuple(EventEntry(id=entry_id, fields=fields) for entry_id, fields in entries)
@@ -66,8 +73,18 @@ def ask_for_checkpoint(json_data: CheckpointBody) -> Asked:
     return Asked(after=server.run(request_round(server.keys, "request", origin())) or None)
 
 
-def _entries(keys: Keys, after: str | None, limit: int) -> Plan[list[tuple[str, dict[str, str]]]]:
-    entries: list[tuple[str, dict[str, str]]] = yield call(
-        "XRANGE", keys.events, f"({after}" if after else "-", "+", "COUNT", limit
-    )
+def _entries(keys: Keys, after: str | None, limit: int) -> Plan[list[Entry]]:
+    """Return the next entries: `limit`, or fewer if these are long."""
+    entries: list[Entry] = []
+    characters = 0
+    while len(entries) < limit and characters < PAGE_CHARACTERS:
+        count = min(limit - len(entries), ENTRIES_AT_ONCE)
+        more: list[Entry] = yield call(
+            "XRANGE", keys.events, f"({after}" if after else "-", "+", "COUNT", count
+        )
+        entries += more
+        if len(more) < count:
+            break
+        after = more[-1][0]
+        characters += sum(len(text) for _, fields in more for text in fields.values())
     return entries

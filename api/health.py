@@ -72,4 +72,4 @@ def readyz() -> Ready:
 def _why(clock: LeaseClock) -> str:
     if clock.tick_ms is None:
         return "no remoting worker has ever run here"
-    return f"no remoting worker has run for {clock.now_ms - clock.tick_ms} ms"
+    return f"no remoting worker has watched the leases for {clock.now_ms - clock.tick_ms} ms"

@@ -11,9 +11,6 @@ from api.paging import PageQuery, page
 from api.shapes import Answer, Body, Query, Written
 from registry import kv
 from registry.errors import ConfigNotFound
-from registry.keys import Keys
-from registry.limits import Limits
-from registry.plans import Origin, Plan
 
 bp = APIBlueprint("kv", __name__, url_prefix="/v1/kv", tag="KV")
 
@@ -89,7 +86,7 @@ def table(namespace: str, query_data: PageQuery) -> Table:
 def put_table(namespace: str, json_data: TableBody) -> Written:
     """Make a namespace hold these values and no others"""
     server = name_server()
-    plan = _replace(server.keys, namespace, json_data.table, origin(), server.limits)
+    plan = kv.replace_table(server.keys, namespace, json_data.table, origin(), server.limits)
     return Written.of(server.run(plan))
 
 
@@ -103,7 +100,7 @@ def clear_table(namespace: str, query_data: AllQuery) -> Written:
     `all=true` says that no key was forgotten. The empty namespace stays, as it does on the wire."""
     server = name_server()
     server.run(kv.table(server.keys, namespace))
-    return Written.of(server.run(_replace(server.keys, namespace, {}, origin(), server.limits)))
+    return Written.of(server.run(kv.replace_table(server.keys, namespace, {}, origin(), server.limits)))
 
 
 @bp.get("/<namespace>/<path:key>")
@@ -135,16 +132,3 @@ def delete_value(namespace: str, key: str) -> Written:
     if not event_id:
         raise ConfigNotFound(f"no value of {key!r} in KV namespace {namespace!r}")
     return Written.of(event_id)
-
-
-def _replace(keys: Keys, namespace: str, wanted: dict[str, str], origin: Origin, limits: Limits) -> Plan[str]:
-    """Replace a table key by key and return the id of the last event, one a change.
-
-    Raises LimitReached; keys before that one are set then."""
-    event_id = yield from kv.put(keys, namespace, "", None, origin, limits=limits)
-    stored = yield from kv.table(keys, namespace)
-    for key, value in wanted.items():
-        event_id = (yield from kv.put(keys, namespace, key, value, origin, limits=limits)) or event_id
-    for key in stored.keys() - wanted.keys():
-        event_id = (yield from kv.delete(keys, namespace, key, origin)) or event_id
-    return event_id

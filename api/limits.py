@@ -19,6 +19,12 @@ class Used(Answer):
     most: int
 
 
+class UsedBrokers(Used):
+    """`most_of_host` is how many may first be registered from one host, by `maxPercentOfHost`; null is no limit."""
+
+    most_of_host: int | None
+
+
 class BrokersOfHost(Answer):
     """How many broker names were first registered from a host, an IPv6 one with its /64."""
 
@@ -29,7 +35,7 @@ class BrokersOfHost(Answer):
 class LimitsUsed(Answer):
     """The limits are `maxBrokers`, `maxTopics` and `maxKvNamespaces`; `hosts` are the ten with most brokers."""
 
-    brokers: Used
+    brokers: UsedBrokers
     topics: Used
     kv_namespaces: Used
     hosts: list[BrokersOfHost]
@@ -44,7 +50,7 @@ def limits() -> LimitsUsed:
     server = name_server()
     found, most = server.run(usage(server.keys, hosts=HOSTS)), server.limits
     return LimitsUsed(
-        brokers=Used(used=found.brokers, most=most.max_brokers),
+        brokers=UsedBrokers(used=found.brokers, most=most.max_brokers, most_of_host=most.brokers_of_host),
         topics=Used(used=found.topics, most=most.max_topics),
         kv_namespaces=Used(used=found.kv_namespaces, most=most.max_kv_namespaces),
         hosts=[BrokersOfHost(host=host, brokers=count) for host, count in found.hosts],

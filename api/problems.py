@@ -25,6 +25,7 @@ from registry.errors import (
     SettingsRefused,
     StoreUnavailable,
     TopicNotFound,
+    ValueDamaged,
 )
 from worker.rate_limited_log import RateLimitedLog
 
@@ -48,6 +49,7 @@ class Problem(Exception):
 KINDS: Mapping[type[RegistryError], tuple[int, str]] = {
     StoreUnavailable: (503, "store-unavailable"),
     BrokerBusy: (503, "broker-busy"),
+    ValueDamaged: (503, "value-damaged"),
     TopicNotFound: (404, "topic-not-found"),
     BrokerNotFound: (404, "broker-not-found"),
     ConfigNotFound: (404, "config-not-found"),
@@ -130,6 +132,7 @@ def _of_registry(error: RegistryError) -> Response:
             request.path,
             request.remote_addr,
             error,
+            kind=error.option,
         )
     return _reply(Problem(status, kind, str(error), field=getattr(error, "field", None)))
 

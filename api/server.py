@@ -15,8 +15,10 @@ from gunicorn.workers.gthread import STOP_KEEPALIVE_LINGER, ThreadWorker
 
 from api.transport.connection import Connection
 from api.transport.files import connections_within_files
+from api.transport.held_memory import HeldMemory
 from api.transport.limits import Phase, limits_of, overdue
 from api.transport.refusal import CONTINUE, Refusal
+from api.transport.threads import RequestThreads
 from api.transport.waiting import Waiting
 from registry.options.load import load
 from worker import log_lines
@@ -28,8 +30,6 @@ log = logging.getLogger(__name__)
 
 READ_BYTES: Final = 1 << 16
 ACCEPTED_AT_ONCE: Final = 64
-LITTLE_BYTES: Final = 1 << 16
-"""Memory of a connection that is not closed for its memory: the number of such connections is bounded."""
 OUT_OF_FILES_S: Final = 0.05
 """Pause of the loop when there is no file for a connection, and none waits that could be closed."""
 
@@ -43,7 +43,7 @@ class HttpWorker(ThreadWorker):  # type: ignore[misc]
         self._limits = limits_of(load(os.environ))
         self._connections = connections_within_files(self._limits.connections)
         self.worker_connections = sys.maxsize  # never stop to accept: each makes room for itself
-        self._held = 0
+        self._memory = HeldMemory(self._limits.held_bytes)
         self._log = RateLimitedLog(log)
         super().init_process()
 
@@ -53,6 +53,10 @@ class HttpWorker(ThreadWorker):  # type: ignore[misc]
         super().run()
 
     # What gunicorn's loop and threads call.
+
+    def get_thread_pool(self) -> RequestThreads:
+        """Called by gunicorn once."""
+        return RequestThreads(self.cfg.threads)
 
     def accept(self, listener: Any) -> None:
         """Accept connections; of too many, each makes the one that has waited longest leave."""
@@ -104,7 +108,7 @@ class HttpWorker(ThreadWorker):  # type: ignore[misc]
         self.nr_conns += 1
         if self.nr_conns > self._connections:
             self._log.warning(
-                "over %d connections, so some are closed; raise httpMaxConnections, or look who opens them: %s",
+                "over %d connections, so some are closed; raise httpMaxConnections or ulimit -n, or see whose: %s",
                 self._connections,
                 connection.client,
             )
@@ -137,7 +141,7 @@ class HttpWorker(ThreadWorker):  # type: ignore[misc]
             self.handle_error(None, connection.sock, connection.client, error)
             self._write_last(connection)
             return
-        self._count(connection)
+        self._memory.count(connection)
         if phase is Phase.WHOLE:
             self._waiting.leave(connection)
             self.enqueue_req(connection)
@@ -155,7 +159,7 @@ class HttpWorker(ThreadWorker):  # type: ignore[misc]
         except OSError:
             self._close(connection)
             return
-        self._count(connection)
+        self._memory.count(connection)
         if not written:
             self._waiting.enter(connection, Phase.ANSWER, self._write)
         elif connection.keep:
@@ -180,7 +184,7 @@ class HttpWorker(ThreadWorker):  # type: ignore[misc]
     def _close(self, connection: Connection) -> None:
         if not connection.closed:
             self._waiting.leave(connection)
-            self._held -= connection.counted
+            self._memory.forget(connection)
             self.nr_conns -= 1
             connection.close()
 
@@ -207,20 +211,10 @@ class HttpWorker(ThreadWorker):  # type: ignore[misc]
         return connection is not None
 
     def _make_room_in_memory(self) -> None:
-        """Close the largest, unless what goes beyond the limit is its own answer only."""
-        most = self._limits.held_bytes
-        while self._held > most:
-            connection = self._waiting.largest()
-            if (
-                connection is None
-                or connection.held < LITTLE_BYTES
-                or self._held - connection.held < most // 2
-            ):
-                return
+        while (connection := self._memory.too_large(self._waiting)) is not None:
             if connection.phase in (Phase.HEAD, Phase.BODY):
-                self._refuse(
-                    connection, Refusal(503, f"requests under way hold over {most} bytes (httpHeldBytes)")
-                )
+                text = f"requests under way hold over {self._memory.most} bytes (httpHeldBytes)"
+                self._refuse(connection, Refusal(503, text))
             else:
                 self._log.warning(
                     "an answer of %d bytes that %s did not read was dropped; raise httpHeldBytes if it was not hostile",
@@ -228,8 +222,3 @@ class HttpWorker(ThreadWorker):  # type: ignore[misc]
                     connection.client,
                 )
                 self._close(connection)
-
-    def _count(self, connection: Connection) -> None:
-        held = connection.held
-        self._held += held - connection.counted
-        connection.counted = held

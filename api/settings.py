@@ -9,7 +9,7 @@ from api.name_server import name_server, origin
 from api.shapes import Answer, Body, Written
 from registry import settings as shared
 from registry.errors import InvalidField
-from registry.options.catalogue import BY_KEY, in_range, listing, parse, text_of
+from registry.options.catalogue import BY_KEY, Options, in_range, listing, parse, text_of
 
 bp = APIBlueprint("settings", __name__, url_prefix="/v1/settings")
 
@@ -56,12 +56,21 @@ def update_settings(json_data: SettingsBody) -> SettingsWritten:
     accepted = shared.accepted(options, wanted)
     for key, text in wanted.items():
         if key not in accepted:
-            what = f"{text!r} is no number" if key in dict(listing(options)) else "no such option here"
-            raise InvalidField(f"settings.{key}", what)
+            raise InvalidField(f"settings.{key}", _why_not(options, key, text))
         _expect_in_range(key, text, accepted[key])
     event_id = server.run(shared.update(server.keys, accepted, origin()))
     in_force = {key: shared.in_force(server.given, key) for key in accepted}
     return SettingsWritten(event_id=event_id or None, in_force=in_force)
+
+
+def _why_not(options: Options, key: str, text: str) -> str:
+    """Return why an option is not among the accepted ones."""
+    if key in dict(listing(options)):
+        return f"{text!r} is no number"
+    option = BY_KEY.get(key)
+    if option is not None and option.effect == "start":
+        return f"set at the start only, as {option.env} or in the -c file; it is in force after a restart"
+    return "no such option here"
 
 
 def _expect_in_range(key: str, text: str, taken: str) -> None:

@@ -5,7 +5,8 @@
   ARGV[1] request as JSON: origin, name, ttl_ms (each slice renews it), limits, adds (lua/includes/growth.lua),
           network (as lua/register.lua)
   Returns {"claimed", epoch, leftovers (1: rows of an earlier epoch are still stored)}; {"pending"} another registration
-          has claimed the name; {"full", option} it would grow beyond a limit; {"again", event id, {broker name, ...}} it had
+          has claimed the name; {"full", option, what (of a percentage)} it would grow
+          beyond a limit; {"again", event id, {broker name, ...}} it had
           members; the names are those with a clean-up that was deferred  ]]
 --- @include "growth"
 --- @include "lapses"
@@ -17,8 +18,9 @@ if broker.exists then
   record_lapses(ctx, broker)
   return { "again", commit(ctx), deferred_names(ctx) }
 end
-local full = limit_of_brokers(r.limits, r.network) or limit_of_topics(r.limits, r.name, r.adds, true, r.network or "")
-if full then return { "full", full } end
+local full, what = limit_of_brokers(r.limits, r.network)
+if not full then full, what = limit_of_topics(r.limits, r.name, r.adds, true, r.network or "") end
+if full then return { "full", full, what } end
 local epoch = tostring(redis.call("INCR", K.epoch))
 redis.call("SET", KEYS[2], epoch, "PX", r.ttl_ms)
 defer(ctx, "clean", r.name, epoch)

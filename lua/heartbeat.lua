@@ -6,9 +6,7 @@
   KEYS    member:<m>  hash    timeout, dv
   ARGV    member (<cluster>:<addr>)
   Returns for each {"unknown"}, {"lapsed"}: for reinstate_member.lua; {"renewed", timeout (ms), data version}  ]]
---- @include "clock"
---- @include "timeouts"
-local now = now_ms()
+--- @include "lease_ends"
 local call = redis.call
 local leases = call("ZMSCORE", KEYS[1], unpack(ARGV))
 local replies, ends = {}, {}
@@ -20,11 +18,11 @@ for i = 1, #ARGV do
     replies[i] = { "lapsed" }
   else
     local member = call("HMGET", KEYS[2 * i + 1], "timeout", "dv")
-    if is_timeout(member[1]) then
-      local at = now + member[1]
-      ends[#ends + 1] = at
+    local till = lease_end(member[1])
+    if till then
+      ends[#ends + 1] = till
       ends[#ends + 1] = ARGV[i]
-      call("SET", KEYS[2 * i], at, "PX", member[1])
+      call("SET", KEYS[2 * i], till, "PX", member[1])
       replies[i] = { "renewed", member[1], member[2] or "" }
     else
       replies[i] = { "lapsed" } -- damaged: that script knows what counts

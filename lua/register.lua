@@ -13,7 +13,7 @@
           (lua/includes/growth.lua; of all slices), counts {rows, mappings, entries}
   ARGV[2] the slice, as lua/includes/rows.lua says
   Returns {"refused", event id, order table} newcomer of a lower state version; {"single"}, {"pending"};
-          {"full", option} it would grow beyond a limit;
+          {"full", option, what (of a percentage)} it would grow beyond a limit;
           {"lost"} the claim is over; {"again", event id, {broker name, ...}} as many lapses as a script may take were
           recorded first, dry or not;
           {"go", token, epoch, generation, first, changed, writes, strips, same} a decision;
@@ -110,18 +110,20 @@ local function limit_reached()
   end
   if fresh_place and #sorted_ids(broker.addrs) >= limits.maxMembersOfBroker then return "maxMembersOfBroker" end
   if new_name and #others >= limits.maxNamesOfMember then return "maxNamesOfMember" end
-  local full = first and not broker.exists and limit_of_brokers(limits, r.network)
-  if full then return full end
+  if first and not broker.exists then
+    local full, what = limit_of_brokers(limits, r.network)
+    if full then return full, what end
+  end
   if new_cluster and not first then
     local count = 0
     for _ in pairs(broker.clusters) do count = count + 1 end
     if count >= limits.maxClustersOfBroker then return "maxClustersOfBroker" end
   end
 end
-local full = limit_reached()
+local full, what = limit_reached()
 if full then
   if r.claim then redis.call("DEL", KEYS[4]) end
-  return { "full", full }
+  return { "full", full, what }
 end
 
 -- The master writes the group's topics, or the smallest id of a new group; and which of them.
@@ -143,8 +145,10 @@ if r.dry == 1 or token ~= r.token then
     flag(strips), flag(same) }
 end
 
-full = not r.claim and limit_of_topics(r.limits, name, r.adds, first, first and (r.network or "") or broker.network)
-if full then return { "full", full } end
+if not r.claim then
+  full, what = limit_of_topics(r.limits, name, r.adds, first, first and (r.network or "") or broker.network)
+  if full then return { "full", full, what } end
+end
 
 -- Notes a connection over which the member registered. Connections of dead workers go; another one goes where there
 -- would be too many, since a refusal would lock out the member itself.

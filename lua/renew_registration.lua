@@ -14,10 +14,8 @@
   ARGV    broker id
   Returns {order table or {} of no renewal, reply, ...}: for each item {"unknown"}, {"lapsed"}, {"differs"}, or
           {"renewed", timeout (ms), {master, ha}}  ]]
---- @include "clock"
+--- @include "lease_ends"
 --- @include "order"
---- @include "timeouts"
-local now = now_ms()
 local call = redis.call
 local members = {}
 for i = 1, #ARGV, 5 do members[#members + 1] = ARGV[i] end
@@ -39,16 +37,16 @@ local function renewed(i, arg)
   local broker = call("HMGET", KEYS[at + 3], "epoch", "gen", "addr:0")
   local version = ARGV[arg + 2]
   if member[3] ~= ARGV[arg + 1] or not broker[1] or member[4] ~= broker[1] .. ":" .. broker[2]
-    or (version ~= "" and version ~= member[2]) or (ARGV[arg + 3] ~= "" and not member[5])
-    or not is_timeout(member[1]) then
+    or (version ~= "" and version ~= member[2]) or (ARGV[arg + 3] ~= "" and not member[5]) then
     return { "differs" }
   end
+  local till = lease_end(member[1])
+  if not till then return { "differs" } end
   local master = none
   if ARGV[arg + 4] ~= "0" and broker[3] then
     master = master_of(KEYS[at + 2], broker[3])
     if not master then return { "differs" } end
   end
-  local till = now + member[1]
   ends[#ends + 1] = till
   ends[#ends + 1] = members[i]
   call("SET", KEYS[at + 1], till, "PX", member[1])

@@ -99,12 +99,12 @@ local function compare(which, owner, topics, text)
   local current = is_current(owner, which, text)
   for n, stored in ipairs(reverse) do
     if stored == text and (current or not text) then
-      same = same + 1
+      if text and #r.brokers == 0 then same = same + 1 end -- else they were counted when they were restored
     elseif judge(ctx, which, owner, topics[n], text, stored) then
       same = same + 1
     end
   end
-  return text and same or 0
+  return same
 end
 
 -- Topics are looked for that a broker has and their routes do not show, if it has most others, or was asked for.
@@ -116,7 +116,7 @@ local function compare_broker(which, page, name)
   end
   if asked[name] or rows * 2 >= done then
     for _, group in ipairs(page.groups) do
-      if not group.rows[name] then compare(which, owner, group.topics, false) end
+      if not group.rows[name] then same = same + compare(which, owner, group.topics, false) end
     end
   end
   return same

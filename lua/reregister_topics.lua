@@ -1,46 +1,77 @@
---[[  lua/reregister_topics.lua: a registration of a living master that differs from its last one in its data version
-  and some topics, which one script can write. Any other goes to register.lua.
+--[[  lua/reregister_topics.lua: registrations of living masters that differ from their last ones in their data version
+  and some topics, any number at once. All are decided before the first is written; any other goes to register.lua.
   KEYS[1] events:meta     hash    incarnation, seq
-  KEYS[2] broker:<name>   hash    epoch, gen, cluster
-  KEYS[3] member:<m>      hash    timeout, dv, sig, owners
-  KEYS[4] alive:<m>       string  end of the lease, with TTL
-  KEYS[5] leases          zset    <cluster>:<addr> -> end (ms)
-  ARGV[1] request as JSON: origin, name, cluster, addr, member (<cluster>:<addr>), epoch, gen; sig and dv, and was_sig
+  KEYS[2] leases          zset    <cluster>:<addr> -> end (ms)
+  and for each item:
+  KEYS    broker:<name>   hash    epoch, gen, cluster
+  KEYS    member:<m>      hash    timeout, dv, sig, owners
+  KEYS    alive:<m>       string  end of the lease, with TTL
+  ARGV    request as JSON: origin, name, cluster, addr, member (<cluster>:<addr>), epoch, gen; sig and dv, and was_sig
           and was_dv, those of the last registration; owner ("" over HTTP), counts; where tables grow also
           limits and adds (lua/includes/growth.lua)
-  ARGV[2] the slice, as lua/includes/rows.lua says
-  Returns {"differs"}; {"full", option} it would grow beyond a limit; else as lua/register.lua
-          {"done", event id, epoch, generation, {"", ""}, order table}  ]]
---- @include "clock"
+  ARGV    the slice, as lua/includes/rows.lua says
+  Returns {order table, reply, ...}: for each item {"differs"}; {"full", option} it would grow beyond a limit;
+          {"done", event id, epoch, generation, {"", ""}}  ]]
 --- @include "growth"
+--- @include "lease_ends"
 --- @include "order"
 --- @include "rows"
---- @include "timeouts"
-local r = cjson.decode(ARGV[1])
 local call = redis.call
-local now = now_ms()
-local member = call("HMGET", KEYS[3], "timeout", "dv", "sig", "owner:" .. r.owner)
-local broker = call("HMGET", KEYS[2], "epoch", "gen", "cluster")
-local lease = tonumber(call("ZSCORE", KEYS[5], r.member) or 0)
-if member[2] ~= r.was_dv or member[3] ~= r.was_sig then return { "differs" } end
-if broker[1] ~= r.epoch or tonumber(broker[2]) ~= r.gen then return { "differs" } end
-if now >= lease or (r.owner ~= "" and not member[4]) or not is_timeout(member[1]) then return { "differs" } end
 
-local full = r.adds and limit_of_topics(r.limits, r.name, r.adds, false)
-if full then return { "full", full } end
-local ctx = { now = now, origin = r.origin, entries = {} }
-emit(ctx, "broker_updated", "register", {
-  "cluster", r.cluster, "broker", r.name, "id", "0", "addr", r.addr, "epoch", r.epoch,
-  "group_cluster", broker[3] ~= r.cluster and broker[3], "dv", r.dv, "dv_before", r.was_dv,
-})
-emit_rows(ctx, 2, r.counts, { "cluster", r.cluster, "broker", r.name, "epoch", r.epoch, "dv", r.dv })
+local requests, slices, members = {}, {}, {}
+local at = 1
+while at <= #ARGV do
+  local r = cjson.decode(ARGV[at])
+  local n = #requests + 1
+  requests[n], slices[n], members[n] = r, at + 1, r.member
+  at = at + 1 + arguments_of(r.counts)
+end
+local leases = call("ZMSCORE", KEYS[2], unpack(members))
 local orders = order_table(K.kv, K.order)
-local last = append(ctx)
-local gen = r.gen + (r.counts.rows + r.counts.mappings > 0 and 1 or 0)
-if gen ~= r.gen then call("HSET", KEYS[2], "gen", gen) end
-write_counted_rows(2, r.counts, r.name, r.epoch)
-call("HSET", KEYS[3], "dv", r.dv, "sig", r.sig, "at", r.epoch .. ":" .. gen)
-local ends = now + member[1]
-call("ZADD", KEYS[5], ends, r.member)
-call("SET", KEYS[4], ends, "PX", member[1])
-return { "done", last, r.epoch, gen, { "", "" }, orders }
+
+local taken = {} -- keys that an earlier item writes
+
+-- Returns what the writing needs, or nil and why it is not for this script.
+local function decide(i, r)
+  local broker_key, member_key = KEYS[3 * i], KEYS[3 * i + 1]
+  local member = call("HMGET", member_key, "timeout", "dv", "sig", "owner:" .. r.owner)
+  local broker = call("HMGET", broker_key, "epoch", "gen", "cluster")
+  local till = lease_end(member[1])
+  if member[2] ~= r.was_dv or member[3] ~= r.was_sig or broker[1] ~= r.epoch or tonumber(broker[2]) ~= r.gen
+    or now >= tonumber(leases[i] or 0) or (r.owner ~= "" and not member[4]) or not till
+    or taken[broker_key] or taken[member_key] then
+    return nil, { "differs" }
+  end
+  local full = r.adds and limit_of_topics(r.limits, r.name, r.adds, false)
+  if full then return nil, { "full", full } end
+  taken[broker_key], taken[member_key] = true, true
+  return { timeout = member[1], till = till, group_cluster = broker[3] }
+end
+
+local function write(i, r, decided)
+  local ctx = { now = now, origin = r.origin, entries = {} }
+  emit(ctx, "broker_updated", "register", {
+    "cluster", r.cluster, "broker", r.name, "id", "0", "addr", r.addr, "epoch", r.epoch,
+    "group_cluster", decided.group_cluster ~= r.cluster and decided.group_cluster, "dv", r.dv, "dv_before", r.was_dv,
+  })
+  emit_rows(ctx, slices[i], r.counts, { "cluster", r.cluster, "broker", r.name, "epoch", r.epoch, "dv", r.dv })
+  local last = append(ctx)
+  local gen = r.gen + (r.counts.rows + r.counts.mappings > 0 and 1 or 0)
+  if gen ~= r.gen then call("HSET", KEYS[3 * i], "gen", gen) end
+  write_counted_rows(slices[i], r.counts, r.name, r.epoch)
+  call("HSET", KEYS[3 * i + 1], "dv", r.dv, "sig", r.sig, "at", r.epoch .. ":" .. gen)
+  call("SET", KEYS[3 * i + 2], decided.till, "PX", decided.timeout)
+  return { "done", last, r.epoch, gen, { "", "" } }
+end
+
+local replies, decisions, ends = { orders }, {}, {}
+for i, r in ipairs(requests) do decisions[i], replies[i + 1] = decide(i, r) end
+for i, r in ipairs(requests) do
+  local decided = decisions[i]
+  if decided then
+    replies[i + 1] = write(i, r, decided)
+    ends[#ends + 1], ends[#ends + 2] = decided.till, members[i]
+  end
+end
+if #ends > 0 then call("ZADD", KEYS[2], unpack(ends)) end
+return replies

@@ -2,29 +2,55 @@
   KEYS[1] events:meta      hash  incarnation, seq
   KEYS[2] kv               set   KV namespaces
   KEYS[3] kv:<namespace>   hash  key -> value
+  Also kv_bytes:<namespace>, a text: how many bytes it has
   ARGV[1] request as JSON: origin, namespace, key, value (absent = delete, or with create = 1 only the namespace),
           create, limits (absent = none)
   Returns the event id, "" when nothing changed; {"full", option} it would grow beyond a limit  ]]
 --- @include "clock"
 --- @include "emit"
+local COUNT_KEPT_BYTES, COUNT_KEPT_MS = 8192, 60000 -- from how many bytes on, and how long
 local r = cjson.decode(ARGV[1])
 local ctx = { now = now_ms(), origin = r.origin, entries = {} }
 local before = redis.call("HGET", KEYS[3], r.key)
 
+-- The bytes of a namespace that has many are counted once a minute and kept beside it, as "<bytes> <keys> <when>":
+-- reading all texts at each put blocked the store. A writer that does not note the count, such as an older release, shows at
+-- once by the number of keys, and otherwise when the minute is over.
+local count = { keys = redis.call("HLEN", KEYS[3]) }
+
+local function read_count()
+  local bytes, keys, at = string.match(text_or_nil("GET", K.kv_bytes_of(r.namespace)) or "", "^(%d+) (%d+) (%d+)$")
+  at = tonumber(at)
+  if at and tonumber(keys) == count.keys and at <= ctx.now and ctx.now < at + COUNT_KEPT_MS then
+    count.bytes, count.at = tonumber(bytes), at
+  end
+end
+
+local function keep_count()
+  if count.bytes < COUNT_KEPT_BYTES then return end
+  local text = string.format("%.0f %.0f %.0f", count.bytes, count.keys, count.at)
+  redis.call("SET", K.kv_bytes_of(r.namespace), text, "PX", COUNT_KEPT_MS)
+end
+
 local function bytes_of_namespace()
-  local bytes = 0
-  for _, text in ipairs(redis.call("HGETALL", KEYS[3])) do bytes = bytes + #text end
-  return bytes
+  if not count.bytes then
+    count.bytes, count.at = 0, ctx.now
+    for _, text in ipairs(redis.call("HGETALL", KEYS[3])) do count.bytes = count.bytes + #text end
+    keep_count() -- one that is refused counts for the next, too
+  end
+  return count.bytes
 end
 
 local function empty_namespace()
   for _, name in ipairs(redis.call("SMEMBERS", KEYS[2])) do
-    if name ~= r.namespace and redis.call("EXISTS", K.kv_of(name)) == 0 then return name end
+    local key = K.kv_of(name)
+    if key ~= KEYS[3] and key ~= K.order and redis.call("EXISTS", key) == 0 then return name end
   end
 end
 
 local spare -- an empty namespace whose place this one takes
 
+local more = (r.value and #r.key + #r.value or 0) - (before and #r.key + #before or 0)
 local function limit_reached(limits)
   local new = (r.create or r.value) and redis.call("SISMEMBER", KEYS[2], r.namespace) == 0
   -- That of order topics always has a place: brokers depend on it.
@@ -32,12 +58,12 @@ local function limit_reached(limits)
     spare = empty_namespace()
     if not spare then return "maxKvNamespaces" end
   end
-  local more = r.value and #r.value - (before and #before or -#r.key) or 0
   if more <= 0 then return end -- what does not grow may stay
   if not before and redis.call("HLEN", KEYS[3]) >= limits.maxKvKeys then return "maxKvKeys" end
   if bytes_of_namespace() + more > limits.maxKvNamespaceBytes then return "maxKvNamespaceBytes" end
 end
 
+read_count()
 local full = r.limits and limit_reached(r.limits)
 if full then return { "full", full } end
 local TEXT_MAX = 65536
@@ -59,5 +85,9 @@ if r.value then
   redis.call("HSET", KEYS[3], r.key, r.value)
 elseif before then
   redis.call("HDEL", KEYS[3], r.key)
+end
+if more ~= 0 and count.bytes then
+  count.bytes, count.keys = count.bytes + more, redis.call("HLEN", KEYS[3])
+  keep_count()
 end
 return last

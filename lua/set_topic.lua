@@ -4,7 +4,8 @@
   ARGV[1] request as JSON: origin, cause, topic, and either rows, each [broker, queue data], in the order given, limits
           (absent = they were checked) and dry (they are checked only); or cluster ("" = every cluster) whose brokers
           lose the topic, and names (which of them; absent = all)
-  Returns {event id, "" when nothing changed}; {"full", option} it would grow beyond a limit; {"many"} without names
+  Returns {event id, "" when nothing changed}; {"full", option, what (of a percentage)} it would grow
+          beyond a limit; {"many"} without names
           a route of so many brokers takes several scripts  ]]
 --- @include "clock"
 --- @include "counted"
@@ -67,8 +68,8 @@ if r.limits then
   local new = redis.call("EXISTS", KEYS[2]) == 0 and 1 or 0
   for i, c in ipairs(changes) do
     local adds = { broker = c.before == "" and 1 or 0, namespace = i == 1 and new or 0, mappings = 0 }
-    local full = limit_of_topics(r.limits, c.broker.name, adds)
-    if full then return { "full", full } end
+    local full, what = limit_of_topics(r.limits, c.broker.name, adds)
+    if full then return { "full", full, what } end
   end
 end
 if r.dry then return { "" } end

@@ -3,8 +3,8 @@
   KEYS[1] events:meta  hash  renew_ms, tick_ms, follow_ms, started_ms, back_ms, back_at_ms, holds, hold_rule
   KEYS[2] leases       zset  <cluster>:<addr> -> end (ms)
   KEYS[3] workers      zset  worker -> end of its lease (ms)
-  ARGV[1] request as JSON: origin, worker, lease (ms), horizon (ms), idle (ms after which the service counts as new),
-          follows: whether the worker follows the stream,
+  ARGV[1] request as JSON: origin, worker, lease (ms), horizon (ms), most (leases to look at),
+          idle (ms after which the service counts as new), follows: whether the worker follows the stream,
           rule of mass expiries: "<longest hold (ms)>,<share (percent)>,<least members>", absent = no holds
   Returns {now, started, next end (of a lease or a drain) within the horizon or "", {overdue member, its end, ...},
           event id, by how much the clock went back since the last tick (ms)}  ]]
@@ -47,7 +47,7 @@ redis.call("ZADD", KEYS[3], ctx.now + r.lease, r.worker)
 redis.call("ZREMRANGEBYSCORE", KEYS[3], "-inf", ctx.now - 60000)
 
 local overdue, soonest = {}, ""
-local flat = redis.call("ZRANGEBYSCORE", KEYS[2], "-inf", ctx.now + r.horizon, "WITHSCORES", "LIMIT", 0, 1000)
+local flat = redis.call("ZRANGEBYSCORE", KEYS[2], "-inf", ctx.now + r.horizon, "WITHSCORES", "LIMIT", 0, r.most)
 for i = 1, #flat, 2 do
   local ends = end_of(ctx, tonumber(flat[i + 1]))
   if ctx.now >= ends then

@@ -42,6 +42,7 @@ class SharedSettings:
         self._origin = Origin(f"start-{secrets.token_hex(4)}", "cli:mqnamesrv")
         self._announced: dict[str, str] = {}
         self._failure = ""
+        self._unread = False
 
     def announce(self, given: Mapping[str, str]) -> None:
         """Write the options of this start to Redis; later changes are found by comparison with these."""
@@ -53,13 +54,17 @@ class SharedSettings:
         return bool(table) and run(kv.import_table(self._keys, table, self._origin), self._store)
 
     def follow(self) -> None:
-        """Rewrite the -c file when settings have changed; a failure is reported once."""
+        """Rewrite the -c file when settings have changed; a failure is reported once, and its end."""
         try:
             shared = run(settings.read(self._keys), self._store)
+            if self._unread:
+                log.warning("settings are read again")
+                self._unread = False
             if shared != self._announced:
                 self._announced = shared  # also when the file cannot be written: one try for each change
                 self._write(shared)
         except (RegistryError, redis.RedisError) as error:
+            self._unread = True
             if self._is_new(error):
                 log.warning("settings cannot be read: %s; retries by itself", error)
         except OSError as error:

@@ -6,6 +6,8 @@ from registry.plans import Plan, call
 
 TIME: Final = call("TIME")
 """For a batch; `unix_ms` reads its reply."""
+TIME_MAX_MS: Final = 10**14 - 1
+"""As lua/includes: a time has 14 digits at most."""
 
 
 def unix_ms(reply: Any) -> int:
@@ -17,3 +19,8 @@ def unix_ms(reply: Any) -> int:
 def now_ms() -> Plan[int]:
     """Return the time now."""
     return unix_ms((yield TIME))
+
+
+def whole_ms(score: float) -> int:
+    """Return a time of a sorted set; one of more than 14 digits is damage, and counts as the furthest."""
+    return int(min(max(score, -TIME_MAX_MS), TIME_MAX_MS))

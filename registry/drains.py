@@ -5,7 +5,7 @@ A drain is an overlay: routes show the stored queue data without the write bit."
 import msgspec
 
 from registry.clock import TIME, unix_ms
-from registry.errors import BrokerNotFound, InvalidField
+from registry.errors import BrokerNotFound, InvalidField, ValueDamaged
 from registry.keys import Keys
 from registry.limits import DEFAULT_LIMITS, Limits
 from registry.plans import Batch, Origin, Plan, ScriptCall, as_json, call
@@ -29,7 +29,7 @@ class Drained(msgspec.Struct, frozen=True, array_like=True):
 def drain(
     keys: Keys, name: str, wanted: Drain, origin: Origin, limits: Limits = DEFAULT_LIMITS
 ) -> Plan[Drained]:
-    """Drain a broker, or replace its drain. Raises BrokerNotFound, InvalidField, LimitReached."""
+    """Drain a broker, or replace its drain. Raises BrokerNotFound, InvalidField, ValueDamaged, LimitReached."""
     request = {"origin": origin, "name": name, "after": as_json(wanted).decode(), "limits": limits}
     if wanted.until_ms is not None:
         request["ends"] = wanted.until_ms
@@ -42,11 +42,16 @@ def undrain(keys: Keys, name: str, origin: Origin) -> Plan[Drained]:
 
 
 def drain_of(keys: Keys, name: str) -> Plan[Drain | None]:
-    """Return the drain that is in force, or None."""
+    """Return the drain that is in force, or None. Raises ValueDamaged for what is none, which routes obey."""
     time, text = yield Batch((TIME, call("HGET", keys.drains, name)))
     if text is None:
         return None
-    stored = msgspec.json.decode(text, type=Drain)
+    try:
+        stored = msgspec.json.decode(text.encode(errors="replace"), type=Drain)
+    except msgspec.MsgspecError:
+        raise ValueDamaged(
+            f"the store's drain of broker {name!r} is no drain, and keeps producers off: set it again, or end it"
+        ) from None
     over = stored.until_ms is not None and stored.until_ms <= unix_ms(time)
     return None if over else stored
 

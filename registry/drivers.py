@@ -51,7 +51,7 @@ UNAVAILABLE = (
     TimeoutError,
     TryAgainError,
 )
-PIPELINES = 4  # under way at once, each on a connection of its own
+PIPELINES = 3  # under way at once, each on a connection of its own: fewer cost less, more suit a far store
 PIPELINE_MOST = 512  # requests in one, so that taking its replies does not hold the loop for long
 JOINED_MOST = 128  # items of one call, so that it stays well below a millisecond
 UNAVAILABLE_REPLIES = ("BUSY ", "MISCONF", "NOREPLICAS", "MASTERDOWN", "CLUSTERDOWN", "LOADING")
@@ -108,7 +108,7 @@ def _perform(request: Request, store: redis.Redis) -> object:
         acquired.wait()
         return None
     if isinstance(request, ScriptItem):
-        return request.replies(_perform(joined((request,)), store), 1)[0]
+        return request.replies(_perform(joined((request,)), store))[0]
     requests = request.requests if isinstance(request, Batch) else (request,)
     guarded = _guarded(store)
     pipe = store.pipeline(transaction=False)
@@ -168,22 +168,19 @@ class AsyncDriver:
 
     def ask(self, request: Request, sink: Sink) -> None:
         """Have a request performed; `sink` gets its reply, or the error in its place."""
-        loop = asyncio.get_running_loop()
-        if isinstance(request, Pause):
-            loop.call_later(request.seconds, sink, None)
-            return
-        if isinstance(request, Acquire):
-            request.limiter.acquire(partial(loop.call_soon, sink, None))
-            return
-        if isinstance(request, Batch):
+        if isinstance(request, (ScriptItem, ScriptCall, Call)):
+            if not self._queue:
+                asyncio.get_running_loop().call_soon(self._flush)
+            self._queue.append((request, sink))
+            self.waiting += 1
+        elif isinstance(request, Pause):
+            asyncio.get_running_loop().call_later(request.seconds, sink, None)
+        elif isinstance(request, Acquire):
+            request.limiter.acquire(partial(asyncio.get_running_loop().call_soon, sink, None))
+        else:
             together = _Together(len(request.requests), sink)
             for i, one in enumerate(request.requests):
                 self.ask(one, partial(together.take, i))
-            return
-        if not self._queue:
-            loop.call_soon(self._flush)
-        self._queue.append((request, sink))
-        self.waiting += 1
 
     def _flush(self) -> None:
         """Send the queue; while enough pipelines are under way it goes on growing and becomes the next one."""
@@ -225,7 +222,7 @@ class AsyncDriver:
         if not isinstance(first, ScriptItem):
             _pass(asked[0][1], reply)
         elif not isinstance(reply, Exception):
-            for (_, sink), own in zip(asked, first.replies(reply, len(asked)), strict=True):
+            for (_, sink), own in zip(asked, first.replies(reply), strict=True):
                 _pass(sink, own)
         elif isinstance(reply, ResponseError) and len(asked) > 1 and not unavailable(reply):
             for one, sink in asked:  # which of them is wrong shows when each is asked alone
@@ -286,19 +283,41 @@ class _Together:
 
 
 def _calls(batch: Sequence[Asked]) -> Iterator[tuple[Call | ScriptCall, Sequence[Asked]]]:
-    """Yield what to send for a batch, with the requests that each reply is for: items of one script are joined."""
-    groups: dict[tuple[str, tuple[str, ...]], list[Asked]] = {}
+    """Yield what to send for a batch, with the requests that each reply is for: items of one script are joined.
+
+    Items come first, unless a script before them has a key of theirs: of one broker each request stays behind those
+    that came before it."""
+    items: list[Asked] = []
+    others: list[Asked] = []
+    keys: set[str] = set()
     for asked in batch:
         request = asked[0]
         if isinstance(request, ScriptItem):
-            groups.setdefault((request.name, request.shared), []).append(asked)
+            if keys and not keys.isdisjoint(request.keys):
+                yield from _joined_first(items, others)
+                items, others, keys = [], [], set()
+            items.append(asked)
         else:
-            yield request, (asked,)
-    for group in groups.values():
-        most = group[0][0].most or JOINED_MOST  # type: ignore[union-attr]
+            others.append(asked)
+            if isinstance(request, ScriptCall):
+                keys.update(request.keys)
+    yield from _joined_first(items, others)
+
+
+def _joined_first(
+    items: Sequence[Asked], others: Sequence[Asked]
+) -> Iterator[tuple[Call | ScriptCall, Sequence[Asked]]]:
+    groups: dict[tuple[str, tuple[str, ...], int], list[Asked]] = {}
+    for asked in items:
+        item = asked[0]
+        assert isinstance(item, ScriptItem)
+        groups.setdefault((item.name, item.shared, item.most or JOINED_MOST), []).append(asked)
+    for (_, _, most), group in groups.items():
         for at in range(0, len(group), most):
-            items = group[at : at + most]
-            yield joined([item for item, _ in items]), items  # type: ignore[misc]
+            part = group[at : at + most]
+            yield joined([item for item, _ in part]), part  # type: ignore[misc]
+    for asked in others:
+        yield asked[0], (asked,)  # type: ignore[misc]
 
 
 def _pass(sink: Sink, reply: object) -> None:
@@ -311,4 +330,4 @@ def _pass(sink: Sink, reply: object) -> None:
 
 
 def _pass_single(item: ScriptItem, sink: Sink, reply: object) -> None:
-    sink(reply if isinstance(reply, Exception) else item.replies(reply, 1)[0])
+    sink(reply if isinstance(reply, Exception) else item.replies(reply)[0])

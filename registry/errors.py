@@ -15,15 +15,20 @@ class InvalidField(RegistryError, ValueError):
 
 
 class LimitReached(RegistryError):
-    """What would be stored is more than an option allows; nothing of it was. `option` is its key."""
+    """What would be stored is more than an option allows; nothing of it was. `option` is its key; `what` would be more,
+    where the option does not say it."""
 
-    def __init__(self, option: str, most: int, subject: str) -> None:
-        super().__init__(f"{subject}: more than {option}={most} allows")
+    def __init__(self, option: str, most: int, subject: str, what: str = "") -> None:
+        super().__init__(f"{subject}: more than {option}={most} allows{what and f' ({what})'}")
         self.option = option
 
 
 class StoreUnavailable(RegistryError):
     """Redis did not answer, or answered that it cannot serve now: whether a request took effect is unknown."""
+
+
+class ValueDamaged(RegistryError):
+    """A value of the store is none, and nothing else has it: an operator has to write it again."""
 
 
 class TopicNotFound(RegistryError):

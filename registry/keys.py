@@ -21,6 +21,7 @@
     ns:{<namespace>}:workers                zset    worker id -> end of its lease (ms)
     ns:{<namespace>}:kv                     set     KV namespaces, empty ones too
     ns:{<namespace>}:kv:<KV namespace>      hash    key -> value
+    ns:{<namespace>}:kv_bytes:<KV namespace> string how many bytes it has, as counted (short TTL)
     ns:{<namespace>}:settings               hash    name server configuration shared by all workers
     ns:{<namespace>}:settings:given         hash    what the last start gave for each of them
     ns:{<namespace>}:events                 stream  every change a client could see
@@ -154,6 +155,9 @@ class Keys:
 
     def kv(self, namespace: str) -> str:
         return f"{self.prefix}kv:{namespace}"
+
+    def kv_bytes(self, namespace: str) -> str:
+        return f"{self.prefix}kv_bytes:{namespace}"
 
     @property
     def settings(self) -> str:

@@ -1,12 +1,14 @@
 """KV configuration (100, 101, 102, 219) and its file form (kvConfig.json)."""
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 from registry.errors import ConfigNotFound
+from registry.key_types import healed
 from registry.keys import Keys
 from registry.limits import DEFAULT_LIMITS, Limits
-from registry.plans import Batch, Origin, Plan, ScriptCall, as_json, call
+from registry.plans import Batch, Origin, Plan, ScriptCall, as_json, ask, call
 from registry.sorting import in_order
 from registry.texts import is_text
 
@@ -45,9 +47,7 @@ def put(
         request["value"] = value
     if limits is None:
         return str((yield from _write(keys, namespace, request)))
-    limits.check_bytes("maxNameBytes", "namespace", namespace)
-    limits.check_bytes("maxNameBytes", "key", key)
-    limits.check_bytes("maxKvValueBytes", f"value of {key!r} in KV namespace {namespace!r}", value or "")
+    _check_entry(limits, namespace, key, value or "")
     written = yield from _write(keys, namespace, request | {"limits": limits})
     return str(limits.check_reply(written, f"key {key!r} of KV namespace {namespace!r}"))
 
@@ -56,6 +56,59 @@ def delete(keys: Keys, namespace: str, key: str, origin: Origin) -> Plan[str]:
     """Delete a key; its namespace stays. Returns the event id, "" if there was none."""
     request = {"origin": origin, "namespace": namespace, "key": key}
     return str((yield from _write(keys, namespace, request)))
+
+
+def replace_table(
+    keys: Keys, namespace: str, wanted: Mapping[str, str], origin: Origin, limits: Limits
+) -> Plan[str]:
+    """Replace the values of a namespace by these, key by key. Returns the id of the last event, one a change.
+
+    Raises LimitReached: before the first write, unless another writer lets the namespace grow meanwhile."""
+    for key, value in wanted.items():
+        _check_entry(limits, namespace, key, value)
+    read = partial(ask, call("HGETALL", keys.kv(namespace)))
+    stored = yield from healed(keys, origin, read, lambda: {keys.kv(namespace): "hash"})
+    growth = {key: _bytes(value) - _bytes_stored(stored, key) for key, value in wanted.items()}
+    _check_table(limits, namespace, wanted, stored, growth)
+    event_id = yield from put(keys, namespace, "", None, origin, limits=limits)
+    for key in stored.keys() - wanted.keys():
+        if is_text(key):
+            event_id = (yield from delete(keys, namespace, key, origin)) or event_id
+    for key in sorted(wanted, key=growth.__getitem__):  # so that no step has more bytes than the end
+        event_id = (yield from put(keys, namespace, key, wanted[key], origin, limits=limits)) or event_id
+    return event_id
+
+
+def _check_entry(limits: Limits, namespace: str, key: str, value: str) -> None:
+    limits.check_bytes("maxNameBytes", "namespace", namespace)
+    limits.check_bytes("maxNameBytes", "key", key)
+    limits.check_bytes("maxKvValueBytes", f"value of {key!r} in KV namespace {namespace!r}", value)
+
+
+def _check_table(
+    limits: Limits,
+    namespace: str,
+    wanted: Mapping[str, str],
+    stored: Mapping[str, str],
+    growth: Mapping[str, int],
+) -> None:
+    """Raise LimitReached where lua/set_kv.lua would refuse one of the writes; keys that are no text stay stored."""
+    after = {key: value for key, value in stored.items() if not is_text(key)} | dict(wanted)
+    subject = f"KV namespace {namespace!r} with {len(after)} keys"
+    if wanted.keys() - stored.keys() and len(after) > limits.max_kv_keys:
+        raise limits.reached("maxKvKeys", subject)
+    size = sum(_bytes(key) + _bytes(value) for key, value in after.items())
+    if size > limits.max_kv_namespace_bytes and any(more > 0 for more in growth.values()):
+        raise limits.reached("maxKvNamespaceBytes", f"{subject} and {size} bytes")
+
+
+def _bytes_stored(stored: Mapping[str, str], key: str) -> int:
+    """Return the bytes of a stored value; of a key that is new, so that its growth has its own, minus those."""
+    return _bytes(stored[key]) if key in stored else -_bytes(key)
+
+
+def _bytes(text: str) -> int:
+    return len(text.encode(errors="replace"))
 
 
 def table(keys: Keys, namespace: str) -> Plan[dict[str, str]]:
@@ -100,8 +153,7 @@ def import_table(keys: Keys, tables: KVTables, origin: Origin) -> Plan[bool]:
 
 
 def _write(keys: Keys, namespace: str, request: Mapping[str, object]) -> Plan[Any]:
-    return (
-        yield ScriptCall(
-            "set_kv", (keys.events_meta, keys.kv_namespaces, keys.kv(namespace)), (as_json(request),)
-        )
-    )
+    origin, key = request["origin"], keys.kv(namespace)
+    assert isinstance(origin, Origin)
+    written = ScriptCall("set_kv", (keys.events_meta, keys.kv_namespaces, key), (as_json(request),))
+    return (yield from healed(keys, origin, partial(ask, written), lambda: {key: "hash"}))

@@ -39,21 +39,30 @@ class Limits(msgspec.Struct, frozen=True, rename="camel"):
         """Return the limits that these options set."""
         return cls(*(getattr(options, BY_KEY[key].name) for key in GROWTH_LIMITS))
 
-    def reached(self, option: str, subject: str) -> LimitReached:
-        """Return the error that names the option and what reached its limit."""
-        return LimitReached(option, getattr(self, BY_KEY[option].name), subject)
+    @property
+    def brokers_of_host(self) -> int | None:
+        """Return how many brokers may first be registered from one host (lua/includes/growth.lua); None is no limit."""
+        percent = self.max_percent_of_host
+        return self.max_brokers * percent // 100 if percent < 100 else None
+
+    def reached(self, option: str, subject: str, what: str = "") -> LimitReached:
+        """Return the error that names the option and whom it refuses; of a percentage, `what` has it."""
+        return LimitReached(option, getattr(self, BY_KEY[option].name), subject, what)
 
     def check_bytes(self, option: str, subject: str, text: str) -> None:
         """Raise LimitReached for a text of more bytes than the option allows."""
         most: int = getattr(self, BY_KEY[option].name)
-        if len(text) * BYTES_OF_A_CHARACTER > most and len(text.encode(errors="replace")) > most:
-            raise self.reached(option, f"{subject} of {len(text)} characters")
+        if len(text) * BYTES_OF_A_CHARACTER <= most:
+            return
+        size = len(text.encode(errors="replace"))
+        if size > most:
+            raise self.reached(option, f"{subject} of {size} bytes")
 
     def check_reply(self, reply: Any, subject: str) -> Any:
-        """Return what a script replied. Raises LimitReached for `{"full", option}`."""
+        """Return what a script replied. Raises LimitReached for `{"full", option}` and `{"full", option, what}`."""
         match reply:
-            case ["full", str(option)]:
-                raise self.reached(option, subject)
+            case ["full", str(option), *what]:
+                raise self.reached(option, subject, *what)
         return reply
 
 

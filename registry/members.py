@@ -7,7 +7,7 @@ from typing import Literal
 import msgspec
 from msgspec.structs import replace
 
-from registry.clock import TIME, unix_ms
+from registry.clock import TIME, TIME_MAX_MS, unix_ms, whole_ms
 from registry.keys import Keys, split_member_key
 from registry.plans import Batch, Plan, ScriptCall, call, pairs
 from registry.queue_text import filter_servers
@@ -15,7 +15,7 @@ from registry.scan import members_of, some_of
 from rocketmq_remoting.data_version import DataVersion
 
 NAMES_MAX = 40  # broker names a script, which reads fewer that have many members
-USUAL_TIMEOUT_MS, TIMEOUT_MAX_MS, NUMBER_MAX = 120_000, 86_400_000, 10**14 - 1  # as lua/includes
+USUAL_TIMEOUT_MS, TIMEOUT_MAX_MS = 120_000, 86_400_000  # as lua/includes
 WHOLE = re.compile(r"[0-9]{1,14}")
 TIME_TEXT = re.compile(r"-?[0-9]{1,14}", re.ASCII)
 CLOCK_LATE_MS = 5000  # as lua/includes/lease.lua: workers tick each second, longer silence is an outage
@@ -212,10 +212,10 @@ def _member(now_ms: int, row: _MemberRow) -> Member:
         fields.get("ha"),
         _version(version),
         filter_servers(filters) if filters else (),
-        _number(fields, "since", NUMBER_MAX, damaged=now_ms),
+        _number(fields, "since", TIME_MAX_MS, damaged=now_ms),
         tuple(sorted(hosts)),
         frozenset(hosts.values()),
-        Lease(now_ms, int(row.end_ms), int(row.kept_until_ms), timeout_ms),
+        Lease(now_ms, whole_ms(row.end_ms), whole_ms(row.kept_until_ms), timeout_ms),
     )
 
 

@@ -32,20 +32,21 @@ class ScriptCall(msgspec.Struct, frozen=True):
 class ScriptItem(msgspec.Struct, frozen=True):
     """One item for a script that takes many: KEYS are `shared` and then each item's `keys`, ARGV each item's `args`.
 
-    Its reply is the item's. A driver may join the items of one moment into one call; `split` makes the replies of
-    so many items of what the script returned, where that is not a list of them already. It must not fail. `most` items
-    are one call's, where they cost more than usual."""
+    Its reply is the item's. A driver may join the items of one moment into one call; `split` makes the items' replies
+    of what the script returned, where that is not a list of them already. It must not fail. `most` items are one
+    call's, where they cost more than usual."""
 
     name: str
     shared: tuple[str, ...]
     keys: tuple[str, ...]
     args: tuple[Argument, ...]
-    split: Callable[[Any, int], list[Any]] | None = None
+    split: Callable[[Any], list[Any]] | None = None
     most: int | None = None
 
-    def replies(self, returned: Any, count: int) -> list[Any]:
-        """Return the reply of each item of a call, `count` in all."""
-        return returned if self.split is None else self.split(returned, count)
+    def replies(self, returned: Any) -> list[Any]:
+        """Return the reply of each item of a call."""
+        replies: list[Any] = returned if self.split is None else self.split(returned)
+        return replies
 
 
 class Batch(msgspec.Struct, frozen=True):
@@ -85,6 +86,15 @@ def joined(items: Sequence[ScriptItem]) -> ScriptCall:
 def ask(request: Request) -> Plan[Any]:
     """Return the reply to one request."""
     return (yield request)
+
+
+def within(limiter: Limiter, plan: Plan[T]) -> Plan[T]:
+    """Return what a plan does, which begins once it has a place of the limiter."""
+    yield Acquire(limiter)
+    try:
+        return (yield from plan)
+    finally:
+        limiter.release()
 
 
 class Origin(msgspec.Struct, frozen=True, omit_defaults=True):

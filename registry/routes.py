@@ -75,9 +75,14 @@ def must_wait(options: Options, service_age_s: float | None) -> bool:
 
 def read_route(keys: Keys, topic: str) -> Plan[StoredRoute]:
     """Return a topic's route, read at one moment, unless it is more than one script may read."""
+    return (yield from read_long(keys, topic)).route(topic, 0)
+
+
+def read_long(keys: Keys, topic: str) -> Plan["RoutesRead"]:
+    """Read a topic's route, however long it is."""
     read = RoutesRead((yield routes_call(keys, (topic,))))
-    yield from read_rest(keys, topic, read)
-    return read.route(topic, 0)
+    yield from _read_rest(keys, topic, read)
+    return read
 
 
 def routes_call(keys: Keys, topics: tuple[str, ...]) -> ScriptCall:
@@ -85,7 +90,7 @@ def routes_call(keys: Keys, topics: tuple[str, ...]) -> ScriptCall:
     return ScriptCall("read_routes", _shared_keys(keys), topics)
 
 
-def read_rest(keys: Keys, topic: str, read: "RoutesRead") -> Plan[None]:
+def _read_rest(keys: Keys, topic: str, read: "RoutesRead") -> Plan[None]:
     """Read what the script had no time for, in several commands; `topic` is the first that it was asked for."""
     if read.rows_left:
         read.add_rows((yield from scan(keys.route(topic))))
@@ -144,7 +149,7 @@ class _Living(msgspec.Struct, frozen=True):
 class RoutesRead:
     """The reply of lua/read_routes.lua: routes of the first `len` topics that were asked for.
 
-    What is left is read and added before there is a route (`read_rest`); few are so long."""
+    What is left is read and added before there is a route (`read_long`); few are so long."""
 
     def __init__(self, reply: list[Any]) -> None:
         self._rows, extras, self._hashes, *self._topics = reply

@@ -34,30 +34,29 @@ class Row(msgspec.Struct, frozen=True, gc=False):
 
 
 class Slice(msgspec.Struct, frozen=True):
-    """What one script writes of broker `name`, and its entry: `topics` or `mappings`; `rows` is JSON."""
+    """What one script writes of broker `name`, and its entry: `topics` or `mappings`; `rows` is JSON.
+
+    `count` is how many pairs of a topic and this broker."""
 
     cause: str
     name: str
     topics: tuple[Alike, ...]
     mappings: tuple[Row, ...]
     rows: bytes
+    count: int
 
     @classmethod
     def of_topics(cls, cause: str, name: str, topics: tuple[Alike, ...]) -> Self:
-        return cls(cause, name, topics, (), as_json([(name, *alike) for alike in topics]))
+        rows = as_json([(name, *alike) for alike in topics])
+        return cls(cause, name, topics, (), rows, sum(len(alike.topics) for alike in topics))
 
     @classmethod
     def of_mappings(cls, cause: str, name: str, mappings: tuple[Row, ...]) -> Self:
-        return cls(cause, name, (), mappings, _mapping_rows(name, mappings))
+        return cls(cause, name, (), mappings, _mapping_rows(name, mappings), len(mappings))
 
     @property
     def kind(self) -> str:
         return "mappings_changed" if self.mappings else "topics_changed"
-
-    @property
-    def count(self) -> int:
-        """Pairs of a topic and this broker."""
-        return sum(len(alike.topics) for alike in self.topics) or len(self.mappings)
 
     def entry(self) -> tuple[Argument, ...]:
         """Return kind, cause, rows, count, topic, as lua/includes/rows.lua takes them."""

@@ -6,8 +6,9 @@ from functools import partial
 from typing import NamedTuple
 
 from registry.keys import Keys
+from registry.limiter import Limiter
 from registry.limits import DEFAULT_LIMITS, Limits
-from registry.plans import Batch, Origin, Plan, ScriptCall, as_json, call
+from registry.plans import Batch, Origin, Plan, ScriptCall, as_json, call, within
 from registry.queue_text import current, queue_data, queue_text
 from registry.scan import members_of, scan, scan_pages
 from registry.sorting import in_order
@@ -113,13 +114,20 @@ def register_topic(
     return (yield from _set_rows(keys, topic, origin, rows, limits, {}))
 
 
-def delete_topic(keys: Keys, topic: str, cluster: str, origin: Origin) -> Plan[str]:
+def delete_topic(
+    keys: Keys, topic: str, cluster: str, origin: Origin, limiter: Limiter | None = None
+) -> Plan[str]:
     """Delete a topic, of one cluster or ("") everywhere (216). Returns the last event id.
 
-    From more brokers than one script writes, several delete it."""
+    From more brokers than one script writes, several delete it, in a place of the limiter."""
     written = yield from _write(keys, topic, "topic_delete", origin, {"cluster": cluster})
     if written != ["many"]:
         return str(written[0])
+    many = _delete_from_many(keys, topic, cluster, origin)
+    return (yield from many if limiter is None else within(limiter, many))
+
+
+def _delete_from_many(keys: Keys, topic: str, cluster: str, origin: Origin) -> Plan[str]:
     names = yield call("HKEYS", keys.route(topic))
     event_id = ""
     for at in range(0, len(names), BROKERS_MAX):

@@ -6,6 +6,7 @@ from typing import Final
 
 import msgspec
 
+from registry.clock import whole_ms
 from registry.holds import HoldRule
 from registry.keys import Keys
 from registry.plans import Batch, Origin, Plan, ScriptCall, as_json, call
@@ -13,15 +14,16 @@ from registry.plans import Batch, Origin, Plan, ScriptCall, as_json, call
 PLACE: Final = re.compile(r"slot:[^:]*:(.*)", re.DOTALL)  # a field that is none is damage
 WORKER_LEASE_MS = 10_000
 HORIZON_MS = 1_500
+OVERDUE_MOST = 1_000  # of one tick
 SERVICE_IDLE_MS = 10_000  # without a tick for so long, the service starts again (needWaitForService)
 
 
 class Tick(msgspec.Struct, frozen=True):
     """All times are Unix ms of the Redis clock.
 
-    `overdue` are members whose lease, held or not, is over and not yet recorded, with its end; `next_end_ms` is the
-    first end of a lease or drain within the horizon, None for none; `started_ms` when the service began; `back_ms` by
-    how much the clock went back since the last tick of any worker, 0 if it did not."""
+    `overdue` are members whose lease, held or not, is over and not yet recorded, with its end, OVERDUE_MOST of them;
+    `next_end_ms` is the first end of a lease or drain within the horizon, None for none; `started_ms` when the service
+    began; `back_ms` by how much the clock went back since the last tick of any worker, 0 if it did not."""
 
     now_ms: int
     started_ms: int
@@ -42,6 +44,7 @@ def tick(
         "worker": worker,
         "lease": WORKER_LEASE_MS,
         "horizon": HORIZON_MS,
+        "most": OVERDUE_MOST,
         "idle": SERVICE_IDLE_MS,
         "follows": follows,
     }
@@ -50,8 +53,10 @@ def tick(
     now, started, soonest, overdue, event_id, back = yield ScriptCall(
         "tick", (keys.events_meta, keys.leases, keys.workers), (as_json(request),)
     )
-    ends = {member: int(float(end)) for member, end in zip(overdue[::2], overdue[1::2], strict=True)}
-    return Tick(int(now), int(started), int(float(soonest)) if soonest else None, ends, event_id, int(back))
+    ends = {member: whole_ms(float(end)) for member, end in zip(overdue[::2], overdue[1::2], strict=True)}
+    return Tick(
+        int(now), int(started), whole_ms(float(soonest)) if soonest else None, ends, event_id, int(back)
+    )
 
 
 def names_of_members(keys: Keys, members: Collection[str]) -> Plan[set[str]]:

@@ -8,13 +8,11 @@ from struct import error as StructError
 from typing import Final
 
 from rocketmq_remoting.errors import FrameError
-from rocketmq_remoting.remoting_command import Command, SerializeType
+from rocketmq_remoting.remoting_command import FIELDS_MOST, Command, SerializeType
 
 _FIXED: Final = Struct(">hbhiii")
 _WRITTEN: Final = Struct(">HBHiii")
 _WRITTEN_SHORT: Final = Struct(">HBHiiii")
-FIELDS_MOST: Final = 10_000
-"""Ext fields; peers send some 20, and 0.4 µs go by for each."""
 
 _INT32: Final = Struct(">i")
 _INT16: Final = Struct(">h")

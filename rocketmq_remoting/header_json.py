@@ -12,10 +12,13 @@ from rocketmq_remoting.errors import FrameError
 from rocketmq_remoting.integers import Int32
 from rocketmq_remoting.json_decoding import decode_json
 from rocketmq_remoting.language import LanguageCode
-from rocketmq_remoting.remoting_command import Command, SerializeType
+from rocketmq_remoting.remoting_command import FIELDS_MOST, Command, SerializeType
 
 _LOOSE_MAX_LENGTH: Final = 65536
 """Longer headers are not decoded leniently, which takes up to 0.5 µs a byte."""
+
+_QUOTES_MOST: Final = 4 * FIELDS_MOST + 64
+"""Of the ext fields with their values, and of the rest."""
 
 _JSON: Final = SerializeType.JSON
 _LANGUAGE_CODES: Final[dict[str, int]] = {language.name: int(language) for language in LanguageCode}
@@ -78,7 +81,10 @@ def encode_json_header(command: Command) -> bytes:
 
 
 def decode_json_command(header: bytes, body: bytes) -> Command:
-    """Return the command of a header and a body; FrameError("header") if Java could not decode the header either."""
+    """Return the command of a header and a body; FrameError("header") if Java could not decode the header either, or
+    for too many ext fields."""
+    if len(header) > _QUOTES_MOST and _quotes(header) > _QUOTES_MOST:
+        raise FrameError("header", f"more than {FIELDS_MOST} ext fields")
     try:
         read = _decode_strict(header)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
@@ -95,6 +101,14 @@ def decode_json_command(header: bytes, body: bytes) -> Command:
         body,
         _JSON,
     )
+
+
+def _quotes(header: bytes) -> int:
+    """Return how many quotes begin or end a text: decoding takes most of its time for texts, not for their bytes."""
+    if b"\\" not in header:
+        return header.count(b'"')
+    unescaped = header.replace(b"\\\\", b"")
+    return unescaped.count(b'"') - unescaped.count(b'\\"')
 
 
 def _decode_loosely(header: bytes, body: bytes) -> Command:

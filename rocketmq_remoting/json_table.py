@@ -20,7 +20,8 @@ BLOCK_BYTES: Final = 32 << 10
 """Size of a block; decoding one takes about 0.1 ms."""
 _REACH: Final = BLOCK_BYTES + (64 << 10)
 """Bytes after the start of a block within which its end is searched."""
-_SEARCHED_BYTES: Final = 256 << 10
+SEARCHED_BYTES: Final = 256 << 10
+"""Searched for a name in one step."""
 _GAP = rb"\s{0,256}+"
 _START: Final = re.compile(_GAP + rb":" + _GAP + rb"\{(?=" + _GAP + rb'")')
 _BETWEEN: Final = re.compile(rb"\}(?<!\{\})(?=" + _GAP + rb"," + _GAP + rb'")')  # no topic is empty
@@ -76,8 +77,8 @@ class JsonTable(Generic[T]):
 
     def is_named_in(self, text: bytes) -> Cooperative[bool]:
         """Return whether the table's name occurs anywhere in `text`."""
-        for start in range(0, len(text), _SEARCHED_BYTES):
-            if text.find(self.name, start, start + _SEARCHED_BYTES + len(self.name) - 1) >= 0:
+        for start in range(0, len(text), SEARCHED_BYTES):
+            if text.find(self.name, start, start + SEARCHED_BYTES + len(self.name) - 1) >= 0:
                 return True
             yield
         return False
@@ -115,15 +116,20 @@ class JsonTable(Generic[T]):
 
 def _only_place(name: bytes, text: bytes) -> Cooperative[int]:
     """Return the end of the quoted `name`, or -1 if it occurs not once."""
-    places: list[int] = []
-    for start in range(0, len(text), _SEARCHED_BYTES):
-        at, end = start, start + _SEARCHED_BYTES + len(name) - 1
-        while len(places) < 2 and (at := text.find(name, at, end)) >= 0:
-            at += len(name)
-            if text[at - len(name) - 1 : at + 1] == b'"%s"' % name:
-                places.append(at + 1)
+    quoted, place = b'"%s"' % name, -1
+    for start in range(0, len(text), SEARCHED_BYTES):
+        place = text.find(quoted, start, start + SEARCHED_BYTES + len(quoted) - 1)
+        if place >= 0:
+            break
         yield
-    return places[0] if len(places) == 1 else -1
+    else:
+        return -1
+    # What is mostly not there is found missing by rfind in half the time.
+    for start in range(place + 1, len(text), SEARCHED_BYTES):
+        if text.rfind(quoted, start, start + SEARCHED_BYTES + len(quoted) - 1) >= 0:
+            return -1
+        yield
+    return place + len(quoted)
 
 
 def _possible_ends(text: bytes, at: int) -> Iterator[int]:

@@ -19,6 +19,7 @@ from rocketmq_remoting.version import V3_0_11, V5_0_0
 
 __all__ = [
     "RegisterBrokerBody",
+    "as_body_crc32",
     "body_crc32",
     "decode_register_broker_body",
     "decode_register_broker_body_cooperatively",
@@ -71,4 +72,9 @@ def encode_register_broker_body(body: RegisterBrokerBody, *, version: int, compr
 
 def body_crc32(body: bytes) -> int:
     """Return the value of bodyCrc32: the CRC-32 of the bytes as sent, without the sign bit."""
-    return crc32(body) & 0x7FFFFFFF
+    return as_body_crc32(crc32(body))
+
+
+def as_body_crc32(crc: int) -> int:
+    """Return the value of bodyCrc32 for the CRC-32 of a body."""
+    return crc & 0x7FFFFFFF

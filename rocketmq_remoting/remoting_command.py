@@ -10,6 +10,8 @@ from rocketmq_remoting.version import CURRENT
 
 RESPONSE_FLAG: Final = 1
 ONEWAY_FLAG: Final = 2
+FIELDS_MOST: Final = 10_000
+"""Ext fields of a header that is read; peers send some 20, and 0.4 µs go by for each."""
 _LANGUAGE: Final = int(LanguageCode.JAVA)
 
 

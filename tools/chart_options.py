@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from mqpipeline.options import Options as PipelineOptions
-from registry.options.catalogue import AT_LEAST_ONE, CATALOGUE, Option
+from registry.options.catalogue import AT_LEAST_ONE, AT_MOST, CATALOGUE, Option
 
 HELM = Path(__file__).resolve().parent.parent / "helm"
 SCHEMA, VARIABLES = HELM / "values.schema.json", HELM / "files" / "options.yaml"
@@ -72,7 +72,12 @@ def _property(option: Option) -> dict[str, Any]:
         return {"type": "string", **described}
     bits = 31 if option.type == "int" else 63
     least = int(option.key in AT_LEAST_ONE) if option.group == "own" else -(1 << bits)
-    return {"type": "integer", "minimum": least, "maximum": (1 << bits) - 1, **described}
+    return {
+        "type": "integer",
+        "minimum": least,
+        "maximum": AT_MOST.get(option.key, (1 << bits) - 1),
+        **described,
+    }
 
 
 def _pipeline_property(kind: Any, description: str) -> dict[str, Any]:

@@ -11,13 +11,14 @@ HEAD = """\
 Every option of the server: what it does, where it is set, when it takes effect. Written by `make generate`; a test
 compares it with the catalogue.
 
-Defaults < properties file (`mqnamesrv -c FILE`, Java's own format and keys) < environment < command line. Besides the
-variables named here, `REDIS_URL`, `RQ_REDIS_URL`, `ROCKETMQ_HOME` and `ROCKETMQ_SERIALIZE_TYPE` are read. What
-`mqadmin updateNamesrvConfig` (318) sets is shared by all workers through Redis and outlives restarts; a start writes
-a value there only if it differs from what the last start gave. It knows Java's options only, takes any number of them
-as Java does, and lists it; one that is out of range (a port over 65535, a negative number, a capacity below 1) is never
-in force, is not written to the `-c` file, and a worker logs it. A start logs which variables `MQNS_…` and which
-keys of the file are no option, and which numbers of the file it ignores.
+Defaults < properties file (`mqnamesrv -c FILE`, Java's own format and keys) < environment. The command line sets no
+option: `-n` is accepted, as by Java's, and has no effect. Besides the variables named here, `REDIS_URL`,
+`RQ_REDIS_URL`, `ROCKETMQ_HOME` and `ROCKETMQ_SERIALIZE_TYPE` are read. What `mqadmin updateNamesrvConfig` (318) sets is
+shared by all workers through Redis and outlives restarts; a start writes a value there only if it differs from what the
+last start gave. It knows Java's options only, takes any number of them as Java does, and lists it; one that is out of
+range (a port over 65535, a negative number, a capacity below 1) is never in force, is not written to the `-c` file, and
+a worker logs it. A start logs which variables `MQNS_…` and which keys of the file are no option, which numbers of the
+file it ignores, and which flags there are neither true nor false.
 
 Effect: **live** = a new value takes effect at once in every worker; **start** = read when a process starts (318
 changes the listing only); **none** = accepted, printed and listed, for the reason given.

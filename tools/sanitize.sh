@@ -29,7 +29,7 @@ gcc_runtimes="$(gcc -print-file-name=libasan.so) $(gcc -print-file-name=libubsan
 fuzzer_runtime=$("$python" -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/asan_with_fuzzer.so
 
 preloaded "$gcc_runtimes" "$python" -m pytest -q -n 2 --dist loadfile --no-loadscope-reorder --timeout 600 \
-  -k "not uvloop" tests/worker/transport tests/worker/cache tests/hostile tests/fuzz
+  -k "not (uvloop or holding_the_loop)" tests/worker/transport tests/worker/cache tests/hostile tests/fuzz
 preloaded "$fuzzer_runtime" "$python" -m tests.fuzz.run "$inputs"
 
 for found in "$report"/*; do

@@ -2,7 +2,7 @@
 
 import asyncio
 import itertools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Final
 
@@ -15,6 +15,7 @@ from registry.limits import Limits
 from registry.options.catalogue import Options, overlay
 from registry.plans import Origin
 from registry.registration.cache import RegistrationCache
+from registry.rewrite import Rewrites
 from registry.store import connect
 from rocketmq_remoting.command import Command
 from worker.admission import Admission
@@ -57,9 +58,10 @@ class Assembly:
         self.numbers = itertools.count(1)
         self.frame_memory = FrameMemory(self.clock)
         self.known_hosts = KnownHosts()
-        self.admission = Admission(self.known_hosts)
+        self.admission = Admission(self.known_hosts, options)
         self.driver = AsyncDriver(connect.connect_async(options.redis_url, options.namespace))
         self.registration_cache = RegistrationCache(self.clock)
+        self.rewrites = Rewrites()
         self.routes = RouteCache(options.route_cache_bytes, self.counters)
         self.lists = ListCache(options.route_cache_bytes, self.counters)
         self.before_loss = BeforeLoss(options.route_cache_bytes)
@@ -87,6 +89,7 @@ class Assembly:
         )
         store = partial(connect.connect_follower, options.redis_url, options.namespace)
         self.follower = Follower(store, self.keys, rules)
+        self._late = partial(what_is_late, self.follower, self.ticker)
         self.stale = StaleServing(self.follower, lambda: self.options.stale_serve_max_seconds)
         self.standstill = Standstill(self.follower, self.ticker, self.registration_cache.renewals.invalidate)
         self._background: list[asyncio.Task[None]] = []
@@ -123,7 +126,8 @@ class Assembly:
             registers=partial(self.closed.registers, peer),
             refused=partial(self.closed.refused, peer),
             registration_cache=self.registration_cache,
-            late=partial(what_is_late, self.follower, self.ticker),
+            rewrites=self.rewrites,
+            late=self._late,
         )
 
     def drop_all(self) -> None:
@@ -131,13 +135,26 @@ class Assembly:
         self.routes.drop_all()
         self.lists.drop_all()
 
+    def follows_nothing(self) -> bool:
+        """Return whether the store is there, and yet its changes have not been followed for long: then nothing is
+        answered from caches."""
+        return min(self.follower.disconnected_for_s(), self.ticker.good_for_s()) > UNFOLLOWED_S
+
+    def when_followed(self, event_id: str, done: Callable[[bool], object]) -> None:
+        """Call `done` with True when the caches have followed this entry, with False if that takes too long, or at once
+        if nothing is followed: what this worker answers is of the store."""
+        if self.follows_nothing():
+            done(False)
+        else:
+            self.follower.when_reached(event_id, done)
+
     def _lapsed(self, names: set[str]) -> None:
         """Every tick: drop replies with brokers whose leases ended or were renewed after all."""
         self.routes.drop_brokers(names)
         if names:
             self.lists.changed(Made.BROKERS)
-        if min(self.follower.disconnected_for_s(), self.ticker.good_for_s()) > UNFOLLOWED_S:
-            self.drop_all()  # the store is there, and yet no changes are followed
+        if self.follows_nothing():
+            self.drop_all()
 
     async def _read_settings(self) -> None:
         self.options = overlay(self._given, await self.driver.run(settings.read(self.keys)))

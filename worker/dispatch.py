@@ -4,6 +4,8 @@ import logging
 from collections.abc import Callable
 from typing import TypeVar
 
+from redis.exceptions import ResponseError
+
 from registry.drivers import AsyncDriver
 from registry.errors import (
     BrokerBusy,
@@ -107,8 +109,20 @@ def _limit_reached(request: Request, error: Exception) -> Reply:
         request.command.code,
         request.peer.address,
         shown(str(error)),
+        kind=error.option,
     )
     return failure(str(error))
+
+
+def _store_refuses(request: Request, error: Exception) -> Reply:
+    log.warning(
+        "request %d of %s failed, since the store refuses: %s; compare the rights of its user with docs/redis.md, and "
+        "see in GET /v1/repairs whether something changes its keys",
+        request.command.code,
+        request.peer.address,
+        shown(str(error)),
+    )
+    return failure(f"{type(error).__name__}: {error}")
 
 
 def _no_config(request: Request, error: Exception) -> Reply:
@@ -129,6 +143,7 @@ ERRORS: dict[type[Exception], Callable[[Request, Exception], Reply]] = {
     BrokerBusy: lambda _, error: failure(str(error)),
     InvalidField: lambda _, error: failure(str(error)),
     LimitReached: _limit_reached,
+    ResponseError: _store_refuses,
     BodyError: lambda _, error: failure(f"undecodable body: {error}"),
 }
 

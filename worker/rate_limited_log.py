@@ -13,26 +13,26 @@ MORE: Final = " (and %d more like it)"
 
 
 class _Limit:
-    """Counts what was left out of each message text since it was logged last."""
+    """Counts what was left out of each message text and kind since it was logged last."""
 
     def __init__(self, every_s: float, clock: Callable[[], float]) -> None:
         self._every_s = every_s
         self._clock = clock
-        self._next: dict[str, float] = {}
-        self._left_out: dict[str, int] = {}
+        self._next: dict[tuple[str, str], float] = {}
+        self._left_out: dict[tuple[str, str], int] = {}
 
-    def admit(self, message: str) -> int | None:
+    def admit(self, message: str, kind: str = "") -> int | None:
         """Return how many like it were left out before; None if this one is to be left out, too."""
-        now = self._clock()
-        if now < self._next.get(message, now):
-            self._left_out[message] = self._left_out.get(message, 0) + 1
+        now, like = self._clock(), (message, kind)
+        if now < self._next.get(like, now):
+            self._left_out[like] = self._left_out.get(like, 0) + 1
             return None
-        self._next[message] = now + self._every_s
-        return self._left_out.pop(message, 0)
+        self._next[like] = now + self._every_s
+        return self._left_out.pop(like, 0)
 
 
 class RateLimitedLog:
-    """At most one line in `every_s` seconds for each message text; the next one says how many were left out."""
+    """At most one line in `every_s` seconds for each text and kind; the next one says how many were left out."""
 
     def __init__(
         self, log: logging.Logger, every_s: float = 5.0, clock: Callable[[], float] = monotonic
@@ -40,12 +40,14 @@ class RateLimitedLog:
         self._log = log
         self._limit = _Limit(every_s, clock)
 
-    def warning(self, message: str, *args: object, error: BaseException | None = None) -> None:
+    def warning(
+        self, message: str, *args: object, kind: str = "", error: BaseException | None = None
+    ) -> None:
         """Log `message % args`, with the traceback of `error`, unless the like was logged just now.
 
-        `message` must be a constant: what a peer sends belongs in `args`. An error there that has no text is named by
-        its type."""
-        left_out = self._limit.admit(message)
+        `message` must be a constant: what a peer sends belongs in `args`. Messages of each `kind` count by themselves,
+        of which there may be few: the key of an option. An error in `args` that has no text is named by its type."""
+        left_out = self._limit.admit(message, kind)
         if left_out is None:
             return
         if left_out:

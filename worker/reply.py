@@ -10,6 +10,7 @@ from registry.options.catalogue import Options
 from registry.plans import Origin, Plan
 from registry.registration.cache import RegistrationCache
 from registry.registration.renewals import Renewal
+from registry.rewrite import Rewrites
 from rocketmq_remoting.codes import ResponseCode
 from rocketmq_remoting.remoting_command import Command
 from worker.peer import Peer
@@ -47,7 +48,8 @@ class Request(msgspec.Struct, frozen=True):
 
     `owner` is the connection's name in the store, `<worker>/<connection>`; `registers` is called with each member key
     that registers over this connection, before it does, and returns whether it is the first time; `refused` is called
-    when such a first registration is refused; `registration_cache` is this worker's; `late` says what is late."""
+    when such a first registration is refused; `registration_cache` and `rewrites` are this worker's; `late` says what
+    is late."""
 
     command: Command
     peer: Peer
@@ -59,6 +61,7 @@ class Request(msgspec.Struct, frozen=True):
     registers: Callable[[str], bool]
     refused: Callable[[str], None]
     registration_cache: RegistrationCache
+    rewrites: Rewrites
     late: Callable[[], str]
 
     def get(self, name: str) -> str | None:

@@ -26,7 +26,7 @@ from worker.cache.lists import LISTS, list_key
 from worker.cache.repeats import REGISTRATION, Repeats
 from worker.peer import Peer
 from worker.reply import Reply
-from worker.transport.frame_memory import SMALL
+from worker.transport.frame_memory import SMALL, request_bytes
 from worker.views import GET_ROUTE, Key, cache_key
 
 STOP_WAIT_S: Final = 2.0
@@ -73,13 +73,13 @@ class Service:
             self._hit(key, cached, command, peer, frame)
         elif (field := overlong(command)) is not None:
             _send(dispatch.failure(f"{field} has more than {FIELD_MOST} characters"), command, peer)
-        elif (refusal := parts.admission.refusal(command.code, peer, parts.options)) is not None:
+        elif (refusal := parts.admission.refusal(command.code, peer)) is not None:
             parts.counters.overloads += 1
             _send(refusal, command, peer)
         else:
             parts.admission.acquire(command.code, peer)
-            if len(command.body) > SMALL:
-                parts.frame_memory.reserve(command, len(command.body), self.known_hosts.knows(peer))
+            if (size := request_bytes(command)) > SMALL:
+                parts.frame_memory.reserve(command, size, self.known_hosts.knows(peer))
             if key is not None:
                 self._filling.answer(key, command, peer)
             elif (asked := list_key(command)) is not None:
@@ -151,7 +151,7 @@ class Service:
                 self.parts.known_hosts.add(peer)
         follower = self.parts.follower
         if reply.event_id and not follower.passed(reply.event_id):
-            follower.when_reached(reply.event_id, partial(self._followed, reply, command, peer))
+            self.parts.when_followed(reply.event_id, partial(self._followed, reply, command, peer))
             return
         if frame:
             self._repeats.keep(frame, command, reply, peer, options)
@@ -161,7 +161,7 @@ class Service:
         """Send a reply when this worker's cache has followed what the request changed.
 
         Where the store went away meanwhile, the change may be lost: an error is all that can be answered."""
-        if not in_time and self.parts.follower.connected:
+        if not in_time and (self.parts.follower.connected or self.parts.follows_nothing()):
             self.parts.drop_all()  # so that this connection sees what it wrote all the same
         elif not in_time:
             reply = dispatch.STORE_AWAY

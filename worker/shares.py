@@ -3,7 +3,7 @@
 A host may have as many under way as there is still room for: one alone has half at most, two have a third each, and
 something is always left for the next. A connection may have a quarter of what its host may still have. A quarter of
 all is for hosts that a broker has registered from. While few wait, which is nearly always, nobody is counted: it costs
-time.
+time. A capacity below SHARED_FROM is too small to be shared: one peer may take all of it, as with Java.
 """
 
 from typing import Final
@@ -11,43 +11,53 @@ from typing import Final
 from worker.known_hosts import KnownHosts
 from worker.peer import Peer
 
-__all__ = ["CALM", "FEW", "Shares"]
+__all__ = ["CALM", "FEW", "SHARED_FROM", "Shares"]
 
 CALM: Final = 256
-"""Requests of all peers beyond which each peer's are counted; so many may be missing in the counts."""
+"""Requests of all peers beyond which each peer's are counted, or one in CALM_PART of the capacity if that is less; so
+many may be missing in the counts."""
+CALM_PART: Final = 8
 FEW: Final = 16
-"""Requests of one peer that no share forbids, however little room there is."""
+"""Requests of one peer that no share forbids, however little room there is, or one in FEW_PART of the capacity."""
+FEW_PART: Final = 16
 PART: Final = 4
+SHARED_FROM: Final = 64
 
 
 class Shares:
-    """Of the requests of one class."""
+    """Of the requests of one class, of which `capacity` may wait; below 1 it counts as 1.
 
-    def __init__(self, known_hosts: KnownHosts) -> None:
+    `calm` is how many may wait before `exceeded` has to be asked."""
+
+    def __init__(self, known_hosts: KnownHosts, capacity: int) -> None:
+        self.capacity = capacity = max(capacity, 1)
+        self.calm = min(CALM, capacity // CALM_PART) if capacity >= SHARED_FROM else capacity
+        self._few = min(FEW, capacity // FEW_PART)
         self._known_hosts = known_hosts
         self._hosts: dict[str, int] = {}
         self._connections: dict[str, int] = {}
         self.total = 0
 
-    def exceeded(self, peer: Peer, capacity: int) -> str:
-        """Return which share one request more of this peer would exceed, "" if none. Not to be asked below CALM."""
+    def exceeded(self, peer: Peer) -> str:
+        """Return which share one request more of this peer would exceed, "" if none. Not to be asked below `calm`."""
+        capacity = self.capacity
         if not self._known_hosts.knows(peer):
             capacity -= capacity // PART
             if self.total >= capacity:
                 return "the three quarters for hosts without a broker"
         free = capacity - self.total
         of_host = self._hosts.get(peer.host, 0)
-        if of_host >= max(free, FEW):
+        if of_host >= max(free, self._few):
             return f"the share of host {peer.host}, which has {of_host}"
         of_connection = self._connections.get(peer.id, 0)
-        if of_connection >= max((free - of_host) // PART, FEW):
+        if of_connection >= max((free - of_host) // PART, self._few):
             return f"the share of one connection, which has {of_connection}"
         return ""
 
     def take(self, peer: Peer) -> None:
         """Count a request; `give_back` must follow."""
         self.total += 1
-        if self.total > CALM:
+        if self.total > self.calm:
             for counts, key in ((self._hosts, peer.host), (self._connections, peer.id)):
                 counts[key] = counts.get(key, 0) + 1
 
@@ -56,7 +66,7 @@ class Shares:
         self.total -= 1
         if not self._hosts:
             return
-        if self.total < CALM:
+        if self.total < self.calm:
             self._hosts.clear()
             self._connections.clear()
             return

@@ -2,12 +2,13 @@
 
 from typing import Any
 
+from gunicorn.http.errors import ParseException
 from gunicorn.http.parser import RequestParser
 
 from api.transport.body_end import BodyEnd, body_end
 from api.transport.given import Given
 from api.transport.limits import Limits, Phase
-from api.transport.refusal import Refusal
+from api.transport.refusal import Refusal, malformed
 
 EMPTY_LINE = b"\r\n"
 HEAD_END = b"\r\n\r\n"
@@ -31,6 +32,11 @@ class Arrival(RequestParser):  # type: ignore[misc]
         """Bytes in memory: what has come, and the request that a thread has."""
         return len(self._come) + self._given
 
+    @property
+    def path(self) -> str:
+        """Return the path of the request that is whole."""
+        return str(self._request.path)
+
     def feed(self, data: bytes) -> None:
         """Add what has come."""
         self._come += data
@@ -38,7 +44,7 @@ class Arrival(RequestParser):  # type: ignore[misc]
     def advance(self) -> Phase:
         """Return which part of the request is missing: HEAD, BODY, none (WHOLE), or all of it (IDLE).
 
-        Raises Refusal, and what gunicorn raises for a malformed head."""
+        Raises Refusal."""
         if self._request is None and not self._take_head():
             return Phase.HEAD if self._come else Phase.IDLE
         end = self._body_end(self._come)
@@ -67,6 +73,14 @@ class Arrival(RequestParser):  # type: ignore[misc]
             raise StopIteration
         return request
 
+    def finish_body(self, deadline: float | None = None) -> bool:
+        """Called by gunicorn behind an answer: read what the application had no use for, and return whether another
+        request may follow. None does a malformed body: a second answer would be taken for that of another request."""
+        try:
+            return bool(super().finish_body(deadline=deadline))
+        except ParseException:
+            return False
+
     def _take_head(self) -> bool:
         self._given = 0
         while self._come.startswith(EMPTY_LINE):  # RFC 9112 section 2.2
@@ -79,7 +93,10 @@ class Arrival(RequestParser):  # type: ignore[misc]
         if end < 0:
             return False
         self._give(length)
-        self._request = super().__next__()
+        try:
+            self._request = super().__next__()
+        except ParseException as error:
+            raise malformed(error) from error
         self._body_end = body_end(self._request.body.reader, self._limits.body_bytes)
         return True
 

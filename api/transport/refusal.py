@@ -1,11 +1,25 @@
 """Answers of the server itself, to requests that never reach the application."""
 
 import json
+from collections.abc import Mapping
 from typing import Final
+
+from gunicorn.http import errors
 
 from api.problem_names import MEDIA_TYPE, RETRY_AFTER_S, title_of, type_of
 
 CONTINUE: Final = b"HTTP/1.1 100 Continue\r\n\r\n"
+
+STATUSES: Final[Mapping[type[errors.ParseException], int]] = {
+    errors.ForbiddenProxyRequest: 403,
+    errors.LimitRequestLine: 414,
+    errors.ExpectationFailed: 417,
+    errors.LimitRequestHeaders: 431,
+    errors.UnsupportedTransferCoding: 501,
+}
+"""Of heads that gunicorn does not take; of all others 400."""
+LONGEST: Final = 200
+"""Of the text of an error, which has what the peer sent."""
 
 
 class Refusal(Exception):
@@ -26,3 +40,8 @@ class Refusal(Exception):
             headers["Retry-After"] = RETRY_AFTER_S
         lines = [f"HTTP/1.1 {self.status} {title}", *(f"{name}: {text}" for name, text in headers.items())]
         return "\r\n".join([*lines, "", ""]).encode() + body
+
+
+def malformed(error: errors.ParseException) -> Refusal:
+    """Return the refusal of a request whose head gunicorn does not take."""
+    return Refusal(STATUSES.get(type(error), 400), f"the head is malformed: {str(error)[:LONGEST]}")

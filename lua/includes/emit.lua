@@ -2,13 +2,13 @@
 --- @include "damage"
 -- The event stream. A script decides, then appends its entries as one group, then changes tables: nothing may
 -- fail after the first write. ctx: {now, origin = {op, actor, peer}, entries}
-local EVENTS_MAXLEN = 1000000
+local EVENTS_MAXLEN = "1000000" -- a text, as is what else is written often: Redis takes longer to write a number
 local EVENTS_BYTES = 268435456 -- until a job has noted the option eventsMaxBytes in events:meta
 local OFFSETS = 100 -- noted while as many bytes are appended as the stream may have
 
 -- A damaged number counts as `other`; one of 16 digits and more is none that Lua could count on from.
 local function number_of(text, other)
-  return tonumber(text and #text < 16 and string.match(text, "^%d+$") or other)
+  return text and #text < 16 and not string.find(text, "%D") and tonumber(text) or other
 end
 
 -- fields: {name, value, name, value, ...}; a pair with a false value is left out
@@ -27,12 +27,14 @@ local function begin_stream(ctx, had_stream)
   end
 end
 
+-- Returns names and values of an entry, and their bytes.
 local function flat_of(ctx, entry, inc, seq, part)
   local flat = { "v", "1", "kind", entry.kind, "inc", inc, "seq", seq }
+  local fields, n, bytes = entry.fields, #flat, #table.concat(flat)
   local function put(name, value)
     if value then
-      flat[#flat + 1] = name
-      flat[#flat + 1] = value
+      flat[n + 1], flat[n + 2] = name, value
+      n, bytes = n + 2, bytes + #name + string.len(value)
     end
   end
   put("part", part)
@@ -40,8 +42,8 @@ local function flat_of(ctx, entry, inc, seq, part)
   put("cause", entry.cause)
   put("actor", ctx.origin.actor)
   put("peer", ctx.origin.peer)
-  for f = 1, #entry.fields, 2 do put(entry.fields[f], entry.fields[f + 1]) end
-  return flat, #table.concat(flat)
+  for f = 1, #fields, 2 do put(fields[f], fields[f + 1]) end
+  return flat, bytes
 end
 
 -- The trimming job comes each 10 s, and a peer may write gigabytes meanwhile. So the scripts trim too: at each hundredth
@@ -56,16 +58,26 @@ local function note_offset(last, appended, most)
   reply_or(0, "XTRIM", K.events, "MINID", "~", entries[#entries], "LIMIT", 0) -- a name may be no id
 end
 
+local stream -- {inc, seq, appended, most}: where the stream ends: no other client writes while a script runs
+
+local function end_of_stream(ctx)
+  local meta = redis.call("HMGET", K.meta, "inc", "seq", "appended", "max_bytes")
+  local ends = {
+    inc = number_of(meta[1], nil) and meta[1], seq = number_of(meta[2], 0),
+    appended = number_of(meta[3], 0), most = number_of(meta[4], EVENTS_BYTES),
+  }
+  if not ends.inc or redis.call("EXISTS", K.events) == 0 then
+    ends.inc, ends.seq = tostring(ctx.now), 0
+    begin_stream(ctx, meta[1])
+  end
+  return ends
+end
+
 -- Returns the id of the group's last entry, "" when there was nothing to append.
 local function append(ctx)
   if #ctx.entries == 0 then return "" end
-  local meta = redis.call("HMGET", K.meta, "inc", "seq", "appended", "max_bytes")
-  local inc, seq = number_of(meta[1], nil) and meta[1], number_of(meta[2], 0)
-  local appended, most = number_of(meta[3], 0), number_of(meta[4], EVENTS_BYTES)
-  if not inc or redis.call("EXISTS", K.events) == 0 then
-    inc, seq = tostring(ctx.now), 0
-    begin_stream(ctx, meta[1])
-  end
+  stream = stream or end_of_stream(ctx)
+  local inc, seq, appended, most = stream.inc, stream.seq, stream.appended, stream.most
   local n, flats, last, before = #ctx.entries, {}, "", appended
   for i, entry in ipairs(ctx.entries) do
     local bytes
@@ -76,9 +88,11 @@ local function append(ctx)
     last = id_or_nil(K.events, "MAXLEN", "~", EVENTS_MAXLEN, "*", unpack(flat))
     if not last then -- a new stream begins, as after a loss
       redis.call("DEL", K.events)
+      stream = nil
       return append(ctx)
     end
   end
+  stream.seq, stream.appended = seq + n, appended
   redis.call("HSET", K.meta, "inc", inc, "seq", seq + n, "appended", appended)
   if math.floor(appended * OFFSETS / most) > math.floor(before * OFFSETS / most) then note_offset(last, appended, most) end
   ctx.entries = {}

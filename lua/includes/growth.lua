@@ -1,7 +1,7 @@
 --- @include "damage"
 --- @include "keys"
 -- Limits of what tables may gain, checked before anything is written; each function returns the option whose limit
--- would be passed, or nil.
+-- would be passed, or nil, and of a percentage what has it, as "topics from host 10.0.0.66".
 
 local SAMPLE = 200
 
@@ -48,12 +48,14 @@ local function limit_of_topics(limits, name, adds, first, network)
   if adds.namespace > 0 then
     network = network or network_of_broker(name)
     if over_percent(limits, network, K.topics, adds.namespace, limits.maxTopics, network_of_topics()) then
-      return "maxPercentOfHost"
+      return "maxPercentOfHost", "topics from host " .. network
     end
   end
 end
 
 local function limit_of_brokers(limits, network)
   if redis.call("SCARD", K.brokers) >= limits.maxBrokers then return "maxBrokers" end
-  if over_percent(limits, network, K.brokers, 1, limits.maxBrokers, network_of_broker) then return "maxPercentOfHost" end
+  if over_percent(limits, network, K.brokers, 1, limits.maxBrokers, network_of_broker) then
+    return "maxPercentOfHost", "brokers from host " .. network
+  end
 end

@@ -23,6 +23,7 @@ local K = {
 function K.alive(member) return prefix .. "alive:" .. member end
 function K.broker(name) return prefix .. "broker:" .. name end
 function K.cluster(name) return prefix .. "cluster:" .. name end
+function K.kv_bytes_of(namespace) return prefix .. "kv_bytes:" .. namespace end
 function K.kv_of(namespace) return prefix .. "kv:" .. namespace end
 function K.mapping(topic) return prefix .. "mapping:" .. topic end
 function K.mappings_of(name) return prefix .. "mappings_of:" .. name end

@@ -36,6 +36,14 @@ local function emit_repaired(ctx, cause, names, topics)
   redis.call("HSET", K.repair, "round", "1") -- readers need a checkpoint round; the walk asks for it at its end
 end
 
+-- What was in keys of another type is lost, drains and settings too: caches drop all. They are counted here, since no walk
+-- may have come to them.
+local function emit_wrong_type(ctx, keys, count)
+  emit(ctx, "tables_repaired", "keys", { "keys", #keys > 0 and cjson.encode(keys), "count", count })
+  redis.call("HSET", K.repair, "round", "1", "repaired_ms", string.format("%d", ctx.now),
+    "keys", number_of(redis.call("HGET", K.repair, "keys"), 0) + count)
+end
+
 -- Makes the broker register with its whole table: by heartbeats (322) and registrations it learns that this is needed.
 local function forget_version(ctx, broker)
   local id = sorted_ids(broker.addrs)[1]

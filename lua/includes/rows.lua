@@ -7,6 +7,9 @@
 -- With counts.rows the script writes that many topics, and those are the first entry's.
 -- One script takes at most 500 topics.
 
+-- How many of ARGV they are.
+local function arguments_of(counts) return 2 * counts.mappings + 5 * counts.entries end
+
 local function delete_field(key, field, names, name)
   overwrite("HDEL", key, field)
   if names and redis.call("EXISTS", key) == 0 then overwrite("SREM", names, name) end

@@ -139,6 +139,7 @@ AT_LEAST_ONE = frozenset(
         *GROWTH_LIMITS,
     }
 )
+AT_MOST = {"maxPercentOfHost": 100}
 SECRETS = frozenset(
     {
         "tls.server.keyPassword",
@@ -168,7 +169,9 @@ def parse(option: Option, text: str) -> Value | None:
     number, bits = int(text), 31 if option.type == "int" else 63
     if not -(1 << bits) <= number < 1 << bits:
         return None
-    if option.group == "own" and number < (option.key in AT_LEAST_ONE):
+    if option.group == "own" and not (option.key in AT_LEAST_ONE) <= number <= AT_MOST.get(
+        option.key, number
+    ):
         return None
     return number
 

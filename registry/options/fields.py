@@ -29,6 +29,8 @@ PERMITS = OptionInfo("listed", "the server starts no requests of its own but one
 NETTY = OptionInfo("listed", "there is no Netty")
 OUTGOING = OptionInfo("listed", "the name server keeps no outgoing connections")
 
+UNSHARED = "of fewer than 64 one peer can have all"
+
 
 class NamesrvOptions(Struct, frozen=True, kw_only=True):
     """NamesrvConfig, in Java's order."""
@@ -42,12 +44,18 @@ class NamesrvOptions(Struct, frozen=True, kw_only=True):
     return_order_topic_config_to_broker: Live[bool] = True
     client_request_thread_pool_nums: Annotated[int, POOLS] = 8
     default_thread_pool_nums: Annotated[int, POOLS] = 16
-    client_request_thread_pool_queue_capacity: Live[int] = 50000
-    default_thread_pool_queue_capacity: Live[int] = 10000
+    client_request_thread_pool_queue_capacity: Annotated[
+        int, OptionInfo("start", f"lookups that may wait in a worker; {UNSHARED}")
+    ] = 50000
+    default_thread_pool_queue_capacity: Annotated[
+        int, OptionInfo("start", f"other requests, and as many for lists; {UNSHARED}")
+    ] = 10000
     scan_not_active_broker_interval: Annotated[
         int, OptionInfo("listed", "leases end by themselves; nothing waits for a scan", long=True)
     ] = 5000
-    un_register_broker_queue_capacity: Live[int] = 3000
+    un_register_broker_queue_capacity: Annotated[int, OptionInfo("start", "unregistrations among these")] = (
+        3000
+    )
     support_acting_master: Live[bool] = False
     enable_all_topic_list: Live[bool] = True
     enable_topic_list: Live[bool] = True

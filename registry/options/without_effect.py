@@ -1,5 +1,5 @@
-"""What an operator gave that has no effect: names that are no option, and numbers of the file that are ignored, as Java
-ignores them."""
+"""What an operator gave that has no effect: names that are no option, and values of the file that are none. Numbers are
+ignored then and flags false, as with Java's options."""
 
 import re
 from collections.abc import Collection, Iterator, Mapping
@@ -35,7 +35,11 @@ def _of_file(file: Mapping[str, str]) -> Iterator[str]:
         if option is None:
             yield _unknown(key, BY_KEY)
         elif parse(option, text) is None:
-            yield f"{key}={text} is ignored, as Java does: not a number that {key} can be; correct the file"
+            as_java = "" if option.group == "own" else ", as Java does"
+            yield f"{key}={text} is ignored{as_java}: not a number that {key} can be; correct the file"
+        elif option.type == "bool" and text.lower() not in ("true", "false"):
+            as_java = "" if option.group == "own" else ", as Java reads it"
+            yield f"{key}={text} counts as false{as_java}: it is neither true nor false; correct the file"
 
 
 def _of_environment(env: Mapping[str, str]) -> Iterator[str]:

@@ -64,9 +64,10 @@ class SingleTopic(_Reply, frozen=True, tag="single"):
 
 
 class Full(_Reply, frozen=True, tag="full"):
-    """The registration would grow beyond the limit that this option sets."""
+    """The registration would grow beyond the limit that this option sets; `what` reached it, of a percentage."""
 
     option: str
+    what: str = ""
 
 
 class Pending(_Reply, frozen=True, tag="pending"):

@@ -25,7 +25,7 @@ from registry.registration.decision import (
 from registry.registration.diff import NO_DIFF, TableDiff, table_diff
 from registry.registration.member_table import MemberTable
 from registry.registration.request import RegisterContext
-from registry.registration.reregistration import can_reregister, reregister_call
+from registry.registration.reregistration import can_reregister, reregister_item
 from registry.registration.script_calls import decide_call, is_refused_alone, register_call, register_request
 from registry.registration.stored_table import changed_mappings, new_topics, stored_topics
 from registry.registration.write import Write, write
@@ -55,7 +55,7 @@ class RegisterOperation:
             diff = yield from self._diff(last.decision, body)
             if len(diff.slices) > 1 or not diff.applied:
                 return None
-        reply = reregister_reply((yield reregister_call(self.context, last, diff)))
+        reply = reregister_reply((yield reregister_item(self.context, last, diff)))
         if isinstance(reply, Differs | Full):
             return None
         if same:

@@ -3,7 +3,7 @@
 from hashlib import blake2b
 
 import msgspec
-from zlib_ng.zlib_ng import crc32
+from zlib_ng.zlib_ng import crc32, crc32_combine
 
 from registry.keys import Keys, member_key
 from registry.limits import Limits
@@ -20,7 +20,7 @@ TIMEOUT_MAX_MS = 86_400_000
 
 
 class Registration(msgspec.Struct, frozen=True):
-    """A REGISTER_BROKER request; `body` as received, its checksum already checked.
+    """A REGISTER_BROKER request; `body` as received, its checksum already checked; `crc` is its CRC-32, if known.
 
     `timeout_ms` is clamped to 1 ms … 1 day. `acting` is enableActingMaster, None from brokers without that field.
     `single_topic` accepts a first registration with exactly one topic, which RocketMQ 5.x refuses.
@@ -37,6 +37,7 @@ class Registration(msgspec.Struct, frozen=True):
     version: int = 0
     compressed: bool = False
     body: bytes = b""
+    crc: int | None = None
     single_topic: bool = False
 
     @property
@@ -116,7 +117,15 @@ def signature(registration: Registration, *, delete_missing: bool) -> Signature:
         )
     )
     digest = blake2b(identity + head, digest_size=8).hexdigest()
-    return Signature(f"{digest}:{len(rest)}:{crc32(rest):08x}", version)
+    return Signature(f"{digest}:{len(rest)}:{_crc_of_rest(r, rest):08x}", version)
+
+
+def _crc_of_rest(registration: Registration, rest: memoryview) -> int:
+    """Return the CRC-32 of the end of a body: of a long one it takes as long as reading it, so that of all is used."""
+    if registration.crc is None:
+        return crc32(rest)
+    before = memoryview(registration.body)[: len(registration.body) - len(rest)]
+    return registration.crc ^ crc32_combine(crc32(before), 0, len(rest))
 
 
 class RegisterContext(msgspec.Struct, frozen=True):

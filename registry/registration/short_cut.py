@@ -3,11 +3,11 @@
 Any number of one moment share one call of `lua/renew_registration.lua`.
 """
 
-from itertools import islice
 from typing import Any
 
 from registry.keys import ORDER_TOPIC_CONFIG
 from registry.plans import Plan, ScriptItem
+from registry.registration.order_tables import with_order_table
 from registry.registration.renewals import Renewal, Renewals, good_for_s
 from registry.registration.request import RegisterContext, Registered
 
@@ -22,7 +22,7 @@ def renew(context: RegisterContext, renewals: Renewals | None) -> Plan[Registere
         (keys.leases, keys.kv_namespaces, keys.kv(ORDER_TOPIC_CONFIG)),
         (keys.alive(member), keys.member(member), keys.broker(r.name)),
         (member, signature.content, version, context.owner or "", str(r.id)),
-        _with_order_table,
+        with_order_table,
     )
     reply: Any = (yield item) if renewals is None else (yield from renewals.ask(item))
     match reply:
@@ -30,10 +30,3 @@ def renew(context: RegisterContext, renewals: Renewals | None) -> Plan[Registere
             renewal = Renewal(item, reply, good_for_s(timeout_ms)) if version else None
             return Registered.of(master, order_table, renewal=renewal)
     return None
-
-
-def _with_order_table(returned: list[Any], count: int) -> list[Any]:
-    """Return the replies of `count` items: all renewed ones have the one order table of the call."""
-    order_table = returned[0]
-    replies = list(islice(returned, 1, count + 1))
-    return [[*reply, order_table] if reply[0] == "renewed" else reply for reply in replies]

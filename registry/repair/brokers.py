@@ -7,11 +7,11 @@ from typing import Final
 import msgspec
 from redis.exceptions import ResponseError
 
+from registry.key_types import is_wrong_type, types_of_brokers, types_of_leases, types_of_members
 from registry.plans import Batch, Plan, call
 from registry.repair.names import readable
 from registry.repair.slices import BROKER, MEMBER, Slices
 from registry.repair.state import Repaired
-from registry.repair.types import is_wrong_type, types_of_brokers, types_of_leases, types_of_members
 from registry.scan import members_of
 from registry.worker_lease import names_of_members
 

@@ -6,15 +6,16 @@ from typing import Any, Final
 
 import msgspec
 
+from registry.key_types import types_of_brokers, types_of_table, types_of_topics
 from registry.plans import Plan, ask, call
 from registry.repair.slices import NAME, NAMES, TABLE_ROW, TOPIC, Slices
-from registry.repair.types import types_of_brokers, types_of_table, types_of_topics
 from registry.scan import batches_for_scripts
 
 TOPICS: Final = 50  # a script, of which it takes as many as it has time for
 TABLE_ROWS: Final = 250
 URGENT: Final = 5
-"""Routes that are gone are looked for so many times faster: clients are told that their topic does not exist."""
+"""Routes that are gone, or in no list, are looked for so many times faster: clients get no
+route, or one with a part of its brokers."""
 
 
 class Compared(msgspec.Struct, frozen=True, array_like=True):
@@ -58,17 +59,20 @@ class RowComparison:
                 partial(ask, call("SSCAN", keys.topics, cursor, "COUNT", TOPICS)),
                 partial(types_of_topics, keys, ()),
             )
-            topics = yield from self._slices.readable("topics", keys.topics, page)
-            while topics:
-                compared = yield from self._compare(topics[:TOPICS])
-                for topic in compared.long:
-                    yield from self._pages(topic, "topics")
-                for topic in compared.unmapped:
-                    yield from self._pages(topic, "mappings")
-                yield from self._restore(compared.empty)
-                topics = topics[compared.done :]
+            yield from self._compare_all((yield from self._slices.readable("topics", keys.topics, page)))
             if str(cursor) == "0":
                 return
+
+    def _compare_all(self, topics: Sequence[str], *, urgent: bool = False) -> Plan[None]:
+        """Compare the routes of topics, as many in a script as it has time for."""
+        while topics:
+            compared = yield from self._compare(topics[:TOPICS], urgent=urgent)
+            for topic in compared.long:
+                yield from self._pages(topic, "topics")
+            for topic in compared.unmapped:
+                yield from self._pages(topic, "mappings")
+            yield from self._restore(compared.empty)
+            topics = topics[compared.done :]
 
     def _compare(
         self,
@@ -78,6 +82,7 @@ class RowComparison:
         drop: int = 0,
         cursor: str = "",
         table: str = "topics",
+        urgent: bool = False,
     ) -> Plan[Compared]:
         request = {"brokers": brokers, "drop": drop, "cursor": cursor, "table": table}
         keys = self._slices.keys
@@ -88,12 +93,11 @@ class RowComparison:
         compared = msgspec.convert(reply, Compared)
         rows = 0
         for name, same in zip(compared.alike[::2], compared.alike[1::2], strict=True):
-            if not brokers or name in brokers:  # else it was counted before
-                self._same[name] = self._same.get(name, 0) + same
+            self._same[name] = self._same.get(name, 0) + same
             rows += same
         compared_rows = max(rows, NAME * len(compared.alike) // 2)
         work = compared_rows + TOPIC * compared.done + len(brokers) * len(compared.empty)
-        yield from self._slices.rest(work // URGENT if brokers else work)
+        yield from self._slices.rest(work // URGENT if brokers or urgent else work)
         return compared
 
     def _pages(self, topic: str, table: str) -> Plan[None]:
@@ -145,10 +149,11 @@ class RowComparison:
             for batch in batches_for_scripts({topic: page[topic] for topic in kept}, TABLE_ROWS):
                 topics = [topic for topic, _ in batch]
                 request = {"name": name, "table": table}
-                yield from self._slices.retried(
+                unlisted, _ = yield from self._slices.retried(
                     partial(self._slices.script, "repair_table", request, topics, (keys.topics,)),
                     partial(types_of_table, keys, name, topics),
                 )
-                yield from self._slices.rest(TABLE_ROW * len(topics))
+                yield from self._slices.rest(TABLE_ROW * len(topics) // (URGENT if unlisted else 1))
+                yield from self._compare_all(unlisted, urgent=True)
             if str(cursor) == "0":
                 return

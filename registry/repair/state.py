@@ -7,9 +7,9 @@ import msgspec
 
 from registry.clock import TIME, unix_ms
 from registry.events.checkpoint import last_round, request_round
+from registry.key_types import delete_wrong
 from registry.keys import Keys
 from registry.plans import Batch, Origin, Plan, call
-from registry.repair.types import delete_wrong
 
 CLAIM_MS: Final = 30_000
 ROUND_EVERY_MS: Final = 60_000
@@ -49,12 +49,12 @@ class RepairState(msgspec.Struct, frozen=True):
     walking_ms: int | None
 
 
-def claim(keys: Keys, walker: str) -> Plan[bool]:
+def claim(keys: Keys, walker: str, origin: Origin) -> Plan[bool]:
     """Claim the walk for half a minute, or renew the claim; False while another process walks."""
     if (yield call("SET", keys.repair_walker, walker, "NX", "PX", CLAIM_MS)):
         return True
-    if (yield from delete_wrong({keys.repair_walker: "string"})):
-        return (yield from claim(keys, walker))
+    if (yield from delete_wrong(keys, {keys.repair_walker: "string"}, origin)):
+        return (yield from claim(keys, walker, origin))
     if (yield call("GET", keys.repair_walker)) != walker:
         yield call("PEXPIRE", keys.repair_walker, CLAIM_MS, "LT")  # no claim lasts longer
         return False
@@ -66,13 +66,14 @@ def note_progress(keys: Keys) -> Plan[None]:
     yield call("HSET", keys.repair, "walking_ms", unix_ms((yield TIME)))
 
 
-def record(keys: Keys, repaired: Repaired, began_ms: int) -> Plan[None]:
-    """Note a whole walk and what it repaired."""
+def record(keys: Keys, repaired: Repaired, began_ms: int, *, counted_keys: int) -> Plan[None]:
+    """Note a whole walk and what it repaired; of the keys, lua/delete_wrong_type.lua has counted some."""
     now_ms = unix_ms((yield TIME))
     notes: list[str | int] = ["walked_ms", now_ms, "walk_took_ms", now_ms - began_ms]
     if repaired.total:
         notes += ["repaired_ms", now_ms]
     found = msgspec.structs.asdict(repaired)
+    found["keys"] -= counted_keys
     stored: dict[str, str] = yield call("HGETALL", keys.repair)
     wrong = [name for name in found if name in stored and not NUMBER.fullmatch(stored[name])]
     if wrong:

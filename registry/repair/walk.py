@@ -8,6 +8,7 @@ stored of their brokers, and a broker that has more topics than the routes show 
 from collections.abc import Iterable
 
 from registry.clock import now_ms
+from registry.key_types import types_of_lists
 from registry.keys import Keys
 from registry.plans import Origin, Plan
 from registry.repair.brokers import compare_brokers
@@ -16,7 +17,6 @@ from registry.repair.names import readable
 from registry.repair.rows import RowComparison
 from registry.repair.slices import ROWS_PER_S, Slices
 from registry.repair.state import Repaired, record, request_owed_round
-from registry.repair.types import types_of_lists
 from registry.scan import members_of
 
 
@@ -45,6 +45,11 @@ class Walk:
         return self._slices.repaired
 
     @property
+    def wrong_keys(self) -> list[str]:
+        """The keys that had another type, and were deleted."""
+        return self._slices.wrong_keys
+
+    @property
     def moved(self) -> set[str]:
         """The brokers whose topics changed meanwhile, and could not be compared."""
         return self._rows.moved
@@ -61,6 +66,6 @@ class Walk:
         slices.names = sorted(readable((yield from members_of(keys.brokers))))
         yield from self._rows.run()
         yield from slices.count_rows()
-        yield from record(keys, self.repaired, began_ms)
+        yield from record(keys, self.repaired, began_ms, counted_keys=len(self.wrong_keys))
         yield from request_owed_round(keys, slices.origin)
         return self.repaired

@@ -1,7 +1,11 @@
 """Clients of the store, with short retries and timeouts: a dead Redis is noticed within seconds."""
 
+import asyncio
+import builtins
 import codecs
 import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -13,7 +17,7 @@ import redis.sentinel
 from redis.asyncio.connection import AbstractConnection
 from redis.asyncio.retry import Retry as AsyncRetry
 from redis.backoff import ConstantBackoff, NoBackoff
-from redis.exceptions import ConnectionError
+from redis.exceptions import ConnectionError, TimeoutError
 from redis.retry import Retry
 
 from registry.store.sentinel import (
@@ -31,6 +35,7 @@ ASK_TIMEOUT_S = 0.5  # for a Sentinel or a Cluster's server that is asked for th
 BLOCK_MS = 1000  # how long a follower's read may wait for the next entry
 FOLLOW_TIMEOUT_S = 5.0  # without a reply to such a read for so long, the connection is dead
 RETRY_PAUSE_S = 0.01
+CLOSED = "the handler is closed"  # how uvloop ends what it says of a closed transport
 DEFAULT_NAMESPACE = "default"
 UNNAMED: Final[dict[str, Any]] = {"driver_info": None}  # no CLIENT SETINFO, a command that Redis 7.0 has not
 OVER_TCP: Final[dict[str, Any]] = {
@@ -42,8 +47,9 @@ OVER_TCP: Final[dict[str, Any]] = {
         socket.TCP_USER_TIMEOUT: int(REPLY_TIMEOUT_S * 1000),
     },
 }
-"""TCP_USER_TIMEOUT (Linux, ms) drops unacknowledged requests: one that was refused to its caller must not be delivered
-when the network is back, after later requests."""
+"""TCP_USER_TIMEOUT (Linux, ms) drops requests that the peer's kernel has not acknowledged: one that was refused to its
+caller must not be delivered when the network is back, after later requests. A proxy acknowledges for the store: what it
+delays may still come then (docs/redis.md)."""
 
 
 def _half_pairs(error: UnicodeError) -> tuple[str | bytes, int]:
@@ -90,14 +96,17 @@ def connect_async(url: str, namespace: str = DEFAULT_NAMESPACE) -> redis.asyncio
     retry = AsyncRetry(ConstantBackoff(RETRY_PAUSE_S), 1, supported_errors=(ConnectionError,))
     store = _client(ASYNC, url, namespace, socket_timeout=REPLY_TIMEOUT_S, retry=retry, **COMMON)
     pool = store.connection_pool
-    pool.connection_class = _packing(pool.connection_class)
+    pool.connection_class = _for_requests(_noticing_its_end(pool.connection_class))
     return store  # type: ignore[no-any-return]
 
 
 def connect_follower(url: str, namespace: str = DEFAULT_NAMESPACE) -> redis.asyncio.Redis:
     """Return a client for reads that block for BLOCK_MS at most; without retries, for its user reconnects."""
     retry = AsyncRetry(ConstantBackoff(RETRY_PAUSE_S), 0)
-    return _client(ASYNC, url, namespace, socket_timeout=FOLLOW_TIMEOUT_S, retry=retry, **COMMON)  # type: ignore[no-any-return]
+    store = _client(ASYNC, url, namespace, socket_timeout=FOLLOW_TIMEOUT_S, retry=retry, **COMMON)
+    pool = store.connection_pool
+    pool.connection_class = _noticing_its_end(pool.connection_class)
+    return store  # type: ignore[no-any-return]
 
 
 class _AsyncPool(redis.asyncio.sentinel.SentinelConnectionPool):
@@ -171,10 +180,45 @@ def _asking_settings(redis_py: _RedisPy, at: StoreUrl) -> dict[str, Any]:
     }
 
 
-def _packing(kind: type[AbstractConnection]) -> type[AbstractConnection]:
-    """Return a class of connection that packs commands in C, as redis-py does for its sync ones only."""
+def _noticing_its_end(kind: type[AbstractConnection]) -> type[AbstractConnection]:
+    """Return a class of connection that raises ConnectionError where the peer has reset it before something is sent,
+    or one over which the master was asked for: uvloop raises RuntimeError then."""
 
-    class Packing(kind):  # type: ignore[misc,valid-type]
+    class NoticingItsEnd(kind):  # type: ignore[misc,valid-type]
+        async def connect_check_health(self, *args: Any, **options: Any) -> None:
+            with _closed_transport_as_error():
+                await super().connect_check_health(*args, **options)
+
+        async def send_packed_command(self, *args: Any, **options: Any) -> None:
+            with _closed_transport_as_error():
+                await super().send_packed_command(*args, **options)
+
+    return NoticingItsEnd
+
+
+@contextmanager
+def _closed_transport_as_error() -> Iterator[None]:
+    try:
+        yield
+    except RuntimeError as error:
+        if not str(error).endswith(CLOSED):
+            raise
+        raise ConnectionError("the connection was closed before anything was sent") from error
+
+
+def _for_requests(kind: type[AbstractConnection]) -> type[AbstractConnection]:
+    """Return a class of connection that packs commands in C, as redis-py does for its sync ones only, and is made
+    within the time of a reply: redis-py tries again where a server accepts and then says nothing."""
+
+    class ForRequests(kind):  # type: ignore[misc,valid-type]
+        async def connect_check_health(self, *args: Any, **options: Any) -> None:
+            try:
+                async with asyncio.timeout(REPLY_TIMEOUT_S):
+                    await super().connect_check_health(*args, **options)
+            except builtins.TimeoutError:
+                await self.disconnect(nowait=True)
+                raise TimeoutError("Timeout connecting to server") from None
+
         def pack_command(self, *args: Any) -> list[bytes]:
             words = args[0].split() if isinstance(args[0], str) else args[:1]
             try:
@@ -182,4 +226,4 @@ def _packing(kind: type[AbstractConnection]) -> type[AbstractConnection]:
             except UnicodeEncodeError:  # half a surrogate pair
                 return super().pack_command(*args)  # type: ignore[no-any-return]
 
-    return Packing
+    return ForRequests

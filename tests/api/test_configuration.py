@@ -37,7 +37,7 @@ def test_a_table_is_replaced_whole(http: Http) -> None:
     assert http.ok("PUT", "/v1/kv/n", {"table": {"b": "2", "c": "3"}})["eventId"]
     assert http.ok("GET", "/v1/kv/n")["table"] == {"b": "2", "c": "3"}
     changed = [event["fields"] for event in http.ok("GET", f"/v1/events?after={before}")["events"]]
-    assert [(event["key"], event["cause"]) for event in changed] == [("c", "put"), ("a", "delete")]
+    assert [(event["key"], event["cause"]) for event in changed] == [("a", "delete"), ("c", "put")]
     assert len({event["op"] for event in changed}) == 1
 
 
@@ -82,10 +82,13 @@ def test_settings_change_for_all(http: Http, option: str, given: object, shown: 
 def test_the_answer_says_what_is_in_force(redis: redis_py.Redis, file: str, at_start: str) -> None:
     options = Options(rewritten_file=file, listing_also=(("myKey", "x"),))
     http = Http(create_app(options, redis=redis).test_client())
-    settings = {"orderMessageEnable": True, "listenPort": 1, "serverSelectorThreads": 5, "myKey": "y"}
+    settings = {"orderMessageEnable": True, "listenPort": 1, "serverSelectorThreads": 5, "myKey": "y"} | {
+        "defaultThreadPoolQueueCapacity": 200
+    }
     assert http.ok("PATCH", "/v1/settings", {"settings": settings})["inForce"] == {
         "orderMessageEnable": "live",
         "listenPort": at_start,
+        "defaultThreadPoolQueueCapacity": at_start,
         "serverSelectorThreads": "never",
         "myKey": "never",
     }

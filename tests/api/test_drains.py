@@ -84,3 +84,11 @@ def test_an_unknown_broker(http: Http, method: str) -> None:
 def test_members_that_make_no_sense(http: Http, member: str, value: object) -> None:
     http.ok("POST", "/v1/brokers", a_broker())
     assert http.refused("PUT", DRAIN, WANTED | {member: value}) == (422, "invalid-field", member)
+
+
+def test_a_drain_that_is_none_is_no_defect(http: Http, redis: redis_py.Redis, keys: Keys) -> None:
+    http.ok("POST", "/v1/brokers", a_broker())
+    redis.hset(keys.drains, "broker-a", "notjson")
+    assert http.refused("GET", DRAIN) == (503, "value-damaged", None)
+    assert http.ok("DELETE", DRAIN)["eventId"]
+    assert http.refused("GET", DRAIN) == (404, "drain-not-found", None)

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from api.events import ENTRIES_AT_ONCE
 from api.paging import PageQuery, page
 from tests.api.http import Http, a_broker
 
@@ -72,6 +73,15 @@ def test_the_event_stream_in_pages(http: Http) -> None:
     assert [event["fields"]["kind"] for event in rest["events"]] == ["topics_changed"]
     assert rest["next"] == rest["events"][-1]["id"]
     assert http.ok("GET", f"/v1/events?after={rest['next']}") == {"events": [], "next": rest["next"]}
+
+
+def test_a_page_of_long_events_ends_sooner(http: Http) -> None:
+    for number in range(40):
+        http.ok("PUT", "/v1/kv/ns/key", {"value": chr(97 + number % 2) * 60_000})
+    first = http.ok("GET", "/v1/events?limit=1000")
+    rest = http.ok("GET", f"/v1/events?limit=1000&after={first['next']}")
+    assert len(first["events"]) == ENTRIES_AT_ONCE
+    assert [int(event["fields"]["seq"]) for event in first["events"] + rest["events"]] == [*range(1, 42)]
 
 
 def test_a_write_returns_its_last_event(http: Http) -> None:

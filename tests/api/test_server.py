@@ -2,6 +2,9 @@
 
 import http.client
 import json
+import os
+import select
+import signal
 import socket
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -117,6 +120,27 @@ def test_the_peer_may_close_its_side_behind_a_request(address: str) -> None:
         assert peer.answer()[0] == 200
 
 
+def test_health_waits_for_no_thread_that_waits_for_the_store(
+    store_of: Callable[[str], EmbeddedStore],
+) -> None:
+    store = store_of(next(iter(ENGINES)))
+    with (
+        http_workers(store.url, workers=1, http_threads=1) as address,
+        Peer(address) as asks,
+        Peer(address) as looks,
+    ):
+        looks.send(GET)
+        assert looks.answer()[0] == 200
+        os.kill(store.child.pid, signal.SIGSTOP)
+        try:
+            asks.send(GET.replace(b"healthz", b"v1/topics"))
+            looks.send(GET)
+            assert looks.answer()[0] == 200
+            assert not select.select([asks.socket], [], [], 0)[0]
+        finally:
+            os.kill(store.child.pid, signal.SIGCONT)
+
+
 def test_a_body_that_waits_to_be_asked_for_is_asked_for_once(address: str) -> None:
     with Peer(address) as peer:
         peer.send(PUT + b"Expect: 100-continue\r\nContent-Length: 14\r\n\r\n")
@@ -174,9 +198,34 @@ def test_a_body_that_waits_to_be_asked_for_is_asked_for_once(address: str) -> No
             (431, "a head may have 4096 bytes (httpHeadMaxBytes)"),
             id="a long head",
         ),
+        pytest.param(
+            b"GET\r\n\r\n", (400, "the head is malformed: Invalid HTTP request line: 'GET'"), id="half a line"
+        ),
+        pytest.param(
+            GET[:-2] + b"<p>\x9b: x\r\n\r\n",
+            (400, r"the head is malformed: Invalid HTTP header name: '<p>\x9b'"),
+            id="no name of a header",
+        ),
+        pytest.param(
+            GET[:-2] + b"Content-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+            (400, "the head is malformed: Invalid HTTP Header: 'CONTENT-LENGTH'"),
+            id="two lengths",
+        ),
+        pytest.param(
+            GET[:-2] + b"Transfer-Encoding: other\r\n\r\n",
+            (501, "the head is malformed: Unsupported transfer coding: 'other'"),
+            id="another coding",
+        ),
+        pytest.param(
+            GET[:-2] + b"Expect: other\r\n\r\n",
+            (417, "the head is malformed: Unable to comply with expectation: 'other'"),
+            id="another expectation",
+        ),
     ],
 )
-def test_what_is_too_long_is_refused(address: str, request_: bytes, refusal: tuple[int, str]) -> None:
+def test_what_is_too_long_or_malformed_is_refused(
+    address: str, request_: bytes, refusal: tuple[int, str]
+) -> None:
     with Peer(address) as peer:
         peer.send(request_)
         assert peer.problem() == refusal
@@ -193,10 +242,28 @@ def test_each_kind_of_refusal_is_logged(store: EmbeddedStore, capfd: pytest.Capt
     assert [status for status in (413, 431) if f"refused a request ({status}): " in said] == [413, 431]
 
 
-def test_a_malformed_head_is_refused(address: str) -> None:
+def test_malformed_heads_do_not_fill_the_log(store: EmbeddedStore, capfd: pytest.CaptureFixture[str]) -> None:
+    with http_workers(store.url, workers=1) as address:
+        for number in range(50):
+            with Peer(address) as peer:
+                peer.send(b"GET %d" % number + b"x" * 4000 + b"\r\n\r\n")
+                assert peer.problem()[0] == 400
+    said = capfd.readouterr().err
+    assert len(said.splitlines()) < 5
+    assert len(said) < 2000
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        pytest.param(b"1\r\nxyz0\r\n\r\n", id="no end of a chunk"),
+        pytest.param(b"1\r\nx\r\n0\r\nX\r\n\r\n", id="a trailer without a colon"),
+    ],
+)
+def test_a_malformed_body_that_nothing_reads_gets_no_answer_of_its_own(address: str, body: bytes) -> None:
     with Peer(address) as peer:
-        peer.send(b"GET\r\n\r\n")
-        assert peer.answer()[0] == 400
+        peer.send(GET[:-2] + b"Transfer-Encoding: chunked\r\n\r\n" + body + GET)
+        assert peer.answer()[0] == 200
         assert peer.ended()
 
 

@@ -85,9 +85,12 @@ def lower_state(e: Exchange, says: Registration) -> bool:
     """A newcomer whose state version is lower than the holder's."""
     place = holder(e, says)
     live = e.before.live.get((says.cluster, place or ""))
-    if place in (None, says.addr) or live is None or live.says.version is None or says.version is None:
-        return False
-    return live.says.version[0] > says.version[0]
+    return place not in (None, says.addr) and live is not None and _state(live.says) > _state(says)
+
+
+def _state(says: Registration) -> int:
+    """Java's DataVersion without a timestamp in the body has none of the other numbers either."""
+    return says.version[0] if says.version is not None else 0
 
 
 def leaves_a_trace(e: Exchange, says: Registration) -> bool:

@@ -141,7 +141,8 @@ class Side:
             if key != number:
                 self.cut(key)
         ask(318, body=DEFAULTS.encode())
-        info = seen(106, ask(106), world, OPTIONS).body
+        # Java encodes what threads of closed connections change: its reply may be a ConcurrentModificationException.
+        info = eventually(lambda: seen(106, ask(106), world, OPTIONS).body)
         for name, group in info["brokerAddrTable"].items():
             clusters = {c for c, names in info["clusterAddrTable"].items() if name in names} | {
                 group["cluster"]

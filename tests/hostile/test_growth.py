@@ -157,6 +157,10 @@ def test_kv_is_limited_in_all(server: NameServer, over: Connection, http: httpx.
             assert (answer.status_code, "limit-reached" in answer.json()["type"]) == (409, True)
             assert option in answer.json()["detail"]
         assert f"PUT '/v1/kv/{ORDER}/k0' of 127.0.0.1 was refused" in server.said()
+        for option in ("maxKvNamespaces", "maxKvKeys", "maxKvValueBytes", "maxKvNamespaceBytes"):
+            refusals = [line for line in server.said().splitlines() if f"more than {option}=" in line]
+            assert any("request 100 of" in line for line in refusals)  # none hides another
+            assert any("PUT '/v1/kv/" in line for line in refusals)
         assert store.xlen(server.keys.events) == before
         assert put(over, ORDER, "k0", "less") is None
         assert put(over, ORDER, "k0", "v" * VALUE) is None

@@ -89,6 +89,7 @@ class Watch:
         said = self.server.said()[self._said :]
         assert "Traceback" not in said
         assert "a fault of this server" not in said
+        assert "since the store refuses" not in said
         for connection in self._connections.values():
             with suppress(OSError):
                 connection.close()

@@ -311,6 +311,24 @@ ALL = "is no option and has no effect; docs/options.md lists all"
             id="a number of the file",
         ),
         pytest.param(
+            {"maxKvKeys": "0", "maxPercentOfHost": "500", "maxBrokers": "1"},
+            {},
+            [
+                f"{key}={text} is ignored: not a number that {key} can be; correct the file"
+                for key, text in (("maxKvKeys", "0"), ("maxPercentOfHost", "500"))
+            ],
+            id="numbers of our own",
+        ),
+        pytest.param(
+            {"allowEvictingStore": "maybe", "clusterTest": "1", "orderMessageEnable": "TRUE"},
+            {},
+            [
+                "allowEvictingStore=maybe counts as false: it is neither true nor false; correct the file",
+                "clusterTest=1 counts as false, as Java reads it: it is neither true nor false; correct the file",
+            ],
+            id="flags of the file",
+        ),
+        pytest.param(
             {},
             {
                 "MQNS_HTTP": "x",

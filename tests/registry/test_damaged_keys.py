@@ -1,13 +1,17 @@
 """A key of another type, which is damage, leaves no operation half done: it is refused as a whole, or done."""
 
+import json
 from collections.abc import Callable
 
 import pytest
 import redis as redis_py
 
 from registry.errors import RegistryError
+from registry.events.entry import EventKind
 from registry.keys import Keys, member_key
-from registry.kv import put
+from registry.kv import put, replace_table
+from registry.limits import DEFAULT_LIMITS
+from registry.repair.state import Repaired, state
 from registry.topics import register_topic
 from rocketmq_remoting.route import QueueData
 from tests.registry.brokers import address, mapping_info, origin
@@ -85,3 +89,32 @@ def test_no_operation_is_left_half_done(redis: redis_py.Redis, damaged: str, ope
         assert not left or redis.hexists(
             KEYS.deferred, "clean:b1"
         )  # which a job does once the key is repaired
+
+
+@pytest.mark.parametrize(
+    "key", [KEYS.broker("new"), KEYS.pending("new"), KEYS.member(member_key("c1", address("new")))]
+)
+def test_a_name_that_is_in_no_list_is_not_locked_out(
+    redis: redis_py.Redis, key: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """No walk comes to such a key, and every registration met it."""
+    ns = Namespace(redis)
+    redis.hset(key, "a", "b") if key == KEYS.pending("new") else redis.set(key, "x")
+    ns.register("new", topics=("T1", "T2"))
+    assert [data.broker_name for data in ns.route("T1").broker_datas] == ["new"]
+    [entry] = [event for event in ns.new_entries() if event.kind == EventKind.TABLES_REPAIRED]
+    assert entry.cause == "keys"
+    assert json.loads(entry.get("keys")) == [key]
+    assert f"what they held is lost: {key!r}; find out" in caplog.text
+    assert ns.run(state(KEYS)).repaired == Repaired(keys=1)
+
+
+@pytest.mark.parametrize("whole", [False, True])
+def test_values_of_a_namespace_of_another_type_can_be_put(redis: redis_py.Redis, whole: bool) -> None:
+    ns = Namespace(redis)
+    redis.set(KEYS.kv("n"), "x")
+    if whole:
+        ns.run(replace_table(KEYS, "n", {"k": "v"}, origin(), DEFAULT_LIMITS))
+    else:
+        ns.run(put(KEYS, "n", "k", "v", origin()))
+    assert redis.hgetall(KEYS.kv("n")) == {"k": "v"}

@@ -6,7 +6,8 @@ from math import inf
 import pytest
 
 from registry import kv, members
-from registry.errors import BrokerBusy
+from registry.drains import Drain, drain, drain_of, undrain
+from registry.errors import BrokerBusy, ValueDamaged
 from registry.events.checkpoint import checkpoint, request_round
 from registry.events.entry import EventKind
 from registry.keys import ORDER_TOPIC_CONFIG, Keys, member_key
@@ -261,3 +262,30 @@ def test_a_clean_up_that_is_no_text_stops_no_other(ns: Namespace) -> None:
     ns.unregister("b2")
     ns.clean_up()
     assert not ns.store.exists(ns.keys.topics_of("b2"))
+
+
+@pytest.mark.parametrize(("score", "state"), [("inf", "living"), ("-inf", "overdue"), ("1e300", "living")])
+def test_a_lease_that_is_none_is_of_its_member_only(ns: Namespace, score: str, state: str) -> None:
+    """Routes take it as it stands; a walk cuts one that is too long."""
+    ns.store.zadd(ns.keys.leases, {MEMBER: score})
+    assert [broker.members[0].lease.state for broker in ns.run(members.brokers(ns.keys, ["b1", "b2"]))] == [
+        state,
+        "living",
+    ]
+    assert set(ns.tick().overdue) == ({MEMBER} if state == "overdue" else set())
+    assert shown(ns.route("T1")) == ({"b1", "b2"} if state == "living" else {"b2"})
+    walked(ns)
+    assert ns.store.zscore(ns.keys.leases, MEMBER) in (-inf, pytest.approx(ns.now_ms() + 120_000, abs=5_000))
+
+
+@pytest.mark.parametrize("text", ["notjson", '{"owner":1}', NO_TEXT], ids=["no JSON", "no drain", "no text"])
+def test_a_drain_that_is_none_is_in_force_until_it_is_written_again(ns: Namespace, text: str | bytes) -> None:
+    ns.store.hset(ns.keys.drains, "b1", text)
+    with pytest.raises(ValueDamaged, match="drain of broker 'b1'"):
+        ns.run(drain_of(ns.keys, "b1"))
+    assert {data.broker_name: data.perm for data in ns.route("T1").queue_datas} == {"b1": 4, "b2": 6}
+    ns.run(drain(ns.keys, "b1", Drain("alice", "repair"), origin()))
+    assert ns.run(drain_of(ns.keys, "b1")) == Drain("alice", "repair")
+    ns.store.hset(ns.keys.drains, "b1", text)
+    ns.run(undrain(ns.keys, "b1", origin()))
+    assert ns.run(drain_of(ns.keys, "b1")) is None

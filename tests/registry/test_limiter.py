@@ -2,8 +2,6 @@
 
 import asyncio
 import time
-from collections.abc import Callable
-from functools import partial
 
 import redis as redis_py
 
@@ -17,6 +15,7 @@ from registry.registration.register import register
 from registry.store.connect import connect_async
 from tests.registry.brokers import origin, registration
 from tests.registry.check_tables import check_tables
+from tests.registry.watched import Watched
 
 KEYS = Keys()
 MANY = [f"a-topic-with-a-usual-name-{number:05}" for number in range(1200)]
@@ -60,27 +59,6 @@ def test_on_a_loop_no_more_are_in_it_than_it_has_places(store: EmbeddedStore) ->
 
 def test_without_a_loop(redis: redis_py.Redis) -> None:
     assert run(visits(Limiter(1), []), redis) == 1
-
-
-class Watched(Limiter):
-    """Knows how many were in it at most."""
-
-    inside = most = 0
-
-    def acquire(self, acquired: Callable[[], object]) -> None:
-        super().acquire(partial(self._acquired, acquired))
-
-    def release(self) -> None:
-        self._count(-1)
-        super().release()
-
-    def _acquired(self, acquired: Callable[[], object]) -> None:
-        self._count(1)
-        acquired()
-
-    def _count(self, by: int) -> None:
-        self.inside += by
-        self.most = max(self.most, self.inside)
 
 
 def test_many_big_first_registrations_all_come_through(store: EmbeddedStore, redis: redis_py.Redis) -> None:

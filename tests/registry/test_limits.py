@@ -12,7 +12,7 @@ from registry.drains import Drain, drain
 from registry.errors import ConfigNotFound, LimitReached
 from registry.events.heartbeat_log import log_heartbeat
 from registry.keys import ORDER_TOPIC_CONFIG, member_key
-from registry.kv import delete, import_table, put, table
+from registry.kv import delete, import_table, put, replace_table, table
 from registry.limits import DEFAULT_LIMITS, Limits
 from registry.members import brokers as members_of_brokers
 from registry.options.catalogue import BY_KEY, GROWTH_LIMITS, Options
@@ -163,7 +163,7 @@ def test_what_grows_beyond_a_limit_is_refused(
 )
 def test_bytes_of_a_registration(ns: Namespace, option: str, number: int, change: dict[str, Any]) -> None:
     asked: dict[str, Any] = {"topics": ("T1", "T2"), "at": "h:1"} | change
-    with pytest.raises(LimitReached, match=f"{option}={number - 1}"):
+    with pytest.raises(LimitReached, match=rf" of {number} bytes: more than {option}={number - 1}\b"):
         sent(ns, tight(**{BY_KEY[option].name: number - 1}), **asked)
     assert ns.entries() == []
     sent(ns, tight(**{BY_KEY[option].name: number}), **asked)
@@ -189,6 +189,9 @@ def test_order_topics_have_a_place_and_an_empty_namespace_gives_its_own(ns: Name
         ns.run(table(ns.keys, "n1"))
     with pytest.raises(LimitReached, match="maxKvNamespaces=2"):
         ns.run(put(ns.keys, "n4", "k", "v", origin(), limits=limits))
+    ns.run(delete(ns.keys, ORDER_TOPIC_CONFIG, "k", origin()))
+    with pytest.raises(LimitReached, match="maxKvNamespaces=2"):  # brokers are sent it, empty as it is
+        ns.run(put(ns.keys, "n4", "k", "v", origin(), limits=limits))
 
 
 @pytest.mark.parametrize("field", ["namespace", "key", "value"])
@@ -199,6 +202,41 @@ def test_bytes_of_a_kv_entry(ns: Namespace, field: str) -> None:
         ns.run(put(ns.keys, **given, origin=origin(), limits=tight(**{BY_KEY[option].name: 3})))
     assert ns.entries() == []
     ns.run(put(ns.keys, **given, origin=origin(), limits=tight(**{BY_KEY[option].name: 4})))
+
+
+@pytest.mark.parametrize(
+    ("option", "most", "wanted"),
+    [
+        ("maxKvKeys", 3, {"a": "new", "b": "2", "c": "3", "d": "4"}),
+        ("maxKvNamespaceBytes", 12, {"a": "new", "b": "2", "c": "3456789"}),
+        ("maxKvValueBytes", 5, {"a": "new", "b": "234567"}),
+        ("maxNameBytes", 5, {"a": "new", "bcdefg": "2"}),
+    ],
+)
+def test_a_whole_kv_table_that_is_refused_changes_nothing(
+    ns: Namespace, option: str, most: int, wanted: dict[str, str]
+) -> None:
+    stored = {"a": "old", "z": "26"}
+    ns.run(replace_table(ns.keys, "n", stored, origin(), DEFAULT_LIMITS))
+    ns.new_entries()
+    limits = tight(**{BY_KEY[option].name: most})
+    with pytest.raises(LimitReached, match=rf"{option}={most}\b"):
+        ns.run(replace_table(ns.keys, "n", wanted, origin(), limits))
+    assert (ns.new_causes(), ns.run(table(ns.keys, "n"))) == ([], stored)
+    with pytest.raises(LimitReached):
+        ns.run(replace_table(ns.keys, "new", wanted, origin(), limits))
+    assert not ns.store.sismember(ns.keys.kv_namespaces, "new")
+
+
+def test_a_whole_kv_table_at_its_limits_takes_the_place_of_another(ns: Namespace) -> None:
+    """What shrinks is written first, and what goes before it: no step has more than the end."""
+    limits = tight(max_kv_keys=3, max_kv_namespace_bytes=15)
+    ns.run(replace_table(ns.keys, "n", {"a": "1", "b": "12345678", "c": "123"}, origin(), limits))
+    wanted = {"a": "12345678", "b": "1", "d": "äb"}
+    ns.run(replace_table(ns.keys, "n", wanted, origin(), limits))
+    assert ns.run(table(ns.keys, "n")) == wanted
+    lowered = tight(max_kv_keys=1, max_kv_namespace_bytes=1)
+    ns.run(replace_table(ns.keys, "n", {"a": "123", "b": "1"}, origin(), lowered))
 
 
 LOWERED = Limits(*(1 for _ in GROWTH_LIMITS))
@@ -311,6 +349,77 @@ def test_kv_may_shrink_and_be_deleted_beyond_the_limits(ns: Namespace) -> None:
     ns.run(put(ns.keys, "n", "k", "v" * 19, origin(), limits=limits))
     ns.run(delete(ns.keys, "n", "l", origin()))
     assert ns.run(table(ns.keys, "n")) == {"k": "v" * 19}
+
+
+def whole_reads(ns: Namespace) -> int:
+    """How often a hash was read as a whole since the store started."""
+    stats: dict[str, dict[str, int]] = ns.store.info("commandstats")
+    return stats.get("cmdstat_hgetall", {"calls": 0})["calls"]
+
+
+def test_puts_that_change_a_full_kv_namespace_read_it_once(ns: Namespace) -> None:
+    limits = tight(max_kv_namespace_bytes=100_000)
+    before = whole_reads(ns)
+    for number in range(1, 10):
+        ns.run(put(ns.keys, "n", f"k{number}", "v" * 9_998, origin(), limits=limits))
+    for number in range(40):
+        ns.run(put(ns.keys, "n", "k1", "v" * (19_997 + number % 2), origin(), limits=limits))
+        with pytest.raises(LimitReached, match="maxKvNamespaceBytes=100000"):
+            ns.run(put(ns.keys, "n", "k2", "v" * 10_000, origin(), limits=limits))
+    assert whole_reads(ns) == before + 1
+    ns.run(delete(ns.keys, "n", "k1", origin()))
+    ns.run(put(ns.keys, "n", "k2", "v" * 29_998, origin(), limits=limits))
+    with pytest.raises(LimitReached, match="maxKvNamespaceBytes=100000"):
+        ns.run(put(ns.keys, "n", "k2", "v" * 29_999, origin(), limits=limits))
+    assert whole_reads(ns) == before + 1
+
+
+FULL_OF_BYTES = {"k": "v" * 9_999, "l": "v" * 9_999}
+
+
+def deleted_by_hand(ns: Namespace, note: str) -> None:
+    ns.store.hdel(ns.keys.kv("n"), "l")
+
+
+def deleted_and_the_minute_over(ns: Namespace, note: str) -> None:
+    ns.store.hset(ns.keys.kv("n"), "l", "v")
+    bytes_and_keys, at = ns.store.get(note).rsplit(" ", 1)
+    ns.store.set(note, f"{bytes_and_keys} {int(at) - 60_000}")
+
+
+def of_a_time_to_come(ns: Namespace, note: str) -> None:
+    ns.store.hset(ns.keys.kv("n"), "l", "v")
+    ns.store.set(note, "20000 2 99999999999999")
+
+
+def no_count(ns: Namespace, note: str) -> None:
+    ns.store.hset(ns.keys.kv("n"), "l", "v")
+    ns.store.set(note, "-3 2 x")
+
+
+def of_another_type(ns: Namespace, note: str) -> None:
+    ns.store.hset(ns.keys.kv("n"), "l", "v")
+    ns.store.delete(note)
+    ns.store.sadd(note, "x")
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [deleted_by_hand, deleted_and_the_minute_over, of_a_time_to_come, no_count, of_another_type],
+)
+def test_a_count_of_kv_bytes_that_is_not_true_is_made_anew(
+    ns: Namespace, damage: Callable[[Namespace, str], None]
+) -> None:
+    limits = tight(max_kv_namespace_bytes=20_000)
+    for key, value in FULL_OF_BYTES.items():
+        ns.run(put(ns.keys, "n", key, value, origin(), limits=limits))
+    with pytest.raises(LimitReached, match="maxKvNamespaceBytes=20000"):
+        ns.run(put(ns.keys, "n", "k", "v" * 10_000, origin(), limits=limits))
+    ns.rewritten = True
+    damage(ns, ns.keys.kv_bytes("n"))
+    ns.run(put(ns.keys, "n", "k", "v" * 17_000, origin(), limits=limits))
+    with pytest.raises(LimitReached, match="maxKvNamespaceBytes=20000"):
+        ns.run(put(ns.keys, "n", "k", "v" * 20_000, origin(), limits=limits))
 
 
 BEYOND_UNPACK = 5000

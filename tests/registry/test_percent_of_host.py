@@ -19,7 +19,7 @@ from tests.registry.namespace import Namespace
 from tests.registry.test_repair import a_walk
 
 GREEDY, OTHER = "10.0.0.66", "10.0.0.1"
-REFUSAL = "more than maxPercentOfHost=50 allows"
+REFUSAL = r"more than maxPercentOfHost=50 allows \({} from host 10\.0\.0\.66\)$"
 LARGE = 1200
 """Topics of a first registration in several scripts."""
 
@@ -38,7 +38,8 @@ def named(start: str, count: int) -> list[str]:
 
 def refused(ns: Namespace, given: Limits, name: str, topics: Iterable[str] = (), **kwargs: Any) -> None:
     before = ns.store.xlen(ns.keys.events)
-    with pytest.raises(LimitReached, match=REFUSAL):
+    what = "topics" if topics else "brokers"
+    with pytest.raises(LimitReached, match=f"broker '{name}' at .*: {REFUSAL.format(what)}"):
         sent(ns, given, name, topics=tuple(topics), **kwargs)
     assert ns.store.xlen(ns.keys.events) == before
 
@@ -68,7 +69,7 @@ def test_topics_of_one_host_take_half(ns: Namespace, count: int) -> None:
     sent(ns, few, "made-up-2", topics=named("N", count))
     refused(ns, few, "made-up-3", named("O", count))
     refused(ns, few, "made-up-2", [*named("N", count), "O"], version=2)
-    with pytest.raises(LimitReached, match=REFUSAL):
+    with pytest.raises(LimitReached, match=REFUSAL.format("topics")):
         ns.run(register_topic(ns.keys, "O", [QueueData("made-up-1", 4, 4, 6, 0)], origin(), few))
     sent(ns, few, "made-up-3", topics=named("M", count))  # which are there
     sent(ns, few, "real-1", topics=named("R", count), host=OTHER)

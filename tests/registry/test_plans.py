@@ -242,6 +242,7 @@ def test_a_registration_waits_for_another_of_its_broker() -> None:
             ["differs"],
             *[["pending"], None] * PENDING_PAUSES,
             ["pending"],
+            ["unknown"],
         )
 
 

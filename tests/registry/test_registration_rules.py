@@ -4,12 +4,14 @@ from typing import Any
 
 import pytest
 
-from registry.errors import RegistrationRefused
-from registry.keys import ORDER_TOPIC_CONFIG
+from registry.errors import BrokerBusy, RegistrationRefused
+from registry.keys import ORDER_TOPIC_CONFIG, member_key
 from registry.kv import delete, put
+from registry.registration.register import register
 from rocketmq_remoting.errors import BodyError
-from tests.registry.brokers import PLAIN, address, mapping_info, origin
+from tests.registry.brokers import PLAIN, address, mapping_info, origin, registration
 from tests.registry.namespace import Namespace
+from tests.registry.steps import Stepped
 
 READ_ONLY = "8,8,4,0"
 OTHER = "4,4,6,1"
@@ -333,3 +335,17 @@ def test_a_place_that_a_registration_takes_is_no_loss_of_the_group(
     ns.register("b1", number, (), at=at, acting=True, version=2)
     ns.clean_up()
     assert [data.perm for data in ns.route("T1").queue_datas] == [6]
+
+
+def test_a_broker_that_others_keep_changing_stays_with_what_it_had(ns: Namespace) -> None:
+    """Any peer may set queue data of its name (217), as often as it likes."""
+    ns.register()
+    member = member_key("c1", A0)
+    ns.store.zincrby(ns.keys.leases, -10_000, member)
+    before = ns.store.zscore(ns.keys.leases, member)
+    plan = Stepped(register(ns.keys, registration(topics=("T1", "T9"), version=2), origin()), ns.store)
+    while plan.request is not None:
+        ns.store.hincrby(ns.keys.broker("b1"), "gen", 1)
+        plan.step()
+    assert isinstance(plan.error, BrokerBusy)
+    assert ns.store.zscore(ns.keys.leases, member) > before

@@ -517,7 +517,7 @@ def test_a_table_that_gets_another_type_while_it_is_read_is_repaired(
     ns: Namespace, command: str, key_of: Callable[[Keys], str]
 ) -> None:
     populate(ns)
-    ns.store.hdel(ns.keys.route("T1"), "b1")  # so that the broker's table is read
+    ns.store.srem(ns.keys.topics, "T1")  # so that the broker's table is read
     key = key_of(ns.keys)
     walk = Stepped(Walk(ns.keys, origin(), "w", timeout_ms=120_000, rows_per_s=inf).run(), ns.store)
     while not (isinstance(walk.request, Call) and walk.request.args[:2] == (command, key)):
@@ -592,26 +592,45 @@ def test_an_unregistration_between_two_slices_is_no_damage(ns: Namespace) -> Non
         assert a_walk(ns) == Repaired()
 
 
-def test_a_minute_for_ten_thousand_topics_of_thirty_brokers(
-    ns: Namespace, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """At less than a hundredth of the store's time, by the clock of its processor: others work on this machine."""
+@pytest.fixture
+def pauses_s(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """The pauses of plans, which take no time."""
+    pauses_s: list[float] = []
+    monkeypatch.setattr("registry.drivers.time", SimpleNamespace(sleep=pauses_s.append))
+    return pauses_s
+
+
+def test_a_minute_for_ten_thousand_topics_of_thirty_brokers(ns: Namespace, pauses_s: list[float]) -> None:
+    """The bench measures its share of the store; here others work on the same cores, which makes all work longer."""
     topics = tuple(f"topic-with-a-usual-name-{number:05}" for number in range(10_000))
     for number in range(30):
         ns.register(f"broker-{number:02}", 0, topics, timeout_ms=3_600_000)
-    pauses_s: list[float] = []
-    monkeypatch.setattr("registry.drivers.time", SimpleNamespace(sleep=pauses_s.append))
-    shares = []
-    for _ in range(8):  # where all is busy, even the same work takes its processor longer
-        pauses_s.clear()
-        before_s = used(ns.store)
-        assert ns.run(Walk(ns.keys, origin(), "w", timeout_ms=120_000).run()) == Repaired()
-        assert sum(pauses_s) < 59
-        shares.append((used(ns.store) - before_s) / sum(pauses_s))
-        if min(shares) < 0.01:
-            break
-    assert min(shares) < 0.01
+    pauses_s.clear()
+    before_s = used(ns.store)
+    assert ns.run(Walk(ns.keys, origin(), "w", timeout_ms=120_000).run()) == Repaired()
+    assert sum(pauses_s) < 59
+    assert used(ns.store) - before_s < 0.02 * sum(pauses_s)
     ns.store.flushall()
+
+
+@pytest.mark.parametrize("lost_lists", [False, True], ids=["a route", "a route and the list of topics"])
+def test_a_lost_route_is_whole_within_the_time_of_a_walk(
+    ns: Namespace, pauses_s: list[float], lost_lists: bool
+) -> None:
+    """Each broker's table was read whole, at the pace of sound ones: for two minutes clients saw a few brokers."""
+    topics = tuple(f"topic-{number:04}" for number in range(1000))
+    for number in range(10):
+        ns.register(f"broker-{number}", 0, topics, timeout_ms=3_600_000)
+    pauses_s.clear()
+    assert ns.run(Walk(ns.keys, origin(), "w", timeout_ms=120_000).run()) == Repaired()
+    undamaged_s = sum(pauses_s)
+    pauses_s.clear()
+    ns.store.delete(ns.keys.route(topics[300]), *([ns.keys.topics] if lost_lists else []))
+    walk = Walk(ns.keys, origin(), "w", timeout_ms=120_000)
+    assert ns.run(walk.run()).topics >= 10
+    assert sum(pauses_s) < undamaged_s * 1.1
+    assert len(shown(ns.route(topics[300]))[0]) == 10
+    ns.check()
 
 
 def test_topics_with_brokers_of_their_own_are_compared_in_short_slices(

@@ -4,10 +4,13 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
+from zlib_ng.zlib_ng import crc32
 
 from registry.errors import RegistryError
 from registry.kv import put
 from registry.registration.register import Registered, register
+from registry.registration.request import signature
 from registry.rewrite import add_write_perm, wipe_write_perm
 from registry.topics import delete_topic, register_topic
 from rocketmq_remoting.route import QueueData
@@ -240,3 +243,13 @@ def test_tables_that_change_all_the_time_are_given_up(ns: Namespace) -> None:
         plan.step()
     with pytest.raises(RegistryError):
         plan.finish()
+
+
+@pytest.mark.parametrize("of_java", [True, False], ids=["as Java writes it", "otherwise"])
+def test_a_checksum_that_was_compared_leads_to_the_same_signature(of_java: bool) -> None:
+    first = registration(topics=[f"T{number}" for number in range(300)])
+    if not of_java:
+        first = replace(first, body=b" " + first.body)
+    given = signature(first, delete_missing=False)
+    assert signature(replace(first, crc=crc32(first.body)), delete_missing=False) == given
+    assert (given.version is not None) == of_java

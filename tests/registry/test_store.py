@@ -7,7 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import uvloop
+from redis.exceptions import ConnectionError, TimeoutError
 
+import registry.store.connect as connect_module
 from registry.store.connect import REPLY_TIMEOUT_S, connect, connect_async, connect_follower, connect_queue
 from testbed.redis_servers import HOST, Server, free_ports, running
 
@@ -37,3 +40,59 @@ def test_what_was_given_up_is_not_delivered_later(make: Callable[[str], Any], tm
         else:
             with make(url) as store:
                 assert option(store.connection_pool.get_connection()._sock) == GIVEN_UP_MS
+
+
+@pytest.mark.parametrize("make", [connect_async, connect_follower])
+def test_a_connection_that_is_reset_at_once_is_an_outage(make: Callable[[str], Any], tmp_path: Path) -> None:
+    """Whatever the loop's transport says of it; other faults are none."""
+    [port] = free_ports(1)
+
+    async def reset(connection: Any) -> None:
+        connection._writer.transport.abort()
+        await asyncio.sleep(0.01)
+
+    async def faulty(_: object) -> None:
+        raise RuntimeError("a fault")
+
+    async def request() -> None:
+        async with make(f"redis://{HOST}:{port}") as client:
+            pool = client.connection_pool
+            connection = await pool.get_connection()
+            await reset(connection)
+            with pytest.raises(ConnectionError):
+                await connection.send_command("PING")
+            await connection.connect()
+            connection._send_packed_command = faulty
+            with pytest.raises(RuntimeError, match="a fault"):
+                await connection.send_command("PING")
+
+            class Reset(pool.connection_class):  # type: ignore[misc,name-defined]
+                async def _connect(self) -> None:
+                    await super()._connect()
+                    await reset(self)
+
+            pool.connection_class = Reset
+            with pytest.raises(ConnectionError):
+                await client.ping()
+
+    with running(Server(tmp_path, port, {"port": port})):
+        uvloop.run(request())
+
+
+def test_a_server_that_accepts_and_is_silent_is_tried_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A request is refused in the time of a reply: redis-py connects twice, for as long each time."""
+    monkeypatch.setattr(connect_module, "REPLY_TIMEOUT_S", 0.2)
+    accepted = []
+
+    async def request() -> None:
+        path = str(tmp_path / "silent.sock")
+        silent = await asyncio.start_unix_server(lambda *streams: accepted.append(streams), path)
+        async with silent, connect_async(f"unix://{path}") as store:
+            with pytest.raises(TimeoutError, match="connecting"):
+                await store.ping()
+            assert not store.connection_pool._available_connections[0].is_connected
+
+    asyncio.run(request())
+    assert len(accepted) == 1

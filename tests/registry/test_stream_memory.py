@@ -43,6 +43,16 @@ def test_what_comes_between_two_runs_is_bounded(noted: Namespace) -> None:
     assert newest[0][1]["seq"] == noted.store.hget(noted.keys.events_meta, "seq")
 
 
+def test_all_bytes_of_entries_are_counted(ns: Namespace) -> None:
+    """Of small ones a fifth is what each has: kind, sequence and incarnation."""
+    ns.register("b1", topics=("T1", "T2"))
+    ns.register("b1", topics=("T1", "T2", "T3"), version=2)
+    texts = [
+        text for _, fields in ns.store.xrange(ns.keys.events) for field in fields.items() for text in field
+    ]
+    assert int(ns.store.hget(ns.keys.events_meta, "appended")) == sum(len(text) for text in texts)
+
+
 @pytest.mark.parametrize("damage", ["key", "numbers"])
 def test_damage_of_what_bounds_the_stream_fails_no_registration(noted: Namespace, damage: str) -> None:
     """A script that failed there would have appended its entry and not written its tables."""

@@ -3,7 +3,8 @@
 import pytest
 
 from registry.errors import BrokerBusy
-from registry.rewrite import add_write_perm, wipe_write_perm
+from registry.plans import Plan
+from registry.rewrite import Rewrite, Rewrites, add_write_perm, wipe_write_perm
 from registry.topics import (
     UnitKind,
     all_topics,
@@ -174,6 +175,46 @@ def test_a_broker_that_keeps_changing_is_given_up(ns: Namespace) -> None:
         plan.step()
     with pytest.raises(BrokerBusy):
         plan.finish()
+
+
+def in_line(ns: Namespace, asked: str) -> list[Rewrite]:
+    """Have rewrites asked for at once: w to wipe, r to restore."""
+    rewrites = Rewrites()
+    perms = {"w": rewrites.wipe_write_perm, "r": rewrites.add_write_perm}
+    plans = [perms[one](ns.keys, "b1", origin()) for one in asked]
+    for plan in plans:
+        next(plan)  # each is in line
+    return [run_rest(plan, ns) for plan in plans]
+
+
+def run_rest(plan: Plan[Rewrite], ns: Namespace) -> Rewrite:
+    """Run a plan that has the place for which it waited."""
+
+    def rest() -> Plan[Rewrite]:
+        request, reply = None, None
+        try:
+            while True:
+                request = plan.send(reply)
+                reply = yield request
+        except StopIteration as end:
+            return end.value  # type: ignore[no-any-return]
+
+    return ns.run(rest())
+
+
+@pytest.mark.parametrize("asked", ["w", "r", "ww", "rr", "wr", "rw", "wrw", "rwr", "wwrrww"])
+def test_rewrites_in_line_do_at_once_what_they_would_do_one_by_one(ns: Namespace, asked: str) -> None:
+    ns.register(topics=MIXED)
+    for one in asked:
+        ns.run((wipe_write_perm if one == "w" else add_write_perm)(ns.keys, "b1", origin()))
+    expected = ns.topics()
+    ns.register(topics=MIXED, version=2)
+    ns.new_entries()
+    done = in_line(ns, asked)
+    assert ns.topics() == expected
+    assert [each.count for each in done] == [len(MIXED)] * len(asked)
+    assert len({each.event_id for each in done}) == 1
+    assert ns.new_causes() == [f"topics_changed {'restore' if asked[-1] == 'r' else 'wipe'}"]
 
 
 def test_lists(ns: Namespace) -> None:

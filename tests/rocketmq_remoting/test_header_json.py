@@ -1,5 +1,6 @@
 """JSON headers: the liberties peers take, and the text we write."""
 
+import json
 import time
 
 import pytest
@@ -117,6 +118,23 @@ def test_a_header_java_cannot_read_is_refused(header: bytes) -> None:
         read(header)
     assert refused.value.reason == "header"
     assert "\n" not in str(refused.value)
+
+
+def header_of(fields: list[str]) -> bytes:
+    return b'{"code":105,"opaque":3,"extFields":{%s}}' % ",".join(fields).encode()
+
+
+@pytest.mark.parametrize("key", ["", "a", "\\\\", '\\"', '\\\\\\"'])
+def test_very_many_ext_fields_are_refused(key: str) -> None:
+    fields = [f'"{number}{key}" : "v"' for number in range(10_050)]
+    assert len(read(header_of(fields[:10_000])).ext or {}) == 10_000
+    with pytest.raises(FrameError, match="more than 10000 ext fields"):
+        read(header_of(fields))
+
+
+def test_a_value_may_have_any_number_of_quotes() -> None:
+    value = '"\\' * 50_000
+    assert read(header_of([f'"value":{json.dumps(value)}'])).ext == {"value": value}
 
 
 def test_a_hostile_header_costs_little() -> None:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from rocketmq_remoting.cooperative import run_to_completion
 from rocketmq_remoting.errors import BodyError
-from rocketmq_remoting.json_table import BLOCK_BYTES, JsonTable
+from rocketmq_remoting.json_table import BLOCK_BYTES, SEARCHED_BYTES, JsonTable
 from rocketmq_remoting.register_broker_body import RegisterBrokerBody
 from rocketmq_remoting.registration import decode_register_broker_body
 from rocketmq_remoting.registration_json import REST_MAX_LENGTH
@@ -102,6 +102,15 @@ def test_big_static_topics_with_bare_keys_are_read() -> None:
 )
 def test_a_table_that_is_named_twice_is_not_extracted(more: str) -> None:
     assert_many(read(body(big(), more=more)))
+
+
+@pytest.mark.parametrize("before_the_edge", range(-2, 10))
+def test_a_second_name_is_found_wherever_it_stands(before_the_edge: int) -> None:
+    """A text is searched in parts, and a name may lie across an edge."""
+    head = b'{"table":{"a":{}},"x":"'
+    far = b" " * (head.index(b'"table"') + 1 + SEARCHED_BYTES - before_the_edge - len(head))
+    assert run_to_completion(TABLE.extract(head + far + b'"}')) is not None
+    assert run_to_completion(TABLE.extract(head + far + b'"table"}')) is None
 
 
 def test_of_two_tables_the_last_counts() -> None:

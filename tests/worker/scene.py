@@ -3,9 +3,9 @@
 import asyncio
 import functools
 import json
-from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mapping
 from collections.abc import Set as AbstractSet
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, contextmanager
 from typing import Any, ParamSpec
 
 import redis as redis_py
@@ -196,6 +196,17 @@ async def reached(follower: Follower, event_id: str, *, within_s: float = REACHE
     future: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
     follower.when_reached(event_id, future.set_result, within_s=within_s)
     return await future
+
+
+@contextmanager
+def reads_denied(redis: redis_py.Redis) -> Iterator[None]:
+    """Refuse XREAD; every other command works."""
+    redis.acl_setuser("default", enabled=True, commands=["-xread"])
+    try:
+        redis.client_kill_filter(_type="normal", skipme=True)
+        yield
+    finally:
+        redis.acl_setuser("default", enabled=True, commands=["+xread"])
 
 
 def last_cause(redis: redis_py.Redis) -> str:

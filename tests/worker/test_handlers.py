@@ -196,6 +196,21 @@ async def test_a_registration_is_taken(
 
 
 @asynchronous
+async def test_a_key_of_another_type_is_no_fault_of_the_server(
+    store: EmbeddedStore, redis: redis_py.Redis, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with serving(store.url) as scene:
+        redis.set("ns:{default}:kv:n", "no hash")
+        answer = await scene.ask(RequestCode.GET_KV_CONFIG, ext={"namespace": "n", "key": "k"})
+    assert answer.code == 1
+    assert answer.remark
+    assert "WRONGTYPE" in answer.remark
+    assert "failed, since the store refuses: WRONGTYPE" in caplog.text
+    assert "a fault of this server" not in caplog.text
+    assert "Traceback" not in caplog.text
+
+
+@asynchronous
 async def test_a_slave_gets_its_master_and_every_broker_the_order_topics(store: EmbeddedStore) -> None:
     slave = Broker("broker-a", "127.0.0.2:10911", id=1)
     async with serving(store.url) as scene:

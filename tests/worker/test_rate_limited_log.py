@@ -19,6 +19,20 @@ def test_a_line_is_repeated_after_a_while_with_how_many_were_left_out(
     assert caplog.messages == ["no store", "no store (and 2 more like it)"]
 
 
+def test_a_line_of_another_kind_is_not_left_out(caplog: pytest.LogCaptureFixture) -> None:
+    now = 0.0
+    log = RateLimitedLog(logging.getLogger("test"), every_s=5, clock=lambda: now)
+    for kind in ("maxTopics", "maxTopics", "maxBrokers"):
+        log.warning("more than %s", kind, kind=kind)
+    now = 5.0
+    log.warning("more than %s", "maxTopics", kind="maxTopics")
+    assert caplog.messages == [
+        "more than maxTopics",
+        "more than maxBrokers",
+        "more than maxTopics (and 1 more like it)",
+    ]
+
+
 def test_an_error_without_a_text_is_named_by_its_type(caplog: pytest.LogCaptureFixture) -> None:
     log = RateLimitedLog(logging.getLogger("test"), every_s=0)
     for error in (TimeoutError(), OSError("cut")):

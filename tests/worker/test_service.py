@@ -22,9 +22,10 @@ from rocketmq_remoting.remoting_command import SerializeType
 from testbed.eventually import PATIENCE_S, eventually_async
 from tests.logged import logged
 from tests.registry.namespace import Namespace
-from tests.worker.scene import Broker, Scene, asynchronous, serving
-from worker import dispatch
+from tests.worker.scene import Broker, Scene, asynchronous, reads_denied, serving
+from worker import admission, dispatch
 from worker.cache.routes import Fill
+from worker.rate_limited_log import RateLimitedLog
 from worker.reply import Reply, Request
 from worker.watch.boot_clock import boot_time
 
@@ -146,8 +147,15 @@ FULL = "[OVERLOAD]system busy, start flow control for a while"
 )
 @asynchronous
 async def test_more_requests_than_may_wait_are_refused_at_once(
-    store: EmbeddedStore, redis: redis_py.Redis, first: int, second: int, expected: tuple[int, str]
+    store: EmbeddedStore,
+    redis: redis_py.Redis,
+    caplog: pytest.LogCaptureFixture,
+    monkeypatch: pytest.MonkeyPatch,
+    first: int,
+    second: int,
+    expected: tuple[int, str],
 ) -> None:
+    monkeypatch.setattr(admission, "log", RateLimitedLog(admission.logger))
     capacities: dict[str, Any] = {
         "client_request_thread_pool_queue_capacity": 1,
         "default_thread_pool_queue_capacity": 1,
@@ -160,6 +168,27 @@ async def test_more_requests_than_may_wait_are_refused_at_once(
         assert (await asyncio.wait_for(scene.peer.sent.get(), PATIENCE_S)).code in (0, 17, 22)
         assert (await scene.ask(second, topic="Y", namespace="n", key="k")).code in (0, 17, 22)
         assert scene.service.parts.counters.overloads == 1
+    option = "clientRequestThreadPoolQueueCapacity" if first == 105 else "defaultThreadPoolQueueCapacity"
+    assert f"{option}=1 allows; " in caplog.text
+    assert f"{option}=1: of fewer than 64 requests that may wait, one peer can have all; " in caplog.text
+
+
+@asynchronous
+async def test_request_318_changes_no_capacity_before_the_next_start(
+    store: EmbeddedStore, redis: redis_py.Redis
+) -> None:
+    async with serving(store.url) as scene:
+        assert (await scene.ask(318, b"defaultThreadPoolQueueCapacity=1\norderMessageEnable=true")).code == 0
+        await eventually_async(lambda: _has_order(scene))
+        redis.client_pause(400)
+        for _ in range(20):
+            scene.send(101, namespace="n", key="k")
+        answers = [await asyncio.wait_for(scene.peer.sent.get(), PATIENCE_S) for _ in range(20)]
+        assert {answer.code for answer in answers} == {22}
+
+
+async def _has_order(scene: Scene) -> bool:
+    return scene.service.parts.options.order_message_enable
 
 
 @asynchronous
@@ -227,6 +256,10 @@ def _later(by_s: float) -> float:
 
 def _is_cut_off(scene: Scene) -> bool:
     return not scene.service.parts.follower.connected
+
+
+async def _is_ready(scene: Scene, *, ready: bool = True) -> bool:
+    return ready == ((await scene.ask(RequestCode.CHECK_READINESS)).code == 0)
 
 
 async def _perm_is(scene: Scene, perm: int | None) -> bool:
@@ -472,16 +505,43 @@ async def test_a_worker_that_follows_no_changes_does_not_answer_from_its_cache_f
     store: EmbeddedStore, redis: redis_py.Redis, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("worker.assembly.UNFOLLOWED_S", 0.1)
-    async with serving(store.url) as deaf, serving(store.url, "w2") as other:
-        await deaf.register(A)
-        assert (await deaf.route())["queueDatas"][0]["perm"] == 6
-        monkeypatch.setattr(deaf.service.parts.follower, "_connect", lambda: connect_follower(NOWHERE))
+    async with serving(store.url) as lagging, serving(store.url, "w2") as other:
+        await lagging.register(A)
+        assert (await lagging.route())["queueDatas"][0]["perm"] == 6
+        monkeypatch.setattr(lagging.service.parts.follower, "_connect", lambda: connect_follower(NOWHERE))
         redis.client_kill_filter(_type="normal", skipme=True)
-        await eventually_async(lambda: not deaf.service.parts.follower.connected)
+        await eventually_async(lambda: not lagging.service.parts.follower.connected)
         await eventually_async(lambda: other.service.parts.follower.connected)
         for perm in (4, 2):
             await other.register(A, A.body(10 + perm, TA=perm, TB=6))
-            await eventually_async(partial(_perm_is, deaf, perm))
+            await eventually_async(partial(_perm_is, lagging, perm))
+
+
+@asynchronous
+async def test_where_only_reads_of_the_stream_fail_a_worker_is_not_ready_and_answers_from_the_store(
+    store: EmbeddedStore, redis: redis_py.Redis, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("worker.assembly.UNFOLLOWED_S", 0.5)
+    monkeypatch.setattr("worker.watch.readiness.LATE_S", 1.5)
+    async with serving(store.url, stale_serve_max_seconds=60) as scene:
+        follower = scene.service.parts.follower
+        await scene.register(A)
+        await scene.route()
+        with reads_denied(redis):
+            await eventually_async(partial(_is_cut_off, scene))
+            await eventually_async(scene.service.parts.follows_nothing)
+            with monkeypatch.context() as patch:
+                patch.setattr(follower, "when_reached", None)  # no write waits for what does not come
+                for perm in (4, 2):
+                    assert (await scene.register(A, A.body(10 + perm, TA=perm, TB=6))).code == 0
+                    assert await _perm_is(scene, perm)
+            await eventually_async(partial(_is_ready, scene, ready=False))
+            assert not scene.service.parts.stale.is_over()
+            scene.service.parts.options = replace(scene.service.parts.options, stale_serve_max_seconds=1)
+            assert scene.service.parts.stale.is_over()
+        await follower.following(PATIENCE_S)
+        assert await _is_ready(scene)
+        assert not scene.service.parts.stale.is_over()
 
 
 @asynchronous

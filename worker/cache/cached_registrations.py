@@ -20,6 +20,7 @@ from rocketmq_remoting.body_signature import MAPPING_VERSION, split_signature
 from rocketmq_remoting.codes import RequestCode
 from rocketmq_remoting.command import Command, decode
 from rocketmq_remoting.errors import FrameError
+from rocketmq_remoting.registration import as_body_crc32
 from rocketmq_remoting.remoting_command import ONEWAY_FLAG, SerializeType
 from worker.cache.cached_requests import FRAME_MOST, CachedReply, RepeatCheck, cut_head
 from worker.reply import Reply
@@ -180,7 +181,7 @@ def _name(data: bytes, at: int, places: Places, middle: int) -> bytes:
 
 def _body_crc32(beginning: bytes, cached: CachedRegistration) -> int:
     """Return bodyCrc32 of a body with this beginning, as rocketmq_remoting.registration has it."""
-    return crc32_combine(crc32(beginning), cached.crc, cached.length) & 0x7FFFFFFF
+    return as_body_crc32(crc32_combine(crc32(beginning), cached.crc, cached.length))
 
 
 def _are_the_numbers(places: Places, head: bytes, command: Command) -> bool:

@@ -65,7 +65,7 @@ class Invalidation:
             return  # these come in great numbers, and change nothing
         self._renewals.invalidate()
         for event in group:
-            if event.kind == EventKind.SETTINGS_CHANGED:
+            if event.kind == EventKind.SETTINGS_CHANGED or _lost_keys(event):
                 await self._read_settings_again()
             else:
                 self._apply(event)
@@ -203,6 +203,11 @@ RULES: dict[str, Callable[[Invalidation, Event], None]] = {
     EventKind.CHECKPOINT: Invalidation._nothing,
 }
 """Kinds that are not here drop all, `hold_changed` among them; `settings_changed` needs the store."""
+
+
+def _lost_keys(event: Event) -> bool:
+    """Whether keys of a wrong type were deleted: drains, settings or values may have been in them."""
+    return event.kind == EventKind.TABLES_REPAIRED and event.cause == "keys"
 
 
 def _others(event: Event) -> list[str]:

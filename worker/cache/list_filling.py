@@ -9,7 +9,7 @@ from typing import Final
 from msgspec.structs import replace
 
 from registry.limiter import Limiter
-from registry.plans import Acquire, Plan
+from registry.plans import Plan, within
 from rocketmq_remoting.command import Command
 from rocketmq_remoting.remoting_command import ONEWAY_FLAG
 from worker import dispatch
@@ -53,16 +53,12 @@ class ListFilling:
             self._parts.request(command, peer),
             self._parts.driver,
             partial(self._end, fill),
-            partial(self._in_turn, fill),
+            lambda plan: within(self._limiter, self._read(fill, plan)),
         )
 
-    def _in_turn(self, fill: ListFill, plan: Plan[Reply]) -> Plan[Reply]:
-        yield Acquire(self._limiter)
-        try:
-            self._lists.read(fill)
-            return (yield from plan)
-        finally:
-            self._limiter.release()
+    def _read(self, fill: ListFill, plan: Plan[Reply]) -> Plan[Reply]:
+        self._lists.read(fill)
+        return (yield from plan)
 
     def _end(self, fill: ListFill, reply: Reply) -> None:
         followed = self._parts.follower.connected

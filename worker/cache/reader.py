@@ -13,7 +13,9 @@ from redis.exceptions import ResponseError
 
 from registry.drivers import AsyncDriver, unavailable
 from registry.keys import Keys
-from registry.routes import RoutesRead, read_rest, routes_call
+from registry.limiter import Limiter
+from registry.plans import within
+from registry.routes import RoutesRead, read_long, routes_call
 from worker.cache.routes import Fill
 
 log = logging.getLogger(__name__)
@@ -25,6 +27,8 @@ CHARACTERS_MOST: Final = 100_000
 CALLS_MOST: Final = 2
 """Under way at once: the store works on one while the reply of the other is read, and lookups that come meanwhile share
 the next."""
+LONG_MOST: Final = 2
+"""Routes too long for one script that are read at once; nothing is kept of those that wait."""
 
 Taken = Callable[[Fill, RoutesRead | Exception, int], None]
 """Gets a fill, what was read or the error, and the number of its topic in what was read."""
@@ -40,6 +44,7 @@ class RouteReader:
         self._waiting: list[Fill] = []
         self._due = False
         self._under_way = 0
+        self._limiter = Limiter(LONG_MOST)
 
     def ask(self, fill: Fill) -> None:
         """Read the topic of a fill, with the others of this tick of the loop."""
@@ -77,12 +82,17 @@ class RouteReader:
         self._begin_calls()
 
     def _read(self, fills: list[Fill], read: RoutesRead) -> None:
-        """Hand on what was read, after what was left of it."""
+        """Hand on what was read; a route of which something is left is read again, with its limiter."""
         if read.whole:
             self._hand_on(fills, read)
         else:
-            rest = read_rest(self._keys, fills[0].key[0], read)
-            self._driver.start(rest, lambda _, error: self._hand_on(fills, error or read))
+            long = within(self._limiter, read_long(self._keys, fills[0].key[0]))
+            self._driver.start(long, partial(self._read_long, fills))
+
+    def _read_long(self, fills: list[Fill], read: RoutesRead | None, error: Exception | None) -> None:
+        taken = error if read is None else read
+        assert taken is not None
+        self._hand_on(fills, taken)
 
     def _hand_on(self, fills: list[Fill], read: RoutesRead | Exception) -> None:
         for at, fill in enumerate(fills):

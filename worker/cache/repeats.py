@@ -58,7 +58,7 @@ class Repeats:
         if cached.is_valid(now):
             self._requests.answered(1)
             peer.send(cached.reply_to(check.opaque))
-        elif renewal is None or self._admission.refusal(HEARTBEAT, peer, self._parts.options) is not None:
+        elif renewal is None or self._admission.refusal(HEARTBEAT, peer) is not None:
             loop = asyncio.get_running_loop()
             loop.call_soon(self._handle, decode(check.frame[4:]), peer, check.frame)
         else:

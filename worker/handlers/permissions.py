@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from registry.keys import Keys
 from registry.plans import Origin, Plan
-from registry.rewrite import Rewrite, add_write_perm, wipe_write_perm
+from registry.rewrite import Rewrite
 from rocketmq_remoting.codes import RequestCode
 from worker.dispatch import handles
 from worker.reply import Handled, Reply, Request
@@ -13,13 +13,13 @@ from worker.reply import Handled, Reply, Request
 @handles(RequestCode.WIPE_WRITE_PERM_OF_BROKER)
 def wipe_write_perm_of_broker(request: Request) -> Handled:
     """Reply field `wipeTopicCount`: the broker's queue data, those without the write bit too."""
-    return _rewritten(request, wipe_write_perm, "wipeTopicCount")
+    return _rewritten(request, request.rewrites.wipe_write_perm, "wipeTopicCount")
 
 
 @handles(RequestCode.ADD_WRITE_PERM_OF_BROKER)
 def add_write_perm_of_broker(request: Request) -> Handled:
     """Reply field `addTopicCount`; perm becomes read and write whatever it was."""
-    return _rewritten(request, add_write_perm, "addTopicCount")
+    return _rewritten(request, request.rewrites.add_write_perm, "addTopicCount")
 
 
 def _rewritten(

@@ -1,17 +1,21 @@
 """REGISTER_BROKER (103)."""
 
-from registry.errors import LimitReached, RegistrationRefused
+from zlib_ng.zlib_ng import crc32
+
+from registry.errors import StoreUnavailable
 from registry.plans import Plan
 from registry.registration.register import TIMEOUT_MAX_MS, Registration, register
 from rocketmq_remoting.codes import RequestCode, ResponseCode
 from rocketmq_remoting.errors import BodyError
-from rocketmq_remoting.registration import body_crc32
+from rocketmq_remoting.registration import as_body_crc32
 from worker.arguments import boolean, integer
 from worker.dispatch import failure, handles
 from worker.reply import Handled, Reply, Request
 
 BAD_CHECKSUM = Reply(ResponseCode.SYSTEM_ERROR, remark="crc32 not match", ext={})
 REQUIRED = ("brokerName", "brokerAddr", "clusterName")
+UNSURE_MOST = 16
+"""Members of a connection, with one of which it is not known whether the store registered it."""
 
 
 @handles(RequestCode.REGISTER_BROKER)
@@ -19,7 +23,8 @@ def register_broker(request: Request) -> Handled:
     """Checked in RocketMQ's order: checksum, required fields (Java stores nulls), body, the registry's rules."""
     command = request.command
     expected = integer(command, "bodyCrc32", bits=32)
-    if expected and expected != body_crc32(command.body):
+    crc = crc32(command.body) if expected else None
+    if crc is not None and expected != as_body_crc32(crc):
         return BAD_CHECKSUM
     for field in REQUIRED:
         if request.get(field) is None:
@@ -27,10 +32,10 @@ def register_broker(request: Request) -> Handled:
     broker_id = integer(command, "brokerId")
     if broker_id is None:
         return failure("the custom field <brokerId> is null or not a number")
-    return _registered(request, _registration(request, broker_id))
+    return _registered(request, _registration(request, broker_id, crc))
 
 
-def _registration(request: Request, broker_id: int) -> Registration:
+def _registration(request: Request, broker_id: int, crc: int | None) -> Registration:
     command = request.command
     timeout_ms = integer(command, "heartbeatTimeoutMillis")
     if timeout_ms is None:
@@ -47,7 +52,14 @@ def _registration(request: Request, broker_id: int) -> Registration:
         version=max(command.version, 0),
         compressed=boolean(command, "compressed") or False,
         body=command.body,
+        crc=crc,
     )
+
+
+def _may_have_registered(error: Exception, request: Request) -> bool:
+    """Return whether the store may have registered the member all the same, so that the connection's end is to release
+    it. That is kept of a few only: while the store is away, a peer may make up any number."""
+    return isinstance(error, StoreUnavailable) and len(request.peer.registered) <= UNSURE_MOST
 
 
 def _registered(request: Request, registration: Registration) -> Plan[Reply]:
@@ -65,12 +77,8 @@ def _registered(request: Request, registration: Registration) -> Plan[Reply]:
             event_code=request.event_code,
             limits=request.limits,
         )
-    except (
-        BodyError,
-        RegistrationRefused,
-        LimitReached,
-    ) as error:  # after others it may be registered all the same
-        if is_first:
+    except Exception as error:
+        if is_first and not _may_have_registered(error, request):
             request.refused(registration.member)
         if isinstance(error, BodyError):
             return failure(f"Failed to decode RegisterBrokerBody: {error}")

@@ -9,7 +9,9 @@ import asyncio
 import itertools
 import json
 import logging
+from collections import Counter
 from collections.abc import Sequence
+from functools import partial
 
 import msgspec
 
@@ -31,6 +33,7 @@ from worker.watch.follower import ResetCause
 
 SEND_WITHIN_S = 0.3  # RocketMQ's budget
 CLAIM_S = 60
+SENDS_MOST = 64  # to one host at a time: a group whose smallest id goes and comes has a push for each
 STALE_MS = 30_000  # brokers have asked since
 
 log = RateLimitedLog(logging.getLogger(__name__))
@@ -107,6 +110,7 @@ class Pusher:
         self._keys = keys
         self._opaque = itertools.count(1)
         self._sends: set[asyncio.Task[None]] = set()
+        self._to_host: Counter[str] = Counter()
 
     async def apply(self, group: Sequence[Event]) -> None:
         """Push what this group asks for, if no other process does."""
@@ -139,9 +143,25 @@ class Pusher:
             )
         )
         for place in places:
+            host, _ = place
+            if self._to_host[host] >= SENDS_MOST:
+                log.warning(
+                    "905 is not sent to broker %s:%d: %d are under way to its host; the broker asks for its group by "
+                    "itself",
+                    *place,
+                    SENDS_MOST,
+                )
+                continue
+            self._to_host[host] += 1
             task = asyncio.get_running_loop().create_task(send(place, frame))
             self._sends.add(task)
-            task.add_done_callback(self._sends.discard)
+            task.add_done_callback(partial(self._sent, host))
+
+    def _sent(self, host: str, task: asyncio.Task[None]) -> None:
+        self._sends.discard(task)
+        self._to_host[host] -= 1
+        if not self._to_host[host]:
+            del self._to_host[host]
 
 
 def _claimed(keys: Keys, change: MinIdChange) -> Plan[bool]:

@@ -19,13 +19,14 @@ from registry.options.catalogue import Options
 from registry.plans import Origin
 from registry.registration.register import TIMEOUT_MAX_MS
 from registry.repair.slices import ROWS_PER_S, ClaimLost
-from registry.repair.state import Repaired
 from registry.repair.walk import Walk
 from worker.rate_limited_log import RateLimitedLog
 
-EVERY_S: Final = 20.0
-"""From the begin of a walk to that of the next; a long one is followed by the next at once."""
+EVERY_S: Final = 25.0
+"""From the begin of a walk to that of the next; a long one is followed by the next at once. Below the time of a claim,
+so that one process keeps it: it knows which brokers moved during its last walk."""
 CLAIMED_AGAIN_S: Final = 5.0
+SHOWN: Final = 20  # keys in a line of the log
 FAILURES_EVERY_S: Final = 60.0
 """A line about failed walks at most."""
 
@@ -80,7 +81,7 @@ class RepairWalker:
                 error,
             )
         finally:
-            self._report(walk.repaired)
+            self._report(walk)
         self._served()
         self._moved = walk.moved
         return True
@@ -97,15 +98,20 @@ class RepairWalker:
         self._failed = False
 
     @staticmethod
-    def _report(repaired: Repaired) -> None:
+    def _report(walk: Walk) -> None:
+        repaired, wrong = walk.repaired, walk.wrong_keys
         if repaired.total:
             log.warning(
                 "tables were damaged, and %d rows were repaired (brokers %d, members %d, topics %d, static topics %d, "
-                "keys of a wrong type %d); find out what deleted or changed keys of the store, see docs/runbook.md",
+                "keys of a wrong type, whose values are lost, %d%s%s%s); find out what deleted or changed keys of the "
+                "store, see docs/runbook.md",
                 repaired.total,
                 repaired.brokers,
                 repaired.members,
                 repaired.topics,
                 repaired.mappings,
                 repaired.keys,
+                ": " if wrong else "",
+                ", ".join(repr(key) for key in wrong[:SHOWN]),
+                ", …" if len(wrong) > SHOWN else "",
             )

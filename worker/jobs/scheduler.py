@@ -64,6 +64,7 @@ class PeriodScheduler(CronScheduler):
         self._clock = clock
         self._done: dict[str, int] = {}
         self._registered_until = 0.0
+        self._failed = False
 
     def step(self) -> float:
         """Enqueue what is due in the present periods; return the seconds until the next one begins."""
@@ -77,8 +78,11 @@ class PeriodScheduler(CronScheduler):
             with suppress(RedisError):
                 self._delete_wrong()
             log.warning("the job queue cannot be used: %s; retries every %g s", error, RETRY_S)
-            self._registered_until = 0.0
+            self._registered_until, self._failed = 0.0, True
             return RETRY_S
+        if self._failed:
+            log.warning("the job queue can be used again")
+            self._failed = False
         return min((job.period(now_s) + 1) * job.every_s - now_s for job in self._jobs)
 
     def unregister(self) -> None:

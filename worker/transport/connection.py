@@ -119,7 +119,7 @@ class Connection(asyncio.Protocol):
         self.direct, self.closed = False, True
         self.incomplete(0, 0)
         self._requests = None
-        self._replies.drop()
+        self._replies.end()
         self.owner.disconnected(self)
 
     # -- the service calls

@@ -83,7 +83,7 @@ class Connections:
         if 0 < self.limits.connections <= len(self):
             accepted.close()
             log.warning(
-                "connection of %s refused: there are %d; raise maxConnections, or run more workers",
+                "connection of %s refused: there are %d; raise maxConnections or ulimit -n, or run more workers",
                 text,
                 len(self),
             )

@@ -11,14 +11,21 @@ from typing import Final, Protocol
 
 import msgspec
 
+from rocketmq_remoting.command import Command
 from worker.transport.priority_queue import Priority, PriorityQueue
 
-__all__ = ["LONG", "SMALL", "FrameLimits", "FrameMemory", "FrameReading"]
+__all__ = ["LONG", "SMALL", "FrameLimits", "FrameMemory", "FrameReading", "request_bytes"]
 
 LONG: Final = 64 << 10
 """Announced bytes beyond which a frame counts from its beginning: no single read takes it whole."""
 SMALL: Final = 4 << 10
 """Received bytes of another frame, or of a request, that do not count."""
+
+
+def request_bytes(command: Command) -> int:
+    """Return what a request holds until it is answered: its body, and its fields, twice, since plans copy long ones."""
+    ext = command.ext
+    return len(command.body) + (2 * sum(map(len, ext.values())) if ext else 0)
 
 
 class FrameLimits(msgspec.Struct, frozen=True):
@@ -131,7 +138,7 @@ class FrameMemory:
         self._admit()
 
     def reserve(self, request: object, length: int, known: bool) -> None:
-        """Count the body of a request, of a known host or not, until `release`; those up to SMALL need not be."""
+        """Count the bytes of a request, of a known host or not, until `release`; those up to SMALL need not be."""
         self._requests[id(request)] = length, known
         self._under_way[known] += length
 

@@ -15,7 +15,10 @@ _V1_PREFIX: Final = b"PROXY "
 _V1_LONGEST: Final = 107  # two IPv6 addresses and two ports, with CR LF
 _V2_SIGNATURE: Final = b"\r\n\r\n\0\r\nQUIT\n"
 _V2_HEAD: Final = Struct(">12sBBH")
-_V1_KINDS: Final = {"TCP4": IPv4Address, "TCP6": IPv6Address}
+_V1_KINDS: Final[dict[str, type[IPv4Address] | type[IPv6Address]]] = {
+    "TCP4": IPv4Address,
+    "TCP6": IPv6Address,
+}
 _V2_LOCAL, _V2_PROXY = 0x20, 0x21
 _V2_ADDRESSES: Final = {  # family and protocol -> layout of source, destination, source port
     0x00: None,  # unspecified
@@ -62,6 +65,11 @@ def address_text(host: str, port: int) -> str:
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 
+def _text(address: IPv4Address | IPv6Address, port: int) -> str:
+    mapped = address.ipv4_mapped if isinstance(address, IPv6Address) else None
+    return address_text(str(mapped or address), port)
+
+
 def _read_v1(data: bytes) -> ProxyHeader | None:
     end = data.find(b"\r\n", 0, _V1_LONGEST)
     if end < 0:
@@ -79,11 +87,13 @@ def _read_v1(data: bytes) -> ProxyHeader | None:
     if family is None or len(words) != 6:
         raise ProxyError("a PROXY line that names no TCP connection")
     try:
+        if "%" in words[2] + words[3]:  # Python takes any text for the zone of an address
+            raise ValueError
         source, _destination = family(words[2]), family(words[3])
     except ValueError:
         raise ProxyError("a PROXY line with a bad address") from None
     port, _ = _port(words[4]), _port(words[5])
-    return ProxyHeader(address_text(str(source), port), length)
+    return ProxyHeader(_text(source, port), length)
 
 
 def _port(text: str) -> int:
@@ -107,4 +117,4 @@ def _read_v2(data: bytes) -> ProxyHeader | None:
     if command == _V2_LOCAL or layout is None:
         return ProxyHeader(None, length)
     fields = layout.unpack_from(data, _V2_HEAD.size)
-    return ProxyHeader(address_text(str(ip_address(fields[0])), fields[2]) if fields else None, length)
+    return ProxyHeader(_text(ip_address(fields[0]), fields[2]) if fields else None, length)

@@ -14,8 +14,8 @@ from worker.transport.tls_session import TlsError, TlsSession
 __all__ = ["AT_ONCE", "PIECE", "UNANSWERED_BYTES_MOST", "UNANSWERED_MOST", "ReplyWriter"]
 
 UNANSWERED_MOST: Final = 1024
-UNANSWERED_BYTES_MOST: Final = 32 << 20
-"""Requests handed over and not answered, and bytes of their bodies, beyond which no more are read."""
+UNANSWERED_BYTES_MOST: Final = 4 << 20
+"""Requests handed over and not answered, and bytes of theirs, beyond which no more are read."""
 PIECE: Final = 256 << 10
 """Bytes given to the transport in one write of what is long."""
 AT_ONCE: Final = 1 << 20
@@ -61,7 +61,7 @@ class ReplyWriter:
         """Whether a `write` is to come, so that `add` needs none."""
         self.unanswered = 0
         self.unanswered_bytes = 0
-        """Requests without a reply yet, and bytes of their bodies; the reader counts them."""
+        """Requests without a reply yet, and their bytes; the reader counts them."""
         self.long_due = False
         """Whether one of them asks for what may be long. None is read behind it, so it is answered when all are."""
         self.paused = False
@@ -175,6 +175,14 @@ class ReplyWriter:
         self._backlog = None
         self._memory.release_all(self._holder)
         self.paused = self._choked
+
+    def end(self) -> None:
+        """Drop what is not written, and the references to the connection and its TLS session; nothing follows.
+
+        In a cycle of references both would stay until Python's collector runs, after thousands of connections."""
+        self.drop()
+        self.tls = None
+        del self._holder
 
     def _close(self) -> None:
         self._closing = False

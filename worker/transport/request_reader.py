@@ -12,6 +12,7 @@ from rocketmq_remoting.remoting_command import ONEWAY_FLAG, RESPONSE_FLAG
 from worker.cache.cached_requests import RepeatCheck
 from worker.peer import Peer
 from worker.transport.cached_answers import cached_answers
+from worker.transport.frame_memory import request_bytes
 from worker.transport.opening import Opening, Stage
 from worker.transport.owner import Owner
 from worker.transport.reply_writer import ReplyWriter
@@ -206,7 +207,7 @@ class RequestReader:
                 continue
             if not flag & ONEWAY_FLAG:
                 replies.unanswered += 1
-                replies.unanswered_bytes += len(command.body)
+                replies.unanswered_bytes += request_bytes(command)
             handle(command, connection)
             if connection.closed:
                 return

@@ -13,8 +13,9 @@ from typing import TypeVar
 
 from registry.drivers import AsyncDriver
 from registry.errors import StoreUnavailable
-from registry.keys import Keys, split_member_key
+from registry.keys import Keys, member_key, split_member_key
 from registry.options.catalogue import Options
+from registry.options.networks import link_of
 from registry.plans import Origin, Plan
 from registry.removal import Disconnected, release_owner, remove_disconnected
 from registry.worker_lease import is_member
@@ -24,11 +25,13 @@ from worker.counters import Counters
 from worker.outgoing import Endpoint
 from worker.peer import Peer
 from worker.rate_limited_log import RateLimitedLog
+from worker.watch.host_semaphore import HostSemaphore
 
 PROBES_MAX = 64
 SECOND_PROBE_S = 0.25  # a dying process may still have its port when its connections are gone
 RETRY_S = 1.0
-RETRIES = 120
+RETRY_FOR_S = 120.0
+ASKING_MAX = 128  # the others wait: while the store is away, all that ask again would keep the worker busy
 
 log = logging.getLogger(__name__)
 rate_limited = RateLimitedLog(log)
@@ -64,7 +67,8 @@ class ClosedConnections:
         self._options = options
         self._counters = counters
         self._peers: dict[str, set[Peer]] = {}
-        self._probes = asyncio.Semaphore(PROBES_MAX)
+        self._probes = HostSemaphore(PROBES_MAX)
+        self._asking = asyncio.Semaphore(ASKING_MAX)
         self._numbers = itertools.count(1)
         self._tasks: set[asyncio.Task[None]] = set()
 
@@ -146,7 +150,7 @@ class ClosedConnections:
             if disconnected is not None:
                 await self._remove_unless_reachable(disconnected, members)
         except Exception as error:
-            log.warning(
+            rate_limited.warning(
                 "connection %s of member %s was not released: %s; the member leaves when its lease ends",
                 owner,
                 member,
@@ -154,12 +158,18 @@ class ClosedConnections:
             )
 
     async def _remove_unless_reachable(self, member: Disconnected, members: Members) -> None:
-        """Probe the address of a member without connections, and remove the member unless it accepts."""
+        """Probe the address of a member without connections, and remove the member unless it accepts.
+
+        A probe may take its whole time-out: no host's brokers wait behind all of another's."""
         options, cause = self._options(), "closed"
         if options.connection_loss_probe and (to := _probed(member.address, members, options)) is not None:
-            cause = "lost"
-            async with self._probes:
+            cause, host = "lost", link_of(members.host)
+            if not await self._probes.acquire(host, member_key(member.cluster, member.address)):
+                return
+            try:
                 reachable = await self._is_reachable(to, options.probe_timeout_millis / 1000)
+            finally:
+                self._probes.release(host)
             if reachable:
                 self._counters.probes_reachable += 1
                 return
@@ -168,12 +178,16 @@ class ClosedConnections:
 
     async def _retried(self, plan: Callable[[], Plan[T]]) -> T:
         """Run a plan, again each second while the store is away; StoreUnavailable after two minutes of that."""
-        for _ in range(RETRIES):
-            try:
-                return await self._driver.run(plan())
-            except StoreUnavailable:
+        time = asyncio.get_running_loop().time
+        last = time() + RETRY_FOR_S
+        async with self._asking:
+            while True:
+                try:
+                    return await self._driver.run(plan())
+                except StoreUnavailable:
+                    if time() >= last:
+                        raise
                 await asyncio.sleep(RETRY_S)
-        return await self._driver.run(plan())
 
     async def _is_reachable(self, to: Endpoint, timeout_s: float) -> bool:
         if not await probe(to, timeout_s):

@@ -88,27 +88,37 @@ class Follower(StreamConnection):
         self._incarnation, self._sequence = self._applied
 
     async def _catch_up(self, store: redis.asyncio.Redis) -> None:
-        """Apply what is in the stream already."""
+        """Apply what is in the stream already; one read at least, for only that shows that reads bring changes."""
         last = await self._verify(store)
-        while self._seen() < last and await self._read(store):
+        while await self._take(store) and self._seen() < last:
             pass
 
     def _seen(self) -> EventId:
         return self._group[-1].id if self._group else self._position or FIRST
 
-    async def _read(self, store: redis.asyncio.Redis) -> bool:
-        """Apply what comes next; return whether anything came."""
+    async def _read(self, store: redis.asyncio.Redis) -> None:
+        """Apply what comes next."""
+        count = await self._take(store, BLOCK_MS)
+        if not count and await self._verify(store) <= self._seen():
+            self._read_at = boot_time()  # nothing new, and reads work: else this would not be asked
+        elif self._rest_s and 0 < count < COUNT:
+            await asyncio.sleep(self._rest_s)
+
+    async def _take(self, store: redis.asyncio.Redis, block_ms: int | None = None) -> int:
+        """Read and apply the next entries, waiting for them if `block_ms` is given; return how many came.
+
+        The stream was read when nothing came, or what came has been applied: no entry that comes again and again since
+        it cannot be counts."""
         async with asyncio.timeout(STALLED_S):
-            reply: Any = await store.xread({self._keys.events: str(self._seen())}, COUNT, BLOCK_MS)
-        self._read_at = boot_time()
-        if not reply:
-            await self._verify(store)
-        for _, entries in reply:
-            for event_id, fields in entries:
-                await self._feed(event_id, fields)
-            if self._rest_s and len(entries) < COUNT:
-                await asyncio.sleep(self._rest_s)
-        return bool(reply)
+            reply: Any = await store.xread({self._keys.events: str(self._seen())}, COUNT, block_ms)
+        entries = [entry for _, of_stream in reply or () for entry in of_stream]
+        if not entries:
+            self._read_at = boot_time()
+        for event_id, fields in entries:
+            await self._feed(event_id, fields)
+            if not self._group:
+                self._read_at = boot_time()
+        return len(entries)
 
     async def _feed(self, event_id: str, fields: dict[str, str]) -> None:
         event = Event.of(event_id, fields)
@@ -170,7 +180,6 @@ class Follower(StreamConnection):
         pipe.hget(self._keys.events_meta, "inc")
         async with asyncio.timeout(STALLED_S):
             last, at_position, first, begun = await pipe.execute()
-        self._read_at = boot_time()
         await self._judge(last, at_position, first, begun)
         return EventId.parse(last[0][0]) if last else FIRST
 

@@ -20,7 +20,7 @@ class StaleServing:
         self._longest_s = longest_s
 
     def is_over(self) -> bool:
-        """Return whether the store has been away for too long to answer routes without it."""
+        """Return whether no change of the store has been seen for too long to answer routes without it."""
         return 0 < self._longest_s() < self._follower.disconnected_for_s()
 
     async def run(self) -> None:
@@ -29,8 +29,9 @@ class StaleServing:
         while True:
             if self.is_over() and not was_over:
                 log.warning(
-                    "the store has been away for over %g s (staleServeMaxSeconds): lookups get code 1 and no routes "
-                    "from memory, so that clients keep what they have; see to the store",
+                    "the changes of the store were not followed for over %g s (staleServeMaxSeconds): lookups get no "
+                    "routes from memory, and code 1 where the store does not answer, so that clients keep what they "
+                    "have; see to the store",
                     self._longest_s(),
                 )
                 was_over = True

@@ -31,7 +31,7 @@ class StreamConnection(ABC):
 
     @abstractmethod
     async def _catch_up(self, store: redis.asyncio.Redis) -> None:
-        """Read what is in the stream already."""
+        """Read what is in the stream already, once at least."""
 
     @abstractmethod
     async def _read(self, store: redis.asyncio.Redis) -> object:
@@ -81,7 +81,9 @@ class StreamConnection(ABC):
         return 0.0 if self.connected else self.silent_for_s()
 
     def silent_for_s(self) -> float:
-        """Return how many seconds ago the stream was read last, with or without an entry."""
+        """Return how many seconds ago the stream was read last: changes were applied, or there were none.
+
+        A connection that is made, or a check of where the reader is, is no read: those may work where reads fail."""
         return boot_time() - self._read_at
 
     def doubt(self) -> None:

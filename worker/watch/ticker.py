@@ -18,7 +18,7 @@ from registry.holds import HoldRule
 from registry.keys import Keys
 from registry.plans import Origin
 from registry.removal import expire
-from registry.worker_lease import HORIZON_MS, Tick, names_of_members, tick
+from registry.worker_lease import HORIZON_MS, OVERDUE_MOST, Tick, names_of_members, tick
 from worker.watch.boot_clock import boot_time
 
 PERIOD_S = 1.0
@@ -150,7 +150,8 @@ class Ticker:
         self._overdue = now
         self._changed(names)
         late = any(seen.now_ms - end > UNRECORDED_MS for end in now.values())
-        if late and (self._expiring is None or self._expiring.done()):
+        more = len(now) >= OVERDUE_MOST  # which leave answers as soon as these are recorded
+        if (late or more) and (self._expiring is None or self._expiring.done()):
             self._expiring = asyncio.get_running_loop().create_task(self._expire())
 
     async def _expire(self) -> None:

@@ -19,7 +19,8 @@ from rocketmq_remoting.json_encoding import Dialect
 from rocketmq_remoting.route import encode_route
 from tests.registry.brokers import mapping_info, origin
 from tests.registry.namespace import Namespace
-from worker.cache.reader import TOPICS_MOST, RouteReader
+from tests.registry.watched import Watched
+from worker.cache.reader import LONG_MOST, TOPICS_MOST, RouteReader
 from worker.cache.routes import Fill
 from worker.handlers.routes import get_route_info_by_topic
 from worker.views import PLAIN_LEGACY, PLAIN_STANDARD, AskedView
@@ -83,6 +84,23 @@ def test_a_topic_of_more_brokers_than_a_script_reads(ns: Namespace, async_redis:
     assert found == [alone(ns, topic) for topic in ("none", "T1", "T2", "T1")]
     assert [len(route.brokers) for route in found] == [0, 30, 420, 30]
     assert {len(broker.data.broker_addrs) for broker in found[1].brokers} == {5}
+
+
+def test_few_long_routes_are_read_at_once(
+    ns: Namespace, async_redis: redis_asyncio.Redis, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    limiters = []
+
+    def limiter(places: int) -> Watched:
+        limiters.append(Watched(places))
+        return limiters[-1]
+
+    monkeypatch.setattr("worker.cache.reader.Limiter", limiter)
+    topics = [f"T{number}" for number in range(6)]
+    for number in range(420):
+        ns.register(f"many-{number}", 0, topics)
+    assert at_once(ns, async_redis, topics) == [alone(ns, topic) for topic in topics]
+    assert [(each.most, each.inside) for each in limiters] == [(LONG_MOST, 0)]
 
 
 def test_topics_that_are_static_on_many_brokers(ns: Namespace, async_redis: redis_asyncio.Redis) -> None:

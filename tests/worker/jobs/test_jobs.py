@@ -1,6 +1,7 @@
 """The jobs on a real store, the periods of the scheduler, and a worker that runs them."""
 
 import json
+import logging
 import time
 from collections.abc import Iterator
 from typing import Any
@@ -27,6 +28,7 @@ from registry.settings import update
 from tests.logged import logged
 from tests.worker.scene import last_cause
 from worker.jobs import rq_worker
+from worker.jobs import scheduler as scheduler_module
 from worker.jobs import tasks as jobs
 from worker.jobs.rq_worker import worker
 from worker.jobs.scheduler import PeriodScheduler
@@ -153,6 +155,22 @@ def test_a_scheduler_waits_out_an_outage() -> None:
     scheduler = PeriodScheduler(nowhere, "default", [tick(1)])
     assert scheduler.step() == 0.5
     scheduler.unregister()
+
+
+def test_the_end_of_an_outage_is_logged_once(
+    queue: redis_py.Redis,
+    redis: redis_py.Redis,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    monkeypatch.setattr(scheduler_module, "log", RateLimitedLog(logging.getLogger("test"), every_s=0))
+    one = PeriodScheduler(queue, "default", [tick(1000)])
+    redis.set(f"rq:queue:{QUEUE}:default", "no list")
+    assert one.step() == 0.5
+    one.step()
+    one.step()
+    said = [message.partition(":")[0] for message in caplog.messages if message.startswith("the job queue")]
+    assert said == ["the job queue cannot be used", "the job queue can be used again"]
 
 
 def test_schedulers_are_on_rqs_list_also_after_it_came_back_empty(

@@ -20,7 +20,8 @@ from rocketmq_remoting.frame import FrameReader
 from testbed.eventually import eventually_async
 from tests.worker.scene import Broker, asynchronous, serving
 from worker.cancellation import end
-from worker.jobs.push_905 import Pusher, changes
+from worker.jobs.push_905 import SENDS_MOST, Pusher, changes
+from worker.outgoing import Endpoint
 from worker.watch.follower import Follower
 
 KEYS = Keys("default")
@@ -251,3 +252,29 @@ async def test_a_push_reaches_sixteen_brokers_of_a_group(store: EmbeddedStore) -
         await eventually_async(lambda: sum(len(port.requests) for port in ports) >= 16)
         await asyncio.sleep(0.1)
         assert [len(port.requests) for port in ports] == [1] * 16 + [0] * 4
+
+
+@asynchronous
+async def test_no_host_takes_the_files_of_this_process(
+    store: EmbeddedStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A group whose smallest id goes and comes has a push to each of the others, each time."""
+    under_way: dict[str, int] = {"127.0.0.1": 0, "127.10.0.5": 0}
+    over = asyncio.Event()
+
+    async def stalled(to: Endpoint, frame: bytes) -> None:
+        under_way[to[0]] += 1
+        await over.wait()
+
+    monkeypatch.setattr("worker.jobs.push_905.send", stalled)
+    on = {"notify_min_broker_id_changed": True, "probe_networks": "127.10.0.0/16"}
+    async with serving(store.url) as scene, pushing(store.url, replicas=1, **on):
+        for number in range(1, 11):
+            await scene.register(Broker("b", f"127.0.0.1:{number}", id=number))
+        await scene.register(Broker("b", "127.10.0.5:1", id=20))
+        for _ in range(10):
+            await scene.register(Broker("b", "127.0.0.1:99", id=0))
+            await scene.ask(104, b"", Broker("b", "127.0.0.1:99", id=0).ext)
+        await eventually_async(lambda: under_way["127.10.0.5"] == 10)
+        assert under_way["127.0.0.1"] == SENDS_MOST
+        over.set()

@@ -67,7 +67,7 @@ def test_a_queue_that_takes_no_writes_is_logged_in_a_line(tmp_path: Path) -> Non
     try:
         with idle(store) as process:
             with connect(store.url) as queue:
-                queue.replicaof("127.0.0.1", 1)
+                queue.config_set("min-replicas-to-write", 1)
             _, logged = process.communicate(timeout=ENDS_WITHIN_S)
             assert process.returncode == 1
             assert "since its queue refuses: " in logged

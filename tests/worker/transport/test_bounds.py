@@ -83,7 +83,10 @@ def test_connections_over_the_limit_are_closed_at_once(bounded: Server) -> None:
             return client.rest()[:1] == b"\0"
 
     assert another()
-    assert bounded.log.count("refused: there are 20; raise maxConnections, or run more workers") == 1
+    assert (
+        bounded.log.count("refused: there are 20; raise maxConnections or ulimit -n, or run more workers")
+        == 1
+    )
     for client in clients:
         client.sock.close()
 

@@ -1,6 +1,7 @@
 """One connection without a socket: what it hands over, writes, delays and refuses."""
 
 import asyncio
+import gc
 import ssl
 from collections.abc import Callable
 
@@ -15,10 +16,17 @@ from worker.transport.connection import Connection
 from worker.transport.frame_memory import FrameLimits, FrameMemory
 from worker.transport.owner import Dispatch, Introduced, Limits
 from worker.transport.reply_memory import ReplyMemory
-from worker.transport.reply_writer import AT_ONCE, PIECE, UNANSWERED_BYTES_MOST, UNANSWERED_MOST
-from worker.transport.request_reader import FIRST_COMMANDS, SLICE_COMMANDS, UNREAD_MOST
+from worker.transport.reply_writer import (
+    AT_ONCE,
+    PIECE,
+    UNANSWERED_BYTES_MOST,
+    UNANSWERED_MOST,
+    ReplyWriter,
+)
+from worker.transport.request_reader import FIRST_COMMANDS, SLICE_COMMANDS, UNREAD_MOST, RequestReader
 from worker.transport.time_slices import SLICE_S, TimeSlices
 from worker.transport.tls import ServerTls
+from worker.transport.tls_session import TlsSession
 
 PROXY = b"PROXY TCP4 1.2.3.4 5.6.7.8 1111 9876\r\n"
 
@@ -572,6 +580,28 @@ def test_tls_by_mode(mode: str, before: bytes, cut: int) -> None:
         client.unwrap()
     around.receive(outgoing.read())
     assert around.socket.closed
+
+
+def test_what_a_connection_had_is_freed_when_it_ends() -> None:
+    """A TLS session is some 30 KB, and Python's collector seldom looks for cycles here."""
+
+    def had() -> list[object]:
+        kinds = (Connection, ReplyWriter, RequestReader, TlsSession)
+        return [one for one in gc.get_objects() if isinstance(one, kinds)]
+
+    gc.collect()
+    gc.disable()
+    try:
+        before = len(had())
+        around = Surroundings()
+        around.receive(b"\x16\x03\x01\x02\x00")
+        assert len(had()) == before + 4
+        around.connection.close("because")
+        around.connection.connection_lost(None)
+        del around.connection
+        assert len(had()) == before
+    finally:
+        gc.enable()
 
 
 def test_tls_when_disabled_is_closed_without_a_byte() -> None:

@@ -28,6 +28,8 @@ TLVS = b"\x02\x00\x03a.b\xe0\x00\x02\xff\xfe"
 HEADERS = [
     pytest.param(b"PROXY TCP4 1.2.3.4 5.6.7.8 1111 9876\r\n", "1.2.3.4:1111", id="text, IPv4"),
     pytest.param(b"PROXY TCP6 2001:db8::1 ::1 65535 9876\r\n", "[2001:db8::1]:65535", id="text, IPv6"),
+    pytest.param(b"PROXY TCP6 ::ffff:1.2.3.4 ::1 7 9876\r\n", "1.2.3.4:7", id="text, IPv4 in IPv6"),
+    pytest.param(v2(0x21, "::ffff:1.2.3.4"), "1.2.3.4:1111", id="binary, IPv4 in IPv6"),
     pytest.param(b"PROXY UNKNOWN\r\n", None, id="text, no address"),
     pytest.param(b"PROXY UNKNOWN ffff::1 ffff::2 1 2\r\n", None, id="text, addresses that must be ignored"),
     pytest.param(v2(0x11), "1.2.3.4:1111", id="binary, IPv4"),
@@ -81,6 +83,8 @@ def test_other_bytes_are_ruled_out_at_once(data: bytes) -> None:
         pytest.param(b"PROXY UDP4 1.2.3.4 5.6.7.8 1111 9876\r\n", id="another protocol"),
         pytest.param(b"PROXY TCP4 1.2.3.400 5.6.7.8 1111 9876\r\n", id="no address"),
         pytest.param(b"PROXY TCP4 ::1 ::1 1111 9876\r\n", id="an address of the other family"),
+        pytest.param(b"PROXY TCP6 fe80::1%a\n\x1b[1m ::1 1111 9876\r\n", id="a zone"),
+        pytest.param(b"PROXY TCP6 ::1 fe80::1%eth0 1111 9876\r\n", id="a zone of the destination"),
         pytest.param(b"PROXY TCP4 1.2.3.4 5.6.7.8 65536 9876\r\n", id="port beyond 65535"),
         pytest.param(b"PROXY TCP4 1.2.3.4 5.6.7.8 -1 9876\r\n", id="port below 0"),
         pytest.param("PROXY TCP4 1.2.3.4 5.6.7.8 ٣ 9876\r\n".encode(), id="digits that are not ASCII"),

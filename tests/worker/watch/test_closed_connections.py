@@ -11,11 +11,14 @@ import redis as redis_py
 
 from mqnamesrv.store import EmbeddedStore
 from registry.errors import StoreUnavailable
+from registry.keys import Keys
 from registry.plans import Plan
-from registry.removal import Removal, remove_disconnected
+from registry.removal import Disconnected, Removal, release_owner, remove_disconnected
 from testbed.eventually import PATIENCE_S, eventually_async
 from tests.logged import logged
 from tests.worker.scene import Broker, Scene, asynchronous, last_cause, serving
+from worker.handlers.registration import UNSURE_MOST
+from worker.outgoing import Endpoint
 from worker.watch import closed_connections, ticker
 
 
@@ -319,3 +322,79 @@ async def test_a_connection_has_sixteen_members_probed_however_many_it_registere
 
 async def sixteen_left(scene: Scene) -> bool:
     return len(await scene.addresses()) == 16 == scene.service.parts.counters.probes_reachable
+
+
+@asynchronous
+async def test_a_broker_waits_for_no_more_than_a_probe_of_another_host(
+    store: EmbeddedStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A probe may take its whole time-out, if a peer keeps its own port from answering."""
+    all_wait, probed = asyncio.Event(), list[str]()
+
+    async def refused_late(to: Endpoint, timeout_s: float) -> bool:
+        probed.append(to.host)
+        await all_wait.wait()
+        return False
+
+    monkeypatch.setattr(closed_connections, "PROBES_MAX", 1)
+    monkeypatch.setattr(closed_connections, "probe", refused_late)
+    async with serving(store.url) as scene:
+        hostile, killed = scene.connect("127.10.0.5:40000"), scene.connect()
+        for number in range(4):
+            await scene.register(Broker(f"broker-{number}", f"127.10.0.5:{1000 + number}"), peer=hostile)
+        await scene.register(Broker("broker-a", "127.0.0.1:1"), peer=killed)
+        for peer in (hostile, killed):
+            scene.disconnect(peer)
+            await asyncio.sleep(0.1)
+        all_wait.set()
+        await eventually_async(lambda: gone(scene))
+    assert probed == ["127.10.0.5", "127.0.0.1", *3 * ["127.10.0.5"]]
+
+
+@asynchronous
+async def test_few_registrations_that_the_store_could_not_take_are_kept(
+    store: EmbeddedStore, redis: redis_py.Redis, refused: str
+) -> None:
+    """Any number of made-up addresses would be, while the store is away."""
+    async with serving(store.url) as scene:
+        peer = scene.connect()
+        await scene.register(Broker(address=refused), peer=peer)
+        redis.config_set("maxclients", 1)
+        redis.client_kill_filter(_type="normal", skipme=True)
+        for number in range(UNSURE_MOST + 5):
+            broker = Broker("broker-b", f"127.0.0.77:{number + 1}")
+            assert (await scene.register(broker, peer=peer, brokerId="5")).code == 1
+        assert f"c1:{refused}" in peer.registered
+        assert len(peer.registered) == UNSURE_MOST
+        redis.config_set("maxclients", 1000)
+
+
+@asynchronous
+async def test_while_the_store_is_away_few_ask_it_again(
+    store: EmbeddedStore, refused: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[str] = []
+    away = True
+
+    def while_away(keys: Keys, cluster: str, address: str, owner: str) -> Plan[Disconnected | None]:
+        if away:
+            asked.append(address)
+            raise StoreUnavailable("away")
+        return release_owner(keys, cluster, address, owner)
+
+    monkeypatch.setattr(closed_connections, "RETRY_S", 0.01)
+    monkeypatch.setattr(closed_connections, "ASKING_MAX", 2)
+    monkeypatch.setattr(closed_connections, "release_owner", while_away)
+    async with serving(store.url) as scene:
+        peer = scene.connect()
+        for number in range(8):
+            await scene.register(Broker(f"broker-{number}", f"127.0.0.77:{number + 1}"), peer=peer)
+        scene.disconnect(peer)
+        await eventually_async(lambda: many(asked))
+        assert len(set(asked)) == 2
+        away = False
+        await eventually_async(lambda: gone(scene))
+
+
+async def many(asked: list[str]) -> bool:
+    return len(asked) > 20

@@ -16,7 +16,7 @@ from registry.keys import Keys
 from registry.store import connect as stores
 from testbed.eventually import PATIENCE_S, eventually_async
 from tests.logged import logged
-from tests.worker.scene import asynchronous, reached
+from tests.worker.scene import asynchronous, reached, reads_denied
 from worker.cancellation import end
 from worker.rate_limited_log import RateLimitedLog
 from worker.watch.follower import Follower
@@ -173,6 +173,52 @@ async def test_nothing_is_missed_over_a_reconnect(store: EmbeddedStore, redis: r
             last = add(redis, seq)
         assert await reached(follower, last, within_s=PATIENCE_S)
         assert (recorder.flat, recorder.resets) == (["2", "3"], ["start"])
+
+
+@pytest.mark.parametrize("changes", [True, False])
+@asynchronous
+async def test_where_only_reads_fail_nothing_is_followed(
+    store: EmbeddedStore, redis: redis_py.Redis, changes: bool
+) -> None:
+    """A connection is made four times a second, and each time it is checked where the reader is."""
+    last = add(redis, 1)
+    async with followed(store) as (follower, recorder):
+        with reads_denied(redis):
+            if changes:
+                last = add(redis, 2)
+            await eventually_async(lambda: follower.silent_for_s() > 2)
+            assert not follower.connected
+            assert follower.disconnected_for_s() > 2
+            assert recorder.flat == []
+        assert await follower.following(3)
+        assert follower.silent_for_s() < 1
+        assert follower.passed(last)
+
+
+@asynchronous
+async def test_an_entry_that_is_read_again_and_again_is_not_followed(
+    store: EmbeddedStore, redis: redis_py.Redis
+) -> None:
+    add(redis, 1)
+    async with followed(store) as (follower, recorder):
+        recorder.failing = 1_000_000
+        last = add(redis, 2)
+        await eventually_async(lambda: follower.silent_for_s() > 2)
+        assert not follower.passed(last)
+        recorder.failing = 0
+        assert await reached(follower, last, within_s=PATIENCE_S)
+        await eventually_async(lambda: follower.connected and follower.silent_for_s() < 1.5)
+
+
+@asynchronous
+async def test_a_stream_is_read_before_it_is_followed(store: EmbeddedStore, redis: redis_py.Redis) -> None:
+    """So a worker whose store was away for long is not late, once it is connected, by the outage."""
+    add(redis, 1)
+    async with followed(store) as (follower, _):
+        await drop_connections(redis, follower)
+        follower._read_at -= 60
+        await follower._following.wait()
+        assert follower.silent_for_s() < 1
 
 
 @asynchronous

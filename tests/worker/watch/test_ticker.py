@@ -9,7 +9,7 @@ import redis as redis_py
 from mqnamesrv.store import EmbeddedStore
 from registry.drivers import run
 from registry.keys import Keys
-from registry.worker_lease import is_member, names_of_members
+from registry.worker_lease import OVERDUE_MOST, is_member, names_of_members
 from testbed.eventually import PATIENCE_S, eventually_async
 from tests.worker.scene import Broker, Scene, asynchronous, last_cause, serving
 from worker.watch import ticker
@@ -94,6 +94,21 @@ async def test_lapses_that_no_job_records_are_recorded_by_a_worker(
         await scene.service.parts.ticker.step()
         await eventually_async(lambda: not run(is_member(KEYS, "c1:127.0.0.1:10911"), redis))
         assert last_cause(redis) == "expired"
+
+
+@asynchronous
+async def test_more_lapses_than_a_tick_looks_at_are_recorded_at_once(
+    store: EmbeddedStore, redis: redis_py.Redis, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else the last of them would stay in cached answers until a job has recorded the first."""
+    monkeypatch.setattr(ticker, "UNRECORDED_MS", 10**9)
+    async with serving(store.url) as scene:
+        await scene.register(A)
+        assert await scene.addresses() == {"broker-a": {"0": "127.0.0.1:10911"}}
+        now_ms = int(time.time() * 1000)
+        redis.zadd(KEYS.leases, {f"c1:127.0.0.8:{n}": now_ms - 2000 for n in range(OVERDUE_MOST)})
+        redis.zadd(KEYS.leases, {"c1:127.0.0.1:10911": now_ms - 1000})
+        await eventually_async(lambda: _gone(scene))
 
 
 @asynchronous

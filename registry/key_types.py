@@ -1,32 +1,32 @@
 """The type that each key of a table must have: no script can read one of another type."""
 
-import re
-from collections.abc import Iterable, Mapping
-from typing import Final, TypeAlias
+import logging
+from collections.abc import Callable, Iterable, Mapping
+from typing import Final, TypeAlias, TypeVar
 
 from redis.exceptions import ResponseError
 
 from registry.keys import ORDER_TOPIC_CONFIG, Keys, split_member_key
-from registry.plans import Batch, Plan, ScriptCall, call
+from registry.plans import Batch, Origin, Plan, ScriptCall, as_json
 
+T = TypeVar("T")
 Types: TypeAlias = Mapping[str, str]
-EPOCH: Final = re.compile(r"[1-9][0-9]{0,13}", re.ASCII)
-"""As lua/includes/sound.lua has it."""
 KEYS_MOST: Final = 500  # of one script
+log = logging.getLogger(__name__)
 
 
 def types_of_lists(keys: Keys) -> Types:
     """Return those of keys that each namespace has once."""
-    of_type = {
-        "string": (keys.epoch,),
-        "set": (keys.brokers, keys.clusters, keys.topics, keys.kv_namespaces, keys.events_round_left),
-        "zset": (keys.leases, keys.lapses, keys.workers, keys.drain_ends, keys.events_offsets),
-        "stream": (keys.events, keys.audit, keys.heartbeats),
+    of_type = {  # hashes and the stream first: the entry about others is appended with them
         "hash": (
             *(keys.events_meta, keys.events_consumers, keys.events_asked, keys.events_round),
             *(keys.drains, keys.kv(ORDER_TOPIC_CONFIG), keys.settings, keys.settings_given),
             *(keys.deferred, keys.repair),
         ),
+        "stream": (keys.events, keys.audit, keys.heartbeats),
+        "string": (keys.epoch,),
+        "set": (keys.brokers, keys.clusters, keys.topics, keys.kv_namespaces, keys.events_round_left),
+        "zset": (keys.leases, keys.lapses, keys.workers, keys.drain_ends, keys.events_offsets),
     }
     return {key: kind for kind, names in of_type.items() for key in names}
 
@@ -71,28 +71,40 @@ def is_wrong_type(error: ResponseError) -> bool:
     return str(error).startswith("WRONGTYPE")
 
 
-def delete_wrong(types: Types) -> Plan[int]:
-    """Delete the keys that have another type; return how many."""
+def delete_wrong(keys: Keys, types: Types, origin: Origin) -> Plan[list[str]]:
+    """Delete the keys that have another type, append entries about them, and return them."""
     if not types:
-        return 0
+        return []
     of_type: dict[str, list[str]] = {}
     for key, type_ in types.items():
         of_type.setdefault(type_, []).append(key)
-    deleted = yield Batch(
+    deleted: list[list[str]] = yield Batch(
         tuple(
-            ScriptCall("delete_wrong_type", tuple(keys[start : start + KEYS_MOST]), (type_,))
-            for type_, keys in of_type.items()
-            for start in range(0, len(keys), KEYS_MOST)
+            ScriptCall(
+                "delete_wrong_type",
+                (keys.events_meta, *of[start : start + KEYS_MOST]),
+                (as_json({"origin": origin, "type": type_}),),
+            )
+            for type_, of in of_type.items()
+            for start in range(0, len(of), KEYS_MOST)
         )
     )
-    return sum(deleted)
+    return [key for part in deleted for key in part]
 
 
-def delete_wrong_epoch(keys: Keys) -> Plan[int]:
-    """Delete a last epoch that is no number, or too long to count on; brokers' epochs then tell one (their repair).
-    Return how many keys."""
-    epoch = yield call("GET", keys.epoch)
-    if epoch is None or EPOCH.fullmatch(epoch):
-        return 0
-    yield call("DEL", keys.epoch)
-    return 1
+def healed(keys: Keys, origin: Origin, plan: Callable[[], Plan[T]], types: Callable[[], Types]) -> Plan[T]:
+    """Run a plan; if it meets a key of another type than in `types`, delete such keys and run it again.
+
+    Walks over the tables find such keys too, but not under a name that no list has: it would be locked out for ever."""
+    try:
+        return (yield from plan())
+    except ResponseError as error:
+        deleted = (yield from delete_wrong(keys, types(), origin)) if is_wrong_type(error) else []
+        if not deleted:
+            raise
+    log.warning(
+        "keys had a wrong type and were deleted, what they held is lost: %s; find out what writes keys of the store, "
+        "see docs/runbook.md",
+        ", ".join(map(repr, deleted)),
+    )
+    return (yield from plan())

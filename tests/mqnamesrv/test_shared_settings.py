@@ -1,0 +1,23 @@
+"""What the supervisor says of settings that it cannot read."""
+
+import pytest
+import redis as redis_py
+
+from mqnamesrv.shared_settings import SharedSettings
+from registry.keys import Keys
+from registry.options.catalogue import Options
+
+
+def test_that_settings_cannot_be_read_and_its_end_are_told_once(
+    redis: redis_py.Redis, caplog: pytest.LogCaptureFixture
+) -> None:
+    shared = SharedSettings(redis, Options(), None)
+    shared.follow()
+    redis.set(Keys().settings, "no hash")
+    for _ in range(2):
+        shared.follow()
+    redis.delete(Keys().settings)
+    for _ in range(2):
+        shared.follow()
+    said = [message.partition(":")[0] for message in caplog.messages]
+    assert said == ["settings cannot be read", "settings are read again"]
