@@ -3,10 +3,12 @@
     python -m bench.against CHECKOUT [--only TEXT] [--rounds N] [--seconds S] [--warm-up S]
 
 The other checkout needs its own `make compiled`. A line has both sides' replies per second of CPU time, as in
-bench/closed_loop.py, and this tree's median over the other's.
+bench/closed_loop.py, and the median of the rounds' ratios, this tree's over the other's: the two runs of a round see
+the same moment of a machine whose speed changes.
 """
 
 import argparse
+import statistics
 import tempfile
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -60,8 +62,9 @@ def compared(scene: Scene, other: Path, wanted: str, setting: Setting) -> Iterat
                     for server in servers
                 ]
                 rotate(workload, sides, setting)
-            figures = [spread([sample.per_cpu_second for sample in side.samples]) for side in sides]
-            yield f"{ours.rate / theirs.rate:.3f}  {workload.name}: {figures[1]} to {figures[0]}"
+            rates = [[sample.per_cpu_second for sample in side.samples] for side in (theirs, ours)]
+            ratio = statistics.median(mine / other for other, mine in zip(*rates, strict=True))
+            yield f"{ratio:.3f}  {workload.name}: {spread(rates[1])} to {spread(rates[0])}"
 
 
 if __name__ == "__main__":

@@ -7,7 +7,7 @@ import asyncio
 import logging
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, Generic, TypeVar
 
@@ -287,34 +287,34 @@ def _calls(batch: Sequence[Asked]) -> Iterator[tuple[Call | ScriptCall, Sequence
 
     Items come first, unless a script before them has a key of theirs: of one broker each request stays behind those
     that came before it."""
-    items: list[Asked] = []
+    groups: dict[tuple[str, tuple[str, ...], int | None], list[Asked]] = {}
     others: list[Asked] = []
     keys: set[str] = set()
     for asked in batch:
         request = asked[0]
         if isinstance(request, ScriptItem):
             if keys and not keys.isdisjoint(request.keys):
-                yield from _joined_first(items, others)
-                items, others, keys = [], [], set()
-            items.append(asked)
+                yield from _joined_first(groups, others)
+                groups, others, keys = {}, [], set()
+            kind = request.name, request.shared, request.most
+            group = groups.get(kind)
+            if group is None:
+                group = groups[kind] = []
+            group.append(asked)
         else:
             others.append(asked)
             if isinstance(request, ScriptCall):
                 keys.update(request.keys)
-    yield from _joined_first(items, others)
+    yield from _joined_first(groups, others)
 
 
 def _joined_first(
-    items: Sequence[Asked], others: Sequence[Asked]
+    groups: Mapping[tuple[str, tuple[str, ...], int | None], Sequence[Asked]], others: Sequence[Asked]
 ) -> Iterator[tuple[Call | ScriptCall, Sequence[Asked]]]:
-    groups: dict[tuple[str, tuple[str, ...], int], list[Asked]] = {}
-    for asked in items:
-        item = asked[0]
-        assert isinstance(item, ScriptItem)
-        groups.setdefault((item.name, item.shared, item.most or JOINED_MOST), []).append(asked)
     for (_, _, most), group in groups.items():
-        for at in range(0, len(group), most):
-            part = group[at : at + most]
+        step = most or JOINED_MOST
+        for at in range(0, len(group), step):
+            part = group[at : at + step]
             yield joined([item for item, _ in part]), part  # type: ignore[misc]
     for asked in others:
         yield asked[0], (asked,)  # type: ignore[misc]

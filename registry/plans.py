@@ -79,8 +79,8 @@ def call(*args: Argument) -> Call:
 def joined(items: Sequence[ScriptItem]) -> ScriptCall:
     """Return one call for items of one script that share their keys."""
     first = items[0]
-    keys = (*first.shared, *(key for item in items for key in item.keys))
-    return ScriptCall(first.name, keys, tuple([arg for item in items for arg in item.args]))
+    keys = [*first.shared, *[key for item in items for key in item.keys]]
+    return ScriptCall(first.name, tuple(keys), tuple([arg for item in items for arg in item.args]))
 
 
 def ask(request: Request) -> Plan[Any]:

@@ -24,6 +24,6 @@ class Stamp:
         """Return whether replies with this stamp are true at `now`."""
         return self.generation == self.source.generation and now < self.until
 
-    def renew(self, stamp: "Stamp") -> None:
-        """Be true as long as another stamp of the same source."""
-        self.generation, self.until = stamp.generation, stamp.until
+    def renew(self, generation: int, until: float) -> None:
+        """Be true from that generation of the source on, until another time."""
+        self.generation, self.until = generation, until

@@ -25,9 +25,9 @@ def test_it_is_renewed_to_what_was_noted_when_the_store_was_asked() -> None:
     source = Source()
     stamp = Stamp(source, 1.0)
     source.generation += 1
-    asked = Stamp(source, 5.0)
-    stamp.renew(asked)
+    asked = source.generation
+    stamp.renew(asked, 5.0)
     assert stamp.is_valid(4.0)
     source.generation += 1
-    stamp.renew(asked)
+    stamp.renew(asked, 5.0)
     assert not stamp.is_valid(4.0), "something changed while the store was asked"

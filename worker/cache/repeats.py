@@ -6,7 +6,6 @@ from functools import partial
 from typing import Final
 
 from registry.options.catalogue import Options
-from registry.stamp import Stamp
 from rocketmq_remoting.codes import RequestCode
 from rocketmq_remoting.command import Command, decode
 from worker.assembly import Assembly
@@ -26,7 +25,7 @@ class Repeats:
     def __init__(self, parts: Assembly, handle: Callable[[Command, Peer, bytes], None]) -> None:
         self._parts = parts
         self._clock = parts.clock
-        self._admission = parts.admission
+        self._class = parts.admission.class_of(HEARTBEAT)
         self._driver = parts.driver
         self._handle = handle
         self._renewals = parts.registration_cache.renewals
@@ -53,25 +52,27 @@ class Repeats:
             self._requests.keep(frame, command, reply, self._renewals)
 
     def check(self, check: RepeatCheck, peer: Peer) -> None:
-        """Answer a repeated request. The code of a heartbeat stands for all that are admitted as it is."""
+        """Answer a repeated request. The class of heartbeats is that of all that are admitted here."""
         now, cached, renewal = self._clock(), check.cached, check.cached.renewal
         if cached.is_valid(now):
             self._requests.answered(1)
-            peer.send(cached.reply_to(check.opaque))
-        elif renewal is None or self._admission.refusal(HEARTBEAT, peer) is not None:
+            peer.send(b"".join(cached.reply_to(check.opaque)))
+        elif renewal is None or self._class.refusal(peer) is not None:
             loop = asyncio.get_running_loop()
             loop.call_soon(self._handle, decode(check.frame[4:]), peer, check.frame)
         else:
-            self._admission.acquire(HEARTBEAT, peer)
-            stamp = Stamp(self._renewals, now + renewal.good_for_s)
+            self._class.take(peer)
+            stamp = self._renewals.generation, now + renewal.good_for_s
             self._driver.ask(renewal.item, partial(self._checked, check, peer, stamp, renewal.reply))
 
-    def _checked(self, check: RepeatCheck, peer: Peer, stamp: Stamp, expected: object, reply: object) -> None:
+    def _checked(
+        self, check: RepeatCheck, peer: Peer, stamp: tuple[int, float], expected: object, reply: object
+    ) -> None:
         cached = check.cached
-        self._admission.release(HEARTBEAT, peer)
+        self._class.give_back(peer)
         if reply == expected:
-            cached.renew(stamp)
-            peer.send(cached.reply_to(check.opaque))
+            cached.renew(*stamp)
+            peer.send(b"".join(cached.reply_to(check.opaque)))
         else:
             (self._registrations if isinstance(cached, CachedRegistration) else self._requests).drop(cached)
             self._handle(decode(check.frame[4:]), peer, check.frame)
