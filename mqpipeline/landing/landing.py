@@ -28,6 +28,7 @@ from mqpipeline.source.streams import StreamPartition
 
 TASKS = 4  # a core, if there are so many partitions: these are of different sizes
 WRITERS = 16  # files of so many days open at once, before Spark sorts a batch by day instead
+UNMOVED = "_temporary"  # where Hadoop has what tasks write, until their job ends
 AS_THEY_ARE = {"lineSep": END, "compression": "none", "maxRecordsPerFile": "1"}
 
 
@@ -154,7 +155,10 @@ class Landing:
         self._progress = progress
 
     def _clear(self) -> None:
-        """Delete the rows of a batch that was not finished."""
+        """Delete the rows of a batch that was not finished.
+
+        What its tasks had ended and Hadoop had not moved to its place would be moved with the next batch's rows."""
+        files.delete(self._spark, f"{self.folder}/{UNMOVED}")
         for part in folders(self._spark, self.folder):
             if part.last > self._progress.batch:
                 files.delete(self._spark, f"{self.folder}/{part}")

@@ -79,6 +79,21 @@ def test_new_entries_land_once_and_are_acknowledged(
     assert sorted(row["seq"] for row in day.collect()) == list(range(10, 20))
 
 
+def test_rows_that_a_killed_writer_had_not_moved_to_their_place_do_not_land(
+    spark: SparkSession, redis: Redis, make: Make, tmp_path: Path
+) -> None:
+    emit(redis, 1, 2)
+    make().land_available()
+    (written,) = (tmp_path / "events").glob("day=*/batches=*/part-*")
+    ended = tmp_path / "events/_temporary/0/task_202601010000000000000_0001_m_000000"  # as Hadoop names it
+    left = ended / written.parent.parent.name / "batches=000000000002-000000000002"
+    left.mkdir(parents=True)
+    (left / f"other-{written.name}").write_bytes(written.read_bytes())
+    emit(redis, 3, 4)
+    make().land_available()
+    assert landed(spark, tmp_path) == seqs(1, 2, 1) + seqs(3, 4, 2)
+
+
 def test_an_idle_stream_and_an_empty_one_still_advance(redis: Redis, make: Make) -> None:
     emit(redis, 1, 1)
     landing = make(namespaces=("default", "other"))
