@@ -8,8 +8,8 @@ from typing import Final
 
 M_TRIM_THRESHOLD: Final = -1
 M_MMAP_THRESHOLD: Final = -3
-KEPT_BYTES: Final = 16 << 20
-"""So much that is free at the end of the heap stays; it may be in use again soon."""
+KEPT_BYTES: Final = 32 << 20
+"""So much that is free at the end of the heap stays, as much as `FrameLimits.known`; it may be in use again soon."""
 HEAP_BLOCK_BYTES: Final = 8 << 20
 """Smaller blocks come from the heap."""
 
