@@ -130,6 +130,9 @@ class Machine(RuleBasedStateMachine):
         last = self._registered[members[0]]
         ask = replace(last, ext=(last.ext or {}) | {"heartbeatTimeoutMillis": "1"}, oneway=False, over=number)
         answers = self._answers(ask)
+        if answers[OURS].code != 0:  # as what registered last was: the lease goes on
+            self._settle(ask, answers)
+            return
         for release in sorted(self._compared):
             self._compare(Exchange(release, ask, answers[release], answers[OURS], self._state))
         if JAVA_4 in self._compared:
@@ -192,7 +195,7 @@ class Machine(RuleBasedStateMachine):
             return
         state = eventually(lambda: self._tables(ask), SETTLED_S)
         self._state = remembered(state, ask, ours)
-        if ask.says is not None:
+        if ask.says is not None and not ours.code:
             self._registered[ask.says.cluster, ask.says.addr] = ask
 
     def _tables(self, ask: Ask, *, without: str = "") -> State:
