@@ -1,7 +1,6 @@
 """Every request code through the service, on a real store: code, remark, ext fields and body."""
 
 import json
-import logging
 import zlib
 from typing import Any
 
@@ -12,9 +11,7 @@ from mqnamesrv.store import EmbeddedStore
 from rocketmq_remoting.codes import RequestCode
 from rocketmq_remoting.command import Command
 from tests.worker.scene import Broker, Scene, asynchronous, serving
-from worker import dispatch
 from worker.dispatch import HANDLERS
-from worker.rate_limited_log import RateLimitedLog
 
 A, B = Broker("broker-a", "127.0.0.1:10911"), Broker("broker-b", "127.0.0.3:10911")
 ROUTE_TN = (
@@ -200,12 +197,8 @@ async def test_a_registration_is_taken(
 
 @asynchronous
 async def test_a_key_of_another_type_is_no_fault_of_the_server(
-    store: EmbeddedStore,
-    redis: redis_py.Redis,
-    caplog: pytest.LogCaptureFixture,
-    monkeypatch: pytest.MonkeyPatch,
+    store: EmbeddedStore, redis: redis_py.Redis, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(dispatch, "log", RateLimitedLog(logging.getLogger(dispatch.__name__)))
     async with serving(store.url) as scene:
         redis.set("ns:{default}:kv:n", "no hash")
         answer = await scene.ask(RequestCode.GET_KV_CONFIG, ext={"namespace": "n", "key": "k"})

@@ -23,9 +23,8 @@ from testbed.eventually import PATIENCE_S, eventually_async
 from tests.logged import logged
 from tests.registry.namespace import Namespace
 from tests.worker.scene import Broker, Scene, asynchronous, reads_denied, serving
-from worker import admission, dispatch
+from worker import dispatch
 from worker.cache.routes import Fill
-from worker.rate_limited_log import RateLimitedLog
 from worker.reply import Reply, Request
 from worker.watch.boot_clock import boot_time
 
@@ -150,12 +149,10 @@ async def test_more_requests_than_may_wait_are_refused_at_once(
     store: EmbeddedStore,
     redis: redis_py.Redis,
     caplog: pytest.LogCaptureFixture,
-    monkeypatch: pytest.MonkeyPatch,
     first: int,
     second: int,
     expected: tuple[int, str],
 ) -> None:
-    monkeypatch.setattr(admission, "log", RateLimitedLog(admission.logger))
     capacities: dict[str, Any] = {
         "client_request_thread_pool_queue_capacity": 1,
         "default_thread_pool_queue_capacity": 1,

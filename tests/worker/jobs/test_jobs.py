@@ -103,7 +103,6 @@ def test_jobs_that_the_store_refuses_are_one_line_without_traceback(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     options = in_environment(store, monkeypatch)
-    monkeypatch.setattr(rq_worker, "refused", RateLimitedLog(rq_worker.log))
     jobs._options.cache_clear()
     redis.set(KEYS.leases, "of a wrong type")
     upkeep = Queue(f"{QUEUE}:default", connection=queue, serializer=JSONSerializer)

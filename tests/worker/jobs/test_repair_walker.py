@@ -19,7 +19,6 @@ from tests.logged import logged
 from tests.registry.namespace import Namespace
 from worker.jobs import repair_walker
 from worker.jobs.repair_walker import RepairWalker
-from worker.rate_limited_log import RateLimitedLog
 
 KEYS = Keys()
 
@@ -50,12 +49,8 @@ def test_damage_is_repaired_and_logged(
 
 
 def test_keys_of_a_wrong_type_are_named(
-    redis: redis_py.Redis,
-    async_redis: redis_asyncio.Redis,
-    caplog: pytest.LogCaptureFixture,
-    monkeypatch: pytest.MonkeyPatch,
+    redis: redis_py.Redis, async_redis: redis_asyncio.Redis, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(repair_walker, "log", RateLimitedLog(logging.getLogger(repair_walker.__name__)))
     redis.set(KEYS.drains, "x")
     redis.set(KEYS.kv("odd\nname"), "x")
     redis.sadd(KEYS.kv_namespaces, "odd\nname")

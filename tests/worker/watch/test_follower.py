@@ -1,7 +1,6 @@
 """Following the stream on a real store: whole groups in order, and every way in which it can break."""
 
 import asyncio
-import logging
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
@@ -18,7 +17,6 @@ from testbed.eventually import PATIENCE_S, eventually_async
 from tests.logged import logged
 from tests.worker.scene import asynchronous, reached, reads_denied
 from worker.cancellation import end
-from worker.rate_limited_log import RateLimitedLog
 from worker.watch.follower import Follower
 from worker.watch.stream_connection import PAUSE_MAX_S
 
@@ -60,15 +58,6 @@ class Recorder:
     @property
     def flat(self) -> list[str]:
         return [n for group in self.groups for n in group]
-
-
-@pytest.fixture(autouse=True)
-def no_line_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Because of the like of it in an earlier test."""
-    log = RateLimitedLog(logging.getLogger("worker.watch.follower"))
-    monkeypatch.setattr("worker.watch.follower.log", log)
-    monkeypatch.setattr("worker.watch.stream_connection.log", log)
-    monkeypatch.setattr("worker.watch.waiters.log", log)
 
 
 @asynccontextmanager

@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import logging
 
 import pytest
 import redis as redis_py
@@ -14,7 +13,6 @@ from rocketmq_remoting.codes import RequestCode
 from testbed.eventually import eventually_async
 from tests.logged import logged
 from tests.worker.scene import Broker, Scene, asynchronous, serving
-from worker.rate_limited_log import RateLimitedLog
 from worker.watch import standstill
 from worker.watch.boot_clock import boot_time
 
@@ -33,7 +31,6 @@ class Clock:
 
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
-    monkeypatch.setattr(standstill, "log", RateLimitedLog(logging.getLogger("worker.watch.standstill")))
     return Clock(monkeypatch)
 
 

@@ -1,15 +1,12 @@
 """What the log says of a stream that cannot be read."""
 
 import asyncio
-import logging
 from contextlib import suppress
 
 import pytest
 import redis.asyncio
 
 from tests.logged import logged
-from worker.rate_limited_log import RateLimitedLog
-from worker.watch import stream_connection
 from worker.watch.stream_connection import StreamConnection
 
 
@@ -30,11 +27,7 @@ class Silent(StreamConnection):
         pass
 
 
-def test_a_timeout_without_a_text_has_a_cause(
-    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    monkeypatch.setattr(stream_connection, "log", RateLimitedLog(logging.getLogger("test")))
-
+def test_a_timeout_without_a_text_has_a_cause(caplog: pytest.LogCaptureFixture) -> None:
     async def follow() -> None:
         stream = Silent(redis.asyncio.Redis)
         task = asyncio.create_task(stream.run())
