@@ -94,8 +94,8 @@ class _Search:
         self._lapsing: set[int] = set()
         self._first: dict[int, float] = {}
         for write in writes:
-            if write.sets is not None:
-                self._first[write.sets] = min(write.opens, self._first.get(write.sets, math.inf))
+            for value in self._brought(write):
+                self._first[value] = min(write.opens, self._first.get(value, math.inf))
         self._rank = [0] * len(reads)  # of a read in its session
         self._sessions: dict[int, list[int]] = {}
         for index, read in enumerate(reads):
@@ -226,6 +226,11 @@ class _Search:
                     yield self._seen(configuration.value, configuration.holder, done, configuration.behind)
         if configuration.holder in self._lapsing:
             yield self._seen(ABSENT, NO_WRITE, configuration.done, configuration.behind)
+
+    def _brought(self, write: Write) -> set[int]:
+        """Return the values that may be there by this write."""
+        restored = {self._value(other) for other in write.restores}
+        return (restored if write.sets is None else restored | {write.sets}) - {ABSENT}
 
     def _value(self, write: int) -> int:
         sets = None if write == NO_WRITE else self._writes[write].sets

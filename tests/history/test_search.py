@@ -7,7 +7,7 @@ from collections import Counter
 
 import msgspec
 import pytest
-from hypothesis import assume, event, given, settings
+from hypothesis import assume, event, example, given, settings
 from hypothesis import strategies as st
 
 from faults.history import History, Model, Operation, Register, Value, judge
@@ -72,6 +72,12 @@ def places(draw: st.DrawFn) -> tuple[list[Write], list[Read]]:
 
 @settings(max_examples=400, deadline=None)
 @given(places())
+@example(
+    (
+        [Write(1, 1, False, sets=0), Write(0, 0, False, removes={0}), Write(0, 0, False, restores={0})],
+        [Read(0, 1, {0}, 0), Read(0, 1, {ABSENT}, 0)],
+    )
+)  # what is brought back first
 def test_finds_an_order_exactly_when_there_is_one(place: tuple[list[Write], list[Read]]) -> None:
     violation = impossible(*place)
     event("impossible" if violation else "explained")
