@@ -53,26 +53,33 @@ class RowComparison:
         return (yield from self._slices.of_brokers(lambda name: call("HGET", keys.broker(name), "gen")))
 
     def _routes(self) -> Plan[None]:
-        keys, cursor = self._slices.keys, "0"
+        """Compare all routes. A script has as many as it has time for: what is left of a page goes with the next."""
+        keys, cursor, topics = self._slices.keys, "0", list[str]()
         while True:
             cursor, page = yield from self._slices.retried(
                 partial(ask, call("SSCAN", keys.topics, cursor, "COUNT", TOPICS)),
                 partial(types_of_topics, keys, ()),
             )
-            yield from self._compare_all((yield from self._slices.readable("topics", keys.topics, page)))
+            topics += yield from self._slices.readable("topics", keys.topics, page)
             if str(cursor) == "0":
-                return
+                break
+            while len(topics) >= TOPICS:
+                topics = topics[(yield from self._compare_some(topics)) :]
+        yield from self._compare_all(topics)
 
     def _compare_all(self, topics: Sequence[str], *, urgent: bool = False) -> Plan[None]:
-        """Compare the routes of topics, as many in a script as it has time for."""
         while topics:
-            compared = yield from self._compare(topics[:TOPICS], urgent=urgent)
-            for topic in compared.long:
-                yield from self._pages(topic, "topics")
-            for topic in compared.unmapped:
-                yield from self._pages(topic, "mappings")
-            yield from self._restore(compared.empty)
-            topics = topics[compared.done :]
+            topics = topics[(yield from self._compare_some(topics, urgent=urgent)) :]
+
+    def _compare_some(self, topics: Sequence[str], *, urgent: bool = False) -> Plan[int]:
+        """Compare the routes of the first topics, one at least; return how many."""
+        compared = yield from self._compare(topics[:TOPICS], urgent=urgent)
+        for topic in compared.long:
+            yield from self._pages(topic, "topics")
+        for topic in compared.unmapped:
+            yield from self._pages(topic, "mappings")
+        yield from self._restore(compared.empty)
+        return compared.done
 
     def _compare(
         self,

@@ -633,6 +633,18 @@ def test_a_lost_route_is_whole_within_the_time_of_a_walk(
     ns.check()
 
 
+def test_scripts_have_as_many_routes_as_they_have_time_for(ns: Namespace) -> None:
+    """The few that were left of each page had a script of their own: a fifth of what a walk cost the store."""
+    ns.register("b", 0, tuple(f"T{number}" for number in range(1000)))
+    walk = Stepped(Walk(ns.keys, origin(), "w", timeout_ms=120_000, rows_per_s=inf).run(), ns.store)
+    routes = []
+    while walk.until("repair_routes"):
+        assert isinstance(walk.request, ScriptCall)
+        routes.append(len(walk.request.args) - 1)
+        walk.step()
+    assert routes == [50] * 20
+
+
 def test_topics_with_brokers_of_their_own_are_compared_in_short_slices(
     redis: redis_py.Redis,
 ) -> None:
