@@ -7,7 +7,7 @@ import asyncio
 import logging
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Any, Generic, TypeVar
 
@@ -37,6 +37,8 @@ from registry.store.slot_master import AsyncSlotMaster, SlotMaster
 T = TypeVar("T")
 Sink = Callable[[object], None]
 Asked = tuple[Call | ScriptCall | ScriptItem, Sink]
+Groups = dict[tuple[str, tuple[str, ...], int | None], list[Asked]]
+"""Items that one call may have: of one script, with the same shared keys and the same most."""
 Done = Callable[[T | None, Exception | None], None]
 log = logging.getLogger(__name__)
 UNAVAILABLE = (
@@ -287,7 +289,7 @@ def _calls(batch: Sequence[Asked]) -> Iterator[tuple[Call | ScriptCall, Sequence
 
     Items come first, unless a script before them has a key of theirs: of one broker each request stays behind those
     that came before it."""
-    groups: dict[tuple[str, tuple[str, ...], int | None], list[Asked]] = {}
+    groups: Groups = {}
     others: list[Asked] = []
     keys: set[str] = set()
     for asked in batch:
@@ -309,7 +311,7 @@ def _calls(batch: Sequence[Asked]) -> Iterator[tuple[Call | ScriptCall, Sequence
 
 
 def _joined_first(
-    groups: Mapping[tuple[str, tuple[str, ...], int | None], Sequence[Asked]], others: Sequence[Asked]
+    groups: Groups, others: Sequence[Asked]
 ) -> Iterator[tuple[Call | ScriptCall, Sequence[Asked]]]:
     for (_, _, most), group in groups.items():
         step = most or JOINED_MOST

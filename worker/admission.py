@@ -30,7 +30,7 @@ REWRITES: Final = frozenset(
 ROUTES: Final = "clientRequestThreadPoolQueueCapacity"
 OTHERS: Final = "defaultThreadPoolQueueCapacity"
 UNREGISTRATIONS: Final = "unRegisterBrokerQueueCapacity"
-IDLE_LOOK_S: Final = 0.01
+IDLE_LOOK_S: Final = 0.01  # between two looks whether the last request of a worker that ends is answered
 
 logger = logging.getLogger(__name__)
 log = RateLimitedLog(logger)

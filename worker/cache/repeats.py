@@ -62,16 +62,17 @@ class Repeats:
             loop.call_soon(self._handle, decode(check.frame[4:]), peer, check.frame)
         else:
             self._class.take(peer)
-            stamp = self._renewals.generation, now + renewal.good_for_s
-            self._driver.ask(renewal.item, partial(self._checked, check, peer, stamp, renewal.reply))
+            until = now + renewal.good_for_s
+            checked = partial(self._checked, check, peer, self._renewals.generation, until, renewal.reply)
+            self._driver.ask(renewal.item, checked)
 
     def _checked(
-        self, check: RepeatCheck, peer: Peer, stamp: tuple[int, float], expected: object, reply: object
+        self, check: RepeatCheck, peer: Peer, generation: int, until: float, expected: object, reply: object
     ) -> None:
         cached = check.cached
         self._class.give_back(peer)
         if reply == expected:
-            cached.renew(*stamp)
+            cached.renew(generation, until)
             peer.send(b"".join(cached.reply_to(check.opaque)))
         else:
             (self._registrations if isinstance(cached, CachedRegistration) else self._requests).drop(cached)
