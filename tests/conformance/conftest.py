@@ -47,7 +47,7 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "server(name): the server a test's scene is on, if not the default")
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def store_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """A store for all servers of this run."""
     store = EmbeddedStore(tmp_path_factory.mktemp("store"), keep=False)
@@ -59,7 +59,7 @@ def store_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     assert not refused, "rights that were missing"
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def new_server(
     transport: None, store_url: str, tmp_path_factory: pytest.TempPathFactory
 ) -> Callable[[str, dict[str, str]], NameServer]:
@@ -85,7 +85,7 @@ def _let_in(store: Redis, user: str, rules: str) -> None:
     client.execute_command("ACL", "SETUSER", user, "on", f">{PASSWORD}", *rules.split())
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def shared_server(
     new_server: Callable[[str, dict[str, str]], NameServer],
 ) -> Iterator[Callable[[str], NameServer]]:
@@ -113,7 +113,7 @@ def ns(request: pytest.FixtureRequest, shared_server: Callable[[str], NameServer
     scene.clear()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def ending() -> Iterator[list[NameServer]]:
     """Servers that have been terminated; they are waited for when the run is over."""
     servers: list[NameServer] = []

@@ -16,7 +16,7 @@ from tests.hostile.watch import Watch
 __all__ = ["transport"]
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def server(transport: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[NameServer]:
     server = NameServer(tmp_path_factory.mktemp("hostile"), {})
     server.start()

@@ -19,7 +19,7 @@ GROWTH_BYTES = 64 << 20
 """How much a worker may have grown in the end: memory that the allocator keeps, but no leak."""
 EVERY_S = 5.0
 """RateLimitedLog lets one line of a kind through in so many seconds."""
-ASK_EVERY_S = 0.005
+ASK_EVERY_S = 0.02
 _LINE = re.compile(r"connection \S+ of \S+ (closed|cut off|met a fault)|request \d+ of \S+ failed")
 
 

@@ -46,7 +46,7 @@ CLUSTERS = Question(DYING.name.encode(), A.name.encode(), RequestCode.GET_BROKER
 LASTING = (OF_TOPIC, BINARY, LIST)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def server(new_server: Callable[[str, dict[str, str]], NameServer]) -> Iterator[NameServer]:
     server = new_server("standstill", {}).start()
     yield server

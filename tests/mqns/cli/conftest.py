@@ -55,7 +55,7 @@ def transport() -> None:
     """The servers' own choice: what a client sees does not depend on it."""
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def servers(new_server: Callable[[str, dict[str, str]], NameServer]) -> Iterator[list[NameServer]]:
     """Two that know nothing of each other."""
     started = [new_server(name, {}).start() for name in ("first", "second")]

@@ -10,7 +10,7 @@ from tests.worker.transport.client import Server, serving
 __all__ = ["server", "transport"]
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def server(transport: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     """One worker with default options, shared: tests must not stop it or fill it."""
     with serving(tmp_path_factory.mktemp("server")) as running:
