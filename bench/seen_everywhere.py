@@ -49,7 +49,7 @@ def _one_of_each(server: Server, stack: ExitStack) -> list[Asking]:
     for _ in range(1000):
         one = stack.enter_context(Asking(server.port))
         one.ask(registration(0, topic_table(TOPICS)))  # a connection is a worker's when it has answered
-        connections.setdefault(server.worker_of(one.socket.getsockname()[1]), one)
+        connections.setdefault(server.worker_of(one.socket), one)
         if len(connections) == WORKERS:
             return list(connections.values())
     raise RuntimeError(f"1000 connections reached {len(connections)} of {WORKERS} workers")

@@ -2,6 +2,7 @@
 
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -14,6 +15,8 @@ import redis
 
 from mqnamesrv.store import URL_FILE
 from registry.store.connect import connect
+from testbed.process_tree import open_files
+from testbed.sockets import far_end
 
 READY_S = 60
 MQNAMESRV = Path(sys.executable).with_name("mqnamesrv")
@@ -53,15 +56,13 @@ class Server(msgspec.Struct, frozen=True):
         """Return the processes that listen on `port`."""
         return [pid for pid in _tree(self.leader) if WORKER_TITLE in _command_line(pid)]
 
-    def worker_of(self, client_port: int) -> int:
-        """Return the worker that accepted the connection from that port."""
-        link = f"socket:[{_inode(self.port, client_port)}]"
+    def worker_of(self, connection: socket.socket) -> int:
+        """Return the worker that accepted this connection."""
+        file = far_end(connection)
         for pid in self.workers():
-            for file in Path(f"/proc/{pid}/fd").iterdir():
-                with suppress(OSError):
-                    if os.readlink(file) == link:
-                        return pid
-        raise RuntimeError(f"no worker has the connection from port {client_port}")
+            if file in open_files(pid):
+                return pid
+        raise RuntimeError(f"no worker has the connection from {connection.getsockname()}")
 
     def store(self) -> redis.Redis:
         """Return a client of its embedded store."""
@@ -153,16 +154,6 @@ def _wait_for(process: subprocess.Popen[str], ready: str) -> None:
 def _drain(process: subprocess.Popen[str]) -> None:
     """Go on reading what the server prints, so that its pipe never fills."""
     subprocess.Popen(["cat"], stdin=process.stdout, stdout=subprocess.DEVNULL)
-
-
-def _inode(server_port: int, client_port: int) -> str:
-    """Return the inode of the server's end of a loopback connection."""
-    local, remote = f":{server_port:04X}", f":{client_port:04X}"
-    for line in Path("/proc/net/tcp").read_text().splitlines()[1:]:
-        words = line.split()
-        if words[1].endswith(local) and words[2].endswith(remote):
-            return words[9]
-    raise RuntimeError(f"no connection from port {client_port}")
 
 
 def _command_line(pid: int) -> str:

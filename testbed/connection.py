@@ -10,6 +10,7 @@ import time
 from rocketmq_remoting.codes import RequestCode
 from rocketmq_remoting.command import Command, SerializeType, encode
 from rocketmq_remoting.frame import FrameReader
+from testbed.sockets import far_end
 
 OPAQUES = itertools.count(1000)
 ANSWER_S = 5.0
@@ -45,6 +46,11 @@ class Connection:
         if tls:
             self._socket = tls.wrap_socket(self._socket)
         self._reader = FrameReader()
+
+    @property
+    def far_end(self) -> str:
+        """Return the server's end, a file of the process that has accepted it."""
+        return far_end(self._socket)
 
     def send(self, data: bytes) -> None:
         """Send raw bytes in one write."""

@@ -127,26 +127,16 @@ class NameServer:
 
     def worker_of(self, connection: Connection) -> int:
         """Return the process that accepted this connection."""
-        return accepted_by(self.pid, self.port, connection)
+        return accepted_by(self.pid, connection)
 
 
-def accepted_by(server: int, port: int, connection: Connection) -> int:
-    """Return the process among `server` and its descendants that accepted this connection to `port`."""
-    link = f"socket:[{_inode(port, connection.local[1])}]"
+def accepted_by(server: int, connection: Connection) -> int:
+    """Return the process among `server` and its descendants that accepted this connection."""
+    file = connection.far_end
     for pid in _family(server):
-        if link in open_files(pid):
+        if file in open_files(pid):
             return pid
     raise AssertionError(f"no process holds the other end of {connection.local}")
-
-
-def _inode(server_port: int, client_port: int) -> str:
-    """Return the inode of the server's socket of a loopback connection."""
-    local, remote = f":{server_port:04X}", f":{client_port:04X}"
-    for line in Path("/proc/net/tcp").read_text().splitlines()[1:]:
-        words = line.split()
-        if words[1].endswith(local) and words[2].endswith(remote):
-            return words[9]
-    raise AssertionError(f"no connection from port {client_port}")
 
 
 def _family(pid: int) -> Iterator[int]:

@@ -73,7 +73,7 @@ def _connections(place: Place) -> dict[int, list[Connection]]:
     found: dict[int, list[Connection]] = {}
     while len(found) < WORKERS or max(map(len, found.values())) < ASKING:
         connection = Connection(place.server.port)
-        worker = eventually(partial(accepted_by, place.server.process.pid, place.server.port, connection))
+        worker = eventually(partial(accepted_by, place.server.process.pid, connection))
         found.setdefault(worker, []).append(connection)
     return found
 
