@@ -45,7 +45,7 @@ check: lint ## lint, and the tests that start no process: for the inner loop, un
 	@$(BIN)/pytest -q -n 2 --dist loadfile $(UNIT_TESTS) $(ARGS)
 
 test: compiled need-redis-server need-curl need-chromium need-helm ## the tests, on real stores
-	@$(BIN)/pytest -n 4 --dist loadfile --no-loadscope-reorder $(addprefix --ignore tests/,interop differential container kube) $(ARGS)
+	@$(BIN)/pytest -n 5 --dist loadfile --no-loadscope-reorder $(addprefix --ignore tests/,interop differential container kube) $(ARGS)
 delayed: compiled need-redis-server need-curl ## tests of the server, whose workers learn 0.3 s late of each other's changes
 	@$(BIN)/pytest -n 6 --dist loadfile --no-loadscope-reorder --follower-delay 0.3 --timeout 300 -k "not uvloop" \
 	  $(addprefix tests/,worker api conformance service) $(ARGS)
