@@ -11,14 +11,7 @@ from rocketmq_remoting.version import CURRENT
 from testbed.broker import Broker, Topic, as_json
 from testbed.connection import Connection
 from testbed.nameserver import NameServer
-from tests.hostile.beside import (
-    ANSWER_S,
-    RESIDENT_BYTES,
-    Beside,
-    Reading,
-    assert_in_time,
-    on_one_worker,
-)
+from tests.hostile.beside import Beside, Reading, assert_in_time, on_one_worker
 from tests.hostile.watch import Watch
 
 TOPICS = 20_000
@@ -65,10 +58,9 @@ def pipelined(name: str, count: int) -> bytes:
 def attacked(
     watch: Watch, name: str, peers: int, bytes_a_second: int | None, requests: int = REQUESTS
 ) -> None:
-    with on_one_worker(watch.server, peers + 1) as (worker, (other, *attackers)):
-        opened = [attacker._socket for attacker in attackers]
-
-        def attack() -> Beside:
+    def attack() -> Beside:  # over connections of its own: what one has not read would be the next one's
+        with on_one_worker(watch.server, peers + 1) as (worker, (other, *attackers)):
+            opened = [attacker._socket for attacker in attackers]
             beside = Beside(worker, other)
             for connection in opened:
                 connection.setblocking(True)
@@ -81,12 +73,7 @@ def attacked(
                 reading.end()
             return beside
 
-        if bytes_a_second is None:
-            assert_in_time(attack)
-        else:  # what is not read now would be the next attack's
-            beside = attack()
-            assert beside.most_bytes < RESIDENT_BYTES
-            assert beside.p99_s < ANSWER_S
+    assert_in_time(attack)
 
 
 def test_five_hundred_lists_of_all_topics(watch: Watch) -> None:
