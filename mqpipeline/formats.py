@@ -1,6 +1,7 @@
 """A Spark session and the tables, in the format that the options name."""
 
-from types import ModuleType
+from collections.abc import Mapping
+from types import MappingProxyType, ModuleType
 
 from pyspark.errors import PySparkRuntimeError
 from pyspark.sql import SparkSession
@@ -13,14 +14,17 @@ DELTA = "delta"
 FORMAT = f"{PREFIX}FORMAT={DELTA}"
 
 
-def session(name: str, options: Options) -> SparkSession:
-    """Spark as the options want it. Raises OptionError if it cannot read and write their format."""
+def session(name: str, options: Options, sized: Mapping[str, str] = MappingProxyType({})) -> SparkSession:
+    """Spark as the options want it; where they say nothing, a session of our own is `sized` so.
+
+    Raises OptionError if it cannot read and write their format."""
+    own = {**sized, **options.spark}
     if options.format != DELTA:
-        return spark_session(name, own=options.spark)
+        return spark_session(name, own=own)
     delta = _delta()
     fetched = {} if options.jars else delta.packages()
     try:
-        spark = spark_session(name, delta.SETTINGS, own={**options.spark, **fetched})
+        spark = spark_session(name, delta.SETTINGS, own={**own, **fetched})
     except PySparkRuntimeError as error:
         raise OptionError(
             f"{FORMAT}: {error} Without a way to Maven, name Delta's jars: {PREFIX}JARS"

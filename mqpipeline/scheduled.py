@@ -7,7 +7,7 @@ import sys
 from rq import Worker
 from rq.serializers import JSONSerializer
 
-from mqpipeline import formats, job
+from mqpipeline import formats, job, lean
 from mqpipeline.job_queue import RUNS, connect_queue, queue_name
 from mqpipeline.options import Options
 
@@ -36,7 +36,7 @@ def run() -> dict[str, int]:
     """Land, compute, publish; return run and `as_of_ms`. Called by RQ, by name, in a child of `work`."""
     if _chosen is None:
         raise RuntimeError("this process makes no runs: start it as `mqpipeline work`")
-    session = formats.session(job.NAME, _chosen)
+    session = formats.session(job.NAME, _chosen, lean.settings(_chosen))
     snapshot = job.run(session, _chosen, _progress)
     session.stop()
     return {"run": snapshot.run, "as_of_ms": snapshot.as_of_ms}

@@ -3,8 +3,9 @@
 import os
 import signal
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from types import MappingProxyType
 from typing import Annotated, Any, Final, NoReturn
 
 import typer
@@ -55,11 +56,15 @@ def options(warehouse: str | None, namespace: str | None) -> Options:
 
 
 @contextmanager
-def opened(name: str, chosen: Options) -> Iterator[Warehouse]:
-    """The tables, with a Spark session of this process. Ctrl-C ends it, unless the command has another use for it."""
+def opened(
+    name: str, chosen: Options, sized: Mapping[str, str] = MappingProxyType({})
+) -> Iterator[Warehouse]:
+    """The tables, with a Spark session of this process, `sized` so.
+
+    Ctrl-C ends it, unless the command has another use for it."""
     try:
         with _ended_by_interrupt():
-            session = formats.session(name, chosen)
+            session = formats.session(name, chosen, sized)
             try:
                 yield formats.warehouse(session, chosen)
             finally:

@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 from redis.exceptions import RedisError
 
-from mqpipeline import job
+from mqpipeline import job, lean
 from mqpipeline.cli.common import NOT_THERE, WRONG_USAGE, OfNamespace, OfWarehouse, opened, stop
 from mqpipeline.landing.kinds import EVENTS_LAND
 from mqpipeline.options import ALL, OptionError, Options, load
@@ -45,7 +45,7 @@ def run(
 ) -> None:
     """Land what is new, make tables and reports, serve them; then end."""
     options = _options(url, warehouse, namespaces)
-    with opened(job.NAME, options) as tables:
+    with opened(job.NAME, options, lean.settings(options)) as tables:
         job.run(tables.spark, options, print_progress, full=full or old_full)
 
 
@@ -58,7 +58,7 @@ def report(
 ) -> None:
     """Make tables and reports of what has landed already, serve them; then end."""
     options = _options(url, warehouse, namespaces)
-    with opened(job.NAME, options) as tables:
+    with opened(job.NAME, options, lean.settings(options)) as tables:
         job.report(tables.spark, options, print_progress, full=full or old_full)
 
 

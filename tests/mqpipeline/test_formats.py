@@ -50,6 +50,16 @@ def test_settings_of_the_spark_session(
     assert asked == {"spark.master": "local[*]", "spark.driver.memory": "2g", **settings}
 
 
+def test_what_the_options_say_wins_over_a_size(asked: dict[str, str]) -> None:
+    with pytest.raises(Asked):
+        formats.session("test", load(HERE), {"spark.master": "local[1]", "spark.sql.shuffle.partitions": "1"})
+    assert asked == {
+        "spark.master": "local[*]",
+        "spark.driver.memory": "2g",
+        "spark.sql.shuffle.partitions": "1",
+    }
+
+
 def test_the_jar_is_of_the_versions_that_are_installed() -> None:
     assert delta.packages()["spark.jars.packages"] == "io.delta:delta-spark_4.2_2.13:4.4.0"
 

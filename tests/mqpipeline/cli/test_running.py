@@ -11,6 +11,7 @@ from mqnamesrv.store import EmbeddedStore
 from mqpipeline import job
 from mqpipeline.cli import running
 from mqpipeline.cli.app import app
+from mqpipeline.lean import LEAN
 
 WITH_PASSWORD = "redis://user:secret@127.0.0.1"
 
@@ -67,3 +68,19 @@ def test_full_and_its_old_name_recompute_everything(
 
 def test_the_old_name_of_full_is_not_shown() -> None:
     assert "--anew" not in CliRunner().invoke(app, ["run", "--help"]).output
+
+
+@pytest.mark.parametrize(("command", "sized"), [("run", [LEAN]), ("report", [LEAN]), ("stream", [])])
+def test_single_runs_of_few_events_are_lean(
+    command: str, sized: list[object], store: EmbeddedStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[object] = []
+
+    def opened(name: str, options: object, *sized: object) -> object:
+        asked.extend(sized)
+        return nullcontext(SimpleNamespace(spark=None))
+
+    monkeypatch.setattr(running, "opened", opened)
+    monkeypatch.setattr(job, command, lambda *_, **__: None)
+    ended = CliRunner().invoke(app, [command, "-w", str(tmp_path), "--url", store.url])
+    assert (ended.exit_code, asked) == (0, sized)

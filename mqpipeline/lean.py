@@ -1,0 +1,59 @@
+"""Runs of few events: planning and compiling are nearly all of their time, so Spark is set up to do less of both."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final
+from urllib.parse import unquote, urlsplit
+
+import msgspec
+from redis.exceptions import RedisError
+
+from mqpipeline.landing.kinds import EVENTS_LAND
+from mqpipeline.landing.progress import FILE, Progress
+from mqpipeline.options import ALL, Options
+from mqpipeline.source.connection import AWAY, Store
+from mqpipeline.source.options import options_of
+from mqpipeline.source.streams import Streams
+
+EVENTS_MOST: Final = 200_000
+"""In all, landed or still in the streams; with more, the work on rows is worth compiled code and several partitions."""
+LEAN: Final = {
+    "spark.sql.shuffle.partitions": "1",
+    "spark.default.parallelism": "1",
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    "spark.sql.adaptive.enabled": "false",
+    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+}
+
+
+def settings(options: Options) -> Mapping[str, str]:
+    """Return what a run with these options asks of a Spark session of its own; nothing special of many events, or where
+    nobody can tell before Spark runs: tables that are elsewhere, a store that does not answer."""
+    try:
+        return LEAN if _events(options) <= EVENTS_MOST else {}
+    except (OSError, ValueError, RedisError, *AWAY):  # the run itself says what is wrong
+        return {}
+
+
+def _events(options: Options) -> int:
+    """Return how many events there are at most. Raises ValueError if the tables are not in a folder of this machine."""
+    landed = {name: stream.entries for name, stream in _progress(options.warehouse).streams.items()}
+    names = [EVENTS_LAND.stream(namespace) for namespace in options.namespaces]
+    of = {"pattern": EVENTS_LAND.stream(ALL)} if ALL in options.namespaces else {"streams": ",".join(names)}
+    source = options_of({"url": options.url, "retrySeconds": "0", **of})
+    with Store(source) as store:
+        streams = Streams(source, store)
+        for name in streams.names():
+            newest = streams.newest(name)
+            written = newest.number(b"seq") if newest else None
+            landed[name] = max(landed.get(name, 0), written or 0)
+    return sum(landed.values())
+
+
+def _progress(warehouse: str) -> Progress:
+    parts = urlsplit(warehouse)
+    if parts.scheme not in ("", "file"):
+        raise ValueError(f"{warehouse} is not on this machine")
+    file = Path(unquote(parts.path)) / EVENTS_LAND.table.name / FILE
+    return msgspec.json.decode(file.read_bytes(), type=Progress) if file.exists() else Progress()
