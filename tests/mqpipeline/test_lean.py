@@ -13,7 +13,7 @@ from mqpipeline.landing.progress import FILE, Progress, StreamProgress
 from mqpipeline.options import Options
 from tests.mqpipeline.landing.streams import emit
 
-MOST = 200_000
+MOST = 20_000
 
 
 def write_landed(warehouse: Path, **entries: int) -> None:
