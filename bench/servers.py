@@ -15,7 +15,7 @@ import redis
 
 from mqnamesrv.store import URL_FILE
 from registry.store.connect import connect
-from testbed.process_tree import open_files
+from testbed.process_tree import command_line, family, holder
 from testbed.sockets import far_end
 
 READY_S = 60
@@ -40,12 +40,12 @@ class Server(msgspec.Struct, frozen=True):
 
     def cpu_seconds_by_process(self) -> dict[int, float]:
         """Return the same by pid; ended children count for their parent, unless it ignores SIGCHLD."""
-        return {pid: cpu_seconds(pid) for pid in _tree(self.leader)}
+        return {pid: cpu_seconds(pid) for pid in family(self.leader)}
 
     def rss_bytes(self) -> dict[str, int]:
         """Return resident memory (bytes) by process name."""
         rss: dict[str, int] = {}
-        for pid in _tree(self.leader):
+        for pid in family(self.leader):
             with suppress(OSError):
                 name = Path(f"/proc/{pid}/comm").read_text().strip()
                 pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
@@ -54,15 +54,11 @@ class Server(msgspec.Struct, frozen=True):
 
     def workers(self) -> list[int]:
         """Return the processes that listen on `port`."""
-        return [pid for pid in _tree(self.leader) if WORKER_TITLE in _command_line(pid)]
+        return [pid for pid in family(self.leader) if WORKER_TITLE in command_line(pid)]
 
     def worker_of(self, connection: socket.socket) -> int:
-        """Return the worker that accepted this connection."""
-        file = far_end(connection)
-        for pid in self.workers():
-            if file in open_files(pid):
-                return pid
-        raise RuntimeError(f"no worker has the connection from {connection.getsockname()}")
+        """Return the worker that accepted this connection. Raises LookupError if none has."""
+        return holder(far_end(connection), self.workers())
 
     def store(self) -> redis.Redis:
         """Return a client of its embedded store."""
@@ -154,26 +150,6 @@ def _wait_for(process: subprocess.Popen[str], ready: str) -> None:
 def _drain(process: subprocess.Popen[str]) -> None:
     """Go on reading what the server prints, so that its pipe never fills."""
     subprocess.Popen(["cat"], stdin=process.stdout, stdout=subprocess.DEVNULL)
-
-
-def _command_line(pid: int) -> str:
-    with suppress(OSError):
-        return Path(f"/proc/{pid}/cmdline").read_text()
-    return ""
-
-
-def _tree(root: int) -> list[int]:
-    """Return a process and all its descendants."""
-    children: dict[int, list[int]] = {}
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdigit():
-            with suppress(OSError):
-                parent = int((entry / "stat").read_text().rsplit(")", 1)[1].split()[1])
-                children.setdefault(parent, []).append(int(entry.name))
-    pids = [root]
-    for pid in pids:
-        pids += children.get(pid, [])
-    return pids
 
 
 def cpu_seconds(pid: int) -> float:

@@ -23,13 +23,13 @@ LEAN: Final = {
     "spark.sql.codegen.wholeStage": "false",
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
     "spark.sql.adaptive.enabled": "false",
-    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+    "spark.driver.defaultJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
 }
 
 
 def settings(options: Options) -> Mapping[str, str]:
-    """Return what a run with these options asks of a Spark session of its own; nothing special of many events, or where
-    nobody can tell before Spark runs: tables that are elsewhere, a store that does not answer."""
+    """Return what a run with these options asks of a Spark session of its own. Nothing if there are many events, or if
+    their number is not known before Spark runs: the tables are elsewhere, or the store does not answer."""
     try:
         return LEAN if _events(options) <= EVENTS_MOST else {}
     except (OSError, ValueError, RedisError, *AWAY):  # the run itself says what is wrong

@@ -5,7 +5,7 @@ import re
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 
 import redis
@@ -15,7 +15,7 @@ from registry.options.catalogue import BY_KEY
 from registry.store.connect import connect
 from testbed.connection import Connection
 from testbed.eventually import eventually
-from testbed.process_tree import open_files
+from testbed.process_tree import family, holder
 from testbed.transports import VARIABLE, chosen
 
 COMMAND = Path(sys.executable).with_name("mqnamesrv")
@@ -131,20 +131,8 @@ class NameServer:
 
 
 def accepted_by(server: int, connection: Connection) -> int:
-    """Return the process among `server` and its descendants that accepted this connection."""
-    file = connection.far_end
-    for pid in _family(server):
-        if file in open_files(pid):
-            return pid
-    raise AssertionError(f"no process holds the other end of {connection.local}")
-
-
-def _family(pid: int) -> Iterator[int]:
-    """Yield a process and its descendants."""
-    yield pid
+    """Return the process among `server` and its descendants that accepted this connection; AssertionError if none."""
     try:
-        children = [task.read_text() for task in Path(f"/proc/{pid}/task").glob("*/children")]
-    except OSError:
-        return  # it has ended meanwhile
-    for child in " ".join(children).split():
-        yield from _family(int(child))
+        return holder(connection.far_end, family(server))
+    except LookupError as error:
+        raise AssertionError(f"the other end of {connection.local}: {error}") from None

@@ -1,5 +1,6 @@
 """Processes and their children, from /proc; any of them may end meanwhile."""
 
+from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 
@@ -10,6 +11,14 @@ def children(pid: int) -> list[int]:
     for task in Path(f"/proc/{pid}/task").glob("*/children"):
         with suppress(OSError):
             pids += map(int, task.read_text().split())
+    return pids
+
+
+def family(pid: int) -> list[int]:
+    """Return a process and all its descendants."""
+    pids = [pid]
+    for member in pids:
+        pids += children(member)
     return pids
 
 
@@ -27,3 +36,11 @@ def open_files(pid: int) -> set[str]:
         with suppress(OSError):
             links.add(str(fd.readlink()))
     return links
+
+
+def holder(file: str, pids: Iterable[int]) -> int:
+    """Return the first of these processes that has the file open. Raises LookupError if none has."""
+    for pid in pids:
+        if file in open_files(pid):
+            return pid
+    raise LookupError(f"no process has {file or 'it'} open")

@@ -95,7 +95,7 @@ def test_of_whichever_namespaces_there_are(redis: Redis, store: EmbeddedStore, t
         pytest.param(Options(url="no-url", warehouse="/nowhere"), id="no url"),
     ],
 )
-def test_where_nobody_can_tell(options: Options) -> None:
+def test_where_the_number_is_not_known(options: Options) -> None:
     assert lean.settings(options) == {}
 
 
