@@ -1,26 +1,37 @@
 """One child process in its own session, which ends with its parent and together with its own children."""
 
-import ctypes
 import os
 import signal
-import subprocess
-import sys
 import time
-from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from pathlib import Path
-from typing import IO
+from typing import Protocol
 
-PR_SET_PDEATHSIG = 1
-LIBC = ctypes.CDLL(None) if sys.platform == "linux" else None  # loaded before any fork
+POLL_S = 0.01
 
 
-def _die_with(parent: int) -> None:
-    """Have the kernel send SIGTERM to this child when its parent dies (Linux)."""
-    if LIBC is not None:
-        LIBC.prctl(PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
-        if os.getppid() != parent:
-            os.kill(os.getpid(), signal.SIGTERM)
+class Process(Protocol):
+    """A started process, the leader of a session."""
+
+    @property
+    def pid(self) -> int:
+        """Return its process id."""
+        ...
+
+    def poll(self) -> int | None:
+        """Return its exit code: None while it runs, negative for the signal that ended it."""
+        ...
+
+    def send_signal(self, sig: int) -> None:
+        """Send it a signal if it still runs."""
+        ...
+
+
+class Start(Protocol):
+    """A way to start a process, such as `Program`."""
+
+    def start(self) -> Process:
+        """Start it; OSError if that fails."""
+        ...
 
 
 class Child:
@@ -30,26 +41,13 @@ class Child:
     """
 
     def __init__(
-        self,
-        name: str,
-        argv: Sequence[str],
-        *,
-        env: Mapping[str, str] | None = None,
-        pass_fds: Sequence[int] = (),
-        grace_s: float = 10.0,
-        reload: signal.Signals = signal.SIGTERM,
-        output: IO[bytes] | None = None,
-        cwd: Path | None = None,
+        self, name: str, how: Start, *, grace_s: float = 10.0, reload: signal.Signals = signal.SIGTERM
     ) -> None:
         self.name = name
         self.grace_s = grace_s
-        self.reload = reload  # the signal that makes it reload its code
-        self._argv = list(argv)
-        self._env = None if env is None else dict(env)
-        self._pass_fds = tuple(pass_fds)
-        self._output = output
-        self._cwd = cwd
-        self._process: subprocess.Popen[bytes] | None = None
+        self.reload = reload  # the signal that makes it replace its workers
+        self._how = how
+        self._process: Process | None = None
 
     @property
     def pid(self) -> int:
@@ -57,19 +55,8 @@ class Child:
         return self._process.pid if self._process else 0
 
     def start(self) -> None:
-        """Start the process; OSError if the program cannot be run."""
-        parent = os.getpid()
-        self._process = subprocess.Popen(
-            self._argv,
-            env=self._env,
-            pass_fds=self._pass_fds,
-            cwd=self._cwd,
-            stdin=subprocess.DEVNULL,
-            stdout=self._output,
-            stderr=self._output,
-            start_new_session=True,
-            preexec_fn=lambda: _die_with(parent),
-        )
+        """Start the process; OSError if that fails."""
+        self._process = self._how.start()
 
     def exit_code(self) -> int | None:
         """Return the exit code: None while it runs, negative for the signal that ended it."""
@@ -85,13 +72,13 @@ class Child:
 
         For an orderly end the caller sends SIGTERM before.
         """
-        if self._process is None:
-            return
-        remaining = self.grace_s if deadline is None else max(deadline - time.monotonic(), 0)
-        with suppress(subprocess.TimeoutExpired):
-            self._process.wait(remaining)
+        if deadline is None:
+            deadline = time.monotonic() + self.grace_s
+        while self.exit_code() is None and time.monotonic() < deadline:
+            time.sleep(POLL_S)
         self.clear()
-        self._process.wait()
+        while self.exit_code() is None:
+            time.sleep(POLL_S)
         self._process = None
 
     def stop(self) -> None:

@@ -16,6 +16,7 @@ from rq.cron import CronScheduler
 from mqnamesrv.child import Child
 from mqnamesrv.gunicorn_common import STOP_AFTER_DRAIN_S
 from mqnamesrv.listeners import bind, claim, listens, port_of
+from mqnamesrv.program import Program
 from mqnamesrv.readiness import http_answers, registered
 from mqnamesrv.remoting_readiness import remoting_answers
 from mqnamesrv.shared_settings import SharedSettings
@@ -98,7 +99,8 @@ def _start(
         name: str, *words: str, fds: tuple[int, ...] = (), grace_s: float, reload: signal.Signals
     ) -> Child:
         argv = [sys.executable, "-P", "-m", *words]
-        started = Child(name, argv, env=env, pass_fds=fds, grace_s=grace_s, reload=reload, cwd=ROOT)
+        program = Program(argv, env=env, pass_fds=fds, cwd=ROOT)
+        started = Child(name, program, grace_s=grace_s, reload=reload)
         supervisor.keep(started)
         return started
 

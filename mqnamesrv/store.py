@@ -13,6 +13,7 @@ from typing import IO
 import redis
 
 from mqnamesrv.child import Child
+from mqnamesrv.program import Program
 from registry.store.connect import DEFAULT_NAMESPACE, connect_once
 
 URL_FILE = "store.url"  # where the running store listens, for other processes
@@ -98,7 +99,7 @@ class EmbeddedStore:
             "--logfile": str(Path(self._log.name).resolve()),
         }
         argv = [str(program), *(word for pair in options.items() for word in pair)]
-        self.child = Child("store", argv, pass_fds=[self._lock.fileno()], output=self._log)
+        self.child = Child("store", Program(argv, pass_fds=[self._lock.fileno()], output=self._log))
 
     def start(self, tick: Callable[[], object] = lambda: None) -> None:
         """Start it and wait until it answers; StoreFailed if it does not. `tick` is as for `await_answer`."""

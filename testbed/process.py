@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from mqnamesrv.child import Child
+from mqnamesrv.program import Program
 from testbed.eventually import PATIENCE_S, eventually
 
 PRINTED_AT_MOST = 4000
@@ -20,7 +21,7 @@ class Process:
         self.folder = folder
         self._path = folder / "output.txt"
         self._file = self._path.open("wb")
-        self._child = Child(name, argv, env=env, cwd=folder, output=self._file)
+        self._child = Child(name, Program(argv, env=env, cwd=folder, output=self._file))
         self._child.start()
 
     @property

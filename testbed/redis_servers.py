@@ -9,6 +9,7 @@ from typing import Any
 from redis import Redis
 
 from mqnamesrv.child import Child
+from mqnamesrv.program import Program
 from mqnamesrv.store import programs
 from testbed.eventually import eventually
 from testbed.ports import free_port
@@ -27,7 +28,7 @@ class Server:
         given = {"bind": HOST, "dir": folder, "logfile": folder / "log", "save": '""', **options}
         config.write_text("".join(f"{name} {value}\n" for name, value in given.items()))
         program = next(iter(programs().values()))
-        self.process = Child("redis", [str(program), str(config), *words])
+        self.process = Child("redis", Program([str(program), str(config), *words]))
 
     @property
     def client(self) -> Redis:

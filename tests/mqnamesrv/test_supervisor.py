@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from mqnamesrv.child import Child
+from mqnamesrv.program import Program
 from mqnamesrv.supervisor import SAME_SIGNAL_S, BackOff, Signals, StartFailed, Stopped, Supervisor
 from testbed.eventually import eventually
 
@@ -39,7 +40,7 @@ class Notes:
         self, before: str = "", *, grace_s: float = 5.0, reload: signal.Signals = signal.SIGTERM
     ) -> Child:
         argv = [sys.executable, "-c", CODE, str(self.path), before]
-        return Child("child", argv, grace_s=grace_s, reload=reload)
+        return Child("child", Program(argv), grace_s=grace_s, reload=reload)
 
 
 @pytest.fixture
@@ -105,7 +106,7 @@ def test_restarts_back_off() -> None:
 
 def test_a_child_that_does_not_stay_up_fails_the_start(signals: Signals) -> None:
     with Supervisor(signals) as supervisor:
-        supervisor.keep(Child("broken", [sys.executable, "-c", "raise SystemExit(3)"]))
+        supervisor.keep(Child("broken", Program([sys.executable, "-c", "raise SystemExit(3)"])))
         with pytest.raises(StartFailed, match="broken does not stay up"):
             supervisor.wait_ready({"never": lambda: False})
 
@@ -123,7 +124,7 @@ def test_a_start_that_fails_half_way_leaves_nothing(notes: Notes, signals: Signa
     with pytest.raises(FileNotFoundError), Supervisor(signals) as supervisor:  # noqa: PT012
         supervisor.keep(notes.child())
         supervisor.wait_ready(starts(notes, 1))
-        supervisor.keep(Child("no such program", ["/nonexistent/program"]))
+        supervisor.keep(Child("no such program", Program(["/nonexistent/program"])))
     assert not runs(notes.pids()[0])
 
 
