@@ -27,7 +27,7 @@ class Process(Protocol):
 
 
 class Start(Protocol):
-    """A way to start a process, such as `Program`."""
+    """A way to start a process: `Program` or `Fork`."""
 
     def start(self) -> Process:
         """Start it; OSError if that fails."""

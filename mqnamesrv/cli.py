@@ -10,7 +10,6 @@ from pathlib import Path
 import msgspec
 
 from mqnamesrv.listeners import PortUnavailable
-from mqnamesrv.serve import serve
 from mqnamesrv.shared_settings import KVFileInvalid, export_kv
 from mqnamesrv.store import StoreFailed, opened
 from mqnamesrv.supervisor import StartFailed, Stopped
@@ -100,6 +99,8 @@ def _run(arguments: Mapping[str, str], env: Mapping[str, str]) -> int:
     if not options.rocketmq_home:
         print(NO_HOME_TEXT)
         return NO_HOME
+    from mqnamesrv.serve import serve  # only now: it imports all that its children need
+
     options = msgspec.structs.replace(options, rewritten_file=path)
     serve(options, given_settings(file, env, cli), Path(path) if path else None)
     return OK

@@ -1,10 +1,8 @@
 """The whole name server on one machine: the order of its start, and its readiness."""
 
 import logging
-import os
 import signal
 import socket
-import sys
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from pathlib import Path
@@ -13,10 +11,11 @@ import msgspec
 from rq import Worker
 from rq.cron import CronScheduler
 
+from mqnamesrv import children
 from mqnamesrv.child import Child
+from mqnamesrv.fork import Fork
 from mqnamesrv.gunicorn_common import STOP_AFTER_DRAIN_S
 from mqnamesrv.listeners import bind, claim, listens, port_of
-from mqnamesrv.program import Program
 from mqnamesrv.readiness import http_answers, registered
 from mqnamesrv.remoting_readiness import remoting_answers
 from mqnamesrv.shared_settings import SharedSettings
@@ -26,7 +25,6 @@ from registry.options.catalogue import Options, to_env
 from registry.store.check import refusal
 from registry.store.connect import connect
 
-ROOT = Path(__file__).resolve().parent.parent  # where the packages and wsgi.py lie
 GRACE_OVER_GUNICORN_S = 2
 HTTP_GRACE_S = 5
 JOBS_GRACE_S = 10
@@ -93,26 +91,18 @@ def _start(
     supervisor: Supervisor, options: Options, remoting: socket.socket, http: socket.socket
 ) -> dict[str, Callable[[], bool]]:
     """Start all children; return the checks of their readiness."""
-    env = os.environ | to_env(options)
+    env = to_env(options)
 
-    def child(
-        name: str, *words: str, fds: tuple[int, ...] = (), grace_s: float, reload: signal.Signals
-    ) -> Child:
-        argv = [sys.executable, "-P", "-m", *words]
-        program = Program(argv, env=env, pass_fds=fds, cwd=ROOT)
-        started = Child(name, program, grace_s=grace_s, reload=reload)
-        supervisor.keep(started)
-        return started
+    def keep(name: str, how: Fork, grace_s: float, reload: signal.Signals) -> Child:
+        child = Child(name, how, grace_s=grace_s, reload=reload)
+        supervisor.keep(child)
+        return child
 
-    def gunicorn(side: str, listener: socket.socket, grace_s: float) -> None:
-        fd = listener.fileno()
-        words = ("gunicorn", "-c", f"python:mqnamesrv.gunicorn_{side}", "-b", f"fd://{fd}", "wsgi:app")
-        child(side, *words, fds=(fd,), grace_s=grace_s + GRACE_OVER_GUNICORN_S, reload=signal.SIGHUP)
-
-    gunicorn("remoting", remoting, options.shutdown_wait_time_seconds + STOP_AFTER_DRAIN_S)
-    gunicorn("http", http, HTTP_GRACE_S)
-    jobs = child("rq worker", "worker.jobs.rq_worker", grace_s=JOBS_GRACE_S, reload=signal.SIGTERM)
-    scheduler = child("scheduler", "worker.jobs.scheduler", grace_s=JOBS_GRACE_S, reload=signal.SIGTERM)
+    remoting_grace_s = options.shutdown_wait_time_seconds + STOP_AFTER_DRAIN_S + GRACE_OVER_GUNICORN_S
+    keep("remoting", children.gunicorn("remoting", remoting, env), remoting_grace_s, signal.SIGHUP)
+    keep("http", children.gunicorn("http", http, env), HTTP_GRACE_S + GRACE_OVER_GUNICORN_S, signal.SIGHUP)
+    jobs = keep("rq worker", children.job_worker(env), JOBS_GRACE_S, signal.SIGTERM)
+    scheduler = keep("scheduler", children.job_scheduler(env), JOBS_GRACE_S, signal.SIGTERM)
     return {
         "remoting": lambda: listens(remoting) and remoting_answers(options),
         "http": lambda: listens(http) and http_answers(options),

@@ -26,7 +26,7 @@ BELOW: Final[Mapping[str, tuple[str, ...]]] = {
     "mqpipeline": (),
     "worker": ("rocketmq_remoting", "registry"),
     "api": ("rocketmq_remoting", "registry", "worker.log_lines", "worker.rate_limited_log"),
-    "mqnamesrv": ("rocketmq_remoting", "registry", "worker.jobs.liveness_file", "worker.log_lines"),
+    "mqnamesrv": ("rocketmq_remoting", "registry", "worker"),
     "mqns": ("rocketmq_remoting",),
     "testbed": (*SERVER, "mqns"),
     "bench": (*SERVER, "mqns", "mqpipeline", "testbed"),

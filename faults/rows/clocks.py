@@ -7,7 +7,7 @@ from pathlib import Path
 from faults.places import OPTIONS, Place, Redis, answers, plain
 from faults.row import Row
 from faults.rows.brokers import LEASE_S, PROCESSES, silent
-from mqnamesrv.serve import ROOT
+from mqnamesrv.children import ROOT
 from testbed.eventually import eventually
 from testbed.nameserver import environment
 from testbed.ports import free_port

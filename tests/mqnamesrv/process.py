@@ -93,6 +93,11 @@ class NameServer:
             self.stop()
 
     @property
+    def pid(self) -> int:
+        """Return the process id of the supervisor."""
+        return self._process.pid
+
+    @property
     def output(self) -> str:
         return self._output.read_text()
 

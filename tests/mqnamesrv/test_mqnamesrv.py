@@ -16,6 +16,7 @@ import pytest
 from mqnamesrv.store import EmbeddedStore
 from rocketmq_remoting.codes import RequestCode
 from testbed.eventually import eventually
+from testbed.process_tree import open_files
 from tests.mqnamesrv.process import NameServer, environment, mqnamesrv, runs
 
 FILE = "orderMessageEnable=true\nmyKey=x\n# kept\nhttpThreads=3\n"
@@ -96,6 +97,30 @@ def test_an_update_is_written_to_the_file(server: NameServer, folder: Path) -> N
 def listed(server: NameServer, **options: str) -> None:
     """Soon: each connection may be another worker's, which reads of an update in the stream."""
     eventually(lambda: options.items() <= server.listing().items())
+
+
+def test_a_child_has_of_the_supervisor_s_files_its_listener_only(server: NameServer) -> None:
+    """Else a port stays open, or a folder locked, when those are gone that it belongs to."""
+    of_supervisor = open_files(server.pid)
+    shared = {
+        name: {
+            file for file in open_files(pid) & of_supervisor if file.startswith("socket:") or "lock" in file
+        }
+        for pid, name in server.children().items()
+    }
+    listeners = {
+        side: {file for name, files in shared.items() if f"[mqnamesrv-{side}]" in name for file in files}
+        for side in ("remoting", "http")
+    }
+    assert [len(files) for files in listeners.values()] == [1, 1]
+    assert listeners["remoting"] != listeners["http"]
+    others = {file for name, files in shared.items() if "[mqnamesrv-" not in name for file in files}
+    assert [Path(file).name for file in others] == ["lock"]  # the store's
+
+
+def test_the_supervisor_has_one_thread(server: NameServer) -> None:
+    """A fork has one, and what others have locked stays locked in it."""
+    assert len(list(Path(f"/proc/{server.pid}/task").iterdir())) == 1
 
 
 def test_a_killed_worker_comes_back(server: NameServer) -> None:
