@@ -1,5 +1,7 @@
 """Settings of both kinds of gunicorn."""
 
+import atexit
+import gc
 import os
 from typing import Any
 
@@ -15,6 +17,8 @@ logger_class = "worker.gunicorn_log.GunicornLog"
 timeout = 30
 if os.access("/dev/shm", os.W_OK):
     worker_tmp_dir = "/dev/shm"  # workers report to their master by touching a file; a disk may block them
+
+atexit.register(gc.freeze)  # workers too need no last collection: the end of the process frees all
 
 
 def log_options(server: Any) -> None:

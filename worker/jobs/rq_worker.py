@@ -4,6 +4,8 @@ It waits out an outage of the queue before the first job and between jobs; an ou
 its supervisor starts it again.
 """
 
+import atexit
+import gc
 import logging
 import os
 import signal
@@ -105,6 +107,7 @@ def _is_no_refusal(record: logging.LogRecord) -> bool:
 
 def main() -> None:
     """Options come from the environment, as the supervisor hands them over."""
+    atexit.register(gc.freeze)  # no last collection: the end of the process frees all
     log_lines.to_standard_error(logging.WARNING)
     signal.signal(
         signal.SIGTERM, lambda *_: sys.exit(0)

@@ -5,6 +5,8 @@ away goes on with the present period; what it missed the others have done, or it
 """
 
 import asyncio
+import atexit
+import gc
 import logging
 import os
 import signal
@@ -170,6 +172,7 @@ async def serve(options: Options) -> None:
 
 def main() -> None:
     """Options come from the environment, as the supervisor hands them over."""
+    atexit.register(gc.freeze)  # no last collection: the end of the process frees all
     log_lines.to_standard_error(logging.WARNING)
     asyncio.run(serve(configuration.load(os.environ)))
 
