@@ -1,7 +1,7 @@
 """Real stores for all tests: each xdist process starts its own, and a test finds its store empty."""
 
 import gc
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -60,10 +60,16 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=_place)
 
 
-def pytest_collection_finish() -> None:
-    """Thousands of tests are no garbage: to look through them again and again is a tenth of what some tests take."""
-    gc.collect()
-    gc.freeze()
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Thousands of tests are no garbage: to look through them again and again is a quarter of the time of collecting
+    them, and a tenth of what some tests take."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 def _place(item: pytest.Item) -> int:
