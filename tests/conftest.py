@@ -33,14 +33,17 @@ LONG = (
     *(f"tests/interop/test_{name}.py" for name in ("load_balancer", "migration", "pipeline_commands")),
     SPARK,
     *(f"tests/interop/test_{name}.py" for name in ("acting_master", "encodings")),
-    *(f"tests/{name}" for name in ("faults", "worker/cache", "conformance", "hostile", "history", "service")),
+    *(
+        f"tests/{name}"
+        for name in ("faults", "worker/cache", "conformance", "hostile", "history", "service", "mqns/cli")
+    ),
 )
 """Where the longest tests are. `pytest -n` begins with them, so that its processes end at about the same time."""
 FROZEN = "tests/interop/test_master_and_slaves.py"
 TOGETHER = {f"tests/interop/test_{name}.py": FROZEN for name in ("mqadmin", "messages", "leases")}
 """Files whose tests run after another's: the last needs what that has started, the others fill its two minutes."""
-SHARED = ("tests/conformance", "tests/hostile")
-"""Folders whose servers are started once for all their tests over one transport."""
+SHARED = ("tests/conformance", "tests/hostile", "tests/mqns/cli")
+"""Folders whose servers are started once for all their tests, or all over one transport."""
 
 
 class ByFile(LoadFileScheduling):  # type: ignore[misc]
