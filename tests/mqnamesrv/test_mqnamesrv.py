@@ -97,6 +97,13 @@ def listed(server: NameServer, **options: str) -> None:
     eventually(lambda: options.items() <= server.listing().items())
 
 
+def test_workers_share_what_their_master_has_loaded(server: NameServer) -> None:
+    """A quarter of a worker's memory is its own; it was half while it looked through the master's objects."""
+    for pid in server.pids("worker [mqnamesrv-remoting]"):
+        sizes = dict(re.findall(r"^(\w+): +(\d+) kB$", Path(f"/proc/{pid}/smaps_rollup").read_text(), re.M))
+        assert int(sizes["Private_Dirty"]) < 0.4 * int(sizes["Rss"])
+
+
 def test_a_killed_worker_comes_back(server: NameServer) -> None:
     before = server.pids("worker [mqnamesrv-remoting]")
     assert len(before) == 2
