@@ -36,7 +36,9 @@ class Lookup(msgspec.Struct, frozen=True):
 
 
 class Lookups:
-    """A context; `done` has all lookups when it is left. Each connection has as many, however many there are."""
+    """A context; `done` has all lookups when it is left.
+
+    Each connection has the same pace, so fewer connections have fewer lookups."""
 
     def __init__(
         self,
