@@ -13,7 +13,7 @@ from functools import partial
 
 import msgspec
 
-from bench.agents import Fleet
+from bench.fleet import Fleet
 from faults.notes import Kind, Note, Spec
 from mqns.broker import AsyncBrokerAgent, BrokerConfig, BrokerEvent, Failed, Registered, Unregistered
 from mqns.broker.agent import options_for

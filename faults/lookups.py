@@ -36,13 +36,21 @@ class Lookup(msgspec.Struct, frozen=True):
 
 
 class Lookups:
-    """A context; `done` has all lookups when it is left."""
+    """A context; `done` has all lookups when it is left.
+
+    Each connection has the same pace, so fewer connections have fewer lookups."""
 
     def __init__(
-        self, ports: Sequence[int], topics: Sequence[str], tls: ssl.SSLContext | None = None
+        self,
+        ports: Sequence[int],
+        topics: Sequence[str],
+        tls: ssl.SSLContext | None = None,
+        *,
+        connections: int = CONNECTIONS,
     ) -> None:
         self.done: list[Lookup] = []
         self._ports, self._topics, self._tls = ports, topics, tls
+        self._connections = connections
         self._decoded: dict[bytes, dict[str, str]] = {}
         self._end = threading.Event()
         self._failure: BaseException | None = None
@@ -68,12 +76,12 @@ class Lookups:
 
     async def _all(self) -> None:
         async with asyncio.TaskGroup() as group:
-            for number, port in zip(range(CONNECTIONS), itertools.cycle(self._ports), strict=False):
+            for number, port in zip(range(self._connections), itertools.cycle(self._ports), strict=False):
                 group.create_task(self._one(number, Client(port, tls=self._tls, answer_s=ANSWER_S)))
 
     async def _one(self, number: int, client: Client) -> None:
         every_s = CONNECTIONS / PER_S
-        due = time.monotonic() + every_s * number / CONNECTIONS
+        due = time.monotonic() + every_s * number / self._connections
         for topic in itertools.cycle(random.sample(self._topics, len(self._topics))):
             await asyncio.sleep(max(due - time.monotonic(), 0))
             if self._end.is_set():

@@ -6,7 +6,7 @@ from typing import Any
 
 from faults.fleet import PERIOD_MS, Fleet
 from faults.judgement import Span, figures, unrepeated
-from faults.lookups import Lookups
+from faults.lookups import CONNECTIONS, Lookups
 from faults.messages import NAME, TOPIC, Messages
 from faults.places import Place
 from faults.result import Result, broken
@@ -21,8 +21,10 @@ REPEATED_WITHIN_S = PERIOD_MS / 1000 + 2
 """A registration counts as lost if none is accepted for so long: a period, and a bit for a busy machine."""
 
 
-def tried(row: Row[Any], folder: Path, *, brokers: int = BROKERS, java: bool = True) -> Result:
-    """Return the result of a run of the row in `folder`."""
+def tried(
+    row: Row[Any], folder: Path, *, brokers: int = BROKERS, java: bool = True, connections: int = CONNECTIONS
+) -> Result:
+    """Return the result of a run of the row in `folder`, with lookups over so many connections."""
     began = time.monotonic()
     after_s = row.promise.recovers_s + REPEATED_WITHIN_S
     with Stage(folder) as stage, row.place(stage) as place:
@@ -34,7 +36,7 @@ def tried(row: Row[Any], folder: Path, *, brokers: int = BROKERS, java: bool = T
             messages = _messages(place, fleet, seconds) if java else None
             tls = place.tls.context() if place.tls else None
             ports = [server.port for server in place.servers]
-            with Lookups(ports, sorted(fleet.serving), tls) as lookups:
+            with Lookups(ports, sorted(fleet.serving), tls, connections=connections) as lookups:
                 time.sleep(STEADY_S)
                 begin = time.monotonic()
                 with row.fault(place, fleet):

@@ -1,5 +1,7 @@
 """The command `mqnamesrv`: Java's arguments, messages and exit codes (RocketMQ NamesrvStartup, 5.5.0)."""
 
+import atexit
+import gc
 import getopt
 import logging
 import os
@@ -51,6 +53,7 @@ log = logging.getLogger(__name__)
 
 def main() -> None:
     """Run the console script."""
+    atexit.register(gc.freeze)  # no last collection: the end of the process frees all
     log_lines.to_standard_error(logging.INFO)
     sys.exit(run(sys.argv[1:], os.environ))
 

@@ -1,5 +1,6 @@
 """Settings of both kinds of gunicorn."""
 
+import gc
 import os
 from typing import Any
 
@@ -21,3 +22,8 @@ def log_options(server: Any) -> None:
     """Called by gunicorn in the master (`on_starting`): log which of the given options have no effect."""
     for text in options_without_effect(os.environ):
         server.log.warning("the options: %s", text)
+
+
+def when_ready(server: Any) -> None:
+    """Called by gunicorn in the master before it forks: workers neither look through nor copy what it has loaded."""
+    gc.freeze()

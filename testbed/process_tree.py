@@ -1,5 +1,8 @@
-"""Processes and their children, from /proc; any of them may end meanwhile."""
+"""Processes and their children, from /proc; any of them may end meanwhile.
 
+Tests ask for these thousands of times, and pathlib takes most of the time of an answer."""
+
+import os
 from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
@@ -8,9 +11,10 @@ from pathlib import Path
 def children(pid: int) -> list[int]:
     """Return the children of a process that have not ended."""
     pids: list[int] = []
-    for task in Path(f"/proc/{pid}/task").glob("*/children"):
-        with suppress(OSError):
-            pids += map(int, task.read_text().split())
+    with suppress(OSError):
+        for task in os.listdir(f"/proc/{pid}/task"):
+            with suppress(OSError), open(f"/proc/{pid}/task/{task}/children", "rb") as file:
+                pids += map(int, file.read().split())
     return pids
 
 
@@ -32,9 +36,10 @@ def command_line(pid: int) -> str:
 def open_files(pid: int) -> set[str]:
     """Return the targets of its file descriptors, `socket:[inode]` for instance."""
     links = set()
-    for fd in Path(f"/proc/{pid}/fd").glob("*"):
-        with suppress(OSError):
-            links.add(str(fd.readlink()))
+    with suppress(OSError):
+        for fd in os.listdir(f"/proc/{pid}/fd"):
+            with suppress(OSError):
+                links.add(os.readlink(f"/proc/{pid}/fd/{fd}"))
     return links
 
 

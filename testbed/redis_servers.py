@@ -3,6 +3,7 @@
 import socket
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +31,7 @@ class Server:
         program = next(iter(programs().values()))
         self.process = Child("redis", Program([str(program), str(config), *words]))
 
-    @property
+    @cached_property
     def client(self) -> Redis:
         """Return a client over plain TCP; replies are text."""
         return Redis(host=HOST, port=self.port, decode_responses=True)

@@ -1,11 +1,14 @@
 """How long the scheduler of a busy machine kept a process waiting for a core."""
 
-from pathlib import Path
+from contextlib import suppress
 
 
 def waited_s(*tasks: int | str) -> float:
     """Return the seconds that these processes, or the thread `thread-self`, were ready and had no core.
 
     Of a process its main thread counts (proc(5), schedstat). One that has ended adds nothing."""
-    paths = [Path(f"/proc/{task}/schedstat") for task in tasks]
-    return sum(int(path.read_text().split()[1]) for path in paths if path.exists()) / 1e9
+    waited_ns = 0
+    for task in tasks:
+        with suppress(OSError), open(f"/proc/{task}/schedstat", "rb") as file:
+            waited_ns += int(file.read().split()[1])
+    return waited_ns / 1e9

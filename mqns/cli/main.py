@@ -1,5 +1,7 @@
 """The console script `mqns`."""
 
+import atexit
+import gc
 import io
 import sys
 from typing import Final
@@ -10,6 +12,7 @@ MISSING: Final = 1
 
 def main() -> None:
     """Run `mqns`; exit code 1, with the command to install, if the extra is missing."""
+    atexit.register(gc.freeze)  # no last collection: the end of the process frees all
     try:
         from mqns.cli.app import app
     except ModuleNotFoundError as error:

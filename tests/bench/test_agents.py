@@ -6,7 +6,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from bench.agents import Fleet, Outcome, Use, brokers
+from bench.agents import Outcome, Use, brokers
+from bench.fleet import Fleet
 from mqns.name_server.client import AsyncNameServerClient
 from testbed.nameserver import NameServer
 

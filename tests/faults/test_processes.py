@@ -12,7 +12,7 @@ from faults.row import Row
 from faults.trial import tried
 from testbed.broker import Broker
 from testbed.connection import Connection
-from tests.faults.subset import BROKERS, TIMEOUT_S, broken
+from tests.faults.subset import BROKERS, CONNECTIONS, TIMEOUT_S, broken
 
 pytestmark = [pytest.mark.timeout(TIMEOUT_S), pytest.mark.needs("redis-server")]
 
@@ -35,6 +35,6 @@ def unregistered_by_another_client(place: Place, fleet: Fleet) -> Iterator[None]
 
 def test_a_broker_that_goes_missing_is_noticed(tmp_path: Path) -> None:
     row = Row(name="planted", title="", place=plain, fault=unregistered_by_another_client)
-    result = tried(row, tmp_path, brokers=BROKERS, java=False)
+    result = tried(row, tmp_path, brokers=BROKERS, java=False, connections=CONNECTIONS)
     (complaint,) = (promise for promise in result.broken if "wrong" in promise)
     assert "broker-000 is missing" in complaint

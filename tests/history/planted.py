@@ -20,9 +20,11 @@ class Bug(msgspec.Struct, frozen=True):
     rules: frozenset[Rule]
 
     def planted(self, tree: Path) -> Path:
-        """Copy the sources with the change, and return their folder."""
+        """Copy the sources with the change, and return their folder.
+
+        Their bytecode comes too, without what is just being written: only the changed file is compiled."""
         for name in TAKEN:
-            shutil.copytree(SOURCES / name, tree / name, ignore=shutil.ignore_patterns("__pycache__"))
+            shutil.copytree(SOURCES / name, tree / name, ignore=shutil.ignore_patterns("*.pyc.*"))
         shutil.copy(SOURCES / "wsgi.py", tree)
         file = tree / self.file
         text = file.read_text()

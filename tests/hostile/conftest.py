@@ -18,10 +18,14 @@ __all__ = ["transport"]
 
 @pytest.fixture(scope="package")
 def server(transport: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[NameServer]:
-    server = NameServer(tmp_path_factory.mktemp("hostile"), {})
+    folder = tmp_path_factory.mktemp("hostile")
+    store = EmbeddedStore(folder / "store", keep=False)
+    store.start()
+    server = NameServer(folder, {}, url=store.url)
     server.start()
     yield server
     server.stop()
+    store.stop()
 
 
 @pytest.fixture

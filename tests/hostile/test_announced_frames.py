@@ -23,6 +23,7 @@ REGISTRATIONS = 100
 ANSWER_S = 1.0
 """For 99 of 100 of them."""
 BROKER = Broker(name="attacked", addr="127.67.0.1:10911")
+BODY = json_body(700, counter=0)
 
 
 class Attack(threading.Thread):
@@ -99,7 +100,7 @@ def test_a_broker_of_700_topics_registers(watch: Watch, hosts: int, at_first: in
     with attack(watch, hosts, at_first, every_s):
         took_s = []
         for number in range(REGISTRATIONS):
-            body = json_body(700, counter=number)
+            body = BODY.replace(b'"counter":0', b'"counter":%d' % number)
             connection = Connection(watch.server.port)
             began = clock_s(watch)
             reply = connection.ask(RequestCode.REGISTER_BROKER, BROKER.identity(), body)

@@ -6,6 +6,7 @@ import signal
 import socket
 import subprocess
 import sys
+import time
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from rocketmq_remoting.command import encode
 from rocketmq_remoting.frame import FrameReader
 from rocketmq_remoting.remoting_command import Command
 from testbed.eventually import eventually
+from testbed.process_tree import command_line, family
 
 COMMAND = str(Path(sys.executable).with_name("mqnamesrv"))
 READY = re.compile(r"^ready remoting=(\S+):(\d+) http=(\S+):(\d+) store=(.+)$", re.M)
@@ -41,38 +43,17 @@ def mqnamesrv(*arguments: str, env: Mapping[str, str]) -> subprocess.CompletedPr
 
 def runs(pid: int) -> bool:
     """Whether the process is there and no zombie."""
-    return _stat(pid)[:1] not in ([], ["Z"])
-
-
-def _stat(pid: int) -> list[str]:
-    """State, parent and so on: what /proc says after the command's name."""
     try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+        return not Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].startswith(" Z")
     except (FileNotFoundError, ProcessLookupError):
-        return []
-
-
-def descendants(pid: int) -> list[int]:
-    parents = {
-        int(p.name): int(stat[1]) for p in Path("/proc").glob("[0-9]*") if (stat := _stat(int(p.name)))
-    }
-    pids = [pid]
-    for ancestor in pids:
-        pids += [child for child, parent in parents.items() if parent == ancestor]
-    return pids[1:]
-
-
-def title(pid: int) -> str:
-    try:
-        return Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode().strip()
-    except (FileNotFoundError, ProcessLookupError):
-        return ""  # it ended just now
+        return False
 
 
 class NameServer:
     """`mqnamesrv` from its ready line on; a context that ends it."""
 
     def __init__(self, folder: Path, *arguments: str, **more: str) -> None:
+        began = time.monotonic()
         self._output = folder / "output"
         self._process = subprocess.Popen(
             [COMMAND, *arguments],
@@ -81,6 +62,7 @@ class NameServer:
             stderr=subprocess.STDOUT,
         )
         eventually(lambda: READY.search(self.output) or self._process.poll() is not None, READY_TIMEOUT_S)
+        self.ready_after_s = time.monotonic() - began
         ready = READY.search(self.output)
         assert ready, self.output
         self.port, self.http_port, self.store = int(ready[2]), int(ready[4]), ready[5]
@@ -111,7 +93,7 @@ class NameServer:
 
     def children(self) -> dict[int, str]:
         """pid -> title of everything below the supervisor."""
-        return {pid: title(pid) for pid in descendants(self._process.pid)}
+        return {pid: command_line(pid).strip() for pid in family(self._process.pid)[1:]}
 
     def pids(self, words: str) -> set[int]:
         return {pid for pid, text in self.children().items() if words in text}

@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 
 from testbed.eventually import eventually
-from tests.mqnamesrv.process import runs, title
+from testbed.process_tree import command_line
+from tests.mqnamesrv.process import runs
 
 ROOT = Path(__file__).resolve().parents[2]
 BEGIN = """
@@ -184,7 +185,7 @@ signal.pause()
 """
     with subprocess.Popen([sys.executable, "-c", BEGIN + script], cwd=ROOT) as parent:
         pid = int(eventually(lambda: (tmp_path / "pid").exists() and (tmp_path / "pid").read_text()))
-        eventually(lambda: title(pid) == "a b c")
+        eventually(lambda: command_line(pid).strip() == "a b c")
         parent.kill()
     eventually(lambda: not runs(pid))
 

@@ -7,7 +7,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import partial
 
@@ -123,8 +123,7 @@ def listed(server: NameServer, address: str) -> bool:
 
 @pytest.mark.timeout(90)
 @pytest.mark.parametrize("kind", ["running", "dead", "tripled"])
-def test_a_hanging_broker_is_shown_until_its_lease_ends(launch: Callable[..., NameServer], kind: str) -> None:
-    server = launch()
+def test_a_hanging_broker_is_shown_until_its_lease_ends(server: NameServer, kind: str) -> None:
     with scheduling(server, kind), broker_process(server.port, "127.31.0.1") as (process, address):
         watchers = watchers_of_all_workers(server, address)
         for watcher in watchers:
@@ -145,8 +144,7 @@ def test_a_hanging_broker_is_shown_until_its_lease_ends(launch: Callable[..., Na
     assert json.loads(entry["addrs"]) == {}
 
 
-def test_a_killed_broker_is_gone_long_before_its_lease_ends(launch: Callable[..., NameServer]) -> None:
-    server = launch()
+def test_a_killed_broker_is_gone_long_before_its_lease_ends(server: NameServer) -> None:
     with broker_process(server.port, "127.31.0.2") as (process, address):
         assert listed(server, address)
         process.kill()
@@ -155,8 +153,7 @@ def test_a_killed_broker_is_gone_long_before_its_lease_ends(launch: Callable[...
     assert entry["cause"] == "lost"
 
 
-def test_a_reachable_broker_whose_connection_is_cut_stays(launch: Callable[..., NameServer]) -> None:
-    server = launch()
+def test_a_reachable_broker_whose_connection_is_cut_stays(server: NameServer) -> None:
     with socket.create_server(("127.31.0.3", 0)) as listener:
         broker = A.but(addr=f"127.31.0.3:{listener.getsockname()[1]}")
         over = Connection(server.port, source="127.31.0.3")

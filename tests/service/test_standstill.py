@@ -1,7 +1,7 @@
 """A worker that stood still asks the store before it answers from its caches again, over either transport."""
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import partial
 
 import msgspec
@@ -46,13 +46,6 @@ CLUSTERS = Question(DYING.name.encode(), A.name.encode(), RequestCode.GET_BROKER
 LASTING = (OF_TOPIC, BINARY, LIST)
 
 
-@pytest.fixture(scope="package")
-def server(new_server: Callable[[str, dict[str, str]], NameServer]) -> Iterator[NameServer]:
-    server = new_server("standstill", {}).start()
-    yield server
-    server.stop()
-
-
 class Sides:
     """Connections to the worker that is stopped, one to another worker, and one of the broker that dies."""
 
@@ -78,10 +71,9 @@ class Sides:
 @pytest.fixture
 def sides(server: NameServer) -> Iterator[Sides]:
     sides = Sides(server, EACH * 5)
-    for broker in (A, CHANGED):
-        broker.unregister(sides.other)
     assert A.register(sides.other).code == 0
     yield sides
+    CHANGED.unregister(sides.other)
     sides.close()
 
 

@@ -1,6 +1,8 @@
 """What the tests run under gunicorn: the real worker with a service that needs no store."""
 
 import asyncio
+import atexit
+import gc
 import json
 import logging
 import os
@@ -21,6 +23,8 @@ from worker.transport.owner import Limits
 
 ECHO, LATE, ABOUT, FAULT, PUSHES, HANG_UP, LONG = range(1, 8)
 GO_AWAY = 1500
+
+atexit.register(gc.freeze)  # as the server does: no last collection
 
 
 class NoCache:
