@@ -12,9 +12,9 @@ from pyspark.sql import functions as F
 
 from mqpipeline import files, formats, schemas
 from mqpipeline.building import Progress, Source, build
+from mqpipeline.landing import progress as landing_progress
 from mqpipeline.landing.kinds import EVENTS_LAND, HEARTBEATS_LAND, Landed
 from mqpipeline.landing.landing import Landing
-from mqpipeline.landing.progress import read_progress
 from mqpipeline.landing.reading import read_events, read_heartbeats
 from mqpipeline.options import Options
 from mqpipeline.reports.catalogue import CATALOGUE
@@ -110,12 +110,13 @@ def report(spark: SparkSession, options: Options, progress: Progress, *, full: b
     """Compute tables and reports of the landed events, and publish them."""
     started_s = time.monotonic()
     warehouse = formats.warehouse(spark, options)
-    landed = read_progress(spark, f"{warehouse.root}/{schemas.EVENTS.name}")
+    with closing(_landing(spark, options, EVENTS_LAND)) as landing:
+        landed = landing.advance()
     source = Source(
         read_events(spark, warehouse.root), read_heartbeats(spark, warehouse.root), landed.as_of_ms
     )
     snapshot = build(warehouse.begin(), source, options, progress, full=full)
-    _serve(warehouse, snapshot, options, progress, lambda: int(1000 * (time.monotonic() - started_s)))
+    _serve(warehouse, snapshot, landed, options, progress, lambda: int(1000 * (time.monotonic() - started_s)))
     return snapshot
 
 
@@ -131,13 +132,17 @@ def _landing(spark: SparkSession, options: Options, kind: Landed) -> Landing:
 
 
 def _serve(
-    warehouse: Warehouse, snapshot: Snapshot, options: Options, progress: Progress, took_ms: Callable[[], int]
+    warehouse: Warehouse,
+    snapshot: Snapshot,
+    landed: landing_progress.Progress,
+    options: Options,
+    progress: Progress,
+    took_ms: Callable[[], int],
 ) -> None:
     if not options.serve and options.report == NO_REPORT:
         return
     progress("publishing")
     taken = take(_frames(warehouse, snapshot, options), snapshot.as_of_ms)
-    landed = read_progress(warehouse.spark, f"{warehouse.root}/{schemas.EVENTS.name}")
     missing = _missing(warehouse.read(schemas.GAPS, snapshot))
     for position in landed.streams.values():
         counted = Run(

@@ -31,13 +31,15 @@ class Partition(NamedTuple):
 
 
 class Table(NamedTuple):
-    """`columns` is DDL, `keys` identify a row, `sort` is the order within a file."""
+    """`columns` is DDL, `keys` identify a row, `sort` is the order within a file; of `indexed` columns the log of the
+    files says least and greatest."""
 
     name: str
     columns: str
     keys: tuple[str, ...]
     partitions: tuple[Partition, ...] = ()
     sort: tuple[str, ...] = ()
+    indexed: tuple[str, ...] = ()
 
     @property
     def schema(self) -> StructType:
@@ -81,10 +83,11 @@ EVENTS = Table(
     keys=("namespace", "inc", "seq", "id_ms", "id_n"),
     partitions=(_day("id_ms"),),
     sort=("namespace", "inc", "seq"),
+    indexed=("namespace", "inc", "seq", "id_ms", "id_n", "batch"),
 )
 """The landing: every entry that was read, repeats included; `batch` grows with each read. `fields` are those of the
-entry that no column holds. `rejected` is null, or what of the entry cannot be read as it should be (`version`,
-`missing`, `number`, `rows`): that column is null, `fields` has it as it was."""
+entry that no column holds. `rejected` is null, or what of the entry cannot be read as it should be (`text`, `version`,
+`missing`, `number`, `rows`): that column is null, `fields` has it as it was; what is not UTF-8 (`text`) as base64."""
 
 GAPS = Table(
     "gaps",
@@ -136,6 +139,7 @@ HEARTBEATS = Table(
     keys=("namespace", "id_ms", "id_n"),
     partitions=(_day("id_ms"),),
     sort=("namespace", "id_ms", "id_n"),
+    indexed=("namespace", "id_ms", "id_n"),
 )
 """Each accepted heartbeat, where the name server writes them (option `events.heartbeats`)."""
 

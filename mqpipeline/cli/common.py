@@ -12,6 +12,7 @@ import typer
 
 from mqpipeline import formats
 from mqpipeline.history.reader import NothingLanded, Reader
+from mqpipeline.lake.log import LakeError
 from mqpipeline.options import OptionError, Options, load
 from mqpipeline.times import parse_time
 from mqpipeline.warehouse import Warehouse
@@ -71,6 +72,8 @@ def opened(
                 session.stop()
     except OptionError as error:
         stop(str(error), WRONG_USAGE)
+    except LakeError as error:
+        stop(str(error), NOT_THERE)
 
 
 @contextmanager
