@@ -10,8 +10,9 @@ from contextlib import ExitStack, closing, suppress
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from mqpipeline import files, formats, schemas
+from mqpipeline import schemas
 from mqpipeline.building import Progress, Source, build
+from mqpipeline.lake.place import place
 from mqpipeline.landing import progress as landing_progress
 from mqpipeline.landing.kinds import EVENTS_LAND, HEARTBEATS_LAND, Landed
 from mqpipeline.landing.landing import Landing
@@ -109,7 +110,7 @@ def _end(spark: SparkSession, land: Future[None], stop: threading.Event) -> None
 def report(spark: SparkSession, options: Options, progress: Progress, *, full: bool = False) -> Snapshot:
     """Compute tables and reports of the landed events, and publish them."""
     started_s = time.monotonic()
-    warehouse = formats.warehouse(spark, options)
+    warehouse = Warehouse(spark, options.warehouse)
     with closing(_landing(spark, options, EVENTS_LAND)) as landing:
         landed = landing.advance()
     source = Source(
@@ -158,9 +159,9 @@ def _serve(
         if options.serve:
             _publish(options, position.namespace, counted, results)
         if options.report != NO_REPORT:
-            path = f"{options.report or warehouse.root}/report-{position.namespace}.html"
-            files.write_text_atomically(warehouse.spark, path, html(position.namespace, counted, results))
-            progress(f"{path} is written")
+            folder, name = place(options.report or warehouse.root), f"report-{position.namespace}.html"
+            folder.replace(name, html(position.namespace, counted, results).encode())
+            progress(f"{folder.under(name).name} is written")
 
 
 def _publish(options: Options, namespace: str, run: Run, results: Results) -> None:

@@ -31,8 +31,8 @@ class Partition(NamedTuple):
 
 
 class Table(NamedTuple):
-    """`columns` is DDL, `keys` identify a row, `sort` is the order within a file; of `indexed` columns the log of the
-    files says least and greatest."""
+    """`columns` is DDL, `keys` identify a row, `sort` is the order within a file. Of `indexed` columns, those of `sort`
+    by default, the log says the least and the greatest value of each file."""
 
     name: str
     columns: str
@@ -45,6 +45,12 @@ class Table(NamedTuple):
     def schema(self) -> StructType:
         """Its columns as Spark wants them."""
         return _schema(self.columns)
+
+    @property
+    def bounded(self) -> tuple[str, ...]:
+        """The columns that the log has bounds of. Those of partitions are in no file."""
+        folders = {partition.name for partition in self.partitions}
+        return tuple(name for name in self.indexed or self.sort if name not in folders)
 
     @property
     def stored_schema(self) -> StructType:
@@ -142,6 +148,17 @@ HEARTBEATS = Table(
     indexed=("namespace", "id_ms", "id_n"),
 )
 """Each accepted heartbeat, where the name server writes them (option `events.heartbeats`)."""
+
+RUNS = Table(
+    "runs",
+    """run bigint, as_of_ms bigint, final_ms bigint, finished_ms bigint,
+    folded map<string, struct<inc: bigint, seq: bigint, batch: bigint, recorded: boolean>>,
+    versions map<string, bigint>""",
+    keys=("run",),
+    indexed=("run",),
+)
+"""A row a run: until when its reports go, up to when their windows are closed, how far it has read each namespace's
+events, and which version of each derived table is its."""
 
 TABLES = (EVENTS, GAPS, BROKER_SESSIONS, BROKER_VERSIONS, ROUTE_VERSIONS, HEARTBEATS)
 """All but those of reports."""

@@ -10,10 +10,10 @@ from typing import Annotated, Any, Final, NoReturn
 
 import typer
 
-from mqpipeline import formats
 from mqpipeline.history.reader import NothingLanded, Reader
 from mqpipeline.lake.log import LakeError
 from mqpipeline.options import OptionError, Options, load
+from mqpipeline.session import spark_session
 from mqpipeline.times import parse_time
 from mqpipeline.warehouse import Warehouse
 
@@ -65,9 +65,9 @@ def opened(
     Ctrl-C ends it, unless the command has another use for it."""
     try:
         with _ended_by_interrupt():
-            session = formats.session(name, chosen, sized)
+            session = spark_session(name, own={**sized, **chosen.spark})
             try:
-                yield formats.warehouse(session, chosen)
+                yield Warehouse(session, chosen.warehouse)
             finally:
                 session.stop()
     except OptionError as error:

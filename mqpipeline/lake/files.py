@@ -13,6 +13,13 @@ from mqpipeline.lake.place import Place
 from mqpipeline.lake.statistics import Statistics
 
 GROUP_ROWS, GROUP_BYTES = 1 << 17, 64 << 20  # of a row group, before it is encoded
+LINES = pa.schema([("json", pa.utf8())])
+"""What tasks report, a struct as JSON each."""
+
+
+def line(reported: msgspec.Struct) -> pa.RecordBatch:
+    """Return a row of LINES."""
+    return pa.RecordBatch.from_pylist([{"json": msgspec.json.encode(reported).decode()}], schema=LINES)
 
 
 class Written(msgspec.Struct, frozen=True):
@@ -25,7 +32,12 @@ class Written(msgspec.Struct, frozen=True):
 
     def action(self) -> AddAction:
         """Return what a transaction that adds it says."""
-        return AddAction(self.path, self.size, self.partition, int(time.time() * 1000), True, self.statistics)
+        return AddAction(self.path, self.size, self.partition, now_ms(), True, self.statistics)
+
+
+def now_ms() -> int:
+    """Return the time of this machine, as logs have it."""
+    return int(time.time() * 1000)
 
 
 class NewFile:

@@ -12,15 +12,18 @@ import pyarrow as pa
 from deltalake import CommitProperties, DeltaTable, Transaction
 from deltalake.exceptions import CommitFailedError, DeltaError, TableNotFoundError
 from deltalake.schema import Schema
+from deltalake.transaction import AddAction, RemoveAction
 from pyspark.sql.pandas.types import to_arrow_schema
 
-from mqpipeline.lake.files import Written
+from mqpipeline.lake.files import Written, now_ms
 from mqpipeline.lake.place import Place, sync
 from mqpipeline.schemas import Table
 
 LOG: Final = "_delta_log"
 FILE_END: Final = ".parquet"
 OLD_POSITIONS: Final = "_progress.json"
+RUN: Final = "run"
+"""Under which a commit says the number of the run that replaced files."""
 TRIES: Final = 5
 SETTINGS: Final = {
     "delta.checkpointInterval": "100",  # commits; a checkpoint has all files, a reader wants one and what follows
@@ -46,6 +49,16 @@ class File(msgspec.Struct, frozen=True):
     partition: Mapping[str, str | None]
     least: Mapping[str, Any]
     most: Mapping[str, Any]
+
+    def action(self) -> AddAction:
+        """Return what a transaction that adds it again says."""
+        bounds = {"numRecords": self.rows, "minValues": dict(self.least), "maxValues": dict(self.most)}
+        said = msgspec.json.encode(bounds).decode()
+        return AddAction(self.path, self.size, self.partition, now_ms(), True, said)
+
+    def removal(self) -> RemoveAction:
+        """Return what a transaction that removes it says."""
+        return RemoveAction(self.path, True, now_ms(), self.size, dict(self.partition))
 
 
 class Log:
@@ -103,6 +116,27 @@ class Log:
             self._delta.alter.add_columns(new)
             self.look()
 
+    def replace(self, run: int, files: Sequence[File | Written]) -> None:
+        """Make these files the table, as a run's doing. Raises OtherWriter if another run does so meanwhile."""
+        for _ in range(TRIES):
+            seen, there = self.version, {file.path: file for file in self.files()}
+            new = [file.action() for file in files if file.path not in there]
+            out = [there[path].removal() for path in there.keys() - {file.path for file in files}]
+            try:
+                self._transact([*new, *out], CommitProperties({RUN: run}, 0))
+                return
+            except CommitFailedError as error:
+                failed = error
+            finally:
+                self.look()
+            if self.changed_since(seen):
+                break
+        raise OtherWriter(f"another run has written to {self.place.name}: {failed}")
+
+    def changed_since(self, version: int) -> bool:
+        """Whether a run has replaced files since; others only rearrange them."""
+        return any(RUN in commit for commit in self._delta.history(self.version - version))
+
     def look(self) -> None:
         """Look again; what was committed until now stays committed, whatever happens to the machine."""
         self._delta.update_incremental()
@@ -113,11 +147,14 @@ class Log:
             sync(log)
 
     def _add(self, writer: str, batch: int, files: Sequence[Written], said: Mapping[str, str]) -> None:
-        properties = CommitProperties(
-            custom_metadata=dict(said), max_commit_retries=0, app_transactions=[Transaction(writer, batch)]
-        )
-        self._delta.create_write_transaction(
+        self._transact(
             [file.action() for file in files],
+            CommitProperties(dict(said), max_commit_retries=0, app_transactions=[Transaction(writer, batch)]),
+        )
+
+    def _transact(self, actions: list[AddAction | RemoveAction], properties: CommitProperties) -> None:
+        self._delta.create_write_transaction(
+            actions,
             mode="append",
             schema=self._delta.schema(),
             partition_by=[partition.name for partition in self.table.partitions],
@@ -125,11 +162,11 @@ class Log:
         )
 
 
-def opened(place: Place, table: Table) -> Log | None:
-    """Return the log of a table, None where there is nothing yet. Raises LakeError where files are without one, or the
-    log is damaged."""
+def opened(place: Place, table: Table, version: int | None = None) -> Log | None:
+    """Return the log of a table, as of a version or the newest; None where there is nothing yet. Raises LakeError where
+    files are without one, or the log is damaged."""
     try:
-        return Log(place, table, DeltaTable(place.url))
+        return Log(place, table, DeltaTable(place.url, version=version))
     except TableNotFoundError:
         _refuse_files_without_log(place)
         return None
@@ -149,7 +186,7 @@ def created(place: Place, table: Table) -> Log:
         mode="ignore",
         partition_by=[partition.name for partition in table.partitions],
         name=table.name,
-        configuration={**SETTINGS, "delta.dataSkippingStatsColumns": ",".join(table.indexed)},
+        configuration={**SETTINGS, "delta.dataSkippingStatsColumns": ",".join(table.bounded)},
     )
     log = opened(place, table)
     assert log is not None
@@ -176,4 +213,5 @@ def _file(row: Mapping[str, Any]) -> File:
     def of(prefix: str) -> dict[str, Any]:
         return {name.removeprefix(prefix): value for name, value in row.items() if name.startswith(prefix)}
 
-    return File(row["path"], row["size_bytes"], row["num_records"], of("partition."), of("min."), of("max."))
+    partition = {name: None if value is None else str(value) for name, value in of("partition.").items()}
+    return File(row["path"], row["size_bytes"], row["num_records"], partition, of("min."), of("max."))

@@ -11,7 +11,7 @@ FILE_BYTES: Final = 128 << 20
 
 
 def compact(log: Log) -> int:
-    """Make the small files of a folder one; return how many fewer there are. Writers and readers may go on meanwhile."""
+    """Make the small files of a folder one; return how many fewer there are. Writers and readers may go on."""
     before = {file.path for file in log.files()}
     log.delta.optimize.compact(target_size=FILE_BYTES)
     log.look()

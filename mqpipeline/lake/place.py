@@ -1,6 +1,7 @@
 """Where a table is, as delta-rs, Spark and the tasks that write its files name it."""
 
 import os
+import secrets
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Final
@@ -38,7 +39,7 @@ class Place(msgspec.Struct, frozen=True, dict=True):
         return ("file:" if self.folder else "") + "".join(f"\\{c}" if c in GLOBS else c for c in whole)
 
     def write(self, path: str, content: memoryview) -> None:
-        """Write a new file; it is on the disk, or with the object store, when this returns."""
+        """Write a file, a new one on this machine; it is on the disk, or with the object store, when this returns."""
         if self.folder is None:
             with self._files.open_output_stream(path) as stream:
                 stream.write(content)
@@ -50,6 +51,15 @@ class Place(msgspec.Struct, frozen=True, dict=True):
             os.fsync(opened.fileno())
         for folder in (file.parent, *created):
             sync(folder)
+
+    def replace(self, path: str, content: bytes) -> None:
+        """Write a file, in the place of another; a reader finds the old content or the new one."""
+        if self.folder is None:
+            self.write(path, memoryview(content))
+            return
+        beside = f"{path}.{secrets.token_hex(8)}.new"
+        self.write(beside, memoryview(content))
+        (self.folder / beside).replace(self.folder / path)
 
     def names(self, pattern_end: str) -> list[str]:
         """Return the paths under it that end so, in order."""

@@ -10,6 +10,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import StructType
 
+from mqpipeline.lake.files import LINES
 from mqpipeline.lake.log import created, opened
 from mqpipeline.lake.maintenance import compact, vacuum
 from mqpipeline.lake.place import place
@@ -17,7 +18,7 @@ from mqpipeline.landing.checkpoint import request_checkpoint
 from mqpipeline.landing.kinds import Landed
 from mqpipeline.landing.progress import WRITER, Progress, StreamProgress, progress_of
 from mqpipeline.landing.stream_partitions import rows_of
-from mqpipeline.landing.writing import FILES, Batch, LandedFile, write
+from mqpipeline.landing.writing import Batch, LandedFile, write
 from mqpipeline.options import ALL
 from mqpipeline.source.consumers import Consumer
 from mqpipeline.source.follower import Follower
@@ -119,7 +120,7 @@ class Landing:
         landed = self._landed
         batch = Batch(self._place, landed, number, self._options, self._columns, landed.table.schema)
         plan = self._spark.createDataFrame(rows_of(partitions))
-        files = plan.mapInArrow(partial(write, batch), from_arrow_schema(FILES)).collect()
+        files = plan.mapInArrow(partial(write, batch), from_arrow_schema(LINES)).collect()
         return [msgspec.json.decode(row["json"], type=LandedFile) for row in files]
 
     def _commit(self, progress: Progress, files: Sequence[LandedFile]) -> None:

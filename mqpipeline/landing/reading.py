@@ -34,16 +34,12 @@ def read_landed(
     at = place(root).under(table.name)
     log = opened(at, table)
     files = [] if log is None else log.files()
-    return rows_of(
-        spark,
-        at,
-        table,
-        (
-            file
-            for file in files
-            if from_day <= (file.partition["day"] or "") <= to_day and _last_batch(file) > after_batch
-        ),
+    wanted = (
+        file
+        for file in files
+        if from_day <= (file.partition["day"] or "") <= to_day and _last_batch(file) > after_batch
     )
+    return rows_of(spark, at, table, wanted, partitions=False)
 
 
 def _last_batch(file: File) -> float:

@@ -13,7 +13,7 @@ import pyarrow as pa
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
-from mqpipeline.lake.files import NewFile, Written
+from mqpipeline.lake.files import NewFile, Written, line
 from mqpipeline.lake.place import Place
 from mqpipeline.landing.kinds import Landed
 from mqpipeline.landing.stream_partitions import stream_partitions_of
@@ -39,10 +39,6 @@ class LandedFile(msgspec.Struct, frozen=True):
     first_seq: int | None
     last_inc: int | None
     last_seq: int | None
-
-
-FILES = pa.schema([("json", pa.utf8())])
-"""A `LandedFile` each."""
 
 
 class Batch(NamedTuple):
@@ -84,7 +80,7 @@ class Part(NamedTuple):
 
 
 def write(batch: Batch, plan: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Rows of partitions -> FILES. Holds one file at a time."""
+    """Rows of partitions -> LINES, a `LandedFile` each. One file at a time is in memory."""
     _keep_modules()
     reading = Reading(batch.options, batch.columns)
     schema = to_arrow_schema(batch.schema, timezone="UTC")
@@ -98,7 +94,7 @@ def write(batch: Batch, plan: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBat
             parts = (part for raw, rows in row_batches for part in _by_day(raw, rows))
             for day, of_day in groupby(parts, key=lambda part: part.day):
                 for file in _files(batch, day, partition.stream, schema, of_day):
-                    yield pa.RecordBatch.from_pylist([{"json": msgspec.json.encode(file)}], schema=FILES)
+                    yield line(file)
 
 
 @cache
@@ -118,7 +114,7 @@ def _files(
     batch: Batch, day: str, stream: str, schema: pa.Schema, parts: Iterator[Part]
 ) -> Iterator[LandedFile]:
     for first in parts:
-        file = NewFile(schema, batch.landed.table.indexed, {"day": day})
+        file = NewFile(schema, batch.landed.table.bounded, {"day": day})
         last, rejected = first, 0
         for part in chain([first], parts):
             file.add(part.rows)
