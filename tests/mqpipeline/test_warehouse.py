@@ -155,15 +155,15 @@ def log(warehouse: Warehouse) -> Log:
 
 def test_many_small_files_become_one(warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "COMPACT_EVERY", 3)
-    reader = None
+    readers = []
     for name in ("a", "b", "c"):
         run = warehouse.begin()
         write(run, closed=sessions(warehouse, name, end_ms=1))
         commit(run)
-        reader = reader or warehouse.read(BROKER_SESSIONS)
+        readers.append(warehouse.read(BROKER_SESSIONS))
     assert len(warehouse.files(BROKER_SESSIONS, warehouse.snapshot)) == 1
     assert found(warehouse) == {"a", "b", "c"}
-    assert rows_of(reader, "broker") == {("a",)}
+    assert rows_of(readers[0], "broker") == {("a",)}
 
 
 def test_a_table_gets_columns(warehouse: Warehouse) -> None:

@@ -252,11 +252,11 @@ def test_small_files_become_one(
     spark: SparkSession, redis: Redis, make: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("mqpipeline.landing.landing.COMPACT_EVERY", 3)
-    reader = None
+    readers = []
     for first in (1, 3, 5):
         emit(redis, first, first + 1, every_ms=DAY_MS // 4)  # the last ones are of the next day
         make().land_available()
-        reader = reader or read_events(spark, str(tmp_path))
+        readers.append(read_events(spark, str(tmp_path)))
     log = opened(place(str(tmp_path)).under("events"), EVENTS)
     assert log is not None
     assert sorted((file.partition["day"], file.rows) for file in log.files()) == [
@@ -265,6 +265,6 @@ def test_small_files_become_one(
     ]
     assert landed(spark, tmp_path) == seqs(1, 2, 1) + seqs(3, 4, 2) + seqs(5, 6, 3)
     assert read_events(spark, str(tmp_path), after_batch=1).count() == 4
-    assert reader.count() == 2  # readers go on
+    assert readers[0].count() == 2  # readers go on
     emit(redis, 7, 7, every_ms=DAY_MS // 4)
     assert make().land_available().streams[STREAM].entries == 7
