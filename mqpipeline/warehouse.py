@@ -16,7 +16,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import to_arrow_schema
 
 from mqpipeline.lake.files import NewFile, Written
-from mqpipeline.lake.log import RUN, File, Log, created, opened
+from mqpipeline.lake.log import RUN, File, LakeError, Log, created, opened
 from mqpipeline.lake.maintenance import compact, vacuum
 from mqpipeline.lake.place import place
 from mqpipeline.lake.reading import rows_of
@@ -30,6 +30,9 @@ COMPACT_EVERY: Final = 8
 """Runs. Each adds a file a folder."""
 VACUUM_EVERY: Final = 24
 """Runs. It lists all files there are."""
+UNUSED: Final = "1 day"
+"""For how long files that a run has replaced stay. Each run replaces all that is open."""
+OLD_SNAPSHOT: Final = "_snapshot.json"
 
 
 class Folded(msgspec.Struct, frozen=True):
@@ -64,6 +67,8 @@ class Warehouse:
     def snapshot(self) -> Snapshot:
         """The newest; an empty one before the first run. Raises LakeError if the table of runs is damaged."""
         log = opened(self.place.under(RUNS.name), RUNS)
+        if log is None and self.place.exists(OLD_SNAPSHOT):
+            raise LakeError(f"{self.place.name} is as release 0.1 wrote it. Run `mqpipeline migrate`")
         newest = max(log.files(), key=lambda file: file.most["run"], default=None) if log else None
         if log is None or newest is None:
             return Snapshot()
@@ -158,7 +163,7 @@ class Run:
         return log.version
 
     def _log(self, table: Table) -> Log:
-        return created(self.warehouse.place.under(table.name), _kept(table))
+        return created(self.warehouse.place.under(table.name), _kept(table), UNUSED)
 
     def _files(self, table: Table) -> list[File | Written]:
         return [*self._before[table], *self._written[table]]

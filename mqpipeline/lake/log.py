@@ -28,7 +28,6 @@ TRIES: Final = 5
 SETTINGS: Final = {
     "delta.checkpointInterval": "100",  # commits; a checkpoint has all files, a reader wants one and what follows
     "delta.logRetentionDuration": "interval 30 days",
-    "delta.deletedFileRetentionDuration": "interval 7 days",
 }
 
 
@@ -89,7 +88,11 @@ class Log:
 
     def said(self, key: str) -> Any:
         """Return what the newest commit that says anything under this key says, None if none does."""
-        return next((commit[key] for commit in self._delta.history() if key in commit), None)
+        for limit in (1, 100, None):  # each commit is a file to read, and the newest nearly always says it
+            for commit in self._delta.history(limit):
+                if key in commit:
+                    return commit[key]
+        return None
 
     def commit(self, writer: str, batch: int, files: Sequence[Written], said: Mapping[str, str]) -> None:
         """Add the files as this batch, with what is `said`. On disk, or with the object store, when it returns.
@@ -135,7 +138,8 @@ class Log:
 
     def changed_since(self, version: int) -> bool:
         """Whether a run has replaced files since; others only rearrange them."""
-        return any(RUN in commit for commit in self._delta.history(self.version - version))
+        since = self._delta.history(self.version - version) if self.version > version else []
+        return any(RUN in commit for commit in since)
 
     def look(self) -> None:
         """Look again; what was committed until now stays committed, whatever happens to the machine."""
@@ -174,8 +178,9 @@ def opened(place: Place, table: Table, version: int | None = None) -> Log | None
         raise LakeError(f"the log of {place.name} is damaged: {error}. Run `mqpipeline repair`") from None
 
 
-def created(place: Place, table: Table) -> Log:
-    """Return the log of a table, which is there after that. Raises as `opened` does."""
+def created(place: Place, table: Table, unused: str = "7 days") -> Log:
+    """Return the log of a table, which is there after that; files stay for so long when they are `unused`. Raises as
+    `opened` does."""
     log = opened(place, table)
     if log is not None:
         log.add_columns()
@@ -186,7 +191,11 @@ def created(place: Place, table: Table) -> Log:
         mode="ignore",
         partition_by=[partition.name for partition in table.partitions],
         name=table.name,
-        configuration={**SETTINGS, "delta.dataSkippingStatsColumns": ",".join(table.bounded)},
+        configuration={
+            **SETTINGS,
+            "delta.deletedFileRetentionDuration": f"interval {unused}",
+            "delta.dataSkippingStatsColumns": ",".join(table.bounded),
+        },
     )
     log = opened(place, table)
     assert log is not None

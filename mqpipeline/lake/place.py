@@ -73,6 +73,12 @@ class Place(msgspec.Struct, frozen=True, dict=True):
             info.path for info in found if info.type == FileType.File and info.path.endswith(pattern_end)
         )
 
+    def exists(self, path: str) -> bool:
+        """Whether there is a file."""
+        if self.folder is not None:
+            return (self.folder / path).is_file()
+        return bool(self._files.get_file_info(path).type == FileType.File)
+
     def open(self, path: str) -> Any:
         """Open a file to read. Raises FileNotFoundError."""
         if self.folder is not None:
