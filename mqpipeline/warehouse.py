@@ -30,8 +30,8 @@ COMPACT_EVERY: Final = 8
 """Runs. Each adds a file a folder."""
 VACUUM_EVERY: Final = 24
 """Runs. It lists all files there are."""
-UNUSED: Final = "1 day"
-"""For how long files that a run has replaced stay. Each run replaces all that is open."""
+ENTRIES: Final = "30 days"
+"""For how long the logs say what a run did."""
 OLD_SNAPSHOT: Final = "_snapshot.json"
 
 
@@ -163,7 +163,7 @@ class Run:
         return log.version
 
     def _log(self, table: Table) -> Log:
-        return created(self.warehouse.place.under(table.name), _kept(table), UNUSED)
+        return created(self.warehouse.place.under(table.name), _kept(table), ENTRIES)
 
     def _files(self, table: Table) -> list[File | Written]:
         return [*self._before[table], *self._written[table]]

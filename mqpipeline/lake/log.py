@@ -12,7 +12,7 @@ import pyarrow as pa
 from deltalake import CommitProperties, DeltaTable, Transaction
 from deltalake.exceptions import CommitFailedError, DeltaError, TableNotFoundError
 from deltalake.schema import Schema
-from deltalake.transaction import AddAction, RemoveAction
+from deltalake.transaction import AddAction, PostCommitHookProperties, RemoveAction
 from pyspark.sql.pandas.types import to_arrow_schema
 
 from mqpipeline.lake.files import Written, now_ms
@@ -25,10 +25,11 @@ OLD_POSITIONS: Final = "_progress.json"
 RUN: Final = "run"
 """Under which a commit says the number of the run that replaced files."""
 TRIES: Final = 5
-SETTINGS: Final = {
-    "delta.checkpointInterval": "100",  # commits; a checkpoint has all files, a reader wants one and what follows
-    "delta.logRetentionDuration": "interval 30 days",
-}
+CHECKPOINT_EVERY: Final = 100
+"""Commits. A checkpoint has all files; readers take the newest and what follows. delta-rs by itself would look for
+expired entries of the log after each commit, which takes longer than the commit."""
+UNUSED: Final = "interval 1 day"
+"""For how long files stay that were replaced: readers may still be at them."""
 
 
 class LakeError(RuntimeError):
@@ -143,7 +144,11 @@ class Log:
 
     def look(self) -> None:
         """Look again; what was committed until now stays committed, whatever happens to the machine."""
+        before = self.version
         self._delta.update_incremental()
+        if self.version // CHECKPOINT_EVERY > before // CHECKPOINT_EVERY:
+            self._delta.create_checkpoint()
+            self._delta.cleanup_metadata()
         if self.place.folder is not None:
             log = self.place.folder / LOG
             with (log / f"{self.version:020d}.json").open("rb") as entry:
@@ -163,6 +168,9 @@ class Log:
             schema=self._delta.schema(),
             partition_by=[partition.name for partition in self.table.partitions],
             commit_properties=properties,
+            post_commithook_properties=PostCommitHookProperties(
+                create_checkpoint=False, cleanup_expired_logs=False
+            ),
         )
 
 
@@ -178,9 +186,8 @@ def opened(place: Place, table: Table, version: int | None = None) -> Log | None
         raise LakeError(f"the log of {place.name} is damaged: {error}. Run `mqpipeline repair`") from None
 
 
-def created(place: Place, table: Table, unused: str = "7 days") -> Log:
-    """Return the log of a table, which is there after that; files stay for so long when they are `unused`. Raises as
-    `opened` does."""
+def created(place: Place, table: Table, entries: str = "1 day") -> Log:
+    """Return the log of a table, which is there after that; its `entries` stay for so long. Raises as `opened` does."""
     log = opened(place, table)
     if log is not None:
         log.add_columns()
@@ -192,8 +199,8 @@ def created(place: Place, table: Table, unused: str = "7 days") -> Log:
         partition_by=[partition.name for partition in table.partitions],
         name=table.name,
         configuration={
-            **SETTINGS,
-            "delta.deletedFileRetentionDuration": f"interval {unused}",
+            "delta.logRetentionDuration": f"interval {entries}",
+            "delta.deletedFileRetentionDuration": UNUSED,
             "delta.dataSkippingStatsColumns": ",".join(table.bounded),
         },
     )
