@@ -18,6 +18,7 @@ import msgspec
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from mqpipeline.landing.folders import batches
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import to_arrow_schema
@@ -26,7 +27,6 @@ from pyspark.sql.types import StructType
 from bench.pipeline_history import Clock
 from mqpipeline import schemas
 from mqpipeline.building import Source, build
-from mqpipeline.landing.folders import batches
 from mqpipeline.landing.kinds import EVENTS_LAND
 from mqpipeline.landing.progress import Progress, StreamProgress, read_progress, write_progress
 from mqpipeline.landing.reading import read_events, read_heartbeats

@@ -1,9 +1,10 @@
 """Where a table is, as delta-rs, Spark and the tasks that write its files name it."""
 
 import os
+from collections.abc import Iterator
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 from urllib.parse import quote, unquote, urlsplit
 
 import msgspec
@@ -14,6 +15,13 @@ from mqpipeline.options import OptionError
 
 GLOBS: Final = frozenset("\\{}[]*?")
 """What Hadoop takes for a pattern in a path, unless a backslash is before it."""
+
+
+class Stored(NamedTuple):
+    """A file as it is stored: bytes, and when it was written (Unix seconds)."""
+
+    size: int
+    written_s: float
 
 
 class Place(msgspec.Struct, frozen=True, dict=True):
@@ -53,21 +61,55 @@ class Place(msgspec.Struct, frozen=True, dict=True):
 
     def names(self, pattern_end: str) -> list[str]:
         """Return the paths under it that end so, in order."""
+        return [path for path in self.stored() if path.endswith(pattern_end)]
+
+    def stored(self) -> dict[str, Stored]:
+        """Return all files under it by their paths, in order of these."""
+        return dict(sorted(self._on_disk() if self.folder else self._in_store()))
+
+    def has(self, path: str) -> bool:
+        """Whether there is a file of this path."""
         if self.folder is not None:
-            ends = (path for path in self.folder.rglob(f"*{pattern_end}") if path.is_file())
-            return sorted(str(path.relative_to(self.folder)) for path in ends)
-        found: list[FileInfo] = self._files.get_file_info(
-            FileSelector("", recursive=True, allow_not_found=True)
-        )
-        return sorted(
-            info.path for info in found if info.type == FileType.File and info.path.endswith(pattern_end)
-        )
+            return (self.folder / path).is_file()
+        return bool(self._files.get_file_info(path).type == FileType.File)
+
+    def size(self, path: str) -> int:
+        """Return the bytes of a file."""
+        if self.folder is not None:
+            return (self.folder / path).stat().st_size
+        return int(self._files.get_file_info(path).size)
+
+    def move(self, path: str, to: str) -> None:
+        """Give a file another path, where there is no file; it stays there, whatever happens to the machine."""
+        if self.folder is None:
+            self._files.move(path, to)
+            return
+        source, target = self.folder / path, self.folder / to
+        created = _create(target.parent)
+        source.rename(target)
+        for folder in {source.parent, target.parent, *created}:
+            sync(folder)
 
     def open(self, path: str) -> Any:
         """Open a file to read. Raises FileNotFoundError."""
         if self.folder is not None:
             return (self.folder / path).open("rb")
         return self._files.open_input_file(path)
+
+    def _on_disk(self) -> Iterator[tuple[str, Stored]]:
+        assert self.folder is not None
+        for path in self.folder.rglob("*"):
+            if path.is_file():
+                status = path.stat()
+                yield str(path.relative_to(self.folder)), Stored(status.st_size, status.st_mtime)
+
+    def _in_store(self) -> Iterator[tuple[str, Stored]]:
+        infos: list[FileInfo] = self._files.get_file_info(
+            FileSelector("", recursive=True, allow_not_found=True)
+        )
+        for info in infos:
+            if info.type == FileType.File:
+                yield info.path, Stored(info.size, info.mtime.timestamp() if info.mtime else 0.0)
 
     @cached_property
     def _files(self) -> FileSystem:
@@ -86,6 +128,11 @@ def place(warehouse: str) -> Place:
         )
     folder = Path(path).absolute()
     return Place(f"file://{quote(str(folder))}", folder)
+
+
+def is_data(path: str) -> bool:
+    """Whether a file of a table's place may be one of its files: neither of its log, nor hidden."""
+    return not any(name.startswith(("_", ".")) for name in path.split("/"))
 
 
 def sync(folder: Path) -> None:

@@ -1,6 +1,5 @@
 """A task makes files of partitions: each whole, of one day, and its content reported."""
 
-import json
 from pathlib import Path
 from typing import Any, cast
 
