@@ -48,8 +48,10 @@ class Place(msgspec.Struct, frozen=True, dict=True):
     def write(self, path: str, content: memoryview) -> None:
         """Write a new file; it is on the disk, or with the object store, when this returns."""
         if self.folder is None:
-            with self._files.open_output_stream(path) as stream:
-                stream.write(content)
+            # pyarrow 26 gives Python streams a Buffer, and that of deltalake 1.6 takes bytes only
+            stream = self._handler._handler.open_output_stream(path)
+            stream.write(bytes(content))
+            stream.close()  # type: ignore[attr-defined]  # it is there, and ends the upload
             return
         file = self.folder / path
         created = _create(file.parent)
@@ -112,8 +114,12 @@ class Place(msgspec.Struct, frozen=True, dict=True):
                 yield info.path, Stored(info.size, info.mtime.timestamp() if info.mtime else 0.0)
 
     @cached_property
+    def _handler(self) -> DeltaStorageHandler:
+        return DeltaStorageHandler(self.url)
+
+    @cached_property
     def _files(self) -> FileSystem:
-        return PyFileSystem(DeltaStorageHandler(self.url))
+        return PyFileSystem(self._handler)
 
 
 def place(warehouse: str) -> Place:
@@ -122,9 +128,9 @@ def place(warehouse: str) -> Place:
     if parts.scheme not in ("", "file"):
         return Place(warehouse.rstrip("/"), None)
     path = unquote(parts.path) if parts.scheme else warehouse
-    if "%" in path:
+    if "%" in path or "\\" in path:
         raise OptionError(
-            f"the warehouse {warehouse}: a path with % is none that Delta Lake can write; rename it"
+            f"the warehouse {warehouse}: Delta Lake cannot write to a path with % or a backslash; rename it"
         )
     folder = Path(path).absolute()
     return Place(f"file://{quote(str(folder))}", folder)
