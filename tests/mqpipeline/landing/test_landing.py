@@ -9,7 +9,7 @@ import pytest
 from pyspark.sql import SparkSession
 from redis import Redis
 
-from mqpipeline.lake.log import opened
+from mqpipeline.lake.log import created, opened
 from mqpipeline.lake.place import place
 from mqpipeline.landing.kinds import HEARTBEATS_LAND
 from mqpipeline.landing.reading import read_events, read_heartbeats, read_landed
@@ -238,3 +238,14 @@ def test_small_files_become_one(
     assert reader.count() == 2  # readers go on
     emit(redis, 7, 7, every_ms=DAY_MS // 4)
     assert make().land_available().streams[STREAM].entries == 7
+
+
+def test_a_table_of_an_older_release_gets_the_new_columns(redis: Redis, make: Make, tmp_path: Path) -> None:
+    older = EVENTS._replace(columns=EVENTS.columns.removesuffix("rejected string").rstrip(", \n"))
+    events = place(str(tmp_path)).under("events")
+    assert "rejected" not in created(events, older).delta.schema().to_json()
+    emit(redis, 1, 1)
+    make().land_available()
+    log = opened(events, EVENTS)
+    assert log is not None
+    assert "rejected" in log.delta.schema().to_json()
