@@ -29,6 +29,14 @@ class Checked(NamedTuple):
         return Checked(self.findings + other.findings, self.remarks + other.remarks, self.rows)
 
 
+class _Read(NamedTuple):
+    """Of a file: columns of its rows, None if it cannot be read; what is wrong; what is good to know."""
+
+    rows: pa.Table | None
+    finding: str | None
+    remark: str | None = None
+
+
 def check_log(name: str, log: LogFiles) -> list[str]:
     """Return what is damaged of the files of a table's log."""
     return [
@@ -40,7 +48,9 @@ def check_log(name: str, log: LogFiles) -> list[str]:
 def check_files(log: Log, columns: Sequence[str]) -> Checked:
     """Read all files of a table, and return these columns of them."""
     name, stored = log.table.name, log.place.stored()
-    findings, tables = [], []
+    findings: list[str] = []
+    remarks: list[str] = []
+    tables: list[pa.Table] = []
     files = log.files()
     for file in files:
         there = stored.get(file.path)
@@ -49,17 +59,17 @@ def check_files(log: Log, columns: Sequence[str]) -> Checked:
         elif there.size != file.size:
             findings.append(f"{name}: {file.path} has {there.size:,} bytes, and {file.size:,} in the log")
         else:
-            problem, rows = _read(log.place, file, columns)
-            findings += [f"{name}: {file.path} {problem}"] if problem else []
-            tables += [] if rows is None else [rows]
+            read = _read(log.place, file, columns)
+            findings += [f"{name}: {file.path} {read.finding}"] if read.finding else []
+            remarks += [f"{name}: {file.path} {read.remark}"] if read.remark else []
+            tables += [] if read.rows is None else [read.rows]
     in_log = {file.path for file in files}
     since = time.time() - RETAIN_S
     old = [
         path for path, of in stored.items() if is_data(path) and path not in in_log and of.written_s < since
     ]
-    remarks = (
-        [f"{name}: {len(old)} files are in no log and older than a week: mqpipeline vacuum"] if old else []
-    )
+    if old:
+        remarks.append(f"{name}: {len(old)} files are in no log and older than a week: mqpipeline vacuum")
     rows = pa.concat_tables(tables, promote_options="default") if tables else None
     return Checked(findings, remarks, rows)
 
@@ -71,15 +81,19 @@ def shortened(lines: Sequence[str], what: str) -> Iterator[str]:
         yield f"{what}: {len(lines) - MOST} more of these"
 
 
-def _read(place: Place, file: File, columns: Sequence[str]) -> tuple[str | None, pa.Table | None]:
-    """Return what is wrong with a file, and of one that can be read these of its columns that it has."""
+def _read(place: Place, file: File, columns: Sequence[str]) -> _Read:
+    """Read all of a file, and return these of its columns that it has."""
     try:
         with place.open(file.path) as opened:
             rows = pq.ParquetFile(opened).read()
-        rows.validate(full=True)
     except (pa.ArrowException, OSError) as error:
-        return f"cannot be read: {' '.join(str(error).split())}", None
+        return _Read(None, f"cannot be read: {' '.join(str(error).split())}")
+    try:
+        rows.validate(full=True)
+        remark = None
+    except pa.ArrowInvalid:  # release 0.1 wrote such text
+        remark = "has text that is not UTF-8: this pipeline reads it, others may not"
     wanted = rows.select([column for column in columns if column in rows.column_names])
     if file.rows is not None and len(rows) != file.rows:
-        return f"has {len(rows):,} rows, and {file.rows:,} in the log", wanted
-    return None, wanted
+        return _Read(wanted, f"has {len(rows):,} rows, and {file.rows:,} in the log", remark)
+    return _Read(wanted, None, remark)

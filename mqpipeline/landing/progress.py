@@ -1,6 +1,6 @@
 """How far a landing has come. Each commit to a landed table says it of all streams."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Final
 
 import msgspec
@@ -8,6 +8,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from mqpipeline.lake.log import Log, damaged
+from mqpipeline.lake.place import Place
 from mqpipeline.landing.kinds import Landed
 from mqpipeline.source.ids import Id, parsed
 
@@ -62,7 +63,8 @@ def progress_of(log: Log | None, landed: Landed) -> Progress:
         return Progress()
     said = said_by(log)
     if said is None:
-        return Progress(log.batch(WRITER), of_rows(key_rows(log), landed))
+        rows = key_rows(log.place, (file.path for file in log.files()))
+        return Progress(log.batch(WRITER), of_rows(rows, landed))
     _refuse_lost_entries(log, said)
     return Progress(log.batch(WRITER), said)
 
@@ -106,11 +108,11 @@ def of_rows(rows: pa.Table | None, landed: Landed) -> dict[str, StreamProgress]:
     }
 
 
-def key_rows(log: Log) -> pa.Table | None:
-    """Return KEY_COLUMNS of a table, None if it has no files."""
+def key_rows(place: Place, paths: Iterable[str]) -> pa.Table | None:
+    """Return KEY_COLUMNS of files, None if there are none."""
     tables = []
-    for file in log.files():
-        with log.place.open(file.path) as opened:
+    for path in paths:
+        with place.open(path) as opened:
             tables.append(pq.ParquetFile(opened).read(columns=[*KEY_COLUMNS]))  # those that it has
     return pa.concat_tables(tables) if tables else None
 

@@ -17,10 +17,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from deltalake import DeltaTable
-from deltalake.transaction import create_table_with_add_actions
+from deltalake.transaction import RemoveAction, create_table_with_add_actions
 
 from mqpipeline.lake.files import NewFile, Written, schema_of, written_before
-from mqpipeline.lake.log import LOG, LakeError, Log, entry, properties, refuse_old, settings
+from mqpipeline.lake.log import LOG, File, LakeError, Log, entry, properties, refuse_old, settings
 from mqpipeline.lake.log_files import ASIDE, LogFiles, copied, survey
 from mqpipeline.lake.place import Place, is_data
 from mqpipeline.landing.kinds import Landed
@@ -64,11 +64,13 @@ class Candidate(msgspec.Struct, frozen=True):
 
 
 class Repair(msgspec.Struct, frozen=True):
-    """What is to be done for a table: files come in again, some of them less rows that are there already."""
+    """What is to be done for a table: lost files leave it, others come in again, some of them less rows that are there
+    already."""
 
     place: Place
     landed: Landed
     log: LogFiles
+    lost: tuple[File, ...]
     again: tuple[Candidate, ...]
     left_out: tuple[str, ...]
     unreadable: tuple[str, ...]
@@ -83,6 +85,8 @@ class Repair(msgspec.Struct, frozen=True):
             yield f"{name}: the log is whole up to version {self.log.version}; the table goes back to it"
         if self.log.aside:
             yield f"{name}: {len(self.log.aside)} files of the log move to {LOG}/{ASIDE}<time>/"
+        for file in self.lost:
+            yield f"{name}: {file.path} is lost or damaged, {file.rows} entries: copy it back if you can, else it goes"
         rows = sum(len(file.wanted) for file in self.again)
         yield f"{name}: {len(self.again)} files with {rows:,} entries come in that are in no log"
         if self.left_out:
@@ -125,7 +129,29 @@ def _in_order(place: Place, landed: Landed, log: LogFiles) -> bool:
         return not any(map(is_data, place.stored()))
     table = Log(place, landed.table, DeltaTable(place.url))
     said = said_by(table)
-    return said is None or rows_lacking(table, said) == 0
+    return (said is None or rows_lacking(table, said) == 0) and not _lost(table)
+
+
+def _lost(table: Log) -> list[File]:
+    """Return files of the log that are not there, or not as they were."""
+    stored = table.place.stored()
+    return [
+        file
+        for file in table.files()
+        if file.path not in stored
+        or stored[file.path].size != file.size
+        or _rows_of(table.place, file.path) is None
+    ]
+
+
+def _rows_of(place: Place, path: str) -> pa.Table | None:
+    """Return the key columns of a file, None if it cannot be read, all of it."""
+    try:
+        with place.open(path) as opened:
+            rows = pq.ParquetFile(opened).read()
+    except (pa.ArrowException, OSError):
+        return None
+    return rows.select([name for name in KEY_COLUMNS if name in rows.column_names])
 
 
 def _unfinished(place: Place) -> list[str]:
@@ -138,22 +164,21 @@ def _log(place: Place, landed: Landed, log: LogFiles, folder: Path) -> Log | Non
 
 
 def _planned(place: Place, landed: Landed, log: LogFiles, table: Log | None) -> Repair:
+    lost = _lost(table) if table else []
     in_log = {file.path for file in table.files()} if table else set()
-    try:
-        rows = key_rows(table) if table else None
-    except FileNotFoundError as error:
-        raise LakeError(f"a file of {place.name} is lost, copy it back if you can: {error}") from None
+    rows = key_rows(place, in_log - {file.path for file in lost})
     candidates, unreadable = _candidates(place, in_log, rows)
     once = [file for of_day in _by_folder(candidates) for file in _each_row_once(of_day)]
     again = _less_unfinished(once, rows, log.batches_after())
     out = {file.path for file in candidates} - {file.path for file in again}
     if table is None and not again:
         raise LakeError(f"{place.name} has no log, and no file that can be read")
-    all_rows = pa.concat_tables(
-        [*([] if rows is None else [rows]), *(file.wanted_rows for file in again)], promote_options="default"
+    parts = [*([] if rows is None else [rows]), *(file.wanted_rows for file in again)]
+    all_rows = pa.concat_tables(parts, promote_options="default") if parts else None
+    progress = _progress(table, of_rows(all_rows, landed), _last_batch(all_rows) if parts else 0)
+    return Repair(
+        place, landed, log, tuple(lost), tuple(again), tuple(sorted(out)), tuple(unreadable), progress
     )
-    progress = _progress(table, of_rows(all_rows, landed), _last_batch(all_rows))
-    return Repair(place, landed, log, tuple(again), tuple(sorted(out)), tuple(unreadable), progress)
 
 
 def _progress(table: Log | None, streams: dict[str, StreamProgress], batch: int) -> Progress:
@@ -176,13 +201,9 @@ def _candidates(place: Place, in_log: set[str], rows: pa.Table | None) -> tuple[
     for path in filter(is_data, place.stored()):
         if path in in_log:
             continue
-        try:
-            with place.open(path) as opened:
-                rows_of_file = pq.ParquetFile(opened).read()  # all of it, so that all of it can be read
-        except (pa.ArrowException, OSError):
+        if (of_file := _rows_of(place, path)) is None:
             unreadable.append(path)
             continue
-        of_file = rows_of_file.select([name for name in KEY_COLUMNS if name in rows_of_file.column_names])
         batches = pc.count_distinct(of_file["batch"]).as_py() if "batch" in of_file.column_names else 1
         candidates.append(Candidate(path, of_file, _absent(of_file, rows, BATCH), batches))
     return candidates, unreadable
@@ -287,6 +308,10 @@ def _commit(repair: Repair, files: Sequence[Written]) -> bytes:
     """Return the log entry that adds the files; nothing is committed at the place."""
     place, table, log = repair.place, repair.landed.table, repair.log
     actions = [file.action() for file in files]
+    now_ms = int(time.time() * 1000)
+    removals = [
+        RemoveAction(file.path, True, now_ms, file.size, dict(file.partition)) for file in repair.lost
+    ]
     partitions = [one.name for one in table.partitions]
     said = properties(WRITER, repair.progress.batch, repair.progress.said())
     with copied(place, log) as folder:
@@ -303,6 +328,6 @@ def _commit(repair: Repair, files: Sequence[Written]) -> bytes:
             )
         else:
             known.delta.create_write_transaction(
-                [*actions], "append", known.delta.schema(), partitions, commit_properties=said
+                [*actions, *removals], "append", known.delta.schema(), partitions, commit_properties=said
             )
         return (folder / entry(log.version + 1)).read_bytes()

@@ -1,13 +1,18 @@
 """Landed tables of release 0.1 become Delta tables: no row is rewritten, and all are equal before and after."""
 
+import os
+import time
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 from redis import Redis
 
 from mqpipeline.lake.log import LOG, LakeError, created, opened
+from mqpipeline.lake.maintenance import vacuum
 from mqpipeline.lake.place import Place, place
 from mqpipeline.landing.check import check
 from mqpipeline.landing.kinds import EVENTS_LAND, HEARTBEATS_LAND
@@ -163,3 +168,34 @@ def test_positions_that_cannot_be_read(content: str, spark: SparkSession, root: 
     done(plan)
     assert sorted(row["seq"] for row in read_events(spark, str(root)).collect()) == [*range(1, 9)]
     assert check(events(root), EVENTS_LAND).findings == []
+
+
+def test_what_was_replaced_is_deleted_by_vacuum(spark: SparkSession, root: Path) -> None:
+    """Once it is a week old, as is what was not finished."""
+    migrate(events(root), EVENTS_LAND)
+    old_s = time.time() - 8 * 86_400
+    for file in root.rglob("part-*"):
+        os.utime(file, (old_s, old_s))
+    log = opened(events(root), EVENTS)
+    assert log is not None
+    assert {file.path for file in log.files()} == {
+        *("day=2026-01-01/batches=000000000001-000000000003/part-00000-2.c000.snappy.parquet",),
+        *(f"day=2026-01-0{day}/batches=000000000004-000000000004/part-00000-1.txt" for day in (1, 2)),
+    }
+    vacuum(log)
+    assert len(list(root.rglob("part-*"))) == 3
+    assert read_events(spark, str(root)).count() == len(ENTRIES)
+    assert (root / "events" / DONE).exists()
+
+
+def test_old_text_that_is_not_utf8_is_mentioned(spark: SparkSession, root: Path) -> None:
+    [file] = (root / "events" / "day=2026-01-02").glob("batches=*4-*4/*")
+    rows = pq.read_table(file)
+    broker = pa.array([b"\xff"], pa.binary()).view(pa.utf8())
+    pq.write_table(rows.set_column(rows.schema.get_field_index("broker"), "broker", broker), file)
+    migrate(events(root), EVENTS_LAND)
+    findings, remarks, _ = check(events(root), EVENTS_LAND)
+    assert findings == []
+    assert [remark.partition(file.name)[2] for remark in remarks] == [
+        " has text that is not UTF-8: this pipeline reads it, others may not"
+    ]

@@ -201,3 +201,33 @@ def test_what_vacuum_and_delta_rs_leave_alone(redis: Redis, make: Make, tmp_path
     table.vacuum(retention_hours=0, enforce_retention_duration=False, dry_run=False, full=True)
     assert aside.exists()
     assert old.exists()
+
+
+@pytest.mark.parametrize("damage", ["lost", "cut", "spoiled"])
+@pytest.mark.parametrize("compacted", [False, True])
+def test_a_data_file_is_lost(
+    spark: SparkSession, redis: Redis, make: Make, tmp_path: Path, damage: str, compacted: bool
+) -> None:
+    """Its entries come from the files that it was made of, where these are still there; else they are gone."""
+    land(redis, make, (1, 2), (3, 3), (4, 5))
+    if compacted:
+        assert compact(log_of(tmp_path)) == 1
+    lost = max(
+        log_of(tmp_path).files(), key=lambda file: (file.partition["day"] == "2026-01-01", file.rows or 0)
+    )
+    file = tmp_path / "events" / lost.path
+    if damage == "lost":
+        file.unlink()
+    else:
+        file.write_bytes(file.read_bytes()[:-1] if damage == "cut" else b"\0" * lost.size)
+    assert check(events(tmp_path), EVENTS_LAND).findings
+    assert any(f"{lost.path} is lost or damaged, {lost.rows} entries" in line for line in repair(tmp_path))
+    gone = set() if compacted else {1, 2}
+    left = {seq for _, seq in seqs_by_batch(landed(spark, tmp_path).elements())}
+    assert left == set(range(1, 6)) - gone
+    assert planned(events(tmp_path), EVENTS_LAND) is None
+    redis.xtrim(STREAM, maxlen=0)
+    emit(redis, 6, 6, every_ms=EVERY_MS)
+    stream = make().land_available().streams[STREAM]
+    assert (stream.seq, stream.entries) == (6, 6 - len(gone))
+    assert check(events(tmp_path), EVENTS_LAND).findings == []

@@ -16,6 +16,7 @@ from mqpipeline.lake.maintenance import compact, vacuum
 from mqpipeline.lake.place import place
 from mqpipeline.landing.check import check
 from mqpipeline.landing.kinds import EVENTS_LAND
+from mqpipeline.landing.progress import progress_of
 from mqpipeline.schemas import EVENTS
 from tests.mqpipeline.landing.conftest import Make
 from tests.mqpipeline.landing.streams import DAY_MS, STREAM, emit, landed
@@ -52,6 +53,18 @@ def test_of_two_landings_one_is_refused(
     assert once(spark, tmp_path, 60)
     assert check(place(str(tmp_path)).under("events"), EVENTS_LAND).findings == []
     assert make().land_available().streams[STREAM].entries == 60  # the next start of either goes on
+
+
+def test_positions_are_those_of_the_version_that_was_looked_at(
+    redis: Redis, make: Make, tmp_path: Path
+) -> None:
+    """Not those of a commit since: a report beside a landing would count entries that it does not see."""
+    emit(redis, 1, 2)
+    make().land_available()
+    log = opened(place(str(tmp_path)).under("events"), EVENTS)
+    emit(redis, 3, 4)
+    make().land_available()
+    assert progress_of(log, EVENTS_LAND).streams[STREAM].seq == 2
 
 
 def test_two_that_create_the_table(spark: SparkSession, redis: Redis, make: Make, tmp_path: Path) -> None:
