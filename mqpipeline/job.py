@@ -14,7 +14,7 @@ from mqpipeline import schemas
 from mqpipeline.building import Progress, Source, build
 from mqpipeline.lake.place import place
 from mqpipeline.landing import progress as landing_progress
-from mqpipeline.landing.kinds import EVENTS_LAND, HEARTBEATS_LAND, Landed
+from mqpipeline.landing.kinds import EVENTS_LAND, LANDED, Landed
 from mqpipeline.landing.landing import Landing
 from mqpipeline.landing.reading import read_events, read_heartbeats
 from mqpipeline.options import Options
@@ -30,7 +30,6 @@ from mqpipeline.warehouse import Snapshot, Warehouse
 
 NAME = "redis-namesrv pipeline"
 """Of a Spark session for runs."""
-LANDED = (EVENTS_LAND, HEARTBEATS_LAND)
 WAKE_S = 1.0
 NO_REPORT = "-"
 log = logging.getLogger(__name__)

@@ -67,7 +67,7 @@ class Warehouse:
     def snapshot(self) -> Snapshot:
         """The newest; an empty one before the first run. Raises LakeError if the table of runs is damaged."""
         log = opened(self.place.under(RUNS.name), RUNS)
-        if log is None and self.place.exists(OLD_SNAPSHOT):
+        if log is None and self.place.has(OLD_SNAPSHOT):
             raise LakeError(f"{self.place.name} is as release 0.1 wrote it. Run `mqpipeline migrate`")
         newest = max(log.files(), key=lambda file: file.most["run"], default=None) if log else None
         if log is None or newest is None:

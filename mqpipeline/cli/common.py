@@ -30,6 +30,10 @@ OfWarehouse = Annotated[
         show_default=False,
     ),
 ]
+OfUrl = Annotated[
+    str | None,
+    typer.Option("--url", help="The Redis of the name server (env var: REDIS_URL)", show_default=False),
+]
 OfNamespace = Annotated[
     str | None,
     typer.Option(

@@ -2,16 +2,21 @@
 
 import secrets
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final
 
 import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
+from deltalake.schema import Schema
 from deltalake.transaction import AddAction
 
 from mqpipeline.lake.place import Place
 from mqpipeline.lake.statistics import Statistics
+from mqpipeline.schemas import Table
 
+PARTITION_TYPES: Final = {"string": pa.utf8(), "int": pa.int32()}
+"""As DDL names them, as Arrow has them."""
 GROUP_ROWS, GROUP_BYTES = 1 << 17, 64 << 20  # of a row group, before it is encoded
 LINES = pa.schema([("json", pa.utf8())])
 """What tasks report, a struct as JSON each."""
@@ -38,6 +43,29 @@ class Written(msgspec.Struct, frozen=True):
 def now_ms() -> int:
     """Return the time of this machine, as logs have it."""
     return int(time.time() * 1000)
+
+
+def written_before(place: Place, path: str, table: Table) -> Written:
+    """Return what there is to say of a file that lies there already. Raises pyarrow's ArrowException or OSError if it
+    cannot be read."""
+    statistics = Statistics(table.indexed)
+    with place.open(path) as opened:
+        parquet = pq.ParquetFile(opened)
+        for rows in parquet.iter_batches(columns=list(table.indexed)):
+            statistics.add(rows)
+    named = dict(folder.split("=", 1) for folder in path.split("/")[:-1] if "=" in folder)
+    partition = {one.name: named[one.name] for one in table.partitions}
+    return Written(path, place.size(path), partition, statistics.json())
+
+
+def schema_of(place: Place, paths: Iterable[str], table: Table) -> Schema:
+    """Return the schema of a table whose files these are. Unlike that of its DDL it needs no Java."""
+    schemas = []
+    for path in paths:
+        with place.open(path) as opened:
+            schemas.append(pq.read_schema(opened).remove_metadata())
+    partitions = pa.schema([(one.name, PARTITION_TYPES[one.type]) for one in table.partitions])
+    return Schema.from_arrow(pa.unify_schemas([*schemas, partitions], promote_options="permissive"))
 
 
 class NewFile:

@@ -16,7 +16,7 @@ from deltalake.transaction import AddAction, PostCommitHookProperties, RemoveAct
 from pyspark.sql.pandas.types import to_arrow_schema
 
 from mqpipeline.lake.files import Written, now_ms
-from mqpipeline.lake.place import Place, sync
+from mqpipeline.lake.place import Place, is_data, sync
 from mqpipeline.schemas import Table
 
 LOG: Final = "_delta_log"
@@ -88,9 +88,18 @@ class Log:
         return int(self._delta.transaction_version(writer) or 0)
 
     def said(self, key: str) -> Any:
-        """Return what the newest commit that says anything under this key says, None if none does."""
-        for limit in (1, 100, None):  # each commit is a file to read, and the newest nearly always says it
-            for commit in self._delta.history(limit):
+        """Return what the newest commit that says anything under this key says, None if none does that is still there.
+        Raises LakeError if the log is damaged."""
+        for version in range(self.version, -1, -1):  # delta-rs's history has commits after this version too
+            try:
+                with self.place.open(entry(version)) as opened:
+                    lines = bytes(opened.read()).splitlines()
+                commits = [msgspec.json.decode(line).get("commitInfo", {}) for line in lines]
+            except FileNotFoundError:
+                return None
+            except ValueError as error:
+                raise damaged(self.place, f"entry {version}: {error}") from None
+            for commit in commits:
                 if key in commit:
                     return commit[key]
         return None
@@ -150,40 +159,63 @@ class Log:
             self._delta.create_checkpoint()
             self._delta.cleanup_metadata()
         if self.place.folder is not None:
-            log = self.place.folder / LOG
-            with (log / f"{self.version:020d}.json").open("rb") as entry:
-                os.fsync(entry.fileno())
-            sync(log)
+            newest = self.place.folder / entry(self.version)
+            with newest.open("rb") as opened:
+                os.fsync(opened.fileno())
+            sync(newest.parent)
 
     def _add(self, writer: str, batch: int, files: Sequence[Written], said: Mapping[str, str]) -> None:
-        self._transact(
-            [file.action() for file in files],
-            CommitProperties(dict(said), max_commit_retries=0, app_transactions=[Transaction(writer, batch)]),
-        )
+        self._transact([file.action() for file in files], properties(writer, batch, said))
 
-    def _transact(self, actions: list[AddAction | RemoveAction], properties: CommitProperties) -> None:
+    def _transact(self, actions: list[AddAction | RemoveAction], of_commit: CommitProperties) -> None:
         self._delta.create_write_transaction(
             actions,
             mode="append",
             schema=self._delta.schema(),
             partition_by=[partition.name for partition in self.table.partitions],
-            commit_properties=properties,
+            commit_properties=of_commit,
             post_commithook_properties=PostCommitHookProperties(
                 create_checkpoint=False, cleanup_expired_logs=False
             ),
         )
 
 
+def properties(writer: str, batch: int, said: Mapping[str, str]) -> CommitProperties:
+    """Return those of a commit that ends a batch."""
+    return CommitProperties(
+        custom_metadata=dict(said), max_commit_retries=0, app_transactions=[Transaction(writer, batch)]
+    )
+
+
+def entry(version: int) -> str:
+    """Return the path of a log entry under the table's place."""
+    return f"{LOG}/{version:020d}.json"
+
+
+def damaged(place: Place, how: object) -> LakeError:
+    """Return the error of a table whose log is."""
+    return LakeError(f"the log of {place.name} is damaged: {how}. Run `mqpipeline repair`")
+
+
 def opened(place: Place, table: Table, version: int | None = None) -> Log | None:
     """Return the log of a table, as of a version or the newest; None where there is nothing yet. Raises LakeError where
-    files are without one, or the log is damaged."""
+    files are without one, where `mqpipeline migrate` has not ended, or where the log is damaged."""
+    refuse_old(place)
     try:
         return Log(place, table, DeltaTable(place.url, version=version))
     except TableNotFoundError:
         _refuse_files_without_log(place)
         return None
     except DeltaError as error:
-        raise LakeError(f"the log of {place.name} is damaged: {error}. Run `mqpipeline repair`") from None
+        raise damaged(place, " ".join(str(error).split())) from None
+
+
+def refuse_old(place: Place) -> None:
+    """Raise LakeError if a table is as release 0.1 wrote it, or its migration has not ended."""
+    if place.has(OLD_POSITIONS):
+        raise LakeError(
+            f"{place.name} is as release 0.1 wrote it. Run `mqpipeline migrate`, which rewrites no rows"
+        )
 
 
 def created(place: Place, table: Table, entries: str = "1 day") -> Log:
@@ -198,15 +230,20 @@ def created(place: Place, table: Table, entries: str = "1 day") -> Log:
         mode="ignore",
         partition_by=[partition.name for partition in table.partitions],
         name=table.name,
-        configuration={
-            "delta.logRetentionDuration": f"interval {entries}",
-            "delta.deletedFileRetentionDuration": UNUSED,
-            "delta.dataSkippingStatsColumns": ",".join(table.bounded),
-        },
+        configuration=settings(table, entries),
     )
     log = opened(place, table)
     assert log is not None
     return log
+
+
+def settings(table: Table, entries: str = "1 day") -> dict[str, str | None]:
+    """Return what Delta calls the configuration of a new table."""
+    return {
+        "delta.logRetentionDuration": f"interval {entries}",
+        "delta.deletedFileRetentionDuration": UNUSED,
+        "delta.dataSkippingStatsColumns": ",".join(table.bounded),
+    }
 
 
 def _schema(table: Table) -> Schema:
@@ -215,11 +252,7 @@ def _schema(table: Table) -> Schema:
 
 def _refuse_files_without_log(place: Place) -> None:
     """Raise LakeError if there are: a table without a log is not an empty one."""
-    if place.names(OLD_POSITIONS):
-        raise LakeError(
-            f"{place.name} is as release 0.1 wrote it. Run `mqpipeline migrate`, which rewrites no rows"
-        )
-    if place.names(FILE_END):
+    if any(map(is_data, place.stored())):
         raise LakeError(
             f"{place.name} has files and no log. Run `mqpipeline repair`, which makes one of them"
         )

@@ -6,12 +6,14 @@ from typing import Final
 from mqpipeline.lake.log import Log
 from mqpipeline.lake.place import sync
 
+RETAIN_S: Final = 7 * 86_400
+"""Files out of use are retained for so long, as log.SETTINGS has it, for readers that still use them."""
 FILE_BYTES: Final = 128 << 20
 """Of a file that several become, about."""
 
 
 def compact(log: Log) -> int:
-    """Make the small files of a folder one; return how many fewer there are. Writers and readers may go on."""
+    """Make the small files of a folder one; return how many fewer there are. Writers and readers go on meanwhile."""
     before = {file.path for file in log.files()}
     log.delta.optimize.compact(target_size=FILE_BYTES)
     log.look()

@@ -2,9 +2,10 @@
 
 import os
 import secrets
+from collections.abc import Iterator
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 from urllib.parse import quote, unquote, urlsplit
 
 import msgspec
@@ -15,6 +16,13 @@ from mqpipeline.options import OptionError
 
 GLOBS: Final = frozenset("\\{}[]*?")
 """What Hadoop takes for a pattern in a path, unless a backslash is before it."""
+
+
+class Stored(NamedTuple):
+    """A file as it is stored: bytes, and when it was written (Unix seconds)."""
+
+    size: int
+    written_s: float
 
 
 class Place(msgspec.Struct, frozen=True, dict=True):
@@ -41,8 +49,10 @@ class Place(msgspec.Struct, frozen=True, dict=True):
     def write(self, path: str, content: memoryview) -> None:
         """Write a file, a new one on this machine; it is on the disk, or with the object store, when this returns."""
         if self.folder is None:
-            with self._files.open_output_stream(path) as stream:
-                stream.write(content)
+            # pyarrow 26 gives Python streams a Buffer, and that of deltalake 1.6 takes bytes only
+            stream = self._handler._handler.open_output_stream(path)
+            stream.write(bytes(content))
+            stream.close()  # type: ignore[attr-defined]  # it is there, and ends the upload
             return
         file = self.folder / path
         created = _create(file.parent)
@@ -63,21 +73,34 @@ class Place(msgspec.Struct, frozen=True, dict=True):
 
     def names(self, pattern_end: str) -> list[str]:
         """Return the paths under it that end so, in order."""
-        if self.folder is not None:
-            ends = (path for path in self.folder.rglob(f"*{pattern_end}") if path.is_file())
-            return sorted(str(path.relative_to(self.folder)) for path in ends)
-        found: list[FileInfo] = self._files.get_file_info(
-            FileSelector("", recursive=True, allow_not_found=True)
-        )
-        return sorted(
-            info.path for info in found if info.type == FileType.File and info.path.endswith(pattern_end)
-        )
+        return [path for path in self.stored() if path.endswith(pattern_end)]
 
-    def exists(self, path: str) -> bool:
-        """Whether there is a file."""
+    def stored(self) -> dict[str, Stored]:
+        """Return all files under it by their paths, in order of these."""
+        return dict(sorted(self._on_disk() if self.folder else self._in_store()))
+
+    def has(self, path: str) -> bool:
+        """Whether there is a file of this path."""
         if self.folder is not None:
             return (self.folder / path).is_file()
         return bool(self._files.get_file_info(path).type == FileType.File)
+
+    def size(self, path: str) -> int:
+        """Return the bytes of a file."""
+        if self.folder is not None:
+            return (self.folder / path).stat().st_size
+        return int(self._files.get_file_info(path).size)
+
+    def move(self, path: str, to: str) -> None:
+        """Give a file another path, where there is no file; it stays there, whatever happens to the machine."""
+        if self.folder is None:
+            self._files.move(path, to)
+            return
+        source, target = self.folder / path, self.folder / to
+        created = _create(target.parent)
+        source.rename(target)
+        for folder in {source.parent, target.parent, *created}:
+            sync(folder)
 
     def open(self, path: str) -> Any:
         """Open a file to read. Raises FileNotFoundError."""
@@ -85,9 +108,28 @@ class Place(msgspec.Struct, frozen=True, dict=True):
             return (self.folder / path).open("rb")
         return self._files.open_input_file(path)
 
+    def _on_disk(self) -> Iterator[tuple[str, Stored]]:
+        assert self.folder is not None
+        for path in self.folder.rglob("*"):
+            if path.is_file():
+                status = path.stat()
+                yield str(path.relative_to(self.folder)), Stored(status.st_size, status.st_mtime)
+
+    def _in_store(self) -> Iterator[tuple[str, Stored]]:
+        infos: list[FileInfo] = self._files.get_file_info(
+            FileSelector("", recursive=True, allow_not_found=True)
+        )
+        for info in infos:
+            if info.type == FileType.File:
+                yield info.path, Stored(info.size, info.mtime.timestamp() if info.mtime else 0.0)
+
+    @cached_property
+    def _handler(self) -> DeltaStorageHandler:
+        return DeltaStorageHandler(self.url)
+
     @cached_property
     def _files(self) -> FileSystem:
-        return PyFileSystem(DeltaStorageHandler(self.url))
+        return PyFileSystem(self._handler)
 
 
 def place(warehouse: str) -> Place:
@@ -96,12 +138,17 @@ def place(warehouse: str) -> Place:
     if parts.scheme not in ("", "file"):
         return Place(warehouse.rstrip("/"), None)
     path = unquote(parts.path) if parts.scheme else warehouse
-    if "%" in path:
+    if "%" in path or "\\" in path:
         raise OptionError(
-            f"the warehouse {warehouse}: a path with % is none that Delta Lake can write; rename it"
+            f"the warehouse {warehouse}: Delta Lake cannot write to a path with % or a backslash; rename it"
         )
     folder = Path(path).absolute()
     return Place(f"file://{quote(str(folder))}", folder)
+
+
+def is_data(path: str) -> bool:
+    """Whether a file of a table's place may be one of its files: neither of its log, nor hidden."""
+    return not any(name.startswith(("_", ".")) for name in path.split("/"))
 
 
 def sync(folder: Path) -> None:

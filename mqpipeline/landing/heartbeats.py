@@ -11,8 +11,7 @@ BEAT_COLUMNS = (
 
 
 def heartbeats(raw: pa.RecordBatch) -> dict[str, pa.Array]:
-    """Raw (BEAT_COLUMNS) -> the columns of HEARTBEATS by name, but `namespace`. What is no number or not UTF-8 is
-    null."""
+    """Raw (BEAT_COLUMNS) -> the columns of HEARTBEATS by name, but `namespace`; no number, or not UTF-8, is null."""
     return {
         "id_ms": raw["id_ms"],
         "id_n": raw["id_n"].cast(pa.int32(), safe=False),

@@ -66,6 +66,7 @@ class Landing:
             Consumer(self._store, self._streams, consumer, self._options.consumer_key) if consumer else None
         )
         self._log = opened(self._place, landed.table)
+        self._writable = False
         self._progress = progress_of(self._log, landed)
 
     @property
@@ -107,7 +108,8 @@ class Landing:
     def _land(self, partitions: Sequence[StreamPartition]) -> None:
         """Land one batch and acknowledge it."""
         before = self._progress
-        self._log = self._log or created(self._place, self._landed.table)  # files without a log are refused
+        if not self._writable:  # files without a log are refused
+            self._log, self._writable = created(self._place, self._landed.table), True
         files = self._write_files(partitions, before.batch + 1)
         streams = self._landed_streams(files)
         self._commit(Progress(before.batch + 1, {**before.streams, **streams}), files)

@@ -1,12 +1,14 @@
 """How far a landing has come. Each commit to a landed table says it of all streams."""
 
+from collections.abc import Iterable, Mapping
 from typing import Final
 
 import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from mqpipeline.lake.log import Log
+from mqpipeline.lake.log import Log, damaged
+from mqpipeline.lake.place import Place
 from mqpipeline.landing.kinds import Landed
 from mqpipeline.source.ids import Id, parsed
 
@@ -14,6 +16,8 @@ WRITER: Final = "landing"
 """How a landed table's log names who adds batches to it."""
 STREAMS: Final = "streams"
 """Under which a commit says the progress of streams, as JSON."""
+KEY_COLUMNS: Final = ("namespace", "batch", "id_ms", "id_n", "inc", "seq", "rejected")
+"""What identifies a row, numbers its entry, and says whether that could be read."""
 
 
 class StreamProgress(msgspec.Struct, frozen=True):
@@ -53,27 +57,41 @@ class Progress(msgspec.Struct, frozen=True):
 
 
 def progress_of(log: Log | None, landed: Landed) -> Progress:
-    """Return what the newest commit says; if none does, as much as the rows do."""
+    """Return what the newest commit says; if none does, as much as the rows do. Raises LakeError if the log lacks rows
+    of what has landed."""
     if log is None:
         return Progress()
-    said = log.said(STREAMS)
+    said = said_by(log)
     if said is None:
-        return Progress(log.batch(WRITER), _of_rows(log, landed))
-    return Progress(log.batch(WRITER), msgspec.json.decode(said, type=dict[str, StreamProgress]))
+        rows = key_rows(log.place, (file.path for file in log.files()))
+        return Progress(log.batch(WRITER), of_rows(rows, landed))
+    _refuse_lost_entries(log, said)
+    return Progress(log.batch(WRITER), said)
 
 
-def _of_rows(log: Log, landed: Landed) -> dict[str, StreamProgress]:
-    """Of each namespace, the entry with the greatest id of its newest batch is the last one."""
-    wanted = ("namespace", "batch", "id_ms", "id_n", "inc", "seq", "rejected")
-    tables = []
-    for file in log.files():
-        with log.place.open(file.path) as opened:
-            tables.append(pq.read_table(opened, columns=wanted))  # those that there are
-    if not tables:
+def said_by(log: Log) -> dict[str, StreamProgress] | None:
+    """Return what the newest commit that says anything of streams says, None if none does."""
+    said = log.said(STREAMS)
+    return None if said is None else msgspec.json.decode(said, type=dict[str, StreamProgress])
+
+
+def rows_lacking(log: Log, streams: Mapping[str, StreamProgress]) -> int:
+    """Return how many entries have landed that are in no file of the log; 0 where the log does not say it.
+
+    delta-rs takes an empty log entry for one of a commit that changed nothing."""
+    rows = [file.rows for file in log.files()]
+    if None in rows:
+        return 0
+    return sum(stream.entries for stream in streams.values()) - sum(filter(None, rows))
+
+
+def of_rows(rows: pa.Table | None, landed: Landed) -> dict[str, StreamProgress]:
+    """Return the progress that rows show (of them KEY_COLUMNS, those that there are): of each namespace, the entry with
+    the greatest id of its newest batch is the last one."""
+    if rows is None:
         return {}
-    rows = pa.concat_tables(tables)
     order = [(name, "ascending") for name in ("batch", "id_ms", "id_n") if name in rows.column_names]
-    rows = rows.sort_by(order)
+    rows = rows.select([name for name in KEY_COLUMNS if name in rows.column_names]).sort_by(order)
     of_columns = [(name, of) for name in rows.column_names[1:] for of in ("last", "count")]
     last = rows.group_by("namespace", use_threads=False).aggregate(of_columns)
     return {
@@ -88,3 +106,17 @@ def _of_rows(log: Log, landed: Landed) -> dict[str, StreamProgress]:
         )
         for row in last.to_pylist()
     }
+
+
+def key_rows(place: Place, paths: Iterable[str]) -> pa.Table | None:
+    """Return KEY_COLUMNS of files, None if there are none."""
+    tables = []
+    for path in paths:
+        with place.open(path) as opened:
+            tables.append(pq.ParquetFile(opened).read(columns=[*KEY_COLUMNS]))  # those that it has
+    return pa.concat_tables(tables) if tables else None
+
+
+def _refuse_lost_entries(log: Log, streams: Mapping[str, StreamProgress]) -> None:
+    if (lacking := rows_lacking(log, streams)) > 0:
+        raise damaged(log.place, f"{lacking:,} entries that have landed are in no file of it")

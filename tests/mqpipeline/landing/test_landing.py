@@ -2,7 +2,6 @@
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -10,11 +9,9 @@ import pytest
 from pyspark.sql import SparkSession
 from redis import Redis
 
-from mqnamesrv.store import EmbeddedStore
-from mqpipeline.lake.log import opened
+from mqpipeline.lake.log import created, opened
 from mqpipeline.lake.place import place
-from mqpipeline.landing.kinds import EVENTS_LAND, HEARTBEATS_LAND, Landed
-from mqpipeline.landing.landing import Landing
+from mqpipeline.landing.kinds import HEARTBEATS_LAND
 from mqpipeline.landing.reading import read_events, read_heartbeats, read_landed
 from mqpipeline.landing.stream_partitions import rows_of
 from mqpipeline.schemas import EVENTS
@@ -25,36 +22,8 @@ from registry.events.trim import KEPT, trim
 from registry.keys import Keys
 from registry.plans import Origin
 from testbed.eventually import eventually
-from tests.mqpipeline.landing.streams import DAY_MS, INC, STREAM, emit
-
-Make = Callable[..., Landing]
-
-
-@pytest.fixture
-def make(spark: SparkSession, store: EmbeddedStore, tmp_path: Path) -> Iterator[Make]:
-    made: list[Landing] = []
-
-    def landing(
-        landed: Landed = EVENTS_LAND, namespaces: tuple[str, ...] = ("default",), **source: str
-    ) -> Landing:
-        made.append(
-            Landing(spark, str(tmp_path), landed, {"url": store.url, **source}, namespaces, "pipeline:main")
-        )
-        return made[-1]
-
-    yield landing
-    for one in made:
-        one.close()
-
-
-def landed(spark: SparkSession, root: Path) -> Counter[tuple[str, int, int, int]]:
-    """(namespace, inc, seq, batch) -> how often it is there."""
-    rows = read_events(spark, str(root)).select("namespace", "inc", "seq", "batch").collect()
-    return Counter(tuple(row) for row in rows)
-
-
-def seqs(first: int, last: int, batch: int, *, inc: int = INC) -> Counter[tuple[str, int, int, int]]:
-    return Counter({("default", inc, seq, batch): 1 for seq in range(first, last + 1)})
+from tests.mqpipeline.landing.conftest import Make
+from tests.mqpipeline.landing.streams import DAY_MS, INC, STREAM, emit, landed, seqs
 
 
 def reported(redis: Redis, stream: str = STREAM) -> dict[str, Any]:
@@ -268,3 +237,14 @@ def test_small_files_become_one(
     assert readers[0].count() == 2  # readers go on
     emit(redis, 7, 7, every_ms=DAY_MS // 4)
     assert make().land_available().streams[STREAM].entries == 7
+
+
+def test_a_table_of_an_older_release_gets_the_new_columns(redis: Redis, make: Make, tmp_path: Path) -> None:
+    older = EVENTS._replace(columns=EVENTS.columns.removesuffix("rejected string").rstrip(", \n"))
+    events = place(str(tmp_path)).under("events")
+    assert "rejected" not in created(events, older).delta.schema().to_json()
+    emit(redis, 1, 1)
+    make().land_available()
+    log = opened(events, EVENTS)
+    assert log is not None
+    assert "rejected" in log.delta.schema().to_json()
