@@ -8,7 +8,7 @@ from redis.exceptions import RedisError
 from mqpipeline.lake.log import LakeError, opened
 from mqpipeline.lake.place import place
 from mqpipeline.landing.kinds import EVENTS_LAND
-from mqpipeline.landing.progress import progress_of
+from mqpipeline.landing.progress import said_by
 from mqpipeline.options import ALL, Options
 from mqpipeline.source.connection import AWAY, Store
 from mqpipeline.source.options import options_of
@@ -55,5 +55,6 @@ def _landed(warehouse: str) -> dict[str, int]:
     events = place(warehouse).under(EVENTS_LAND.table.name)
     if events.folder is None:
         raise ValueError(f"{warehouse} is not on this machine")
-    progress = progress_of(opened(events, EVENTS_LAND.table), EVENTS_LAND)
-    return {name: stream.entries for name, stream in progress.streams.items()}
+    log = opened(events, EVENTS_LAND.table)
+    said = said_by(log) if log else None
+    return {name: stream.entries for name, stream in (said or {}).items()}

@@ -16,13 +16,14 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import to_arrow_schema
 
 from mqpipeline.lake.files import NewFile, Written
-from mqpipeline.lake.log import RUN, File, LakeError, Log, created, opened
+from mqpipeline.lake.log import DERIVED as RETENTION
+from mqpipeline.lake.log import RUN, File, LakeError, Log, created, damaged, opened
 from mqpipeline.lake.maintenance import compact, vacuum
-from mqpipeline.lake.place import place
+from mqpipeline.lake.place import Place, place
 from mqpipeline.lake.reading import rows_of
 from mqpipeline.lake.writing import with_partitions, write
 from mqpipeline.reports import catalogue
-from mqpipeline.schemas import RUNS, TABLES, Partition, Table
+from mqpipeline.schemas import EVENTS, HEARTBEATS, RUNS, TABLES, Partition, Table
 
 CLOSED, OPEN = "closed", "open"
 PART: Final = Partition("part", "string", f"'{OPEN}'")
@@ -30,9 +31,12 @@ COMPACT_EVERY: Final = 8
 """Runs. Each adds a file a folder."""
 VACUUM_EVERY: Final = 24
 """Runs. It lists all files there are."""
-ENTRIES: Final = "30 days"
-"""For how long the logs say what a run did."""
 OLD_SNAPSHOT: Final = "_snapshot.json"
+DERIVED: Final = (
+    RUNS,
+    *(table for table in TABLES if table not in (EVENTS, HEARTBEATS)),
+    *catalogue.TABLES,
+)
 
 
 class Folded(msgspec.Struct, frozen=True):
@@ -55,6 +59,28 @@ class Snapshot(msgspec.Struct, frozen=True):
     versions: Mapping[str, int] = {}
 
 
+def newest_snapshot(root: Place) -> Snapshot:
+    """Return that of the last run, an empty one before the first. Raises LakeError if the table of runs is damaged."""
+    log = opened(root.under(RUNS.name), RUNS)
+    if log is None and root.has(OLD_SNAPSHOT):
+        raise LakeError(f"{root.name} is as release 0.1 wrote it. Run `mqpipeline migrate`")
+    newest = max(log.files(), key=lambda file: file.most["run"], default=None) if log else None
+    if log is None or newest is None:
+        return Snapshot()
+    with log.place.open(newest.path) as file:
+        rows = pq.read_table(file).to_pylist(maps_as_pydicts="strict")
+    return msgspec.convert(max(rows, key=lambda row: row["run"]), Snapshot)
+
+
+def log_of(root: Place, table: Table, snapshot: Snapshot) -> Log:
+    """Return the log of a table as of a snapshot that has it. Raises LakeError if it is damaged."""
+    place = root.under(table.name)
+    log = opened(place, _kept(table), snapshot.versions[table.name])
+    if log is None:
+        raise damaged(place, f"run {snapshot.run} left it, and it is not there")
+    return log
+
+
 class Warehouse:
     """All tables under one root. Of two runs at a time one is refused (OtherWriter)."""
 
@@ -66,16 +92,7 @@ class Warehouse:
     @property
     def snapshot(self) -> Snapshot:
         """The newest; an empty one before the first run. Raises LakeError if the table of runs is damaged."""
-        log = opened(self.place.under(RUNS.name), RUNS)
-        if log is None and self.place.has(OLD_SNAPSHOT):
-            raise LakeError(f"{self.place.name} is as release 0.1 wrote it. Run `mqpipeline migrate`")
-        newest = max(log.files(), key=lambda file: file.most["run"], default=None) if log else None
-        if log is None or newest is None:
-            return Snapshot()
-        with log.place.open(newest.path) as file:
-            rows = pq.read_table(file).to_pylist(maps_as_pydicts="strict")
-        row = max(rows, key=lambda row: row["run"])
-        return msgspec.convert(row, Snapshot)
+        return newest_snapshot(self.place)
 
     def read(self, table: Table, snapshot: Snapshot | None = None) -> DataFrame:
         """The table in a snapshot, the newest by default; its columns and those of its partitions."""
@@ -92,9 +109,7 @@ class Warehouse:
 
     def files(self, table: Table, snapshot: Snapshot) -> list[File]:
         """Return the table's files in a snapshot."""
-        version = snapshot.versions.get(table.name)
-        log = None if version is None else opened(self.place.under(table.name), _kept(table), version)
-        return [] if log is None else log.files()
+        return log_of(self.place, table, snapshot).files() if table.name in snapshot.versions else []
 
     def frame(self, table: Table, files: Iterable[File | Written]) -> DataFrame:
         """Return the rows of these files of the table."""
@@ -147,7 +162,7 @@ class Run:
 
     def _restore(self) -> None:
         """Undo what a run that was killed has committed to tables that this run has not written."""
-        for table in (*TABLES, *catalogue.TABLES):
+        for table in DERIVED:
             version = self.base.versions.get(table.name)
             if version is not None and table not in self._written:
                 log = self._log(table)
@@ -163,7 +178,7 @@ class Run:
         return log.version
 
     def _log(self, table: Table) -> Log:
-        return created(self.warehouse.place.under(table.name), _kept(table), ENTRIES)
+        return created(self.warehouse.place.under(table.name), _kept(table), RETENTION)
 
     def _files(self, table: Table) -> list[File | Written]:
         return [*self._before[table], *self._written[table]]

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 from redis.exceptions import RedisError
 
+from mqpipeline import derived
 from mqpipeline import options as all_options
 from mqpipeline.cli.common import NOT_THERE, WRONG_USAGE, OfUrl, OfWarehouse, stop
 from mqpipeline.lake import maintenance
@@ -31,12 +32,12 @@ def add(app: typer.Typer) -> None:
 
 
 def check(warehouse: OfWarehouse = None, url: OfUrl = None) -> None:
-    """Check the landed tables: logs, files, numbers of entries, positions. One line a finding, exit code 1 for any."""
+    """Check logs, files, numbers of entries, positions. One line a finding, exit code 1 for any."""
     findings = 0
     with _ended_by_error():
         chosen = _options(warehouse, url)
         checked = []
-        for at, landed in _tables(chosen.warehouse):
+        for at, landed in _tables(place(chosen.warehouse)):
             result = checking.check(at, landed)
             rows = len(result.rows) if result.rows is not None else 0
             checked.append(f"{landed.table.name} ({rows:,} entries)")
@@ -45,15 +46,22 @@ def check(warehouse: OfWarehouse = None, url: OfUrl = None) -> None:
             for line in (*result.remarks, *result.findings):
                 print(line)
             findings += len(result.findings)
+        result = derived.check(place(chosen.warehouse))
+        for line in (*result.remarks, *result.findings):
+            print(line)
+        findings += len(result.findings)
     if findings:
         raise typer.Exit(NOT_THERE)
-    print(f"in order: {', '.join(checked)}: logs, files, numbers of entries, positions")
+    print(
+        f"in order: {', '.join(checked)}: logs, files, numbers of entries, positions; derived tables: files"
+    )
 
 
 def repair(warehouse: OfWarehouse = None, yes: Yes = False) -> None:
     """Make the log of a damaged table whole again; no file is deleted. Stop the landing first."""
     with _ended_by_error():
-        for at, landed in _tables(_options(warehouse).warehouse):
+        root = place(_options(warehouse).warehouse)
+        for at, landed in _tables(root):
             plan = repairing.planned(at, landed)
             if plan is None:
                 print(f"{landed.table.name}: the log is in order")
@@ -64,12 +72,15 @@ def repair(warehouse: OfWarehouse = None, yes: Yes = False) -> None:
                 continue
             repairing.done(plan)
             print(f"{landed.table.name}: done; mqpipeline check reads all of it")
+        _repair_derived(root, yes=yes)
 
 
 def migrate(warehouse: OfWarehouse = None) -> None:
-    """Make the landed tables of release 0.1 those of this one; no row is rewritten. Stop the landing first."""
+    """Make a warehouse of release 0.1 one of this; no landed row is rewritten. Stop the landing first."""
     with _ended_by_error():
-        for at, landed in _tables(_options(warehouse).warehouse):
+        root = place(_options(warehouse).warehouse)
+        print(f"derived tables: {derived.migrate(root)}")
+        for at, landed in _tables(root):
             print(f"{landed.table.name}: {migrating.migrate(at, landed)}")
 
 
@@ -85,6 +96,15 @@ def vacuum(warehouse: OfWarehouse = None) -> None:
         print(f"{log.table.name}: {maintenance.vacuum(log)} files are deleted")
 
 
+def _repair_derived(root: Place, *, yes: bool) -> None:
+    findings = derived.check(root).findings
+    print("\n".join(findings or ["derived tables: their files are in order"]))
+    if findings and (
+        yes or typer.confirm("Set all derived tables aside, to be computed again?", default=False)
+    ):
+        print(f"derived tables: moved to {derived.set_aside(root)}; the next run computes them again")
+
+
 def _against_store(at: Place, landed: Landed, url: str) -> Checked:
     try:
         return checking.check_streams(at, landed, url)
@@ -96,14 +116,14 @@ def _against_store(at: Place, landed: Landed, url: str) -> Checked:
 def _logs(warehouse: str | None) -> Iterator[Log]:
     """Those of the tables that are there."""
     with _ended_by_error():
-        for at, landed in _tables(_options(warehouse).warehouse):
+        for at, landed in _tables(place(_options(warehouse).warehouse)):
             if (log := opened(at, landed.table)) is not None:
                 yield log
 
 
-def _tables(warehouse: str) -> Iterator[tuple[Place, Landed]]:
+def _tables(root: Place) -> Iterator[tuple[Place, Landed]]:
     for landed in LANDED:
-        yield place(warehouse).under(landed.table.name), landed
+        yield root.under(landed.table.name), landed
 
 
 def _options(warehouse: str | None, url: str | None = None) -> all_options.Options:

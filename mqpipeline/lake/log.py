@@ -5,7 +5,7 @@ meanwhile (Delta's protocol, Transaction Identifiers). No commit is tried again 
 
 import os
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import msgspec
 import pyarrow as pa
@@ -28,8 +28,19 @@ TRIES: Final = 5
 CHECKPOINT_EVERY: Final = 100
 """Commits. A checkpoint has all files; readers take the newest and what follows. delta-rs by itself would look for
 expired entries of the log after each commit, which takes longer than the commit."""
-UNUSED: Final = "interval 1 day"
-"""For how long files stay that were replaced: readers may still be at them."""
+
+
+class Retention(NamedTuple):
+    """How long stays what is out of use: entries of the log before its newest checkpoint, and files."""
+
+    entries: str
+    files: str
+
+
+LANDED: Final = Retention("6 hours", "7 days")
+"""A commit every few seconds: each looks at all entries that are there. Files are what a lost one is repaired from."""
+DERIVED: Final = Retention("30 days", "1 day")
+"""A commit a run. It replaces all that is open; a reader of the run before has done within a day."""
 
 
 class LakeError(RuntimeError):
@@ -218,8 +229,8 @@ def refuse_old(place: Place) -> None:
         )
 
 
-def created(place: Place, table: Table, entries: str = "1 day") -> Log:
-    """Return the log of a table, which is there after that; its `entries` stay for so long. Raises as `opened` does."""
+def created(place: Place, table: Table, retention: Retention = LANDED) -> Log:
+    """Return the log of a table, which is there after that. Raises as `opened` does."""
     log = opened(place, table)
     if log is not None:
         log.add_columns()
@@ -230,18 +241,18 @@ def created(place: Place, table: Table, entries: str = "1 day") -> Log:
         mode="ignore",
         partition_by=[partition.name for partition in table.partitions],
         name=table.name,
-        configuration=settings(table, entries),
+        configuration=settings(table, retention),
     )
     log = opened(place, table)
     assert log is not None
     return log
 
 
-def settings(table: Table, entries: str = "1 day") -> dict[str, str | None]:
+def settings(table: Table, retention: Retention = LANDED) -> dict[str, str | None]:
     """Return what Delta calls the configuration of a new table."""
     return {
-        "delta.logRetentionDuration": f"interval {entries}",
-        "delta.deletedFileRetentionDuration": UNUSED,
+        "delta.logRetentionDuration": f"interval {retention.entries}",
+        "delta.deletedFileRetentionDuration": f"interval {retention.files}",
         "delta.dataSkippingStatsColumns": ",".join(table.bounded),
     }
 

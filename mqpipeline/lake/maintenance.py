@@ -7,7 +7,7 @@ from mqpipeline.lake.log import Log
 from mqpipeline.lake.place import sync
 
 RETAIN_S: Final = 7 * 86_400
-"""Files out of use are retained for so long, as log.SETTINGS has it, for readers that still use them."""
+"""Files out of use are retained for so long, as log.LANDED has it, for readers that still use them."""
 FILE_BYTES: Final = 128 << 20
 """Of a file that several become, about."""
 

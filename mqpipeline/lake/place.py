@@ -102,6 +102,15 @@ class Place(msgspec.Struct, frozen=True, dict=True):
         for folder in {source.parent, target.parent, *created}:
             sync(folder)
 
+    def move_folder(self, path: str, to: str) -> None:
+        """Give all files of a folder, if it is there, another place, where there is nothing; do so again if killed."""
+        if self.folder is not None:
+            if (self.folder / path).is_dir():
+                self.move(path, to)
+            return
+        for file in self.under(path).stored():
+            self.move(f"{path}/{file}", f"{to}/{file}")
+
     def open(self, path: str) -> Any:
         """Open a file to read. Raises FileNotFoundError."""
         if self.folder is not None:

@@ -54,7 +54,8 @@ def test_check_says_what_it_checked(root: Path, store: EmbeddedStore, redis: Red
     assert (ended.exit_code, ended.stderr) == (0, "")
     assert ended.stdout.splitlines() == [
         "heartbeats: nothing has landed",
-        "in order: events (4 entries), heartbeats (0 entries): logs, files, numbers of entries, positions",
+        "in order: events (4 entries), heartbeats (0 entries): logs, files, numbers of entries, positions; "
+        "derived tables: files",
     ]
     redis.delete(STREAM)
     emit(redis, 1, 1)

@@ -83,9 +83,16 @@ def data_files(root: Path) -> set[Path]:
     return {file for file in root.glob("events/day=*/*") if file.stat().st_size}
 
 
-@pytest.mark.parametrize("trimmed", [False, True], ids=["", "trimmed"])
-@pytest.mark.parametrize("name", NAMES)
-@pytest.mark.parametrize("damage", DAMAGES, ids=lambda damage: damage.__name__)
+CASES = [
+    pytest.param(damage, name, trimmed, id=f"{damage.__name__} {name}{' trimmed' if trimmed else ''}")
+    for damage in DAMAGES
+    for name in NAMES
+    for trimmed in (False, True)
+    if not (trimmed and name == NAMES[7] and damage is not cut)  # as if it had never been: only the stream has it
+]
+
+
+@pytest.mark.parametrize(("damage", "name", "trimmed"), CASES)
 def test_one_lost_file(
     spark: SparkSession,
     redis: Redis,
@@ -96,8 +103,6 @@ def test_one_lost_file(
     name: str,
     trimmed: bool,
 ) -> None:
-    if trimmed and name == NAMES[7] and damage is not cut:
-        pytest.skip("the newest entry as if it had never been: only the stream has what it said")
     shutil.copytree(warehouse, tmp_path, dirs_exist_ok=True)
     emit(redis, 1, NEW, every_ms=EVERY_MS)
     if trimmed:
