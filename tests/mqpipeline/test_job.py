@@ -99,7 +99,7 @@ def test_a_batch_under_way_does_not_hold_up_the_end(
         ending.set()
         landing._spark.range(1).selectExpr("java_method('java.lang.Thread', 'sleep', 600000L)").collect()
 
-    monkeypatch.setattr(Landing, "_write_rows", write_rows)
+    monkeypatch.setattr(Landing, "_write_files", write_rows)
     ending = threading.Event()
     job.stream(spark, example, print, ending, every_s=60, trigger_s=0.1)
     assert read_events(spark, example.warehouse).count() == 0
