@@ -5,7 +5,9 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
-from deltalake import CommitProperties, DeltaTable
+from deltalake import CommitProperties
+from deltalake.schema import Schema
+from deltalake.transaction import AddAction, create_table_with_add_actions
 from redis import Redis
 
 from mqnamesrv.store import EmbeddedStore
@@ -23,9 +25,10 @@ def write_landed(warehouse: Path, **entries: int) -> None:
         f"ns:{{{name}}}:events": StreamProgress(name, entries=count) for name, count in entries.items()
     }
     said = CommitProperties(custom_metadata=Progress(1, streams).said())
-    DeltaTable.create(
-        str(warehouse / "events"), schema=pa.schema([("seq", pa.int64())]), commit_properties=said
-    )
+    statistics = f'{{"numRecords":{sum(entries.values())}}}'
+    file = AddAction("part-1.parquet", 1, {}, 1, True, statistics)
+    schema = Schema.from_arrow(pa.schema([("seq", pa.int64())]))
+    create_table_with_add_actions(str(warehouse / "events"), schema, [file], commit_properties=said)
 
 
 def trimmed_to(redis: Redis, seq: int) -> None:

@@ -4,7 +4,6 @@ import os
 import shutil
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -19,8 +18,6 @@ from mqpipeline.landing.kinds import EVENTS_LAND
 from mqpipeline.landing.landing import Landing
 from tests.mqpipeline.landing.streams import INC, STREAM, emit
 
-SECONDS = 5.0
-"""A command's, on a busy machine; a JVM alone takes as long."""
 WITHOUT_JAVA = {"PATH": "/nonexistent", "JAVA_HOME": "/nonexistent"}
 
 
@@ -80,6 +77,7 @@ def test_repair_asks(root: Path) -> None:
     assert invoked("repair", "-w", str(root)).stdout.splitlines() == [
         "events: the log is in order",
         "heartbeats: the log is in order",
+        "derived tables: their files are in order",
     ]
     lose_log(root)
     refused = invoked("repair", "-w", str(root), answers="\n")
@@ -115,7 +113,6 @@ def test_wrong_usage_is_one_line(command: str, tmp_path: Path) -> None:
 def test_no_java_is_started(command: str, root: Path) -> None:
     if command == "repair":
         lose_log(root)
-    began_s = time.monotonic()
     ended = subprocess.run(
         [
             sys.executable,
@@ -132,4 +129,3 @@ def test_no_java_is_started(command: str, root: Path) -> None:
         check=False,
     )
     assert (ended.returncode, ended.stderr) == (0, "")
-    assert time.monotonic() - began_s < SECONDS

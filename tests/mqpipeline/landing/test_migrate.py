@@ -1,6 +1,7 @@
 """Landed tables of release 0.1 become Delta tables: no row is rewritten, and all are equal before and after."""
 
 import os
+import shutil
 import time
 from pathlib import Path
 from typing import Any
@@ -199,3 +200,21 @@ def test_old_text_that_is_not_utf8_is_mentioned(spark: SparkSession, root: Path)
     assert [remark.partition(file.name)[2] for remark in remarks] == [
         " has text that is not UTF-8: this pipeline reads it, others may not"
     ]
+
+
+def test_files_named_as_0_1_named_them_are_not_overlooked(
+    spark: SparkSession, redis: Redis, make: Make, tmp_path: Path
+) -> None:
+    """A table that has no other is not begun again when its log is lost."""
+    write_folder(tmp_path, EVENTS, "2026-01-01", 1, 1, ENTRIES[:2], "part-00000-1.txt")
+    write_positions(tmp_path, EVENTS, 1, default={**POSITION, "seq": 2, "entries": 2})
+    migrate(events(tmp_path), EVENTS_LAND)
+    shutil.rmtree(tmp_path / "events" / LOG)
+    emit(redis, 3, 3)
+    with pytest.raises(LakeError, match="has files and no log"):
+        make().land_available()
+    plan = planned(events(tmp_path), EVENTS_LAND)
+    assert plan is not None
+    done(plan)
+    make().land_available()
+    assert read_events(spark, str(tmp_path)).count() == 3
