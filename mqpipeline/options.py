@@ -36,7 +36,7 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
         "default",
     )
     consumer: Annotated[str, "its name in events:consumers, after `pipeline:`"] = "main"
-    warehouse: Annotated[str, "where the tables are: a folder, or any URL that Hadoop knows"] = ""
+    warehouse: Annotated[str, "where the tables are: a folder, or a URL that delta-rs and Spark know"] = ""
     jars: Annotated[tuple[str, ...], "more for Spark, separated by commas"] = ()
     slo: Annotated[dict[str, float], "availability promised, by cluster: `c1=0.9995,*=0.999`"] = {}
     master: Annotated[
