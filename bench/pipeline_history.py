@@ -10,7 +10,6 @@ import time
 from pathlib import Path
 from typing import Any
 
-import msgspec
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
@@ -18,9 +17,9 @@ from bench.servers import Server
 from mqpipeline.history.questions import ask
 from mqpipeline.history.reader import Reader
 from mqpipeline.history.routes import routes_at
-from mqpipeline.schemas import BROKER_SESSIONS, BROKER_VERSIONS, ROUTE_BUCKETS, ROUTE_VERSIONS, Table
+from mqpipeline.schemas import BROKER_SESSIONS, BROKER_VERSIONS, ROUTE_BUCKETS, ROUTE_VERSIONS
 from mqpipeline.session import spark_session
-from mqpipeline.warehouse import CLOSED, OPEN, PART, SNAPSHOT, Parts, Snapshot, Warehouse, with_partitions
+from mqpipeline.warehouse import Warehouse
 
 HOUR_MS = 3_600_000
 BEGIN_MS = 1_735_689_600_000
@@ -37,7 +36,6 @@ SETTINGS = {
     "spark.ui.enabled": "false",
     "spark.log.level": "ERROR",
     "spark.sql.shuffle.partitions": "4",
-    "spark.sql.maxConcurrentOutputFileWriters": "30",  # rows are in order already: no sort for the folders
 }
 
 
@@ -78,13 +76,11 @@ def make(spark: SparkSession, root: str, topics: int, buckets: int) -> None:
         "began as from_ms",
         "ended as to_ms",
     )
-    tables = {
-        BROKER_SESSIONS: _write(root, BROKER_SESSIONS, sessions, "open"),
-        BROKER_VERSIONS: _write(root, BROKER_VERSIONS, held, "to_ms is null"),
-        ROUTE_VERSIONS: _write(root, ROUTE_VERSIONS, _versions(spark, topics, buckets), "to_ms is null"),
-    }
-    snapshot = Snapshot(1, AS_OF_MS, AS_OF_MS, {}, {table.name: parts for table, parts in tables.items()})
-    Path(root, SNAPSHOT).write_bytes(msgspec.json.encode(snapshot))
+    run = Warehouse(spark, root).begin()
+    run.write(BROKER_SESSIONS, sessions, open="open", full=True)
+    run.write(BROKER_VERSIONS, held, open="to_ms is null", full=True)
+    run.write(ROUTE_VERSIONS, _versions(spark, topics, buckets), open="to_ms is null", full=True, placed=True)
+    run.commit(as_of_ms=AS_OF_MS, final_ms=AS_OF_MS, folded={})
 
 
 def _versions(spark: SparkSession, topics: int, buckets: int) -> DataFrame:
@@ -131,17 +127,6 @@ def _versions(spark: SparkSession, topics: int, buckets: int) -> DataFrame:
             "if(to_ms is null, null, 'token:alice') as to_actor",
         )
     )
-
-
-def _write(root: str, table: Table, rows: DataFrame, opened: str) -> Parts:
-    folder = f"{table.name}/size-0/run=1"
-    names = (PART, *(partition.name for partition in table.partitions))
-    parted = rows.withColumn(PART, F.expr(f"if({opened}, '{OPEN}', '{CLOSED}')"))
-    columns = (*table.schema.names, PART)
-    with_partitions(parted.select(*columns), table).write.mode("overwrite").partitionBy(*names).parquet(
-        f"{root}/{folder}"
-    )
-    return Parts((f"{folder}/{PART}={CLOSED}",), f"{folder}/{PART}={OPEN}")
 
 
 class Clock:

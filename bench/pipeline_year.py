@@ -18,17 +18,18 @@ import msgspec
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F
+from pyspark.sql import SparkSession
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
 from bench.pipeline_history import Clock
 from mqpipeline import schemas
 from mqpipeline.building import Source, build
-from mqpipeline.landing.folders import batches
+from mqpipeline.lake.log import created, opened
+from mqpipeline.lake.place import place
+from mqpipeline.lake.writing import with_partitions, write
 from mqpipeline.landing.kinds import EVENTS_LAND
-from mqpipeline.landing.progress import Progress, StreamProgress, read_progress, write_progress
+from mqpipeline.landing.progress import WRITER, Progress, progress_of
 from mqpipeline.landing.reading import read_events, read_heartbeats
 from mqpipeline.options import Options
 from mqpipeline.reports import catalogue
@@ -36,7 +37,7 @@ from mqpipeline.scale import Scale, entries
 from mqpipeline.session import spark_session
 from mqpipeline.source.batches import Batches
 from mqpipeline.source.replies import Page
-from mqpipeline.warehouse import SNAPSHOT, Warehouse
+from mqpipeline.warehouse import Warehouse
 
 RAW, SCALE = "raw", "scale.json"
 HOUR_MS = 3_600_000
@@ -59,37 +60,19 @@ def land(spark: SparkSession, root: str) -> None:
     """Make the landing of the entries, as if one batch had brought them all an hour after the last."""
     scale = Scale(**msgspec.json.decode(Path(root, SCALE).read_bytes()))
     raw = spark.read.parquet(f"{root}/{RAW}")
-    folder = f"{root}/{schemas.EVENTS.name}"
-    shutil.rmtree(folder, ignore_errors=True)
-    _landed(raw, scale.namespace).write.partitionBy("day", "batches").parquet(folder)
-    bounds = spark.read.parquet(folder).agg(
-        F.count("*").alias("entries"),
-        F.count("rejected").alias("rejected"),
-        F.max(F.struct("id_ms", "id_n")).alias("at"),
-        F.max("seq").alias("seq"),
-    )
-    row = bounds.collect()[0]
-    one = StreamProgress(
-        namespace=scale.namespace,
-        id="{}-{}".format(*row["at"]),
-        inc=scale.start_ms,
-        seq=row["seq"],
-        as_of_ms=row["at"][0] + HOUR_MS,
-        entries=row["entries"],
-        rejected=row["rejected"],
-    )
-    write_progress(spark, folder, Progress(BATCH, {scale.stream: one}))
-
-
-def _landed(raw: DataFrame, namespace: str) -> DataFrame:
-    """Rows of EVENTS with the columns of their folders, in the order of the files."""
+    events = place(root).under(schemas.EVENTS.name)
+    shutil.rmtree(f"{root}/{schemas.EVENTS.name}", ignore_errors=True)
+    log = created(events, schemas.EVENTS)
     columns = cast(StructType, StructType.fromDDL(EVENTS_LAND.columns))
-    made = raw.mapInArrow(
-        partial(_rows, Batches(columns), schemas.EVENTS.schema, namespace), schemas.EVENTS.schema
+    rows = raw.mapInArrow(
+        partial(_rows, Batches(columns), schemas.EVENTS.schema, scale.namespace), schemas.EVENTS.schema
     )
-    days = {partition.name: F.expr(partition.sql) for partition in schemas.EVENTS.partitions}
-    landed = made.withColumns({"batches": F.lit(batches(BATCH, BATCH)), **days})
-    return landed.repartition("day").sortWithinPartitions("day", *schemas.EVENTS.sort)
+    log.commit(
+        WRITER, BATCH, write(with_partitions(rows, schemas.EVENTS), schemas.EVENTS, events, placed=False), {}
+    )
+    newest = progress_of(log, EVENTS_LAND).streams[scale.stream]
+    as_of = msgspec.structs.replace(newest, as_of_ms=newest.as_of_ms + HOUR_MS)
+    log.commit(WRITER, BATCH + 1, [], Progress(BATCH + 1, {scale.stream: as_of}).said())
 
 
 def _rows(
@@ -110,11 +93,10 @@ def _rows(
 
 def measure(spark: SparkSession, root: str, options: Options) -> None:
     """Print what each step of a full run takes, and how many rows the tables have then."""
-    Path(root, SNAPSHOT).unlink(missing_ok=True)
-    for table in (*schemas.TABLES[1:], *catalogue.TABLES):
+    for table in (schemas.RUNS, *schemas.TABLES[1:], *catalogue.TABLES):
         shutil.rmtree(f"{root}/{table.name}", ignore_errors=True)
     warehouse = Warehouse(spark, root)
-    progress = read_progress(spark, f"{root}/{schemas.EVENTS.name}")
+    progress = progress_of(opened(place(root).under(schemas.EVENTS.name), schemas.EVENTS), EVENTS_LAND)
     source = Source(read_events(spark, root), read_heartbeats(spark, root), progress.as_of_ms)
     began, steps = time.monotonic(), Steps(Clock(spark))
     build(warehouse.begin(), source, options, steps.begin)

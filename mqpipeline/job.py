@@ -10,11 +10,12 @@ from contextlib import ExitStack, closing, suppress
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from mqpipeline import files, formats, schemas
+from mqpipeline import schemas
 from mqpipeline.building import Progress, Source, build
-from mqpipeline.landing.kinds import EVENTS_LAND, HEARTBEATS_LAND, Landed
+from mqpipeline.lake.place import place
+from mqpipeline.landing import progress as landing_progress
+from mqpipeline.landing.kinds import EVENTS_LAND, LANDED, Landed
 from mqpipeline.landing.landing import Landing
-from mqpipeline.landing.progress import read_progress
 from mqpipeline.landing.reading import read_events, read_heartbeats
 from mqpipeline.options import Options
 from mqpipeline.reports.catalogue import CATALOGUE
@@ -29,7 +30,6 @@ from mqpipeline.warehouse import Snapshot, Warehouse
 
 NAME = "redis-namesrv pipeline"
 """Of a Spark session for runs."""
-LANDED = (EVENTS_LAND, HEARTBEATS_LAND)
 WAKE_S = 1.0
 NO_REPORT = "-"
 log = logging.getLogger(__name__)
@@ -109,13 +109,14 @@ def _end(spark: SparkSession, land: Future[None], stop: threading.Event) -> None
 def report(spark: SparkSession, options: Options, progress: Progress, *, full: bool = False) -> Snapshot:
     """Compute tables and reports of the landed events, and publish them."""
     started_s = time.monotonic()
-    warehouse = formats.warehouse(spark, options)
-    landed = read_progress(spark, f"{warehouse.root}/{schemas.EVENTS.name}")
+    warehouse = Warehouse(spark, options.warehouse)
+    with closing(_landing(spark, options, EVENTS_LAND)) as landing:
+        landed = landing.advance()
     source = Source(
         read_events(spark, warehouse.root), read_heartbeats(spark, warehouse.root), landed.as_of_ms
     )
     snapshot = build(warehouse.begin(), source, options, progress, full=full)
-    _serve(warehouse, snapshot, options, progress, lambda: int(1000 * (time.monotonic() - started_s)))
+    _serve(warehouse, snapshot, landed, options, progress, lambda: int(1000 * (time.monotonic() - started_s)))
     return snapshot
 
 
@@ -131,13 +132,17 @@ def _landing(spark: SparkSession, options: Options, kind: Landed) -> Landing:
 
 
 def _serve(
-    warehouse: Warehouse, snapshot: Snapshot, options: Options, progress: Progress, took_ms: Callable[[], int]
+    warehouse: Warehouse,
+    snapshot: Snapshot,
+    landed: landing_progress.Progress,
+    options: Options,
+    progress: Progress,
+    took_ms: Callable[[], int],
 ) -> None:
     if not options.serve and options.report == NO_REPORT:
         return
     progress("publishing")
     taken = take(_frames(warehouse, snapshot, options), snapshot.as_of_ms)
-    landed = read_progress(warehouse.spark, f"{warehouse.root}/{schemas.EVENTS.name}")
     missing = _missing(warehouse.read(schemas.GAPS, snapshot))
     for position in landed.streams.values():
         counted = Run(
@@ -153,9 +158,9 @@ def _serve(
         if options.serve:
             _publish(options, position.namespace, counted, results)
         if options.report != NO_REPORT:
-            path = f"{options.report or warehouse.root}/report-{position.namespace}.html"
-            files.write_text_atomically(warehouse.spark, path, html(position.namespace, counted, results))
-            progress(f"{path} is written")
+            folder, name = place(options.report or warehouse.root), f"report-{position.namespace}.html"
+            folder.replace(name, html(position.namespace, counted, results).encode())
+            progress(f"{folder.under(name).name} is written")
 
 
 def _publish(options: Options, namespace: str, run: Run, results: Results) -> None:

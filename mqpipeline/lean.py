@@ -1,15 +1,14 @@
 """Runs of few events: planning and compiling are nearly all of their time, so Spark is set up to do less of both."""
 
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Final
-from urllib.parse import unquote, urlsplit
 
-import msgspec
 from redis.exceptions import RedisError
 
+from mqpipeline.lake.log import LakeError, opened
+from mqpipeline.lake.place import place
 from mqpipeline.landing.kinds import EVENTS_LAND
-from mqpipeline.landing.progress import FILE, Progress
+from mqpipeline.landing.progress import said_by
 from mqpipeline.options import ALL, Options
 from mqpipeline.source.connection import AWAY, Store
 from mqpipeline.source.options import options_of
@@ -32,13 +31,13 @@ def settings(options: Options) -> Mapping[str, str]:
     their number is not known before Spark runs: the tables are elsewhere, or the store does not answer."""
     try:
         return LEAN if _events(options) <= EVENTS_MOST else {}
-    except (OSError, ValueError, RedisError, *AWAY):  # the run itself says what is wrong
+    except (OSError, ValueError, LakeError, RedisError, *AWAY):  # the run itself says what is wrong
         return {}
 
 
 def _events(options: Options) -> int:
     """Return how many events there are at most. Raises ValueError if the tables are not in a folder of this machine."""
-    landed = {name: stream.entries for name, stream in _progress(options.warehouse).streams.items()}
+    landed = _landed(options.warehouse)
     names = [EVENTS_LAND.stream(namespace) for namespace in options.namespaces]
     of = {"pattern": EVENTS_LAND.stream(ALL)} if ALL in options.namespaces else {"streams": ",".join(names)}
     source = options_of({"url": options.url, "retrySeconds": "0", **of})
@@ -51,9 +50,11 @@ def _events(options: Options) -> int:
     return sum(landed.values())
 
 
-def _progress(warehouse: str) -> Progress:
-    parts = urlsplit(warehouse)
-    if parts.scheme not in ("", "file"):
+def _landed(warehouse: str) -> dict[str, int]:
+    """Return how many entries of each stream have landed."""
+    events = place(warehouse).under(EVENTS_LAND.table.name)
+    if events.folder is None:
         raise ValueError(f"{warehouse} is not on this machine")
-    file = Path(unquote(parts.path)) / EVENTS_LAND.table.name / FILE
-    return msgspec.json.decode(file.read_bytes(), type=Progress) if file.exists() else Progress()
+    log = opened(events, EVENTS_LAND.table)
+    said = said_by(log) if log else None
+    return {name: stream.entries for name, stream in (said or {}).items()}

@@ -4,7 +4,7 @@ In the environment an option is `MQNS_PIPELINE_<NAME>`; the command line wins ov
 """
 
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal, get_args, get_type_hints
+from typing import Annotated, Any, get_args, get_type_hints
 
 import msgspec
 
@@ -36,11 +36,8 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
         "default",
     )
     consumer: Annotated[str, "its name in events:consumers, after `pipeline:`"] = "main"
-    warehouse: Annotated[str, "where the tables are: a folder, or any URL that Hadoop knows"] = ""
-    format: Annotated[Literal["parquet", "delta"], "what the tables are kept as"] = "parquet"
-    jars: Annotated[
-        tuple[str, ...], "more for Spark, separated by commas; Delta's, where they are not to come from Maven"
-    ] = ()
+    warehouse: Annotated[str, "where the tables are: a folder, or a URL that delta-rs and Spark know"] = ""
+    jars: Annotated[tuple[str, ...], "more for Spark, separated by commas"] = ()
     slo: Annotated[dict[str, float], "availability promised, by cluster: `c1=0.9995,*=0.999`"] = {}
     master: Annotated[
         str, "the Spark that works, where none was submitted to: local[*], spark://host:7077"

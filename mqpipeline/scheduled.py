@@ -7,9 +7,10 @@ import sys
 from rq import Worker
 from rq.serializers import JSONSerializer
 
-from mqpipeline import formats, job, lean
+from mqpipeline import job, lean
 from mqpipeline.job_queue import RUNS, connect_queue, queue_name
 from mqpipeline.options import Options
+from mqpipeline.session import spark_session
 
 log = logging.getLogger(__name__)
 
@@ -36,7 +37,7 @@ def run() -> dict[str, int]:
     """Land, compute, publish; return run and `as_of_ms`. Called by RQ, by name, in a child of `work`."""
     if _chosen is None:
         raise RuntimeError("this process makes no runs: start it as `mqpipeline work`")
-    session = formats.session(job.NAME, _chosen, lean.settings(_chosen))
+    session = spark_session(job.NAME, own={**lean.settings(_chosen), **_chosen.spark})
     snapshot = job.run(session, _chosen, _progress)
     session.stop()
     return {"run": snapshot.run, "as_of_ms": snapshot.as_of_ms}

@@ -31,18 +31,26 @@ class Partition(NamedTuple):
 
 
 class Table(NamedTuple):
-    """`columns` is DDL, `keys` identify a row, `sort` is the order within a file."""
+    """`columns` is DDL, `keys` identify a row, `sort` is the order within a file. Of `indexed` columns, those of `sort`
+    by default, the log says the least and the greatest value of each file."""
 
     name: str
     columns: str
     keys: tuple[str, ...]
     partitions: tuple[Partition, ...] = ()
     sort: tuple[str, ...] = ()
+    indexed: tuple[str, ...] = ()
 
     @property
     def schema(self) -> StructType:
         """Its columns as Spark wants them."""
         return _schema(self.columns)
+
+    @property
+    def bounded(self) -> tuple[str, ...]:
+        """The columns that the log has bounds of. Those of partitions are in no file."""
+        folders = {partition.name for partition in self.partitions}
+        return tuple(name for name in self.indexed or self.sort if name not in folders)
 
     @property
     def stored_schema(self) -> StructType:
@@ -81,10 +89,11 @@ EVENTS = Table(
     keys=("namespace", "inc", "seq", "id_ms", "id_n"),
     partitions=(_day("id_ms"),),
     sort=("namespace", "inc", "seq"),
+    indexed=("namespace", "inc", "seq", "id_ms", "id_n", "batch"),
 )
 """The landing: every entry that was read, repeats included; `batch` grows with each read. `fields` are those of the
-entry that no column holds. `rejected` is null, or what of the entry cannot be read as it should be (`version`,
-`missing`, `number`, `rows`): that column is null, `fields` has it as it was."""
+entry that no column holds. `rejected` is null, or what of the entry cannot be read as it should be (`text`, `version`,
+`missing`, `number`, `rows`): that column is null, `fields` has it as it was; what is not UTF-8 (`text`) as base64."""
 
 GAPS = Table(
     "gaps",
@@ -136,8 +145,20 @@ HEARTBEATS = Table(
     keys=("namespace", "id_ms", "id_n"),
     partitions=(_day("id_ms"),),
     sort=("namespace", "id_ms", "id_n"),
+    indexed=("namespace", "id_ms", "id_n"),
 )
 """Each accepted heartbeat, where the name server writes them (option `events.heartbeats`)."""
+
+RUNS = Table(
+    "runs",
+    """run bigint, as_of_ms bigint, final_ms bigint, finished_ms bigint,
+    folded map<string, struct<inc: bigint, seq: bigint, batch: bigint, recorded: boolean>>,
+    versions map<string, bigint>""",
+    keys=("run",),
+    indexed=("run",),
+)
+"""A row a run: until when its reports go, up to when their windows are closed, how far it has read each namespace's
+events, and which version of each derived table is its."""
 
 TABLES = (EVENTS, GAPS, BROKER_SESSIONS, BROKER_VERSIONS, ROUTE_VERSIONS, HEARTBEATS)
 """All but those of reports."""

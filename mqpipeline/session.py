@@ -15,8 +15,6 @@ LOOPBACK = "127.0.0.1"
 SETTINGS = {
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.execution.arrow.pyspark.enabled": "true",
-    "spark.sql.parquet.compression.codec": "zstd",
-    "spark.sql.sources.partitionOverwriteMode": "dynamic",
     "spark.python.sql.dataFrameDebugging.enabled": "false",  # two more calls for each column of each plan
     "spark.ui.showConsoleProgress": "false",
 }

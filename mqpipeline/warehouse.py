@@ -1,25 +1,42 @@
-"""The derived tables in files: whole snapshots, so that a reader never sees two runs mixed.
+"""The derived tables: what a run computes, seen by readers as one run left all of them.
 
-A run writes parts that no reader sees yet; `_snapshot.json`, replaced atomically at its end, lists the parts that are
-the tables now. What can no longer change is closed and only added to; the rest is open, and each run replaces it.
-Parts that a run puts out of use stay until the next one ends: readers may still be at them.
+A run's tasks write files that no reader sees yet. When it ends, each table gets one commit; then a row in the table
+`runs` names the version of each, which is the moment from which readers find them. What can no longer change is closed
+and only added to; the rest is open, and each run replaces it.
 """
 
-from collections.abc import Mapping, Sequence
-from functools import reduce
-from typing import Protocol
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final
 
 import msgspec
+import pyarrow as pa
+import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F
+from pyspark.sql.pandas.types import to_arrow_schema
 
-from mqpipeline import files
-from mqpipeline.options import PREFIX, OptionError
-from mqpipeline.schemas import Table
+from mqpipeline.lake.files import NewFile, Written
+from mqpipeline.lake.log import DERIVED as RETENTION
+from mqpipeline.lake.log import RUN, File, LakeError, Log, created, damaged, opened
+from mqpipeline.lake.maintenance import compact, vacuum
+from mqpipeline.lake.place import Place, place
+from mqpipeline.lake.reading import rows_of
+from mqpipeline.lake.writing import with_partitions, write
+from mqpipeline.reports import catalogue
+from mqpipeline.schemas import EVENTS, HEARTBEATS, RUNS, TABLES, Partition, Table
 
-SNAPSHOT = "_snapshot.json"
-MERGED = 8  # so many closed folders of a size are made one
-PART, CLOSED, OPEN = "part", "closed", "open"
+CLOSED, OPEN = "closed", "open"
+PART: Final = Partition("part", "string", f"'{OPEN}'")
+COMPACT_EVERY: Final = 8
+"""Runs. Each adds a file a folder."""
+VACUUM_EVERY: Final = 24
+"""Runs. It lists all files there are."""
+OLD_SNAPSHOT: Final = "_snapshot.json"
+DERIVED: Final = (
+    RUNS,
+    *(table for table in TABLES if table not in (EVENTS, HEARTBEATS)),
+    *catalogue.TABLES,
+)
 
 
 class Folded(msgspec.Struct, frozen=True):
@@ -29,111 +46,86 @@ class Folded(msgspec.Struct, frozen=True):
     inc: int
     seq: int
     batch: int
-    recorded: bool = msgspec.field(name="settled")  # the name in the snapshot's JSON
-
-
-class Parts(msgspec.Struct, frozen=True):
-    """Where a table's rows are: parts of closed rows and the one of open rows, as the storage names them."""
-
-    closed: tuple[str, ...] = ()
-    open: str | None = None
-
-    @property
-    def all(self) -> tuple[str, ...]:
-        return (*self.closed, self.open) if self.open else self.closed
+    recorded: bool
 
 
 class Snapshot(msgspec.Struct, frozen=True):
-    """The tables as of `as_of_ms`, kept as `format`. Windows that ended by `final_ms` are closed; `unused` are parts to
-    delete."""
+    """The tables as of `as_of_ms`, of which `versions` are these. Windows that ended by `final_ms` are closed."""
 
     run: int = 0
     as_of_ms: int = 0
     final_ms: int = 0
-    folded: dict[str, Folded] = {}
-    tables: dict[str, Parts] = {}
-    unused: tuple[str, ...] = ()
-    format: str = "parquet"
+    folded: Mapping[str, Folded] = {}
+    versions: Mapping[str, int] = {}
 
 
-class Storage(Protocol):
-    """How rows are kept. A part is named by text that only the storage understands."""
+def newest_snapshot(root: Place) -> Snapshot:
+    """Return that of the last run, an empty one before the first. Raises LakeError if the table of runs is damaged."""
+    log = opened(root.under(RUNS.name), RUNS)
+    if log is None and root.has(OLD_SNAPSHOT):
+        raise LakeError(f"{root.name} is as release 0.1 wrote it. Run `mqpipeline migrate`")
+    newest = max(log.files(), key=lambda file: file.most["run"], default=None) if log else None
+    if log is None or newest is None:
+        return Snapshot()
+    with log.place.open(newest.path) as file:
+        rows = pq.read_table(file).to_pylist(maps_as_pydicts="strict")
+    return msgspec.convert(max(rows, key=lambda row: row["run"]), Snapshot)
 
-    @property
-    def format(self) -> str:
-        """Its name among the options."""
 
-    def write(
-        self, table: Table, run: int, rows: DataFrame, *, placed: bool, full: bool, more: bool
-    ) -> tuple[str, str]:
-        """-> the part of the closed rows and that of the open ones (column `part`), with those that the run wrote
-        before if there are `more` of them now; `full`: there are no others; `placed` as in `Run.write`."""
-
-    def read(self, table: Table, parts: Sequence[str]) -> DataFrame:
-        """The rows of these parts, of which there is one at least, with the partitions' columns."""
-
-    def merge(self, table: Table, run: int, closed: tuple[str, ...]) -> tuple[str, ...]:
-        """The same rows in fewer parts, or the parts as they are."""
-
-    def publish(self, run: int, tables: Mapping[str, Parts]) -> Mapping[str, Parts]:
-        """The tables by name as they are after the run -> the parts that its snapshot is to name."""
-
-    def delete(self, part: str) -> None:
-        """A part that no snapshot names any more."""
+def log_of(root: Place, table: Table, snapshot: Snapshot) -> Log:
+    """Return the log of a table as of a snapshot that has it. Raises LakeError if it is damaged."""
+    place = root.under(table.name)
+    log = opened(place, _kept(table), snapshot.versions[table.name])
+    if log is None:
+        raise damaged(place, f"run {snapshot.run} left it, and it is not there")
+    return log
 
 
 class Warehouse:
-    """All tables under one root. There must be one writer at a time."""
+    """All tables under one root. Of two runs at a time one is refused (OtherWriter)."""
 
-    def __init__(self, spark: SparkSession, root: str, storage: Storage | None = None) -> None:
+    def __init__(self, spark: SparkSession, root: str) -> None:
         self.spark = spark
         self.root = root.rstrip("/")
-        self._storage = storage or ParquetFolders(spark, self.root)
+        self.place = place(root)
 
     @property
     def snapshot(self) -> Snapshot:
-        """The newest; an empty one before the first run. Raises OptionError where tables are kept in another format."""
-        text = files.read_text(self.spark, f"{self.root}/{SNAPSHOT}")
-        if not text:
-            return Snapshot(format=self._storage.format)
-        snapshot = msgspec.json.decode(text, type=Snapshot)
-        if snapshot.format != self._storage.format:
-            raise OptionError(
-                f"{PREFIX}FORMAT={self._storage.format}: the tables in {self.root} are kept as {snapshot.format}; "
-                f"set it to that, or delete all there but events/ and heartbeats/"
-            )
-        return snapshot
+        """The newest; an empty one before the first run. Raises LakeError if the table of runs is damaged."""
+        return newest_snapshot(self.place)
 
     def read(self, table: Table, snapshot: Snapshot | None = None) -> DataFrame:
         """The table in a snapshot, the newest by default; its columns and those of its partitions."""
-        parts = (snapshot or self.snapshot).tables.get(table.name, Parts())
-        return self._read(table, parts.all)
+        return self.frame(table, self.files(table, snapshot or self.snapshot))
 
     def read_open(self, table: Table, snapshot: Snapshot) -> DataFrame:
         """Only what the next run replaces; the table's columns."""
-        part = snapshot.tables.get(table.name, Parts()).open
-        return self._read(table, (part,) if part else ()).selectExpr(*table.schema.names)
+        files = [file for file in self.files(table, snapshot) if file.partition[PART.name] == OPEN]
+        return self.frame(table, files).selectExpr(*table.schema.names)
 
     def begin(self) -> "Run":
         """A run over the newest snapshot."""
-        return Run(self, self._storage, self.snapshot)
+        return Run(self, self.snapshot)
 
-    def _read(self, table: Table, parts: Sequence[str]) -> DataFrame:
-        if parts:
-            return self._storage.read(table, parts)
-        return self.spark.createDataFrame([], table.stored_schema)
+    def files(self, table: Table, snapshot: Snapshot) -> list[File]:
+        """Return the table's files in a snapshot."""
+        return log_of(self.place, table, snapshot).files() if table.name in snapshot.versions else []
+
+    def frame(self, table: Table, files: Iterable[File | Written]) -> DataFrame:
+        """Return the rows of these files of the table."""
+        return rows_of(self.spark, self.place.under(table.name), table, files)
 
 
 class Run:
     """What becomes a snapshot when it commits, and leaves everything as it was when it does not."""
 
-    def __init__(self, warehouse: Warehouse, storage: Storage, base: Snapshot) -> None:
+    def __init__(self, warehouse: Warehouse, base: Snapshot) -> None:
         self.base = base
         self.number = base.run + 1
         self.warehouse = warehouse
-        self._storage = storage
-        self._tables = dict(base.tables)
-        self._written: dict[Table, Parts] = {}
+        self._before: dict[Table, Sequence[File]] = {}
+        self._written: dict[Table, list[Written]] = {}
+        self._logs: dict[Table, Log] = {}
 
     def write(
         self, table: Table, rows: DataFrame, *, open: str = "false", full: bool, placed: bool = False
@@ -141,112 +133,67 @@ class Run:
         """Rows of the table: `open` is SQL of those that replace the open ones of the run before, the others are
         closed and added; `full`: what was closed before is void. Rows of several writes add up. `placed`: all rows of
         a folder are in one partition already, and best in the order of files."""
-        parted = rows.selectExpr(*table.schema.names, f"if({open}, '{OPEN}', '{CLOSED}') as {PART}")
-        more = table in self._written
-        closed, opened = self._storage.write(table, self.number, parted, placed=placed, full=full, more=more)
-        before = () if full else self.base.tables.get(table.name, Parts()).closed
-        others = tuple(part for part in before if part != closed)
-        self._tables[table.name] = self._written[table] = Parts((*others, closed), opened)
+        part = PART._replace(sql=f"if({open}, '{OPEN}', '{CLOSED}')")
+        parted = with_partitions(rows.selectExpr(*table.schema.names), _kept(table, part))
+        if table not in self._written:
+            self._logs[table] = self._log(table)  # files without a log are refused
+            before = [] if full else self.warehouse.files(table, self.base)
+            self._before[table] = [file for file in before if file.partition[PART.name] == CLOSED]
+        written = write(parted, _kept(table), self.warehouse.place.under(table.name), placed=placed)
+        self._written.setdefault(table, []).extend(written)
 
     def read(self, table: Table) -> DataFrame:
         """The table as this run has written it so far."""
-        return self.warehouse.read(table, Snapshot(tables=self._tables))
+        if table not in self._written:
+            return self.warehouse.read(table, self.base)
+        return self.warehouse.frame(table, self._files(table))
 
-    def commit(self, *, as_of_ms: int, final_ms: int, folded: dict[str, Folded]) -> Snapshot:
-        """From now on this is what readers find."""
-        for table, parts in self._written.items():
-            merged = self._storage.merge(table, self.number, parts.closed)
-            self._tables[table.name] = Parts(merged, parts.open)
-        tables = self._storage.publish(self.number, self._tables)
-        used = {part for parts in tables.values() for part in parts.all}
-        known = (*self.base.tables.values(), *self._written.values())
-        unused = tuple({part: None for parts in known for part in parts.all if part not in used})
-        snapshot = Snapshot(
-            self.number, as_of_ms, final_ms, folded, dict(tables), unused, self._storage.format
-        )
-        text = msgspec.json.format(msgspec.json.encode(snapshot)).decode()
-        files.write_text_atomically(self.warehouse.spark, f"{self.warehouse.root}/{SNAPSHOT}", text)
-        for part in self.base.unused:
-            self._storage.delete(part)
+    def commit(self, *, as_of_ms: int, final_ms: int, folded: Mapping[str, Folded]) -> Snapshot:
+        """From now on this is what readers find. Raises OtherWriter if another run has committed meanwhile."""
+        self._restore()
+        versions = {**self.base.versions, **{table.name: self._commit(table) for table in self._written}}
+        snapshot = Snapshot(self.number, as_of_ms, final_ms, folded, versions)
+        runs = created(self.warehouse.place.under(RUNS.name), RUNS)
+        runs.commit(RUN, self.number, [_row(snapshot, runs)], {})
+        if self.number % VACUUM_EVERY == 0:
+            for log in self._logs.values():
+                vacuum(log)
         return snapshot
 
+    def _restore(self) -> None:
+        """Undo what a run that was killed has committed to tables that this run has not written."""
+        for table in DERIVED:
+            version = self.base.versions.get(table.name)
+            if version is not None and table not in self._written:
+                log = self._log(table)
+                if log.changed_since(version):
+                    log.replace(self.number, self.warehouse.files(table, self.base))
 
-def with_partitions(rows: DataFrame, table: Table) -> DataFrame:
-    """The rows and the columns of the table's partitions."""
-    return rows.withColumns({partition.name: F.expr(partition.sql) for partition in table.partitions})
+    def _commit(self, table: Table) -> int:
+        """Commit a table's files and return the version that has them."""
+        log = self._logs[table]
+        log.replace(self.number, self._files(table))
+        if self.number % COMPACT_EVERY == 0:
+            compact(log)
+        return log.version
 
+    def _log(self, table: Table) -> Log:
+        return created(self.warehouse.place.under(table.name), _kept(table), RETENTION)
 
-def parted_by(table: Table) -> tuple[str, ...]:
-    """Columns whose values are folders."""
-    return PART, *(partition.name for partition in table.partitions)
-
-
-def arranged(rows: DataFrame, table: Table, *, placed: bool = False) -> DataFrame:
-    """Rows with the columns of `parted_by`, so that each folder gets one file, sorted."""
-    columns = parted_by(table)
-    together = rows if placed else rows.repartition(*columns)
-    return together.sortWithinPartitions(*columns, *table.sort)
-
-
-class ParquetFolders:
-    """A part is a folder `<table>/size-<size>/run=<run>/part=…` of Parquet files; sizes grow as parts are merged."""
-
-    format = "parquet"
-
-    def __init__(self, spark: SparkSession, root: str) -> None:
-        self._spark = spark
-        self._root = root
-
-    def write(
-        self, table: Table, run: int, rows: DataFrame, *, placed: bool, full: bool, more: bool
-    ) -> tuple[str, str]:
-        """The parts are the run's own, `full` or not."""
-        folder = f"{table.name}/size-0/run={run}"
-        self._write(table, folder, rows, placed=placed, more=more)
-        return f"{folder}/{PART}={CLOSED}", f"{folder}/{PART}={OPEN}"
-
-    def read(self, table: Table, parts: Sequence[str]) -> DataFrame:
-        existing = [part for part in parts if files.exists(self._spark, f"{self._root}/{part}")]
-        frames = [
-            self._spark.read.schema(table.stored_schema)
-            .option("basePath", f"{self._root}/{part}")
-            .parquet(f"{self._root}/{part}")
-            for part in existing
-        ]
-        if not frames:
-            return self._spark.createDataFrame([], table.stored_schema)
-        return reduce(DataFrame.unionByName, frames)
-
-    def merge(self, table: Table, run: int, closed: tuple[str, ...]) -> tuple[str, ...]:
-        """As many as MERGED of one size become one of the next, so a part is rewritten a few times in its life."""
-        by_size: dict[int, list[str]] = {}
-        for part in closed:
-            by_size.setdefault(_size(part), []).append(part)
-        for size, parts in sorted(by_size.items()):
-            if len(parts) >= MERGED:
-                folder = f"{table.name}/size-{size + 1}/run={run}"
-                rows = self.read(table, parts).selectExpr(*table.schema.names, f"'{CLOSED}' as {PART}")
-                self._write(table, folder, rows, placed=False, more=False)
-                others = tuple(part for part in closed if part not in parts)
-                return self.merge(table, run, (*others, f"{folder}/{PART}={CLOSED}"))
-        return closed
-
-    def publish(self, run: int, tables: Mapping[str, Parts]) -> Mapping[str, Parts]:
-        """Return the parts as they are: no reader knows them before the snapshot names them."""
-        return tables
-
-    def delete(self, part: str) -> None:
-        files.delete(self._spark, f"{self._root}/{part}")
-        run = f"{self._root}/{part.rpartition('/')[0]}"
-        if not any(name.startswith(PART) for name in files.names(self._spark, run)):
-            files.delete(self._spark, run)
-
-    def _write(self, table: Table, folder: str, rows: DataFrame, *, placed: bool, more: bool) -> None:
-        if not more:
-            files.delete(self._spark, f"{self._root}/{folder}")  # of a run that died
-        rows = arranged(with_partitions(rows, table), table, placed=placed)
-        rows.write.mode("append").partitionBy(*parted_by(table)).parquet(f"{self._root}/{folder}")
+    def _files(self, table: Table) -> list[File | Written]:
+        return [*self._before[table], *self._written[table]]
 
 
-def _size(part: str) -> int:
-    return int(part.split("/")[1].removeprefix("size-"))
+def _kept(table: Table, part: Partition = PART) -> Table:
+    """A table as it is kept: with the folder that says which rows are open."""
+    return table._replace(partitions=(part, *table.partitions))
+
+
+def _row(snapshot: Snapshot, runs: Log) -> Written:
+    """Write the row of a run."""
+    schema = to_arrow_schema(RUNS.schema, timezone="UTC")
+    row = {**msgspec.to_builtins(snapshot), "finished_ms": int(time.time() * 1000)}
+    row |= {name: list(row[name].items()) for name in ("folded", "versions")}
+    file = NewFile(schema, RUNS.bounded, {})
+    file.add(pa.RecordBatch.from_pylist([row], schema=schema))
+    return file.written(runs.place)

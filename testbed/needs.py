@@ -14,8 +14,6 @@ from _pytest.terminal import TerminalReporter
 PROVISION = Path(__file__).parents[1] / "tools" / "provision.sh"
 REASON = "needs {}"
 _NEEDED = re.compile(r"Skipped: needs ([\w-]+)")
-MAVEN_CENTRAL = "maven-central"
-"""The one need that is no program: a network from which Spark fetches Delta's jars."""
 
 
 def need(name: str) -> None:
@@ -58,10 +56,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_terminal_summary(terminalreporter: TerminalReporter, config: pytest.Config) -> None:
     """Print the last lines: number of skipped tests, the program, the command that installs it."""
     for name, number in sorted(_skipped(terminalreporter).items()):
-        remedy = (
-            "a network that reaches Maven Central" if name == MAVEN_CENTRAL else f"tools/provision.sh {name}"
-        )
-        terminalreporter.write_line(f"{number} skipped for want of {name}; as root or with sudo: {remedy}")
+        remedy = f"as root or with sudo: tools/provision.sh {name}"
+        terminalreporter.write_line(f"{number} skipped for want of {name}; {remedy}")
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:

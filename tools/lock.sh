@@ -15,7 +15,7 @@ lock dev pyproject.toml --extra embedded --group dev
 agree=(-c requirements/dev.txt --no-annotate)
 namesrv=(pyproject.toml distributions/mqns/pyproject.toml --extra embedded --extra cli)
 lock namesrv "${namesrv[@]}" "${agree[@]}"
-lock pipeline "${namesrv[@]}" distributions/mqpipeline/pyproject.toml --extra delta "${agree[@]}"
+lock pipeline "${namesrv[@]}" distributions/mqpipeline/pyproject.toml "${agree[@]}"
 lock fuzz pyproject.toml --extra embedded --group fuzz "${agree[@]}"
 python='import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["build-system"]["requires"], sep="\n")'
 lock build "${agree[@]}" - < <("$(tools/python.sh)" -c "$python")

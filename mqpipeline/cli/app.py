@@ -4,7 +4,7 @@ from typing import Final
 
 import typer
 
-from mqpipeline.cli import history, queued, running, sample
+from mqpipeline.cli import history, queued, running, sample, tables
 
 app: Final = typer.Typer(
     help="Tables and reports of the event stream of a name server.",
@@ -13,5 +13,5 @@ app: Final = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
     pretty_exceptions_show_locals=False,
 )
-for subject in (running, history, queued, sample):
+for subject in (running, history, queued, tables, sample):
     subject.add(app)

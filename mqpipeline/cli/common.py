@@ -10,9 +10,10 @@ from typing import Annotated, Any, Final, NoReturn
 
 import typer
 
-from mqpipeline import formats
 from mqpipeline.history.reader import NothingLanded, Reader
+from mqpipeline.lake.log import LakeError
 from mqpipeline.options import OptionError, Options, load
+from mqpipeline.session import spark_session
 from mqpipeline.times import parse_time
 from mqpipeline.warehouse import Warehouse
 
@@ -28,6 +29,10 @@ OfWarehouse = Annotated[
         help="Where the tables are: a folder, or a URL (env var: MQNS_PIPELINE_WAREHOUSE)",
         show_default=False,
     ),
+]
+OfUrl = Annotated[
+    str | None,
+    typer.Option("--url", help="The Redis of the name server (env var: REDIS_URL)", show_default=False),
 ]
 OfNamespace = Annotated[
     str | None,
@@ -64,13 +69,15 @@ def opened(
     Ctrl-C ends it, unless the command has another use for it."""
     try:
         with _ended_by_interrupt():
-            session = formats.session(name, chosen, sized)
+            session = spark_session(name, own={**sized, **chosen.spark})
             try:
-                yield formats.warehouse(session, chosen)
+                yield Warehouse(session, chosen.warehouse)
             finally:
                 session.stop()
     except OptionError as error:
         stop(str(error), WRONG_USAGE)
+    except LakeError as error:
+        stop(str(error), NOT_THERE)
 
 
 @contextmanager

@@ -12,17 +12,13 @@ import typer
 from redis.exceptions import RedisError
 
 from mqpipeline import job, lean
-from mqpipeline.cli.common import NOT_THERE, WRONG_USAGE, OfNamespace, OfWarehouse, opened, stop
+from mqpipeline.cli.common import NOT_THERE, WRONG_USAGE, OfNamespace, OfUrl, OfWarehouse, opened, stop
 from mqpipeline.landing.kinds import EVENTS_LAND
 from mqpipeline.options import ALL, OptionError, Options, load
 from mqpipeline.source.connection import AWAY, Store
 from mqpipeline.source.options import options_of
 
 AWAIT_S = 5
-OfUrl = Annotated[
-    str | None,
-    typer.Option("--url", help="The Redis of the name server (env var: REDIS_URL)", show_default=False),
-]
 Full = Annotated[bool, typer.Option("--full", help="From all that was ever landed, not only what came since")]
 OldFull = Annotated[bool, typer.Option("--anew", hidden=True)]  # what --full was called in 0.1
 Every = Annotated[float, typer.Option("--every", help="Seconds from one report to the next", min=1)]

@@ -13,6 +13,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from mqpipeline.landing.texts import as_text, not_utf8, without
 from mqpipeline.schemas import ROWS
 
 Flags = npt.NDArray[np.bool_]
@@ -44,22 +45,28 @@ def events(raw: pa.RecordBatch) -> dict[str, pa.Array]:
     Nothing is left out: what cannot be read is null, `fields` has it as it was, and `rejected` says what it is."""
     part_i, part_n = _parts(raw["part"])
     drained = _flag(raw["drained"])
-    odd = {
+    number = {
         "part": _is_null(part_i) | _is_null(part_n),
         "drained": ~_is_null(raw["drained"]) & _is_null(drained),
     }
+    text = {name: not_utf8(raw[name]) for name in TEXTS}
     others = _Fields.of(raw["others"])
     return {
         "id_ms": raw["id_ms"],
         "id_n": raw["id_n"].cast(pa.int32(), safe=False),
-        **{name: raw[name] for name in TEXTS},
+        **{name: without(raw[name], text[name]) for name in TEXTS},
         **{name: raw[field] for name, field in NUMBERS.items()},
         "part_i": part_i,
         "part_n": part_n,
         "drained": drained,
         "rows": raw["rows"],
-        "fields": _with(raw, odd),
-        "rejected": _rejected(raw, others, odd["part"] | odd["drained"]),
+        "fields": _with(raw, {**number, **text}, others),
+        "rejected": _rejected(
+            raw,
+            others,
+            number["part"] | number["drained"],
+            np.logical_or.reduce([*text.values(), others.not_utf8]),
+        ),
     }
 
 
@@ -78,6 +85,11 @@ class _Fields(NamedTuple):
         rows = np.repeat(np.arange(len(maps)), counts)
         return cls(len(maps), rows, maps.keys[start:end], maps.items[start:end])
 
+    @property
+    def not_utf8(self) -> Flags:
+        """The entries with a field whose name or value is not."""
+        return self.having(not_utf8(self.names) | not_utf8(self.values))
+
     def having(self, of_fields: Any) -> Flags:
         """The entries with a field that this is true of."""
         flags = np.zeros(self.entries, bool)
@@ -85,7 +97,7 @@ class _Fields(NamedTuple):
         return flags
 
 
-def _rejected(raw: pa.RecordBatch, others: _Fields, odd: Flags) -> pa.Array:
+def _rejected(raw: pa.RecordBatch, others: _Fields, odd: Flags, text: Flags) -> pa.Array:
     """What is in no column because it is not what it should be is among the others.
 
     `rows` are queue data in `topics_changed`, and in a checkpoint of topics; those of static topics are of another
@@ -98,23 +110,25 @@ def _rejected(raw: pa.RecordBatch, others: _Fields, odd: Flags) -> pa.Array:
         _true(pc.equal(raw["kind"], "checkpoint")) & of_topics
     )
     rows = others.having(pc.equal(others.names, "rows")) & queue_data
-    words = pa.array(["version", "missing", "number", "rows"])
-    which = np.select([version, missing, number, rows], range(len(words)), -1)
+    words = pa.array(["text", "version", "missing", "number", "rows"])
+    which = np.select([text, version, missing, number, rows], range(len(words)), -1)
     return words.take(pa.array(which, mask=which < 0))
 
 
-def _with(raw: pa.RecordBatch, odd: dict[str, Flags]) -> pa.MapArray:
-    """The others, and these columns as fields where they are odd."""
-    others = raw["others"]
-    if not any(flags.any() for flags in odd.values()):
+def _with(raw: pa.RecordBatch, odd: dict[str, Flags], fields: _Fields) -> pa.MapArray:
+    """The others, and these columns as fields where they are odd; what is not UTF-8 as base64."""
+    others, wrong = raw["others"], fields.not_utf8
+    if not any(flags.any() for flags in (*odd.values(), wrong)):
         return others
     binary = pa.map_(pa.binary(), pa.binary())
-    fields = others.view(binary).to_pylist()
+    of_entries = others.view(binary).to_pylist()
     for name, flags in odd.items():
         texts = raw[name].view(pa.binary())
         for row in np.flatnonzero(flags):
-            fields[row].append((name.encode(), texts[row].as_py()))
-    return pa.array(fields, binary).view(others.type)
+            of_entries[row].append((name.encode(), as_text(texts[row].as_py())))
+    for row in np.flatnonzero(wrong):
+        of_entries[row] = [(as_text(name), as_text(value)) for name, value in of_entries[row]]
+    return pa.array(of_entries, binary).view(others.type)
 
 
 def _parts(texts: pa.Array) -> Sequence[pa.Array]:

@@ -39,3 +39,5 @@ class Landed(NamedTuple):
 
 EVENTS_LAND = Landed(EVENTS, EVENT_COLUMNS, events, counter="seq")
 HEARTBEATS_LAND = Landed(HEARTBEATS, BEAT_COLUMNS, heartbeats)
+LANDED = (EVENTS_LAND, HEARTBEATS_LAND)
+"""All there are."""

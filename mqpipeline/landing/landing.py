@@ -3,21 +3,22 @@
 from collections.abc import Mapping, Sequence
 from functools import partial
 from itertools import groupby
-from typing import cast
+from typing import Final, cast
 
 import msgspec
-from pyspark.sql import Observation, SparkSession
-from pyspark.sql import functions as F
+from pyspark.sql import SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import StructType
 
-from mqpipeline import files
+from mqpipeline.lake.files import LINES
+from mqpipeline.lake.log import created, opened
+from mqpipeline.lake.maintenance import compact, vacuum
+from mqpipeline.lake.place import place
 from mqpipeline.landing.checkpoint import request_checkpoint
-from mqpipeline.landing.folders import batches, folders
 from mqpipeline.landing.kinds import Landed
-from mqpipeline.landing.progress import Progress, StreamProgress, read_progress, write_progress
+from mqpipeline.landing.progress import WRITER, Progress, StreamProgress, progress_of
 from mqpipeline.landing.stream_partitions import rows_of
-from mqpipeline.landing.writing import END, FILES, Batch, Summary, write
+from mqpipeline.landing.writing import Batch, LandedFile, write
 from mqpipeline.options import ALL
 from mqpipeline.source.consumers import Consumer
 from mqpipeline.source.follower import Follower
@@ -26,15 +27,17 @@ from mqpipeline.source.offsets import Position, offsets_of
 from mqpipeline.source.options import options_of
 from mqpipeline.source.streams import StreamPartition
 
-TASKS = 4  # a core, if there are so many partitions: these are of different sizes
-WRITERS = 16  # files of so many days open at once, before Spark sorts a batch by day instead
-UNMOVED = "_temporary"  # where Hadoop has what tasks write, until their job ends
-AS_THEY_ARE = {"lineSep": END, "compression": "none", "maxRecordsPerFile": "1"}
+TASKS: Final = 4
+"""A core, if there are so many partitions: these are of different sizes."""
+COMPACT_EVERY: Final = 100
+"""Batches. So many small files a folder are what a reader has to open."""
+VACUUM_EVERY: Final = 1000
+"""Batches. It lists all files there are."""
 
 
 class Landing:
-    """Of one table, under `<root>/<table>`. There must be one at a time; readers there may be any number. Rows of a
-    batch that another did not finish go as it is made.
+    """Of one table, under `<root>/<table>`. Of two at a time one is refused (OtherWriter); readers there may be any
+    number.
 
     `source` are options of the format `redis_stream` (url, credentials, TLS, partitions, maxEntriesPerBatch …);
     `namespaces` whose streams are read, `*` among them for all there are; `consumer` is the name that holds back the
@@ -51,7 +54,7 @@ class Landing:
     ) -> None:
         self._spark = _session(spark)
         self._landed = landed
-        self.folder = f"{root.rstrip('/')}/{landed.table.name}"
+        self._place = place(root).under(landed.table.name)
         streams = ",".join(map(landed.stream, namespaces))
         named = {"pattern": landed.stream(ALL)} if ALL in namespaces else {"streams": streams}
         counted = {"counter": landed.counter} if landed.counter else {}
@@ -62,12 +65,13 @@ class Landing:
         self._consumer = (
             Consumer(self._store, self._streams, consumer, self._options.consumer_key) if consumer else None
         )
-        self._progress = read_progress(spark, self.folder)
-        self._clear()
+        self._log = opened(self._place, landed.table)
+        self._writable = False
+        self._progress = progress_of(self._log, landed)
 
     @property
     def progress(self) -> Progress:
-        """As it is in the folder."""
+        """As of the last look."""
         return self._progress
 
     def land_available(self) -> Progress:
@@ -85,8 +89,7 @@ class Landing:
             progress = known.get(stream) or StreamProgress(self._landed.namespace(stream))
             known = {**known, stream: self._at_end(stream, progress)}
             self._report_to_store(stream, progress)
-        if known != self._progress.streams:
-            self._write(msgspec.structs.replace(self._progress, streams=known))
+        self._progress = msgspec.structs.replace(self._progress, streams=known)
         return self._progress
 
     def close(self) -> None:
@@ -105,31 +108,40 @@ class Landing:
     def _land(self, partitions: Sequence[StreamPartition]) -> None:
         """Land one batch and acknowledge it."""
         before = self._progress
-        streams = self._landed_streams(self._write_rows(partitions, before.batch + 1))
-        self._write(Progress(before.batch + 1, {**before.streams, **streams}))
+        if not self._writable:  # files without a log are refused
+            self._log, self._writable = created(self._place, self._landed.table), True
+        files = self._write_files(partitions, before.batch + 1)
+        streams = self._landed_streams(files)
+        self._commit(Progress(before.batch + 1, {**before.streams, **streams}), files)
         self._fill_holes(before, streams)
         for stream, progress in self._progress.streams.items():
             self._report_to_store(stream, progress)
 
-    def _write_rows(self, partitions: Sequence[StreamPartition], number: int) -> list[Summary]:
-        """Write the rows and return the summaries of their files."""
+    def _write_files(self, partitions: Sequence[StreamPartition], number: int) -> list[LandedFile]:
+        """Write files of a batch, which no reader sees yet."""
         landed = self._landed
-        batch = Batch(landed, number, self._options, self._columns, landed.table.schema)
-        observation = Observation()
+        batch = Batch(self._place, landed, number, self._options, self._columns, landed.table.schema)
         plan = self._spark.createDataFrame(rows_of(partitions))
-        files_made = plan.mapInArrow(partial(write, batch), from_arrow_schema(FILES)).observe(
-            observation, F.collect_list(F.struct(*Summary._fields)).alias("files")
-        )
-        writer = files_made.select("file", "day", F.lit(batches(number, number)).alias("batches")).write
-        writer.options(**AS_THEY_ARE).partitionBy("day", "batches").mode("append").text(self.folder)
-        return [Summary(*row) for row in observation.get["files"]]
+        files = plan.mapInArrow(partial(write, batch), from_arrow_schema(LINES)).collect()
+        return [msgspec.json.decode(row["json"], type=LandedFile) for row in files]
 
-    def _landed_streams(self, written: list[Summary]) -> dict[str, StreamProgress]:
+    def _commit(self, progress: Progress, files: Sequence[LandedFile]) -> None:
+        """From now on readers find them."""
+        assert self._log is not None
+        log = self._log
+        log.commit(WRITER, progress.batch, [landed.file for landed in files], progress.said())
+        self._progress = progress
+        if progress.batch % COMPACT_EVERY == 0:
+            compact(log)
+        if progress.batch % VACUUM_EVERY == 0:
+            vacuum(log)
+
+    def _landed_streams(self, files: list[LandedFile]) -> dict[str, StreamProgress]:
         """Return the progress of the streams of a batch that was just written."""
         streams = {}
-        for stream, summaries in groupby(sorted(written, key=_place), key=lambda summary: summary.stream):
+        for stream, of_stream in groupby(sorted(files, key=_begin), key=lambda file: file.stream):
             before = self._progress.streams.get(stream) or StreamProgress(self._landed.namespace(stream))
-            streams[stream] = self._at_end(stream, _after(before, [*summaries]))
+            streams[stream] = self._at_end(stream, _after(before, [*of_stream]))
         return streams
 
     def _at_end(self, stream: str, progress: StreamProgress) -> StreamProgress:
@@ -150,35 +162,21 @@ class Landing:
             if self._consumer is not None and progress.holes > (known.holes if known else 0):
                 request_checkpoint(self._store, self._streams, stream, f"job:{self._consumer.name}")
 
-    def _write(self, progress: Progress) -> None:
-        write_progress(self._spark, self.folder, progress)
-        self._progress = progress
-
-    def _clear(self) -> None:
-        """Delete the rows of a batch that was not finished.
-
-        What its tasks had ended and Hadoop had not moved to its place would be moved with the next batch's rows."""
-        files.delete(self._spark, f"{self.folder}/{UNMOVED}")
-        for part in folders(self._spark, self.folder):
-            if part.last > self._progress.batch:
-                files.delete(self._spark, f"{self.folder}/{part}")
-
 
 def _session(spark: SparkSession) -> SparkSession:
     """One with settings of its own."""
     own = spark.newSession()
-    own.conf.set("spark.sql.maxConcurrentOutputFileWriters", WRITERS)
     own.conf.set("spark.sql.leafNodeDefaultParallelism", TASKS * spark.sparkContext.defaultParallelism)
     return own
 
 
-def _place(file: Summary) -> tuple[str, Id]:
+def _begin(file: LandedFile) -> tuple[str, Id]:
     return file.stream, parsed(file.first)
 
 
-def _after(before: StreamProgress, files_made: list[Summary]) -> StreamProgress:
+def _after(before: StreamProgress, files: list[LandedFile]) -> StreamProgress:
     """A stream's progress by a batch of which these are its files, in the order of their entries."""
-    first, last = files_made[0], files_made[-1]
+    first, last = files[0], files[-1]
     again = parsed(first.first) <= before.at
     expected = (before.seq or 0) + 1 if first.first_inc == before.inc else 1
     hole = not again and (first.first_seq or 0) > expected
@@ -188,8 +186,8 @@ def _after(before: StreamProgress, files_made: list[Summary]) -> StreamProgress:
         inc=before.inc if last.last_seq is None else last.last_inc,
         seq=before.seq if last.last_seq is None else last.last_seq,
         as_of_ms=max(before.as_of_ms, parsed(last.last).ms),
-        entries=before.entries + sum(summary.entries for summary in files_made),
-        rejected=before.rejected + sum(summary.rejected for summary in files_made),
+        entries=before.entries + sum(file.entries for file in files),
+        rejected=before.rejected + sum(file.rejected for file in files),
         holes=before.holes + hole,
         rereads=before.rereads + again,
     )

@@ -1,12 +1,23 @@
-"""How far a landing has come: one small file, replaced after each batch, that says which batches there are."""
+"""How far a landing has come. Each commit to a landed table says it of all streams."""
+
+from collections.abc import Iterable, Mapping
+from typing import Final
 
 import msgspec
-from pyspark.sql import SparkSession
+import pyarrow as pa
+import pyarrow.parquet as pq
 
-from mqpipeline import files
+from mqpipeline.lake.log import Log, damaged
+from mqpipeline.lake.place import Place
+from mqpipeline.landing.kinds import Landed
 from mqpipeline.source.ids import Id, parsed
 
-FILE = "_progress.json"
+WRITER: Final = "landing"
+"""How a landed table's log names who adds batches to it."""
+STREAMS: Final = "streams"
+"""Under which a commit says the progress of streams, as JSON."""
+KEY_COLUMNS: Final = ("namespace", "batch", "id_ms", "id_n", "inc", "seq", "rejected")
+"""What identifies a row, numbers its entry, and says whether that could be read."""
 
 
 class StreamProgress(msgspec.Struct, frozen=True):
@@ -40,13 +51,72 @@ class Progress(msgspec.Struct, frozen=True):
         """Of all streams together."""
         return min((stream.as_of_ms for stream in self.streams.values()), default=0)
 
-
-def read_progress(spark: SparkSession, folder: str) -> Progress:
-    """Of a landing's folder; an empty one before the first batch."""
-    text = files.read_text(spark, f"{folder}/{FILE}")
-    return msgspec.json.decode(text, type=Progress) if text else Progress()
+    def said(self) -> dict[str, str]:
+        """Return what a commit says of it."""
+        return {STREAMS: msgspec.json.encode(self.streams).decode()}
 
 
-def write_progress(spark: SparkSession, folder: str, progress: Progress) -> None:
-    """In one step: from now on readers find its batches."""
-    files.write_text_atomically(spark, f"{folder}/{FILE}", msgspec.json.encode(progress).decode())
+def progress_of(log: Log | None, landed: Landed) -> Progress:
+    """Return what the newest commit says; if none does, as much as the rows do. Raises LakeError if the log lacks rows
+    of what has landed."""
+    if log is None:
+        return Progress()
+    said = said_by(log)
+    if said is None:
+        rows = key_rows(log.place, (file.path for file in log.files()))
+        return Progress(log.batch(WRITER), of_rows(rows, landed))
+    _refuse_lost_entries(log, said)
+    return Progress(log.batch(WRITER), said)
+
+
+def said_by(log: Log) -> dict[str, StreamProgress] | None:
+    """Return what the newest commit that says anything of streams says, None if none does."""
+    said = log.said(STREAMS)
+    return None if said is None else msgspec.json.decode(said, type=dict[str, StreamProgress])
+
+
+def rows_lacking(log: Log, streams: Mapping[str, StreamProgress]) -> int:
+    """Return how many entries have landed that are in no file of the log; 0 where the log does not say it.
+
+    delta-rs takes an empty log entry for one of a commit that changed nothing."""
+    rows = [file.rows for file in log.files()]
+    if None in rows:
+        return 0
+    return sum(stream.entries for stream in streams.values()) - sum(filter(None, rows))
+
+
+def of_rows(rows: pa.Table | None, landed: Landed) -> dict[str, StreamProgress]:
+    """Return the progress that rows show (of them KEY_COLUMNS, those that there are): of each namespace, the entry with
+    the greatest id of its newest batch is the last one."""
+    if rows is None:
+        return {}
+    order = [(name, "ascending") for name in ("batch", "id_ms", "id_n") if name in rows.column_names]
+    rows = rows.select([name for name in KEY_COLUMNS if name in rows.column_names]).sort_by(order)
+    of_columns = [(name, of) for name in rows.column_names[1:] for of in ("last", "count")]
+    last = rows.group_by("namespace", use_threads=False).aggregate(of_columns)
+    return {
+        landed.stream(row["namespace"]): StreamProgress(
+            row["namespace"],
+            str(Id(row["id_ms_last"], row["id_n_last"])),
+            row.get("inc_last"),
+            row.get("seq_last"),
+            as_of_ms=row["id_ms_last"],
+            entries=row["id_ms_count"],
+            rejected=row.get("rejected_count", 0),
+        )
+        for row in last.to_pylist()
+    }
+
+
+def key_rows(place: Place, paths: Iterable[str]) -> pa.Table | None:
+    """Return KEY_COLUMNS of files, None if there are none."""
+    tables = []
+    for path in paths:
+        with place.open(path) as opened:
+            tables.append(pq.ParquetFile(opened).read(columns=[*KEY_COLUMNS]))  # those that it has
+    return pa.concat_tables(tables) if tables else None
+
+
+def _refuse_lost_entries(log: Log, streams: Mapping[str, StreamProgress]) -> None:
+    if (lacking := rows_lacking(log, streams)) > 0:
+        raise damaged(log.place, f"{lacking:,} entries that have landed are in no file of it")

@@ -4,10 +4,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from pyspark.errors import PySparkRuntimeError
 from pyspark.sql import SparkSession
 
-from mqpipeline import delta
 from mqpipeline.session import spark_session
 
 SMALL = {
@@ -27,12 +25,6 @@ SMALL = {
 }
 SHORT_LIVED_JVM = "-XX:TieredStopAtLevel=1"
 """Of a process of its own, whose code does not live long enough to be compiled well."""
-WITH_DELTA = {
-    **delta.SETTINGS,
-    **delta.packages(),
-    "spark.databricks.delta.snapshotPartitions": "1",
-    "spark.sql.sources.parallelPartitionDiscovery.parallelism": "2",
-}
 PATIENCE_S = (
     900  # a plan of many steps takes seconds to make, and as many times that on a machine that is busy
 )
@@ -47,11 +39,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(scope="session")
 def spark() -> Iterator[SparkSession]:
-    """A session of this machine, small and quick to start, that knows Delta tables too; where their jars cannot be
-    fetched, tests of them are skipped."""
-    try:
-        session = spark_session("tests", {**SMALL, **WITH_DELTA})
-    except PySparkRuntimeError:
-        session = spark_session("tests", SMALL)
+    """A session of this machine, small and quick to start."""
+    session = spark_session("tests", SMALL)
     yield session
     session.stop()

@@ -2,19 +2,12 @@
 
 from typing import Any
 
-from pyspark.sql import DataFrame, SparkSession
+from deltalake import DeltaTable
+from pyspark.sql import DataFrame
 
-from mqpipeline.delta import is_loaded
 from mqpipeline.schemas import BROKER_SESSIONS
 from mqpipeline.warehouse import Folded, Run, Warehouse
-from testbed.needs import MAVEN_CENTRAL, skip
 from tests.mqpipeline.rows import frame, rows_of
-
-
-def need_delta(spark: SparkSession) -> None:
-    """Skip the running test where Spark could not fetch Delta's jars."""
-    if not is_loaded(spark):
-        skip(MAVEN_CENTRAL)
 
 
 def sessions(warehouse: Warehouse, *brokers: str, end_ms: int | None = None) -> DataFrame:
@@ -36,4 +29,5 @@ def found(warehouse: Warehouse) -> set[str]:
 
 def newest(warehouse: Warehouse, table: str, *columns: str) -> set[tuple[Any, ...]]:
     """Return what readers of Delta tables find that know nothing of our snapshots."""
-    return rows_of(warehouse.spark.read.format("delta").load(f"{warehouse.root}/{table}"), *columns)
+    rows = DeltaTable(warehouse.place.under(table).url).to_pyarrow_table(columns=list(columns)).to_pylist()
+    return {tuple(row.values()) for row in rows}

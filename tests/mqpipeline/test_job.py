@@ -95,11 +95,11 @@ def test_a_landing_that_fails_ends_the_streaming(
 def test_a_batch_under_way_does_not_hold_up_the_end(
     spark: SparkSession, example: Options, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def write_rows(landing: Landing, *_: object) -> None:
+    def write_files(landing: Landing, *_: object) -> None:
         ending.set()
         landing._spark.range(1).selectExpr("java_method('java.lang.Thread', 'sleep', 600000L)").collect()
 
-    monkeypatch.setattr(Landing, "_write_rows", write_rows)
+    monkeypatch.setattr(Landing, "_write_files", write_files)
     ending = threading.Event()
     job.stream(spark, example, print, ending, every_s=60, trigger_s=0.1)
     assert read_events(spark, example.warehouse).count() == 0

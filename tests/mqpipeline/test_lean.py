@@ -3,13 +3,17 @@
 from collections.abc import Callable
 from pathlib import Path
 
-import msgspec
+import pyarrow as pa
 import pytest
+from deltalake import CommitProperties
+from deltalake.schema import Schema
+from deltalake.transaction import AddAction, create_table_with_add_actions
 from redis import Redis
 
 from mqnamesrv.store import EmbeddedStore
 from mqpipeline import lean
-from mqpipeline.landing.progress import FILE, Progress, StreamProgress
+from mqpipeline.lake.log import LOG
+from mqpipeline.landing.progress import Progress, StreamProgress
 from mqpipeline.options import Options
 from tests.mqpipeline.landing.streams import emit
 
@@ -20,8 +24,11 @@ def write_landed(warehouse: Path, **entries: int) -> None:
     streams = {
         f"ns:{{{name}}}:events": StreamProgress(name, entries=count) for name, count in entries.items()
     }
-    (warehouse / "events").mkdir()
-    (warehouse / "events" / FILE).write_bytes(msgspec.json.encode(Progress(1, streams)))
+    said = CommitProperties(custom_metadata=Progress(1, streams).said())
+    statistics = f'{{"numRecords":{sum(entries.values())}}}'
+    file = AddAction("part-1.parquet", 1, {}, 1, True, statistics)
+    schema = Schema.from_arrow(pa.schema([("seq", pa.int64())]))
+    create_table_with_add_actions(str(warehouse / "events"), schema, [file], commit_properties=said)
 
 
 def trimmed_to(redis: Redis, seq: int) -> None:
@@ -99,9 +106,9 @@ def test_where_the_number_is_not_known(options: Options) -> None:
     assert lean.settings(options) == {}
 
 
-def test_a_progress_that_cannot_be_read(store: EmbeddedStore, tmp_path: Path) -> None:
+def test_a_log_that_cannot_be_read(store: EmbeddedStore, tmp_path: Path) -> None:
     write_landed(tmp_path, default=1)
-    (tmp_path / "events" / FILE).write_text("{")
+    (tmp_path / "events" / LOG / f"{0:020d}.json").write_text("{")
     assert lean.settings(Options(url=store.url, warehouse=str(tmp_path))) == {}
 
 

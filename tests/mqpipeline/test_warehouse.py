@@ -1,31 +1,23 @@
 """Snapshots: what a reader finds while runs come, go and die."""
 
-import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
 
-from mqpipeline import files
-from mqpipeline.delta import DeltaTables
-from mqpipeline.schemas import BROKER_SESSIONS, GAPS, ROUTE_VERSIONS
-from mqpipeline.warehouse import MERGED, Folded, ParquetFolders, Warehouse
+from mqpipeline import warehouse as module
+from mqpipeline.lake.log import Log, OtherWriter, created, opened
+from mqpipeline.schemas import BROKER_SESSIONS, GAPS, ROUTE_VERSIONS, RUNS
+from mqpipeline.warehouse import Folded, Warehouse
 from tests.mqpipeline.rows import frame, rows_of
-from tests.mqpipeline.runs import commit, found, need_delta, newest, sessions, write
+from tests.mqpipeline.runs import commit, found, newest, sessions, write
 
 DAY_MS = 86_400_000
 
 
-@pytest.fixture(params=[ParquetFolders, DeltaTables])
-def warehouse(spark: SparkSession, tmp_path: Path, request: pytest.FixtureRequest) -> Warehouse:
-    if request.param is DeltaTables:
-        need_delta(spark)
-    return Warehouse(spark, str(tmp_path), request.param(spark, str(tmp_path)))
-
-
 @pytest.fixture
-def folders(spark: SparkSession, tmp_path: Path) -> Warehouse:
-    """Of Parquet files."""
+def warehouse(spark: SparkSession, tmp_path: Path) -> Warehouse:
     return Warehouse(spark, str(tmp_path))
 
 
@@ -52,17 +44,12 @@ def test_closed_rows_add_up_and_open_ones_are_replaced(warehouse: Warehouse) -> 
     commit(first)
     second = warehouse.begin()
     write(second, closed=sessions(warehouse, "b", end_ms=2), open=sessions(warehouse, "c"))
-    if warehouse.snapshot.format == "delta":
-        before = {("a", "closed"), ("b", "open"), ("c", "open")}
-        assert newest(warehouse, "broker_sessions", "broker", "part") == before
+    before = {("a", "closed"), ("b", "open"), ("c", "open")}
+    assert newest(warehouse, "broker_sessions", "broker", "part") == before
     commit(second)
     assert found(warehouse) == {"a", "b", "c"}
-    if warehouse.snapshot.format == "delta":
-        assert newest(warehouse, "broker_sessions", "broker", "part") == {
-            ("a", "closed"),
-            ("b", "closed"),
-            ("c", "open"),
-        }
+    after = {("a", "closed"), ("b", "closed"), ("c", "open")}
+    assert newest(warehouse, "broker_sessions", "broker", "part") == after
     assert rows_of(warehouse.read_open(BROKER_SESSIONS, warehouse.snapshot), "broker") == {("c",)}
 
 
@@ -75,43 +62,58 @@ def test_what_a_run_writes_of_a_table_adds_up(warehouse: Warehouse) -> None:
     assert rows_of(warehouse.read_open(BROKER_SESSIONS, warehouse.snapshot), "broker") == {("c",)}
 
 
-def test_a_run_that_dies_leaves_nothing(folders: Warehouse) -> None:
-    first = folders.begin()
-    write(first, closed=sessions(folders, "a", end_ms=1))
+def test_a_run_that_dies_leaves_nothing(warehouse: Warehouse) -> None:
+    first = warehouse.begin()
+    write(first, closed=sessions(warehouse, "a", end_ms=1))
     commit(first)
-    dead = folders.begin()
-    write(dead, closed=sessions(folders, "dead", end_ms=40 * DAY_MS), open=sessions(folders, "dead too"))
-    again = folders.begin()
+    dead = warehouse.begin()
+    write(dead, closed=sessions(warehouse, "dead", end_ms=40 * DAY_MS), open=sessions(warehouse, "dead too"))
+    again = warehouse.begin()
     assert again.number == dead.number
-    write(again, closed=sessions(folders, "b", end_ms=1))
+    write(again, closed=sessions(warehouse, "b", end_ms=1))
     commit(again)
-    assert found(folders) == {"a", "b"}
+    assert found(warehouse) == {"a", "b"}
 
 
+@pytest.mark.parametrize("full", [False, True])
 def test_a_run_that_dies_while_it_commits_leaves_nothing(
-    warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch
+    warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch, full: bool
 ) -> None:
     first = warehouse.begin()
     write(first, closed=sessions(warehouse, "a", end_ms=1), open=sessions(warehouse, "b"))
     commit(first)
-
-    def killed(*_: object) -> None:
-        raise KeyboardInterrupt
-
     dead = warehouse.begin()
-    write(dead, closed=sessions(warehouse, "dead", end_ms=1), open=sessions(warehouse, "dying"))
+    write(dead, closed=sessions(warehouse, "dead", end_ms=1), open=sessions(warehouse, "dying"), full=full)
     with monkeypatch.context() as patched:
-        patched.setattr(files, "write_text_atomically", killed)
+        patched.setattr(module, "_row", killed)
         with pytest.raises(KeyboardInterrupt):
             commit(dead)
     assert found(warehouse) == {"a", "b"}
     commit(warehouse.begin())  # which writes no sessions
-    if warehouse.snapshot.format == "delta":
-        assert newest(warehouse, "broker_sessions", "broker") == {("a",), ("b",)}
+    assert newest(warehouse, "broker_sessions", "broker") == {("a",), ("b",)}
     again = warehouse.begin()
     write(again, closed=sessions(warehouse, "b", end_ms=2), open=sessions(warehouse, "c"))
     commit(again)
     assert found(warehouse) == {"a", "b", "c"}
+
+
+def killed(*_: object) -> Any:
+    raise KeyboardInterrupt
+
+
+def test_of_two_runs_at_once_one_is_refused(warehouse: Warehouse) -> None:
+    one, other = warehouse.begin(), warehouse.begin()
+    write(one, closed=sessions(warehouse, "one", end_ms=1))
+    write(other, closed=sessions(warehouse, "other", end_ms=1))
+    commit(one)
+    with pytest.raises(OtherWriter, match=r"another run has written to .*broker_sessions"):
+        commit(other)
+    assert found(warehouse) == {"one"}
+    run = warehouse.begin()
+    write(run, closed=sessions(warehouse, "next", end_ms=1))
+    commit(run)
+    assert found(warehouse) == {"one", "next"}
+    assert newest(warehouse, "broker_sessions", "broker") == {("one",), ("next",)}
 
 
 def test_a_full_run_replaces_everything_and_disturbs_no_reader(warehouse: Warehouse) -> None:
@@ -126,29 +128,63 @@ def test_a_full_run_replaces_everything_and_disturbs_no_reader(warehouse: Wareho
     assert rows_of(old, "broker") == {("a",), ("b",)}
 
 
-def test_what_is_out_of_use_goes_a_run_later(folders: Warehouse) -> None:
-    for _ in range(3):
-        run = folders.begin()
-        write(run, closed=sessions(folders, "a", end_ms=1), open=sessions(folders, "b"), full=True)
-        commit(run)
-    left = sorted(os.listdir(f"{folders.root}/broker_sessions/size-0"))
-    assert left == ["run=2", "run=3"]
-
-
-def test_many_small_parts_become_one(folders: Warehouse) -> None:
-    names = [f"b{number}" for number in range(MERGED)]
-    for name in names:
-        run = folders.begin()
-        write(run, closed=sessions(folders, name, end_ms=1))
-        commit(run)
-    assert folders.snapshot.tables["broker_sessions"].closed == (
-        f"broker_sessions/size-1/run={MERGED}/part=closed",
-    )
-    assert found(folders) == set(names)
-    run = folders.begin()
-    write(run, closed=sessions(folders, "z", end_ms=1))
+def test_what_is_out_of_use_goes_when_nothing_needs_it(
+    warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "VACUUM_EVERY", 3)
+    run = warehouse.begin()
+    write(run, closed=sessions(warehouse, "a", end_ms=1), open=sessions(warehouse, "b"))
     commit(run)
-    assert os.listdir(f"{folders.root}/broker_sessions/size-0") == [f"run={MERGED + 1}"]
+    log(warehouse).delta.alter.set_table_properties(
+        {"delta.deletedFileRetentionDuration": "interval 0 seconds"}
+    )
+    for name in ("c", "d"):
+        assert len([*Path(warehouse.root).glob("broker_sessions/part=open/*/*")]) == (1 if name == "c" else 2)
+        run = warehouse.begin()
+        write(run, closed=sessions(warehouse), open=sessions(warehouse, name))
+        commit(run)
+    assert len([*Path(warehouse.root).glob("broker_sessions/part=open/*/*")]) == 1
+    assert found(warehouse) == {"a", "d"}
+
+
+def log(warehouse: Warehouse) -> Log:
+    there = opened(warehouse.place.under("broker_sessions"), BROKER_SESSIONS)
+    assert there is not None
+    return there
+
+
+def test_many_small_files_become_one(warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "COMPACT_EVERY", 3)
+    readers = []
+    for name in ("a", "b", "c"):
+        run = warehouse.begin()
+        write(run, closed=sessions(warehouse, name, end_ms=1))
+        commit(run)
+        readers.append(warehouse.read(BROKER_SESSIONS))
+    assert len(warehouse.files(BROKER_SESSIONS, warehouse.snapshot)) == 1
+    assert found(warehouse) == {"a", "b", "c"}
+    assert rows_of(readers[0], "broker") == {("a",)}
+
+
+def test_a_table_gets_columns(warehouse: Warehouse) -> None:
+    before = BROKER_SESSIONS._replace(columns="namespace string, broker string, end_ms bigint", sort=())
+    run = warehouse.begin()
+    run.write(before, warehouse.spark.createDataFrame([("ns", "a", 1)], before.schema), full=False)
+    commit(run)
+    assert rows_of(warehouse.read(BROKER_SESSIONS), "broker", "addr") == {("a", None)}
+    run = warehouse.begin()
+    rows = frame(warehouse.spark, BROKER_SESSIONS, [{"broker": "b", "end_ms": 1, "addr": "10.0.0.1"}])
+    write(run, closed=rows)
+    commit(run)
+    assert rows_of(warehouse.read(BROKER_SESSIONS), "broker", "addr") == {("a", None), ("b", "10.0.0.1")}
+    assert newest(warehouse, "broker_sessions", "broker", "addr") == {("a", None), ("b", "10.0.0.1")}
+
+
+def test_the_runs_are_a_table(warehouse: Warehouse) -> None:
+    for _ in range(2):
+        commit(warehouse.begin())
+    assert newest(warehouse, RUNS.name, "run", "as_of_ms") == {(1, 1), (2, 2)}
+    assert created(warehouse.place.under(RUNS.name), RUNS).version == 2
 
 
 def test_files_are_partitioned_as_the_schema_says(warehouse: Warehouse) -> None:
@@ -157,9 +193,10 @@ def test_files_are_partitioned_as_the_schema_says(warehouse: Warehouse) -> None:
     run.write(ROUTE_VERSIONS, frame(warehouse.spark, ROUTE_VERSIONS, rows), full=False)
     run.write(GAPS, frame(warehouse.spark, GAPS, [{"type": "hole", "from_seq": 3}]), full=False)
     commit(run)
-    part = "part=closed/bucket=*/*/*.parquet"
-    under = "" if warehouse.snapshot.format == "delta" else "size-0/run=1/"
-    held = {path.parent.name for path in Path(warehouse.root).glob(f"route_versions/{under}{part}")}
+    held = {
+        path.parent.name
+        for path in Path(warehouse.root).glob("route_versions/part=closed/bucket=*/*/*.parquet")
+    }
     assert held == {"month=1970-01", "month=1970-02", "month=1970-03"}
     assert warehouse.read(ROUTE_VERSIONS).columns == [*ROUTE_VERSIONS.schema.names, "bucket", "month"]
     assert rows_of(warehouse.read(ROUTE_VERSIONS), "topic", "month") == {

@@ -5,15 +5,17 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 
-import msgspec
 from pyspark.sql import SparkSession
 from redis import Redis
 
 from mqnamesrv.store import EmbeddedStore
-from mqpipeline.landing.progress import Progress
+from mqpipeline.lake.log import FILE_END, opened
+from mqpipeline.lake.place import place
+from mqpipeline.landing.kinds import EVENTS_LAND
+from mqpipeline.landing.progress import WRITER, Progress, progress_of
 from mqpipeline.landing.reading import read_events
 from testbed.eventually import eventually
 from tests.mqpipeline.landing.follow import landing_of
@@ -44,20 +46,22 @@ def killed_when(condition: Callable[[], bool], url: str, root: Path) -> Iterator
 def test_killed_at_any_point_each_entry_is_there_once(
     spark: SparkSession, redis: Redis, store: EmbeddedStore, tmp_path: Path
 ) -> None:
-    folder = tmp_path / "events"
+    events = place(str(tmp_path)).under("events")
 
     def progress() -> Progress:
-        found = folder / "_progress.json"
-        return msgspec.json.decode(found.read_bytes(), type=Progress) if found.exists() else Progress()
+        return progress_of(opened(events, EVENTS_LAND.table), EVENTS_LAND)
 
     def batch() -> int:
         return progress().batch
 
     def writing(number: int) -> bool:
-        """Rows of the batch are in the making, or made."""
-        with suppress(FileNotFoundError):  # a folder was moved to its place meanwhile
-            return bool([*folder.glob(f"**/batches={number:012d}-*")]) and batch() < number
-        return False
+        """Files of the batch are in the making, or made."""
+        log = opened(events, EVENTS_LAND.table)
+        return (
+            log is not None
+            and log.batch(WRITER) == number - 1
+            and len(events.names(FILE_END)) > len(log.files())
+        )
 
     emit(redis, 1, 500, every_ms=DAY_MS // 1000)
     with killed_when(lambda: writing(2), store.url, tmp_path):

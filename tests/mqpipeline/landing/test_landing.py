@@ -2,7 +2,6 @@
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -10,11 +9,9 @@ import pytest
 from pyspark.sql import SparkSession
 from redis import Redis
 
-from mqnamesrv.store import EmbeddedStore
-from mqpipeline import files
-from mqpipeline.landing.compaction import compact
-from mqpipeline.landing.kinds import EVENTS_LAND, HEARTBEATS_LAND, Landed
-from mqpipeline.landing.landing import Landing
+from mqpipeline.lake.log import created, opened
+from mqpipeline.lake.place import place
+from mqpipeline.landing.kinds import HEARTBEATS_LAND
 from mqpipeline.landing.reading import read_events, read_heartbeats, read_landed
 from mqpipeline.landing.stream_partitions import rows_of
 from mqpipeline.schemas import EVENTS
@@ -25,36 +22,8 @@ from registry.events.trim import KEPT, trim
 from registry.keys import Keys
 from registry.plans import Origin
 from testbed.eventually import eventually
-from tests.mqpipeline.landing.streams import DAY_MS, INC, STREAM, emit
-
-Make = Callable[..., Landing]
-
-
-@pytest.fixture
-def make(spark: SparkSession, store: EmbeddedStore, tmp_path: Path) -> Iterator[Make]:
-    made: list[Landing] = []
-
-    def landing(
-        landed: Landed = EVENTS_LAND, namespaces: tuple[str, ...] = ("default",), **source: str
-    ) -> Landing:
-        made.append(
-            Landing(spark, str(tmp_path), landed, {"url": store.url, **source}, namespaces, "pipeline:main")
-        )
-        return made[-1]
-
-    yield landing
-    for one in made:
-        one.close()
-
-
-def landed(spark: SparkSession, root: Path) -> Counter[tuple[str, int, int, int]]:
-    """(namespace, inc, seq, batch) -> how often it is there."""
-    rows = read_events(spark, str(root)).select("namespace", "inc", "seq", "batch").collect()
-    return Counter(tuple(row) for row in rows)
-
-
-def seqs(first: int, last: int, batch: int, *, inc: int = INC) -> Counter[tuple[str, int, int, int]]:
-    return Counter({("default", inc, seq, batch): 1 for seq in range(first, last + 1)})
+from tests.mqpipeline.landing.conftest import Make
+from tests.mqpipeline.landing.streams import DAY_MS, INC, STREAM, emit, landed, seqs
 
 
 def reported(redis: Redis, stream: str = STREAM) -> dict[str, Any]:
@@ -77,21 +46,6 @@ def test_new_entries_land_once_and_are_acknowledged(
     assert landed(spark, tmp_path) == seqs(1, 20, 1) + seqs(21, 22, 2)
     day = read_landed(spark, str(tmp_path), EVENTS, from_day="2026-01-02", to_day="2026-01-02")
     assert sorted(row["seq"] for row in day.collect()) == list(range(10, 20))
-
-
-def test_rows_that_a_killed_writer_had_not_moved_to_their_place_do_not_land(
-    spark: SparkSession, redis: Redis, make: Make, tmp_path: Path
-) -> None:
-    emit(redis, 1, 2)
-    make().land_available()
-    (written,) = (tmp_path / "events").glob("day=*/batches=*/part-*")
-    ended = tmp_path / "events/_temporary/0/task_202601010000000000000_0001_m_000000"  # as Hadoop names it
-    left = ended / written.parent.parent.name / "batches=000000000002-000000000002"
-    left.mkdir(parents=True)
-    (left / f"other-{written.name}").write_bytes(written.read_bytes())
-    emit(redis, 3, 4)
-    make().land_available()
-    assert landed(spark, tmp_path) == seqs(1, 2, 1) + seqs(3, 4, 2)
 
 
 def test_an_idle_stream_and_an_empty_one_still_advance(redis: Redis, make: Make) -> None:
@@ -149,7 +103,7 @@ def test_tasks_share_many_partitions(redis: Redis, make: Make) -> None:
     assert landing._spark.createDataFrame(rows_of(partitions)).rdd.getNumPartitions() == 4 * 2
 
 
-@pytest.mark.parametrize(("at", "after"), [("_write", False), ("_write", True), ("_report_to_store", True)])
+@pytest.mark.parametrize(("at", "after"), [("_commit", False), ("_commit", True), ("_report_to_store", True)])
 def test_a_batch_that_breaks_off_lands_once(
     spark: SparkSession,
     redis: Redis,
@@ -231,8 +185,9 @@ def test_rejected_entries_are_counted_and_kept(
     assert make().land_available().streams[STREAM].rejected == 2
     rows = read_events(spark, str(tmp_path)).select("id_n", "rejected", "fields").collect()
     found = {row["id_n"]: row for row in rows}
-    assert [found[n]["rejected"] for n in range(3)] == ["number", "missing", None]
+    assert [found[n]["rejected"] for n in range(3)] == ["number", "text", None]
     assert found[0]["fields"]["epoch"] == "x"
+    assert found[1]["fields"]["any"] == "/w0KKg=="
 
 
 def test_heartbeats_land(spark: SparkSession, redis: Redis, make: Make, tmp_path: Path) -> None:
@@ -245,7 +200,7 @@ def test_heartbeats_land(spark: SparkSession, redis: Redis, make: Make, tmp_path
 
 
 def test_what_is_gone_before_it_is_read_is_no_file(redis: Redis, make: Make, tmp_path: Path) -> None:
-    assert make()._write_rows([StreamPartition(STREAM, Id(1, 0), Id(9, 0))], 1) == []
+    assert make()._write_files([StreamPartition(STREAM, Id(1, 0), Id(9, 0))], 1) == []
     assert not list(tmp_path.glob("events/day=*"))
 
 
@@ -262,25 +217,34 @@ def test_only_what_has_landed_is_trimmed(redis: Redis, make: Make) -> None:
     assert KEPT <= redis.xlen(STREAM) < KEPT + 3000
 
 
-def test_a_day_becomes_one_folder(spark: SparkSession, redis: Redis, make: Make, tmp_path: Path) -> None:
-    root, day = str(tmp_path), "2026-01-01"
+def test_small_files_become_one(
+    spark: SparkSession, redis: Redis, make: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("mqpipeline.landing.landing.COMPACT_EVERY", 3)
+    readers = []
     for first in (1, 3, 5):
         emit(redis, first, first + 1, every_ms=DAY_MS // 4)  # the last ones are of the next day
         make().land_available()
-    before = landed(spark, tmp_path)
-    reader = read_events(spark, root)
-    assert read_events(spark, root, after_batch=1).count() == 4
-    made = compact(spark, root, EVENTS, day)
-    assert made is not None
-    assert (made.first, made.last) == (1, 2)
-    assert read_events(spark, root, after_batch=1).count() == 4
-    assert landed(spark, tmp_path) == before
-    assert sum(reader.groupBy("seq").count().rdd.values().collect()) == 6  # readers go on
-    assert compact(spark, root, EVENTS, day, grace_s=0) is None
-    folder = f"{root}/events/day={day}"
-    assert [path.rpartition("/")[2] for path in files.matching(spark, f"{folder}/batches=*")] == [
-        "batches=000000000001-000000000002"
+        readers.append(read_events(spark, str(tmp_path)))
+    log = opened(place(str(tmp_path)).under("events"), EVENTS)
+    assert log is not None
+    assert sorted((file.partition["day"], file.rows) for file in log.files()) == [
+        ("2026-01-01", 3),
+        ("2026-01-02", 3),
     ]
-    assert landed(spark, tmp_path) == before
-    (tmp_path / "events" / f"day={day}" / "batches=000000000001-000000000002" / "_SUCCESS").unlink()
-    assert sum(landed(spark, tmp_path).values()) == 3  # a folder that is not whole does not count
+    assert landed(spark, tmp_path) == seqs(1, 2, 1) + seqs(3, 4, 2) + seqs(5, 6, 3)
+    assert read_events(spark, str(tmp_path), after_batch=1).count() == 4
+    assert readers[0].count() == 2  # readers go on
+    emit(redis, 7, 7, every_ms=DAY_MS // 4)
+    assert make().land_available().streams[STREAM].entries == 7
+
+
+def test_a_table_of_an_older_release_gets_the_new_columns(redis: Redis, make: Make, tmp_path: Path) -> None:
+    older = EVENTS._replace(columns=EVENTS.columns.removesuffix("rejected string").rstrip(", \n"))
+    events = place(str(tmp_path)).under("events")
+    assert "rejected" not in created(events, older).delta.schema().to_json()
+    emit(redis, 1, 1)
+    make().land_available()
+    log = opened(events, EVENTS)
+    assert log is not None
+    assert "rejected" in log.delta.schema().to_json()

@@ -1,10 +1,9 @@
 """A task makes files of partitions: each whole, of one day, and its content reported."""
 
-import io
-from collections.abc import Iterable
+from pathlib import Path
 from typing import Any, cast
 
-import pyarrow as pa
+import msgspec
 import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
@@ -12,10 +11,12 @@ from pyspark.sql.types import StructType
 from redis import Redis
 
 from mqnamesrv.store import EmbeddedStore
+from mqpipeline.lake import files as lake_files
+from mqpipeline.lake.place import place
 from mqpipeline.landing import writing
 from mqpipeline.landing.kinds import EVENTS_LAND
 from mqpipeline.landing.stream_partitions import rows_of
-from mqpipeline.landing.writing import END, Batch, Summary, write
+from mqpipeline.landing.writing import Batch, LandedFile, write
 from mqpipeline.source import reading
 from mqpipeline.source.ids import parsed
 from mqpipeline.source.options import options_of
@@ -23,29 +24,36 @@ from mqpipeline.source.streams import StreamPartition
 from tests.mqpipeline.landing.streams import DAY_MS, INC, STREAM, emit
 
 ALL = ("0-0", "18446744073709551615-18446744073709551615")
-File = tuple[str, list[dict[str, Any]], Summary]
+File = tuple[str, list[dict[str, Any]], LandedFile]
 
 
 @pytest.fixture
-def batch(spark: SparkSession, store: EmbeddedStore) -> Batch:
+def batch(spark: SparkSession, store: EmbeddedStore, tmp_path: Path) -> Batch:
     columns = cast(StructType, StructType.fromDDL(EVENTS_LAND.columns))
     options = options_of({"url": store.url, "streams": STREAM})
-    return Batch(EVENTS_LAND, 7, options, columns, EVENTS_LAND.table.schema)
+    return Batch(place(str(tmp_path)), EVENTS_LAND, 7, options, columns, EVENTS_LAND.table.schema)
 
 
 def made(batch: Batch, *partitions: tuple[str, str, str]) -> list[File]:
     rows = rows_of(
         [StreamPartition(stream, parsed(first), parsed(last)) for stream, first, last in partitions]
     )
-    return [*files(write(batch, rows.to_batches()))]
+    return [
+        file_of(batch, line)
+        for found in write(batch, rows.to_batches())
+        for line in found["json"].to_pylist()
+    ]
 
 
-def files(found: Iterable[pa.RecordBatch]) -> Iterable[File]:
-    for one in found:
-        day, file, *summary = one.columns
-        content = file.view(pa.binary())[0].as_py() + END.encode()
-        reported = Summary(*(value[0].as_py() for value in summary))
-        yield day[0].as_py(), pq.read_table(io.BytesIO(content)).to_pylist(), reported
+def file_of(batch: Batch, line: str) -> File:
+    """Its day, its rows, and what was reported of it."""
+    landed = msgspec.json.decode(line, type=LandedFile)
+    with batch.place.open(landed.file.path) as opened:
+        return landed.file.partition["day"], pq.read_table(opened).to_pylist(), landed
+
+
+def summary(file: File) -> tuple[Any, ...]:
+    return msgspec.structs.astuple(file[2])[1:]
 
 
 def test_a_file_a_day_and_what_is_in_it(redis: Redis, batch: Batch) -> None:
@@ -58,9 +66,9 @@ def test_a_file_a_day_and_what_is_in_it(redis: Redis, batch: Batch) -> None:
         ("default", 7)
     }
     first, last = f"{INC + 2 * DAY_MS}-0", f"{INC + 5 * DAY_MS // 2}-0"
-    assert files_by_day[2][2] == Summary(STREAM, 2, 0, first, last, INC, 4, INC, 5)
+    assert summary(files_by_day[2]) == (STREAM, 2, 0, first, last, INC, 4, INC, 5)
     at = f"{INC + 3 * DAY_MS}-7"
-    assert files_by_day[3][2] == Summary(STREAM, 1, 1, at, at, None, None, None, None)
+    assert summary(files_by_day[3]) == (STREAM, 1, 1, at, at, None, None, None, None)
 
 
 def test_partitions_are_read_and_no_more(redis: Redis, batch: Batch) -> None:
@@ -78,7 +86,7 @@ def test_what_is_large_makes_several_files(
 ) -> None:
     """One is full once what is encoded of it is; so long as it is in memory."""
     monkeypatch.setattr(reading, "BATCH_ENTRIES", 20)
-    monkeypatch.setattr(writing, "GROUP_ROWS", group)
+    monkeypatch.setattr(lake_files, "GROUP_ROWS", group)
     monkeypatch.setattr(writing, "FILE_BYTES", size + 100)
     emit(redis, 1, 100)
     found = made(batch._replace(options=batch.options.__class__(batch.options.url, page=20)), (STREAM, *ALL))

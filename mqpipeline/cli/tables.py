@@ -1,0 +1,141 @@
+"""Care of the tables' files: without Spark, so without Java."""
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Annotated
+
+import typer
+from redis.exceptions import RedisError
+
+from mqpipeline import derived
+from mqpipeline import options as all_options
+from mqpipeline.cli.common import NOT_THERE, WRONG_USAGE, OfUrl, OfWarehouse, stop
+from mqpipeline.lake import maintenance
+from mqpipeline.lake.check import Checked
+from mqpipeline.lake.log import LakeError, Log, opened
+from mqpipeline.lake.place import Place, place
+from mqpipeline.landing import check as checking
+from mqpipeline.landing import migrate as migrating
+from mqpipeline.landing import repair as repairing
+from mqpipeline.landing.kinds import LANDED, Landed
+from mqpipeline.options import OptionError
+from mqpipeline.source.connection import AWAY
+
+Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask")]
+
+
+def add(app: typer.Typer) -> None:
+    """The commands `check`, `repair`, `migrate`, `compact` and `vacuum`."""
+    for command in (check, repair, migrate, compact, vacuum):
+        app.command()(command)
+
+
+def check(warehouse: OfWarehouse = None, url: OfUrl = None) -> None:
+    """Check logs, files, numbers of entries, positions. One line a finding, exit code 1 for any."""
+    findings = 0
+    with _ended_by_error():
+        chosen = _options(warehouse, url)
+        checked = []
+        for at, landed in _tables(place(chosen.warehouse)):
+            result = checking.check(at, landed)
+            rows = len(result.rows) if result.rows is not None else 0
+            checked.append(f"{landed.table.name} ({rows:,} entries)")
+            if chosen.url and not result.findings:
+                result = result.and_also(_against_store(at, landed, chosen.url))
+            for line in (*result.remarks, *result.findings):
+                print(line)
+            findings += len(result.findings)
+        result = derived.check(place(chosen.warehouse))
+        for line in (*result.remarks, *result.findings):
+            print(line)
+        findings += len(result.findings)
+    if findings:
+        raise typer.Exit(NOT_THERE)
+    print(
+        f"in order: {', '.join(checked)}: logs, files, numbers of entries, positions; derived tables: files"
+    )
+
+
+def repair(warehouse: OfWarehouse = None, yes: Yes = False) -> None:
+    """Make the log of a damaged table whole again; no file is deleted. Stop the landing first."""
+    with _ended_by_error():
+        root = place(_options(warehouse).warehouse)
+        for at, landed in _tables(root):
+            plan = repairing.planned(at, landed)
+            if plan is None:
+                print(f"{landed.table.name}: the log is in order")
+                continue
+            print("\n".join(plan.lines()))
+            if not (yes or typer.confirm(f"Repair {landed.table.name}?", default=False)):
+                print(f"{landed.table.name}: nothing is done")
+                continue
+            repairing.done(plan)
+            print(f"{landed.table.name}: done; mqpipeline check reads all of it")
+        _repair_derived(root, yes=yes)
+
+
+def migrate(warehouse: OfWarehouse = None) -> None:
+    """Make a warehouse of release 0.1 one of this; no landed row is rewritten. Stop the landing first."""
+    with _ended_by_error():
+        root = place(_options(warehouse).warehouse)
+        print(f"derived tables: {derived.migrate(root)}")
+        for at, landed in _tables(root):
+            print(f"{landed.table.name}: {migrating.migrate(at, landed)}")
+
+
+def compact(warehouse: OfWarehouse = None) -> None:
+    """Make the many small files of a day few. Landing and readers go on meanwhile."""
+    for log in _logs(warehouse):
+        print(f"{log.table.name}: {maintenance.compact(log)} fewer files")
+
+
+def vacuum(warehouse: OfWarehouse = None) -> None:
+    """Delete files that no log has used for a week. Landing and readers go on meanwhile."""
+    for log in _logs(warehouse):
+        print(f"{log.table.name}: {maintenance.vacuum(log)} files are deleted")
+
+
+def _repair_derived(root: Place, *, yes: bool) -> None:
+    findings = derived.check(root).findings
+    print("\n".join(findings or ["derived tables: their files are in order"]))
+    if findings and (
+        yes or typer.confirm("Set all derived tables aside, to be computed again?", default=False)
+    ):
+        print(f"derived tables: moved to {derived.set_aside(root)}; the next run computes them again")
+
+
+def _against_store(at: Place, landed: Landed, url: str) -> Checked:
+    try:
+        return checking.check_streams(at, landed, url)
+    except (RedisError, *AWAY) as error:
+        remark = f"{landed.table.name}: not checked against the streams, for Redis does not answer: {error}"
+        return Checked([], [remark])
+
+
+def _logs(warehouse: str | None) -> Iterator[Log]:
+    """Those of the tables that are there."""
+    with _ended_by_error():
+        for at, landed in _tables(place(_options(warehouse).warehouse)):
+            if (log := opened(at, landed.table)) is not None:
+                yield log
+
+
+def _tables(root: Place) -> Iterator[tuple[Place, Landed]]:
+    for landed in LANDED:
+        yield root.under(landed.table.name), landed
+
+
+def _options(warehouse: str | None, url: str | None = None) -> all_options.Options:
+    return all_options.load(os.environ, {"warehouse": warehouse, "url": url})
+
+
+@contextmanager
+def _ended_by_error() -> Iterator[None]:
+    """With one line."""
+    try:
+        yield
+    except OptionError as error:
+        stop(str(error), WRONG_USAGE)
+    except (LakeError, OSError) as error:
+        stop(str(error), NOT_THERE)

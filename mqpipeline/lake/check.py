@@ -1,0 +1,99 @@
+"""The files of a table against its log: what each is to be, and is not."""
+
+import time
+from collections.abc import Iterator, Sequence
+from typing import Final, NamedTuple
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from mqpipeline.lake.log import File, Log
+from mqpipeline.lake.log_files import LogFiles
+from mqpipeline.lake.maintenance import RETAIN_S
+from mqpipeline.lake.place import Place, is_data
+
+MOST: Final = 10
+"""Findings of one kind that get a line each."""
+
+
+class Checked(NamedTuple):
+    """Of a table: what is wrong, and what is only good to know, a line each; `rows` are columns of all its files that
+    can be read, None if there are none."""
+
+    findings: list[str]
+    remarks: list[str]
+    rows: pa.Table | None = None
+
+    def and_also(self, other: "Checked") -> "Checked":
+        """Return both; the rows are the first one's."""
+        return Checked(self.findings + other.findings, self.remarks + other.remarks, self.rows)
+
+
+class _Read(NamedTuple):
+    """Of a file: columns of its rows, None if it cannot be read; what is wrong; what is good to know."""
+
+    rows: pa.Table | None
+    finding: str | None
+    remark: str | None = None
+
+
+def check_log(name: str, log: LogFiles) -> list[str]:
+    """Return what is damaged of the files of a table's log."""
+    return [
+        f"{name}: {path} is damaged, or follows on a damaged log entry: mqpipeline repair"
+        for path in log.aside
+    ]
+
+
+def check_files(log: Log, columns: Sequence[str]) -> Checked:
+    """Read all files of a table, and return these columns of them."""
+    name, stored = log.table.name, log.place.stored()
+    findings: list[str] = []
+    remarks: list[str] = []
+    tables: list[pa.Table] = []
+    files = log.files()
+    for file in files:
+        there = stored.get(file.path)
+        if there is None:
+            findings.append(f"{name}: {file.path} is in the log and not there")
+        elif there.size != file.size:
+            findings.append(f"{name}: {file.path} has {there.size:,} bytes, and {file.size:,} in the log")
+        else:
+            read = _read(log.place, file, columns)
+            findings += [f"{name}: {file.path} {read.finding}"] if read.finding else []
+            remarks += [f"{name}: {file.path} {read.remark}"] if read.remark else []
+            tables += [] if read.rows is None else [read.rows]
+    in_log = {file.path for file in files}
+    since = time.time() - RETAIN_S
+    old = [
+        path for path, of in stored.items() if is_data(path) and path not in in_log and of.written_s < since
+    ]
+    if old:
+        remarks.append(f"{name}: {len(old)} files are in no log and older than a week: mqpipeline vacuum")
+    rows = pa.concat_tables(tables, promote_options="default") if tables else None
+    return Checked(findings, remarks, rows)
+
+
+def shortened(lines: Sequence[str], what: str) -> Iterator[str]:
+    """The first ones, and how many more there are."""
+    yield from lines[:MOST]
+    if len(lines) > MOST:
+        yield f"{what}: {len(lines) - MOST} more of these"
+
+
+def _read(place: Place, file: File, columns: Sequence[str]) -> _Read:
+    """Read all of a file, and return these of its columns that it has."""
+    try:
+        with place.open(file.path) as opened:
+            rows = pq.ParquetFile(opened).read()
+    except (pa.ArrowException, OSError) as error:
+        return _Read(None, f"cannot be read: {' '.join(str(error).split())}")
+    try:
+        rows.validate(full=True)
+        remark = None
+    except pa.ArrowInvalid:  # release 0.1 wrote such text
+        remark = "has text that is not UTF-8: this pipeline reads it, others may not"
+    wanted = rows.select([column for column in columns if column in rows.column_names])
+    if file.rows is not None and len(rows) != file.rows:
+        return _Read(wanted, f"has {len(rows):,} rows, and {file.rows:,} in the log", remark)
+    return _Read(wanted, None, remark)

@@ -1,0 +1,31 @@
+"""What keeps a table quick and small: few files in place of many, and none that is long out of use."""
+
+import os
+from typing import Final
+
+from mqpipeline.lake.log import Log
+from mqpipeline.lake.place import sync
+
+RETAIN_S: Final = 7 * 86_400
+"""Files out of use are retained for so long, as log.LANDED has it, for readers that still use them."""
+FILE_BYTES: Final = 128 << 20
+"""Of a file that several become, about."""
+
+
+def compact(log: Log) -> int:
+    """Make the small files of a folder one; return how many fewer there are. Writers and readers go on meanwhile."""
+    before = {file.path for file in log.files()}
+    log.delta.optimize.compact(target_size=FILE_BYTES)
+    log.look()
+    after = {file.path for file in log.files()}
+    if log.place.folder is not None:
+        for path in after - before:
+            with (log.place.folder / path).open("rb") as file:
+                os.fsync(file.fileno())
+            sync((log.place.folder / path).parent)
+    return len(before) - len(after)
+
+
+def vacuum(log: Log) -> int:
+    """Delete files that have been out of use for a week, and those that a killed process left; return how many."""
+    return len(log.delta.vacuum(dry_run=False, full=True))

@@ -1,0 +1,76 @@
+"""Rows of a DataFrame become files of a table. Tasks write them; what they wrote is no part of the table until a commit
+says so."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from functools import partial
+from typing import Final, NamedTuple
+
+import msgspec
+import numpy as np
+import pyarrow as pa
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
+from pyspark.sql.types import StructType
+
+from mqpipeline.lake.files import LINES, NewFile, Written, line
+from mqpipeline.lake.place import Place
+from mqpipeline.schemas import Table
+
+FILE_BYTES: Final = 128 << 20
+
+
+class _Target(NamedTuple):
+    """What a task needs: columns whose values are folders, those of the files, those that the log has bounds of."""
+
+    place: Place
+    folders: tuple[str, ...]
+    columns: StructType
+    indexed: tuple[str, ...]
+
+
+def write(rows: DataFrame, table: Table, place: Place, *, placed: bool) -> list[Written]:
+    """Write the rows, which have the table's columns and those of its partitions; sorted, a file a folder or several
+    large ones. `placed`: all rows of a folder are in one partition already, and best in the order of files."""
+    folders = tuple(partition.name for partition in table.partitions)
+    together = rows if placed or not folders else rows.repartition(*folders)
+    columns = StructType([field for field in table.schema.fields if field.name not in folders])
+    target = _Target(place, folders, columns, table.bounded)
+    arranged = together.select(*columns.names, *folders).sortWithinPartitions(*folders, *table.sort)
+    lines = arranged.mapInArrow(partial(_write, target), from_arrow_schema(LINES)).collect()
+    return [msgspec.json.decode(row["json"], type=Written) for row in lines]
+
+
+def with_partitions(rows: DataFrame, table: Table) -> DataFrame:
+    """Return the rows with the columns of the table's partitions."""
+    return rows.withColumns({partition.name: F.expr(partition.sql) for partition in table.partitions})
+
+
+def _write(target: _Target, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Rows in the order of folders -> LINES, a `Written` each. One file at a time is in memory."""
+    schema = to_arrow_schema(target.columns, timezone="UTC")
+    folder, file = None, None
+    for batch in batches:
+        for of_folder, rows in _by_folder(batch, target.folders):
+            if file is not None and (of_folder != folder or file.size >= FILE_BYTES):
+                yield line(file.written(target.place))
+                file = None
+            if file is None:
+                folder, file = of_folder, NewFile(schema, target.indexed, of_folder)
+            file.add(rows.select(schema.names).cast(schema))
+    if file is not None:
+        yield line(file.written(target.place))
+
+
+def _by_folder(
+    batch: pa.RecordBatch, folders: tuple[str, ...]
+) -> Iterator[tuple[Mapping[str, str], pa.RecordBatch]]:
+    """Rows of one folder after another, with its values as text."""
+    columns = [batch[name].to_numpy(zero_copy_only=False) for name in folders]
+    differs = np.zeros(max(len(batch) - 1, 0), bool)
+    for column in columns:
+        differs |= column[1:] != column[:-1]
+    starts = [0, *(np.flatnonzero(differs) + 1).tolist()] if len(batch) else []
+    for start, end in zip(starts, [*starts[1:], len(batch)], strict=False):
+        values = {name: str(column[start]) for name, column in zip(folders, columns, strict=True)}
+        yield values, batch.slice(start, end - start)

@@ -1,0 +1,91 @@
+"""Care of the derived tables: what is damaged is found, set aside, and computed again."""
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+from typer.testing import CliRunner
+
+from mqpipeline import derived
+from mqpipeline.cli.app import app
+from mqpipeline.lake.log import LOG, LakeError
+from mqpipeline.schemas import BROKER_SESSIONS
+from mqpipeline.warehouse import OLD_SNAPSHOT, Warehouse
+from tests.mqpipeline.runs import commit, found, sessions, write
+
+
+@pytest.fixture
+def warehouse(spark: SparkSession, tmp_path: Path) -> Warehouse:
+    """After two runs."""
+    warehouse = Warehouse(spark, str(tmp_path))
+    for name in ("a", "b"):
+        run = warehouse.begin()
+        write(run, closed=sessions(warehouse, name, end_ms=1))
+        commit(run)
+    assert derived.check(warehouse.place).findings == []
+    return warehouse
+
+
+def lose_a_file(root: Path) -> None:
+    min(root.glob("broker_sessions/part=*/*/*")).unlink()
+
+
+def lose_a_log(root: Path) -> None:
+    shutil.rmtree(root / "broker_sessions" / LOG)
+
+
+def lose_a_table(root: Path) -> None:
+    shutil.rmtree(root / "broker_sessions")
+
+
+def lose_the_runs(root: Path) -> None:
+    shutil.rmtree(root / "runs" / LOG)
+
+
+@pytest.mark.parametrize("damage", [lose_a_file, lose_a_log, lose_a_table, lose_the_runs])
+def test_what_is_damaged_is_set_aside(warehouse: Warehouse, damage: Callable[[Path], None]) -> None:
+    root = Path(warehouse.root)
+    damage(root)
+    assert len(derived.check(warehouse.place).findings) == 1
+    ended = CliRunner().invoke(app, ["check", "-w", warehouse.root])
+    assert ended.exit_code == 1
+    files = {path.name for path in root.rglob("*.parquet")}
+    ended = CliRunner().invoke(app, ["repair", "-w", warehouse.root, "--yes"])
+    assert "the next run computes them again" in ended.stdout
+    assert files <= {path.name for path in root.rglob("*.parquet")}
+    assert warehouse.snapshot.run == 0
+    run = warehouse.begin()
+    write(run, closed=sessions(warehouse, "c", end_ms=1))
+    commit(run)
+    assert found(warehouse) == {"c"}
+    assert derived.check(warehouse.place).findings == []
+
+
+def test_a_lost_table_is_not_an_empty_one(warehouse: Warehouse) -> None:
+    lose_a_table(Path(warehouse.root))
+    with pytest.raises(LakeError, match=r"run 2 left it, and it is not there. Run `mqpipeline repair`"):
+        warehouse.read(BROKER_SESSIONS)
+
+
+def test_a_warehouse_of_an_older_release(spark: SparkSession, tmp_path: Path) -> None:
+    """Its rows are those of the landing: the next run computes them again."""
+    part = tmp_path / "broker_sessions" / "size-0" / "run=1" / "part=closed"
+    part.mkdir(parents=True)
+    (part / "part-0.parquet").write_bytes(b"PAR1")
+    (tmp_path / OLD_SNAPSHOT).write_text("{}")
+    warehouse = Warehouse(spark, str(tmp_path))
+    with pytest.raises(LakeError, match=r"is as release 0.1 wrote it. Run `mqpipeline migrate`"):
+        warehouse.begin()
+    ended = CliRunner().invoke(app, ["migrate", "-w", str(tmp_path)])
+    assert "derived tables: they are in _release-0.1; the next run computes them again" in ended.stdout
+    assert (tmp_path / "_release-0.1" / part.relative_to(tmp_path) / "part-0.parquet").exists()
+    run = warehouse.begin()
+    write(run, closed=sessions(warehouse, "a", end_ms=1))
+    commit(run)
+    assert found(warehouse) == {"a"}
+    assert (
+        "derived tables: there is nothing to migrate"
+        in CliRunner().invoke(app, ["migrate", "-w", str(tmp_path)]).stdout
+    )
