@@ -79,7 +79,7 @@ def copied(place: Place, log: LogFiles) -> Iterator[Path]:
 
 
 def _versions(paths: list[str]) -> list[int]:
-    return sorted(int(found[1]) for path in paths if (found := ENTRY.fullmatch(path)))
+    return sorted(int(match[1]) for path in paths if (match := ENTRY.fullmatch(path)))
 
 
 def _last_whole(base: int, batch: int, entries: Mapping[int, Entry | None]) -> int:
@@ -126,8 +126,8 @@ def _checkpoints(
     """Of each version with a checkpoint: the batch that it knows, None if it cannot be read, and its files."""
     files: dict[int, list[str]] = {}
     for path in paths:
-        if found := CHECKPOINT.fullmatch(path):
-            files.setdefault(int(found[1]), []).append(f"{LOG}/{path}")
+        if match := CHECKPOINT.fullmatch(path):
+            files.setdefault(int(match[1]), []).append(f"{LOG}/{path}")
     return {version: (_batch(place, of, writer), tuple(of)) for version, of in files.items()}
 
 

@@ -58,7 +58,8 @@ OF_THE_SCHEMA: dict[str, dict[str, Any]] = {
     "image.digest: pattern": {"image": {"digest": "latest"}},
     "pipeline.mode: stream": {"pipeline": {"mode": "hourly"}},
     "pipeline.options: URL": {"pipeline": {"options": {"URL": "redis://r"}}},
-    "pipeline.options.FORMAT: parquet": {"pipeline": {"options": {"FORMAT": "csv"}}},
+    "pipeline.options: FORMAT": {"pipeline": {"options": {"FORMAT": "delta"}}},
+    "pipeline.options.HEARTBEAT: integer": {"pipeline": {"options": {"HEARTBEAT": "soon"}}},
     "tls.clientAuth: optional": {"tls": {"clientAuth": "required"}},
 }
 """Names and types, by values.schema.json: `place: a word of the reason` -> the values."""
