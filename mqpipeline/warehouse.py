@@ -18,7 +18,7 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from mqpipeline.lake.files import NewFile, Written
 from mqpipeline.lake.log import DERIVED as RETENTION
 from mqpipeline.lake.log import RUN, File, LakeError, Log, created, damaged, opened
-from mqpipeline.lake.maintenance import compact, vacuum
+from mqpipeline.lake.maintenance import care
 from mqpipeline.lake.place import Place, place
 from mqpipeline.lake.reading import rows_of
 from mqpipeline.lake.writing import with_partitions, write
@@ -29,6 +29,7 @@ CLOSED, OPEN = "closed", "open"
 PART: Final = Partition("part", "string", f"'{OPEN}'")
 COMPACT_EVERY: Final = 8
 """Runs. Each adds a file a folder."""
+COMPACT_RUNS_EVERY: Final = 100
 VACUUM_EVERY: Final = 24
 """Runs. It lists all files there are."""
 OLD_SNAPSHOT: Final = "_snapshot.json"
@@ -155,9 +156,9 @@ class Run:
         snapshot = Snapshot(self.number, as_of_ms, final_ms, folded, versions)
         runs = created(self.warehouse.place.under(RUNS.name), RUNS)
         runs.commit(RUN, self.number, [_row(snapshot, runs)], {})
-        if self.number % VACUUM_EVERY == 0:
-            for log in self._logs.values():
-                vacuum(log)
+        care(runs, self.number, compact_every=COMPACT_RUNS_EVERY)
+        for log in self._logs.values():
+            care(log, self.number, vacuum_every=VACUUM_EVERY)
         return snapshot
 
     def _restore(self) -> None:
@@ -173,8 +174,7 @@ class Run:
         """Commit a table's files and return the version that has them."""
         log = self._logs[table]
         log.replace(self.number, self._files(table))
-        if self.number % COMPACT_EVERY == 0:
-            compact(log)
+        care(log, self.number, compact_every=COMPACT_EVERY)
         return log.version
 
     def _log(self, table: Table) -> Log:

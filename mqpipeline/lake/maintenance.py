@@ -1,10 +1,15 @@
 """What keeps a table quick and small: few files in place of many, and none that is long out of use."""
 
+import logging
 import os
 from typing import Final
 
+from deltalake.exceptions import DeltaError
+
 from mqpipeline.lake.log import Log
 from mqpipeline.lake.place import sync
+
+logger = logging.getLogger(__name__)
 
 RETAIN_S: Final = 7 * 86_400
 """Files out of use are retained for so long, as log.LANDED has it, for readers that still use them."""
@@ -24,6 +29,23 @@ def compact(log: Log) -> int:
                 os.fsync(file.fileno())
             sync((log.place.folder / path).parent)
     return len(before) - len(after)
+
+
+def care(log: Log, number: int, *, compact_every: int = 0, vacuum_every: int = 0) -> None:
+    """Do both whenever the number of a batch or run is a multiple; 0: never. The work that this is part of goes on if
+    it fails."""
+    try:
+        if compact_every and number % compact_every == 0:
+            compact(log)
+        if vacuum_every and number % vacuum_every == 0:
+            vacuum(log)
+    except (DeltaError, OSError) as error:
+        text = " ".join(str(error).split())
+        logger.warning(
+            "%s has many small or unused files: %s; tried again later, see `mqpipeline check`",
+            log.place.name,
+            text,
+        )
 
 
 def vacuum(log: Log) -> int:

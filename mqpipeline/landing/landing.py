@@ -12,7 +12,7 @@ from pyspark.sql.types import StructType
 
 from mqpipeline.lake.files import LINES
 from mqpipeline.lake.log import created, opened
-from mqpipeline.lake.maintenance import compact, vacuum
+from mqpipeline.lake.maintenance import care
 from mqpipeline.lake.place import place
 from mqpipeline.landing.checkpoint import request_checkpoint
 from mqpipeline.landing.kinds import Landed
@@ -131,10 +131,7 @@ class Landing:
         log = self._log
         log.commit(WRITER, progress.batch, [landed.file for landed in files], progress.said())
         self._progress = progress
-        if progress.batch % COMPACT_EVERY == 0:
-            compact(log)
-        if progress.batch % VACUUM_EVERY == 0:
-            vacuum(log)
+        care(log, progress.batch, compact_every=COMPACT_EVERY, vacuum_every=VACUUM_EVERY)
 
     def _landed_streams(self, files: list[LandedFile]) -> dict[str, StreamProgress]:
         """Return the progress of the streams of a batch that was just written."""

@@ -180,11 +180,28 @@ def test_a_table_gets_columns(warehouse: Warehouse) -> None:
     assert newest(warehouse, "broker_sessions", "broker", "addr") == {("a", None), ("b", "10.0.0.1")}
 
 
-def test_the_runs_are_a_table(warehouse: Warehouse) -> None:
-    for _ in range(2):
+def test_the_runs_are_a_table(warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "COMPACT_RUNS_EVERY", 2)
+    for _ in range(3):
         commit(warehouse.begin())
-    assert newest(warehouse, RUNS.name, "run", "as_of_ms") == {(1, 1), (2, 2)}
-    assert created(warehouse.place.under(RUNS.name), RUNS).version == 2
+    assert newest(warehouse, RUNS.name, "run", "as_of_ms") == {(1, 1), (2, 2), (3, 3)}
+    assert len(created(warehouse.place.under(RUNS.name), RUNS).files()) == 2
+    assert warehouse.snapshot.run == 3
+
+
+def test_what_cannot_be_compacted_does_not_end_a_run(
+    warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(module, "COMPACT_EVERY", 2)
+    for name in ("a", "b"):
+        run = warehouse.begin()
+        write(run, closed=sessions(warehouse, name, end_ms=1))
+        if name == "b":
+            for file in Path(warehouse.root).glob("broker_sessions/part=*/*/*"):
+                file.write_bytes(b"no Parquet")
+        commit(run)
+    assert warehouse.snapshot.run == 2
+    assert "broker_sessions has many small or unused files" in caplog.text
 
 
 def test_files_are_partitioned_as_the_schema_says(warehouse: Warehouse) -> None:
