@@ -68,9 +68,21 @@ def newest_snapshot(root: Place) -> Snapshot:
     newest = max(log.files(), key=lambda file: file.most["run"], default=None) if log else None
     if log is None or newest is None:
         return Snapshot()
-    with log.place.open(newest.path) as file:
-        rows = pq.read_table(file).to_pylist(maps_as_pydicts="strict")
-    return msgspec.convert(max(rows, key=lambda row: row["run"]), Snapshot)
+    return max(_snapshots(log, [newest]), key=lambda snapshot: snapshot.run)
+
+
+def snapshots(root: Place) -> list[Snapshot]:
+    """Return those of all runs. Raises as `newest_snapshot` does."""
+    log = opened(root.under(RUNS.name), RUNS)
+    return [] if log is None else _snapshots(log, log.files())
+
+
+def _snapshots(log: Log, files: Iterable[File]) -> list[Snapshot]:
+    found = []
+    for file in files:
+        with log.place.open(file.path) as rows:
+            found += pq.read_table(rows).to_pylist(maps_as_pydicts="strict")
+    return msgspec.convert(found, list[Snapshot])
 
 
 def log_of(root: Place, table: Table, snapshot: Snapshot) -> Log:

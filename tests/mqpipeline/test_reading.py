@@ -1,0 +1,69 @@
+"""What people who analyse open: all tables of one run, in the library that they know."""
+
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+import mqpipeline
+from mqpipeline.lake.log import LakeError, created
+from mqpipeline.schemas import BROKER_SESSIONS, EVENTS
+from mqpipeline.warehouse import Warehouse
+from tests.mqpipeline.runs import commit, sessions, write
+
+
+@pytest.fixture
+def root(spark: SparkSession, tmp_path: Path) -> str:
+    """After two runs."""
+    warehouse = Warehouse(spark, str(tmp_path))
+    for name in ("a", "b"):
+        run = warehouse.begin()
+        write(run, closed=sessions(warehouse), open=sessions(warehouse, name))
+        commit(run)
+    return str(tmp_path)
+
+
+def test_a_table_in_each_library(spark: SparkSession, root: str) -> None:
+    lake = mqpipeline.open(root)
+    assert (lake.run, lake.as_of.timestamp()) == (2, 0.002)
+    table = lake.broker_sessions
+    assert table.arrow()["broker"].to_pylist() == ["b"]
+    assert sorted(table.arrow().column_names) == sorted(BROKER_SESSIONS.stored_schema.names)
+    assert table.arrow(["broker"]).to_pylist() == [{"broker": "b"}]
+    assert table.pandas()["broker"].tolist() == ["b"]
+    assert [row.broker for row in table.spark(spark).collect()] == ["b"]
+    assert sorted(lake.runs.arrow(["run"])["run"].to_pylist()) == [1, 2]
+
+
+def test_an_earlier_run(root: str) -> None:
+    lake = mqpipeline.open(root)
+    assert lake.at(run=1).broker_sessions.arrow()["broker"].to_pylist() == ["a"]
+    with pytest.raises(LakeError, match="has no run 3"):
+        lake.at(run=3)
+
+
+def test_a_reader_keeps_its_run(spark: SparkSession, root: str) -> None:
+    lake = mqpipeline.open(root)
+    run = Warehouse(spark, root).begin()
+    write(run, closed=sessions(run.warehouse, "c", end_ms=1), full=True)
+    commit(run)
+    assert lake.broker_sessions.arrow()["broker"].to_pylist() == ["b"]
+    assert mqpipeline.open(root).broker_sessions.arrow()["broker"].to_pylist() == ["c"]
+
+
+def test_names(root: str) -> None:
+    lake = mqpipeline.open(root)
+    assert {"events", "route_versions", "report_availability", "at"} <= {*dir(lake)}
+    with pytest.raises(AttributeError, match=r"has no table 'brokers': .*broker_sessions"):
+        lake.brokers  # noqa: B018
+
+
+def test_what_is_not_there_yet(spark: SparkSession, root: str) -> None:
+    lake = mqpipeline.open(root)
+    with pytest.raises(LakeError, match="has no events yet: `mqpipeline run`"):
+        lake.events.arrow()
+    with pytest.raises(LakeError, match="has no gaps yet"):
+        lake.gaps.arrow()
+    assert lake.gaps.spark(spark).count() == 0
+    created(lake.place.under("events"), EVENTS)
+    assert lake.events.arrow().num_rows == 0
