@@ -4,6 +4,7 @@ A commit says the number of its batch. One that does not follow on the last is r
 meanwhile (Delta's protocol, Transaction Identifiers). No commit is tried again unless only files were rearranged."""
 
 import os
+import socket
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
@@ -24,6 +25,8 @@ FILE_END: Final = ".parquet"
 OLD_POSITIONS: Final = "_progress.json"
 RUN: Final = "run"
 """Under which a commit says the number of the run that replaced files."""
+BY: Final = "by"
+"""Under which a commit says which process made it."""
 TRIES: Final = 5
 CHECKPOINT_EVERY: Final = 100
 """Commits. A checkpoint has all files; readers take the newest and what follows. delta-rs by itself would look for
@@ -121,7 +124,9 @@ class Log:
         Raises OtherWriter if the batch before is not the last one in the log."""
         for _ in range(TRIES):
             if self.batch(writer) != batch - 1:
-                raise OtherWriter(f"another process has written batch {batch} of {self.place.name}")
+                raise OtherWriter(
+                    f"another process has written batch {batch} of {self.place.name}: {self.said(BY)}"
+                )
             try:
                 self._add(writer, batch, files, said)
                 break
@@ -147,7 +152,7 @@ class Log:
             new = [file.action() for file in files if file.path not in there]
             out = [there[path].removal() for path in there.keys() - {file.path for file in files}]
             try:
-                self._transact([*new, *out], CommitProperties({RUN: run}, 0))
+                self._transact([*new, *out], CommitProperties({RUN: run, BY: this_process()}, 0))
                 return
             except CommitFailedError as error:
                 failed = error
@@ -155,7 +160,7 @@ class Log:
                 self.look()
             if self.changed_since(seen):
                 break
-        raise OtherWriter(f"another run has written to {self.place.name}: {failed}")
+        raise OtherWriter(f"another run has written to {self.place.name}: {self.said(BY)}") from failed
 
     def changed_since(self, version: int) -> bool:
         """Whether a run has replaced files since; others only rearrange them."""
@@ -163,9 +168,13 @@ class Log:
         return any(RUN in commit for commit in since)
 
     def look(self) -> None:
-        """Look again; what was committed until now stays committed, whatever happens to the machine."""
+        """Look again; what was committed until now stays so, whatever happens to the machine. Raises LakeError if the
+        log is damaged."""
         before = self.version
-        self._delta.update_incremental()
+        try:
+            self._delta.update_incremental()
+        except DeltaError as error:
+            raise damaged(self.place, " ".join(str(error).split())) from None
         if self.version // CHECKPOINT_EVERY > before // CHECKPOINT_EVERY:
             self._delta.create_checkpoint()
             self._delta.cleanup_metadata()
@@ -194,8 +203,15 @@ class Log:
 def properties(writer: str, batch: int, said: Mapping[str, str]) -> CommitProperties:
     """Return those of a commit that ends a batch."""
     return CommitProperties(
-        custom_metadata=dict(said), max_commit_retries=0, app_transactions=[Transaction(writer, batch)]
+        custom_metadata={**said, BY: this_process()},
+        max_commit_retries=0,
+        app_transactions=[Transaction(writer, batch)],
     )
+
+
+def this_process() -> str:
+    """Return how a commit names this process; in Kubernetes its host is the pod."""
+    return f"process {os.getpid()} of {socket.gethostname()}"
 
 
 def entry(version: int) -> str:

@@ -11,7 +11,7 @@ import pytest
 from pyspark.sql import SparkSession
 from redis import Redis
 
-from mqpipeline.lake.log import OtherWriter, opened
+from mqpipeline.lake.log import OtherWriter, opened, this_process
 from mqpipeline.lake.maintenance import compact, vacuum
 from mqpipeline.lake.place import place
 from mqpipeline.landing.check import check
@@ -50,6 +50,7 @@ def test_of_two_landings_one_is_refused(
         list(threads.map(land, landings))
     assert len(refused) == 1
     assert refused[0].startswith("another process has written batch ")
+    assert refused[0].endswith(f"events: {this_process()}")
     assert once(spark, tmp_path, 60)
     assert check(place(str(tmp_path)).under("events"), EVENTS_LAND).findings == []
     assert make().land_available().streams[STREAM].entries == 60  # the next start of either goes on
