@@ -9,6 +9,7 @@ Reports of long history are computed some months at a time, which bounds the mem
 
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
+from types import MappingProxyType
 from typing import NamedTuple
 
 from pyspark.sql import DataFrame
@@ -22,12 +23,12 @@ from mqpipeline.reports.catalogue import CATALOGUE
 from mqpipeline.reports.inputs import Inputs, make
 from mqpipeline.schemas import Table
 from mqpipeline.states.brokers import broker_states, writable_states
-from mqpipeline.states.slots import slot_states
+from mqpipeline.states.slots import known_until, slot_states
 from mqpipeline.tables import increments
 from mqpipeline.tables.broker_versions import broker_versions
 from mqpipeline.tables.route_versions import route_versions
 from mqpipeline.tables.sessions import sessions
-from mqpipeline.warehouse import Folded, Run, Snapshot
+from mqpipeline.warehouse import Folded, Run, Snapshot, earlier
 from mqpipeline.windows import Window, month_of, months, span, window_batches, windows
 
 VERSIONS_AT_ONCE = 40_000_000
@@ -42,11 +43,13 @@ Progress = Callable[[str], None]
 
 
 class Source(NamedTuple):
-    """What a run works on: EVENTS and HEARTBEATS as landed, and when the newest of it was read."""
+    """What a run works on: EVENTS and HEARTBEATS as landed, and until when all is known: of all namespaces that are
+    present, and of each (`as_of`); of one that is gone it is earlier."""
 
     events: DataFrame
     heartbeats: DataFrame
     as_of_ms: int
+    as_of: Mapping[str, int] = MappingProxyType({})
 
 
 def build(run: Run, source: Source, options: Options, progress: Progress, *, full: bool = False) -> Snapshot:
@@ -71,7 +74,7 @@ def build(run: Run, source: Source, options: Options, progress: Progress, *, ful
     folded = {
         row["namespace"]: Folded(row["inc"], row["seq"], row["batch"], row["recorded"]) for row in newest
     }
-    return run.commit(as_of_ms=source.as_of_ms, final_ms=final_ms, folded=folded)
+    return run.commit(as_of_ms=source.as_of_ms, as_of=source.as_of, final_ms=final_ms, folded=folded)
 
 
 def _planned_apart(few: DataFrame) -> DataFrame:
@@ -143,7 +146,8 @@ def _write_reports(
 ) -> None:
     """`of`: the windows that are not closed yet. Those that end by `final_ms` are closed with this run."""
     versions = run.read(schemas.ROUTE_VERSIONS).where(_meets(*span(of))).count()
-    slots = slot_states(run.read(schemas.BROKER_SESSIONS), source.as_of_ms, options.retire_after).persist()
+    stays = known_until(run.read(schemas.BROKER_SESSIONS), earlier(source.as_of, source.as_of_ms))
+    slots = slot_states(stays, source.as_of_ms, options.retire_after).persist()
     brokers = broker_states(slots).persist()
     writable = writable_states(slots, run.read(schemas.BROKER_VERSIONS), source.as_of_ms).persist()
     states = States(slots, brokers, writable)

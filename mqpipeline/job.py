@@ -25,7 +25,8 @@ from mqpipeline.serving.results import BROKER_STATES, Results, Run, take
 from mqpipeline.source.connection import Store
 from mqpipeline.source.options import options_of
 from mqpipeline.states.brokers import broker_states
-from mqpipeline.states.slots import slot_states
+from mqpipeline.states.slots import known_until, slot_states
+from mqpipeline.times import format_time
 from mqpipeline.warehouse import Snapshot, Warehouse
 
 NAME = "redis-namesrv pipeline"
@@ -112,8 +113,13 @@ def report(spark: SparkSession, options: Options, progress: Progress, *, full: b
     warehouse = Warehouse(spark, options.warehouse)
     with closing(_landing(spark, options, EVENTS_LAND)) as landing:
         landed = landing.advance()
+    for stream, position in landed.absent.items():
+        progress(f"{stream} is gone or no longer named: known until {format_time(position.as_of_ms)}")
     source = Source(
-        read_events(spark, warehouse.root), read_heartbeats(spark, warehouse.root), landed.as_of_ms
+        read_events(spark, warehouse.root),
+        read_heartbeats(spark, warehouse.root),
+        landed.as_of_ms,
+        landed.as_of,
     )
     snapshot = build(warehouse.begin(), source, options, progress, full=full)
     _serve(warehouse, snapshot, landed, options, progress, lambda: int(1000 * (time.monotonic() - started_s)))
@@ -144,7 +150,7 @@ def _serve(
     progress("publishing")
     taken = take(_frames(warehouse, snapshot, options), snapshot.as_of_ms)
     missing = _missing(warehouse.read(schemas.GAPS, snapshot))
-    for position in landed.streams.values():
+    for position in (landed.streams[name] for name in sorted(landed.present & landed.streams.keys())):
         counted = Run(
             run=str(snapshot.run),
             as_of_ms=snapshot.as_of_ms,
@@ -171,7 +177,7 @@ def _publish(options: Options, namespace: str, run: Run, results: Results) -> No
 def _frames(warehouse: Warehouse, snapshot: Snapshot, options: Options) -> dict[str, DataFrame]:
     tables = [report.table for report in CATALOGUE]
     frames = {table.name: warehouse.read(table, snapshot).select(*table.schema.names) for table in tables}
-    stays = warehouse.read(schemas.BROKER_SESSIONS, snapshot)
+    stays = known_until(warehouse.read(schemas.BROKER_SESSIONS, snapshot), snapshot.earlier)
     slots = slot_states(stays, snapshot.as_of_ms, options.retire_after)
     return {**frames, BROKER_STATES: broker_states(slots)}
 

@@ -7,6 +7,7 @@ and only added to; the rest is open, and each run replaces it.
 
 import time
 from collections.abc import Iterable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Final
 
 import msgspec
@@ -51,13 +52,25 @@ class Folded(msgspec.Struct, frozen=True):
 
 
 class Snapshot(msgspec.Struct, frozen=True):
-    """The tables as of `as_of_ms`, of which `versions` are these. Windows that ended by `final_ms` are closed."""
+    """The tables as of `as_of_ms`, of which `versions` are these; `as_of` is that of each namespace. Windows that ended
+    by `final_ms` are closed."""
 
     run: int = 0
     as_of_ms: int = 0
+    as_of: Mapping[str, int] = {}
     final_ms: int = 0
     folded: Mapping[str, Folded] = {}
     versions: Mapping[str, int] = {}
+
+    @property
+    def earlier(self) -> dict[str, int]:
+        """Namespaces that are gone, or no longer named, and until when they are known."""
+        return earlier(self.as_of, self.as_of_ms)
+
+
+def earlier(as_of: Mapping[str, int], as_of_ms: int) -> dict[str, int]:
+    """Return the namespaces whose time is before that of all that are present."""
+    return {namespace: at_ms for namespace, at_ms in as_of.items() if at_ms < as_of_ms}
 
 
 def newest_snapshot(root: Place) -> Snapshot:
@@ -161,11 +174,18 @@ class Run:
             return self.warehouse.read(table, self.base)
         return self.warehouse.frame(table, self._files(table))
 
-    def commit(self, *, as_of_ms: int, final_ms: int, folded: Mapping[str, Folded]) -> Snapshot:
+    def commit(
+        self,
+        *,
+        as_of_ms: int,
+        final_ms: int,
+        folded: Mapping[str, Folded],
+        as_of: Mapping[str, int] = MappingProxyType({}),
+    ) -> Snapshot:
         """From now on this is what readers find. Raises OtherWriter if another run has committed meanwhile."""
         self._restore()
         versions = {**self.base.versions, **{table.name: self._commit(table) for table in self._written}}
-        snapshot = Snapshot(self.number, as_of_ms, final_ms, folded, versions)
+        snapshot = Snapshot(self.number, as_of_ms, dict(as_of), final_ms, folded, versions)
         runs = created(self.warehouse.place.under(RUNS.name), RUNS)
         runs.commit(RUN, self.number, [_row(snapshot, runs)], {})
         care(runs, self.number, compact_every=COMPACT_RUNS_EVERY)
@@ -205,7 +225,7 @@ def _row(snapshot: Snapshot, runs: Log) -> Written:
     """Write the row of a run."""
     schema = to_arrow_schema(RUNS.schema, timezone="UTC")
     row = {**msgspec.to_builtins(snapshot), "finished_ms": int(time.time() * 1000)}
-    row |= {name: list(row[name].items()) for name in ("folded", "versions")}
+    row |= {name: list(row[name].items()) for name in ("as_of", "folded", "versions")}
     file = NewFile(schema, RUNS.bounded, {})
     file.add(pa.RecordBatch.from_pylist([row], schema=schema))
     return file.written(runs.place)

@@ -40,7 +40,9 @@ class Reader:
             if first is None:
                 text = f"{self._warehouse.root} has nothing of namespace {namespace!r}: land it with `mqpipeline run`"
                 raise NothingLanded(text)
-            self._readings[namespace] = Reading(tables, first, snapshot.as_of_ms)
+            self._readings[namespace] = Reading(
+                tables, first, snapshot.earlier.get(namespace, snapshot.as_of_ms)
+            )
         return self._readings[namespace]
 
     def stop(self) -> None:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from functools import partial
 from itertools import groupby
-from typing import Final, cast
+from typing import Final, NamedTuple, cast
 
 import msgspec
 from pyspark.sql import SparkSession
@@ -25,7 +25,7 @@ from mqpipeline.source.follower import Follower
 from mqpipeline.source.ids import BEFORE_ALL, Id, parsed
 from mqpipeline.source.offsets import Position, offsets_of
 from mqpipeline.source.options import options_of
-from mqpipeline.source.streams import StreamPartition
+from mqpipeline.source.streams import Entry, StreamPartition
 
 TASKS: Final = 4
 """A core, if there are so many partitions: these are of different sizes."""
@@ -33,6 +33,13 @@ COMPACT_EVERY: Final = 100
 """Batches. So many small files a folder are what a reader has to open."""
 VACUUM_EVERY: Final = 1000
 """Batches. It lists all files there are."""
+
+
+class End(NamedTuple):
+    """Of a stream: the time of its server, and the entry that was its newest after that."""
+
+    now_ms: int
+    newest: Entry | None
 
 
 class Landing:
@@ -84,12 +91,18 @@ class Landing:
 
     def advance(self) -> Progress:
         """Where a stream has nothing that has not landed, `as_of_ms` becomes now. Renews the consumer's position."""
-        known = self._progress.streams
+        known, present = dict(self._progress.streams), set()
         for stream in self._streams.names():
             progress = known.get(stream) or StreamProgress(self._landed.namespace(stream))
-            known = {**known, stream: self._at_end(stream, progress)}
+            end = self._end(stream)
+            if (
+                end.newest is None and progress.at > BEFORE_ALL
+            ):  # one that is only trimmed has its newest entry
+                continue
+            known[stream] = _at_end(progress, end)
+            present.add(stream)
             self._report_to_store(stream, progress)
-        self._progress = msgspec.structs.replace(self._progress, streams=known)
+        self._progress = Progress(self._progress.batch, known, frozenset(present))
         return self._progress
 
     def close(self) -> None:
@@ -112,7 +125,7 @@ class Landing:
             self._log, self._writable = created(self._place, self._landed.table), True
         files = self._write_files(partitions, before.batch + 1)
         streams = self._landed_streams(files)
-        self._commit(Progress(before.batch + 1, {**before.streams, **streams}), files)
+        self._commit(Progress(before.batch + 1, {**before.streams, **streams}, before.present), files)
         self._fill_holes(before, streams)
         for stream, progress in self._progress.streams.items():
             self._report_to_store(stream, progress)
@@ -138,15 +151,13 @@ class Landing:
         streams = {}
         for stream, of_stream in groupby(sorted(files, key=_begin), key=lambda file: file.stream):
             before = self._progress.streams.get(stream) or StreamProgress(self._landed.namespace(stream))
-            streams[stream] = self._at_end(stream, _after(before, [*of_stream]))
+            after = _after(before, [*of_stream])
+            streams[stream] = _at_end(after, self._end(stream))
         return streams
 
-    def _at_end(self, stream: str, progress: StreamProgress) -> StreamProgress:
-        now_ms = self._streams.now_ms(stream)
-        newest = self._streams.newest(stream)
-        if newest is not None and newest.id != progress.at:
-            return progress
-        return msgspec.structs.replace(progress, as_of_ms=max(progress.as_of_ms, now_ms))
+    def _end(self, stream: str) -> End:
+        now_ms = self._streams.now_ms(stream)  # before the entry: what comes in between is after it
+        return End(now_ms, self._streams.newest(stream))
 
     def _report_to_store(self, stream: str, progress: StreamProgress) -> None:
         if self._consumer is not None:
@@ -165,6 +176,12 @@ def _session(spark: SparkSession) -> SparkSession:
     own = spark.newSession()
     own.conf.set("spark.sql.leafNodeDefaultParallelism", TASKS * spark.sparkContext.defaultParallelism)
     return own
+
+
+def _at_end(progress: StreamProgress, end: End) -> StreamProgress:
+    if end.newest is not None and end.newest.id != progress.at:
+        return progress
+    return msgspec.structs.replace(progress, as_of_ms=max(progress.as_of_ms, end.now_ms))
 
 
 def _begin(file: LandedFile) -> tuple[str, Id]:

@@ -41,15 +41,28 @@ class StreamProgress(msgspec.Struct, frozen=True):
 
 
 class Progress(msgspec.Struct, frozen=True):
-    """Batches 1 to `batch` have landed."""
+    """Batches 1 to `batch` have landed. `present` are the streams that were there at the last look; others are gone, or
+    no longer named."""
 
     batch: int = 0
     streams: dict[str, StreamProgress] = {}
+    present: frozenset[str] = frozenset()
 
     @property
     def as_of_ms(self) -> int:
-        """Of all streams together."""
-        return min((stream.as_of_ms for stream in self.streams.values()), default=0)
+        """Of all streams together that are present; of all, if none is."""
+        names = self.present or self.streams.keys()
+        return min((stream.as_of_ms for name, stream in self.streams.items() if name in names), default=0)
+
+    @property
+    def as_of(self) -> dict[str, int]:
+        """Of each namespace, `as_of_ms`."""
+        return {stream.namespace: stream.as_of_ms for stream in self.streams.values()}
+
+    @property
+    def absent(self) -> dict[str, StreamProgress]:
+        """The streams that are not present."""
+        return {name: stream for name, stream in self.streams.items() if name not in self.present}
 
     def said(self) -> dict[str, str]:
         """Return what a commit says of it."""

@@ -1,5 +1,7 @@
 """A slot's states: UP while a member is in it; after a session by the cause of its end."""
 
+from collections.abc import Mapping
+
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import Window as Over
 from pyspark.sql import functions as F
@@ -13,8 +15,24 @@ UNRECORDED_AT_MOST_MS = 60_000
 
 FAILED = ("expired", "lost", "closed")
 INTENDED = ("unregistered", "evicted", "switched")
+SILENT = "silent"
 UNRECORDED = ("incarnation", "gap")
 """How a session ends where the history does: the member may well have stayed."""
+
+
+def known_until(sessions: DataFrame, ends: Mapping[str, int]) -> DataFrame:
+    """Sessions, of which those that go on end where nothing more is known of their namespace: the member may well have
+    stayed. `ends` are these times by namespace."""
+    if not ends:
+        return sessions
+    end = F.create_map([F.lit(text) for pair in ends.items() for text in pair])[F.col("namespace")]
+    goes_on = F.col("end_ms").isNull() & end.isNotNull()
+    return sessions.withColumns(
+        {
+            "end_ms": F.when(goes_on, end).otherwise(F.col("end_ms")),
+            "end_cause": F.when(goes_on, SILENT).otherwise(F.col("end_cause")),
+        }
+    )
 
 
 def slot_states(
@@ -26,7 +44,7 @@ def slot_states(
     """The states of each slot up to `as_of`, of BROKER_SESSIONS.
 
     No interval covers a slot before its first session, nor from `retire_after_ms` after the end of its last one unless
-    it left on purpose. Other causes (`import`, `mirror`) leave UNKNOWN."""
+    it left on purpose. Other causes (`import`, `mirror`, `silent`) leave UNKNOWN."""
     in_order = Over.partitionBy(*SLOT).orderBy("start_ms", "inc", "start_id")
     begun = sessions.where(F.col("start_ms") < as_of)
     left = F.coalesce("end_ms", F.lit(as_of))

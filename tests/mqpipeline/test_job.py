@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 import redis as redis_py
 from pyspark.sql import SparkSession
@@ -30,7 +31,9 @@ def example(store: EmbeddedStore, redis: redis_py.Redis, tmp_path: Path) -> Iter
     for entry_id, fields in listed:
         redis.xadd("ns:{ns}:events", fields, id=entry_id)
     client: Any = redis
-    client.execute_command("ACL", "SETUSER", "pipeline", "on", ">secret", *pipeline_rules(["ns"]).split())
+    client.execute_command(
+        "ACL", "SETUSER", "pipeline", "on", ">secret", *pipeline_rules(["ns", "other"]).split()
+    )
     url = with_login(store.url, "pipeline", "secret")
     yield Options(url=url, namespaces=("ns",), warehouse=str(tmp_path))
     assert not [refused for refused in redis.acl_log() if refused["username"] == "pipeline"]
@@ -61,6 +64,23 @@ def test_the_worked_example_from_the_stream_to_what_is_served(
     held = json.loads(redis.hget("ns:{ns}:events:consumers", "pipeline:main") or "{}")
     assert (held["id"], held["hold"]) == (worked_example.RAW[-1][0], 1)
     assert "cluster" in (tmp_path / "report-ns.html").read_text()
+
+
+def test_a_namespace_that_is_gone_is_said_and_not_published(
+    spark: SparkSession, example: Options, redis: redis_py.Redis
+) -> None:
+    job.land(spark, example, print)
+    redis.delete("ns:{ns}:events")
+    redis.xadd(
+        "ns:{other}:events", {"v": 1, "kind": "kv_changed", "inc": 1, "seq": 1, "cause": "put", "key": "k"}
+    )
+    lines: list[str] = []
+    both = msgspec.structs.replace(example, namespaces=("ns", "other"), url=example.url)
+    snapshot = job.run(spark, both, lines.append)
+    assert [line for line in lines if "ns:{ns}:events is gone or no longer named: known until " in line]
+    assert snapshot.as_of_ms > snapshot.as_of["ns"]
+    assert not redis.exists("ns:{ns}:report:meta")
+    assert redis.exists("ns:{other}:report:meta")
 
 
 def test_streaming_lands_and_reports_and_breaks_off_when_it_is_to_end(

@@ -189,6 +189,12 @@ def test_the_runs_are_a_table(warehouse: Warehouse, monkeypatch: pytest.MonkeyPa
     assert warehouse.snapshot.run == 3
 
 
+def test_a_run_says_until_when_each_namespace_is_known(warehouse: Warehouse) -> None:
+    warehouse.begin().commit(as_of_ms=9, as_of={"a": 9, "b": 10, "gone": 3}, final_ms=0, folded={})
+    assert warehouse.snapshot.as_of == {"a": 9, "b": 10, "gone": 3}
+    assert warehouse.snapshot.earlier == {"gone": 3}
+
+
 def test_what_cannot_be_compacted_does_not_end_a_run(
     warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -61,6 +61,24 @@ def test_an_idle_stream_and_an_empty_one_still_advance(redis: Redis, make: Make)
     assert landing.advance().streams[STREAM].as_of_ms == waiting  # for seq 2 has not landed
 
 
+@pytest.mark.parametrize("gone", ["its stream", "its name"])
+def test_a_namespace_that_is_gone_stops_no_other(redis: Redis, make: Make, gone: str) -> None:
+    for namespace in ("default", "other"):
+        emit(redis, 1, 1, namespace=namespace)
+    names: tuple[str, ...] = ("default", "other")
+    before = make(namespaces=names).land_available()
+    if gone == "its stream":
+        redis.delete("ns:{other}:events")
+    else:
+        names = ("default",)
+    landing = make(namespaces=names)
+    eventually(lambda: landing.advance().as_of_ms > before.as_of_ms)
+    after = landing.progress
+    assert after.as_of["default"] == after.as_of_ms
+    assert INC < after.as_of["other"] < after.as_of_ms
+    assert set(after.absent) == {"ns:{other}:events"}
+
+
 def test_namespaces_and_a_pattern(spark: SparkSession, redis: Redis, make: Make, tmp_path: Path) -> None:
     for namespace in ("a", "b"):
         emit(redis, 1, 3, namespace=namespace)

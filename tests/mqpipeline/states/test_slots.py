@@ -5,7 +5,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from mqpipeline.schemas import BROKER_SESSIONS
-from mqpipeline.states.slots import slot_states
+from mqpipeline.states.slots import known_until, slot_states
 from tests.mqpipeline.rows import Literal, frame
 
 AS_OF = 1000
@@ -136,3 +136,22 @@ def test_seven_days_and_two_heartbeats(spark: SparkSession) -> None:
     states = slot_states(frame(spark, BROKER_SESSIONS, [row]), 2 * week).orderBy("from_ms").collect()
     reported = [(state.state, state.from_ms, state.to_ms) for state in states]
     assert reported == [("UP", 0, 1000), ("UNKNOWN", 1000, 61_000), ("DOWN", 61_000, 1000 + week)]
+
+
+def test_what_goes_on_is_unknown_where_nothing_more_is_known_of_its_namespace(spark: SparkSession) -> None:
+    stays = [
+        stay(100, None, namespace="gone", broker_id=0),
+        stay(100, 200, "lost", namespace="gone", broker_id=1),
+        stay(100, None, namespace="present", broker_id=0),
+    ]
+    sessions = known_until(frame(spark, BROKER_SESSIONS, stays), {"gone": 700})
+    states = (
+        slot_states(sessions, AS_OF, RETIRE, UNTOLD).orderBy("namespace", "broker_id", "from_ms").collect()
+    )
+    assert [(row.namespace, row.broker_id, row.state, row.from_ms, row.to_ms) for row in states] == [
+        ("gone", 0, "UP", 100, 700),
+        ("gone", 0, "UNKNOWN", 700, 1000),
+        ("gone", 1, "UP", 100, 200),
+        ("gone", 1, "DOWN", 200, 500),
+        ("present", 0, "UP", 100, 1000),
+    ]
