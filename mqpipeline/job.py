@@ -164,7 +164,10 @@ def _serve(
         if options.serve:
             _publish(options, position.namespace, counted, results)
         if options.report != NO_REPORT:
-            folder, name = place(options.report or warehouse.root), f"report-{position.namespace}.html"
+            folder, name = (
+                place(options.report or warehouse.root),
+                f"report-{position.namespace.replace('/', '%2F')}.html",
+            )
             folder.replace(name, html(position.namespace, counted, results).encode())
             progress(f"{folder.under(name).name} is written")
 

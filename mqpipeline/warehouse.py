@@ -52,8 +52,8 @@ class Folded(msgspec.Struct, frozen=True):
 
 
 class Snapshot(msgspec.Struct, frozen=True):
-    """The tables as of `as_of_ms`, of which `versions` are these; `as_of` is that of each namespace. Windows that ended
-    by `final_ms` are closed."""
+    """The tables as of `as_of_ms`, of which `versions` are these, of so many `rows`; `as_of` is that of each namespace.
+    Windows that ended by `final_ms` are closed."""
 
     run: int = 0
     as_of_ms: int = 0
@@ -61,6 +61,7 @@ class Snapshot(msgspec.Struct, frozen=True):
     final_ms: int = 0
     folded: Mapping[str, Folded] = {}
     versions: Mapping[str, int] = {}
+    rows: Mapping[str, int] = {}
 
     @property
     def earlier(self) -> dict[str, int]:
@@ -93,8 +94,13 @@ def snapshots(root: Place) -> list[Snapshot]:
 def _snapshots(log: Log, files: Iterable[File]) -> list[Snapshot]:
     found = []
     for file in files:
-        with log.place.open(file.path) as rows:
-            found += pq.read_table(rows).to_pylist(maps_as_pydicts="strict")
+        try:
+            with log.place.open(file.path) as rows:
+                found += pq.read_table(rows).to_pylist(maps_as_pydicts="strict")
+        except (pa.ArrowException, OSError) as error:
+            raise LakeError(
+                f"{log.place.name}/{file.path} is damaged: {error}. Run `mqpipeline repair`"
+            ) from None
     return msgspec.convert(found, list[Snapshot])
 
 
@@ -104,7 +110,13 @@ def log_of(root: Place, table: Table, snapshot: Snapshot) -> Log:
     log = opened(place, _kept(table), snapshot.versions[table.name])
     if log is None:
         raise damaged(place, f"run {snapshot.run} left it, and it is not there")
+    if (lacking := snapshot.rows.get(table.name, 0) - _rows(log.files())) > 0:
+        raise damaged(place, f"{lacking:,} rows of run {snapshot.run} are in no file of it")
     return log
+
+
+def _rows(files: Iterable[File]) -> int:
+    return sum(file.rows or 0 for file in files)
 
 
 class Warehouse:
@@ -183,9 +195,10 @@ class Run:
         as_of: Mapping[str, int] = MappingProxyType({}),
     ) -> Snapshot:
         """From now on this is what readers find. Raises OtherWriter if another run has committed meanwhile."""
-        self._restore()
-        versions = {**self.base.versions, **{table.name: self._commit(table) for table in self._written}}
-        snapshot = Snapshot(self.number, as_of_ms, dict(as_of), final_ms, folded, versions)
+        versions = {**self.base.versions, **self._restored()}
+        versions |= {table.name: self._commit(table) for table in self._written}
+        rows = {**self.base.rows, **{table.name: _rows(log.files()) for table, log in self._logs.items()}}
+        snapshot = Snapshot(self.number, as_of_ms, dict(as_of), final_ms, folded, versions, rows)
         runs = created(self.warehouse.place.under(RUNS.name), RUNS)
         runs.commit(RUN, self.number, [_row(snapshot, runs)], {})
         care(runs, self.number, compact_every=COMPACT_RUNS_EVERY)
@@ -193,14 +206,18 @@ class Run:
             care(log, self.number, vacuum_every=VACUUM_EVERY)
         return snapshot
 
-    def _restore(self) -> None:
-        """Undo what a run that was killed has committed to tables that this run has not written."""
+    def _restored(self) -> dict[str, int]:
+        """Undo what a run that was killed has committed to tables that this run has not written; return the versions of
+        these."""
+        versions = {}
         for table in DERIVED:
             version = self.base.versions.get(table.name)
             if version is not None and table not in self._written:
                 log = self._log(table)
                 if log.changed_since(version):
                     log.replace(self.number, self.warehouse.files(table, self.base))
+                    versions[table.name] = log.version
+        return versions
 
     def _commit(self, table: Table) -> int:
         """Commit a table's files and return the version that has them."""
@@ -225,7 +242,7 @@ def _row(snapshot: Snapshot, runs: Log) -> Written:
     """Write the row of a run."""
     schema = to_arrow_schema(RUNS.schema, timezone="UTC")
     row = {**msgspec.to_builtins(snapshot), "finished_ms": int(time.time() * 1000)}
-    row |= {name: list(row[name].items()) for name in ("as_of", "folded", "versions")}
+    row |= {name: list(row[name].items()) for name in ("as_of", "folded", "versions", "rows")}
     file = NewFile(schema, RUNS.bounded, {})
     file.add(pa.RecordBatch.from_pylist([row], schema=schema))
     return file.written(runs.place)

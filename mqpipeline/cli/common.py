@@ -9,6 +9,8 @@ from types import MappingProxyType
 from typing import Annotated, Any, Final, NoReturn
 
 import typer
+from deltalake.exceptions import DeltaError
+from redis.exceptions import RedisError
 
 from mqpipeline.history.reader import NothingLanded, Reader
 from mqpipeline.lake.log import LakeError
@@ -76,8 +78,8 @@ def opened(
                 session.stop()
     except OptionError as error:
         stop(str(error), WRONG_USAGE)
-    except LakeError as error:
-        stop(str(error), NOT_THERE)
+    except (LakeError, DeltaError, RedisError, OSError) as error:
+        stop(" ".join(str(error).split()), NOT_THERE)
 
 
 @contextmanager

@@ -3,9 +3,12 @@
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import Annotated
 
+import pyarrow as pa
 import typer
+from deltalake.exceptions import DeltaError
 from redis.exceptions import RedisError
 
 from mqpipeline import derived
@@ -18,9 +21,13 @@ from mqpipeline.lake.place import Place, place
 from mqpipeline.landing import check as checking
 from mqpipeline.landing import migrate as migrating
 from mqpipeline.landing import repair as repairing
-from mqpipeline.landing.kinds import LANDED, Landed
+from mqpipeline.landing.kinds import EVENTS_LAND, LANDED, Landed
 from mqpipeline.options import OptionError
-from mqpipeline.source.connection import AWAY
+from mqpipeline.source.connection import AWAY, Store
+from mqpipeline.source.consumers import Consumer
+from mqpipeline.source.ids import BEFORE_ALL, Id
+from mqpipeline.source.options import options_of
+from mqpipeline.source.streams import Streams
 
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask")]
 
@@ -57,12 +64,14 @@ def check(warehouse: OfWarehouse = None, url: OfUrl = None) -> None:
     )
 
 
-def repair(warehouse: OfWarehouse = None, yes: Yes = False) -> None:
-    """Make the log of a damaged table whole again; no file is deleted. Stop the landing first."""
+def repair(warehouse: OfWarehouse = None, url: OfUrl = None, yes: Yes = False) -> None:
+    """Make the log of a damaged table whole again; no file is deleted. Stop the landing first. With --url it knows what
+    was acknowledged."""
     with _ended_by_error():
-        root = place(_options(warehouse).warehouse)
+        chosen = _options(warehouse, url)
+        root = place(chosen.warehouse)
         for at, landed in _tables(root):
-            plan = repairing.planned(at, landed)
+            plan = repairing.planned(at, landed, partial(_acknowledged, chosen, landed))
             if plan is None:
                 print(f"{landed.table.name}: the log is in order")
                 continue
@@ -96,6 +105,17 @@ def vacuum(warehouse: OfWarehouse = None) -> None:
         print(f"{log.table.name}: {maintenance.vacuum(log)} files are deleted")
 
 
+def _acknowledged(chosen: all_options.Options, landed: Landed, namespace: str) -> Id:
+    """Return up to where a stream was acknowledged. Nothing is known of one without a consumer, or without a URL."""
+    if not chosen.url or landed is not EVENTS_LAND:
+        return BEFORE_ALL
+    stream = landed.stream(namespace)
+    source = options_of({"url": chosen.url, "streams": stream, "retrySeconds": "0"})
+    with Store(source) as store:
+        consumer = Consumer(store, Streams(source, store), f"pipeline:{chosen.consumer}", source.consumer_key)
+        return consumer.acknowledged(stream)
+
+
 def _repair_derived(root: Place, *, yes: bool) -> None:
     findings = derived.check(root).findings
     print("\n".join(findings or ["derived tables: their files are in order"]))
@@ -122,6 +142,8 @@ def _logs(warehouse: str | None) -> Iterator[Log]:
 
 
 def _tables(root: Place) -> Iterator[tuple[Place, Landed]]:
+    if root.folder is not None and not root.folder.is_dir():
+        raise LakeError(f"{root.name} is no folder")
     for landed in LANDED:
         yield root.under(landed.table.name), landed
 
@@ -137,5 +159,7 @@ def _ended_by_error() -> Iterator[None]:
         yield
     except OptionError as error:
         stop(str(error), WRONG_USAGE)
-    except (LakeError, OSError) as error:
-        stop(str(error), NOT_THERE)
+    except (RedisError, *AWAY) as error:
+        stop(f"Redis does not answer: {error}; without --url what it knows is left out", NOT_THERE)
+    except (LakeError, DeltaError, pa.ArrowException, OSError) as error:
+        stop(" ".join(str(error).split()), NOT_THERE)

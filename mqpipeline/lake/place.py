@@ -1,6 +1,7 @@
 """Where a table is, as delta-rs, Spark and the tasks that write its files name it."""
 
 import os
+import re
 import secrets
 from collections.abc import Iterator
 from functools import cached_property
@@ -16,6 +17,9 @@ from mqpipeline.options import OptionError
 
 GLOBS: Final = frozenset("\\{}[]*?")
 """What Hadoop takes for a pattern in a path, unless a backslash is before it."""
+
+
+LEADING_SLASHES: Final = re.compile("^/+")
 
 
 class Stored(NamedTuple):
@@ -56,8 +60,11 @@ class Place(msgspec.Struct, frozen=True, dict=True):
             return
         file = self.folder / path
         created = _create(file.parent)
-        with file.open("xb", buffering=0) as opened:
+        with file.open(
+            "xb"
+        ) as opened:  # buffered: it writes all or raises, where a bare file may write a part
             opened.write(content)
+            opened.flush()
             os.fsync(opened.fileno())
         for folder in (file.parent, *created):
             sync(folder)
@@ -151,7 +158,13 @@ def place(warehouse: str) -> Place:
         raise OptionError(
             f"the warehouse {warehouse}: Delta Lake cannot write to a path with % or a backslash; rename it"
         )
-    folder = Path(path).absolute()
+    if parts.scheme and (parts.netloc not in ("", "localhost") or parts.query or parts.fragment):
+        raise OptionError(
+            f"the warehouse {warehouse}: a URL of a file has no host, ? or #; name the folder alone"
+        )
+    folder = Path(
+        LEADING_SLASHES.sub("/", path)
+    ).resolve()  # one name for Spark, delta-rs and us, links followed
     return Place(f"file://{quote(str(folder))}", folder)
 
 

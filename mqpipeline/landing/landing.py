@@ -11,7 +11,7 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import StructType
 
 from mqpipeline.lake.files import LINES
-from mqpipeline.lake.log import created, opened
+from mqpipeline.lake.log import LakeError, created, opened
 from mqpipeline.lake.maintenance import care
 from mqpipeline.lake.place import place
 from mqpipeline.landing.checkpoint import request_checkpoint
@@ -72,6 +72,7 @@ class Landing:
         self._consumer = (
             Consumer(self._store, self._streams, consumer, self._options.consumer_key) if consumer else None
         )
+        self._compared: set[str] = set()
         self._log = opened(self._place, landed.table)
         self._writable = False
         self._progress = progress_of(self._log, landed)
@@ -94,6 +95,7 @@ class Landing:
         known, present = dict(self._progress.streams), set()
         for stream in self._streams.names():
             progress = known.get(stream) or StreamProgress(self._landed.namespace(stream))
+            self._refuse_lost_entries(stream, progress)
             end = self._end(stream)
             if (
                 end.newest is None and progress.at > BEFORE_ALL
@@ -154,6 +156,27 @@ class Landing:
             after = _after(before, [*of_stream])
             streams[stream] = _at_end(after, self._end(stream))
         return streams
+
+    def _refuse_lost_entries(self, stream: str, progress: StreamProgress) -> None:
+        """Raise LakeError if more has been acknowledged than this table has, and was trimmed: once, before this process
+        acknowledges anything."""
+        if self._consumer is None or stream in self._compared:
+            return
+        self._compared.add(stream)
+        acknowledged = self._consumer.acknowledged(stream)
+        if not BEFORE_ALL < progress.at < acknowledged:
+            return
+        oldest = self._streams.oldest(stream, progress.at)
+        if oldest is not None and (
+            oldest.id == progress.at or oldest.number(b"seq") == (progress.seq or 0) + 1
+        ):
+            return
+        name, key = self._consumer.name, self._consumer.key(stream)
+        raise LakeError(
+            f"{stream}: {name} has landed up to {acknowledged}, {self._place.name} only up to {progress.at}, and what "
+            "is between was trimmed. Run `mqpipeline repair` with --url; if another warehouse lands under this name, give "
+            f"one of them another (option CONSUMER). To go on without these entries: HDEL {key} {name}"
+        )
 
     def _end(self, stream: str) -> End:
         now_ms = self._streams.now_ms(stream)  # before the entry: what comes in between is after it

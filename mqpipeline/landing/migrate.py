@@ -5,11 +5,12 @@ from collections.abc import Iterable
 from typing import Final, NamedTuple
 
 import msgspec
+import pyarrow as pa
 from deltalake import DeltaTable
 from deltalake.exceptions import TableNotFoundError
 from deltalake.transaction import create_table_with_add_actions
 
-from mqpipeline.lake.files import schema_of, written_before
+from mqpipeline.lake.files import Written, schema_of, written_before
 from mqpipeline.lake.log import OLD_POSITIONS, LakeError, Log, properties, settings
 from mqpipeline.lake.place import Place
 from mqpipeline.landing.kinds import Landed
@@ -59,7 +60,7 @@ def _committed(place: Place, landed: Landed) -> Log | None:
         )
     if not paths:
         return None
-    files = [written_before(place, path, table) for path in paths]
+    files = [_written(place, path, landed) for path in paths]
     create_table_with_add_actions(
         place.url,
         schema_of(place, paths, table),
@@ -72,6 +73,16 @@ def _committed(place: Place, landed: Landed) -> Log | None:
     log = Log(place, table, DeltaTable(place.url))
     log.look()
     return log
+
+
+def _written(place: Place, path: str, landed: Landed) -> Written:
+    try:
+        return written_before(place, path, landed.table)
+    except (pa.ArrowException, OSError) as error:
+        text = f"{place.name}/{path} cannot be read: {' '.join(str(error).split())}. "
+        raise LakeError(
+            f"{text}Put back a copy of it, or move it away, which loses its entries, and run `mqpipeline migrate` again"
+        ) from None
 
 
 def _old_progress(place: Place) -> Progress:

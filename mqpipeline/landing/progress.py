@@ -85,7 +85,10 @@ def progress_of(log: Log | None, landed: Landed) -> Progress:
 def said_by(log: Log) -> dict[str, StreamProgress] | None:
     """Return what the newest commit that says anything of streams says, None if none does."""
     said = log.said(STREAMS)
-    return None if said is None else msgspec.json.decode(said, type=dict[str, StreamProgress])
+    try:
+        return None if said is None else msgspec.json.decode(said, type=dict[str, StreamProgress])
+    except (msgspec.DecodeError, TypeError) as error:
+        raise damaged(log.place, f"its newest positions: {error}") from None
 
 
 def rows_lacking(log: Log, streams: Mapping[str, StreamProgress]) -> int:

@@ -3,7 +3,7 @@ only comes in again, each batch once. No file is deleted, ever."""
 
 import secrets
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import reduce
 from itertools import groupby, pairwise
 from operator import and_
@@ -34,14 +34,23 @@ from mqpipeline.landing.progress import (
     rows_lacking,
     said_by,
 )
+from mqpipeline.source.ids import BEFORE_ALL, Id
 
 BATCH: Final = ("namespace", "batch")
+ENTRY: Final = ("namespace", "id_ms", "id_n")
 ROW: Final = ("namespace", "batch", "id_ms", "id_n")
 AT: Final = "at"
 UNFINISHED: Final = ".json.new"
 """How the name of a log entry ends that is to be the next one, until the damaged ones are aside."""
 Indexes = npt.NDArray[np.int64]
+Acknowledged = Callable[[str], Id]
+"""Of a namespace."""
 FOLDER: Final = "%Y%m%dT%H%M%SZ"
+
+
+def nothing_known(_: str) -> Id:
+    """Where the store does not say what was acknowledged."""
+    return BEFORE_ALL
 
 
 class Candidate(msgspec.Struct, frozen=True):
@@ -97,15 +106,15 @@ class Repair(msgspec.Struct, frozen=True):
             yield f"{name}: {stream} has landed up to {position.id}; what follows is landed by the next run"
 
 
-def planned(place: Place, landed: Landed) -> Repair | None:
-    """Return what a table needs, None if its log is in order or there is nothing. Raises LakeError where nothing can be
-    done."""
+def planned(place: Place, landed: Landed, acknowledged: Acknowledged = nothing_known) -> Repair | None:
+    """Return what a table needs, None if its log is in order or there is nothing. `acknowledged` is up to where the
+    stream of a namespace was said to have landed, if the store says it. Raises LakeError where nothing can be done."""
     refuse_old(place)
     log = survey(place, WRITER)
-    if _in_order(place, landed, log):
+    if _in_order(place, landed, log, acknowledged):
         return None
     with copied(place, log) as folder:
-        return _planned(place, landed, log, _log(place, landed, log, folder))
+        return _planned(place, landed, log, _log(place, landed, log, folder), acknowledged)
 
 
 def done(repair: Repair) -> None:
@@ -122,13 +131,15 @@ def done(repair: Repair) -> None:
         place.move(f"{LOG}/{path}", f"{LOG}/{path.removesuffix(UNFINISHED)}")
 
 
-def _in_order(place: Place, landed: Landed, log: LogFiles) -> bool:
+def _in_order(place: Place, landed: Landed, log: LogFiles, acknowledged: Acknowledged) -> bool:
     if log.aside or _unfinished(place):
         return False
     if log.version < 0:
         return not any(map(is_data, place.stored()))
     table = Log(place, landed.table, DeltaTable(place.url))
     said = said_by(table)
+    if said is not None and any(one.at < acknowledged(one.namespace) for one in said.values()):
+        return False
     return (said is None or rows_lacking(table, said) == 0) and not _lost(table)
 
 
@@ -163,13 +174,15 @@ def _log(place: Place, landed: Landed, log: LogFiles, folder: Path) -> Log | Non
     return None if log.version < 0 else Log(place, landed.table, DeltaTable(folder))
 
 
-def _planned(place: Place, landed: Landed, log: LogFiles, table: Log | None) -> Repair:
+def _planned(
+    place: Place, landed: Landed, log: LogFiles, table: Log | None, acknowledged: Acknowledged
+) -> Repair:
     lost = _lost(table) if table else []
     in_log = {file.path for file in table.files()} if table else set()
     rows = key_rows(place, in_log - {file.path for file in lost})
     candidates, unreadable = _candidates(place, in_log, rows)
     once = [file for of_day in _by_folder(candidates) for file in _each_row_once(of_day)]
-    again = _less_unfinished(once, rows, log.batches_after())
+    again = _less_unfinished(once, rows, log.batches_after(), acknowledged)
     out = {file.path for file in candidates} - {file.path for file in again}
     if table is None and not again:
         raise LakeError(f"{place.name} has no log, and no file that can be read")
@@ -205,7 +218,8 @@ def _candidates(place: Place, in_log: set[str], rows: pa.Table | None) -> tuple[
             unreadable.append(path)
             continue
         batches = pc.count_distinct(of_file["batch"]).as_py() if "batch" in of_file.column_names else 1
-        candidates.append(Candidate(path, of_file, _absent(of_file, rows, BATCH), batches))
+        wanted = np.union1d(_absent(of_file, rows, BATCH), _absent(of_file, rows, ENTRY))
+        candidates.append(Candidate(path, of_file, wanted, batches))
     return candidates, unreadable
 
 
@@ -239,12 +253,12 @@ def _absent(rows: pa.Table, others: pa.Table | None, names: Sequence[str]) -> In
 
 
 def _less_unfinished(
-    candidates: list[Candidate], rows: pa.Table | None, committed: set[int]
+    candidates: list[Candidate], rows: pa.Table | None, committed: set[int], acknowledged: Acknowledged
 ) -> list[Candidate]:
     """Leave out of the last batch what is not all of it: a process that was killed may have written some of its files.
 
-    The stream still has its entries, for they were never acknowledged. A batch was committed if the log says it, if
-    another followed, or if it was made one file with others."""
+    The stream still has its entries, unless they were acknowledged. A batch was committed if the log says it, if
+    another followed, if it was made one file with others, or if it was acknowledged."""
     last = max((_last_batch(file.wanted_rows) for file in candidates), default=0)
     of_last = [file for file in candidates if _last_batch(file.wanted_rows) == last]
     followed = rows is not None and _last_batch(rows) > last
@@ -255,8 +269,17 @@ def _less_unfinished(
     known = pa.concat_tables([*([] if rows is None else [rows]), *before, of_last[0].rows.slice(0, 0)])
     added = pa.concat_tables([file.wanted_rows for file in of_last])
     namespaces = pc.unique(added["namespace"]).to_pylist()
-    whole = {namespace for namespace in namespaces if _follows(known, added, namespace)}
+    whole = {
+        namespace
+        for namespace in namespaces
+        if _last_id(added, namespace) <= acknowledged(namespace) or _follows(known, added, namespace)
+    }
     return [*of_others, *(file for file in of_last if _namespace(file) in whole)]
+
+
+def _last_id(rows: pa.Table, namespace: str) -> Id:
+    of_namespace = rows.filter(pc.field("namespace") == namespace).select(["id_ms", "id_n"]).to_pylist()
+    return max(Id(row["id_ms"], row["id_n"]) for row in of_namespace)
 
 
 def _follows(known: pa.Table, added: pa.Table, namespace: str) -> bool:

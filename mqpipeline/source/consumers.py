@@ -50,8 +50,12 @@ class Consumer:
         self._report(stream, position)
         self._reported[stream] = at, time.monotonic()
 
+    def acknowledged(self, stream: str) -> Id:
+        """Return up to where it is, `BEFORE_ALL` if it has said nothing."""
+        return parsed(self._last_reported(stream).id)
+
     def _last_reported(self, stream: str) -> Position:
-        known = self._store.call("HGET", self._hash(stream), self.name)
+        known = self._store.call("HGET", self.key(stream), self.name)
         return msgspec.json.decode(known, type=Position) if known else NOTHING
 
     def _position(self, stream: str, at: Id) -> Position | None:
@@ -67,7 +71,8 @@ class Consumer:
 
     def _report(self, stream: str, position: Position) -> None:
         renewed = msgspec.structs.replace(position, at_ms=self._streams.now_ms(stream), hold=1)
-        self._store.call("HSET", self._hash(stream), self.name, msgspec.json.encode(renewed))
+        self._store.call("HSET", self.key(stream), self.name, msgspec.json.encode(renewed))
 
-    def _hash(self, stream: str) -> str:
+    def key(self, stream: str) -> str:
+        """Return that of the hash."""
         return self._key.replace("{stream}", stream)

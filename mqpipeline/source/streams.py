@@ -133,7 +133,15 @@ class Streams:
 
     def _scanned(self) -> list[str]:
         keys = self._store.client.scan_iter(match=self._options.pattern, count=SCANNED, _type="stream")
-        return sorted({key.decode() for key in keys})
+        return sorted({key.decode() for key in keys if _is_text(key)})
+
+
+def _is_text(key: bytes) -> bool:
+    try:
+        key.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
 
 
 def _between(low: Id, high: Id) -> Id:
