@@ -88,21 +88,24 @@ def migrate(warehouse: OfWarehouse = None) -> None:
     """Make a warehouse of release 0.1 one of this; no landed row is rewritten. Stop the landing first."""
     with _ended_by_error():
         root = place(_options(warehouse).warehouse)
+        tables = [*_tables(root)]
         print(f"derived tables: {derived.migrate(root)}")
-        for at, landed in _tables(root):
+        for at, landed in tables:
             print(f"{landed.table.name}: {migrating.migrate(at, landed)}")
 
 
 def compact(warehouse: OfWarehouse = None) -> None:
     """Make the many small files of a day few. Landing and readers go on meanwhile."""
-    for log in _logs(warehouse):
-        print(f"{log.table.name}: {maintenance.compact(log)} fewer files")
+    with _ended_by_error():
+        for log in _logs(warehouse):
+            print(f"{log.table.name}: {maintenance.compact(log)} fewer files")
 
 
 def vacuum(warehouse: OfWarehouse = None) -> None:
     """Delete files that no log has used for a week. Landing and readers go on meanwhile."""
-    for log in _logs(warehouse):
-        print(f"{log.table.name}: {maintenance.vacuum(log)} files are deleted")
+    with _ended_by_error():
+        for log in _logs(warehouse):
+            print(f"{log.table.name}: {maintenance.vacuum(log)} files are deleted")
 
 
 def _acknowledged(chosen: all_options.Options, landed: Landed, namespace: str) -> Id:
@@ -135,10 +138,9 @@ def _against_store(at: Place, landed: Landed, url: str) -> Checked:
 
 def _logs(warehouse: str | None) -> Iterator[Log]:
     """Those of the tables that are there."""
-    with _ended_by_error():
-        for at, landed in _tables(place(_options(warehouse).warehouse)):
-            if (log := opened(at, landed.table)) is not None:
-                yield log
+    for at, landed in _tables(place(_options(warehouse).warehouse)):
+        if (log := opened(at, landed.table)) is not None:
+            yield log
 
 
 def _tables(root: Place) -> Iterator[tuple[Place, Landed]]:

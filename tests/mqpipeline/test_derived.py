@@ -44,7 +44,25 @@ def lose_the_runs(root: Path) -> None:
     shutil.rmtree(root / "runs" / LOG)
 
 
-@pytest.mark.parametrize("damage", [lose_a_file, lose_a_log, lose_a_table, lose_the_runs])
+def empty_an_entry(root: Path) -> None:
+    """delta-rs takes it for a commit that changed nothing."""
+    (root / "broker_sessions" / LOG / f"{2:020d}.json").write_bytes(b"")
+
+
+def lose_a_run(root: Path) -> None:
+    for file in root.glob("runs/*.parquet"):
+        file.unlink()
+
+
+def cut_a_run(root: Path) -> None:
+    for file in root.glob("runs/*.parquet"):
+        file.write_bytes(file.read_bytes()[:100])
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [lose_a_file, lose_a_log, lose_a_table, lose_the_runs, empty_an_entry, lose_a_run, cut_a_run],
+)
 def test_what_is_damaged_is_set_aside(warehouse: Warehouse, damage: Callable[[Path], None]) -> None:
     root = Path(warehouse.root)
     damage(root)

@@ -101,6 +101,24 @@ def killed(*_: object) -> Any:
     raise KeyboardInterrupt
 
 
+def test_what_a_dead_run_left_is_undone_once(warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch) -> None:
+    run = warehouse.begin()
+    write(run, closed=sessions(warehouse, "a", end_ms=1))
+    commit(run)
+    dead = warehouse.begin()
+    write(dead, closed=sessions(warehouse, "dead", end_ms=1), full=True)
+    with monkeypatch.context() as patched:
+        patched.setattr(module, "_row", killed)
+        with pytest.raises(KeyboardInterrupt):
+            commit(dead)
+    versions = []
+    for _ in range(2):  # runs that write no sessions
+        commit(warehouse.begin())
+        versions.append(log(warehouse).version)
+    assert versions[0] == versions[1] == warehouse.snapshot.versions["broker_sessions"]
+    assert found(warehouse) == {"a"}
+
+
 def test_of_two_runs_at_once_one_is_refused(warehouse: Warehouse) -> None:
     one, other = warehouse.begin(), warehouse.begin()
     write(one, closed=sessions(warehouse, "one", end_ms=1))

@@ -129,3 +129,26 @@ def test_no_java_is_started(command: str, root: Path) -> None:
         check=False,
     )
     assert (ended.returncode, ended.stderr) == (0, "")
+
+
+@pytest.mark.parametrize("command", ["compact", "vacuum", "check", "repair", "migrate"])
+def test_a_folder_that_is_not_there_is_one_line(command: str, tmp_path: Path) -> None:
+    ended = invoked(command, "-w", f"{tmp_path}/typo")
+    assert (ended.exit_code, ended.stdout) == (1, "")
+    assert ended.stderr == f"mqpipeline: {tmp_path}/typo is no folder\n"
+
+
+def test_a_lost_file_ends_compact_in_one_line(root: Path) -> None:
+    min(root.glob("events/day=*/*")).unlink()
+    ended = invoked("compact", "-w", str(root))
+    assert (ended.exit_code, ended.stderr.count("\n")) == (1, 1)
+
+
+def test_repair_knows_what_was_acknowledged(root: Path, store: EmbeddedStore, redis: Redis) -> None:
+    redis.xtrim(STREAM, maxlen=0, approximate=False)
+    max((root / "events" / LOG).glob("*.json")).unlink()
+    assert "events: the log is in order" in invoked("repair", "-w", str(root), "-y").stdout
+    done = invoked("repair", "-w", str(root), "-y", "--url", store.url)
+    assert "1 files with 2 entries come in" in done.stdout
+    refused = invoked("repair", "-w", str(root), "-y", "--url", "redis://127.0.0.1:1")
+    assert (refused.exit_code, refused.stderr.count("\n")) == (1, 1)

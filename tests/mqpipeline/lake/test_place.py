@@ -1,5 +1,7 @@
 """Where a table can be, and that a folder and an object store are used alike."""
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -47,3 +49,30 @@ def test_what_delta_rs_cannot_write_to_is_refused() -> None:
 )
 def test_what_may_be_data(path: str, data: bool) -> None:
     assert is_data(path) == data
+
+
+def test_a_file_is_written_whole_or_not_at_all(tmp_path: Path) -> None:
+    """A disk that is nearly full takes a part of a write, as a limit of a file's size does."""
+    program = (
+        "import resource, sys; from mqpipeline.lake.place import place; "
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000)); "
+        "place(sys.argv[1]).write('a', memoryview(bytes(150_000)))"
+    )
+    ended = subprocess.run(
+        [sys.executable, "-c", program, tmp_path], capture_output=True, text=True, check=False
+    )
+    assert "OSError: [Errno 27] File too large" in ended.stderr
+
+
+def test_one_name_for_all_who_read_and_write(tmp_path: Path) -> None:
+    (tmp_path / "real").mkdir()
+    (tmp_path / "link").symlink_to(tmp_path / "real")
+    assert place(f"/{tmp_path}/a").folder == tmp_path / "a"
+    assert place(f"{tmp_path}/link/../b").folder == tmp_path / "b"
+    assert place(f"{tmp_path}/link/c").folder == tmp_path / "real" / "c"
+
+
+@pytest.mark.parametrize("url", ["file://host/a", "file:///a#b", "file:///a?b"])
+def test_a_url_of_a_file_is_a_path_alone(url: str) -> None:
+    with pytest.raises(OptionError, match="has no host"):
+        place(url)

@@ -12,7 +12,7 @@ import pytest
 from pyspark.sql import SparkSession
 from redis import Redis
 
-from mqpipeline.lake.log import LOG, LakeError, created, opened
+from mqpipeline.lake.log import LOG, LakeError, Log, created, opened
 from mqpipeline.lake.maintenance import vacuum
 from mqpipeline.lake.place import Place, place
 from mqpipeline.landing.check import check
@@ -218,3 +218,19 @@ def test_files_named_as_0_1_named_them_are_not_overlooked(
     done(plan)
     make().land_available()
     assert read_events(spark, str(tmp_path)).count() == 3
+
+
+def test_a_file_that_cannot_be_read_is_named(spark: SparkSession, root: Path) -> None:
+    file = min(root.glob("events/day=2026-01-02/*/part-*"))
+    file.write_bytes(file.read_bytes()[:50])
+    with pytest.raises(LakeError, match=f"{file.name} cannot be read: .* and run `mqpipeline migrate` again"):
+        migrate(events(root), EVENTS_LAND)
+    file.unlink()
+    migrate(events(root), EVENTS_LAND)
+    assert [of.path for of in log_of(events(root)).files() if of.partition["day"] == "2026-01-02"] == []
+
+
+def log_of(events: Place) -> Log:
+    log = opened(events, EVENTS_LAND.table)
+    assert log is not None
+    return log

@@ -1,7 +1,8 @@
 """A landed table without a log, or with one that lacks its end: what the files have comes in again, each entry once."""
 
+import json
 import shutil
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,7 @@ from deltalake import DeltaTable
 from pyspark.sql import SparkSession
 from redis import Redis
 
-from mqpipeline.lake.log import LOG, LakeError, Log, opened
+from mqpipeline.lake.log import LOG, LakeError, Log, entry, opened
 from mqpipeline.lake.maintenance import compact
 from mqpipeline.lake.place import Place, place
 from mqpipeline.landing.check import check
@@ -19,7 +20,7 @@ from mqpipeline.landing.landing import Landing
 from mqpipeline.landing.progress import progress_of
 from mqpipeline.landing.reading import read_heartbeats
 from mqpipeline.landing.repair import done, planned
-from mqpipeline.source.ids import Id
+from mqpipeline.source.ids import Id, parsed
 from mqpipeline.source.streams import StreamPartition
 from tests.mqpipeline.landing.conftest import Make
 from tests.mqpipeline.landing.streams import DAY_MS, INC, STREAM, emit, landed
@@ -231,3 +232,68 @@ def test_a_data_file_is_lost(
     stream = make().land_available().streams[STREAM]
     assert (stream.seq, stream.entries) == (6, 6 - len(gone))
     assert check(events(tmp_path), EVENTS_LAND).findings == []
+
+
+def test_a_lost_file_of_batches_that_the_log_has_in_part(
+    spark: SparkSession, redis: Redis, make: Make, tmp_path: Path
+) -> None:
+    land(redis, make, (1, 2), (3, 6), (7, 7))  # of two days
+    compact(log_of(tmp_path))
+    lost = max(log_of(tmp_path).files(), key=lambda file: file.partition["day"] or "")
+    (tmp_path / "events" / lost.path).unlink()
+    redis.xtrim(STREAM, maxlen=0, approximate=False)
+    repair(tmp_path)
+    assert seqs_by_batch(landed(spark, tmp_path).elements()) == [
+        *((1, 1), (1, 2), (2, 3), (2, 4), (2, 5), (2, 6), (3, 7)),
+    ]
+
+
+def acknowledged(redis: Redis) -> Id:
+    return parsed(json.loads(redis.hget(f"{STREAM}:consumers", "pipeline:main") or "{}")["id"])
+
+
+def test_a_last_batch_with_a_hole_that_was_acknowledged(
+    spark: SparkSession, redis: Redis, make: Make, tmp_path: Path
+) -> None:
+    land(redis, make, (1, 4))
+    redis.xtrim(STREAM, maxlen=0, approximate=False)
+    land(redis, make, (7, 9))  # 5 and 6 were trimmed
+    redis.xtrim(STREAM, maxlen=0, approximate=False)
+    shutil.rmtree(tmp_path / "events" / LOG)
+    plan = planned(events(tmp_path), EVENTS_LAND, lambda _: acknowledged(redis))
+    assert plan is not None
+    done(plan)
+    assert [seq for _, seq in seqs_by_batch(landed(spark, tmp_path).elements())] == [1, 2, 3, 4, 7, 8, 9]
+
+
+@pytest.mark.parametrize(
+    "damage", [Path.unlink, lambda entry: entry.write_bytes(b"")], ids=["removed", "emptied"]
+)
+def test_the_newest_entry_lost_and_the_stream_trimmed(
+    spark: SparkSession, redis: Redis, make: Make, tmp_path: Path, damage: Callable[[Path], None]
+) -> None:
+    land(redis, make, (1, 2), (3, 5))
+    redis.xtrim(STREAM, maxlen=0, approximate=False)
+    damage(tmp_path / "events" / entry(log_of(tmp_path).version))
+    emit(redis, 6, 7, every_ms=EVERY_MS)
+    with pytest.raises(
+        LakeError, match=r"pipeline:main has landed up to .* Run `mqpipeline repair` with --url"
+    ):
+        make().land_available()
+    plan = planned(events(tmp_path), EVENTS_LAND, lambda _: acknowledged(redis))
+    assert plan is not None
+    done(plan)
+    make().land_available()
+    assert [seq for _, seq in seqs_by_batch(landed(spark, tmp_path).elements())] == [*range(1, 8)]
+
+
+def test_a_copy_of_long_ago_lands_again_what_the_stream_still_has(
+    spark: SparkSession, redis: Redis, make: Make, tmp_path: Path
+) -> None:
+    land(redis, make, (1, 2))
+    shutil.copytree(tmp_path / "events", tmp_path / "copy")
+    land(redis, make, (3, 5))
+    shutil.rmtree(tmp_path / "events")
+    (tmp_path / "copy").rename(tmp_path / "events")
+    make().land_available()
+    assert [seq for _, seq in seqs_by_batch(landed(spark, tmp_path).elements())] == [*range(1, 6)]
