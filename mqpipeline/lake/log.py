@@ -6,6 +6,7 @@ meanwhile (Delta's protocol, Transaction Identifiers). No commit is tried again 
 import os
 import socket
 from collections.abc import Mapping, Sequence
+from textwrap import shorten
 from typing import Any, Final, NamedTuple
 
 import msgspec
@@ -174,7 +175,7 @@ class Log:
         try:
             self._delta.update_incremental()
         except DeltaError as error:
-            raise damaged(self.place, " ".join(str(error).split())) from None
+            raise damaged(self.place, error) from None
         if self.version // CHECKPOINT_EVERY > before // CHECKPOINT_EVERY:
             self._delta.create_checkpoint()
             self._delta.cleanup_metadata()
@@ -221,7 +222,8 @@ def entry(version: int) -> str:
 
 def damaged(place: Place, how: object) -> LakeError:
     """Return the error of a table whose log is."""
-    return LakeError(f"the log of {place.name} is damaged: {how}. Run `mqpipeline repair`")
+    cause = shorten(" ".join(str(how).split()), 300, placeholder=" …")  # delta-rs adds what it was at
+    return LakeError(f"the log of {place.name} is damaged: {cause}. Run `mqpipeline repair`")
 
 
 def opened(place: Place, table: Table, version: int | None = None) -> Log | None:
@@ -231,10 +233,12 @@ def opened(place: Place, table: Table, version: int | None = None) -> Log | None
     try:
         return Log(place, table, DeltaTable(place.url, version=version))
     except TableNotFoundError:
+        if version is not None and place.under(LOG).stored():
+            raise LakeError(f"version {version} of {place.name} is no longer in its log") from None
         _refuse_files_without_log(place)
         return None
     except DeltaError as error:
-        raise damaged(place, " ".join(str(error).split())) from None
+        raise damaged(place, error) from None
 
 
 def refuse_old(place: Place) -> None:

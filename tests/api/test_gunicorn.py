@@ -33,9 +33,10 @@ def test_what_an_operator_types(address: str) -> None:
     status, body = curl(f"{address}/v1/kv/n")
     assert (status, json.loads(body)["table"]) == (200, {"a/b": "x"})
     for part, name in (("a%2Fb", "a/b"), ("%2E%2E", ".."), ("=..", ".."), ("=", "")):
-        status, body = curl("-X", "PUT", *as_json, "-d", '{"value":"y"}', f"{address}/v1/kv/{part}/{part}")
+        url = ("--path-as-is", f"{address}/v1/kv/{part}/{part}")  # newer curls take %2E%2E for ..
+        status, body = curl("-X", "PUT", *as_json, "-d", '{"value":"y"}', *url)
         assert status == 200
-        status, body = curl(f"{address}/v1/kv/{part}/{part}")
+        status, body = curl(*url)
         assert (status, json.loads(body)) == (200, {"namespace": name, "key": name, "value": "y"})
     status, body = curl("-d", "{}", f"{address}/v1/brokers")
     assert (status, json.loads(body)["title"]) == (415, "Unsupported Media Type")

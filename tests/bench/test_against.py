@@ -12,11 +12,14 @@ from bench.setting import HERE
 @pytest.mark.needs("cc")
 def test_both_trees_are_measured() -> None:
     lengths = ["--rounds", "1", "--seconds", "0.1", "--warm-up", "0.1"]
-    out = subprocess.run(
+    ended = subprocess.run(
         [sys.executable, "-m", "bench.against", str(HERE.parent), "--only", "cluster info", *lengths],
         cwd=HERE.parent,
-        check=True,
         capture_output=True,
         text=True,
-    ).stdout
-    assert re.fullmatch(r"\d+\.\d{3}  cluster info, 300 brokers: [\d,]+ \(.*\) to [\d,]+ \(.*\)\n", out)
+        check=False,
+    )
+    assert ended.returncode == 0, ended.stderr
+    assert re.fullmatch(
+        r"\d+\.\d{3}  cluster info, 300 brokers: [\d,]+ \(.*\) to [\d,]+ \(.*\)\n", ended.stdout
+    )
