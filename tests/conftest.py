@@ -25,7 +25,8 @@ ENGINES = programs()
 EMBEDDED = list(dict.fromkeys(("redis-server", *ENGINES)))
 """Engines that tests for each store run on; skipped on one that is absent."""
 SPARK = "spark: SparkSession"
-"""How a test asks for it."""
+LANDING = "make: Make"
+"""How tests ask for Spark, and for landings, which have it."""
 StoreOf = Callable[[str], EmbeddedStore]
 
 
@@ -51,7 +52,7 @@ class ByFile(LoadFileScheduling):  # type: ignore[misc]
 
     def _split_scope(self, nodeid: str) -> str:
         file = str(super()._split_scope(nodeid))
-        if SPARK in _text(self.config.rootpath / file):
+        if _asks_for_spark(self.config.rootpath / file):
             return SPARK
         if folder := next((one for one in SHARED if file.startswith(one)), ""):
             return f"{folder} {next((name for name in NAMES if name in nodeid), '')}"
@@ -77,13 +78,14 @@ def pytest_collection() -> Generator[None, object, object]:
 
 def _place(item: pytest.Item) -> int:
     file = item.path.relative_to(ROOT)
-    where = (SPARK if SPARK in _text(item.path) else "", *map(str, (file, *file.parents)))
+    where = (SPARK if _asks_for_spark(item.path) else "", *map(str, (file, *file.parents)))
     return next((place for place, long in enumerate(LONG) if long in where), len(LONG))
 
 
 @cache
-def _text(file: Path) -> str:
-    return file.read_text()
+def _asks_for_spark(file: Path) -> bool:
+    text = file.read_text()
+    return SPARK in text or LANDING in text
 
 
 @pytest.hookimpl(optionalhook=True)
