@@ -7,13 +7,13 @@ reports (mqpipeline/serving/names.py) and two job queues (mqpipeline/job_queue.p
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from mqpipeline.reading import Lake
+    from mqpipeline.analysis import Lake
 
 __all__ = ["open"]
 
 
 def open(warehouse: str) -> "Lake":  # as files are opened
-    """Return the tables of a warehouse, a folder or a URL, as the newest run left them (mqpipeline/reading.py)."""
-    from mqpipeline.reading import open_lake
+    """Return the tables of a warehouse, a folder or a URL, as the newest run left them (mqpipeline/analysis.py)."""
+    from mqpipeline.analysis import open_lake
 
     return open_lake(warehouse)

@@ -150,7 +150,7 @@ def _serve(
     progress("publishing")
     taken = take(_frames(warehouse, snapshot, options), snapshot.as_of_ms)
     missing = _missing(warehouse.read(schemas.GAPS, snapshot))
-    for position in (landed.streams[name] for name in sorted(landed.present & landed.streams.keys())):
+    for position in (landed.streams[name] for name in sorted(landed.present)):
         counted = Run(
             run=str(snapshot.run),
             as_of_ms=snapshot.as_of_ms,

@@ -16,6 +16,7 @@ from mqpipeline.history.reader import NothingLanded, Reader
 from mqpipeline.lake.log import LakeError
 from mqpipeline.options import OptionError, Options, load
 from mqpipeline.session import spark_session
+from mqpipeline.texts import one_line
 from mqpipeline.times import parse_time
 from mqpipeline.warehouse import Warehouse
 
@@ -79,7 +80,7 @@ def opened(
     except OptionError as error:
         stop(str(error), WRONG_USAGE)
     except (LakeError, DeltaError, RedisError, OSError) as error:
-        stop(" ".join(str(error).split()), NOT_THERE)
+        stop(one_line(error), NOT_THERE)
 
 
 @contextmanager

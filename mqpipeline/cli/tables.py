@@ -21,13 +21,11 @@ from mqpipeline.lake.place import Place, place
 from mqpipeline.landing import check as checking
 from mqpipeline.landing import migrate as migrating
 from mqpipeline.landing import repair as repairing
-from mqpipeline.landing.kinds import EVENTS_LAND, LANDED, Landed
+from mqpipeline.landing.acknowledged import acknowledged
+from mqpipeline.landing.kinds import LANDED, Landed
 from mqpipeline.options import OptionError
-from mqpipeline.source.connection import AWAY, Store
-from mqpipeline.source.consumers import Consumer
-from mqpipeline.source.ids import BEFORE_ALL, Id
-from mqpipeline.source.options import options_of
-from mqpipeline.source.streams import Streams
+from mqpipeline.source.connection import AWAY
+from mqpipeline.texts import one_line
 
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask")]
 
@@ -49,7 +47,7 @@ def check(warehouse: OfWarehouse = None, url: OfUrl = None) -> None:
             rows = len(result.rows) if result.rows is not None else 0
             checked.append(f"{landed.table.name} ({rows:,} entries)")
             if chosen.url and not result.findings:
-                result = result.and_also(_against_store(at, landed, chosen.url))
+                result = result.and_also(_against_store(at, landed, chosen))
             for line in (*result.remarks, *result.findings):
                 print(line)
             findings += len(result.findings)
@@ -71,7 +69,7 @@ def repair(warehouse: OfWarehouse = None, url: OfUrl = None, yes: Yes = False) -
         chosen = _options(warehouse, url)
         root = place(chosen.warehouse)
         for at, landed in _tables(root):
-            plan = repairing.planned(at, landed, partial(_acknowledged, chosen, landed))
+            plan = repairing.planned(at, landed, partial(acknowledged, chosen.url, chosen.consumer, landed))
             if plan is None:
                 print(f"{landed.table.name}: the log is in order")
                 continue
@@ -108,17 +106,6 @@ def vacuum(warehouse: OfWarehouse = None) -> None:
             print(f"{log.table.name}: {maintenance.vacuum(log)} files are deleted")
 
 
-def _acknowledged(chosen: all_options.Options, landed: Landed, namespace: str) -> Id:
-    """Return up to where a stream was acknowledged. Nothing is known of one without a consumer, or without a URL."""
-    if not chosen.url or landed is not EVENTS_LAND:
-        return BEFORE_ALL
-    stream = landed.stream(namespace)
-    source = options_of({"url": chosen.url, "streams": stream, "retrySeconds": "0"})
-    with Store(source) as store:
-        consumer = Consumer(store, Streams(source, store), f"pipeline:{chosen.consumer}", source.consumer_key)
-        return consumer.acknowledged(stream)
-
-
 def _repair_derived(root: Place, *, yes: bool) -> None:
     findings = derived.check(root).findings
     print("\n".join(findings or ["derived tables: their files are in order"]))
@@ -128,9 +115,10 @@ def _repair_derived(root: Place, *, yes: bool) -> None:
         print(f"derived tables: moved to {derived.set_aside(root)}; the next run computes them again")
 
 
-def _against_store(at: Place, landed: Landed, url: str) -> Checked:
+def _against_store(at: Place, landed: Landed, chosen: all_options.Options) -> Checked:
+    known = partial(acknowledged, chosen.url, chosen.consumer, landed)
     try:
-        return checking.check_streams(at, landed, url)
+        return checking.check_streams(at, landed, chosen.url, known)
     except (RedisError, *AWAY) as error:
         remark = f"{landed.table.name}: not checked against the streams, for Redis does not answer: {error}"
         return Checked([], [remark])
@@ -164,4 +152,4 @@ def _ended_by_error() -> Iterator[None]:
     except (RedisError, *AWAY) as error:
         stop(f"Redis does not answer: {error}; without --url what it knows is left out", NOT_THERE)
     except (LakeError, DeltaError, pa.ArrowException, OSError) as error:
-        stop(" ".join(str(error).split()), NOT_THERE)
+        stop(one_line(error), NOT_THERE)

@@ -7,10 +7,10 @@ from typing import Final, NamedTuple
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from mqpipeline.lake.log import File, Log
+from mqpipeline.lake.log import LANDED, File, Log
 from mqpipeline.lake.log_files import LogFiles
-from mqpipeline.lake.maintenance import RETAIN_S
 from mqpipeline.lake.place import Place, is_data
+from mqpipeline.texts import one_line
 
 MOST: Final = 10
 """Findings of one kind that get a line each."""
@@ -64,12 +64,14 @@ def check_files(log: Log, columns: Sequence[str]) -> Checked:
             remarks += [f"{name}: {file.path} {read.remark}"] if read.remark else []
             tables += [] if read.rows is None else [read.rows]
     in_log = {file.path for file in files}
-    since = time.time() - RETAIN_S
+    since = time.time() - LANDED.files * 3600
     old = [
         path for path, of in stored.items() if is_data(path) and path not in in_log and of.written_s < since
     ]
     if old:
-        remarks.append(f"{name}: {len(old)} files are in no log and older than a week: mqpipeline vacuum")
+        remarks.append(
+            f"{name}: {len(old)} files are in no log and older than a week; the next vacuum deletes them"
+        )
     rows = pa.concat_tables(tables, promote_options="default") if tables else None
     return Checked(findings, remarks, rows)
 
@@ -87,7 +89,7 @@ def _read(place: Place, file: File, columns: Sequence[str]) -> _Read:
         with place.open(file.path) as opened:
             rows = pq.ParquetFile(opened).read()
     except (pa.ArrowException, OSError) as error:
-        return _Read(None, f"cannot be read: {' '.join(str(error).split())}")
+        return _Read(None, f"cannot be read: {one_line(error)}")
     try:
         rows.validate(full=True)
         remark = None

@@ -18,6 +18,8 @@ from mqpipeline.schemas import Table
 PARTITION_TYPES: Final = {"string": pa.utf8(), "int": pa.int32()}
 """As DDL names them, as Arrow has them."""
 GROUP_ROWS, GROUP_BYTES = 1 << 17, 64 << 20  # of a row group, before it is encoded
+FILE_BYTES: Final = 128 << 20
+"""Of a file that many rows or several files become, about."""
 LINES = pa.schema([("json", pa.utf8())])
 """What tasks report, a struct as JSON each."""
 
@@ -48,10 +50,10 @@ def now_ms() -> int:
 def written_before(place: Place, path: str, table: Table) -> Written:
     """Return what there is to say of a file that lies there already. Raises pyarrow's ArrowException or OSError if it
     cannot be read."""
-    statistics = Statistics(table.indexed)
+    statistics = Statistics(table.bounded)
     with place.open(path) as opened:
         parquet = pq.ParquetFile(opened)
-        for rows in parquet.iter_batches(columns=list(table.indexed)):
+        for rows in parquet.iter_batches(columns=list(table.bounded)):
             statistics.add(rows)
     named = dict(folder.split("=", 1) for folder in path.split("/")[:-1] if "=" in folder)
     partition = {one.name: named[one.name] for one in table.partitions}

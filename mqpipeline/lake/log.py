@@ -20,9 +20,9 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from mqpipeline.lake.files import Written, now_ms
 from mqpipeline.lake.place import Place, is_data, sync
 from mqpipeline.schemas import Table
+from mqpipeline.texts import one_line
 
 LOG: Final = "_delta_log"
-FILE_END: Final = ".parquet"
 OLD_POSITIONS: Final = "_progress.json"
 RUN: Final = "run"
 """Under which a commit says the number of the run that replaced files."""
@@ -35,15 +35,15 @@ expired entries of the log after each commit, which takes longer than the commit
 
 
 class Retention(NamedTuple):
-    """How long stays what is out of use: entries of the log before its newest checkpoint, and files."""
+    """For how many hours stays what is out of use: entries of the log before its newest checkpoint, and files."""
 
-    entries: str
-    files: str
+    entries: int
+    files: int
 
 
-LANDED: Final = Retention("6 hours", "7 days")
+LANDED: Final = Retention(6, 7 * 24)
 """A commit every few seconds: each looks at all entries that are there. Files are what a lost one is repaired from."""
-DERIVED: Final = Retention("30 days", "1 day")
+DERIVED: Final = Retention(30 * 24, 24)
 """A commit a run. It replaces all that is open; a reader of the run before has done within a day."""
 
 
@@ -83,6 +83,7 @@ class Log:
         self.place = place
         self.table = table
         self._delta = delta
+        self._checkpointed = self.version // CHECKPOINT_EVERY
 
     @property
     def version(self) -> int:
@@ -171,19 +172,23 @@ class Log:
     def look(self) -> None:
         """Look again; what was committed until now stays so, whatever happens to the machine. Raises LakeError if the
         log is damaged."""
-        before = self.version
         try:
             self._delta.update_incremental()
         except DeltaError as error:
             raise damaged(self.place, error) from None
-        if self.version // CHECKPOINT_EVERY > before // CHECKPOINT_EVERY:
-            self._delta.create_checkpoint()
-            self._delta.cleanup_metadata()
         if self.place.folder is not None:
             newest = self.place.folder / entry(self.version)
             with newest.open("rb") as opened:
                 os.fsync(opened.fileno())
             sync(newest.parent)
+
+    def checkpoint(self) -> None:
+        """Write one if it is time to, and delete entries that nothing needs."""
+        due = self.version // CHECKPOINT_EVERY
+        if due > self._checkpointed:
+            self._delta.create_checkpoint()
+            self._delta.cleanup_metadata()
+            self._checkpointed = due
 
     def _add(self, writer: str, batch: int, files: Sequence[Written], said: Mapping[str, str]) -> None:
         self._transact([file.action() for file in files], properties(writer, batch, said))
@@ -222,7 +227,7 @@ def entry(version: int) -> str:
 
 def damaged(place: Place, how: object) -> LakeError:
     """Return the error of a table whose log is."""
-    cause = shorten(" ".join(str(how).split()), 300, placeholder=" …")  # delta-rs adds what it was at
+    cause = shorten(one_line(how), 300, placeholder=" …")  # delta-rs adds what it was at
     return LakeError(f"the log of {place.name} is damaged: {cause}. Run `mqpipeline repair`")
 
 
@@ -271,8 +276,8 @@ def created(place: Place, table: Table, retention: Retention = LANDED) -> Log:
 def settings(table: Table, retention: Retention = LANDED) -> dict[str, str | None]:
     """Return what Delta calls the configuration of a new table."""
     return {
-        "delta.logRetentionDuration": f"interval {retention.entries}",
-        "delta.deletedFileRetentionDuration": f"interval {retention.files}",
+        "delta.logRetentionDuration": f"interval {retention.entries} hours",
+        "delta.deletedFileRetentionDuration": f"interval {retention.files} hours",
         "delta.dataSkippingStatsColumns": ",".join(table.bounded),
     }
 

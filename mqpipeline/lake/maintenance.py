@@ -2,19 +2,15 @@
 
 import logging
 import os
-from typing import Final
 
 from deltalake.exceptions import DeltaError
 
+from mqpipeline.lake.files import FILE_BYTES
 from mqpipeline.lake.log import Log
 from mqpipeline.lake.place import sync
+from mqpipeline.texts import one_line
 
 logger = logging.getLogger(__name__)
-
-RETAIN_S: Final = 7 * 86_400
-"""Files out of use are retained for so long, as log.LANDED has it, for readers that still use them."""
-FILE_BYTES: Final = 128 << 20
-"""Of a file that several become, about."""
 
 
 def compact(log: Log) -> int:
@@ -32,22 +28,24 @@ def compact(log: Log) -> int:
 
 
 def care(log: Log, number: int, *, compact_every: int = 0, vacuum_every: int = 0) -> None:
-    """Do both whenever the number of a batch or run is a multiple; 0: never. The work that this is part of goes on if
-    it fails."""
+    """Write a checkpoint of the log if it is time to; make files few, and delete those out of use, whenever the number
+    of a batch or run is a multiple, 0: never. The work that this is part of goes on if it fails."""
     try:
+        log.checkpoint()
         if compact_every and number % compact_every == 0:
             compact(log)
         if vacuum_every and number % vacuum_every == 0:
             vacuum(log)
     except (DeltaError, OSError) as error:
-        text = " ".join(str(error).split())
+        text = one_line(error)
         logger.warning(
-            "%s has many small or unused files: %s; tried again later, see `mqpipeline check`",
+            "%s is not looked after: %s; tried again later, see `mqpipeline check`",
             log.place.name,
             text,
         )
 
 
 def vacuum(log: Log) -> int:
-    """Delete files that have been out of use for a week, and those that a killed process left; return how many."""
+    """Delete files that have been out of use for as long as the table keeps them (log.Retention), and those that a
+    killed process left as long ago; return how many."""
     return len(log.delta.vacuum(dry_run=False, full=True))

@@ -3,7 +3,7 @@ says so."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 import msgspec
 import numpy as np
@@ -13,11 +13,9 @@ from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 from pyspark.sql.types import StructType
 
-from mqpipeline.lake.files import LINES, NewFile, Written, line
+from mqpipeline.lake.files import FILE_BYTES, LINES, NewFile, Written, line
 from mqpipeline.lake.place import Place
 from mqpipeline.schemas import Table
-
-FILE_BYTES: Final = 128 << 20
 
 
 class _Target(NamedTuple):

@@ -10,6 +10,7 @@ from mqpipeline.lake.check import Checked, check_files, check_log, shortened
 from mqpipeline.lake.log import LakeError, Log, opened
 from mqpipeline.lake.log_files import survey
 from mqpipeline.lake.place import Place
+from mqpipeline.landing.acknowledged import Acknowledged
 from mqpipeline.landing.kinds import Landed
 from mqpipeline.landing.progress import KEY_COLUMNS, WRITER, StreamProgress, of_rows, rows_lacking, said_by
 from mqpipeline.source.connection import Store
@@ -33,9 +34,9 @@ def check(place: Place, landed: Landed) -> Checked:
     return files.and_also(damage).and_also(positions).and_also(_sequences(name, files.rows))
 
 
-def check_streams(place: Place, landed: Landed, url: str) -> Checked:
-    """Check the positions of a landed table against the streams. Raises what the store's client raises if there is
-    none."""
+def check_streams(place: Place, landed: Landed, url: str, acknowledged: Acknowledged) -> Checked:
+    """Check the positions of a landed table against the streams, and against what was acknowledged. Raises what the
+    store's client raises if there is none."""
     log = opened(place, landed.table)
     said = (said_by(log) if log else None) or {}
     findings: list[str] = []
@@ -45,6 +46,12 @@ def check_streams(place: Place, landed: Landed, url: str) -> Checked:
         with Store(source) as store:
             streams = Streams(source, store)
             for stream, position in said.items():
+                last = acknowledged(position.namespace)
+                if position.at < last:
+                    findings.append(
+                        f"{stream}: {last} was acknowledged, and {position.id} is the last of the log: "
+                        "mqpipeline repair, with --url"
+                    )
                 oldest, newest = streams.oldest(stream), streams.newest(stream)
                 if oldest is None or newest is None:
                     remarks.append(f"{stream}: the store has no entries of it")

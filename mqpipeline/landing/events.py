@@ -13,8 +13,8 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from mqpipeline.landing.texts import as_text, not_utf8, without
 from mqpipeline.schemas import ROWS
+from mqpipeline.texts import as_text, not_utf8, without
 
 Flags = npt.NDArray[np.bool_]
 

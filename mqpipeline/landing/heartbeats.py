@@ -2,7 +2,7 @@
 
 import pyarrow as pa
 
-from mqpipeline.landing.texts import not_utf8, without
+from mqpipeline.texts import not_utf8, without
 
 BEAT_COLUMNS = (
     "stream string, id_ms bigint, id_n bigint, "

@@ -97,10 +97,8 @@ class Landing:
             progress = known.get(stream) or StreamProgress(self._landed.namespace(stream))
             self._refuse_lost_entries(stream, progress)
             end = self._end(stream)
-            if (
-                end.newest is None and progress.at > BEFORE_ALL
-            ):  # one that is only trimmed has its newest entry
-                continue
+            if end.newest is None and progress.at > BEFORE_ALL:
+                continue  # it is gone: one that is only trimmed has its newest entry
             known[stream] = _at_end(progress, end)
             present.add(stream)
             self._report_to_store(stream, progress)
@@ -162,14 +160,12 @@ class Landing:
         acknowledges anything."""
         if self._consumer is None or stream in self._compared:
             return
-        self._compared.add(stream)
         acknowledged = self._consumer.acknowledged(stream)
-        if not BEFORE_ALL < progress.at < acknowledged:
-            return
-        oldest = self._streams.oldest(stream, progress.at)
-        if oldest is not None and (
-            oldest.id == progress.at or oldest.number(b"seq") == (progress.seq or 0) + 1
+        next_one = self._streams.oldest(stream, progress.at)
+        if not BEFORE_ALL < progress.at < acknowledged or (
+            next_one and (next_one.id == progress.at or next_one.number(b"seq") == (progress.seq or 0) + 1)
         ):
+            self._compared.add(stream)
             return
         name, key = self._consumer.name, self._consumer.key(stream)
         raise LakeError(

@@ -15,6 +15,7 @@ from mqpipeline.lake.log import OLD_POSITIONS, LakeError, Log, properties, setti
 from mqpipeline.lake.place import Place
 from mqpipeline.landing.kinds import Landed
 from mqpipeline.landing.progress import WRITER, Progress
+from mqpipeline.texts import one_line
 
 WHOLE: Final = "_SUCCESS"
 DONE: Final = f"{OLD_POSITIONS}.migrated"
@@ -79,7 +80,7 @@ def _written(place: Place, path: str, landed: Landed) -> Written:
     try:
         return written_before(place, path, landed.table)
     except (pa.ArrowException, OSError) as error:
-        text = f"{place.name}/{path} cannot be read: {' '.join(str(error).split())}. "
+        text = f"{place.name}/{path} cannot be read: {one_line(error)}. "
         raise LakeError(
             f"{text}Put back a copy of it, or move it away, which loses its entries, and run `mqpipeline migrate` again"
         ) from None

@@ -3,7 +3,7 @@ only comes in again, each batch once. No file is deleted, ever."""
 
 import secrets
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import reduce
 from itertools import groupby, pairwise
 from operator import and_
@@ -17,12 +17,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from deltalake import DeltaTable
-from deltalake.transaction import RemoveAction, create_table_with_add_actions
+from deltalake.transaction import create_table_with_add_actions
 
 from mqpipeline.lake.files import NewFile, Written, schema_of, written_before
 from mqpipeline.lake.log import LOG, File, LakeError, Log, entry, properties, refuse_old, settings
 from mqpipeline.lake.log_files import ASIDE, LogFiles, copied, survey
 from mqpipeline.lake.place import Place, is_data
+from mqpipeline.landing.acknowledged import Acknowledged, nothing_known
 from mqpipeline.landing.kinds import Landed
 from mqpipeline.landing.progress import (
     KEY_COLUMNS,
@@ -34,7 +35,7 @@ from mqpipeline.landing.progress import (
     rows_lacking,
     said_by,
 )
-from mqpipeline.source.ids import BEFORE_ALL, Id
+from mqpipeline.source.ids import Id
 
 BATCH: Final = ("namespace", "batch")
 ENTRY: Final = ("namespace", "id_ms", "id_n")
@@ -43,14 +44,7 @@ AT: Final = "at"
 UNFINISHED: Final = ".json.new"
 """How the name of a log entry ends that is to be the next one, until the damaged ones are aside."""
 Indexes = npt.NDArray[np.int64]
-Acknowledged = Callable[[str], Id]
-"""Of a namespace."""
 FOLDER: Final = "%Y%m%dT%H%M%SZ"
-
-
-def nothing_known(_: str) -> Id:
-    """Where the store does not say what was acknowledged."""
-    return BEFORE_ALL
 
 
 class Candidate(msgspec.Struct, frozen=True):
@@ -321,7 +315,7 @@ def _file(repair: Repair, candidate: Candidate) -> Written:
         return written
     with place.open(candidate.path) as opened:
         rows = pq.ParquetFile(opened).read().take(candidate.wanted)
-    new = NewFile(rows.schema.remove_metadata(), table.indexed, written.partition)
+    new = NewFile(rows.schema.remove_metadata(), table.bounded, written.partition)
     for batch in rows.combine_chunks().to_batches():
         new.add(batch)
     return new.written(place)
@@ -331,10 +325,7 @@ def _commit(repair: Repair, files: Sequence[Written]) -> bytes:
     """Return the log entry that adds the files; nothing is committed at the place."""
     place, table, log = repair.place, repair.landed.table, repair.log
     actions = [file.action() for file in files]
-    now_ms = int(time.time() * 1000)
-    removals = [
-        RemoveAction(file.path, True, now_ms, file.size, dict(file.partition)) for file in repair.lost
-    ]
+    removals = [file.removal() for file in repair.lost]
     partitions = [one.name for one in table.partitions]
     said = properties(WRITER, repair.progress.batch, repair.progress.said())
     with copied(place, log) as folder:

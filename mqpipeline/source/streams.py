@@ -10,6 +10,7 @@ from mqpipeline.source.connection import Store
 from mqpipeline.source.ids import LAST_N, Id, parsed
 from mqpipeline.source.options import Options
 from mqpipeline.source.pages import pages
+from mqpipeline.texts import is_utf8
 
 Fields = dict[bytes, bytes]
 SCANNED = 1000  # keys a SCAN
@@ -133,15 +134,7 @@ class Streams:
 
     def _scanned(self) -> list[str]:
         keys = self._store.client.scan_iter(match=self._options.pattern, count=SCANNED, _type="stream")
-        return sorted({key.decode() for key in keys if _is_text(key)})
-
-
-def _is_text(key: bytes) -> bool:
-    try:
-        key.decode()
-    except UnicodeDecodeError:
-        return False
-    return True
+        return sorted({key.decode() for key in keys if is_utf8(key)})
 
 
 def _between(low: Id, high: Id) -> Id:

@@ -147,6 +147,8 @@ def test_a_lost_file_ends_compact_in_one_line(root: Path) -> None:
 def test_repair_knows_what_was_acknowledged(root: Path, store: EmbeddedStore, redis: Redis) -> None:
     redis.xtrim(STREAM, maxlen=0, approximate=False)
     max((root / "events" / LOG).glob("*.json")).unlink()
+    checked = invoked("check", "-w", str(root), "--url", store.url)
+    assert (checked.exit_code, checked.stdout.count(" was acknowledged, and ")) == (1, 1)
     assert "events: the log is in order" in invoked("repair", "-w", str(root), "-y").stdout
     done = invoked("repair", "-w", str(root), "-y", "--url", store.url)
     assert "1 files with 2 entries come in" in done.stdout

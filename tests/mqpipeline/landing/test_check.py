@@ -14,6 +14,7 @@ from mqnamesrv.store import EmbeddedStore
 from mqpipeline.lake.files import written_before
 from mqpipeline.lake.log import opened
 from mqpipeline.lake.place import Place, place
+from mqpipeline.landing.acknowledged import nothing_known
 from mqpipeline.landing.check import check, check_streams
 from mqpipeline.landing.kinds import EVENTS_LAND
 from mqpipeline.landing.progress import WRITER, progress_of
@@ -118,7 +119,7 @@ def test_files_in_no_log_are_mentioned_once_they_are_old(events: Place) -> None:
     findings, remarks, _ = check(events, EVENTS_LAND)
     assert (findings, remarks) == (
         [],
-        ["events: 1 files are in no log and older than a week: mqpipeline vacuum"],
+        ["events: 1 files are in no log and older than a week; the next vacuum deletes them"],
     )
 
 
@@ -151,21 +152,24 @@ def test_entries_that_were_read_again_are_only_mentioned(redis: Redis, make: Mak
 
 def test_positions_against_the_store(redis: Redis, store: EmbeddedStore, events: Place) -> None:
     at = f"{INC + 4 * DAY_MS}-0"
-    assert check_streams(events, EVENTS_LAND, store.url)[:2] == ([], [])
+    assert check_streams(events, EVENTS_LAND, store.url, nothing_known)[:2] == ([], [])
     redis.xtrim(STREAM, maxlen=0)
     emit(redis, 5, 5, every_ms=DAY_MS)
-    assert check_streams(events, EVENTS_LAND, store.url)[:2] == ([], [])  # nothing is lost between
+    assert check_streams(events, EVENTS_LAND, store.url, nothing_known)[:2] == (
+        [],
+        [],
+    )  # nothing is lost between
     redis.xtrim(STREAM, maxlen=0)
     emit(redis, 7, 7, every_ms=DAY_MS)
-    [lost] = check_streams(events, EVENTS_LAND, store.url).findings
+    [lost] = check_streams(events, EVENTS_LAND, store.url, nothing_known).findings
     assert lost == (
         f"{STREAM}: {at} has landed, and the oldest entry there is {INC + 7 * DAY_MS}-0: entries between are lost"
     )
     redis.delete(STREAM)
-    assert check_streams(events, EVENTS_LAND, store.url)[:2] == (
+    assert check_streams(events, EVENTS_LAND, store.url, nothing_known)[:2] == (
         [],
         [f"{STREAM}: the store has no entries of it"],
     )
     emit(redis, 1, 1)
-    [ahead] = check_streams(events, EVENTS_LAND, store.url).findings
+    [ahead] = check_streams(events, EVENTS_LAND, store.url, nothing_known).findings
     assert f"{at} has landed, and the newest entry there is {INC + 1}-0" in ahead

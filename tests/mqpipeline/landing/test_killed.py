@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 from redis import Redis
 
 from mqnamesrv.store import EmbeddedStore
-from mqpipeline.lake.log import FILE_END, opened
+from mqpipeline.lake.log import opened
 from mqpipeline.lake.place import place
 from mqpipeline.landing.kinds import EVENTS_LAND
 from mqpipeline.landing.progress import WRITER, Progress, progress_of
@@ -60,7 +60,7 @@ def test_killed_at_any_point_each_entry_is_there_once(
         return (
             log is not None
             and log.batch(WRITER) == number - 1
-            and len(events.names(FILE_END)) > len(log.files())
+            and len(events.names(".parquet")) > len(log.files())
         )
 
     emit(redis, 1, 500, every_ms=DAY_MS // 1000)

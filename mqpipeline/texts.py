@@ -1,12 +1,20 @@
-"""Text that is not UTF-8: Spark keeps such bytes, other readers of a file refuse all of it, so none gets there."""
+"""Texts of others: whether they are UTF-8, which all readers of a file want of all of it, and errors as one line."""
 
 import base64
+import re
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
 Flags = npt.NDArray[np.bool_]
+COLOURS: Final = re.compile(r"\x1b\[[0-9;]*m")
+
+
+def one_line(error: object) -> str:
+    """Return its text without line breaks and colours: delta-rs writes for terminals."""
+    return " ".join(COLOURS.sub("", str(error)).split())
 
 
 def not_utf8(texts: pa.Array) -> Flags:
@@ -14,7 +22,7 @@ def not_utf8(texts: pa.Array) -> Flags:
     try:
         texts.validate(full=True)
     except pa.ArrowInvalid:
-        return np.array([_is_not_utf8(text) for text in texts.view(pa.binary()).to_pylist()], bool)
+        return np.array([not is_utf8(text or b"") for text in texts.view(pa.binary()).to_pylist()], bool)
     return np.zeros(len(texts), bool)
 
 
@@ -30,12 +38,13 @@ def without(texts: pa.Array, flags: Flags) -> pa.Array:
 
 def as_text(content: bytes) -> bytes:
     """The same, as base64 if it is not UTF-8."""
-    return base64.b64encode(content) if _is_not_utf8(content) else content
+    return content if is_utf8(content) else base64.b64encode(content)
 
 
-def _is_not_utf8(content: bytes | None) -> bool:
+def is_utf8(content: bytes) -> bool:
+    """Whether it is."""
     try:
-        (content or b"").decode()
+        content.decode()
     except UnicodeDecodeError:
-        return True
-    return False
+        return False
+    return True

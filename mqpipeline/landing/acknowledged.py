@@ -1,0 +1,30 @@
+"""Up to where a stream has landed by what the store says, which may be more than a damaged log knows."""
+
+from collections.abc import Callable
+
+from mqpipeline.landing.kinds import EVENTS_LAND, Landed
+from mqpipeline.source.connection import Store
+from mqpipeline.source.consumers import Consumer
+from mqpipeline.source.ids import BEFORE_ALL, Id
+from mqpipeline.source.options import options_of
+from mqpipeline.source.streams import Streams
+
+Acknowledged = Callable[[str], Id]
+"""Of a namespace."""
+
+
+def nothing_known(_: str) -> Id:
+    """Where the store is not asked."""
+    return BEFORE_ALL
+
+
+def acknowledged(url: str, consumer: str, landed: Landed, namespace: str) -> Id:
+    """Return up to where the pipeline of this name acknowledged a stream; BEFORE_ALL without a URL, and of heartbeats,
+    which have no consumer. Raises what the store's client raises."""
+    if not url or landed is not EVENTS_LAND:
+        return BEFORE_ALL
+    stream = landed.stream(namespace)
+    source = options_of({"url": url, "streams": stream, "retrySeconds": "0"})
+    with Store(source) as store:
+        of = Consumer(store, Streams(source, store), f"pipeline:{consumer}", source.consumer_key)
+        return of.acknowledged(stream)
