@@ -60,9 +60,8 @@ class Place(msgspec.Struct, frozen=True, dict=True):
             return
         file = self.folder / path
         created = _create(file.parent)
-        with file.open(
-            "xb"
-        ) as opened:  # buffered: it writes all or raises, where a bare file may write a part
+        # buffered: it writes all or raises, where a bare file may write a part
+        with file.open("xb") as opened:
             opened.write(content)
             opened.flush()
             os.fsync(opened.fileno())
@@ -162,9 +161,8 @@ def place(warehouse: str) -> Place:
         raise OptionError(
             f"the warehouse {warehouse}: a URL of a file has no host, ? or #; name the folder alone"
         )
-    folder = Path(
-        LEADING_SLASHES.sub("/", path)
-    ).resolve()  # one name for Spark, delta-rs and us, links followed
+    # links followed: one name for Spark, delta-rs and us
+    folder = Path(LEADING_SLASHES.sub("/", path)).resolve()
     return Place(f"file://{quote(str(folder))}", folder)
 
 

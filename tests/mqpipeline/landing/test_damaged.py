@@ -92,9 +92,8 @@ CASES = [
     for damage in DAMAGES
     for name in NAMES
     for trimmed in (False, True)
-    if not (
-        trimmed and name == NAMES[7] and damage is not cut
-    )  # as if it had never been: only the stream has it
+    # as if it had never been: only the stream has it
+    if not (trimmed and name == NAMES[7] and damage is not cut)
 ]
 
 

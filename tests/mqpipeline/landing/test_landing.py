@@ -9,7 +9,7 @@ import pytest
 from pyspark.sql import SparkSession
 from redis import Redis
 
-from mqpipeline.lake.log import created, opened
+from mqpipeline.lake.log import LOG, created, opened
 from mqpipeline.lake.place import place
 from mqpipeline.landing.kinds import HEARTBEATS_LAND
 from mqpipeline.landing.reading import read_events, read_heartbeats, read_landed
@@ -255,6 +255,18 @@ def test_small_files_become_one(
     assert readers[0].count() == 2  # readers go on
     emit(redis, 7, 7, every_ms=DAY_MS // 4)
     assert make().land_available().streams[STREAM].entries == 7
+
+
+def test_a_checkpoint_of_a_log_now_and_then(
+    redis: Redis, make: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("mqpipeline.lake.log.CHECKPOINT_EVERY", 2)
+    for seq in range(1, 6):
+        emit(redis, seq, seq)
+        make().land_available()
+    versions = [int(file.name[:20]) for file in (tmp_path / "events" / LOG).glob("*.checkpoint.parquet")]
+    assert sorted(versions) == [2, 4]
+    assert make().progress.batch == 5
 
 
 def test_a_table_of_an_older_release_gets_the_new_columns(redis: Redis, make: Make, tmp_path: Path) -> None:
