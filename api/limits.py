@@ -6,7 +6,7 @@ from apiflask import APIBlueprint
 
 from api.name_server import name_server
 from api.shapes import Answer
-from registry.usage import usage
+from registry.growth.usage import usage
 
 bp = APIBlueprint("limits", __name__, url_prefix="/v1/limits")
 HOSTS: Final = 10

@@ -12,8 +12,8 @@ from flask import current_app, request
 
 from registry import settings
 from registry.drivers import run
+from registry.growth.limits import Limits
 from registry.keys import Keys
-from registry.limits import Limits
 from registry.options.catalogue import Options, overlay
 from registry.plans import Origin, Plan
 

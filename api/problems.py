@@ -27,7 +27,7 @@ from registry.errors import (
     TopicNotFound,
     ValueDamaged,
 )
-from worker.rate_limited_log import RateLimitedLog
+from worker.logs.rate_limited_log import RateLimitedLog
 
 WITH_BODY = frozenset({"POST", "PUT", "PATCH"})
 

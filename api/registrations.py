@@ -14,10 +14,10 @@ from api.problems import Problem
 from api.shapes import Address, Body, DataVersionAnswer, Int64, Many, Name, Query, TopicNumbers, Written
 from registry.errors import BrokerNotFound
 from registry.options.catalogue import Options
+from registry.queue_data.rewrite import add_write_perm, wipe_write_perm
 from registry.registration.heartbeat import renew_lease
 from registry.registration.register import TIMEOUT_MAX_MS, Registration, register
 from registry.removal import unregister
-from registry.rewrite import add_write_perm, wipe_write_perm
 from rocketmq_remoting.codes import RequestCode
 from rocketmq_remoting.data_version import DataVersion
 from rocketmq_remoting.registration import RegisterBrokerBody, encode_register_broker_body

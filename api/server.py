@@ -21,8 +21,8 @@ from api.transport.refusal import CONTINUE, Refusal
 from api.transport.threads import RequestThreads
 from api.transport.waiting import Waiting
 from registry.options.load import load
-from worker import log_lines
-from worker.rate_limited_log import RateLimitedLog
+from worker.logs import log_lines
+from worker.logs.rate_limited_log import RateLimitedLog
 
 __all__ = ["HttpWorker"]
 

@@ -22,7 +22,7 @@ from registry.options.load import read_properties
 from registry.options.without_effect import CONFIG_FILE_VARIABLE, without_effect
 from registry.store.connect import connect
 from rocketmq_remoting.properties import PropertiesError
-from worker import log_lines
+from worker.logs import log_lines
 
 USAGE = """\
 usage: mqnamesrv [-c <arg>] [-h] [-n <arg>] [-p]

@@ -12,7 +12,7 @@ STOP_AFTER_DRAIN_S = 3
 control_socket_disable = True  # gunicorn 27 opens one in the home directory
 accesslog = None
 loglevel = "warning"
-logger_class = "worker.gunicorn_log.GunicornLog"
+logger_class = "worker.logs.gunicorn_log.GunicornLog"
 timeout = 30
 if os.access("/dev/shm", os.W_OK):
     worker_tmp_dir = "/dev/shm"  # workers report to their master by touching a file; a disk may block them

@@ -3,9 +3,9 @@
 import msgspec
 
 from registry.keys import Keys
+from registry.long_work.scan import members_of, some_of
 from registry.plans import Plan, ScriptCall
 from registry.routes import addresses
-from registry.scan import members_of, some_of
 from rocketmq_remoting.cluster import BrokerMemberGroup, ClusterInfo
 from rocketmq_remoting.route import BrokerData
 from rocketmq_remoting.topic_list import TopicList

@@ -6,8 +6,8 @@ import msgspec
 
 from registry.clock import TIME, unix_ms
 from registry.errors import BrokerNotFound, InvalidField, ValueDamaged
+from registry.growth.limits import DEFAULT_LIMITS, Limits
 from registry.keys import Keys
-from registry.limits import DEFAULT_LIMITS, Limits
 from registry.plans import Batch, Origin, Plan, ScriptCall, as_json, call
 
 

@@ -4,13 +4,13 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
+from registry.damage.key_types import healed
+from registry.damage.texts import is_text
 from registry.errors import ConfigNotFound
-from registry.key_types import healed
+from registry.growth.limits import DEFAULT_LIMITS, Limits
 from registry.keys import Keys
-from registry.limits import DEFAULT_LIMITS, Limits
+from registry.long_work.sorting import in_order
 from registry.plans import Batch, Origin, Plan, ScriptCall, as_json, ask, call
-from registry.sorting import in_order
-from registry.texts import is_text
 
 KVTables = Mapping[str, Mapping[str, str]]
 

@@ -9,9 +9,9 @@ from msgspec.structs import replace
 
 from registry.clock import TIME, TIME_MAX_MS, unix_ms, whole_ms
 from registry.keys import Keys, split_member_key
+from registry.long_work.scan import members_of, some_of
 from registry.plans import Batch, Plan, ScriptCall, call, pairs
-from registry.queue_text import filter_servers
-from registry.scan import members_of, some_of
+from registry.queue_data.queue_text import filter_servers
 from rocketmq_remoting.data_version import DataVersion
 
 NAMES_MAX = 40  # broker names a script, which reads fewer that have many members

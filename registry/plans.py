@@ -9,7 +9,7 @@ from typing import Any, TypeAlias, TypeVar
 
 import msgspec
 
-from registry.limiter import Limiter
+from registry.long_work.limiter import Limiter
 
 Argument: TypeAlias = str | bytes | int
 T = TypeVar("T")

@@ -8,13 +8,13 @@ from collections.abc import Iterable
 
 import msgspec
 
+from registry.damage.texts import is_text
 from registry.errors import BrokerBusy
 from registry.keys import Keys, member_key
+from registry.long_work.scan import batches_for_scripts, scan
 from registry.plans import Batch, Origin, Plan, ScriptCall, as_json, call
-from registry.queue_text import wiped
-from registry.rewrite import rewrite_topics
-from registry.scan import batches_for_scripts, scan
-from registry.texts import is_text
+from registry.queue_data.queue_text import wiped
+from registry.queue_data.rewrite import rewrite_topics
 
 EXPIRE_MAX = 50
 CLEAN_MAX = 250  # a script, of a topic and three commands or more each

@@ -8,10 +8,10 @@ import msgspec
 
 from registry.errors import TopicNotFound
 from registry.keys import ORDER_TOPIC_CONFIG, Keys
+from registry.long_work.scan import scan, some_of
 from registry.options.catalogue import Options
 from registry.plans import Plan, ScriptCall, call, pairs
-from registry.queue_text import filter_servers, queue_data, wiped
-from registry.scan import scan, some_of
+from registry.queue_data.queue_text import filter_servers, queue_data, wiped
 from rocketmq_remoting.errors import BodyError
 from rocketmq_remoting.json_encoding import Dialect
 from rocketmq_remoting.permission import PERM_WRITE

@@ -5,13 +5,13 @@ from enum import Enum
 from functools import partial
 from typing import NamedTuple
 
+from registry.growth.limits import DEFAULT_LIMITS, Limits
 from registry.keys import Keys
-from registry.limiter import Limiter
-from registry.limits import DEFAULT_LIMITS, Limits
+from registry.long_work.limiter import Limiter
+from registry.long_work.scan import members_of, scan, scan_pages
+from registry.long_work.sorting import in_order
 from registry.plans import Batch, Origin, Plan, ScriptCall, as_json, call, within
-from registry.queue_text import current, queue_data, queue_text
-from registry.scan import members_of, scan, scan_pages
-from registry.sorting import in_order
+from registry.queue_data.queue_text import current, queue_data, queue_text
 from rocketmq_remoting.route import QueueData
 
 BROKERS_MAX = 150  # rows of one script

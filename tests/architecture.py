@@ -25,7 +25,7 @@ BELOW: Final[Mapping[str, tuple[str, ...]]] = {
     "registry": ("rocketmq_remoting",),
     "mqpipeline": (),
     "worker": ("rocketmq_remoting", "registry"),
-    "api": ("rocketmq_remoting", "registry", "worker.log_lines", "worker.rate_limited_log"),
+    "api": ("rocketmq_remoting", "registry", "worker.logs"),
     "mqnamesrv": ("rocketmq_remoting", "registry", "worker"),
     "mqns": ("rocketmq_remoting",),
     "testbed": (*SERVER, "mqns"),

@@ -9,24 +9,23 @@ from typing import Final
 from registry import settings
 from registry.clusters import cluster_info
 from registry.drivers import AsyncDriver
-from registry.holds import HoldRule
+from registry.growth.limits import Limits
 from registry.keys import Keys
-from registry.limits import Limits
+from registry.leases.holds import HoldRule
 from registry.options.catalogue import Options, overlay
 from registry.plans import Origin
+from registry.queue_data.rewrite import Rewrites
 from registry.registration.cache import RegistrationCache
-from registry.rewrite import Rewrites
 from registry.store import connect
 from rocketmq_remoting.command import Command
-from worker.admission import Admission
-from worker.background import forever
+from worker.background import end, forever
 from worker.cache.before_loss import BeforeLoss
 from worker.cache.invalidation import Invalidation, Listed
 from worker.cache.lists import ListCache, Made
 from worker.cache.routes import RouteCache
-from worker.cancellation import end
 from worker.counters import Counters
-from worker.known_hosts import KnownHosts
+from worker.overload.admission import Admission
+from worker.overload.known_hosts import KnownHosts
 from worker.peer import Peer
 from worker.reply import Request
 from worker.transport.frame_memory import FrameMemory

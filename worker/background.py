@@ -1,13 +1,14 @@
-"""Tasks of a process that run as long as it does: whatever ends one is logged, and it begins again."""
+"""Tasks of a process that run as long as it does: whatever ends one is logged, and it begins again; their end."""
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from typing import Final
 
-from worker.rate_limited_log import RateLimitedLog
+from worker.logs.rate_limited_log import RateLimitedLog
 
 AGAIN_S: Final = 0.5
+CANCEL_AGAIN_S: Final = 0.05
 
 log = RateLimitedLog(logging.getLogger(__name__))
 
@@ -26,3 +27,15 @@ async def forever(what: str, run: Callable[[], Awaitable[None]]) -> None:
             error=error,
         )
         await asyncio.sleep(AGAIN_S)
+
+
+async def end(tasks: Iterable[asyncio.Task[None]]) -> None:
+    """Cancel tasks until they have ended, whatever they end with.
+
+    Once is not enough: before Python 3.12 `asyncio.wait_for` loses a cancellation that comes just when it is done,
+    and redis-py calls it for every command it sends."""
+    left = {task for task in tasks if not task.done()}
+    while left:
+        for task in left:
+            task.cancel()
+        _, left = await asyncio.wait(left, timeout=CANCEL_AGAIN_S)

@@ -16,9 +16,9 @@ from rocketmq_remoting.json_encoding import Dialect
 from rocketmq_remoting.remoting_command import Command
 from rocketmq_remoting.route import decode_route, encode_route
 from rocketmq_remoting.version import CURRENT
-from worker.rate_limited_log import RateLimitedLog
+from worker.cache.views import asked_view
+from worker.logs.rate_limited_log import RateLimitedLog
 from worker.reply import Reply
-from worker.views import asked_view
 
 BUDGET_S = 2.0  # below the 3 s that clients give a route query
 READ_BYTES = 1 << 16

@@ -21,8 +21,8 @@ from registry.plans import Plan
 from rocketmq_remoting.codes import RequestCode, ResponseCode
 from rocketmq_remoting.errors import BodyError
 from worker.arguments import shown
+from worker.logs.rate_limited_log import RateLimitedLog
 from worker.peer import Peer
-from worker.rate_limited_log import RateLimitedLog
 from worker.reply import Handler, Reply, Request
 
 HANDLERS: dict[int, Handler] = {}

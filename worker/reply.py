@@ -4,13 +4,13 @@ from collections.abc import Callable
 
 import msgspec
 
+from registry.growth.limits import Limits
 from registry.keys import Keys
-from registry.limits import Limits
 from registry.options.catalogue import Options
 from registry.plans import Origin, Plan
+from registry.queue_data.rewrite import Rewrites
 from registry.registration.cache import RegistrationCache
 from registry.registration.renewals import Renewal
-from registry.rewrite import Rewrites
 from rocketmq_remoting.codes import ResponseCode
 from rocketmq_remoting.remoting_command import Command
 from worker.peer import Peer

@@ -18,7 +18,7 @@ from msgspec.structs import replace
 
 from registry.options.catalogue import Options
 from registry.options.load import load
-from worker import log_lines
+from worker.logs import log_lines
 from worker.service import Service
 from worker.serving import STOP_S, Serving, WorkerService
 from worker.transport import open_files

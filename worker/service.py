@@ -24,10 +24,10 @@ from worker.cache.filling import Filling
 from worker.cache.list_filling import ListFilling
 from worker.cache.lists import LISTS, list_key
 from worker.cache.repeats import REGISTRATION, Repeats
+from worker.cache.views import GET_ROUTE, Key, cache_key
 from worker.peer import Peer
 from worker.reply import Reply
 from worker.transport.frame_memory import SMALL, request_bytes
-from worker.views import GET_ROUTE, Key, cache_key
 
 STOP_WAIT_S: Final = 2.0
 GET_KV_CONFIG: Final = int(RequestCode.GET_KV_CONFIG)

@@ -121,7 +121,7 @@ GROWTH_LIMITS = (
     *("maxKvNamespaces", "maxKvKeys", "maxKvValueBytes", "maxKvNamespaceBytes"),
     "maxPercentOfHost",
 )
-"""How far peers can make the tables grow (`registry.limits`)."""
+"""How far peers can make the tables grow (`registry.growth.limits`)."""
 AT_LEAST_ONE = frozenset(
     {
         "remotingWorkers",

@@ -2,9 +2,9 @@
 
 import time
 
+from registry.long_work.time_slices import cooperatively
 from registry.plans import Plan
 from registry.registration.request import Registration
-from registry.time_slices import cooperatively
 from rocketmq_remoting.registration import RegisterBrokerBody, decode_register_broker_body_cooperatively
 from rocketmq_remoting.table_blocks import Block, TableBlocks
 

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Final
 
 from registry.kv import sendable
-from registry.limiter import Limiter
+from registry.long_work.limiter import Limiter
 from registry.registration.cached_tables import CachedTables
 from registry.registration.renewals import Renewals
 from rocketmq_remoting.kv_table import KVTable, encode_kv_table

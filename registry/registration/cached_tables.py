@@ -10,7 +10,7 @@ from typing import Final
 import msgspec
 from msgspec.structs import replace
 
-from registry.bounded import Bounded
+from registry.caching.bounded import Bounded
 from registry.registration.decision import Decision
 from registry.registration.request import Signature
 from rocketmq_remoting.table_blocks import Block

@@ -6,10 +6,10 @@ from typing import Final
 
 import msgspec
 
-from registry.queue_text import queue_text
+from registry.queue_data.queue_text import queue_text
+from registry.queue_data.slices import Row, Slice, slicing
 from registry.registration.cached_tables import TEXTS_MOST
 from registry.registration.decision import Decision
-from registry.slices import Row, Slice, slicing
 from rocketmq_remoting.cooperative import Cooperative
 from rocketmq_remoting.registration import RegisterBrokerBody
 from rocketmq_remoting.topic_queue_mapping import encode_mapping_info

@@ -8,6 +8,7 @@ writer in between makes it void. When only topics of a cached master changed, an
 
 from msgspec.structs import replace
 
+from registry.long_work.time_slices import cooperatively
 from registry.plans import Plan
 from registry.registration.body import BodyReader
 from registry.registration.decision import (
@@ -29,7 +30,6 @@ from registry.registration.reregistration import can_reregister, reregister_item
 from registry.registration.script_calls import decide_call, is_refused_alone, register_call, register_request
 from registry.registration.stored_table import changed_mappings, new_topics, stored_topics
 from registry.registration.write import Write, write
-from registry.time_slices import cooperatively
 from rocketmq_remoting.data_version import DataVersion
 from rocketmq_remoting.registration import RegisterBrokerBody
 from rocketmq_remoting.table_blocks import Block

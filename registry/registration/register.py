@@ -8,11 +8,11 @@ from functools import partial
 
 from msgspec.structs import replace
 
+from registry.damage.key_types import Types, healed, types_of_brokers, types_of_lists, types_of_members
 from registry.errors import BrokerBusy, LimitReached, RegistrationRefused
 from registry.events.heartbeat_log import log_heartbeat
-from registry.key_types import Types, healed, types_of_brokers, types_of_lists, types_of_members
+from registry.growth.limits import BYTES_OF_A_CHARACTER, DEFAULT_LIMITS, Limits
 from registry.keys import Keys, member_key
-from registry.limits import BYTES_OF_A_CHARACTER, DEFAULT_LIMITS, Limits
 from registry.plans import Acquire, Origin, Pause, Plan
 from registry.registration.cache import RegistrationCache
 from registry.registration.decision import Again, ClaimLost, Done, Full, Pending, Refused, SingleTopic

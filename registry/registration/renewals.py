@@ -10,9 +10,9 @@ from typing import Any, Final
 
 import msgspec
 
-from registry.bounded import Bounded
+from registry.caching.bounded import Bounded
+from registry.caching.stamp import Source, Stamp
 from registry.plans import Argument, Plan, ScriptItem
-from registry.stamp import Source, Stamp
 
 FRACTION: Final = 1000
 """A renewal is good for this fraction of the time-out."""

@@ -5,8 +5,8 @@ from hashlib import blake2b
 import msgspec
 from zlib_ng.zlib_ng import crc32, crc32_combine
 
+from registry.growth.limits import Limits
 from registry.keys import Keys, member_key
-from registry.limits import Limits
 from registry.options.catalogue import Options
 from registry.options.networks import link_of
 from registry.plans import Origin, pairs

@@ -7,11 +7,11 @@ Small ones of one moment share a call.
 from typing import Final
 
 from registry.plans import ScriptItem, as_json
+from registry.queue_data.slices import Slice, arguments
 from registry.registration.cached_tables import CachedTable
 from registry.registration.diff import TableDiff
 from registry.registration.order_tables import with_order_table
 from registry.registration.request import RegisterContext
-from registry.slices import Slice, arguments
 
 JOINED_MOST: Final = 16
 """Items of one call; it takes the store about a millisecond."""

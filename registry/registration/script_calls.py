@@ -5,12 +5,12 @@ from typing import Final
 import msgspec
 from msgspec.structs import replace
 
-from registry.limits import Limits
+from registry.growth.limits import Limits
 from registry.plans import Argument, Origin, ScriptCall, as_json
+from registry.queue_data.slices import Counts, Slice, arguments
 from registry.registration.decision import Claimed, Done
 from registry.registration.diff import Growth
 from registry.registration.request import RegisterContext
-from registry.slices import Counts, Slice, arguments
 from rocketmq_remoting.data_version import DataVersion
 from rocketmq_remoting.registration import RegisterBrokerBody
 

@@ -4,13 +4,13 @@ from collections.abc import Collection
 from typing import Final
 
 from registry.keys import Keys
+from registry.long_work.scan import PAGE, batches, scan
+from registry.long_work.time_slices import cooperatively
 from registry.plans import Batch, Plan, call
-from registry.queue_text import current
+from registry.queue_data.queue_text import current
+from registry.queue_data.slices import TOPICS_MAX, Row
 from registry.registration.diff import Texts, mapping_rows, mapping_texts
 from registry.registration.request import RegisterContext
-from registry.scan import PAGE, batches, scan
-from registry.slices import TOPICS_MAX, Row
-from registry.time_slices import cooperatively
 from rocketmq_remoting.cooperative import Cooperative
 from rocketmq_remoting.registration import RegisterBrokerBody
 

@@ -11,6 +11,7 @@ import msgspec
 from msgspec.structs import replace
 
 from registry.plans import Batch, Plan
+from registry.queue_data.slices import COMMIT_MAX_BYTES, Slice, WrittenSlice, arguments
 from registry.registration.decision import (
     Again,
     Claimed,
@@ -32,7 +33,6 @@ from registry.registration.script_calls import (
     stage_call,
     write_slice_call,
 )
-from registry.slices import COMMIT_MAX_BYTES, Slice, WrittenSlice, arguments
 from rocketmq_remoting.data_version import DataVersion
 from rocketmq_remoting.registration import RegisterBrokerBody
 

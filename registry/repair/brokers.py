@@ -7,13 +7,13 @@ from typing import Final
 import msgspec
 from redis.exceptions import ResponseError
 
-from registry.key_types import is_wrong_type, types_of_brokers, types_of_leases, types_of_members
+from registry.damage.key_types import is_wrong_type, types_of_brokers, types_of_leases, types_of_members
+from registry.leases.worker_lease import names_of_members
+from registry.long_work.scan import members_of
 from registry.plans import Batch, Plan, call
 from registry.repair.names import readable
 from registry.repair.slices import BROKER, MEMBER, Slices
 from registry.repair.state import Repaired
-from registry.scan import members_of
-from registry.worker_lease import names_of_members
 
 LEASES: Final = 12
 """Of one script; each member may have many names, of which each may have many members."""

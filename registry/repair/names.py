@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from registry.texts import is_text
+from registry.damage.texts import is_text
 
 
 def readable(names: Iterable[str]) -> list[str]:

@@ -6,10 +6,10 @@ from typing import Any, Final
 
 import msgspec
 
-from registry.key_types import types_of_brokers, types_of_table, types_of_topics
+from registry.damage.key_types import types_of_brokers, types_of_table, types_of_topics
+from registry.long_work.scan import batches_for_scripts
 from registry.plans import Plan, ask, call
 from registry.repair.slices import NAME, NAMES, TABLE_ROW, TOPIC, Slices
-from registry.scan import batches_for_scripts
 
 TOPICS: Final = 50  # a script, of which it takes as many as it has time for
 TABLE_ROWS: Final = 250

@@ -6,8 +6,8 @@ from typing import Final
 import msgspec
 
 from registry.clock import TIME, unix_ms
+from registry.damage.key_types import delete_wrong
 from registry.events.checkpoint import last_round, request_round
-from registry.key_types import delete_wrong
 from registry.keys import Keys
 from registry.plans import Batch, Origin, Plan, call
 

@@ -8,8 +8,9 @@ stored of their brokers, and a broker that has more topics than the routes show 
 from collections.abc import Iterable
 
 from registry.clock import now_ms
-from registry.key_types import types_of_lists
+from registry.damage.key_types import types_of_lists
 from registry.keys import Keys
+from registry.long_work.scan import members_of
 from registry.plans import Origin, Plan
 from registry.repair.brokers import compare_brokers
 from registry.repair.kv import compare_kv
@@ -17,7 +18,6 @@ from registry.repair.names import readable
 from registry.repair.rows import RowComparison
 from registry.repair.slices import ROWS_PER_S, Slices
 from registry.repair.state import Repaired, record, request_owed_round
-from registry.scan import members_of
 
 
 class Walk:

@@ -11,10 +11,10 @@ import redis as redis_py
 from api.app import create_app
 from registry.drivers import run
 from registry.keys import Keys
+from registry.leases.worker_lease import tick
 from registry.options.catalogue import Options
 from registry.plans import Origin
 from registry.store.connect import connect
-from registry.worker_lease import tick
 from tests.api.http import Http
 
 

@@ -14,9 +14,9 @@ from mqnamesrv.store import EmbeddedStore
 from mqpipeline.serving.publish import publish
 from registry.drivers import run
 from registry.keys import Keys
+from registry.leases.worker_lease import tick
 from registry.options.catalogue import Options
 from registry.plans import Origin
-from registry.worker_lease import tick
 from tests.api.gunicorn import ROOT, curl, http_workers
 from tests.mqpipeline.serving.example import RUN, results
 

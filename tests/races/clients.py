@@ -18,10 +18,10 @@ from registry.errors import BrokerBusy, TopicNotFound
 from registry.events.checkpoint import checkpoint, request_round
 from registry.keys import Keys
 from registry.plans import Origin, Plan, ScriptCall
+from registry.queue_data.rewrite import add_write_perm, wipe_write_perm
 from registry.registration.heartbeat import renew_lease
 from registry.registration.register import register
 from registry.removal import expire, release_owner, remove_disconnected, run_deferred, unregister
-from registry.rewrite import add_write_perm, wipe_write_perm
 from registry.routes import RoutesRead, RouteView, route_of, routes_call
 from registry.scripts import script
 from registry.store.connect import connect

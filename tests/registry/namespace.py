@@ -6,15 +6,15 @@ from msgspec.structs import replace
 
 from registry.drivers import run
 from registry.events.entry import Event
+from registry.growth.limits import DEFAULT_LIMITS
 from registry.keys import Keys, member_key
-from registry.limits import DEFAULT_LIMITS
+from registry.leases.worker_lease import Tick, tick
 from registry.plans import Plan
 from registry.registration.heartbeat import Heartbeat, renew_lease
 from registry.registration.register import Registered, register
 from registry.removal import Removal, expire, run_deferred, unregister
 from registry.routes import RouteView, read_route, route_of
 from registry.topics import topics_of_broker
-from registry.worker_lease import Tick, tick
 from rocketmq_remoting.route import TopicRouteData
 from tests.registry.brokers import address, origin, registration
 from tests.registry.check_tables import check_tables

@@ -6,7 +6,7 @@ import hypothesis.strategies as st
 import pytest
 from hypothesis import given, settings
 
-from registry.bounded import ENTRY_FRACTION, Bounded
+from registry.caching.bounded import ENTRY_FRACTION, Bounded
 
 LIMIT = 100
 

@@ -14,8 +14,8 @@ from registry.clusters import cluster_info
 from registry.kv import put
 from registry.members import brokers
 from registry.plans import Plan, ScriptCall
+from registry.queue_data.rewrite import add_write_perm, wipe_write_perm
 from registry.repair.walk import Walk
-from registry.rewrite import add_write_perm, wipe_write_perm
 from registry.routes import read_route, routes_call
 from registry.scripts import LUA, script
 from registry.topics import delete_topic

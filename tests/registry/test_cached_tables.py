@@ -12,12 +12,12 @@ from msgspec.structs import replace
 from registry.drivers import run
 from registry.keys import Keys
 from registry.plans import Plan
+from registry.queue_data.rewrite import add_write_perm, wipe_write_perm
 from registry.registration.cache import RegistrationCache
 from registry.registration.cached_tables import BYTES_MOST, CachedTable, CachedTables
 from registry.registration.decision import Decision
 from registry.registration.register import register
 from registry.registration.request import Signature
-from registry.rewrite import add_write_perm, wipe_write_perm
 from registry.topics import delete_topic
 from rocketmq_remoting.table_blocks import Block
 from tests.registry.brokers import origin, registration

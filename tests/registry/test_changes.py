@@ -14,9 +14,9 @@ from registry.events.entry import Event
 from registry.keys import Keys
 from registry.kv import put
 from registry.plans import Acquire, Pause, Plan
+from registry.queue_data.rewrite import wipe_write_perm
 from registry.registration.cache import RegistrationCache
 from registry.registration.register import Registered, register
-from registry.rewrite import wipe_write_perm
 from registry.topics import delete_topic
 from tests.registry.brokers import address, mapping_info, origin, registration
 from tests.registry.namespace import Namespace

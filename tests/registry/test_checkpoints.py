@@ -15,9 +15,9 @@ from registry.events.entry import Event, EventId
 from registry.events.replay import UNKNOWN, CheckpointDiffers, ReplayError, Tables, replay
 from registry.keys import Keys
 from registry.kv import delete, put
+from registry.queue_data.rewrite import wipe_write_perm
 from registry.registration.register import register
 from registry.removal import unregister
-from registry.rewrite import wipe_write_perm
 from registry.settings import update
 from registry.store.connect import connect
 from registry.topics import delete_topic
@@ -382,7 +382,7 @@ def test_a_large_table_that_comes_between_the_slices(
     ns: Namespace, smallest: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Slices under a claim are in no round, and what follows the commit has entries of its own."""
-    monkeypatch.setattr("registry.slices.TOPICS_MAX", 2)
+    monkeypatch.setattr("registry.queue_data.slices.TOPICS_MAX", 2)
     monkeypatch.setattr("registry.registration.write.COMMIT_MAX_BYTES", 60)
     ns.register("b2")
     asked(ns)

@@ -4,9 +4,9 @@ import pytest
 
 from registry.errors import BrokerBusy, TopicNotFound
 from registry.plans import Call, Pause
+from registry.queue_data.slices import TOPICS_MAX
 from registry.registration.register import register
 from registry.removal import expire, unregister
-from registry.slices import TOPICS_MAX
 from tests.registry.brokers import address, mapping_info, origin, registration
 from tests.registry.namespace import Namespace
 from tests.registry.steps import Stepped

@@ -8,9 +8,9 @@ import redis as redis_py
 
 from registry.errors import RegistryError
 from registry.events.entry import EventKind
+from registry.growth.limits import DEFAULT_LIMITS
 from registry.keys import Keys, member_key
 from registry.kv import put, replace_table
-from registry.limits import DEFAULT_LIMITS
 from registry.repair.state import Repaired, state
 from registry.topics import register_topic
 from rocketmq_remoting.route import QueueData

@@ -11,9 +11,9 @@ from registry.errors import BrokerBusy, ValueDamaged
 from registry.events.checkpoint import checkpoint, request_round
 from registry.events.entry import EventKind
 from registry.keys import ORDER_TOPIC_CONFIG, Keys, member_key
+from registry.leases.worker_lease import names_of_members
 from registry.registration.script_calls import CLAIM_MS
 from registry.repair.walk import Walk
-from registry.worker_lease import names_of_members
 from rocketmq_remoting.data_version import DataVersion
 from rocketmq_remoting.route import TopicRouteData
 from tests.registry.brokers import address, mapping_info, origin

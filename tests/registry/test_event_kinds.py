@@ -19,7 +19,7 @@ WITHOUT_RULE = {EventKind.HOLD_CHANGED, EventKind.SETTINGS_CHANGED}
 def test_scripts_append_these_kinds() -> None:
     lua = "\n".join(path.read_text() for path in sorted((ROOT / "lua").rglob("*.lua")))
     appended = set(re.findall(r'emit\(\w+, "(\w+)"|kind = "(\w+)"', lua))
-    rows = {"topics_changed", "mappings_changed"}  # registry/slices.py names them to the script
+    rows = {"topics_changed", "mappings_changed"}  # registry/queue_data/slices.py names them to the script
     assert {kind or other for kind, other in appended} | rows == ALL
 
 

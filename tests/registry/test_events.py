@@ -8,11 +8,11 @@ import pytest
 from msgspec.structs import replace
 
 from registry.events.entry import Event
+from registry.growth.limits import DEFAULT_LIMITS
 from registry.kv import delete, put
-from registry.limits import DEFAULT_LIMITS
 from registry.plans import Origin
+from registry.queue_data.rewrite import wipe_write_perm
 from registry.registration.register import register
-from registry.rewrite import wipe_write_perm
 from registry.settings import announce_start, update
 from registry.topics import delete_topic
 from tests.registry.brokers import address, mapping_info, origin, registration

@@ -12,10 +12,10 @@ import pytest
 import redis as redis_py
 
 from mqnamesrv.store import EmbeddedStore
-from registry import time_slices
 from registry.drivers import AsyncDriver
 from registry.keys import Keys
 from registry.kv import put
+from registry.long_work import time_slices
 from registry.plans import Plan
 from registry.registration.cache import RegistrationCache
 from registry.registration.register import Registered, register

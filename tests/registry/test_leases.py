@@ -5,9 +5,9 @@ from redis.exceptions import ResponseError
 
 from registry.clusters import cluster_info, member_group
 from registry.errors import TopicNotFound
+from registry.leases.worker_lease import SERVICE_IDLE_MS, tick
 from registry.members import lease_clock
 from registry.routes import read_route
-from registry.worker_lease import SERVICE_IDLE_MS, tick
 from rocketmq_remoting.data_version import DataVersion
 from tests.registry.brokers import address, origin
 from tests.registry.namespace import Namespace

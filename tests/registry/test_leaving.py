@@ -2,6 +2,8 @@
 
 import pytest
 
+from registry.queue_data.rewrite import add_write_perm
+from registry.queue_data.slices import TOPICS_MAX
 from registry.registration.register import register
 from registry.removal import (
     Disconnected,
@@ -11,8 +13,6 @@ from registry.removal import (
     run_deferred,
     unregister,
 )
-from registry.rewrite import add_write_perm
-from registry.slices import TOPICS_MAX
 from tests.registry.brokers import PLAIN, address, mapping_info, origin, registration
 from tests.registry.namespace import MORE_MEMBERS, Namespace
 from tests.registry.steps import Stepped

@@ -8,7 +8,7 @@ import redis as redis_py
 from mqnamesrv.store import EmbeddedStore
 from registry.drivers import AsyncDriver, run
 from registry.keys import Keys
-from registry.limiter import Limiter
+from registry.long_work.limiter import Limiter
 from registry.plans import Acquire, Pause, Plan
 from registry.registration.cache import BIG_AT_ONCE, RegistrationCache
 from registry.registration.register import register

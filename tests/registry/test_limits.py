@@ -11,18 +11,18 @@ from registry.clusters import cluster_info
 from registry.drains import Drain, drain
 from registry.errors import ConfigNotFound, LimitReached
 from registry.events.heartbeat_log import log_heartbeat
+from registry.growth.limits import DEFAULT_LIMITS, Limits
 from registry.keys import ORDER_TOPIC_CONFIG, member_key
 from registry.kv import delete, import_table, put, replace_table, table
-from registry.limits import DEFAULT_LIMITS, Limits
 from registry.members import brokers as members_of_brokers
 from registry.options.catalogue import BY_KEY, GROWTH_LIMITS, Options
 from registry.plans import Batch, Plan, ScriptCall, ScriptItem
+from registry.queue_data.rewrite import wipe_write_perm
 from registry.registration.heartbeat import renew_lease
 from registry.registration.register import Registered, register
 from registry.removal import release_owner
 from registry.repair.state import Repaired
 from registry.repair.walk import Walk
-from registry.rewrite import wipe_write_perm
 from registry.scripts import LUA
 from registry.settings import announce_start
 from registry.topics import delete_topic, register_topic

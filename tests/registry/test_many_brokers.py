@@ -9,9 +9,9 @@ from msgspec.structs import replace
 
 from registry.clusters import cluster_info
 from registry.errors import LimitReached, TopicNotFound
+from registry.growth.limits import DEFAULT_LIMITS
 from registry.keys import ORDER_TOPIC_CONFIG
 from registry.kv import put
-from registry.limits import DEFAULT_LIMITS
 from registry.members import brokers
 from registry.plans import Plan, ScriptCall
 from registry.routes import RouteView, routes_call

@@ -7,11 +7,11 @@ import pytest
 from mqnamesrv.store import EmbeddedStore
 from registry.errors import TopicNotFound
 from registry.events.entry import Event
-from registry.holds import LONGEST_MS, HoldRule, release
+from registry.leases.holds import LONGEST_MS, HoldRule, release
+from registry.leases.worker_lease import tick
 from registry.members import brokers, lease_clock
 from registry.options.catalogue import Options
 from registry.store.connect import connect
-from registry.worker_lease import tick
 from tests.registry.brokers import address, origin
 from tests.registry.namespace import Namespace
 from tests.registry.stored import Store

@@ -322,8 +322,8 @@ def test_tables_in_the_smallest_slices(
     redis: redis_py.Redis, monkeypatch: pytest.MonkeyPatch, commit_max: int
 ) -> None:
     """Nearly every table comes in several slices, and every large one claims its name first."""
-    monkeypatch.setattr("registry.slices.TOPICS_MAX", 2)
-    monkeypatch.setattr("registry.slices.MAPPINGS_MAX", 1)
+    monkeypatch.setattr("registry.queue_data.slices.TOPICS_MAX", 2)
+    monkeypatch.setattr("registry.queue_data.slices.MAPPINGS_MAX", 1)
     monkeypatch.setattr("registry.removal.CLEAN_MAX", 1)
     monkeypatch.setattr("registry.registration.write.COMMIT_MAX_BYTES", commit_max)
     run_state_machine_as_test(lambda: RegistryMachine(redis), settings=PROFILE)  # type: ignore[arg-type]

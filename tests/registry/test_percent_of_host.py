@@ -8,7 +8,7 @@ import redis as redis_py
 from msgspec.structs import replace
 
 from registry.errors import LimitReached
-from registry.limits import DEFAULT_LIMITS, Limits
+from registry.growth.limits import DEFAULT_LIMITS, Limits
 from registry.options.networks import link_of
 from registry.registration.register import Registered, register
 from registry.repair.state import Repaired

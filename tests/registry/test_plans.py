@@ -8,14 +8,14 @@ from registry.clusters import cluster_info, member_group, system_topics
 from registry.errors import BrokerBusy, ConfigNotFound
 from registry.keys import Keys
 from registry.kv import get, import_table, table
+from registry.leases.worker_lease import Tick, tick
+from registry.long_work.scan import batches, members_of, scan, some_of
 from registry.plans import Acquire, Batch, Call, Pause, Plan, Request, ScriptCall, ScriptItem, call, pairs
 from registry.registration.heartbeat import Heartbeat, renew_lease
 from registry.registration.register import PENDING_PAUSES, register
 from registry.registration.renewals import Renewal
 from registry.removal import Disconnected, release_owner, unregister
 from registry.routes import RoutesRead, StoredBroker, StoredRoute, read_route
-from registry.scan import batches, members_of, scan, some_of
-from registry.worker_lease import Tick, tick
 from rocketmq_remoting.cluster import BrokerMemberGroup, ClusterInfo
 from rocketmq_remoting.data_version import DataVersion
 from rocketmq_remoting.route import BrokerData, QueueData

@@ -564,7 +564,7 @@ def test_a_walk_over_a_slow_store_keeps_its_claim(ns: Namespace, monkeypatch: py
 
 def test_a_claimed_registration_is_left_alone(ns: Namespace, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its rows are of an epoch that no broker has yet."""
-    monkeypatch.setattr("registry.slices.TOPICS_MAX", 2)
+    monkeypatch.setattr("registry.queue_data.slices.TOPICS_MAX", 2)
     populate(ns)
     plan = Stepped(register(ns.keys, registration("b4", 0, TOPICS), origin()), ns.store)
     assert plan.until("register", lambda call: not is_dry(call))

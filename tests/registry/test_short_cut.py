@@ -9,9 +9,9 @@ from zlib_ng.zlib_ng import crc32
 
 from registry.errors import RegistryError
 from registry.kv import put
+from registry.queue_data.rewrite import add_write_perm, wipe_write_perm
 from registry.registration.register import Registered, register
 from registry.registration.request import signature
-from registry.rewrite import add_write_perm, wipe_write_perm
 from registry.topics import delete_topic, register_topic
 from rocketmq_remoting.route import QueueData
 from tests.registry.brokers import address, mapping_info, origin, registration

@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from registry.queue_text import current, queue_data, queue_text, restored, wiped
-from registry.slices import (
+from registry.queue_data.queue_text import current, queue_data, queue_text, restored, wiped
+from registry.queue_data.slices import (
     MAPPINGS_MAX,
     ROWS_MAX_BYTES,
     STAGED_TOPICS,

@@ -1,6 +1,6 @@
 """A stamp is valid until the generation moves or the time has come."""
 
-from registry.stamp import Stamp
+from registry.caching.stamp import Stamp
 
 
 class Source:

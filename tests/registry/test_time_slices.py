@@ -2,9 +2,9 @@
 
 import pytest
 
-from registry import time_slices
+from registry.long_work import time_slices
+from registry.long_work.time_slices import SHORT_S, TIME_SLICE_S, cooperatively
 from registry.plans import Pause, Plan
-from registry.time_slices import SHORT_S, TIME_SLICE_S, cooperatively
 from rocketmq_remoting.cooperative import Cooperative
 
 

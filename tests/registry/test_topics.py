@@ -4,7 +4,7 @@ import pytest
 
 from registry.errors import BrokerBusy
 from registry.plans import Plan
-from registry.rewrite import Rewrite, Rewrites, add_write_perm, wipe_write_perm
+from registry.queue_data.rewrite import Rewrite, Rewrites, add_write_perm, wipe_write_perm
 from registry.topics import (
     UnitKind,
     all_topics,

@@ -6,8 +6,8 @@ import fakeredis
 import pytest
 
 from registry.kv import put, table
+from registry.queue_data.rewrite import wipe_write_perm
 from registry.removal import release_owner, remove_disconnected
-from registry.rewrite import wipe_write_perm
 from registry.topics import delete_topic
 from tests.registry.brokers import address, mapping_info, origin
 from tests.registry.namespace import Namespace

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from functools import partial
 
-from registry.limiter import Limiter
+from registry.long_work.limiter import Limiter
 
 
 class Watched(Limiter):

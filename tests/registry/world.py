@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 from registry.errors import BrokerBusy, RegistrationRefused
 from registry.keys import Keys
 from registry.plans import Plan
+from registry.queue_data.rewrite import add_write_perm, wipe_write_perm
 from registry.registration.heartbeat import renew_lease
 from registry.registration.register import Registration, register
 from registry.removal import expire, unregister
 from registry.repair.walk import Walk
-from registry.rewrite import add_write_perm, wipe_write_perm
 from registry.topics import delete_topic, register_topic
 from rocketmq_remoting.registration import decode_register_broker_body
 from rocketmq_remoting.route import QueueData

@@ -4,7 +4,7 @@ import sys
 
 import pytest
 
-from worker.rate_limited_log import RateLimitedLog
+from worker.logs.rate_limited_log import RateLimitedLog
 
 
 @pytest.fixture(autouse=True)

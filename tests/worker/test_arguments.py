@@ -7,7 +7,7 @@ import pytest
 from registry.options.catalogue import Options
 from rocketmq_remoting.remoting_command import Command, SerializeType
 from worker.arguments import boolean, integer, shown
-from worker.views import CLUSTER_INFO, AskedView, asked_view, cache_key
+from worker.cache.views import CLUSTER_INFO, AskedView, asked_view, cache_key
 
 
 def command(code: int = 105, version: int = 0, **ext: str) -> Command:

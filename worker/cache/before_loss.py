@@ -7,13 +7,13 @@ from collections.abc import Iterable, Mapping
 
 from msgspec.structs import replace
 
-from registry.bounded import Bounded
+from registry.caching.bounded import Bounded
 from rocketmq_remoting.cluster import ClusterInfo, decode_cluster_info, encode_cluster_info
 from rocketmq_remoting.codes import ResponseCode
 from rocketmq_remoting.json_encoding import Dialect
 from rocketmq_remoting.route import BrokerData, TopicRouteData, decode_route, encode_route
+from worker.cache.views import AskedView, Key, cost_of
 from worker.reply import Depends, Reply
-from worker.views import AskedView, Key, cost_of
 
 NO_ROUTE = TopicRouteData((), ())
 

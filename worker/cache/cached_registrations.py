@@ -13,7 +13,7 @@ from typing import Final
 from msgspec.structs import replace
 from zlib_ng.zlib_ng import crc32, crc32_combine
 
-from registry.bounded import Bounded
+from registry.caching.bounded import Bounded
 from registry.options.catalogue import Options
 from registry.registration.renewals import Renewals
 from rocketmq_remoting.body_signature import MAPPING_VERSION, split_signature

@@ -12,14 +12,14 @@ from math import inf
 from struct import Struct
 from typing import Any, Final, NamedTuple, Protocol
 
-from registry.bounded import Bounded
-from registry.stamp import Source, Stamp
+from registry.caching.bounded import Bounded
+from registry.caching.stamp import Source, Stamp
 from rocketmq_remoting.command import encode_header
 from rocketmq_remoting.remoting_command import ONEWAY_FLAG, Command, SerializeType
 from worker.cache.request_shapes import OPAQUE, Cuts, RequestShapes, cuts_of, is_understood, shape_of
+from worker.cache.views import Key
 from worker.counters import Counters
 from worker.reply import Reply
-from worker.views import Key
 
 __all__ = ["FRAME_MOST", "Answers", "CachedReply", "CachedRequests", "RepeatCheck", "Routes", "cut_head"]
 

@@ -20,12 +20,12 @@ from worker.arguments import shown
 from worker.assembly import Assembly
 from worker.cache.reader import RouteReader
 from worker.cache.routes import Fill
+from worker.cache.views import Key
 from worker.cluster_test import ProductCluster
 from worker.handlers.routes import get_route_info_by_topic
+from worker.logs.rate_limited_log import RateLimitedLog
 from worker.peer import Peer
-from worker.rate_limited_log import RateLimitedLog
 from worker.reply import Reply
-from worker.views import Key
 from worker.watch.stream_connection import RECONNECT_S
 
 Answered = Callable[[Reply, Command, Peer], None]

@@ -8,7 +8,7 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from registry.limiter import Limiter
+from registry.long_work.limiter import Limiter
 from registry.plans import Plan, within
 from rocketmq_remoting.command import Command
 from rocketmq_remoting.remoting_command import ONEWAY_FLAG

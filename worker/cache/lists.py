@@ -7,8 +7,8 @@ those that wait for it and is not kept; a later request has it read again."""
 from enum import Enum, auto
 from typing import Final, NamedTuple
 
-from registry.bounded import Bounded
-from registry.stamp import Stamp
+from registry.caching.bounded import Bounded
+from registry.caching.stamp import Stamp
 from rocketmq_remoting.codes import RequestCode
 from rocketmq_remoting.remoting_command import Command
 from worker.counters import Counters
@@ -69,7 +69,7 @@ def list_key(command: Command) -> ListKey | None:
 
 
 class _Tables:
-    """One kind of them; see `registry.stamp.Source`."""
+    """One kind of them; see `registry.caching.stamp.Source`."""
 
     def __init__(self) -> None:
         self.generation = 0

@@ -13,7 +13,7 @@ from redis.exceptions import ResponseError
 
 from registry.drivers import AsyncDriver, unavailable
 from registry.keys import Keys
-from registry.limiter import Limiter
+from registry.long_work.limiter import Limiter
 from registry.plans import within
 from registry.routes import RoutesRead, read_long, routes_call
 from worker.cache.routes import Fill

@@ -16,12 +16,12 @@ from typing import Final
 import msgspec
 from msgspec.structs import replace
 
-from registry.bounded import Bounded
+from registry.caching.bounded import Bounded
 from rocketmq_remoting.errors import FrameError
 from rocketmq_remoting.header_binary import decode_binary_command
 from rocketmq_remoting.header_json import decode_json_command
 from rocketmq_remoting.remoting_command import Command, SerializeType
-from worker.views import AskedView, Key
+from worker.cache.views import AskedView, Key
 
 __all__ = ["OPAQUE", "Cuts", "RequestShapes", "cuts_of", "is_understood", "shape_of"]
 

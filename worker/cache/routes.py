@@ -12,15 +12,15 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from registry.bounded import Bounded
+from registry.caching.bounded import Bounded
 from rocketmq_remoting.codes import ResponseCode
 from rocketmq_remoting.remoting_command import Command
 from worker.cache.before_loss import NO_BROKERS
 from worker.cache.cached_requests import CachedReply, CachedRequests
+from worker.cache.views import CLUSTER_INFO, Key, cost_of
 from worker.counters import Counters
 from worker.peer import Peer
 from worker.reply import Depends, Reply
-from worker.views import CLUSTER_INFO, Key, cost_of
 
 NEGATIVE_FRACTION: Final = 8
 """Missing topics get an eighth: requests for random names must not evict routes."""

@@ -10,7 +10,7 @@ from registry.plans import Plan
 from rocketmq_remoting.codes import RequestCode
 from rocketmq_remoting.properties import PropertiesError, format_properties, parse_properties
 from worker.dispatch import failure, handles
-from worker.rate_limited_log import RateLimitedLog
+from worker.logs.rate_limited_log import RateLimitedLog
 from worker.reply import Depends, Handled, Reply, Request
 
 log = RateLimitedLog(logging.getLogger(__name__))

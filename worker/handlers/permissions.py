@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from registry.keys import Keys
 from registry.plans import Origin, Plan
-from registry.rewrite import Rewrite
+from registry.queue_data.rewrite import Rewrite
 from rocketmq_remoting.codes import RequestCode
 from worker.dispatch import handles
 from worker.reply import Handled, Reply, Request

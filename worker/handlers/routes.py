@@ -5,9 +5,9 @@ from registry.options.catalogue import Options
 from registry.routes import RouteView, StoredRoute, body_of
 from rocketmq_remoting.codes import RequestCode
 from rocketmq_remoting.json_encoding import Dialect
+from worker.cache.views import AskedView
 from worker.dispatch import handles, no_route
 from worker.reply import Depends, Reply, Request
-from worker.views import AskedView
 
 
 @handles(RequestCode.GET_ROUTEINFO_BY_TOPIC)

@@ -9,7 +9,7 @@ from redis.exceptions import RedisError
 from registry.drivers import AsyncDriver
 from registry.errors import StoreUnavailable
 from registry.store.check import evicting_policy
-from worker.rate_limited_log import RateLimitedLog
+from worker.logs.rate_limited_log import RateLimitedLog
 
 EVERY_S: Final = 60.0
 LOGGED_EVERY_S: Final = 600.0

@@ -27,8 +27,8 @@ from rocketmq_remoting.command import encode
 from rocketmq_remoting.remoting_command import ONEWAY_FLAG, Command
 from rocketmq_remoting.version import CURRENT
 from worker import outgoing
+from worker.logs.rate_limited_log import RateLimitedLog
 from worker.outgoing import Endpoint
-from worker.rate_limited_log import RateLimitedLog
 from worker.watch.follower import ResetCause
 
 SEND_WITHIN_S = 0.3  # RocketMQ's budget

@@ -20,7 +20,7 @@ from registry.plans import Origin
 from registry.registration.register import TIMEOUT_MAX_MS
 from registry.repair.slices import ROWS_PER_S, ClaimLost
 from registry.repair.walk import Walk
-from worker.rate_limited_log import RateLimitedLog
+from worker.logs.rate_limited_log import RateLimitedLog
 
 EVERY_S: Final = 25.0
 """From the begin of a walk to that of the next; a long one is followed by the next at once. Below the time of a claim,

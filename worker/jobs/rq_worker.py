@@ -20,10 +20,10 @@ from registry.errors import StoreUnavailable
 from registry.options import load as configuration
 from registry.options.catalogue import Options
 from registry.store.connect import connect_queue
-from worker import log_lines
 from worker.jobs.liveness_file import touch
 from worker.jobs.timetable import JOBS
-from worker.rate_limited_log import RateLimitedFilter, RateLimitedLog
+from worker.logs import log_lines
+from worker.logs.rate_limited_log import RateLimitedFilter, RateLimitedLog
 
 CONNECT_TIMEOUT_S = 1.0
 QUEUE_WAIT_S = 0.5

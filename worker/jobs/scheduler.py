@@ -27,15 +27,14 @@ from registry.keys import Keys
 from registry.options import load as configuration
 from registry.options.catalogue import Options
 from registry.store import connect as store
-from worker import log_lines
-from worker.background import forever
-from worker.cancellation import end
+from worker.background import end, forever
 from worker.jobs.eviction_watch import EvictionWatch
 from worker.jobs.liveness_file import touch
 from worker.jobs.push_905 import Pusher
 from worker.jobs.repair_walker import RepairWalker
 from worker.jobs.timetable import JOBS, Periodic, timetable
-from worker.rate_limited_log import RateLimitedLog
+from worker.logs import log_lines
+from worker.logs.rate_limited_log import RateLimitedLog
 from worker.watch.follower import Follower
 
 RETRY_S = 0.5

@@ -7,7 +7,7 @@ from math import inf
 from socket import socket
 from typing import Any, Final
 
-from worker.rate_limited_log import RateLimitedLog
+from worker.logs.rate_limited_log import RateLimitedLog
 from worker.transport import open_files
 from worker.transport.connection_balance import ConnectionBalance
 

@@ -11,8 +11,8 @@ from typing import Protocol, cast
 
 from rocketmq_remoting.errors import FrameError
 from worker.cache.cached_requests import RepeatCheck
+from worker.logs.rate_limited_log import RateLimitedLog
 from worker.peer import NONE_REGISTERED, Frames, host_of
-from worker.rate_limited_log import RateLimitedLog
 from worker.transport.host_limit import HostFull
 from worker.transport.opening import Stage
 from worker.transport.owner import Owner

@@ -11,8 +11,8 @@ from typing import Any, Final
 
 from registry.options.catalogue import Options
 from registry.options.networks import address_of, networks_of
+from worker.logs.rate_limited_log import RateLimitedLog
 from worker.peer import host_of
-from worker.rate_limited_log import RateLimitedLog
 from worker.transport.connection import Connection
 from worker.transport.connection_balance import ConnectionBalance
 from worker.transport.host_limit import HostFull, HostLimit

@@ -7,7 +7,7 @@ import msgspec
 
 from rocketmq_remoting.command import Command
 from worker.cache.cached_requests import CachedRequests, RepeatCheck
-from worker.known_hosts import KnownHosts
+from worker.overload.known_hosts import KnownHosts
 from worker.peer import Peer
 from worker.transport.frame_memory import FrameMemory
 from worker.transport.reply_memory import ReplyMemory

@@ -14,17 +14,17 @@ from typing import TypeVar
 from registry.drivers import AsyncDriver
 from registry.errors import StoreUnavailable
 from registry.keys import Keys, member_key, split_member_key
+from registry.leases.worker_lease import is_member
 from registry.options.catalogue import Options
 from registry.options.networks import link_of
 from registry.plans import Origin, Plan
 from registry.removal import Disconnected, release_owner, remove_disconnected
-from registry.worker_lease import is_member
 from worker import outgoing
-from worker.cancellation import end
+from worker.background import end
 from worker.counters import Counters
+from worker.logs.rate_limited_log import RateLimitedLog
 from worker.outgoing import Endpoint
 from worker.peer import Peer
-from worker.rate_limited_log import RateLimitedLog
 from worker.watch.host_semaphore import HostSemaphore
 
 PROBES_MAX = 64

@@ -17,7 +17,7 @@ from registry.errors import StoreUnavailable
 from registry.events.entry import FIRST, Event, EventId, EventKind
 from registry.keys import Keys
 from registry.store.connect import BLOCK_MS
-from worker.rate_limited_log import RateLimitedLog
+from worker.logs.rate_limited_log import RateLimitedLog
 from worker.watch.boot_clock import boot_time
 from worker.watch.stream_connection import StreamConnection
 from worker.watch.waiters import Waiters

@@ -5,7 +5,7 @@ import logging
 from collections import Counter
 from typing import Final
 
-from worker.rate_limited_log import RateLimitedLog
+from worker.logs.rate_limited_log import RateLimitedLog
 
 __all__ = ["WAITING_MOST", "HostSemaphore"]
 

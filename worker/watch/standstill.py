@@ -9,7 +9,7 @@ import logging
 from collections.abc import Callable
 from typing import Final
 
-from worker.rate_limited_log import RateLimitedLog
+from worker.logs.rate_limited_log import RateLimitedLog
 from worker.watch.boot_clock import boot_time
 from worker.watch.stream_connection import StreamConnection
 from worker.watch.ticker import Ticker

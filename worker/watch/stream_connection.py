@@ -9,7 +9,7 @@ import redis.asyncio
 from redis.exceptions import RedisError
 
 from registry.errors import StoreUnavailable
-from worker.rate_limited_log import RateLimitedLog
+from worker.logs.rate_limited_log import RateLimitedLog
 from worker.watch.boot_clock import boot_time
 
 PAUSE_S = 0.05
@@ -55,7 +55,7 @@ class StreamConnection(ABC):
                         if pause > PAUSE_S:
                             log.warning("the event stream is followed again")
                         pause = PAUSE_S
-                    while not self._doubted:  # redis-py may lose the cancellation: see worker.cancellation
+                    while not self._doubted:  # redis-py may lose the cancellation: see worker.background
                         await self._read(store)
             except (RedisError, OSError, TimeoutError, StoreUnavailable) as error:
                 if not self._doubted:

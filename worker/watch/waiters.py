@@ -7,7 +7,7 @@ import logging
 from collections.abc import Callable
 
 from registry.events.entry import EventId
-from worker.rate_limited_log import RateLimitedLog
+from worker.logs.rate_limited_log import RateLimitedLog
 
 log = RateLimitedLog(logging.getLogger(__name__))
 

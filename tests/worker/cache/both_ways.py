@@ -10,9 +10,9 @@ from rocketmq_remoting.command import Command, encode
 from rocketmq_remoting.remoting_command import SerializeType
 from tests.worker.cache.caches import requests_of
 from worker.cache.cached_requests import Answers, CachedRequests
+from worker.cache.views import asked_view
 from worker.counters import Counters
 from worker.reply import Reply
-from worker.views import asked_view
 
 KINDS: Final = (SerializeType.JSON, SerializeType.ROCKETMQ)
 TOPICS: Final = ("T", "U", "B", "E")

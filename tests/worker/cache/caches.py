@@ -2,10 +2,10 @@
 
 from collections.abc import Callable
 
-from registry.bounded import Bounded
+from registry.caching.bounded import Bounded
 from worker.cache.cached_requests import CachedReply, CachedRequests
+from worker.cache.views import Key
 from worker.counters import Counters
-from worker.views import Key
 
 
 class Routes:

@@ -14,9 +14,9 @@ from rocketmq_remoting.remoting_command import ONEWAY_FLAG, RESPONSE_FLAG
 from rocketmq_remoting.version import CURRENT, V4_9_4, V5_0_0
 from worker.cache.cached_requests import Answers, CachedRequests
 from worker.cache.routes import RouteCache
+from worker.cache.views import CLUSTER_INFO, Key, cache_key
 from worker.counters import Counters
 from worker.reply import Depends, Reply
-from worker.views import CLUSTER_INFO, Key, cache_key
 
 MOST: Final = 1 << 20
 Scan = Callable[[CachedRequests, bytes, float, int], Answers]

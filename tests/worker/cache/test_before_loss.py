@@ -7,8 +7,8 @@ from rocketmq_remoting.codes import ResponseCode
 from rocketmq_remoting.json_encoding import Dialect
 from rocketmq_remoting.route import BrokerData, QueueData, TopicRouteData, decode_route, encode_route
 from worker.cache.before_loss import BeforeLoss
+from worker.cache.views import CLUSTER_INFO, PLAIN_LEGACY, PLAIN_STANDARD, AskedView, Key
 from worker.reply import Depends, Reply
-from worker.views import CLUSTER_INFO, PLAIN_LEGACY, PLAIN_STANDARD, AskedView, Key
 
 T: Key = ("T", PLAIN_LEGACY)
 A = BrokerData("c1", "a", {0: "a:1", 1: "a:2"}, enable_acting_master=True, zone_name="z")

@@ -13,9 +13,9 @@ from testbed.transports import TRANSPORTS
 from tests.worker.cache.caches import Routes, requests_of
 from worker.cache.cached_requests import CHECKS_MOST, COST, FRAME_MOST, CachedRequests
 from worker.cache.routes import RouteCache
+from worker.cache.views import PLAIN_LEGACY
 from worker.counters import Counters
 from worker.reply import Depends, Reply
-from worker.views import PLAIN_LEGACY
 
 KINDS = [SerializeType.JSON, SerializeType.ROCKETMQ]
 MOST_BYTES = 1 << 20

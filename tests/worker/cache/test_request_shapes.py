@@ -13,7 +13,7 @@ from rocketmq_remoting.remoting_command import SerializeType
 from tests.worker.cache.lookups import Lookups, Scan, family, json_frame
 from worker.cache.cached_requests import CachedRequests
 from worker.cache.request_shapes import COST, SHAPES_BYTES
-from worker.views import PLAIN_LEGACY
+from worker.cache.views import PLAIN_LEGACY
 
 KINDS = [SerializeType.JSON, SerializeType.ROCKETMQ]
 

@@ -8,9 +8,9 @@ from rocketmq_remoting.codes import ResponseCode
 from rocketmq_remoting.command import Command, encode
 from tests.worker.scene import asynchronous
 from worker.cache.routes import RouteCache
+from worker.cache.views import CLUSTER_INFO, PLAIN_LEGACY, PLAIN_STANDARD, AskedView, Key
 from worker.counters import Counters
 from worker.reply import Depends, Reply
-from worker.views import CLUSTER_INFO, PLAIN_LEGACY, PLAIN_STANDARD, AskedView, Key
 
 TA: Key = ("TA", PLAIN_LEGACY)
 TB: Key = ("TB", PLAIN_LEGACY)

@@ -22,8 +22,8 @@ from tests.registry.namespace import Namespace
 from tests.registry.watched import Watched
 from worker.cache.reader import LONG_MOST, TOPICS_MOST, RouteReader
 from worker.cache.routes import Fill
+from worker.cache.views import PLAIN_LEGACY, PLAIN_STANDARD, AskedView
 from worker.handlers.routes import get_route_info_by_topic
-from worker.views import PLAIN_LEGACY, PLAIN_STANDARD, AskedView
 
 LONG_S = 10.0
 WORN_OUT = "its waiting client fails"

@@ -34,7 +34,7 @@ from worker.jobs.rq_worker import worker
 from worker.jobs.scheduler import PeriodScheduler
 from worker.jobs.timetable import JOBS, QUEUE, Periodic
 from worker.jobs.unread_log import UnreadLog
-from worker.rate_limited_log import RateLimitedLog
+from worker.logs.rate_limited_log import RateLimitedLog
 
 KEYS = Keys("default")
 ACT = Origin("op", "test")

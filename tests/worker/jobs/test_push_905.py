@@ -19,7 +19,7 @@ from rocketmq_remoting.command import Command
 from rocketmq_remoting.frame import FrameReader
 from testbed.eventually import eventually_async
 from tests.worker.scene import Broker, asynchronous, serving
-from worker.cancellation import end
+from worker.background import end
 from worker.jobs.push_905 import SENDS_MOST, Pusher, changes
 from worker.outgoing import Endpoint
 from worker.watch.follower import Follower

@@ -14,7 +14,7 @@ import msgspec
 from registry.options.catalogue import Options
 from rocketmq_remoting.command import Command, encode
 from worker.cache.cached_requests import CachedRequests, RepeatCheck
-from worker.known_hosts import KnownHosts
+from worker.overload.known_hosts import KnownHosts
 from worker.peer import Peer
 from worker.server import RemotingWorker
 from worker.serving import WorkerService

@@ -16,7 +16,7 @@ from registry.store import connect as stores
 from testbed.eventually import PATIENCE_S, eventually_async
 from tests.logged import logged
 from tests.worker.scene import asynchronous, reached, reads_denied
-from worker.cancellation import end
+from worker.background import end
 from worker.watch.follower import Follower
 from worker.watch.stream_connection import PAUSE_MAX_S
 

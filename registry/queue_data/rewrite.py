@@ -9,12 +9,12 @@ import msgspec
 
 from registry.errors import BrokerBusy
 from registry.keys import Keys
-from registry.limiter import Limiter
+from registry.long_work.limiter import Limiter
+from registry.long_work.scan import scan_pages
+from registry.long_work.time_slices import cooperatively
 from registry.plans import Origin, Plan, ScriptCall, as_json, call, within
-from registry.queue_text import current, restored, wiped
-from registry.scan import scan_pages
-from registry.slices import WrittenSlice, arguments, slicing
-from registry.time_slices import cooperatively
+from registry.queue_data.queue_text import current, restored, wiped
+from registry.queue_data.slices import WrittenSlice, arguments, slicing
 from rocketmq_remoting.cooperative import Cooperative
 
 TRIES = 10

@@ -9,13 +9,13 @@ from msgspec.structs import replace
 from registry.options.catalogue import Options
 from rocketmq_remoting.codes import RequestCode
 from worker.cache.lists import LISTS
+from worker.cache.views import GET_ROUTE
 from worker.dispatch import BUSY, UNREGISTRATIONS_FULL
-from worker.known_hosts import KnownHosts
+from worker.logs.rate_limited_log import RateLimitedLog
+from worker.overload.known_hosts import KnownHosts
+from worker.overload.shares import SHARED_FROM, Shares
 from worker.peer import Peer
-from worker.rate_limited_log import RateLimitedLog
 from worker.reply import Reply
-from worker.shares import SHARED_FROM, Shares
-from worker.views import GET_ROUTE
 
 UNREGISTER: Final = int(RequestCode.UNREGISTER_BROKER)
 REWRITES: Final = frozenset(
@@ -26,7 +26,7 @@ REWRITES: Final = frozenset(
         RequestCode.DELETE_TOPIC_IN_NAMESRV,
     }
 )
-"""Operators' changes of topics, which may wait in line (`registry.rewrite.Rewrites`)."""
+"""Operators' changes of topics, which may wait in line (`registry.queue_data.rewrite.Rewrites`)."""
 ROUTES: Final = "clientRequestThreadPoolQueueCapacity"
 OTHERS: Final = "defaultThreadPoolQueueCapacity"
 UNREGISTRATIONS: Final = "unRegisterBrokerQueueCapacity"

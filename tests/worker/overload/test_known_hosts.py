@@ -4,7 +4,7 @@ from collections.abc import Set as AbstractSet
 
 from msgspec import Struct
 
-from worker.known_hosts import KnownHosts
+from worker.overload.known_hosts import KnownHosts
 from worker.peer import NONE_REGISTERED, host_of
 
 

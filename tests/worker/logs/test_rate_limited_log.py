@@ -4,7 +4,7 @@ import logging
 
 import pytest
 
-from worker.rate_limited_log import RateLimitedFilter, RateLimitedLog
+from worker.logs.rate_limited_log import RateLimitedFilter, RateLimitedLog
 
 
 def test_a_line_is_repeated_after_a_while_with_how_many_were_left_out(

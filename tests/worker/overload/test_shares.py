@@ -5,9 +5,9 @@ from collections.abc import Set as AbstractSet
 import pytest
 from msgspec import Struct
 
-from worker.known_hosts import KnownHosts
+from worker.overload.known_hosts import KnownHosts
+from worker.overload.shares import CALM, FEW, SHARED_FROM, Shares
 from worker.peer import NONE_REGISTERED
-from worker.shares import CALM, FEW, SHARED_FROM, Shares
 
 CAPACITY = 10_000
 BROKER = frozenset({"c1:10.0.0.1:10911"})

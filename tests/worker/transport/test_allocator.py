@@ -29,7 +29,7 @@ def page_faults(how: str) -> int:
         capture_output=True,
         text=True,
         check=True,
-        cwd=Path(__file__).parents[2],
+        cwd=Path(__file__).parents[3],
     )
     return int(done.stdout)
 

@@ -3,8 +3,8 @@
 from collections.abc import Iterable
 from typing import Final
 
+from registry.long_work.time_slices import cooperatively
 from registry.plans import Plan
-from registry.time_slices import cooperatively
 from rocketmq_remoting.cooperative import Cooperative
 
 AT_ONCE: Final = 1000

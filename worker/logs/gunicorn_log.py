@@ -4,7 +4,7 @@ from typing import Any
 
 from gunicorn.glogging import Logger
 
-from worker.log_lines import FORMAT, TIME, OneLine
+from worker.logs.log_lines import FORMAT, TIME, OneLine
 
 
 class GunicornLog(Logger):  # type: ignore[misc]

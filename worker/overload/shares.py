@@ -8,7 +8,7 @@ time. A capacity below SHARED_FROM is too small to be shared: one peer may take 
 
 from typing import Final
 
-from worker.known_hosts import KnownHosts
+from worker.overload.known_hosts import KnownHosts
 from worker.peer import Peer
 
 __all__ = ["CALM", "FEW", "SHARED_FROM", "Shares"]

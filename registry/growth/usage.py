@@ -5,8 +5,8 @@ from collections import Counter
 import msgspec
 
 from registry.keys import Keys
+from registry.long_work.scan import members_of
 from registry.plans import Batch, Plan, call
-from registry.scan import members_of
 
 NAMES_AT_ONCE = 500
 

@@ -1,0 +1,1 @@
+"""How far peers can make the tables grow, and how far they have grown."""

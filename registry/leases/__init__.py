@@ -1,0 +1,1 @@
+"""Leases of workers, and the hold that keeps brokers when many leases end at once."""
