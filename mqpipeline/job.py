@@ -16,8 +16,9 @@ from mqpipeline.lake.place import place
 from mqpipeline.landing import progress as landing_progress
 from mqpipeline.landing.kinds import EVENTS_LAND, LANDED, Landed
 from mqpipeline.landing.landing import Landing
+from mqpipeline.landing.lease import Leases
 from mqpipeline.landing.reading import read_events, read_heartbeats
-from mqpipeline.options import Options
+from mqpipeline.options import ALL, Options
 from mqpipeline.reports.catalogue import CATALOGUE
 from mqpipeline.serving.page.render import html
 from mqpipeline.serving.publish import publish
@@ -47,13 +48,15 @@ def run(spark: SparkSession, options: Options, progress: Progress, *, full: bool
 
 
 def land(spark: SparkSession, options: Options, progress: Progress) -> None:
-    """Land all entries that the streams have now."""
-    for kind in LANDED:
-        with closing(_landing(spark, options, kind)) as landing:
-            progress(f"landing {kind.table.name}")
-            streams = landing.land_available().streams
-        for stream, position in sorted(streams.items()):
-            progress(f"{position.entries:,} entries of {stream} have landed by now")
+    """Land all entries that the streams have now. Raises OtherWriter while another process lands."""
+    with closing(_leases(options)) as leases:
+        for kind in LANDED:
+            with closing(_landing(spark, options, kind)) as landing:
+                progress(f"landing {kind.table.name}")
+                leases.require(landing.namespaces())
+                streams = landing.land_available().streams
+            for stream, position in sorted(streams.items()):
+                progress(f"{position.entries:,} entries of {stream} have landed by now")
 
 
 def stream(
@@ -75,8 +78,10 @@ def stream(
         progress(text)
 
     with suppress(_Ended), ExitStack() as opened:
+        leases = opened.enter_context(closing(_leases(options)))
         landings = [opened.enter_context(closing(_landing(spark, options, kind))) for kind in LANDED]
-        land = opened.enter_context(ThreadPoolExecutor(1, "landing")).submit(_land, landings, stop, trigger_s)
+        threads = opened.enter_context(ThreadPoolExecutor(1, "landing"))
+        land = threads.submit(_land, landings, leases, stop, trigger_s)
         opened.callback(_end, spark, land, stop)
         due_s = time.monotonic()
         while not stop.wait(WAKE_S):
@@ -87,11 +92,12 @@ def stream(
                 due_s = time.monotonic() + every_s
 
 
-def _land(landings: Sequence[Landing], stop: threading.Event, every_s: float) -> None:
+def _land(landings: Sequence[Landing], leases: Leases, stop: threading.Event, every_s: float) -> None:
     """Land until `stop` is set; a failure after that is logged and ignored."""
     try:
         while not stop.is_set():
             for landing in landings:
+                leases.require(landing.namespaces())
                 landing.land_available()
             stop.wait(every_s)
     except Exception:
@@ -135,6 +141,11 @@ def _landing(spark: SparkSession, options: Options, kind: Landed) -> Landing:
         options.namespaces,
         f"pipeline:{options.consumer}" if kind is EVENTS_LAND else None,
     )
+
+
+def _leases(options: Options) -> Leases:
+    source = options_of({"url": options.url, "pattern": EVENTS_LAND.stream(ALL)})
+    return Leases(Store(source), f"pipeline:{options.consumer}")
 
 
 def _serve(

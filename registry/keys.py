@@ -27,6 +27,7 @@
     ns:{<namespace>}:events                 stream  every change a client could see
     ns:{<namespace>}:events:meta            hash    inc, seq, renew_ms, tick_ms, follow_ms, started_ms, holds
     ns:{<namespace>}:events:consumers       hash    consumer -> {"id","seq","at_ms","hold"}: what is safe with it
+    ns:{<namespace>}:events:landing:<consumer> string  the process that lands the stream (short TTL), from mqpipeline
     ns:{<namespace>}:events:asked           hash    cause -> actor that requested a checkpoint round, and when
     ns:{<namespace>}:events:round           hash    state of the checkpoint round under way, or the last one
     ns:{<namespace>}:events:round:left      set     names that are not written yet

@@ -82,6 +82,10 @@ class Landing:
         """As of the last look."""
         return self._progress
 
+    def namespaces(self) -> list[str]:
+        """Return those whose streams there are now."""
+        return [*map(self._landed.namespace, self._streams.names())]
+
     def land_available(self) -> Progress:
         """Land what is there now, in batches of `maxEntriesPerBatch`; what comes meanwhile is for the next time."""
         self.advance()

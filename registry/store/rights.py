@@ -28,8 +28,21 @@ QUEUE_RULES = (
 """For RQ, whose commands differ between its versions."""
 
 PIPELINE = (
-    *("echo", "evalsha", "exec", "exists", "hget", "hset", "multi", "pexpire", "ping", "rename", "scan"),
-    *("script|load", "time", "unlink", "xrange", "xrevrange", "zadd"),
+    *(
+        "echo",
+        "evalsha",
+        "exec",
+        "exists",
+        "get",
+        "hget",
+        "hset",
+        "multi",
+        "pexpire",
+        "ping",
+        "pttl",
+        "rename",
+    ),
+    *("scan", "script|load", "set", "time", "unlink", "xrange", "xrevrange", "zadd"),
 )
 
 

@@ -3,6 +3,7 @@
 import json
 import threading
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +14,13 @@ from pyspark.sql import SparkSession
 
 from mqnamesrv.store import EmbeddedStore
 from mqpipeline import job, schemas
+from mqpipeline.lake.log import OtherWriter, this_process
 from mqpipeline.landing.landing import Landing
+from mqpipeline.landing.lease import Leases
 from mqpipeline.landing.reading import read_events
 from mqpipeline.options import Options
+from mqpipeline.source.connection import Store
+from mqpipeline.source.options import options_of
 from mqpipeline.warehouse import Warehouse
 from registry.store.rights import pipeline_rules
 from registry.store.url import with_login
@@ -110,6 +115,24 @@ def test_a_landing_that_fails_ends_the_streaming(
     ending = threading.Event()
     with pytest.raises(RuntimeError, match="no space left"):
         job.stream(spark, example, print, ending, every_s=60, trigger_s=0.1)
+
+
+def stream(spark: SparkSession, options: Options, progress: Callable[[str], None]) -> None:
+    job.stream(spark, options, progress, threading.Event(), every_s=60, trigger_s=0.1)
+
+
+@pytest.mark.parametrize("command", [job.run, stream])
+def test_beside_another_landing_a_run_ends_with_its_name(
+    spark: SparkSession, example: Options, command: Callable[..., object]
+) -> None:
+    store = Store(options_of({"url": example.url, "pattern": "*"}))
+    with closing(Leases(store, f"pipeline:{example.consumer}")) as other:
+        other.require(["ns"])
+        with pytest.raises(OtherWriter, match=rf"^{this_process()} lands ns since "):
+            command(spark, example, print)
+    assert read_events(spark, example.warehouse).count() == 0
+    job.land(spark, example, print)
+    assert read_events(spark, example.warehouse).count() == len(worked_example.RAW)
 
 
 def test_a_batch_under_way_does_not_hold_up_the_end(

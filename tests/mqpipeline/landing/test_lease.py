@@ -1,0 +1,132 @@
+"""Of two processes that land the same streams the second one is refused by name, or waits for the first one's end."""
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from redis import Redis
+
+from mqnamesrv.store import EmbeddedStore
+from mqpipeline.lake.log import OtherWriter, this_process
+from mqpipeline.landing import lease
+from mqpipeline.landing.lease import Leases, lease_key
+from mqpipeline.source.connection import Store
+from mqpipeline.source.options import options_of
+from registry.store.url import with_login
+from testbed.eventually import eventually
+
+CONSUMER = "pipeline:main"
+KEY = lease_key("default", CONSUMER)
+Make = Callable[..., Leases]
+
+
+@pytest.fixture
+def make(store: EmbeddedStore, monkeypatch: pytest.MonkeyPatch) -> Iterator[Make]:
+    """Leases of a second, renewed ten times in it."""
+    for name, value in (("LEASE_MS", 1000), ("RENEW_S", 0.1), ("LOOK_AGAIN_S", 0.05)):
+        monkeypatch.setattr(lease, name, value)
+    opened: list[Leases] = []
+
+    def leases(url: str = store.url) -> Leases:
+        opened.append(Leases(Store(options_of({"url": url, "pattern": "*"})), CONSUMER))
+        return opened[-1]
+
+    yield leases
+    for each in opened:
+        each.close()
+
+
+def test_a_second_one_is_refused_with_the_first_ones_name(make: Make, redis: Redis) -> None:
+    make().require(["default"])
+    with pytest.raises(
+        OtherWriter, match=f"^{this_process()} lands default since 20.*, as {CONSUMER}. End it"
+    ):
+        make().require(["default"])
+    assert 0 < redis.pttl(KEY) <= 1000
+
+
+def test_other_namespaces_and_names_do_not_meet(make: Make, store: EmbeddedStore) -> None:
+    make().require(["default"])
+    make().require(["other"])
+    third = Leases(Store(options_of({"url": store.url, "pattern": "*"})), "pipeline:another")
+    third.require(["default"])
+    third.close()
+
+
+def test_it_lasts_as_long_as_its_process_lands(make: Make) -> None:
+    first = make()
+    first.require(["default"])
+    time.sleep(1.2)
+    with pytest.raises(OtherWriter):
+        make().require(["default"])
+    first.require(["default"])
+
+
+def test_it_is_given_back(make: Make, redis: Redis) -> None:
+    first = make()
+    first.require(["default", "other"])
+    first.close()
+    assert redis.exists(KEY, lease_key("other", CONSUMER)) == 0
+    make().require(["default"])
+
+
+def test_the_lease_of_a_dead_process_is_waited_for(
+    make: Make, redis: Redis, caplog: pytest.LogCaptureFixture
+) -> None:
+    redis.set(KEY, b'{"by":"process 12 of pod-a","since_ms":1795255839125,"id":"1"}', px=600)
+    make().require(["default"])
+    [line] = caplog.messages
+    assert line == (
+        "process 12 of pod-a lands default since 2026-11-21T10:10:39.125Z: waiting for it to end, or to be renewed"
+    )
+    assert "pod-a" not in str(redis.get(KEY))
+
+
+def test_what_is_no_lease_is_refused_with_its_key(make: Make, redis: Redis) -> None:
+    """It never ends by itself."""
+    redis.set(KEY, "mine")
+    with pytest.raises(OtherWriter, match="another process lands default"):
+        make().require(["default"])
+    assert redis.get(KEY) == "mine"
+
+
+def test_one_that_stood_still_is_refused_when_it_goes_on(make: Make, redis: Redis) -> None:
+    first, second = make(), make()
+    first.require(["default"])
+    redis.delete(KEY)  # as a lease that has ended
+    second.require(["default"])
+    with pytest.raises(OtherWriter):
+        first.require(["default"])
+    first.close()
+    assert redis.exists(KEY), "the first one gives back what is not its own"
+
+
+def test_the_store_may_be_away_for_a_while(make: Make, store: EmbeddedStore, redis: Redis) -> None:
+    first = make()
+    first.require(["default"])
+    redis.client_pause(500, all=True)
+    first.require(["default"])
+    eventually(lambda: redis.pttl(KEY) > 800)
+
+
+def test_a_user_without_the_rights_lands_without_a_lease(
+    make: Make, store: EmbeddedStore, redis: Redis, caplog: pytest.LogCaptureFixture
+) -> None:
+    client: Any = redis
+    client.execute_command("ACL", "SETUSER", "old", "on", ">secret", "~*", "-@all", "+hget", "+hset")
+    leases = make(with_login(store.url, "old", "secret"))
+    leases.require(["default", "other"])
+    leases.require(["default", "other"])
+    [line] = caplog.messages
+    assert line.startswith("no lease names this process as the one that lands default: ")
+    client.execute_command("ACL", "DELUSER", "old")
+
+
+def test_its_thread_ends_with_it(make: Make) -> None:
+    first = make()
+    first.require(["default"])
+    assert [thread.name for thread in threading.enumerate()].count("leases") == 1
+    first.close()
+    assert "leases" not in [thread.name for thread in threading.enumerate()]
