@@ -13,8 +13,10 @@ from typing import Any
 
 import redis
 from rq import SimpleWorker
+from rq.exceptions import StopRequested
 from rq.job import Job
 from rq.serializers import JSONSerializer
+from rq.worker import WorkerStatus
 
 from registry.errors import StoreUnavailable
 from registry.options import load as configuration
@@ -41,7 +43,12 @@ class UpkeepWorker(SimpleWorker):
     liveness_file = ""
 
     def heartbeat(self, *args: Any, **kwargs: Any) -> None:
-        """RQ calls this in each iteration of its loop, whether its Redis is there or not, and before a job."""
+        """RQ calls this in each iteration of its loop, whether its Redis is there or not, and before a job.
+
+        Raises StopRequested, which RQ's signal handler has raised before, if that was caught where it was raised: by
+        `logging`, which catches all errors, while a line about the queue was written."""
+        if self._shutdown_requested_date is not None and self.get_state() != WorkerStatus.BUSY:
+            raise StopRequested
         touch(self.liveness_file)
         super().heartbeat(*args, **kwargs)
 

@@ -5,17 +5,22 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
 from rq import Queue, Worker
+from rq.exceptions import StopRequested
 from rq.job import JobStatus
 from rq.serializers import JSONSerializer
+from rq.worker import WorkerStatus
 
 from mqnamesrv.store import EmbeddedStore
+from registry.options.catalogue import Options
 from registry.store.connect import connect, connect_queue
 from testbed.eventually import eventually
+from worker.jobs.rq_worker import worker
 from worker.jobs.timetable import JOBS
 
 STARTS_WITHIN_S, ENDS_WITHIN_S = 20.0, 20.0
@@ -58,6 +63,20 @@ def test_terminated_while_the_queue_is_away_it_ends_well(tmp_path: Path) -> None
             assert "Traceback" not in logged
     finally:
         store.stop()
+
+
+def test_a_stop_that_was_caught_where_it_was_raised_is_not_lost(
+    store: EmbeddedStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(signal, "signal", lambda *_: None)
+    upkeep: Any = worker(Options(redis_url=store.url))
+    upkeep.heartbeat()
+    with suppress(StopRequested):  # as `logging` does
+        upkeep.request_stop(signal.SIGTERM, None)
+    with pytest.raises(StopRequested):
+        upkeep.heartbeat()
+    upkeep.set_state(WorkerStatus.BUSY)
+    upkeep.heartbeat()
 
 
 def test_a_queue_that_takes_no_writes_is_logged_in_a_line(tmp_path: Path) -> None:
