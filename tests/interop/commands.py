@@ -33,10 +33,11 @@ PATIENT = frozenset(
         "producerConnection",
         "queryMsgByKey",
         "statsAll",
+        "topicRoute",
         "topicStatus",
     }
 )
-"""They print what brokers have counted, indexed or received, which they report only after a while."""
+"""They print what brokers have counted, indexed, received or registered, which they report only after a while."""
 CASES = [
     # clusters and brokers
     Case("clusterList"),
