@@ -1,6 +1,6 @@
 """The pipeline's job queue for queries of history: an RQ job, whose result is waited for.
 
-This process has no Spark; `mqpipeline answer` has, and runs the job (mqpipeline/history/jobs.py). A job that has
+This process has no tables; `mqpipeline answer` has, and runs the job (mqpipeline/history/jobs.py). A job that has
 waited for longer than its caller is not started, and one that is running then is stopped.
 """
 

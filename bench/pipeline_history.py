@@ -6,17 +6,18 @@ open, in 64 buckets. A query of a topic reads one bucket, so one bucket is enoug
 """
 
 import argparse
+import resource
 import time
 from pathlib import Path
-from typing import Any
 
+import pyarrow.compute as pc
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from bench.servers import Server
 from mqpipeline.history.questions import ask
 from mqpipeline.history.reader import Reader
 from mqpipeline.history.routes import routes_at
+from mqpipeline.lake.place import place
 from mqpipeline.schemas import BROKER_SESSIONS, BROKER_VERSIONS, ROUTE_BUCKETS, ROUTE_VERSIONS
 from mqpipeline.session import spark_session
 from mqpipeline.warehouse import Warehouse
@@ -58,7 +59,7 @@ def make(spark: SparkSession, root: str, topics: int, buckets: int) -> None:
         "began as start_ms",
         "'first' as start_cause",
         "ended as end_ms",
-        "struct(ended as ms, 0 as n) as end_id",
+        "if(ended is null, null, struct(ended as ms, 0 as n)) as end_id",
         "ended as recorded_ms",
         "if(ended is null, null, 'lost') as end_cause",
         "ended as last_seen_ms",
@@ -122,7 +123,7 @@ def _versions(spark: SparkSession, topics: int, buckets: int) -> DataFrame:
             "if(v = 0, concat('wire:10.0.0.', b % 250, ':40000'), 'token:alice') as from_actor",
             "concat('w1-', hex(from_ms), '-', hex(b)) as from_op",
             "to_ms",
-            "struct(to_ms as ms, v as n) as to_id",
+            "if(to_ms is null, null, struct(to_ms as ms, v as n)) as to_id",
             f"if({last}, null, if(v = {VERSIONS - 1}, 'epoch', 'wipe')) as to_cause",
             "if(to_ms is null, null, 'token:alice') as to_actor",
         )
@@ -130,40 +131,27 @@ def _versions(spark: SparkSession, topics: int, buckets: int) -> DataFrame:
 
 
 class Clock:
-    """Seconds that went by, and seconds of processor that Spark's Java process and its Python workers took."""
+    """Seconds that went by, and seconds of processor that this process took."""
 
-    def __init__(self, spark: SparkSession) -> None:
-        gateway: Any = spark.sparkContext._gateway
-        self._process = Path(f"/proc/{gateway.proc.pid}")
-        self._all = Server("spark", 0, gateway.proc.pid)
-        self._began, self._used = self._now()
+    def __init__(self) -> None:
+        self._began, self._used = time.monotonic(), time.process_time()
 
-    @property
-    def peak_mb(self) -> int:
-        """Return the largest memory (MB) that the Java process has held."""
-        words = self._process.joinpath("status").read_text().partition("VmHWM:")[2].split()
-        return int(words[0]) >> 10
-
-    def print_step(self, what: str, rows: int | None = None) -> None:
-        """Print the times since the last call, and the number of rows or the most memory so far."""
-        began, before = self._began, self._used
-        self._began, self._used = self._now()
-        used = sum(seconds - before.get(pid, 0) for pid, seconds in self._used.items())
-        size = f"{self.peak_mb:9} MB" if rows is None else f"{rows:9} rows"
-        print(f"{what:44} {self._began - began:7.2f} s {used:7.2f} CPU-s {size}", flush=True)
-
-    def _now(self) -> tuple[float, dict[int, float]]:
-        return time.monotonic(), self._all.cpu_seconds_by_process()
+    def print_step(self, what: str, rows: int) -> None:
+        """Print the times since the last call, the number of rows, and the most memory so far."""
+        began, used = self._began, self._used
+        self._began, self._used = time.monotonic(), time.process_time()
+        peak_mb = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10
+        times = f"{self._began - began:7.2f} s {self._used - used:7.2f} CPU-s"
+        print(f"{what:44} {times} {rows:9} rows {peak_mb:6} MB", flush=True)
 
 
-def measure(spark: SparkSession, root: str) -> None:
+def measure(root: str) -> None:
     """Print the time of each query: the first time, then warm."""
-    clock = Clock(spark)
-    reading = Reader(Warehouse(spark, root)).reading("default")
+    clock = Clock()
+    reading = Reader(place(root)).reading("default")
     clock.print_step("open the warehouse", 0)
     long_ago, lately = BEGIN_MS + 60 * 24 * HOUR_MS, AS_OF_MS - 24 * HOUR_MS
-    some = reading.tables.routes.where("bucket = 0 and month = 'open'").select("topic").limit(5000).distinct()
-    topics = [row.topic for row in some.orderBy("topic").limit(3).collect()]
+    topics = sorted(reading.tables.topics_of(AS_OF_MS, AS_OF_MS, pc.field("bucket") == 0))[:3]
     clock.print_step("choose topics", len(topics))
     questions = {
         "route_at, a day ago": ("route", {"at_ms": lately}),
@@ -184,10 +172,7 @@ def measure(spark: SparkSession, root: str) -> None:
             reply = ask(reading, "diff", {"from_ms": from_ms, "to_ms": from_ms + HOUR_MS, "limit": 1000})
             clock.print_step(f"diff of all topics over an hour, {name}", len(reply["changes"]))
     for name, at_ms in (("a day ago", lately), ("ten months ago", long_ago)):
-        rows = (
-            routes_at(reading.tables, at_ms).selectExpr("count(*)", "sum(perm)", "sum(size(addrs))").collect()
-        )
-        clock.print_step(f"all routes, {name}", rows[0][0])
+        clock.print_step(f"all routes, {name}", sum(1 for _ in routes_at(reading.tables, at_ms)))
 
 
 def main() -> None:
@@ -197,13 +182,12 @@ def main() -> None:
     parser.add_argument("--topics", type=int, default=100_000)
     parser.add_argument("--buckets", type=int, default=ROUTE_BUCKETS)
     given = parser.parse_args()
-    spark = spark_session("bench", SETTINGS)
-    started = time.monotonic()
-    if given.what == "make":
-        make(spark, str(given.folder), given.topics, given.buckets)
-        print(f"made in {time.monotonic() - started:.0f} s")
-    else:
-        measure(spark, str(given.folder))
+    if given.what == "measure":
+        measure(str(given.folder))
+        return
+    spark, started = spark_session("bench", SETTINGS), time.monotonic()
+    make(spark, str(given.folder), given.topics, given.buckets)
+    print(f"made in {time.monotonic() - started:.0f} s")
     spark.stop()
 
 

@@ -12,7 +12,7 @@ import time
 from collections.abc import Iterable, Iterator
 from functools import partial
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
 import msgspec
 import numpy as np
@@ -22,7 +22,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
-from bench.pipeline_history import Clock
+from bench.servers import Server
 from mqpipeline import schemas
 from mqpipeline.building import Source, build
 from mqpipeline.lake.log import created, opened
@@ -104,6 +104,33 @@ def measure(spark: SparkSession, root: str, options: Options) -> None:
     print(f"{time.monotonic() - began:.0f} s in all, peak of memory {Clock(spark).peak_mb} MB", flush=True)
     for table in (*schemas.TABLES[1:], *catalogue.TABLES):
         print(f"{table.name:24} {warehouse.read(table).count():12,} rows", flush=True)
+
+
+class Clock:
+    """Seconds that went by, and seconds of processor that Spark's Java process and its Python workers took."""
+
+    def __init__(self, spark: SparkSession) -> None:
+        gateway: Any = spark.sparkContext._gateway
+        self._process = Path(f"/proc/{gateway.proc.pid}")
+        self._all = Server("spark", 0, gateway.proc.pid)
+        self._began, self._used = self._now()
+
+    @property
+    def peak_mb(self) -> int:
+        """Return the largest memory (MB) that the Java process has held."""
+        words = self._process.joinpath("status").read_text().partition("VmHWM:")[2].split()
+        return int(words[0]) >> 10
+
+    def print_step(self, what: str) -> None:
+        """Print the times since the last call, and the most memory so far."""
+        began, before = self._began, self._used
+        self._began, self._used = self._now()
+        used = sum(seconds - before.get(pid, 0) for pid, seconds in self._used.items())
+        times = f"{self._began - began:7.2f} s {used:7.2f} CPU-s"
+        print(f"{what:44} {times} {self.peak_mb:9} MB", flush=True)
+
+    def _now(self) -> tuple[float, dict[int, float]]:
+        return time.monotonic(), self._all.cpu_seconds_by_process()
 
 
 class Steps:

@@ -14,6 +14,7 @@ from redis.exceptions import RedisError
 
 from mqpipeline.history.reader import NothingLanded, Reader
 from mqpipeline.lake.log import LakeError
+from mqpipeline.lake.place import place
 from mqpipeline.options import OptionError, Options, load
 from mqpipeline.session import spark_session
 from mqpipeline.texts import one_line
@@ -70,13 +71,19 @@ def opened(
     """The tables, with a Spark session of this process, `sized` so.
 
     Ctrl-C ends it, unless the command has another use for it."""
+    with errors_as_lines(), _ended_by_interrupt():
+        session = spark_session(name, own={**sized, **chosen.spark})
+        try:
+            yield Warehouse(session, chosen.warehouse)
+        finally:
+            session.stop()
+
+
+@contextmanager
+def errors_as_lines() -> Iterator[None]:
+    """End with a line where what is wrong is not this program."""
     try:
-        with _ended_by_interrupt():
-            session = spark_session(name, own={**sized, **chosen.spark})
-            try:
-                yield Warehouse(session, chosen.warehouse)
-            finally:
-                session.stop()
+        yield
     except OptionError as error:
         stop(str(error), WRONG_USAGE)
     except (LakeError, DeltaError, RedisError, OSError) as error:
@@ -103,10 +110,10 @@ def _interrupted(*_: object) -> NoReturn:
 
 @contextmanager
 def reading(chosen: Options) -> Iterator[Reader]:
-    """A reader of the tables."""
-    with opened("mqpipeline", chosen) as warehouse:
+    """A reader of the tables, which needs no Spark."""
+    with errors_as_lines():
         try:
-            yield Reader(warehouse)
+            yield Reader(place(chosen.warehouse))
         except NothingLanded as nothing:
             stop(str(nothing), NOT_THERE)
 

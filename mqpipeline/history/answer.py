@@ -1,40 +1,42 @@
-"""A topic's rows as the body of 105's answer: TopicRouteData as JSON."""
+"""A topic's route as the body of 105's answer: TopicRouteData as JSON."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Any
 
-from pyspark.sql import Row
+from mqpipeline.history.routes import Route
 
 
-def answer_of(rows: Iterable[Row]) -> dict[str, Any] | None:
-    """The ROUTE rows of one topic -> TopicRouteData, brokers by name; None where no broker served it.
+def answer_of(routes: Iterable[Route]) -> dict[str, Any] | None:
+    """Return TopicRouteData of one topic, brokers by name; None where no broker served it.
 
     Filter servers, order configuration and static topics are in no table, so they are not in it."""
-    listed = sorted((row.asDict(recursive=True) for row in rows), key=lambda row: str(row["broker"]))
+    listed = sorted(routes, key=lambda route: route.broker)
     if not listed:
         return None
     return {
-        "brokerDatas": [_broker_data(row) for row in listed],
+        "brokerDatas": [_broker_data(route) for route in listed],
         "filterServerTable": {},
-        "queueDatas": [_queue_data(row) for row in listed],
+        "queueDatas": [_queue_data(route) for route in listed],
     }
 
 
-def _broker_data(row: Mapping[str, Any]) -> dict[str, Any]:
+def _broker_data(route: Route) -> dict[str, Any]:
+    shown = route.shown
     data: dict[str, Any] = {
-        "brokerAddrs": {str(number): address for number, address in sorted(row["addrs"].items())},
-        "brokerName": row["broker"],
-        "cluster": row["cluster"],
-        "enableActingMaster": row["acting"],
+        "brokerAddrs": {str(number): address for number, address in sorted(shown.addrs.items())},
+        "brokerName": route.broker,
+        "cluster": shown.cluster,
+        "enableActingMaster": shown.acting,
     }
-    return data if row["zone"] is None else data | {"zoneName": row["zone"]}
+    return data if shown.zone is None else data | {"zoneName": shown.zone}
 
 
-def _queue_data(row: Mapping[str, Any]) -> dict[str, Any]:
+def _queue_data(route: Route) -> dict[str, Any]:
+    shown = route.shown
     return {
-        "brokerName": row["broker"],
-        "perm": row["perm"],
-        "readQueueNums": row["read_queues"],
-        "topicSysFlag": row["sys_flag"],
-        "writeQueueNums": row["write_queues"],
+        "brokerName": route.broker,
+        "perm": shown.perm,
+        "readQueueNums": shown.read_queues,
+        "topicSysFlag": shown.sys_flag,
+        "writeQueueNums": shown.write_queues,
     }

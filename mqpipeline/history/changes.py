@@ -1,134 +1,168 @@
 """What happened to a topic, in order; and the changes of permissions, with their actors."""
 
-from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from itertools import pairwise
+from typing import NamedTuple
 
-from mqpipeline.history.causes import BEGAN, ENDED, PAIR, caused, within
-from mqpipeline.history.members import GROUP
+from mqpipeline.history.causes import Caused, began, came, ended, is_within, left
 from mqpipeline.history.routes import PERM_WRITE
-from mqpipeline.history.tables import FOREVER, Tables, during, not_ended
+from mqpipeline.history.tables import GroupKey, NameVersion, RouteVersion, Tables
 
-_NAME = ("namespace", "inc", "broker")
-_OF_PAIR = f"over (partition by {', '.join(PAIR)} order by inc, from_id)"
-_OF_NAME = f"over (partition by {', '.join(_NAME)} order by from_id)"
-_QUEUES = "concat_ws(',', read_queues, write_queues, perm, sys_flag)"
+Name = tuple[int, str]
+"""A broker name in an incarnation of the stream."""
+
+
+class PermissionChange(NamedTuple):
+    """Of a topic on a broker."""
+
+    topic: str
+    broker: str
+    by: Caused
+    before: int
+    after: int
+
+
+class Change(NamedTuple):
+    """Of a topic's route. `what` is `queues` (`readQ,writeQ,perm,sysFlag` as stored), `member` (`id=address`), `zone`,
+    `acting` or `drain` (its owner); `before` and `after` are None for nothing."""
+
+    topic: str
+    broker: str
+    by: Caused
+    what: str
+    before: str | None
+    after: str | None
+
+
+class DrainChange(NamedTuple):
+    """A drain that begins (`drained`) or ends."""
+
+    drained: bool
+    by: Caused
 
 
 def permission_changes(
     tables: Tables, from_ms: int, to_ms: int, *, topic: str | None = None, broker: str | None = None
-) -> DataFrame:
-    """-> PAIR, by, before, after: each time in (from_ms, to_ms] that a topic's permission on a broker became another.
+) -> list[PermissionChange]:
+    """Return each time in (from_ms, to_ms] that a topic's permission on a broker became another.
 
-    Of one topic, of one broker name, or of all. `by` is CAUSED. Permissions are as stored, whether the broker was
-    there or not; a drain takes the write bit away (`drain`, its owner as actor) and gives it back (`undrain`)."""
-    chosen = tables if topic is None else tables.of_topic(topic)
-    routes, names = during(chosen.routes, from_ms, to_ms), during(tables.brokers, from_ms, to_ms)
-    if broker is not None:
-        routes, names = routes.where(F.col("broker") == broker), names.where(F.col("broker") == broker)
+    Of one topic, of one broker name, or of all. Permissions are as stored, whether the broker was there or not; a drain
+    takes the write bit away (`drain`, its owner as actor) and gives it back (`undrain`)."""
+    topics, brokers = (None if chosen is None else [chosen] for chosen in (topic, broker))
+    versions = [*tables.routes_during(from_ms, to_ms, topics, brokers)]
+    names = tables.names_during(from_ms, to_ms, {version.broker for version in versions})
+    drains = {
+        name: [change for change in _drains(of_name) if is_within(change.by.ms, from_ms, to_ms)]
+        for name, of_name in _by_name(names).items()
+    }
     stored = (
-        routes.withColumn("before", F.expr(f"lag(perm) {_OF_PAIR}"))
-        .where(f"before <> perm and {within('from_ms', from_ms, to_ms)}")
-        .selectExpr(*PAIR, f"{BEGAN} as by", "before", "perm as after")
+        PermissionChange(now.topic, now.broker, began(now), before.perm, now.perm)
+        for of_pair in _by_pair(versions)
+        for before, now in pairwise(of_pair)
+        if before.perm != now.perm and is_within(now.from_ms, from_ms, to_ms)
     )
-    drains = _drains(names, from_ms, to_ms)
-    held = "from_ms <= by.ms and coalesce(to_ms, by.ms + 1) > by.ms"
     overlaid = (
-        routes.join(F.broadcast(drains), [*_NAME])
-        .where(f"{held} and perm & {PERM_WRITE} <> 0")
-        .selectExpr(
-            *PAIR,
-            "by",
-            f"if(drained, perm, perm & ~{PERM_WRITE}) as before",
-            f"if(drained, perm & ~{PERM_WRITE}, perm) as after",
-        )
+        _overlaid(version, drain)
+        for version in versions
+        if version.perm & PERM_WRITE
+        for drain in drains.get((version.inc, version.broker), ())
+        if version.from_ms <= drain.by.ms < version.until_ms
     )
-    return stored.unionByName(overlaid)
+    return [*stored, *overlaid]
 
 
-def timeline(tables: Tables, topic: str, from_ms: int, to_ms: int) -> DataFrame:
-    """-> PAIR, what, before, after, by: all that changed of a topic's route in (from_ms, to_ms].
-
-    `what` is `queues` (`readQ,writeQ,perm,sysFlag` as stored), `member` (`id=address`), `zone`, `acting` or `drain`
-    (its owner); `before` and `after` are text, null for nothing; `by` is CAUSED."""
-    routes = during(tables.of_topic(topic).routes, from_ms, to_ms)
-    holders = routes.select("topic", *GROUP).distinct()
+def timeline(tables: Tables, topic: str, from_ms: int, to_ms: int) -> list[Change]:
+    """Return all that changed of a topic's route in (from_ms, to_ms]."""
+    versions = [*tables.routes_during(from_ms, to_ms, [topic])]
+    holders = {version.group for version in versions}
     changes = (
-        _queues(routes, from_ms, to_ms)
-        .unionByName(_members(tables, holders, from_ms, to_ms))
-        .unionByName(_attributes(tables, holders, from_ms, to_ms))
+        *_queues(versions),
+        *_members(tables, topic, holders, from_ms, to_ms),
+        *_attributes(tables, topic, {(group.inc, group.broker) for group in holders}, from_ms, to_ms),
     )
-    return changes.where(within("by.ms", from_ms, to_ms))
+    return [change for change in changes if is_within(change.by.ms, from_ms, to_ms)]
 
 
-def _queues(routes: DataFrame, from_ms: int, to_ms: int) -> DataFrame:
-    """Versions as they begin, and as they end where none begins at the same instant."""
-    versions = routes.withColumns(
-        {
-            "before": F.expr(f"lag(struct(to_ms as ms, {_QUEUES} as queues)) {_OF_PAIR}"),
-            "next_ms": F.expr(f"lead(from_ms) {_OF_PAIR}"),
-        }
-    )
-    began = versions.selectExpr(
-        *PAIR,
-        "if(before.ms = from_ms, before.queues, null) as before",
-        f"{_QUEUES} as after",
-        f"{BEGAN} as by",
-    )
-    ended = versions.where("to_ms is not null and not (to_ms <=> next_ms)").selectExpr(
-        *PAIR, f"{_QUEUES} as before", "cast(null as string) as after", f"{ENDED} as by"
-    )
-    return began.unionByName(ended).selectExpr(*PAIR, "'queues' as what", "before", "after", "by")
+def _by_pair(versions: Iterable[RouteVersion]) -> Iterator[list[RouteVersion]]:
+    """Yield the versions of each topic on each broker, in order."""
+    pairs: dict[tuple[str, str], list[RouteVersion]] = defaultdict(list)
+    for version in versions:
+        pairs[version.topic, version.broker].append(version)
+    for of_pair in pairs.values():
+        yield sorted(of_pair, key=lambda version: (version.inc, version.from_id))
 
 
-def _members(tables: Tables, holders: DataFrame, from_ms: int, to_ms: int) -> DataFrame:
-    sessions = not_ended(tables.sessions, from_ms).where(
-        f"start_ms <= {to_ms:d} and coalesce(end_ms, {FOREVER}) > {from_ms:d}"
-    )
-    text = "concat(broker_id, '=', addr)"
-    came = f"struct(null as before, {text} as after, {caused('start_ms', 'start_id', 'start_cause')} as by)"
-    left = f"struct({text} as before, null as after, {caused('end_ms', 'end_id', 'end_cause')} as by)"
-    return (
-        sessions.join(F.broadcast(holders), GROUP)
-        .selectExpr(*PAIR, "'member' as what", f"inline(array({came}, {left}))")
-        .where("by.ms is not null")
-    )
+def _by_name(names: Iterable[NameVersion]) -> dict[Name, list[NameVersion]]:
+    """Return what held of each name, in order."""
+    found: dict[Name, list[NameVersion]] = defaultdict(list)
+    for version in names:
+        found[version.inc, version.broker].append(version)
+    return {name: sorted(of_name, key=lambda version: version.from_id) for name, of_name in found.items()}
 
 
-def _attributes(tables: Tables, holders: DataFrame, from_ms: int, to_ms: int) -> DataFrame:
-    """Zone, acting and drain, where one of them became another."""
-    values = {"zone": "zone", "acting": "cast(acting as string)", "drain": "drain.owner"}
-    versions = during(tables.brokers, from_ms, to_ms)
-    text = ", ".join(f"{sql} as {name}" for name, sql in values.items())
-    changes = ", ".join(
-        f"struct('{name}' as what, before.{name} as before, now.{name} as after)" for name in values
-    )
-    by = caused("from_ms", "from_id", "'register'")
-    drain = caused("from_ms", "from_id", "if(now.drain is null, 'undrain', 'drain')", "now.drain")
-    return (
-        versions.withColumn("now", F.expr(f"struct({text})"))
-        .withColumn("before", F.expr(f"lag(now) {_OF_NAME}"))
-        .where("before is not null")
-        .join(F.broadcast(holders.drop("epoch").distinct()), [*_NAME])
-        .selectExpr(*PAIR, f"{by} as updated", f"{drain} as drained", f"inline(array({changes}))")
-        .where("not (before <=> after)")
-        .selectExpr(*PAIR, "what", "before", "after", "if(what = 'drain', drained, updated) as by")
-    )
+def _drains(names: list[NameVersion]) -> Iterator[DrainChange]:
+    """Yield the drains of one name that begin, and those that end; of the first version only the end is known."""
+    for before, now in pairwise(names):
+        at, was = (now.from_ms, now.from_id), before.drain
+        if was is None and now.drain is not None:
+            yield DrainChange(True, Caused(*at, "drain", now.drain.owner))
+        if was is not None and now.drain is None and (was.until_ms is None or was.until_ms > now.from_ms):
+            yield DrainChange(False, Caused(*at, "undrain"))
+    for version in names:
+        over_ms = None if version.drain is None else version.drain.until_ms
+        if over_ms is not None and over_ms <= version.until_ms:
+            yield DrainChange(False, Caused(over_ms, None, "drain_end"))
 
 
-def _drains(names: DataFrame, from_ms: int, to_ms: int) -> DataFrame:
-    """-> namespace, inc, broker, drained, by: drains that begin, and those that end."""
-    began = caused("from_ms", "from_id", "'drain'", "drain.owner")
-    ended = caused("from_ms", "from_id", "'undrain'")
-    over = caused("drain.until_ms", "null", "'drain_end'")
-    begins = "was is not null and was.drain is null and drain is not null"
-    ends = f"was.drain is not null and drain is null and coalesce(was.drain.until_ms, {FOREVER}) > from_ms"
-    runs_out = f"drain.until_ms <= coalesce(to_ms, {FOREVER})"
-    drains = ", ".join(
-        f"if({condition}, struct({drained} as drained, {by} as by), null)"
-        for condition, drained, by in ((begins, True, began), (ends, False, ended), (runs_out, False, over))
-    )
-    return (
-        names.withColumn("was", F.expr(f"lag(struct(drain)) {_OF_NAME}"))
-        .selectExpr(*_NAME, f"inline(array_compact(array({drains})))")
-        .where(within("by.ms", from_ms, to_ms))
-    )
+def _overlaid(version: RouteVersion, drain: DrainChange) -> PermissionChange:
+    free, drained = version.perm, version.perm & ~PERM_WRITE
+    before, after = (free, drained) if drain.drained else (drained, free)
+    return PermissionChange(version.topic, version.broker, drain.by, before, after)
+
+
+def _queues(versions: Iterable[RouteVersion]) -> Iterator[Change]:
+    """Yield versions as they begin, and as they end where none begins at the same instant."""
+    for of_pair in _by_pair(versions):
+        for before, now, after in zip([None, *of_pair], of_pair, [*of_pair[1:], None], strict=False):
+            was = before.queues if before and before.to_ms == now.from_ms else None
+            yield Change(now.topic, now.broker, began(now), "queues", was, now.queues)
+            if now.to_ms is not None and (after is None or after.from_ms != now.to_ms):
+                yield Change(now.topic, now.broker, ended(now), "queues", now.queues, None)
+
+
+def _members(
+    tables: Tables, topic: str, holders: set[GroupKey], from_ms: int, to_ms: int
+) -> Iterator[Change]:
+    for session in tables.sessions_during(from_ms, to_ms, {group.broker for group in holders}):
+        if session.group in holders:
+            member = f"{session.broker_id}={session.addr}"
+            yield Change(topic, session.broker, came(session), "member", None, member)
+            if session.end_ms is not None:
+                yield Change(topic, session.broker, left(session), "member", member, None)
+
+
+def _attributes(tables: Tables, topic: str, holders: set[Name], from_ms: int, to_ms: int) -> Iterator[Change]:
+    """Yield zone, acting and drain, where one of them became another."""
+    names = _by_name(tables.names_during(from_ms, to_ms, {broker for _, broker in holders}))
+    for name in names.keys() & holders:
+        for before, now in pairwise(names[name]):
+            for what, was, value in zip(_WHAT, _attributes_of(before), _attributes_of(now), strict=True):
+                if was != value:
+                    yield Change(topic, now.broker, _by(what, now), what, was, value)
+
+
+_WHAT = ("zone", "acting", "drain")
+
+
+def _attributes_of(version: NameVersion) -> tuple[str | None, str | None, str | None]:
+    acting = None if version.acting is None else str(version.acting).lower()
+    return version.zone, acting, None if version.drain is None else version.drain.owner
+
+
+def _by(what: str, now: NameVersion) -> Caused:
+    if what != "drain":
+        return Caused(now.from_ms, now.from_id, "register")
+    if now.drain is None:
+        return Caused(now.from_ms, now.from_id, "undrain")
+    return Caused(now.from_ms, now.from_id, "drain", now.drain.owner)

@@ -1,123 +1,212 @@
 """What differs between two times, and what made it so."""
 
-from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Final, Literal, NamedTuple
 
-from mqpipeline.history.causes import BEGAN, CAUSED, ENDED, PAIR, caused, within
-from mqpipeline.history.members import GROUP, groups, with_group_at
-from mqpipeline.history.routes import QUEUES, SHOWN, shown
-from mqpipeline.history.tables import FOREVER, Tables, during
+from mqpipeline.history.causes import Caused, began, came, ended, is_within, last, left
+from mqpipeline.history.members import Group, State, groups
+from mqpipeline.history.routes import QUEUES, Shown, shown
+from mqpipeline.history.tables import FOREVER, GroupKey, RouteVersion, Tables, one_of, within
+
+TOPICS_AT_ONCE: Final = 500
+
+
+class Difference(NamedTuple):
+    """Of a topic on a broker. `fields` are those of Shown that differ, where both are there; `by` made it so, as far as
+    the tables have it: sessions of brokers have no actor."""
+
+    topic: str
+    broker: str
+    change: Literal["added", "removed", "changed"]
+    fields: tuple[str, ...]
+    by: Caused | None
+    before: Shown | None
+    after: Shown | None
+
+    @property
+    def key(self) -> str:
+        """What a page of changes begins after."""
+        return _key(self.topic, self.broker)
+
+
+class Living(NamedTuple):
+    """A group that had a member between two times. `before` and `after` are its states then; `came` and `left` are what
+    began and ended the last time over which it had a member; `latest` is the last member that came or went, None if
+    none did; `touched`: a member or an attribute changed."""
+
+    before: State | None
+    after: State | None
+    came: Caused
+    left: Caused
+    latest: Caused | None
+    touched: bool
+
+
+class Now(NamedTuple):
+    """What is shown after, and by what."""
+
+    shown: Shown
+    began: Caused
+    living: Living
 
 
 def diff(
-    tables: Tables, from_ms: int, to_ms: int, topic: str | None = None, *, acting_master: bool = False
-) -> DataFrame:
-    """-> PAIR, change, fields, by, before, after: each broker of each topic of which 105 replied otherwise at `to_ms`
-    than at `from_ms`.
+    tables: Tables,
+    from_ms: int,
+    to_ms: int,
+    topic: str | None = None,
+    *,
+    acting_master: bool = False,
+    after: str = "",
+) -> Iterator[Difference]:
+    """Yield each broker of each topic, or of one, of which 105 replied otherwise at `to_ms` than at `from_ms`; in the
+    order of their keys, those that follow on `after`.
 
-    `change` is `added`, `removed` or `changed`; `fields` are those of SHOWN that differ; `before` and `after` are
-    struct<SHOWN>; `by` is CAUSED by the last operation that changed it, as far as the tables have it: broker sessions
-    have no actor. Of all topics, only what changed in between is looked at. `acting_master` as in `routes_at`."""
-    routes = tables.routes if topic is None else tables.of_topic(topic).routes
-    touched = (
-        f"touched or {within('from_ms', from_ms, to_ms)} or {within('coalesce(to_ms, 0)', from_ms, to_ms)}"
+    Of all topics, only what changed in between is looked at. `acting_master` as in `routes_at`."""
+    between = _Between(tables, from_ms, to_ms, acting_master)
+    return (change for change in between.changes(topic, after) if change.key > after)
+
+
+class _Between:
+    def __init__(self, tables: Tables, from_ms: int, to_ms: int, acting_master: bool) -> None:
+        self._tables = tables
+        self._from_ms, self._to_ms = from_ms, to_ms
+        self._acting_master = acting_master
+        self._living: dict[GroupKey, Living] = {}
+
+    def changes(self, topic: str | None, after: str) -> Iterator[Difference]:
+        if topic is not None:
+            versions = [*self._tables.routes_during(self._from_ms, self._to_ms, [topic])]
+            self._look_at({version.broker for version in versions})
+            yield from self._of_versions(versions)
+            return
+        self._look_at(None)
+        touched = self._touched_topics(after)
+        for start in range(0, len(touched), TOPICS_AT_ONCE):
+            topics = touched[start : start + TOPICS_AT_ONCE]
+            yield from self._of_versions(self._tables.routes_during(self._from_ms, self._to_ms, topics))
+
+    def _look_at(self, brokers: set[str] | None) -> None:
+        of_while = groups(self._tables, self._from_ms, self._to_ms, brokers)
+        self._living = {key: _living(group, self._from_ms, self._to_ms) for key, group in of_while.items()}
+
+    def _touched_topics(self, after: str) -> list[str]:
+        """Return, in order, those of which a version began or ended, or a broker changed."""
+        brokers = {key.broker for key, living in self._living.items() if living.touched}
+        changed = within("from_ms", self._from_ms, self._to_ms) | within("to_ms", self._from_ms, self._to_ms)
+        where = changed | one_of("broker", brokers)
+        topics = self._tables.topics_of(self._from_ms, self._to_ms, where)
+        starts = ((topic, _key(topic, "")) for topic in topics)
+        follow = (topic for topic, start in starts if start >= after or after.startswith(start))
+        return sorted(follow, key=lambda topic: _key(topic, ""))
+
+    def _of_versions(self, versions: Iterable[RouteVersion]) -> Iterator[Difference]:
+        """Yield the changes of all versions of some topics."""
+        pairs: dict[tuple[str, str], list[RouteVersion]] = defaultdict(list)
+        for version in versions:
+            pairs[version.topic, version.broker].append(version)
+        for pair in sorted(pairs, key=lambda pair: _key(*pair)):
+            if change := self._of_pair(*pair, [one for one in pairs[pair] if self._matters(one)]):
+                yield change
+
+    def _matters(self, version: RouteVersion) -> bool:
+        living = self._living.get(version.group)
+        times = version.from_ms, version.until_ms
+        return living is not None and (
+            living.touched or any(is_within(ms, self._from_ms, self._to_ms) for ms in times)
+        )
+
+    def _of_pair(self, topic: str, broker: str, versions: Sequence[RouteVersion]) -> Difference | None:
+        before = next((side for version in versions if (side := self._before(version))), None)
+        now = next((one for version in versions if (one := self._now(version))), None)
+        if before is None and now is None:
+            return None
+        if now is None:
+            gone = last(gone for version in versions if (gone := self._gone(version)).ms <= self._to_ms)
+            return Difference(topic, broker, "removed", (), gone, before, None)
+        if before is None:
+            return Difference(topic, broker, "added", (), _added_by(now, versions), None, now.shown)
+        fields = tuple(
+            name for name in Shown.__struct_fields__ if getattr(before, name) != getattr(now.shown, name)
+        )
+        by = self._changed_by(fields, now)
+        return Difference(topic, broker, "changed", fields, by, before, now.shown) if fields else None
+
+    def _before(self, version: RouteVersion) -> Shown | None:
+        state = self._living[version.group].before
+        if state is None or not version.from_ms <= self._from_ms < version.until_ms:
+            return None
+        return shown(version, state, acting_master=self._acting_master)
+
+    def _now(self, version: RouteVersion) -> Now | None:
+        living = self._living[version.group]
+        if living.after is None or not version.from_ms <= self._to_ms < version.until_ms:
+            return None
+        side = shown(version, living.after, acting_master=self._acting_master)
+        return Now(side, began(version), living)
+
+    def _gone(self, version: RouteVersion) -> Caused:
+        """Return the end of the version, or of its group where that was first, and the last."""
+        living = self._living[version.group]
+        first = version.until_ms <= living.came.ms or version.until_ms <= living.left.ms
+        return ended(version) if first else living.left
+
+    def _changed_by(self, fields: Sequence[str], now: Now) -> Caused | None:
+        queues = any(name in QUEUES for name in fields)
+        if queues and now.began.ms > self._from_ms:
+            return now.began
+        if not queues and ("addrs" in fields or "cluster" in fields):
+            return now.living.latest
+        return _attributes_by(now.living)
+
+
+def _living(group: Group, from_ms: int, to_ms: int) -> Living:
+    until_ms, first = -FOREVER, group.sessions[0]
+    began_by = came(first)
+    for session in group.sessions:
+        if session.start_ms > until_ms:
+            began_by = came(session)
+        until_ms = max(until_ms, session.until_ms)
+    ends = [left(session) for session in group.sessions]
+    within_it = [
+        cause for cause in (*ends, *map(came, group.sessions)) if is_within(cause.ms, from_ms, to_ms)
+    ]
+    drains = (version.drain.until_ms for version in group.held if version.drain)
+    times = (*(version.from_ms for version in group.held), *(ms for ms in drains if ms is not None))
+    return Living(
+        group.at(from_ms),
+        group.at(to_ms),
+        began_by,
+        last(ends) or ends[0],
+        last(within_it),
+        bool(within_it) or any(is_within(ms, from_ms, to_ms) for ms in times),
     )
-    joined = (
-        during(routes, from_ms, to_ms)
-        .join(F.broadcast(_living(tables, from_ms, to_ms)), GROUP)
-        .where(touched)
-        .withColumn("to_ms", F.expr(f"coalesce(to_ms, {FOREVER})"))
+
+
+def _added_by(now: Now, versions: Iterable[RouteVersion]) -> Caused:
+    """Return the begin of the version that is new; or of its group's time, where none is."""
+    ends = {version.until_ms for version in versions}
+    new = (
+        began(version)
+        for version in versions
+        if version.from_ms >= now.living.came.ms and version.from_ms not in ends
     )
-    seen = {
-        "group_before": f"from_ms <= {from_ms:d} and to_ms > {from_ms:d} and group_before is not null",
-        "group_after": f"from_ms <= {to_ms:d} and to_ms > {to_ms:d} and group_after is not null",
-    }
-    row = {group: shown(group, acting_master=acting_master) for group in seen}
-    versions = joined.withColumns({"began": F.expr(BEGAN), "gone": F.expr(_GONE)}).selectExpr(
-        *PAIR,
-        f"if({seen['group_before']}, {row['group_before']}, null) as before",
-        f"""if({seen["group_after"]}, struct(
-            {row["group_after"]} as shown, began, came, latest, {_ATTRIBUTES} as attributes), null) as now""",
-        "began",
-        f"if(gone.ms <= {to_ms:d}, gone, null) as gone",
-        "to_ms",
-    )
-    pairs = versions.groupBy(*PAIR).agg(
-        F.first("before", ignorenulls=True).alias("before"),
-        F.first("now", ignorenulls=True).alias("now"),
-        F.max("gone").alias("gone"),
-        F.collect_set("began").alias("begins"),
-        F.collect_set("to_ms").alias("ends"),
-    )
-    compared = pairs.selectExpr(
-        *PAIR, "before", "now.shown as after", "now", "gone", "begins", "ends", f"{_DIFFERING} as differing"
-    )
-    return compared.where(
-        "before is null and after is not null or before is not null and (after is null or size(differing) > 0)"
-    ).selectExpr(
-        *PAIR,
-        "if(before is null, 'added', if(after is null, 'removed', 'changed')) as change",
-        "if(before is null or after is null, null, differing) as fields",
-        f"{_by(from_ms)} as by",
-        "before",
-        "after",
-    )
+    return last(new) or now.living.came
 
 
-def _living(tables: Tables, from_ms: int, to_ms: int) -> DataFrame:
-    """-> GROUP, touched, group_before, group_after, came, left, latest: each group there in between.
-
-    `touched`: a member or an attribute changed; `came` and `left` are CAUSED by the begin and the end (FOREVER: not
-    yet) of the last time over which it had a member, `latest` by the last member that came or went, null if none
-    did."""
-    starts = f"transform(sessions, s -> {caused('s.start_ms', 's.start_id', 's.start_cause')})"
-    ends = f"transform(sessions, s -> {caused('s.until_ms', 's.end_id', 's.end_cause')})"
-    came = f"""aggregate(sessions, struct({-FOREVER} as until_ms, cast(null as {CAUSED}) as came), (a, s) -> struct(
-        greatest(a.until_ms, s.until_ms) as until_ms,
-        if(s.start_ms > a.until_ms, {caused("s.start_ms", "s.start_id", "s.start_cause")}, a.came) as came)).came"""
-    latest = f"array_max(filter(concat({ends}, {starts}), c -> {within('c.ms', from_ms, to_ms)}))"
-    held = f"""exists(attributes, a -> {within("a.from_ms", from_ms, to_ms)}
-        or coalesce({within("a.drain.until_ms", from_ms, to_ms)}, false))"""
-    living = groups(tables, from_ms, to_ms).withColumns(
-        {"came": F.expr(came), "left": F.expr(f"array_max({ends})"), "latest": F.expr(latest)}
-    )
-    both = with_group_at(with_group_at(living, from_ms, "group_before"), to_ms, "group_after")
-    touched = f"latest is not null or coalesce({held}, false) as touched"
-    return both.selectExpr(*GROUP, touched, "group_before", "group_after", "came", "left", "latest")
+def _attributes_by(living: Living) -> Caused | None:
+    """Return what changed the drain, the zone or acting; a drain names its owner as actor."""
+    was, now = living.before and living.before.drain, living.after and living.after.drain
+    since_before, since = (state and state.since for state in (living.before, living.after))
+    if was is not None and was.until_ms is not None and now is None and since_before == since:
+        return Caused(was.until_ms, None, "drain_end")
+    if since is None:
+        return None
+    if was is None and now is not None:
+        return Caused(*since, "drain", now.owner)
+    return Caused(*since, "register" if was is None or now is not None else "undrain")
 
 
-_GONE = f"if(to_ms <= came.ms or to_ms <= left.ms, {ENDED}, left)"
-"""The end of the version, or of its group where that was first, and the last."""
-_ATTRIBUTES = f"""case
-    when group_before.drain is not null and group_after.drain is null and group_before.since = group_after.since
-        then {caused("group_before.drain.until_ms", "null", "'drain_end'")}
-    when group_before.drain is null and group_after.drain is not null
-        then {caused("group_after.since.ms", "group_after.since.id", "'drain'", "group_after.drain.owner")}
-    when group_before.drain is not null and group_after.drain is null
-        then {caused("group_after.since.ms", "group_after.since.id", "'undrain'")}
-    else {caused("group_after.since.ms", "group_after.since.id", "'register'")} end"""
-"""What changed the drain, the zone or acting; a drain names its owner as actor."""
-
-
-def _differs(name: str) -> str:
-    sides = [f"before.{name}", f"now.shown.{name}"]
-    if name == "addrs":  # maps are not comparable
-        sides = [f"array_sort(map_entries({side}))" for side in sides]
-    return f"not ({sides[0]} <=> {sides[1]})"
-
-
-_NAMED = ", ".join(f"if({_differs(name)}, '{name}', null)" for name in SHOWN)
-_DIFFERING = f"array_compact(array({_NAMED}))"
-"""The names of SHOWN that are not the same before and after."""
-
-
-def _by(from_ms: int) -> str:
-    """SQL of what the row is CAUSED by."""
-    queues = f"arrays_overlap(differing, array({', '.join(map(repr, QUEUES))}))"
-    return f"""case
-        when before is null then coalesce(
-            array_max(filter(begins, b -> b.ms >= now.came.ms and not array_contains(ends, b.ms))), now.came)
-        when after is null then gone
-        when {queues} and now.began.ms > {from_ms:d} then now.began
-        when not {queues} and arrays_overlap(differing, array('addrs', 'cluster')) then now.latest
-        else now.attributes end"""
+def _key(topic: str, broker: str) -> str:
+    return f"{topic} {broker}"

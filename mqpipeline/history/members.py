@@ -1,73 +1,74 @@
 """Groups: the members of a broker name, over a while and at an instant, and what held of the name."""
 
-from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
+from collections import defaultdict
+from collections.abc import Collection
+from typing import NamedTuple
 
-from mqpipeline.history.tables import FOREVER, Tables, during, not_ended
-
-GROUP = ["namespace", "inc", "broker", "epoch"]
-"""What queue data belong to: a broker name from its first registration until it is empty."""
-_NAME = ["namespace", "inc", "broker"]
+from mqpipeline.history.tables import Drain, GroupKey, Id, NameVersion, Session, Tables
 
 
-def groups(tables: Tables, from_ms: int, to_ms: int, *, as_recorded: bool = False) -> DataFrame:
-    """-> GROUP, sessions, attributes: each group with a member at some instant of [from_ms, to_ms].
+class State(NamedTuple):
+    """Of a group at an instant: `addrs` maps broker id to address, lowest first; `acting` is enableActingMaster;
+    `since` says when acting, zone and drain came to be as they are, None where nothing says it."""
 
-    `sessions` are structs of their columns, oldest first, `until_ms` FOREVER while open; `attributes` are what held
-    of the name, likewise. A member that fell silent is gone from the end of its lease, or `as_recorded` from when
-    that was written."""
-    candidates = (
-        tables.sessions if as_recorded else not_ended(tables.sessions, from_ms)
-    )  # its month is that of `end_ms`
-    end = "recorded_ms, end_ms" if as_recorded else "end_ms"
-    session = F.struct(
-        "start_id",
-        "start_ms",
-        "start_cause",
-        "until_ms",
-        "end_cause",
-        "end_id",
-        "broker_id",
-        "addr",
-        "cluster",
-    )
-    sessions = (
-        candidates.withColumn("until_ms", F.expr(f"coalesce({end}, {FOREVER})"))
-        .where(f"start_ms <= {to_ms:d} and until_ms > {from_ms:d}")
-        .groupBy(*GROUP)
-        .agg(F.array_sort(F.collect_list(session)).alias("sessions"))
-    )
-    held = F.struct("from_id", "from_ms", "until_ms", "cluster", "acting", "zone", "drain")
-    attributes = (
-        during(tables.brokers, from_ms, to_ms)
-        .withColumn("until_ms", F.expr(f"coalesce(to_ms, {FOREVER})"))
-        .groupBy(*_NAME)
-        .agg(F.array_sort(F.collect_list(held)).alias("attributes"))
-    )
-    return sessions.join(attributes, _NAME, "left")
+    cluster: str
+    addrs: dict[int, str]
+    acting: bool
+    zone: str | None
+    drain: Drain | None
+    since: tuple[int, Id] | None
 
 
-def with_group_at(found: DataFrame, at_ms: int, name: str) -> DataFrame:
-    """The same with a column more, struct<cluster, addrs map<broker id, address>, acting, zone, drain, since>: each
-    group as it was then, null if it had no member.
+class Group(NamedTuple):
+    """Sessions of its members, and what held of its name, both of a while and oldest first."""
 
-    Of two members with one id the later is taken. A drain whose time is over ends by itself, before its end is
-    written. `since` is struct<ms, id>: when acting, zone and drain came to be as they are."""
-    at = f"{at_ms:d}"
-    members = f"filter(sessions, s -> s.start_ms <= {at} and s.until_ms > {at})"
-    held = f"try_element_at(filter(attributes, a -> a.from_ms <= {at} and a.until_ms > {at}), -1)"
-    ids = "array_sort(array_distinct(transform(members, m -> m.broker_id)))"
-    group = f"""if(size(members) = 0, null, struct(
-        coalesce(held.cluster, members[0].cluster) as cluster,
-        map_from_arrays(
-            {ids}, transform({ids}, i -> element_at(filter(members, m -> m.broker_id = i), -1).addr)
-        ) as addrs,
-        coalesce(held.acting, false) as acting,
-        held.zone as zone,
-        if(coalesce(held.drain.until_ms, {FOREVER}) > {at}, held.drain, null) as drain,
-        struct(held.from_ms as ms, held.from_id as id) as since))"""
-    return (
-        found.withColumns({"members": F.expr(members), "held": F.expr(held)})
-        .withColumn(name, F.expr(group))
-        .drop("members", "held")
-    )
+    sessions: tuple[Session, ...]
+    held: tuple[NameVersion, ...]
+
+    def at(self, ms: int) -> State | None:
+        """Return the group as it was then, None if it had no member.
+
+        Of two members with one id the later is taken. A drain whose time is over ends by itself, before its end is
+        written."""
+        members = [session for session in self.sessions if session.start_ms <= ms < session.until_ms]
+        if not members:
+            return None
+        addrs = {member.broker_id: member.addr for member in members}
+        held = [version for version in self.held if version.from_ms <= ms < version.until_ms]
+        cluster, ordered = members[0].cluster, dict(sorted(addrs.items()))
+        if not held:
+            return State(cluster, ordered, False, None, None, None)
+        name = held[-1]
+        over = name.drain is not None and name.drain.until_ms is not None and name.drain.until_ms <= ms
+        return State(
+            cluster if name.cluster is None else name.cluster,
+            ordered,
+            bool(name.acting),
+            name.zone,
+            None if over else name.drain,
+            (name.from_ms, name.from_id),
+        )
+
+
+def groups(
+    tables: Tables,
+    from_ms: int,
+    to_ms: int,
+    brokers: Collection[str] | None = None,
+    *,
+    as_recorded: bool = False,
+) -> dict[GroupKey, Group]:
+    """Return each group with a member at some instant of [from_ms, to_ms], of these broker names or of all."""
+    sessions: dict[GroupKey, list[Session]] = defaultdict(list)
+    for session in tables.sessions_during(from_ms, to_ms, brokers, as_recorded=as_recorded):
+        sessions[session.group].append(session)
+    held: dict[tuple[int, str], list[NameVersion]] = defaultdict(list)
+    for version in tables.names_during(from_ms, to_ms, brokers):
+        held[version.inc, version.broker].append(version)
+    return {
+        key: Group(
+            tuple(sorted(of_group, key=lambda session: session.start_id)),
+            tuple(sorted(held[key.inc, key.broker], key=lambda version: version.from_id)),
+        )
+        for key, of_group in sessions.items()
+    }

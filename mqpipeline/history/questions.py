@@ -3,22 +3,24 @@
 Members are spelt as the name server's HTTP side spells them, times are Unix ms.
 """
 
-from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
+import time
+from collections.abc import Callable, Mapping, Sequence
+from itertools import islice
+from typing import Any, Final, NamedTuple
 
-from pyspark.sql import DataFrame, Row
-from pyspark.sql import functions as F
+import msgspec
 
 from mqpipeline.history.answer import answer_of
-from mqpipeline.history.causes import PAIR
-from mqpipeline.history.changes import permission_changes, timeline
-from mqpipeline.history.diff import diff
-from mqpipeline.history.routes import route_at
+from mqpipeline.history.causes import Caused
+from mqpipeline.history.changes import Change, PermissionChange, permission_changes, timeline
+from mqpipeline.history.diff import Difference, diff
+from mqpipeline.history.routes import Shown, route_at
 from mqpipeline.history.tables import Tables
 
 Json = dict[str, Any]
-LATE_MS = 240_000
+LATE_MS: Final = 240_000
 """So long after an instant an expiry of before it may still come to be known, with the default timeouts."""
+NO_CAUSE: Final = Caused(0)
 
 
 class Reading(NamedTuple):
@@ -36,6 +38,10 @@ class Reading(NamedTuple):
         """As answers name it."""
         return {"fromMillis": self.from_ms, "untilMillis": self.until_ms}
 
+    def within(self, seconds: float) -> "Reading":
+        """Return the same, that raises TimeoutError once so much time has gone by."""
+        return self._replace(tables=self.tables._replace(until_s=time.monotonic() + seconds))
+
 
 def ask(reading: Reading, question: str, arguments: Mapping[str, Any]) -> Json:
     """One of QUESTIONS by its name. `landed` in the answer are the times that the tables cover; if the question is
@@ -49,12 +55,12 @@ def _route(
     """`route` is TopicRouteData or null; it is `provisional` while an expiry of before may still come to be known."""
     if not reading.landed(at_ms):
         return {"outside": True}
-    rows = route_at(reading.tables, topic, at_ms, as_recorded=as_recorded, acting_master=acting_master)
+    routes = route_at(reading.tables, topic, at_ms, as_recorded=as_recorded, acting_master=acting_master)
     return {
         "topic": topic,
         "atMillis": at_ms,
         "provisional": reading.until_ms < at_ms + LATE_MS,
-        "route": answer_of(rows.collect()),
+        "route": answer_of(routes),
     }
 
 
@@ -70,17 +76,14 @@ def _diff(
     """A page of changes by topic and broker; `next` is the `after` of the one that follows."""
     if not reading.landed(from_ms, to_ms):
         return {"outside": True}
-    changes = diff(reading.tables, from_ms, to_ms, topic, acting_master=acting_master)
-    key = F.concat_ws(" ", "topic", "broker")
-    rows = (
-        changes.withColumn("key", key).where(F.col("key") > after).orderBy("key").limit(limit + 1).collect()
-    )
+    changes = diff(reading.tables, from_ms, to_ms, topic, acting_master=acting_master, after=after)
+    page = [*islice(changes, limit + 1)]
     return {
         "fromMillis": from_ms,
         "toMillis": to_ms,
         "provisional": reading.until_ms < to_ms + LATE_MS,
-        "changes": [_change(row) for row in rows[:limit]],
-        "next": rows[limit - 1].key if len(rows) > limit else None,
+        "changes": [_difference(change) for change in page[:limit]],
+        "next": page[limit - 1].key if len(page) > limit else None,
     }
 
 
@@ -95,7 +98,7 @@ def _permissions(
     """The newest changes first; `more` if there were others before."""
     start, end = _within(reading, from_ms, to_ms)
     changes = permission_changes(reading.tables, start, end, topic=topic, broker=broker)
-    return _newest(changes, limit, start, end, lambda row: {"before": row.before, "after": row.after})
+    return _newest(changes, limit, start, end)
 
 
 def _timeline(
@@ -103,10 +106,7 @@ def _timeline(
 ) -> Json:
     """What happened to a topic, the newest first; `more` if there was more before."""
     start, end = _within(reading, from_ms, to_ms)
-    changes = timeline(reading.tables, topic, start, end)
-    return _newest(
-        changes, limit, start, end, lambda row: {"what": row.what, "before": row.before, "after": row.after}
-    )
+    return _newest(timeline(reading.tables, topic, start, end), limit, start, end)
 
 
 QUESTIONS: Mapping[str, Callable[..., Json]] = {
@@ -123,35 +123,47 @@ def _within(reading: Reading, from_ms: int | None, to_ms: int | None) -> tuple[i
     return start - 1, reading.until_ms if to_ms is None else min(to_ms, reading.until_ms)
 
 
-def _newest(changes: DataFrame, limit: int, from_ms: int, to_ms: int, values: Callable[[Row], Json]) -> Json:
-    rows = changes.orderBy(F.desc("by.ms"), F.desc("by.id"), *PAIR[1:]).limit(limit + 1).collect()
+def _newest(changes: Sequence[PermissionChange | Change], limit: int, from_ms: int, to_ms: int) -> Json:
+    by_pair = sorted(changes, key=lambda change: (change.topic, change.broker))
+    newest = sorted(by_pair, key=lambda change: _age(change.by), reverse=True)
     return {
         "fromMillis": from_ms + 1,
         "toMillis": to_ms,
-        "changes": [_pair(row) | values(row) for row in rows[:limit]],
-        "more": len(rows) > limit,
+        "changes": [
+            _pair(change.topic, change.broker, change.by) | _values(change) for change in newest[:limit]
+        ],
+        "more": len(newest) > limit,
     }
 
 
-def _change(row: Row) -> Json:
-    return _pair(row) | {
-        "change": row.change,
-        "fields": [_SPELT[name] for name in row.fields or ()],
-        "before": _shown(row.before),
-        "after": _shown(row.after),
+def _age(by: Caused) -> tuple[Any, ...]:
+    return by.ms, by.id is not None, by.id
+
+
+def _values(change: PermissionChange | Change) -> Json:
+    values: Json = {"before": change.before, "after": change.after}
+    return {"what": change.what} | values if isinstance(change, Change) else values
+
+
+def _difference(change: Difference) -> Json:
+    return _pair(change.topic, change.broker, change.by) | {
+        "change": change.change,
+        "fields": [_SPELT[name] for name in change.fields],
+        "before": _shown(change.before),
+        "after": _shown(change.after),
     }
 
 
-def _pair(row: Row) -> Json:
-    by = row.by
+def _pair(topic: str, broker: str, by: Caused | None) -> Json:
+    cause = by or NO_CAUSE
     return {
-        "topic": row.topic,
-        "brokerName": row.broker,
-        "atMillis": by.ms,
-        "eventId": f"{by.id.ms}-{by.id.n}" if by.id is not None else None,
-        "cause": by.cause,
-        "actor": by.actor,
-        "op": by.op,
+        "topic": topic,
+        "brokerName": broker,
+        "atMillis": by and by.ms,
+        "eventId": cause.id and f"{cause.id.ms}-{cause.id.n}",
+        "cause": cause.cause,
+        "actor": cause.actor,
+        "op": cause.op,
     }
 
 
@@ -167,9 +179,9 @@ _SPELT = {
 }
 
 
-def _shown(side: Row | None) -> Json | None:
+def _shown(side: Shown | None) -> Json | None:
     if side is None:
         return None
-    members = {_SPELT[name]: value for name, value in side.asDict().items()}
-    addrs = sorted(members["brokerAddrs"].items())
+    members = {_SPELT[name]: value for name, value in msgspec.structs.asdict(side).items()}
+    addrs = sorted(side.addrs.items())
     return members | {"brokerAddrs": {str(number): address for number, address in addrs}}

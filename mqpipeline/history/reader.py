@@ -1,12 +1,16 @@
 """Where history is read from: the newest snapshot of a warehouse, known again as long as it is the newest."""
 
-from pyspark.sql import SparkSession
-from pyspark.sql import functions as F
+from typing import Final
+
+from pyarrow.dataset import Dataset
 
 from mqpipeline.history.questions import Reading
 from mqpipeline.history.tables import Tables
-from mqpipeline.schemas import BROKER_SESSIONS, BROKER_VERSIONS, ROUTE_VERSIONS
-from mqpipeline.warehouse import Snapshot, Warehouse
+from mqpipeline.lake.place import Place
+from mqpipeline.schemas import BROKER_SESSIONS, BROKER_VERSIONS, ROUTE_VERSIONS, Table
+from mqpipeline.warehouse import Snapshot, log_of, newest_snapshot
+
+TABLES: Final = (BROKER_SESSIONS, BROKER_VERSIONS, ROUTE_VERSIONS)
 
 
 class NothingLanded(Exception):
@@ -14,51 +18,34 @@ class NothingLanded(Exception):
 
 
 class Reader:
-    """Lives as long as its Spark session. Listing a table's files takes longer than reading the few that an answer
-    needs, so it is done once a snapshot."""
+    """Listing a table's files takes longer than reading the few that an answer needs, so it is done once a snapshot."""
 
-    def __init__(self, warehouse: Warehouse) -> None:
-        self._warehouse = warehouse
+    def __init__(self, root: Place) -> None:
+        self._root = root
         self._snapshot = Snapshot()
-        self._tables: Tables | None = None
+        self._datasets: list[Dataset | None] = []
         self._readings: dict[str, Reading] = {}
 
-    @property
-    def spark(self) -> SparkSession:
-        """Its session."""
-        return self._warehouse.spark
-
     def reading(self, namespace: str) -> Reading:
-        """The newest tables of a namespace. Raises NothingLanded."""
-        snapshot = self._warehouse.snapshot
-        if self._tables is None or snapshot != self._snapshot:
-            self._tables = _tables(self._warehouse, snapshot)
+        """Return the newest tables of a namespace. Raises NothingLanded, and LakeError if they are damaged."""
+        snapshot = newest_snapshot(self._root)
+        if snapshot != self._snapshot:
+            self._datasets = [self._dataset(table, snapshot) for table in TABLES]
             self._snapshot, self._readings = snapshot, {}
         if namespace not in self._readings:
-            tables = self._tables.of_namespace(namespace)
-            first = _first_ms(tables)
-            if first is None:
-                text = f"{self._warehouse.root} has nothing of namespace {namespace!r}: land it with `mqpipeline run`"
+            sessions, names, routes = self._datasets or (None, None, None)
+            tables = Tables(namespace, sessions, names, routes)
+            first_ms = tables.first_ms()
+            if first_ms is None:
+                text = (
+                    f"{self._root.name} has nothing of namespace {namespace!r}: land it with `mqpipeline run`"
+                )
                 raise NothingLanded(text)
-            self._readings[namespace] = Reading(
-                tables, first, snapshot.earlier.get(namespace, snapshot.as_of_ms)
-            )
+            until_ms = snapshot.earlier.get(namespace, snapshot.as_of_ms)
+            self._readings[namespace] = Reading(tables, first_ms, until_ms)
         return self._readings[namespace]
 
-    def stop(self) -> None:
-        """Cancel the running Spark jobs: their caller has timed out."""
-        self._warehouse.spark.sparkContext.cancelAllJobs()
-
-
-def _tables(warehouse: Warehouse, snapshot: Snapshot) -> Tables:
-    history_tables = (BROKER_SESSIONS, BROKER_VERSIONS, ROUTE_VERSIONS)
-    return Tables(*(warehouse.read(table, snapshot) for table in history_tables))
-
-
-def _first_ms(tables: Tables) -> int | None:
-    """Return when the tables begin: members that were there before it are known, but not their topics."""
-    began = tables.sessions.where("not coalesce(left_censored, false)").select(F.col("start_ms").alias("ms"))
-    held = tables.brokers.select(F.col("from_ms").alias("ms"))
-    (row,) = began.union(held).agg(F.min("ms")).collect()
-    first: int | None = row[0]
-    return first
+    def _dataset(self, table: Table, snapshot: Snapshot) -> Dataset | None:
+        if table.name not in snapshot.versions:
+            return None
+        return log_of(self._root, table, snapshot).delta.to_pyarrow_dataset()

@@ -1,4 +1,4 @@
-"""Answers questions of the HTTP side: an RQ worker that does not fork, so its Spark session is warm."""
+"""Answers questions of the HTTP side: an RQ worker that does not fork, so it knows the tables' files already."""
 
 import logging
 import sys
@@ -29,7 +29,7 @@ def work(reader: Reader, url: str, namespaces: tuple[str, ...]) -> None:
 
 
 def _warm(reader: Reader, namespaces: tuple[str, ...]) -> None:
-    """List the files and run one question of each kind, which costs the first one seconds."""
+    """List the files and run one question of each kind, which takes the first one longest."""
     for namespace in namespaces:
         try:
             reading = reader.reading(namespace)

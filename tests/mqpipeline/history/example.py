@@ -3,7 +3,8 @@
 from collections.abc import Iterable
 from typing import Any
 
-from pyspark.sql import SparkSession
+from pyarrow.dataset import dataset
+from pyspark.sql import DataFrame, SparkSession
 
 from mqpipeline.history.tables import Tables
 from mqpipeline.schemas import BROKER_SESSIONS, BROKER_VERSIONS, ROUTE_VERSIONS
@@ -117,15 +118,26 @@ VERSIONS = (
 )
 
 
-def tables(
+def frames(
     spark: SparkSession,
     sessions: Iterable[Literal] = SESSIONS,
     brokers: Iterable[Literal] = BROKERS,
     versions: Iterable[Literal] = VERSIONS,
-) -> Tables:
-    """As frames; without arguments those of the example."""
-    return Tables(
+) -> tuple[DataFrame, DataFrame, DataFrame]:
+    """Sessions, versions of names and of routes; without arguments those of the example."""
+    return (
         frame(spark, BROKER_SESSIONS, sessions),
         frame(spark, BROKER_VERSIONS, brokers),
         frame(spark, ROUTE_VERSIONS, versions),
     )
+
+
+def tables(spark: SparkSession, *rows: Iterable[Literal]) -> Tables:
+    """The same as history reads them."""
+    return in_memory("default", *frames(spark, *rows))
+
+
+def in_memory(namespace: str, *made: DataFrame) -> Tables:
+    """The tables of one name server, not as files."""
+    sessions, names, routes = (dataset(one.toArrow()) for one in made)
+    return Tables(namespace, sessions, names, routes)

@@ -1,12 +1,12 @@
 """Questions of HTTP and of the command line, answered from the worked example as a run of the pipeline leaves it."""
 
 import json
+import shutil
 import signal
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
-from threading import Event
 from typing import Any
 
 import pytest
@@ -24,13 +24,14 @@ from mqpipeline.cli.app import app
 from mqpipeline.history import jobs
 from mqpipeline.history.reader import NothingLanded, Reader
 from mqpipeline.history.worker import work
+from mqpipeline.lake.place import place
 from mqpipeline.schemas import BROKER_SESSIONS, BROKER_VERSIONS, ROUTE_VERSIONS
 from mqpipeline.warehouse import Warehouse
 from registry.options.catalogue import Options
 from registry.store.connect import connect
-from testbed.eventually import PATIENCE_S, eventually
+from testbed.eventually import eventually
 from tests.api.http import Http, Reply
-from tests.mqpipeline.history.example import S, tables
+from tests.mqpipeline.history.example import S, frames
 
 pytestmark = pytest.mark.timeout(240)
 T1 = "/v1/history/routes/T1"
@@ -50,18 +51,18 @@ PATHS = {
 def folder(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A warehouse with the worked example."""
     root = tmp_path_factory.mktemp("warehouse")
-    made = tables(spark)
+    sessions, names, routes = frames(spark)
     run = Warehouse(spark, str(root)).begin()
-    run.write(BROKER_SESSIONS, made.sessions, open="open", full=True)
-    run.write(BROKER_VERSIONS, made.brokers, open="to_ms is null", full=True)
-    run.write(ROUTE_VERSIONS, made.routes, open="to_ms is null", full=True)
+    run.write(BROKER_SESSIONS, sessions, open="open", full=True)
+    run.write(BROKER_VERSIONS, names, open="to_ms is null", full=True)
+    run.write(ROUTE_VERSIONS, routes, open="to_ms is null", full=True)
     run.commit(as_of_ms=3600 * S, final_ms=0, folded={})
     return root
 
 
 @pytest.fixture(scope="module")
-def reader(spark: SparkSession, folder: Path) -> Reader:
-    return Reader(Warehouse(spark, str(folder)))
+def reader(folder: Path) -> Reader:
+    return Reader(place(str(folder)))
 
 
 @contextmanager
@@ -188,29 +189,21 @@ def test_a_namespace_of_which_nothing_has_landed(reader: Reader) -> None:
 
 def test_a_newer_snapshot_is_found(spark: SparkSession, tmp_path: Path) -> None:
     warehouse = Warehouse(spark, str(tmp_path))
-    reader = Reader(warehouse)
+    reader = Reader(warehouse.place)
     with pytest.raises(NothingLanded, match="default"):
         reader.reading("default")
-    made = tables(spark)
+    sessions, _, _ = frames(spark)
     for as_of_ms in (10, 20):
         run = warehouse.begin()
-        run.write(BROKER_SESSIONS, made.sessions.limit(1), open="open", full=True)
+        run.write(BROKER_SESSIONS, sessions.limit(1), open="open", full=True)
         run.commit(as_of_ms=as_of_ms, final_ms=0, folded={})
         assert reader.reading("default").until_ms == as_of_ms
         assert reader.reading("default") is reader.reading("default")
 
 
 @pytest.fixture
-def mqpipeline(
-    reader: Reader, folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> Callable[..., tuple[int, str, str]]:
-    """Runs a command over this session, which goes on; -> exit code, standard output, standard error."""
-
-    @contextmanager
-    def same_session(_: object) -> Iterator[Reader]:
-        yield reader
-
-    monkeypatch.setattr("mqpipeline.cli.history.reading", same_session)
+def mqpipeline(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., tuple[int, str, str]]:
+    """Runs a command; -> exit code, standard output, standard error."""
     monkeypatch.setenv("MQNS_PIPELINE_WAREHOUSE", str(folder))
 
     def run(*words: str) -> tuple[int, str, str]:
@@ -279,26 +272,22 @@ def test_without_a_warehouse(monkeypatch: pytest.MonkeyPatch) -> None:
     )
 
 
-@pytest.mark.parametrize("planned_until", ["the limit", "the first cancellation"])
-def test_a_question_under_way_is_given_up_in_time(
-    reader: Reader, spark: SparkSession, monkeypatch: pytest.MonkeyPatch, planned_until: str
-) -> None:
-    cancelled = Event()
-
-    def cancel() -> None:
-        spark.sparkContext.cancelAllJobs()
-        if not cancelled.is_set():
-            cancelled.set()
-            raise ConnectionError("seen once")
-
-    def endless(*_: object) -> None:
-        assert planned_until == "the limit" or cancelled.wait(PATIENCE_S)
-        spark.range(1 << 50).selectExpr("count(*)").collect()
-
+def test_a_question_that_takes_too_long_is_given_up(reader: Reader) -> None:
     jobs.answer_from(reader)
-    with monkeypatch.context() as patched:
-        patched.setattr(reader, "stop", cancel)
-        patched.setattr("mqpipeline.history.questions.ask", endless)
-        with pytest.raises(Exception, match="cancelled"):
-            jobs.answer("route", {"namespace": "default"}, within_s=0.5)
+    with pytest.raises(TimeoutError, match="takes too long"):
+        jobs.answer("route", {"namespace": "default", "topic": "T1", "at_ms": 0}, within_s=0)
     assert answer(reader, "route", topic="T1", at_ms=0)["route"]
+
+
+@pytest.mark.parametrize("how", ["cut off", "gone"])
+def test_a_damaged_file_is_said(
+    spark: SparkSession, folder: Path, tmp_path: Path, how: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    copied = shutil.copytree(folder, tmp_path / "copied")
+    for file in (copied / "route_versions").rglob("*.parquet"):
+        file.unlink() if how == "gone" else file.write_bytes(file.read_bytes()[:100])
+    monkeypatch.setenv("MQNS_PIPELINE_WAREHOUSE", str(copied))
+    result = CliRunner().invoke(app, ["route-at", "T1", "1921000"])
+    assert result.exit_code == 1
+    assert result.stderr.startswith("mqpipeline: a file of the tables cannot be read: ")
+    assert result.stderr.endswith(". Run `mqpipeline check`\n")

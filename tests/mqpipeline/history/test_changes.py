@@ -1,9 +1,9 @@
 """Changes of permissions with their actors, and what happened to a topic."""
 
 import pytest
-from pyspark.sql import Row, SparkSession
+from pyspark.sql import SparkSession
 
-from mqpipeline.history.changes import permission_changes, timeline
+from mqpipeline.history.changes import PermissionChange, permission_changes, timeline
 from mqpipeline.history.tables import Tables
 from tests.mqpipeline.history.example import SESSIONS, VERSIONS, S, attributes, session, tables, version
 
@@ -25,13 +25,13 @@ def history(spark: SparkSession) -> Tables:
     return tables(spark, (*SESSIONS, session("x", 9, 0)), HELD, (*VERSIONS, *other))
 
 
-def shown(row: Row) -> tuple[object, ...]:
+def shown(row: PermissionChange) -> tuple[object, ...]:
     return row.by.ms / S, row.by.cause, row.by.actor, row.topic, row.broker, row.before, row.after
 
 
 def test_permission_changes_of_a_topic(history: Tables) -> None:
-    found = permission_changes(history, 0, 3600 * S, topic="T1").orderBy("by.ms")
-    assert [shown(row) for row in found.collect()] == [
+    found = permission_changes(history, 0, 3600 * S, topic="T1")
+    assert sorted(shown(row) for row in found) == [
         (1000, "drain", "alice", "T1", "b", 6, 4),
         (1100, "undrain", None, "T1", "b", 4, 6),
         (2000, "drain", "carol", "T1", "b", 6, 4),
@@ -42,21 +42,21 @@ def test_permission_changes_of_a_topic(history: Tables) -> None:
 
 
 def test_the_actor_of_a_wipe(history: Tables) -> None:
-    (row,) = permission_changes(history, 2650 * S, 2700 * S, topic="T1").collect()
+    (row,) = permission_changes(history, 2650 * S, 2700 * S, topic="T1")
     assert shown(row) == (2700, "wipe", "token:alice", "T1", "b", 6, 4)
     assert row.by.op == "wiping"
 
 
 def test_of_a_broker(history: Tables) -> None:
     found = permission_changes(history, 2600 * S, 3600 * S, broker="x")
-    assert [shown(row)[3:] for row in found.collect()] == [("T9", "x", 6, 2)]
+    assert [shown(row)[3:] for row in found] == [("T9", "x", 6, 2)]
 
 
 def test_what_happened_to_a_topic(history: Tables) -> None:
-    found = timeline(history, "T1", 1850 * S, 3600 * S).orderBy("by.ms", "by.id", "what")
-    reported = [
-        (row.by.ms / S, row.broker, row.what, row.before, row.after, row.by.cause) for row in found.collect()
-    ]
+    found = sorted(
+        timeline(history, "T1", 1850 * S, 3600 * S), key=lambda row: (row.by.ms, row.by.id, row.what)
+    )
+    reported = [(row.by.ms / S, row.broker, row.what, row.before, row.after, row.by.cause) for row in found]
     a, c = "0=10.0.0.a:10911", "0=10.0.0.c:10911"
     assert reported == [
         (1920, "a", "member", a, None, "expired"),
@@ -74,7 +74,7 @@ def test_what_happened_to_a_topic(history: Tables) -> None:
 
 def test_a_topic_that_is_deleted(spark: SparkSession) -> None:
     versions = (version("T1", "a", 1, 0, "4,4,6,0", 10, to_cause="topic_delete", to_actor="token:bob"),)
-    found = timeline(tables(spark, (session("a", 1, 0),), (), versions), "T1", 5 * S, 20 * S).collect()
+    found = timeline(tables(spark, (session("a", 1, 0),), (), versions), "T1", 5 * S, 20 * S)
     assert [(row.what, row.before, row.after, row.by.actor) for row in found] == [
         ("queues", "4,4,6,0", None, "token:bob")
     ]

@@ -3,17 +3,19 @@
 from typing import Any
 
 import pytest
-from pyspark.sql import Row, SparkSession
+from pyspark.sql import SparkSession
 
-from mqpipeline.history.diff import diff
-from mqpipeline.history.tables import Tables
+from mqpipeline.history.diff import Difference, diff
+from mqpipeline.history.tables import Id
 from tests.mqpipeline.history.example import S, attributes, entry, session, tables, version
 
 
 def test_the_worked_example(spark: SparkSession) -> None:
-    (row,) = diff(tables(spark), 1910 * S, 1930 * S, "T1").collect()
-    assert (row.topic, row.broker, row.change, row.fields, row.after) == ("T1", "a", "removed", None, None)
-    assert (row.by.ms, row.by.id, row.by.cause) == (1920 * S, entry(1923.4), "expired")
+    (row,) = diff(tables(spark), 1910 * S, 1930 * S, "T1")
+    assert (row.topic, row.broker, row.change, row.fields, row.after) == ("T1", "a", "removed", (), None)
+    assert row.by
+    assert (row.by.ms, row.by.id, row.by.cause) == (1920 * S, Id(*entry(1923.4)), "expired")
+    assert row.before
     assert row.before.addrs == {0: "10.0.0.a:10911"}
 
 
@@ -33,7 +35,7 @@ BY_BOB: Any = {"from_cause": "topic_register", "from_actor": "token:bob", "from_
 
 
 @pytest.fixture(scope="module")
-def found(spark: SparkSession) -> dict[str, Row]:
+def found(spark: SparkSession) -> dict[str, Difference]:
     """broker -> its row; a broker for each case, all of topic T but one."""
     sessions = [
         member("same", 0),
@@ -92,27 +94,27 @@ def found(spark: SparkSession) -> dict[str, Row]:
         version("T", "created and changed", 1, 160, stored),
         version("other", "same", 1, 0, stored),
     ]
-    rows = diff(tables(spark, sessions, held, versions), FROM * S, TO * S).collect()
+    rows = [*diff(tables(spark, sessions, held, versions), FROM * S, TO * S)]
     assert {row.topic for row in rows} == {"T"}
     assert len({row.broker for row in rows}) == len(rows)
     return {row.broker: row for row in rows}
 
 
 CASES = [
-    ("first", "added", None, 150, "first", None),
-    ("revived", "added", None, 150, "revive", None),
-    ("left", "removed", None, 200, "unregistered", None),
-    ("last of two", "removed", None, 160, "closed", None),
-    ("slave lost", "changed", ["addrs"], 150, "lost", None),
-    ("new slave", "changed", ["addrs"], 150, "join", None),
-    ("wiped", "changed", ["perm"], 150, "topic_register", "token:bob"),
-    ("deleted", "removed", None, 150, "topic_delete", "token:bob"),
-    ("created", "added", None, 150, "topic_register", "token:bob"),
-    ("created and changed", "added", None, 150, "topic_register", "token:bob"),
-    ("drained", "changed", ["perm"], 150, "drain", "alice"),
-    ("undrained", "changed", ["perm"], 150, "undrain", None),
-    ("drain over", "changed", ["perm"], 150, "drain_end", None),
-    ("zone", "changed", ["zone"], 150, "register", None),
+    ("first", "added", (), 150, "first", None),
+    ("revived", "added", (), 150, "revive", None),
+    ("left", "removed", (), 200, "unregistered", None),
+    ("last of two", "removed", (), 160, "closed", None),
+    ("slave lost", "changed", ("addrs",), 150, "lost", None),
+    ("new slave", "changed", ("addrs",), 150, "join", None),
+    ("wiped", "changed", ("perm",), 150, "topic_register", "token:bob"),
+    ("deleted", "removed", (), 150, "topic_delete", "token:bob"),
+    ("created", "added", (), 150, "topic_register", "token:bob"),
+    ("created and changed", "added", (), 150, "topic_register", "token:bob"),
+    ("drained", "changed", ("perm",), 150, "drain", "alice"),
+    ("undrained", "changed", ("perm",), 150, "undrain", None),
+    ("drain over", "changed", ("perm",), 150, "drain_end", None),
+    ("zone", "changed", ("zone",), 150, "register", None),
 ]
 
 
@@ -121,30 +123,34 @@ CASES = [
     [pytest.param(*case, id=case[0]) for case in CASES],
 )
 def test_each_change_and_what_made_it(
-    found: dict[str, Row],
+    found: dict[str, Difference],
     broker: str,
     change: str,
-    fields: list[str] | None,
+    fields: tuple[str, ...],
     at: int,
     cause: str,
     actor: str | None,
 ) -> None:
     row = found[broker]
     assert (row.change, row.fields) == (change, fields)
+    assert row.by
     assert (row.by.ms, row.by.cause, row.by.actor) == (at * S, cause, actor)
     assert (row.before is None, row.after is None) == (change == "added", change == "removed")
 
 
-def test_what_is_the_same_at_both_times_is_no_difference(found: dict[str, Row]) -> None:
+def test_what_is_the_same_at_both_times_is_no_difference(found: dict[str, Difference]) -> None:
     assert found.keys() == {case[0] for case in CASES}
 
 
-def test_an_operation_is_shown_whole(found: dict[str, Row]) -> None:
-    assert (found["wiped"].by.op, found["wiped"].by.id) == ("op9", entry(150, 1))
-    assert (found["wiped"].before.perm, found["wiped"].after.perm) == (6, 4)
+def test_an_operation_is_shown_whole(found: dict[str, Difference]) -> None:
+    wiped = found["wiped"]
+    assert wiped.by
+    assert (wiped.by.op, wiped.by.id) == ("op9", Id(*entry(150, 1)))
+    assert wiped.before
+    assert wiped.after
+    assert (wiped.before.perm, wiped.after.perm) == (6, 4)
 
 
 def test_one_topic_of_many(spark: SparkSession) -> None:
-    made: Tables = tables(spark)
-    rows = diff(made, 1700 * S, 1900 * S, "T2").collect()
+    rows = diff(tables(spark), 1700 * S, 1900 * S, "T2")
     assert [(row.topic, row.broker, row.change) for row in rows] == [("T2", "c", "added")]

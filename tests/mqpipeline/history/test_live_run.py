@@ -4,15 +4,13 @@ import json
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterable
-from typing import Any
 
 import pytest
-from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F
+from pyspark.sql import SparkSession
 
 from mqpipeline.clean import clean
 from mqpipeline.history.answer import answer_of
-from mqpipeline.history.routes import routes_at
+from mqpipeline.history.routes import Route, routes_at
 from mqpipeline.history.tables import Tables
 from mqpipeline.schemas import EVENTS
 from mqpipeline.tables.broker_versions import broker_versions
@@ -20,6 +18,7 @@ from mqpipeline.tables.route_versions import route_versions
 from mqpipeline.tables.sessions import sessions
 from rocketmq_remoting.route import TopicRouteData, decode_route
 from tests.mqpipeline.history.conftest import NAMESPACE
+from tests.mqpipeline.history.example import in_memory
 from tests.mqpipeline.history.live_run import BEHIND_MS, Answer, Recorded
 from tests.mqpipeline.rows import frame
 from tests.mqpipeline.stream import Entry, landed
@@ -41,8 +40,7 @@ def entries(recorded: Recorded) -> list[Entry]:
 def tables(spark: SparkSession, entries: list[Entry]) -> Tables:
     events = frame(spark, EVENTS, [landed(entry, NAMESPACE) for entry in entries])
     whole = clean(events).persist()
-    made = Tables(sessions(whole), broker_versions(whole), route_versions(whole))
-    return Tables(*(one.persist() for one in made))
+    return in_memory(NAMESPACE, sessions(whole), broker_versions(whole), route_versions(whole))
 
 
 def test_the_run_has_all_that_can_happen(entries: list[Entry]) -> None:
@@ -77,23 +75,15 @@ def possible(answer: Answer, instants: list[int]) -> list[int]:
 
 
 def reported_at(tables: Tables, instants: Iterable[int], *, as_recorded: bool = False) -> Reported:
-    """The routes at all instants by one job of Spark: each instant has a namespace of its own, shifted to its 0."""
-    spark = tables.sessions.sparkSession
-    asked = F.broadcast(spark.createDataFrame([(instant,) for instant in sorted(instants)], "instant bigint"))
-
-    def shifted(rows: DataFrame) -> DataFrame:
-        times = [
-            name for name in rows.columns if name in ("start_ms", "end_ms", "recorded_ms", "from_ms", "to_ms")
-        ]
-        moved = {name: F.col(name) - F.col("instant") for name in times}
-        each = rows.crossJoin(asked).withColumns(moved | {"namespace": F.col("instant").cast("string")})
-        return each.drop("instant")
-
-    found = routes_at(Tables(*map(shifted, tables)), 0, as_recorded=as_recorded, acting_master=True)
-    by_topic: dict[tuple[int, str], list[Any]] = {}
-    for row in found.collect():
-        by_topic.setdefault((int(row.namespace), row.topic), []).append(row)
-    return {key: decode_route(json.dumps(answer_of(rows)).encode()) for key, rows in by_topic.items()}
+    """The routes at all instants."""
+    reported: Reported = {}
+    for instant in instants:
+        by_topic: dict[str, list[Route]] = {}
+        for route in routes_at(tables, instant, as_recorded=as_recorded, acting_master=True):
+            by_topic.setdefault(route.topic, []).append(route)
+        for topic, routes in by_topic.items():
+            reported[instant, topic] = decode_route(json.dumps(answer_of(routes)).encode())
+    return reported
 
 
 def sorted_by_name(route: TopicRouteData | None) -> TopicRouteData | None:

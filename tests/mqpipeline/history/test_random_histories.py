@@ -3,10 +3,11 @@
 import random
 
 import pytest
+from msgspec.structs import asdict
 from pyspark.sql import SparkSession
 
 from mqpipeline.history.diff import diff
-from mqpipeline.history.routes import SHOWN, routes_at
+from mqpipeline.history.routes import Shown, routes_at
 from mqpipeline.history.tables import Tables
 from tests.mqpipeline.history.example import tables
 from tests.mqpipeline.history.simulation import Answers, Simulation
@@ -21,13 +22,12 @@ def simulation() -> Simulation:
 
 @pytest.fixture(scope="module")
 def history(spark: SparkSession, simulation: Simulation) -> Tables:
-    made = tables(spark, simulation.sessions, simulation.brokers, simulation.versions)
-    return Tables(*(frame.cache() for frame in made))
+    return tables(spark, simulation.sessions, simulation.brokers, simulation.versions)
 
 
 def reported_at(history: Tables, instant: int) -> Answers:
-    rows = routes_at(history, instant, acting_master=True).collect()
-    reported = {(row.topic, row.broker): {name: row[name] for name in SHOWN} for row in rows}
+    rows = [*routes_at(history, instant, acting_master=True)]
+    reported = {(row.topic, row.broker): asdict(row.shown) for row in rows}
     assert len(reported) == len(rows)
     return reported
 
@@ -65,16 +65,17 @@ def test_the_difference_leads_from_one_to_the_other(history: Tables, simulation:
     for from_ms, to_ms in ((first, second), (second, third), (third - 40, third)):
         before = simulation.answered.get(from_ms) or reported_at(history, from_ms)
         after = simulation.answered[to_ms]
-        found = diff(history, from_ms, to_ms, acting_master=True).collect()
+        found = [*diff(history, from_ms, to_ms, acting_master=True)]
         rows = {(row.topic, row.broker): row for row in found}
         assert len(rows) == len(found)
         differing = {pair for pair in before.keys() | after.keys() if before.get(pair) != after.get(pair)}
         assert rows.keys() == differing
         for pair, row in rows.items():
             was, now = before.get(pair), after.get(pair)
-            assert (row.before and row.before.asDict()) == was
-            assert (row.after and row.after.asDict()) == now
+            assert (row.before and asdict(row.before)) == was
+            assert (row.after and asdict(row.after)) == now
             assert row.change == ("added" if was is None else "removed" if now is None else "changed")
-            fields = [name for name in SHOWN if was and now and was[name] != now[name]]
-            assert (row.fields or []) == fields
+            fields = [name for name in Shown.__struct_fields__ if was and now and was[name] != now[name]]
+            assert [*row.fields] == fields
+            assert row.by, row
             assert from_ms < row.by.ms <= to_ms, row
