@@ -1,6 +1,8 @@
 """Error budgets of clusters: how much of the failing that their objective allows is spent, and how fast it goes."""
 
 from collections.abc import Mapping, Sequence
+from functools import reduce
+from operator import and_
 from typing import NamedTuple
 
 from pyspark.sql import Column, DataFrame
@@ -19,8 +21,14 @@ DIGITS = 9
 """To which a burn rate is compared: 14.4 is reached by what binary fractions make 14.399999999999999."""
 
 
+FAILED = "try_divide(down_ms, up_ms + down_ms)"
+HALF_KNOWN = "up_ms + down_ms + planned_ms >= unknown_ms"
+
+
 class Alert(NamedTuple):
-    """Fires while both rates are at or over `rate`: the long one says that it matters, the short one that it lasts."""
+    """Fires while both rates are at or over `rate`: the long one says that it matters, the short one that it lasts.
+
+    Not while less than half of the long window is known: the first minutes of a history are no hour."""
 
     name: str
     rate: float
@@ -47,8 +55,9 @@ def slo(
     recent = cluster_time(time_in(brokers, backwards, BROKER))
     shares = recent.groupBy(*CLUSTER, "to_ms").agg(
         *(
-            F.max(F.when(F.col("window") == name, F.expr("try_divide(down_ms, up_ms + down_ms)"))).alias(name)
+            F.max(F.when(F.col("window") == name, F.expr(sql))).alias(column)
             for name in BURN
+            for column, sql in ((name, FAILED), (_known(name), HALF_KNOWN))
         )
     )
     rows = spent.join(shares, [*CLUSTER, "to_ms"], "left").withColumn(
@@ -77,4 +86,9 @@ def _objective(objectives: Mapping[str, float], otherwise: float) -> Column:
 
 
 def _fires(alert: Alert) -> Column:
-    return (F.round(alert.long, DIGITS) >= alert.rate) & (F.round(alert.short, DIGITS) >= alert.rate)
+    both = (F.round(rate, DIGITS) >= alert.rate for rate in (alert.long, alert.short))
+    return reduce(and_, both, F.col(_known(alert.long)))
+
+
+def _known(window: str) -> str:
+    return f"{window}_known"

@@ -37,6 +37,8 @@ MOST: Final = {"clusters": 50, "cards": 6, "brokers": 30, "topics": 30, "heat": 
 """So many lines at most; the rest is counted. Those of reports: `Report.lines`."""
 SKEWED_TOPICS: Final = 15
 FLAP_MOST: Final = 12_000
+KNOWN: Final = ("up_ms", "down_ms", "planned_ms")
+NEARLY_ALL: Final = 0.95
 
 
 class Cluster(msgspec.Struct, frozen=True):
@@ -49,6 +51,14 @@ class Cluster(msgspec.Struct, frozen=True):
     @property
     def longest(self) -> Row:
         return next(self.windows[window] for window in LONGEST_FIRST if window in self.windows)
+
+    @property
+    def known_ms(self) -> float | None:
+        """How much of the longest window its brokers are known, on average; None if nearly all of it."""
+        row = self.longest
+        known = sum(row[name] for name in KNOWN)
+        share = known / (known + row["unknown_ms"])
+        return None if share >= NEARLY_ALL else share * (row["to_ms"] - row["from_ms"])
 
     @property
     def missed(self) -> bool | None:

@@ -36,6 +36,8 @@ def found(spark: SparkSession) -> dict[str, Row]:
         rows.append(("n", cluster, "a", "UP", now, END))
     rows.append(("n", "planned", "a", "PLANNED", 0, END))
     rows.append(("n", "gone", "a", "UP", 0, END - 4 * DAY))
+    rows.append(("n", "new", "a", "DOWN", END - 5 * MINUTE, END))
+    rows.append(("n", "half known", "a", "DOWN", END - 30 * MINUTE, END))
     states = spark.createDataFrame([row for row in rows if row[4] < row[5]], BROKERS)
     of = [Window("7d", END - 7 * DAY, END), Window("day", END - DAY, END - DAY // 2)]
     report = slo(states, of, END, {"over": 0.5, "yesterday": 1.0}).collect()
@@ -52,6 +54,8 @@ def found(spark: SparkSession) -> dict[str, Row]:
         ("a while ago, 7d", ["1"]),
         ("planned, 7d", []),
         ("gone, 7d", []),
+        ("new, 7d", []),
+        ("half known, 7d", ["14.4"]),
     ],
 )
 def test_both_windows_are_at_or_over(found: dict[str, Row], row: str, alerts: list[str]) -> None:

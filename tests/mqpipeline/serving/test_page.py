@@ -126,7 +126,7 @@ def test_what_the_example_says() -> None:
         "1 of 1 cluster missed the objective: c1",
         "an alert fires: c1",
         "1 incident on record, the last at 2026-01-01 00:32:00 with 4 members gone.",
-        "90.34 % over 1 hour; objective 99.9 % missed",
+        "90.34 % over 1 hour, of which 50 min known; objective 99.9 % missed",
         "error budget overspent 96.6 times",
         "▲ burns 14.4\N{MULTIPLICATION SIGN}: 1 h and 5 min",
         "c1 333.33 144.44 96.55",
@@ -186,13 +186,20 @@ def test_an_objective_that_was_met() -> None:
     assert "missed" not in words.partition("Heartbeats")[0]
 
 
+def test_a_short_history_is_not_taken_for_a_long_one() -> None:
+    known = availability("cluster:c1", (290, 10, 0, 30 * 86_400 - 300), 1, window="30d")
+    assert "over 30 days, of which 5 min known" in page_of(report_availability=(known,)).words
+    whole = availability("cluster:c1", (30 * 86_400, 0, 0, 0), 0, window="30d")
+    assert "over 30 days;" in page_of(report_availability=(whole,)).words
+
+
 def test_a_cluster_that_was_never_up_nor_down() -> None:
     unseen = availability("cluster:c9", (0, 0, 0, 3600), 0)
     no_budget = row(
         SLO.table, "cluster:c9", slo=0.999, budget_ms=0.0, spent_ms=0.0, burn={"5m": None}, alerts=[]
     )
     words = page_of(report_availability=(unseen,), report_slo=(no_budget,)).words
-    assert "c9 \N{EN DASH} over 1 hour" in words
+    assert "c9 \N{EN DASH} over 1 hour, of which 0 ms known" in words
     assert "missed the objective" not in words
 
 
