@@ -6,12 +6,16 @@ from functools import partial
 from pathlib import Path
 
 from gunicorn.app import wsgiapp
+from gunicorn.config import Chdir
 
 import worker.server  # noqa: F401  # gunicorn loads it by its name
 from mqnamesrv.fork import Fork
 from worker.jobs import rq_worker, scheduler
 
 ROOT = Path(__file__).resolve().parent.parent  # where the packages and wsgi.py lie
+# gunicorn goes there before it has read any setting, and imports from there first; its own default is the folder in
+# which `mqnamesrv` was started, where another wsgi.py may lie
+Chdir.default = str(ROOT)
 
 
 def gunicorn(side: str, listener: socket.socket, env: Mapping[str, str]) -> Fork:

@@ -53,9 +53,19 @@ log = logging.getLogger(__name__)
 
 def main() -> None:
     """Run the console script."""
+    _open_closed_files()
     atexit.register(gc.freeze)  # no last collection: the end of the process frees all
     log_lines.to_standard_error(logging.INFO)
     sys.exit(run(sys.argv[1:], os.environ))
+
+
+def _open_closed_files() -> None:
+    """Have /dev/null where input or output is closed: a socket would get its number."""
+    for fd in (0, 1, 2):
+        try:
+            os.fstat(fd)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)  # the lowest number that is free
 
 
 def run(argv: Sequence[str], env: Mapping[str, str]) -> int:

@@ -57,7 +57,8 @@ class Fork(msgspec.Struct, frozen=True):
     def start(self) -> ForkedProcess:
         """Start the process; OSError if there cannot be one more."""
         parent = os.getpid()
-        _flush()  # what is buffered would be written by both
+        with suppress(OSError):  # a full disk: then both may write it
+            _flush()  # what is buffered would be written by both
         mask = signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
         try:  # the child's first signals wait until its handlers are no longer the parent's
             pid = os.fork()

@@ -4,6 +4,7 @@ import logging
 import signal
 import time
 from collections.abc import Callable, Mapping
+from math import inf
 from queue import Empty, SimpleQueue
 from types import FrameType, TracebackType
 from typing import Self
@@ -16,6 +17,7 @@ DEATHS_BEFORE_READY = 3
 READY_TIMEOUT_S = 30.0
 READY_POLL_S = 0.03
 TICK_S = 0.5
+RELOAD_EVERY_S = 1.0  # a gunicorn works off all SIGHUP that it has got before it ends
 SAME_SIGNAL_S = 0.5  # a signal to a process group arrives twice: make passes its own on
 
 
@@ -114,6 +116,8 @@ class Supervisor:
 
     def __init__(self, signals: Signals) -> None:
         self._signals = signals
+        self._reload_asked = False
+        self._reload_from = inf  # when children have handlers (monotonic)
         self._watched: list[Watched] = []
         self._ours: list[Child] = []
 
@@ -148,6 +152,8 @@ class Supervisor:
             if time.monotonic() > deadline:
                 raise StartFailed(f"no answer in time: {', '.join(waiting)}")
             self._step(READY_POLL_S)
+        if self._reload_from == inf:
+            self._reload_from = time.monotonic()
 
     def run(self, tick: Callable[[], None]) -> None:
         """Run until Stopped; `tick` is called about twice a second."""
@@ -162,9 +168,11 @@ class Supervisor:
         number = self._signals.next(timeout_s)
         if number in (signal.SIGINT, signal.SIGTERM):
             raise Stopped
-        if number == signal.SIGHUP:
-            self._reload()
         now = time.monotonic()
+        self._reload_asked |= number == signal.SIGHUP
+        if self._reload_asked and now >= self._reload_from:
+            self._reload_asked, self._reload_from = False, now + RELOAD_EVERY_S
+            self._reload()
         for watched in self._watched:
             watched.check(now)
 

@@ -3,15 +3,16 @@
 import logging
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
-from contextlib import ExitStack, closing, suppress
+from contextlib import ExitStack, closing, contextmanager, suppress
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from mqpipeline import schemas
 from mqpipeline.building import Progress, Source, build
+from mqpipeline.lake.log import OtherWriter
 from mqpipeline.lake.place import place
 from mqpipeline.landing import progress as landing_progress
 from mqpipeline.landing.kinds import EVENTS_LAND, LANDED, Landed
@@ -41,28 +42,39 @@ class _Ended(Exception):
     """The stream was asked to end."""
 
 
-def run(spark: SparkSession, options: Options, progress: Progress, *, full: bool = False) -> Snapshot:
+@contextmanager
+def leased(options: Options) -> Iterator[Leases]:
+    """The leases of the namespaces that are named, to land them. Raises OtherWriter while another process does."""
+    source = options_of({"url": options.url, "pattern": EVENTS_LAND.stream(ALL)})
+    with closing(Leases(Store(source), f"pipeline:{options.consumer}")) as leases:
+        leases.require(name for name in options.namespaces if name != ALL)
+        yield leases
+
+
+def run(
+    spark: SparkSession, options: Options, progress: Progress, leases: Leases, *, full: bool = False
+) -> Snapshot:
     """Land, compute, publish; `full`: from all landed events."""
-    land(spark, options, progress)
+    land(spark, options, progress, leases)
     return report(spark, options, progress, full=full)
 
 
-def land(spark: SparkSession, options: Options, progress: Progress) -> None:
+def land(spark: SparkSession, options: Options, progress: Progress, leases: Leases) -> None:
     """Land all entries that the streams have now. Raises OtherWriter while another process lands."""
-    with closing(_leases(options)) as leases:
-        for kind in LANDED:
-            with closing(_landing(spark, options, kind)) as landing:
-                progress(f"landing {kind.table.name}")
-                leases.require(landing.namespaces())
-                streams = landing.land_available().streams
-            for stream, position in sorted(streams.items()):
-                progress(f"{position.entries:,} entries of {stream} have landed by now")
+    for kind in LANDED:
+        with closing(_landing(spark, options, kind)) as landing:
+            progress(f"landing {kind.table.name}")
+            leases.require(landing.namespaces())
+            streams = landing.land_available().streams
+        for stream, position in sorted(streams.items()):
+            progress(f"{position.entries:,} entries of {stream} have landed by now")
 
 
 def stream(
     spark: SparkSession,
     options: Options,
     progress: Progress,
+    leases: Leases,
     stop: threading.Event,
     *,
     every_s: float,
@@ -70,7 +82,8 @@ def stream(
 ) -> None:
     """Land new entries and report every `every_s`, until `stop` is set or the landing fails, which raises.
 
-    A running report stops at its next step; no reader has seen its tables."""
+    A running report stops at its next step; no reader has seen its tables. One that another run was quicker than is
+    made again when the next one is due."""
 
     def progress_unless_ended(text: str) -> None:
         if stop.is_set():
@@ -78,27 +91,37 @@ def stream(
         progress(text)
 
     with suppress(_Ended), ExitStack() as opened:
-        leases = opened.enter_context(closing(_leases(options)))
         landings = [opened.enter_context(closing(_landing(spark, options, kind))) for kind in LANDED]
         threads = opened.enter_context(ThreadPoolExecutor(1, "landing"))
-        land = threads.submit(_land, landings, leases, stop, trigger_s)
+        looked = threading.Event()
+        land = threads.submit(_land, landings, leases, looked, stop, trigger_s)
         opened.callback(_end, spark, land, stop)
         due_s = time.monotonic()
         while not stop.wait(WAKE_S):
             if land.done():
                 land.result()
-            if time.monotonic() >= due_s and landings[0].progress.batch:
-                report(spark, options, progress_unless_ended)
+            if looked.is_set() and time.monotonic() >= due_s and landings[0].progress.batch:
+                try:
+                    report(spark, options, progress_unless_ended)
+                except OtherWriter as other:
+                    log.warning("%s; the next report is in %g s", other, every_s)
                 due_s = time.monotonic() + every_s
 
 
-def _land(landings: Sequence[Landing], leases: Leases, stop: threading.Event, every_s: float) -> None:
-    """Land until `stop` is set; a failure after that is logged and ignored."""
+def _land(
+    landings: Sequence[Landing],
+    leases: Leases,
+    looked: threading.Event,
+    stop: threading.Event,
+    every_s: float,
+) -> None:
+    """Land until `stop` is set; a failure after that is logged and ignored. Sets `looked` after each look."""
     try:
         while not stop.is_set():
             for landing in landings:
                 leases.require(landing.namespaces())
                 landing.land_available()
+            looked.set()
             stop.wait(every_s)
     except Exception:
         if not stop.is_set():
@@ -141,11 +164,6 @@ def _landing(spark: SparkSession, options: Options, kind: Landed) -> Landing:
         options.namespaces,
         f"pipeline:{options.consumer}" if kind is EVENTS_LAND else None,
     )
-
-
-def _leases(options: Options) -> Leases:
-    source = options_of({"url": options.url, "pattern": EVENTS_LAND.stream(ALL)})
-    return Leases(Store(source), f"pipeline:{options.consumer}")
 
 
 def _serve(

@@ -37,9 +37,10 @@ def run() -> dict[str, int]:
     """Land, compute, publish; return run and `as_of_ms`. Called by RQ, by name, in a child of `work`."""
     if _chosen is None:
         raise RuntimeError("this process makes no runs: start it as `mqpipeline work`")
-    session = spark_session(job.NAME, own={**lean.settings(_chosen), **_chosen.spark})
-    snapshot = job.run(session, _chosen, _progress)
-    session.stop()
+    with job.leased(_chosen) as leases:
+        session = spark_session(job.NAME, own={**lean.settings(_chosen), **_chosen.spark})
+        snapshot = job.run(session, _chosen, _progress, leases)
+        session.stop()
     return {"run": snapshot.run, "as_of_ms": snapshot.as_of_ms}
 
 

@@ -1,5 +1,6 @@
 """What commands share: where the tables are, a Spark session, and how a command ends without a result."""
 
+import logging
 import os
 import signal
 import sys
@@ -116,6 +117,15 @@ def reading(chosen: Options) -> Iterator[Reader]:
             yield Reader(place(chosen.warehouse))
         except NothingLanded as nothing:
             stop(str(nothing), NOT_THERE)
+
+
+def log_to_standard_error() -> None:
+    """Log as the name server's processes do, what the operator is to know."""
+    logging.basicConfig(
+        level=logging.WARNING,
+        format="%(asctime)s [%(process)d] [%(levelname)s] %(name)s %(message)s",
+        datefmt="[%Y-%m-%d %H:%M:%S %z]",
+    )
 
 
 def stop(text: str, code: int) -> NoReturn:

@@ -121,6 +121,7 @@ def who(
     reply = _asked(
         warehouse, namespace, "permissions", topic=topic, broker=broker, from_ms=from_, to_ms=to, limit=limit
     )
+    _refuse_nothing(reply, topic)
     _show(reply, as_json, _changes_table)
 
 
@@ -135,6 +136,7 @@ def timeline(
 ) -> None:
     """What happened to a topic's route, the newest first."""
     reply = _asked(warehouse, namespace, "timeline", topic=topic, from_ms=from_, to_ms=to, limit=limit)
+    _refuse_nothing(reply, topic)
     _show(reply, as_json, _changes_table)
 
 
@@ -150,6 +152,12 @@ def _asked(warehouse: str | None, namespace: str | None, question: str, **argume
             NOT_THERE,
         )
     return reply
+
+
+def _refuse_nothing(reply: Json, topic: str) -> None:
+    if not reply["changes"]:
+        first, last = format_time(reply["fromMillis"]), format_time(reply["toMillis"])
+        stop(f"no change of topic {topic!r} from {first} to {last}", NOT_THERE)
 
 
 def _show(reply: Json, as_json: bool, table: Callable[[Json], Table]) -> None:

@@ -1,20 +1,30 @@
 """The processes that do what others put on the name server's job queue."""
 
-import logging
 import os
-from typing import Annotated, Final
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Annotated
 
 import typer
+from redis.exceptions import RedisError
 
 from mqpipeline import scheduled
-from mqpipeline.cli.common import WRONG_USAGE, OfNamespace, OfWarehouse, options, reading, stop
+from mqpipeline.cli.common import (
+    NOT_THERE,
+    WRONG_USAGE,
+    OfNamespace,
+    OfWarehouse,
+    log_to_standard_error,
+    options,
+    reading,
+    stop,
+)
+from mqpipeline.cli.running import print_progress
 from mqpipeline.history.worker import work as work_on_questions
 from mqpipeline.options import ALL, PREFIX, Options
 from mqpipeline.source.url import with_login
+from mqpipeline.texts import one_line
 
-FORMAT: Final = "%(asctime)s [%(process)d] [%(levelname)s] %(name)s %(message)s"
-TIME: Final = "[%Y-%m-%d %H:%M:%S %z]"
-"""As the name server's processes log."""
 QueueUrl = Annotated[
     str | None,
     typer.Option(
@@ -36,18 +46,33 @@ def answer(queue: QueueUrl = None, warehouse: OfWarehouse = None, namespace: OfN
     """Answer the HTTP side at /v1/history, until SIGTERM or Ctrl-C."""
     chosen = options(warehouse, namespace)
     url = _queue(queue, chosen)
-    with reading(chosen) as reader:
-        work_on_questions(reader, url, chosen.namespaces)
+    with reading(chosen) as reader, _queue_errors():
+        ready = f"answers of {', '.join(chosen.namespaces)} come from {chosen.warehouse}"
+        work_on_questions(reader, url, chosen.namespaces, lambda: print_progress(ready))
 
 
 def work(queue: QueueUrl = None, warehouse: OfWarehouse = None, namespaces: OfNamespace = None) -> None:
     """Run when the name server's scheduler says so, until SIGTERM or Ctrl-C."""
     chosen = options(warehouse, namespaces)
-    scheduled.work(chosen, _queue(queue, chosen))
+    url = _queue(queue, chosen)
+    with _queue_errors():
+        scheduled.work(chosen, url)
+
+
+@contextmanager
+def _queue_errors() -> Iterator[None]:
+    """End with a line if the job queue cannot be reached, or refuses."""
+    try:
+        yield
+    except RedisError as error:
+        stop(
+            f"the job queue does not answer: {one_line(error)}; check MQNS_RQ_REDIS_URL, or --queue",
+            NOT_THERE,
+        )
 
 
 def _queue(given: str | None, chosen: Options) -> str:
-    logging.basicConfig(level=logging.WARNING, format=FORMAT, datefmt=TIME)
+    log_to_standard_error()
     if ALL in chosen.namespaces:
         stop(f"{PREFIX}NAMESPACES: {ALL} has no job queue; name each of them", WRONG_USAGE)
     url = given or os.environ.get("MQNS_RQ_REDIS_URL", "")

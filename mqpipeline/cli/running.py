@@ -12,7 +12,17 @@ import typer
 from redis.exceptions import RedisError
 
 from mqpipeline import job, lean
-from mqpipeline.cli.common import NOT_THERE, WRONG_USAGE, OfNamespace, OfUrl, OfWarehouse, opened, stop
+from mqpipeline.cli.common import (
+    NOT_THERE,
+    WRONG_USAGE,
+    OfNamespace,
+    OfUrl,
+    OfWarehouse,
+    errors_as_lines,
+    log_to_standard_error,
+    opened,
+    stop,
+)
 from mqpipeline.landing.kinds import EVENTS_LAND
 from mqpipeline.options import ALL, OptionError, Options, load
 from mqpipeline.source.connection import AWAY, Store
@@ -41,8 +51,12 @@ def run(
 ) -> None:
     """Land what is new, make tables and reports, serve them; then end."""
     options = _options(url, warehouse, namespaces)
-    with opened(job.NAME, options, lean.settings(options)) as tables:
-        job.run(tables.spark, options, print_progress, full=full or old_full)
+    with (
+        errors_as_lines(),
+        job.leased(options) as leases,  # a second landing ends before Spark has started
+        opened(job.NAME, options, lean.settings(options)) as tables,
+    ):
+        job.run(tables.spark, options, print_progress, leases, full=full or old_full)
 
 
 def report(
@@ -70,8 +84,8 @@ def stream(
     ending = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: ending.set())
-    with opened(job.NAME, options) as tables:
-        job.stream(tables.spark, options, print_progress, ending, every_s=every, trigger_s=trigger)
+    with errors_as_lines(), job.leased(options) as leases, opened(job.NAME, options) as tables:
+        job.stream(tables.spark, options, print_progress, leases, ending, every_s=every, trigger_s=trigger)
 
 
 def print_progress(text: str) -> None:
@@ -80,6 +94,7 @@ def print_progress(text: str) -> None:
 
 
 def _options(url: str | None, warehouse: str | None, namespaces: str | None) -> Options:
+    log_to_standard_error()
     try:
         options = load(os.environ, {"url": url, "warehouse": warehouse, "namespaces": namespaces})
     except OptionError as error:

@@ -3,6 +3,7 @@
 from typing import Final
 
 from pyarrow.dataset import Dataset
+from pyarrow.fs import FileSystem, LocalFileSystem, SubTreeFileSystem
 
 from mqpipeline.history.questions import Reading
 from mqpipeline.history.tables import Tables
@@ -48,4 +49,11 @@ class Reader:
     def _dataset(self, table: Table, snapshot: Snapshot) -> Dataset | None:
         if table.name not in snapshot.versions:
             return None
-        return log_of(self._root, table, snapshot).delta.to_pyarrow_dataset()
+        log = log_of(self._root, table, snapshot)
+        return log.delta.to_pyarrow_dataset(filesystem=_files_of(log.place))
+
+
+def _files_of(place: Place) -> FileSystem | None:
+    """Return pyarrow's own file system for a folder of this machine: a thread of its that is still in delta-rs's, which
+    calls Python, when Python ends aborts the process."""
+    return None if place.folder is None else SubTreeFileSystem(str(place.folder), LocalFileSystem())

@@ -2,6 +2,7 @@
 
 import logging
 import sys
+from collections.abc import Callable
 
 from rq import SimpleWorker
 from rq.serializers import JSONSerializer
@@ -16,8 +17,10 @@ TTL_S = 30  # also bounds how long it waits on a connection that is dead
 log = logging.getLogger(__name__)
 
 
-def work(reader: Reader, url: str, namespaces: tuple[str, ...]) -> None:
-    """Answer until SIGTERM or SIGINT; `url` is RQ's Redis."""
+def work(
+    reader: Reader, url: str, namespaces: tuple[str, ...], ready: Callable[[], None] = lambda: None
+) -> None:
+    """Answer until SIGTERM or SIGINT; `url` is RQ's Redis. `ready` is called before the first question."""
     jobs.answer_from(reader)
     sys.modules.setdefault("pipeline.history.jobs", jobs)  # jobs of 0.1 name it: one release long
     _warm(reader, namespaces)
@@ -25,6 +28,8 @@ def work(reader: Reader, url: str, namespaces: tuple[str, ...]) -> None:
     queues = [queue_name(QUESTIONS, namespace) for namespace in namespaces]
     worker = SimpleWorker(queues, connection=connection, serializer=JSONSerializer, worker_ttl=TTL_S)
     worker.log_job_description = False
+    connection.ping()
+    ready()
     worker.work(logging_level="WARNING")
 
 

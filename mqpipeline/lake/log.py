@@ -127,7 +127,8 @@ class Log:
         for _ in range(TRIES):
             if self.batch(writer) != batch - 1:
                 raise OtherWriter(
-                    f"another process has written batch {batch} of {self.place.name}: {self.said(BY)}"
+                    f"another process has written batch {batch} of {self.place.name}: {self.said(BY)}. "
+                    "End one of the two; the next start goes on"
                 )
             try:
                 self._add(writer, batch, files, said)
@@ -162,7 +163,9 @@ class Log:
                 self.look()
             if self.changed_since(seen):
                 break
-        raise OtherWriter(f"another run has written to {self.place.name}: {self.said(BY)}") from failed
+        raise OtherWriter(
+            f"another run has written to {self.place.name}: {self.said(BY)}. Start this one again, or end one of them"
+        ) from failed
 
     def changed_since(self, version: int) -> bool:
         """Whether a run has replaced files since; others only rearrange them."""

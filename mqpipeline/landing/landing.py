@@ -175,7 +175,7 @@ class Landing:
         raise LakeError(
             f"{stream}: {name} has landed up to {acknowledged}, {self._place.name} only up to {progress.at}, and what "
             "is between was trimmed. Run `mqpipeline repair` with --url; if another warehouse lands under this name, "
-            f"give one of them another (option CONSUMER). To go on without these entries: HDEL {key} {name}"
+            f"give one of them another (MQNS_PIPELINE_CONSUMER). To go on without these entries: HDEL {key} {name}"
         )
 
     def _end(self, stream: str) -> End:

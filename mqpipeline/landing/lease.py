@@ -109,14 +109,14 @@ class Leases:
         try:
             holder = msgspec.json.decode(self._store.call("GET", key) or b"", type=Holder)
         except msgspec.DecodeError:
-            return f"another process lands {namespace} ({key})"
-        return f"{holder.by} lands {namespace} since {format_time(holder.since_ms)}"
+            return f"another process lands namespace {namespace} ({key})"
+        return f"{holder.by} lands namespace {namespace} since {format_time(holder.since_ms)}"
 
     def _refusal(self, namespace: str, key: str) -> OtherWriter:
         return OtherWriter(
             f"{self._held(namespace, key)}, as {self._consumer}. End it, or leave the landing to it: `mqpipeline "
             "report` makes reports beside it. If it lands into another warehouse, give one of them another name "
-            "(option CONSUMER)"
+            "(MQNS_PIPELINE_CONSUMER)"
         )
 
     def _do_without(self, namespace: str, error: NoPermissionError) -> None:

@@ -135,7 +135,8 @@ def run(spark: SparkSession, store: EmbeddedStore, folder: Path) -> Tables:
         report=job.NO_REPORT,
         serve=False,
     )
-    job.run(spark, options, lambda _: None)
+    with job.leased(options) as leases:
+        job.run(spark, options, lambda _: None, leases)
     warehouse = Warehouse(spark, options.warehouse)
     frames = {table: warehouse.read(table) for table in TABLES}
     frames[schemas.EVENTS] = read_events(spark, warehouse.root)

@@ -7,7 +7,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from rocketmq_remoting.codes import RequestCode
@@ -52,11 +52,13 @@ def runs(pid: int) -> bool:
 class NameServer:
     """`mqnamesrv` from its ready line on; a context that ends it."""
 
-    def __init__(self, folder: Path, *arguments: str, **more: str) -> None:
+    def __init__(
+        self, folder: Path, *arguments: str, through: Sequence[str] = (), **more: str
+    ) -> None:  # `through` is a command that runs another
         began = time.monotonic()
         self._output = folder / "output"
         self._process = subprocess.Popen(
-            [COMMAND, *arguments],
+            [*through, COMMAND, *arguments],
             env=environment(folder, **more),
             stdout=self._output.open("w"),
             stderr=subprocess.STDOUT,

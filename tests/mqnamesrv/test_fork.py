@@ -207,3 +207,14 @@ print(grandchild)
 """)
     eventually(lambda: not runs(int(done.stdout)))
     assert not os.path.exists(f"/proc/{int(done.stdout)}/exe")
+
+
+def test_a_full_disk_keeps_no_child_from_starting() -> None:
+    done = run("""
+sys.stdout = open("/dev/full", "w")
+sys.stdout.write("a line of the log")
+ended = code(lambda: None)
+os.write(1, str(ended).encode())
+os._exit(0)
+""")
+    assert done.stdout == "0"

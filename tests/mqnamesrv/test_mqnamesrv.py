@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shutil
 import signal
 import urllib.request
 from collections.abc import Iterator
@@ -174,6 +175,28 @@ def test_sighup_replaces_all_workers(server: NameServer) -> None:
     )
     assert long_lived <= set(server.children())
     eventually(lambda: _answers(server))
+
+
+def test_nothing_is_imported_from_where_it_was_started(tmp_path: Path) -> None:
+    """A folder with a program of another, which goes while the server runs."""
+    folder = tmp_path / "theirs"
+    (folder / "api").mkdir(parents=True)
+    for file in (folder / "wsgi.py", folder / "api" / "__init__.py"):
+        file.write_text("raise SystemExit('not ours')")
+    with NameServer(tmp_path, through=("env", "-C", str(folder))) as server:
+        url = f"http://127.0.0.1:{server.http_port}/healthz"
+        assert httpx.get(url).status_code == HTTPStatus.OK
+        shutil.rmtree(folder)
+        before = server.pids("worker [mqnamesrv-")
+        server.send(signal.SIGHUP)
+        eventually(lambda: len(after := server.pids("worker [mqnamesrv-")) == 3 and not after & before, 20)
+        assert httpx.get(url).status_code == HTTPStatus.OK
+        assert "http ended" not in server.output
+
+
+def test_it_starts_with_its_input_closed(tmp_path: Path) -> None:
+    with NameServer(tmp_path, through=("sh", "-c", 'exec "$@" <&-', "sh")) as server:
+        assert server.kv("n", "k") is None
 
 
 @pytest.mark.conformance("KV-12", "KV-14")

@@ -12,7 +12,15 @@ import pytest
 
 from mqnamesrv.child import Child
 from mqnamesrv.program import Program
-from mqnamesrv.supervisor import SAME_SIGNAL_S, BackOff, Signals, StartFailed, Stopped, Supervisor
+from mqnamesrv.supervisor import (
+    RELOAD_EVERY_S,
+    SAME_SIGNAL_S,
+    BackOff,
+    Signals,
+    StartFailed,
+    Stopped,
+    Supervisor,
+)
 from testbed.eventually import eventually
 
 # Notes its pid, then waits; a line of argv[2] is run before that.
@@ -177,6 +185,30 @@ def test_the_same_signal_twice_in_a_moment_is_one(notes: Notes, signals: Signals
         os.kill(os.getpid(), signal.SIGINT)
         begin = time.monotonic()
     assert time.monotonic() - begin > 1.5
+
+
+def test_reloads_are_joined_and_wait_until_all_is_ready(
+    notes: Notes, signals: Signals, tmp_path: Path
+) -> None:
+    """A gunicorn without handlers dies of SIGHUP, and one that has got many of them is long to end."""
+    reloads = Notes(tmp_path / "reloads")
+    line = f"signal.signal(signal.SIGHUP, lambda *_: open({str(reloads.path)!r}, 'a').write('1 '))"
+    with Supervisor(signals) as supervisor:
+        os.kill(os.getpid(), signal.SIGHUP)
+        supervisor.keep(notes.child(f"time.sleep(0.3); {line}", reload=signal.SIGHUP))
+        supervisor.wait_ready(starts(notes, 1))
+        for _ in range(20):
+            os.kill(os.getpid(), signal.SIGHUP)
+            supervisor.wait_ready(passed(0.01))
+        supervisor.wait_ready(passed(1.2 * RELOAD_EVERY_S))
+        assert len(notes.pids()) == 1
+        assert 2 <= len(reloads.pids()) <= 4
+
+
+def passed(seconds: float) -> dict[str, Callable[[], bool]]:
+    """A check that is true once so much time has passed."""
+    end = time.monotonic() + seconds
+    return {"time": lambda: time.monotonic() >= end}
 
 
 def test_reload_restarts_what_cannot_reload_itself(notes: Notes, signals: Signals, tmp_path: Path) -> None:

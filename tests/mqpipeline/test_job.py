@@ -18,10 +18,10 @@ from mqpipeline.lake.log import OtherWriter, this_process
 from mqpipeline.landing.landing import Landing
 from mqpipeline.landing.lease import Leases
 from mqpipeline.landing.reading import read_events
-from mqpipeline.options import Options
+from mqpipeline.options import ALL, Options
 from mqpipeline.source.connection import Store
 from mqpipeline.source.options import options_of
-from mqpipeline.warehouse import Warehouse
+from mqpipeline.warehouse import Snapshot, Warehouse
 from registry.store.rights import pipeline_rules
 from registry.store.url import with_login
 from tests.mqpipeline import worked_example
@@ -44,11 +44,33 @@ def example(store: EmbeddedStore, redis: redis_py.Redis, tmp_path: Path) -> Iter
     assert not [refused for refused in redis.acl_log() if refused["username"] == "pipeline"]
 
 
+def run(spark: SparkSession, options: Options, progress: Callable[[str], None]) -> Snapshot:
+    with job.leased(options) as leases:
+        return job.run(spark, options, progress, leases)
+
+
+def land(spark: SparkSession, options: Options) -> None:
+    with job.leased(options) as leases:
+        job.land(spark, options, print, leases)
+
+
+def stream(
+    spark: SparkSession,
+    options: Options,
+    progress: Callable[[str], None],
+    ending: threading.Event | None = None,
+) -> None:
+    with job.leased(options) as leases:
+        stop = ending or threading.Event()
+        job.stream(spark, options, progress, leases, stop, every_s=60, trigger_s=0.1)
+
+
 def test_the_worked_example_from_the_stream_to_what_is_served(
     spark: SparkSession, example: Options, redis: redis_py.Redis, tmp_path: Path
 ) -> None:
     reported: list[str] = []
-    snapshot = job.run(spark, example, reported.append)
+    with job.leased(example) as leases:
+        snapshot = job.run(spark, example, reported.append, leases)
     assert f"{len(worked_example.RAW):,} entries of ns:{{ns}}:events have landed by now" in reported
     warehouse = Warehouse(spark, str(tmp_path))
     assert snapshot.folded["ns"].seq == len(worked_example.RAW)
@@ -74,14 +96,14 @@ def test_the_worked_example_from_the_stream_to_what_is_served(
 def test_a_namespace_that_is_gone_is_said_and_not_published(
     spark: SparkSession, example: Options, redis: redis_py.Redis
 ) -> None:
-    job.land(spark, example, print)
+    land(spark, example)
     redis.delete("ns:{ns}:events")
     redis.xadd(
         "ns:{other}:events", {"v": 1, "kind": "kv_changed", "inc": 1, "seq": 1, "cause": "put", "key": "k"}
     )
     lines: list[str] = []
     both = msgspec.structs.replace(example, namespaces=("ns", "other"), url=example.url)
-    snapshot = job.run(spark, both, lines.append)
+    snapshot = run(spark, both, lines.append)
     assert [line for line in lines if "ns:{ns}:events is gone or no longer named: known until " in line]
     assert snapshot.as_of_ms > snapshot.as_of["ns"]
     assert not redis.exists("ns:{ns}:report:meta")
@@ -100,7 +122,7 @@ def test_streaming_lands_and_reports_and_breaks_off_when_it_is_to_end(
         reported("another step")
 
     monkeypatch.setattr(job, "report", report)
-    job.stream(spark, example, received.append, ending, every_s=60, trigger_s=0.1)
+    stream(spark, example, received.append, ending)
     assert received == [f"{len(worked_example.RAW)} events"]
     assert not [thread for thread in threading.enumerate() if thread.name.startswith("landing")]
 
@@ -114,25 +136,49 @@ def test_a_landing_that_fails_ends_the_streaming(
     monkeypatch.setattr(Landing, "land_available", fails)
     ending = threading.Event()
     with pytest.raises(RuntimeError, match="no space left"):
-        job.stream(spark, example, print, ending, every_s=60, trigger_s=0.1)
+        stream(spark, example, print, ending)
 
 
-def stream(spark: SparkSession, options: Options, progress: Callable[[str], None]) -> None:
-    job.stream(spark, options, progress, threading.Event(), every_s=60, trigger_s=0.1)
-
-
-@pytest.mark.parametrize("command", [job.run, stream])
+@pytest.mark.parametrize("command", [run, stream])
 def test_beside_another_landing_a_run_ends_with_its_name(
     spark: SparkSession, example: Options, command: Callable[..., object]
 ) -> None:
     store = Store(options_of({"url": example.url, "pattern": "*"}))
     with closing(Leases(store, f"pipeline:{example.consumer}")) as other:
         other.require(["ns"])
-        with pytest.raises(OtherWriter, match=rf"^{this_process()} lands ns since "):
+        with pytest.raises(OtherWriter, match=rf"^{this_process()} lands namespace ns since "):
             command(spark, example, print)
     assert read_events(spark, example.warehouse).count() == 0
-    job.land(spark, example, print)
+    land(spark, example)
     assert read_events(spark, example.warehouse).count() == len(worked_example.RAW)
+
+
+def test_a_report_that_another_run_was_quicker_than_does_not_end_the_landing(
+    spark: SparkSession, example: Options, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    ending = threading.Event()
+
+    def report(*_: object) -> None:
+        threading.Timer(0.5, ending.set).start()
+        raise OtherWriter("another run has written")
+
+    monkeypatch.setattr(job, "report", report)
+    stream(spark, example, print, ending)
+    assert "another run has written; the next report is in 60 s" in caplog.messages
+
+
+def test_before_its_first_look_nothing_is_reported(
+    spark: SparkSession, example: Options, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A second landing of all namespaces is refused only then."""
+    land(spark, example)
+    store = Store(options_of({"url": example.url, "pattern": "*"}))
+    every = msgspec.structs.replace(example, namespaces=(ALL,))
+    monkeypatch.setattr(job, "report", lambda *_: pytest.fail("reported"))
+    with closing(Leases(store, f"pipeline:{example.consumer}")) as other:
+        other.require(["ns"])
+        with pytest.raises(OtherWriter, match="lands namespace ns since "):
+            stream(spark, every, print)
 
 
 def test_a_batch_under_way_does_not_hold_up_the_end(
@@ -144,5 +190,5 @@ def test_a_batch_under_way_does_not_hold_up_the_end(
 
     monkeypatch.setattr(Landing, "_write_files", write_files)
     ending = threading.Event()
-    job.stream(spark, example, print, ending, every_s=60, trigger_s=0.1)
+    stream(spark, example, print, ending)
     assert read_events(spark, example.warehouse).count() == 0

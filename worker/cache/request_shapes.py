@@ -105,6 +105,7 @@ def cuts_of(data: bytes, at: int, end: int, word: int) -> Cuts | None:
         digits = data[start:stop]
         if (
             start < 9
+            or data[at + 8] >= _BINARY  # no JSON begins so, but names of shapes do
             or not digits.isdigit()
             or (digits[0] == _ZERO and stop - start > 1)
             or not start < stop < end

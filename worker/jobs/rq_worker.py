@@ -52,6 +52,13 @@ class UpkeepWorker(SimpleWorker):
         touch(self.liveness_file)
         super().heartbeat(*args, **kwargs)
 
+    def teardown(self) -> None:
+        """RQ calls this at the end, to sign off; a Redis that stands still gets no longer than a connect does."""
+        pool = self.connection.connection_pool
+        pool.connection_kwargs["socket_timeout"] = CONNECT_TIMEOUT_S
+        pool.reset()  # new connections have it
+        super().teardown()
+
     def handle_exception(self, job: Job, *exc_info: Any) -> None:
         """RQ calls this after a job that failed; its own line names no next step.
 
@@ -123,6 +130,8 @@ def main() -> None:
     upkeep.log.addFilter(_is_no_refusal)
     try:
         upkeep.work(logging_level="WARNING")
+    except StopRequested:  # a second one, while it signed off
+        log.warning("the job worker ends without signing off; RQ drops its entry by itself")
     except (redis.ConnectionError, redis.TimeoutError) as error:  # while it works, RQ waits for its Redis
         log.warning("the job worker ends without signing off: %s; RQ drops its entry by itself", error)
     except redis.RedisError as error:

@@ -204,7 +204,7 @@ cdef inline bint cut_json(const char* frame, const char* end, bint is_all_header
     cdef const char* start = <const char*>memmem(frame + 8, end - frame - 8, b'"opaque":', 9)
     cdef const char* stop
     cdef const char* topic
-    if start == NULL:
+    if start == NULL or <unsigned char>frame[8] >= 0xFC:
         return False
     start += 9
     stop = start

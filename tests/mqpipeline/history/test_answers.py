@@ -247,6 +247,17 @@ def test_who_and_timeline(mqpipeline: Callable[..., tuple[int, str, str]]) -> No
     ]
 
 
+@pytest.mark.parametrize("command", ["who", "timeline"])
+def test_a_topic_of_which_nothing_is_known(
+    mqpipeline: Callable[..., tuple[int, str, str]], command: str
+) -> None:
+    code, out, err = mqpipeline(command, "T9", "--to", "2000000")
+    assert (code, out) == (1, "")
+    assert err == (
+        "mqpipeline: no change of topic 'T9' from 1969-12-31T23:45:00.000Z to 1970-01-01T00:33:20.000Z\n"
+    )
+
+
 @pytest.mark.parametrize(
     ("words", "code", "reported"),
     [

@@ -41,7 +41,7 @@ def make(store: EmbeddedStore, monkeypatch: pytest.MonkeyPatch) -> Iterator[Make
 def test_a_second_one_is_refused_with_the_first_ones_name(make: Make, redis: Redis) -> None:
     make().require(["default"])
     with pytest.raises(
-        OtherWriter, match=f"^{this_process()} lands default since 20.*, as {CONSUMER}. End it"
+        OtherWriter, match=f"^{this_process()} lands namespace default since 20.*, as {CONSUMER}. End it"
     ):
         make().require(["default"])
     assert 0 < redis.pttl(KEY) <= 1000
@@ -79,7 +79,8 @@ def test_the_lease_of_a_dead_process_is_waited_for(
     make().require(["default"])
     [line] = caplog.messages
     assert line == (
-        "process 12 of pod-a lands default since 2026-11-21T10:10:39.125Z: waiting for it to end, or to be renewed"
+        "process 12 of pod-a lands namespace default since 2026-11-21T10:10:39.125Z: "
+        "waiting for it to end, or to be renewed"
     )
     assert "pod-a" not in str(redis.get(KEY))
 
@@ -87,7 +88,7 @@ def test_the_lease_of_a_dead_process_is_waited_for(
 def test_what_is_no_lease_is_refused_with_its_key(make: Make, redis: Redis) -> None:
     """It never ends by itself."""
     redis.set(KEY, "mine")
-    with pytest.raises(OtherWriter, match="another process lands default"):
+    with pytest.raises(OtherWriter, match="another process lands namespace default"):
         make().require(["default"])
     assert redis.get(KEY) == "mine"
 
@@ -120,7 +121,7 @@ def test_a_user_without_the_rights_lands_without_a_lease(
     leases.require(["default", "other"])
     leases.require(["default", "other"])
     [line] = caplog.messages
-    assert line.startswith("no lease names this process as the one that lands default: ")
+    assert line.startswith("no lease names this process as the one that lands namespace default: ")
     client.execute_command("ACL", "DELUSER", "old")
 
 

@@ -2,6 +2,8 @@
 
 import random
 from importlib.util import find_spec
+from itertools import product
+from struct import pack
 
 import hypothesis.strategies as st
 import pytest
@@ -92,6 +94,17 @@ def test_what_decodes_to_something_else_is_not_taken_for_it(known: bytes, asked:
     lookups.decode(frames[0])
     assert not lookups.check(frames[1])
     assert not lookups.check(frames[1] + frames[0])
+
+
+def test_a_header_that_is_none_is_not_taken_for_the_name_of_a_reply() -> None:
+    """A view with this zone, and an opaque put in where it is cut out."""
+    lookups = Lookups(*scans())
+    zone = rb'"topic":"T","__ZONE_MODE":"true","__ZONE_NAME":"\"opaque\":,"'
+    lookups.decode(json_frame(b'{"code":105,"extFields":{%b},"flag":0,"opaque":7,"version":0}' % zone))
+    for kind, view in product((0, 1), range(1, 5)):
+        head, body = bytes((0xFF, kind, view)) + b'"opaque":77', b",\xffT"
+        frame = pack(">II", 4 + len(head) + len(body), len(head)) + head + body
+        assert not lookups.check(frame)
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=str)

@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -62,6 +63,24 @@ def test_terminated_while_the_queue_is_away_it_ends_well(tmp_path: Path) -> None
             assert "RQ drops its entry" in logged
             assert "Traceback" not in logged
     finally:
+        store.stop()
+
+
+def test_terminated_while_the_queue_stands_still_it_ends_soon(tmp_path: Path) -> None:
+    store = EmbeddedStore(tmp_path, keep=False)
+    store.start()
+    try:
+        with idle(store) as process:
+            os.kill(store.child.pid, signal.SIGSTOP)
+            process.send_signal(signal.SIGTERM)
+            began = time.monotonic()
+            _, logged = process.communicate(timeout=ENDS_WITHIN_S)
+            assert time.monotonic() - began < 8, "it is killed after 10 s"
+            assert process.returncode == 0
+            assert "ends without signing off" in logged
+            assert "Traceback" not in logged
+    finally:
+        os.kill(store.child.pid, signal.SIGCONT)
         store.stop()
 
 
