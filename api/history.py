@@ -244,7 +244,7 @@ def _run_query(question: str, **arguments: Any) -> dict[str, Any]:
     except NoWorker:
         detail = (
             f"no process of the pipeline answers for namespace {options.namespace!r}; "
-            "start one: mqpipeline answer --warehouse FOLDER"
+            "start one: mqpipeline answer --warehouse FOLDER --queue URL"
         )
         raise Problem(503, "history-not-served", detail) from None
     except TimedOut:
@@ -260,9 +260,9 @@ def _run_query(question: str, **arguments: Any) -> dict[str, Any]:
 
 def _outside(landed: dict[str, int] | None) -> str:
     if landed is None:
-        return "the pipeline has landed nothing yet"
+        return "the pipeline has landed nothing yet: mqpipeline run"
     first, last = format_time(landed["fromMillis"]), format_time(landed["untilMillis"])
-    return f"the pipeline has landed what was from {first} until {last}"
+    return f"the pipeline has landed what was from {first} until {last}: ask within it, or run mqpipeline run"
 
 
 class _JobQueue:

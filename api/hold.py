@@ -4,7 +4,7 @@ from apiflask import APIBlueprint
 
 from api.name_server import name_server, origin
 from api.shapes import Written
-from registry.leases.holds import release
+from registry.expiry.holds import release
 
 bp = APIBlueprint("hold", __name__, url_prefix="/v1/hold")
 

@@ -34,7 +34,9 @@ def bind(host: str, port: int, *, send_buffer: int = 0, receive_buffer: int = 0)
             listener.close()
             raise
     except OSError as error:
-        raise PortUnavailable(f"cannot listen on {host}:{port}: {error}") from error
+        raise PortUnavailable(
+            f"cannot listen on {host}:{port}: {error}; end what listens there, or set another address or port"
+        ) from error
     return listener
 
 

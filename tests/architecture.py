@@ -34,6 +34,7 @@ BELOW: Final[Mapping[str, tuple[str, ...]]] = {
 }
 """Each package and what it may import: packages, rooms, modules. Tests may import all."""
 
+BY_NAME: Final = ("import_module", "__import__")
 Modules = Mapping[str, frozenset[str]]
 
 
@@ -100,11 +101,19 @@ def table(imports: Modules) -> str:
     """Return the table of the page."""
     imported = rooms(imports)
     order = {package: place for place, package in enumerate(BELOW)}
-    lines = ["| room | imports |", "|---|---|"]
+    lines = ["| room | holds | imports |", "|---|---|---|"]
     for room in sorted(imported, key=lambda name: (order[_package(name)], name)):
         listed = sorted(imported[room], key=lambda name: (order[_package(name)], name))
-        lines.append(f"| `{room}` | {' '.join(f'`{name}`' for name in listed) or 'nothing of ours'} |")
+        imports_of_it = " ".join(f"`{name}`" for name in listed) or "nothing of ours"
+        lines.append(f"| `{room}` | {_about(room)} | {imports_of_it} |")
     return "\n".join(lines)
+
+
+def _about(room: str) -> str:
+    """Return the first paragraph of its docstring, nothing of a folder without one."""
+    file = ROOT / room.replace(".", "/") / "__init__.py"
+    text = ast.get_docstring(ast.parse(file.read_text())) if file.exists() else None
+    return " ".join((text or "").split("\n\n")[0].split())
 
 
 def page_with(text: str, imports_table: str) -> str:
@@ -136,6 +145,8 @@ def imports_of(path: Path, known: Collection[str]) -> Iterator[str]:
             names = [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom) and node.module:
             names = [f"{node.module}.{alias.name}" for alias in node.names]
+        elif isinstance(node, ast.Call) and ast.unparse(node.func).endswith(BY_NAME) and node.args:
+            names = [str(text.value) for text in node.args[:1] if isinstance(text, ast.Constant)]
         for name in names:
             parts = name.split(".")
             above = (".".join(parts[:length]) for length in range(len(parts), 0, -1))

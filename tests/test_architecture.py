@@ -51,6 +51,11 @@ def test_imports_of_what_no_package_may_import_are_seen(tmp_path: Path) -> None:
     file = tmp_path / "peer.py"
     file.write_text("def f():\n    import tests.architecture\n    from wsgi import app\n    import json\n")
     assert set(architecture.imports_of(file, {"worker.peer", *architecture.others()})) == {"tests", "wsgi"}
+    file.write_text("importlib.import_module('worker.peer')\n__import__('wsgi')\n")
+    assert set(architecture.imports_of(file, {"worker.peer", *architecture.others()})) == {
+        "worker.peer",
+        "wsgi",
+    }
 
 
 def test_classes_of_the_server_are_short() -> None:

@@ -9,9 +9,9 @@ from typing import Final
 from registry import settings
 from registry.clusters import cluster_info
 from registry.drivers import AsyncDriver
+from registry.expiry.holds import HoldRule
 from registry.growth.limits import Limits
 from registry.keys import Keys
-from registry.leases.holds import HoldRule
 from registry.options.catalogue import Options, overlay
 from registry.plans import Origin
 from registry.queue_data.rewrite import Rewrites

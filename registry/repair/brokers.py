@@ -8,7 +8,7 @@ import msgspec
 from redis.exceptions import ResponseError
 
 from registry.damage.key_types import is_wrong_type, types_of_brokers, types_of_leases, types_of_members
-from registry.leases.worker_lease import names_of_members
+from registry.expiry.worker_lease import names_of_members
 from registry.long_work.scan import members_of
 from registry.plans import Batch, Plan, call
 from registry.repair.names import readable

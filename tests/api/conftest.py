@@ -10,8 +10,8 @@ import redis as redis_py
 
 from api.app import create_app
 from registry.drivers import run
+from registry.expiry.worker_lease import tick
 from registry.keys import Keys
-from registry.leases.worker_lease import tick
 from registry.options.catalogue import Options
 from registry.plans import Origin
 from registry.store.connect import connect

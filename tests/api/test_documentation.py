@@ -13,8 +13,8 @@ from api.app import create_app
 from mqnamesrv.store import EmbeddedStore
 from mqpipeline.serving.publish import publish
 from registry.drivers import run
+from registry.expiry.worker_lease import tick
 from registry.keys import Keys
-from registry.leases.worker_lease import tick
 from registry.options.catalogue import Options
 from registry.plans import Origin
 from tests.api.gunicorn import ROOT, curl, http_workers

@@ -37,6 +37,12 @@ def to_prove() -> list[str]:
     return [row for row, profile in rows() if profile != "4"]
 
 
+def test_each_line_of_a_table_is_a_row() -> None:
+    """One that is written otherwise would be no row, and nothing would miss its test."""
+    lines = [line for line in TABLE.read_text().splitlines() if re.match(r"\| *[0-9A-Za-z]+-\d+ *\|", line)]
+    assert [line for line in lines if not ROW.match(line)] == []
+
+
 def test_each_id_is_there_once() -> None:
     ids = [row for row, _ in rows()]
     assert len(ids) == len(set(ids))

@@ -6,9 +6,9 @@ from msgspec.structs import replace
 
 from registry.drivers import run
 from registry.events.entry import Event
+from registry.expiry.worker_lease import Tick, tick
 from registry.growth.limits import DEFAULT_LIMITS
 from registry.keys import Keys, member_key
-from registry.leases.worker_lease import Tick, tick
 from registry.plans import Plan
 from registry.registration.heartbeat import Heartbeat, renew_lease
 from registry.registration.register import Registered, register

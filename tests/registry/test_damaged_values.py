@@ -10,8 +10,8 @@ from registry.drains import Drain, drain, drain_of, undrain
 from registry.errors import BrokerBusy, ValueDamaged
 from registry.events.checkpoint import checkpoint, request_round
 from registry.events.entry import EventKind
+from registry.expiry.worker_lease import names_of_members
 from registry.keys import ORDER_TOPIC_CONFIG, Keys, member_key
-from registry.leases.worker_lease import names_of_members
 from registry.registration.script_calls import CLAIM_MS
 from registry.repair.walk import Walk
 from rocketmq_remoting.data_version import DataVersion

@@ -9,7 +9,7 @@ from registry.drains import Drain, Drained, drain, drain_of, undrain
 from registry.errors import BrokerNotFound, InvalidField
 from registry.events.entry import Event
 from registry.events.replay import Tables, replay
-from registry.leases.worker_lease import HORIZON_MS
+from registry.expiry.worker_lease import HORIZON_MS
 from registry.queue_data.rewrite import add_write_perm
 from registry.routes import RouteView
 from registry.store.connect import connect

@@ -12,6 +12,8 @@ from worker.cache.invalidation import RULES
 
 ROOT = Path(__file__).parents[2]
 ALL = set(EventKind)
+GIVEN_THE_KIND = {"rows.lua"}
+"""Scripts that are called with the kind; `test_scripts_append_these_kinds` has which."""
 WITHOUT_RULE = {EventKind.HOLD_CHANGED, EventKind.SETTINGS_CHANGED}
 """Of these a worker drops all that is cached."""
 
@@ -21,6 +23,17 @@ def test_scripts_append_these_kinds() -> None:
     appended = set(re.findall(r'emit\(\w+, "(\w+)"|kind = "(\w+)"', lua))
     rows = {"topics_changed", "mappings_changed"}  # registry/queue_data/slices.py names them to the script
     assert {kind or other for kind, other in appended} | rows == ALL
+
+
+def test_scripts_name_the_kind_where_they_append() -> None:
+    """A kind in a variable would not be found above; of slices the script is given it."""
+    calls = [
+        (path.name, arguments)
+        for path in sorted((ROOT / "lua").rglob("*.lua"))
+        for arguments in re.findall(r"(?<!function )\bemit\((.*)", path.read_text())
+    ]
+    assert len(calls) > 10
+    assert {name for name, arguments in calls if not re.match(r'\w+, "\w+"', arguments)} <= GIVEN_THE_KIND
 
 
 def test_the_documentation_lists_these_kinds() -> None:

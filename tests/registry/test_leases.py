@@ -5,7 +5,7 @@ from redis.exceptions import ResponseError
 
 from registry.clusters import cluster_info, member_group
 from registry.errors import TopicNotFound
-from registry.leases.worker_lease import SERVICE_IDLE_MS, tick
+from registry.expiry.worker_lease import SERVICE_IDLE_MS, tick
 from registry.members import lease_clock
 from registry.routes import read_route
 from rocketmq_remoting.data_version import DataVersion

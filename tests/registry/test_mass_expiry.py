@@ -7,8 +7,8 @@ import pytest
 from mqnamesrv.store import EmbeddedStore
 from registry.errors import TopicNotFound
 from registry.events.entry import Event
-from registry.leases.holds import LONGEST_MS, HoldRule, release
-from registry.leases.worker_lease import tick
+from registry.expiry.holds import LONGEST_MS, HoldRule, release
+from registry.expiry.worker_lease import tick
 from registry.members import brokers, lease_clock
 from registry.options.catalogue import Options
 from registry.store.connect import connect

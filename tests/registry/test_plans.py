@@ -6,9 +6,9 @@ import pytest
 
 from registry.clusters import cluster_info, member_group, system_topics
 from registry.errors import BrokerBusy, ConfigNotFound
+from registry.expiry.worker_lease import Tick, tick
 from registry.keys import Keys
 from registry.kv import get, import_table, table
-from registry.leases.worker_lease import Tick, tick
 from registry.long_work.scan import batches, members_of, scan, some_of
 from registry.plans import Acquire, Batch, Call, Pause, Plan, Request, ScriptCall, ScriptItem, call, pairs
 from registry.registration.heartbeat import Heartbeat, renew_lease

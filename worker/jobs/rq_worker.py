@@ -57,7 +57,7 @@ class UpkeepWorker(SimpleWorker):
         pool = self.connection.connection_pool
         pool.connection_kwargs["socket_timeout"] = CONNECT_TIMEOUT_S
         pool.reset()  # new connections have it
-        super().teardown()
+        super().teardown()  # type: ignore[no-untyped-call]
 
     def handle_exception(self, job: Job, *exc_info: Any) -> None:
         """RQ calls this after a job that failed; its own line names no next step.

@@ -13,8 +13,8 @@ from typing import TypeVar
 
 from registry.drivers import AsyncDriver
 from registry.errors import StoreUnavailable
+from registry.expiry.worker_lease import is_member
 from registry.keys import Keys, member_key, split_member_key
-from registry.leases.worker_lease import is_member
 from registry.options.catalogue import Options
 from registry.options.networks import link_of
 from registry.plans import Origin, Plan

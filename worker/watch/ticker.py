@@ -14,9 +14,9 @@ from redis.exceptions import RedisError
 
 from registry.drivers import AsyncDriver
 from registry.errors import StoreUnavailable
+from registry.expiry.holds import HoldRule
+from registry.expiry.worker_lease import HORIZON_MS, OVERDUE_MOST, Tick, names_of_members, tick
 from registry.keys import Keys
-from registry.leases.holds import HoldRule
-from registry.leases.worker_lease import HORIZON_MS, OVERDUE_MOST, Tick, names_of_members, tick
 from registry.plans import Origin
 from registry.removal import expire
 from worker.watch.boot_clock import boot_time

@@ -8,8 +8,8 @@ import redis as redis_py
 
 from mqnamesrv.store import EmbeddedStore
 from registry.drivers import run
+from registry.expiry.worker_lease import OVERDUE_MOST, is_member, names_of_members
 from registry.keys import Keys
-from registry.leases.worker_lease import OVERDUE_MOST, is_member, names_of_members
 from testbed.eventually import PATIENCE_S, eventually_async
 from tests.worker.scene import Broker, Scene, asynchronous, last_cause, serving
 from worker.watch import ticker

@@ -7,8 +7,8 @@ from typing import Final
 import msgspec
 
 from registry.clock import whole_ms
+from registry.expiry.holds import HoldRule
 from registry.keys import Keys
-from registry.leases.holds import HoldRule
 from registry.plans import Batch, Origin, Plan, ScriptCall, as_json, call
 
 PLACE: Final = re.compile(r"slot:[^:]*:(.*)", re.DOTALL)  # a field that is none is damage
