@@ -122,8 +122,8 @@ class Leases:
     def _do_without(self, namespace: str, error: NoPermissionError) -> None:
         self._permitted = False
         logger.warning(
-            "no lease names this process as the one that lands %s: %s. A second landing is still refused by the "
-            "table's log; docs/redis.md has the rights of the pipeline's user",
+            "no lease names this process as the one that lands namespace %s: %s. A second landing is still refused "
+            "by the table's log; docs/redis.md has the rights of the pipeline's user",
             namespace,
             shorten(one_line(error), 200),
         )
