@@ -34,6 +34,8 @@ from mqpipeline.warehouse import Snapshot, Warehouse
 NAME = "redis-namesrv pipeline"
 """Of a Spark session for runs."""
 WAKE_S = 1.0
+LEASE_TIMEOUT_S = "3"
+"""A store that stands still holds up the end by no more."""
 NO_REPORT = "-"
 log = logging.getLogger(__name__)
 
@@ -45,7 +47,9 @@ class _Ended(Exception):
 @contextmanager
 def leased(options: Options) -> Iterator[Leases]:
     """The leases of the namespaces that are named, to land them. Raises OtherWriter while another process does."""
-    source = options_of({"url": options.url, "pattern": EVENTS_LAND.stream(ALL)})
+    source = options_of(
+        {"url": options.url, "pattern": EVENTS_LAND.stream(ALL), "timeoutSeconds": LEASE_TIMEOUT_S}
+    )
     with closing(Leases(Store(source), f"pipeline:{options.consumer}")) as leases:
         leases.require(name for name in options.namespaces if name != ALL)
         yield leases
@@ -85,21 +89,24 @@ def stream(
     A running report stops at its next step; no reader has seen its tables. One that another run was quicker than is
     made again when the next one is due."""
 
-    def progress_unless_ended(text: str) -> None:
-        if stop.is_set():
-            raise _Ended
-        progress(text)
-
     with suppress(_Ended), ExitStack() as opened:
         landings = [opened.enter_context(closing(_landing(spark, options, kind))) for kind in LANDED]
         threads = opened.enter_context(ThreadPoolExecutor(1, "landing"))
         looked = threading.Event()
-        land = threads.submit(_land, landings, leases, looked, stop, trigger_s)
-        opened.callback(_end, spark, land, stop)
+        under_way = threads.submit(_land, landings, leases, looked, stop, trigger_s)
+
+        def progress_unless_ended(text: str) -> None:
+            if stop.is_set():
+                raise _Ended
+            if under_way.done():
+                under_way.result()
+            progress(text)
+
+        opened.callback(_end, spark, under_way, stop)
         due_s = time.monotonic()
         while not stop.wait(WAKE_S):
-            if land.done():
-                land.result()
+            if under_way.done():
+                under_way.result()
             if looked.is_set() and time.monotonic() >= due_s and landings[0].progress.batch:
                 try:
                     report(spark, options, progress_unless_ended)

@@ -48,7 +48,7 @@ AsRecorded = Annotated[
 ActingMaster = Annotated[
     bool, typer.Option("--acting-master", help="As with the setting supportActingMaster")
 ]
-Limit = Annotated[int, typer.Option("--limit", min=1, help="How many changes at most")]
+Limit = Annotated[int, typer.Option("--limit", min=1, max=1_000_000, help="How many changes at most")]
 
 
 def add(app: typer.Typer) -> None:

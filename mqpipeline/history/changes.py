@@ -1,7 +1,8 @@
 """What happened to a topic, in order; and the changes of permissions, with their actors."""
 
+from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -53,7 +54,9 @@ def permission_changes(
     versions = [*tables.routes_during(from_ms, to_ms, topics, brokers)]
     names = tables.names_during(from_ms, to_ms, {version.broker for version in versions})
     drains = {
-        name: [change for change in _drains(of_name) if is_within(change.by.ms, from_ms, to_ms)]
+        name: sorted(
+            (change for change in _drains(of_name) if is_within(change.by.ms, from_ms, to_ms)), key=_time
+        )
         for name, of_name in _by_name(names).items()
     }
     stored = (
@@ -66,8 +69,7 @@ def permission_changes(
         _overlaid(version, drain)
         for version in versions
         if version.perm & PERM_WRITE
-        for drain in drains.get((version.inc, version.broker), ())
-        if version.from_ms <= drain.by.ms < version.until_ms
+        for drain in _meanwhile(drains.get((version.inc, version.broker), ()), version)
     )
     return [*stored, *overlaid]
 
@@ -113,6 +115,16 @@ def _drains(names: list[NameVersion]) -> Iterator[DrainChange]:
         over_ms = None if version.drain is None else version.drain.until_ms
         if over_ms is not None and over_ms <= version.until_ms:
             yield DrainChange(False, Caused(over_ms, None, "drain_end"))
+
+
+def _time(change: DrainChange) -> int:
+    return change.by.ms
+
+
+def _meanwhile(drains: Sequence[DrainChange], version: RouteVersion) -> Sequence[DrainChange]:
+    """Return those, in order, that came while a route version was stored."""
+    first = bisect_left(drains, version.from_ms, key=_time)
+    return drains[first : bisect_left(drains, version.until_ms, key=_time)]
 
 
 def _overlaid(version: RouteVersion, drain: DrainChange) -> PermissionChange:

@@ -3,6 +3,7 @@
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, Literal, NamedTuple
+from urllib.parse import quote, unquote
 
 from mqpipeline.history.causes import Caused, began, came, ended, is_within, last, left
 from mqpipeline.history.members import Group, State, groups
@@ -26,8 +27,8 @@ class Difference(NamedTuple):
 
     @property
     def key(self) -> str:
-        """What a page of changes begins after."""
-        return _key(self.topic, self.broker)
+        """What the next page begins after: topic and broker, percent-encoded, with a blank between."""
+        return f"{quote(self.topic)} {quote(self.broker)}"
 
 
 class Living(NamedTuple):
@@ -60,12 +61,13 @@ def diff(
     acting_master: bool = False,
     after: str = "",
 ) -> Iterator[Difference]:
-    """Yield each broker of each topic, or of one, of which 105 replied otherwise at `to_ms` than at `from_ms`; in the
-    order of their keys, those that follow on `after`.
+    """Yield each broker of each topic, or of one, of which 105 replied otherwise at `to_ms` than at `from_ms`; by topic
+    and broker, those that follow on the key `after`.
 
     Of all topics, only what changed in between is looked at. `acting_master` as in `routes_at`."""
-    between = _Between(tables, from_ms, to_ms, acting_master)
-    return (change for change in between.changes(topic, after) if change.key > after)
+    between, last_one = _Between(tables, from_ms, to_ms, acting_master), _pair(after)
+    changes = between.changes(topic, last_one[0])
+    return (change for change in changes if not after or (change.topic, change.broker) > last_one)
 
 
 class _Between:
@@ -75,14 +77,14 @@ class _Between:
         self._acting_master = acting_master
         self._living: dict[GroupKey, Living] = {}
 
-    def changes(self, topic: str | None, after: str) -> Iterator[Difference]:
+    def changes(self, topic: str | None, from_topic: str) -> Iterator[Difference]:
         if topic is not None:
             versions = [*self._tables.routes_during(self._from_ms, self._to_ms, [topic])]
             self._look_at({version.broker for version in versions})
             yield from self._of_versions(versions)
             return
         self._look_at(None)
-        touched = self._touched_topics(after)
+        touched = self._touched_topics(from_topic)
         for start in range(0, len(touched), TOPICS_AT_ONCE):
             topics = touched[start : start + TOPICS_AT_ONCE]
             yield from self._of_versions(self._tables.routes_during(self._from_ms, self._to_ms, topics))
@@ -91,22 +93,20 @@ class _Between:
         of_while = groups(self._tables, self._from_ms, self._to_ms, brokers)
         self._living = {key: _living(group, self._from_ms, self._to_ms) for key, group in of_while.items()}
 
-    def _touched_topics(self, after: str) -> list[str]:
-        """Return, in order, those of which a version began or ended, or a broker changed."""
+    def _touched_topics(self, from_topic: str) -> list[str]:
+        """Return those from this one on of which a version began or ended, or a broker changed."""
         brokers = {key.broker for key, living in self._living.items() if living.touched}
         changed = within("from_ms", self._from_ms, self._to_ms) | within("to_ms", self._from_ms, self._to_ms)
         where = changed | one_of("broker", brokers)
         topics = self._tables.topics_of(self._from_ms, self._to_ms, where)
-        starts = ((topic, _key(topic, "")) for topic in topics)
-        follow = (topic for topic, start in starts if start >= after or after.startswith(start))
-        return sorted(follow, key=lambda topic: _key(topic, ""))
+        return sorted(topic for topic in topics if topic >= from_topic)
 
     def _of_versions(self, versions: Iterable[RouteVersion]) -> Iterator[Difference]:
         """Yield the changes of all versions of some topics."""
         pairs: dict[tuple[str, str], list[RouteVersion]] = defaultdict(list)
         for version in versions:
             pairs[version.topic, version.broker].append(version)
-        for pair in sorted(pairs, key=lambda pair: _key(*pair)):
+        for pair in sorted(pairs):
             if change := self._of_pair(*pair, [one for one in pairs[pair] if self._matters(one)]):
                 yield change
 
@@ -208,5 +208,6 @@ def _attributes_by(living: Living) -> Caused | None:
     return Caused(*since, "register" if was is None or now is not None else "undrain")
 
 
-def _key(topic: str, broker: str) -> str:
-    return f"{topic} {broker}"
+def _pair(key: str) -> tuple[str, str]:
+    topic, _, broker = key.partition(" ")
+    return unquote(topic), unquote(broker)

@@ -50,6 +50,11 @@ class Group(NamedTuple):
         )
 
 
+def _begin(session: Session) -> tuple[Id, int, str, int]:
+    """What orders sessions; several may be known from one entry of a checkpoint."""
+    return session.start_id, session.start_ms, session.cluster, session.broker_id
+
+
 def groups(
     tables: Tables,
     from_ms: int,
@@ -67,7 +72,7 @@ def groups(
         held[version.inc, version.broker].append(version)
     return {
         key: Group(
-            tuple(sorted(of_group, key=lambda session: session.start_id)),
+            tuple(sorted(of_group, key=_begin)),
             tuple(sorted(held[key.inc, key.broker], key=lambda version: version.from_id)),
         )
         for key, of_group in sessions.items()

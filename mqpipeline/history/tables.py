@@ -208,15 +208,20 @@ class Tables(NamedTuple):
         if dataset is None:
             return
         of_namespace = (pc.field("namespace") == self.namespace) & where
-        try:
-            for batch in dataset.to_batches(columns=columns, filter=of_namespace):
-                if time.monotonic() >= self.until_s:
-                    raise TimeoutError("the question takes too long: ask about less time, or about one topic")
-                yield batch
-        except (pa.ArrowException, FileNotFoundError) as error:
-            raise LakeError(
-                f"a file of the tables cannot be read: {one_line(error)}. Run `mqpipeline check`"
-            ) from None
+        batches = iter(dataset.to_batches(columns=columns, filter=of_namespace))
+        while (batch := _read(batches)) is not None:
+            if time.monotonic() >= self.until_s:
+                raise TimeoutError("the question takes too long: ask about less time, or about one topic")
+            yield batch
+
+
+def _read(batches: Iterator[pa.RecordBatch]) -> pa.RecordBatch | None:
+    try:
+        return next(batches, None)
+    except (pa.ArrowException, OSError) as error:
+        raise LakeError(
+            f"a file of the tables cannot be read: {one_line(error)}. Run `mqpipeline check`"
+        ) from None
 
 
 def bucket_of(topic: str) -> int:

@@ -24,6 +24,8 @@ from mqpipeline.times import format_time
 LEASE_MS: Final = 15_000
 RENEW_S: Final = 5.0
 LOOK_AGAIN_S: Final = 1.0
+CLOSE_S: Final = 2.0
+"""For a renewal under way, to which a store that hangs does not reply."""
 NO_END: Final = -1
 """What PTTL says of a key without one, which another program has set."""
 
@@ -65,7 +67,7 @@ class Leases:
         """Give all back; those in a store that is away end by themselves."""
         self._closing.set()
         if self._keys:
-            self._renewer.join()
+            self._renewer.join(CLOSE_S)
         with suppress(RedisError, *AWAY):
             for key in self._keys:
                 if self._is_mine(key):
@@ -79,6 +81,8 @@ class Leases:
             return
         left_ms, waiting = LEASE_MS, False
         while not self._store.call("SET", key, self._mine, "NX", "PX", LEASE_MS):
+            if self._store.call("GET", key) == self._mine:
+                break  # the reply to this process was lost
             before_ms, left_ms = left_ms, self._store.call("PTTL", key)
             if left_ms > before_ms or left_ms == NO_END:
                 raise self._refusal(namespace, key)
@@ -99,7 +103,7 @@ class Leases:
         while not self._closing.wait(RENEW_S):
             for key in self._keys:
                 with suppress(RedisError, *AWAY):
-                    if self._is_mine(key):
+                    if not self._closing.is_set() and self._is_mine(key):
                         self._store.client.execute_command("PEXPIRE", key, LEASE_MS)
 
     def _is_mine(self, key: str) -> bool:
@@ -108,9 +112,9 @@ class Leases:
     def _held(self, namespace: str, key: str) -> str:
         try:
             holder = msgspec.json.decode(self._store.call("GET", key) or b"", type=Holder)
-        except msgspec.DecodeError:
+            return f"{holder.by} lands namespace {namespace} since {format_time(holder.since_ms)}"
+        except (msgspec.DecodeError, ValueError):  # not of this program
             return f"another process lands namespace {namespace} ({key})"
-        return f"{holder.by} lands namespace {namespace} since {format_time(holder.since_ms)}"
 
     def _refusal(self, namespace: str, key: str) -> OtherWriter:
         return OtherWriter(

@@ -261,6 +261,7 @@ def test_a_topic_of_which_nothing_is_known(
 @pytest.mark.parametrize(
     ("words", "code", "reported"),
     [
+        pytest.param(("diff", "10", "20", "--limit", str(10**20)), 2, "--limit", id="too many"),
         pytest.param(("route-at", "T1", "noon"), 2, "noon", id="no time"),
         pytest.param(("diff", "20", "10"), 2, "TO is before FROM", id="the wrong way round"),
         pytest.param(("route-at", "T1", "3600001"), 1, "to 1970-01-01T01:00:00.000Z", id="nothing landed"),
@@ -290,13 +291,16 @@ def test_a_question_that_takes_too_long_is_given_up(reader: Reader) -> None:
     assert answer(reader, "route", topic="T1", at_ms=0)["route"]
 
 
-@pytest.mark.parametrize("how", ["cut off", "gone"])
+@pytest.mark.parametrize("how", ["cut off", "emptied", "gone"])
 def test_a_damaged_file_is_said(
     spark: SparkSession, folder: Path, tmp_path: Path, how: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     copied = shutil.copytree(folder, tmp_path / "copied")
     for file in (copied / "route_versions").rglob("*.parquet"):
-        file.unlink() if how == "gone" else file.write_bytes(file.read_bytes()[:100])
+        if how == "gone":
+            file.unlink()
+        else:
+            file.write_bytes(file.read_bytes()[: 0 if how == "emptied" else 100])
     monkeypatch.setenv("MQNS_PIPELINE_WAREHOUSE", str(copied))
     result = CliRunner().invoke(app, ["route-at", "T1", "1921000"])
     assert result.exit_code == 1

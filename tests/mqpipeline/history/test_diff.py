@@ -1,5 +1,6 @@
 """What differs between two times: the worked example, and each kind of change as a topic of its own."""
 
+from itertools import islice, product
 from typing import Any
 
 import pytest
@@ -154,3 +155,33 @@ def test_an_operation_is_shown_whole(found: dict[str, Difference]) -> None:
 def test_one_topic_of_many(spark: SparkSession) -> None:
     rows = diff(tables(spark), 1700 * S, 1900 * S, "T2")
     assert [(row.topic, row.broker, row.change) for row in rows] == [("T2", "c", "added")]
+
+
+def test_pages_are_whole_whatever_names_there_are(
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Names with blanks, as those of other programs may be, at the end of what is read at once."""
+    monkeypatch.setattr("mqpipeline.history.diff.TOPICS_AT_ONCE", 2)
+    names = ["a", "a b", "a-b", "a%20b", "b"]
+    brokers = ("b c", "c", "x")
+    history = tables(
+        spark,
+        [session(broker, 1, 100) for broker in brokers],
+        (),
+        [version(topic, broker, 1, 150, "8,8,6,0") for topic in names for broker in brokers],
+    )
+    pairs, after = [], ""
+    while page := [*islice(diff(history, FROM * S, TO * S, after=after), 4)]:
+        pairs += [(row.topic, row.broker) for row in page]
+        after = page[-1].key
+    assert pairs == sorted(product(names, brokers))
+
+
+def test_members_known_from_one_entry_are_in_one_order(spark: SparkSession) -> None:
+    """However their rows lie in the files."""
+    members = [session("a", 1, 0, cluster=name, broker_id=number) for number, name in enumerate(("c2", "c1"))]
+    added = [
+        next(diff(tables(spark, rows, (), [version("T", "a", 1, 150, "8,8,6,0")]), FROM * S, TO * S)).after
+        for rows in (members, members[::-1])
+    ]
+    assert added[0] == added[1]

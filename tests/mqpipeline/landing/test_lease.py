@@ -1,5 +1,7 @@
 """Of two processes that land the same streams the second one is refused by name, or waits for the first one's end."""
 
+import os
+import signal
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -11,7 +13,7 @@ from redis import Redis
 from mqnamesrv.store import EmbeddedStore
 from mqpipeline.lake.log import OtherWriter, this_process
 from mqpipeline.landing import lease
-from mqpipeline.landing.lease import Leases, lease_key
+from mqpipeline.landing.lease import CLOSE_S, Leases, lease_key
 from mqpipeline.source.connection import Store
 from mqpipeline.source.options import options_of
 from registry.store.url import with_login
@@ -19,6 +21,8 @@ from testbed.eventually import eventually
 
 CONSUMER = "pipeline:main"
 KEY = lease_key("default", CONSUMER)
+TIMEOUT_S = 10
+"""Of the store's client."""
 Make = Callable[..., Leases]
 
 
@@ -131,3 +135,35 @@ def test_its_thread_ends_with_it(make: Make) -> None:
     assert [thread.name for thread in threading.enumerate()].count("leases") == 1
     first.close()
     assert "leases" not in [thread.name for thread in threading.enumerate()]
+
+
+def test_a_store_that_stands_still_does_not_hold_up_the_end(make: Make, store: EmbeddedStore) -> None:
+    leases = make()
+    leases.require([f"n{number}" for number in range(8)])
+    os.kill(store.child.pid, signal.SIGSTOP)
+    try:
+        time.sleep(0.3)  # a renewal is under way
+        began = time.monotonic()
+        leases.close()
+        assert time.monotonic() - began < CLOSE_S + TIMEOUT_S + 2
+    finally:
+        os.kill(store.child.pid, signal.SIGCONT)
+
+
+def test_a_reply_that_was_lost_is_no_other_process(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    first = make()
+    call = first._store.call
+    lost: list[Any] = []
+
+    def loses_the_first_reply(*words: Any) -> Any:
+        reply = call(*words)
+        if words[0] == "SET" and not lost:
+            lost.append(reply)
+            return None
+        return reply
+
+    monkeypatch.setattr(first._store, "call", loses_the_first_reply)
+    began = time.monotonic()
+    first.require(["default"])
+    assert lost == [True]
+    assert time.monotonic() - began < 0.9
