@@ -97,10 +97,10 @@ def _by_pair(versions: Iterable[RouteVersion]) -> Iterator[list[RouteVersion]]:
 
 def _by_name(names: Iterable[NameVersion]) -> dict[Name, list[NameVersion]]:
     """Return what held of each name, in order."""
-    found: dict[Name, list[NameVersion]] = defaultdict(list)
+    by_name: dict[Name, list[NameVersion]] = defaultdict(list)
     for version in names:
-        found[version.inc, version.broker].append(version)
-    return {name: sorted(of_name, key=lambda version: version.from_id) for name, of_name in found.items()}
+        by_name[version.inc, version.broker].append(version)
+    return {name: sorted(of_name, key=lambda version: version.from_id) for name, of_name in by_name.items()}
 
 
 def _drains(names: list[NameVersion]) -> Iterator[DrainChange]:
