@@ -88,7 +88,6 @@ def stream(
 
     A running report stops at its next step; no reader has seen its tables. One that another run was quicker than is
     made again when the next one is due."""
-
     with suppress(_Ended), ExitStack() as opened:
         landings = [opened.enter_context(closing(_landing(spark, options, kind))) for kind in LANDED]
         threads = opened.enter_context(ThreadPoolExecutor(1, "landing"))
@@ -111,6 +110,8 @@ def stream(
                 try:
                     report(spark, options, progress_unless_ended)
                 except OtherWriter as other:
+                    if under_way.done():
+                        under_way.result()  # the landing itself was refused
                     log.warning("%s; the next report is in %g s", other, every_s)
                 due_s = time.monotonic() + every_s
 

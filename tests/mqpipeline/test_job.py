@@ -2,6 +2,7 @@
 
 import json
 import threading
+import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing
 from pathlib import Path
@@ -165,6 +166,29 @@ def test_a_report_that_another_run_was_quicker_than_does_not_end_the_landing(
     monkeypatch.setattr(job, "report", report)
     stream(spark, example, print, ending)
     assert "another run has written; the next report is in 60 s" in caplog.messages
+
+
+def test_a_landing_that_is_refused_ends_the_report_under_way(
+    spark: SparkSession, example: Options, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    land(spark, example)
+    begun = threading.Event()
+
+    def lands(_: Landing) -> None:
+        if begun.is_set():
+            raise OtherWriter("refused")
+
+    def report(_: SparkSession, __: Options, progress: Callable[[str], None]) -> None:
+        begun.set()
+        while True:
+            progress("a step")
+            time.sleep(0.05)
+
+    monkeypatch.setattr(Landing, "land_available", lands)
+    monkeypatch.setattr(job, "report", report)
+    with pytest.raises(OtherWriter, match="refused"):
+        stream(spark, example, lambda _: None)
+    assert not [line for line in caplog.messages if "the next report" in line]
 
 
 def test_before_its_first_look_nothing_is_reported(
