@@ -72,16 +72,12 @@ class Session(msgspec.Struct, frozen=True):
         return FOREVER if self.end_ms is None else self.end_ms
 
 
-class NameVersion(msgspec.Struct, frozen=True):
-    """Columns of BROKER_VERSIONS: what held of a broker name."""
+class Version(msgspec.Struct, frozen=True):
+    """What held of a broker name, or of a topic on it, from one change to the next."""
 
     inc: int
     broker: str
     from_id: Id
-    cluster: str | None
-    zone: str | None
-    acting: bool | None
-    drain: Drain | None
     from_ms: int
     to_ms: int | None
 
@@ -91,23 +87,27 @@ class NameVersion(msgspec.Struct, frozen=True):
         return FOREVER if self.to_ms is None else self.to_ms
 
 
-class RouteVersion(msgspec.Struct, frozen=True):
-    """Columns of ROUTE_VERSIONS: queue data of a topic as they were stored."""
+class NameVersion(Version, frozen=True):
+    """Columns of BROKER_VERSIONS."""
 
-    inc: int
+    cluster: str | None
+    zone: str | None
+    acting: bool | None
+    drain: Drain | None
+
+
+class RouteVersion(Version, frozen=True):
+    """Columns of ROUTE_VERSIONS: queue data as they were stored."""
+
     topic: str
-    broker: str
     epoch: int
     read_queues: int
     write_queues: int
     perm: int
     sys_flag: int
-    from_id: Id
-    from_ms: int
     from_cause: str | None
     from_actor: str | None
     from_op: str | None
-    to_ms: int | None
     to_id: Id | None
     to_cause: str | None
     to_actor: str | None
@@ -115,11 +115,6 @@ class RouteVersion(msgspec.Struct, frozen=True):
     @property
     def group(self) -> GroupKey:
         return GroupKey(self.inc, self.broker, self.epoch)
-
-    @property
-    def until_ms(self) -> int:
-        """Its end, FOREVER while it is stored."""
-        return FOREVER if self.to_ms is None else self.to_ms
 
     @property
     def queues(self) -> str:

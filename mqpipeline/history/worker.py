@@ -8,7 +8,6 @@ from rq import SimpleWorker
 from rq.serializers import JSONSerializer
 
 from mqpipeline.history import jobs
-from mqpipeline.history.questions import ask
 from mqpipeline.history.reader import NothingLanded, Reader
 from mqpipeline.job_queue import QUESTIONS, connect_queue, queue_name
 
@@ -23,7 +22,7 @@ def work(
     """Answer until SIGTERM or SIGINT; `url` is RQ's Redis. `ready` is called before the first question."""
     jobs.answer_from(reader)
     sys.modules.setdefault("pipeline.history.jobs", jobs)  # jobs of 0.1 name it: one release long
-    _warm(reader, namespaces)
+    _list_files(reader, namespaces)
     connection = connect_queue(url)
     queues = [queue_name(QUESTIONS, namespace) for namespace in namespaces]
     worker = SimpleWorker(queues, connection=connection, serializer=JSONSerializer, worker_ttl=TTL_S)
@@ -33,15 +32,10 @@ def work(
     worker.work(logging_level="WARNING")
 
 
-def _warm(reader: Reader, namespaces: tuple[str, ...]) -> None:
-    """List the files and run one question of each kind, which takes the first one longest."""
+def _list_files(reader: Reader, namespaces: tuple[str, ...]) -> None:
+    """So that the first question need not."""
     for namespace in namespaces:
         try:
-            reading = reader.reading(namespace)
+            reader.reading(namespace)
         except NothingLanded as nothing:
             log.warning("no answers about namespace %s: %s", namespace, nothing)
-            continue
-        at = reading.until_ms
-        ask(reading, "route", {"topic": "", "at_ms": at})
-        ask(reading, "diff", {"topic": "", "from_ms": at, "to_ms": at})
-        ask(reading, "permissions", {"topic": "", "from_ms": at})

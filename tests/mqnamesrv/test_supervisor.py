@@ -195,13 +195,15 @@ def test_reloads_are_joined_and_wait_until_all_is_ready(
     line = f"signal.signal(signal.SIGHUP, lambda *_: open({str(reloads.path)!r}, 'a').write('1 '))"
     with Supervisor(signals) as supervisor:
         os.kill(os.getpid(), signal.SIGHUP)
-        supervisor.keep(notes.child(f"time.sleep(0.3); {line}", reload=signal.SIGHUP))
+        child = notes.child(f"time.sleep(0.3); {line}", reload=signal.SIGHUP)
+        supervisor.keep(child)
+        first = child.pid
         supervisor.wait_ready(starts(notes, 1))
         for _ in range(20):
             os.kill(os.getpid(), signal.SIGHUP)
             supervisor.wait_ready(passed(0.01))
         supervisor.wait_ready(passed(1.2 * RELOAD_EVERY_S))
-        assert len(notes.pids()) == 1
+        assert notes.pids() == [first]
         assert 2 <= len(reloads.pids()) <= 4
 
 
