@@ -132,7 +132,7 @@ class FrameReader:
             return self.next_command()
         last = more.pop()
         cut = len(last) - over
-        body = b"".join((buffer[middle:], *more, last[:cut]))
+        body = b"".join(filter(None, (buffer[middle:], *more, last[:cut])))  # a single one is not copied
         more.append(last)  # the state is unchanged if the header is invalid
         read = decode_binary_command if word >> 24 else decode_json_command
         command = read(buffer[at + 8 : middle], body)

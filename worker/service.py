@@ -95,8 +95,10 @@ class Service:
 
     def cached_for(self, peer: Peer) -> CachedRequests | None:
         """As `cached`, with the registrations that came over this connection."""
-        requests = self._repeats.requests_of(peer)
-        return requests if self.cached() is not None else None
+        cached = self.cached()
+        if cached is not None:
+            self._repeats.registrations.set_connection(peer.id, self.parts.options)
+        return cached
 
     def check_repeat(self, check: RepeatCheck, peer: Peer) -> None:
         """Answer a cached heartbeat or registration, at once or if the store confirms its reply."""

@@ -148,6 +148,18 @@ def test_wherever_reads_are_cut(
     assert taken == len(commands)
 
 
+def test_a_body_that_came_alone_is_not_copied() -> None:
+    body, reader = bytes(300_000), FrameReader()
+    frame = encode(Command(206, 7, body=body))
+    reader.feed(frame[: -len(body)])
+    assert reader.next_command() is None
+    reader.feed(body)
+    command = reader.next_command()
+    assert command is not None
+    assert command.body is body
+    assert reader.last_frame == frame
+
+
 @pytest.mark.parametrize("pieces", [1, 7])
 def test_consumed_bytes_are_freed(pieces: int) -> None:
     frame, reader = encode(Command(206, 7, body=bytes(300_000))) + start(100, 20), FrameReader()

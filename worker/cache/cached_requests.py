@@ -114,12 +114,6 @@ class CachedRequests:
     def __len__(self) -> int:
         return len(self.replies)
 
-    @property
-    def use(self) -> Callable[[CachedReply, bytes], None] | None:
-        """Return what records a hit, or None while nothing of it is near its eviction."""
-        crowded = self.replies.crowded or self.shapes.crowded or self.routes.present.crowded
-        return self.record_use if crowded else None
-
     def record_use(self, cached: CachedReply, shape: bytes) -> None:
         """Make a reply, its route and the shape that it was found by the last to be evicted."""
         self.shapes.get(shape)
@@ -133,7 +127,6 @@ class CachedRequests:
         Stops at the first frame that is not cached or not whole, at `most` bytes of replies, and at many checks."""
         blocks: list[bytes] = []
         checks: list[RepeatCheck] = []
-        use = self.use
         at = count = size = 0
         last = len(data) - _SHORTEST
         while at <= last and size < most and len(checks) < CHECKS_MOST:
@@ -164,8 +157,8 @@ class CachedRequests:
             digits, opaque = 0 if word >> 24 else stop - start, data[start:stop]
             if digits and at + 8 + word != (end if cached.key else stop + cached.tail):
                 break
-            if use is not None:
-                use(cached, shape)
+            if self.replies.crowded or self.shapes.crowded or self.routes.present.crowded:
+                self.record_use(cached, shape)
             if (cached.generation == cached.source.generation and now < cached.until) or self.is_true(cached):
                 _, rest, body = cached.parts
                 blocks += (cached.head(digits), opaque, rest, body)

@@ -10,7 +10,7 @@ from rocketmq_remoting.codes import RequestCode
 from rocketmq_remoting.command import Command, decode
 from worker.assembly import Assembly
 from worker.cache.cached_registrations import FRAME_LONGEST, CachedRegistration, CachedRegistrations
-from worker.cache.cached_requests import CachedRequests, RepeatCheck
+from worker.cache.cached_requests import RepeatCheck
 from worker.peer import Peer
 from worker.reply import Reply
 
@@ -30,13 +30,8 @@ class Repeats:
         self._handle = handle
         self._renewals = parts.registration_cache.renewals
         self._requests = parts.routes.requests
-        self._registrations = CachedRegistrations(parts.clock)
-        self._requests.longer = self._registrations.check
-
-    def requests_of(self, peer: Peer) -> CachedRequests:
-        """Return the cached requests, registrations over this connection among them."""
-        self._registrations.set_connection(peer.id, self._parts.options)
-        return self._requests
+        self.registrations = CachedRegistrations(parts.clock)
+        self._requests.longer = self.registrations.check
 
     def may_keep(self, command: Command) -> bool:
         """Return whether the reply to a request may be one to cache."""
@@ -47,7 +42,7 @@ class Repeats:
         if reply.renewal is None:
             return
         if command.code == REGISTRATION:
-            self._registrations.keep(frame, command, reply, self._renewals, peer.id, options)
+            self.registrations.keep(frame, command, reply, self._renewals, peer.id, options)
         else:
             self._requests.keep(frame, command, reply, self._renewals)
 
@@ -75,5 +70,5 @@ class Repeats:
             cached.renew(generation, until)
             peer.send(b"".join(cached.reply_to(check.opaque)))
         else:
-            (self._registrations if isinstance(cached, CachedRegistration) else self._requests).drop(cached)
+            (self.registrations if isinstance(cached, CachedRegistration) else self._requests).drop(cached)
             self._handle(decode(check.frame[4:]), peer, check.frame)

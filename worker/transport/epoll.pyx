@@ -16,6 +16,7 @@ from collections import deque
 from os import strerror
 
 from rocketmq_remoting.frame import FRAME_MAX_LENGTH, HEADER_MAX_LENGTH
+from worker.cache.cached_registrations import FRAME_LONGEST
 from worker.cache.cached_requests import CHECKS_MOST, FRAME_MOST, RepeatCheck
 
 cdef extern from "Python.h":
@@ -76,6 +77,7 @@ cdef extern from "<sys/epoll.h>" nogil:
 cdef enum:
     READ_BYTES = 65536  # no more, so that it stays in the processor's cache
     GATHERED_AT_ONCE = 524288  # of a frame that is longer than that
+    GATHERED_ROOM = 2097152  # for it, once it may be read on: a block that grows later is copied
     OUT_BYTES = 524288  # of answers of one read, bodies that are copied included
     OUT_MARGIN = 65536  # beyond the bound of the answers of one read: its last answer
     COPIED_MOST = 4096  # bytes of a body that are copied rather than pointed to
@@ -88,6 +90,7 @@ cdef double SLICE_S = 0.001
 cdef double LONGEST_S = 0.5
 """From the look at what may be answered to an answer; this is longer only if the process stood still meanwhile."""
 cdef Py_ssize_t FRAME_BYTES = FRAME_MOST
+cdef Py_ssize_t COMPARED_BYTES = FRAME_LONGEST
 cdef Py_ssize_t LONGEST = FRAME_MAX_LENGTH - 4
 cdef Py_ssize_t HEADER_LONGEST = HEADER_MAX_LENGTH
 cdef Py_ssize_t CHECKS_COUNT = CHECKS_MOST
@@ -494,7 +497,8 @@ cdef class Transport:
     cdef Py_ssize_t _unwritten_bytes, _high
     cdef Py_ssize_t _at  # how much of the first of them is written
     cdef PyObject* _gathered  # bytes of one frame that is too long for one read
-    cdef Py_ssize_t _have, _whole  # how much of it is there, and its length
+    cdef Py_ssize_t _have, _whole  # how much of the frame is there, and its length
+    cdef Py_ssize_t _passed  # bytes of its head, if that was passed on alone
 
     def __cinit__(self, Poller poller, protocol):
         self._poller, self._protocol = poller, protocol
@@ -626,18 +630,23 @@ cdef class Transport:
         return 0 < word <= length - 4 and word <= HEADER_LONGEST
 
     cdef _begin_gathering(self, const char* data, Py_ssize_t size):
-        self._gathered = new_bytes(NULL, size)  # no more before it may be read on
-        memcpy(bytes_at(self._gathered), data, size)
+        """Keep the beginning of a frame. The head of one that is never compared goes ahead: so its body is not copied."""
+        cdef Py_ssize_t head = 8 + (word_at(<const unsigned char*>data + 4) & 0xFFFFFF)
+        self._passed = head if self._whole > COMPARED_BYTES and head <= size else 0
+        self._gathered = new_bytes(NULL, size - self._passed)  # no more before it may be read on
+        memcpy(bytes_at(self._gathered), data + self._passed, size - self._passed)
         self._have = size
+        if self._passed:
+            self._protocol.data_received(PyBytes_FromStringAndSize(data, head))
         self._protocol.incomplete(self._whole, size)
 
     cdef _gather(self, now):
         """Read on where the frame is to be whole; memory grows as the bytes come."""
-        cdef Py_ssize_t room = bytes_length(self._gathered), size
-        if self._have == room:
-            room = min(self._whole, max(4 * room, <Py_ssize_t>GATHERED_AT_ONCE))  # the system gives it as it is written
+        cdef Py_ssize_t room = bytes_length(self._gathered), at = self._have - self._passed, size
+        if at == room:  # the system gives it as it is written
+            room = min(self._whole - self._passed, max(4 * room, <Py_ssize_t>GATHERED_ROOM))
             resize_bytes(&self._gathered, room)
-        size = self._read(bytes_at(self._gathered) + self._have, min(room - self._have, GATHERED_AT_ONCE))
+        size = self._read(bytes_at(self._gathered) + at, min(room - at, GATHERED_AT_ONCE))
         if size <= 0:
             return
         self._protocol.active_at = now
