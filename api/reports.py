@@ -98,8 +98,10 @@ class Windows(Answer):
 
 
 class Reports(Answer):
-    """The run whose reports are served. `holes`, `phantoms`, `rejected` are entries of the stream that it missed,
-    found to be of a failed primary, could not read; `leftOut` are rows too many to be served."""
+    """The run whose reports are served. Of the entries of the stream it missed `holes`, could not read `rejected`, and
+    left out `phantoms` of a failed primary, `repeats`, `unknown` kinds, `incomplete` groups; `waiting` are not in the
+    tables yet. `membersDiffering` and `pairsDiffering` are between the tables and the checkpoint of `roundMillis`: a
+    defect if it `proves`. `leftOut` are rows too many to be served."""
 
     run: str
     as_of_millis: int
@@ -109,6 +111,15 @@ class Reports(Answer):
     holes: int
     phantoms: int
     rejected: int
+    repeats: int | None
+    unknown: int | None
+    incomplete: int | None
+    waiting: int | None
+    incarnations: int | None
+    round_millis: int | None
+    proves: bool | None
+    members_differing: int | None
+    pairs_differing: int | None
     provisional: bool
     left_out: int
     windows: Windows

@@ -16,7 +16,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from mqpipeline import schemas
-from mqpipeline.clean import clean, gaps, runs
+from mqpipeline.clean import clean, counts, gaps, runs
 from mqpipeline.options import DAY_MS, Options
 from mqpipeline.partitions import enough_for
 from mqpipeline.reports.catalogue import CATALOGUE
@@ -24,7 +24,7 @@ from mqpipeline.reports.inputs import Inputs, make
 from mqpipeline.schemas import Table
 from mqpipeline.states.brokers import broker_states, writable_states
 from mqpipeline.states.slots import known_until, slot_states
-from mqpipeline.tables import increments
+from mqpipeline.tables import check, health, increments
 from mqpipeline.tables.broker_versions import broker_versions
 from mqpipeline.tables.route_versions import route_versions
 from mqpipeline.tables.sessions import sessions
@@ -44,12 +44,13 @@ Progress = Callable[[str], None]
 
 class Source(NamedTuple):
     """What a run works on: EVENTS and HEARTBEATS as landed, and until when all is known: of all namespaces that are
-    present, and of each (`as_of`); of one that is gone it is earlier."""
+    present, and of each (`as_of`); of one that is gone it is earlier. `landed` counts entries of each namespace."""
 
     events: DataFrame
     heartbeats: DataFrame
     as_of_ms: int
     as_of: Mapping[str, int] = MappingProxyType({})
+    landed: Mapping[str, health.Entries] = MappingProxyType({})
 
 
 def build(run: Run, source: Source, options: Options, progress: Progress, *, full: bool = False) -> Snapshot:
@@ -64,15 +65,21 @@ def build(run: Run, source: Source, options: Options, progress: Progress, *, ful
     _write_tables(run, read, entries, progress, full=full)
     if full:
         run.write(schemas.GAPS, gaps(events, whole), full=True)
+    positions = _planned_apart(
+        increments.positions(events, entries, run.read(schemas.GAPS))
+        if full
+        else increments.moved(events, entries, known)
+    )
+    _write_health(run, source, read, whole, entries, positions, progress, full=full)
     final_ms = month_of(source.as_of_ms - 2 * options.largest_timeout)
     since_ms = _first_ms(source) if full else base.final_ms
     of = windows(source.as_of_ms, since_ms)
     if not full:  # the windows begin before what is new
         whole = _planned_apart(runs(events.where(f"id_ms >= {span(of)[0] - FADED_MS}")))
     _write_reports(run, source, whole, options, progress, of, final_ms, full=full)
-    newest = increments.positions(events, entries, None if full else known).collect()
     folded = {
-        row["namespace"]: Folded(row["inc"], row["seq"], row["batch"], row["recorded"]) for row in newest
+        row["namespace"]: Folded(row["inc"], row["seq"], row["batch"], row["recorded"])
+        for row in positions.collect()
     }
     return run.commit(as_of_ms=source.as_of_ms, as_of=source.as_of, final_ms=final_ms, folded=folded)
 
@@ -84,9 +91,8 @@ def _planned_apart(few: DataFrame) -> DataFrame:
 
 def _continues(events: DataFrame, known: DataFrame, final_ms: int) -> bool:
     """Return whether what was landed since follows on what the tables have, and changes no closed window."""
-    if not increments.discontinuous(events, known).isEmpty():
-        return False
-    return increments.fresh(events, known).where(f"least(id_ms, effective_ms) < {final_ms}").isEmpty()
+    late = increments.fresh(events, known).where(f"least(id_ms, effective_ms) < {final_ms}")
+    return increments.discontinuous(events, known).unionByName(late.select("namespace")).isEmpty()
 
 
 def _positions(events: DataFrame, folded: Mapping[str, Folded]) -> DataFrame:
@@ -125,6 +131,50 @@ def _write_tables(run: Run, read: DataFrame, entries: DataFrame, progress: Progr
     with enough_for(read.sparkSession, many, VERSIONS_OF_A_PARTITION):
         rows = route_versions(entries, open_before, carried(schemas.BROKER_VERSIONS))
         run.write(schemas.ROUTE_VERSIONS, rows, open="to_ms is null", full=full, placed=True)
+
+
+def _write_health(
+    run: Run,
+    source: Source,
+    read: DataFrame,
+    whole: DataFrame,
+    entries: DataFrame,
+    positions: DataFrame,
+    progress: Progress,
+    *,
+    full: bool,
+) -> None:
+    """Write HEALTH, once all other tables are written: what the run has read of the events, and the runs and the clean
+    entries of that."""
+    progress("what is missing, and whether checkpoints agree")
+    before = [] if full else run.warehouse.rows(schemas.HEALTH, run.base)
+    if not (full or before):  # of a run that did not count yet
+        read, whole = source.events, _planned_apart(runs(source.events))
+    seen = health.Seen(
+        _rows(counts(read, whole, positions)),
+        None if before else _rows(health.missing(run.read(schemas.GAPS))),
+        _checked(run, entries, full=full),
+    )
+    rows = health.health(seen, before, source.landed, source.as_of, source.as_of_ms)
+    for row in filter(health.is_wrong, rows):
+        progress(health.difference(row))
+    made = read.sparkSession.createDataFrame(rows, schemas.HEALTH.schema)
+    run.write(schemas.HEALTH, made, open="true", full=True)
+
+
+def _checked(run: Run, entries: DataFrame, *, full: bool) -> list[health.Row]:
+    """Compare the tables with the newest whole checkpoint round of each namespace among the clean entries."""
+    rounds = _planned_apart(check.newest(check.rounds_of(entries, recorded=not full)))
+    times = [(row["round_begin"]["ms"], row["round_end"]["ms"]) for row in rounds.collect()]
+    if not times:
+        return []
+    begin_ms, end_ms = min(begin for begin, _ in times), max(end for _, end in times)
+    routes = run.read(schemas.ROUTE_VERSIONS).where(_meets(begin_ms, end_ms))
+    return _rows(check.checks(entries, run.read(schemas.BROKER_SESSIONS), routes, rounds))
+
+
+def _rows(frame: DataFrame) -> list[health.Row]:
+    return [row.asDict() for row in frame.collect()]
 
 
 def _pairs(events: DataFrame) -> int:

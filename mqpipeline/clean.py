@@ -55,28 +55,47 @@ def clean(events: DataFrame, runs_of_them: DataFrame | None = None) -> DataFrame
     return entries.where("not twice").unionByName(once).drop("batch", "fate", "twice")
 
 
-def counts(events: DataFrame, runs_of_them: DataFrame | None = None) -> DataFrame:
-    """Rows of EVENTS in each `namespace`: `events` of them, of which are `repeats` and `phantoms`; and among the others
-    the entries that are not folded: `unknown` (kinds and versions) and `incomplete` (groups)."""
+def counts(
+    events: DataFrame, runs_of_them: DataFrame | None = None, positions: DataFrame | None = None
+) -> DataFrame:
+    """Rows of EVENTS with a number, in each `namespace`: `events` of them, of which are `repeats` and `phantoms`; and
+    among the others the entries that are not folded: `unknown` (kinds and versions) and `incomplete` (groups). Where
+    there are `positions` (`namespace`, `inc`, `seq`), those behind them are `waiting` and counted nowhere else."""
     whole = runs(events) if runs_of_them is None else runs_of_them
-    entry = F.struct("inc", "seq")
-
-    def entries(fate: str) -> Column:
-        return F.count_distinct(F.when(F.col("fate") == fate, entry))
-
-    phantom = F.count_if(F.coalesce(F.col("fate") == "phantom", F.lit(False)))
-    real = F.count_distinct(F.when(F.coalesce(F.col("fate") != "phantom", F.lit(True)), entry))
-    return (
-        _with_fate(events, whole)
+    if positions is None:
+        positions = events.sparkSession.createDataFrame([], "namespace string, inc bigint, seq bigint")
+    known = F.broadcast(positions.select("namespace", F.struct("inc", "seq").alias("known")))
+    behind = "not (fate <=> 'phantom') and coalesce(struct(inc, seq) > known, false)"
+    until = "if(known.inc = inc, least(last_seq, known.seq), if(known.inc < inc, first_seq - 1, last_seq))"
+    real = (
+        whole.join(known, ["namespace"], "left")
+        .selectExpr("namespace", f"greatest({until} - first_seq + 1, 0L) as real")
         .groupBy("namespace")
+        .agg(F.sum("real").alias("real"))
+    )
+    by_fate = (
+        _with_fate(events.where("inc is not null and seq is not null"), whole)
+        .join(known, ["namespace"], "left")
+        .groupBy("namespace", F.expr(behind).alias("behind"), "fate")
         .agg(
-            F.count("*").alias("events"),
-            (F.count("*") - phantom - real).alias("repeats"),
-            phantom.alias("phantoms"),
-            entries("unknown").alias("unknown"),
-            entries("incomplete").alias("incomplete"),
+            F.count("*").alias("rows"),
+            F.expr("count(distinct if(fate is null, null, struct(inc, seq)))").alias("entries"),
         )
     )
+    counted = by_fate.groupBy("namespace").agg(
+        *(
+            F.expr(f"coalesce(sum({of}) filter (where {which}), 0L)").alias(name)
+            for name, of, which in (
+                ("events", "rows", "not behind"),
+                ("phantoms", "rows", "not behind and fate = 'phantom'"),
+                ("unknown", "entries", "not behind and fate = 'unknown'"),
+                ("incomplete", "entries", "not behind and fate = 'incomplete'"),
+                ("waiting", "rows", "behind"),
+            )
+        )
+    )
+    repeats = F.expr("events - phantoms - coalesce(real, 0L)").alias("repeats")
+    return counted.join(real, ["namespace"], "left").select("*", repeats).drop("real")
 
 
 def gaps(events: DataFrame, runs_of_them: DataFrame | None = None) -> DataFrame:

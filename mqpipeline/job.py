@@ -8,7 +8,6 @@ from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import ExitStack, closing, contextmanager, suppress
 
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F
 
 from mqpipeline import schemas
 from mqpipeline.building import Progress, Source, build
@@ -28,6 +27,7 @@ from mqpipeline.source.connection import Store
 from mqpipeline.source.options import options_of
 from mqpipeline.states.brokers import broker_states
 from mqpipeline.states.slots import known_until, slot_states
+from mqpipeline.tables.health import Entries
 from mqpipeline.times import format_time
 from mqpipeline.warehouse import Snapshot, Warehouse
 
@@ -157,6 +157,7 @@ def report(spark: SparkSession, options: Options, progress: Progress, *, full: b
         read_heartbeats(spark, warehouse.root),
         landed.as_of_ms,
         landed.as_of,
+        {stream.namespace: Entries(stream.entries, stream.rejected) for stream in landed.streams.values()},
     )
     snapshot = build(warehouse.begin(), source, options, progress, full=full)
     _serve(warehouse, snapshot, landed, options, progress, lambda: int(1000 * (time.monotonic() - started_s)))
@@ -186,16 +187,20 @@ def _serve(
         return
     progress("publishing")
     taken = take(_frames(warehouse, snapshot, options), snapshot.as_of_ms)
-    missing = _missing(warehouse.read(schemas.GAPS, snapshot))
+    healths = {row["namespace"]: row for row in warehouse.rows(schemas.HEALTH, snapshot)}
     for position in (landed.streams[name] for name in sorted(landed.present)):
+        health = healths.get(position.namespace, {})
+        seen = {name: health[name] for name in Run.__struct_fields__ if health.get(name) is not None}
         counted = Run(
-            run=str(snapshot.run),
-            as_of_ms=snapshot.as_of_ms,
-            took_ms=took_ms(),
-            events=position.entries,
-            holes=missing.get((position.namespace, "hole"), 0),
-            phantoms=missing.get((position.namespace, "rollback"), 0),
-            rejected=position.rejected,
+            **seen
+            | {
+                "run": str(snapshot.run),
+                "as_of_ms": snapshot.as_of_ms,
+                "took_ms": took_ms(),
+                "events": position.entries,
+                "holes": health.get("missing", 0),
+                "rejected": position.rejected,
+            }
         )
         results = taken.get(position.namespace, Results(snapshot.as_of_ms, {}))
         if options.serve:
@@ -220,9 +225,3 @@ def _frames(warehouse: Warehouse, snapshot: Snapshot, options: Options) -> dict[
     stays = known_until(warehouse.read(schemas.BROKER_SESSIONS, snapshot), snapshot.earlier)
     slots = slot_states(stays, snapshot.as_of_ms, options.retire_after)
     return {**frames, BROKER_STATES: broker_states(slots)}
-
-
-def _missing(gaps: DataFrame) -> dict[tuple[str, str], int]:
-    """Return how many entries are missing by namespace and type of gap."""
-    counted = gaps.groupBy("namespace", "type").agg(F.sum(F.expr("to_seq - from_seq + 1")).alias("entries"))
-    return {(row["namespace"], row["type"]): row["entries"] for row in counted.collect()}

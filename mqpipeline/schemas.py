@@ -160,5 +160,20 @@ RUNS = Table(
 """A row a run: until when its reports go, until when each namespace is known, up to when windows are closed, how far it
 has read each namespace's events, and which version of each derived table is its, with how many rows."""
 
-TABLES = (EVENTS, GAPS, BROKER_SESSIONS, BROKER_VERSIONS, ROUTE_VERSIONS, HEARTBEATS)
+HEALTH = Table(
+    "report_health",
+    """namespace string, as_of bigint, entries bigint, rejected bigint, repeats bigint, phantoms bigint, unknown bigint,
+    incomplete bigint, waiting bigint, missing bigint, incarnations bigint, round string, round_ms bigint,
+    proves boolean, members bigint, members_differing bigint, pairs bigint, pairs_differing bigint""",
+    keys=("namespace",),
+    sort=("namespace",),
+)
+"""What a run saw of a namespace's stream, in all of history. `entries` have landed, `rejected` of them. Up to the last
+one that the tables know: `repeats`, which were there already, `phantoms` of a lost primary, those of `unknown` kinds or
+versions, those of `incomplete` groups; `waiting` are behind it. `missing` were never read; the stream began again
+`incarnations` times. The other columns are of the newest checkpoint round that one run has read whole, which ended at
+`round_ms`: how many members and pairs of a topic and a broker it lists, how many differ from the tables, and whether
+history was whole before it (`proves`): then a difference is a defect."""
+
+TABLES = (EVENTS, GAPS, BROKER_SESSIONS, BROKER_VERSIONS, ROUTE_VERSIONS, HEARTBEATS, HEALTH)
 """All but those of reports."""

@@ -8,7 +8,7 @@ and only added to; the rest is open, and each run replaces it.
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 import pyarrow as pa
@@ -140,6 +140,13 @@ class Warehouse:
         """Only what the next run replaces; the table's columns."""
         files = [file for file in self.files(table, snapshot) if file.partition[PART.name] == OPEN]
         return self.frame(table, files).selectExpr(*table.schema.names)
+
+    def rows(self, table: Table, snapshot: Snapshot) -> list[dict[str, Any]]:
+        """Return the rows of a small table in a snapshot, none if it is not there; without Spark."""
+        if table.name not in snapshot.versions:
+            return []
+        found: list[dict[str, Any]] = log_of(self.place, table, snapshot).delta.to_pyarrow_table().to_pylist()
+        return found
 
     def begin(self) -> "Run":
         """A run over the newest snapshot."""

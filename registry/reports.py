@@ -10,8 +10,9 @@ from registry.plans import Batch, Call, Plan, call
 
 
 class Meta(msgspec.Struct, frozen=True):
-    """The run that made the reports, and what it saw of the stream. `left_out`: entries that were too many to serve;
-    `names`: those of its keys, parted by blanks."""
+    """The run that made the reports, and what it saw of the stream: the columns of the pipeline's table report_health
+    (docs/pipeline-tables.md). `left_out`: entries that were too many to serve; `names`: those of its keys, parted by
+    blanks. None is what a pipeline of release 0.1 does not say, or, of a checkpoint, what no run has compared."""
 
     run: str
     as_of_ms: int
@@ -23,6 +24,15 @@ class Meta(msgspec.Struct, frozen=True):
     provisional: bool
     left_out: int
     names: str
+    repeats: int | None = None
+    unknown: int | None = None
+    incomplete: int | None = None
+    waiting: int | None = None
+    incarnations: int | None = None
+    round_ms: int | None = None
+    proves: bool | None = None
+    members_differing: int | None = None
+    pairs_differing: int | None = None
 
     def windows(self, report: str) -> tuple[str, ...]:
         """Return the windows of a report that has one key for each."""

@@ -59,11 +59,15 @@ def publish(client: Client, namespace: str, run: Run, results: Results) -> Serve
 def _meta(run: Run, results: Results, key_names: Sequence[str], left_out: int) -> Iterator[Entry]:
     provisional = any(row.get("provisional") for rows in results.tables.values() for row in rows)
     values = msgspec.structs.asdict(run) | {
-        "provisional": int(provisional),
+        "provisional": provisional,
         "left_out": left_out,
         "names": " ".join(key_names),
     }
-    return (Entry(names.META, field, str(value)) for field, value in values.items())
+    return (
+        Entry(names.META, field, str(int(value)) if isinstance(value, bool) else str(value))
+        for field, value in values.items()
+        if value is not None
+    )
 
 
 def _write(client: Client, prefix: str, written: Sequence[Entry]) -> None:

@@ -31,16 +31,30 @@ CUTS: Final = {report.table.name: report.cut for report in CATALOGUE}
 
 
 class Run(msgspec.Struct, frozen=True):
-    """What a run says of itself. `took_ms` up to here; the others count entries of the stream: `events` taken,
-    `holes` never read, `phantoms` of a lost primary, `rejected` that could not be understood."""
+    """What a run says of itself. `took_ms` up to here; the others are of HEALTH, by other names `events`, entries that
+    have landed, and `holes`, those that were never read."""
 
     run: str
     as_of_ms: int
     took_ms: int
     events: int
-    holes: int
-    phantoms: int
     rejected: int
+    holes: int = 0
+    phantoms: int = 0
+    repeats: int = 0
+    unknown: int = 0
+    incomplete: int = 0
+    waiting: int = 0
+    incarnations: int = 0
+    round_ms: int | None = None
+    proves: bool | None = None
+    members_differing: int | None = None
+    pairs_differing: int | None = None
+
+    @property
+    def differing(self) -> int:
+        """How much of the newest checkpoint differs from the tables though it must not."""
+        return (self.members_differing or 0) + (self.pairs_differing or 0) if self.proves else 0
 
 
 class Results(msgspec.Struct, frozen=True):

@@ -12,27 +12,42 @@ MEMBER = ("cluster", "broker", "broker_id", "addr")
 PAIR = ("topic", "broker")
 
 
-def checks(clean: DataFrame, sessions: DataFrame, routes: DataFrame) -> DataFrame:
-    """A row for each whole round: `namespace`, `inc`, `round`, `begin_ms`, `end_ms`, how many `members` and `pairs` it
-    lists, `members_differing` and `pairs_differing`; and `proves`, whether history was whole up to it: a difference
-    is a defect then, else it is what the round was needed for.
-
-    Differing are those that held by the tables all the time of the round, but were not listed, and those that the
-    tables know from the round alone."""
-    whole = checkpoints.whole(clean)
+def rounds_of(clean: DataFrame, *, recorded: bool = False) -> DataFrame:
+    """The whole rounds: `namespace`, `inc`, `round`, `round_begin` and `round_end` (ids), and `proves`, whether history
+    was whole up to it; `recorded`: it was before the first of these entries."""
     earlier = Window.partitionBy("namespace", "inc", "segment").orderBy("end_seq")
     known = (F.col("first_seq") == 1) | F.coalesce(
         F.min("end_seq").over(earlier) < F.col("begin_seq"), F.lit(False)
     )
+    proves = F.lit(True) if recorded else known
     begin, end = F.col("begin_id").alias("round_begin"), F.col("end_id").alias("round_end")
-    rounds = F.broadcast(whole.select(*ROUND, begin, end, known.alias("proves")))
+    return checkpoints.whole(clean).select(*ROUND, begin, end, proves.alias("proves"))
+
+
+def newest(rounds: DataFrame) -> DataFrame:
+    """Of each namespace the round that ended last."""
+    last = F.row_number().over(Window.partitionBy("namespace").orderBy(F.desc("inc"), F.desc("round_end")))
+    return rounds.withColumn("last", last).where("last = 1").drop("last")
+
+
+def checks(clean: DataFrame, sessions: DataFrame, routes: DataFrame, rounds: DataFrame) -> DataFrame:
+    """A row for each of these `rounds_of` the clean entries: `namespace`, `inc`, `round`, `begin_ms`, `end_ms`, how
+    many `members` and `pairs` it lists, `members_differing` and `pairs_differing`; and `proves`, whether history was
+    whole up to it: a difference is a defect then, else it is what the round was needed for.
+
+    Differing are those that held by the tables all the time of the round, but were not listed, and those that the
+    tables know from the round alone."""
+    rounds = F.broadcast(rounds)
+    listed = clean.withColumn("round", F.col("fields")["round"]).join(
+        rounds.select(*ROUND), [*ROUND], "left_semi"
+    )
     ended = F.coalesce("end_id", _at("end_ms"))
     there = _during(sessions, rounds, "start_id", ended)
     living = there.select(*ROUND, "broker", "epoch").distinct()
     members = _compared(
         "members",
         MEMBER,
-        stated=checkpoints.members(clean).withColumn("round", F.col("fields")["round"]),
+        stated=checkpoints.members(listed),
         there=there,
         new=_within(sessions.where("left_censored"), rounds, "start_id"),
     )
@@ -40,8 +55,8 @@ def checks(clean: DataFrame, sessions: DataFrame, routes: DataFrame) -> DataFram
     pairs = _compared(
         "pairs",
         PAIR,
-        stated=checkpoints.topics(clean)
-        .select(*ROUND[:2], F.col("fields")["round"].alias("round"), F.explode("rows").alias("row"))
+        stated=checkpoints.topics(listed)
+        .select(*ROUND, F.explode("rows").alias("row"))
         .select(*ROUND, "row.broker", F.explode("row.topics").alias("topic")),
         there=in_force.join(living, [*ROUND, "broker", "epoch"], "left_semi"),
         new=_within(routes.where("from_cause = 'checkpoint'"), rounds, "from_id"),

@@ -12,32 +12,44 @@ from mqpipeline.tables import checkpoints
 POSITIONS = "namespace string, inc bigint, seq bigint, batch bigint, recorded boolean"
 
 
-def positions(events: DataFrame, clean: DataFrame, before: DataFrame | None = None) -> DataFrame:
-    """How far a run over these events came, for the next one to go on from: per namespace the newest entry folded,
-    `inc` and `seq`; the newest `batch` read; and whether history around it is `recorded`, that is, known from its
-    beginning or from a whole checkpoint round on. `before` are the positions that an incremental run went on from."""
-    newest = clean.groupBy("namespace").agg(
-        F.max(F.struct("inc", "seq", "segment", "span.first_seq")).alias("at")
-    )
-    read = events.groupBy("namespace").agg(F.max("batch").alias("batch"))
-    newest_read = read.join(newest.select("namespace", "at.*"), ["namespace"])
-    if before is not None:
-        carried = before.select(
-            "namespace", F.col("recorded"), *(F.col(name).alias(f"old_{name}") for name in _AT)
-        )
-        every = carried.join(newest_read.select("namespace", *_AT), ["namespace"], "left")
-        return every.select(
-            "namespace", *(F.coalesce(name, f"old_{name}").alias(name) for name in _AT), "recorded"
-        )
+def positions(events: DataFrame, clean: DataFrame, gaps: DataFrame) -> DataFrame:
+    """How far a run over all events came, for the next one to go on from: per namespace the newest entry folded, `inc`
+    and `seq`; the newest `batch` read; and whether history around it is `recorded`: known from its beginning or from a
+    whole checkpoint round on, and beyond all `gaps` of a lost primary, whose entries would be taken for what comes."""
     checkpointed = (
         checkpoints.whole(clean)
         .select("namespace", "inc", "segment")
         .distinct()
         .withColumn("checkpointed", F.lit(True))
     )
-    recorded = (F.col("first_seq") == 1) | F.coalesce("checkpointed", F.lit(False))
-    every = newest_read.join(checkpointed, ["namespace", "inc", "segment"], "left")
-    return every.select("namespace", *_AT, recorded.alias("recorded"))
+    lost = gaps.where("type = 'rollback'").groupBy("namespace", "inc").agg(F.max("to_seq").alias("lost_seq"))
+    whole = (F.col("first_seq") == 1) | F.coalesce("checkpointed", F.lit(False))
+    beyond = F.coalesce(F.col("lost_seq") <= F.col("seq"), F.lit(True))
+    return (
+        _newest(events, clean)
+        .join(checkpointed, ["namespace", "inc", "segment"], "left")
+        .join(lost, ["namespace", "inc"], "left")
+        .select("namespace", *_AT, (whole & beyond).alias("recorded"))
+    )
+
+
+def moved(events: DataFrame, clean: DataFrame, before: DataFrame) -> DataFrame:
+    """The same of an incremental run, which went on from the positions `before`; the clean entries are those since."""
+    carried = before.select(
+        "namespace", F.col("recorded"), *(F.col(name).alias(f"old_{name}") for name in _AT)
+    )
+    every = carried.join(_newest(events, clean).select("namespace", *_AT), ["namespace"], "left")
+    return every.select(
+        "namespace", *(F.coalesce(name, f"old_{name}").alias(name) for name in _AT), "recorded"
+    )
+
+
+def _newest(events: DataFrame, clean: DataFrame) -> DataFrame:
+    newest = clean.groupBy("namespace").agg(
+        F.max(F.struct("inc", "seq", "segment", "span.first_seq")).alias("at")
+    )
+    read = events.groupBy("namespace").agg(F.max("batch").alias("batch"))
+    return read.join(newest.select("namespace", "at.*"), ["namespace"])
 
 
 _AT = ("inc", "seq", "batch")
@@ -53,10 +65,10 @@ def discontinuous(events: DataFrame, positions: DataFrame) -> DataFrame:
     """The `namespace`s whose tables have to be made of all events again: new ones; those not recorded; those with new
     gaps, or with entries that came late or again."""
     late = _beside(events, positions).where((F.col("batch") > F.col("position_batch")) & _folded())
-    new_runs = runs(fresh(events, positions)).select("namespace", F.col("inc").alias("run_inc"), "first_seq")
-    follows = (
-        (F.col("run_inc") == F.col("inc")) & (F.col("first_seq") == F.col("seq") + 1) & F.col("recorded")
+    new_runs = runs(fresh(events, positions)).select(
+        "namespace", F.col("inc").alias("run_inc"), "first_seq", "backs"
     )
+    follows = F.expr("run_inc = inc and first_seq = seq + 1 and size(backs) = 0 and recorded")
     unfit = new_runs.join(F.broadcast(positions), ["namespace"], "left").where(
         ~F.coalesce(follows, F.lit(False))
     )

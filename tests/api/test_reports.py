@@ -48,10 +48,34 @@ def test_the_run(run: Http, redis: redis_py.Redis) -> None:
         "holes": 0,
         "phantoms": 0,
         "rejected": 0,
+        "repeats": 0,
+        "unknown": 0,
+        "incomplete": 0,
+        "waiting": 0,
+        "incarnations": 0,
+        "roundMillis": None,
+        "proves": None,
+        "membersDiffering": None,
+        "pairsDiffering": None,
         "provisional": True,
         "leftOut": 0,
         "windows": {"availability": ["1h", "day:2026-01-01", "month:2026-01"], "churn": ["1h"]},
     }
+
+
+def test_the_run_says_how_a_checkpoint_compares(http: Http, redis: redis_py.Redis) -> None:
+    checked = msgspec.structs.replace(
+        RUN, unknown=3, round_ms=AS_OF - 1, proves=True, members_differing=2, pairs_differing=0
+    )
+    publish(redis, "default", checked, results())
+    reply = http.ok("GET", "/v1/reports")
+    names = ("unknown", "roundMillis", "proves", "membersDiffering", "pairsDiffering")
+    assert [reply[name] for name in names] == [3, AS_OF - 1, True, 2, 0]
+
+
+def test_the_meta_data_of_an_older_pipeline(run: Http, redis: redis_py.Redis) -> None:
+    redis.hdel("ns:{default}:report:meta", "repeats", "unknown", "incomplete", "waiting", "incarnations")
+    assert run.ok("GET", "/v1/reports")["unknown"] is None
 
 
 def test_availability(run: Http) -> None:

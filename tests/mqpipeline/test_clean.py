@@ -120,10 +120,33 @@ COUNTS = [
 ]
 
 
+FOLDED = {
+    "the last is behind": 2,
+    "a lost primary lies ahead": 4,
+    "a newer incarnation is behind": 2,
+    "all": 3,
+}
+"""How far the tables go, in the incarnation that begins at `W0`."""
+COUNTED = [
+    Case("the last is behind", plain(3).rows(), (2, 0, 0, 0, 0, 1)),
+    Case("a lost primary lies ahead", SET_BACK + plain(1, begin=30, seq=5).rows(3), (7, 0, 3, 0, 0, 1)),
+    Case(
+        "a newer incarnation is behind",
+        plain(2).rows() + plain(2, inc=10, begin=10).rows(),
+        (2, 0, 0, 0, 0, 2),
+    ),
+    Case("all", plain(3).rows(), (3, 0, 0, 0, 0, 0)),
+    Case("no entry is known", of_kind("broker_painted"), (2, 0, 0, 1, 0, 0)),
+    Case(
+        "entries without a number", [*plain(2).rows(), plain(1).rows()[0] | {"seq": None}], (2, 0, 0, 0, 0, 0)
+    ),
+]
+
+
 @pytest.fixture(scope="module")
 def whole(spark: SparkSession) -> tuple[DataFrame, DataFrame]:
     """The histories of all tables of this module, each under its own name, and their runs."""
-    tables = {"kept": KEPT, "segments": SEGMENTS, "gaps": GAPS, "counts": COUNTS}
+    tables = {"kept": KEPT, "segments": SEGMENTS, "gaps": GAPS, "counts": COUNTS, "counted": COUNTED}
     named = [case._replace(id=f"{table}/{case.id}") for table, cases in tables.items() for case in cases]
     events = landing(spark, named).localCheckpoint()
     return events, runs(events).localCheckpoint()
@@ -160,6 +183,14 @@ def counted(whole: tuple[DataFrame, DataFrame]) -> Found:
     return by_case(counts(*whole), "counts", "events", "repeats", "phantoms", "unknown", "incomplete")
 
 
+@pytest.fixture(scope="module")
+def counted_to_there(spark: SparkSession, whole: tuple[DataFrame, DataFrame]) -> Found:
+    rows = [(f"counted/{id}", at(0), seq) for id, seq in FOLDED.items()]
+    positions = spark.createDataFrame(rows, "namespace string, inc bigint, seq bigint")
+    columns = ("events", "repeats", "phantoms", "unknown", "incomplete", "waiting")
+    return by_case(counts(*whole, positions), "counted", *columns)
+
+
 def named(cases: list[Case]) -> pytest.MarkDecorator:
     return pytest.mark.parametrize("case", cases, ids=[case.id for case in cases])
 
@@ -188,6 +219,11 @@ def test_gaps(holes: Found, case: Case) -> None:
 @named(COUNTS)
 def test_counts(counted: Found, case: Case) -> None:
     assert counted[case.id] == [case.expected]
+
+
+@named(COUNTED)
+def test_counts_up_to_an_entry(counted_to_there: Found, case: Case) -> None:
+    assert counted_to_there[case.id] == [case.expected]
 
 
 def test_the_columns_are_those_of_the_landing(whole: tuple[DataFrame, DataFrame]) -> None:

@@ -22,6 +22,7 @@ from mqpipeline.landing.reading import read_events
 from mqpipeline.options import ALL, Options
 from mqpipeline.source.connection import Store
 from mqpipeline.source.options import options_of
+from mqpipeline.tables.health import ADDED, MISSING
 from mqpipeline.warehouse import Snapshot, Warehouse
 from registry.store.rights import pipeline_rules
 from registry.store.url import with_login
@@ -89,6 +90,9 @@ def test_the_worked_example_from_the_stream_to_what_is_served(
         (4, at(3000), None, 6),
     }
     assert redis.hget("ns:{ns}:report:meta", "events") == str(len(worked_example.RAW))
+    (health,) = warehouse.rows(schemas.HEALTH, snapshot)
+    assert health["entries"] == len(worked_example.RAW)
+    assert {health[name] for name in (*ADDED, *MISSING, "waiting", "rejected")} == {0}
     held = json.loads(redis.hget("ns:{ns}:events:consumers", "pipeline:main") or "{}")
     assert (held["id"], held["hold"]) == (worked_example.RAW[-1][0], 1)
     assert "cluster" in (tmp_path / "report-ns.html").read_text()
@@ -100,7 +104,7 @@ def test_a_namespace_that_is_gone_is_said_and_not_published(
     land(spark, example)
     redis.delete("ns:{ns}:events")
     redis.xadd(
-        "ns:{other}:events", {"v": 1, "kind": "kv_changed", "inc": 1, "seq": 1, "cause": "put", "key": "k"}
+        "ns:{other}:events", {"v": 1, "kind": "key_painted", "inc": 1, "seq": 1, "cause": "put", "key": "k"}
     )
     lines: list[str] = []
     both = msgspec.structs.replace(example, namespaces=("ns", "other"), url=example.url)
@@ -108,7 +112,7 @@ def test_a_namespace_that_is_gone_is_said_and_not_published(
     assert [line for line in lines if "ns:{ns}:events is gone or no longer named: known until " in line]
     assert snapshot.as_of_ms > snapshot.as_of["ns"]
     assert not redis.exists("ns:{ns}:report:meta")
-    assert redis.exists("ns:{other}:report:meta")
+    assert redis.hget("ns:{other}:report:meta", "unknown") == "1"
 
 
 def test_streaming_lands_and_reports_and_breaks_off_when_it_is_to_end(

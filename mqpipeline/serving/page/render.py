@@ -246,8 +246,14 @@ def _of_events(results: Results) -> Iterable[Point]:
 
 
 def _of_stream(run: Run) -> Iterable[Point]:
+    if run.differing:
+        yield Point("bad", "The newest checkpoint differs from the tables. Run the pipeline with --full.")
     if run.holes:
-        text = f"The history has {words.plural(run.holes, 'hole')}: time after one counts as unknown or down."
+        missing = words.plural(run.holes, "entry", "entries")
+        text = f"{missing} of the stream missing: time after a hole counts as unknown or down."
+        yield Point("note", text)
+    if run.unknown:
+        text = f"{words.plural(run.unknown, 'entry', 'entries')} of kinds that this release does not know. Upgrade it."
         yield Point("note", text)
     if run.rejected:
         text = f"{words.plural(run.rejected, 'entry', 'entries')} of the stream could not be understood."

@@ -138,7 +138,8 @@ def test_what_the_example_says() -> None:
         "brokers that went down: c1:a",
         "c1:a:0 state_version 2 2026-01-01 00:11:40 addr 127.0.1.9:10911, holder (addr 127.0.1.1:10911), action",
         "c1 1 000 30 s 30 s 1 min 1 s 1 min 1 s 2 2 min",
-        "14 entries read; 0 holes, 0 phantoms of a lost primary, 0 not understood",
+        "14 entries read; 0 missing, 0 of a lost primary, 0 read twice, 0 not readable, 0 of unknown kinds, "
+        "0 of incomplete groups, 0 waiting for more. No checkpoint has been compared with the tables yet.",
     ):
         assert said in words, said
 
@@ -184,6 +185,30 @@ def test_an_objective_that_was_met() -> None:
     assert "1 cluster met the objective." in words
     assert "50.00 % of the error budget left" in words
     assert "missed" not in words.partition("Heartbeats")[0]
+
+
+@pytest.mark.parametrize(
+    ("proves", "differing", "said", "summary"),
+    [
+        (True, 0, "The checkpoint of 2026-01-01 01:00:00 agrees with the tables.", False),
+        (True, 2, "differs from the tables: 2 members, 1 topic on brokers.", True),
+        (False, 2, "is the first of a history whose beginning is missing.", False),
+    ],
+)
+def test_how_the_newest_checkpoint_compares(proves: bool, differing: int, said: str, summary: bool) -> None:
+    run = msgspec.structs.replace(
+        RUN, round_ms=AS_OF, proves=proves, members_differing=differing, pairs_differing=differing // 2
+    )
+    words = Page(html("default", run, results())).words
+    assert said in words
+    assert ("Run the pipeline with --full." in words) is summary
+
+
+def test_what_is_not_known_of_the_stream_is_in_the_summary() -> None:
+    run = msgspec.structs.replace(RUN, holes=1, unknown=2)
+    words = Page(html("default", run, results())).words
+    assert "1 entry of the stream missing" in words
+    assert "2 entries of kinds that this release does not know. Upgrade it." in words
 
 
 def test_a_short_history_is_not_taken_for_a_long_one() -> None:

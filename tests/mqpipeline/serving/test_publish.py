@@ -66,11 +66,25 @@ def test_meta(served: redis_py.Redis) -> None:
         "holes": "0",
         "phantoms": "0",
         "rejected": "0",
+        "repeats": "0",
+        "unknown": "0",
+        "incomplete": "0",
+        "waiting": "0",
+        "incarnations": "0",
         "provisional": "1",
         "left_out": "0",
         "names": "incidents conflicts slo detect repair skew timeouts churn:1h availability:1h"
         " availability:day:2026-01-01 availability:month:2026-01 flap flap:values",
     }
+
+
+def test_meta_says_how_a_checkpoint_compares(redis: redis_py.Redis) -> None:
+    checked = msgspec.structs.replace(
+        RUN, round_ms=AS_OF - 1, proves=True, members_differing=2, pairs_differing=0
+    )
+    publish(redis, "default", checked, results())
+    names_of = ("round_ms", "proves", "members_differing", "pairs_differing")
+    assert redis.hmget(PREFIX + "meta", names_of) == [str(AS_OF - 1), "1", "2", "0"]
 
 
 def test_availability_of_a_window(served: redis_py.Redis) -> None:

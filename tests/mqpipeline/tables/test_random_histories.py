@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
-from mqpipeline.clean import clean
+from mqpipeline.clean import clean, gaps
 from mqpipeline.tables.broker_versions import broker_versions
-from mqpipeline.tables.check import checks
-from mqpipeline.tables.increments import discontinuous, fresh, positions
+from mqpipeline.tables.check import checks, newest, rounds_of
+from mqpipeline.tables.increments import discontinuous, fresh, moved, positions
 from mqpipeline.tables.route_versions import route_versions
 from mqpipeline.tables.sessions import sessions
 from tests.mqpipeline.rows import rows_of
@@ -203,10 +203,14 @@ def test_a_round_heals_a_hole(
 def test_the_fold_at_a_checkpoint_is_the_checkpoint(
     kept: DataFrame, stays: DataFrame, versions: DataFrame
 ) -> None:
-    rows = checks(kept, stays, versions).collect()
+    rows = checks(kept, stays, versions, rounds_of(kept)).collect()
     sound = [row for row in rows if not row.namespace.startswith("holed")]
     rounds = sum(entry.fields.get("scope") == "end" for entries, _ in HISTORIES.values() for entry in entries)
     assert len(sound) == rounds * len(DAMAGE)
+    last = {
+        row.namespace: (row.inc, row.round) for row in sorted(rows, key=lambda row: (row.inc, row.end_ms))
+    }
+    assert {row.namespace: (row.inc, row.round) for row in newest(rounds_of(kept)).collect()} == last
     assert all(row.proves for row in sound)
     assert not [row for row in rows if row.proves and (row.members_differing or row.pairs_differing)]
     assert sum(row.members_differing + row.pairs_differing for row in rows if not row.proves) > 0
@@ -236,7 +240,7 @@ def test_an_incremental_run_equals_a_full_one(spark: SparkSession) -> None:
         both.append(Case(f"{seed}", old + new, None))
     then, now = landing(spark, first).localCheckpoint(), landing(spark, both).localCheckpoint()
     before, after = clean(then).localCheckpoint(), clean(now).localCheckpoint()
-    position = positions(then, before).localCheckpoint()
+    position = positions(then, before, gaps(then)).localCheckpoint()
     assert not discontinuous(now, position).collect()
     since = clean(fresh(now, position)).localCheckpoint()
     brokers = broker_versions(before).where("to_ms is null")
@@ -249,29 +253,37 @@ def test_an_incremental_run_equals_a_full_one(spark: SparkSession) -> None:
         run = turn(before).localCheckpoint()
         went_on = run.where(f"not ({still})").unionByName(turn(since, run.where(still), *more))
         assert rows_of(went_on, *run.columns) == rows_of(turn(after), *run.columns), turn.__name__
-    moved = {row.namespace: row for row in positions(now, since, position).collect()}
-    assert {row.batch for row in moved.values()} == {2}
+    ended = {row.namespace: row for row in moved(now, since, position).collect()}
+    assert {row.batch for row in ended.values()} == {2}
     ends = {f"{seed}": int(entries[-1].fields["seq"]) for seed, (entries, _) in HISTORIES.items()}
-    assert {name: row.seq for name, row in moved.items()} == ends
+    assert {name: row.seq for name, row in ended.items()} == ends
 
 
 def at_batch(batch: int, rows: Rows) -> Rows:
     return [row | {"batch": batch} for row in rows]
 
 
-def newer(seq: int, inc: float = 0) -> Rows:
+def newer(seq: int, inc: float = 0, at: float = 50) -> Rows:
     """The next batch: one entry."""
-    return Stream(inc, seq=seq).add(50, registered("first", "c", 3)).rows(2)
+    return Stream(inc, seq=seq).add(at, registered("first", "c", 3)).rows(2)
 
 
 OLD = Stream().add(1, registered("first", "a", 1)).add(2, registered("first", "b", 2))
 BEGUN_LATER = at_batch(1, Stream(seq=9).add(1, registered("first", "a", 1)).rows())
 TWO = at_batch(1, OLD.rows())
+LOST = at_batch(0, Stream().add(1, *(registered("first", name, 1) for name in "abc")).rows())
 AGAIN = [
     Case("nothing new", TWO, False),
     Case("the next entry", TWO + newer(3), False),
     Case("a hole", TWO + newer(4), True),
     Case("a rollback", TWO + newer(2), True),
+    Case("entries that are rolled back at once", TWO + newer(3) + at_batch(3, newer(3, at=60)), True),
+    Case("an entry of a lost primary lies ahead", LOST + at_batch(1, newer(2)), True),
+    Case(
+        "what a lost primary had is passed",
+        LOST + at_batch(1, newer(2) + newer(3, at=60)) + newer(4, at=70),
+        False,
+    ),
     Case("a repeat", TWO + at_batch(2, OLD.rows()), True),
     Case("an incarnation", TWO + newer(1, inc=50), True),
     Case("begun later, no round yet", BEGUN_LATER + newer(10), True),
@@ -282,10 +294,9 @@ AGAIN = [
 @pytest.fixture(scope="module")
 def from_scratch(spark: SparkSession) -> set[str]:
     events = landing(spark, AGAIN).localCheckpoint()
-    old = events.where("batch = 1")
-    return {
-        row.namespace for row in discontinuous(events, positions(old, clean(old)).localCheckpoint()).collect()
-    }
+    old = events.where("batch <= 1")
+    position = positions(old, clean(old), gaps(old)).localCheckpoint()
+    return {row.namespace for row in discontinuous(events, position).collect()}
 
 
 @pytest.mark.parametrize("case", AGAIN, ids=[case.id for case in AGAIN])
