@@ -13,13 +13,13 @@ import time
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from pyspark.sql import Row, SparkSession
+from pyspark.sql import SparkSession
 
 from bench.servers import Server
 from mqpipeline.cli.sample import write
 from mqpipeline.landing.kinds import EVENTS_LAND
 from mqpipeline.landing.landing import Landing
-from mqpipeline.scale import Scale, entries
+from mqpipeline.scale import Entry, Scale, entries
 from mqpipeline.session import spark_session
 from mqpipeline.source.connection import Store
 from mqpipeline.source.options import options_of
@@ -30,21 +30,20 @@ PRESSED = 26 * 7  # days into one
 SETTINGS = {"spark.driver.memory": "3g", "spark.sql.shuffle.partitions": "4"}
 
 
-def fill(spark: SparkSession, url: str, copies: int) -> int:
+def fill(url: str, copies: int) -> int:
     """Write the history as that of each namespace; return its number of entries."""
-    written = entries(spark, SCALE).orderBy("id_ms", "id_n").toLocalIterator()
     with Store(options_of({"url": url, "streams": SCALE.stream})) as store:
-        count = write(store.client, _in_a_day(written))
+        count = write(store.client, SCALE.stream, _in_a_day())
         whole: Any = store.client.dump(SCALE.stream)
         for name in _names(copies):
             store.client.restore(EVENTS_LAND.stream(name), 0, whole)
     return count
 
 
-def _in_a_day(rows: Iterator[Row]) -> Iterator[Row]:
-    for number, row in enumerate(rows):
-        at_ms = SCALE.start_ms + (row["id_ms"] - SCALE.start_ms) // PRESSED
-        yield Row(stream=row["stream"], fields=row["fields"], id_ms=at_ms, id_n=number)
+def _in_a_day() -> Iterator[Entry]:
+    for number, entry in enumerate(entries(SCALE)):
+        at_ms = SCALE.start_ms + (entry.id_ms - SCALE.start_ms) // PRESSED
+        yield Entry(at_ms, number, entry.fields)
 
 
 def _names(copies: int) -> list[str]:
@@ -82,7 +81,7 @@ def main() -> None:
     given = parser.parse_args()
     url = os.environ["REDIS_URL"]
     spark = spark_session("bench", {**SETTINGS, "spark.master": f"local[{given.cores}]"})
-    count = fill(spark, url, given.copies)
+    count = fill(url, given.copies)
     print(f"{given.copies} streams of {count} events", flush=True)
     with tempfile.TemporaryDirectory() as folder:
         each = str(count * given.copies // given.batches)

@@ -11,6 +11,7 @@ import shutil
 import time
 from collections.abc import Iterable, Iterator
 from functools import partial
+from itertools import islice
 from pathlib import Path
 from typing import Any, cast
 
@@ -18,6 +19,7 @@ import msgspec
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.parquet as pq
 from pyspark.sql import SparkSession
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
@@ -40,6 +42,10 @@ from mqpipeline.source.replies import Page
 from mqpipeline.warehouse import Warehouse
 
 RAW, SCALE = "raw", "scale.json"
+RAW_SCHEMA = pa.schema(
+    {"stream": pa.utf8(), "id_ms": pa.int64(), "id_n": pa.int64(), "fields": pa.map_(pa.utf8(), pa.utf8())}
+)
+FILE_ENTRIES = 20_000
 HOUR_MS = 3_600_000
 BATCH = 1
 SETTINGS = {
@@ -50,9 +56,14 @@ SETTINGS = {
 }
 
 
-def make(spark: SparkSession, root: str, scale: Scale) -> None:
+def make(root: str, scale: Scale) -> None:
     """Write the entries, and what they were made of."""
-    entries(spark, scale).write.mode("overwrite").parquet(f"{root}/{RAW}")
+    folder, made = Path(root, RAW), entries(scale)
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir()
+    while some := list(islice(made, FILE_ENTRIES)):
+        rows = [{**entry._asdict(), "stream": scale.stream} for entry in some]
+        pq.write_table(pa.Table.from_pylist(rows, RAW_SCHEMA), folder / f"{some[0].id_ms}.parquet")
     Path(root, SCALE).write_bytes(msgspec.json.encode(scale._asdict()))
 
 
@@ -169,7 +180,7 @@ def main() -> None:
     match given.what:
         case "make":
             scale = Scale(brokers=given.brokers, topics=given.topics, weeks=given.weeks)
-            make(spark, root, scale)
+            make(root, scale)
         case "land":
             land(spark, root)
         case _:

@@ -3,17 +3,20 @@
 Every broker name has a master; every other one has a slave too, so that its epoch outlives a restart of the master.
 Each member is gone once a week: mostly for an upgrade, sometimes killed, lost with its host, or moved to another
 address. Once a quarter some brokers expire within seconds of each other. Topics come, grow and go; now and then
-someone takes a broker's write permission away for a while.
+an operator takes a broker's write permission away for a while.
 
 What happens when in a week keeps one operation out of the middle of another: masters are gone in [0.05, 0.20) of it and
 back by 0.30, slaves half a third later, masses expire at 0.50, permissions go at 0.60 and return at 0.61, topics
 change in [0.70, 1.00).
 """
 
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from random import Random
 from typing import NamedTuple
 
-from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F
+import msgspec
 
 WEEK_MS = 7 * 86_400_000
 TIMEOUT_MS = 120_000
@@ -21,6 +24,15 @@ SLICE = 500  # pairs in an entry
 QUARTER_WEEKS = 13
 FEW, MANY = "8,8,6,0", "16,16,6,0"
 WIPED = {FEW: "8,8,4,0", MANY: "16,16,4,0"}
+CAUSES = ((0.85, "unregistered"), (0.92, "lost"), (0.97, "expired"), (1.0, "replaced"))
+"""Why a member is gone, by a lot below that number."""
+AWAY_MS = {
+    "unregistered": (30_000, 150_000),
+    "lost": (60_000, 1_140_000),
+    "expired": (300_000, 3_300_000),
+    "replaced": (0, 0),
+}
+"""For how long: the least, and how much more it may be."""
 
 
 class Scale(NamedTuple):
@@ -41,347 +53,269 @@ class Scale(NamedTuple):
         return f"ns:{{{self.namespace}}}:events"
 
 
-def entries(spark: SparkSession, scale: Scale) -> DataFrame:
-    """-> stream string, id_ms bigint, id_n bigint, fields map<string, string>: what a read of the stream gives."""
-    outages, pairs = _outages(spark, scale).cache(), _pairs(spark, scale).cache()
-    registrations = _registrations(outages, scale)
-    operations = (
-        _started(spark, scale)
-        .unionByName(_removed(outages))
-        .unionByName(_registered(registrations))
-        .unionByName(_first_tables(registrations, pairs))
-        .unionByName(_topic_changes(outages, pairs, scale))
-        .unionByName(_permissions(outages, pairs, scale))
-    )
-    return _numbered(operations, scale)
+class Entry(NamedTuple):
+    """An entry of the stream: its id and its fields."""
+
+    id_ms: int
+    id_n: int
+    fields: dict[str, str]
 
 
-def _random(scale: Scale, *of: str) -> str:
-    """SQL of a number in [0, 1) that depends on these columns alone."""
-    return f"(pmod(xxhash64({scale.seed}, {', '.join(of)}), 1000003) / 1000003D)"
+class _Write(NamedTuple):
+    """An entry without its number. Those of equal `operation` and a `part` from 0 on are one group."""
+
+    at_ms: int
+    operation: str
+    part: int
+    fields: dict[str, str]
 
 
-def _members(spark: SparkSession, scale: Scale) -> DataFrame:
-    names = spark.range(scale.brokers).selectExpr(
-        "id as b",
-        "format_string('broker-%04d', id) as broker",
-        f"format_string('cluster-%02d', id % {scale.clusters}) as cluster",
-        "id % 2 = 1 as has_slave",
-    )
-    return names.withColumn("broker_id", F.expr("explode(if(has_slave, array(0, 1), array(0)))"))
+def entries(scale: Scale) -> Iterator[Entry]:
+    """Yield the history in its order; one week of it is in memory."""
+    seq = 0
+    for writes in _by_week(scale):
+        writes.sort(key=lambda write: (write.at_ms, write.operation, abs(write.part)))
+        sizes = Counter(write.operation for write in writes if write.part >= 0)
+        places: Counter[str] = Counter()
+        before_ms, n = -1, 0
+        for at_ms, operation, part, fields in writes:
+            seq += 1
+            before_ms, n = at_ms, n + 1 if at_ms == before_ms else 0
+            number = {"v": "1", "inc": str(scale.start_ms), "seq": str(seq)}
+            if part >= 0 and sizes[operation] > 1:
+                places[operation] += 1
+                number["part"] = f"{places[operation]}/{sizes[operation]}"
+            yield Entry(at_ms, n, {**number, "op": operation, **fields})
 
 
-def _outages(spark: SparkSession, scale: Scale) -> DataFrame:
-    """A row each time a member is gone, and one for its first coming, with `week` -1 and no `gone_ms`.
-
-    `gone_ms` is when it ended, `down_ms` when that was recorded, `at_ms` when it came back; `since_ms` when it had
-    come. `epoch` and `moves` (how often its address changed) are of its stay before, `next_epoch` of the one after."""
-    of = ("broker", "broker_id", "week")
-    kind, length, when = (_random(scale, *of, f"'{what}'") for what in ("kind", "length", "when"))
-    weekly = (
-        _members(spark, scale)
-        .withColumn("week", F.expr(f"explode(sequence(-1, {scale.weeks - 1}))"))
-        .withColumn("kind", F.expr(kind))
-        .withColumn("share", F.expr(f"if(broker_id = 0, 0.05, 0.30) + 0.15 * {when}"))
-        .withColumn(
-            "cause",
-            F.expr(
-                "case when week < 0 then 'first' when kind < 0.85 then 'unregistered' when kind < 0.92 then 'lost' "
-                "when kind < 0.97 then 'expired' else 'replaced' end"
-            ),
-        )
-    )
-    masses = (
-        weekly.where(f"not has_slave and b % 20 = 4 and week % {QUARTER_WEEKS} = {QUARTER_WEEKS - 1}")
-        .withColumn("share", F.expr(f"0.5 + 5000 * kind / {WEEK_MS}"))
-        .withColumn("cause", F.lit("expired"))
-    )
-    away = f"""case cause when 'unregistered' then 30000 + 150000 * {length} when 'lost' then 60000 + 1140000 * {length}
-        when 'expired' then 300000 + 3300000 * {length} else 0 end"""
-    before = "over (partition by broker, broker_id order by at_ms rows between unbounded preceding and 1 preceding)"
-    return (
-        weekly.unionByName(masses)
-        .withColumn(
-            "gone_ms",
-            F.expr(f"if(week < 0, null, cast({scale.start_ms} + (week + share) * {WEEK_MS} as bigint))"),
-        )
-        .withColumn("down_ms", F.expr("gone_ms + if(cause = 'expired', cast(1000 * kind as bigint), 0)"))
-        .withColumn(
-            "at_ms",
-            F.expr(
-                f"coalesce(down_ms + cast({away} as bigint), {scale.start_ms} + 10 * (1 + 2 * b + broker_id))"
-            ),
-        )
-        .withColumn("since_ms", F.expr(f"max(at_ms) {before}"))
-        .withColumn("moves", F.expr(f"coalesce(sum(if(cause = 'replaced', 1, 0)) {before}, 0)"))
-        .withColumn("renewed", F.expr("not has_slave and cause not in ('replaced', 'first')"))
-        .withColumn(
-            "epoch", F.expr(f"b + 1 + {scale.brokers} * coalesce(sum(if(renewed, 1, 0)) {before}, 0)")
-        )
-        .withColumn("next_epoch", F.expr(f"epoch + if(renewed, {scale.brokers}, 0)"))
-    )
+def _by_week(scale: Scale) -> Iterator[list[_Write]]:
+    estate = _Estate(scale)
+    for week in range(scale.weeks):
+        yield [*(estate.begin() if week == 0 else ()), *estate.week(week)]
 
 
-def _address(moves: str) -> str:
-    return f"concat('10.', b div 250, '.', b % 250, '.', 1 + 100 * broker_id + {moves} % 100, ':10911')"
+@dataclass(slots=True)
+class _Member:
+    """A slot: `moves` is how often its address has changed, `since_ms` when its member has come."""
+
+    b: int
+    id: int
+    broker: str
+    cluster: str
+    has_slave: bool
+    epoch: int
+    moves: int = 0
+    since_ms: int = 0
+
+    @property
+    def address(self) -> str:
+        return f"10.{self.b // 250}.{self.b % 250}.{1 + 100 * self.id + self.moves % 100}:10911"
+
+    @property
+    def actor(self) -> str:
+        return f"wire:{self.address}"
+
+    @property
+    def named(self) -> dict[str, str]:
+        return {"cluster": self.cluster, "broker": self.broker}
 
 
-def _entry(at: str, operation: str, part: str, kind: str, *fields: str) -> list[str]:
-    """An entry's columns. Those of equal `operation` and a `part` from 0 on are one group, the others one each."""
-    listed = ", ".join(("'kind'", f"'{kind}'", "'op'", operation, *fields))
-    return [
-        f"{at} as at_ms",
-        f"{operation} as operation",
-        f"cast({part} as int) as part",
-        f"map({listed}) as fields",
-    ]
+class _Pair(NamedTuple):
+    """A topic on a broker, from when to when; `slice` is its place in the broker's table, in entries."""
+
+    topic: str
+    slice: int
+    made_ms: int
+    grown_ms: int | None
+    ended_ms: int | None
+
+    def data_at(self, at_ms: int) -> str:
+        """Return its queue data at a time, "" if it is not there."""
+        if at_ms < self.made_ms or (self.ended_ms is not None and at_ms >= self.ended_ms):
+            return ""
+        return MANY if self.grown_ms is not None and self.grown_ms <= at_ms else FEW
 
 
-def _started(spark: SparkSession, scale: Scale) -> DataFrame:
-    return spark.range(1).selectExpr(
-        *_entry(
-            f"{scale.start_ms}L",
-            "'start'",
-            "0",
-            "stream_started",
-            "'cause', 'empty_store', 'actor', 'job:scale'",
-        )
-    )
+class _Change(NamedTuple):
+    at_ms: int
+    b: int
+    topic: str
+    before: str
+    after: str
 
 
-MEMBER = "'cluster', cluster, 'broker', broker, 'id', string(broker_id), 'addr'"
-BROKERS_ACTOR = f"concat('wire:', {_address('moves')})"
-COMING = "concat('r', b, '-', broker_id, '-', at_ms)"
+class _Estate:
+    """The brokers as they are at some time, and their topics at any."""
+
+    def __init__(self, scale: Scale) -> None:
+        self._scale = scale
+        self._random = Random(f"{scale.seed} brokers")
+        self._members = [
+            _Member(b, id, f"broker-{b:04}", f"cluster-{b % scale.clusters:02}", b % 2 == 1, b + 1)
+            for b in range(scale.brokers)
+            for id in ((0, 1) if b % 2 else (0,))
+        ]
+        self._masters = {member.b: member for member in self._members if not member.id}
+        self._tables, self._changes = _topics(scale)
+
+    def begin(self) -> Iterator[_Write]:
+        """The stream begins, and all members come."""
+        start_ms = self._scale.start_ms
+        started = {"kind": "stream_started", "cause": "empty_store", "actor": "job:scale"}
+        yield _Write(start_ms, "start", 0, started)
+        for member in self._members:
+            yield from self._comes(member, start_ms + 10 * (1 + 2 * member.b + member.id), is_first=True)
+
+    def week(self, week: int) -> Iterator[_Write]:
+        """What happens in it."""
+        for member in self._members:
+            yield from self._weekly(member, week)
+        for master in self._masters.values():
+            if self._random.random() < 0.01:
+                yield from self._wipe(master, "wipe", self._at(week + 0.6))
+                yield from self._wipe(master, "restore", self._at(week + 0.61))
+        for change in self._changes[week]:
+            yield self._change(change)
+
+    def _at(self, weeks: float) -> int:
+        return int(self._scale.start_ms + weeks * WEEK_MS)
+
+    def _weekly(self, member: _Member, week: int) -> Iterator[_Write]:
+        lot, when = self._random.random(), self._random.random()
+        cause = next(cause for below, cause in CAUSES if lot < below)
+        yield from self._gone(member, cause, self._at(week + (0.3 if member.id else 0.05) + 0.15 * when))
+        in_mass = not member.has_slave and member.b % 20 == 4
+        if in_mass and week % QUARTER_WEEKS == QUARTER_WEEKS - 1:
+            yield from self._gone(member, "expired", self._at(week + 0.5) + int(5000 * when))
+
+    def _gone(self, member: _Member, cause: str, gone_ms: int) -> Iterator[_Write]:
+        """A member is gone at that time, and comes back. A replacement is one group."""
+        late, length = self._random.random(), self._random.random()
+        down_ms = gone_ms + (int(1000 * late) if cause == "expired" else 0)
+        least, more = AWAY_MS[cause]
+        at_ms = down_ms + int(least + more * length)
+        seen_ms = gone_ms - (TIMEOUT_MS if cause == "expired" else 200 + int(29_000 * late))
+        times = {"since_ms": member.since_ms, "last_seen_ms": seen_ms, "lease_ms": seen_ms + TIMEOUT_MS}
+        if cause == "expired":
+            times["effective_ms"] = gone_ms
+        if cause == "lost":
+            times["closed_ms"] = gone_ms - 200
+        removed = {
+            "kind": "broker_removed",
+            "cause": cause,
+            "actor": "job:expire" if cause == "expired" else member.actor,
+            **_of(member),
+            **{name: str(time) for name, time in times.items()},
+            "topics": "0",
+            "drained": "0",
+        }
+        left = f"d{member.b}-{member.id}-{down_ms}"
+        yield _Write(down_ms, _coming(member, at_ms) if cause == "replaced" else left, 0, removed)
+        if cause == "replaced":
+            member.moves += 1
+            yield from self._comes(member, at_ms, cause="takeover")
+        else:
+            member.epoch += 0 if member.has_slave else self._scale.brokers
+            yield from self._comes(member, at_ms, is_first=not member.has_slave)
+
+    def _comes(
+        self, member: _Member, at_ms: int, *, cause: str = "", is_first: bool = False
+    ) -> Iterator[_Write]:
+        """`is_first`: of its broker, if it is a master; it has to report its topics then."""
+        is_first = is_first and not member.id
+        member.since_ms = at_ms
+        registered = {
+            "kind": "broker_registered",
+            "cause": cause or ("first" if is_first else "join"),
+            "actor": member.actor,
+            **_of(member),
+            "timeout_ms": str(TIMEOUT_MS),
+            "acting": "0",
+            "dv": f"0:{at_ms}:1",
+            "topics": "0",
+        }
+        yield _Write(at_ms, _coming(member, at_ms), 1, registered)
+        if is_first:
+            held = [(pair, "", pair.data_at(at_ms)) for pair in self._tables[member.b]]
+            for slice, rows in _in_entries(member.broker, held):
+                changed = {"cause": "register", "actor": member.actor, **rows}
+                yield _Write(at_ms, _coming(member, at_ms), 2 + slice, _table(member, changed))
+
+    def _wipe(self, master: _Member, cause: str, at_ms: int) -> Iterator[_Write]:
+        """An operator takes the write permission away (205), or gives it back (327)."""
+        data = ((pair, pair.data_at(at_ms)) for pair in self._tables[master.b])
+        both = [(pair, value, WIPED[value]) for pair, value in data if value]
+        held = both if cause == "wipe" else [(pair, after, before) for pair, before, after in both]
+        for slice, rows in _in_entries(master.broker, held):
+            changed = {"cause": cause, "actor": "token:alice", "peer": "192.0.2.10:50112", **rows}
+            yield _Write(at_ms, f"w{master.b}-{at_ms}", -1 - slice, _table(master, changed))
+
+    def _change(self, change: _Change) -> _Write:
+        """Each change of a topic on a broker is an entry of its own: its operator's tool goes from one to the next."""
+        master = self._masters[change.b]
+        rows = _rows([[master.broker, change.before, change.after, [change.topic]]])
+        fields = {"cause": "register", "actor": master.actor, **rows, "topic": change.topic}
+        return _Write(change.at_ms, f"t{change.b}-{change.topic}-{change.at_ms}", 0, _table(master, fields))
 
 
-def _removed(outages: DataFrame) -> DataFrame:
-    """A replacement is of one group with the registration that follows it."""
-    seen = "gone_ms - if(cause = 'expired', 120000, 200 + cast(29000 * kind as bigint))"
-    operation = f"if(cause = 'replaced', {COMING}, concat('d', b, '-', broker_id, '-', down_ms))"
-    return (
-        outages.where("week >= 0")
-        .withColumn("seen_ms", F.expr(seen))
-        .selectExpr(
-            *_entry(
-                "down_ms",
-                operation,
-                "0",
-                "broker_removed",
-                f"'cause', cause, 'actor', if(cause = 'expired', 'job:expire', {BROKERS_ACTOR})",
-                f"{MEMBER}, {_address('moves')}",
-                "'epoch', string(epoch), 'since_ms', string(since_ms), 'last_seen_ms', string(seen_ms)",
-                f"'lease_ms', string(seen_ms + {TIMEOUT_MS})",
-                "'effective_ms', if(cause = 'expired', string(gone_ms), null)",
-                "'closed_ms', if(cause = 'lost', string(gone_ms - 200), null)",
-                "'topics', '0', 'drained', '0'",
-            )
-        )
-    )
-
-
-def _registrations(outages: DataFrame, scale: Scale) -> DataFrame:
-    """A row each time a member comes, its cause and how often it had moved by then."""
-    return outages.selectExpr(
-        "b",
-        "broker",
-        "cluster",
-        "broker_id",
-        "at_ms",
-        "next_epoch as epoch",
-        "moves + if(cause = 'replaced', 1, 0) as moves",
-        "case when cause = 'replaced' then 'takeover' when broker_id > 0 or (has_slave and week >= 0) then 'join' "
-        "else 'first' end as cause",
-    )
-
-
-def _registered(registrations: DataFrame) -> DataFrame:
-    return registrations.selectExpr(
-        *_entry(
-            "at_ms",
-            COMING,
-            "1",
-            "broker_registered",
-            f"'cause', cause, 'actor', {BROKERS_ACTOR}, {MEMBER}, {_address('moves')}, 'epoch', string(epoch)",
-            f"'timeout_ms', '{TIMEOUT_MS}', 'acting', '0', 'dv', concat('0:', at_ms, ':1'), 'topics', '0'",
-        )
-    )
-
-
-def _pairs(spark: SparkSession, scale: Scale) -> DataFrame:
-    """Which broker holds which topic from when to when: `slice` is its place in the broker's table, in entries.
+def _topics(scale: Scale) -> tuple[dict[int, list[_Pair]], dict[int, list[_Change]]]:
+    """Return the table of each broker, and what changes in each week.
 
     A fifth of the topics comes later than the brokers, a tenth goes, a tenth gets more queues."""
-    weeks = scale.weeks
+    random, count = Random(f"{scale.seed} topics"), min(scale.brokers_of_topic, scale.brokers)
+    tables: defaultdict[int, list[_Pair]] = defaultdict(list)
+    changes: defaultdict[int, list[_Change]] = defaultdict(list)
 
-    def moment(what: str, share: float) -> str:
-        """The week of it, null for most."""
-        lot = _random(scale, "topic", f"'{what}'")
-        return f"if({lot} < {share}, cast({lot} / {share} * {weeks} as int), null)"
+    def week(share: float) -> int | None:
+        """One for so many topics, None for the others."""
+        lot = random.random()
+        return int(lot / share * scale.weeks) if lot < share else None
 
-    topics = (
-        spark.range(scale.topics)
-        .withColumn("topic", F.format_string("topic-%06d-of-some-service", F.col("id")))
-        .withColumn("made", F.expr(moment("made", 0.2)))
-        .withColumn("grown", F.expr(moment("grown", 0.1)))
-        .withColumn("ended", F.expr(moment("ended", 0.1)))
-    )
-    return (
-        topics.withColumn(
-            "n", F.expr(f"explode(sequence(0, {min(scale.brokers_of_topic, scale.brokers) - 1}))")
-        )
-        .withColumn(
-            "b",
-            F.expr(
-                f"pmod(xxhash64(topic) + n * {max(scale.brokers // scale.brokers_of_topic, 1)}, {scale.brokers})"
-            ),
-        )
-        .withColumn("at", F.expr(f"0.7 + 0.3 * {_random(scale, 'topic', 'b')}"))
-        .withColumn("made_ms", F.expr(_of_week("made", scale)))
-        .withColumn("grown_ms", F.expr(f"if(grown > coalesce(made, -1), {_of_week('grown', scale)}, null)"))
-        .withColumn(
-            "ended_ms",
-            F.expr(
-                f"if(ended > greatest(coalesce(made, -1), coalesce(grown, -1)), {_of_week('ended', scale)}, null)"
-            ),
-        )
-        .withColumn("slice", F.expr(f"(row_number() over (partition by b order by topic) - 1) div {SLICE}"))
-        .select("b", "topic", "slice", "made_ms", "grown_ms", "ended_ms")
-    )
-
-
-def _of_week(week: str, scale: Scale) -> str:
-    return f"cast({scale.start_ms} + ({week} + at) * {WEEK_MS} as bigint)"
-
-
-HELD = "coalesce(made_ms, 0) <= at_ms and (ended_ms is null or at_ms < ended_ms)"
-VALUE = f"if(coalesce(grown_ms <= at_ms, false), '{MANY}', '{FEW}')"
-
-
-def _in_entries(held: DataFrame, before: str, after: str, by: tuple[str, ...]) -> DataFrame:
-    """Rows of a topic each -> rows of an entry each, with `rows` (JSON) and `count`; `by` come along."""
-    return (
-        held.withColumn("before", F.expr(before))
-        .withColumn("after", F.expr(after))
-        .groupBy(*by, "slice", "before", "after")
-        .agg(F.sort_array(F.collect_list("topic")).alias("topics"))
-        .withColumn(
-            "row",
-            F.expr(
-                """concat('["', broker, '","', before, '","', after, '",["', array_join(topics, '","'), '"]]')"""
-            ),
-        )
-        .groupBy(*by, "slice")
-        .agg(
-            F.concat(F.lit("["), F.array_join(F.sort_array(F.collect_list("row")), ","), F.lit("]")).alias(
-                "rows"
-            ),
-            F.sum(F.size("topics")).alias("count"),
-        )
-    )
-
-
-TABLE = "'cluster', cluster, 'broker', broker, 'epoch', string(epoch), 'rows', rows, 'count', string(count)"
-
-
-def _first_tables(registrations: DataFrame, pairs: DataFrame) -> DataFrame:
-    by = ("b", "broker", "cluster", "broker_id", "at_ms", "epoch", "moves")
-    held = registrations.where("cause = 'first'").join(pairs, "b").where(HELD)
-    return _in_entries(held, "''", VALUE, by).selectExpr(
-        *_entry(
-            "at_ms",
-            COMING,
-            "2 + slice",
-            "topics_changed",
-            f"'cause', 'register', 'actor', {BROKERS_ACTOR}, {TABLE}",
-        )
-    )
-
-
-def _weeks(outages: DataFrame, scale: Scale) -> DataFrame:
-    """A master's epoch in the later half of each week, `at_ms` its end."""
-    last = F.max(F.struct("at_ms", "next_epoch", "moves"))
-    by_week = (
-        outages.where("broker_id = 0 and week >= 0")
-        .groupBy("b", "broker", "cluster", "broker_id", "week")
-        .agg(last.alias("last"))
-    )
-    return by_week.selectExpr(
-        "b", "broker", "cluster", "broker_id", "week", "last.next_epoch as epoch", "last.moves as moves"
-    )
-
-
-def _topic_changes(outages: DataFrame, pairs: DataFrame, scale: Scale) -> DataFrame:
-    """Each change of a topic on a broker is an entry of its own, as its operator's tool goes from broker to broker."""
-    changes = pairs.selectExpr(
-        "b",
-        "topic",
-        f"""inline(array(
-            named_struct('at_ms', made_ms, 'before', '', 'after', '{FEW}'),
-            named_struct('at_ms', grown_ms, 'before', '{FEW}', 'after', '{MANY}'),
-            named_struct('at_ms', ended_ms, 'before', if(grown_ms is null, '{FEW}', '{MANY}'), 'after', '')))""",
-    ).where("at_ms is not null")
-    when = changes.withColumn("week", F.expr(f"cast((at_ms - {scale.start_ms}) div {WEEK_MS} as int)"))
-    rows = """concat('[["', broker, '","', before, '","', after, '",["', topic, '"]]]')"""
-    return (
-        when.join(_weeks(outages, scale), ["b", "week"])
-        .withColumn("rows", F.expr(rows))
-        .withColumn("count", F.lit(1))
-        .selectExpr(
-            *_entry(
-                "at_ms",
-                "concat('t', b, '-', topic, '-', at_ms)",
-                "0",
-                "topics_changed",
-                f"'cause', 'register', 'actor', {BROKERS_ACTOR}, {TABLE}, 'topic', topic",
+    for number in range(scale.topics):
+        topic, first = f"topic-{number:06}-of-some-service", random.randrange(scale.brokers)
+        made, grown, ended = week(0.2), week(0.1), week(0.1)
+        if grown is not None and grown <= (-1 if made is None else made):
+            grown = None
+        if ended is not None and ended <= max(-1 if one is None else one for one in (made, grown)):
+            ended = None
+        for n in range(count):
+            b = (first + n * max(scale.brokers // scale.brokers_of_topic, 1)) % scale.brokers
+            at = 0.7 + 0.3 * random.random()
+            made_ms, grown_ms, ended_ms = (
+                None if one is None else int(scale.start_ms + (one + at) * WEEK_MS)
+                for one in (made, grown, ended)
             )
-        )
-    )
+            pair = _Pair(topic, len(tables[b]) // SLICE, made_ms or 0, grown_ms, ended_ms)
+            tables[b].append(pair)
+            for of, at_ms in ((made, made_ms), (grown, grown_ms), (ended, ended_ms)):
+                if of is not None and at_ms is not None:
+                    before, after = pair.data_at(at_ms - 1), pair.data_at(at_ms)
+                    changes[of].append(_Change(at_ms, b, topic, before, after))
+    return tables, changes
 
 
-def _permissions(outages: DataFrame, pairs: DataFrame, scale: Scale) -> DataFrame:
-    """One broker of a hundred a week is wiped (205), and restored (327) some hours later."""
-    wiped = (
-        _weeks(outages, scale)
-        .where(f"{_random(scale, 'broker', 'week', chr(39) + 'wipe' + chr(39))} < 0.01")
-        .withColumn("cause", F.expr("explode(array('wipe', 'restore'))"))
-        .withColumn(
-            "at_ms",
-            F.expr(f"cast({scale.start_ms} + (week + if(cause = 'wipe', 0.6, 0.61)) * {WEEK_MS} as bigint)"),
-        )
-    )
-    by = ("b", "broker", "cluster", "broker_id", "at_ms", "epoch", "cause")
-    less = f"if({VALUE} = '{MANY}', '{WIPED[MANY]}', '{WIPED[FEW]}')"
-    held = wiped.join(pairs, "b").where(HELD)
-    entries_of = _in_entries(
-        held, f"if(cause = 'wipe', {VALUE}, {less})", f"if(cause = 'wipe', {less}, {VALUE})", by
-    )
-    return entries_of.selectExpr(
-        *_entry(
-            "at_ms",
-            "concat('w', b, '-', at_ms)",
-            "-1 - slice",
-            "topics_changed",
-            f"'cause', cause, 'actor', 'token:alice', 'peer', '192.0.2.10:50112', {TABLE}",
-        )
-    )
+def _coming(member: _Member, at_ms: int) -> str:
+    """Return the operation of a registration."""
+    return f"r{member.b}-{member.id}-{at_ms}"
 
 
-def _numbered(operations: DataFrame, scale: Scale) -> DataFrame:
-    """Seqs and ids in the order of the operations, and each entry's place in its group."""
-    light = operations.select("at_ms", "operation", "part")
-    ordered = light.selectExpr(
-        "operation",
-        "part",
-        "row_number() over (order by at_ms, operation, abs(part)) as seq",
-        "row_number() over (partition by at_ms order by operation, abs(part)) - 1 as id_n",
-        "if(part < 0, 1, row_number() over (partition by operation order by part)) as part_i",
-        "if(part < 0, 1, count(*) over (partition by operation)) as part_n",
-    )
-    common = f"""map('v', '1', 'inc', '{scale.start_ms}', 'seq', string(seq),
-        'part', if(part_n = 1, null, concat(part_i, '/', part_n)))"""
-    return operations.join(ordered, ["operation", "part"]).selectExpr(
-        f"'{scale.stream}' as stream",
-        "at_ms as id_ms",
-        "cast(id_n as bigint) as id_n",
-        f"map_filter(map_concat({common}, fields), (name, value) -> value is not null) as fields",
-    )
+def _of(member: _Member) -> dict[str, str]:
+    return {**member.named, "id": str(member.id), "addr": member.address, "epoch": str(member.epoch)}
+
+
+def _table(master: _Member, fields: dict[str, str]) -> dict[str, str]:
+    return {"kind": "topics_changed", **master.named, "epoch": str(master.epoch), **fields}
+
+
+def _in_entries(broker: str, held: Iterable[tuple[_Pair, str, str]]) -> Iterator[tuple[int, dict[str, str]]]:
+    """Yield of pairs with their data before and after the slices, each with its `rows` and `count`."""
+    slices: defaultdict[int, defaultdict[tuple[str, str], list[str]]] = defaultdict(lambda: defaultdict(list))
+    for pair, before, after in held:
+        if before or after:
+            slices[pair.slice][before, after].append(pair.topic)
+    for slice, topics in slices.items():
+        yield slice, _rows([[broker, *data, named] for data, named in sorted(topics.items())])
+
+
+def _rows(rows: list[list[str | list[str]]]) -> dict[str, str]:
+    return {"rows": msgspec.json.encode(rows).decode(), "count": str(sum(len(row[3]) for row in rows))}

@@ -2,16 +2,15 @@
 
 import time
 from collections.abc import Iterable
-from typing import Annotated
+from itertools import takewhile
+from typing import Annotated, Any
 
 import typer
-from pyspark.sql import Row
 
 from mqpipeline.cli.common import WRONG_USAGE, stop
 from mqpipeline.cli.running import print_progress
 from mqpipeline.landing.kinds import EVENTS_LAND
-from mqpipeline.scale import WEEK_MS, Scale, entries
-from mqpipeline.session import spark_session
+from mqpipeline.scale import WEEK_MS, Entry, Scale, entries
 from mqpipeline.source.connection import Client, Store
 from mqpipeline.source.options import options_of
 
@@ -54,20 +53,17 @@ def sample(
     with Store(options_of({"url": url, "streams": stream})) as store:
         if store.call("EXISTS", stream):
             stop(f"{stream} exists; a made-up history does not go into a real one", WRONG_USAGE)
-        spark = spark_session("redis-namesrv sample")
-        try:
-            events = entries(spark, scale).where(f"id_ms <= {now_ms}").orderBy("id_ms", "id_n")
-            count = write(store.client, events.toLocalIterator())
-        finally:
-            spark.stop()
+        happened = takewhile(lambda entry: entry.id_ms <= now_ms, entries(scale))
+        count = write(store.client, stream, happened)
     print_progress(f"{count} events are in {stream}")
 
 
-def write(client: Client, rows: Iterable[Row]) -> int:
-    """Append rows of `entries`, in order; how many there were."""
+def write(client: Client, stream: str, events: Iterable[Entry]) -> int:
+    """Append entries to a stream, in their order; how many there were."""
     count, pipe = 0, client.pipeline(transaction=False)
-    for count, row in enumerate(rows, 1):
-        pipe.xadd(row["stream"], row["fields"], id=f"{row['id_ms']}-{row['id_n']}")
+    for count, entry in enumerate(events, 1):
+        fields: Any = entry.fields
+        pipe.xadd(stream, fields, id=f"{entry.id_ms}-{entry.id_n}")
         if count % AT_ONCE == 0:
             pipe.execute()
     pipe.execute()

@@ -58,7 +58,7 @@ def test_one_core_two_cores_and_a_cluster_make_the_same_tables(
     cluster = start_cluster(stage)
     write_odd_history(redis)
     with session("local[1]", partitions=1) as spark:
-        write(redis, entries(spark, MADE_UP).orderBy("id_ms", "id_n").toLocalIterator())
+        write(redis, MADE_UP.stream, entries(MADE_UP))
         one_core = run(spark, store, tmp_path / "one")
     with session("local[2]", partitions=2) as spark:
         two_cores = run(spark, store, tmp_path / "two")

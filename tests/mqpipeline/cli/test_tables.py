@@ -131,6 +131,22 @@ def test_no_java_is_started(command: str, root: Path) -> None:
     assert (ended.returncode, ended.stderr) == (0, "")
 
 
+def test_a_sample_needs_no_java_and_goes_into_no_history(store: EmbeddedStore, redis: Redis) -> None:
+    command = [sys.executable, "-m", "mqpipeline.cli", "sample", "--url", store.url, "--weeks", "2"]
+    first, second = (
+        subprocess.run(
+            command, env={**os.environ, **WITHOUT_JAVA}, capture_output=True, text=True, check=False
+        )
+        for _ in range(2)
+    )
+    assert (first.returncode, first.stderr.count("\n")) == (0, 1)
+    count = redis.xlen("ns:{sample}:events")
+    assert f"{count} events are in ns:{{sample}}:events" in first.stderr
+    assert count > 100
+    assert (second.returncode, second.stderr.count("\n")) == (2, 1)
+    assert redis.xlen("ns:{sample}:events") == count
+
+
 @pytest.mark.parametrize("command", ["compact", "vacuum", "check", "repair", "migrate"])
 def test_a_folder_that_is_not_there_is_one_line(command: str, tmp_path: Path) -> None:
     ended = invoked(command, "-w", f"{tmp_path}/typo")
