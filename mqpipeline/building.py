@@ -7,6 +7,7 @@ give the same rows.
 Reports of long history are computed some months at a time, which bounds the memory of a step.
 """
 
+import logging
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from types import MappingProxyType
@@ -39,7 +40,11 @@ FADED_MS = DAY_MS
 """What happened so long before a window or after it does not weigh in it: a flap score halves every 15 minutes, and no
 operation takes a day."""
 
+STEPS = 5 + len(CATALOGUE)
+"""Of a short history."""
 Progress = Callable[[str], None]
+"""Called with each step before it."""
+log = logging.getLogger(__name__)
 
 
 class Source(NamedTuple):
@@ -157,7 +162,14 @@ def _write_health(
     )
     rows = health.health(seen, before, source.landed, source.as_of, source.as_of_ms)
     for row in filter(health.is_wrong, rows):
-        progress(health.difference(row))
+        log.warning(
+            "checkpoint round %s of %s differs from the tables: %d members, %d topics on brokers; compute the tables "
+            "again with --full; if they differ then, it is a defect: report it",
+            row["round"],
+            row["namespace"],
+            row["members_differing"],
+            row["pairs_differing"],
+        )
     made = read.sparkSession.createDataFrame(rows, schemas.HEALTH.schema)
     run.write(schemas.HEALTH, made, open="true", full=True)
 

@@ -9,7 +9,7 @@ from contextlib import ExitStack, closing, contextmanager, suppress
 
 from pyspark.sql import DataFrame, SparkSession
 
-from mqpipeline import schemas
+from mqpipeline import building, schemas
 from mqpipeline.building import Progress, Source, build
 from mqpipeline.lake.log import OtherWriter
 from mqpipeline.lake.place import place
@@ -33,6 +33,8 @@ from mqpipeline.warehouse import Snapshot, Warehouse
 
 NAME = "redis-namesrv pipeline"
 """Of a Spark session for runs."""
+STEPS = len(LANDED) + building.STEPS + 1
+"""Of a run over a short history."""
 WAKE_S = 1.0
 LEASE_TIMEOUT_S = "3"
 """A store that stands still holds up the end by no more."""
@@ -71,7 +73,7 @@ def land(spark: SparkSession, options: Options, progress: Progress, leases: Leas
             leases.require(landing.namespaces())
             streams = landing.land_available().streams
         for stream, position in sorted(streams.items()):
-            progress(f"{position.entries:,} entries of {stream} have landed by now")
+            log.info("%d entries of %s have landed by now", position.entries, stream)
 
 
 def stream(
@@ -134,7 +136,8 @@ def _land(
     except Exception:
         if not stop.is_set():
             raise
-        log.info("landing stopped in a batch: SIGTERM; the next start lands the batch again", exc_info=True)
+        log.info("the landing stopped in a batch; the next start lands it")
+        log.debug("how it stopped", exc_info=True)
 
 
 def _end(spark: SparkSession, land: Future[None], stop: threading.Event) -> None:
@@ -151,7 +154,11 @@ def report(spark: SparkSession, options: Options, progress: Progress, *, full: b
     with closing(_landing(spark, options, EVENTS_LAND)) as landing:
         landed = landing.advance()
     for stream, position in landed.absent.items():
-        progress(f"{stream} is gone or no longer named: known until {format_time(position.as_of_ms)}")
+        log.warning(
+            "%s is gone or no longer named: known until %s, nothing newer is reported; name it again, or leave it",
+            stream,
+            format_time(position.as_of_ms),
+        )
     source = Source(
         read_events(spark, warehouse.root),
         read_heartbeats(spark, warehouse.root),
@@ -211,7 +218,7 @@ def _serve(
                 f"report-{position.namespace.replace('/', '%2F')}.html",
             )
             folder.replace(name, html(position.namespace, counted, results).encode())
-            progress(f"{folder.under(name).name} is written")
+            log.info("%s is written", folder.under(name).name)
 
 
 def _publish(options: Options, namespace: str, run: Run, results: Results) -> None:

@@ -10,6 +10,7 @@ from mqpipeline.lake.place import place
 from mqpipeline.landing.kinds import EVENTS_LAND
 from mqpipeline.landing.progress import said_by
 from mqpipeline.options import ALL, Options
+from mqpipeline.session import LOGGING
 from mqpipeline.source.connection import AWAY, Store
 from mqpipeline.source.options import options_of
 from mqpipeline.source.streams import Streams
@@ -22,7 +23,7 @@ LEAN: Final = {
     "spark.sql.codegen.wholeStage": "false",
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
     "spark.sql.adaptive.enabled": "false",
-    "spark.driver.defaultJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+    "spark.driver.defaultJavaOptions": f"{LOGGING} -XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
 }
 
 

@@ -5,6 +5,7 @@ import signal
 import sys
 import threading
 from collections.abc import Mapping
+from pathlib import Path
 
 from pyspark.sql import SparkSession
 
@@ -12,6 +13,8 @@ from mqpipeline.java import java_home_here
 
 SUBMITTED = "PYSPARK_GATEWAY_PORT"  # where a driver in Python finds the Spark of spark-submit
 LOOPBACK = "127.0.0.1"
+LOGGING = f"-Dlog4j2.configurationFile={Path(__file__).with_name('log4j2.properties').as_uri()}"
+"""An option for Java."""
 SETTINGS = {
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.execution.arrow.pyspark.enabled": "true",
@@ -25,7 +28,7 @@ OWN = {
     "spark.driver.memory": "2g",
     "spark.sql.shuffle.partitions": str(4 * (os.cpu_count() or 1)),
     "spark.ui.enabled": "false",
-    "spark.log.level": "ERROR",
+    "spark.driver.defaultJavaOptions": LOGGING,
     "spark.sql.ui.retainedExecutions": "10",  # their plans fill the memory of a session that lives long
 }
 """Of a session that a process of ours starts. `spark-submit` starts one before us, with what its caller chose."""

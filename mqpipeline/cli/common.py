@@ -120,12 +120,13 @@ def reading(chosen: Options) -> Iterator[Reader]:
 
 
 def log_to_standard_error() -> None:
-    """Log as the name server's processes do, what the operator is to know."""
+    """Log as the name server's processes do, what the operator is to know; of this package what it does as well."""
     logging.basicConfig(
         level=logging.WARNING,
         format="%(asctime)s [%(process)d] [%(levelname)s] %(name)s %(message)s",
         datefmt="[%Y-%m-%d %H:%M:%S %z]",
     )
+    logging.getLogger("mqpipeline").setLevel(logging.INFO)
 
 
 def stop(text: str, code: int) -> NoReturn:

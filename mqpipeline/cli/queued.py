@@ -19,7 +19,7 @@ from mqpipeline.cli.common import (
     reading,
     stop,
 )
-from mqpipeline.cli.running import print_progress
+from mqpipeline.cli.progress import log_step
 from mqpipeline.history.worker import work as work_on_questions
 from mqpipeline.options import ALL, PREFIX, Options
 from mqpipeline.source.url import with_login
@@ -48,7 +48,7 @@ def answer(queue: QueueUrl = None, warehouse: OfWarehouse = None, namespace: OfN
     url = _queue(queue, chosen)
     with reading(chosen) as reader, _queue_errors():
         ready = f"answers of {', '.join(chosen.namespaces)} come from {chosen.warehouse}"
-        work_on_questions(reader, url, chosen.namespaces, lambda: print_progress(ready))
+        work_on_questions(reader, url, chosen.namespaces, lambda: log_step(ready))
 
 
 def work(queue: QueueUrl = None, warehouse: OfWarehouse = None, namespaces: OfNamespace = None) -> None:

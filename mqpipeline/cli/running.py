@@ -2,9 +2,7 @@
 
 import os
 import signal
-import sys
 import threading
-import time
 from textwrap import shorten
 from typing import Annotated
 
@@ -23,6 +21,7 @@ from mqpipeline.cli.common import (
     opened,
     stop,
 )
+from mqpipeline.cli.progress import log_step, steps_shown
 from mqpipeline.landing.kinds import EVENTS_LAND
 from mqpipeline.options import ALL, OptionError, Options, load
 from mqpipeline.source.connection import AWAY, Store
@@ -55,8 +54,9 @@ def run(
         errors_as_lines(),
         job.leased(options) as leases,  # a second landing ends before Spark has started
         opened(job.NAME, options, lean.settings(options)) as tables,
+        steps_shown(job.STEPS) as step,
     ):
-        job.run(tables.spark, options, print_progress, leases, full=full or old_full)
+        job.run(tables.spark, options, step, leases, full=full or old_full)
 
 
 def report(
@@ -68,8 +68,8 @@ def report(
 ) -> None:
     """Make tables and reports of what has landed already, serve them; then end."""
     options = _options(url, warehouse, namespaces)
-    with opened(job.NAME, options, lean.settings(options)) as tables:
-        job.report(tables.spark, options, print_progress, full=full or old_full)
+    with opened(job.NAME, options, lean.settings(options)) as tables, steps_shown(job.STEPS) as step:
+        job.report(tables.spark, options, step, full=full or old_full)
 
 
 def stream(
@@ -85,12 +85,7 @@ def stream(
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: ending.set())
     with errors_as_lines(), job.leased(options) as leases, opened(job.NAME, options) as tables:
-        job.stream(tables.spark, options, print_progress, leases, ending, every_s=every, trigger_s=trigger)
-
-
-def print_progress(text: str) -> None:
-    """Write a line to standard error: the time, the level and the next step."""
-    print(f"{time.strftime('%H:%M:%S')} INFO {text}", file=sys.stderr, flush=True)
+        job.stream(tables.spark, options, log_step, leases, ending, every_s=every, trigger_s=trigger)
 
 
 def _options(url: str | None, warehouse: str | None, namespaces: str | None) -> Options:

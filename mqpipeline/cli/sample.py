@@ -8,7 +8,6 @@ from typing import Annotated, Any
 import typer
 
 from mqpipeline.cli.common import WRONG_USAGE, stop
-from mqpipeline.cli.running import print_progress
 from mqpipeline.landing.kinds import EVENTS_LAND
 from mqpipeline.scale import WEEK_MS, Entry, Scale, entries
 from mqpipeline.source.connection import Client, Store
@@ -55,7 +54,7 @@ def sample(
             stop(f"{stream} exists; a made-up history does not go into a real one", WRONG_USAGE)
         happened = takewhile(lambda entry: entry.id_ms <= now_ms, entries(scale))
         count = write(store.client, stream, happened)
-    print_progress(f"{count} events are in {stream}")
+    print(f"{count} events are in {stream}")
 
 
 def write(client: Client, stream: str, events: Iterable[Entry]) -> int:

@@ -64,15 +64,6 @@ def is_wrong(row: Row) -> bool:
     return bool(row["proves"] and (row["members_differing"] or row["pairs_differing"]))
 
 
-def difference(row: Row) -> str:
-    """Return what is wrong with such a row, and what to do."""
-    return (
-        f"checkpoint round {row['round']} of {row['namespace']} differs from the tables: "
-        f"{row['members_differing']:,} members, {row['pairs_differing']:,} topics on brokers. Compute the tables again "
-        "(`--full`); if they still differ, it is a defect: report it"
-    )
-
-
 def missing(gaps: DataFrame) -> DataFrame:
     """Of GAPS by `namespace`: how many entries are `missing` and how often the stream began again (`incarnations`)."""
     entries = F.expr("if(type = 'hole', to_seq - from_seq + 1, 0L)")

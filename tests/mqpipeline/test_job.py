@@ -1,6 +1,7 @@
 """Whole runs: a stream in a real store becomes tables, reports, what is served."""
 
 import json
+import logging
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -68,12 +69,18 @@ def stream(
 
 
 def test_the_worked_example_from_the_stream_to_what_is_served(
-    spark: SparkSession, example: Options, redis: redis_py.Redis, tmp_path: Path
+    spark: SparkSession,
+    example: Options,
+    redis: redis_py.Redis,
+    tmp_path: Path,
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
-    reported: list[str] = []
-    with job.leased(example) as leases:
-        snapshot = job.run(spark, example, reported.append, leases)
-    assert f"{len(worked_example.RAW):,} entries of ns:{{ns}}:events have landed by now" in reported
+    steps: list[str] = []
+    with caplog.at_level(logging.INFO, "mqpipeline"), job.leased(example) as leases:
+        snapshot = job.run(spark, example, steps.append, leases)
+    assert len(steps) == job.STEPS
+    assert f"{len(worked_example.RAW)} entries of ns:{{ns}}:events have landed by now" in caplog.messages
+    assert f"{tmp_path}/report-ns.html is written" in caplog.messages
     warehouse = Warehouse(spark, str(tmp_path))
     assert snapshot.folded["ns"].seq == len(worked_example.RAW)
     stays = warehouse.read(schemas.BROKER_SESSIONS).where("broker = 'a'")
@@ -99,17 +106,17 @@ def test_the_worked_example_from_the_stream_to_what_is_served(
 
 
 def test_a_namespace_that_is_gone_is_said_and_not_published(
-    spark: SparkSession, example: Options, redis: redis_py.Redis
+    spark: SparkSession, example: Options, redis: redis_py.Redis, caplog: pytest.LogCaptureFixture
 ) -> None:
     land(spark, example)
     redis.delete("ns:{ns}:events")
     redis.xadd(
         "ns:{other}:events", {"v": 1, "kind": "key_painted", "inc": 1, "seq": 1, "cause": "put", "key": "k"}
     )
-    lines: list[str] = []
     both = msgspec.structs.replace(example, namespaces=("ns", "other"), url=example.url)
-    snapshot = run(spark, both, lines.append)
-    assert [line for line in lines if "ns:{ns}:events is gone or no longer named: known until " in line]
+    snapshot = run(spark, both, lambda _: None)
+    gone = "ns:{ns}:events is gone or no longer named: known until "
+    assert [line for line in caplog.messages if line.startswith(gone)]
     assert snapshot.as_of_ms > snapshot.as_of["ns"]
     assert not redis.exists("ns:{ns}:report:meta")
     assert redis.hget("ns:{other}:report:meta", "unknown") == "1"
