@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Final
 
 import redis
 
@@ -37,6 +38,10 @@ def environment(folder: Path, options: Mapping[str, str]) -> dict[str, str]:
         VARIABLE: chosen(),
     }
     return base | {BY_KEY[key].env: text for key, text in options.items()}
+
+
+ONE_WORKER: Final = {"remotingWorkers": "1"}
+"""For tests that read over one connection what was written over another: the cache of a second worker follows later."""
 
 
 class NameServer:

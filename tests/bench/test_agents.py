@@ -9,14 +9,14 @@ import pytest
 from bench.agents import Outcome, Use, brokers
 from bench.fleet import Fleet
 from mqns.name_server.client import AsyncNameServerClient
-from testbed.nameserver import NameServer
+from testbed.nameserver import ONE_WORKER, NameServer
 
 AGENTS, TOPICS = 12, 5
 
 
 @pytest.fixture(scope="module")
 def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    server = NameServer(tmp_path_factory.mktemp("server"), {}).start()
+    server = NameServer(tmp_path_factory.mktemp("server"), ONE_WORKER).start()
     yield f"127.0.0.1:{server.port}"
     server.stop()
 

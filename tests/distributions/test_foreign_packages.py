@@ -12,7 +12,7 @@ from redis import Redis
 
 from mqnamesrv.store import EmbeddedStore
 from mqns.broker import BrokerAgent, BrokerConfig, TopicSettings
-from testbed.nameserver import NameServer
+from testbed.nameserver import ONE_WORKER, NameServer
 from tests.distributions.environment import described, environment, required
 
 LIBRARY = """
@@ -63,7 +63,7 @@ def client(tmp_path_factory: pytest.TempPathFactory, wheels: dict[str, Path]) ->
 @pytest.fixture
 def address(tmp_path: Path, store: EmbeddedStore) -> Iterator[str]:
     """Of a name server that runs."""
-    server = NameServer(tmp_path, {}, url=store.url)
+    server = NameServer(tmp_path, ONE_WORKER, url=store.url)
     try:
         yield f"127.0.0.1:{server.start().port}"
     finally:

@@ -7,7 +7,7 @@ from importlib import import_module
 from pathlib import Path
 
 import mqns
-from testbed.nameserver import NameServer
+from testbed.nameserver import ONE_WORKER, NameServer
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "client.md"
 SHOWN_ADDRESS = "127.0.0.1:9876"
@@ -15,7 +15,7 @@ FENCE = re.compile(r"^```(python)?$", re.MULTILINE)
 
 
 def test_the_document_shows_what_happens(tmp_path: Path) -> None:
-    server = NameServer(tmp_path, {}).start()
+    server = NameServer(tmp_path, ONE_WORKER).start()
     try:
         text = FENCE.sub("", DOCUMENT.read_text()).replace(SHOWN_ADDRESS, f"127.0.0.1:{server.port}")
         examples = doctest.DocTestParser().get_doctest(text, {}, DOCUMENT.name, str(DOCUMENT), 0)

@@ -18,7 +18,7 @@ from rocketmq_remoting.codes import RequestCode
 from rocketmq_remoting.command import Command
 from rocketmq_remoting.version import CURRENT
 from testbed.eventually import eventually
-from testbed.nameserver import NameServer
+from testbed.nameserver import ONE_WORKER, NameServer
 from tests.mqns.listening_broker import ListeningBroker
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "mq-client.md"
@@ -28,7 +28,7 @@ ID = "10.0.0.5@one"
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    server = NameServer(tmp_path_factory.mktemp("server"), {}).start()
+    server = NameServer(tmp_path_factory.mktemp("server"), ONE_WORKER).start()
     yield f"127.0.0.1:{server.port}"
     server.stop()
 

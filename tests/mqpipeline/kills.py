@@ -102,7 +102,10 @@ class Stage:
         if not killed and code:
             raise RuntimeError("\n".join(lines[-40:]))
         return Ended(
-            killed, lines[-1].partition("[INFO] mqpipeline.")[2], self._commits() - before, time.monotonic() - begun
+            killed,
+            lines[-1].partition("[INFO] mqpipeline.")[2],
+            self._commits() - before,
+            time.monotonic() - begun,
         )
 
     @contextmanager

@@ -12,7 +12,7 @@ import mqns.broker
 from mqns.broker import BrokerConfig, read_config
 from mqns.broker.config import StaticTopicSettings, TopicSettings
 from mqns.broker.events import BrokerEvent
-from testbed.nameserver import NameServer
+from testbed.nameserver import ONE_WORKER, NameServer
 
 PAGE = Path(__file__).parents[3] / "docs" / "agent.md"
 TEXT = PAGE.read_text()
@@ -31,7 +31,7 @@ def blocks(language: str) -> list[str]:
 
 @pytest.fixture(scope="module")
 def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    server = NameServer(tmp_path_factory.mktemp("server"), {}).start()
+    server = NameServer(tmp_path_factory.mktemp("server"), ONE_WORKER).start()
     yield f"127.0.0.1:{server.port}"
     server.stop()
 
