@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
+from mqpipeline.columns import columns, meaning
 from mqpipeline.lake.log import LakeError, Log, opened
 from mqpipeline.lake.place import Place, place
 from mqpipeline.lake.reading import rows_of
@@ -66,6 +67,11 @@ class TableOfLake:
         self._root = root
         self._table = table
         self._log = log
+
+    @property
+    def columns(self) -> dict[str, str]:
+        """What each column means, by its name."""
+        return {name: meaning(self._table.name, name) for name, _ in columns(self._table)}
 
     def arrow(self, columns: Sequence[str] = ()) -> "pa.Table":
         """Return them as a pyarrow.Table. Raises LakeError if nothing has been written to the table yet."""

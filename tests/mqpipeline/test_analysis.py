@@ -30,6 +30,7 @@ def test_a_table_in_each_library(spark: SparkSession, root: str) -> None:
     assert table.arrow()["broker"].to_pylist() == ["b"]
     assert sorted(table.arrow().column_names) == sorted(BROKER_SESSIONS.stored_schema.names)
     assert table.arrow(["broker"]).to_pylist() == [{"broker": "b"}]
+    assert table.columns["epoch"].startswith("number of the broker's registration")
     assert table.pandas()["broker"].tolist() == ["b"]
     assert [row.broker for row in table.spark(spark).collect()] == ["b"]
     assert sorted(lake.runs.arrow(["run"])["run"].to_pylist()) == [1, 2]
