@@ -75,7 +75,7 @@ MEANINGS: Final = {
     "as_of": "until when what it is made of was known (ms)",
     "final_ms": "windows that ended by then are closed, and not computed again",
     "finished_ms": "when it ended",
-    "folded": "by namespace, the last entry that the tables know and the last batch read; whether history before is whole",
+    "folded": "by namespace: last entry that the tables know, last batch read, whether history before is whole",
     "versions": "version of each derived table's log that is of this run",
     "rows": "how many rows each derived table has then",
     # windows and units

@@ -17,7 +17,7 @@ Every table of the warehouse and its columns, in their order. Written by `make g
 
 Times are Unix ms of the Redis clock in UTC, durations ms; intervals are half-open, `[from_ms, to_ms)`. Keys, marked *,
 identify a row. Columns in brackets are names of folders, which readers of Delta Lake see as columns too. All tables but
-`events` and `heartbeats` are derived and have one more, `part`: `closed` rows stay, `open` ones are replaced by each run.
+`events` and `heartbeats` are derived and have one more, `part`: `closed` rows stay, each run replaces the `open` ones.
 How the rows come about: [tables](pipeline-tables.md), [availability](pipeline-availability.md),
 [other reports](pipeline-reports.md), [landing](pipeline-source.md).
 """
