@@ -22,7 +22,7 @@ from rocketmq_remoting.command import Command, decode
 from rocketmq_remoting.errors import FrameError
 from rocketmq_remoting.registration import as_body_crc32
 from rocketmq_remoting.remoting_command import ONEWAY_FLAG, SerializeType
-from worker.cache.cached_requests import FRAME_MOST, CachedReply, RepeatCheck, cut_head
+from worker.cache.cached_requests import FRAME_MOST, CachedReply, cut_head
 from worker.reply import Reply
 
 __all__ = ["CachedRegistration", "CachedRegistrations"]
@@ -80,8 +80,8 @@ class CachedRegistrations:
         """Set the connection whose frames come now, and the options: replies of others are not true of them."""
         self._asking = connection, options
 
-    def check(self, data: bytes, at: int, end: int) -> RepeatCheck | None:
-        """Return the frame from `at` to `end` of `data` with its cached reply, or None."""
+    def find(self, data: bytes, at: int, end: int) -> tuple[CachedRegistration, bytes] | None:
+        """Return the cached reply to the frame from `at` to `end` of `data`, and the frame's opaque, or None."""
         middle = at + 8 + (_WORDS(data, at)[1] & 0xFFFFFF)
         places = _places(data, at, middle) if middle <= end else None
         if places is None:
@@ -103,7 +103,7 @@ class CachedRegistrations:
             or data[crc:crc_end] != b"%d" % _body_crc32(data[middle:stop], cached)
         ):
             return None
-        return RepeatCheck(cached, data[opaque:opaque_end], data[at:end])
+        return cached, data[opaque:opaque_end]
 
     def keep(
         self,

@@ -108,8 +108,10 @@ class CachedRequests:
         self.replies: Bounded[bytes, CachedReply] = Bounded(limit, _cost, self._evicted)
         self.shapes = RequestShapes()
         self._heartbeats: dict[Heartbeat, CachedReply] = {}
-        self.longer: Callable[[bytes, int, int], RepeatCheck | None] = lambda data, at, end: None
-        """What is cached of a frame longer than FRAME_MOST, from `at` to `end` of some bytes."""
+        self.longer: Callable[[bytes, int, int], tuple[CachedReply, bytes] | None] = lambda data, at, end: (
+            None
+        )
+        """The reply to a frame longer than FRAME_MOST, from `at` to `end` of some bytes, and its opaque."""
 
     def __len__(self) -> int:
         return len(self.replies)
@@ -135,15 +137,16 @@ class CachedRequests:
             if end > len(data) or length < _SHORTEST - 4:
                 break
             if length > FRAME_MOST:
-                repeat = self.longer(data, at, end)
-                if repeat is None:
+                found = self.longer(data, at, end)
+                if found is None:
                     break
-                if repeat.cached.is_valid(now):
-                    blocks += repeat.cached.reply_to(repeat.opaque)
-                    size += len(repeat.cached.parts[2])
+                longer, opaque = found
+                if longer.is_valid(now):
+                    blocks += longer.reply_to(opaque)
+                    size += len(longer.parts[2])
                     count += 1
                 else:
-                    checks.append(repeat)
+                    checks.append(RepeatCheck(longer, opaque, data[at:end]))
                 at = end
                 continue
             cuts = cuts_of(data, at, end, word)

@@ -31,7 +31,7 @@ class Repeats:
         self._renewals = parts.registration_cache.renewals
         self._requests = parts.routes.requests
         self.registrations = CachedRegistrations(parts.clock)
-        self._requests.longer = self.registrations.check
+        self._requests.longer = self.registrations.find
 
     def may_keep(self, command: Command) -> bool:
         """Return whether the reply to a request may be one to cache."""
