@@ -31,6 +31,8 @@ from tests.mqpipeline import worked_example
 from tests.mqpipeline.rows import rows_of
 from tests.mqpipeline.stream import at
 
+NOTEBOOK = Path(__file__).resolve().parents[2] / "docs" / "outage.ipynb"
+
 
 @pytest.fixture
 def example(store: EmbeddedStore, redis: redis_py.Redis, tmp_path: Path) -> Iterator[Options]:
@@ -68,12 +70,22 @@ def stream(
         job.stream(spark, options, progress, leases, stop, every_s=60, trigger_s=0.1)
 
 
+def run_notebook(path: Path) -> dict[str, Any]:
+    """Run its cells one after the other; return the names that they leave."""
+    names: dict[str, Any] = {}
+    for cell in json.loads(path.read_text())["cells"]:
+        if cell["cell_type"] == "code":
+            exec("".join(cell["source"]), names)
+    return names
+
+
 def test_the_worked_example_from_the_stream_to_what_is_served(
     spark: SparkSession,
     example: Options,
     redis: redis_py.Redis,
     tmp_path: Path,
     caplog: pytest.LogCaptureFixture,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     steps: list[str] = []
     with caplog.at_level(logging.INFO, "mqpipeline"), job.leased(example) as leases:
@@ -103,6 +115,11 @@ def test_the_worked_example_from_the_stream_to_what_is_served(
     held = json.loads(redis.hget("ns:{ns}:events:consumers", "pipeline:main") or "{}")
     assert (held["id"], held["hold"]) == (worked_example.RAW[-1][0], 1)
     assert "cluster" in (tmp_path / "report-ns.html").read_text()
+    monkeypatch.setenv("MQNS_PIPELINE_WAREHOUSE", str(tmp_path))
+    found = run_notebook(NOTEBOOK)
+    assert (found["broker"], found["longest"]["end_cause"]) == ("c", "expired")
+    assert (found["unnoticed_s"], found["only_there"]) == (120.0, ["T2"])
+    assert "broker_removed" in set(found["around"]["kind"])
 
 
 def test_a_namespace_that_is_gone_is_said_and_not_published(
