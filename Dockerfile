@@ -53,7 +53,7 @@ COPY requirements/pipeline.txt requirements/
 RUN --mount=type=secret,id=pip.conf,target=/etc/pip.conf --mount=type=secret,id=ca.crt,target=/run/secrets/ca.crt \
     /build/bin/pip wheel -q --no-build-isolation --no-deps --require-hashes -r requirements/pipeline.txt -w /spark \
     && /build/bin/pip --python /opt/redis-namesrv/bin/python install -q --no-compile --no-deps --no-index \
-       /spark/*.whl /wheels/mqpipeline-*.whl
+       /spark/*.whl /wheels/mqpipeline-*.whl /wheels/pyspark_redis_stream-*.whl
 # where the chart and the manifests look for Spark and for what is submitted, whichever Python this is
 RUN /opt/redis-namesrv/bin/python -c \
       'from pathlib import Path; from mqpipeline.java import java_home; java_home({}, Path("/opt/redis-namesrv"))' \

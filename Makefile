@@ -73,7 +73,7 @@ run: setup ## store, name server, HTTP and jobs on this machine; Ctrl-C ends all
 pipeline: setup ## tables and reports of the events of `make run` or REDIS_URL; of made-up ones where neither is
 	@tools/pipeline.sh $(ARGS)
 
-wheel: compiled ## dist/*.whl: the server, the client (mqns) and the pipeline (mqpipeline)
+wheel: compiled ## dist/*.whl: the server, the client (mqns), the pipeline (mqpipeline) and its data source
 	@tools/wheels.sh $(BIN)/python dist
 image: need-buildah ## the container images: make image BASE=debian where no image registry is reached; or BASE and BUILD_BASE
 	@test "$(BASE)" != debian || tools/provision.sh mmdebstrap

@@ -21,9 +21,9 @@ from mqpipeline.landing.kinds import EVENTS_LAND
 from mqpipeline.landing.landing import Landing
 from mqpipeline.scale import Entry, Scale, entries
 from mqpipeline.session import spark_session
-from mqpipeline.source.connection import Store
-from mqpipeline.source.options import options_of
-from mqpipeline.source.streams import StreamPartition
+from pyspark_redis_stream.connection import Store
+from pyspark_redis_stream.options import options_of
+from pyspark_redis_stream.streams import StreamPartition
 
 SCALE = Scale(brokers=600, topics=3_000, brokers_of_topic=5, weeks=26, namespace="made")
 PRESSED = 26 * 7  # days into one

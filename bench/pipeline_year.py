@@ -37,9 +37,9 @@ from mqpipeline.options import Options
 from mqpipeline.reports import catalogue
 from mqpipeline.scale import Scale, entries
 from mqpipeline.session import spark_session
-from mqpipeline.source.batches import Batches
-from mqpipeline.source.replies import Page
 from mqpipeline.warehouse import Warehouse
+from pyspark_redis_stream.batches import Batches
+from pyspark_redis_stream.replies import Page
 
 RAW, SCALE = "raw", "scale.json"
 RAW_SCHEMA = pa.schema(

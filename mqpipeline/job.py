@@ -23,13 +23,13 @@ from mqpipeline.reports.catalogue import CATALOGUE
 from mqpipeline.serving.page.render import html
 from mqpipeline.serving.publish import publish
 from mqpipeline.serving.results import BROKER_STATES, Results, Run, take
-from mqpipeline.source.connection import Store
-from mqpipeline.source.options import options_of
 from mqpipeline.states.brokers import broker_states
 from mqpipeline.states.slots import known_until, slot_states
 from mqpipeline.tables.health import Entries
 from mqpipeline.times import format_time
 from mqpipeline.warehouse import Snapshot, Warehouse
+from pyspark_redis_stream.connection import Store
+from pyspark_redis_stream.options import options_of
 
 NAME = "redis-namesrv pipeline"
 """Of a Spark session for runs."""

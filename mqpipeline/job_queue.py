@@ -10,7 +10,7 @@ import redis
 from redis.exceptions import ConnectionError
 from redis.sentinel import MasterNotFoundError, Sentinel, SentinelConnectionPool, SentinelManagedConnection
 
-from mqpipeline.source.url import parse
+from pyspark_redis_stream.url import parse
 
 RUNS, QUESTIONS = "pipeline-runs", "pipeline"
 CONNECT_TIMEOUT_S = 1.0

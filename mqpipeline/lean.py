@@ -11,9 +11,9 @@ from mqpipeline.landing.kinds import EVENTS_LAND
 from mqpipeline.landing.progress import said_by
 from mqpipeline.options import ALL, Options
 from mqpipeline.session import LOGGING
-from mqpipeline.source.connection import AWAY, Store
-from mqpipeline.source.options import options_of
-from mqpipeline.source.streams import Streams
+from pyspark_redis_stream.connection import AWAY, Store
+from pyspark_redis_stream.options import options_of
+from pyspark_redis_stream.streams import Streams
 
 EVENTS_MOST: Final = 20_000
 """In all, landed or still in the streams. With 200,000, compiled code and several partitions are quicker."""

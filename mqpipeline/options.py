@@ -8,7 +8,7 @@ from typing import Annotated, Any, get_args, get_type_hints
 
 import msgspec
 
-from mqpipeline.source.url import with_login
+from pyspark_redis_stream.url import with_login
 
 PREFIX = "MQNS_PIPELINE_"
 HOUR_MS = 3_600_000

@@ -8,6 +8,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from pyspark_redis_stream.text import is_utf8
+
 Flags = npt.NDArray[np.bool_]
 COLOURS: Final = re.compile(r"\x1b\[[0-9;]*m")
 
@@ -39,12 +41,3 @@ def without(texts: pa.Array, flags: Flags) -> pa.Array:
 def as_text(content: bytes) -> bytes:
     """The same, as base64 if it is not UTF-8."""
     return content if is_utf8(content) else base64.b64encode(content)
-
-
-def is_utf8(content: bytes) -> bool:
-    """Whether it is."""
-    try:
-        content.decode()
-    except UnicodeDecodeError:
-        return False
-    return True

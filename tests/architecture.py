@@ -23,13 +23,14 @@ SERVER: Final = ("rocketmq_remoting", "registry", "worker", "api", "mqnamesrv")
 BELOW: Final[Mapping[str, tuple[str, ...]]] = {
     "rocketmq_remoting": (),
     "registry": ("rocketmq_remoting",),
-    "mqpipeline": (),
+    "pyspark_redis_stream": (),
+    "mqpipeline": ("pyspark_redis_stream",),
     "worker": ("rocketmq_remoting", "registry"),
     "api": ("rocketmq_remoting", "registry", "worker.logs"),
     "mqnamesrv": ("rocketmq_remoting", "registry", "worker"),
     "mqns": ("rocketmq_remoting",),
     "testbed": (*SERVER, "mqns"),
-    "bench": (*SERVER, "mqns", "mqpipeline", "testbed"),
+    "bench": (*SERVER, "mqns", "mqpipeline", "pyspark_redis_stream", "testbed"),
     "faults": (*SERVER, "mqns", "testbed", "bench"),
 }
 """Each package and what it may import: packages, rooms, modules. Tests may import all."""

@@ -8,14 +8,14 @@ export UV_CUSTOM_COMPILE_COMMAND="make lock"
 
 lock() { # lock NAME ARGUMENT...
   build/uv/bin/uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
-    --no-emit-package mqns --no-emit-package mqpipeline -o "requirements/$1.txt" "${@:2}"
+    --no-emit-package mqns --no-emit-package mqpipeline --no-emit-package pyspark-redis-stream -o "requirements/$1.txt" "${@:2}"
 }
 
 lock dev pyproject.toml --extra embedded --group dev
 agree=(-c requirements/dev.txt --no-annotate)
 namesrv=(pyproject.toml distributions/mqns/pyproject.toml --extra embedded --extra cli)
 lock namesrv "${namesrv[@]}" "${agree[@]}"
-lock pipeline "${namesrv[@]}" distributions/mqpipeline/pyproject.toml "${agree[@]}"
+lock pipeline "${namesrv[@]}" distributions/{mqpipeline,pyspark_redis_stream}/pyproject.toml "${agree[@]}"
 lock fuzz pyproject.toml --extra embedded --group fuzz "${agree[@]}"
 python='import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["build-system"]["requires"], sep="\n")'
 lock build "${agree[@]}" - < <("$(tools/python.sh)" -c "$python")

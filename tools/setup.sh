@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Makes .venv: the packages of requirements/dev.txt, and the three distributions of this tree as editable installs.
+# Makes .venv: the packages of requirements/dev.txt, and the four distributions of this tree as editable installs.
 # Ends at once where that is done and none of its inputs is newer.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -27,7 +27,8 @@ else
 fi
 pip=("$venv/bin/python" -m pip install -q --disable-pip-version-check)
 "${pip[@]}" --no-deps --require-hashes -r requirements/dev.txt # pip before 23.3 takes no pin for `pydantic[email]`
-"${pip[@]}" --no-deps --no-build-isolation -e . -e distributions/mqns -e distributions/mqpipeline
+"${pip[@]}" --no-deps --no-build-isolation -e . -e distributions/mqns -e distributions/pyspark_redis_stream \
+  -e distributions/mqpipeline
 "$venv/bin/python" -c 'import worker.transport.epoll' 2>/dev/null ||
   echo "no C compiler or no Python headers: going on without the compiled transport"
 echo "$PWD" >"$ready"

@@ -22,8 +22,8 @@ from mqpipeline.cli.common import (
 from mqpipeline.cli.progress import log_step
 from mqpipeline.history.worker import work as work_on_questions
 from mqpipeline.options import ALL, PREFIX, Options
-from mqpipeline.source.url import with_login
 from mqpipeline.texts import one_line
+from pyspark_redis_stream.url import with_login
 
 QueueUrl = Annotated[
     str | None,

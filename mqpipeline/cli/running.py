@@ -24,8 +24,8 @@ from mqpipeline.cli.common import (
 from mqpipeline.cli.progress import log_step, steps_shown
 from mqpipeline.landing.kinds import EVENTS_LAND
 from mqpipeline.options import ALL, OptionError, Options, load
-from mqpipeline.source.connection import AWAY, Store
-from mqpipeline.source.options import options_of
+from pyspark_redis_stream.connection import AWAY, Store
+from pyspark_redis_stream.options import options_of
 
 AWAIT_S = 5
 Full = Annotated[bool, typer.Option("--full", help="From all that was ever landed, not only what came since")]

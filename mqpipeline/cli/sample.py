@@ -10,8 +10,8 @@ import typer
 from mqpipeline.cli.common import WRONG_USAGE, stop
 from mqpipeline.landing.kinds import EVENTS_LAND
 from mqpipeline.scale import WEEK_MS, Entry, Scale, entries
-from mqpipeline.source.connection import Client, Store
-from mqpipeline.source.options import options_of
+from pyspark_redis_stream.connection import Client, Store
+from pyspark_redis_stream.options import options_of
 
 AT_ONCE = 500
 

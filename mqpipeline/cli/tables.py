@@ -24,8 +24,8 @@ from mqpipeline.landing import repair as repairing
 from mqpipeline.landing.acknowledged import acknowledged
 from mqpipeline.landing.kinds import LANDED, Landed
 from mqpipeline.options import OptionError
-from mqpipeline.source.connection import AWAY
 from mqpipeline.texts import one_line
+from pyspark_redis_stream.connection import AWAY
 
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask")]
 

@@ -3,11 +3,11 @@
 from collections.abc import Callable
 
 from mqpipeline.landing.kinds import EVENTS_LAND, Landed
-from mqpipeline.source.connection import Store
-from mqpipeline.source.consumers import Consumer
-from mqpipeline.source.ids import BEFORE_ALL, Id
-from mqpipeline.source.options import options_of
-from mqpipeline.source.streams import Streams
+from pyspark_redis_stream.connection import Store
+from pyspark_redis_stream.consumers import Consumer
+from pyspark_redis_stream.ids import BEFORE_ALL, Id
+from pyspark_redis_stream.options import options_of
+from pyspark_redis_stream.streams import Streams
 
 Acknowledged = Callable[[str], Id]
 """Of a namespace."""

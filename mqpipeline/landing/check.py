@@ -13,9 +13,9 @@ from mqpipeline.lake.place import Place
 from mqpipeline.landing.acknowledged import Acknowledged
 from mqpipeline.landing.kinds import Landed
 from mqpipeline.landing.progress import KEY_COLUMNS, WRITER, StreamProgress, of_rows, rows_lacking, said_by
-from mqpipeline.source.connection import Store
-from mqpipeline.source.options import options_of
-from mqpipeline.source.streams import Entry, Streams
+from pyspark_redis_stream.connection import Store
+from pyspark_redis_stream.options import options_of
+from pyspark_redis_stream.streams import Entry, Streams
 
 
 def check(place: Place, landed: Landed) -> Checked:

@@ -2,8 +2,8 @@
 
 import json
 
-from mqpipeline.source.connection import Store
-from mqpipeline.source.streams import Streams
+from pyspark_redis_stream.connection import Store
+from pyspark_redis_stream.streams import Streams
 
 
 def request_checkpoint(store: Store, streams: Streams, stream: str, actor: str) -> None:

@@ -20,12 +20,12 @@ from mqpipeline.landing.progress import WRITER, Progress, StreamProgress, progre
 from mqpipeline.landing.stream_partitions import rows_of
 from mqpipeline.landing.writing import Batch, LandedFile, write
 from mqpipeline.options import ALL
-from mqpipeline.source.consumers import Consumer
-from mqpipeline.source.follower import Follower
-from mqpipeline.source.ids import BEFORE_ALL, Id, parsed
-from mqpipeline.source.offsets import Position, offsets_of
-from mqpipeline.source.options import options_of
-from mqpipeline.source.streams import Entry, StreamPartition
+from pyspark_redis_stream.consumers import Consumer
+from pyspark_redis_stream.follower import Follower
+from pyspark_redis_stream.ids import BEFORE_ALL, Id, parsed
+from pyspark_redis_stream.offsets import Position, offsets_of
+from pyspark_redis_stream.options import options_of
+from pyspark_redis_stream.streams import Entry, StreamPartition
 
 TASKS: Final = 4
 """A core, if there are so many partitions: these are of different sizes."""

@@ -17,9 +17,9 @@ import msgspec
 from redis.exceptions import NoPermissionError, RedisError
 
 from mqpipeline.lake.log import OtherWriter, this_process
-from mqpipeline.source.connection import AWAY, Store
 from mqpipeline.texts import one_line
 from mqpipeline.times import format_time
+from pyspark_redis_stream.connection import AWAY, Store
 
 LEASE_MS: Final = 15_000
 RENEW_S: Final = 5.0

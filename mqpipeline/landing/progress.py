@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 from mqpipeline.lake.log import Log, damaged
 from mqpipeline.lake.place import Place
 from mqpipeline.landing.kinds import Landed
-from mqpipeline.source.ids import Id, parsed
+from pyspark_redis_stream.ids import Id, parsed
 
 WRITER: Final = "landing"
 """How a landed table's log names who adds batches to it."""

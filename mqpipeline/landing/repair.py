@@ -35,7 +35,7 @@ from mqpipeline.landing.progress import (
     rows_lacking,
     said_by,
 )
-from mqpipeline.source.ids import Id
+from pyspark_redis_stream.ids import Id
 
 BATCH: Final = ("namespace", "batch")
 ENTRY: Final = ("namespace", "id_ms", "id_n")

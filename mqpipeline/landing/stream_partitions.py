@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 import pyarrow as pa
 
-from mqpipeline.source.ids import parsed
-from mqpipeline.source.streams import StreamPartition
+from pyspark_redis_stream.ids import parsed
+from pyspark_redis_stream.streams import StreamPartition
 
 NAMES = ("stream", "first", "last")
 

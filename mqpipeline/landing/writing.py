@@ -17,9 +17,9 @@ from mqpipeline.lake.files import NewFile, Written, line
 from mqpipeline.lake.place import Place
 from mqpipeline.landing.kinds import Landed
 from mqpipeline.landing.stream_partitions import stream_partitions_of
-from mqpipeline.source.ids import Id
-from mqpipeline.source.options import Options
-from mqpipeline.source.reading import Reading
+from pyspark_redis_stream.ids import Id
+from pyspark_redis_stream.options import Options
+from pyspark_redis_stream.reading import Reading
 
 FILE_BYTES = 16 << 20
 DAY_MS = 86_400_000

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-NAMES = ("mqns", "mqpipeline", "redis_namesrv")
+NAMES = ("mqns", "mqpipeline", "pyspark_redis_stream", "redis_namesrv")
 FOREIGN_PACKAGES = ("client", "pipeline", "api", "worker", "registry", "remoting", "launcher", "lua")
 BUILD_S = 300
 

@@ -1,9 +1,9 @@
-"""A virtual environment that holds a wheel and what it requires, nothing else; filled without a network."""
+"""A virtual environment that holds wheels and what they require, nothing else; filled without a network."""
 
 import subprocess
 import sys
 import venv
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from importlib.metadata import Distribution, PathDistribution, distribution
 from pathlib import Path
 from zipfile import Path as ZipPath
@@ -42,13 +42,15 @@ def _requirements(by: Distribution, extras: Iterable[str]) -> Iterator[Requireme
             yield requirement
 
 
-def environment(folder: Path, wheel: Path, packages: Mapping[str, Distribution]) -> Path:
-    """Make a virtual environment of `wheel` and links to `packages` -> its `bin`."""
+def environment(folder: Path, *wheels: Path, extras: Iterable[str] = ()) -> Path:
+    """Make a virtual environment of these wheels, and of links to what they require with these extras -> its `bin`."""
     venv.create(folder, symlinks=True)
     (site_packages,) = folder.glob("lib/python*/site-packages")
-    for package in packages.values():
+    ours = {canonicalize_name(described(wheel).name) for wheel in wheels}
+    packages = {name: one for wheel in wheels for name, one in required(described(wheel), *extras).items()}
+    for package in (one for name, one in packages.items() if name not in ours):
         for name in {file.parts[0] for file in package.files or ()} - {"..", "__pycache__"}:
             (site_packages / name).symlink_to(str(package.locate_file(name)))
     into = [sys.executable, "-m", "pip", "--python", str(folder / "bin" / "python")]
-    subprocess.run([*into, "install", "-q", "--no-deps", "--no-index", wheel], check=True)
+    subprocess.run([*into, "install", "-q", "--no-deps", "--no-index", *wheels], check=True)
     return folder / "bin"

@@ -13,7 +13,7 @@ from redis import Redis
 from mqnamesrv.store import EmbeddedStore
 from mqns.broker import BrokerAgent, BrokerConfig, TopicSettings
 from testbed.nameserver import ONE_WORKER, NameServer
-from tests.distributions.environment import described, environment, required
+from tests.distributions.environment import environment
 
 LIBRARY = """
 import sys
@@ -31,10 +31,8 @@ ABSENT = (
 SPARK = """
 import sys
 from mqpipeline.session import spark_session
-from mqpipeline.source import register
 
 spark = spark_session("foreign", {"spark.master": "local[1]"})
-register(spark)
 read = spark.read.format("redis_stream").options(url=sys.argv[1], streams="orders")
 print([row.customer for row in read.schema("customer string").load().collect()])
 """
@@ -56,8 +54,7 @@ def run(foreign: Path, *command: str | Path) -> str:
 @pytest.fixture(scope="module")
 def client(tmp_path_factory: pytest.TempPathFactory, wheels: dict[str, Path]) -> Path:
     """The `bin` of an environment with mqns[cli]."""
-    wheel = wheels["mqns"]
-    return environment(tmp_path_factory.mktemp("client"), wheel, required(described(wheel), "cli"))
+    return environment(tmp_path_factory.mktemp("client"), wheels["mqns"], extras=["cli"])
 
 
 @pytest.fixture
@@ -86,10 +83,9 @@ def test_the_client_s_environment_holds_nothing_of_the_server(client: Path) -> N
     assert run(client, client / "python", "-c", ABSENT, *modules) == "[]\n"
 
 
-def test_a_spark_job_with_the_data_source(
+def test_a_spark_job_finds_the_data_source_by_its_name(
     tmp_path: Path, wheels: dict[str, Path], foreign: Path, store: EmbeddedStore, redis: Redis
 ) -> None:
-    wheel = wheels["mqpipeline"]
-    programs = environment(tmp_path / "pipeline", wheel, required(described(wheel)))
+    programs = environment(tmp_path / "pipeline", wheels["mqpipeline"], wheels["pyspark_redis_stream"])
     redis.xadd("orders", {"customer": "Ada"})
     assert run(foreign, programs / "python", "-c", SPARK, store.url) == "['Ada']\n"

@@ -1,4 +1,4 @@
-"""What the three wheels hold and require."""
+"""What the wheels hold and require."""
 
 import tomllib
 from collections import Counter
@@ -13,6 +13,7 @@ from tests.distributions.environment import described, required
 PACKAGES = {
     "mqns": {"mqns", "rocketmq_remoting"},
     "mqpipeline": {"mqpipeline"},
+    "pyspark_redis_stream": {"pyspark_redis_stream"},
     "redis_namesrv": {"api", "lua", "mqnamesrv", "registry", "worker", "wsgi.py"},
 }
 OF_THE_SERVER = {
@@ -60,6 +61,8 @@ def test_the_client_requires_nothing_of_the_server(wheels: dict[str, Path], extr
 def test_the_pipeline_requires_no_server(wheels: dict[str, Path]) -> None:
     needed = required(described(wheels["mqpipeline"]), "delta").keys()
     assert not needed & (OF_THE_SERVER - {"hiredis", "redis", "rq"} | {"mqns"})
+    source = required(described(wheels["pyspark_redis_stream"])).keys()
+    assert not source & {"deltalake", "mqpipeline", "rq", "typer"}
 
 
 def test_the_server_requires_an_embedded_store_only_by_its_extra(wheels: dict[str, Path]) -> None:

@@ -19,8 +19,8 @@ from mqpipeline.options import Options
 from mqpipeline.reports import catalogue
 from mqpipeline.scale import WEEK_MS, Scale, entries
 from mqpipeline.session import spark_session
-from mqpipeline.source.streams import Streams
 from mqpipeline.warehouse import Warehouse
+from pyspark_redis_stream.streams import Streams
 from testbed.eventually import eventually
 from testbed.ports import free_port
 from testbed.rocketmq.stage import Stage

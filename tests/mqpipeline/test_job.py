@@ -21,10 +21,10 @@ from mqpipeline.landing.landing import Landing
 from mqpipeline.landing.lease import Leases
 from mqpipeline.landing.reading import read_events
 from mqpipeline.options import ALL, Options
-from mqpipeline.source.connection import Store
-from mqpipeline.source.options import options_of
 from mqpipeline.tables.health import ADDED, MISSING
 from mqpipeline.warehouse import Snapshot, Warehouse
+from pyspark_redis_stream.connection import Store
+from pyspark_redis_stream.options import options_of
 from registry.store.rights import pipeline_rules
 from registry.store.url import with_login
 from tests.mqpipeline import worked_example

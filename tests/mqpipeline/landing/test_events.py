@@ -11,8 +11,8 @@ from pyspark.sql.types import StructType
 
 from mqpipeline.landing.events import NUMBERS, TEXTS
 from mqpipeline.landing.kinds import EVENTS_LAND, HEARTBEATS_LAND, Landed
-from mqpipeline.source.batches import Batches
-from mqpipeline.source.replies import page_of_entries
+from pyspark_redis_stream.batches import Batches
+from pyspark_redis_stream.replies import page_of_entries
 
 Fields = dict[str, str]
 HEAD = {"v": "1", "inc": "7", "seq": "3", "kind": "kv_changed"}

@@ -15,8 +15,8 @@ from mqpipeline.landing.kinds import HEARTBEATS_LAND
 from mqpipeline.landing.reading import read_events, read_heartbeats, read_landed
 from mqpipeline.landing.stream_partitions import rows_of
 from mqpipeline.schemas import EVENTS
-from mqpipeline.source.ids import Id
-from mqpipeline.source.streams import StreamPartition
+from pyspark_redis_stream.ids import Id
+from pyspark_redis_stream.streams import StreamPartition
 from registry.drivers import run
 from registry.events.trim import KEPT, trim
 from registry.keys import Keys

@@ -14,8 +14,8 @@ from mqnamesrv.store import EmbeddedStore
 from mqpipeline.lake.log import OtherWriter, this_process
 from mqpipeline.landing import lease
 from mqpipeline.landing.lease import CLOSE_S, Leases, lease_key
-from mqpipeline.source.connection import Store
-from mqpipeline.source.options import options_of
+from pyspark_redis_stream.connection import Store
+from pyspark_redis_stream.options import options_of
 from registry.store.url import with_login
 from testbed.eventually import eventually
 

@@ -20,8 +20,8 @@ from mqpipeline.landing.landing import Landing
 from mqpipeline.landing.progress import progress_of
 from mqpipeline.landing.reading import read_heartbeats
 from mqpipeline.landing.repair import done, planned
-from mqpipeline.source.ids import Id, parsed
-from mqpipeline.source.streams import StreamPartition
+from pyspark_redis_stream.ids import Id, parsed
+from pyspark_redis_stream.streams import StreamPartition
 from tests.mqpipeline.landing.conftest import Make
 from tests.mqpipeline.landing.streams import DAY_MS, INC, STREAM, emit, landed
 

@@ -17,10 +17,10 @@ from mqpipeline.landing import writing
 from mqpipeline.landing.kinds import EVENTS_LAND
 from mqpipeline.landing.stream_partitions import rows_of
 from mqpipeline.landing.writing import Batch, LandedFile, write
-from mqpipeline.source import reading
-from mqpipeline.source.ids import parsed
-from mqpipeline.source.options import options_of
-from mqpipeline.source.streams import StreamPartition
+from pyspark_redis_stream import reading
+from pyspark_redis_stream.ids import parsed
+from pyspark_redis_stream.options import options_of
+from pyspark_redis_stream.streams import StreamPartition
 from tests.mqpipeline.landing.streams import DAY_MS, INC, STREAM, emit
 
 ALL = ("0-0", "18446744073709551615-18446744073709551615")

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from mqpipeline.source.ids import Id, parsed
+from pyspark_redis_stream.ids import Id, parsed
 
 Offsets = dict[str, dict[str, str | int]]
 

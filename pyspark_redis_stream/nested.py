@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 from pyspark.sql.types import ArrayType, DataType, IntegerType, LongType, StringType, StructType
 
-from mqpipeline.source import plain_rows
+from pyspark_redis_stream import plain_rows
 
 BITS: dict[DataType, int] = {LongType(): 64, IntegerType(): 32}
 

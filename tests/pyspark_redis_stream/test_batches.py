@@ -6,10 +6,10 @@ import pyarrow as pa
 import pytest
 from pyspark.sql.types import ArrayType, DoubleType, MapType
 
-from mqpipeline.source import batches
-from mqpipeline.source.batches import Batches
-from mqpipeline.source.replies import page_of_entries
-from tests.mqpipeline.source.reading import IDS, INT, LONG, TEXT, WHOLE, schema
+from pyspark_redis_stream import batches
+from pyspark_redis_stream.batches import Batches
+from pyspark_redis_stream.replies import page_of_entries
+from tests.pyspark_redis_stream.reading import IDS, INT, LONG, TEXT, WHOLE, schema
 
 ENTRIES = [
     (b"5-0", [b"kind", b"a", b"n", b"12"]),

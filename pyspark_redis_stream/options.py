@@ -5,7 +5,7 @@ from typing import TypeVar
 
 import msgspec
 
-from mqpipeline.source.ids import BEFORE_ALL, LAST_N, Id, parsed
+from pyspark_redis_stream.ids import BEFORE_ALL, LAST_N, Id, parsed
 
 T = TypeVar("T")
 WHOLE = {"page", "partitions", "maxentriesperbatch", "retryseconds", "discoverseconds", "timeoutseconds"}
@@ -17,6 +17,7 @@ KNOWN = WHOLE | {
     "tlscert",
     "tlskey",
     "tlshostname",
+    "pushfilters",
     "streams",
     "pattern",
     "sentinelusername",
@@ -56,6 +57,7 @@ class Options(msgspec.Struct, frozen=True):
     max_entries: int | None = None
     counter: str | None = None
     reread_lost: bool = True
+    push_filters: bool = False
     consumer: str | None = None
     consumer_key: str = "{stream}:consumers"
 
@@ -105,6 +107,7 @@ def options_of(given: Mapping[str, str]) -> Options:
         max_entries=read("maxentriesperbatch", _positive, None),
         counter=options.get("counter"),
         reread_lost=lost == "reread",
+        push_filters=read("pushfilters", _flag, False),
         consumer=options.get("consumer"),
         consumer_key=options.get("consumerkey", "{stream}:consumers"),
     )

@@ -5,7 +5,7 @@ import re
 import msgspec
 import pytest
 
-from mqpipeline.source import url as pipeline
+from pyspark_redis_stream import url as pipeline
 from registry.store import url as name_server
 
 URLS = [

@@ -6,11 +6,11 @@ from typing import Any
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit
 from pyspark.sql.types import IntegerType, LongType, MapType, StringType, StructType
 
-from mqpipeline.source.follower import Follower
-from mqpipeline.source.offsets import Offsets
-from mqpipeline.source.options import options_of
-from mqpipeline.source.reader import Reader
-from mqpipeline.source.reading import Reading
+from pyspark_redis_stream.follower import Follower
+from pyspark_redis_stream.offsets import Offsets
+from pyspark_redis_stream.options import options_of
+from pyspark_redis_stream.reader import Reader
+from pyspark_redis_stream.reading import Reading
 
 TEXT, LONG, INT = StringType(), LongType(), IntegerType()
 WHOLE = {"stream": TEXT, "id_ms": LONG, "id_n": LONG, "fields": MapType(TEXT, TEXT)}

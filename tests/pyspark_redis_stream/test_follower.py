@@ -8,8 +8,8 @@ from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxRows, Read
 from redis import Redis
 
 from mqnamesrv.store import EmbeddedStore
-from mqpipeline.source.ids import Id
-from tests.mqpipeline.source.reading import Query, ids
+from pyspark_redis_stream.ids import Id
+from tests.pyspark_redis_stream.reading import Query, ids
 
 
 def add(redis: Redis, *entry_ids: str, stream: str = "a", **fields: Any) -> None:

@@ -4,15 +4,13 @@ import io
 from contextlib import redirect_stdout
 from pathlib import Path
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame, DataFrameReader, SparkSession
 from redis import Redis
 
 from mqnamesrv.store import EmbeddedStore
-from mqpipeline.source import register
 
 
 def test_reading_once(spark: SparkSession, redis: Redis, store: EmbeddedStore) -> None:
-    register(spark)
     redis.xadd("a", {"kind": "x", "n": 5}, id="1-0")
     redis.xadd("a", {b"kind": b"\xff\x00", "n": "none"}, id="1-1")
     reader = spark.read.format("redis_stream").options(url=store.url, streams="a", password="")
@@ -24,8 +22,30 @@ def test_reading_once(spark: SparkSession, redis: Redis, store: EmbeddedStore) -
     assert reader.option("from", "9").load().collect() == []
 
 
+def test_bounds_of_a_query_are_those_of_what_redis_is_asked(
+    spark: SparkSession, redis: Redis, store: EmbeddedStore
+) -> None:
+    for ms in range(1, 2001):
+        redis.xadd("a", {"n": ms}, id=f"{ms}-0")
+    wanted = spark.read.format("redis_stream").options(url=store.url, streams="a", page="10")
+    redis.config_resetstat()
+    assert _between(wanted) == [1900, 1901]
+    everything = redis.info("commandstats")["cmdstat_xrange"]["calls"]
+    spark.conf.set("spark.sql.python.filterPushdown.enabled", "true")
+    try:
+        redis.config_resetstat()
+        assert _between(wanted.option("pushFilters", "true")) == [1900, 1901]
+    finally:
+        spark.conf.unset("spark.sql.python.filterPushdown.enabled")
+    assert redis.info("commandstats")["cmdstat_xrange"]["calls"] < 10 < everything
+
+
+def _between(reader: DataFrameReader) -> list[int]:
+    rows = reader.load().where("id_ms >= 1900 and id_ms < 1902").orderBy("id_ms")
+    return [row["id_ms"] for row in rows.collect()]
+
+
 def test_no_secret_in_a_plan(spark: SparkSession, redis: Redis, store: EmbeddedStore) -> None:
-    register(spark)
     options = {
         "url": f"{store.url}?client_name=secret1",
         "streams": "a",
@@ -45,7 +65,6 @@ def test_no_secret_in_a_plan(spark: SparkSession, redis: Redis, store: EmbeddedS
 def test_following_with_a_limit_until_all_is_read(
     spark: SparkSession, redis: Redis, store: EmbeddedStore, tmp_path: Path
 ) -> None:
-    register(spark)
     batches: list[list[int]] = []
 
     def note(rows: DataFrame, _: int) -> None:

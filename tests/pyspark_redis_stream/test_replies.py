@@ -4,7 +4,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from mqpipeline.source.replies import Page, _by_lines, joined, last_id, page_of, page_of_entries
+from pyspark_redis_stream.replies import Page, _by_lines, joined, last_id, page_of, page_of_entries
 
 ODD = [b"", b"kind", b"v", b"1", b"*", b"*2", b"$3", b"\r\n", b"a\rb", b"\xff\x00"]
 TEXTS = st.one_of(st.sampled_from(ODD), st.binary(max_size=12))

@@ -6,11 +6,11 @@ from typing import NamedTuple
 
 from pyspark.sql.datasource import InputPartition
 
-from mqpipeline.source.connection import Store
-from mqpipeline.source.ids import LAST_N, Id, parsed
-from mqpipeline.source.options import Options
-from mqpipeline.source.pages import pages
-from mqpipeline.texts import is_utf8
+from pyspark_redis_stream.connection import Store
+from pyspark_redis_stream.ids import LAST_N, Id, parsed
+from pyspark_redis_stream.options import Options
+from pyspark_redis_stream.pages import pages
+from pyspark_redis_stream.text import is_utf8
 
 Fields = dict[bytes, bytes]
 SCANNED = 1000  # keys a SCAN

@@ -9,9 +9,9 @@ import time
 
 import msgspec
 
-from mqpipeline.source.connection import Store
-from mqpipeline.source.ids import BEFORE_ALL, Id, parsed
-from mqpipeline.source.streams import Entry, Streams
+from pyspark_redis_stream.connection import Store
+from pyspark_redis_stream.ids import BEFORE_ALL, Id, parsed
+from pyspark_redis_stream.streams import Entry, Streams
 
 PART = re.compile(rb"(\d{1,9})/(\d{1,9})")
 AGAIN_S = 60.0  # a consumer that reports nothing for a day no longer counts

@@ -7,9 +7,9 @@ from typing import Any, NamedTuple
 import hiredis
 from redis.exceptions import ConnectionError, ResponseError
 
-from mqpipeline.source.connection import Store
-from mqpipeline.source.ids import Id, parsed
-from mqpipeline.source.replies import Page, last_id, page_of, page_of_entries
+from pyspark_redis_stream.connection import Store
+from pyspark_redis_stream.ids import Id, parsed
+from pyspark_redis_stream.replies import Page, last_id, page_of, page_of_entries
 
 FIRST = 100  # entries of the first page, before it is known how large they are
 PAGE_BYTES = 512 * 1024  # aimed at: a server does nothing else meanwhile

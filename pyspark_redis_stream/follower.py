@@ -10,11 +10,11 @@ from pyspark.sql.streaming.datasource import (
     SupportsTriggerAvailableNow,
 )
 
-from mqpipeline.source.consumers import Consumer
-from mqpipeline.source.ids import BEFORE_ALL, Id
-from mqpipeline.source.offsets import Offsets, Position, offsets_of, positions_of
-from mqpipeline.source.reading import Reading
-from mqpipeline.source.streams import StreamPartition
+from pyspark_redis_stream.consumers import Consumer
+from pyspark_redis_stream.ids import BEFORE_ALL, Id
+from pyspark_redis_stream.offsets import Offsets, Position, offsets_of, positions_of
+from pyspark_redis_stream.reading import Reading
+from pyspark_redis_stream.streams import StreamPartition
 
 
 class Follower(Reading, DataSourceStreamReader, SupportsTriggerAvailableNow):

@@ -1,19 +1,31 @@
 """Reading what is there: ranges, partitions, pages, patterns."""
 
+import pickle
+
 import pytest
+from pyspark.sql.datasource import (
+    EqualTo,
+    Filter,
+    GreaterThan,
+    GreaterThanOrEqual,
+    IsNotNull,
+    LessThan,
+    LessThanOrEqual,
+)
 from redis import Redis
 from redis.exceptions import AuthenticationError, ConnectionError, ResponseError
 
 from mqnamesrv.store import EmbeddedStore
-from mqpipeline.source import replies
-from mqpipeline.source.connection import Store
-from mqpipeline.source.ids import Id
-from mqpipeline.source.options import options_of
-from mqpipeline.source.pages import pages
-from mqpipeline.source.replies import Page
-from mqpipeline.source.streams import Streams
+from pyspark_redis_stream import replies
+from pyspark_redis_stream.connection import Store
+from pyspark_redis_stream.ids import Id
+from pyspark_redis_stream.options import options_of
+from pyspark_redis_stream.pages import pages
+from pyspark_redis_stream.reader import SIGN, FilteringReader
+from pyspark_redis_stream.replies import Page
+from pyspark_redis_stream.streams import Streams
 from testbed.eventually import eventually
-from tests.mqpipeline.source.reading import IDS, TEXT, ids, read
+from tests.pyspark_redis_stream.reading import IDS, TEXT, ids, read, rows, schema
 
 SEVERAL = [{}, {"counter": "seq"}, {"partitions": "3"}, {"partitions": "3", "counter": "seq"}]
 
@@ -55,6 +67,59 @@ def test_a_range_is_read_once(
     assert ids(read(options)) == made[first : last + 1]
 
 
+@pytest.mark.parametrize(
+    ("filters", "first", "last"),
+    [
+        ([], 0, 9),
+        ([GreaterThanOrEqual(("id_ms",), 3)], 4, 9),
+        ([GreaterThan(("id_ms",), 3)], 6, 9),
+        ([LessThan(("id_ms",), 3)], 0, 3),
+        ([LessThanOrEqual(("id_ms",), 3)], 0, 5),
+        ([EqualTo(("id_ms",), 3)], 4, 5),
+        ([GreaterThan(("id_ms",), 1), LessThan(("id_ms",), 4), LessThan(("id_ms",), 9)], 2, 5),
+        ([GreaterThan(("id_ms",), 99)], 10, 9),
+        ([LessThan(("id_ms",), 0)], 10, 9),
+        ([GreaterThan(("id_ms",), -5), LessThan(("id_ms",), -1)], 0, 9),
+        (
+            [
+                EqualTo(("id_n",), 1),
+                EqualTo(("id_ms",), None),
+                IsNotNull(("id_ms",)),
+            ],
+            0,
+            9,
+        ),
+    ],
+)
+def test_bounds_of_a_filter_are_those_of_what_is_read(
+    redis: Redis, store: EmbeddedStore, filters: list[Filter], first: int, last: int
+) -> None:
+    made = filled(redis, "a", 10)
+    reader = FilteringReader(options_of({"url": store.url, "streams": "a"}), schema(IDS))
+    assert reader.pushFilters(filters) is filters  # all of them are Spark's as well
+    reader = pickle.loads(pickle.dumps(reader))
+    assert ids(rows(reader, reader.partitions())) == made[first : last + 1]
+
+
+def test_bounds_of_a_filter_and_of_the_options(redis: Redis, store: EmbeddedStore) -> None:
+    made = filled(redis, "a", 10)
+    reader = FilteringReader(
+        options_of({"url": store.url, "streams": "a", "from": "2-1", "to": "4-0"}), schema(IDS)
+    )
+    reader.pushFilters([GreaterThan(("id_ms",), 0), LessThan(("id_ms",), 9)])
+    assert ids(rows(reader, reader.partitions())) == made[3:7]
+
+
+def test_an_upper_bound_leaves_out_no_id_that_spark_has_as_negative(
+    redis: Redis, store: EmbeddedStore
+) -> None:
+    for ms in (1, 2, SIGN):
+        redis.xadd("a", {"n": ms}, id=f"{ms}-0")
+    reader = FilteringReader(options_of({"url": store.url, "streams": "a"}), schema(IDS))
+    reader.pushFilters([LessThan(("id_ms",), 2)])
+    assert [row["id_ms"] for row in rows(reader, reader.partitions())] == [1, 2, -SIGN]
+
+
 @pytest.mark.parametrize("page", [1, 7, 99, 100, 101, 1000])
 def test_pages_of_any_size(redis: Redis, store: EmbeddedStore, page: int) -> None:
     made = filled(redis, "a", 200)
@@ -83,7 +148,7 @@ def test_the_server_works_while_a_page_is_taken_apart(
         assert eventually(lambda: calls(redis) >= expected)  # it was sent, perhaps not yet worked on
         return replies.page_of(reply)
 
-    monkeypatch.setattr("mqpipeline.source.pages.page_of", page_of)
+    monkeypatch.setattr("pyspark_redis_stream.pages.page_of", page_of)
     with Store(options_of({"url": store.url, "streams": "a"})) as source:
         assert sum(len(page.ids) for page in pages(source, "a", Id(0), Id(10**6), 400)) == 1000
     assert (ahead, calls(redis) - before) == ([], 4)

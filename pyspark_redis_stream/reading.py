@@ -7,12 +7,12 @@ import pyarrow as pa
 from pyspark.sql.datasource import InputPartition
 from pyspark.sql.types import StructType
 
-from mqpipeline.source.batches import Batches
-from mqpipeline.source.connection import Store
-from mqpipeline.source.options import Options
-from mqpipeline.source.pages import pages
-from mqpipeline.source.replies import joined
-from mqpipeline.source.streams import StreamPartition, Streams
+from pyspark_redis_stream.batches import Batches
+from pyspark_redis_stream.connection import Store
+from pyspark_redis_stream.options import Options
+from pyspark_redis_stream.pages import pages
+from pyspark_redis_stream.replies import joined
+from pyspark_redis_stream.streams import StreamPartition, Streams
 
 BATCH_ENTRIES, BATCH_BYTES = 10_000, 8 << 20  # of an Arrow batch, whichever comes first
 

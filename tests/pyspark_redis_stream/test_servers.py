@@ -7,15 +7,15 @@ from redis import Redis
 from redis.exceptions import ConnectionError, ResponseError
 
 from mqpipeline.job_queue import connect_queue
-from mqpipeline.source.connection import Store
-from mqpipeline.source.ids import Id
-from mqpipeline.source.options import options_of
-from mqpipeline.source.pages import pages
+from pyspark_redis_stream.connection import Store
+from pyspark_redis_stream.ids import Id
+from pyspark_redis_stream.options import options_of
+from pyspark_redis_stream.pages import pages
 from testbed.certificates import make_certificates
 from testbed.eventually import eventually
 from testbed.redis_servers import HOST, Server, command, free_ports, running
 from testbed.topologies import Member, meet
-from tests.mqpipeline.source.reading import Query, ids, read
+from tests.pyspark_redis_stream.reading import Query, ids, read
 
 ENTRIES = [f"{n}-0" for n in range(1, 301)]
 

@@ -11,8 +11,8 @@ import pyarrow.compute as pc
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import ArrayType, IntegerType, LongType, MapType, StringType, StructField, StructType
 
-from mqpipeline.source import nested
-from mqpipeline.source.replies import Page
+from pyspark_redis_stream import nested
+from pyspark_redis_stream.replies import Page
 
 COLUMNS = "stream string, id_ms bigint, id_n bigint, fields map<string, string>"
 OWN = {

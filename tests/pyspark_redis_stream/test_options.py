@@ -2,8 +2,8 @@
 
 import pytest
 
-from mqpipeline.source.ids import LAST_N, Id, parsed
-from mqpipeline.source.options import options_of
+from pyspark_redis_stream.ids import LAST_N, Id, parsed
+from pyspark_redis_stream.options import options_of
 
 URL = "redis://:secret@127.0.0.1:1/0"
 FEWEST = {"url": URL, "streams": "a"}

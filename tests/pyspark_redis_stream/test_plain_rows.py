@@ -8,8 +8,8 @@ import pytest
 from pyspark.sql.pandas.types import to_arrow_type
 from pyspark.sql.types import ArrayType
 
-from mqpipeline.source import nested, plain_rows
-from tests.mqpipeline.source.reading import LONG, TEXT, schema
+from pyspark_redis_stream import nested, plain_rows
+from tests.pyspark_redis_stream.reading import LONG, TEXT, schema
 
 TEXTS = ArrayType(TEXT)
 ROWS = ArrayType(schema({"broker": TEXT, "before": TEXT, "after": TEXT, "topics": TEXTS}))

@@ -1,6 +1,7 @@
 """Redis Streams as a data source of Spark, batch and streaming; knows nothing of what the entries mean.
 
-register(spark)
+Spark finds it by its name where this package is installed, in a session that `register` was called for otherwise:
+
 spark.read.format("redis_stream").option("url", "redis://host").option("streams", "key").load()
 """
 
@@ -8,14 +9,14 @@ from pyspark.sql import SparkSession
 from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader
 from pyspark.sql.types import StructType
 
-from mqpipeline.source.batches import COLUMNS
-from mqpipeline.source.follower import Follower
-from mqpipeline.source.options import options_of
-from mqpipeline.source.reader import Reader
+from pyspark_redis_stream.batches import COLUMNS
+from pyspark_redis_stream.follower import Follower
+from pyspark_redis_stream.options import options_of
+from pyspark_redis_stream.reader import FilteringReader, Reader
 
 
 class RedisStreams(DataSource):
-    """The format `redis_stream`. Its options are those of `mqpipeline.source.options`."""
+    """The format `redis_stream`. Its options are those of `pyspark_redis_stream.options`."""
 
     @classmethod
     def name(cls) -> str:
@@ -28,11 +29,16 @@ class RedisStreams(DataSource):
 
     def reader(self, schema: StructType) -> DataSourceReader:
         """Reads what is there now."""
-        return Reader(options_of(self.options), schema)
+        options = options_of(self.options)
+        return (FilteringReader if options.push_filters else Reader)(options, schema)
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:
         """Reads what is there and what comes."""
         return Follower(options_of(self.options), schema)
+
+
+DefaultSource = RedisStreams
+"""Where Spark looks for it in packages whose names begin with `pyspark_`."""
 
 
 def register(spark: SparkSession) -> None:

@@ -22,8 +22,8 @@ from redis.exceptions import (
 from redis.retry import Retry
 from redis.sentinel import Sentinel
 
-from mqpipeline.source.options import Options
-from mqpipeline.source.url import parse
+from pyspark_redis_stream.options import Options
+from pyspark_redis_stream.url import parse
 
 T = TypeVar("T")
 Client = Any  # redis.Redis or RedisCluster, whose types say little
