@@ -19,7 +19,7 @@ def steps_shown(expected: int, console: Console | None = None) -> Iterator[build
 
     The bar goes at the end. What is logged meanwhile stays above it."""
     console = console or Console(stderr=True)
-    if not console.is_terminal:
+    if not console.is_interactive:
         yield log_step
         return
     columns = TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn()

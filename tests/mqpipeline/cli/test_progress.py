@@ -10,6 +10,13 @@ from rich.console import Console
 from mqpipeline.cli.progress import steps_shown
 
 
+def console(file: StringIO, kind: str) -> Console:
+    """One of a terminal of this kind (TERM), of none without one."""
+    return Console(
+        file=file, force_terminal=bool(kind), force_interactive=None, width=60, _environ={"TERM": kind}
+    )
+
+
 def test_on_a_terminal_a_bar_that_goes_at_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
     terminal = StringIO()
     monkeypatch.setattr(sys, "__stderr__", terminal)
@@ -17,7 +24,7 @@ def test_on_a_terminal_a_bar_that_goes_at_the_end(monkeypatch: pytest.MonkeyPatc
     handler, logger = logging.StreamHandler(), logging.getLogger()
     logger.addHandler(handler)
     try:
-        with steps_shown(2, Console(file=terminal, force_terminal=True, width=60)) as step:
+        with steps_shown(2, console(terminal, "xterm")) as step:
             step("the first")
             logger.warning("a line beside it")
             step("the second")
@@ -31,10 +38,11 @@ def test_on_a_terminal_a_bar_that_goes_at_the_end(monkeypatch: pytest.MonkeyPatc
     assert shown.endswith("\x1b[2K")  # the line of the bar is cleared
 
 
-def test_elsewhere_a_line_for_each(caplog: pytest.LogCaptureFixture) -> None:
+@pytest.mark.parametrize("kind", ["", "dumb"], ids=["no terminal", "dumb"])
+def test_elsewhere_a_line_for_each(caplog: pytest.LogCaptureFixture, kind: str) -> None:
     with (
         caplog.at_level(logging.INFO, "mqpipeline"),
-        steps_shown(2, Console(file=StringIO(), force_terminal=False)) as step,
+        steps_shown(2, console(StringIO(), kind)) as step,
     ):
         step("the first")
         step("the second")
