@@ -27,6 +27,8 @@ EMBEDDED = list(dict.fromkeys(("redis-server", *ENGINES)))
 SPARK = "spark: SparkSession"
 LANDING = "make: Make"
 """How tests ask for Spark, and for landings, which have it."""
+RUNS = ("tests/mqpipeline/test_", "tests/mqpipeline/cli", "tests/mqpipeline/history")
+"""Half of the tests that need Spark, by their time."""
 StoreOf = Callable[[str], EmbeddedStore]
 
 
@@ -48,12 +50,13 @@ SHARED = ("tests/conformance", "tests/hostile", "tests/mqns/cli")
 
 
 class ByFile(LoadFileScheduling):  # type: ignore[misc]
-    """A file's tests run in one process; so do all that need Spark, and all that share servers: they start once."""
+    """A file's tests run in one process; so do all that share servers, and of those that need Spark the longer half and
+    the other: Java starts twice, and its code gets warm."""
 
     def _split_scope(self, nodeid: str) -> str:
         file = str(super()._split_scope(nodeid))
         if _asks_for_spark(self.config.rootpath / file):
-            return SPARK
+            return f"{SPARK} {'runs' if file.startswith(RUNS) else 'steps'}"
         if folder := next((one for one in SHARED if file.startswith(one)), ""):
             return f"{folder} {next((name for name in NAMES if name in nodeid), '')}"
         return TOGETHER.get(file, file)
