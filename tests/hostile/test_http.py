@@ -89,8 +89,8 @@ def peers(port: int, first: bytes, count: int = PEERS) -> Iterator[list[socket.s
 
 
 def probes_are_answered(port: int, worker: int, meanwhile: Callable[[], object] = lambda: None) -> None:
-    """Assert that 99 of 100 `/healthz` and `/readyz` come in time, in one of some rounds: on a busy machine the worker's
-    other threads and its store wait too, and nothing tells for how long."""
+    """Assert that 99 of 100 `/healthz` and `/readyz` come in time, in one of some rounds: on a busy machine its
+    other threads and the store wait too, and nothing tells for how long."""
 
     def clock_s() -> float:
         return time.monotonic() - waited_s(worker, "thread-self")
