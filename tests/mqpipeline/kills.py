@@ -1,9 +1,9 @@
 """kill -9 of real drivers, again and again: what has landed and all tables are those of a run that nobody disturbed.
 
-    python -m tests.mqpipeline.kills [--kills N] [--seed N]
+    python -m tests.mqpipeline.kills [--kills N] [--minutes N] [--seed N]
 
 Each `mqpipeline run` finds new entries in the stream of a store of its own. Half of the runs are killed within 50 ms of
-a commit, each to another of the tables, the others at any time. The last one ends by itself; then its tables are
+a commit, that of what has landed or of one of the tables, the others at any time. The last one ends by itself; then its tables are
 compared with those that a full run makes of the stream, and what has landed with the stream itself. The lease that a
 killed run leaves is removed for nine of ten, which else wait for it to end.
 """
@@ -19,6 +19,7 @@ import time
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
+from math import inf
 from pathlib import Path
 from typing import Any
 
@@ -138,6 +139,7 @@ def main() -> None:
     """Print a line for each kill, and at the end what differs; exit code 1 if anything does."""
     parser = argparse.ArgumentParser(description="kill -9 of the pipeline's driver")
     parser.add_argument("--kills", type=int, default=200)
+    parser.add_argument("--minutes", type=float, default=inf, help="no more of them after that")
     parser.add_argument("--seed", type=int, default=1)
     given = parser.parse_args()
     random.seed(given.seed)
@@ -146,7 +148,7 @@ def main() -> None:
         store.start()
         try:
             stage = Stage(Path(folder), store.url, given.seed)
-            disturb(stage, given.kills)
+            disturb(stage, given.kills, time.monotonic() + 60 * given.minutes)
             wrong = differences(stage)
         finally:
             store.stop()
@@ -154,8 +156,8 @@ def main() -> None:
     sys.exit(bool(wrong))
 
 
-def disturb(stage: Stage, kills: int) -> None:
-    """Kill so many drivers, and let the last one end."""
+def disturb(stage: Stage, kills: int, until: float) -> None:
+    """Kill so many drivers, none after that time, and let the last one end."""
     stage.grow()
     whole = stage.run()
     stage.grow()
@@ -164,12 +166,12 @@ def disturb(stage: Stage, kills: int) -> None:
         f"undisturbed: {whole.commits} commits in {whole.took_s:.0f} s, then {again.commits} in {again.took_s:.0f} s"
     )
     done, near, steps = 0, 0, Counter[str]()
-    while done < kills:
+    while done < kills and time.monotonic() < until:
         stage.grow()
         if done % 10:
             stage.store.delete(LEASE)
         if done % 2:
-            ended = stage.run(kill_after_commit=random.randint(1, again.commits))
+            ended = stage.run(kill_after_commit=random.choice((1, random.randint(2, again.commits))))
         else:
             ended = stage.run(kill_after_s=random.uniform(0, again.took_s))
         if not ended.killed:
