@@ -4,8 +4,8 @@
 
 Each `mqpipeline run` finds new entries in the stream of a store of its own. Half of the runs are killed within 50 ms of
 a commit, that of what has landed or of one of the tables, the others at any time. The last one ends by itself; then its
-tables are compared with those that a full run makes of the stream, and what has landed with the stream itself. The lease
-that a killed run leaves is removed for nine of ten, which else wait for it to end.
+tables are compared with those that a full run makes of the stream, and what has landed with the stream itself. The
+lease that a killed run leaves is removed for nine of ten, which else wait for it to end.
 """
 
 import argparse
