@@ -19,4 +19,4 @@ def test_a_history_becomes_reports(redis_url: str) -> None:
     }
     ended = once(PIPELINE, "sh", "-c", RUN, timeout_s=WITHIN_S, **env)
     assert ended.returncode == 0, ended.stdout + ended.stderr
-    assert {"_snapshot.json", "report-sample.html"} <= set(ended.stdout.split())
+    assert {"events", "runs", "report_health", "report-sample.html"} <= set(ended.stdout.split())
