@@ -8,7 +8,7 @@ Reports of long history are computed some months at a time, which bounds the mem
 """
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
 from types import MappingProxyType
 from typing import NamedTuple
@@ -161,6 +161,13 @@ def _write_health(
         _checked(run, entries, full=full),
     )
     rows = health.health(seen, before, source.landed, source.as_of, source.as_of_ms)
+    log_differences(rows)
+    made = read.sparkSession.createDataFrame(rows, schemas.HEALTH.schema)
+    run.write(schemas.HEALTH, made, open="true", full=True)
+
+
+def log_differences(rows: Iterable[health.Row]) -> None:
+    """Warn of rows of HEALTH whose checkpoint differs from the tables though it must not."""
     for row in filter(health.is_wrong, rows):
         log.warning(
             "checkpoint round %s of %s differs from the tables: %d members, %d topics on brokers; compute the tables "
@@ -170,8 +177,6 @@ def _write_health(
             row["members_differing"],
             row["pairs_differing"],
         )
-    made = read.sparkSession.createDataFrame(rows, schemas.HEALTH.schema)
-    run.write(schemas.HEALTH, made, open="true", full=True)
 
 
 def _checked(run: Run, entries: DataFrame, *, full: bool) -> list[health.Row]:

@@ -51,6 +51,7 @@ def test_all_have_the_version_of_the_server(wheels: dict[str, Path]) -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     assert {described(wheel).version for wheel in wheels.values()} == {project["version"]}
     assert f"mqns=={project['version']}" in (described(wheels["redis_namesrv"]).requires or ())
+    assert f"pyspark-redis-stream=={project['version']}" in (described(wheels["mqpipeline"]).requires or ())
 
 
 @pytest.mark.parametrize("extras", [(), ("http",), ("cli",)])

@@ -1,4 +1,4 @@
-"""kill -9 of real drivers, again and again: what has landed and all tables are those of a run that nobody disturbed.
+"""kill -9 of real drivers, again and again: what has landed and all tables are those of an undisturbed run.
 
     python -m tests.mqpipeline.kills [--kills N] [--minutes N] [--seed N]
 

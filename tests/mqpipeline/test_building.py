@@ -10,10 +10,21 @@ from mqpipeline import building
 from mqpipeline.building import Source, build
 from mqpipeline.options import Options
 from mqpipeline.reports import catalogue
-from mqpipeline.schemas import EVENTS, HEARTBEATS, TABLES
+from mqpipeline.schemas import EVENTS, HEALTH, HEARTBEATS, TABLES
 from mqpipeline.warehouse import Snapshot, Warehouse
 from tests.mqpipeline.rows import frame, rows_of
-from tests.mqpipeline.stream import Stream, address, at, landed, registered, removed, started, topics
+from tests.mqpipeline.stream import (
+    Stream,
+    address,
+    at,
+    checkpoint,
+    checkpointed,
+    landed,
+    registered,
+    removed,
+    started,
+    topics,
+)
 
 DAY = 86_400
 BEGIN, CUT, END = -3 * DAY, -DAY, 2 * DAY
@@ -50,7 +61,10 @@ def history() -> Stream:
             for i, broker in enumerate("abc", 5):
                 reported = topics("register", (broker, "", EIGHT, ["T"]), epoch=i)
                 stream.add((-7200, -3600, 300)[i - 5], registered("first", broker, i), reported)
-    return stream
+    stream.add(END - 60, checkpoint("begin"))
+    stream.add(END - 60, checkpointed("d", 4, {0: ("", 2100)}))
+    stream.add(END - 60, checkpoint("topics", broker="d", epoch=4, rows=[("d", "", EIGHT, ["T"])]))
+    return stream.add(END - 60, checkpoint("end"))
 
 
 def heartbeats(spark: SparkSession) -> Any:
@@ -100,3 +114,16 @@ def test_month_by_month_and_run_by_run_as_at_once(
     empty = {name for name, rows in at_once.items() if not rows}
     assert empty == {"gaps", "report_conflicts"}
     assert "incidents" in at_once
+    warehouse = Warehouse(spark, str(tmp_path / "by run"))
+    (seen,) = warehouse.rows(HEALTH, warehouse.snapshot)
+    compared = ("round", "proves", "members", "members_differing", "pairs", "pairs_differing")
+    assert [seen[name] for name in compared] == ["r1", True, 1, 0, 1, 0]
+
+
+def test_a_checkpoint_that_differs_is_logged(caplog: pytest.LogCaptureFixture) -> None:
+    row = {"namespace": "ns", "round": "r1", "proves": True, "members_differing": 2, "pairs_differing": 0}
+    building.log_differences([row, row | {"members_differing": 0}, row | {"proves": False}])
+    (said,) = caplog.messages
+    assert said.startswith(
+        "checkpoint round r1 of ns differs from the tables: 2 members, 0 topics on brokers; "
+    )
