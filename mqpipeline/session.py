@@ -29,6 +29,8 @@ OWN = {
     "spark.sql.shuffle.partitions": str(4 * (os.cpu_count() or 1)),
     "spark.ui.enabled": "false",
     "spark.driver.defaultJavaOptions": LOGGING,
+    # over TCP each task in Python ends with a wait of 40 ms, for an acknowledgement that is delayed
+    "spark.python.unix.domain.socket.enabled": "true",
     "spark.sql.ui.retainedExecutions": "10",  # their plans fill the memory of a session that lives long
 }
 """Of a session that a process of ours starts. `spark-submit` starts one before us, with what its caller chose."""

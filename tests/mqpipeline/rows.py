@@ -1,9 +1,11 @@
 """Tables of literal rows: what a test writes down and what it reads back."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.conversion import LocalDataToArrowConversion
+from pyspark.sql.types import StructType
 
 from mqpipeline.schemas import Table
 
@@ -13,11 +15,20 @@ Literal = Mapping[str, Any]
 def frame(spark: SparkSession, table: Table, rows: Iterable[Literal]) -> DataFrame:
     """The rows as the table; a column that a row leaves out is null, one that the table lacks an error."""
     names = table.schema.fieldNames()
-    listed: list[Any] = []
+    listed: list[tuple[Any, ...]] = []
     for row in rows:
         assert set(row) <= set(names), f"{table.name} has no {sorted(set(row) - set(names))}"
         listed.append(tuple(row.get(name) for name in names))
-    return spark.createDataFrame(listed, table.schema)
+    return as_frame(spark, listed, table.schema)
+
+
+def as_frame(spark: SparkSession, rows: Sequence[Any], schema: StructType | str) -> DataFrame:
+    """The rows as a part of the plan: from a list Spark makes a task in Python that runs whenever they are read."""
+    of = StructType.fromDDL(schema) if isinstance(schema, str) else schema
+    assert isinstance(of, StructType)
+    if not rows:
+        return spark.createDataFrame([], of)
+    return spark.createDataFrame(LocalDataToArrowConversion.convert(list(rows), of, False), of)
 
 
 def rows_of(found: DataFrame, *columns: str) -> set[tuple[Any, ...]]:

@@ -4,6 +4,7 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 from mqpipeline.clean import clean, counts, gaps, runs
+from tests.mqpipeline.rows import as_frame
 from tests.mqpipeline.stream import Case, Stream, at, landing, registered, topics
 
 pytestmark = pytest.mark.timeout(300)
@@ -186,7 +187,7 @@ def counted(whole: tuple[DataFrame, DataFrame]) -> Found:
 @pytest.fixture(scope="module")
 def counted_to_there(spark: SparkSession, whole: tuple[DataFrame, DataFrame]) -> Found:
     rows = [(f"counted/{id}", at(0), seq) for id, seq in FOLDED.items()]
-    positions = spark.createDataFrame(rows, "namespace string, inc bigint, seq bigint")
+    positions = as_frame(spark, rows, "namespace string, inc bigint, seq bigint")
     columns = ("events", "repeats", "phantoms", "unknown", "incomplete", "waiting")
     return by_case(counts(*whole, positions), "counted", *columns)
 

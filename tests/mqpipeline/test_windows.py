@@ -4,7 +4,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from mqpipeline.windows import DAY_MS, HOUR_MS, Window, cells, months, span, time_in, window_batches, windows
-from tests.mqpipeline.rows import rows_of
+from tests.mqpipeline.rows import as_frame, rows_of
 
 
 def ms(*date: int) -> int:
@@ -87,7 +87,7 @@ def test_time_in(spark: SparkSession) -> None:
         ("a", "DOWN", 60, 61),
         ("b", "UNKNOWN", 0, 10),
     ]
-    intervals = spark.createDataFrame(rows, "unit string, state string, from_ms bigint, to_ms bigint")
+    intervals = as_frame(spark, rows, "unit string, state string, from_ms bigint, to_ms bigint")
     of = [
         Window("w", 0, 100),
         Window("w", 20, 25),

@@ -8,7 +8,7 @@ from pyspark.sql import functions as F
 
 from mqpipeline.schemas import EVENTS
 from mqpipeline.windows import Window
-from tests.mqpipeline.rows import Literal, frame
+from tests.mqpipeline.rows import Literal, as_frame, frame
 
 INC = 1
 STATES = """namespace string, cluster string, broker string, broker_id bigint, state string, from_ms bigint,
@@ -109,7 +109,7 @@ def state(broker: str, state: str, begin: float, end: float, **more: Any) -> dic
 
 
 def states_frame(spark: SparkSession, rows: list[dict[str, Any]]) -> DataFrame:
-    return spark.createDataFrame(rows, STATES)
+    return as_frame(spark, rows, STATES)
 
 
 class Log:

@@ -5,6 +5,7 @@ from pyspark.sql import Row, SparkSession
 
 from mqpipeline.reports.slo import slo
 from mqpipeline.windows import HOUR_MS, Window
+from tests.mqpipeline.rows import as_frame
 
 BROKERS = "namespace string, cluster string, broker string, state string, from_ms bigint, to_ms bigint"
 DAY = 24 * HOUR_MS
@@ -38,7 +39,7 @@ def found(spark: SparkSession) -> dict[str, Row]:
     rows.append(("n", "gone", "a", "UP", 0, END - 4 * DAY))
     rows.append(("n", "new", "a", "DOWN", END - 5 * MINUTE, END))
     rows.append(("n", "half known", "a", "DOWN", END - 30 * MINUTE, END))
-    states = spark.createDataFrame([row for row in rows if row[4] < row[5]], BROKERS)
+    states = as_frame(spark, [row for row in rows if row[4] < row[5]], BROKERS)
     of = [Window("7d", END - 7 * DAY, END), Window("day", END - DAY, END - DAY // 2)]
     report = slo(states, of, END, {"over": 0.5, "yesterday": 1.0}).collect()
     return {f"{row.unit.removeprefix('cluster:')}, {row.window}": row for row in report}

@@ -11,7 +11,7 @@ from mqpipeline.reports import catalogue
 from mqpipeline.reports.catalogue import AVAILABILITY, CHURN, FLAP, INCIDENTS, LATEST, SKEW, UNITS
 from mqpipeline.serving import results as served
 from mqpipeline.serving.results import BROKER_STATES, CHURN_HOURS, DAY_MS, DAYS, WORST, Results, take
-from tests.mqpipeline.rows import frame
+from tests.mqpipeline.rows import as_frame, frame
 from tests.mqpipeline.serving.example import AS_OF, TABLES, W0
 
 STATES = "namespace string, cluster string, broker string, state string, from_ms bigint, to_ms bigint"
@@ -142,7 +142,7 @@ def states(spark: SparkSession, rows: Iterable[tuple[str, str, int, int | None]]
         ("n", "c1", broker, state, AS_OF - back * HOUR_MS, None if to is None else AS_OF - to * HOUR_MS)
         for broker, state, back, to in rows
     ]
-    return spark.createDataFrame(listed, STATES)
+    return as_frame(spark, listed, STATES)
 
 
 def test_strips_are_of_the_last_days_the_longest_away_first(spark: SparkSession) -> None:
@@ -222,7 +222,7 @@ def test_the_example_comes_through_as_it_is(spark: SparkSession) -> None:
         for table in catalogue.TABLES
     }
     states = [without(one, "of", "down_ms") for one in tables[BROKER_STATES]]
-    frames[BROKER_STATES] = spark.createDataFrame(states, STATES)
+    frames[BROKER_STATES] = as_frame(spark, states, STATES)
     found = take(frames, AS_OF)["n"]
     assert set(found.tables) == set(TABLES)
     for name, rows in TABLES.items():

@@ -6,7 +6,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from mqpipeline.schemas import BROKER_VERSIONS
 from mqpipeline.states.brokers import broker_states, writable_states
-from tests.mqpipeline.rows import Literal, frame
+from tests.mqpipeline.rows import Literal, as_frame, frame
 
 AS_OF = 100
 SLOTS = "namespace string, cluster string, broker string, broker_id bigint, state string, from_ms bigint, to_ms bigint"
@@ -58,7 +58,7 @@ WRITABLE: Mapping[str, tuple[Slots, Drains, Reported]] = {
 
 def slots_of(spark: SparkSession, cases: Mapping[str, tuple[Slots, *tuple[Any, ...]]]) -> DataFrame:
     rows = [("n", "c", case, *slot) for case, (slots, *_) in cases.items() for slot in slots]
-    return spark.createDataFrame(rows, SLOTS)
+    return as_frame(spark, rows, SLOTS)
 
 
 def states_of(states: DataFrame) -> dict[str, Reported]:
@@ -97,7 +97,7 @@ def test_a_broker_that_is_written_to(of_writable: dict[str, Reported], case: str
 
 def test_a_name_that_moved_to_another_cluster_is_written_to_there(spark: SparkSession) -> None:
     rows = [("n", "c", "a", 0, "DOWN", 0, 100), ("n", "d", "a", 0, "UP", 50, 100)]
-    slots = spark.createDataFrame(rows, SLOTS)
+    slots = as_frame(spark, rows, SLOTS)
     states = writable_states(slots, frame(spark, BROKER_VERSIONS, []), AS_OF)
     assert states_of(states) == {"a": [("DOWN", 0, 50), ("UP", 50, 100)]}
     assert broker_states(slots).count() == 2

@@ -8,7 +8,7 @@ from pyspark.sql import functions as F
 from mqpipeline.schemas import ROUTE_VERSIONS
 from mqpipeline.states.topics import topic_time_in
 from mqpipeline.windows import Window
-from tests.mqpipeline.rows import Literal, frame
+from tests.mqpipeline.rows import Literal, as_frame, frame
 
 TENTHS = [Window("tenth", begin, begin + 10) for begin in range(0, 100, 10)]
 WRITABLE = "namespace string, broker string, state string, from_ms bigint, to_ms bigint"
@@ -59,7 +59,7 @@ CASES: Mapping[str, tuple[list[Literal], Reported]] = {
 def reported(spark: SparkSession) -> dict[str, dict[int, str]]:
     """The state of each case's topic, which bears its name, in every tenth in which there is one."""
     rows = [{**row, "topic": case} for case, (versions, _) in CASES.items() for row in versions]
-    versions, writable = frame(spark, ROUTE_VERSIONS, rows), spark.createDataFrame(BROKERS, WRITABLE)
+    versions, writable = frame(spark, ROUTE_VERSIONS, rows), as_frame(spark, BROKERS, WRITABLE)
     found: dict[str, dict[int, str]] = {case: {} for case in CASES}
     for row in topic_time_in(versions, writable, TENTHS).collect():
         (state,) = (name for name in ("up", "down", "planned", "unknown") if row[f"{name}_ms"] == 10)
@@ -82,7 +82,7 @@ def test_any_text_names_a_topic(spark: SparkSession) -> None:
         {name: F.expr("cast(x'ff00' as string)") for name in ("topic", "broker")}
     )
     versions = frame(spark, ROUTE_VERSIONS, rows).unionByName(odd)
-    writable = spark.createDataFrame(BROKERS, WRITABLE).unionByName(
+    writable = as_frame(spark, BROKERS, WRITABLE).unionByName(
         odd.selectExpr("namespace", "broker", "'DOWN' as state", "0L as from_ms", "100L as to_ms")
     )
     found = topic_time_in(versions, writable, [Window("w", 0, 100)])
