@@ -33,10 +33,15 @@ def as_frame(spark: SparkSession, rows: Sequence[Any], schema: StructType | str)
 
 def rows_of(found: DataFrame, *columns: str) -> set[tuple[Any, ...]]:
     """The rows of these columns; fails on a row that is there twice."""
-    listed = [_plain(row) for row in found.select(*columns).collect()]
-    distinct = set(listed)
-    assert len(distinct) == len(listed), "rows are there twice"
-    return distinct
+    return distinct(found.select(*columns).collect())
+
+
+def distinct(rows: Iterable[Sequence[Any]]) -> set[tuple[Any, ...]]:
+    """The rows, of which no two may be equal."""
+    listed = [_plain(row) for row in rows]
+    found = set(listed)
+    assert len(found) == len(listed), "rows are there twice"
+    return found
 
 
 def _plain(value: Any) -> Any:

@@ -12,7 +12,7 @@ from mqpipeline.options import Options
 from mqpipeline.reports import catalogue
 from mqpipeline.schemas import EVENTS, HEALTH, HEARTBEATS, TABLES
 from mqpipeline.warehouse import Snapshot, Warehouse
-from tests.mqpipeline.rows import frame, rows_of
+from tests.mqpipeline.rows import distinct, frame
 from tests.mqpipeline.stream import (
     Stream,
     address,
@@ -85,8 +85,12 @@ def run(spark: SparkSession, folder: Path, until: int, reported: list[str]) -> S
 def found(spark: SparkSession, folder: Path) -> dict[str, set[tuple[Any, ...]]]:
     """All tables but for when a row was made."""
     warehouse = Warehouse(spark, str(folder))
+    snapshot = warehouse.snapshot
     return {
-        table.name: rows_of(warehouse.read(table), *(name for name in table.schema.names if name != "as_of"))
+        table.name: distinct(
+            [row[name] for name in table.schema.names if name != "as_of"]
+            for row in warehouse.rows(table, snapshot)
+        )
         for table in DERIVED
     }
 

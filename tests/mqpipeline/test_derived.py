@@ -81,6 +81,48 @@ def test_what_is_damaged_is_set_aside(warehouse: Warehouse, damage: Callable[[Pa
     assert derived.check(warehouse.place).findings == []
 
 
+def cut(file: Path) -> None:
+    file.write_bytes(file.read_bytes()[:-9])
+
+
+def empty(file: Path) -> None:
+    file.write_bytes(b"")
+
+
+def refusal(warehouse: Warehouse) -> str | None:
+    """Return what a run says that cannot go on, None if it has added its row."""
+    try:
+        run = warehouse.begin()
+        write(run, closed=sessions(warehouse, "c", end_ms=1))
+        commit(run)
+    except LakeError as error:
+        return str(error)
+    return None
+
+
+@pytest.mark.parametrize("damage", [cut, empty, Path.unlink], ids=["cut", "emptied", "removed"])
+@pytest.mark.parametrize("version", [0, 1, 2])
+@pytest.mark.parametrize("table", ["runs", "broker_sessions"])
+def test_one_log_entry(
+    warehouse: Warehouse, table: str, version: int, damage: Callable[[Path], None]
+) -> None:
+    """The next run goes on from a run that is whole, or says what to do; no file of rows is ever deleted."""
+    root = Path(warehouse.root)
+    damage(root / table / LOG / f"{version:020d}.json")
+    files = {path.name for path in root.rglob("*.parquet")}
+    if refused := refusal(warehouse):
+        assert "`mqpipeline repair`" in refused
+        ended = CliRunner().invoke(app, ["repair", "-w", warehouse.root, "--yes"])
+        assert "the next run computes them again" in ended.stdout
+        assert refusal(warehouse) is None
+        before = set()
+    else:
+        before = {"a", "b"} if warehouse.snapshot.run == 3 else {"a"}
+    assert files <= {path.name for path in root.rglob("*.parquet")}
+    assert found(warehouse) == {"c"} | before
+    assert derived.check(warehouse.place).findings == []
+
+
 def test_a_lost_table_is_not_an_empty_one(warehouse: Warehouse) -> None:
     lose_a_table(Path(warehouse.root))
     with pytest.raises(LakeError, match=r"run 2 left it, and it is not there. Run `mqpipeline repair`"):
