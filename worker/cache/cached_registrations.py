@@ -42,6 +42,7 @@ _INT32: Final = Struct(">i").unpack_from
 _stamp: Final = MAPPING_VERSION.fullmatch
 _begins_stamped: Final = MAPPING_VERSION.match
 _CODE: Final = int(RequestCode.REGISTER_BROKER).to_bytes(2, "big")
+_BINARY: Final = int(SerializeType.ROCKETMQ)
 _NO_REMARK: Final = bytes(4)
 _BINARY_CRC: Final = b"\x00\x09bodyCrc32\x00\x00\x00"
 _JSON_CRC: Final = b'"bodyCrc32":"'
@@ -115,7 +116,7 @@ class CachedRegistrations:
         options: Options,
     ) -> None:
         """Cache the reply that the frame of `command` got over a connection, if it may be cached."""
-        if not FRAME_MOST < len(frame) - 4 <= FRAME_LONGEST or len(reply.body) > WAITING_MOST:
+        if not FRAME_MOST + 4 < len(frame) <= FRAME_LONGEST or len(reply.body) > WAITING_MOST:
             return
         if command.flag & ONEWAY_FLAG or reply.renewal is None:
             return
@@ -145,7 +146,11 @@ def _cost(name: bytes, cached: CachedRegistration) -> int:
 def _places(data: bytes, at: int, middle: int) -> Places | None:
     """Return their places in the frame at `at` whose body begins at `middle`, or None if it is laid out otherwise."""
     if data[at + 4]:
-        if data[at + 8 : at + 10] != _CODE or data[at + 21 : at + 25] != _NO_REMARK:
+        if (
+            data[at + 4] != _BINARY
+            or data[at + 8 : at + 10] != _CODE
+            or data[at + 21 : at + 25] != _NO_REMARK
+        ):
             return None
         length = data.find(_BINARY_CRC, at + 29, middle) + len(_BINARY_CRC)
         if length < len(_BINARY_CRC) or length >= middle or at + 29 + _INT32(data, at + 25)[0] != middle:

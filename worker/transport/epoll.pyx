@@ -77,7 +77,8 @@ cdef extern from "<sys/epoll.h>" nogil:
 cdef enum:
     READ_BYTES = 65536  # no more, so that it stays in the processor's cache
     GATHERED_AT_ONCE = 524288  # of a frame that is longer than that
-    GATHERED_ROOM = 2097152  # for it, once it may be read on: a block that grows later is copied
+    GATHERED_ROOM = 2097152  # for it, once so much has come as follows: a block that grows later is copied
+    GATHERED_FIRST = 262144  # room for less takes no huge page
     OUT_BYTES = 524288  # of answers of one read, bodies that are copied included
     OUT_MARGIN = 65536  # beyond the bound of the answers of one read: its last answer
     COPIED_MOST = 4096  # bytes of a body that are copied rather than pointed to
@@ -644,7 +645,8 @@ cdef class Transport:
         """Read on where the frame is to be whole; memory grows as the bytes come."""
         cdef Py_ssize_t room = bytes_length(self._gathered), at = self._have - self._passed, size
         if at == room:  # the system gives it as it is written
-            room = min(self._whole - self._passed, max(4 * room, <Py_ssize_t>GATHERED_ROOM))
+            room = max(4 * room, <Py_ssize_t>(GATHERED_FIRST if room < GATHERED_FIRST else GATHERED_ROOM))
+            room = min(self._whole - self._passed, room)
             resize_bytes(&self._gathered, room)
         size = self._read(bytes_at(self._gathered) + at, min(room - at, GATHERED_AT_ONCE))
         if size <= 0:
@@ -655,8 +657,7 @@ cdef class Transport:
             frame = <object>self._gathered
             Py_DECREF(frame)
             self._gathered = NULL
-            self._protocol.incomplete(0, 0)
-            self._protocol.data_received(frame)
+            self._protocol.data_received(frame)  # it counts until it is handed over
         else:
             self._protocol.incomplete(self._whole, self._have)
 

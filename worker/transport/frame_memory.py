@@ -64,6 +64,10 @@ class FrameReading(Protocol):
     def known(self) -> bool:
         """Return whether a broker is registered from there."""
 
+    @property
+    def paused(self) -> bool:
+        """Return whether it does not read for reasons of its own: no peer is slow then."""
+
     def read_on(self) -> None:
         """Resume: there is memory now."""
 
@@ -109,7 +113,8 @@ class FrameMemory:
         return self._received + sum(self._under_way.values())
 
     def grow(self, reading: FrameReading, length: int, received: int) -> bool:
-        """Note how much of an incomplete frame has come; False if its reader has to wait for `read_on`."""
+        """Note how much of an incomplete frame has come; False if its reader has to wait for `read_on`. One that is
+        paused does not wait: it would be admitted in the place of another that reads."""
         frame = self._frames.get(reading)
         if frame is None:
             if length <= LONG and received <= SMALL:
@@ -117,7 +122,7 @@ class FrameMemory:
             frame = self._frames[reading] = _Frame(reading, self._clock())
         self._stop_waiting(reading)
         self._count(frame, length, received)
-        if frame.admitted_at is not None or self._has_room(frame):
+        if frame.admitted_at is not None or reading.paused or self._has_room(frame):
             return True
         self._waiting[reading] = frame
         self._queues[frame.known].add(reading)
@@ -158,14 +163,17 @@ class FrameMemory:
         for reading, frame in self._frames.items():
             if reading in self._waiting or stood_still:
                 self._measure_from(frame, now)
-            elif reason := self._slowness(frame, now, frame.known in crowded):
+            elif reason := self._slowness(reading, frame, now, frame.known in crowded):
                 found.append((reading, reason))
         return found
 
-    def _slowness(self, frame: _Frame, now: float, crowded: bool) -> str:
+    def _slowness(self, reading: FrameReading, frame: _Frame, now: float, crowded: bool) -> str:
         limits = self._limits
         if crowded and frame.admitted_at is not None and now - frame.admitted_at > limits.admitted_s:
             return f"its frame took over {limits.admitted_s:g} s while others waited"
+        if reading.paused:
+            self._measure_from(frame, now)
+            return ""
         measured_s = now - frame.since
         if measured_s < (limits.crowded_s if crowded else limits.measured_s):
             return ""

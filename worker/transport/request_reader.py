@@ -12,7 +12,7 @@ from rocketmq_remoting.remoting_command import ONEWAY_FLAG, RESPONSE_FLAG
 from worker.cache.cached_requests import RepeatCheck
 from worker.peer import Peer
 from worker.transport.cached_answers import cached_answers
-from worker.transport.frame_memory import request_bytes
+from worker.transport.frame_memory import LONG, request_bytes
 from worker.transport.opening import Opening, Stage
 from worker.transport.owner import Owner
 from worker.transport.reply_writer import ReplyWriter
@@ -54,8 +54,10 @@ class RequestReader:
         "_counted",
         "_frames",
         "_opening",
+        "_reads",
         "_replies",
         "_slice_due",
+        "_waits",
         "ended",
         "paused",
     )
@@ -67,10 +69,12 @@ class RequestReader:
         self._frames = FrameReader()
         self._counted = False  # the incomplete frame, by the worker's memory of frames
         self._slice_due = False
+        self._reads = True  # the transport
+        self._waits = False  # for memory
         self.ended = False
         """Whether the peer sends no more."""
         self.paused = False
-        """Whether what has arrived waits for another time slice."""
+        """Whether what has arrived waits for another time slice. Nothing more is read then."""
 
     @property
     def last_frame(self) -> bytes:
@@ -87,6 +91,7 @@ class RequestReader:
         if self._connection.direct and not self._replies.paused:
             data = self._uncached(data)
             if not data:
+                self.incomplete(0, 0)
                 return
         plain = data if self._opening is None and self._replies.tls is None else self._plain(data)
         if plain:
@@ -107,19 +112,18 @@ class RequestReader:
         """Note that so much has come of a frame of `length` bytes; 0 if no frame is incomplete.
 
         It is read on while there is memory for it."""
+        memory = self._connection.owner.service.frame_memory
         if length:
             self._counted = True
-            may_read_on = self._connection.owner.service.frame_memory.grow(self, length, received)
-            if not (may_read_on or self._connection.closed):
-                self._replies.transport.pause_reading()
+            self._wait(not memory.grow(self, length, received))
         elif self._counted:
             self._counted = False
-            self._connection.owner.service.frame_memory.end(self)
+            memory.end(self)
+            self._wait(False)
 
     def read_on(self) -> None:
         """Resume a frame for which there is memory now."""
-        if not (self._connection.closed or self.ended):
-            self._replies.transport.resume_reading()
+        self._wait(False)
 
     def abort(self, reason: str) -> None:
         """End the connection at once."""
@@ -179,6 +183,7 @@ class RequestReader:
         connection, replies = self._connection, self._replies
         if replies.paused:
             self._pause()
+            self._count_what_waits()
             return
         replies.gathering = True  # those of this slice leave together at its end
         self._hand_over(most)
@@ -216,20 +221,39 @@ class RequestReader:
                 break
         else:
             self._pause()
-        wanted = self._frames.wanted
+        self._frames.drop_consumed()
+        self._count_what_waits()
+
+    def _count_what_waits(self) -> None:
+        """Have what has arrived and is not handed over counted: of an incomplete frame, or long."""
+        wanted, pending = self._frames.wanted, self._frames.pending
+        if not wanted and pending > LONG:
+            wanted = pending
         if wanted or self._counted:
-            self.incomplete(wanted, self._frames.pending)
-        if not self.paused:
-            self._frames.drop_consumed()
+            self.incomplete(wanted, pending)
+
+    def _wait(self, waits: bool) -> None:
+        if waits != self._waits:
+            self._waits = waits
+            self._read_or_not()
 
     def _pause(self) -> None:
         if not self.paused:
             self.paused = True
-            if not self.ended:
-                self._replies.transport.pause_reading()
+            self._read_or_not()
 
     def _resume(self) -> None:
         if self.paused:
             self.paused = False
-            if not self.ended:
-                self._replies.transport.resume_reading()
+            self._read_or_not()
+
+    def _read_or_not(self) -> None:
+        """Have the transport read, unless one thing or another keeps it from that."""
+        reads = not (self.paused or self._waits)
+        if reads == self._reads or self.ended or self._connection.closed:
+            return
+        self._reads = reads
+        if reads:
+            self._replies.transport.resume_reading()
+        else:
+            self._replies.transport.pause_reading()

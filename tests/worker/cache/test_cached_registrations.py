@@ -22,7 +22,7 @@ from tests.worker.cache.both_ways import Answering
 from tests.worker.cache.caches import requests_of
 from tests.worker.registrations import BINARY, JSON, KINDS, body_of, registration
 from worker.cache import cached_registrations
-from worker.cache.cached_registrations import WAITING_MOST, CachedRegistrations
+from worker.cache.cached_registrations import FRAME_LONGEST, WAITING_MOST, CachedRegistrations
 from worker.cache.cached_requests import CachedRequests, RepeatCheck
 from worker.counters import Counters
 from worker.reply import Reply
@@ -198,6 +198,27 @@ def test_a_long_one_is_found_as_long_as_its_stamp_holds(kind: SerializeType) -> 
     assert check(cached, encode(registration(long, kind=kind)))
     entry.until = 0.9
     assert check(cached, encode(registration(long, kind=kind))) is None
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=str)
+def test_no_frame_is_kept_that_is_too_long_to_be_found(kind: SerializeType) -> None:
+    """Its head goes ahead of its body, so it is not compared."""
+    body = body_of(topics=1000)
+    lacking = FRAME_LONGEST - len(encode(registration(body, kind=kind, zone="")))
+    for over in (0, 1):
+        cached, asked = (
+            CachedRegistrations(lambda: 1.0),
+            registration(body, kind=kind, zone="z" * (lacking + over)),
+        )
+        assert len(encode(asked)) == FRAME_LONGEST + over
+        keep(cached, asked)
+        assert len(cached) == 1 - over
+
+
+def test_a_header_of_no_kind_is_not_found() -> None:
+    frame = bytearray(encode(registration(body_of(2), kind=BINARY)))
+    frame[4] = 2
+    assert check(ONES[BINARY], bytes(frame)) is None
 
 
 def test_headers_that_peers_do_not_write_are_not_cached() -> None:

@@ -703,3 +703,81 @@ def test_each_of_several_frames_is_counted_by_itself() -> None:
     around.frame_memory.too_slow()
     around.now = 9.9
     assert around.frame_memory.too_slow() == []
+
+
+def test_memory_does_not_resume_what_an_unread_reply_has_paused() -> None:
+    around = Surroundings()
+    other = reserve(around, 1_000_000)
+    around.receive(LONG[:1000])
+    around.connection.pause_writing()
+    around.connection.incomplete(len(LONG), 2000)
+    assert not around.socket.reading
+    around.receive(LONG[1000:3000])
+    around.frame_memory.release(other)
+    assert not around.socket.reading
+    around.connection.resume_writing()
+    around.iterate()
+    assert around.socket.reading
+
+
+def test_memory_is_still_waited_for_when_the_reply_was_read() -> None:
+    around = Surroundings()
+    around.connection.pause_writing()
+    around.receive(LONG[:1000])
+    other = reserve(around, 1_000_000)
+    around.connection.resume_writing()
+    around.iterate()
+    assert not around.socket.reading
+    around.frame_memory.release(other)
+    assert around.socket.reading
+
+
+@pytest.mark.parametrize("cut", [0, 50_000], ids=["at once", "in parts"])
+def test_a_whole_frame_behind_an_unread_reply_counts(cut: int) -> None:
+    around = Surroundings()
+    around.connection.pause_writing()
+    around.receive(LONG, cut)
+    assert around.frame_memory.taken == len(LONG)
+    around.connection.resume_writing()
+    around.iterate()
+    assert (around.bodies, around.frame_memory.taken) == ([bytes(700_000)], 0)
+
+
+def slow(around: Surroundings, for_s: float) -> list[object]:
+    """What is found too slow, looked for as the table of connections does."""
+    found: list[object] = []
+    for _ in range(int(for_s / 0.5)):
+        around.now += 0.5
+        found += [reading for reading, _ in around.frame_memory.too_slow()]
+    return found[:1]
+
+
+def test_no_peer_is_slow_while_an_unread_reply_keeps_its_frame_from_being_read() -> None:
+    around = Surroundings()
+    around.connection.pause_writing()
+    around.receive(LONG[:1000])
+    around.connection.incomplete(len(LONG), 70_000)  # the transport has more of it
+    assert slow(around, 60.0) == []
+    around.connection.resume_writing()
+    around.iterate()
+    assert slow(around, 5.0) == [around.connection._requests]
+
+
+def test_a_paused_frame_takes_no_other_ones_turn() -> None:
+    """It would be admitted and not read."""
+    around, waiting = Surroundings(), Surroundings()
+    waiting.frame_memory = around.frame_memory
+    other = reserve(around, 1_000_000)
+    around.connection.pause_writing()
+    around.receive(LONG[:-1])
+    waiting.receive(LONG[:1000])
+    around.frame_memory.release(other)
+    assert waiting.socket.reading
+
+
+def test_a_request_is_freed_when_it_is_answered_though_its_reply_is_not_read() -> None:
+    around = Surroundings(lambda _command, peer: peer.send((b"head", LONG_BODY)))
+    around.socket.written = around.connection.pause_writing
+    around.receive(LONG, 50_000)
+    assert (len(around.handled), around.socket.reading) == (1, False)
+    assert around.connection.frame() == b""

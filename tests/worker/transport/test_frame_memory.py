@@ -17,6 +17,7 @@ class Reading:
     def __init__(self, memory: FrameMemory, host: str, known: bool) -> None:
         self.memory, self.host, self.known = memory, host, known
         self.resumed = 0
+        self.paused = False
         self.aborted: list[str] = []
 
     def read_on(self) -> None:
