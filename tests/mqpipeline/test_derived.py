@@ -16,16 +16,23 @@ from mqpipeline.warehouse import OLD_SNAPSHOT, Warehouse
 from tests.mqpipeline.runs import commit, found, sessions, write
 
 
-@pytest.fixture
-def warehouse(spark: SparkSession, tmp_path: Path) -> Warehouse:
-    """After two runs."""
-    warehouse = Warehouse(spark, str(tmp_path))
+@pytest.fixture(scope="module")
+def two_runs(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What they leave."""
+    warehouse = Warehouse(spark, str(tmp_path_factory.mktemp("derived")))
     for name in ("a", "b"):
         run = warehouse.begin()
         write(run, closed=sessions(warehouse, name, end_ms=1))
         commit(run)
     assert derived.check(warehouse.place).findings == []
-    return warehouse
+    return Path(warehouse.root)
+
+
+@pytest.fixture
+def warehouse(spark: SparkSession, two_runs: Path, tmp_path: Path) -> Warehouse:
+    """After two runs."""
+    shutil.copytree(two_runs, tmp_path, dirs_exist_ok=True)
+    return Warehouse(spark, str(tmp_path))
 
 
 def lose_a_file(root: Path) -> None:
