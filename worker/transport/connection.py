@@ -90,9 +90,9 @@ class Connection(asyncio.Protocol):
             self.fail(error)
 
     def incomplete(self, length: int, received: int) -> None:
-        """See `RequestReader.incomplete`."""
+        """See `Intake.incomplete`."""
         if self._requests is not None:
-            self._requests.incomplete(length, received)
+            self._requests.intake.incomplete(length, received)
 
     def check_repeats(self, checks: list[RepeatCheck]) -> None:
         """Have the store asked about repeated requests; called by what found them."""
@@ -104,7 +104,7 @@ class Connection(asyncio.Protocol):
     def eof_received(self) -> bool:
         """Return whether to stay open: the peer may still wait for replies."""
         if self._requests is not None:
-            self._requests.ended = True
+            self._requests.intake.ended = True
         self.close_if_done()
         return not self.closed or self._replies.busy
 
@@ -204,8 +204,8 @@ class Connection(asyncio.Protocol):
 
     def close_if_done(self) -> None:
         """Close if the peer sends no more and has all its replies."""
-        requests = self._requests
-        if requests is not None and requests.ended and not (requests.paused or self._replies.unanswered):
+        intake = None if self._requests is None else self._requests.intake
+        if intake is not None and intake.ended and not (intake.paused or self._replies.unanswered):
             self.close("the peer closed")
 
     def fail(self, error: Exception) -> None:

@@ -54,7 +54,7 @@ class FrameLimits(msgspec.Struct, frozen=True):
 
 
 class FrameReading(Protocol):
-    """The reader of a frame: `worker.transport.request_reader.RequestReader`."""
+    """The reader of a frame: `worker.transport.intake.Intake`."""
 
     @property
     def host(self) -> str:

@@ -10,11 +10,10 @@ from typing import Final, Protocol
 from rocketmq_remoting.frame import FrameReader
 from rocketmq_remoting.remoting_command import ONEWAY_FLAG, RESPONSE_FLAG
 from worker.cache.cached_requests import RepeatCheck
-from worker.peer import Peer
 from worker.transport.cached_answers import cached_answers
 from worker.transport.frame_memory import LONG, request_bytes
+from worker.transport.intake import Intake, IntakeConnection
 from worker.transport.opening import Opening, Stage
-from worker.transport.owner import Owner
 from worker.transport.reply_writer import ReplyWriter
 from worker.transport.time_slices import SLICE_S
 
@@ -28,19 +27,15 @@ UNREAD_MOST: Final = 256 << 10
 """Bytes of replies not yet taken by the peer's system beyond which no more requests are read."""
 
 
-class ReadConnection(Peer, Protocol):
+class ReadConnection(IntakeConnection, Protocol):
     """The connection that is read: `worker.transport.connection.Connection`."""
 
     address: str
-    host: str
     active_at: float
     deadline: float
     direct: bool
 
-    @property
-    def owner(self) -> Owner: ...
     def check_repeats(self, checks: list[RepeatCheck]) -> None: ...
-    def abort(self, reason: str) -> None: ...
     def fail(self, error: Exception) -> None: ...
     def write_replies(self) -> None: ...
     def close_if_done(self) -> None: ...
@@ -51,15 +46,11 @@ class RequestReader:
 
     __slots__ = (
         "_connection",
-        "_counted",
         "_frames",
         "_opening",
-        "_reads",
         "_replies",
         "_slice_due",
-        "_waits",
-        "ended",
-        "paused",
+        "intake",
     )
 
     def __init__(self, connection: ReadConnection, replies: ReplyWriter) -> None:
@@ -67,14 +58,9 @@ class RequestReader:
         self._replies = replies
         self._opening: Opening | None = Opening(connection.owner)
         self._frames = FrameReader()
-        self._counted = False  # the incomplete frame, by the worker's memory of frames
         self._slice_due = False
-        self._reads = True  # the transport
-        self._waits = False  # for memory
-        self.ended = False
-        """Whether the peer sends no more."""
-        self.paused = False
-        """Whether what has arrived waits for another time slice. Nothing more is read then."""
+        self.intake = Intake(connection, replies.transport)
+        """Whether more is read."""
 
     @property
     def last_frame(self) -> bytes:
@@ -91,47 +77,16 @@ class RequestReader:
         if self._connection.direct and not self._replies.paused:
             data = self._uncached(data)
             if not data:
-                self.incomplete(0, 0)
+                self.intake.incomplete(0, 0)
                 return
         plain = data if self._opening is None and self._replies.tls is None else self._plain(data)
         if plain:
             self._frames.feed(plain)
             self._run_slice(FIRST_COMMANDS if self._connection.owner.time_slices.waiting else SLICE_COMMANDS)
 
-    @property
-    def host(self) -> str:
-        """Where the peer comes from."""
-        return self._connection.host
-
-    @property
-    def known(self) -> bool:
-        """Whether a broker is registered from there."""
-        return self._connection.owner.service.known_hosts.knows(self._connection)
-
-    def incomplete(self, length: int, received: int) -> None:
-        """Note that so much has come of a frame of `length` bytes; 0 if no frame is incomplete.
-
-        It is read on while there is memory for it."""
-        memory = self._connection.owner.service.frame_memory
-        if length:
-            self._counted = True
-            self._wait(not memory.grow(self, length, received))
-        elif self._counted:
-            self._counted = False
-            memory.end(self)
-            self._wait(False)
-
-    def read_on(self) -> None:
-        """Resume a frame for which there is memory now."""
-        self._wait(False)
-
-    def abort(self, reason: str) -> None:
-        """End the connection at once."""
-        self._connection.abort(reason)
-
     def schedule_slice(self) -> None:
         """Have another slice soon if requests wait and nothing keeps them waiting."""
-        if self.paused and not (self._slice_due or self._replies.paused or self._replies.many_due):
+        if self.intake.paused and not (self._slice_due or self._replies.paused or self._replies.many_due):
             self._slice_due = True
             self._connection.owner.time_slices.add(self._next_slice)
 
@@ -182,7 +137,7 @@ class RequestReader:
         """Hand over what has arrived, for one time slice, and write the replies."""
         connection, replies = self._connection, self._replies
         if replies.paused:
-            self._pause()
+            self.intake.pause()
             self._count_what_waits()
             return
         replies.gathering = True  # those of this slice leave together at its end
@@ -191,22 +146,23 @@ class RequestReader:
             return
         connection.write_replies()
         connection.direct = replies.tls is None and not (
-            self.paused or self._frames.pending or replies.paused or replies.many_due
+            self.intake.paused or self._frames.pending or replies.paused or replies.many_due
         )
         self.schedule_slice()
         connection.close_if_done()
 
     def _hand_over(self, most: int) -> None:
-        connection, replies, next_command = self._connection, self._replies, self._frames.next_command
+        connection, replies, intake = self._connection, self._replies, self.intake
+        next_command = self._frames.next_command
         handle = self._connection.owner.service.handle
         until = perf_counter() + SLICE_S
         for _ in range(most):
             command = next_command()
             if command is None:
-                self._resume()
+                intake.resume()
                 break
-            if self._counted:
-                self.incomplete(0, 0)
+            if intake.counted:
+                intake.incomplete(0, 0)
             flag = command.flag
             if flag & RESPONSE_FLAG:
                 continue
@@ -217,10 +173,10 @@ class RequestReader:
             if connection.closed:
                 return
             if replies.buffered_bytes >= UNREAD_MOST or replies.many_due or perf_counter() >= until:
-                self._pause()
+                intake.pause()
                 break
         else:
-            self._pause()
+            intake.pause()
         self._frames.drop_consumed()
         self._count_what_waits()
 
@@ -229,31 +185,5 @@ class RequestReader:
         wanted, pending = self._frames.wanted, self._frames.pending
         if not wanted and pending > LONG:
             wanted = pending
-        if wanted or self._counted:
-            self.incomplete(wanted, pending)
-
-    def _wait(self, waits: bool) -> None:
-        if waits != self._waits:
-            self._waits = waits
-            self._read_or_not()
-
-    def _pause(self) -> None:
-        if not self.paused:
-            self.paused = True
-            self._read_or_not()
-
-    def _resume(self) -> None:
-        if self.paused:
-            self.paused = False
-            self._read_or_not()
-
-    def _read_or_not(self) -> None:
-        """Have the transport read, unless one thing or another keeps it from that."""
-        reads = not (self.paused or self._waits)
-        if reads == self._reads or self.ended or self._connection.closed:
-            return
-        self._reads = reads
-        if reads:
-            self._replies.transport.resume_reading()
-        else:
-            self._replies.transport.pause_reading()
+        if wanted or self.intake.counted:
+            self.intake.incomplete(wanted, pending)
