@@ -44,7 +44,7 @@ format: setup ## let ruff put the code in order
 check: lint ## lint, and the tests that start no process: for the inner loop, under 90 s
 	@$(BIN)/pytest -q -n 2 --dist loadfile $(UNIT_TESTS) $(ARGS)
 
-test: compiled need-redis-server need-curl need-chromium need-helm ## the tests, on real stores
+test: compiled need-redis-server need-curl need-chromium need-helm need-moto ## the tests, on real stores
 	@$(BIN)/pytest -n 5 --dist loadfile --no-loadscope-reorder $(addprefix --ignore tests/,interop differential container kube) $(ARGS)
 delayed: compiled need-redis-server need-curl ## tests of the server, whose workers learn 0.3 s late of each other's changes
 	@$(BIN)/pytest -n 6 --dist loadfile --no-loadscope-reorder --follower-delay 0.3 --timeout 300 -k "not uvloop" \

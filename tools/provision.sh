@@ -23,6 +23,7 @@ haproxy : optional : command -v haproxy : debian haproxy
 helm : optional : command -v helm || test -x build/helm/bin/helm : get_helm
 ip : optional : command -v ip : debian iproute2
 iptables : optional : command -v iptables : debian iptables
+moto : optional : test -x build/moto/bin/moto_server : wheel moto
 redis-server : optional : command -v redis-server : debian redis-server
 buildah : required : command -v buildah : debian buildah
 go : required : go env GOTOOLCHAIN | grep . : wheel go

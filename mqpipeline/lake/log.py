@@ -234,6 +234,12 @@ def damaged(place: Place, how: object) -> LakeError:
     return LakeError(f"the log of {place.name} is damaged: {cause}. Run `mqpipeline repair`")
 
 
+def damaged_file(place: Place, path: str, how: object) -> LakeError:
+    """Return the error of a table one of whose files is, or is not there."""
+    cause = shorten(one_line(how), 300, placeholder=" …")
+    return LakeError(f"{place.name}/{path} is damaged: {cause}. Run `mqpipeline repair`")
+
+
 def opened(place: Place, table: Table, version: int | None = None) -> Log | None:
     """Return the log of a table, as of a version or the newest; None where there is nothing yet. Raises LakeError where
     files are without one, where `mqpipeline migrate` has not ended, or where the log is damaged."""

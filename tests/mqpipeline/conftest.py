@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
+from mqpipeline.lake import reading
 from mqpipeline.session import spark_session
 
 SMALL = {
@@ -35,6 +36,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if Path(__file__).parent in item.path.parents and item.get_closest_marker("timeout") is None:
             item.add_marker(pytest.mark.timeout(PATIENCE_S))
+
+
+@pytest.fixture
+def read_by_tasks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No table is a small one."""
+    monkeypatch.setattr(reading, "FILES_MOST", 0)
 
 
 @pytest.fixture(scope="session")

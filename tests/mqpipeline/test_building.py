@@ -8,6 +8,7 @@ from pyspark.sql import SparkSession
 
 from mqpipeline import building
 from mqpipeline.building import Source, build
+from mqpipeline.lake import reading
 from mqpipeline.options import Options
 from mqpipeline.reports import catalogue
 from mqpipeline.schemas import EVENTS, HEALTH, HEARTBEATS, TABLES
@@ -103,6 +104,7 @@ def test_month_by_month_and_run_by_run_as_at_once(
         patch.setattr(building, "_write_reports", lambda *_, **__: None)  # all are open, and made again
         run(spark, tmp_path / "by run", CUT, reported)
     with monkeypatch.context() as patch:
+        patch.setattr(reading, "FILES_MOST", 0)
         patch.setattr(building, "VERSIONS_AT_ONCE", 1)
         patch.setattr(building, "VERSIONS_OF_A_PARTITION", 12)
         run(spark, tmp_path / "by run", END, reported)

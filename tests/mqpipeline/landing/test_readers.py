@@ -25,6 +25,7 @@ from tests.mqpipeline.landing.streams import INC, STREAM, emit
 HOSTILE = b"broker-\xff\xfe"
 
 
+@pytest.mark.usefixtures("read_by_tasks")
 @pytest.mark.parametrize("name", ["[a-b]", "{a,b}", "a*b?", "with a space", "größe-库", "a=b,c;#+&"])
 def test_any_folder(
     spark: SparkSession, redis: Redis, store: EmbeddedStore, tmp_path: Path, name: str

@@ -1,0 +1,102 @@
+"""A whole run whose tables lie in an object store: Amazon's S3 as moto speaks it, without Hadoop's jar for it."""
+
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx
+import pytest
+from pyspark.sql import SparkSession
+from redis import Redis
+from typer.testing import CliRunner
+
+from mqnamesrv.store import EmbeddedStore
+from mqpipeline import job
+from mqpipeline.cli.app import app
+from mqpipeline.lake.log import OtherWriter
+from mqpipeline.landing.kinds import EVENTS_LAND
+from mqpipeline.landing.landing import Landing
+from mqpipeline.options import Options
+from mqpipeline.schemas import BROKER_SESSIONS
+from mqpipeline.warehouse import Warehouse
+from testbed.eventually import eventually
+from testbed.needs import need
+from testbed.ports import free_port
+from tests.mqpipeline import worked_example
+from tests.mqpipeline.stream import at
+
+MOTO = Path(__file__).parents[2] / "build" / "moto" / "bin" / "moto_server"
+
+
+@pytest.fixture
+def bucket(spark: SparkSession, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[str]:
+    """The URL of an empty one; this process and Spark's tasks have what they need to use it."""
+    need("moto")
+    url = f"http://127.0.0.1:{free_port()}"
+    access = {
+        "AWS_ENDPOINT_URL": url,
+        "AWS_ALLOW_HTTP": "true",
+        "AWS_REGION": "us-east-1",
+        "AWS_ACCESS_KEY_ID": "any",
+        "AWS_SECRET_ACCESS_KEY": "any",
+    }
+    for name, value in access.items():
+        monkeypatch.setenv(name, value)
+        monkeypatch.setitem(spark.sparkContext.environment, name, value)
+    command = [str(MOTO), "-H", "127.0.0.1", "-p", url.rpartition(":")[2]]
+    with (
+        (tmp_path / "moto.txt").open("wb") as output,
+        subprocess.Popen(command, stdout=output, stderr=output) as moto,
+    ):
+        eventually(lambda: _created(f"{url}/lake"))
+        yield "s3://lake"
+        moto.kill()
+
+
+def _created(url: str) -> bool:
+    try:
+        return httpx.put(url).is_success
+    except httpx.TransportError:
+        return False
+
+
+def emit(redis: Redis, entries: list[tuple[str, dict[str, str]]]) -> None:
+    for entry_id, fields in entries:
+        redis.xadd("ns:{ns}:events", fields, id=entry_id)  # type: ignore[arg-type]
+
+
+def invoked(*arguments: str) -> str:
+    ended = CliRunner().invoke(app, [*arguments])
+    assert ended.exit_code == 0, ended.output
+    return ended.output
+
+
+def test_a_whole_run(
+    spark: SparkSession, store: EmbeddedStore, redis: Redis, bucket: str, tmp_path: Path
+) -> None:
+    root = f"{bucket}/warehouse"
+    options = Options(url=store.url, namespaces=("ns",), warehouse=root, report=str(tmp_path))
+    with job.leased(options) as leases:
+        emit(redis, worked_example.RAW[:-4])
+        job.land(spark, options, print, leases)
+        stale = Landing(spark, root, EVENTS_LAND, {"url": store.url}, ("ns",))
+        emit(redis, worked_example.RAW[-4:])
+        snapshot = job.run(spark, options, print, leases)
+    assert snapshot.folded["ns"].seq == len(worked_example.RAW)
+    stays = Warehouse(spark, root).rows(BROKER_SESSIONS, snapshot)
+    assert {(row["start_ms"], row["end_ms"]) for row in stays if row["broker"] == "a"} == {
+        (at(-900), at(600)),
+        (at(660), at(1920)),
+        (at(2400), None),
+    }
+    assert "cluster" in (tmp_path / "report-ns.html").read_text()
+    with pytest.raises(
+        OtherWriter, match="another process has written batch 2 of s3://lake/warehouse/events"
+    ):
+        stale.land_available()
+    stale.close()
+    assert f"in order: events ({len(worked_example.RAW)} entries)" in invoked(
+        "check", "-w", root, "--url", store.url
+    )
+    assert "10911" in invoked("route-at", "-w", root, "--namespace", "ns", "T1", str(at(2000)))
+    assert "events" in invoked("compact", "-w", root)
