@@ -102,8 +102,8 @@ class FrameReader:
         return self._buffer[self._began : self._at] if self._long is None else b"".join(self._long)
 
     def drop_consumed(self) -> None:
-        """Free the bytes of returned commands: frames may be big and connections idle for long. Those before as many
-        that are pending may stay, so that bytes are moved once on average."""
+        """Free the bytes of returned commands: frames may be big and connections idle for long. While more bytes than
+        these are pending they stay, so that each byte is moved once on average."""
         self._long = None
         if not self._wanted and 2 * self._at >= len(self._buffer):
             self._buffer, self._at = self._buffer[self._at :], 0

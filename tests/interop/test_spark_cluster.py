@@ -1,8 +1,9 @@
 """The same tables on any Spark: one core, two cores, a cluster of two workers."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Final
 
 import pyspark
@@ -14,6 +15,7 @@ from mqnamesrv.store import EmbeddedStore
 from mqpipeline import job, schemas
 from mqpipeline.cli.sample import write
 from mqpipeline.java import java_home_here
+from mqpipeline.lake import reading
 from mqpipeline.landing.reading import read_events, read_heartbeats
 from mqpipeline.options import Options
 from mqpipeline.reports import catalogue
@@ -42,6 +44,12 @@ SETTINGS: Final = {
     "spark.executor.memory": "700m",
     "spark.executor.extraJavaOptions": JVM,
 }
+OF_USERS: Final = {
+    "spark.sql.adaptive.enabled": "true",
+    "spark.sql.codegen.wholeStage": "true",
+    "spark.sql.codegen.factoryMode": "FALLBACK",
+}
+"""What Spark does by itself, and tests leave for the sake of time."""
 
 MADE_UP: Final = Scale(brokers=8, topics=16, brokers_of_topic=3, weeks=1, clusters=2, namespace="made-up")
 ODD: Final = "odd"
@@ -60,9 +68,10 @@ def test_one_core_two_cores_and_a_cluster_make_the_same_tables(
     with session("local[1]", partitions=1) as spark:
         write(redis, MADE_UP.stream, entries(MADE_UP))
         one_core = run(spark, store, tmp_path / "one")
+    monkeypatch.setattr(reading, "FILES_MOST", 0)  # from here on tasks read all files
     with session("local[2]", partitions=2) as spark:
         two_cores = run(spark, store, tmp_path / "two")
-    with session(cluster, partitions=5) as spark:
+    with session(cluster, OF_USERS, partitions=4 * WORKERS) as spark:
         on_cluster = run(spark, store, tmp_path / "many")
     assert [table for table, rows in one_core.items() if not rows] == []
     assert two_cores == one_core
@@ -115,10 +124,12 @@ def start_cluster(stage: Stage) -> str:
 
 
 @contextmanager
-def session(master: str, *, partitions: int) -> Iterator[SparkSession]:
+def session(
+    master: str, settings: Mapping[str, str] = MappingProxyType({}), *, partitions: int
+) -> Iterator[SparkSession]:
     """One after the other, in one Java process."""
     sized = {"spark.master": master, "spark.sql.shuffle.partitions": str(partitions)}
-    spark = spark_session("tests", {**SETTINGS, **sized})
+    spark = spark_session("tests", {**SETTINGS, **sized, **settings})
     try:
         yield spark
     finally:
