@@ -47,7 +47,7 @@ check: lint ## lint, and the tests that start no process: for the inner loop, un
 test: compiled need-redis-server need-curl need-chromium need-helm need-moto ## the tests, on real stores
 	@$(BIN)/pytest -n 5 --dist loadfile --no-loadscope-reorder $(addprefix --ignore tests/,interop differential container kube) $(ARGS)
 delayed: compiled need-redis-server need-curl ## tests of the server, whose workers learn 0.3 s late of each other's changes
-	@$(BIN)/pytest -n 6 --dist loadfile --no-loadscope-reorder --follower-delay 0.3 --timeout 300 -k "not uvloop" \
+	@$(BIN)/pytest -n 10 --dist loadfile --no-loadscope-reorder --follower-delay 0.3 --timeout 300 -k "not uvloop" \
 	  $(addprefix tests/,worker api conformance service) $(ARGS)
 fuzz: setup ## coverage-guided fuzzing of the decoders: make fuzz ARGS="INPUTS TARGET ..."
 	@$(BIN)/python -m pip install -q --disable-pip-version-check --no-deps --require-hashes -r requirements/fuzz.txt

@@ -12,6 +12,8 @@ from testbed.rocketmq.releases import Release
 from testbed.rocketmq.servers import Addressed, Several
 from testbed.rocketmq.stage import Stage, write_properties
 
+MAIN = "org.apache.rocketmq.broker.BrokerStartup"
+BOOTED = r"The broker\[.*\] boot success"
 BOOT_S = 60.0
 END_S = 60.0
 MASTER_ID = 0
@@ -76,7 +78,7 @@ class Broker:
         self.process = self._stage.java(
             folder.name,
             self.config.release,
-            "org.apache.rocketmq.broker.BrokerStartup",
+            MAIN,
             "-c",
             str(path),
             heap_mb=384,
@@ -86,7 +88,7 @@ class Broker:
 
     def await_boot(self) -> "Broker":
         """Wait until it has registered for the first time and serves."""
-        self.process.await_printed(r"The broker\[.*\] boot success", BOOT_S)
+        self.process.await_printed(BOOTED, BOOT_S)
         return self
 
     def restart(self, servers: Sequence[Addressed]) -> None:

@@ -3,6 +3,7 @@
 import fcntl
 import hashlib
 import os
+import shutil
 import subprocess
 import tempfile
 from pathlib import Path
@@ -46,6 +47,12 @@ class Release(Struct, frozen=True):
     version: str
     libraries: Path
     classes: Path
+    """A jar, of java/*.java."""
+
+    @property
+    def archive(self) -> Path:
+        """Where an archive of loaded classes is, if there is one."""
+        return self.classes.with_suffix(".jsa")
 
     @property
     def is_5x(self) -> bool:
@@ -90,7 +97,7 @@ def _fetch(version: str, folder: Path) -> None:
 
 def _compiled(folder: Path) -> Path:
     digest = hashlib.sha256(b"".join(source.read_bytes() for source in SOURCES)).hexdigest()[:12]
-    classes = folder / f"classes-{digest}"
+    classes = folder / f"classes-{digest}.jar"
     if not classes.exists():
         partial = Path(tempfile.mkdtemp(prefix="partial-", dir=folder))
         options = [
@@ -104,5 +111,8 @@ def _compiled(folder: Path) -> Path:
             str(partial),
         ]
         subprocess.run(["javac", *options, *map(str, SOURCES)], check=True, timeout=FETCH_TIMEOUT_S)
-        partial.rename(classes)
+        jar = folder / "partial.jar"
+        subprocess.run(["jar", "cf", str(jar), "-C", str(partial), "."], check=True, timeout=FETCH_TIMEOUT_S)
+        shutil.rmtree(partial)
+        jar.rename(classes)
     return classes

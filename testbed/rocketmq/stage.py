@@ -71,13 +71,15 @@ class Stage:
             f"-Xmx{heap_mb}m",
             *JVM,
             *UNMAPPING,
+            *([f"-XX:SharedArchiveFile={release.archive}"] if release.archive.exists() else ()),
             f"-Duser.home={place}",
             f"-Drocketmq.client.logRoot={place}",
             f"-Djava.io.tmpdir={temporary}",
             "-Djava.net.preferIPv4Stack=true",
             *options,
             "-cp",
-            f"{self.home}/conf:{release.classes}:{release.libraries}/*",
+            # the archive is of jars that come first
+            f"{release.classes}:{release.libraries}/*:{self.home}/conf",
             main,
             *arguments,
         ]

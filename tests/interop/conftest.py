@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from testbed.rocketmq.class_data import archive
 from testbed.rocketmq.releases import Release, release
 from testbed.rocketmq.servers import Kind, NameServer, serve
 from testbed.rocketmq.stage import Stage
@@ -44,6 +45,13 @@ def kind(pytestconfig: pytest.Config) -> Kind:
     """Whose name server is tested."""
     chosen: Kind = pytestconfig.getoption("--server", "ours")
     return chosen
+
+
+@pytest.fixture(scope="session", autouse=True)
+def archives() -> None:
+    """Some hundred Java processes start sooner."""
+    for version in ("4.9.7", "5.5.0"):
+        archive(release(version))
 
 
 @pytest.fixture(scope="session")
