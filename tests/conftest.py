@@ -45,13 +45,15 @@ LONG = (
 FROZEN = "tests/interop/test_master_and_slaves.py"
 TOGETHER = {f"tests/interop/test_{name}.py": FROZEN for name in ("mqadmin", "messages", "leases")}
 """Files whose tests run after another's: the last needs what that has started, the others fill its two minutes."""
+ALONE = ("tests/worker/cache/test_cache_is_true.py",)
+"""Files whose tests share nothing and take long, each of them."""
 SHARED = ("tests/conformance", "tests/hostile", "tests/mqns/cli")
 """Folders whose servers are started once for all their tests, or all over one transport."""
 
 
 class ByFile(LoadFileScheduling):  # type: ignore[misc]
-    """A file's tests run in one process; so do all that share servers, and of those that need Spark the longer half and
-    the other: Java starts twice, and its code gets warm."""
+    """A file's tests run in one process, unless it is one of ALONE; so do all that share servers, and of those that need
+    Spark the longer half and the other: Java starts twice, and its code gets warm."""
 
     def _split_scope(self, nodeid: str) -> str:
         file = str(super()._split_scope(nodeid))
@@ -59,7 +61,7 @@ class ByFile(LoadFileScheduling):  # type: ignore[misc]
             return f"{SPARK} {'runs' if file.startswith(RUNS) else 'steps'}"
         if folder := next((one for one in SHARED if file.startswith(one)), ""):
             return f"{folder} {next((name for name in NAMES if name in nodeid), '')}"
-        return TOGETHER.get(file, file)
+        return nodeid if file in ALONE else TOGETHER.get(file, file)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
