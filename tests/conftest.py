@@ -52,8 +52,8 @@ SHARED = ("tests/conformance", "tests/hostile", "tests/mqns/cli")
 
 
 class ByFile(LoadFileScheduling):  # type: ignore[misc]
-    """A file's tests run in one process, unless it is one of ALONE; so do all that share servers, and of those that need
-    Spark the longer half and the other: Java starts twice, and its code gets warm."""
+    """A file's tests run in one process, unless it is one of ALONE; so do all that share servers, and of those that
+    need Spark the longer half and the other: Java starts twice, and its code gets warm."""
 
     def _split_scope(self, nodeid: str) -> str:
         file = str(super()._split_scope(nodeid))
