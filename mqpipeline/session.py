@@ -1,10 +1,14 @@
 """The Spark session of every job."""
 
+import atexit
 import os
+import shutil
 import signal
 import sys
+import tempfile
 import threading
 from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
 
 from pyspark.sql import SparkSession
@@ -15,6 +19,8 @@ SUBMITTED = "PYSPARK_GATEWAY_PORT"  # where a driver in Python finds the Spark o
 LOOPBACK = "127.0.0.1"
 LOGGING = f"-Dlog4j2.configurationFile={Path(__file__).with_name('log4j2.properties').as_uri()}"
 """An option for Java."""
+FOLDER_LONGEST = 107 - len("/.01234567-0123-0123-0123-0123456789ab.sock")
+"""Bytes of the path of a folder with Unix sockets, whose own have 107 at most."""
 SETTINGS = {
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.execution.arrow.pyspark.enabled": "true",
@@ -29,8 +35,6 @@ OWN = {
     "spark.sql.shuffle.partitions": str(4 * (os.cpu_count() or 1)),
     "spark.ui.enabled": "false",
     "spark.driver.defaultJavaOptions": LOGGING,
-    # over TCP each task in Python ends with a wait of 40 ms, for an acknowledgement that is delayed
-    "spark.python.unix.domain.socket.enabled": "true",
     "spark.sql.ui.retainedExecutions": "10",  # their plans fill the memory of a session that lives long
 }
 """Of a session that a process of ours starts. `spark-submit` starts one before us, with what its caller chose."""
@@ -48,6 +52,7 @@ def spark_session(
     chosen = {**SETTINGS, **sized, **(settings or {})}
     if chosen.get("spark.master", "").startswith("local"):
         os.environ.setdefault("SPARK_LOCAL_IP", LOOPBACK)  # not reachable from outside
+        chosen = {**_sockets(), **chosen}
     builder = SparkSession.builder.appName(name)
     for key, value in chosen.items():
         builder = builder.config(key, value)
@@ -56,3 +61,24 @@ def spark_session(
     if threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGINT, interrupted)  # PySpark puts its own there
     return session
+
+
+def _sockets() -> Mapping[str, str]:
+    """Settings for Spark and its tasks in Python, which are on this machine, to talk over Unix sockets: over TCP each
+    task ends with a wait of 40 ms, for an acknowledgement that is delayed."""
+    folder = _folder_of_sockets()
+    if len(os.fsencode(folder)) > FOLDER_LONGEST:
+        return {}
+    return {
+        "spark.python.unix.domain.socket.enabled": "true",
+        "spark.python.unix.domain.socket.dir": folder,
+    }
+
+
+@cache
+def _folder_of_sockets() -> str:
+    """Return a folder that only this user can look into, gone with this process. Spark asks for no secret over such a
+    socket, and leaves its file."""
+    folder = tempfile.mkdtemp(prefix="mqpipeline-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return folder

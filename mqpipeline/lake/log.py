@@ -230,14 +230,17 @@ def entry(version: int) -> str:
 
 def damaged(place: Place, how: object) -> LakeError:
     """Return the error of a table whose log is."""
-    cause = shorten(one_line(how), 300, placeholder=" …")  # delta-rs adds what it was at
-    return LakeError(f"the log of {place.name} is damaged: {cause}. Run `mqpipeline repair`")
+    return _damaged(f"the log of {place.name}", how)
 
 
 def damaged_file(place: Place, path: str, how: object) -> LakeError:
     """Return the error of a table one of whose files is, or is not there."""
-    cause = shorten(one_line(how), 300, placeholder=" …")
-    return LakeError(f"{place.name}/{path} is damaged: {cause}. Run `mqpipeline repair`")
+    return _damaged(f"{place.name}/{path}", how)
+
+
+def _damaged(what: str, how: object) -> LakeError:
+    cause = shorten(one_line(how), 300, placeholder=" …")  # delta-rs adds what it was at
+    return LakeError(f"{what} is damaged: {cause}. Run `mqpipeline repair`")
 
 
 def opened(place: Place, table: Table, version: int | None = None) -> Log | None:

@@ -2,15 +2,16 @@
 small table are read here as well, wherever they are; other files by tasks of Spark."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Final
+from typing import Any, Final
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import to_arrow_schema
 
 from mqpipeline.lake.files import Written
-from mqpipeline.lake.log import File, damaged_file
+from mqpipeline.lake.log import File, LakeError, damaged_file
 from mqpipeline.lake.place import Place
 from mqpipeline.schemas import Table
 
@@ -31,17 +32,34 @@ def rows_of(
     partitions: bool = True,
 ) -> DataFrame:
     """Return the rows of these files of a table: its columns, and those of its `partitions`, which are folders of the
-    files' paths then. Raises LakeError if a file of a small table is not there or damaged."""
+    files' paths then. Raises LakeError if a file of a small table is not there or damaged, or if Spark cannot read from
+    where a larger one is."""
     listed = [*files]
     schema = table.stored_schema if partitions else table.schema
     if not listed:
         return spark.createDataFrame([], schema)
     if (rows := _rows_here(place, listed, to_arrow_schema(schema, timezone="UTC"))) is not None:
         return spark.createDataFrame(rows, schema)
+    _require_file_system(spark, place)
     reader = spark.read.schema(schema)
     if partitions:
         reader = reader.option("basePath", place.for_spark())
     return reader.parquet(*(place.for_spark(file.path) for file in listed)).select(*schema.names)
+
+
+def _require_file_system(spark: SparkSession, place: Place) -> None:
+    if place.folder is not None:
+        return
+    java: Any = spark
+    hadoop = java._jvm.org.apache.hadoop.fs.FileSystem
+    scheme = place.url.partition("://")[0]
+    try:
+        hadoop.getFileSystemClass(scheme, java._jsparkSession.sessionState().newHadoopConf())
+    except Py4JJavaError:
+        raise LakeError(
+            f"{place.name} is no small table any more, and Spark cannot read {scheme}://: add Hadoop's jar for it "
+            "(option JARS; for S3 hadoop-aws, and name the warehouse s3a://)"
+        ) from None
 
 
 def _rows_here(place: Place, files: Sequence[File | Written], schema: pa.Schema) -> pa.Table | None:
@@ -68,12 +86,11 @@ def _batches(place: Place, path: str) -> Iterator[pa.RecordBatch]:
 
 def _as_stored(rows: pa.RecordBatch, file: File | Written, schema: pa.Schema) -> pa.RecordBatch:
     """With the columns that the folders of the file name, and null in those that it was written without."""
-    columns = [
-        rows[field.name].cast(field.type)
-        if field.name in rows.schema.names
-        else pa.repeat(pa.scalar(file.partition.get(field.name), pa.utf8()), len(rows)).cast(field.type)
-        if field.name in file.partition
-        else pa.nulls(len(rows), field.type)
-        for field in schema
-    ]
+
+    def column(name: str) -> pa.Array:
+        if name in rows.schema.names:
+            return rows[name]
+        return pa.repeat(pa.scalar(file.partition.get(name), pa.utf8()), len(rows))
+
+    columns = [column(field.name).cast(field.type) for field in schema]
     return pa.RecordBatch.from_arrays(columns, schema=schema)

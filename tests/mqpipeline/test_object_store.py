@@ -13,9 +13,11 @@ from typer.testing import CliRunner
 from mqnamesrv.store import EmbeddedStore
 from mqpipeline import job
 from mqpipeline.cli.app import app
-from mqpipeline.lake.log import OtherWriter
+from mqpipeline.lake import reading
+from mqpipeline.lake.log import LakeError, OtherWriter
 from mqpipeline.landing.kinds import EVENTS_LAND
 from mqpipeline.landing.landing import Landing
+from mqpipeline.landing.reading import read_events
 from mqpipeline.options import Options
 from mqpipeline.schemas import BROKER_SESSIONS
 from mqpipeline.warehouse import Warehouse
@@ -72,7 +74,12 @@ def invoked(*arguments: str) -> str:
 
 
 def test_a_whole_run(
-    spark: SparkSession, store: EmbeddedStore, redis: Redis, bucket: str, tmp_path: Path
+    spark: SparkSession,
+    store: EmbeddedStore,
+    redis: Redis,
+    bucket: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     root = f"{bucket}/warehouse"
     options = Options(url=store.url, namespaces=("ns",), warehouse=root, report=str(tmp_path))
@@ -100,3 +107,8 @@ def test_a_whole_run(
     )
     assert "10911" in invoked("route-at", "-w", root, "--namespace", "ns", "T1", str(at(2000)))
     assert "events" in invoked("compact", "-w", root)
+    monkeypatch.setattr(reading, "FILES_MOST", 0)
+    with pytest.raises(
+        LakeError, match=r"no small table any more, and Spark cannot read s3://: add Hadoop's jar"
+    ):
+        read_events(spark, root)

@@ -1,10 +1,14 @@
 import os
 import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from pyspark.sql import SparkSession
 
+from mqpipeline import session
 from mqpipeline.java import java_home
 
 
@@ -19,6 +23,43 @@ def test_times_are_utc(spark: SparkSession) -> None:
 
 def test_no_other_machine_reaches_a_session_of_this_one(spark: SparkSession) -> None:
     assert spark.sparkContext.getConf().get("spark.driver.host") in ("127.0.0.1", "localhost")
+
+
+LOOKS = """
+import os, stat, sys
+os.umask(0)
+from mqpipeline.session import spark_session
+spark = spark_session("sockets", {"spark.master": "local[1]"})
+assert spark.range(3).mapInArrow(lambda batches: batches, "id bigint").count() == 3
+[folder] = (one for one in os.scandir(sys.argv[1]) if one.name.startswith("mqpipeline-"))
+print(oct(folder.stat().st_mode & 0o777), sum(stat.S_ISSOCK(one.stat().st_mode) for one in os.scandir(folder)) > 0)
+"""
+
+
+@pytest.fixture
+def temporary() -> Iterator[Path]:
+    """A folder for temporary files, of a short path."""
+    with tempfile.TemporaryDirectory(dir="/tmp") as folder:
+        yield Path(folder)
+
+
+def test_sockets_to_tasks_are_out_of_reach_and_go_with_the_process(temporary: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", LOOKS, str(temporary)],
+        env={**os.environ, "TMPDIR": str(temporary)},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout.split() == ["0o700", "True"]
+    assert list(temporary.glob("mqpipeline-*")) == []
+
+
+def test_a_folder_whose_path_is_too_long_for_sockets(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(session, "_folder_of_sockets", lambda: "/" + "d" * (session.FOLDER_LONGEST - 1))
+    assert session._sockets()
+    monkeypatch.setattr(session, "_folder_of_sockets", lambda: "/" + "d" * session.FOLDER_LONGEST)
+    assert session._sockets() == {}
 
 
 def test_the_java_that_is_there_is_taken(tmp_path: Path) -> None:

@@ -3,7 +3,8 @@
 Bytes count once they have come: what a peer only announces takes nothing from others. While there is room, frames are
 read as they come. When there is none, the others wait, and are admitted one by one with room for all that is left of
 them: those of hosts with a registered broker first, then whatever is whole soonest. A frame under way has to come at a
-minimum rate, so none keeps its memory by standing still.
+minimum rate, so none keeps its memory by standing still; only one that the worker itself does not read may, since its
+peer leaves a reply unread. It is never admitted in the place of another, nor holds one up for long.
 """
 
 from collections.abc import Callable

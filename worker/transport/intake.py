@@ -11,7 +11,7 @@ __all__ = ["Intake", "IntakeConnection"]
 
 
 class IntakeConnection(Peer, Protocol):
-    """What is read."""
+    """The connection: `worker.transport.connection.Connection`."""
 
     host: str
 
@@ -71,20 +71,20 @@ class Intake:
     def pause(self) -> None:
         """Read no more until `resume`."""
         self.paused = True
-        self._set()
+        self._switch()
 
     def resume(self) -> None:
         """Read on, if memory allows it."""
         if self.paused:
             self.paused = False
-            self._set()
+            self._switch()
 
     def _wait(self, waits: bool) -> None:
         if waits != self._waits:
             self._waits = waits
-            self._set()
+            self._switch()
 
-    def _set(self) -> None:
+    def _switch(self) -> None:
         """Have the transport do as both reasons say."""
         reads = not (self.paused or self._waits)
         if reads == self._reads or self.ended or self._connection.closed:

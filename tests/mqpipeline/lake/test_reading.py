@@ -31,23 +31,23 @@ ROWS: dict[Table, Sequence[Literal]] = {
 
 
 @pytest.fixture
-def at_once(tmp_path: Path) -> Place:
+def lake(tmp_path: Path) -> Place:
     return place(str(tmp_path))
 
 
-def written(spark: SparkSession, at_once: Place, table: Table) -> list[Written]:
-    return write(with_partitions(frame(spark, table, ROWS[table]), table), table, at_once, placed=False)
+def written(spark: SparkSession, lake: Place, table: Table) -> list[Written]:
+    return write(with_partitions(frame(spark, table, ROWS[table]), table), table, lake, placed=False)
 
 
 @pytest.mark.parametrize("table", ROWS, ids=lambda table: table.name)
 @pytest.mark.parametrize("partitions", [True, False], ids=["with partitions", "without"])
 def test_both_ways_are_the_same(
-    spark: SparkSession, at_once: Place, monkeypatch: pytest.MonkeyPatch, table: Table, partitions: bool
+    spark: SparkSession, lake: Place, monkeypatch: pytest.MonkeyPatch, table: Table, partitions: bool
 ) -> None:
-    files = written(spark, at_once, table)
-    here = reading.rows_of(spark, at_once, table, files, partitions=partitions)
+    files = written(spark, lake, table)
+    here = reading.rows_of(spark, lake, table, files, partitions=partitions)
     monkeypatch.setattr(reading, "FILES_MOST", 0)
-    by_tasks = reading.rows_of(spark, at_once, table, files, partitions=partitions)
+    by_tasks = reading.rows_of(spark, lake, table, files, partitions=partitions)
     assert (here.inputFiles(), len(by_tasks.inputFiles())) == ([], len(files))
     assert here.schema == by_tasks.schema
     found = rows_of(here, *here.columns)
@@ -57,14 +57,14 @@ def test_both_ways_are_the_same(
 
 @pytest.mark.parametrize("name", ["FILES_MOST", "BYTES_MOST", "HELD_MOST"])
 def test_more_are_read_by_tasks(
-    spark: SparkSession, at_once: Place, monkeypatch: pytest.MonkeyPatch, name: str
+    spark: SparkSession, lake: Place, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
-    files = written(spark, at_once, EVENTS)
+    files = written(spark, lake, EVENTS)
     monkeypatch.setattr(reading, name, 0)
-    assert len(reading.rows_of(spark, at_once, EVENTS, files).inputFiles()) == len(files)
+    assert len(reading.rows_of(spark, lake, EVENTS, files).inputFiles()) == len(files)
 
 
-def test_a_column_that_older_files_lack_is_null(spark: SparkSession, at_once: Place) -> None:
+def test_a_column_that_older_files_lack_is_null(spark: SparkSession, lake: Place) -> None:
     fields = BROKER_SESSIONS.schema.fields[:-1]
     older = BROKER_SESSIONS._replace(
         columns=", ".join(f"{of.name} {of.dataType.simpleString()}" for of in fields)
@@ -72,16 +72,16 @@ def test_a_column_that_older_files_lack_is_null(spark: SparkSession, at_once: Pl
     files = write(
         with_partitions(frame(spark, older, [{"broker": "a"}]), BROKER_SESSIONS._replace(partitions=())),
         older._replace(partitions=()),
-        at_once,
+        lake,
         placed=False,
     )
-    [row] = reading.rows_of(spark, at_once, BROKER_SESSIONS, files, partitions=False).collect()
+    [row] = reading.rows_of(spark, lake, BROKER_SESSIONS, files, partitions=False).collect()
     assert (row["broker"], row[BROKER_SESSIONS.schema.names[-1]]) == ("a", None)
 
 
-def test_a_file_that_is_not_there_is_said(spark: SparkSession, at_once: Place) -> None:
-    files = written(spark, at_once, EVENTS)
-    assert at_once.folder is not None
-    (at_once.folder / files[0].path).unlink()
+def test_a_file_that_is_not_there_is_said(spark: SparkSession, lake: Place) -> None:
+    files = written(spark, lake, EVENTS)
+    assert lake.folder is not None
+    (lake.folder / files[0].path).unlink()
     with pytest.raises(LakeError, match=r"parquet is damaged: .* Run `mqpipeline repair`"):
-        reading.rows_of(spark, at_once, EVENTS, files)
+        reading.rows_of(spark, lake, EVENTS, files)

@@ -239,6 +239,20 @@ def test_an_admitted_frame_has_its_time_while_others_wait() -> None:
         assert (steady in found) is (memory.now > 10)
 
 
+def test_paused_frames_keep_their_bytes_and_hold_up_no_others() -> None:
+    memory = Memory()
+    for reading in memory.full():
+        reading.paused = True
+        reading.grow(LIMITS.host, BIG)
+    admitted, waiting = memory.reading("10.2.0.1"), memory.reading("10.2.0.2")
+    assert admitted.grow(10 * K, LIMITS.admitted)  # though there is no room
+    admitted.paused = True
+    assert not waiting.grow(10 * K, LIMITS.admitted)
+    reason = "its frame took over 10 s while others waited"
+    assert [memory.looked(LIMITS.admitted_s), memory.looked(LIMITS.admitted_s + 1)] == [[], [reason]]
+    assert waiting.resumed == 1
+
+
 def test_a_worker_that_stood_still_cuts_none_off() -> None:
     memory = Memory()
     memory.reading().grow(8, BIG)
