@@ -87,10 +87,12 @@ def _batches(place: Place, path: str) -> Iterator[pa.RecordBatch]:
 def _as_stored(rows: pa.RecordBatch, file: File | Written, schema: pa.Schema) -> pa.RecordBatch:
     """With the columns that the folders of the file name, and null in those that it was written without."""
 
-    def column(name: str) -> pa.Array:
-        if name in rows.schema.names:
-            return rows[name]
-        return pa.repeat(pa.scalar(file.partition.get(name), pa.utf8()), len(rows))
+    def column(field: pa.Field) -> pa.Array:
+        if field.name in rows.schema.names:
+            return rows[field.name].cast(field.type)
+        if field.name in file.partition:
+            return pa.repeat(file.partition[field.name], len(rows)).cast(field.type)
+        return pa.nulls(len(rows), field.type)
 
-    columns = [column(field.name).cast(field.type) for field in schema]
+    columns = [column(field) for field in schema]
     return pa.RecordBatch.from_arrays(columns, schema=schema)
