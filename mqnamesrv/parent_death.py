@@ -1,4 +1,5 @@
-"""The kernel's signal to a process whose parent has died (Linux)."""
+"""The kernel's signal to a process whose parent has died (Linux). As a script it runs a program that gets it:
+`parent_death.py PARENT PROGRAM ARGUMENT...`; it needs nothing but the standard library."""
 
 import ctypes
 import os
@@ -15,3 +16,8 @@ def die_with(parent: int) -> None:
         LIBC.prctl(PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
         if os.getppid() != parent:
             os.kill(os.getpid(), signal.SIGTERM)
+
+
+if __name__ == "__main__":
+    die_with(int(sys.argv[1]))
+    os.execvp(sys.argv[2], sys.argv[2:])
