@@ -47,6 +47,8 @@ TOGETHER = {f"tests/interop/test_{name}.py": FROZEN for name in ("mqadmin", "mes
 """Files whose tests run after another's: the last needs what that has started, the others fill its two minutes."""
 ALONE = ("tests/worker/cache/test_cache_is_true.py",)
 """Files whose tests share nothing and take long, each of them."""
+COLLECT_AFTER = (20_000, 20, 100)
+"""Python's thresholds of garbage collection, the server's too: with its own, tests take a twentieth more."""
 SHARED = ("tests/conformance", "tests/hostile", "tests/mqns/cli")
 """Folders whose servers are started once for all their tests, or all over one transport."""
 
@@ -78,6 +80,7 @@ def pytest_collection() -> Generator[None, object, object]:
         return (yield)
     finally:
         gc.freeze()
+        gc.set_threshold(*COLLECT_AFTER)
         gc.enable()
 
 
