@@ -7,14 +7,9 @@ SHELL := /bin/bash
 
 BIN := .venv/bin
 IMAGE ?= localhost/redis-namesrv
-UNIT_TESTS := $(addprefix tests/,rocketmq_remoting test_architecture.py test_log_lines.py worker/test_arguments.py) \
-  $(addprefix tests/,mqpipeline/reports/test_catalogue.py conformance/test_every_row.py mqnamesrv/test_options_page.py) \
-  $(addprefix tests/registry/test_,keys.py slices.py time_slices.py rights.py event_kinds.py) tests/mqns/name_server/test_calls.py \
-  $(addprefix tests/mqns/,addresses heartbeats remoting routes) $(filter-out %documentation.py %real_server.py, \
-  $(wildcard $(addprefix tests/,mqns/test_[cm]*.py mqns/broker/test_*.py conformance/test_client_*.py))) # no process, no store
 export HOME ?= $(shell echo ~)
 export PATH := $(CURDIR)/build/go/bin:$(CURDIR)/build/helm/bin:$(PATH):/usr/local/go/bin
-unexport PYTHONDONTWRITEBYTECODE # with it, each process of pytest -n rewrites the assertions of all tests anew
+unexport PYTHONDONTWRITEBYTECODE # with it, each process of pytest -n rewrites the assertions of all tests
 export KUBE_BIN := $(abspath $(or $(KUBE_BIN),build/kube/bin))
 
 help: ## this list
@@ -42,7 +37,7 @@ format: setup ## let ruff put the code in order
 	@$(BIN)/ruff check --fix .
 	@$(BIN)/ruff format .
 check: lint ## lint, and the tests that start no process: for the inner loop, under 90 s
-	@$(BIN)/pytest -q -n 2 --dist loadfile $(UNIT_TESTS) $(ARGS)
+	@$(BIN)/pytest -q -n 2 --dist loadfile @tests/unit.txt $(ARGS)
 
 test: compiled need-redis-server need-curl need-chromium need-helm need-moto ## the tests, on real stores
 	@$(BIN)/pytest -n 5 --dist loadfile --no-loadscope-reorder $(addprefix --ignore tests/,interop differential container kube) $(ARGS)

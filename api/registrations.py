@@ -13,10 +13,11 @@ from api.name_server import host, name_server, origin
 from api.problems import Problem
 from api.shapes import Address, Body, DataVersionAnswer, Int64, Many, Name, Query, TopicNumbers, Written
 from registry.errors import BrokerNotFound
+from registry.members import TIMEOUT_MAX_MS
 from registry.options.catalogue import Options
 from registry.queue_data.rewrite import add_write_perm, wipe_write_perm
 from registry.registration.heartbeat import renew_lease
-from registry.registration.register import TIMEOUT_MAX_MS, Registration, register
+from registry.registration.register import Registration, register
 from registry.removal import unregister
 from rocketmq_remoting.codes import RequestCode
 from rocketmq_remoting.data_version import DataVersion

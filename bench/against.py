@@ -18,8 +18,9 @@ from bench.asking import Asking
 from bench.closed_loop import loaded, rotate, write_frames
 from bench.report import spread
 from bench.servers import MQNAMESRV, this_server
-from bench.setting import OURS_WARM_UP_S, Setting, free_port, prepare
+from bench.setting import OURS_WARM_UP_S, Setting, prepare
 from bench.workloads import Scene, scenes
+from testbed.ports import free_port
 
 
 def main() -> None:

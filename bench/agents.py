@@ -24,9 +24,9 @@ import msgspec
 
 from bench.fleet import PERIOD_S, Fleet
 from bench.servers import Server, cpu_seconds, this_server
-from bench.setting import free_port
 from bench.workloads import address
 from mqns.broker import BrokerConfig, TopicSettings
+from testbed.ports import free_port
 
 AGENTS, TOPICS, SECONDS = 1_000, 1_000, 120.0
 IN_A_CLUSTER = 10

@@ -8,8 +8,9 @@ from pathlib import Path
 from bench.generator import Load, Sample, Stream
 from bench.report import Row
 from bench.servers import this_server
-from bench.setting import Setting, free_port
+from bench.setting import Setting
 from bench.workloads import heartbeats, lookup, registration, topic_names, topic_table
+from testbed.ports import free_port
 
 NAME = "300 brokers register 10,000 topics each in a minute"
 DURING, AFTER = f"{NAME}: lookups meanwhile", f"{NAME}: lookups while they send a heartbeat every 30 s"

@@ -17,8 +17,9 @@ from bench.generator import Load, Sample, Stream
 from bench.java import java_name_server
 from bench.report import Row, median_ms, spread
 from bench.servers import Server, canned, this_server
-from bench.setting import Setting, free_port
+from bench.setting import Setting
 from bench.workloads import Scene, Workload
+from testbed.ports import free_port
 
 IDLE = 0.9  # a server that was busy for less of the time waited for the generator
 

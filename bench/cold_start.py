@@ -14,8 +14,9 @@ from bench.generator import Load, Sample, Stream
 from bench.java import java_name_server
 from bench.report import Row, spread
 from bench.servers import this_server
-from bench.setting import Setting, free_port
+from bench.setting import Setting
 from bench.workloads import lookup, registered, topic_names
+from testbed.ports import free_port
 
 NAME = "cold start: 5,000 topics asked at once of an empty cache"
 STAMPEDE = "cold start: the same, each by 10 clients"

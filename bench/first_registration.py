@@ -12,8 +12,9 @@ from bench.asking import Asking
 from bench.generator import Load, Sample, Stream
 from bench.report import Row, spread
 from bench.servers import this_server
-from bench.setting import Setting, free_port
+from bench.setting import Setting
 from bench.workloads import CLUSTER, lookup, registration, topic_table
+from testbed.ports import free_port
 
 NAME = "first registration of 10,000 topics"
 NAMES = (NAME,)

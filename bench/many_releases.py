@@ -13,11 +13,12 @@ from bench.generator import Load, Sample, Stream
 from bench.memory import worker_bytes
 from bench.report import Row, spread
 from bench.servers import Server, this_server
-from bench.setting import Setting, free_port
+from bench.setting import Setting
 from bench.workloads import lookups, registered, topic_names
 from rocketmq_remoting.codes import RequestCode
 from rocketmq_remoting.command import Command, SerializeType, encode
 from rocketmq_remoting.version import V4_9_4
+from testbed.ports import free_port
 
 RELEASES, TOPICS, BROKERS = 100, 10_000, 4
 NAME = f"lookups by clients of {RELEASES} releases, {TOPICS:,} topics"

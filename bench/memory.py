@@ -11,8 +11,9 @@ from pathlib import Path
 from bench.asking import Asking
 from bench.report import Row
 from bench.servers import Server, this_server
-from bench.setting import Setting, free_port
+from bench.setting import Setting
 from bench.workloads import lookup, registered, registration, topic_names, topic_table
+from testbed.ports import free_port
 
 IDLE, CONNECTION, PAIR, CACHE = NAMES = (
     "memory: a remoting worker, idle",

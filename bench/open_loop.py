@@ -13,8 +13,9 @@ from bench.generator import Load, Sample, Stream
 from bench.java import java_name_server
 from bench.report import Row, median_ms
 from bench.servers import Server, this_server
-from bench.setting import Setting, free_port
+from bench.setting import Setting
 from bench.workloads import lookups, registered, topic_changes
+from testbed.ports import free_port
 
 BROKERS = 4
 TOPICS = 100

@@ -8,9 +8,10 @@ from pathlib import Path
 from bench.asking import Asking, succeeded
 from bench.report import Row
 from bench.servers import Server, this_server
-from bench.setting import Setting, free_port
+from bench.setting import Setting
 from bench.workloads import QUEUES, lookup, registration, topic_names, topic_table
 from rocketmq_remoting.topic_config import TopicConfig
+from testbed.ports import free_port
 
 NAME = "a change seen by every worker"
 NAMES = (NAME,)

@@ -1,7 +1,6 @@
 """The setting of a run of the bench: cores, clock, and length and number of measurements."""
 
 import os
-import socket
 import subprocess
 from collections.abc import Mapping
 from pathlib import Path
@@ -74,10 +73,3 @@ def clock_still_us(load: Path, core: int) -> float:
     """Return for how long (us) at most a core's clock stands still within half a second."""
     out = subprocess.check_output(["taskset", "-c", str(core), load, "clock"])
     return float(msgspec.json.decode(out)["still_us"])
-
-
-def free_port() -> int:
-    """Return a free port of 127.0.0.1."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])

@@ -9,8 +9,9 @@ import redis
 from bench.asking import Asking
 from bench.report import Row
 from bench.servers import this_server
-from bench.setting import Setting, free_port
+from bench.setting import Setting
 from bench.workloads import registered
+from testbed.ports import free_port
 
 NAME = "tables compared: 30 brokers of the same 10,000 topics, an idle minute"
 NAMES = (NAME,)

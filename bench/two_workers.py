@@ -11,8 +11,9 @@ from bench.asking import Asking
 from bench.generator import Load, Stream
 from bench.report import Row, spread
 from bench.servers import Server, cpu_seconds, this_server
-from bench.setting import Setting, free_port
+from bench.setting import Setting
 from bench.workloads import lookups, registered
+from testbed.ports import free_port
 
 NAME = "two workers on two cores against one"
 NAMES = (NAME,)

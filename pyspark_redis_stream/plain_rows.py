@@ -79,7 +79,7 @@ def _not_plain(data: Bytes, bounds: Numbers) -> Flags:
 
 
 def _strings(data: Bytes, bounds: Numbers, plain: Flags) -> Strings:
-    """Those of these texts."""
+    """Return where the strings of these texts begin and end, of the plain ones among them."""
     quotes = np.flatnonzero(data == QUOTE)
     owners = np.repeat(np.arange(len(plain)), np.diff(np.searchsorted(quotes, bounds)))
     quotes, owners = quotes[plain[owners]], owners[plain[owners]]

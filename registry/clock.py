@@ -10,6 +10,10 @@ TIME_MAX_MS: Final = 10**14 - 1
 """As lua/includes: a time has 14 digits at most."""
 
 
+LATE_MS: Final = 5000
+"""As lua/includes/lease.lua: workers follow the stream and watch leases each second; longer silence is an outage."""
+
+
 def unix_ms(reply: Any) -> int:
     """Return the time that a reply to TIME, `(seconds, microseconds)`, gives."""
     seconds, micros = reply

@@ -7,7 +7,7 @@ from typing import Literal
 import msgspec
 from msgspec.structs import replace
 
-from registry.clock import TIME, TIME_MAX_MS, unix_ms, whole_ms
+from registry.clock import LATE_MS, TIME, TIME_MAX_MS, unix_ms, whole_ms
 from registry.keys import Keys, split_member_key
 from registry.long_work.scan import members_of, some_of
 from registry.plans import Batch, Plan, ScriptCall, call, pairs
@@ -18,7 +18,6 @@ NAMES_MAX = 40  # broker names a script, which reads fewer that have many member
 USUAL_TIMEOUT_MS, TIMEOUT_MAX_MS = 120_000, 86_400_000  # as lua/includes
 WHOLE = re.compile(r"[0-9]{1,14}")
 TIME_TEXT = re.compile(r"-?[0-9]{1,14}", re.ASCII)
-CLOCK_LATE_MS = 5000  # as lua/includes/lease.lua: workers tick each second, longer silence is an outage
 
 LeaseState = Literal["living", "held", "overdue"]
 
@@ -107,12 +106,12 @@ class LeaseClock(msgspec.Struct, frozen=True):
     @property
     def late(self) -> bool:
         """No worker renews leases: none serves the wire, or the store refuses writes."""
-        return self.tick_ms is None or self.now_ms - self.tick_ms > CLOCK_LATE_MS
+        return self.tick_ms is None or self.now_ms - self.tick_ms > LATE_MS
 
     @property
     def unfollowed(self) -> bool:
         """No worker follows the stream, so no change is acknowledged; workers before 0.2 did not say."""
-        return self.follow_ms is not None and self.now_ms - self.follow_ms > CLOCK_LATE_MS
+        return self.follow_ms is not None and self.now_ms - self.follow_ms > LATE_MS
 
 
 def broker_names(keys: Keys) -> Plan[tuple[str, ...]]:

@@ -16,7 +16,7 @@ ROOT: Final = Path(__file__).parents[1]
 PAGE: Final = ROOT / "docs" / "architecture.md"
 BEGIN: Final = "<!-- imports: `python -m tests.architecture write` -->"
 END: Final = "<!-- end of imports -->"
-PARTED: Final = ("registry", "worker")
+PARTED: Final = ("registry", "worker", "mqns", "mqpipeline")
 """Packages whose folders are rooms of their own."""
 
 SERVER: Final = ("rocketmq_remoting", "registry", "worker", "api", "mqnamesrv")

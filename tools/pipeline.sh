@@ -1,15 +1,15 @@
 #!/usr/bin/env bash
 # `make pipeline`: tables and reports of the events of MQNS_PIPELINE_URL or REDIS_URL, else of the store of `make run`
-# in DATA_DIR, else of a made-up history in a store of its own. tools/pipeline.sh ARGUMENT...
+# in its folder of data, else of a made-up history in a store of its own. tools/pipeline.sh ARGUMENT...
 set -euo pipefail
 cd "$(dirname "$0")/.."
-: "${DATA_DIR:=${MQNS_DATA_DIR:-${XDG_DATA_HOME:-$HOME/.local/share}/redis-namesrv}}"
+. tools/data_folder.sh
 
 export REDIS_URL=${MQNS_PIPELINE_URL:-${REDIS_URL:-}}
 # the tables of one Redis are not those of another
-warehouse=$DATA_DIR/warehouse-$(sed -E 's,.*(://|@),,; s,[^A-Za-z0-9.]+,-,g' <<<"$REDIS_URL")
-if [[ -z $REDIS_URL && -s $DATA_DIR/store.url ]]; then
-  REDIS_URL=$(<"$DATA_DIR/store.url") warehouse=$DATA_DIR/warehouse
+warehouse=$folder/warehouse-$(sed -E 's,.*(://|@),,; s,[^A-Za-z0-9.]+,-,g' <<<"$REDIS_URL")
+if [[ -z $REDIS_URL && -s $folder/store.url ]]; then
+  REDIS_URL=$(<"$folder/store.url") warehouse=$folder/warehouse
 fi
 if [[ -n $REDIS_URL ]]; then
   export MQNS_PIPELINE_WAREHOUSE=${MQNS_PIPELINE_WAREHOUSE:-$warehouse}

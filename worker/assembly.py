@@ -20,6 +20,7 @@ from registry.store import connect
 from rocketmq_remoting.command import Command
 from worker.background import end, forever
 from worker.cache.before_loss import BeforeLoss
+from worker.cache.cached_registrations import CachedRegistrations
 from worker.cache.invalidation import Invalidation, Listed
 from worker.cache.lists import ListCache, Made
 from worker.cache.routes import RouteCache
@@ -31,13 +32,12 @@ from worker.reply import Request
 from worker.transport.frame_memory import FrameMemory
 from worker.watch.closed_connections import ClosedConnections
 from worker.watch.follower import Follower
-from worker.watch.readiness import what_is_late
+from worker.watch.readiness import LATE_S, what_is_late
 from worker.watch.stale_serving import StaleServing
 from worker.watch.standstill import Standstill
 from worker.watch.ticker import Ticker
 
 START_WAIT_S: Final = 1.0
-UNFOLLOWED_S: Final = 5.0
 
 
 class Assembly:
@@ -61,7 +61,8 @@ class Assembly:
         self.driver = AsyncDriver(connect.connect_async(options.redis_url, options.namespace))
         self.registration_cache = RegistrationCache(self.clock)
         self.rewrites = Rewrites()
-        self.routes = RouteCache(options.route_cache_bytes, self.counters)
+        self.registrations = CachedRegistrations(self.clock)
+        self.routes = RouteCache(options.route_cache_bytes, self.counters, self.registrations.find)
         self.lists = ListCache(options.route_cache_bytes, self.counters)
         self.before_loss = BeforeLoss(options.route_cache_bytes)
         self.closed = ClosedConnections(
@@ -137,7 +138,7 @@ class Assembly:
     def follows_nothing(self) -> bool:
         """Return whether the store is there, and yet its changes have not been followed for long: then nothing is
         answered from caches."""
-        return min(self.follower.disconnected_for_s(), self.ticker.good_for_s()) > UNFOLLOWED_S
+        return min(self.follower.disconnected_for_s(), self.ticker.good_for_s()) > LATE_S
 
     def when_followed(self, event_id: str, done: Callable[[bool], object]) -> None:
         """Call `done` with True when the caches have followed this entry, with False if that takes too long, or at once

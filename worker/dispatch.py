@@ -95,8 +95,10 @@ STORE_AWAY = failure("the store cannot serve now")
 
 def _store_unavailable(request: Request, error: Exception) -> Reply:
     log.warning(
-        "request %d failed, since the store cannot serve: %s; clients and brokers repeat it",
+        "request %d of %s failed, since the store cannot serve: %s; clients and brokers repeat it; "
+        "look after the store",
         request.command.code,
+        request.peer.address,
         error,
     )
     return STORE_AWAY

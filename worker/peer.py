@@ -40,7 +40,7 @@ class Peer(Protocol):
         False while a worker that ends still accepts: a client tries only twice, and must not get GO_AWAY both times."""
 
     registered: AbstractSet[str]
-    """Keys of the members that registered over this connection; kept by the dispatch."""
+    """Keys of the members that registered over this connection; kept by `worker.watch.closed_connections`."""
 
     def frame(self) -> bytes:
         """The frame of the request that is being handed over, as it came."""

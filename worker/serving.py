@@ -10,7 +10,7 @@ from registry.options.catalogue import Options
 from worker.transport.accept import Acceptor
 from worker.transport.connection_balance import ConnectionBalance
 from worker.transport.connections import Connections
-from worker.transport.owner import Dispatch, Limits
+from worker.transport.owner import Limits, Service
 from worker.transport.tls import ServerTls
 
 __all__ = ["STOP_S", "Serving", "WorkerService"]
@@ -27,7 +27,7 @@ LOOK_S: Final = 0.1
 TLS_FILES_S: Final = 0.5
 
 
-class WorkerService(Dispatch, Protocol):
+class WorkerService(Service, Protocol):
     """`worker.service.Service`, as the transport needs it."""
 
     async def start(self) -> None: ...
@@ -135,7 +135,10 @@ class Serving:
         try:
             await asyncio.wait_for(self._service.stop(), max(0.1, last - self._loop.time()))
         except TimeoutError:
-            log.warning("the service did not stop in %g s; the worker ends all the same", STOP_S)
+            log.warning(
+                "the service did not stop in %g s, the store may be slow; the worker ends all the same",
+                STOP_S,
+            )
         except Exception:
             log.exception(
                 "the service stopped with a fault of this server; the worker ends all the same, report it"

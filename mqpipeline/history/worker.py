@@ -38,4 +38,6 @@ def _list_files(reader: Reader, namespaces: tuple[str, ...]) -> None:
         try:
             reader.reading(namespace)
         except NothingLanded as nothing:
-            log.warning("no answers about namespace %s: %s", namespace, nothing)
+            log.warning(
+                "no answers about namespace %s: %s; `mqpipeline run` lands its events", namespace, nothing
+            )

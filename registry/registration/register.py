@@ -20,8 +20,6 @@ from registry.registration.heartbeat import renew_lease
 from registry.registration.member_table import MemberTable
 from registry.registration.operation import RegisterOperation
 from registry.registration.request import (
-    DEFAULT_TIMEOUT_MS,
-    TIMEOUT_MAX_MS,
     RegisterContext,
     Registered,
     Registration,
@@ -31,7 +29,7 @@ from registry.registration.short_cut import renew
 from registry.removal import run_deferred
 from rocketmq_remoting.json_table import BLOCK_BYTES
 
-__all__ = ["DEFAULT_TIMEOUT_MS", "TIMEOUT_MAX_MS", "Registered", "Registration", "register"]
+__all__ = ["Registered", "Registration", "register"]
 
 PENDING_PAUSE_S = 0.05
 PENDING_PAUSES = 20

@@ -7,6 +7,7 @@ from zlib_ng.zlib_ng import crc32, crc32_combine
 
 from registry.growth.limits import Limits
 from registry.keys import Keys, member_key
+from registry.members import USUAL_TIMEOUT_MS
 from registry.options.catalogue import Options
 from registry.options.networks import link_of
 from registry.plans import Origin, pairs
@@ -14,9 +15,6 @@ from registry.registration.renewals import Renewal
 from rocketmq_remoting.body_signature import split_signature
 from rocketmq_remoting.data_version import DataVersion, decode_data_version
 from rocketmq_remoting.version import V3_0_11
-
-DEFAULT_TIMEOUT_MS = 120_000
-TIMEOUT_MAX_MS = 86_400_000
 
 
 class Registration(msgspec.Struct, frozen=True):
@@ -33,7 +31,7 @@ class Registration(msgspec.Struct, frozen=True):
     ha: str | None = None
     zone: str | None = None
     acting: bool | None = None
-    timeout_ms: int = DEFAULT_TIMEOUT_MS
+    timeout_ms: int = USUAL_TIMEOUT_MS
     version: int = 0
     compressed: bool = False
     body: bytes = b""

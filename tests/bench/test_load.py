@@ -11,9 +11,9 @@ import pytest
 from bench.asking import Asking
 from bench.generator import Load, Stream
 from bench.servers import canned
-from bench.setting import free_port
 from bench.workloads import lookup
 from rocketmq_remoting.command import Command, SerializeType
+from testbed.ports import free_port
 from tests.bench.odd_server import OddServer, reply_to
 
 TOPICS = [f"t{i}" for i in range(6)]

@@ -20,7 +20,7 @@ from mqnamesrv.store import EmbeddedStore
 from registry.options.catalogue import Options
 from testbed.eventually import eventually
 from tests.mqpipeline import worked_example
-from tests.mqpipeline.conftest import SHORT_LIVED_JVM
+from tests.mqpipeline.conftest import QUICKLY_COMPILED
 from worker.jobs.timetable import timetable
 
 PATIENCE_S = 300
@@ -42,7 +42,7 @@ def start(store: EmbeddedStore, redis: redis_py.Redis, tmp_path: Path) -> Iterat
 
     def start(command: str) -> subprocess.Popen[str]:
         argv = [sys.executable, "-m", "mqpipeline.cli", command, "--warehouse", str(tmp_path)]
-        environment = {**os.environ, "REDIS_URL": store.url, "JDK_JAVA_OPTIONS": SHORT_LIVED_JVM}
+        environment = {**os.environ, "REDIS_URL": store.url, "JDK_JAVA_OPTIONS": QUICKLY_COMPILED}
         process = subprocess.Popen(
             argv, env=environment, stderr=subprocess.PIPE, text=True, start_new_session=True
         )

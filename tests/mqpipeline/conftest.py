@@ -9,13 +9,13 @@ from pyspark.sql import SparkSession
 from mqpipeline.lake import reading
 from mqpipeline.session import spark_session
 
+QUICKLY_COMPILED = "-XX:TieredStopAtLevel=1"
+"""For Java: what is called some thousand times is not worth the best code, whose making takes a tenth of all time."""
 SMALL = {
     "spark.master": "local[2]",
     "spark.ui.enabled": "false",
     "spark.driver.memory": "2g",
-    "spark.driver.extraJavaOptions": "-XX:+UseSerialGC -Xmn800m -XX:MetaspaceSize=512m "
-    # what is called some thousand times is not worth the best code, whose making takes half of all time
-    "-XX:Tier4InvocationThreshold=50000 -XX:Tier4MinInvocationThreshold=6000 -XX:Tier4CompileThreshold=150000",
+    "spark.driver.extraJavaOptions": f"-XX:+UseSerialGC -Xmn800m -XX:MetaspaceSize=512m {QUICKLY_COMPILED}",
     "spark.sql.shuffle.partitions": "2",
     "spark.default.parallelism": "2",
     "spark.sql.codegen.wholeStage": "false",  # compiling a plan takes longer than a few rows do
@@ -24,8 +24,6 @@ SMALL = {
     "spark.log.level": "ERROR",
     "spark.sql.ui.retainedExecutions": "1",  # their plans fill the memory of a long session
 }
-SHORT_LIVED_JVM = "-XX:TieredStopAtLevel=1"
-"""Of a process of its own, whose code does not live long enough to be compiled well."""
 PATIENCE_S = (
     900  # a plan of many steps takes seconds to make, and as many times that on a machine that is busy
 )

@@ -5,6 +5,8 @@ import re
 
 import pytest
 
+from registry.clock import LATE_MS
+from registry.members import TIMEOUT_MAX_MS, USUAL_TIMEOUT_MS
 from registry.scripts import INCLUDE, LUA, script
 
 NAMES = sorted(path.stem for path in LUA.glob("*.lua"))
@@ -96,3 +98,15 @@ def test_every_function_of_an_include_is_of_use(include: str) -> None:
 def test_the_name_of_a_script_is_the_hash_of_what_redis_gets() -> None:
     renew = script("renew_registration")
     assert renew.sha == hashlib.sha1(renew.source.encode()).hexdigest()
+
+
+@pytest.mark.parametrize(
+    ("include", "text"),
+    [
+        ("lease", f"local TICK_LATE_MS = {LATE_MS} "),
+        ("timeouts", f"tonumber(text) <= {TIMEOUT_MAX_MS} "),
+        ("tables", f'local TIMEOUT_MS, LONGEST_MS = "{USUAL_TIMEOUT_MS}", 2 * {TIMEOUT_MAX_MS} '),
+    ],
+)
+def test_what_lua_and_python_both_know_is_the_same(include: str, text: str) -> None:
+    assert text in (LUA / "includes" / f"{include}.lua").read_text()

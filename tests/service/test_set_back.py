@@ -55,7 +55,7 @@ def test_a_broker_that_registered_after_the_snapshot_stays(
     redis.process.end()
     snapshot.write_bytes(earlier)
     redis.process.start()
-    eventually(lambda: "the event stream has a break (rollback)" in server.said())
+    eventually(lambda: "the event stream has a break: numbers come a second time" in server.said())
     for connection in connections:
         eventually(lambda: names(connection))  # noqa: B023
     stays(lambda: all(names(connection) == {A.name, B.name} for connection in connections), HELD_S)

@@ -23,6 +23,7 @@ from rocketmq_remoting.errors import FrameError
 from rocketmq_remoting.registration import as_body_crc32
 from rocketmq_remoting.remoting_command import ONEWAY_FLAG, SerializeType
 from worker.cache.cached_requests import FRAME_MOST, CachedReply, cut_head
+from worker.cache.request_shapes import OPAQUE
 from worker.reply import Reply
 
 __all__ = ["CachedRegistration", "CachedRegistrations"]
@@ -46,7 +47,6 @@ _BINARY: Final = int(SerializeType.ROCKETMQ)
 _NO_REMARK: Final = bytes(4)
 _BINARY_CRC: Final = b"\x00\x09bodyCrc32\x00\x00\x00"
 _JSON_CRC: Final = b'"bodyCrc32":"'
-_OPAQUE: Final = b'"opaque":'
 _BRACE, _ZERO, _ONE = b"{01"
 
 Places = tuple[int, int, int, int]
@@ -159,8 +159,8 @@ def _places(data: bytes, at: int, middle: int) -> Places | None:
         return (length + 1, end, at + 13, at + 17) if end <= middle else None
     crc = data.find(_JSON_CRC, at + 8, middle) + len(_JSON_CRC)
     crc_end = data.find(b'"', crc, crc + 11)
-    opaque = data.find(_OPAQUE, crc_end, middle) + len(_OPAQUE)
-    if data[at + 8] != _BRACE or crc < len(_JSON_CRC) or crc_end < 0 or opaque < len(_OPAQUE):
+    opaque = data.find(OPAQUE, crc_end, middle) + len(OPAQUE)
+    if data[at + 8] != _BRACE or crc < len(_JSON_CRC) or crc_end < 0 or opaque < len(OPAQUE):
         return None
     opaque_end = data.find(b",", opaque, opaque + 10)
     number = data[opaque:opaque_end]

@@ -84,6 +84,10 @@ Answers = tuple[list[bytes], int, list[RepeatCheck]]
 """Of the cached requests that some bytes begin with: blocks of the replies, the length of the requests, the checks."""
 
 
+Longer = Callable[[bytes, int, int], tuple[CachedReply, bytes] | None]
+"""Finds the reply to a frame longer than FRAME_MOST, from `at` to `end` of some bytes, and its opaque."""
+
+
 class Routes(Protocol):
     """What keeps the replies to lookups: `worker.cache.routes.RouteCache`."""
 
@@ -102,16 +106,15 @@ class CachedRequests:
     """Of one worker, within `limit` bytes; `replies` are by frames without their opaques, those to lookups by what
     `shapes` have for the frame, and its topic."""
 
-    def __init__(self, limit: int, routes: Routes, counters: Counters) -> None:
+    def __init__(
+        self, limit: int, routes: Routes, counters: Counters, longer: Longer = lambda *_: None
+    ) -> None:
         self.routes = routes
         self.counters = counters
         self.replies: Bounded[bytes, CachedReply] = Bounded(limit, _cost, self._evicted)
         self.shapes = RequestShapes()
         self._heartbeats: dict[Heartbeat, CachedReply] = {}
-        self.longer: Callable[[bytes, int, int], tuple[CachedReply, bytes] | None] = lambda data, at, end: (
-            None
-        )
-        """The reply to a frame longer than FRAME_MOST, from `at` to `end` of some bytes, and its opaque."""
+        self._longer = longer
 
     def __len__(self) -> int:
         return len(self.replies)
@@ -137,7 +140,7 @@ class CachedRequests:
             if end > len(data) or length < _SHORTEST - 4:
                 break
             if length > FRAME_MOST:
-                found = self.longer(data, at, end)
+                found = self._longer(data, at, end)
                 if found is None:
                     break
                 longer, opaque = found

@@ -9,7 +9,7 @@ from registry.options.catalogue import Options
 from rocketmq_remoting.codes import RequestCode
 from rocketmq_remoting.command import Command, decode
 from worker.assembly import Assembly
-from worker.cache.cached_registrations import FRAME_LONGEST, CachedRegistration, CachedRegistrations
+from worker.cache.cached_registrations import FRAME_LONGEST, CachedRegistration
 from worker.cache.cached_requests import RepeatCheck
 from worker.peer import Peer
 from worker.reply import Reply
@@ -20,7 +20,8 @@ REPEATED: Final = frozenset((HEARTBEAT, int(RequestCode.QUERY_DATA_VERSION), REG
 
 
 class Repeats:
-    """Of one worker; `handle` gets a request whose reply the store does not confirm, with its frame."""
+    """Answers repeated requests of one worker; `handle` gets a request whose reply the store does not confirm, with its
+    frame."""
 
     def __init__(self, parts: Assembly, handle: Callable[[Command, Peer, bytes], None]) -> None:
         self._parts = parts
@@ -30,8 +31,7 @@ class Repeats:
         self._handle = handle
         self._renewals = parts.registration_cache.renewals
         self._requests = parts.routes.requests
-        self.registrations = CachedRegistrations(parts.clock)
-        self._requests.longer = self.registrations.find
+        self.registrations = parts.registrations
 
     def may_keep(self, command: Command) -> bool:
         """Return whether the reply to a request may be one to cache."""

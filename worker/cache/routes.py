@@ -16,7 +16,7 @@ from registry.caching.bounded import Bounded
 from rocketmq_remoting.codes import ResponseCode
 from rocketmq_remoting.remoting_command import Command
 from worker.cache.before_loss import NO_BROKERS
-from worker.cache.cached_requests import CachedReply, CachedRequests
+from worker.cache.cached_requests import CachedReply, CachedRequests, Longer
 from worker.cache.views import CLUSTER_INFO, Key, cost_of
 from worker.counters import Counters
 from worker.peer import Peer
@@ -81,10 +81,10 @@ class RouteCache:
     """Lives on one event loop; `limit` is in bytes. `requests` are the cached requests of its replies and of others;
     `generation` moves whenever a reply may have become untrue."""
 
-    def __init__(self, limit: int, counters: Counters) -> None:
+    def __init__(self, limit: int, counters: Counters, longer: Longer = lambda *_: None) -> None:
         self.generation = 0
         self._counters = counters
-        self.requests = CachedRequests(limit // REQUESTS_FRACTION, self, counters)
+        self.requests = CachedRequests(limit // REQUESTS_FRACTION, self, counters, longer)
         self.present: Bounded[Key, Entry] = Bounded(limit, _cost, self._removed)
         self._missing: Bounded[Key, Entry] = Bounded(limit // NEGATIVE_FRACTION, _cost, self._removed)
         self._by_topic: dict[str, tuple[Key, ...]] = {}

@@ -3,8 +3,9 @@
 from zlib_ng.zlib_ng import crc32
 
 from registry.errors import StoreUnavailable
+from registry.members import TIMEOUT_MAX_MS
 from registry.plans import Plan
-from registry.registration.register import TIMEOUT_MAX_MS, Registration, register
+from registry.registration.register import Registration, register
 from rocketmq_remoting.codes import RequestCode, ResponseCode
 from rocketmq_remoting.errors import BodyError
 from rocketmq_remoting.registration import as_body_crc32

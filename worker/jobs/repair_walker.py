@@ -15,9 +15,9 @@ from redis.exceptions import RedisError
 from registry.drivers import AsyncDriver
 from registry.errors import StoreUnavailable
 from registry.keys import Keys
+from registry.members import TIMEOUT_MAX_MS
 from registry.options.catalogue import Options
 from registry.plans import Origin
-from registry.registration.register import TIMEOUT_MAX_MS
 from registry.repair.slices import ROWS_PER_S, ClaimLost
 from registry.repair.walk import Walk
 from worker.logs.rate_limited_log import RateLimitedLog

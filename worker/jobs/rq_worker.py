@@ -131,7 +131,7 @@ def main() -> None:
     try:
         upkeep.work(logging_level="WARNING")
     except StopRequested:  # a second one, while it signed off
-        log.warning("the job worker ends without signing off; RQ drops its entry by itself")
+        log.warning("asked twice, the job worker ends without signing off; RQ drops its entry by itself")
     except (redis.ConnectionError, redis.TimeoutError) as error:  # while it works, RQ waits for its Redis
         log.warning("the job worker ends without signing off: %s; RQ drops its entry by itself", error)
     except redis.RedisError as error:

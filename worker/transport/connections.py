@@ -16,7 +16,7 @@ from worker.peer import host_of
 from worker.transport.connection import Connection
 from worker.transport.connection_balance import ConnectionBalance
 from worker.transport.host_limit import HostFull, HostLimit
-from worker.transport.owner import Dispatch, Introduced, Limits
+from worker.transport.owner import Introduced, Limits, Service
 from worker.transport.proxy_protocol import address_text
 from worker.transport.reply_memory import ReplyMemory
 from worker.transport.time_slices import TimeSlices
@@ -49,7 +49,7 @@ class Connections:
         self,
         options: Options,
         limits: Limits,
-        service: Dispatch,
+        service: Service,
         tls: ServerTls,
         loop: asyncio.AbstractEventLoop,
         balance: ConnectionBalance,

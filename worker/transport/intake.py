@@ -21,7 +21,7 @@ class IntakeConnection(Peer, Protocol):
 
 
 class Intake:
-    """Of one connection and its transport; a `worker.transport.frame_memory.FrameReading`."""
+    """Pauses and resumes reading of one connection; a `worker.transport.frame_memory.FrameReading`."""
 
     __slots__ = ("_connection", "_reads", "_transport", "_waits", "counted", "ended", "paused")
 

@@ -14,10 +14,10 @@ from worker.transport.reply_memory import ReplyMemory
 from worker.transport.time_slices import TimeSlices
 from worker.transport.tls import ServerTls
 
-__all__ = ["Dispatch", "Limits", "Owner"]
+__all__ = ["Limits", "Owner", "Service"]
 
 
-class Dispatch(Protocol):
+class Service(Protocol):
     """What answers the requests: `worker.service.Service`."""
 
     frame_memory: FrameMemory
@@ -60,7 +60,7 @@ class Owner(Protocol):
 
     limits: Limits
     reply_memory: ReplyMemory
-    service: Dispatch
+    service: Service
     tls: ServerTls
     proxy_protocol: bool
     time: Callable[[], float]

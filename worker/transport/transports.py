@@ -69,7 +69,7 @@ class EpollTransports:
 
 
 class LoopTransports:
-    """Of the event loop."""
+    """Transports of the event loop: asyncio's or uvloop's."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop, failed: Failed) -> None:
         self._loop = loop

@@ -8,7 +8,7 @@ read, or that a listener cannot apply, is left out as if it had been missed.
 import asyncio
 import logging
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Literal, Protocol
+from typing import Any, Final, Literal, Protocol
 
 import redis.asyncio
 from redis.exceptions import RedisError
@@ -29,6 +29,11 @@ REACHED_WITHIN_S = STALLED_S + 0.5  # by then a dead connection has been found o
 log = RateLimitedLog(logging.getLogger(__name__))
 
 ResetCause = Literal["start", "hole", "rollback", "incarnation", "unreadable"]
+BREAKS: Final[Mapping[ResetCause, str]] = {
+    "hole": "entries were trimmed before they were read",
+    "rollback": "numbers come a second time, as from a store that lost its newest writes",
+    "incarnation": "it began again, as after the store was emptied",
+}
 Entry = tuple[str, dict[str, str]]
 
 
@@ -156,7 +161,10 @@ class Follower(StreamConnection):
 
     async def _reset(self, cause: ResetCause) -> None:
         if cause not in ("start", "unreadable"):
-            log.warning("the event stream has a break (%s); what was cached is dropped and read again", cause)
+            log.warning(
+                "the event stream has a break: %s; caches are read again, nothing is to be done",
+                BREAKS[cause],
+            )
         self._group.clear()
         await self._listener.reset(cause)
 

@@ -2,10 +2,11 @@
 
 from typing import Final
 
+from registry.clock import LATE_MS
 from worker.watch.stream_connection import StreamConnection
 from worker.watch.ticker import Ticker
 
-LATE_S: Final = 5.0
+LATE_S: Final = LATE_MS / 1000
 """As `/readyz` has it of all workers together (registry.members)."""
 
 

@@ -11,6 +11,7 @@ from typing import Final
 
 from worker.logs.rate_limited_log import RateLimitedLog
 from worker.watch.boot_clock import boot_time
+from worker.watch.readiness import LATE_S
 from worker.watch.stream_connection import StreamConnection
 from worker.watch.ticker import Ticker
 
@@ -21,8 +22,6 @@ ASK_S: Final = 2.0
 """For so long requests wait for the store; a client waits 3 s."""
 ROUNDS: Final = 3
 """So often the store is asked where this worker stands still again meanwhile."""
-SILENT_S: Final = 5.0
-"""A stream that was not read for so long is not followed, whatever its reader believes."""
 AT_ONCE: Final = 64
 """Requests that go on in one iteration of the loop."""
 
@@ -57,7 +56,7 @@ class Standstill:
         """Look every quarter of a second, until cancelled."""
         while True:
             self.lasts()
-            if self._follower.connected and self._follower.silent_for_s() > SILENT_S:
+            if self._follower.connected and self._follower.silent_for_s() > LATE_S:
                 log.warning(
                     "the event stream was not read for %.1f s; it is read over another connection, report this if it "
                     "comes again",

@@ -16,10 +16,11 @@ class _Waiter:
     """Calls `done` once, from the loop itself, so that its errors do not reach the follower. It drops it then:
     with `done` goes the request, and while nothing is followed others come without end."""
 
-    __slots__ = ("_done", "_timer")
+    __slots__ = ("_done", "_timer", "_within_s")
 
     def __init__(self, done: Callable[[bool], object], within_s: float, too_late: Callable[[], None]) -> None:
         self._done: Callable[[bool], object] | None = done
+        self._within_s = within_s
         self._timer = asyncio.get_running_loop().call_later(within_s, self._too_late, too_late)
 
     @property
@@ -35,7 +36,9 @@ class _Waiter:
 
     def _too_late(self, too_late: Callable[[], None]) -> None:
         log.warning(
-            "the event stream is behind: an entry was not seen in time; check the load of the store and of this worker"
+            "the event stream is behind: the entry of a request was not read within %g s, and it is answered all the "
+            "same; check the load of the store and of this worker",
+            self._within_s,
         )
         done, self._done = self._done, None
         too_late()

@@ -9,9 +9,7 @@ from pyspark.sql import SparkSession
 from mqpipeline.landing.kinds import EVENTS_LAND
 from mqpipeline.landing.landing import Landing
 from mqpipeline.session import spark_session
-from tests.mqpipeline.conftest import SHORT_LIVED_JVM, SMALL
-
-OPTIONS = "spark.driver.extraJavaOptions"
+from tests.mqpipeline.conftest import SMALL
 
 
 def landing_of(spark: SparkSession, url: str, root: str) -> Landing:
@@ -21,7 +19,7 @@ def landing_of(spark: SparkSession, url: str, root: str) -> Landing:
 
 
 if __name__ == "__main__":
-    spark = spark_session("follow", {**SMALL, OPTIONS: f"{SMALL[OPTIONS]} {SHORT_LIVED_JVM}"})
+    spark = spark_session("follow", SMALL)
     landing = landing_of(spark, *sys.argv[1:])
     while True:
         landing.land_available()

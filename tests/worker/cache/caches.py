@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from registry.caching.bounded import Bounded
-from worker.cache.cached_requests import CachedReply, CachedRequests
+from worker.cache.cached_requests import CachedReply, CachedRequests, Longer
 from worker.cache.views import Key
 from worker.counters import Counters
 
@@ -27,6 +27,7 @@ def requests_of(
     has: Callable[[CachedReply], bool] = lambda _: True,
     counters: Counters | None = None,
     limit: int = 1 << 20,
+    longer: Longer = lambda *_: None,
 ) -> CachedRequests:
     """Cached requests of routes that are kept."""
-    return CachedRequests(limit, Routes(has), counters or Counters())
+    return CachedRequests(limit, Routes(has), counters or Counters(), longer)

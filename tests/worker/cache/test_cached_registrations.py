@@ -351,9 +351,9 @@ def test_their_bytes_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("kind", KINDS, ids=str)
 def test_among_short_frames_that_are_cached(kind: SerializeType, answers: Answering) -> None:
     counters = Counters()
-    frames, cached = requests_of(counters=counters), cached_of(registration(FIRST, kind=kind))
+    cached = cached_of(registration(FIRST, kind=kind))
+    frames = requests_of(counters=counters, longer=cached.find)
     cached.set_connection("1", OPTIONS)
-    frames.longer = cached.find
     short = Command(RequestCode.BROKER_HEARTBEAT, 5, 0, 400, ext={"brokerName": "b"}, serialize_type=kind)
     frames.keep(encode(short), short, Reply(body=b"route"), RENEWALS)
     parts = [encode(short), encode(registration(body_of(2), kind=kind)), encode(short)]
@@ -371,9 +371,9 @@ def test_among_short_frames_that_are_cached(kind: SerializeType, answers: Answer
 @pytest.mark.parametrize("kind", KINDS, ids=str)
 def test_one_whose_stamp_is_valid_is_answered_with_the_others(kind: SerializeType) -> None:
     counters, asked = Counters(), registration(body_of(2), kind=kind)
-    frames, cached = requests_of(counters=counters), cached_of(registration(FIRST, kind=kind))
+    cached = cached_of(registration(FIRST, kind=kind))
+    frames = requests_of(counters=counters, longer=cached.find)
     cached.set_connection("1", OPTIONS)
-    frames.longer = cached.find
     (entry,) = cached.replies.entries.values()
     entry.until = 1.1
     pieces, length, checks = frames.answers(encode(asked) * 2, 1.0, 1 << 20)

@@ -14,7 +14,7 @@ from tests.worker.transport.echo_worker import ECHO, NoCache
 from worker.peer import Peer
 from worker.transport.connection import Connection
 from worker.transport.frame_memory import FrameLimits, FrameMemory
-from worker.transport.owner import Dispatch, Introduced, Limits
+from worker.transport.owner import Introduced, Limits, Service
 from worker.transport.reply_memory import ReplyMemory
 from worker.transport.reply_writer import (
     AT_ONCE,
@@ -82,7 +82,7 @@ class Surroundings(NoCache):
     def __init__(self, answer: Callable[[Command, Peer], None] | None = None, **options: str | bool) -> None:
         given = Options(**{"tls_config_file": "/none", **options})  # type: ignore[arg-type]
         self.limits = Limits(idle_s=120, connections=0, unread_bytes=1 << 20)
-        self.service: Dispatch = self
+        self.service: Service = self
         self.tls = ServerTls(given)
         self.proxy_protocol = given.proxy_protocol
         self.time: Callable[[], float] = lambda: self.now

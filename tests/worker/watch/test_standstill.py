@@ -111,7 +111,7 @@ async def test_a_stream_that_is_not_read_for_long_is_doubted(
 
         with monkeypatch.context() as patch:
             patch.setattr(follower, "_read", hangs)
-            patch.setattr(standstill, "SILENT_S", 1.5)
+            patch.setattr(standstill, "LATE_S", 1.5)
             await eventually_async(lambda: bool(logged(caplog)))
         await eventually_async(lambda: follower.connected and follower.silent_for_s() < 1.5)
     assert logged(caplog)[0].startswith("the event stream was not read for ")
