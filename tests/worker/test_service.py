@@ -501,7 +501,7 @@ async def test_what_was_asked_while_no_changes_are_followed_is_not_kept(
 async def test_a_worker_that_follows_no_changes_does_not_answer_from_its_cache_for_long(
     store: EmbeddedStore, redis: redis_py.Redis, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("worker.assembly.UNFOLLOWED_S", 0.1)
+    monkeypatch.setattr("worker.assembly.LATE_S", 0.1)
     async with serving(store.url) as lagging, serving(store.url, "w2") as other:
         await lagging.register(A)
         assert (await lagging.route())["queueDatas"][0]["perm"] == 6
@@ -518,7 +518,7 @@ async def test_a_worker_that_follows_no_changes_does_not_answer_from_its_cache_f
 async def test_where_only_reads_of_the_stream_fail_a_worker_is_not_ready_and_answers_from_the_store(
     store: EmbeddedStore, redis: redis_py.Redis, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("worker.assembly.UNFOLLOWED_S", 0.5)
+    monkeypatch.setattr("worker.assembly.LATE_S", 0.5)
     monkeypatch.setattr("worker.watch.readiness.LATE_S", 1.5)
     async with serving(store.url, stale_serve_max_seconds=60) as scene:
         follower = scene.service.parts.follower
