@@ -257,7 +257,7 @@ class AsyncMqClient:
             if addresses:
                 self.remoting.set_name_servers(addresses)
         except ClientError as error:
-            log.warning("the name servers are not refreshed, the old list stays: %s", error)
+            log.warning("the name servers are not refreshed: %s; the old list stays", error)
 
     async def _groups_changed(self) -> None:
         if self._closed:

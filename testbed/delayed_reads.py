@@ -3,11 +3,19 @@
 import asyncio
 import os
 from functools import wraps
-from typing import Any
+from pathlib import Path
+from typing import Any, Final
 
 import redis.asyncio
 
-VARIABLE = "TEST_FOLLOWER_DELAY"
+VARIABLE: Final = "TEST_FOLLOWER_DELAY"
+STARTUP: Final = Path(__file__).parent / "delayed"
+"""A folder for PYTHONPATH, from which Python runs `delay_reads` as it starts."""
+
+
+def inherited() -> dict[str, str]:
+    """Return what a process with an environment of its own needs to lag as this one does; nothing if this does not."""
+    return {VARIABLE: os.environ[VARIABLE], "PYTHONPATH": str(STARTUP)} if VARIABLE in os.environ else {}
 
 
 def delay_reads() -> None:

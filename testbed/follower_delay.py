@@ -1,16 +1,14 @@
 """A mode of the suite in which every follower of the event stream lags: `--follower-delay SECONDS`.
 
 Workers then see changes of other workers late, as on a busy machine; a test that does not wait for them fails always
-instead of now and then. A pytest plugin; it reaches the processes that tests start over PYTHONPATH."""
+instead of now and then. A pytest plugin; it reaches the processes that tests start over PYTHONPATH, and those with an
+environment of their own by `testbed.delayed_reads.inherited`."""
 
 import os
-from pathlib import Path
 
 import pytest
 
-from testbed.delayed_reads import VARIABLE, delay_reads
-
-STARTUP = Path(__file__).parent / "delayed"
+from testbed.delayed_reads import STARTUP, VARIABLE, delay_reads
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

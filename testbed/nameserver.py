@@ -15,6 +15,7 @@ from registry.keys import Keys
 from registry.options.catalogue import BY_KEY
 from registry.store.connect import connect
 from testbed.connection import Connection
+from testbed.delayed_reads import inherited
 from testbed.eventually import eventually
 from testbed.process_tree import family, holder
 from testbed.transports import VARIABLE, chosen
@@ -37,7 +38,7 @@ def environment(folder: Path, options: Mapping[str, str]) -> dict[str, str]:
         "MQNS_DATA_DIR": str(folder / "data"),
         VARIABLE: chosen(),
     }
-    return base | {BY_KEY[key].env: text for key, text in options.items()}
+    return base | inherited() | {BY_KEY[key].env: text for key, text in options.items()}
 
 
 ONE_WORKER: Final = {"remotingWorkers": "1"}
@@ -75,8 +76,7 @@ class NameServer:
         with self.output.open("wb") as output:
             self._process = subprocess.Popen(
                 [*self._before, COMMAND, *arguments],
-                env=environment(self.folder, self.options)
-                | ({} if self._tree is None else {"PYTHONPATH": str(self._tree)}),
+                env=self._environment(),
                 cwd=self.folder,
                 stdin=subprocess.DEVNULL,
                 stdout=output,
@@ -98,6 +98,11 @@ class NameServer:
 
     def said(self) -> str:
         return self.output.read_text(errors="replace")
+
+    def _environment(self) -> dict[str, str]:
+        env = environment(self.folder, self.options)
+        paths = [str(self._tree or ""), env.get("PYTHONPATH", "")]
+        return env | {"PYTHONPATH": os.pathsep.join(filter(None, paths))}
 
     def _booted(self) -> int:
         assert self._process is not None

@@ -18,10 +18,14 @@ _NEEDED = re.compile(r"Skipped: needs ([\w-]+)")
 
 def need(name: str) -> None:
     """Skip the running test if a program of the table is absent; ValueError for one that it does not have."""
-    if f"\n{name} : " not in PROVISION.read_text():
+    if not _provided(name):
         raise ValueError(f"no such program: {name}")
     if name in absent():
         skip(name)
+
+
+def _provided(name: str) -> bool:
+    return f"\n{name} : " in PROVISION.read_text()
 
 
 def skip(name: str) -> None:
@@ -56,8 +60,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_terminal_summary(terminalreporter: TerminalReporter, config: pytest.Config) -> None:
     """Print the last lines: number of skipped tests, the program, the command that installs it."""
     for name, number in sorted(_skipped(terminalreporter).items()):
-        remedy = f"as root or with sudo: tools/provision.sh {name}"
-        terminalreporter.write_line(f"{number} skipped for want of {name}; {remedy}")
+        remedy = f"; as root or with sudo: tools/provision.sh {name}" if _provided(name) else ""
+        terminalreporter.write_line(f"{number} skipped for want of {name}{remedy}")
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import ExitStack
 
 LOWEST, HIGHEST = 15_000, 32_000
-RANGES = 8
+RANGES = 16
 FAST_CHANNEL, HA = -2, 1
 """A broker's other ports, as offsets from its listenPort (RocketMQ BrokerController)."""
 

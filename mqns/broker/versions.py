@@ -39,7 +39,7 @@ def read_stored_version(path: Path) -> StoredVersion | None:
     except FileNotFoundError:
         return None
     except (OSError, msgspec.MsgspecError, UnicodeDecodeError) as error:
-        log.warning("%s: unreadable, a new data version is made: %s", path, error)
+        log.warning("%s: unreadable: %s; a new data version is made", path, error)
         return None
 
 

@@ -145,7 +145,7 @@ class HeartbeatSender:
             reply = await self._send(address, body.full)
         except ClientError as error:
             self._fingerprints.pop(address, None)
-            log.warning("%s: heartbeat failed, the next one retries: %s", self._client_id, error)
+            log.warning("%s: heartbeat failed: %s; the next one retries", self._client_id, error)
             return
         self._fingerprints.pop(address, None)
         if body.fingerprint is not None and reply.supports_short and not reply.needs_full:
@@ -166,11 +166,11 @@ class HeartbeatSender:
                 await self._remoting.call(address, call, timeout_s=self._timeout_s)
             except ResponseError as error:
                 log.warning(
-                    "%s: not unregistered, the group expires at the broker: %s", self._client_id, error
+                    "%s: not unregistered: %s; the group expires at the broker", self._client_id, error
                 )
             except ClientError as error:
                 log.warning(
-                    "%s: not unregistered, the group expires at the broker: %s", self._client_id, error
+                    "%s: not unregistered: %s; the group expires at the broker", self._client_id, error
                 )
                 return  # a broker that does not respond would delay the other groups too
 

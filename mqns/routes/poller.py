@@ -89,11 +89,11 @@ class RoutePoller:
         try:
             if not await self.fetch(topic) and not topic.startswith(RETRY_PREFIX):
                 log.warning(
-                    "topic %s has no route: create it at a broker, or see whether its brokers are registered",
+                    "topic %s has no route; create it at a broker, or see whether its brokers are registered",
                     topic,
                 )
         except (RemotingError, ResponseError) as error:
-            log.warning("the route of topic %s is not refreshed, the next poll retries: %s", topic, error)
+            log.warning("the route of topic %s is not refreshed: %s; the next poll retries", topic, error)
 
     def _store(self, topic: str, route: TopicRouteData) -> None:
         if self._routes.put(topic, route):

@@ -62,8 +62,12 @@ class Place(msgspec.Struct, frozen=True, dict=True):
         created = _create(file.parent)
         # buffered: it writes all or raises, where a bare file may write a part
         with file.open("xb") as opened:
-            opened.write(content)
-            opened.flush()
+            try:
+                opened.write(content)
+                opened.flush()
+            except OSError:
+                file.unlink()
+                raise
             os.fsync(opened.fileno())
         for folder in (file.parent, *created):
             sync(folder)

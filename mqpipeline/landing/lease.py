@@ -87,7 +87,7 @@ class Leases:
             if left_ms > before_ms or left_ms == NO_END:
                 raise self._refusal(namespace, key)
             if not waiting:
-                logger.warning("%s: waiting for it to end, or to be renewed", self._held(namespace, key))
+                logger.warning("%s; waiting for it to end, or to be renewed", self._held(namespace, key))
                 waiting = True
             time.sleep(min(LOOK_AGAIN_S, max(0, left_ms) / 1000))
         self._renew_too(key)

@@ -57,6 +57,12 @@ def client(tmp_path_factory: pytest.TempPathFactory, wheels: dict[str, Path]) ->
     return environment(tmp_path_factory.mktemp("client"), wheels["mqns"], extras=["cli"])
 
 
+@pytest.fixture(scope="module")
+def library(tmp_path_factory: pytest.TempPathFactory, wheels: dict[str, Path]) -> Path:
+    """The `bin` of an environment with mqns alone."""
+    return environment(tmp_path_factory.mktemp("library"), wheels["mqns"])
+
+
 @pytest.fixture
 def address(tmp_path: Path, store: EmbeddedStore) -> Iterator[str]:
     """Of a name server that runs."""
@@ -74,8 +80,8 @@ def test_the_command_mqns(client: Path, foreign: Path, address: str) -> None:
         assert "broker-a" in run(foreign, client / "mqns", "-n", address, "routes", "Orders")
 
 
-def test_a_program_with_the_client_library(client: Path, foreign: Path, address: str) -> None:
-    assert run(foreign, client / "python", "-c", LIBRARY, address) == "['broker-a']\n"
+def test_a_program_with_the_client_library(library: Path, foreign: Path, address: str) -> None:
+    assert run(foreign, library / "python", "-c", LIBRARY, address) == "['broker-a']\n"
 
 
 def test_the_client_s_environment_holds_nothing_of_the_server(client: Path) -> None:

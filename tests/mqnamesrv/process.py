@@ -14,6 +14,7 @@ from rocketmq_remoting.codes import RequestCode
 from rocketmq_remoting.command import encode
 from rocketmq_remoting.frame import FrameReader
 from rocketmq_remoting.remoting_command import Command
+from testbed.delayed_reads import inherited
 from testbed.eventually import eventually
 from testbed.process_tree import command_line, family
 
@@ -28,6 +29,7 @@ def environment(home: Path, **more: str) -> dict[str, str]:
     ports = {"MQNS_LISTEN_PORT": "0", "MQNS_HTTP_PORT": "0", "MQNS_BIND_ADDRESS": "127.0.0.1"}
     return (
         kept
+        | inherited()
         | ports
         | {"HOME": str(home), "ROCKETMQ_HOME": str(home), "MQNS_DATA_DIR": str(home / "data")}
         | more

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from rocketmq_remoting.command import Command, SerializeType, encode
 from rocketmq_remoting.errors import FrameError
-from rocketmq_remoting.frame import FRAME_MAX_LENGTH, FrameReader
+from rocketmq_remoting.frame import FRAME_MAX_LENGTH, HEADER_MAX_LENGTH, FrameReader
 
 REQUEST = Command(206, 7, version=373)
 FRAME = encode(REQUEST)
@@ -36,6 +36,8 @@ def start(length: int, header_length: int = 2, kind: int = 0) -> bytes:
         pytest.param(start(100, 2, 255), "frame", id="serialize type 255"),
         pytest.param(b"GET ", "too_big", id="HTTP"),
         pytest.param(b"\x16\x03\x01\x02", "too_big", id="TLS"),
+        pytest.param(start(2_000_000, HEADER_MAX_LENGTH + 1), "header", id="JSON header over its limit"),
+        pytest.param(start(2_000_000, HEADER_MAX_LENGTH + 1, 1), "header", id="binary header over its limit"),
         pytest.param(start(17, 13) + b'{"code":105 x', "header", id="header cut off"),
         pytest.param(start(24, 20, 1) + bytes(20), "header", id="binary header of 20 bytes"),
     ],

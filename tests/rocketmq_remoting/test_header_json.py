@@ -7,6 +7,7 @@ import pytest
 
 from rocketmq_remoting.command import Command, decode, encode, encode_header
 from rocketmq_remoting.errors import FrameError
+from rocketmq_remoting.header_json import decode_json_command
 
 
 def frame(header: bytes, body: bytes = b"") -> bytes:
@@ -180,3 +181,12 @@ def test_a_header_is_written_as_java_writes_it(command: Command, header: bytes) 
 def test_a_body_may_be_sent_behind_its_frame() -> None:
     body = b'{"topicList":[]}'
     assert encode_header(Command(0, 1, 1), len(body)) + body == encode(Command(0, 1, 1, body=body))
+
+
+def test_a_header_that_is_not_strict_json_is_decoded_up_to_a_length() -> None:
+    """Decoding it loosely takes many times as long."""
+    loose = b"{code:105,opaque:1,language:'JAVA',flag:0,version:1,remark:'%b'}"
+    room = 65_536 - len(loose) + 2
+    assert decode_json_command(loose % (b"r" * room), b"").code == 105
+    with pytest.raises(FrameError, match="unreadable JSON header of 65537 bytes"):
+        decode_json_command(loose % (b"r" * (room + 1)), b"")

@@ -14,7 +14,7 @@ from registry.options.catalogue import Options
 from rocketmq_remoting.codes import RequestCode
 from rocketmq_remoting.command import Command, decode, encode
 from rocketmq_remoting.remoting_command import SerializeType
-from testbed.eventually import PATIENCE_S
+from testbed.eventually import PATIENCE_S, eventually_async
 from worker.peer import Frames, host_of
 from worker.service import Service
 from worker.watch.follower import REACHED_WITHIN_S, Follower
@@ -43,6 +43,7 @@ class FakePeer:
         self.registered: AbstractSet[str] = frozenset()
         self.go_away = True
         self.closed = False
+        self.awaited_long = 0
         self.reason = ""
         self._frame = b""
         self.sent: asyncio.Queue[Command] = asyncio.Queue()
@@ -69,7 +70,7 @@ class FakePeer:
         self.sent.put_nowait(decode(whole[4:]))
 
     def await_long(self) -> None:
-        pass
+        self.awaited_long += 1
 
     def close(self, reason: str) -> None:
         self.closed, self.reason = True, reason
@@ -182,11 +183,12 @@ class Scene:
 
 @asynccontextmanager
 async def serving(url: str, worker_id: str = "w1", **options: Any) -> AsyncIterator[Scene]:
-    """A started service; it is stopped at the end."""
+    """A started service; it is stopped at the end, when each request that was admitted has been answered."""
     service = Service(Options(redis_url=url, **options), worker_id)
     await service.start()
     try:
         yield Scene(service)
+        await eventually_async(lambda: service.parts.admission.waiting == 0)
     finally:
         await service.stop()
 

@@ -64,6 +64,16 @@ async def test_oneway_requests_and_responses_are_never_answered(store: EmbeddedS
         assert scene.peer.sent.empty()
 
 
+@asynchronous
+async def test_only_one_reply_that_may_be_long_is_due_to_a_connection(store: EmbeddedStore) -> None:
+    """A list that is made, one that is cached, and a KV value; others are read on meanwhile."""
+    async with serving(store.url) as scene:
+        await scene.register(A)
+        for code, awaited in ((206, 1), (206, 2), (101, 3), (105, 3), (106, 3)):
+            await scene.ask(code, topic="TA", namespace="n", key="k")
+            assert scene.peer.awaited_long == awaited, code
+
+
 async def _has_broker(scene: Scene) -> bool:
     return b"broker-a" in (await scene.ask(106)).body
 

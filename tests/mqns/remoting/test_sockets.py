@@ -49,6 +49,7 @@ def play(
         assert not left, f"left behind: {left}"
 
     complaints: list[str] = []
+    gc.collect()  # what other tests left is theirs
     with served(serve, tls) as address, warnings.catch_warnings(record=True) as unclosed:
         warnings.simplefilter("always", ResourceWarning)
         with asyncio.Runner(loop_factory=new_event_loop) as runner:

@@ -1,5 +1,6 @@
 """Where a table can be, and that a folder and an object store are used alike."""
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -62,6 +63,16 @@ def test_a_file_is_written_whole_or_not_at_all(tmp_path: Path) -> None:
         [sys.executable, "-c", program, tmp_path], capture_output=True, text=True, check=False
     )
     assert "OSError: [Errno 27] File too large" in ended.stderr
+    assert not (tmp_path / "a").exists()
+
+
+def test_a_file_and_its_new_folders_are_on_the_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each folder's own entry too: a machine that loses its power forgets what lies in the cache of the system."""
+    synced: list[str] = []
+    monkeypatch.setattr(os, "fsync", lambda fd: synced.append(os.readlink(f"/proc/self/fd/{fd}")))
+    place(str(tmp_path)).write("new/day=1/a", memoryview(b"content"))
+    assert synced[0] == str(tmp_path / "new/day=1/a")
+    assert set(synced[1:]) == {str(tmp_path / "new/day=1"), str(tmp_path / "new"), str(tmp_path)}
 
 
 def test_one_name_for_all_who_read_and_write(tmp_path: Path) -> None:

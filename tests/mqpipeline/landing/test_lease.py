@@ -83,7 +83,7 @@ def test_the_lease_of_a_dead_process_is_waited_for(
     make().require(["default"])
     [line] = caplog.messages
     assert line == (
-        "process 12 of pod-a lands namespace default since 2026-11-21T10:10:39.125Z: "
+        "process 12 of pod-a lands namespace default since 2026-11-21T10:10:39.125Z; "
         "waiting for it to end, or to be renewed"
     )
     assert "pod-a" not in str(redis.get(KEY))

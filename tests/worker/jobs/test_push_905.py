@@ -181,7 +181,10 @@ async def test_a_group_is_pushed_to_once_by_two_pushers(store: EmbeddedStore, ac
         request = ports[1].requests[0]
         assert (request.code, request.flag, request.opaque) == (905, 2, ports[2].requests[0].opaque)
         await scene.ask(104, b"", brokers[0].ext)
-        await asyncio.sleep(0.2)
+        if acts:
+            await eventually_async(lambda: all(port.pushed[1:] for port in ports[1:3]))
+        else:
+            await asyncio.sleep(0.2)
         offline = {
             "minBrokerId": "1",
             "minBrokerAddr": ports[1].address,
