@@ -50,7 +50,8 @@ ALONE = ("tests/worker/cache/test_cache_is_true.py",)
 COLLECT_AFTER = (20_000, 20, 100)
 """Python's thresholds of garbage collection, the server's too: with its own, tests take a twentieth more."""
 SHARED = ("tests/conformance", "tests/hostile", "tests/mqns/cli")
-"""Folders whose servers are started once for all their tests, or all over one transport."""
+"""Folders whose servers are started once for all their tests, or all over one transport; with a delay, which all of
+them would wait for one after the other, once in each process."""
 
 
 class ByFile(LoadFileScheduling):  # type: ignore[misc]
@@ -61,7 +62,9 @@ class ByFile(LoadFileScheduling):  # type: ignore[misc]
         file = str(super()._split_scope(nodeid))
         if _asks_for_spark(self.config.rootpath / file):
             return f"{SPARK} {'runs' if file.startswith(RUNS) else 'steps'}"
-        if folder := next((one for one in SHARED if file.startswith(one)), ""):
+        if not self.config.option.follower_delay and (
+            folder := next((one for one in SHARED if file.startswith(one)), "")
+        ):
             return f"{folder} {next((name for name in NAMES if name in nodeid), '')}"
         return nodeid if file in ALONE else TOGETHER.get(file, file)
 

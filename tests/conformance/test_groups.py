@@ -240,11 +240,16 @@ def deaf() -> Iterator[str]:
 @pytest.mark.parametrize("reachable", ["refuses", "hangs"])
 def test_a_push_that_cannot_be_delivered(ns: Scene, deaf: str, reachable: str) -> None:
     register(ns, A1.but(addr=deaf if reachable == "hangs" else A1.addr, acting=True))
-    took_s = []
-    for _ in range(5):  # a push is given 0.3 s, which each of them would wait
-        began = time.monotonic()
-        assert A.but(acting=True).register(ns.k1).code == 0
-        took_s.append(time.monotonic() - began)
-        A.unregister(ns.k1)
-    assert min(took_s) < 0.25
+
+    def quickest_s(broker: Broker) -> float:
+        took_s = []
+        for _ in range(5):
+            began = time.monotonic()
+            assert broker.register(ns.k1).code == 0
+            took_s.append(time.monotonic() - began)
+            broker.unregister(ns.k1)
+        return min(took_s)
+
+    # a push is given 0.3 s, which each of them would wait
+    assert quickest_s(A.but(acting=True)) < quickest_s(A.but(name="broker-alone", acting=True)) + 0.25
     assert ns.k1.usable()
