@@ -108,7 +108,7 @@ class Watched:
             self.deaths += 1
             delay = self._back_off.next_delay_s(now - self._started_at)
             self._start_at = now + delay
-            how = f"by {signal.Signals(-code).name}" if code < 0 else f"with {code}"
+            how = f"by signal {-code} ({signal.strsignal(-code)})" if code < 0 else f"with {code}"
             log.warning(
                 "%s ended %s; restarted in %.1f s, its last lines above say why", self.child.name, how, delay
             )

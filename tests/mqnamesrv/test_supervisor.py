@@ -96,13 +96,20 @@ def test_a_signal_stops(notes: Notes, signals: Signals, number: signal.Signals) 
     assert not runs(notes.pids()[0])
 
 
-def test_a_dead_child_starts_again(notes: Notes, signals: Signals) -> None:
+@pytest.mark.parametrize(
+    ("number", "said"),
+    [(signal.SIGKILL, "by signal 9 (Killed)"), (signal.SIGRTMIN + 6, "by signal 40 (Real-time signal 6)")],
+)
+def test_a_dead_child_starts_again(
+    notes: Notes, signals: Signals, caplog: pytest.LogCaptureFixture, number: int, said: str
+) -> None:
     with Supervisor(signals) as supervisor:
         supervisor.keep(notes.child())
         supervisor.wait_ready(starts(notes, 1))
-        os.kill(notes.pids()[0], signal.SIGKILL)
+        os.kill(notes.pids()[0], number)
         supervisor.wait_ready(starts(notes, 2))
         assert runs(notes.pids()[1])
+    assert f"child ended {said}; restarted in 0.1 s" in caplog.text
 
 
 def test_restarts_back_off() -> None:
