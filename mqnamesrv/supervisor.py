@@ -110,7 +110,7 @@ class Watched:
             self._start_at = now + delay
             how = f"by signal {-code} ({signal.strsignal(-code)})" if code < 0 else f"with {code}"
             log.warning(
-                "%s ended %s; restarted in %.1f s, its last lines above say why", self.child.name, how, delay
+                "%s ended %s; restarted in %.1f s, look at its last lines", self.child.name, how, delay
             )
 
 

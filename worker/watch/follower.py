@@ -30,7 +30,7 @@ log = RateLimitedLog(logging.getLogger(__name__))
 
 ResetCause = Literal["start", "hole", "rollback", "incarnation", "unreadable"]
 BREAKS: Final[Mapping[ResetCause, str]] = {
-    "hole": "entries were trimmed before they were read",
+    "hole": "numbers are missing, as of entries that were trimmed unread",
     "rollback": "numbers come a second time, as from a store that lost its newest writes",
     "incarnation": "it began again, as after the store was emptied",
 }
