@@ -95,9 +95,9 @@ def loaded(
 
 
 def rotate(workload: Workload, sides: Sequence[Side], setting: Setting) -> None:
-    """Measure each side once a round, one after the other."""
-    for _ in range(setting.rounds):
-        for side in sides:
+    """Measure each side once a round, one after the other, forwards and backwards alternately."""
+    for number in range(setting.rounds):
+        for side in sides if number % 2 == 0 else reversed(sides):
             side.samples.append(
                 sampled(workload.name, side.server, side.load, _mode(workload), setting.seconds)
             )

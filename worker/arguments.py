@@ -36,7 +36,10 @@ def boolean(command: Command, name: str) -> bool | None:
 
 def overlong(command: Command) -> str | None:
     """Return the name of a field that is too long to ask the store about, or None; itself cut short."""
-    for name, text in (command.ext or {}).items():
+    ext = command.ext
+    if not ext or max(map(len, ext.values())) <= FIELD_MOST:
+        return None
+    for name, text in ext.items():
         if len(text) > FIELD_MOST and name != "value":
             return name[:FIELD_SHOWN]
     return None

@@ -79,21 +79,21 @@ class Event(msgspec.Struct, frozen=True):
     @property
     def kind(self) -> str:
         """One of EventKind; another one where a later release wrote the entry."""
-        return self.get("kind")
+        return self.fields.get("kind", "")
 
     @property
     def cause(self) -> str:
-        return self.get("cause")
+        return self.fields.get("cause", "")
 
     @property
     def incarnation(self) -> str:
         """The incarnation of the stream."""
-        return self.get("inc")
+        return self.fields.get("inc", "")
 
     @property
     def sequence(self) -> int:
         """Number of the entry in its incarnation, from 1; 0 when it has none."""
-        return int(self.get("seq") or 0)
+        return int(self.fields.get("seq") or 0)
 
     @property
     def is_numbered(self) -> bool:
@@ -108,7 +108,7 @@ class Event(msgspec.Struct, frozen=True):
     @property
     def is_last_of_group(self) -> bool:
         """Whether the script that appended the entry appended no other behind it."""
-        part, _, parts = (self.get("part") or "1/1").partition("/")
+        part, _, parts = (self.fields.get("part") or "1/1").partition("/")
         return part == parts
 
     def get(self, name: str) -> str:

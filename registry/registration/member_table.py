@@ -15,6 +15,7 @@ class MemberTable:
     def __init__(self, context: RegisterContext, tables: CachedTables | None) -> None:
         self._tables = None if context.delete_missing else tables
         self._context = context
+        self._member = context.member
 
     @property
     def differs_from_last(self) -> bool:
@@ -55,7 +56,3 @@ class MemberTable:
         """Cache the same table under the present signature."""
         if self._tables is not None and table is not None:
             self._tables.put(self._member, replace(table, signature=self._context.signature))
-
-    @property
-    def _member(self) -> str:
-        return self._context.registration.member

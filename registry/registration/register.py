@@ -57,7 +57,8 @@ def register(
     None while none is. Raises BodyError, RegistrationRefused, BrokerBusy, LimitReached.
     """
     signed = signature(registration, delete_missing=delete_missing)
-    context = RegisterContext(keys, registration, origin, signed, owner, host, delete_missing, limits)
+    member = registration.member
+    context = RegisterContext(keys, registration, member, origin, signed, owner, host, delete_missing, limits)
     try:
         registered = yield from healed(
             keys, origin, lambda: _register(context, registration_cache), partial(_types, keys, registration)

@@ -127,13 +127,14 @@ def _crc_of_rest(registration: Registration, rest: memoryview) -> int:
 
 
 class RegisterContext(msgspec.Struct, frozen=True):
-    """A registration, its signature, and where it came from.
+    """A registration, its member's key and signature, and where it came from.
 
     `owner` is the connection it came over, `<worker>/<connection>`, and `host` where its peer came from; no owner
     for one over HTTP; `delete_missing` is the option deleteTopicWithBrokerRegistration."""
 
     keys: Keys
     registration: Registration
+    member: str
     origin: Origin
     signature: Signature
     owner: str | None

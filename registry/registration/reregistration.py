@@ -36,7 +36,7 @@ def can_reregister(context: RegisterContext, last: CachedTable) -> bool:
 def reregister_item(context: RegisterContext, last: CachedTable, diff: TableDiff) -> ScriptItem:
     """Return the item that writes at most one slice and its entry."""
     keys, r, signature = context.keys, context.registration, context.signature
-    member = r.member
+    member = context.member
     assert signature.version is not None
     assert last.signature.version is not None
     counts, values = arguments(diff.slices[0] if diff.slices else None, diff.slices)

@@ -77,7 +77,7 @@ def register_request(
         name=r.name,
         cluster=r.cluster,
         id=str(r.id),
-        member=r.member,
+        member=context.member,
         dv=version.text(),
         state=version.state_version,
         sig=context.signature.content,
@@ -103,7 +103,7 @@ def register_call(
     keys, r = context.keys, context.registration
     return ScriptCall(
         "register",
-        (keys.events_meta, keys.broker(r.name), keys.member(r.member), keys.pending(r.name)),
+        (keys.events_meta, keys.broker(r.name), keys.member(context.member), keys.pending(r.name)),
         (as_json(request), *values),
     )
 
@@ -151,7 +151,7 @@ def write_slice_call(
     }
     if complete is not None:
         request |= {
-            "member": r.member,
+            "member": context.member,
             "id": str(r.id),
             "dv": complete.version.text(),
             "sig": context.signature.content,

@@ -15,7 +15,7 @@ from registry.registration.request import RegisterContext, Registered
 def renew(context: RegisterContext, renewals: Renewals | None) -> Plan[Registered | None]:
     """Renew the lease of a member whose registration is unchanged; None when that is not certain."""
     keys, r, signature = context.keys, context.registration, context.signature
-    member = r.member
+    member = context.member
     version = signature.version.text() if signature.version else ""
     item = ScriptItem(
         "renew_registration",

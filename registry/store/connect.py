@@ -4,8 +4,6 @@ import asyncio
 import builtins
 import codecs
 import socket
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -185,25 +183,31 @@ def _noticing_its_end(kind: type[AbstractConnection]) -> type[AbstractConnection
     or one over which the master was asked for: uvloop raises RuntimeError then."""
 
     class NoticingItsEnd(kind):  # type: ignore[misc,valid-type]
+        async def connect(self) -> None:
+            """Return at once if it is connected: redis-py asks for that before each command."""
+            if not self.is_connected:
+                await super().connect()
+
         async def connect_check_health(self, *args: Any, **options: Any) -> None:
-            with _closed_transport_as_error():
+            try:
                 await super().connect_check_health(*args, **options)
+            except RuntimeError as error:
+                raise _reset_before(error) from error
 
         async def send_packed_command(self, *args: Any, **options: Any) -> None:
-            with _closed_transport_as_error():
+            try:
                 await super().send_packed_command(*args, **options)
+            except RuntimeError as error:
+                raise _reset_before(error) from error
 
     return NoticingItsEnd
 
 
-@contextmanager
-def _closed_transport_as_error() -> Iterator[None]:
-    try:
-        yield
-    except RuntimeError as error:
-        if not str(error).endswith(CLOSED):
-            raise
-        raise ConnectionError("the connection was closed before anything was sent") from error
+def _reset_before(error: RuntimeError) -> ConnectionError:
+    """Return the error of a connection that uvloop closed before anything was sent. Raises `error` if it is another."""
+    if not str(error).endswith(CLOSED):
+        raise error
+    return ConnectionError("the connection was closed before anything was sent")
 
 
 def _for_requests(kind: type[AbstractConnection]) -> type[AbstractConnection]:

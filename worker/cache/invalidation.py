@@ -16,6 +16,7 @@ from worker.counters import Counters
 from worker.watch.follower import ResetCause
 
 RETURN_WITHIN_S = 30.0  # one period of brokers that register by default
+MAY_CHANGE_OPTIONS: Final = frozenset({EventKind.SETTINGS_CHANGED, EventKind.TABLES_REPAIRED})
 ANOTHER_STORE: Final = frozenset({"rollback", "incarnation"})
 """Causes of resets: the store is as it was earlier, a snapshot or a replica that was behind, or is another one."""
 
@@ -65,7 +66,7 @@ class Invalidation:
             return  # these come in great numbers, and change nothing
         self._renewals.invalidate()
         for event in group:
-            if event.kind == EventKind.SETTINGS_CHANGED or _lost_keys(event):
+            if event.kind in MAY_CHANGE_OPTIONS and _changes_options(event):
                 await self._read_settings_again()
             else:
                 self._apply(event)
@@ -205,9 +206,9 @@ RULES: dict[str, Callable[[Invalidation, Event], None]] = {
 """Kinds that are not here drop all, `hold_changed` among them; `settings_changed` needs the store."""
 
 
-def _lost_keys(event: Event) -> bool:
-    """Whether keys of a wrong type were deleted: drains, settings or values may have been in them."""
-    return event.kind == EventKind.TABLES_REPAIRED and event.cause == "keys"
+def _changes_options(event: Event) -> bool:
+    """Whether settings changed, or keys of a wrong type were deleted: settings or drains may be gone."""
+    return event.kind == EventKind.SETTINGS_CHANGED or event.cause == "keys"
 
 
 def _others(event: Event) -> list[str]:

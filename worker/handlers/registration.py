@@ -64,8 +64,8 @@ def _may_have_registered(error: Exception, request: Request) -> bool:
 
 
 def _registered(request: Request, registration: Registration) -> Plan[Reply]:
-    is_first = request.registers(registration.member)
-    options = request.options
+    member, options = registration.member, request.options
+    is_first = request.registers(member)
     try:
         done = yield from register(
             request.keys,
@@ -80,14 +80,14 @@ def _registered(request: Request, registration: Registration) -> Plan[Reply]:
         )
     except Exception as error:
         if is_first and not _may_have_registered(error, request):
-            request.refused(registration.member)
+            request.refused(member)
         if isinstance(error, BodyError):
             return failure(f"Failed to decode RegisterBrokerBody: {error}")
         raise
     if not done.refused:
-        request.registers(registration.member)  # one that came before may have been refused meanwhile
+        request.registers(member)  # one that came before may have been refused meanwhile
     elif is_first:
-        request.refused(registration.member)
+        request.refused(member)
     addresses = {"haServerAddr": done.ha_address, "masterAddr": done.master_address}
     body = b""
     if (order_topics := done.order_topics(options)) is not None:

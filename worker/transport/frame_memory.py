@@ -111,7 +111,7 @@ class FrameMemory:
     @property
     def taken(self) -> int:
         """Bytes that frames and requests have now."""
-        return self._received + sum(self._under_way.values())
+        return self._received + self._under_way[True] + self._under_way[False]
 
     def grow(self, reading: FrameReading, length: int, received: int) -> bool:
         """Note how much of an incomplete frame has come; False if its reader has to wait for `read_on`. One that is
@@ -121,7 +121,8 @@ class FrameMemory:
             if length <= LONG and received <= SMALL:
                 return True
             frame = self._frames[reading] = _Frame(reading, self._clock())
-        self._stop_waiting(reading)
+        if self._waiting:
+            self._stop_waiting(reading)
         self._count(frame, length, received)
         if frame.admitted_at is not None or reading.paused or self._has_room(frame):
             return True
@@ -137,7 +138,8 @@ class FrameMemory:
         frame = self._frames.pop(reading, None)
         if frame is None:
             return
-        self._stop_waiting(reading)
+        if self._waiting:
+            self._stop_waiting(reading)
         if frame.admitted_at is not None:
             self._admitted[frame.known] -= frame.length
         self._count(frame, 0, 0)

@@ -127,10 +127,11 @@ class Follower(StreamConnection):
 
     async def _feed(self, event_id: str, fields: dict[str, str]) -> None:
         event = Event.of(event_id, fields)
+        is_last = event.is_last_of_group
         try:
             await self._check(event)
             self._group.append(event)
-            if event.is_last_of_group:
+            if is_last:
                 await self._listener.apply(self._group)
         except (StoreUnavailable, RedisError, OSError):
             raise
@@ -143,7 +144,7 @@ class Follower(StreamConnection):
             await self._reset("unreadable")
             self._arrived(event.id, fields)
             return
-        if event.is_last_of_group:
+        if is_last:
             self._group = []
             self._arrived(event.id, fields)
 
