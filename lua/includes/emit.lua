@@ -85,7 +85,7 @@ local function append(ctx)
     appended = appended + bytes
   end
   for _, flat in ipairs(flats) do
-    last = id_or_nil(K.events, "MAXLEN", "~", EVENTS_MAXLEN, "*", unpack(flat))
+    last = id_or_nil(K.events, EVENTS_MAXLEN, flat)
     if not last then -- a new stream begins, as after a loss
       redis.call("DEL", K.events)
       stream = nil

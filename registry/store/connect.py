@@ -31,7 +31,6 @@ CONNECT_TIMEOUT_S = 1.0
 REPLY_TIMEOUT_S = 2.5  # below the 3 s that clients give a route query
 ASK_TIMEOUT_S = 0.5  # for a Sentinel or a Cluster's server that is asked for the address of the master
 BLOCK_MS = 1000  # how long a follower's read may wait for the next entry
-FOLLOW_TIMEOUT_S = 5.0  # without a reply to such a read for so long, the connection is dead
 RETRY_PAUSE_S = 0.01
 CLOSED = "the handler is closed"  # how uvloop ends what it says of a closed transport
 DEFAULT_NAMESPACE = "default"
@@ -93,18 +92,13 @@ def connect_async(url: str, namespace: str = DEFAULT_NAMESPACE) -> redis.asyncio
     """Return a client as `connect` does, for an event loop."""
     retry = AsyncRetry(ConstantBackoff(RETRY_PAUSE_S), 1, supported_errors=(ConnectionError,))
     store = _client(ASYNC, url, namespace, socket_timeout=REPLY_TIMEOUT_S, retry=retry, **COMMON)
-    pool = store.connection_pool
-    pool.connection_class = _for_requests(_noticing_its_end(pool.connection_class))
-    return store  # type: ignore[no-any-return]
+    return _with_our_connections(store)
 
 
 def connect_follower(url: str, namespace: str = DEFAULT_NAMESPACE) -> redis.asyncio.Redis:
-    """Return a client for reads that block for BLOCK_MS at most; without retries, for its user reconnects."""
+    """Return a client for reads that block for BLOCK_MS at most; its user reconnects, and says how long it waits."""
     retry = AsyncRetry(ConstantBackoff(RETRY_PAUSE_S), 0)
-    store = _client(ASYNC, url, namespace, socket_timeout=FOLLOW_TIMEOUT_S, retry=retry, **COMMON)
-    pool = store.connection_pool
-    pool.connection_class = _noticing_its_end(pool.connection_class)
-    return store  # type: ignore[no-any-return]
+    return _with_our_connections(_client(ASYNC, url, namespace, socket_timeout=None, retry=retry, **COMMON))
 
 
 class _AsyncPool(redis.asyncio.sentinel.SentinelConnectionPool):
@@ -178,19 +172,32 @@ def _asking_settings(redis_py: _RedisPy, at: StoreUrl) -> dict[str, Any]:
     }
 
 
-def _noticing_its_end(kind: type[AbstractConnection]) -> type[AbstractConnection]:
-    """Return a class of connection that raises ConnectionError where the peer has reset it before something is sent,
-    or one over which the master was asked for: uvloop raises RuntimeError then."""
+def _with_our_connections(store: Any) -> redis.asyncio.Redis:
+    """Have a client make connections of `_our_connection`."""
+    pool = store.connection_pool
+    pool.connection_class = _our_connection(pool.connection_class)
+    return store  # type: ignore[no-any-return]
 
-    class NoticingItsEnd(kind):  # type: ignore[misc,valid-type]
+
+def _our_connection(kind: type[AbstractConnection]) -> type[AbstractConnection]:
+    """Return a class of connection that packs commands in C, as redis-py does for its sync ones only, and is made
+    within the time of a reply: redis-py tries again where a server accepts and then says nothing.
+
+    It raises ConnectionError where the peer has reset it before something is sent, or one over which the master was
+    asked for: uvloop raises RuntimeError then."""
+
+    class OurConnection(kind):  # type: ignore[misc,valid-type]
         async def connect(self) -> None:
-            """Return at once if it is connected: redis-py asks for that before each command."""
-            if not self.is_connected:
+            if not self.is_connected:  # redis-py asks for it before each command
                 await super().connect()
 
         async def connect_check_health(self, *args: Any, **options: Any) -> None:
             try:
-                await super().connect_check_health(*args, **options)
+                async with asyncio.timeout(REPLY_TIMEOUT_S):
+                    await super().connect_check_health(*args, **options)
+            except builtins.TimeoutError:
+                await self.disconnect(nowait=True)
+                raise TimeoutError("Timeout connecting to server") from None
             except RuntimeError as error:
                 raise _reset_before(error) from error
 
@@ -200,29 +207,6 @@ def _noticing_its_end(kind: type[AbstractConnection]) -> type[AbstractConnection
             except RuntimeError as error:
                 raise _reset_before(error) from error
 
-    return NoticingItsEnd
-
-
-def _reset_before(error: RuntimeError) -> ConnectionError:
-    """Return the error of a connection that uvloop closed before anything was sent. Raises `error` if it is another."""
-    if not str(error).endswith(CLOSED):
-        raise error
-    return ConnectionError("the connection was closed before anything was sent")
-
-
-def _for_requests(kind: type[AbstractConnection]) -> type[AbstractConnection]:
-    """Return a class of connection that packs commands in C, as redis-py does for its sync ones only, and is made
-    within the time of a reply: redis-py tries again where a server accepts and then says nothing."""
-
-    class ForRequests(kind):  # type: ignore[misc,valid-type]
-        async def connect_check_health(self, *args: Any, **options: Any) -> None:
-            try:
-                async with asyncio.timeout(REPLY_TIMEOUT_S):
-                    await super().connect_check_health(*args, **options)
-            except builtins.TimeoutError:
-                await self.disconnect(nowait=True)
-                raise TimeoutError("Timeout connecting to server") from None
-
         def pack_command(self, *args: Any) -> list[bytes]:
             words = args[0].split() if isinstance(args[0], str) else args[:1]
             try:
@@ -230,4 +214,11 @@ def _for_requests(kind: type[AbstractConnection]) -> type[AbstractConnection]:
             except UnicodeEncodeError:  # half a surrogate pair
                 return super().pack_command(*args)  # type: ignore[no-any-return]
 
-    return ForRequests
+    return OurConnection
+
+
+def _reset_before(error: RuntimeError) -> ConnectionError:
+    """Return the error of a connection that uvloop closed before anything was sent. Raises `error` if it is another."""
+    if not str(error).endswith(CLOSED):
+        raise error
+    return ConnectionError("the connection was closed before anything was sent")

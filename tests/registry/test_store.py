@@ -51,7 +51,7 @@ def test_a_connection_that_is_reset_at_once_is_an_outage(make: Callable[[str], A
         connection._writer.transport.abort()
         await asyncio.sleep(0.01)
 
-    async def faulty(_: object) -> None:
+    def faulty(_: object) -> None:
         raise RuntimeError("a fault")
 
     async def request() -> None:
@@ -62,7 +62,7 @@ def test_a_connection_that_is_reset_at_once_is_an_outage(make: Callable[[str], A
             with pytest.raises(ConnectionError):
                 await connection.send_command("PING")
             await connection.connect()
-            connection._send_packed_command = faulty
+            connection._writer.writelines = faulty
             with pytest.raises(RuntimeError, match="a fault"):
                 await connection.send_command("PING")
 

@@ -129,7 +129,9 @@ class Follower(StreamConnection):
         event = Event.of(event_id, fields)
         is_last = event.is_last_of_group
         try:
-            await self._check(event)
+            if (cause := self._break_before(event)) is not None:
+                await self._reset(cause)
+            self._incarnation, self._sequence = event.incarnation, event.sequence
             self._group.append(event)
             if is_last:
                 await self._listener.apply(self._group)
@@ -148,17 +150,16 @@ class Follower(StreamConnection):
             self._group = []
             self._arrived(event.id, fields)
 
-    async def _check(self, event: Event) -> None:
-        incarnation, sequence = event.incarnation, event.sequence
-        cause: ResetCause | None = None
-        if self._incarnation is not None and incarnation != self._incarnation:
-            if event.kind != EventKind.STREAM_STARTED:
-                cause = "incarnation"
-        elif self._incarnation is not None and sequence != self._sequence + 1:
-            cause = "hole" if sequence > self._sequence else "rollback"
-        if cause is not None:
-            await self._reset(cause)
-        self._incarnation, self._sequence = incarnation, sequence
+    def _break_before(self, event: Event) -> ResetCause | None:
+        """Return how the stream has a break between the last entry and this one, None where it goes on."""
+        if self._incarnation is None:
+            return None
+        if event.incarnation != self._incarnation:
+            return None if event.kind == EventKind.STREAM_STARTED else "incarnation"
+        sequence = event.sequence
+        if sequence == self._sequence + 1:
+            return None
+        return "hole" if sequence > self._sequence else "rollback"
 
     async def _reset(self, cause: ResetCause) -> None:
         if cause not in ("start", "unreadable"):
