@@ -4,7 +4,7 @@ from msgspec.structs import replace
 
 from registry.registration.cached_tables import TEXTS_MOST, CachedTable, CachedTables
 from registry.registration.decision import Decision, Done
-from registry.registration.diff import TableDiff
+from registry.registration.diff import TableDiff, Texts
 from registry.registration.request import RegisterContext
 from rocketmq_remoting.table_blocks import TableBlocks
 
@@ -37,13 +37,13 @@ class MemberTable:
         """Cache the table that was written; drop it unless it is what the body says."""
         if self._tables is None:
             return
+        before = self.current(decision)
+        self._tables.drop(self._member)
         if not (diff.applied and decision.every and blocks.unique):
-            self._tables.drop(self._member)
             return
         texts = diff.texts
         if blocks.unchanged and texts is not None:
-            before = self.current(decision)
-            texts = None if before is None or before.texts is None else before.texts | texts
+            texts = None if before is None or before.texts is None else _updated(before.texts, texts)
         if texts is not None and len(texts) > TEXTS_MOST:
             texts = None
         state = decision.done(done.epoch, done.generation)
@@ -56,3 +56,10 @@ class MemberTable:
         """Cache the same table under the present signature."""
         if self._tables is not None and table is not None:
             self._tables.put(self._member, replace(table, signature=self._context.signature))
+
+
+def _updated(texts: Texts, others: Texts) -> Texts:
+    """Return `texts` with others in it: that of a table which is cached no more. A copy would take longer than all else
+    that is done with it; what another registration makes of it meanwhile the store refuses, since the state moved."""
+    texts.update(others)
+    return texts

@@ -17,7 +17,7 @@ from registry.registration.cache import RegistrationCache
 from registry.registration.cached_tables import BYTES_MOST, CachedTable, CachedTables
 from registry.registration.decision import Decision
 from registry.registration.register import register
-from registry.registration.request import Signature
+from registry.registration.request import Registered, Signature
 from registry.topics import delete_topic
 from rocketmq_remoting.table_blocks import Block
 from tests.registry.brokers import origin, registration
@@ -170,6 +170,31 @@ def test_an_alteration_while_it_is_carried_out_makes_it_read_all(redis: redis_py
     plan.finish()
     found = tables(redis, ns.keys).brokers["b1"].topics
     assert found.keys() == topics.keys()
+    ns.check()
+
+
+def test_another_registration_meanwhile_makes_it_read_all(redis: redis_py.Redis) -> None:
+    """The first has compared its body with the cached table, when the second changes table and cache. The cache counts
+    the bytes of what it has then."""
+    (registration_cache, tables_cache), ns = caches(), Namespace(redis)
+
+    def plan(topics: dict[str, str], version: int) -> Plan[Registered]:
+        body = registration("b1", 0, topics, version=version)
+        return register(ns.keys, body, origin(), registration_cache=registration_cache)
+
+    run(plan(MANY, 1), redis)
+    slow = Stepped(plan(MANY | {NAMES[700]: "1,1,6,0"}, 3), redis)
+    while not tables_cache.hits:
+        slow.step()
+    run(plan(MANY | {NAMES[700]: "2,2,6,0", "new": "8,8,6,0"}, 2), redis)
+    slow.finish()
+    topics = tables(redis, ns.keys).brokers["b1"].topics
+    assert topics[NAMES[700]] == "1,1,6,0"
+    [(member, table)] = tables_cache._tables.entries.items()
+    assert tables_cache._tables.size == table.cost
+    assert table.texts is not None
+    assert topics.items() <= table.texts.items()
+    assert tables_cache.last(member) == table
     ns.check()
 
 
