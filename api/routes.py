@@ -52,9 +52,7 @@ def route(topic: str, query_data: ZoneQuery) -> Response:
     """The brokers of a topic"""
     server = name_server()
     options = server.options()
-    if options.need_wait_for_service and must_wait(
-        options, server.run(lease_clock(server.keys)).service_age_s
-    ):
+    if must_wait(options, lambda: server.run(lease_clock(server.keys)).service_age_s):
         raise Problem(
             503, "service-starting", "the service waits for brokers to register (needWaitForService)"
         )

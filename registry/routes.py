@@ -1,6 +1,6 @@
 """Routes of topics (105): as stored, and as a client's request and the options show them."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cache
 from typing import Any
 
@@ -66,11 +66,12 @@ class RouteView(msgspec.Struct, frozen=True):
         return cls(zone, acting_master, options.order_message_enable or options.cluster_test)
 
 
-def must_wait(options: Options, service_age_s: float | None) -> bool:
+def must_wait(options: Options, service_age_s: Callable[[], float | None]) -> bool:
     """Return whether no route is answered yet (needWaitForService); the age is None while no worker has run."""
     if not options.need_wait_for_service:
         return False
-    return service_age_s is None or service_age_s < options.wait_seconds_for_service
+    age_s = service_age_s()
+    return age_s is None or age_s < options.wait_seconds_for_service
 
 
 def read_route(keys: Keys, topic: str) -> Plan[StoredRoute]:

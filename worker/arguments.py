@@ -36,10 +36,7 @@ def boolean(command: Command, name: str) -> bool | None:
 
 def overlong(command: Command) -> str | None:
     """Return the name of a field that is too long to ask the store about, or None; itself cut short."""
-    ext = command.ext
-    if not ext or max(map(len, ext.values())) <= FIELD_MOST:
-        return None
-    for name, text in ext.items():
+    for name, text in (command.ext or {}).items():
         if len(text) > FIELD_MOST and name != "value":
             return name[:FIELD_SHOWN]
     return None

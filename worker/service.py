@@ -71,14 +71,13 @@ class Service:
             _send(dispatch.NOT_READY, command, peer)
         elif key is not None and cached is not None:
             self._hit(key, cached, command, peer, frame)
-        elif (field := overlong(command)) is not None:
+        elif (size := request_bytes(command)) > FIELD_MOST and (field := overlong(command)) is not None:
             _send(dispatch.failure(f"{field} has more than {FIELD_MOST} characters"), command, peer)
-        elif (refusal := parts.admission.refusal(command.code, peer)) is not None:
+        elif (refusal := parts.admission.admit(command.code, peer)) is not None:
             parts.counters.overloads += 1
             _send(refusal, command, peer)
         else:
-            parts.admission.acquire(command.code, peer)
-            if (size := request_bytes(command)) > SMALL:
+            if size > SMALL:
                 parts.frame_memory.reserve(command, size, self.known_hosts.knows(peer))
             if key is not None:
                 self._filling.answer(key, command, peer)
@@ -181,7 +180,7 @@ class Service:
 
     def _must_wait(self, command: Command) -> bool:
         """Return whether the service is too young for this request (RocketMQ's needWaitForService)."""
-        return command.code == GET_ROUTE and must_wait(self.parts.options, self.parts.ticker.service_age_s())
+        return command.code == GET_ROUTE and must_wait(self.parts.options, self.parts.ticker.service_age_s)
 
 
 def _send(reply: Reply, command: Command, peer: Peer) -> None:

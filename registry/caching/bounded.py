@@ -42,7 +42,8 @@ class Bounded(Generic[K, V]):
 
     def put(self, key: K, entry: V) -> bool:
         """Keep an entry in place of the last one of its key; return whether it is kept."""
-        self.pop(key)
+        if key in self.entries:
+            self.pop(key)
         cost = self._cost(key, entry)
         if cost * ENTRY_FRACTION > self.limit:
             return False

@@ -118,4 +118,6 @@ def test_what_options_make_of_a_route(options: Options, topic: str, view: RouteV
     [(False, 0.0, False), (False, None, False), (True, None, True), (True, 44.9, True), (True, 45.0, False)],
 )
 def test_a_young_service_waits_if_it_is_to(wanted: bool, age_s: float | None, waits: bool) -> None:
-    assert must_wait(Options(need_wait_for_service=wanted, wait_seconds_for_service=45), age_s) is waits
+    assert (
+        must_wait(Options(need_wait_for_service=wanted, wait_seconds_for_service=45), lambda: age_s) is waits
+    )

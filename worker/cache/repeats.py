@@ -52,11 +52,10 @@ class Repeats:
         if cached.is_valid(now):
             self._requests.answered(1)
             peer.send(b"".join(cached.reply_to(check.opaque)))
-        elif renewal is None or self._class.refusal(peer) is not None:
+        elif renewal is None or self._class.admit(peer) is not None:
             loop = asyncio.get_running_loop()
             loop.call_soon(self._handle, decode(check.frame[4:]), peer, check.frame)
         else:
-            self._class.take(peer)
             until = now + renewal.good_for_s
             checked = partial(self._checked, check, peer, self._renewals.generation, until, renewal.reply)
             self._driver.ask(renewal.item, checked)

@@ -61,15 +61,16 @@ class RequestShapes(Bounded[bytes, bytes]):
         """Learn the shape of a request for `key`; return what its reply is cached under, None if it has no shape."""
         kind, view = command.serialize_type, key[1]
         is_all_header = len(frame) - 8 == _WORD(frame, 4)[0] & 0xFFFFFF
-        if (
-            not is_all_header
-            or bool(cuts[2]) != (view is not None)
-            or not is_understood(frame, cuts, command)
-        ):
+        if not is_all_header or bool(cuts[2]) != (view is not None):
             return None
-        prefix = _prefix(kind, view)
-        self.put(shape_of(frame, 0, len(frame), cuts), prefix)
-        return prefix + frame[cuts[2] : cuts[3]]
+        shape, prefix = shape_of(frame, 0, len(frame), cuts), _prefix(kind, view)
+        topic = frame[cuts[2] : cuts[3]]
+        if self.get(shape) == prefix:
+            return None if topic.translate(None, _PLAIN) else prefix + topic
+        if not is_understood(frame, cuts, command):
+            return None
+        self.put(shape, prefix)
+        return prefix + topic
 
 
 def _cost(shape: bytes, prefix: bytes) -> int:

@@ -103,9 +103,11 @@ class RouteCache:
 
     def get(self, key: Key) -> Reply | None:
         """Return the cached reply while it is true, or None."""
-        entry = self.present.get(key) or self._missing.get(key)
+        entry = self.present.entries.get(key) or self._missing.entries.get(key)
         if entry is None or entry.untrue:
             return None
+        if self.present.crowded or self._missing.crowded:
+            self._record_use(key)
         for generation in entry.generations:
             if generation.over:
                 entry.untrue = True
@@ -199,8 +201,14 @@ class RouteCache:
         """Return the last replies of topics that exist, and of clusters, listing only unchanged brokers."""
         return [(key, entry.of_unchanged()) for key, entry in self.present.entries.items()]
 
+    def _record_use(self, key: Key) -> None:
+        """Make an entry the last of its kind to be evicted."""
+        for entries in (self.present, self._missing):
+            entries.get(key)
+
     def _keep(self, key: Key, reply: Reply, depends: Depends) -> None:
-        self._remove(key)
+        if key is CLUSTER_INFO or key[0] in self._by_topic:
+            self._remove(key)
         entries = self._missing if reply.code == ResponseCode.TOPIC_NOT_EXIST else self.present
         if entries.put(key, Entry(reply, self._generations_of(depends))) and key is not CLUSTER_INFO:
             views = self._by_topic[key[0]] = (*self._by_topic.get(key[0], ()), key)

@@ -44,10 +44,17 @@ class RequestClass(Shares):
         self._kind = kind
         self._option = option
 
-    def refusal(self, peer: Peer) -> Reply | None:
-        """Return what to reply at once instead of admitting one more, or None."""
+    def admit(self, peer: Peer) -> Reply | None:
+        """Admit one more, for which `give_back` must follow, or return what to reply at once instead."""
         if self.total < self.calm:
+            self.total += 1
             return None
+        refusal = self._refusal(peer)
+        if refusal is None:
+            self.take(peer)
+        return refusal
+
+    def _refusal(self, peer: Peer) -> Reply | None:
         if self.total >= self.capacity:
             _log_full(self._kind, peer, self._option, self.capacity)
             return BUSY
@@ -78,6 +85,11 @@ class Admission:
         self.lists = RequestClass("lists", known_hosts, *of_others)
         self.rewrites = RequestClass("changes of topics", known_hosts, *of_others)
         self.others = RequestClass("other requests", known_hosts, *of_others)
+        self._classes: dict[int, RequestClass] = {
+            GET_ROUTE: self.routes,
+            **dict.fromkeys(LISTS, self.lists),
+            **dict.fromkeys(REWRITES, self.rewrites),
+        }
         self.unregistrations = 0
         self._unregistrations_max = max(options.un_register_broker_queue_capacity, 1)
         for option, shares in ((ROUTES, self.routes), (OTHERS, self.others)):
@@ -96,25 +108,19 @@ class Admission:
 
     def class_of(self, code: int) -> RequestClass:
         """Return the class of the requests with this code."""
-        if code == GET_ROUTE:
-            return self.routes
-        if code in LISTS:
-            return self.lists
-        return self.rewrites if code in REWRITES else self.others
+        return self._classes.get(code, self.others)
 
-    def refusal(self, code: int, peer: Peer) -> Reply | None:
-        """Return what to reply at once instead of admitting one more, or None."""
-        busy = self.class_of(code).refusal(peer)
-        if busy is None and code == UNREGISTER and self.unregistrations >= self._unregistrations_max:
+    def admit(self, code: int, peer: Peer) -> Reply | None:
+        """Admit a request, for which `release` must follow, or return what to reply at once instead."""
+        busy = self.class_of(code).admit(peer)
+        if busy is not None or code != UNREGISTER:
+            return busy
+        if self.unregistrations >= self._unregistrations_max:
+            self.class_of(code).give_back(peer)
             _log_full("unregistrations", peer, UNREGISTRATIONS, self._unregistrations_max)
             return UNREGISTRATIONS_FULL
-        return busy
-
-    def acquire(self, code: int, peer: Peer) -> None:
-        """Admit a request; `release` must follow."""
-        self.class_of(code).take(peer)
-        if code == UNREGISTER:
-            self.unregistrations += 1
+        self.unregistrations += 1
+        return None
 
     def release(self, code: int, peer: Peer) -> None:
         """Count a request as answered."""

@@ -152,6 +152,8 @@ class FrameMemory:
 
     def release(self, request: object) -> None:
         """Count a request as answered, and admit frames that wait."""
+        if not self._requests:
+            return
         length, known = self._requests.pop(id(request), (0, False))
         if length:
             self._under_way[known] -= length

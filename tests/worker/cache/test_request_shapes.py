@@ -96,6 +96,20 @@ def test_what_decodes_to_something_else_is_not_taken_for_it(known: bytes, asked:
     assert not lookups.check(frames[1] + frames[0])
 
 
+def test_a_topic_that_is_spelt_otherwise_is_not_kept_though_its_shape_is_known() -> None:
+    """One decodes to the other, but a reply is kept under plain topics only."""
+    lookups = Lookups(*scans())
+    plain, spelt = (
+        json_frame(b'{"code":105,"extFields":{"topic":"%b"},"flag":0,"opaque":7,"version":0}' % topic)
+        for topic in (b"T", rb"\u0054")
+    )
+    for frame in (plain, spelt):
+        lookups.decode(frame)
+    assert lookups.check(plain)
+    assert not lookups.check(spelt)
+    assert len(lookups.cache.requests) == 1
+
+
 def test_a_header_that_is_none_is_not_taken_for_the_name_of_a_reply() -> None:
     """A view with this zone, and an opaque put in where it is cut out."""
     lookups = Lookups(*scans())
