@@ -35,7 +35,9 @@ def boolean(command: Command, name: str) -> bool | None:
 
 
 def overlong(command: Command) -> str | None:
-    """Return the name of a field that is too long to ask the store about, or None; itself cut short."""
+    """Return the name of a field that is too long to ask the store about, or None; itself cut short.
+
+    No request of fewer bytes than FIELD_MOST has one."""
     for name, text in (command.ext or {}).items():
         if len(text) > FIELD_MOST and name != "value":
             return name[:FIELD_SHOWN]

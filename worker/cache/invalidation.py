@@ -16,7 +16,6 @@ from worker.counters import Counters
 from worker.watch.follower import ResetCause
 
 RETURN_WITHIN_S = 30.0  # one period of brokers that register by default
-MAY_CHANGE_OPTIONS: Final = frozenset({EventKind.SETTINGS_CHANGED, EventKind.TABLES_REPAIRED})
 ANOTHER_STORE: Final = frozenset({"rollback", "incarnation"})
 """Causes of resets: the store is as it was earlier, a snapshot or a replica that was behind, or is another one."""
 
@@ -66,7 +65,7 @@ class Invalidation:
             return  # these come in great numbers, and change nothing
         self._renewals.invalidate()
         for event in group:
-            if event.kind in MAY_CHANGE_OPTIONS and _changes_options(event):
+            if _changes_options(event):
                 await self._read_settings_again()
             else:
                 self._apply(event)
@@ -208,7 +207,8 @@ RULES: dict[str, Callable[[Invalidation, Event], None]] = {
 
 def _changes_options(event: Event) -> bool:
     """Whether settings changed, or keys of a wrong type were deleted: settings or drains may be gone."""
-    return event.kind == EventKind.SETTINGS_CHANGED or event.cause == "keys"
+    kind = event.kind
+    return kind == EventKind.SETTINGS_CHANGED or (kind == EventKind.TABLES_REPAIRED and event.cause == "keys")
 
 
 def _others(event: Event) -> list[str]:

@@ -46,13 +46,10 @@ class RequestClass(Shares):
 
     def admit(self, peer: Peer) -> Reply | None:
         """Admit one more, for which `give_back` must follow, or return what to reply at once instead."""
-        if self.total < self.calm:
-            self.total += 1
-            return None
-        refusal = self._refusal(peer)
-        if refusal is None:
-            self.take(peer)
-        return refusal
+        if self.total >= self.calm and (refusal := self._refusal(peer)) is not None:
+            return refusal
+        self.take(peer)
+        return None
 
     def _refusal(self, peer: Peer) -> Reply | None:
         if self.total >= self.capacity:
