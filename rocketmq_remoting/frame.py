@@ -98,8 +98,21 @@ class FrameReader:
 
     @property
     def last_frame(self) -> bytes:
-        """The frame of the command returned last, until `feed` or `drop_consumed`."""
+        """The frame of the command returned last, until `feed`, `skip` or `drop_consumed`."""
         return self._buffer[self._began : self._at] if self._long is None else b"".join(self._long)
+
+    @property
+    def last_length(self) -> int:
+        """Bytes of the command returned last, until `feed`, `skip` or `drop_consumed`."""
+        return self._at - self._began if self._long is None else sum(map(len, self._long))
+
+    def unread(self) -> tuple[bytes, int]:
+        """Return bytes of the stream, and where in them the next frame begins; it may be incomplete there."""
+        return self._buffer, self._at
+
+    def skip(self, length: int) -> None:
+        """Go on behind whole frames of so many bytes, which were read from `unread`."""
+        self._at += length
 
     def drop_consumed(self) -> None:
         """Free the bytes of returned commands: frames may be big and connections idle for long. While more bytes than

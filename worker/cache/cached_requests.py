@@ -126,13 +126,13 @@ class CachedRequests:
         if cached.key is not None:
             self.routes.present.get(cached.key)
 
-    def answers(self, data: bytes, now: float, most: int) -> Answers:
-        """Return the replies to the cached requests that `data` begins with.
+    def answers(self, data: bytes, now: float, most: int, first: int = 0) -> Answers:
+        """Return the replies to the cached requests that `data` has from `first` on.
 
         Stops at the first frame that is not cached or not whole, at `most` bytes of replies, and at many checks."""
         blocks: list[bytes] = []
         checks: list[RepeatCheck] = []
-        at = count = size = 0
+        at, count, size = first, 0, 0
         last = len(data) - _SHORTEST
         while at <= last and size < most and len(checks) < CHECKS_MOST:
             length, word = _words(data, at)
@@ -176,7 +176,7 @@ class CachedRequests:
                 break
             at = end
         self.counters.cached_requests += count
-        return blocks, at, checks
+        return blocks, at - first, checks
 
     def _of_shape(self, shape: bytes, topic: bytes, is_all_header: bool) -> CachedReply | None:
         """Return the reply to a request of this shape, with that topic if one was cut out."""

@@ -155,7 +155,7 @@ class RouteCache:
         depends = reply.depends
         if depends is None or fill.stale or (depends.every and fill.changed):
             return
-        if fill.changed.isdisjoint(depends.brokers):
+        if not fill.changed or fill.changed.isdisjoint(depends.brokers):
             self._keep(fill.key, reply, depends)
 
     def drop_topics(self, topics: Iterable[str], broker: str = "") -> None:

@@ -46,10 +46,13 @@ class RequestClass(Shares):
 
     def admit(self, peer: Peer) -> Reply | None:
         """Admit one more, for which `give_back` must follow, or return what to reply at once instead."""
-        if self.total >= self.calm and (refusal := self._refusal(peer)) is not None:
-            return refusal
-        self.take(peer)
-        return None
+        if self.total < self.calm:
+            self.total += 1
+            return None
+        refusal = self._refusal(peer)
+        if refusal is None:
+            self.take(peer)
+        return refusal
 
     def _refusal(self, peer: Peer) -> Reply | None:
         if self.total >= self.capacity:
@@ -109,7 +112,7 @@ class Admission:
 
     def admit(self, code: int, peer: Peer) -> Reply | None:
         """Admit a request, for which `release` must follow, or return what to reply at once instead."""
-        busy = self.class_of(code).admit(peer)
+        busy = self._classes.get(code, self.others).admit(peer)
         if busy is not None or code != UNREGISTER:
             return busy
         if self.unregistrations >= self._unregistrations_max:
@@ -121,7 +124,7 @@ class Admission:
 
     def release(self, code: int, peer: Peer) -> None:
         """Count a request as answered."""
-        self.class_of(code).give_back(peer)
+        self._classes.get(code, self.others).give_back(peer)
         if code == UNREGISTER:
             self.unregistrations -= 1
 

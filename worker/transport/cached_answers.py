@@ -6,20 +6,25 @@ try:
     from worker.transport.epoll import answers as compiled
 except ImportError:
 
-    def compiled(requests: CachedRequests, data: bytes, now: float, most: int) -> Answers:
-        return requests.answers(data, now, most)
+    def compiled(requests: CachedRequests, data: bytes, now: float, most: int, first: int = 0) -> Answers:
+        return requests.answers(data, now, most, first)
 
 
 __all__ = ["cached_answers"]
 
 
-def cached_answers(requests: CachedRequests, data: bytes, now: float, most: int) -> Answers:
+def cached_answers(requests: CachedRequests, data: bytes, now: float, most: int, first: int = 0) -> Answers:
     """Return what `CachedRequests.answers` does; registrations, which are longer, are found by that one alone."""
-    if int.from_bytes(data[:4]) > FRAME_MOST:
-        return requests.answers(data, now, most)
-    blocks, length, checks = compiled(requests, data, now, most)
+    if _is_long(data, first):
+        return requests.answers(data, now, most, first)
+    blocks, length, checks = compiled(requests, data, now, most, first)
+    first += length
     most -= sum(map(len, blocks))
-    if len(data) - length > FRAME_MOST and most > 0 and len(checks) < CHECKS_MOST:
-        more, longer, due = requests.answers(data[length:], now, most)
+    if most > 0 and len(checks) < CHECKS_MOST and _is_long(data, first):
+        more, longer, due = requests.answers(data, now, most, first)
         return blocks + more, length + longer, checks + due
     return blocks, length, checks
+
+
+def _is_long(data: bytes, first: int) -> bool:
+    return int.from_bytes(data[first : first + 4]) > FRAME_MOST

@@ -398,11 +398,13 @@ cdef Py_ssize_t scan(
     return at
 
 
-def answers(requests, bytes data, double now, size_t most):
+def answers(requests, bytes data, double now, size_t most, Py_ssize_t first=0):
     """As `CachedRequests.answers`, but that a longer frame is left to the connection."""
     cdef Answers out = Answers()
     cdef list checks = []
-    length = scan(requests, PyBytes_AS_STRING(data), PyBytes_GET_SIZE(data), now, most, out, checks)
+    if not 0 <= first <= PyBytes_GET_SIZE(data):
+        raise ValueError("first")
+    length = scan(requests, PyBytes_AS_STRING(data) + first, PyBytes_GET_SIZE(data) - first, now, most, out, checks)
     return [out.rest(0)], length, checks
 
 

@@ -109,6 +109,12 @@ class ReplyWriter:
                 self.unanswered_bytes = 0
                 self.long_due = False
 
+    def add_cached(self, blocks: list[bytes]) -> None:
+        """Buffer replies to requests that were not counted as unanswered."""
+        if size := sum(map(len, blocks)):
+            self._buffered = blocks if self._buffered is None else self._buffered + blocks
+            self.buffered_bytes += size
+
     def write(self, unread_limit: int) -> bool:
         """Write what is buffered, or have it written on; False if the peer left more than the limit unread.
 

@@ -11,7 +11,7 @@ from rocketmq_remoting.frame import FrameReader
 from rocketmq_remoting.remoting_command import ONEWAY_FLAG, RESPONSE_FLAG
 from worker.cache.cached_requests import RepeatCheck
 from worker.transport.cached_answers import cached_answers
-from worker.transport.frame_memory import LONG, request_bytes
+from worker.transport.frame_memory import LONG
 from worker.transport.intake import Intake, IntakeConnection
 from worker.transport.opening import Opening, Stage
 from worker.transport.reply_writer import ReplyWriter
@@ -102,6 +102,21 @@ class RequestReader:
             self._connection.check_repeats(checks)
         return data[length:] if length else data
 
+    def _answer_cached(self) -> None:
+        """Answer the cached requests that come next: many peers may have asked for what one of them had read."""
+        data, start = self._frames.unread()
+        if start == len(data):
+            return
+        cached = self._connection.owner.service.cached_for(self._connection)
+        if cached is None:
+            return
+        most = max(UNREAD_MOST - self._replies.buffered_bytes, 0)
+        blocks, length, checks = cached_answers(cached, data, self._connection.active_at, most, start)
+        self._frames.skip(length)
+        self._replies.add_cached(blocks)
+        if checks:
+            self._connection.check_repeats(checks)
+
     def _plain(self, data: bytes) -> bytes:
         opening, tls = self._opening, self._replies.tls
         try:
@@ -129,6 +144,8 @@ class RequestReader:
             return
         self._connection.active_at = self._connection.owner.time()
         try:
+            if not self._replies.paused:
+                self._answer_cached()
             self._run_slice(SLICE_COMMANDS)
         except Exception as error:
             self._connection.fail(error)
@@ -153,7 +170,8 @@ class RequestReader:
 
     def _hand_over(self, most: int) -> None:
         connection, replies, intake = self._connection, self._replies, self.intake
-        next_command = self._frames.next_command
+        frames = self._frames
+        next_command = frames.next_command
         handle = self._connection.owner.service.handle
         until = perf_counter() + SLICE_S
         for _ in range(most):
@@ -166,18 +184,21 @@ class RequestReader:
             flag = command.flag
             if flag & RESPONSE_FLAG:
                 continue
+            unanswered = replies.unanswered
             if not flag & ONEWAY_FLAG:
                 replies.unanswered += 1
-                replies.unanswered_bytes += request_bytes(command)
+                replies.unanswered_bytes += frames.last_length
             handle(command, connection)
             if connection.closed:
                 return
+            if replies.unanswered == unanswered:
+                self._answer_cached()
             if replies.buffered_bytes >= UNREAD_MOST or replies.many_due or perf_counter() >= until:
                 intake.pause()
                 break
         else:
             intake.pause()
-        self._frames.drop_consumed()
+        frames.drop_consumed()
         self._count_what_waits()
 
     def _count_what_waits(self) -> None:

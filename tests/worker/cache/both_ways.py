@@ -1,7 +1,6 @@
 """What the compiled way finds in some bytes, and what Python's own finds."""
 
-from collections.abc import Callable
-from typing import Final
+from typing import Final, Protocol
 
 from registry.options.catalogue import Options
 from registry.plans import ScriptItem
@@ -20,7 +19,13 @@ TOPICS: Final = ("T", "U", "B", "E")
 LOOKUPS: Final[dict[str, dict[str, str]]] = {"T": {}, "S": {"acceptStandardJsonOnly": "true"}}
 """Topics with a cached route, each asked for with these fields, too."""
 
-Answering = Callable[[CachedRequests, bytes, float, int], Answers]
+
+class Answering(Protocol):
+    """Either way."""
+
+    def __call__(
+        self, requests: CachedRequests, data: bytes, now: float, most: int, first: int = 0, /
+    ) -> Answers: ...
 
 
 def request(opaque: int, kind: SerializeType, topic: str) -> Command:
@@ -59,11 +64,12 @@ class BothWays:
     def __init__(self) -> None:
         self._cached: dict[Answering, tuple[CachedRequests, Counters]] = {}
 
-    def found(self, answers: Answering, data: bytes, most: int) -> tuple[object, ...]:
-        """Return what it answers, how many bytes those requests are, what is to be checked, and what is cached then."""
+    def found(self, answers: Answering, data: bytes, most: int, first: int = 0) -> tuple[object, ...]:
+        """Return what it answers, how many bytes those requests are, what is to be checked, and what is
+        cached then. `first` is how many bytes come before what is searched."""
         frames, counters = self._cached.pop(answers) if answers in self._cached else all_cached()
         before = len(frames.replies)
-        pieces, length, due = answers(frames, data, 0.0, most)
+        pieces, length, due = answers(frames, b"\1" * first + data, 0.0, most, first)
         checks = [(one.cached.request, one.opaque, one.frame) for one in due]
         result = b"".join(pieces), length, checks, counters.cached_requests, sorted(frames.replies.entries)
         if len(frames.replies) == before:

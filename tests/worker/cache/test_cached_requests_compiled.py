@@ -38,8 +38,10 @@ def received(draw: st.DrawFn) -> bytes:
 
 @compiled
 @settings(derandomize=True, max_examples=1500, deadline=None)
-@given(received(), st.sampled_from([0, 1, 5, 10, 1 << 20]))
-def test_both_ways_find_the_same(data: bytes, most: int) -> None:
+@given(received(), st.sampled_from([0, 1, 5, 10, 1 << 20]), st.sampled_from([0, 1, 25]))
+def test_both_ways_find_the_same(data: bytes, most: int, first: int) -> None:
     from worker.transport import epoll
 
-    assert BOTH_WAYS.found(epoll.answers, data, most) == BOTH_WAYS.found(CachedRequests.answers, data, most)
+    compiled_way = BOTH_WAYS.found(epoll.answers, data, most, first)
+    assert compiled_way == BOTH_WAYS.found(CachedRequests.answers, data, most, first)
+    assert compiled_way == BOTH_WAYS.found(CachedRequests.answers, data, most)

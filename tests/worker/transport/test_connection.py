@@ -2,16 +2,21 @@
 
 import asyncio
 import gc
+import itertools
 import ssl
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 import pytest
 
 from registry.options.catalogue import Options
 from rocketmq_remoting.command import Command, decode, encode
+from tests.worker.cache.caches import requests_of
 from tests.worker.transport.client import ONEWAY, RESPONSE, insecure, request
 from tests.worker.transport.echo_worker import ECHO, NoCache
+from worker.cache.cached_requests import CachedRequests
+from worker.cache.views import asked_view
 from worker.peer import Peer
+from worker.reply import Reply
 from worker.transport.connection import Connection
 from worker.transport.frame_memory import FrameLimits, FrameMemory
 from worker.transport.owner import Introduced, Limits, Service
@@ -274,6 +279,89 @@ def test_a_time_slice_is_bounded_and_the_rest_follows() -> None:
     around.iterate()
     assert (len(around.handled), around.socket.reading) == (2 * SLICE_COMMANDS + 1, True)
     assert len(around.socket.writes) == 3
+
+
+class Caching(Surroundings):
+    """Answers what is cached; a lookup of any other topic is handled, and cached with that topic as its body."""
+
+    generation = 0
+
+    def __init__(self, *, at_once: bool) -> None:
+        self._at_once = at_once
+        self._requests = requests_of()
+        super().__init__(self._learn)
+
+    def cached_for(self, peer: Peer) -> CachedRequests:
+        return self._requests
+
+    def _learn(self, command: Command, peer: Peer) -> None:
+        reply = Reply(body=(command.get("topic") or "").encode())
+        key = reply.body.decode(), asked_view(command, Options())
+        self._requests.keep_lookup(key, peer.frame(), command, reply, self)
+        if self._at_once:
+            peer.send(encode(command.reply(0, body=reply.body)))
+
+
+def lookups(topics: str, opaques: Iterable[int]) -> bytes:
+    """Frames, each of another opaque."""
+    commands = [
+        Command(105, opaque, 0, 513, 0, None, {"topic": topic})
+        for topic, opaque in zip(topics, opaques, strict=False)
+    ]
+    return b"".join(map(encode, commands))
+
+
+def test_behind_a_request_that_is_answered_at_once_the_cached_are_looked_for() -> None:
+    around = Caching(at_once=True)
+    around.receive(lookups("aabbabaac", itertools.count(1)))
+    assert [command.get("topic") for command in around.handled] == ["a", "b", "c"]
+    assert around.bodies == [b"a", b"a", b"b", b"b", b"a", b"b", b"a", b"a", b"c"]
+    assert not around.connection.busy
+
+
+@pytest.mark.parametrize("cut", [1, 50, 100, 250])
+def test_cached_or_not_each_request_has_its_reply_however_they_are_cut(cut: int) -> None:
+    around = Caching(at_once=True)
+    around.receive(lookups("aabbabaac", itertools.count(1)), cut)
+    assert around.bodies == [b"a", b"a", b"b", b"b", b"a", b"b", b"a", b"a", b"c"]
+    assert not around.connection.busy
+
+
+def test_a_further_slice_begins_with_the_cached() -> None:
+    """Those of the first asked the store for what is cached when the next begins."""
+    around = Caching(at_once=False)
+    around.time_slices.add(lambda: None)  # another waits, so the first slice is short
+    around.receive(lookups("a" * (FIRST_COMMANDS + 20) + "b", itertools.count(1)))
+    assert len(around.handled) == FIRST_COMMANDS
+    while not around.socket.reading:
+        around.iterate()
+    assert [command.get("topic") for command in around.handled[FIRST_COMMANDS:]] == ["b"]
+    assert around.bodies == [b"a"] * 20
+
+
+def test_cached_replies_in_a_slice_leave_no_more_unread_than_others() -> None:
+    around = Caching(at_once=True)
+    topic = "t" * 200
+    count = 4 * UNREAD_MOST // 200
+    frames = [Command(105, opaque, 0, 513, 0, None, {"topic": topic}) for opaque in range(count)]
+    around.receive(b"".join(map(encode, frames)))
+    assert not around.socket.reading
+    assert len(around.handled) == 1
+    assert UNREAD_MOST <= len(b"".join(around.socket.writes)) < 2 * UNREAD_MOST
+    while not around.socket.reading:
+        around.iterate()
+    assert len(around.bodies) == count
+
+
+def test_a_slice_that_begins_with_long_replies_unwritten_looks_for_no_cached() -> None:
+    around = Caching(at_once=False)
+    around.receive(
+        lookups("a", [0]) + lookups("xyz" * SLICE_COMMANDS, itertools.count(1)) + lookups("a", [9])
+    )
+    around.connection.send(bytes(UNREAD_MOST + 1))
+    around.iterate()
+    assert not around.socket.aborted
+    assert len(around.socket.writes[0]) == UNREAD_MOST + 1
 
 
 def test_while_others_wait_the_first_slice_is_short() -> None:
