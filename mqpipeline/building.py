@@ -1,8 +1,8 @@
 """From the landing to tables and reports: what a run computes again, and what it takes from the run before.
 
-A full run reads all landed events. An incremental run reads the events since the previous run and the open rows;
-it requires continuous history: no hole, repeat, new incarnation, or event before the end of closed windows. Both
-give the same rows.
+A full run reads all landed events. An incremental run reads the events since the previous run and the open rows, and
+for reports the events of open windows, from files that the log names; it requires continuous history: no hole, repeat,
+new incarnation, or event before the end of closed windows. Both give the same rows.
 
 Reports of long history are computed some months at a time, which bounds the memory of a step.
 """
@@ -11,13 +11,14 @@ import logging
 from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from mqpipeline import schemas
 from mqpipeline.clean import clean, counts, gaps, runs
+from mqpipeline.landing.reading import EVER, NO_BATCH
 from mqpipeline.options import DAY_MS, Options
 from mqpipeline.partitions import enough_for
 from mqpipeline.reports.catalogue import CATALOGUE
@@ -47,12 +48,22 @@ Progress = Callable[[str], None]
 log = logging.getLogger(__name__)
 
 
+class Landed(Protocol):
+    """A landed table: `mqpipeline.landing.reading.LandedTable`."""
+
+    def rows(self, *, from_ms: float = EVER, after_batch: float = NO_BATCH) -> DataFrame:
+        """Return all rows of this time or later, or of batches after this one; others may be among them."""
+
+    def has_rows(self, *, from_ms: float = EVER, after_batch: float = NO_BATCH) -> bool:
+        """Return False only if there is none of these."""
+
+
 class Source(NamedTuple):
     """What a run works on: EVENTS and HEARTBEATS as landed, and until when all is known: of all namespaces that are
     present, and of each (`as_of`); of one that is gone it is earlier. `landed` counts entries of each namespace."""
 
-    events: DataFrame
-    heartbeats: DataFrame
+    events: Landed
+    heartbeats: Landed
     as_of_ms: int
     as_of: Mapping[str, int] = MappingProxyType({})
     landed: Mapping[str, health.Entries] = MappingProxyType({})
@@ -60,9 +71,44 @@ class Source(NamedTuple):
 
 def build(run: Run, source: Source, options: Options, progress: Progress, *, full: bool = False) -> Snapshot:
     """Write the run's tables and reports and commit it; `progress` is called with each step before it."""
-    base, events = run.base, source.events
-    known = _positions(events, base.folded)
-    full = full or not base.folded or not _continues(events, known, base.final_ms)
+    covered = _nothing_new(run, source, progress) if not full else None
+    if covered is None:
+        covered = _make_tables(run, source, progress, full=full)
+    final_ms = month_of(source.as_of_ms - 2 * options.largest_timeout)
+    of = windows(source.as_of_ms, covered.since_ms)
+    whole = covered.whole
+    if whole is None:  # the windows begin before what is new
+        from_ms = span(of)[0] - FADED_MS
+        whole = _planned_apart(runs(source.events.rows(from_ms=from_ms).where(f"id_ms >= {from_ms}")))
+    _write_reports(run, source, whole, options, progress, of, final_ms, full=covered.whole is not None)
+    return run.commit(as_of_ms=source.as_of_ms, as_of=source.as_of, final_ms=final_ms, folded=covered.folded)
+
+
+class _Covered(NamedTuple):
+    """How far the tables cover each namespace, from when on windows are open, and the runs of all events, None where
+    only a part of these was read."""
+
+    folded: Mapping[str, Folded]
+    since_ms: int
+    whole: DataFrame | None
+
+
+def _nothing_new(run: Run, source: Source, progress: Progress) -> _Covered | None:
+    """Leave the tables as they are if the log has no event that they do not have; None if it has."""
+    if not run.base.folded or source.events.has_rows(**_unread(run)):
+        return None
+    progress("nothing has come since the last run")
+    _write_seen(run, source, health.Seen((), None, ()), run.warehouse.rows(schemas.HEALTH, run.base))
+    return _Covered(run.base.folded, run.base.final_ms, None)
+
+
+def _make_tables(run: Run, source: Source, progress: Progress, *, full: bool) -> _Covered:
+    """Write the tables of all events, or of those since the last run if these go on where it ended."""
+    base = run.base
+    known = _positions(run.warehouse.spark, base.folded)
+    events = source.events.rows() if full else source.events.rows(**_unread(run))
+    if not full and not (base.folded and _continues(events, known, base.final_ms)):
+        full, events = True, source.events.rows()
     progress("reading all that was landed" if full else "reading what came since the last run")
     read = events if full else increments.fresh(events, known)
     whole = _planned_apart(runs(read))
@@ -76,17 +122,13 @@ def build(run: Run, source: Source, options: Options, progress: Progress, *, ful
         else increments.moved(events, entries, known)
     )
     _write_health(run, source, read, whole, entries, positions, progress, full=full)
-    final_ms = month_of(source.as_of_ms - 2 * options.largest_timeout)
-    since_ms = _first_ms(source) if full else base.final_ms
-    of = windows(source.as_of_ms, since_ms)
-    if not full:  # the windows begin before what is new
-        whole = _planned_apart(runs(events.where(f"id_ms >= {span(of)[0] - FADED_MS}")))
-    _write_reports(run, source, whole, options, progress, of, final_ms, full=full)
     folded = {
         row["namespace"]: Folded(row["inc"], row["seq"], row["batch"], row["recorded"])
         for row in positions.collect()
     }
-    return run.commit(as_of_ms=source.as_of_ms, as_of=source.as_of, final_ms=final_ms, folded=folded)
+    if full:
+        return _Covered(folded, _first_ms(events, source.as_of_ms), whole)
+    return _Covered(folded, base.final_ms, None)
 
 
 def _planned_apart(few: DataFrame) -> DataFrame:
@@ -100,18 +142,28 @@ def _continues(events: DataFrame, known: DataFrame, final_ms: int) -> bool:
     return increments.discontinuous(events, known).unionByName(late.select("namespace")).isEmpty()
 
 
-def _positions(events: DataFrame, folded: Mapping[str, Folded]) -> DataFrame:
+def _unread(run: Run) -> Mapping[str, float]:
+    """Return which events the tables may not have, for `Landed`: of later batches, and of the time since the last run,
+    for after the loss of a log entry other events may have landed under the number of a batch that was read."""
+    health_before = run.warehouse.rows(schemas.HEALTH, run.base)
+    if not health_before or any(row["waiting"] for row in health_before):
+        return {"from_ms": EVER}
+    read = max((position.batch for position in run.base.folded.values()), default=0)
+    return {"from_ms": run.base.as_of_ms, "after_batch": read}
+
+
+def _positions(spark: SparkSession, folded: Mapping[str, Folded]) -> DataFrame:
     rows = [
         (name, position.inc, position.seq, position.batch, position.recorded)
         for name, position in folded.items()
     ]
-    return events.sparkSession.createDataFrame(rows, increments.POSITIONS)
+    return spark.createDataFrame(rows, increments.POSITIONS)
 
 
-def _first_ms(source: Source) -> int:
-    """Return when history begins."""
-    first = source.events.agg(F.min("id_ms")).collect()[0][0]
-    return source.as_of_ms if first is None else int(first)
+def _first_ms(events: DataFrame, as_of_ms: int) -> int:
+    """Return when history begins, of all events."""
+    first = events.agg(F.min("id_ms")).collect()[0][0]
+    return as_of_ms if first is None else int(first)
 
 
 def _write_tables(run: Run, read: DataFrame, entries: DataFrame, progress: Progress, *, full: bool) -> None:
@@ -134,8 +186,8 @@ def _write_tables(run: Run, read: DataFrame, entries: DataFrame, progress: Progr
     open_before = carried(schemas.ROUTE_VERSIONS)
     many = _pairs(read) + (open_before.count() if open_before is not None else 0)
     with enough_for(read.sparkSession, many, VERSIONS_OF_A_PARTITION):
-        rows = route_versions(entries, open_before, carried(schemas.BROKER_VERSIONS))
-        run.write(schemas.ROUTE_VERSIONS, rows, open="to_ms is null", full=full, placed=True)
+        made = route_versions(entries, open_before, carried(schemas.BROKER_VERSIONS))
+        run.write_arrow(schemas.ROUTE_VERSIONS, made, open="to_ms", full=full)
 
 
 def _write_health(
@@ -154,15 +206,21 @@ def _write_health(
     progress("what is missing, and whether checkpoints agree")
     before = [] if full else run.warehouse.rows(schemas.HEALTH, run.base)
     if not (full or before):  # of a run that did not count yet
-        read, whole = source.events, _planned_apart(runs(source.events))
+        read = source.events.rows()
+        whole = _planned_apart(runs(read))
     seen = health.Seen(
         _rows(counts(read, whole, positions)),
         None if before else _rows(health.missing(run.read(schemas.GAPS))),
         _checked(run, entries, full=full),
     )
+    _write_seen(run, source, seen, before)
+
+
+def _write_seen(run: Run, source: Source, seen: health.Seen, before: Iterable[health.Row]) -> None:
+    """Write HEALTH of what this run has seen, and what was known `before`."""
     rows = health.health(seen, before, source.landed, source.as_of, source.as_of_ms)
     log_differences(rows)
-    made = read.sparkSession.createDataFrame(rows, schemas.HEALTH.schema)
+    made = run.warehouse.spark.createDataFrame(rows, schemas.HEALTH.schema)
     run.write(schemas.HEALTH, made, open="true", full=True)
 
 
@@ -247,15 +305,16 @@ def _inputs(
 ) -> Inputs:
     """Return the inputs of the reports of these windows."""
     begin, end = span(of)
-    relevant = f"id_ms >= {begin - FADED_MS} and least(id_ms, effective_ms) < {end + FADED_MS}"
+    from_ms = begin - FADED_MS
+    relevant = f"id_ms >= {from_ms} and least(id_ms, effective_ms) < {end + FADED_MS}"
     return Inputs(
         *states,
         sessions=run.read(schemas.BROKER_SESSIONS),
         broker_versions=run.read(schemas.BROKER_VERSIONS),
         route_versions=run.read(schemas.ROUTE_VERSIONS).where(_meets(begin, end)),
-        events=clean(source.events.where(relevant), whole),
-        registrations=source.events.where("kind in ('broker_registered', 'broker_updated')"),
-        heartbeats=source.heartbeats.where(f"id_ms >= {begin - FADED_MS} and id_ms < {end}"),
+        events=clean(source.events.rows(from_ms=from_ms).where(relevant), whole),
+        registrations=_registrations(source, from_ms),
+        heartbeats=source.heartbeats.rows(from_ms=from_ms).where(f"id_ms >= {from_ms} and id_ms < {end}"),
         windows=of,
         ends=tuple(window for window in of if window.name in ("24h", "month")),
         hours=months(of),
@@ -265,6 +324,12 @@ def _inputs(
         objectives=options.slo,
         objective=options.slo_of(""),
     )
+
+
+def _registrations(source: Source, from_ms: int) -> DataFrame:
+    """Return all entries that name timeouts, however old; none where no heartbeat is compared with them."""
+    events = source.events.rows(from_ms=EVER if source.heartbeats.has_rows(from_ms=from_ms) else -EVER)
+    return events.where("kind in ('broker_registered', 'broker_updated')")
 
 
 def _meets(begin_ms: int, end_ms: int) -> str:

@@ -14,10 +14,10 @@ from mqpipeline.building import Progress, Source, build
 from mqpipeline.lake.log import OtherWriter
 from mqpipeline.lake.place import place
 from mqpipeline.landing import progress as landing_progress
+from mqpipeline.landing import reading
 from mqpipeline.landing.kinds import EVENTS_LAND, LANDED, Landed
 from mqpipeline.landing.landing import Landing
 from mqpipeline.landing.lease import Leases
-from mqpipeline.landing.reading import read_events, read_heartbeats
 from mqpipeline.options import ALL, Options
 from mqpipeline.reports.catalogue import CATALOGUE
 from mqpipeline.serving.page.render import html
@@ -160,8 +160,8 @@ def report(spark: SparkSession, options: Options, progress: Progress, *, full: b
             format_time(position.as_of_ms),
         )
     source = Source(
-        read_events(spark, warehouse.root),
-        read_heartbeats(spark, warehouse.root),
+        reading.events(spark, warehouse.root),
+        reading.heartbeats(spark, warehouse.root),
         landed.as_of_ms,
         landed.as_of,
         {stream.namespace: Entries(stream.entries, stream.rejected) for stream in landed.streams.values()},

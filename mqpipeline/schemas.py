@@ -9,6 +9,9 @@ import zlib
 from functools import cache
 from typing import NamedTuple, cast
 
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.sql.types import StructType
 
 ID = "struct<ms: bigint, n: int>"
@@ -77,6 +80,14 @@ def by_month(column: str) -> Partition:
     return Partition(
         "month", "string", f"coalesce(date_format(timestamp_millis({column}), 'yyyy-MM'), 'open')"
     )
+
+
+def months(times: pa.Array) -> pa.Array:
+    """Return the folders of `by_month`, of times as Arrow has them."""
+    begun = times.fill_null(0).to_numpy().astype("datetime64[ms]").astype("datetime64[M]")
+    distinct, which = np.unique(begun, return_inverse=True)
+    named = pa.array(np.datetime_as_string(distinct).tolist(), pa.utf8()).take(pa.array(which))
+    return pc.if_else(times.is_null(), "open", named)
 
 
 EVENTS = Table(

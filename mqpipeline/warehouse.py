@@ -6,12 +6,14 @@ and only added to; the rest is open, and each run replaces it.
 """
 
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from types import MappingProxyType
 from typing import Any, Final
 
 import msgspec
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import to_arrow_schema
@@ -22,7 +24,7 @@ from mqpipeline.lake.log import RUN, File, LakeError, Log, created, damaged, dam
 from mqpipeline.lake.maintenance import care
 from mqpipeline.lake.place import Place, place
 from mqpipeline.lake.reading import rows_of
-from mqpipeline.lake.writing import with_partitions, write
+from mqpipeline.lake.writing import ArrowRows, Step, with_partitions, write, write_arrow
 from mqpipeline.reports import catalogue
 from mqpipeline.schemas import EVENTS, HEARTBEATS, RUNS, TABLES, Partition, Table
 
@@ -170,20 +172,27 @@ class Run:
         self._written: dict[Table, list[Written]] = {}
         self._logs: dict[Table, Log] = {}
 
-    def write(
-        self, table: Table, rows: DataFrame, *, open: str = "false", full: bool, placed: bool = False
-    ) -> None:
+    def write(self, table: Table, rows: DataFrame, *, open: str = "false", full: bool) -> None:
         """Rows of the table: `open` is SQL of those that replace the open ones of the run before, the others are
-        closed and added; `full`: what was closed before is void. Rows of several writes add up. `placed`: all rows of
-        a folder are in one partition already, and best in the order of files."""
-        part = PART._replace(sql=f"if({open}, '{OPEN}', '{CLOSED}')")
-        parted = with_partitions(rows.selectExpr(*table.schema.names), _kept(table, part))
+        closed and added; `full`: what was closed before is void. Rows of several writes add up."""
+        kept = _kept(table, PART._replace(sql=f"if({open}, '{OPEN}', '{CLOSED}')"))
+        parted = with_partitions(rows.selectExpr(*table.schema.names), kept)
+        place = self._begun(table, full=full)
+        self._written.setdefault(table, []).extend(write(parted, kept, place))
+
+    def write_arrow(self, table: Table, rows: ArrowRows, *, open: str, full: bool) -> None:
+        """The same of rows that are open where they have nothing in the column `open`."""
+        parted = rows._replace(step=partial(_with_part, open, rows.step))
+        place = self._begun(table, full=full)
+        self._written.setdefault(table, []).extend(write_arrow(parted, _kept(table), place))
+
+    def _begun(self, table: Table, *, full: bool) -> Place:
+        """Return where the table is, which is written from now on."""
         if table not in self._written:
             self._logs[table] = self._log(table)  # files without a log are refused
             before = [] if full else self.warehouse.files(table, self.base)
             self._before[table] = [file for file in before if file.partition[PART.name] == CLOSED]
-        written = write(parted, _kept(table), self.warehouse.place.under(table.name), placed=placed)
-        self._written.setdefault(table, []).extend(written)
+        return self.warehouse.place.under(table.name)
 
     def read(self, table: Table) -> DataFrame:
         """The table as this run has written it so far."""
@@ -241,6 +250,12 @@ class Run:
 def _kept(table: Table, part: Partition = PART) -> Table:
     """A table as it is kept: with the folder that says which rows are open."""
     return table._replace(partitions=(part, *table.partitions))
+
+
+def _with_part(open: str, step: Step, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """What the step makes, with the folder that says which rows are open."""
+    for rows in step(batches):
+        yield rows.append_column(PART.name, pc.if_else(rows[open].is_null(), OPEN, CLOSED))
 
 
 def _row(snapshot: Snapshot, runs: Log) -> Written:

@@ -1,7 +1,7 @@
 """Rows of a DataFrame become files of a table. Tasks write them; what they wrote is no part of the table until a commit
 says so."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from typing import NamedTuple
 
@@ -17,6 +17,8 @@ from mqpipeline.lake.files import FILE_BYTES, LINES, NewFile, Written, line
 from mqpipeline.lake.place import Place
 from mqpipeline.schemas import Table
 
+Step = Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]
+
 
 class _Target(NamedTuple):
     """What a task needs: columns whose values are folders, those of the files, those that the log has bounds of."""
@@ -27,21 +29,51 @@ class _Target(NamedTuple):
     indexed: tuple[str, ...]
 
 
-def write(rows: DataFrame, table: Table, place: Place, *, placed: bool) -> list[Written]:
+class ArrowRows(NamedTuple):
+    """Rows that `step` makes of the batches of each partition of a frame: the columns of a table and of its partitions,
+    in the order of its files. All rows of a folder are of one partition."""
+
+    of: DataFrame
+    step: Step
+
+    def frame(self, table: Table) -> DataFrame:
+        """Return them with the table's columns."""
+        return self.of.mapInArrow(self.step, table.stored_schema).select(*table.schema.names)
+
+
+def write(rows: DataFrame, table: Table, place: Place) -> list[Written]:
     """Write the rows, which have the table's columns and those of its partitions; sorted, a file a folder or several
-    large ones. `placed`: all rows of a folder are in one partition already, and best in the order of files."""
+    large ones."""
     folders = tuple(partition.name for partition in table.partitions)
-    together = rows if placed or not folders else rows.repartition(*folders)
+    together = rows.hint("rebalance", *map(F.col, folders)) if folders else rows
+    target = _target(table, place)
+    arranged = together.select(*target.columns.names, *folders).sortWithinPartitions(*folders, *table.sort)
+    return _written(arranged, partial(_write, target))
+
+
+def write_arrow(rows: ArrowRows, table: Table, place: Place) -> list[Written]:
+    """Write the rows in the tasks that make them: they never are Spark's, which takes longer than to make them."""
+    return _written(rows.of, partial(_write_made, rows.step, _target(table, place)))
+
+
+def _target(table: Table, place: Place) -> _Target:
+    folders = tuple(partition.name for partition in table.partitions)
     columns = StructType([field for field in table.schema.fields if field.name not in folders])
-    target = _Target(place, folders, columns, table.bounded)
-    arranged = together.select(*columns.names, *folders).sortWithinPartitions(*folders, *table.sort)
-    lines = arranged.mapInArrow(partial(_write, target), from_arrow_schema(LINES)).collect()
+    return _Target(place, folders, columns, table.bounded)
+
+
+def _written(rows: DataFrame, step: Step) -> list[Written]:
+    lines = rows.mapInArrow(step, from_arrow_schema(LINES)).collect()
     return [msgspec.json.decode(row["json"], type=Written) for row in lines]
 
 
 def with_partitions(rows: DataFrame, table: Table) -> DataFrame:
     """Return the rows with the columns of the table's partitions."""
     return rows.withColumns({partition.name: F.expr(partition.sql) for partition in table.partitions})
+
+
+def _write_made(step: Step, target: _Target, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    return _write(target, step(batches))
 
 
 def _write(target: _Target, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

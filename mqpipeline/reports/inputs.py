@@ -16,7 +16,8 @@ class Inputs(NamedTuple):
 
     `slots`, `brokers` and `writable` are states in all of history, `sessions` and `broker_versions` whole tables.
     `route_versions`, `events` (clean) and `heartbeats` are those that matter in the `windows`; `registrations` are raw
-    entries, however old. `ends` are the windows whose ends alone are looked at, `hours` spans the calendar months."""
+    entries, however old, and none without `heartbeats`. `ends` are the windows whose ends alone are looked at, `hours`
+    spans the calendar months."""
 
     slots: DataFrame
     brokers: DataFrame

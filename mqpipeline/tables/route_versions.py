@@ -16,8 +16,9 @@ from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import to_arrow_schema
 
 from mqpipeline.codes import Codes, Numbers, coded, together
+from mqpipeline.lake.writing import ArrowRows
 from mqpipeline.partitions import table_of
-from mqpipeline.schemas import ROUTE_VERSIONS
+from mqpipeline.schemas import ROUTE_VERSIONS, months
 from mqpipeline.tables import checkpoints
 from mqpipeline.tables.by_topic import BUCKET, TOPICS, by_bucket
 from mqpipeline.tables.changes import TopicChanges, Truths, Versions, versions
@@ -37,22 +38,20 @@ AT_ONCE = 1 << 15
 
 def route_versions(
     clean: DataFrame, carried: DataFrame | None = None, brokers: DataFrame | None = None
-) -> DataFrame:
+) -> ArrowRows:
     """ROUTE_VERSIONS, of clean events. With `carried` and `brokers`, the open rows of the run before of this table and
     of BROKER_VERSIONS, `clean` are the events since; the result then has the rows that are open now, and those that
-    have ended since.
-
-    All rows of a bucket are in one partition, in the order of the table's files."""
+    have ended since."""
     epochs = F.broadcast(_epochs(clean, brokers))
     rows = _dated(_rows(clean), epochs)
     if carried is not None:
         rows = rows.unionByName(_carried(carried))
-    compute = partial(_versions, to_arrow_schema(ROUTE_VERSIONS.schema, timezone="UTC"))
-    return by_bucket(_limited(rows, epochs)).mapInArrow(compute, ROUTE_VERSIONS.schema)
+    step = partial(_versions, to_arrow_schema(ROUTE_VERSIONS.stored_schema, timezone="UTC"))
+    return ArrowRows(by_bucket(_limited(rows, epochs)), step)
 
 
 def _versions(schema: pa.Schema, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """What `by_bucket` leaves in a partition -> rows of the table."""
+    """What `by_bucket` leaves in a partition -> rows of the table, with the columns of its partitions."""
     held = table_of(batches)
     if held is None:
         return
@@ -81,6 +80,8 @@ def _versions(schema: pa.Schema, batches: Iterable[pa.RecordBatch]) -> Iterator[
             **{f"from_{name}": begun[name] for name in ACTED},
             **ended,
             "to_id": _ids(ended["to_ms"], ended["to_n"]),
+            BUCKET: rows[BUCKET].take(last),
+            "month": months(ended["to_ms"]),
         }
         yield pa.RecordBatch.from_arrays([columns[name] for name in schema.names], schema=schema)
 
@@ -105,8 +106,7 @@ def _topic_changes(rows: pa.RecordBatch, texts: Codes) -> TopicChanges:
 def _order(
     found_versions: Versions, rows: pa.RecordBatch, ends: Mapping[str, pa.Array], end: Numbers
 ) -> Numbers:
-    """Which versions to keep, all but those within one entry, in the order of the table's files: else the writer would
-    take longer to sort them than all the rest does."""
+    """Which versions to keep, all but those within one entry, in the order of the table's files."""
     from_ms, from_n = (rows[name].to_numpy()[found_versions.first] for name in ("ms", "n"))
     to_ms, to_n = (ends[name].fill_null(NEVER).to_numpy()[end] for name in ("to_ms", "to_n"))
     lasting = np.flatnonzero((to_ms != from_ms) | (to_n != from_n))

@@ -16,7 +16,7 @@ from mqpipeline import job, schemas
 from mqpipeline.cli.sample import write
 from mqpipeline.java import java_home_here
 from mqpipeline.lake import reading
-from mqpipeline.landing.reading import read_events, read_heartbeats
+from mqpipeline.landing.reading import heartbeats, read_events
 from mqpipeline.options import Options
 from mqpipeline.reports import catalogue
 from mqpipeline.scale import WEEK_MS, Scale, entries
@@ -151,5 +151,5 @@ def run(spark: SparkSession, store: EmbeddedStore, folder: Path) -> Tables:
     warehouse = Warehouse(spark, options.warehouse)
     frames = {table: warehouse.read(table) for table in TABLES}
     frames[schemas.EVENTS] = read_events(spark, warehouse.root)
-    frames[schemas.HEARTBEATS] = read_heartbeats(spark, warehouse.root)
+    frames[schemas.HEARTBEATS] = heartbeats(spark, warehouse.root).rows()
     return {table.name: rows_of(frame, *table.schema.names) for table, frame in frames.items()}

@@ -31,9 +31,9 @@ from mqnamesrv.store import EmbeddedStore
 from mqpipeline.building import Source, build
 from mqpipeline.lake.log import opened
 from mqpipeline.lake.place import place
+from mqpipeline.landing import reading
 from mqpipeline.landing.kinds import EVENTS_LAND
 from mqpipeline.landing.progress import progress_of
-from mqpipeline.landing.reading import read_events, read_heartbeats
 from mqpipeline.options import Options
 from mqpipeline.schemas import RUNS
 from mqpipeline.session import spark_session
@@ -197,8 +197,8 @@ def differences(stage: Stage) -> list[str]:
     snapshot = disturbed.snapshot
     landed = progress_of(opened(place(disturbed.root).under("events"), EVENTS_LAND.table), EVENTS_LAND)
     source = Source(
-        read_events(spark, disturbed.root),
-        read_heartbeats(spark, disturbed.root),
+        reading.events(spark, disturbed.root),
+        reading.heartbeats(spark, disturbed.root),
         snapshot.as_of_ms,
         snapshot.as_of,
         {one.namespace: Entries(one.entries, one.rejected) for one in landed.streams.values()},

@@ -7,7 +7,8 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.conversion import LocalDataToArrowConversion
 from pyspark.sql.types import StructType
 
-from mqpipeline.schemas import Table
+from mqpipeline.schemas import ROUTE_VERSIONS, Table
+from mqpipeline.tables.route_versions import route_versions
 
 Literal = Mapping[str, Any]
 
@@ -29,6 +30,11 @@ def as_frame(spark: SparkSession, rows: Sequence[Any], schema: StructType | str)
     if not rows:
         return spark.createDataFrame([], of)
     return spark.createDataFrame(LocalDataToArrowConversion.convert(list(rows), of, False), of)
+
+
+def version_rows(*inputs: DataFrame) -> DataFrame:
+    """The rows that `route_versions` makes of these."""
+    return route_versions(*inputs).frame(ROUTE_VERSIONS)
 
 
 def rows_of(found: DataFrame, *columns: str) -> set[tuple[Any, ...]]:

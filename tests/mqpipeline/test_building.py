@@ -1,10 +1,10 @@
 """What a run computes again and what it takes over: whichever it is, the rows are the same."""
 
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
 from mqpipeline import building
 from mqpipeline.building import Source, build
@@ -74,12 +74,25 @@ def heartbeats(spark: SparkSession) -> Any:
     return frame(spark, HEARTBEATS, [{**member, "id_ms": at(time), "id_n": 0, "code": 34} for time in times])
 
 
+class Landed(NamedTuple):
+    """All rows of a landed table, whichever are asked for."""
+
+    frame: DataFrame
+
+    def rows(self, **_: float) -> DataFrame:
+        return self.frame
+
+    def has_rows(self, **_: float) -> bool:
+        return True
+
+
 def run(spark: SparkSession, folder: Path, until: int, reported: list[str]) -> Snapshot:
     """As of that second."""
     rows = [
         landed(one, batch=1 if one.ms < at(CUT) else 2) for one in history().entries if one.ms < at(until)
     ]
-    source = Source(frame(spark, EVENTS, rows), heartbeats(spark).where(f"id_ms < {at(until)}"), at(until))
+    kept = heartbeats(spark).where(f"id_ms < {at(until)}")
+    source = Source(Landed(frame(spark, EVENTS, rows)), Landed(kept), at(until))
     return build(Warehouse(spark, str(folder)).begin(), source, Options(), reported.append)
 
 

@@ -16,13 +16,15 @@ from pyspark.sql import SparkSession
 
 from mqnamesrv.store import EmbeddedStore
 from mqpipeline import building, job, schemas
-from mqpipeline.lake.log import OtherWriter, this_process
+from mqpipeline.building import Source
+from mqpipeline.lake.log import LOG, LakeError, OtherWriter, this_process
+from mqpipeline.landing import reading
 from mqpipeline.landing.landing import Landing
 from mqpipeline.landing.lease import Leases
 from mqpipeline.landing.reading import read_events
 from mqpipeline.options import ALL, Options
 from mqpipeline.tables.health import ADDED, MISSING
-from mqpipeline.warehouse import Snapshot, Warehouse
+from mqpipeline.warehouse import DERIVED, Snapshot, Warehouse
 from pyspark_redis_stream.connection import Store
 from pyspark_redis_stream.options import options_of
 from registry.store.rights import pipeline_rules
@@ -32,6 +34,16 @@ from tests.mqpipeline.rows import rows_of
 from tests.mqpipeline.stream import at
 
 NOTEBOOK = Path(__file__).resolve().parents[2] / "docs" / "outage.ipynb"
+
+NEXT: dict[Any, Any] = {
+    "v": 1,
+    "kind": "kv_changed",
+    "cause": "put",
+    "key": "k",
+    "inc": worked_example.RAW[-1][1]["inc"],
+    "seq": len(worked_example.RAW) + 1,
+}
+"""The entry behind those of the worked example."""
 
 
 @pytest.fixture
@@ -120,6 +132,57 @@ def test_the_worked_example_from_the_stream_to_what_is_served(
     assert (found["broker"], found["longest"]["end_cause"]) == ("c", "expired")
     assert (found["unnoticed_s"], found["only_there"]) == (120.0, ["T2"])
     assert "broker_removed" in set(found["around"]["kind"])
+
+
+def test_a_further_run_reads_no_file_of_closed_windows(
+    spark: SparkSession, example: Options, redis: redis_py.Redis, tmp_path: Path
+) -> None:
+    land(spark, example)
+    now_ms = int(time.time() * 1000)
+    warehouse, whole = Warehouse(spark, str(tmp_path)), Warehouse(spark, f"{tmp_path}-whole")
+    steps: list[str] = []
+
+    def build(of: Warehouse, as_of_ms: int) -> None:
+        landed = reading.events(spark, example.warehouse), reading.heartbeats(spark, example.warehouse)
+        building.build(of.begin(), Source(*landed, as_of_ms), Options(), steps.append)
+
+    build(warehouse, now_ms)
+    old = [*tmp_path.glob("events/day=*/*.parquet")]
+    redis.xadd("ns:{ns}:events", NEXT)
+    land(spark, example)
+    for file in old:
+        file.rename(file.with_suffix(".away"))
+    build(warehouse, now_ms + 60_000)
+    build(warehouse, now_ms + 120_000)
+    assert [step for step in steps if "last run" in step] == [
+        "reading what came since the last run",
+        "nothing has come since the last run",
+    ]
+    with pytest.raises(LakeError, match="is damaged"):
+        build(whole, now_ms + 120_000)
+    for file in old:
+        file.with_suffix(".away").rename(file)
+    build(whole, now_ms + 120_000)
+    for table in (table for table in DERIVED if table is not schemas.RUNS):
+        names = [name for name in table.schema.names if name != "as_of"]
+        assert rows_of(warehouse.read(table), *names) == rows_of(whole.read(table), *names), table.name
+
+
+def test_what_lands_under_the_number_of_a_batch_that_was_lost_is_read(
+    spark: SparkSession,
+    example: Options,
+    redis: redis_py.Redis,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The log's newest entry is gone, and what it said lands again with more."""
+    monkeypatch.setattr(building, "_write_reports", lambda *_, **__: None)
+    before = run(spark, example, lambda _: None)
+    max((tmp_path / "events" / LOG).glob("*.json")).unlink()
+    redis.xadd("ns:{ns}:events", NEXT)
+    after = run(spark, example, lambda _: None)
+    assert after.folded["ns"].batch == before.folded["ns"].batch
+    assert after.folded["ns"].seq == before.folded["ns"].seq + 1
 
 
 def test_a_namespace_that_is_gone_is_said_and_not_published(

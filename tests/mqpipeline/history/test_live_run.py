@@ -14,13 +14,12 @@ from mqpipeline.history.routes import Route, routes_at
 from mqpipeline.history.tables import Tables
 from mqpipeline.schemas import EVENTS
 from mqpipeline.tables.broker_versions import broker_versions
-from mqpipeline.tables.route_versions import route_versions
 from mqpipeline.tables.sessions import sessions
 from rocketmq_remoting.route import TopicRouteData, decode_route
 from tests.mqpipeline.history.conftest import NAMESPACE
 from tests.mqpipeline.history.example import in_memory
 from tests.mqpipeline.history.live_run import BEHIND_MS, Answer, Recorded
-from tests.mqpipeline.rows import frame
+from tests.mqpipeline.rows import frame, version_rows
 from tests.mqpipeline.stream import Entry, landed
 
 pytestmark = pytest.mark.timeout(240)
@@ -40,7 +39,7 @@ def entries(recorded: Recorded) -> list[Entry]:
 def tables(spark: SparkSession, entries: list[Entry]) -> Tables:
     events = frame(spark, EVENTS, [landed(entry, NAMESPACE) for entry in entries])
     whole = clean(events).persist()
-    return in_memory(NAMESPACE, sessions(whole), broker_versions(whole), route_versions(whole))
+    return in_memory(NAMESPACE, sessions(whole), broker_versions(whole), version_rows(whole))
 
 
 def test_the_run_has_all_that_can_happen(entries: list[Entry]) -> None:

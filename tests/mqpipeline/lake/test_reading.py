@@ -36,7 +36,7 @@ def lake(tmp_path: Path) -> Place:
 
 
 def written(spark: SparkSession, lake: Place, table: Table) -> list[Written]:
-    return write(with_partitions(frame(spark, table, ROWS[table]), table), table, lake, placed=False)
+    return write(with_partitions(frame(spark, table, ROWS[table]), table), table, lake)
 
 
 @pytest.mark.parametrize("table", ROWS, ids=lambda table: table.name)
@@ -73,7 +73,6 @@ def test_a_column_that_older_files_lack_is_null(spark: SparkSession, lake: Place
         with_partitions(frame(spark, older, [{"broker": "a"}]), BROKER_SESSIONS._replace(partitions=())),
         older._replace(partitions=()),
         lake,
-        placed=False,
     )
     [row] = reading.rows_of(spark, lake, BROKER_SESSIONS, files, partitions=False).collect()
     assert (row["broker"], row[BROKER_SESSIONS.schema.names[-1]]) == ("a", None)

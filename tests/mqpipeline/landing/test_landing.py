@@ -12,7 +12,7 @@ from redis import Redis
 from mqpipeline.lake.log import LOG, created, opened
 from mqpipeline.lake.place import place
 from mqpipeline.landing.kinds import HEARTBEATS_LAND
-from mqpipeline.landing.reading import read_events, read_heartbeats, read_landed
+from mqpipeline.landing.reading import events, heartbeats, read_events
 from mqpipeline.landing.stream_partitions import rows_of
 from mqpipeline.schemas import EVENTS
 from pyspark_redis_stream.ids import Id
@@ -44,8 +44,16 @@ def test_new_entries_land_once_and_are_acknowledged(
     emit(redis, 21, 22, every_ms=DAY_MS // 10)
     assert make().land_available().streams[STREAM].entries == 22  # with what is known of them
     assert landed(spark, tmp_path) == seqs(1, 20, 1) + seqs(21, 22, 2)
-    day = read_landed(spark, str(tmp_path), EVENTS, from_day="2026-01-02", to_day="2026-01-02")
-    assert sorted(row["seq"] for row in day.collect()) == list(range(10, 20))
+    table = events(spark, str(tmp_path))
+    third_day_ms = INC + 2 * DAY_MS
+    later_ms = third_day_ms + DAY_MS
+    assert sorted(row["seq"] for row in table.rows(from_ms=third_day_ms).collect()) == [20, 21, 22]
+    assert sorted(row["seq"] for row in table.rows(from_ms=later_ms, after_batch=1).collect()) == [21, 22]
+    assert table.rows(from_ms=later_ms).isEmpty()
+    assert table.has_rows(from_ms=third_day_ms)
+    assert table.has_rows(from_ms=later_ms, after_batch=1)
+    assert not table.has_rows(from_ms=later_ms, after_batch=2)
+    assert not table.has_rows(from_ms=later_ms)
 
 
 def test_an_idle_stream_and_an_empty_one_still_advance(redis: Redis, make: Make) -> None:
@@ -214,7 +222,7 @@ def test_heartbeats_land(spark: SparkSession, redis: Redis, make: Make, tmp_path
             "ns:{default}:heartbeats", {"cluster": "c", "broker": "b", "id": n, "addr": "a:1", "code": 34}
         )
     assert make(HEARTBEATS_LAND).land_available().streams["ns:{default}:heartbeats"].entries == 3
-    assert sorted(row["broker_id"] for row in read_heartbeats(spark, str(tmp_path)).collect()) == [0, 1, 2]
+    assert sorted(row["broker_id"] for row in heartbeats(spark, str(tmp_path)).rows().collect()) == [0, 1, 2]
 
 
 def test_what_is_gone_before_it_is_read_is_no_file(redis: Redis, make: Make, tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ from mqpipeline.landing.check import check
 from mqpipeline.landing.kinds import EVENTS_LAND, HEARTBEATS_LAND
 from mqpipeline.landing.migrate import DONE, migrate
 from mqpipeline.landing.progress import WRITER, progress_of
-from mqpipeline.landing.reading import read_events, read_heartbeats
+from mqpipeline.landing.reading import heartbeats, read_events
 from mqpipeline.landing.repair import done, planned
 from mqpipeline.schemas import EVENTS, HEARTBEATS
 from tests.mqpipeline.landing.conftest import Make
@@ -149,11 +149,11 @@ def test_a_table_in_which_nothing_landed(
     spark: SparkSession, redis: Redis, make: Make, tmp_path: Path
 ) -> None:
     write_positions(tmp_path, HEARTBEATS, 0, default={"as_of_ms": 5})
-    heartbeats = place(str(tmp_path)).under("heartbeats")
-    assert migrate(heartbeats, HEARTBEATS_LAND).startswith("0 files")
+    table = place(str(tmp_path)).under("heartbeats")
+    assert migrate(table, HEARTBEATS_LAND).startswith("0 files")
     redis.xadd("ns:{default}:heartbeats", {"id": 1, "code": 34})
     make(HEARTBEATS_LAND).land_available()
-    assert read_heartbeats(spark, str(tmp_path)).count() == 1
+    assert heartbeats(spark, str(tmp_path)).rows().count() == 1
 
 
 @pytest.mark.parametrize("content", ["", "{", '{"batch": "x"}'])

@@ -18,7 +18,7 @@ from mqpipeline.landing.check import check
 from mqpipeline.landing.kinds import EVENTS_LAND, HEARTBEATS_LAND, Landed
 from mqpipeline.landing.landing import Landing
 from mqpipeline.landing.progress import progress_of
-from mqpipeline.landing.reading import read_heartbeats
+from mqpipeline.landing.reading import heartbeats
 from mqpipeline.landing.repair import done, planned
 from pyspark_redis_stream.ids import Id, parsed
 from pyspark_redis_stream.streams import StreamPartition
@@ -187,7 +187,12 @@ def test_heartbeats_have_no_batches(spark: SparkSession, redis: Redis, make: Mak
     redis.xadd("ns:{default}:heartbeats", {"id": 3, "code": 34}, id=f"{INC + 3}-0")
     repair(tmp_path, HEARTBEATS_LAND)
     make(HEARTBEATS_LAND).land_available()
-    assert sorted(row["broker_id"] for row in read_heartbeats(spark, str(tmp_path)).collect()) == [0, 1, 2, 3]
+    assert sorted(row["broker_id"] for row in heartbeats(spark, str(tmp_path)).rows().collect()) == [
+        0,
+        1,
+        2,
+        3,
+    ]
 
 
 def test_what_vacuum_and_delta_rs_leave_alone(redis: Redis, make: Make, tmp_path: Path) -> None:

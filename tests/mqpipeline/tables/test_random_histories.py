@@ -12,9 +12,8 @@ from mqpipeline.clean import clean, gaps
 from mqpipeline.tables.broker_versions import broker_versions
 from mqpipeline.tables.check import checks, newest, rounds_of
 from mqpipeline.tables.increments import discontinuous, fresh, moved, positions
-from mqpipeline.tables.route_versions import route_versions
 from mqpipeline.tables.sessions import sessions
-from tests.mqpipeline.rows import rows_of
+from tests.mqpipeline.rows import rows_of, version_rows
 from tests.mqpipeline.stream import Case, Entry, Stream, landed, landing, registered
 from tests.mqpipeline.tables.histories import Fold, Interval, Namespace
 
@@ -109,7 +108,7 @@ def stays(kept: DataFrame) -> DataFrame:
 
 @pytest.fixture(scope="module")
 def versions(kept: DataFrame) -> DataFrame:
-    return route_versions(kept).localCheckpoint()
+    return version_rows(kept).localCheckpoint()
 
 
 SESSION = ("broker", "broker_id", "addr", "epoch"), "start_ms", "end_ms", "end_cause"
@@ -247,7 +246,7 @@ def test_an_incremental_run_equals_a_full_one(spark: SparkSession) -> None:
     turns: list[tuple[Callable[..., DataFrame], tuple[DataFrame, ...], str]] = [
         (sessions, (), "open"),
         (broker_versions, (), "to_ms is null"),
-        (route_versions, (brokers,), "to_ms is null"),
+        (version_rows, (brokers,), "to_ms is null"),
     ]
     for turn, more, still in turns:
         run = turn(before).localCheckpoint()

@@ -1,10 +1,14 @@
 """Versions of routes: what begins one, what ends it, and what a checkpoint says of it."""
 
+import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
 
 from mqpipeline.clean import clean
+from mqpipeline.schemas import ROUTE_VERSIONS, months
 from mqpipeline.tables.route_versions import route_versions
+from tests.mqpipeline.rows import version_rows
 from tests.mqpipeline.stream import (
     Case,
     Reported,
@@ -243,7 +247,7 @@ Rows = dict[str, list[dict[str, object]]]
 @pytest.fixture(scope="module")
 def found(spark: SparkSession) -> Rows:
     rows: Rows = {}
-    for row in route_versions(clean(landing(spark, CASES)).localCheckpoint()).collect():
+    for row in version_rows(clean(landing(spark, CASES)).localCheckpoint()).collect():
         rows.setdefault(row.namespace, []).append(row.asDict(recursive=True))
     return rows
 
@@ -253,6 +257,33 @@ def test_edges(found: Rows, case: Case) -> None:
     rows = [seconds([row[name] for name in COLUMNS], 5, 7) for row in found[case.id]]
     assert set(rows) == case.expected
     assert len(rows) == len(case.expected)
+
+
+def test_each_row_says_its_folder_and_those_of_a_partition_are_in_the_order_of_files(
+    spark: SparkSession,
+) -> None:
+    made = route_versions(clean(landing(spark, CASES)).localCheckpoint())
+    rows = made.of.mapInArrow(made.step, ROUTE_VERSIONS.stored_schema)
+    folders = {one.name: F.expr(one.sql).alias(f"{one.name}_by_sql") for one in ROUTE_VERSIONS.partitions}
+    placed = rows.select("*", *folders.values(), F.spark_partition_id().alias("partition")).collect()
+    assert {row.month for row in placed} > {"open"}
+    for row in placed:
+        assert [row[name] for name in folders] == [row[f"{name}_by_sql"] for name in folders]
+    for one in {row.partition for row in placed}:
+        places = [
+            (row.to_ms is None, row.bucket, row.month, row.topic) for row in placed if row.partition == one
+        ]
+        assert places == sorted(places)
+
+
+@pytest.mark.parametrize(
+    "at_ms", [0, 1, -1, 951_782_399_999, 951_782_400_000, 1_767_225_600_000, 253_402_300_799_999]
+)
+def test_the_month_of_a_time(spark: SparkSession, at_ms: int) -> None:
+    (row,) = spark.sql(
+        f"select {ROUTE_VERSIONS.partitions[1].sql} as month from (select {at_ms}L as to_ms)"
+    ).collect()
+    assert months(pa.array([at_ms, None], pa.int64())).to_pylist() == [row.month, "open"]
 
 
 def test_the_actor_of_a_version(found: Rows) -> None:

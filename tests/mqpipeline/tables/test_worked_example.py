@@ -6,10 +6,9 @@ from pyspark.sql import DataFrame, SparkSession
 from mqpipeline.clean import clean, gaps
 from mqpipeline.schemas import BROKER_SESSIONS, BROKER_VERSIONS, EVENTS, GAPS, ROUTE_VERSIONS
 from mqpipeline.tables.broker_versions import broker_versions
-from mqpipeline.tables.route_versions import route_versions
 from mqpipeline.tables.sessions import sessions
 from tests.mqpipeline import worked_example
-from tests.mqpipeline.rows import frame, rows_of
+from tests.mqpipeline.rows import frame, rows_of, version_rows
 from tests.mqpipeline.stream import seconds
 
 pytestmark = pytest.mark.timeout(300)
@@ -38,7 +37,7 @@ def test_sessions(kept: DataFrame) -> None:
 
 
 def test_versions_of_t1_on_b(kept: DataFrame) -> None:
-    versions = route_versions(kept).where("topic = 'T1' and broker = 'b'")
+    versions = version_rows(kept).where("topic = 'T1' and broker = 'b'")
     found = rows_of(versions, "from_ms", "to_ms", "epoch", "perm", "from_actor", "to_cause")
     assert {seconds(row, 0, 1) for row in found} == {
         (-900, 1500, 2, 6, "wire:10.0.0.1:41210", "epoch"),
@@ -48,9 +47,9 @@ def test_versions_of_t1_on_b(kept: DataFrame) -> None:
     }
 
 
-@pytest.mark.parametrize("turn", [sessions, broker_versions, route_versions])
+@pytest.mark.parametrize("turn", [sessions, broker_versions, version_rows])
 def test_columns(kept: DataFrame, turn: object) -> None:
-    tables = {sessions: BROKER_SESSIONS, broker_versions: BROKER_VERSIONS, route_versions: ROUTE_VERSIONS}
+    tables = {sessions: BROKER_SESSIONS, broker_versions: BROKER_VERSIONS, version_rows: ROUTE_VERSIONS}
     found = turn(kept).schema  # type: ignore[operator]
     wanted = tables[turn].schema  # type: ignore[index]
     assert [(one.name, one.dataType.simpleString()) for one in found] == [
