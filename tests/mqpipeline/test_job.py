@@ -23,6 +23,7 @@ from mqpipeline.landing.landing import Landing
 from mqpipeline.landing.lease import Leases
 from mqpipeline.landing.reading import read_events
 from mqpipeline.options import ALL, Options
+from mqpipeline.reports.catalogue import CATALOGUE
 from mqpipeline.tables.health import ADDED, MISSING
 from mqpipeline.warehouse import DERIVED, Snapshot, Warehouse
 from pyspark_redis_stream.connection import Store
@@ -31,7 +32,7 @@ from registry.store.rights import pipeline_rules
 from registry.store.url import with_login
 from tests.mqpipeline import worked_example
 from tests.mqpipeline.rows import rows_of
-from tests.mqpipeline.stream import at
+from tests.mqpipeline.stream import Stream, at, registered, started, topics
 
 NOTEBOOK = Path(__file__).resolve().parents[2] / "docs" / "outage.ipynb"
 
@@ -135,7 +136,11 @@ def test_the_worked_example_from_the_stream_to_what_is_served(
 
 
 def test_a_further_run_reads_no_file_of_closed_windows(
-    spark: SparkSession, example: Options, redis: redis_py.Redis, tmp_path: Path
+    spark: SparkSession,
+    example: Options,
+    redis: redis_py.Redis,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     land(spark, example)
     now_ms = int(time.time() * 1000)
@@ -146,6 +151,8 @@ def test_a_further_run_reads_no_file_of_closed_windows(
         landed = reading.events(spark, example.warehouse), reading.heartbeats(spark, example.warehouse)
         building.build(of.begin(), Source(*landed, as_of_ms), Options(), steps.append)
 
+    of_events = tuple(report for report in CATALOGUE if report.name in ("detect", "flap", "churn"))
+    monkeypatch.setattr(building, "CATALOGUE", of_events)  # the others are of the tables
     build(warehouse, now_ms)
     old = [*tmp_path.glob("events/day=*/*.parquet")]
     redis.xadd("ns:{ns}:events", NEXT)
@@ -166,6 +173,29 @@ def test_a_further_run_reads_no_file_of_closed_windows(
     for table in (table for table in DERIVED if table is not schemas.RUNS):
         names = [name for name in table.schema.names if name != "as_of"]
         assert rows_of(warehouse.read(table), *names) == rows_of(whole.read(table), *names), table.name
+
+
+def test_entries_that_wait_for_the_rest_of_their_group_are_read_again(
+    spark: SparkSession,
+    example: Options,
+    redis: redis_py.Redis,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(building, "_write_reports", lambda *_, **__: None)
+    redis.delete("ns:{ns}:events")
+    group = registered("first", "a", 1), topics("register", ("a", "", "8,8,6,0", ["T"]), epoch=1)
+    *begun, last = Stream(0).add(0, started()).add(1, *group).entries
+    warehouse = Warehouse(spark, str(tmp_path))
+    steps: list[str] = []
+    for some in (begun, [last]):
+        for entry in some:
+            fields: dict[Any, Any] = {**entry.fields}
+            redis.xadd("ns:{ns}:events", fields)  # now, since no closed month may change
+        run(spark, example, steps.append)
+    assert "reading what came since the last run" in steps
+    assert rows_of(warehouse.read(schemas.BROKER_SESSIONS), "broker") == {("a",)}
+    assert rows_of(warehouse.read(schemas.ROUTE_VERSIONS), "topic", "broker") == {("T", "a")}
 
 
 def test_what_lands_under_the_number_of_a_batch_that_was_lost_is_read(
