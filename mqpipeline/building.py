@@ -18,7 +18,7 @@ from pyspark.sql import functions as F
 
 from mqpipeline import schemas
 from mqpipeline.clean import clean, counts, gaps, runs
-from mqpipeline.landing.reading import EVER, NO_BATCH
+from mqpipeline.landing.reading import EVER, NEVER, Since
 from mqpipeline.options import DAY_MS, Options
 from mqpipeline.partitions import enough_for
 from mqpipeline.reports.catalogue import CATALOGUE
@@ -48,13 +48,13 @@ Progress = Callable[[str], None]
 log = logging.getLogger(__name__)
 
 
-class Landed(Protocol):
-    """A landed table: `mqpipeline.landing.reading.LandedTable`."""
+class LandedRows(Protocol):
+    """Those of a landed table: `mqpipeline.landing.reading.LandedTable`."""
 
-    def rows(self, *, from_ms: float = EVER, after_batch: float = NO_BATCH) -> DataFrame:
-        """Return all rows of this time or later, or of batches after this one; others may be among them."""
+    def rows(self, since: Since = EVER) -> DataFrame:
+        """Return all of these; others may be among them."""
 
-    def has_rows(self, *, from_ms: float = EVER, after_batch: float = NO_BATCH) -> bool:
+    def has_rows(self, since: Since = EVER) -> bool:
         """Return False only if there is none of these."""
 
 
@@ -62,8 +62,8 @@ class Source(NamedTuple):
     """What a run works on: EVENTS and HEARTBEATS as landed, and until when all is known: of all namespaces that are
     present, and of each (`as_of`); of one that is gone it is earlier. `landed` counts entries of each namespace."""
 
-    events: Landed
-    heartbeats: Landed
+    events: LandedRows
+    heartbeats: LandedRows
     as_of_ms: int
     as_of: Mapping[str, int] = MappingProxyType({})
     landed: Mapping[str, health.Entries] = MappingProxyType({})
@@ -79,7 +79,7 @@ def build(run: Run, source: Source, options: Options, progress: Progress, *, ful
     whole = covered.whole
     if whole is None:  # the windows begin before what is new
         from_ms = span(of)[0] - FADED_MS
-        whole = _planned_apart(runs(source.events.rows(from_ms=from_ms).where(f"id_ms >= {from_ms}")))
+        whole = _planned_apart(runs(source.events.rows(Since(from_ms)).where(f"id_ms >= {from_ms}")))
     _write_reports(run, source, whole, options, progress, of, final_ms, full=covered.whole is not None)
     return run.commit(as_of_ms=source.as_of_ms, as_of=source.as_of, final_ms=final_ms, folded=covered.folded)
 
@@ -95,7 +95,7 @@ class _Covered(NamedTuple):
 
 def _nothing_new(run: Run, source: Source, progress: Progress) -> _Covered | None:
     """Leave the tables as they are if the log has no event that they do not have; None if it has."""
-    if not run.base.folded or source.events.has_rows(**_unread(run)):
+    if not run.base.folded or source.events.has_rows(_since_last(run)):
         return None
     progress("nothing has come since the last run")
     _write_seen(run, source, health.Seen((), None, ()), run.warehouse.rows(schemas.HEALTH, run.base))
@@ -106,7 +106,7 @@ def _make_tables(run: Run, source: Source, progress: Progress, *, full: bool) ->
     """Write the tables of all events, or of those since the last run if these go on where it ended."""
     base = run.base
     known = _positions(run.warehouse.spark, base.folded)
-    events = source.events.rows() if full else source.events.rows(**_unread(run))
+    events = source.events.rows() if full else source.events.rows(_since_last(run))
     if not full and not (base.folded and _continues(events, known, base.final_ms)):
         full, events = True, source.events.rows()
     progress("reading all that was landed" if full else "reading what came since the last run")
@@ -142,14 +142,14 @@ def _continues(events: DataFrame, known: DataFrame, final_ms: int) -> bool:
     return increments.discontinuous(events, known).unionByName(late.select("namespace")).isEmpty()
 
 
-def _unread(run: Run) -> Mapping[str, float]:
-    """Return which events the tables may not have, for `Landed`: of later batches, and of the time since the last run,
-    for after the loss of a log entry other events may have landed under the number of a batch that was read."""
+def _since_last(run: Run) -> Since:
+    """Return which events the tables may lack: those of later batches, and those of the time since the last run, for
+    after the loss of a log entry other events may have landed under the number of a batch that was read."""
     health_before = run.warehouse.rows(schemas.HEALTH, run.base)
     if not health_before or any(row["waiting"] for row in health_before):
-        return {"from_ms": EVER}
-    read = max((position.batch for position in run.base.folded.values()), default=0)
-    return {"from_ms": run.base.as_of_ms, "after_batch": read}
+        return EVER
+    last_read = max((position.batch for position in run.base.folded.values()), default=0)
+    return Since(run.base.as_of_ms, last_read)
 
 
 def _positions(spark: SparkSession, folded: Mapping[str, Folded]) -> DataFrame:
@@ -186,8 +186,8 @@ def _write_tables(run: Run, read: DataFrame, entries: DataFrame, progress: Progr
     open_before = carried(schemas.ROUTE_VERSIONS)
     many = _pairs(read) + (open_before.count() if open_before is not None else 0)
     with enough_for(read.sparkSession, many, VERSIONS_OF_A_PARTITION):
-        made = route_versions(entries, open_before, carried(schemas.BROKER_VERSIONS))
-        run.write_arrow(schemas.ROUTE_VERSIONS, made, open="to_ms", full=full)
+        versions = route_versions(entries, open_before, carried(schemas.BROKER_VERSIONS))
+        run.write_arrow(schemas.ROUTE_VERSIONS, versions, open_without="to_ms", full=full)
 
 
 def _write_health(
@@ -312,9 +312,9 @@ def _inputs(
         sessions=run.read(schemas.BROKER_SESSIONS),
         broker_versions=run.read(schemas.BROKER_VERSIONS),
         route_versions=run.read(schemas.ROUTE_VERSIONS).where(_meets(begin, end)),
-        events=clean(source.events.rows(from_ms=from_ms).where(relevant), whole),
+        events=clean(source.events.rows(Since(from_ms)).where(relevant), whole),
         registrations=_registrations(source, from_ms),
-        heartbeats=source.heartbeats.rows(from_ms=from_ms).where(f"id_ms >= {from_ms} and id_ms < {end}"),
+        heartbeats=source.heartbeats.rows(Since(from_ms)).where(f"id_ms >= {from_ms} and id_ms < {end}"),
         windows=of,
         ends=tuple(window for window in of if window.name in ("24h", "month")),
         hours=months(of),
@@ -328,7 +328,7 @@ def _inputs(
 
 def _registrations(source: Source, from_ms: int) -> DataFrame:
     """Return all entries that name timeouts, however old; none where no heartbeat is compared with them."""
-    events = source.events.rows(from_ms=EVER if source.heartbeats.has_rows(from_ms=from_ms) else -EVER)
+    events = source.events.rows(EVER if source.heartbeats.has_rows(Since(from_ms)) else NEVER)
     return events.where("kind in ('broker_registered', 'broker_updated')")
 
 

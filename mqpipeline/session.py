@@ -24,10 +24,10 @@ FOLDER_LONGEST = 107 - len("/.01234567-0123-0123-0123-0123456789ab.sock")
 SETTINGS = {
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.execution.arrow.pyspark.enabled": "true",
-    "spark.sql.execution.arrow.maxBytesPerBatch": str(
-        (1 << 31) - 1
-    ),  # no limit: else each row's bytes are counted,
-    "spark.sql.execution.arrow.maxRecordsPerBatch": "2000",  # which takes longer than to move it
+    # Without a limit of bytes they are not counted at each row, which takes time that grows with the square of a
+    # batch's rows where a list or a map is null. An entry has some 60 KB at most.
+    "spark.sql.execution.arrow.maxBytesPerBatch": str((1 << 31) - 1),
+    "spark.sql.execution.arrow.maxRecordsPerBatch": "2000",
     "spark.python.sql.dataFrameDebugging.enabled": "false",  # two more calls for each column of each plan
     "spark.ui.showConsoleProgress": "false",
 }

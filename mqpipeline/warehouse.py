@@ -180,9 +180,9 @@ class Run:
         place = self._begun(table, full=full)
         self._written.setdefault(table, []).extend(write(parted, kept, place))
 
-    def write_arrow(self, table: Table, rows: ArrowRows, *, open: str, full: bool) -> None:
-        """The same of rows that are open where they have nothing in the column `open`."""
-        parted = rows._replace(step=partial(_with_part, open, rows.step))
+    def write_arrow(self, table: Table, rows: ArrowRows, *, open_without: str, full: bool) -> None:
+        """The same of rows that are open where they have nothing in the column `open_without`."""
+        parted = rows._replace(step=partial(_with_part, open_without, rows.step))
         place = self._begun(table, full=full)
         self._written.setdefault(table, []).extend(write_arrow(parted, _kept(table), place))
 
@@ -252,10 +252,10 @@ def _kept(table: Table, part: Partition = PART) -> Table:
     return table._replace(partitions=(part, *table.partitions))
 
 
-def _with_part(open: str, step: Step, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def _with_part(open_without: str, step: Step, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """What the step makes, with the folder that says which rows are open."""
     for rows in step(batches):
-        yield rows.append_column(PART.name, pc.if_else(rows[open].is_null(), OPEN, CLOSED))
+        yield rows.append_column(PART.name, pc.if_else(rows[open_without].is_null(), OPEN, CLOSED))
 
 
 def _row(snapshot: Snapshot, runs: Log) -> Written:

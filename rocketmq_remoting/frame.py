@@ -106,12 +106,12 @@ class FrameReader:
         """Bytes of the command returned last, until `feed`, `skip` or `drop_consumed`."""
         return self._at - self._began if self._long is None else sum(map(len, self._long))
 
-    def unread(self) -> tuple[bytes, int]:
+    def rest(self) -> tuple[bytes, int]:
         """Return bytes of the stream, and where in them the next frame begins; it may be incomplete there."""
         return self._buffer, self._at
 
     def skip(self, length: int) -> None:
-        """Go on behind whole frames of so many bytes, which were read from `unread`."""
+        """Go on behind whole frames of so many bytes, which were read from `rest`."""
         self._at += length
 
     def drop_consumed(self) -> None:

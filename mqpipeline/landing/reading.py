@@ -1,17 +1,25 @@
-"""What has landed, as a table."""
+"""What has landed, as tables, of which a reader may ask for a part."""
 
-from typing import Final
+from math import inf
+from typing import Final, NamedTuple
 
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F
 
 from mqpipeline.lake.log import File, opened
 from mqpipeline.lake.place import place
 from mqpipeline.lake.reading import rows_of
 from mqpipeline.schemas import EVENTS, HEARTBEATS, Table
 
-EVER: Final = float("-inf")
-NO_BATCH: Final = float("inf")
+
+class Since(NamedTuple):
+    """Rows of this time (ms) or later, or of batches after this one."""
+
+    from_ms: float
+    after_batch: float = inf
+
+
+EVER: Final = Since(-inf)
+NEVER: Final = Since(inf)
 
 
 class LandedTable:
@@ -25,25 +33,21 @@ class LandedTable:
         self._files = [] if log is None else log.files()
         self._frames: dict[tuple[str, ...], DataFrame] = {}
 
-    def rows(self, *, from_ms: float = EVER, after_batch: float = NO_BATCH) -> DataFrame:
-        """Return all rows of the files that may have one of this time or later, or of a batch after this one."""
-        wanted = self._wanted(from_ms, after_batch)
+    def rows(self, since: Since = EVER) -> DataFrame:
+        """Return all rows of the files that may have one of these."""
+        wanted = self._wanted(since)
         paths = tuple(file.path for file in wanted)
         if paths not in self._frames:
             frame = rows_of(self._spark, self._place, self._table, wanted, partitions=False)
             self._frames[paths] = frame
         return self._frames[paths]
 
-    def has_rows(self, *, from_ms: float = EVER, after_batch: float = NO_BATCH) -> bool:
-        """Return False only if no file has such a row."""
-        return bool(self._wanted(from_ms, after_batch))
+    def has_rows(self, since: Since = EVER) -> bool:
+        """Return False only if no file has one of these."""
+        return bool(self._wanted(since))
 
-    def _wanted(self, from_ms: float, after_batch: float) -> list[File]:
-        return [
-            file
-            for file in self._files
-            if _most(file, "id_ms") >= from_ms or _most(file, "batch") > after_batch
-        ]
+    def _wanted(self, since: Since) -> list[File]:
+        return [] if since is NEVER else [file for file in self._files if _may_have(file, since)]
 
 
 def events(spark: SparkSession, root: str) -> LandedTable:
@@ -56,12 +60,16 @@ def heartbeats(spark: SparkSession, root: str) -> LandedTable:
     return LandedTable(spark, root, HEARTBEATS)
 
 
-def read_events(spark: SparkSession, root: str, *, after_batch: int = 0) -> DataFrame:
-    """EVENTS of batches after this one."""
-    return events(spark, root).rows().where(F.col("batch") > after_batch)
+def read_events(spark: SparkSession, root: str) -> DataFrame:
+    """All of EVENTS."""
+    return events(spark, root).rows()
+
+
+def _may_have(file: File, since: Since) -> bool:
+    return _most(file, "id_ms") >= since.from_ms or _most(file, "batch") > since.after_batch
 
 
 def _most(file: File, column: str) -> float:
     """Of a file's rows; of one of which the log does not say it, infinity."""
     most = file.most.get(column)
-    return float("inf") if most is None else most
+    return inf if most is None else most

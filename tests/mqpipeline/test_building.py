@@ -9,6 +9,7 @@ from pyspark.sql import DataFrame, SparkSession
 from mqpipeline import building
 from mqpipeline.building import Source, build
 from mqpipeline.lake import reading
+from mqpipeline.landing.reading import EVER, Since
 from mqpipeline.options import Options
 from mqpipeline.reports import catalogue
 from mqpipeline.schemas import EVENTS, HEALTH, HEARTBEATS, TABLES
@@ -74,15 +75,15 @@ def heartbeats(spark: SparkSession) -> Any:
     return frame(spark, HEARTBEATS, [{**member, "id_ms": at(time), "id_n": 0, "code": 34} for time in times])
 
 
-class Landed(NamedTuple):
+class AllRows(NamedTuple):
     """All rows of a landed table, whichever are asked for."""
 
     frame: DataFrame
 
-    def rows(self, **_: float) -> DataFrame:
+    def rows(self, since: Since = EVER) -> DataFrame:
         return self.frame
 
-    def has_rows(self, **_: float) -> bool:
+    def has_rows(self, since: Since = EVER) -> bool:
         return True
 
 
@@ -92,7 +93,7 @@ def run(spark: SparkSession, folder: Path, until: int, reported: list[str]) -> S
         landed(one, batch=1 if one.ms < at(CUT) else 2) for one in history().entries if one.ms < at(until)
     ]
     kept = heartbeats(spark).where(f"id_ms < {at(until)}")
-    source = Source(Landed(frame(spark, EVENTS, rows)), Landed(kept), at(until))
+    source = Source(AllRows(frame(spark, EVENTS, rows)), AllRows(kept), at(until))
     return build(Warehouse(spark, str(folder)).begin(), source, Options(), reported.append)
 
 

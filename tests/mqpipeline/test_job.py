@@ -62,6 +62,12 @@ def example(store: EmbeddedStore, redis: redis_py.Redis, tmp_path: Path) -> Iter
     assert not [refused for refused in redis.acl_log() if refused["username"] == "pipeline"]
 
 
+@pytest.fixture
+def without_reports(monkeypatch: pytest.MonkeyPatch) -> None:
+    """They take most of the time of a run."""
+    monkeypatch.setattr(building, "_write_reports", lambda *_, **__: None)
+
+
 def run(spark: SparkSession, options: Options, progress: Callable[[str], None]) -> Snapshot:
     with job.leased(options) as leases:
         return job.run(spark, options, progress, leases)
@@ -175,14 +181,10 @@ def test_a_further_run_reads_no_file_of_closed_windows(
         assert rows_of(warehouse.read(table), *names) == rows_of(whole.read(table), *names), table.name
 
 
+@pytest.mark.usefixtures("without_reports")
 def test_entries_that_wait_for_the_rest_of_their_group_are_read_again(
-    spark: SparkSession,
-    example: Options,
-    redis: redis_py.Redis,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
+    spark: SparkSession, example: Options, redis: redis_py.Redis, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(building, "_write_reports", lambda *_, **__: None)
     redis.delete("ns:{ns}:events")
     group = registered("first", "a", 1), topics("register", ("a", "", "8,8,6,0", ["T"]), epoch=1)
     *begun, last = Stream(0).add(0, started()).add(1, *group).entries
@@ -198,15 +200,11 @@ def test_entries_that_wait_for_the_rest_of_their_group_are_read_again(
     assert rows_of(warehouse.read(schemas.ROUTE_VERSIONS), "topic", "broker") == {("T", "a")}
 
 
+@pytest.mark.usefixtures("without_reports")
 def test_what_lands_under_the_number_of_a_batch_that_was_lost_is_read(
-    spark: SparkSession,
-    example: Options,
-    redis: redis_py.Redis,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
+    spark: SparkSession, example: Options, redis: redis_py.Redis, tmp_path: Path
 ) -> None:
     """The log's newest entry is gone, and what it said lands again with more."""
-    monkeypatch.setattr(building, "_write_reports", lambda *_, **__: None)
     before = run(spark, example, lambda _: None)
     max((tmp_path / "events" / LOG).glob("*.json")).unlink()
     redis.xadd("ns:{ns}:events", NEXT)
@@ -215,14 +213,13 @@ def test_what_lands_under_the_number_of_a_batch_that_was_lost_is_read(
     assert after.folded["ns"].seq == before.folded["ns"].seq + 1
 
 
+@pytest.mark.usefixtures("without_reports")
 def test_a_namespace_that_is_gone_is_said_and_not_published(
     spark: SparkSession,
     example: Options,
     redis: redis_py.Redis,
     caplog: pytest.LogCaptureFixture,
-    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(building, "_write_reports", lambda *_, **__: None)  # most of the time of a run
     land(spark, example)
     redis.delete("ns:{ns}:events")
     redis.xadd(

@@ -92,30 +92,30 @@ class RequestReader:
 
     def _uncached(self, data: bytes) -> bytes:
         """Return what is left of `data` after the cached requests at its start."""
-        cached = self._connection.owner.service.cached_for(self._connection)
-        if cached is None:
-            return data
-        blocks, length, checks = cached_answers(cached, data, self._connection.active_at, UNREAD_MOST)
+        blocks, length = self._cached(data, 0, UNREAD_MOST)
         if answers := b"".join(blocks):
             self._replies.transport.write(answers)
-        if checks:
-            self._connection.check_repeats(checks)
         return data[length:] if length else data
 
     def _answer_cached(self) -> None:
         """Answer the cached requests that come next: many peers may have asked for what one of them had read."""
-        data, start = self._frames.unread()
-        if start == len(data):
-            return
-        cached = self._connection.owner.service.cached_for(self._connection)
+        data, first = self._frames.rest()
+        if first < len(data):
+            most = max(UNREAD_MOST - self._replies.buffered_bytes, 0)
+            blocks, length = self._cached(data, first, most)
+            self._frames.skip(length)
+            self._replies.add_cached(blocks)
+
+    def _cached(self, data: bytes, first: int, most: int) -> tuple[list[bytes], int]:
+        """Return the replies to the cached requests from `first` on, and their length; have repeats checked."""
+        connection = self._connection
+        cached = connection.owner.service.cached_for(connection)
         if cached is None:
-            return
-        most = max(UNREAD_MOST - self._replies.buffered_bytes, 0)
-        blocks, length, checks = cached_answers(cached, data, self._connection.active_at, most, start)
-        self._frames.skip(length)
-        self._replies.add_cached(blocks)
+            return [], 0
+        blocks, length, checks = cached_answers(cached, data, connection.active_at, most, first)
         if checks:
-            self._connection.check_repeats(checks)
+            connection.check_repeats(checks)
+        return blocks, length
 
     def _plain(self, data: bytes) -> bytes:
         opening, tls = self._opening, self._replies.tls
