@@ -74,14 +74,17 @@ def topics_of_broker(keys: Keys, name: str) -> Plan[dict[str, QueueData]]:
 
 def unit_topics(keys: Keys, kind: UnitKind) -> Plan[tuple[str, ...]]:
     """Return topics by the topicSysFlag of their first queue data, brokers in the order of their names."""
-    flags: dict[str, int] = {}
+    seen: set[str] = set()
+    wanted: list[str] = []
 
     def take(topic: str, text: str) -> None:
-        if topic not in flags:
-            flags[topic] = int(text.rpartition(",")[2])
+        if topic not in seen:
+            seen.add(topic)
+            if kind.matches(int(text.rpartition(",")[2])):
+                wanted.append(topic)
 
     yield from _each_topic(keys, sorted((yield from members_of(keys.brokers))), take)
-    return (yield from in_order([topic for topic, flag in flags.items() if kind.matches(flag)]))
+    return (yield from in_order(wanted))
 
 
 def _each_topic(keys: Keys, names: Collection[str], take: Callable[[str, str], None]) -> Plan[None]:

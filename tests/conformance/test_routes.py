@@ -136,7 +136,7 @@ def test_order_configuration_is_shown_if_so_wanted(ns: Scene) -> None:
 
 @pytest.mark.conformance("105-19", "105-20")
 def test_routes_only_after_a_while(launch: Callable[..., NameServer]) -> None:
-    server = launch(needWaitForService="true", waitSecondsForService="2")
+    server = launch(needWaitForService="true", waitSecondsForService="600")
     connection = Connection(server.port)
     body = A.body()
     connection.send_oneway(RequestCode.REGISTER_BROKER, A.ext(body), body)
@@ -147,6 +147,7 @@ def test_routes_only_after_a_while(launch: Callable[..., NameServer]) -> None:
     first = route()
     assert (first.code, first.remark) == (1, "name server not ready")
     assert connection.ask(RequestCode.GET_BROKER_CLUSTER_INFO).code == 0
+    connection.ask(RequestCode.UPDATE_NAMESRV_CONFIG, body=b"waitSecondsForService=3\n")
     eventually(lambda: route().code == 0)
     assert [route().code for _ in range(2)] == [0, 0]
     A.unregister(connection)
