@@ -9,8 +9,8 @@ from flask.json.provider import JSONProvider
 from api.problems import Problem
 
 MOST: Final = {b",": 1_500_000, b"[": 150_000, b"{": 250_000}
-"""Of these in a body; 100,000 topics have 600,000 commas and 100,000 braces. A value takes some 100 bytes, and Python's
-collector looks at all arrays again and again: nothing else runs while they are made."""
+"""How many of these a body may have; 100,000 topics have 600,000 commas and 100,000 braces. A value takes some 100
+bytes, and Python's collector looks at all arrays again and again: nothing else runs while they are made."""
 
 
 class StrictJSON(JSONProvider):

@@ -40,7 +40,8 @@ def repairs() -> Repairs:
     """Repairs of damaged tables
 
     Schedulers compare all tables with one another, one walk after the other, and repair what does not agree. Rows are
-    counted since the store was empty; any other number than 0 says that somebody or something changed its keys."""
+    counted since the store was empty; any other number than 0 says that another program, or a person, changed its
+    keys."""
     server = name_server()
     found = server.run(state(server.keys))
     rows = found.repaired

@@ -86,7 +86,7 @@ class HttpWorker(ThreadWorker):  # type: ignore[misc]
             self._end_wait(connection)
 
     def _cap_keepalive(self, deadline: float) -> None:
-        self._waiting.hurry(Phase.IDLE, STOP_KEEPALIVE_LINGER)
+        self._waiting.shorten(Phase.IDLE, STOP_KEEPALIVE_LINGER)
 
     def handle(self, connection: Connection) -> bool:
         """Called in a thread: answer a whole request; return whether another one may follow."""
@@ -191,7 +191,7 @@ class HttpWorker(ThreadWorker):  # type: ignore[misc]
     # Limits.
 
     def _end_wait(self, connection: Connection) -> None:
-        """Close a connection that has waited long enough; it is told if a part of a request has come."""
+        """Close a connection that has waited long enough; an error says so if a part of a request has come."""
         if connection.phase in (Phase.HEAD, Phase.BODY):
             self._refuse(connection, overdue(self._limits, connection.phase))
             return

@@ -1,5 +1,5 @@
 --[[  lua/repair_count.lua: compares how many topics and mappings are stored of a broker with how many there should be.
-  Rows that are lost from both sides nobody knows but the broker: it is made to register its whole table.
+  Rows that are lost from both sides only the broker knows: it is made to register its whole table.
   KEYS[1] events:meta    hash  incarnation, seq
   KEYS[2] broker:<name>  hash  the broker's entry
   ARGV[1] request as JSON: origin, name

@@ -34,7 +34,7 @@ from mqpipeline.warehouse import Folded, Run, Snapshot, earlier
 from mqpipeline.windows import Window, month_of, months, span, window_batches, windows
 
 VERSIONS_AT_ONCE = 40_000_000
-"""Of routes, while reports are made: more would take more memory, fewer more time."""
+"""Route versions that reports are made of at a time: more would take more memory, fewer more time."""
 VERSIONS_OF_A_PARTITION = 500_000
 """All of them are in the memory of one Python process together, which takes some 300 MB then."""
 FADED_MS = DAY_MS
@@ -42,7 +42,7 @@ FADED_MS = DAY_MS
 operation takes a day."""
 
 STEPS = 5 + len(CATALOGUE)
-"""Of a short history."""
+"""Steps of a run over a short history."""
 Progress = Callable[[str], None]
 """Called with each step before it."""
 log = logging.getLogger(__name__)
@@ -293,7 +293,7 @@ def _write_reports(
 
 
 class States(NamedTuple):
-    """Of slots, brokers, and brokers as ones to write to, in all of history."""
+    """The states of slots, of brokers, and of brokers as ones to write to, in all of history."""
 
     slots: DataFrame
     brokers: DataFrame

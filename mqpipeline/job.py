@@ -32,9 +32,9 @@ from pyspark_redis_stream.connection import Store
 from pyspark_redis_stream.options import options_of
 
 NAME = "redis-namesrv pipeline"
-"""Of a Spark session for runs."""
+"""The name of a Spark session for runs."""
 STEPS = len(LANDED) + building.STEPS + 1
-"""Of a run over a short history."""
+"""Steps of a run over a short history."""
 WAKE_S = 1.0
 LEASE_TIMEOUT_S = "3"
 """A store that stands still holds up the end by no more."""

@@ -41,7 +41,8 @@ OWN = {
     "spark.driver.defaultJavaOptions": LOGGING,
     "spark.sql.ui.retainedExecutions": "10",  # their plans fill the memory of a session that lives long
 }
-"""Of a session that a process of ours starts. `spark-submit` starts one before us, with what its caller chose."""
+"""Settings of a session that a process of ours starts. `spark-submit` starts one before us, with what its caller
+chose."""
 
 
 def spark_session(

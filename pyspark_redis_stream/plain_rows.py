@@ -102,7 +102,7 @@ def _behind(data: Bytes, bounds: Numbers, strings: Strings) -> Numbers:
 
 
 def _places(strings: Strings, behind: Numbers) -> Numbers:
-    """Of each string in its row."""
+    """Return the place of each string in its row."""
     owners = strings.owners
     begins = np.append(True, (owners[1:] != owners[:-1]) | (behind[:-1] == NEXT))[: len(owners)]
     numbers = np.arange(len(owners))

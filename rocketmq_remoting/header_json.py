@@ -18,7 +18,7 @@ _LOOSE_MAX_LENGTH: Final = 65536
 """Longer headers are not decoded leniently, which takes up to 0.5 µs a byte."""
 
 _QUOTES_MOST: Final = 4 * FIELDS_MOST + 64
-"""Of the ext fields with their values, and of the rest."""
+"""Quotes of the ext fields with their values, and of the rest."""
 
 _JSON: Final = SerializeType.JSON
 _LANGUAGE_CODES: Final[dict[str, int]] = {language.name: int(language) for language in LanguageCode}

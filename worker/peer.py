@@ -9,7 +9,7 @@ Frames = bytes | tuple[bytes, ...]
 """Whole frames, joined or cut anywhere (a head packed around a cached body, say)."""
 
 NONE_REGISTERED: Final[AbstractSet[str]] = frozenset()
-"""Of most connections; a new empty set has 216 bytes."""
+"""What most connections have; a new empty set has 216 bytes."""
 
 
 def host_of(address: str) -> str:

@@ -8,7 +8,7 @@ from api.transport.waiting import Waiting
 __all__ = ["HeldMemory"]
 
 LITTLE_BYTES: Final = 1 << 16
-"""Of a connection that is not closed for its memory: the number of such connections is bounded."""
+"""Bytes of a connection that is not closed for them: the number of such connections is bounded."""
 
 
 class HeldMemory:

@@ -17,9 +17,9 @@ STATUSES: Final[Mapping[type[errors.ParseException], int]] = {
     errors.LimitRequestHeaders: 431,
     errors.UnsupportedTransferCoding: 501,
 }
-"""Of heads that gunicorn does not take; of all others 400."""
+"""Status codes of heads that gunicorn does not take; all others get 400."""
 LONGEST: Final = 200
-"""Of the text of an error, which has what the peer sent."""
+"""Characters of the text of an error, which has what the peer sent."""
 
 
 class Refusal(Exception):

@@ -13,7 +13,7 @@ __all__ = ["RequestThreads"]
 HEALTH: Final = ("/healthz", "/readyz")
 """Paths with threads of their own: what others ask may take all, for as long as a store hangs."""
 HEALTH_THREADS: Final = 2
-"""Of each of these paths."""
+"""Threads of each of these paths."""
 
 Handle = Callable[[Connection], bool]
 

@@ -63,7 +63,7 @@ class Waiting:
         until = min((first for first in firsts if first is not None), default=None)
         return most if until is None else min(most, max(0.0, until - self._clock()))
 
-    def hurry(self, phase: Phase, seconds: float) -> None:
+    def shorten(self, phase: Phase, seconds: float) -> None:
         """Let no connection wait longer than this in a phase, now and from now on."""
         self._seconds[phase] = min(seconds, self._seconds[phase])
         latest = self._clock() + seconds

@@ -17,7 +17,8 @@ CONNECTIONS_MOST: Final = 256
 HELD_MOST: Final = 16 << 20
 """Bytes of frames under way, of all connections together; beyond that the one with most is closed."""
 HELD_LITTLE: Final = 64 << 10
-"""Of one, which closes none: what name servers push is shorter, and so are clients' heartbeats."""
+"""Bytes of a connection that is not closed for them: what name servers push is shorter, and so are clients'
+heartbeats."""
 Respond = Callable[[Command], Command]
 
 

@@ -25,7 +25,7 @@ SYNC_BROKER_MEMBER_PREFIX: Final = "rmq_sys_SYNC_BROKER_MEMBER_"
 
 _READ_WRITE: Final = PERM_READ | PERM_WRITE
 _TABLE_BUCKETS: Final = 2048
-"""Of a broker's own table, which is created for 1024 topics."""
+"""Buckets of a broker's own table, which is created for 1024 topics."""
 _COPY_BUCKETS: Final = 16
 
 

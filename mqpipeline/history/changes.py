@@ -15,7 +15,7 @@ Name = tuple[int, str]
 
 
 class PermissionChange(NamedTuple):
-    """Of a topic on a broker."""
+    """A change of the permissions of a topic on a broker."""
 
     topic: str
     broker: str
@@ -25,8 +25,8 @@ class PermissionChange(NamedTuple):
 
 
 class Change(NamedTuple):
-    """Of a topic's route. `what` is `queues` (`readQ,writeQ,perm,sysFlag` as stored), `member` (`id=address`), `zone`,
-    `acting` or `drain` (its owner); `before` and `after` are None for nothing."""
+    """A change of a topic's route. `what` is `queues` (`readQ,writeQ,perm,sysFlag` as stored), `member` (`id=address`),
+    `zone`, `acting` or `drain` (its owner); `before` and `after` are None for nothing."""
 
     topic: str
     broker: str

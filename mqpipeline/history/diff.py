@@ -14,8 +14,8 @@ TOPICS_AT_ONCE: Final = 500
 
 
 class Difference(NamedTuple):
-    """Of a topic on a broker. `fields` are those of Shown that differ, where both are there; `by` made it so, as far as
-    the tables have it: sessions of brokers have no actor."""
+    """A topic on a broker at two times. `fields` are those of Shown that differ, where both are there; `by` made it so,
+    as far as the tables have it: sessions of brokers have no actor."""
 
     topic: str
     broker: str

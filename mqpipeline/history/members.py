@@ -8,7 +8,7 @@ from mqpipeline.history.tables import Drain, GroupKey, Id, NameVersion, Session,
 
 
 class State(NamedTuple):
-    """Of a group at an instant: `addrs` maps broker id to address, lowest first; `acting` is enableActingMaster;
+    """A group at an instant: `addrs` maps broker id to address, lowest first; `acting` is enableActingMaster;
     `since` says when acting, zone and drain came to be as they are, None where nothing says it."""
 
     cluster: str

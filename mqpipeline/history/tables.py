@@ -235,7 +235,7 @@ def one_of(column: str, texts: Collection[str]) -> Expression:
 
 
 def _held(dataset: Dataset | None, from_ms: int, to_ms: int) -> Expression:
-    """Of a table with `from_ms` and `to_ms`."""
+    """Return the filter for rows of a table with `from_ms` and `to_ms` that reach into a time."""
     overlaps = _overlaps(pc.field("from_ms"), pc.field("to_ms"), from_ms, to_ms)
     return overlaps & _not_ended(dataset, from_ms)
 

@@ -17,8 +17,8 @@ MOST: Final = 10
 
 
 class Checked(NamedTuple):
-    """Of a table: what is wrong, and what is only good to know, a line each; `rows` are columns of all its files that
-    can be read, None if there are none."""
+    """What a table's check says: what is wrong, and what is only good to know, a line each; `rows` are columns of all
+    its files that can be read, None if there are none."""
 
     findings: list[str]
     remarks: list[str]
@@ -30,7 +30,7 @@ class Checked(NamedTuple):
 
 
 class _Read(NamedTuple):
-    """Of a file: columns of its rows, None if it cannot be read; what is wrong; what is good to know."""
+    """A file as it was read: columns of its rows, None if it cannot be read; what is wrong; what is good to know."""
 
     rows: pa.Table | None
     finding: str | None

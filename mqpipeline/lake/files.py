@@ -19,7 +19,7 @@ PARTITION_TYPES: Final = {"string": pa.utf8(), "int": pa.int32()}
 """As DDL names them, as Arrow has them."""
 GROUP_ROWS, GROUP_BYTES = 1 << 17, 64 << 20  # of a row group, before it is encoded
 FILE_BYTES: Final = 128 << 20
-"""Of a file that many rows or several files become, about."""
+"""Bytes of a file that many rows or several files become, about."""
 LINES = pa.schema([("json", pa.utf8())])
 """What tasks report, a struct as JSON each."""
 

@@ -56,7 +56,8 @@ class OtherWriter(LakeError):
 
 
 class File(msgspec.Struct, frozen=True):
-    """Of a table: its path under the table's place, what its folder says, bounds of its rows (None where unknown)."""
+    """A file of a table: its path under the table's place, what its folder says, bounds of its rows (None where
+    unknown)."""
 
     path: str
     size: int
@@ -77,7 +78,7 @@ class File(msgspec.Struct, frozen=True):
 
 
 class Log:
-    """Of a table that is there, as of one look at it."""
+    """The log of a table that is there, as of one look at it."""
 
     def __init__(self, place: Place, table: Table, delta: DeltaTable) -> None:
         self.place = place

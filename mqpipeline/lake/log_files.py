@@ -123,7 +123,7 @@ def _entry(place: Place, version: int, writer: str) -> Entry | None:
 def _checkpoints(
     place: Place, paths: list[str], writer: str
 ) -> dict[int, tuple[int | None, tuple[str, ...]]]:
-    """Of each version with a checkpoint: the batch that it knows, None if it cannot be read, and its files."""
+    """Return for each version with a checkpoint the batch that it knows, None if it cannot be read, and its files."""
     files: dict[int, list[str]] = {}
     for path in paths:
         if match := CHECKPOINT.fullmatch(path):

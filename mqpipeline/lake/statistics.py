@@ -9,7 +9,7 @@ import pyarrow.compute as pc
 
 
 class Statistics:
-    """Of rows that are added: how many there are, and of some columns least, greatest and nulls."""
+    """Statistics of rows that are added: how many there are, and of some columns least, greatest and nulls."""
 
     def __init__(self, columns: Sequence[str]) -> None:
         self._rows = 0

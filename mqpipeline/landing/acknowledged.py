@@ -10,7 +10,7 @@ from pyspark_redis_stream.options import options_of
 from pyspark_redis_stream.streams import Streams
 
 Acknowledged = Callable[[str], Id]
-"""Of a namespace."""
+"""Returns the id up to which a namespace's entries were acknowledged."""
 
 
 def nothing_known(_: str) -> Id:

@@ -124,7 +124,7 @@ def _sequences(name: str, rows: pa.Table | None) -> Checked:
 
 
 def _holes(name: str, entries: pa.Table) -> Iterator[str]:
-    """Of each incarnation; what was before the first entry that ever landed is no hole."""
+    """Return the holes of each incarnation; what was before the first entry that ever landed is no hole."""
     last: Mapping[str, Any] = {}
     for row in entries.sort_by([(of, "ascending") for of in ("namespace", "inc", "seq")]).to_pylist():
         if row["namespace"] != last.get("namespace"):

@@ -132,7 +132,7 @@ def _with(raw: pa.RecordBatch, odd: dict[str, Flags], fields: _Fields) -> pa.Map
 
 
 def _parts(texts: pa.Array) -> Sequence[pa.Array]:
-    """Of `i/n`, which most entries share, i and n; null what is no number."""
+    """Return i and n of each `i/n`, which most entries share; null for what is no number."""
     encoded = texts.fill_null(ONE_PART).view(pa.binary()).dictionary_encode()
     known = [(text.partition(b"/")[0], text.rpartition(b"/")[2]) for text in encoded.dictionary.to_pylist()]
     numbers = [[int(text) if NUMBER.fullmatch(text) else None for text in pair] for pair in known]

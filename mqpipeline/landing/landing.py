@@ -36,15 +36,15 @@ VACUUM_EVERY: Final = 1000
 
 
 class End(NamedTuple):
-    """Of a stream: the time of its server, and the entry that was its newest after that."""
+    """The end of a stream: the time of its server, and the entry that was its newest after that."""
 
     now_ms: int
     newest: Entry | None
 
 
 class Landing:
-    """Of one table, under `<root>/<table>`. Of two at a time one is refused (OtherWriter); readers there may be any
-    number.
+    """The landing of one table, under `<root>/<table>`. Of two at a time one is refused (OtherWriter); readers there
+    may be any number.
 
     `source` are options of the format `redis_stream` (url, credentials, TLS, partitions, maxEntriesPerBatch …);
     `namespaces` whose streams are read, `*` among them for all there are; `consumer` is the name that holds back the

@@ -41,8 +41,8 @@ class Holder(msgspec.Struct, frozen=True):
 
 
 class Leases:
-    """Of the namespaces that this process lands under a consumer's name; a thread renews them until `close`, which
-    closes the store's connections too."""
+    """The leases of the namespaces that this process lands under a consumer's name; a thread renews them until `close`,
+    which closes the store's connections too."""
 
     def __init__(self, store: Store, consumer: str) -> None:
         self._store = store

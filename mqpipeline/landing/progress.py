@@ -21,9 +21,9 @@ KEY_COLUMNS: Final = ("namespace", "batch", "id_ms", "id_n", "inc", "seq", "reje
 
 
 class StreamProgress(msgspec.Struct, frozen=True):
-    """Of one stream: the entry that was landed last (`inc` and `seq` where it has them); everything that happened
-    before `as_of_ms` of the Redis clock has landed; entries landed, repeats included; of these rejected; how often
-    entries were missing before a batch, and how often reading started over because a primary was lost."""
+    """How far one stream was read: the entry that was landed last (`inc` and `seq` where it has them); everything that
+    happened before `as_of_ms` of the Redis clock has landed; entries landed, repeats included; of these rejected; how
+    often entries were missing before a batch, and how often reading started over because a primary was lost."""
 
     namespace: str
     id: str = "0-0"
@@ -50,13 +50,13 @@ class Progress(msgspec.Struct, frozen=True):
 
     @property
     def as_of_ms(self) -> int:
-        """Of all streams together that are present; of all, if none is."""
+        """Return the least of all streams that are present, of all if none is."""
         names = self.present or self.streams.keys()
         return min((stream.as_of_ms for name, stream in self.streams.items() if name in names), default=0)
 
     @property
     def as_of(self) -> dict[str, int]:
-        """Of each namespace, `as_of_ms`."""
+        """Return `as_of_ms` by namespace."""
         return {stream.namespace: stream.as_of_ms for stream in self.streams.values()}
 
     @property

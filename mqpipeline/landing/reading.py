@@ -70,6 +70,6 @@ def _may_have(file: File, since: Since) -> bool:
 
 
 def _most(file: File, column: str) -> float:
-    """Of a file's rows; of one of which the log does not say it, infinity."""
+    """Return a column's greatest value in a file; infinity if the log does not say it."""
     most = file.most.get(column)
     return inf if most is None else most

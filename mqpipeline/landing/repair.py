@@ -298,7 +298,7 @@ def _sorted(rows: pa.Table, namespace: str) -> pa.Table:
 
 
 def _namespace(file: Candidate) -> str:
-    """Of a file that one batch wrote."""
+    """Return the namespace of a file that one batch wrote."""
     return str(file.rows["namespace"][0])
 
 

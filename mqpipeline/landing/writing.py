@@ -71,7 +71,7 @@ class Part(NamedTuple):
         return len(rows) - rows["rejected"].null_count if "rejected" in rows.schema.names else 0
 
     def id(self, at: int) -> str:
-        """Of an entry; without the sign that Spark gives it."""
+        """Return the id of an entry, without the sign that Spark gives it."""
         return str(Id(*(self.raw[name][at].as_py() & UNSIGNED for name in ("id_ms", "id_n"))))
 
     def number(self, name: str, at: int) -> int | None:

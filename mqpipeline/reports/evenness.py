@@ -20,7 +20,8 @@ class Evenness(NamedTuple):
 
 
 def evenness(groups: Numbers, amounts: Numbers) -> Evenness:
-    """Of each member its group and its amount, not below 0, in any order; one member at least."""
+    """Return how evenly amounts lie in each group, which has one member at least; members in any order, no amount below
+    0."""
     order = np.lexsort((amounts, groups))
     groups, sizes = groups[order], amounts[order].astype(np.float64)
     begins = np.flatnonzero(np.diff(groups, prepend=-1))

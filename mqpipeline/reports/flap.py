@@ -16,7 +16,7 @@ DEATH, CHANGE = 1000, 500
 CAP = 12_000
 HALVES_MS = 900_000
 DIGITS = 6
-"""Of a score: what is less than a day back no longer shows in it."""
+"""Decimal digits of a score: what is less than a day back no longer shows in it."""
 FLAPPING_OVER, CALM_UNDER = 2000, 750
 NOTHING_YET = """named_struct('score', 0d, 'at_ms', 0L, 'since', cast(null as bigint), 'episodes',
     cast(array() as array<bigint>),

@@ -47,7 +47,7 @@ class Counts(NamedTuple):
 def changes(
     broker_changes: BrokerChanges, held: Held, named: Named, windows: Sequence[Window]
 ) -> Iterator[Counts]:
-    """Of each topic the changes that named it, and those of brokers that held it then, some topics at a time."""
+    """Yield for each topic the changes that named it and those of brokers that had it then, some topics at a time."""
     edges = np.unique([edge for window in windows for edge in (window.from_ms, window.to_ms)])
     begin, end = (np.searchsorted(edges, [window[i] for window in windows]) for i in (1, 2))
     numbered = _Numbered.of(broker_changes, edges)

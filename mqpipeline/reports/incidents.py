@@ -74,7 +74,7 @@ def _joined(beginnings: DataFrame) -> DataFrame:
 
 
 def _up_before(slots: DataFrame) -> DataFrame:
-    """Of every moment at which a state begins: `start_ms`, and `up`, the slots that were UP just before."""
+    """Return every moment at which a state begins: `start_ms`, and `up`, the slots that were UP just before."""
     up = slots.where("state = 'UP'")
     changes = (
         slots.select("namespace", "from_ms", F.when(F.col("state") == "UP", 1).otherwise(0).alias("change"))

@@ -95,8 +95,9 @@ def _clusters(up: DataFrame, shown: DataFrame) -> DataFrame:
 
 
 def _even(rows: DataFrame, kind: str, *amounts: str) -> DataFrame:
-    """Of rows that are one broker's each, those of a unit in one partition: by namespace, `unit` and `at_ms`, over how
-    many `brokers` each amount lies and how unevenly."""
+    """Return by namespace, `unit` and `at_ms` over how many `brokers` each amount lies, and how unevenly.
+
+    A row is one broker's, and those of a unit are in one partition."""
     ratios = [f"{amount}_{ratio}" for amount in amounts for ratio in ("max_to_mean", "gini")]
     schema = pa.schema(
         {

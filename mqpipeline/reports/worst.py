@@ -78,8 +78,8 @@ class Stretches(NamedTuple):
         return cls(from_ms[np.r_[0, broken + 1]], to_ms[np.r_[broken, -1]], from_ms[failed], to_ms[failed])
 
     def most_down(self, begins: Times, ends: Times, length: int) -> Times:
-        """Of each window [begin, end) the most time DOWN in any [s, s + length) that lies in it and in a stretch, or
-        NOWHERE.
+        """Return for each window [begin, end) the most time DOWN in any [s, s + length) that lies in it and in a
+        stretch, or NOWHERE.
 
         Moving s on while it is UP, or back while it is in an outage, never lowers it: so it is most where an outage
         begins, or at an end of the stretch or of the window."""

@@ -24,7 +24,7 @@ WORST = 30
 STRIPS = 40
 STRIP_DAYS = 7
 STRIP_STATES = 200
-"""Of a broker, the latest."""
+"""The latest states of a broker that the page shows."""
 BROKER_STATES = "broker_states"
 CHURN_HOURS = "churn_hours"
 CUTS: Final = {report.table.name: report.cut for report in CATALOGUE}
@@ -58,7 +58,7 @@ class Run(msgspec.Struct, frozen=True):
 
 
 class Results(msgspec.Struct, frozen=True):
-    """Of one namespace: rows by the table they are of, each table in its order."""
+    """The results of one namespace: rows by the table they are of, each table in its order."""
 
     as_of_ms: int
     tables: Mapping[str, tuple[Row, ...]]
@@ -161,7 +161,7 @@ def _churn_hours(churn: DataFrame, as_of_ms: int) -> DataFrame:
 
 
 def _strips(states: DataFrame, as_of_ms: int) -> DataFrame:
-    """Of the last days, of the brokers that were down longest; of each its latest states, and `down_ms` of all."""
+    """Return the latest states of the brokers that were down longest in the last days, with `down_ms` of all."""
     since = as_of_ms - STRIP_DAYS * DAY_MS
     clipped = (
         states.filter(

@@ -1,4 +1,4 @@
-"""Of many overlapping intervals the one state of their unit, by running sums over the instants at which one changes."""
+"""The one state of a unit from many overlapping intervals, by running sums over the instants at which one changes."""
 
 from collections.abc import Sequence
 from typing import NamedTuple

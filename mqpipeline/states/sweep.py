@@ -129,7 +129,7 @@ def swept(pair_states: PairStates, topics: int, windows: Windows) -> Totals:
     at_edges = np.searchsorted(places, edges)
 
     def by_window(amounts: Any) -> Any:
-        """Of each topic and window the sum of amounts at instants in it."""
+        """Return the sum of amounts at instants in each window, by topic."""
         between = np.add.reduceat(amounts, at_edges).reshape(topics, -1)
         before = np.zeros_like(between)
         np.cumsum(between[:, :-1], axis=1, out=before[:, 1:])
@@ -146,7 +146,7 @@ def swept(pair_states: PairStates, topics: int, windows: Windows) -> Totals:
 
 
 def _met(versions: Versions, timelines: Timelines, windows: Windows) -> tuple[Numbers, Numbers]:
-    """Of each version the first interval of its broker that it meets, and the one after the last."""
+    """Return for each version the first interval of its broker that it meets, and the one after the last."""
     first = np.searchsorted(
         windows.place(timelines.broker, timelines.to_ms),
         windows.place(versions.broker, versions.from_ms),

@@ -57,7 +57,7 @@ class Brokers(NamedTuple):
 
     @classmethod
     def of(cls, states: pa.Table, from_ms: int, to_ms: int) -> Self:
-        """Of NAME, `state`, `from_ms`, `to_ms`, in any order."""
+        """Return the timelines of rows of NAME, `state`, `from_ms`, `to_ms`, in any order."""
         rows, names = numbered(states, *NAME)
         others = len(names) + np.arange(2)
         timelines = sweep.Timelines(

@@ -25,7 +25,7 @@ def rounds_of(clean: DataFrame, *, recorded: bool = False) -> DataFrame:
 
 
 def newest(rounds: DataFrame) -> DataFrame:
-    """Of each namespace the round that ended last."""
+    """Return the round of each namespace that ended last."""
     last = F.row_number().over(Window.partitionBy("namespace").orderBy(F.desc("inc"), F.desc("round_end")))
     return rounds.withColumn("last", last).where("last = 1").drop("last")
 

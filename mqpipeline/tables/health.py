@@ -18,7 +18,7 @@ NOTHING: Final[Row] = {}
 
 
 class Entries(NamedTuple):
-    """Of a namespace: entries that have landed, repeats included, and of them those that could not be read."""
+    """Counts of a namespace: entries that have landed, repeats included, and of them those that could not be read."""
 
     entries: int | None
     rejected: int | None
@@ -65,7 +65,8 @@ def is_wrong(row: Row) -> bool:
 
 
 def missing(gaps: DataFrame) -> DataFrame:
-    """Of GAPS by `namespace`: how many entries are `missing` and how often the stream began again (`incarnations`)."""
+    """Return by `namespace`, from GAPS: how many entries are `missing` and how often the stream began again
+    (`incarnations`)."""
     entries = F.expr("if(type = 'hole', to_seq - from_seq + 1, 0L)")
     return gaps.groupBy("namespace").agg(
         F.sum(entries).alias("missing"), F.count_if(F.col("type") == "incarnation").alias("incarnations")

@@ -87,7 +87,7 @@ def _versions(schema: pa.Schema, batches: Iterable[pa.RecordBatch]) -> Iterator[
 
 
 def _topic_changes(rows: pa.RecordBatch, texts: Codes) -> TopicChanges:
-    """Of `texts`, which were stored before and after, an empty one says that there was nothing."""
+    """Return the changes of rows; of `texts`, stored before and after, an empty one says that there was nothing."""
     before, after = np.split(texts.numbers, 2)
     return TopicChanges(
         broker=together(*(rows[name] for name in BROKER)),
@@ -117,7 +117,7 @@ def _order(
 
 
 def _numbers(texts: pa.Array) -> list[pa.Array]:
-    """Of stored texts a column for each of QUEUES, null where there is no such number."""
+    """Return a column of stored texts for each of QUEUES, null where there is no such number."""
     read = [[_number(part) for part in (text or "").split(",")] for text in texts.to_pylist()]
     return [
         pa.array([row[i] if i < len(row) else None for row in read], pa.int32()) for i in range(len(QUEUES))

@@ -13,7 +13,7 @@ from registry.options.catalogue import Options
 from registry.plans import Origin, Plan, ScriptCall, as_json
 
 LONGEST_MS: Final = 365 * 86_400_000
-"""Of a hold; Lua spells greater times with an exponent."""
+"""The longest time of a hold; Lua spells greater times with an exponent."""
 
 
 class HoldRule(msgspec.Struct, frozen=True):

@@ -14,7 +14,7 @@ KNOWN: Final = frozenset({*VARIABLES, OPTIONS_VARIABLE, CONFIG_FILE_VARIABLE})
 OF_OTHER_PROGRAMS: Final = re.compile(
     r"MQNS_(PIPELINE_\w+|HTTP|ACCESS_KEY|SECRET_KEY|SECURITY_TOKEN|TLS_KEY_PASSWORD)"
 )
-"""Of `mqns` and `mqpipeline`."""
+"""Variables of `mqns` and `mqpipeline`."""
 OF_SERVICES: Final = re.compile(
     r"MQNS_(\w+_)?(SERVICE_HOST|SERVICE_PORT(_\w+)?|PORT_\d+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?)"
 )

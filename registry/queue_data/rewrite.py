@@ -79,7 +79,8 @@ def rewrite_topics(
 
 
 class Rewrites:
-    """Of one process and namespace: one is carried out at a time, and those of one broker that wait meanwhile as one.
+    """The rewrites of one process and namespace: one is carried out at a time, and those of one broker that wait
+    meanwhile as one.
 
     `limiter` is also for other changes of operators that take long."""
 

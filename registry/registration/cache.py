@@ -14,7 +14,7 @@ BIG_AT_ONCE: Final = 2
 
 
 class RegistrationCache:
-    """Of one process that follows every change; `clock` gives seconds and never goes back."""
+    """What a process that follows every change caches of registrations; `clock` gives seconds and never goes back."""
 
     def __init__(self, clock: Callable[[], float]) -> None:
         self.renewals = Renewals(clock)

@@ -16,9 +16,9 @@ from registry.registration.request import Signature
 from rocketmq_remoting.table_blocks import Block
 
 BYTES_MOST: Final = 16 << 20
-"""Of all members together; texts are kept in one half of it only."""
+"""Bytes of all members together; texts are kept in one half of it only."""
 TEXTS_MOST: Final = 2000
-"""Of one member."""
+"""Texts of one member."""
 COST: Final = 1000
 BLOCK_COST: Final = 250
 """Bytes that a table takes, and a block (which stands for 32 KB of a body) or a text of it."""

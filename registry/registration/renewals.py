@@ -17,7 +17,7 @@ from registry.plans import Argument, Plan, ScriptItem
 FRACTION: Final = 1000
 """A renewal is good for this fraction of the time-out."""
 BYTES_MOST: Final = 4 << 20
-"""Of all cached replies together."""
+"""Bytes of all cached replies together."""
 COST: Final = 1000
 """Bytes that one takes beside the arguments of its item."""
 

@@ -16,9 +16,9 @@ from registry.registration.request import RegisterContext
 JOINED_MOST: Final = 16
 """Items of one call; it takes the store about a millisecond."""
 JOINED_TOPICS: Final = 16
-"""Of an item that shares a call."""
+"""Topics of an item that may be in one call with others."""
 JOINED_BYTES: Final = 4096
-"""Of the topics of such an item, as JSON."""
+"""Bytes of the topics of such an item, as JSON."""
 
 
 def can_reregister(context: RegisterContext, last: CachedTable) -> bool:

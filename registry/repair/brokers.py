@@ -16,7 +16,7 @@ from registry.repair.slices import BROKER, MEMBER, Slices
 from registry.repair.state import Repaired
 
 LEASES: Final = 12
-"""Of one script; each member may have many names, of which each may have many members."""
+"""Members that one script reads; each may have many names, of which each may have many members."""
 PAGE: Final = 48  # leases
 BROKERS: Final = 12  # of one request
 FEW: Final = 4  # members of a broker that is compared in one request with others

@@ -81,7 +81,7 @@ def test_those_that_lose_least_make_room_first(world: World, new: Callable[[], C
 
 def test_a_worker_that_ends_keeps_none_long(world: World, new: Callable[[], Connection]) -> None:
     one = world.enter(new(), Phase.IDLE)
-    world.waiting.hurry(Phase.IDLE, 2.0)
+    world.waiting.shorten(Phase.IDLE, 2.0)
     world.now_s += 1
     two = world.enter(new(), Phase.IDLE)
     assert world.waiting.pause_s(5.0) == 1.0

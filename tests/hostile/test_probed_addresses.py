@@ -18,7 +18,7 @@ PROXY = b"PROXY TCP4 127.10.0.5 127.0.0.1 40000 9876\r\n"
 
 @contextmanager
 def ports(host: str, count: int = 1) -> Iterator[list[socket.socket]]:
-    """Open ports that nobody should look at."""
+    """Open ports that must not be looked at."""
     found = [socket.create_server((host, 0)) for _ in range(count)]
     try:
         yield found
@@ -32,7 +32,7 @@ def connected_to(found: list[socket.socket]) -> int:
 
 
 def listed(over: Connection, brokers: list[Broker]) -> int:
-    """How many of the brokers a client is told of."""
+    """How many of the brokers are in a client's route."""
     body = over.ask(RequestCode.GET_BROKER_CLUSTER_INFO).body
     return sum(broker.name.encode() in body for broker in brokers)
 

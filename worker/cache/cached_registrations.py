@@ -34,7 +34,7 @@ WAITING_MOST: Final = 16 << 10
 """Bytes of a frame that may wait for the store, some 70 topics; a longer one is answered only while its stamp is valid.
 Of a reply's body as well."""
 BYTES_MOST: Final = 32 << 20
-"""Of all of them."""
+"""Bytes of all of them."""
 COST: Final = 2100
 """Bytes that one takes beside its own, measured."""
 
@@ -50,7 +50,7 @@ _JSON_CRC: Final = b'"bodyCrc32":"'
 _BRACE, _ZERO, _ONE = b"{01"
 
 Places = tuple[int, int, int, int]
-"""Of the digits of bodyCrc32 and of the opaque in a frame: where each begins and ends."""
+"""Where the digits of bodyCrc32 begin and end in a frame, and those of the opaque."""
 
 
 class CachedRegistration(CachedReply):
@@ -67,7 +67,7 @@ class CachedRegistration(CachedReply):
 
 
 class CachedRegistrations:
-    """Of one worker, by their headers; `clock` is that of their stamps."""
+    """The cached registrations of one worker, by their headers; `clock` is that of their stamps."""
 
     def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock

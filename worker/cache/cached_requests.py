@@ -81,7 +81,7 @@ class RepeatCheck(NamedTuple):
 
 
 Answers = tuple[list[bytes], int, list[RepeatCheck]]
-"""Of the cached requests that some bytes begin with: blocks of the replies, the length of the requests, the checks."""
+"""For the cached requests that some bytes begin with: blocks of the replies, the length of the requests, the checks."""
 
 
 Longer = Callable[[bytes, int, int], tuple[CachedReply, bytes] | None]
@@ -103,8 +103,8 @@ class Routes(Protocol):
 
 
 class CachedRequests:
-    """Of one worker, within `limit` bytes; `replies` are by frames without their opaques, those to lookups by what
-    `shapes` have for the frame, and its topic."""
+    """The cached requests of one worker, within `limit` bytes; `replies` are by frames without their opaques, those to
+    lookups by what `shapes` have for the frame, and its topic."""
 
     def __init__(
         self, limit: int, routes: Routes, counters: Counters, longer: Longer = lambda *_: None

@@ -36,7 +36,7 @@ class ListFilling:
     def answer(self, key: ListKey, command: Command, peer: Peer) -> None:
         """Answer a request for a list; the store alone tells what is true while the stream is not followed."""
         if command.flag & ONEWAY_FLAG:
-            self._answered(NOTHING, command, peer)  # which nobody gets
+            self._answered(NOTHING, command, peer)  # nothing is sent
             return
         peer.await_long()
         reply = self._lists.get(key) if self._parts.follower.connected else None

@@ -18,7 +18,7 @@ from worker.reply import Reply
 __all__ = ["LISTS", "ListCache", "ListFill", "ListKey", "Made", "list_key"]
 
 LISTS_FRACTION: Final = 2
-"""Of routeCacheBytes they take so much, for a list of 100,000 topics alone is 5 MB."""
+"""routeCacheBytes divided by this is theirs, for a list of 100,000 topics alone is 5 MB."""
 COST: Final = 600
 """Bytes that one takes beside its own."""
 

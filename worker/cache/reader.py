@@ -21,9 +21,10 @@ from worker.cache.routes import Fill
 log = logging.getLogger(__name__)
 
 TOPICS_MOST: Final = 128
-"""Of one call, so that neither the script nor reading its reply delays others by much more than a millisecond."""
+"""Topics of one call, so that neither the script nor reading its reply delays others by much more than a
+millisecond."""
 CHARACTERS_MOST: Final = 100_000
-"""Of their names; those that peers make up may be long."""
+"""Characters of their names; those that peers make up may be long."""
 CALLS_MOST: Final = 2
 """Under way at once: the store works on one while the reply of the other is read, and lookups that come meanwhile share
 the next."""

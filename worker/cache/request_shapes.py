@@ -50,7 +50,7 @@ Cuts = tuple[int, int, int, int]
 
 
 class RequestShapes(Bounded[bytes, bytes]):
-    """Of one worker: by shape, what replies to such requests are cached under, up to the topic."""
+    """The shapes of one worker: by shape, what replies to such requests are cached under, up to the topic."""
 
     __slots__ = ()
 

@@ -26,7 +26,8 @@ NEGATIVE_FRACTION: Final = 8
 """Missing topics get an eighth: requests for random names must not evict routes."""
 REQUESTS_FRACTION: Final = 2
 VIEWS_MOST: Final = 16
-"""Of a topic, some for each zone: a peer may name any. A further zone takes the place of the one that came first."""
+"""Views of a topic, some for each zone: a peer may name any. A further zone takes the place of the one that came
+first."""
 
 
 class Fill:
@@ -44,7 +45,7 @@ class Fill:
 
 
 class Generation:
-    """Of a broker name, in all entries that were made since its last change."""
+    """The generation of a broker name, in all entries that were made since its last change."""
 
     __slots__ = ("over",)
 

@@ -46,7 +46,7 @@ def asked_view(command: Command, options: Options) -> AskedView:
 
 
 Key = tuple[str, AskedView | None]
-"""Of a cached reply: a topic and which of its views, or CLUSTER_INFO."""
+"""What a reply is cached under: a topic and which of its views, or CLUSTER_INFO."""
 
 CLUSTER_INFO: Key = ("", None)
 

@@ -8,7 +8,7 @@ from typing import Final
 __all__ = ["LONGEST_SILENCE_S", "silent_s", "touch"]
 
 LONGEST_SILENCE_S: Final = 120.0
-"""Of a healthy process: a job may take 60 s, and RQ waits 25 s on a connection that is dead."""
+"""The longest silence of a healthy process: a job may take 60 s, and RQ waits 25 s on a connection that is dead."""
 
 
 def touch(file: str) -> None:

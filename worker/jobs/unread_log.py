@@ -7,7 +7,7 @@ from registry.events.trim import Trimmed
 from registry.keys import Keys
 
 LONGEST: Final = 200
-"""Of a name or reason in a line: programs outside may write any text."""
+"""Characters of a name or reason in a line: programs outside may write any text."""
 
 log = logging.getLogger(__name__)
 

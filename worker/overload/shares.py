@@ -1,9 +1,9 @@
-"""How many of the requests that may wait at once one peer may have, so that none shuts the others out.
+"""How many of the requests that may wait at once one peer may have, so that none keeps the others out.
 
 A host may have as many under way as there is still room for: one alone has half at most, two have a third each, and
 something is always left for the next. A connection may have a quarter of what its host may still have. A quarter of
-all is for hosts that a broker has registered from. While few wait, which is nearly always, nobody is counted: it costs
-time. A capacity below SHARED_FROM is too small to be shared: one peer may take all of it, as with Java.
+all is for hosts that a broker has registered from. While few wait, which is nearly always, hosts are not counted, for
+that costs time. A capacity below SHARED_FROM is too small to be shared: one peer may take all of it, as with Java.
 """
 
 from typing import Final
@@ -25,7 +25,7 @@ SHARED_FROM: Final = 64
 
 
 class Shares:
-    """Of the requests of one class, of which `capacity` may wait; below 1 it counts as 1.
+    """The waiting requests of one class by host; `capacity` may wait, below 1 it counts as 1.
 
     `calm` is how many may wait before `exceeded` has to be asked."""
 

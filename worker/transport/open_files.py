@@ -1,6 +1,6 @@
 """The limit of open files, and what of it connections leave to all else: the store's connections, probes, log files.
 
-Without that a worker full of connections could not reconnect to its store, and would serve nobody."""
+Without that a worker full of connections could not reconnect to its store, and would answer no request."""
 
 import os
 import resource

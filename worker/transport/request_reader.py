@@ -22,7 +22,7 @@ __all__ = ["SLICE_COMMANDS", "UNREAD_MOST", "RequestReader"]
 SLICE_COMMANDS: Final = 256
 """Commands of one connection before the others are served."""
 FIRST_COMMANDS: Final = 16
-"""Of those, while other slices wait, what is handed over at once: few peers have more to ask."""
+"""Commands that are handed over at once while other slices wait: few peers have more to ask."""
 UNREAD_MOST: Final = 256 << 10
 """Bytes of replies not yet taken by the peer's system beyond which no more requests are read."""
 

@@ -13,7 +13,7 @@ SLICE_S: Final = 0.001
 
 
 class TimeSlices:
-    """Of all connections, in the order in which they are due.
+    """Time slices of all connections, in the order in which they are due.
 
     Were all of them taken in one iteration, a peer that sends a request now and then would wait until every connection
     with many had one, and again for each of these that is read before its own."""

@@ -22,7 +22,7 @@ Failed = Callable[[Connection], None]
 
 
 class Transports(Protocol):
-    """Of all connections of a worker."""
+    """The transports of all connections of a worker."""
 
     def open(self, accepted: socket, connection: Connection) -> None:
         """Carry this connection over an accepted socket."""
@@ -49,7 +49,7 @@ def transports(
 
 
 class EpollTransports:
-    """Of `worker/transport/epoll.pyx`."""
+    """The transports of `worker/transport/epoll.pyx`."""
 
     def __init__(self, poller: "Poller", failed: Failed) -> None:
         self._poller = poller

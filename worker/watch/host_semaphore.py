@@ -80,7 +80,7 @@ class HostSemaphore:
 
 
 def _wake(waiter: asyncio.Future[bool], *, acquired: bool) -> bool:
-    """Tell who waits; False if it does no more."""
+    """Wake a waiter; return False if it waits no more."""
     if waiter.done():
         return False
     waiter.set_result(acquired)

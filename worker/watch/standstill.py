@@ -29,7 +29,7 @@ log = RateLimitedLog(logging.getLogger(__name__))
 
 
 class Standstill:
-    """Of one worker; `began` is called when one is found."""
+    """Notices that one worker stood still; `began` is then called."""
 
     def __init__(self, follower: StreamConnection, ticker: Ticker, began: Callable[[], None]) -> None:
         self._follower = follower

@@ -10,7 +10,7 @@ RECENT_MS: Final = 24 * 3_600_000
 WALK_LATE_MS: Final = 3 * 60_000
 """Walks begin every 25 s, and one over 10,000 topics of 30 brokers takes a minute."""
 WALKS_LATE: Final = 3
-"""Of larger tables: so many times what the last walk took."""
+"""How many times what the last walk took the next may take, where tables are larger."""
 SECOND_MS: Final = 1_000
 NEARLY_FULL: Final = 0.9
 HOSTS_NAMED: Final = 3

@@ -33,7 +33,7 @@ DURATIONS_MS = (
     7 * DAY_MS,
 )
 HEIGHT: Final = 20
-"""Of the bars of a cause: its busiest hour is as high."""
+"""Height of the bars of a cause, whose busiest hour is as high."""
 CAUSES_MOST = 10
 OTHERS = "others"
 LEVELS = (1.0, 0.9999, 0.999, 0.99, 0.9)
@@ -62,7 +62,7 @@ class Strip(msgspec.Struct, frozen=True):
 
 
 class Strips(msgspec.Struct, frozen=True):
-    """Of brokers over the same time."""
+    """Strips of brokers over the same time."""
 
     from_ms: int
     to_ms: int
@@ -151,7 +151,7 @@ def time_ticks(from_ms: int, to_ms: int) -> tuple[Tick, ...]:
 
 
 def duration_ticks(longest_ms: float) -> tuple[Tick, ...]:
-    """Of a logarithmic scale that reaches as far."""
+    """Return the ticks of a logarithmic scale that reaches as far."""
     reach = _reach(longest_ms)
     return tuple(Tick(_on_scale(ms, reach), words.duration(ms)) for ms in DURATIONS_MS if ms <= reach)
 

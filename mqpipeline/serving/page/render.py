@@ -89,13 +89,13 @@ class Listed(msgspec.Struct, frozen=True):
 
     @classmethod
     def first(cls, most: int, *kinds: Sequence[Row]) -> "Listed":
-        """Of each kind one after the other."""
+        """Return the first rows of the kinds, one kind after the other."""
         rows = tuple(row for kind in kinds for row in kind)
         return cls(rows[:most], sum(kind[0]["of"] for kind in kinds if kind) - len(rows[:most]))
 
     @classmethod
     def known(cls, most: int, rows: Sequence[Row], column: str, least: float) -> "Listed":
-        """Of rows from high to low those that have at least so much."""
+        """Return those of rows, from high to low, that have at least so much."""
         known = tuple(row for row in rows if row[column] is not None and row[column] >= least)
         whole = rows[0]["of"] if rows and len(known) == len(rows) else len(known)
         return cls(known[:most], whole - len(known[:most]))
