@@ -78,9 +78,9 @@ def make(spark: SparkSession, root: str, topics: int, buckets: int) -> None:
         "ended as to_ms",
     )
     run = Warehouse(spark, root).begin()
-    run.write(BROKER_SESSIONS, sessions, open="open", full=True)
-    run.write(BROKER_VERSIONS, held, open="to_ms is null", full=True)
-    run.write(ROUTE_VERSIONS, _versions(spark, topics, buckets), open="to_ms is null", full=True)
+    run.write(run.plan(BROKER_SESSIONS, sessions, open="open", full=True))
+    run.write(run.plan(BROKER_VERSIONS, held, open="to_ms is null", full=True))
+    run.write(run.plan(ROUTE_VERSIONS, _versions(spark, topics, buckets), open="to_ms is null", full=True))
     run.commit(as_of_ms=AS_OF_MS, final_ms=AS_OF_MS, folded={})
 
 

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import Any, cast
+from typing import cast
 
 import msgspec
 import numpy as np
@@ -25,12 +25,12 @@ from pyspark.sql import SparkSession
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
-from bench.servers import Server
+from bench.spark_clock import Clock
 from mqpipeline import schemas
 from mqpipeline.building import Source, build
 from mqpipeline.lake.log import created, opened
 from mqpipeline.lake.place import place
-from mqpipeline.lake.writing import with_partitions, write
+from mqpipeline.lake.writing import plan, with_partitions, written
 from mqpipeline.landing import reading
 from mqpipeline.landing.kinds import EVENTS_LAND
 from mqpipeline.landing.progress import WRITER, Progress, progress_of
@@ -89,7 +89,8 @@ def land(spark: SparkSession, root: str, from_ms: int, to_ms: int) -> None:
     rows = raw.mapInArrow(
         partial(_rows, Batches(columns), schemas.EVENTS.schema, scale.namespace, batch), schemas.EVENTS.schema
     )
-    log.commit(WRITER, batch, write(with_partitions(rows, schemas.EVENTS), schemas.EVENTS, events), {})
+    (files,) = written([plan(with_partitions(rows, schemas.EVENTS), schemas.EVENTS, events)])
+    log.commit(WRITER, batch, files, {})
     newest = progress_of(log, EVENTS_LAND).streams[scale.stream]
     as_of = msgspec.structs.replace(newest, as_of_ms=to_ms)
     log.commit(WRITER, batch + 1, [], Progress(batch + 1, {scale.stream: as_of}).said())
@@ -140,33 +141,6 @@ def run(spark: SparkSession, root: str, options: Options, what: str) -> None:
     build(warehouse.begin(), source, options, steps.begin)
     steps.begin("")
     whole.print_step(what)
-
-
-class Clock:
-    """Seconds that went by, and seconds of processor that Spark's Java process and its Python workers took."""
-
-    def __init__(self, spark: SparkSession) -> None:
-        gateway: Any = spark.sparkContext._gateway
-        self._process = Path(f"/proc/{gateway.proc.pid}")
-        self._all = Server("spark", 0, gateway.proc.pid)
-        self._began, self._used = self._now()
-
-    @property
-    def peak_mb(self) -> int:
-        """Return the largest memory (MB) that the Java process has held."""
-        words = self._process.joinpath("status").read_text().partition("VmHWM:")[2].split()
-        return int(words[0]) >> 10
-
-    def print_step(self, what: str) -> None:
-        """Print the times since the last call, and the most memory so far."""
-        began, before = self._began, self._used
-        self._began, self._used = self._now()
-        used = sum(seconds - before.get(pid, 0) for pid, seconds in self._used.items())
-        times = f"{self._began - began:7.2f} s {used:7.2f} CPU-s"
-        print(f"{what:44} {times} {self.peak_mb:9} MB", flush=True)
-
-    def _now(self) -> tuple[float, dict[int, float]]:
-        return time.monotonic(), self._all.cpu_seconds_by_process()
 
 
 class Steps:

@@ -8,19 +8,20 @@ Reports of long history are computed some months at a time, which bounds the mem
 """
 
 import logging
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from types import MappingProxyType
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, Self
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
+from pyspark.sql.types import StructType
 
-from mqpipeline import schemas
+from mqpipeline import lines, schemas
 from mqpipeline.clean import clean, counts, gaps, runs
 from mqpipeline.landing.reading import EVER, NEVER, Since
 from mqpipeline.options import DAY_MS, Options
-from mqpipeline.partitions import enough_for
+from mqpipeline.partitions import enough_for, in_one
 from mqpipeline.reports.catalogue import CATALOGUE
 from mqpipeline.reports.inputs import Inputs, make
 from mqpipeline.schemas import Table
@@ -30,11 +31,13 @@ from mqpipeline.tables import check, health, increments
 from mqpipeline.tables.broker_versions import broker_versions
 from mqpipeline.tables.route_versions import route_versions
 from mqpipeline.tables.sessions import sessions
-from mqpipeline.warehouse import Folded, Run, Snapshot, earlier
+from mqpipeline.warehouse import Folded, Planned, Run, Snapshot, earlier
 from mqpipeline.windows import Window, month_of, months, span, window_batches, windows
 
 VERSIONS_AT_ONCE = 40_000_000
 """Route versions that reports are made of at a time: more would take more memory, fewer more time."""
+VERSIONS_TOGETHER = 100_000
+"""Of routes, up to which the tables, and the reports, are written in one job each: planning is most of their time."""
 VERSIONS_OF_A_PARTITION = 500_000
 """All of them are in the memory of one Python process together, which takes some 300 MB then."""
 FADED_MS = DAY_MS
@@ -56,6 +59,9 @@ class LandedRows(Protocol):
 
     def has_rows(self, since: Since = EVER) -> bool:
         """Return False only if there is none of these."""
+
+    def first_ms(self) -> int | None:
+        """Return the time of the first row, None if there is none."""
 
 
 class Source(NamedTuple):
@@ -102,6 +108,20 @@ def _nothing_new(run: Run, source: Source, progress: Progress) -> _Covered | Non
     return _Covered(run.base.folded, run.base.final_ms, None)
 
 
+class _Read(NamedTuple):
+    """What a run reads: events, their runs, and the clean entries among them."""
+
+    events: DataFrame
+    whole: DataFrame
+    entries: DataFrame
+
+    @classmethod
+    def of(cls, events: DataFrame) -> Self:
+        """Return these events with what follows from them."""
+        whole = _planned_apart(runs(events))
+        return cls(events, whole, clean(events, whole))
+
+
 def _make_tables(run: Run, source: Source, progress: Progress, *, full: bool) -> _Covered:
     """Write the tables of all events, or of those since the last run if these go on where it ended."""
     base = run.base
@@ -110,30 +130,27 @@ def _make_tables(run: Run, source: Source, progress: Progress, *, full: bool) ->
     if not full and not (base.folded and _continues(events, known, base.final_ms)):
         full, events = True, source.events.rows()
     progress("reading all that was landed" if full else "reading what came since the last run")
-    read = events if full else increments.fresh(events, known)
-    whole = _planned_apart(runs(read))
-    entries = clean(read, whole)
-    _write_tables(run, read, entries, progress, full=full)
-    if full:
-        run.write(schemas.GAPS, gaps(events, whole), full=True)
+    read = _Read.of(events if full else increments.fresh(events, known))
+    _write_tables(run, read, progress, full=full)
     positions = _planned_apart(
-        increments.positions(events, entries, run.read(schemas.GAPS))
+        increments.positions(events, read.entries, run.read(schemas.GAPS))
         if full
-        else increments.moved(events, entries, known)
+        else increments.moved(events, read.entries, known)
     )
-    _write_health(run, source, read, whole, entries, positions, progress, full=full)
+    _write_health(run, source, read, positions, progress, full=full)
     folded = {
         row["namespace"]: Folded(row["inc"], row["seq"], row["batch"], row["recorded"])
         for row in positions.collect()
     }
     if full:
-        return _Covered(folded, _first_ms(events, source.as_of_ms), whole)
+        first_ms = source.events.first_ms()
+        return _Covered(folded, source.as_of_ms if first_ms is None else first_ms, read.whole)
     return _Covered(folded, base.final_ms, None)
 
 
 def _planned_apart(few: DataFrame) -> DataFrame:
     """Return the same few rows without their plan, so that what is computed from them is planned much sooner."""
-    return few.sparkSession.createDataFrame(few.toArrow())
+    return in_one(few.sparkSession, few.toArrow())
 
 
 def _continues(events: DataFrame, known: DataFrame, final_ms: int) -> bool:
@@ -157,71 +174,73 @@ def _positions(spark: SparkSession, folded: Mapping[str, Folded]) -> DataFrame:
         (name, position.inc, position.seq, position.batch, position.recorded)
         for name, position in folded.items()
     ]
-    return spark.createDataFrame(rows, increments.POSITIONS)
+    return in_one(spark, rows, increments.POSITIONS)
 
 
-def _first_ms(events: DataFrame, as_of_ms: int) -> int:
-    """Return when history begins, of all events."""
-    first = events.agg(F.min("id_ms")).collect()[0][0]
-    return as_of_ms if first is None else int(first)
+def _write(run: Run, plans: Iterable[Planned], versions: int) -> None:
+    """Write what is planned, made of so many route versions: one table after the other, or all in one job."""
+    if versions <= VERSIONS_TOGETHER:
+        run.write(*plans)
+    else:
+        for planned in plans:
+            run.write(planned)
 
 
-def _write_tables(run: Run, read: DataFrame, entries: DataFrame, progress: Progress, *, full: bool) -> None:
-    """Write the tables of the events read and of the clean entries among them."""
+def _write_tables(run: Run, read: _Read, progress: Progress, *, full: bool) -> None:
+    """Write the tables of the events read."""
+    many = _pairs(read.events) + (0 if full else run.warehouse.count_open(schemas.ROUTE_VERSIONS, run.base))
+    members = read.entries.where("rows is null").persist()  # rows are most of the bytes
+    try:
+        _write(run, _tables(run, read, members, many, progress, full=full), many)
+    finally:
+        members.unpersist()
+
+
+def _tables(
+    run: Run, read: _Read, members: DataFrame, many: int, progress: Progress, *, full: bool
+) -> Iterator[Planned]:
+    """Plan the tables of the events read, `members` the entries without topics; of `many` versions of routes."""
 
     def carried(table: Table) -> DataFrame | None:
         return None if full else run.warehouse.read_open(table, run.base)
 
-    members = entries.where("rows is null").persist()  # rows are most of the bytes
-    try:
-        progress("broker sessions")
-        rows = sessions(members, carried(schemas.BROKER_SESSIONS))
-        run.write(schemas.BROKER_SESSIONS, rows, open="open", full=full)
-        progress("broker versions")
-        rows = broker_versions(members, carried(schemas.BROKER_VERSIONS))
-        run.write(schemas.BROKER_VERSIONS, rows, open="to_ms is null", full=full)
-    finally:
-        members.unpersist()
+    if full:
+        yield run.plan(schemas.GAPS, gaps(read.events, read.whole), full=True)
+    progress("broker sessions")
+    rows = sessions(members, carried(schemas.BROKER_SESSIONS))
+    yield run.plan(schemas.BROKER_SESSIONS, rows, open="open", full=full)
+    progress("broker versions")
+    rows = broker_versions(members, carried(schemas.BROKER_VERSIONS))
+    yield run.plan(schemas.BROKER_VERSIONS, rows, open="to_ms is null", full=full)
     progress("route versions")
-    open_before = carried(schemas.ROUTE_VERSIONS)
-    many = _pairs(read) + (open_before.count() if open_before is not None else 0)
-    with enough_for(read.sparkSession, many, VERSIONS_OF_A_PARTITION):
-        versions = route_versions(entries, open_before, carried(schemas.BROKER_VERSIONS))
-        run.write_arrow(schemas.ROUTE_VERSIONS, versions, open_without="to_ms", full=full)
+    with enough_for(run.warehouse.spark, many, VERSIONS_OF_A_PARTITION):
+        versions = route_versions(
+            read.entries, carried(schemas.ROUTE_VERSIONS), carried(schemas.BROKER_VERSIONS)
+        )
+        yield run.plan_arrow(schemas.ROUTE_VERSIONS, versions, open_without="to_ms", full=full)
 
 
 def _write_health(
-    run: Run,
-    source: Source,
-    read: DataFrame,
-    whole: DataFrame,
-    entries: DataFrame,
-    positions: DataFrame,
-    progress: Progress,
-    *,
-    full: bool,
+    run: Run, source: Source, read: _Read, positions: DataFrame, progress: Progress, *, full: bool
 ) -> None:
-    """Write HEALTH, once all other tables are written: what the run has read of the events, and the runs and the clean
-    entries of that."""
+    """Write HEALTH, once all other tables are written."""
     progress("what is missing, and whether checkpoints agree")
     before = [] if full else run.warehouse.rows(schemas.HEALTH, run.base)
-    if not (full or before):  # of a run that did not count yet
-        read = source.events.rows()
-        whole = _planned_apart(runs(read))
-    seen = health.Seen(
-        _rows(counts(read, whole, positions)),
-        None if before else _rows(health.missing(run.read(schemas.GAPS))),
-        _checked(run, entries, full=full),
-    )
-    _write_seen(run, source, seen, before)
+    counted = read if full or before else _Read.of(source.events.rows())  # of a run that did not count yet
+    rounds = check.newest(check.rounds_of(read.entries, recorded=not full))
+    frames = {"counts": counts(counted.events, counted.whole, positions), "rounds": rounds}
+    if not before:
+        frames["missing"] = health.missing(run.read(schemas.GAPS))
+    rows = lines.rows(frames)
+    checked = _checked(run, read.entries, rows["rounds"], rounds.schema)
+    _write_seen(run, source, health.Seen(rows["counts"], rows.get("missing"), checked), before)
 
 
 def _write_seen(run: Run, source: Source, seen: health.Seen, before: Iterable[health.Row]) -> None:
     """Write HEALTH of what this run has seen, and what was known `before`."""
     rows = health.health(seen, before, source.landed, source.as_of, source.as_of_ms)
     log_differences(rows)
-    made = run.warehouse.spark.createDataFrame(rows, schemas.HEALTH.schema)
-    run.write(schemas.HEALTH, made, open="true", full=True)
+    run.write_rows(schemas.HEALTH, rows)
 
 
 def log_differences(rows: Iterable[health.Row]) -> None:
@@ -237,19 +256,18 @@ def log_differences(rows: Iterable[health.Row]) -> None:
         )
 
 
-def _checked(run: Run, entries: DataFrame, *, full: bool) -> list[health.Row]:
-    """Compare the tables with the newest whole checkpoint round of each namespace among the clean entries."""
-    rounds = _planned_apart(check.newest(check.rounds_of(entries, recorded=not full)))
-    times = [(row["round_begin"]["ms"], row["round_end"]["ms"]) for row in rounds.collect()]
-    if not times:
+def _checked(
+    run: Run, entries: DataFrame, rounds: Sequence[health.Row], schema: StructType
+) -> list[health.Row]:
+    """Compare the tables with these checkpoint rounds of the clean entries."""
+    if not rounds:
         return []
-    begin_ms, end_ms = min(begin for begin, _ in times), max(end for _, end in times)
+    begin_ms = min(row["round_begin"]["ms"] for row in rounds)
+    end_ms = max(row["round_end"]["ms"] for row in rounds)
     routes = run.read(schemas.ROUTE_VERSIONS).where(_meets(begin_ms, end_ms))
-    return _rows(check.checks(entries, run.read(schemas.BROKER_SESSIONS), routes, rounds))
-
-
-def _rows(frame: DataFrame) -> list[health.Row]:
-    return [row.asDict() for row in frame.collect()]
+    compared = in_one(run.warehouse.spark, rounds, schema)
+    checks = check.checks(entries, run.read(schemas.BROKER_SESSIONS), routes, compared)
+    return [row.asDict() for row in checks.collect()]
 
 
 def _pairs(events: DataFrame) -> int:
@@ -270,23 +288,27 @@ def _write_reports(
     full: bool,
 ) -> None:
     """`of`: the windows that are not closed yet. Those that end by `final_ms` are closed with this run."""
-    versions = run.read(schemas.ROUTE_VERSIONS).where(_meets(*span(of))).count()
+    versions = run.count_since(schemas.ROUTE_VERSIONS, _date(span(of)[0])[:7])
     stays = known_until(run.read(schemas.BROKER_SESSIONS), earlier(source.as_of, source.as_of_ms))
     slots = slot_states(stays, source.as_of_ms, options.retire_after).persist()
     brokers = broker_states(slots).persist()
     writable = writable_states(slots, run.read(schemas.BROKER_VERSIONS), source.as_of_ms).persist()
     states = States(slots, brokers, writable)
-    try:
-        with enough_for(whole.sparkSession, versions, VERSIONS_OF_A_PARTITION):
-            for batch in window_batches(of, final_ms, 1 + versions // VERSIONS_AT_ONCE):
-                inputs = _inputs(run, source, whole, options, states, batch)
-                for report in (report for report in CATALOGUE if report.windowed):
-                    progress(f"report {report.name}, from {_date(span(batch)[0])}")
-                    rows = make(report, inputs)
-                    run.write(report.table, rows, open=f"to_ms > {final_ms}", full=full)
+
+    def planned() -> Iterator[Planned]:
+        for batch in window_batches(of, final_ms, 1 + versions // VERSIONS_AT_ONCE):
+            inputs = _inputs(run, source, whole, options, states, batch)
+            for report in (report for report in CATALOGUE if report.windowed):
+                progress(f"report {report.name}, from {_date(span(batch)[0])}")
+                rows = make(report, inputs)
+                yield run.plan(report.table, rows, open=f"to_ms > {final_ms}", full=full)
         for report in (report for report in CATALOGUE if not report.windowed):
             progress(report.name)
-            run.write(report.table, make(report, inputs), open="true", full=True)
+            yield run.plan(report.table, make(report, inputs), open="true", full=True)
+
+    try:
+        with enough_for(run.warehouse.spark, versions, VERSIONS_OF_A_PARTITION):
+            _write(run, planned(), versions)
     finally:
         for persisted in states:
             persisted.unpersist()

@@ -7,6 +7,7 @@ and how far the history around it reaches, is then known from its `seq`.
 from pyspark.sql import Column, DataFrame, Window, WindowSpec
 from pyspark.sql import functions as F
 
+from mqpipeline.partitions import in_one
 from mqpipeline.schemas import GAPS
 
 VERSION = 1
@@ -63,7 +64,7 @@ def counts(
     there are `positions` (`namespace`, `inc`, `seq`), those behind them are `waiting` and counted nowhere else."""
     whole = runs(events) if runs_of_them is None else runs_of_them
     if positions is None:
-        positions = events.sparkSession.createDataFrame([], "namespace string, inc bigint, seq bigint")
+        positions = in_one(events.sparkSession, [], "namespace string, inc bigint, seq bigint")
     known = F.broadcast(positions.select("namespace", F.struct("inc", "seq").alias("known")))
     behind = "not (fate <=> 'phantom') and coalesce(struct(inc, seq) > known, false)"
     until = "if(known.inc = inc, least(last_seq, known.seq), if(known.inc < inc, first_seq - 1, last_seq))"

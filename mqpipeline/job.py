@@ -9,7 +9,7 @@ from contextlib import ExitStack, closing, contextmanager, suppress
 
 from pyspark.sql import DataFrame, SparkSession
 
-from mqpipeline import building, schemas
+from mqpipeline import building, lean, schemas
 from mqpipeline.building import Progress, Source, build
 from mqpipeline.lake.log import OtherWriter
 from mqpipeline.lake.place import place
@@ -166,8 +166,11 @@ def report(spark: SparkSession, options: Options, progress: Progress, *, full: b
         landed.as_of,
         {stream.namespace: Entries(stream.entries, stream.rejected) for stream in landed.streams.values()},
     )
-    snapshot = build(warehouse.begin(), source, options, progress, full=full)
-    _serve(warehouse, snapshot, landed, options, progress, lambda: int(1000 * (time.monotonic() - started_s)))
+    with lean.planned(spark, sum(stream.entries for stream in landed.streams.values())):
+        snapshot = build(warehouse.begin(), source, options, progress, full=full)
+        _serve(
+            warehouse, snapshot, landed, options, progress, lambda: int(1000 * (time.monotonic() - started_s))
+        )
     return snapshot
 
 

@@ -1,8 +1,11 @@
 """Runs of few events: planning and compiling are nearly all of their time, so Spark is set up to do less of both."""
 
-from collections.abc import Mapping
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Final
 
+from pyspark.sql import SparkSession
 from redis.exceptions import RedisError
 
 from mqpipeline.lake.log import LakeError, opened
@@ -10,19 +13,25 @@ from mqpipeline.lake.place import place
 from mqpipeline.landing.kinds import EVENTS_LAND
 from mqpipeline.landing.progress import said_by
 from mqpipeline.options import ALL, Options
-from mqpipeline.session import LOGGING
+from mqpipeline.session import LOGGING, SUBMITTED, settings_within
 from pyspark_redis_stream.connection import AWAY, Store
 from pyspark_redis_stream.options import options_of
 from pyspark_redis_stream.streams import Streams
 
 EVENTS_MOST: Final = 20_000
 """In all, landed or still in the streams. With 200,000, compiled code and several partitions are quicker."""
-LEAN: Final = {
+PLANNING: Final = {
     "spark.sql.shuffle.partitions": "1",
-    "spark.default.parallelism": "1",
     "spark.sql.codegen.wholeStage": "false",
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
     "spark.sql.adaptive.enabled": "false",
+    "spark.sql.autoBroadcastJoinThreshold": "-1",  # a broadcast is a job of its own
+    "spark.sql.optimizer.disableHints": "true",  # so is one that is asked for
+}
+"""What a session may be given at any time."""
+LEAN: Final = {
+    **PLANNING,
+    "spark.default.parallelism": "1",
     "spark.driver.defaultJavaOptions": f"{LOGGING} -XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
 }
 
@@ -34,6 +43,15 @@ def settings(options: Options) -> Mapping[str, str]:
         return LEAN if _events(options) <= EVENTS_MOST else {}
     except (OSError, ValueError, LakeError, RedisError, *AWAY):  # the run itself says what is wrong
         return {}
+
+
+@contextmanager
+def planned(spark: SparkSession, events: int) -> Iterator[None]:
+    """Within, Spark plans as is best for so many events: a session that lasts may begin with few and get many. One that
+    was submitted to plans as its caller chose."""
+    few = events <= EVENTS_MOST and SUBMITTED not in os.environ
+    with settings_within(spark, PLANNING if few else {}):
+        yield
 
 
 def _events(options: Options) -> int:

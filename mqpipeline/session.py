@@ -7,7 +7,8 @@ import signal
 import sys
 import tempfile
 import threading
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 
@@ -66,6 +67,22 @@ def spark_session(
     if threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGINT, interrupted)  # PySpark puts its own there
     return session
+
+
+@contextmanager
+def settings_within(spark: SparkSession, settings: Mapping[str, str]) -> Iterator[None]:
+    """Within, the session has these settings of Spark SQL."""
+    before = {name: spark.conf.get(name, None) for name in settings}
+    for name, value in settings.items():
+        spark.conf.set(name, value)
+    try:
+        yield
+    finally:
+        for name, was in before.items():
+            if was is None:
+                spark.conf.unset(name)
+            else:
+                spark.conf.set(name, was)
 
 
 def _sockets() -> Mapping[str, str]:

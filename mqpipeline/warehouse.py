@@ -9,7 +9,7 @@ import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from types import MappingProxyType
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import msgspec
 import pyarrow as pa
@@ -24,7 +24,7 @@ from mqpipeline.lake.log import RUN, File, LakeError, Log, created, damaged, dam
 from mqpipeline.lake.maintenance import care
 from mqpipeline.lake.place import Place, place
 from mqpipeline.lake.reading import rows_of
-from mqpipeline.lake.writing import ArrowRows, Step, with_partitions, write, write_arrow
+from mqpipeline.lake.writing import ArrowRows, Step, plan, plan_arrow, with_partitions, written
 from mqpipeline.reports import catalogue
 from mqpipeline.schemas import EVENTS, HEARTBEATS, RUNS, TABLES, Partition, Table
 
@@ -115,7 +115,7 @@ def log_of(root: Place, table: Table, snapshot: Snapshot) -> Log:
     return log
 
 
-def _rows(files: Iterable[File]) -> int:
+def _rows(files: Iterable[File | Written]) -> int:
     return sum(file.rows or 0 for file in files)
 
 
@@ -152,6 +152,10 @@ class Warehouse:
         """A run over the newest snapshot."""
         return Run(self, self.snapshot)
 
+    def count_open(self, table: Table, snapshot: Snapshot) -> int:
+        """Return how many rows the next run replaces."""
+        return _rows(file for file in self.files(table, snapshot) if file.partition[PART.name] == OPEN)
+
     def files(self, table: Table, snapshot: Snapshot) -> list[File]:
         """Return the table's files in a snapshot."""
         return log_of(self.place, table, snapshot).files() if table.name in snapshot.versions else []
@@ -159,6 +163,14 @@ class Warehouse:
     def frame(self, table: Table, files: Iterable[File | Written]) -> DataFrame:
         """Return the rows of these files of the table."""
         return rows_of(self.spark, self.place.under(table.name), table, files)
+
+
+class Planned(NamedTuple):
+    """Rows of a table that a run is to write, as LINES; `full`: what was closed before is void."""
+
+    table: Table
+    lines: DataFrame
+    full: bool
 
 
 class Run:
@@ -172,33 +184,48 @@ class Run:
         self._written: dict[Table, list[Written]] = {}
         self._logs: dict[Table, Log] = {}
 
-    def write(self, table: Table, rows: DataFrame, *, open: str = "false", full: bool) -> None:
-        """Rows of the table: `open` is SQL of those that replace the open ones of the run before, the others are
-        closed and added; `full`: what was closed before is void. Rows of several writes add up."""
+    def plan(self, table: Table, rows: DataFrame, *, open: str = "false", full: bool) -> Planned:
+        """Plan to write rows of the table: `open` is SQL of those that replace the open ones of the run before, the
+        others are closed and added."""
         kept = _kept(table, PART._replace(sql=f"if({open}, '{OPEN}', '{CLOSED}')"))
         parted = with_partitions(rows.selectExpr(*table.schema.names), kept)
-        place = self._begun(table, full=full)
-        self._written.setdefault(table, []).extend(write(parted, kept, place))
+        return Planned(table, plan(parted, kept, self._place(table)), full)
 
-    def write_arrow(self, table: Table, rows: ArrowRows, *, open_without: str, full: bool) -> None:
+    def plan_arrow(self, table: Table, rows: ArrowRows, *, open_without: str, full: bool) -> Planned:
         """The same of rows that are open where they have nothing in the column `open_without`."""
         parted = rows._replace(step=partial(_with_part, open_without, rows.step))
-        place = self._begun(table, full=full)
-        self._written.setdefault(table, []).extend(write_arrow(parted, _kept(table), place))
+        return Planned(table, plan_arrow(parted, _kept(table), self._place(table)), full)
 
-    def _begun(self, table: Table, *, full: bool) -> Place:
-        """Return where the table is, which is written from now on."""
+    def write(self, *planned: Planned) -> None:
+        """Write what was planned, all in one job of Spark. Rows of several writes of a table add up."""
+        for table, _, full in planned:
+            self._begin(table, full=full)
+        for one, files in zip(planned, written([one.lines for one in planned]), strict=True):
+            self._written[one.table].extend(files)
+
+    def write_rows(self, table: Table, rows: Iterable[Mapping[str, Any]]) -> None:
+        """Write all rows of a small table without folders, in this process; the next run replaces them."""
+        self._begin(table, full=True)
+        self._written[table].append(_file(self._place(table), table, rows, {PART.name: OPEN}))
+
+    def _begin(self, table: Table, *, full: bool) -> None:
+        """Note that the table is written from now on."""
         if table not in self._written:
             self._logs[table] = self._log(table)  # files without a log are refused
             before = [] if full else self.warehouse.files(table, self.base)
             self._before[table] = [file for file in before if file.partition[PART.name] == CLOSED]
+            self._written[table] = []
+
+    def _place(self, table: Table) -> Place:
         return self.warehouse.place.under(table.name)
 
     def read(self, table: Table) -> DataFrame:
         """The table as this run has written it so far."""
-        if table not in self._written:
-            return self.warehouse.read(table, self.base)
-        return self.warehouse.frame(table, self._files(table))
+        return self.warehouse.frame(table, self._files_now(table))
+
+    def count_since(self, table: Table, month: str) -> int:
+        """Return how many rows the table has from this month (`yyyy-MM`) on, as this run has written it so far."""
+        return _rows(file for file in self._files_now(table) if (file.partition["month"] or "") >= month)
 
     def commit(
         self,
@@ -243,6 +270,9 @@ class Run:
     def _log(self, table: Table) -> Log:
         return created(self.warehouse.place.under(table.name), _kept(table), RETENTION)
 
+    def _files_now(self, table: Table) -> Sequence[File | Written]:
+        return self._files(table) if table in self._written else self.warehouse.files(table, self.base)
+
     def _files(self, table: Table) -> list[File | Written]:
         return [*self._before[table], *self._written[table]]
 
@@ -260,9 +290,16 @@ def _with_part(open_without: str, step: Step, batches: Iterable[pa.RecordBatch])
 
 def _row(snapshot: Snapshot, runs: Log) -> Written:
     """Write the row of a run."""
-    schema = to_arrow_schema(RUNS.schema, timezone="UTC")
     row = {**msgspec.to_builtins(snapshot), "finished_ms": int(time.time() * 1000)}
     row |= {name: list(row[name].items()) for name in ("as_of", "folded", "versions", "rows")}
-    file = NewFile(schema, RUNS.bounded, {})
-    file.add(pa.RecordBatch.from_pylist([row], schema=schema))
-    return file.written(runs.place)
+    return _file(runs.place, RUNS, [row], {})
+
+
+def _file(
+    place: Place, table: Table, rows: Iterable[Mapping[str, Any]], partition: Mapping[str, str]
+) -> Written:
+    """Write a file of these rows."""
+    schema = to_arrow_schema(table.schema, timezone="UTC")
+    file = NewFile(schema, table.bounded, partition)
+    file.add(pa.RecordBatch.from_pylist([*rows], schema=schema))
+    return file.written(place)

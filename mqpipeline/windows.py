@@ -9,6 +9,8 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from mqpipeline.partitions import in_one
+
 HOUR_MS = 3_600_000
 DAY_MS = 24 * HOUR_MS
 ROLLING = {"1h": HOUR_MS, "24h": DAY_MS, "7d": 7 * DAY_MS, "30d": 30 * DAY_MS}
@@ -77,7 +79,7 @@ def table(of: Sequence[Window]) -> pa.Table:
 
 def frame(spark: SparkSession, of: Sequence[Window]) -> DataFrame:
     """The same as a small table that needs no job."""
-    return F.broadcast(spark.createDataFrame(table(of)))
+    return F.broadcast(in_one(spark, table(of)))
 
 
 def time_in(intervals: DataFrame, of: Sequence[Window], unit: Sequence[str]) -> DataFrame:

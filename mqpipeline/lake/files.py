@@ -30,10 +30,12 @@ def line(reported: msgspec.Struct) -> pa.RecordBatch:
 
 
 class Written(msgspec.Struct, frozen=True):
-    """A file that was written and is in no log yet: its path under the table's place, and its rows' statistics."""
+    """A file that was written and is in no log yet: its path under the table's place, how many rows it has, and their
+    statistics."""
 
     path: str
     size: int
+    rows: int
     partition: Mapping[str, str]
     statistics: str
 
@@ -57,7 +59,7 @@ def written_before(place: Place, path: str, table: Table) -> Written:
             statistics.add(rows)
     named = dict(folder.split("=", 1) for folder in path.split("/")[:-1] if "=" in folder)
     partition = {one.name: named[one.name] for one in table.partitions}
-    return Written(path, place.size(path), partition, statistics.json())
+    return Written(path, place.size(path), statistics.rows, partition, statistics.json())
 
 
 def schema_of(place: Place, paths: Iterable[str], table: Table) -> Schema:
@@ -106,7 +108,7 @@ class NewFile:
         folders = "".join(f"{name}={value}/" for name, value in self._partition.items())
         path = f"{folders}part-{secrets.token_hex(16)}.zstd.parquet"
         place.write(path, content)
-        return Written(path, len(content), self._partition, self._statistics.json())
+        return Written(path, len(content), self.rows, self._partition, self._statistics.json())
 
     def _encode(self) -> None:
         if self._group:

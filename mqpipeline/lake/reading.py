@@ -13,9 +13,10 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from mqpipeline.lake.files import Written
 from mqpipeline.lake.log import File, LakeError, damaged_file
 from mqpipeline.lake.place import Place
+from mqpipeline.partitions import in_one
 from mqpipeline.schemas import Table
 
-FILES_MOST: Final = 100
+FILES_MOST: Final = 1_000
 BYTES_MOST: Final = 1 << 20
 """Files of a small table, and bytes of them together."""
 HELD_MOST: Final = 32 << 20
@@ -37,9 +38,9 @@ def rows_of(
     listed = [*files]
     schema = table.stored_schema if partitions else table.schema
     if not listed:
-        return spark.createDataFrame([], schema)
+        return in_one(spark, [], schema)
     if (rows := _rows_here(place, listed, to_arrow_schema(schema, timezone="UTC"))) is not None:
-        return spark.createDataFrame(rows, schema)
+        return in_one(spark, rows, schema)
     _require_file_system(spark, place)
     reader = spark.read.schema(schema)
     if partitions:

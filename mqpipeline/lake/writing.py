@@ -1,7 +1,9 @@
 """Rows of a DataFrame become files of a table. Tasks write them; what they wrote is no part of the table until a commit
-says so."""
+says so.
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+What is planned here is a frame of LINES: its tasks write files, and say which."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import NamedTuple
 
@@ -15,6 +17,7 @@ from pyspark.sql.types import StructType
 
 from mqpipeline.lake.files import FILE_BYTES, LINES, NewFile, Written, line
 from mqpipeline.lake.place import Place
+from mqpipeline.lines import collected
 from mqpipeline.schemas import Table
 
 Step = Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]
@@ -41,30 +44,34 @@ class ArrowRows(NamedTuple):
         return self.of.mapInArrow(self.step, table.stored_schema).select(*table.schema.names)
 
 
-def write(rows: DataFrame, table: Table, place: Place) -> list[Written]:
-    """Write the rows, which have the table's columns and those of its partitions; sorted, a file a folder or several
-    large ones."""
+def plan(rows: DataFrame, table: Table, place: Place) -> DataFrame:
+    """Plan to write rows, which have the table's columns and those of its partitions; sorted, a file a folder or
+    several large ones."""
     folders = tuple(partition.name for partition in table.partitions)
     together = rows.hint("rebalance", *map(F.col, folders)) if folders else rows
     target = _target(table, place)
     arranged = together.select(*target.columns.names, *folders).sortWithinPartitions(*folders, *table.sort)
-    return _written(arranged, partial(_write, target))
+    return arranged.mapInArrow(partial(_write, target), from_arrow_schema(LINES))
 
 
-def write_arrow(rows: ArrowRows, table: Table, place: Place) -> list[Written]:
-    """Write the rows in the tasks that make them: they never are Spark's, which takes longer than to make them."""
-    return _written(rows.of, partial(_write_made, rows.step, _target(table, place)))
+def plan_arrow(rows: ArrowRows, table: Table, place: Place) -> DataFrame:
+    """Plan to write rows in the tasks that make them: they never are Spark's, which takes longer than to make them."""
+    step = partial(_write_made, rows.step, _target(table, place))
+    return rows.of.mapInArrow(step, from_arrow_schema(LINES))
+
+
+def written(plans: Sequence[DataFrame]) -> list[list[Written]]:
+    """Write what was planned, all in one job of Spark; return the files of each plan."""
+    files: list[list[Written]] = [[] for _ in plans]
+    for at, said in collected(dict(enumerate(plans))):
+        files[at].append(msgspec.json.decode(said, type=Written))
+    return files
 
 
 def _target(table: Table, place: Place) -> _Target:
     folders = tuple(partition.name for partition in table.partitions)
     columns = StructType([field for field in table.schema.fields if field.name not in folders])
     return _Target(place, folders, columns, table.bounded)
-
-
-def _written(rows: DataFrame, step: Step) -> list[Written]:
-    lines = rows.mapInArrow(step, from_arrow_schema(LINES)).collect()
-    return [msgspec.json.decode(row["json"], type=Written) for row in lines]
 
 
 def with_partitions(rows: DataFrame, table: Table) -> DataFrame:

@@ -4,6 +4,7 @@ from math import inf
 from typing import Final, NamedTuple
 
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
 
 from mqpipeline.lake.log import File, opened
 from mqpipeline.lake.place import place
@@ -45,6 +46,14 @@ class LandedTable:
     def has_rows(self, since: Since = EVER) -> bool:
         """Return False only if no file has one of these."""
         return bool(self._wanted(since))
+
+    def first_ms(self) -> int | None:
+        """Return the time of the first row, None if there is none."""
+        said = [file.least["id_ms"] for file in self._files if file.least.get("id_ms") is not None]
+        if len(said) == len(self._files):
+            return min(said, default=None)
+        earliest: int | None = self.rows().agg(F.min("id_ms")).collect()[0][0]
+        return earliest
 
     def _wanted(self, since: Since) -> list[File]:
         return [] if since is NEVER else [file for file in self._files if _may_have(file, since)]

@@ -8,6 +8,7 @@ import msgspec
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as sql
 
+from mqpipeline import lines
 from mqpipeline.reports.catalogue import AVAILABILITY, CATALOGUE, CHURN, ROLLING, Cut, Report
 
 Row: TypeAlias = Mapping[str, Any]
@@ -83,14 +84,21 @@ def take(frames: Mapping[str, DataFrame], as_of_ms: int) -> dict[str, Results]:
     `frames` are the reports and incidents by the names of their tables (mqpipeline/schemas.py), and `broker_states`:
     namespace, cluster, broker, state, from_ms, to_ms. Those that are left out count as empty."""
     taken: defaultdict[str, dict[str, tuple[Row, ...]]] = defaultdict(dict)
-    for name, frame in _cut(frames, as_of_ms).items():
-        rows: defaultdict[str, list[Row]] = defaultdict(list)
-        for row in frame.orderBy("namespace", "position").drop("position", "kind").collect():
-            values = row.asDict(recursive=True)
-            rows[values.pop("namespace")].append(values)
-        for namespace, listed in rows.items():
+    cut = {name: frame.drop("kind") for name, frame in _cut(frames, as_of_ms).items()}
+    for name, rows in lines.rows(cut).items():
+        by_namespace: defaultdict[str, list[Row]] = defaultdict(list)
+        for row in sorted(rows, key=_position):
+            del row["position"]
+            by_namespace[row.pop("namespace")].append(row)
+        for namespace, listed in by_namespace.items():
             taken[namespace][name] = tuple(listed)
     return {namespace: Results(as_of_ms, tables) for namespace, tables in taken.items()}
+
+
+def _position(row: Row) -> tuple[Any, ...]:
+    """Return a row's place in the order, a number or a struct."""
+    position = row["position"]
+    return tuple(position.values()) if isinstance(position, dict) else (position,)
 
 
 def _cut(frames: Mapping[str, DataFrame], as_of_ms: int) -> dict[str, DataFrame]:

@@ -16,7 +16,7 @@ def sessions(warehouse: Warehouse, *brokers: str, end_ms: int | None = None) -> 
 
 def write(run: Run, *, closed: DataFrame, open: DataFrame | None = None, full: bool = False) -> None:
     rows = closed.unionByName(open) if open else closed
-    run.write(BROKER_SESSIONS, rows, open="end_ms is null", full=full)
+    run.write(run.plan(BROKER_SESSIONS, rows, open="end_ms is null", full=full))
 
 
 def commit(run: Run) -> None:

@@ -86,6 +86,10 @@ class AllRows(NamedTuple):
     def has_rows(self, since: Since = EVER) -> bool:
         return True
 
+    def first_ms(self) -> int | None:
+        first: int | None = self.frame.agg({"id_ms": "min"}).collect()[0][0]
+        return first
+
 
 def run(spark: SparkSession, folder: Path, until: int, reported: list[str]) -> Snapshot:
     """As of that second."""
@@ -119,6 +123,7 @@ def test_month_by_month_and_run_by_run_as_at_once(
         run(spark, tmp_path / "by run", CUT, reported)
     with monkeypatch.context() as patch:
         patch.setattr(reading, "FILES_MOST", 0)
+        patch.setattr(building, "VERSIONS_TOGETHER", 0)
         patch.setattr(building, "VERSIONS_AT_ONCE", 1)
         patch.setattr(building, "VERSIONS_OF_A_PARTITION", 12)
         run(spark, tmp_path / "by run", END, reported)

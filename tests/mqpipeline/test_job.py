@@ -34,6 +34,8 @@ from tests.mqpipeline import worked_example
 from tests.mqpipeline.rows import rows_of
 from tests.mqpipeline.stream import Stream, at, registered, started, topics
 
+JOBS_MOST = 12
+"""Of Spark, in a run over a short history: they were 76."""
 NOTEBOOK = Path(__file__).resolve().parents[2] / "docs" / "outage.ipynb"
 
 NEXT: dict[Any, Any] = {
@@ -107,9 +109,12 @@ def test_the_worked_example_from_the_stream_to_what_is_served(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     steps: list[str] = []
+    jobs = spark.sparkContext.statusTracker().getJobIdsForGroup
+    before = {*jobs()}
     with caplog.at_level(logging.INFO, "mqpipeline"), job.leased(example) as leases:
         snapshot = job.run(spark, example, steps.append, leases)
     assert len(steps) == job.STEPS
+    assert 5 < len({*jobs()} - before) <= JOBS_MOST
     assert f"{len(worked_example.RAW)} entries of ns:{{ns}}:events have landed by now" in caplog.messages
     assert f"{tmp_path}/report-ns.html is written" in caplog.messages
     warehouse = Warehouse(spark, str(tmp_path))

@@ -8,6 +8,7 @@ import pytest
 from deltalake import CommitProperties
 from deltalake.schema import Schema
 from deltalake.transaction import AddAction, create_table_with_add_actions
+from pyspark.sql import SparkSession
 from redis import Redis
 
 from mqnamesrv.store import EmbeddedStore
@@ -114,3 +115,26 @@ def test_a_log_that_cannot_be_read(store: EmbeddedStore, tmp_path: Path) -> None
 
 def test_tables_that_are_not_on_this_machine(store: EmbeddedStore) -> None:
     assert lean.settings(Options(url=store.url, warehouse="s3a://bucket/tables")) == {}
+
+
+def planning(spark: SparkSession) -> dict[str, str | None]:
+    return {name: spark.conf.get(name, None) for name in lean.PLANNING}
+
+
+@pytest.mark.parametrize(("events", "is_lean"), [(MOST, True), (MOST + 1, False)])
+def test_a_session_that_lasts_plans_for_the_events_there_are(
+    spark: SparkSession, events: int, is_lean: bool
+) -> None:
+    before = planning(spark)
+    with lean.planned(spark, events):
+        assert planning(spark) == (lean.PLANNING if is_lean else before)
+    assert planning(spark) == before != lean.PLANNING
+
+
+def test_a_session_that_was_submitted_to_plans_as_its_caller_chose(
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = planning(spark)
+    monkeypatch.setenv("PYSPARK_GATEWAY_PORT", "1")
+    with lean.planned(spark, 0):
+        assert planning(spark) == before

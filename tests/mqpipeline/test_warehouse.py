@@ -187,7 +187,7 @@ def test_many_small_files_become_one(warehouse: Warehouse, monkeypatch: pytest.M
 def test_a_table_gets_columns(warehouse: Warehouse) -> None:
     before = BROKER_SESSIONS._replace(columns="namespace string, broker string, end_ms bigint", sort=())
     run = warehouse.begin()
-    run.write(before, warehouse.spark.createDataFrame([("ns", "a", 1)], before.schema), full=False)
+    run.write(run.plan(before, warehouse.spark.createDataFrame([("ns", "a", 1)], before.schema), full=False))
     commit(run)
     assert rows_of(warehouse.read(BROKER_SESSIONS), "broker", "addr") == {("a", None)}
     run = warehouse.begin()
@@ -231,8 +231,8 @@ def test_what_cannot_be_compacted_does_not_end_a_run(
 def test_files_are_partitioned_as_the_schema_says(warehouse: Warehouse) -> None:
     run = warehouse.begin()
     rows = [{"topic": f"t{n}", "broker": "a", "to_ms": n * 40 * DAY_MS} for n in range(3)]
-    run.write(ROUTE_VERSIONS, frame(warehouse.spark, ROUTE_VERSIONS, rows), full=False)
-    run.write(GAPS, frame(warehouse.spark, GAPS, [{"type": "hole", "from_seq": 3}]), full=False)
+    run.write(run.plan(ROUTE_VERSIONS, frame(warehouse.spark, ROUTE_VERSIONS, rows), full=False))
+    run.write(run.plan(GAPS, frame(warehouse.spark, GAPS, [{"type": "hole", "from_seq": 3}]), full=False))
     commit(run)
     held = {
         path.parent.name

@@ -53,9 +53,9 @@ def folder(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Pat
     root = tmp_path_factory.mktemp("warehouse")
     sessions, names, routes = frames(spark)
     run = Warehouse(spark, str(root)).begin()
-    run.write(BROKER_SESSIONS, sessions, open="open", full=True)
-    run.write(BROKER_VERSIONS, names, open="to_ms is null", full=True)
-    run.write(ROUTE_VERSIONS, routes, open="to_ms is null", full=True)
+    run.write(run.plan(BROKER_SESSIONS, sessions, open="open", full=True))
+    run.write(run.plan(BROKER_VERSIONS, names, open="to_ms is null", full=True))
+    run.write(run.plan(ROUTE_VERSIONS, routes, open="to_ms is null", full=True))
     run.commit(as_of_ms=3600 * S, final_ms=0, folded={})
     return root
 
@@ -195,7 +195,7 @@ def test_a_newer_snapshot_is_found(spark: SparkSession, tmp_path: Path) -> None:
     sessions, _, _ = frames(spark)
     for as_of_ms in (10, 20):
         run = warehouse.begin()
-        run.write(BROKER_SESSIONS, sessions.limit(1), open="open", full=True)
+        run.write(run.plan(BROKER_SESSIONS, sessions.limit(1), open="open", full=True))
         run.commit(as_of_ms=as_of_ms, final_ms=0, folded={})
         assert reader.reading("default").until_ms == as_of_ms
         assert reader.reading("default") is reader.reading("default")

@@ -10,7 +10,8 @@ from mqpipeline.lake import reading
 from mqpipeline.lake.files import Written
 from mqpipeline.lake.log import LakeError
 from mqpipeline.lake.place import Place, place
-from mqpipeline.lake.writing import with_partitions, write
+from mqpipeline.lake.writing import plan, with_partitions
+from mqpipeline.lake.writing import written as files_of
 from mqpipeline.schemas import BROKER_SESSIONS, EVENTS, ROUTE_VERSIONS, Table
 from tests.mqpipeline import worked_example
 from tests.mqpipeline.rows import Literal, frame, rows_of
@@ -36,7 +37,8 @@ def lake(tmp_path: Path) -> Place:
 
 
 def written(spark: SparkSession, lake: Place, table: Table) -> list[Written]:
-    return write(with_partitions(frame(spark, table, ROWS[table]), table), table, lake)
+    (files,) = files_of([plan(with_partitions(frame(spark, table, ROWS[table]), table), table, lake)])
+    return files
 
 
 @pytest.mark.parametrize("table", ROWS, ids=lambda table: table.name)
@@ -69,11 +71,8 @@ def test_a_column_that_older_files_lack_is_null(spark: SparkSession, lake: Place
     older = BROKER_SESSIONS._replace(
         columns=", ".join(f"{of.name} {of.dataType.simpleString()}" for of in fields)
     )
-    files = write(
-        with_partitions(frame(spark, older, [{"broker": "a"}]), BROKER_SESSIONS._replace(partitions=())),
-        older._replace(partitions=()),
-        lake,
-    )
+    rows = with_partitions(frame(spark, older, [{"broker": "a"}]), BROKER_SESSIONS._replace(partitions=()))
+    (files,) = files_of([plan(rows, older._replace(partitions=()), lake)])
     [row] = reading.rows_of(spark, lake, BROKER_SESSIONS, files, partitions=False).collect()
     assert (row["broker"], row[BROKER_SESSIONS.schema.names[-1]]) == ("a", None)
 

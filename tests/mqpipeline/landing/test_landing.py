@@ -57,6 +57,22 @@ def test_new_entries_land_once_and_are_acknowledged(
     assert not table.has_rows(Since(later_ms))
 
 
+@pytest.mark.parametrize("said", [True, False], ids=["by the log", "by no log"])
+def test_when_the_first_row_was(
+    spark: SparkSession, redis: Redis, make: Make, tmp_path: Path, said: bool
+) -> None:
+    assert events(spark, str(tmp_path)).first_ms() is None
+    for first in (1, 3):
+        emit(redis, first, first + 1)
+        make().land_available()
+    entry = tmp_path / "events" / LOG / f"{1:020d}.json"  # of the first batch
+    if not said:
+        entry.write_text(entry.read_text().replace('\\"minValues\\"', '\\"others\\"'))
+    table = events(spark, str(tmp_path))
+    assert all(file.least.get("id_ms") for file in table._files) is said
+    assert table.first_ms() == INC + 1
+
+
 def test_an_idle_stream_and_an_empty_one_still_advance(redis: Redis, make: Make) -> None:
     emit(redis, 1, 1)
     landing = make(namespaces=("default", "other"))
