@@ -23,6 +23,7 @@ from mqpipeline.landing.reading import EVER, NEVER, Since
 from mqpipeline.options import DAY_MS, Options
 from mqpipeline.partitions import enough_for, in_one
 from mqpipeline.reports.catalogue import CATALOGUE
+from mqpipeline.reports.conflicts import WITHIN_MS
 from mqpipeline.reports.inputs import Inputs, make
 from mqpipeline.schemas import Table
 from mqpipeline.states.brokers import broker_states, writable_states
@@ -77,10 +78,11 @@ class Source(NamedTuple):
 
 def build(run: Run, source: Source, options: Options, progress: Progress, *, full: bool = False) -> Snapshot:
     """Write the run's tables and reports and commit it; `progress` is called with each step before it."""
+    full = full or _is_back(run.base, source.as_of)
     covered = _nothing_new(run, source, progress) if not full else None
     if covered is None:
         covered = _make_tables(run, source, progress, full=full)
-    final_ms = month_of(source.as_of_ms - 2 * options.largest_timeout)
+    final_ms = month_of(source.as_of_ms - max(2 * options.largest_timeout, WITHIN_MS))
     of = windows(source.as_of_ms, covered.since_ms)
     whole = covered.whole
     if whole is None:  # the windows begin before what is new
@@ -97,6 +99,11 @@ class _Covered(NamedTuple):
     folded: Mapping[str, Folded]
     since_ms: int
     whole: DataFrame | None
+
+
+def _is_back(base: Snapshot, as_of: Mapping[str, int]) -> bool:
+    """Return whether more is known of a namespace of which windows were closed before they were over."""
+    return any(at_ms < base.final_ms and as_of.get(name, 0) > at_ms for name, at_ms in base.as_of.items())
 
 
 def _nothing_new(run: Run, source: Source, progress: Progress) -> _Covered | None:

@@ -3,7 +3,7 @@
 import logging
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import ExitStack, closing, contextmanager, suppress
 
@@ -74,6 +74,12 @@ def land(spark: SparkSession, options: Options, progress: Progress, leases: Leas
             streams = landing.land_available().streams
         for stream, position in sorted(streams.items()):
             log.info("%d entries of %s have landed by now", position.entries, stream)
+            if kind is EVENTS_LAND and not position.entries:
+                log.warning(
+                    "%s has no entry: no broker has registered there yet, or the namespace is another one; name it "
+                    "with MQNS_PIPELINE_NAMESPACES or --namespace",
+                    stream,
+                )
 
 
 def stream(
@@ -163,7 +169,7 @@ def report(spark: SparkSession, options: Options, progress: Progress, *, full: b
         reading.events(spark, warehouse.root),
         reading.heartbeats(spark, warehouse.root),
         landed.as_of_ms,
-        landed.as_of,
+        _latest(warehouse.snapshot.as_of, landed.as_of),
         {stream.namespace: Entries(stream.entries, stream.rejected) for stream in landed.streams.values()},
     )
     with lean.planned(spark, sum(stream.entries for stream in landed.streams.values())):
@@ -172,6 +178,11 @@ def report(spark: SparkSession, options: Options, progress: Progress, *, full: b
             warehouse, snapshot, landed, options, progress, lambda: int(1000 * (time.monotonic() - started_s))
         )
     return snapshot
+
+
+def _latest(before: Mapping[str, int], landed: Mapping[str, int]) -> dict[str, int]:
+    """Return until when each namespace is known: a look that finds nothing is in no log, but in the run's row."""
+    return {namespace: max(at_ms, before.get(namespace, 0)) for namespace, at_ms in landed.items()}
 
 
 def _landing(spark: SparkSession, options: Options, kind: Landed) -> Landing:

@@ -30,5 +30,5 @@ def rows(frames: Mapping[str, DataFrame]) -> dict[str, list[dict[str, Any]]]:
 
 
 def _as_lines(frame: DataFrame) -> DataFrame:
-    """Of numbers that are none JSON would make text; no table has such."""
+    """Return the rows as JSON, which would make text of NaN; no table has such a number."""
     return frame.select(F.to_json(F.struct(*frame.columns), {"ignoreNullFields": "false"}).alias("json"))

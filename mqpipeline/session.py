@@ -24,6 +24,7 @@ FOLDER_LONGEST = 107 - len("/.01234567-0123-0123-0123-0123456789ab.sock")
 """Bytes of the path of a folder with Unix sockets, whose own have 107 at most."""
 SETTINGS = {
     "spark.sql.session.timeZone": "UTC",
+    "spark.sql.ansi.enabled": "false",  # an odd value of one entry is null, and ends no run of all others
     "spark.sql.execution.arrow.pyspark.enabled": "true",
     # Without a limit of bytes they are not counted at each row, which takes time that grows with the square of a
     # batch's rows where a list or a map is null. An entry has some 60 KB at most.

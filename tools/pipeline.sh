@@ -16,8 +16,9 @@ if [[ -n $REDIS_URL ]]; then
   echo "tables are in $MQNS_PIPELINE_WAREHOUSE"
   exec .venv/bin/mqpipeline run "$@"
 fi
-echo "no name server runs here: a made-up history is reported on"
 export MQNS_PIPELINE_WAREHOUSE=$PWD/build/sample MQNS_PIPELINE_NAMESPACES=sample
+echo "no name server runs here: a made-up history is reported on"
+echo "tables are in $MQNS_PIPELINE_WAREHOUSE, of namespace $MQNS_PIPELINE_NAMESPACES"
 rm -rf "$MQNS_PIPELINE_WAREHOUSE"
 exec .venv/bin/python -m mqnamesrv.throwaway \
   sh -c '.venv/bin/mqpipeline sample && exec .venv/bin/mqpipeline run "$@"' mqpipeline "$@"

@@ -85,6 +85,7 @@ def stream(
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: ending.set())
     with errors_as_lines(), job.leased(options) as leases, opened(job.NAME, options) as tables:
+        log_step(f"landing each {trigger:g} s into {options.warehouse}, a report each {every:g} s")
         job.stream(tables.spark, options, log_step, leases, ending, every_s=every, trigger_s=trigger)
 
 

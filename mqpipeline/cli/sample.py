@@ -7,11 +7,12 @@ from typing import Annotated, Any
 
 import typer
 
-from mqpipeline.cli.common import WRONG_USAGE, stop
+from mqpipeline.cli.common import WRONG_USAGE, errors_as_lines, stop
 from mqpipeline.landing.kinds import EVENTS_LAND
 from mqpipeline.scale import WEEK_MS, Entry, Scale, entries
 from pyspark_redis_stream.connection import Client, Store
 from pyspark_redis_stream.options import options_of
+from pyspark_redis_stream.url import parse
 
 AT_ONCE = 500
 
@@ -49,12 +50,17 @@ def sample(
         seed=seed,
     )
     stream = EVENTS_LAND.stream(namespace)
-    with Store(options_of({"url": url, "streams": stream})) as store:
+    try:
+        parse(url)
+        source = options_of({"url": url, "streams": stream, "retrySeconds": "0"})
+    except ValueError as error:
+        stop(str(error), WRONG_USAGE)
+    with errors_as_lines(), Store(source) as store:
         if store.call("EXISTS", stream):
             stop(f"{stream} exists; a made-up history does not go into a real one", WRONG_USAGE)
         happened = takewhile(lambda entry: entry.id_ms <= now_ms, entries(scale))
         count = write(store.client, stream, happened)
-    print(f"{count} events are in {stream}")
+    print(f"{count} events are in {stream}: mqpipeline run --namespace {namespace}")
 
 
 def write(client: Client, stream: str, events: Iterable[Entry]) -> int:

@@ -38,10 +38,11 @@ class Reader:
             tables = Tables(namespace, sessions, names, routes)
             first_ms = tables.first_ms()
             if first_ms is None:
-                text = (
+                others = ", ".join(sorted(snapshot.folded.keys() - {namespace}))
+                raise NothingLanded(
                     f"{self._root.name} has nothing of namespace {namespace!r}: land it with `mqpipeline run`"
+                    + (f", or name one that is there: {others}" if others else "")
                 )
-                raise NothingLanded(text)
             until_ms = snapshot.earlier.get(namespace, snapshot.as_of_ms)
             self._readings[namespace] = Reading(tables, first_ms, until_ms)
         return self._readings[namespace]

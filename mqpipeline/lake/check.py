@@ -9,7 +9,9 @@ import pyarrow.parquet as pq
 
 from mqpipeline.lake.log import LANDED, File, Log
 from mqpipeline.lake.log_files import LogFiles
-from mqpipeline.lake.place import Place, is_data
+from mqpipeline.lake.place import is_data
+from mqpipeline.lake.statistics import Statistics
+from mqpipeline.schemas import Table
 from mqpipeline.texts import one_line
 
 MOST: Final = 10
@@ -59,7 +61,7 @@ def check_files(log: Log, columns: Sequence[str]) -> Checked:
         elif there.size != file.size:
             findings.append(f"{name}: {file.path} has {there.size:,} bytes, and {file.size:,} in the log")
         else:
-            read = _read(log.place, file, columns)
+            read = _read(log, file, columns)
             findings += [f"{name}: {file.path} {read.finding}"] if read.finding else []
             remarks += [f"{name}: {file.path} {read.remark}"] if read.remark else []
             tables += [] if read.rows is None else [read.rows]
@@ -83,10 +85,10 @@ def shortened(lines: Sequence[str], what: str) -> Iterator[str]:
         yield f"{what}: {len(lines) - MOST} more of these"
 
 
-def _read(place: Place, file: File, columns: Sequence[str]) -> _Read:
+def _read(log: Log, file: File, columns: Sequence[str]) -> _Read:
     """Read all of a file, and return these of its columns that it has."""
     try:
-        with place.open(file.path) as opened:
+        with log.place.open(file.path) as opened:
             rows = pq.ParquetFile(opened).read()
     except (pa.ArrowException, OSError) as error:
         return _Read(None, f"cannot be read: {one_line(error)}")
@@ -97,5 +99,15 @@ def _read(place: Place, file: File, columns: Sequence[str]) -> _Read:
         remark = "has text that is not UTF-8: this pipeline reads it, others may not"
     wanted = rows.select([column for column in columns if column in rows.column_names])
     if file.rows is not None and len(rows) != file.rows:
-        return _Read(wanted, f"has {len(rows):,} rows, and {file.rows:,} in the log", remark)
-    return _Read(wanted, None, remark)
+        finding = f"has {len(rows):,} rows, and {file.rows:,} in the log: mqpipeline repair"
+    elif remark is None and not _agrees(log.table, file, rows):
+        finding = "has other rows than the log says, so readers may leave it out: mqpipeline repair"
+    else:
+        finding = None
+    return _Read(wanted, finding, remark)
+
+
+def _agrees(table: Table, file: File, rows: pa.Table) -> bool:
+    statistics = Statistics([name for name in table.bounded if name in rows.column_names])
+    statistics.add(rows)
+    return statistics.agree(file.rows, file.least, file.most)

@@ -52,14 +52,19 @@ def now_ms() -> int:
 def written_before(place: Place, path: str, table: Table) -> Written:
     """Return what there is to say of a file that lies there already. Raises pyarrow's ArrowException or OSError if it
     cannot be read."""
-    statistics = Statistics(table.bounded)
-    with place.open(path) as opened:
-        parquet = pq.ParquetFile(opened)
-        for rows in parquet.iter_batches(columns=list(table.bounded)):
-            statistics.add(rows)
+    statistics = statistics_of(place, path, table)
     named = dict(folder.split("=", 1) for folder in path.split("/")[:-1] if "=" in folder)
     partition = {one.name: named[one.name] for one in table.partitions}
     return Written(path, place.size(path), statistics.rows, partition, statistics.json())
+
+
+def statistics_of(place: Place, path: str, table: Table) -> Statistics:
+    """Return those of the rows of a file. Raises as `written_before` does."""
+    statistics = Statistics(table.bounded)
+    with place.open(path) as opened:
+        for rows in pq.ParquetFile(opened).iter_batches(columns=list(table.bounded)):
+            statistics.add(rows)
+    return statistics
 
 
 def schema_of(place: Place, paths: Iterable[str], table: Table) -> Schema:

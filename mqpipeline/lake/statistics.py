@@ -1,6 +1,6 @@
 """What the log says of a file's rows, so that readers leave out files that have none they want."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -22,7 +22,7 @@ class Statistics:
         """How many there are."""
         return self._rows
 
-    def add(self, rows: pa.RecordBatch) -> None:
+    def add(self, rows: pa.RecordBatch | pa.Table) -> None:
         """Count these too."""
         self._rows += len(rows)
         for name in self._nulls:
@@ -34,6 +34,14 @@ class Statistics:
                 self._least[name] = min(self._least.get(name, least), least)
                 self._most[name] = max(self._most.get(name, most), most)
 
+    def agree(self, rows: int | None, least: Mapping[str, Any], most: Mapping[str, Any]) -> bool:
+        """Return whether what a log says is so. It may lack something, and other writers shorten texts."""
+        return (
+            rows in (None, self._rows)
+            and all(_is_least(least.get(name), value) for name, value in self._least.items())
+            and all(_is_most(most.get(name), value) for name, value in self._most.items())
+        )
+
     def json(self) -> str:
         """Return them as Delta's protocol has them (Per-file Statistics)."""
         of_file = {
@@ -43,3 +51,11 @@ class Statistics:
             "nullCount": self._nulls,
         }
         return msgspec.json.encode(of_file).decode()
+
+
+def _is_least(said: Any, value: Any) -> bool:
+    return said in (None, value) or (isinstance(said, str) and said <= value)
+
+
+def _is_most(said: Any, value: Any) -> bool:
+    return said in (None, value) or (isinstance(said, str) and said >= value)

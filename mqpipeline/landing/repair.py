@@ -19,7 +19,7 @@ import pyarrow.parquet as pq
 from deltalake import DeltaTable
 from deltalake.transaction import create_table_with_add_actions
 
-from mqpipeline.lake.files import NewFile, Written, schema_of, written_before
+from mqpipeline.lake.files import NewFile, Written, schema_of, statistics_of, written_before
 from mqpipeline.lake.log import LOG, File, LakeError, Log, entry, properties, refuse_old, settings
 from mqpipeline.lake.log_files import ASIDE, LogFiles, copied, survey
 from mqpipeline.lake.place import Place, is_data
@@ -67,13 +67,14 @@ class Candidate(msgspec.Struct, frozen=True):
 
 
 class Repair(msgspec.Struct, frozen=True):
-    """What is to be done for a table: lost files leave it, others come in again, some of them less rows that are there
-    already."""
+    """What is to be done for a table: lost files leave it; of misstated ones the log says what is so; others come in
+    again, some of them less rows that are there already."""
 
     place: Place
     landed: Landed
     log: LogFiles
     lost: tuple[File, ...]
+    misstated: tuple[File, ...]
     again: tuple[Candidate, ...]
     left_out: tuple[str, ...]
     unreadable: tuple[str, ...]
@@ -90,6 +91,8 @@ class Repair(msgspec.Struct, frozen=True):
             yield f"{name}: {len(self.log.aside)} files of the log move to {LOG}/{ASIDE}<time>/"
         for file in self.lost:
             yield f"{name}: {file.path} is lost or damaged, {file.rows} entries: copy it back if you can, else it goes"
+        for file in self.misstated:
+            yield f"{name}: of {file.path} the log says what is not so; it is read, and the log says what it has"
         rows = sum(len(file.wanted) for file in self.again)
         yield f"{name}: {len(self.again)} files with {rows:,} entries come in that are in no log"
         if self.left_out:
@@ -114,7 +117,8 @@ def planned(place: Place, landed: Landed, acknowledged: Acknowledged = nothing_k
 def done(repair: Repair) -> None:
     """Do it; no other process may write to the table meanwhile. Killed at any point, the next one does the rest."""
     place, log = repair.place, repair.log
-    content = _commit(repair, [_file(repair, candidate) for candidate in repair.again])
+    misstated = [written_before(place, file.path, repair.landed.table) for file in repair.misstated]
+    content = _commit(repair, misstated + [_file(repair, candidate) for candidate in repair.again])
     aside = f"{LOG}/{ASIDE}{time.strftime(FOLDER, time.gmtime())}-{secrets.token_hex(3)}"
     version = log.version + 1
     place.write(f"{aside}/{version}{UNFINISHED}", memoryview(content))
@@ -134,7 +138,10 @@ def _in_order(place: Place, landed: Landed, log: LogFiles, acknowledged: Acknowl
     said = said_by(table)
     if said is not None and any(one.at < acknowledged(one.namespace) for one in said.values()):
         return False
-    return (said is None or rows_lacking(table, said) == 0) and not _lost(table)
+    if said is not None and rows_lacking(table, said) != 0:
+        return False
+    lost = _lost(table)
+    return not lost and not _misstated(table, lost)
 
 
 def _lost(table: Log) -> list[File]:
@@ -146,6 +153,16 @@ def _lost(table: Log) -> list[File]:
         if file.path not in stored
         or stored[file.path].size != file.size
         or _rows_of(table.place, file.path) is None
+    ]
+
+
+def _misstated(table: Log, lost: Sequence[File]) -> list[File]:
+    """Return the other files of the log of whose rows it says what is not so."""
+    return [
+        file
+        for file in table.files()
+        if file not in lost
+        and not statistics_of(table.place, file.path, table.table).agree(file.rows, file.least, file.most)
     ]
 
 
@@ -172,6 +189,7 @@ def _planned(
     place: Place, landed: Landed, log: LogFiles, table: Log | None, acknowledged: Acknowledged
 ) -> Repair:
     lost = _lost(table) if table else []
+    misstated = _misstated(table, lost) if table else []
     in_log = {file.path for file in table.files()} if table else set()
     rows = key_rows(place, in_log - {file.path for file in lost})
     candidates, unreadable = _candidates(place, in_log, rows)
@@ -184,7 +202,15 @@ def _planned(
     all_rows = pa.concat_tables(parts, promote_options="default") if parts else None
     progress = _progress(table, of_rows(all_rows, landed), _last_batch(all_rows) if parts else 0)
     return Repair(
-        place, landed, log, tuple(lost), tuple(again), tuple(sorted(out)), tuple(unreadable), progress
+        place,
+        landed,
+        log,
+        tuple(lost),
+        tuple(misstated),
+        tuple(again),
+        tuple(sorted(out)),
+        tuple(unreadable),
+        progress,
     )
 
 

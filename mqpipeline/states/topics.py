@@ -42,7 +42,11 @@ def topic_time_in(route_versions: DataFrame, writable: DataFrame, of: Sequence[W
     begin_end = span(of)
     states = within(writable, *begin_end).select(*NAME, "state", "from_ms", "to_ms").toArrow()
     held = within(route_versions, *begin_end).select(
-        *TOPIC, F.expr(f"if({CLOSED}, null, broker) as broker"), "write_queues", "from_ms", "to_ms"
+        *TOPIC,
+        F.expr(f"if({CLOSED}, null, broker) as broker"),
+        F.coalesce("write_queues", F.lit(0)).alias("write_queues"),
+        "from_ms",
+        "to_ms",
     )
     totals = partial(_time_in, Brokers.of(states, *begin_end), tuple(of))
     return held.repartition(partitions_of(held), *TOPIC).mapInArrow(totals, from_arrow_schema(FOUND))

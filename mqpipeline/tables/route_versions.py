@@ -58,7 +58,7 @@ def _versions(schema: pa.Schema, batches: Iterable[pa.RecordBatch]) -> Iterator[
     listed = held[TOPICS]
     (rows,) = held.drop_columns([TOPICS]).to_batches()
     topics = coded(pc.list_flatten(listed))
-    texts = coded(pa.concat_arrays([rows["before"], rows["after"]]))
+    texts = _as_kept(coded(pa.concat_arrays([rows["before"], rows["after"]])))
     changes = _topic_changes(rows, texts)
     row = np.repeat(np.arange(rows.num_rows), pc.list_value_length(listed).to_numpy())
     found_versions = versions(changes, topics.numbers, row)
@@ -116,12 +116,26 @@ def _order(
     return lasting[np.lexsort([key[lasting] for key in keys])]
 
 
+def _as_kept(texts: Codes) -> Codes:
+    """Return stored texts as their numbers are kept, so that what a run before has kept of one equals it."""
+    kept = [
+        ",".join("" if number is None else str(number) for number in _four(text)) if text else text
+        for text in texts.values.to_pylist()
+    ]
+    again = coded(pa.array(kept, pa.utf8()))
+    return Codes(again.numbers[texts.numbers], again.values)
+
+
 def _numbers(texts: pa.Array) -> list[pa.Array]:
     """Return a column of stored texts for each of QUEUES, null where there is no such number."""
-    read = [[_number(part) for part in (text or "").split(",")] for text in texts.to_pylist()]
-    return [
-        pa.array([row[i] if i < len(row) else None for row in read], pa.int32()) for i in range(len(QUEUES))
-    ]
+    read = [_four(text or "") for text in texts.to_pylist()]
+    return [pa.array([row[i] for row in read], pa.int32()) for i in range(len(QUEUES))]
+
+
+def _four(text: str) -> list[int | None]:
+    """Return the numbers of a stored text, one for each of QUEUES."""
+    parts = [*text.split(","), *[""] * len(QUEUES)]
+    return [_number(part) for part in parts[: len(QUEUES)]]
 
 
 def _number(text: str) -> int | None:
@@ -176,7 +190,9 @@ def _carried(rows: DataFrame) -> DataFrame:
         none.alias("seq"),
         F.lit(0).alias("place"),
         nothing.alias("before"),
-        F.concat_ws(",", *QUEUES).alias("after"),
+        F.concat_ws(",", *(F.coalesce(F.col(name).cast("string"), F.lit("")) for name in QUEUES)).alias(
+            "after"
+        ),
         "epoch",
         none.alias("segment"),
         F.lit(False).alias("is_checkpoint"),

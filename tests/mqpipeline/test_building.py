@@ -42,6 +42,8 @@ def history() -> Stream:
         stream.add(
             BEGIN + i, registered("first", broker, i), topics("register", (broker, "", EIGHT, ["T"]), epoch=i)
         )
+    odd = [("d", "", "3000000000,8,6,0", ["odd"]), ("d", "", "x,y,z,w", ["odder"])]
+    stream.add(BEGIN + 5, topics("update", *odd, epoch=4))
     for month, since in enumerate((BEGIN, 600)):
         for away in range(3):  # d flaps
             gone = since + 1200 + 120 * away
@@ -65,7 +67,7 @@ def history() -> Stream:
                 stream.add((-7200, -3600, 300)[i - 5], registered("first", broker, i), reported)
     stream.add(END - 60, checkpoint("begin"))
     stream.add(END - 60, checkpointed("d", 4, {0: ("", 2100)}))
-    stream.add(END - 60, checkpoint("topics", broker="d", epoch=4, rows=[("d", "", EIGHT, ["T"])]))
+    stream.add(END - 60, checkpoint("topics", broker="d", epoch=4, rows=[("d", "", EIGHT, ["T"]), *odd]))
     return stream.add(END - 60, checkpoint("end"))
 
 
@@ -142,7 +144,23 @@ def test_month_by_month_and_run_by_run_as_at_once(
     warehouse = Warehouse(spark, str(tmp_path / "by run"))
     (seen,) = warehouse.rows(HEALTH, warehouse.snapshot)
     compared = ("round", "proves", "members", "members_differing", "pairs", "pairs_differing")
-    assert [seen[name] for name in compared] == ["r1", True, 1, 0, 1, 0]
+    assert [seen[name] for name in compared] == ["r1", True, 1, 0, 3, 0]
+
+
+@pytest.mark.parametrize(
+    ("as_of", "is_back"),
+    [
+        ({"n": 200, "gone": 50}, False),
+        ({"n": 200, "gone": 51}, True),
+        ({"n": 200}, False),
+        ({"n": 100, "gone": 50}, False),
+    ],
+)
+def test_windows_that_were_closed_without_a_namespace_are_made_again_once_it_is_back(
+    as_of: dict[str, int], is_back: bool
+) -> None:
+    base = Snapshot(as_of_ms=150, as_of={"n": 150, "gone": 50}, final_ms=100)
+    assert building._is_back(base, as_of) is is_back
 
 
 def test_a_checkpoint_that_differs_is_logged(caplog: pytest.LogCaptureFixture) -> None:

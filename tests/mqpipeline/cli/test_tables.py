@@ -131,6 +131,16 @@ def test_no_java_is_started(command: str, root: Path) -> None:
     assert (ended.returncode, ended.stderr) == (0, "")
 
 
+@pytest.mark.parametrize(
+    ("url", "code", "said"), [("redis://127.0.0.1:1", 1, "Connection refused"), ("foo://x", 2, "redis://")]
+)
+def test_a_sample_that_cannot_be_written_says_why_in_a_line(url: str, code: int, said: str) -> None:
+    ended = invoked("sample", "--url", url)
+    assert (ended.exit_code, ended.stdout) == (code, "")
+    assert ended.stderr.startswith("mqpipeline: ")
+    assert (said in ended.stderr, ended.stderr.count("\n")) == (True, 1)
+
+
 def test_a_sample_needs_no_java_and_goes_into_no_history(store: EmbeddedStore, redis: Redis) -> None:
     command = [sys.executable, "-m", "mqpipeline.cli", "sample", "--url", store.url, "--weeks", "2"]
     first, second = (
@@ -140,7 +150,7 @@ def test_a_sample_needs_no_java_and_goes_into_no_history(store: EmbeddedStore, r
         for _ in range(2)
     )
     count = redis.xlen("ns:{sample}:events")
-    said = f"{count} events are in ns:{{sample}}:events\n"
+    said = f"{count} events are in ns:{{sample}}:events: mqpipeline run --namespace sample\n"
     assert (first.returncode, first.stdout, first.stderr) == (0, said, "")
     assert count > 100
     assert (second.returncode, second.stderr.count("\n")) == (2, 1)

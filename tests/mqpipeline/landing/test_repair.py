@@ -89,6 +89,39 @@ def test_no_log_at_all(spark: SparkSession, redis: Redis, make: Make, tmp_path: 
     assert check(events(tmp_path), EVENTS_LAND).findings == []
 
 
+@pytest.mark.parametrize(
+    ("said", "instead"),
+    [
+        ("numRecords", 0),
+        ("numRecords", 9),
+        ("minValues.id_ms", INC - 1),
+        ("maxValues.id_ms", INC + 1),
+        ("maxValues.batch", 0),
+        ("minValues.namespace", "z"),
+    ],
+)
+def test_what_the_log_says_of_rows_and_is_not_so(
+    spark: SparkSession, redis: Redis, make: Make, tmp_path: Path, said: str, instead: Any
+) -> None:
+    land(redis, make, (1, 2), (3, 5))
+    rows, before = landed(spark, tmp_path), sorted(log_of(tmp_path).files(), key=str)
+    newest = tmp_path / "events" / entry(log_of(tmp_path).version)
+    lines = [json.loads(line) for line in newest.read_text().splitlines()]
+    added = next(line["add"] for line in lines if "add" in line)
+    statistics = json.loads(added["stats"])
+    *above, name = said.split(".")
+    (statistics[above[0]] if above else statistics)[name] = instead
+    added["stats"] = json.dumps(statistics)
+    newest.write_text("\n".join(map(json.dumps, lines)))
+    assert any("mqpipeline repair" in line for line in check(events(tmp_path), EVENTS_LAND).findings)
+    assert any("the log says what is not so" in line for line in repair(tmp_path))
+    assert check(events(tmp_path), EVENTS_LAND).findings == []
+    assert planned(events(tmp_path), EVENTS_LAND) is None
+    assert sorted(log_of(tmp_path).files(), key=str) == before
+    assert landed(spark, tmp_path) == rows
+    assert make().land_available().streams[STREAM].entries == 5
+
+
 def test_a_last_batch_of_which_files_are_missing_is_landed_again(
     spark: SparkSession, redis: Redis, make: Make, tmp_path: Path
 ) -> None:

@@ -66,7 +66,7 @@ def found(spark: SparkSession) -> Reported:
     _claim(log, "two_names", 25, broker_id=1, fields=many)
     _claim(log, "two_clusters", -1)
     _claim(log, "stale_unregister", 3600)
-    _claim(log, "stale_unregister", 40, fields={"action": "refused", "holder": "no JSON"})
+    _claim(log, "stale_unregister", 40, fields={"action": "refused", "holder": "no JSON", "count": "many"})
     log.member("registered", "join", 50, "a")
     sessions = cases({name: rows for name, (rows, _) in FIGHTS.items()})
     report = conflicts(
