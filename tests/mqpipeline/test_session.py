@@ -21,6 +21,11 @@ def test_times_are_utc(spark: SparkSession) -> None:
     assert reported[0][0] == "1970-01-01 00"
 
 
+def test_an_odd_value_is_null_and_ends_no_job(spark: SparkSession) -> None:
+    odd = spark.sql("select cast('many' as bigint), 9223372036854775807L + 1, 1 / 0").collect()
+    assert tuple(odd[0]) == (None, -(2**63), None)
+
+
 def test_no_other_machine_reaches_a_session_of_this_one(spark: SparkSession) -> None:
     assert spark.sparkContext.getConf().get("spark.driver.host") in ("127.0.0.1", "localhost")
 
