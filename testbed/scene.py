@@ -196,11 +196,15 @@ class Scene:
     def clear(self) -> None:
         """Restore F0: unregister all brokers, delete order configuration, close connections."""
         try:
-            self._leave()
-            eventually(self._empty)
+            eventually(self._left)
         finally:
             for connection in self._opened:
                 connection.close()
+
+    def _left(self) -> bool:
+        """Leave, and return whether that was all: the worker that lists the brokers may learn of one a moment later."""
+        self._leave()
+        return self._empty()
 
     def _leave(self) -> None:
         over = self.connect()
