@@ -172,7 +172,7 @@ def report(spark: SparkSession, options: Options, progress: Progress, *, full: b
         _latest(warehouse.snapshot.as_of, landed.as_of),
         {stream.namespace: Entries(stream.entries, stream.rejected) for stream in landed.streams.values()},
     )
-    with lean.planned(spark, sum(stream.entries for stream in landed.streams.values())):
+    with lean.planning_for(spark, sum(stream.entries for stream in landed.streams.values())):
         snapshot = build(warehouse.begin(), source, options, progress, full=full)
         _serve(
             warehouse, snapshot, landed, options, progress, lambda: int(1000 * (time.monotonic() - started_s))

@@ -46,7 +46,7 @@ def settings(options: Options) -> Mapping[str, str]:
 
 
 @contextmanager
-def planned(spark: SparkSession, events: int) -> Iterator[None]:
+def planning_for(spark: SparkSession, events: int) -> Iterator[None]:
     """Within, Spark plans as is best for so many events: a session that lasts may begin with few and get many. One that
     was submitted to plans as its caller chose."""
     few = events <= EVENTS_MOST and SUBMITTED not in os.environ

@@ -100,6 +100,19 @@ def run_notebook(path: Path) -> dict[str, Any]:
     return names
 
 
+def test_a_namespace_without_entries_gets_a_warning(
+    spark: SparkSession, example: Options, caplog: pytest.LogCaptureFixture
+) -> None:
+    land(spark, msgspec.structs.replace(example, namespaces=("ns", "other")))
+    (said,) = [line.message for line in caplog.records if line.levelno == logging.WARNING]
+    assert said.startswith("ns:{other}:events has no entry: ")
+
+
+def test_no_namespace_is_known_until_an_earlier_time_than_before() -> None:
+    known = job._latest({"a": 5, "b": 4, "no longer there": 9}, {"a": 3, "b": 6, "new": 1})
+    assert known == {"a": 5, "b": 6, "new": 1}
+
+
 def test_the_worked_example_from_the_stream_to_what_is_served(
     spark: SparkSession,
     example: Options,

@@ -126,7 +126,7 @@ def test_a_session_that_lasts_plans_for_the_events_there_are(
     spark: SparkSession, events: int, is_lean: bool
 ) -> None:
     before = planning(spark)
-    with lean.planned(spark, events):
+    with lean.planning_for(spark, events):
         assert planning(spark) == (lean.PLANNING if is_lean else before)
     assert planning(spark) == before != lean.PLANNING
 
@@ -136,5 +136,5 @@ def test_a_session_that_was_submitted_to_plans_as_its_caller_chose(
 ) -> None:
     before = planning(spark)
     monkeypatch.setenv("PYSPARK_GATEWAY_PORT", "1")
-    with lean.planned(spark, 0):
+    with lean.planning_for(spark, 0):
         assert planning(spark) == before

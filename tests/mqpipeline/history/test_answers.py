@@ -26,7 +26,7 @@ from mqpipeline.history.reader import NothingLanded, Reader
 from mqpipeline.history.worker import work
 from mqpipeline.lake.place import place
 from mqpipeline.schemas import BROKER_SESSIONS, BROKER_VERSIONS, ROUTE_VERSIONS
-from mqpipeline.warehouse import Warehouse
+from mqpipeline.warehouse import Folded, Warehouse
 from registry.options.catalogue import Options
 from registry.store.connect import connect
 from testbed.eventually import eventually
@@ -56,7 +56,7 @@ def folder(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Pat
     run.write(run.plan(BROKER_SESSIONS, sessions, open="open", full=True))
     run.write(run.plan(BROKER_VERSIONS, names, open="to_ms is null", full=True))
     run.write(run.plan(ROUTE_VERSIONS, routes, open="to_ms is null", full=True))
-    run.commit(as_of_ms=3600 * S, final_ms=0, folded={})
+    run.commit(as_of_ms=3600 * S, final_ms=0, folded={"default": Folded(1, 1, 1, True)})
     return root
 
 
@@ -273,6 +273,14 @@ def test_refused(
     found, _, err = mqpipeline(*words)
     assert found == code
     assert reported in err
+
+
+def test_a_namespace_that_is_not_there(mqpipeline: Callable[..., tuple[int, str, str]]) -> None:
+    code, out, error = mqpipeline("who", "T1", "--namespace", "other")
+    assert (code, out) == (common.NOT_THERE, "")
+    assert error.endswith(
+        "has nothing of namespace 'other': land it with `mqpipeline run`, or name one that is there: default\n"
+    )
 
 
 def test_without_a_warehouse(monkeypatch: pytest.MonkeyPatch) -> None:
