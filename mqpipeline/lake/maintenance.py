@@ -16,7 +16,7 @@ logger = logging.getLogger(__name__)
 def compact(log: Log) -> int:
     """Make the small files of a folder one; return how many fewer there are. Writers and readers go on meanwhile."""
     before = {file.path for file in log.files()}
-    log.delta.optimize.compact(target_size=FILE_BYTES)
+    done = log.delta.optimize.compact(target_size=FILE_BYTES)
     log.look()
     after = {file.path for file in log.files()}
     if log.place.folder is not None:
@@ -24,7 +24,7 @@ def compact(log: Log) -> int:
             with (log.place.folder / path).open("rb") as file:
                 os.fsync(file.fileno())
             sync((log.place.folder / path).parent)
-    return len(before) - len(after)
+    return int(done["numFilesRemoved"]) - int(done["numFilesAdded"])
 
 
 def care(log: Log, number: int, *, compact_every: int = 0, vacuum_every: int = 0) -> None:
