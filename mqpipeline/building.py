@@ -10,7 +10,9 @@ Reports of long history are computed some months at a time, which bounds the mem
 
 import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from datetime import UTC, datetime
+from math import inf
 from types import MappingProxyType
 from typing import NamedTuple, Protocol, Self
 
@@ -68,13 +70,15 @@ class LandedRows(Protocol):
 
 class Source(NamedTuple):
     """What a run works on: EVENTS and HEARTBEATS as landed, and until when all is known: of all namespaces that are
-    present, and of each (`as_of`); of one that is gone it is earlier. `landed` counts entries of each namespace."""
+    present, and of each (`as_of`); of one that is gone it is earlier, and of heartbeats (`heartbeats_as_of_ms`) it may
+    be. `landed` counts entries of each namespace."""
 
     events: LandedRows
     heartbeats: LandedRows
     as_of_ms: int
     as_of: Mapping[str, int] = MappingProxyType({})
     landed: Mapping[str, health.Entries] = MappingProxyType({})
+    heartbeats_as_of_ms: float = inf
 
 
 def build(run: Run, source: Source, options: Options, progress: Progress, *, full: bool = False) -> Snapshot:
@@ -83,13 +87,18 @@ def build(run: Run, source: Source, options: Options, progress: Progress, *, ful
     covered = _nothing_new(run, source, progress) if not full else None
     if covered is None:
         covered = _make_tables(run, source, progress, full=full)
-    final_ms = month_of(source.as_of_ms - max(2 * options.largest_timeout, WITHIN_MS))
     of = windows(source.as_of_ms, covered.since_ms)
     whole = covered.whole
     if whole is None:  # the windows begin before what is new
         from_ms = span(of)[0] - FADED_MS
         whole = _planned_apart(runs(source.events.rows(Since(from_ms)).where(f"id_ms >= {from_ms}")))
-    _write_reports(run, source, whole, options, progress, of, final_ms, full=covered.whole is not None)
+    with _states(run, source, options) as states:
+        final_ms = _final_ms(
+            source, options, states, of, 0 if covered.whole is not None else run.base.final_ms
+        )
+        _write_reports(
+            run, source, whole, options, progress, states, of, final_ms, full=covered.whole is not None
+        )
     return run.commit(as_of_ms=source.as_of_ms, as_of=source.as_of, final_ms=final_ms, folded=covered.folded)
 
 
@@ -284,12 +293,47 @@ def _pairs(events: DataFrame) -> int:
     return int(events.agg(F.coalesce(F.sum(each), F.lit(0))).collect()[0][0])
 
 
+class States(NamedTuple):
+    """The states of slots, of brokers, and of brokers as ones to write to, in all of history."""
+
+    slots: DataFrame
+    brokers: DataFrame
+    writable: DataFrame
+
+
+@contextmanager
+def _states(run: Run, source: Source, options: Options) -> Iterator[States]:
+    stays = known_until(run.read(schemas.BROKER_SESSIONS), earlier(source.as_of, source.as_of_ms))
+    slots = slot_states(stays, source.as_of_ms, options.retire_after).persist()
+    brokers = broker_states(slots).persist()
+    writable = writable_states(slots, run.read(schemas.BROKER_VERSIONS), source.as_of_ms).persist()
+    states = States(slots, brokers, writable)
+    try:
+        yield states
+    finally:
+        for persisted in states:
+            persisted.unpersist()
+
+
+def _final_ms(source: Source, options: Options, states: States, of: Iterable[Window], closed_ms: int) -> int:
+    """Return until when windows are closed, those that ended by `closed_ms` among them: of months that no outage lasts
+    beyond, of which all entries and heartbeats are there."""
+    known_ms = min(source.as_of_ms, source.heartbeats_as_of_ms)
+    final_ms = month_of(int(max(0, known_ms - max(2 * options.largest_timeout, WITHIN_MS))))
+    if not any(closed_ms < window.to_ms <= final_ms for window in of):
+        return max(closed_ms, final_ms)
+    lasting = states.brokers.where(f"state = 'DOWN' and to_ms >= {source.as_of_ms} and from_ms < {final_ms}")
+    down_ms = lasting.agg(F.min("from_ms")).collect()[0][0]
+    return final_ms if down_ms is None else max(closed_ms, month_of(down_ms))
+
+
 def _write_reports(
     run: Run,
     source: Source,
     whole: DataFrame,
     options: Options,
     progress: Progress,
+    states: States,
     of: tuple[Window, ...],
     final_ms: int,
     *,
@@ -297,11 +341,6 @@ def _write_reports(
 ) -> None:
     """`of`: the windows that are not closed yet. Those that end by `final_ms` are closed with this run."""
     versions = run.count_since(schemas.ROUTE_VERSIONS, _date(span(of)[0])[:7])
-    stays = known_until(run.read(schemas.BROKER_SESSIONS), earlier(source.as_of, source.as_of_ms))
-    slots = slot_states(stays, source.as_of_ms, options.retire_after).persist()
-    brokers = broker_states(slots).persist()
-    writable = writable_states(slots, run.read(schemas.BROKER_VERSIONS), source.as_of_ms).persist()
-    states = States(slots, brokers, writable)
 
     def planned() -> Iterator[Planned]:
         for batch in window_batches(of, final_ms, 1 + versions // VERSIONS_AT_ONCE):
@@ -314,20 +353,8 @@ def _write_reports(
             progress(report.name)
             yield run.plan(report.table, make(report, inputs), open="true", full=True)
 
-    try:
-        with enough_for(run.warehouse.spark, versions, VERSIONS_OF_A_PARTITION):
-            _write(run, planned(), versions)
-    finally:
-        for persisted in states:
-            persisted.unpersist()
-
-
-class States(NamedTuple):
-    """The states of slots, of brokers, and of brokers as ones to write to, in all of history."""
-
-    slots: DataFrame
-    brokers: DataFrame
-    writable: DataFrame
+    with enough_for(run.warehouse.spark, versions, VERSIONS_OF_A_PARTITION):
+        _write(run, planned(), versions)
 
 
 def _inputs(

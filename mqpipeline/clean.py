@@ -65,9 +65,12 @@ def counts(
     whole = runs(events) if runs_of_them is None else runs_of_them
     if positions is None:
         positions = in_one(events.sparkSession, [], "namespace string, inc bigint, seq bigint")
-    known = F.broadcast(positions.select("namespace", F.struct("inc", "seq").alias("known")))
-    behind = "not (fate <=> 'phantom') and coalesce(struct(inc, seq) > known, false)"
-    until = "if(known.inc = inc, least(last_seq, known.seq), if(known.inc < inc, first_seq - 1, last_seq))"
+    segments = whole.groupBy(*STREAM).agg(F.max("segment").alias("segment"))
+    placed = positions.join(segments, [*STREAM], "left")
+    known = F.broadcast(placed.select("namespace", F.struct("inc", "seq", "segment").alias("known")))
+    later = "coalesce(if(inc = known.inc, seq > known.seq, segment > known.segment), false)"
+    behind = f"not (fate <=> 'phantom') and {later}"
+    until = "if(known.inc = inc, least(last_seq, known.seq), if(known.segment < segment, first_seq - 1, last_seq))"
     real = (
         whole.join(known, ["namespace"], "left")
         .selectExpr("namespace", f"greatest({until} - first_seq + 1, 0L) as real")
@@ -128,26 +131,36 @@ def gaps(events: DataFrame, runs_of_them: DataFrame | None = None) -> DataFrame:
 def runs(events: DataFrame) -> DataFrame:
     """Where history is whole, of EVENTS: entries `first_seq` to `last_seq` of an incarnation, phantoms aside, from
     `first_ms` to `last_ms`; `segment` and the other columns as in `clean`; `starts_ms`, when the incarnation began.
+    Incarnations are in the order in which they brought something new last: `inc` is the time of a clock, and that of
+    a new store may be behind.
 
     `backs` array<struct<seq, batch, ms, n>>, in every run of the incarnation, are its rollbacks: the first entry of the
     new primary in the place of another, as it was first read. `twice_from` to `twice_to` are the first and the last
     entry of the run that were read more than once, null if there is none."""
-    seq_ranges = _seq_ranges(events)
-    latest = F.max(F.struct("inc", "back.batch", "back.ms", "back.n")).over(_so_far())
-    read = F.struct("inc", "batch", F.col("last_ms").alias("ms"), F.col("last_n").alias("n"))
-    backs = F.collect_list("back").over(Window.partitionBy(*STREAM))
+    read = F.struct("batch", F.col("last_ms").alias("ms"), F.col("last_n").alias("n"))
+    of_incarnation = Window.partitionBy(*STREAM)
+    so_far = of_incarnation.orderBy("first_seq").rowsBetween(Window.unboundedPreceding, Window.currentRow)
+    latest = F.max(F.struct("back.batch", "back.ms", "back.n")).over(so_far)
     real = (
-        seq_ranges.withColumn("lost", read < latest)
-        .withColumn("backs", backs)
+        _seq_ranges(events)
+        .withColumns(
+            {
+                "lost": read < latest,
+                "backs": F.collect_list("back").over(of_incarnation),
+                "newest": F.max("new").over(of_incarnation),
+            }
+        )
         .where(~F.coalesce("lost", F.lit(False)))
     )
-    before = F.lag(F.struct("inc", "last_seq")).over(_in_order())
+    in_order = Window.partitionBy("namespace").orderBy("newest", "inc", "first_seq")
+    before = F.lag(F.struct("inc", "last_seq")).over(in_order)
     goes_on = before == F.struct("inc", F.col("first_seq") - 1)
     begins = F.when(F.coalesce(goes_on, F.lit(False)), 0).otherwise(1)
+    run = F.sum("begins").over(in_order.rowsBetween(Window.unboundedPreceding, Window.currentRow))
     joined = (
         real.withColumn("begins", begins)
-        .withColumn("run", F.sum("begins").over(_so_far()))
-        .groupBy(*STREAM, "run")
+        .withColumn("segment", (run - 1).cast("bigint"))
+        .groupBy(*STREAM, "segment")
         .agg(
             F.min("first_seq").alias("first_seq"),
             F.max("last_seq").alias("last_seq"),
@@ -175,15 +188,15 @@ def _with_spans(joined: DataFrame) -> DataFrame:
     return (
         dated.withColumns({"before": before, "behind": behind})
         .withColumns({"after_ms": after_ms, "until_ms": until_ms, "until_cause": until_cause})
-        .withColumn("segment", (F.col("run") - 1).cast("bigint"))
-        .drop("before", "behind", "run")
+        .drop("before", "behind")
     )
 
 
 def _seq_ranges(events: DataFrame) -> DataFrame:
     """Entries that follow each other, as they were read last: `first_seq` to `last_seq`, all of one `batch` and with
     ids that grow, from `first_ms` to `last_ms` and `last_n`. `back` is the first rollback that shows among them;
-    `twice_from` to `twice_to` are those that were read more than once.
+    `twice_from` to `twice_to` are those that were read more than once; `new` is the last time that one was read which
+    had not been read before.
 
     64 seqs are the bits of a number, a word: where each batch read a stretch of it without a hole, and no two the
     same, nothing has to be sorted."""
@@ -201,6 +214,7 @@ def _seq_ranges(events: DataFrame) -> DataFrame:
         nothing.cast(BACK).alias("back"),
         nothing.cast("bigint").alias("twice_from"),
         nothing.cast("bigint").alias("twice_to"),
+        F.struct("batch", F.col("last_ms").alias("ms"), F.lit(2**31 - 1).alias("n")).alias("new"),
     )
     looked_at = events.withColumn("word", _word()).join(doubtful, [*WORD], "left_semi")
     return plain.unionByName(_seq_ranges_by_entry(looked_at))
@@ -243,8 +257,9 @@ def _seq_ranges_by_entry(events: DataFrame) -> DataFrame:
     again = F.coalesce(F.col("before.seq") == F.col("seq"), F.lit(False))
     another = again & (F.struct("before.ms", "before.n") != F.struct("id_ms", "id_n"))
     back = F.last(F.when(another, F.col("read")), ignorenulls=True).over(so_far)
+    new = F.last(F.when(~again, F.col("read")), ignorenulls=True).over(so_far)
     newest = (
-        reads.withColumns({"back": back, "again": again})
+        reads.withColumns({"back": back, "again": again, "new": new})
         .where(F.col("behind").isNull() | (F.col("behind") != F.col("seq")))
         .withColumn("back", F.when(F.col("back.seq") == F.col("seq"), F.col("back")))
     )
@@ -268,6 +283,7 @@ def _seq_ranges_by_entry(events: DataFrame) -> DataFrame:
             F.min("back").alias("back"),
             F.min(twice).alias("twice_from"),
             F.max(twice).alias("twice_to"),
+            F.max(F.struct("new.batch", "new.ms", "new.n")).alias("new"),
         )
         .select(
             *STREAM,
@@ -280,6 +296,7 @@ def _seq_ranges_by_entry(events: DataFrame) -> DataFrame:
             "back",
             "twice_from",
             "twice_to",
+            "new",
         )
     )
 
@@ -345,8 +362,4 @@ def _rollbacks(events: DataFrame, whole: DataFrame) -> DataFrame:
 
 
 def _in_order() -> WindowSpec:
-    return Window.partitionBy("namespace").orderBy("inc", "first_seq")
-
-
-def _so_far() -> WindowSpec:
-    return _in_order().rowsBetween(Window.unboundedPreceding, Window.currentRow)
+    return Window.partitionBy("namespace").orderBy("segment")

@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import ExitStack, closing, contextmanager, suppress
+from math import inf
 
 from pyspark.sql import DataFrame, SparkSession
 
@@ -15,7 +16,7 @@ from mqpipeline.lake.log import OtherWriter
 from mqpipeline.lake.place import place
 from mqpipeline.landing import progress as landing_progress
 from mqpipeline.landing import reading
-from mqpipeline.landing.kinds import EVENTS_LAND, LANDED, Landed
+from mqpipeline.landing.kinds import EVENTS_LAND, HEARTBEATS_LAND, LANDED, Landed
 from mqpipeline.landing.landing import Landing
 from mqpipeline.landing.lease import Leases
 from mqpipeline.options import ALL, Options
@@ -157,8 +158,7 @@ def report(spark: SparkSession, options: Options, progress: Progress, *, full: b
     """Compute tables and reports of the landed events, and publish them."""
     started_s = time.monotonic()
     warehouse = Warehouse(spark, options.warehouse)
-    with closing(_landing(spark, options, EVENTS_LAND)) as landing:
-        landed = landing.advance()
+    landed, heartbeats = (_looked(spark, options, kind) for kind in (EVENTS_LAND, HEARTBEATS_LAND))
     for stream, position in landed.absent.items():
         log.warning(
             "%s is gone or no longer named: known until %s, nothing newer is reported; name it again, or leave it",
@@ -171,6 +171,7 @@ def report(spark: SparkSession, options: Options, progress: Progress, *, full: b
         landed.as_of_ms,
         _latest(warehouse.snapshot.as_of, landed.as_of),
         {stream.namespace: Entries(stream.entries, stream.rejected) for stream in landed.streams.values()},
+        heartbeats.as_of_ms if heartbeats.present else inf,
     )
     with lean.planning_for(spark, sum(stream.entries for stream in landed.streams.values())):
         snapshot = build(warehouse.begin(), source, options, progress, full=full)
@@ -178,6 +179,12 @@ def report(spark: SparkSession, options: Options, progress: Progress, *, full: b
             warehouse, snapshot, landed, options, progress, lambda: int(1000 * (time.monotonic() - started_s))
         )
     return snapshot
+
+
+def _looked(spark: SparkSession, options: Options, kind: Landed) -> landing_progress.Progress:
+    """Return how far a table has landed, and until when that is all there is."""
+    with closing(_landing(spark, options, kind)) as landing:
+        return landing.advance()
 
 
 def _latest(before: Mapping[str, int], landed: Mapping[str, int]) -> dict[str, int]:

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from pyspark.sql import DataFrame
+from pyspark.sql import Window as Over
 from pyspark.sql import functions as F
 
 from mqpipeline.reports.catalogue import CHURN
@@ -45,16 +46,32 @@ def churn(
 
 def _touched(entries: DataFrame, broker_versions: DataFrame) -> DataFrame:
     """Operations by the clusters that they touch: `namespace`, `cluster`, `cause`, `operation_ms`, `acts`, `pairs`."""
-    clusters = broker_versions.groupBy("namespace", F.col("broker").alias("touched")).agg(
-        F.max_by("cluster", F.struct("inc", "from_id")).alias("lies_in")
-    )
     single = "array(struct(broker as touched, coalesce(topics, 0) + {rows} as pairs))".format(
         rows="coalesce(aggregate(rows, 0, (sum, x) -> sum + size(x.topics)), 0)"
     )
     several = "transform(rows, x -> struct(x.broker as touched, size(x.topics) as pairs))"
     each = F.when(F.expr("broker is null and size(rows) > 0"), F.expr(several)).otherwise(F.expr(single))
     touched = entries.select(*OPERATION, "kind", "cluster", "operation_ms", F.inline(each))
-    known = touched.join(clusters, ["namespace", "touched"], "left")
+    known = touched.transform(_with_cluster, broker_versions)
     return known.groupBy(*OPERATION, F.coalesce("cluster", "lies_in").alias("cluster")).agg(
         F.min("operation_ms").alias("operation_ms"), changes().alias("acts"), F.sum("pairs").alias("pairs")
     )
+
+
+def _with_cluster(touched: DataFrame, broker_versions: DataFrame) -> DataFrame:
+    """Adds `lies_in`: the cluster of the broker `touched` at that time, of one not known yet the first that is."""
+    versions = broker_versions.where("cluster is not null").select(
+        "namespace",
+        "inc",
+        F.col("broker").alias("touched"),
+        F.col("from_ms").alias("operation_ms"),
+        F.col("cluster").alias("lies_in"),
+    )
+    in_time = Over.partitionBy("namespace", "inc", "touched").orderBy("operation_ms", F.col("op").isNotNull())
+    so_far = in_time.rowsBetween(Over.unboundedPreceding, Over.currentRow)
+    from_then = in_time.rowsBetween(Over.currentRow, Over.unboundedFollowing)
+    lies_in = F.coalesce(
+        F.last("lies_in", ignorenulls=True).over(so_far), F.first("lies_in", ignorenulls=True).over(from_then)
+    )
+    both = touched.unionByName(versions, allowMissingColumns=True)
+    return both.withColumn("lies_in", lies_in).where("op is not null")

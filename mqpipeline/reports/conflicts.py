@@ -51,7 +51,7 @@ def fights(sessions: DataFrame) -> DataFrame:
     """The takeovers that are part of a fight of two addresses for a slot, as rows like those of claims.
 
     Clusters take slots from each other too: the address before is that of the broker's id, whatever its cluster."""
-    stays = Over.partitionBy("namespace", "broker", "broker_id").orderBy("inc", "start_id")
+    stays = Over.partitionBy("namespace", "broker", "broker_id").orderBy("start_id", "inc")
     rivals = Over.partitionBy("namespace", "broker", "broker_id", "rivals").orderBy("at_ms", "id")
 
     takeovers = (

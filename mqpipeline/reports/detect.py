@@ -94,5 +94,5 @@ def _silent(
 def _timeouts(registrations: DataFrame) -> DataFrame:
     """The `timeout_ms` that each member named last."""
     named = registrations.withColumn("timeout_ms", F.expr("try_cast(fields['timeout_ms'] as bigint)"))
-    latest = F.max_by("timeout_ms", F.struct("inc", "seq")).alias("timeout_ms")
+    latest = F.max_by("timeout_ms", F.struct("batch", "id_ms", "id_n")).alias("timeout_ms")
     return named.where("timeout_ms is not null").groupBy(*MEMBER).agg(latest)

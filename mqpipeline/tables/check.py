@@ -13,20 +13,22 @@ PAIR = ("topic", "broker")
 
 
 def rounds_of(clean: DataFrame, *, recorded: bool = False) -> DataFrame:
-    """The whole rounds: `namespace`, `inc`, `round`, `round_begin` and `round_end` (ids), and `proves`, whether history
-    was whole up to it; `recorded`: it was before the first of these entries."""
+    """The whole rounds: `namespace`, `inc`, `round`, `segment`, `round_begin` and `round_end` (ids), and `proves`,
+    whether history was whole up to it; `recorded`: it was before the first of these entries."""
     earlier = Window.partitionBy("namespace", "inc", "segment").orderBy("end_seq")
     known = (F.col("first_seq") == 1) | F.coalesce(
         F.min("end_seq").over(earlier) < F.col("begin_seq"), F.lit(False)
     )
     proves = F.lit(True) if recorded else known
     begin, end = F.col("begin_id").alias("round_begin"), F.col("end_id").alias("round_end")
-    return checkpoints.whole(clean).select(*ROUND, begin, end, proves.alias("proves"))
+    return checkpoints.whole(clean).select(*ROUND, "segment", begin, end, proves.alias("proves"))
 
 
 def newest(rounds: DataFrame) -> DataFrame:
     """Return the round of each namespace that ended last."""
-    last = F.row_number().over(Window.partitionBy("namespace").orderBy(F.desc("inc"), F.desc("round_end")))
+    last = F.row_number().over(
+        Window.partitionBy("namespace").orderBy(F.desc("segment"), F.desc("round_end"))
+    )
     return rounds.withColumn("last", last).where("last = 1").drop("last")
 
 

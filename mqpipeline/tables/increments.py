@@ -46,7 +46,7 @@ def moved(events: DataFrame, clean: DataFrame, before: DataFrame) -> DataFrame:
 
 def _newest(events: DataFrame, clean: DataFrame) -> DataFrame:
     newest = clean.groupBy("namespace").agg(
-        F.max(F.struct("inc", "seq", "segment", "span.first_seq")).alias("at")
+        F.max(F.struct("segment", "seq", "inc", "span.first_seq")).alias("at")
     )
     read = events.groupBy("namespace").agg(F.max("batch").alias("batch"))
     return read.join(newest.select("namespace", "at.*"), ["namespace"])
@@ -81,4 +81,7 @@ def _beside(events: DataFrame, positions: DataFrame) -> DataFrame:
 
 
 def _folded() -> Column:
-    return F.struct("inc", "seq") <= F.struct("position_inc", "position_seq")
+    """Entries of other incarnations are what was read before: whatever comes of them makes tables from scratch."""
+    read = F.col("batch") <= F.col("position_batch")
+    same = F.col("inc") == F.col("position_inc")
+    return F.coalesce(F.when(same, F.col("seq") <= F.col("position_seq")).otherwise(read), F.lit(False))

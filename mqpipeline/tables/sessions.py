@@ -103,7 +103,7 @@ def _observed(entries: DataFrame, enters: Column, removal: Column) -> DataFrame:
         "segment",
         F.col("id_ms").alias("ms"),
     )
-    start_ms = F.greatest(F.coalesce("since_ms", "id_ms"), F.when(~enters, F.col("span.after_ms")))
+    start_ms = F.greatest(F.coalesce("since_ms", "id_ms"), "span.after_ms")
     start = F.struct(
         F.col("id").alias("start_id"),
         "addr",

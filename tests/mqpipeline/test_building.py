@@ -1,12 +1,13 @@
 """What a run computes again and what it takes over: whichever it is, the rows are the same."""
 
+from math import inf
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
-from mqpipeline import building
+from mqpipeline import building, lean
 from mqpipeline.building import Source, build
 from mqpipeline.lake import reading
 from mqpipeline.landing.reading import EVER, Since
@@ -14,7 +15,8 @@ from mqpipeline.options import Options
 from mqpipeline.reports import catalogue
 from mqpipeline.schemas import EVENTS, HEALTH, HEARTBEATS, TABLES
 from mqpipeline.warehouse import Snapshot, Warehouse
-from tests.mqpipeline.rows import distinct, frame
+from mqpipeline.windows import windows
+from tests.mqpipeline.rows import as_frame, distinct, frame, rows_of
 from tests.mqpipeline.stream import (
     Stream,
     address,
@@ -93,11 +95,12 @@ class AllRows(NamedTuple):
         return first
 
 
-def run(spark: SparkSession, folder: Path, until: int, reported: list[str]) -> Snapshot:
-    """As of that second."""
-    rows = [
-        landed(one, batch=1 if one.ms < at(CUT) else 2) for one in history().entries if one.ms < at(until)
-    ]
+def run(
+    spark: SparkSession, folder: Path, until: int, reported: list[str], of: Stream | None = None
+) -> Snapshot:
+    """As of that second, of this history."""
+    entries = (of or history()).entries
+    rows = [landed(one, batch=1 if one.ms < at(CUT) else 2) for one in entries if one.ms < at(until)]
     kept = heartbeats(spark).where(f"id_ms < {at(until)}")
     source = Source(AllRows(frame(spark, EVENTS, rows)), AllRows(kept), at(until))
     return build(Warehouse(spark, str(folder)).begin(), source, Options(), reported.append)
@@ -145,6 +148,58 @@ def test_month_by_month_and_run_by_run_as_at_once(
     (seen,) = warehouse.rows(HEALTH, warehouse.snapshot)
     compared = ("round", "proves", "members", "members_differing", "pairs", "pairs_differing")
     assert [seen[name] for name in compared] == ["r1", True, 1, 0, 3, 0]
+
+
+def test_a_month_learns_of_the_end_of_its_outages(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(building, "CATALOGUE", (catalogue.REPAIR,))
+    monkeypatch.setattr(building, "_write_health", lambda *_, **__: None)
+    away = Stream(BEGIN).add(BEGIN, started()).add(BEGIN + 1, registered("first", "a", 1))
+    away.add(-1000, removed("lost", "a", 1, since=BEGIN + 1, closed=-1000))
+    away.add(END + 500, registered("first", "a", 2))
+    reported: list[str] = []
+    with lean.planning_for(spark, len(away.entries)):
+        closed = [run(spark, tmp_path, until, reported, away).final_ms for until in (END, END + 1000)]
+    assert closed == [at(-31 * DAY), at(0)]
+    assert reported.count("reading what came since the last run") == 1
+    rows = Warehouse(spark, str(tmp_path)).read(catalogue.REPAIR.table).where("window = 'month'")
+    december = rows.where(f"from_ms = {at(-31 * DAY)} and unit like 'broker:%'")
+    assert rows_of(december, "outages", "n_open", "p50_ms") == {(1, 0, 1000 * (END + 1500))}
+
+
+SETTLED = at(600)
+"""So late that December is over for good."""
+
+
+@pytest.mark.parametrize(
+    ("outage", "heartbeats_s", "closed_ms", "expected"),
+    [
+        pytest.param(None, inf, 0, at(0), id="all of December is known"),
+        pytest.param((-60, 30), inf, 0, at(0), id="its outages are over"),
+        pytest.param((60, 600), inf, 0, at(0), id="an outage of January lasts"),
+        pytest.param((-60, 600), inf, 0, at(-31 * DAY), id="an outage lasts"),
+        pytest.param((-40 * DAY, 600), inf, at(-31 * DAY), at(-31 * DAY), id="what is closed stays so"),
+        pytest.param(None, 100, 0, at(-31 * DAY), id="heartbeats are behind"),
+        pytest.param(None, -70 * DAY, at(-31 * DAY), at(-31 * DAY), id="heartbeats are far behind"),
+    ],
+)
+def test_which_months_are_closed(
+    spark: SparkSession,
+    outage: tuple[int, int] | None,
+    heartbeats_s: float,
+    closed_ms: int,
+    expected: int,
+) -> None:
+    rows = [("ns", "c1", "a", "DOWN", at(begin), at(end)) for begin, end in ([outage] if outage else [])]
+    of_brokers = "namespace string, cluster string, broker string, state string, from_ms long, to_ms long"
+    brokers = as_frame(spark, rows, of_brokers)
+    none = AllRows(frame(spark, EVENTS, []))
+    known_ms = heartbeats_s if heartbeats_s == inf else at(heartbeats_s)
+    source = Source(none, none, SETTLED, heartbeats_as_of_ms=known_ms)
+    of = windows(SETTLED, max(closed_ms, at(BEGIN)))
+    states = building.States(brokers, brokers, brokers)
+    assert building._final_ms(source, Options(), states, of, closed_ms) == expected
 
 
 @pytest.mark.parametrize(

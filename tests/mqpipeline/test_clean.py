@@ -67,6 +67,8 @@ KEPT = [
     Case("a version gone by", of_kind(v=0), [1, 2]),
     Case("two incarnations", plain(2).rows() + plain(2, inc=10, begin=10).rows(), [1, 2, 1, 2]),
 ]
+BEHIND = plain(2, inc=-100, begin=-90)
+"""A store whose clock is behind that of the one with `plain`."""
 SEGMENTS = [
     Case("no hole", plain(3).rows(), {(1, 0, None, None, None)}),
     Case(
@@ -85,6 +87,21 @@ SEGMENTS = [
         {(1, 0, None, at(10), "incarnation"), (3, 1, at(10), None, None)},
     ),
     Case("a stream set back", SET_BACK, {(1, 0, None, None, None)}),
+    Case(
+        "an incarnation whose clock is behind",
+        plain(2).rows(1) + BEHIND.rows(2),
+        {(1, 0, None, at(2), "incarnation"), (1, 1, at(2), None, None)},
+    ),
+    Case(
+        "an older incarnation that is read again",
+        plain(2).rows(1) + BEHIND.rows(2) + plain(2).rows(3),
+        {(1, 0, None, at(2), "incarnation"), (1, 1, at(2), None, None)},
+    ),
+    Case(
+        "an older incarnation that goes on",
+        plain(2).rows(1) + plain(1, inc=10, begin=10).rows(2) + plain(1, begin=20, seq=3).rows(3),
+        {(1, 0, None, at(10), "incarnation"), (1, 1, at(10), None, None)},
+    ),
 ]
 GAPS = [
     Case("none", plain(3).rows(), set()),
@@ -111,6 +128,11 @@ GAPS = [
         plain(2).rows() + plain(2, inc=10, begin=12, seq=3).rows(),
         {("incarnation", 1, 1, at(2), at(10)), ("hole", 1, 2, at(2), at(12))},
     ),
+    Case(
+        "incarnation whose clock is behind",
+        plain(2).rows(1) + BEHIND.rows(2),
+        {("incarnation", 1, 1, at(2), at(2))},
+    ),
 ]
 COUNTS = [
     Case("nothing amiss", plain(3).rows(), (3, 0, 0, 0, 0)),
@@ -125,6 +147,7 @@ FOLDED = {
     "the last is behind": 2,
     "a lost primary lies ahead": 4,
     "a newer incarnation is behind": 2,
+    "a newer incarnation has an older clock": 2,
     "all": 3,
 }
 """How far the tables go, in the incarnation that begins at `W0`."""
@@ -136,6 +159,7 @@ COUNTED = [
         plain(2).rows() + plain(2, inc=10, begin=10).rows(),
         (2, 0, 0, 0, 0, 2),
     ),
+    Case("a newer incarnation has an older clock", plain(2).rows(1) + BEHIND.rows(2), (2, 0, 0, 0, 0, 2)),
     Case("all", plain(3).rows(), (3, 0, 0, 0, 0, 0)),
     Case("no entry is known", of_kind("broker_painted"), (2, 0, 0, 1, 0, 0)),
     Case(

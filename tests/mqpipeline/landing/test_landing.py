@@ -219,6 +219,21 @@ def test_a_new_incarnation_is_no_hole(redis: Redis, make: Make) -> None:
     assert (stream.inc, stream.seq, stream.holes, stream.rereads) == (INC + 1000, 1, 0, 0)
 
 
+def test_a_new_store_whose_clock_is_behind(
+    spark: SparkSession, redis: Redis, make: Make, tmp_path: Path
+) -> None:
+    emit(redis, 1, 3)
+    make().land_available()
+    redis.flushall()
+    landing = make()
+    for seq in (1, 2):
+        emit(redis, seq, seq, inc=INC - DAY_MS)
+        stream = landing.land_available().streams[STREAM]
+    assert (stream.inc, stream.seq, stream.holes, stream.rereads) == (INC - DAY_MS, 2, 0, 1)
+    behind = seqs(1, 1, 2, inc=INC - DAY_MS) + seqs(2, 2, 3, inc=INC - DAY_MS)
+    assert landed(spark, tmp_path) == seqs(1, 3, 1) + behind
+
+
 def test_rejected_entries_are_counted_and_kept(
     spark: SparkSession, redis: Redis, make: Make, tmp_path: Path
 ) -> None:

@@ -107,6 +107,16 @@ OPERATIONS: dict[str, tuple[Log, Operations]] = {
         Log().topics("topic_delete", 1, _row("a", "T1"), _row("d", "T1")),
         {"c1:topic_delete": (1, 1), "c2:topic_delete": (1, 1)},
     ),
+    "deletions from a broker before and after it moves to another cluster": (
+        Log()
+        .topics("topic_delete", 99, _row("a", "T1"), _row("m", "T1"))
+        .topics("topic_delete", 101, _row("a", "T2"), _row("m", "T2")),
+        {"c1:topic_delete": (2, 3), "c2:topic_delete": (1, 1)},
+    ),
+    "a deletion from a broker that is known later only": (
+        Log().topics("topic_delete", 1, _row("a", "T1"), _row("late", "T1")),
+        {"c1:topic_delete": (1, 1), "c2:topic_delete": (1, 1)},
+    ),
     "a drain": (
         Log().event("drain_changed", "drain", 1, "d", topics=5, cluster=None),
         {"c2:drain": (1, 5)},
@@ -147,6 +157,8 @@ def found(spark: SparkSession) -> Reported:
     for row in rows["operations without a name"]:
         row["op"] = None
     known = [broker_version("a", 0), broker_version("b", 0), broker_version("d", 0, cluster="c2")]
+    known += [broker_version("m", 0, 100), broker_version("m", 100, cluster="c2")]
+    known += [broker_version("late", 200, cluster="c2")]
     versions = dict.fromkeys(OPERATIONS, known) | {"example": example.BROKER_VERSIONS}
     report = churn(
         clean(spark, cases(rows | {"example": example.EVENTS})),

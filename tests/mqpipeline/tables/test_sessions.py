@@ -126,6 +126,12 @@ CASES = [
         {stay(10, 50, "incarnation"), stay(50, None)},
     ),
     Case(
+        "one whose clock is behind does too",
+        Stream().add(10, first()).add(20, registered("first", "b", 1)).rows(1)
+        + Stream(-100).add(-90, registered("first", "a", 1)).rows(2),
+        {stay(10, 20, "incarnation"), stay(20, None)},
+    ),
+    Case(
         "an incarnation over the same tables checkpoints the members",
         Stream().add(10, first()).rows()
         + Stream(50).add(50, started("stream_lost")).members(51, a_1={0: ("", 10)}).rows(),
