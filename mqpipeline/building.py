@@ -3,7 +3,7 @@
 A full run reads all landed events. An incremental run reads the events since the previous run and the open rows, and
 for reports the events of open windows, from files that the log names; it requires continuous history: no hole, repeat,
 new incarnation, or event before the end of closed windows, and no namespace that was silent when these were closed and
-is back. Both give the same rows, but for what docs/pipeline.md lists (Incremental runs).
+is back. Both give the same rows.
 
 Reports of long history are computed some months at a time, which bounds the memory of a step.
 """

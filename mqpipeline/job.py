@@ -19,7 +19,7 @@ from mqpipeline.landing import reading
 from mqpipeline.landing.kinds import EVENTS_LAND, HEARTBEATS_LAND, LANDED, Landed
 from mqpipeline.landing.landing import Landing
 from mqpipeline.landing.lease import Leases
-from mqpipeline.options import ALL, Options
+from mqpipeline.options import ALL, DAY_MS, Options
 from mqpipeline.reports.catalogue import CATALOGUE
 from mqpipeline.serving.page.render import html
 from mqpipeline.serving.publish import publish
@@ -159,12 +159,7 @@ def report(spark: SparkSession, options: Options, progress: Progress, *, full: b
     started_s = time.monotonic()
     warehouse = Warehouse(spark, options.warehouse)
     landed, heartbeats = (_looked(spark, options, kind) for kind in (EVENTS_LAND, HEARTBEATS_LAND))
-    for stream, position in landed.absent.items():
-        log.warning(
-            "%s is gone or no longer named: known until %s, nothing newer is reported; name it again, or leave it",
-            stream,
-            format_time(position.as_of_ms),
-        )
+    _warn(landed)
     source = Source(
         reading.events(spark, warehouse.root),
         reading.heartbeats(spark, warehouse.root),
@@ -185,6 +180,24 @@ def _looked(spark: SparkSession, options: Options, kind: Landed) -> landing_prog
     """Return how far a table has landed, and until when that is all there is."""
     with closing(_landing(spark, options, kind)) as landing:
         return landing.advance()
+
+
+def _warn(landed: landing_progress.Progress) -> None:
+    """Say of which streams reports do not have all."""
+    for stream, position in landed.absent.items():
+        log.warning(
+            "%s is gone or no longer named: known until %s, nothing newer is reported; name it again, or leave it",
+            stream,
+            format_time(position.as_of_ms),
+        )
+    for stream, position in landed.streams.items():
+        if position.at.ms > position.as_of_ms + DAY_MS:
+            log.warning(
+                "the newest entry of %s, %s, is ahead of the store's clock by more than a day: reports have it once "
+                "that time has come; set the clock right, then delete the stream: what has landed stays",
+                stream,
+                position.id,
+            )
 
 
 def _latest(before: Mapping[str, int], landed: Mapping[str, int]) -> dict[str, int]:

@@ -155,8 +155,8 @@ class Landing:
         streams = {}
         for stream, of_stream in groupby(sorted(files, key=_begin), key=lambda file: file.stream):
             before = self._progress.streams.get(stream) or StreamProgress(self._landed.namespace(stream))
-            after = _after(before, [*of_stream])
-            streams[stream] = _at_end(after, self._end(stream))
+            end = self._end(stream)
+            streams[stream] = _at_end(_after(before, [*of_stream], end.now_ms), end)
         return streams
 
     def _refuse_lost_entries(self, stream: str, progress: StreamProgress) -> None:
@@ -211,8 +211,9 @@ def _begin(file: LandedFile) -> tuple[str, Id]:
     return file.stream, parsed(file.first)
 
 
-def _after(before: StreamProgress, files: list[LandedFile]) -> StreamProgress:
-    """A stream's progress by a batch of which these are its files, in the order of their entries."""
+def _after(before: StreamProgress, files: list[LandedFile], now_ms: int) -> StreamProgress:
+    """A stream's progress by a batch of which these are its files, in the order of their entries. Their ids may be
+    ahead of the store's clock, but nothing is known of a time that has not come."""
     first, last = files[0], files[-1]
     again = parsed(first.first) <= before.at
     expected = (before.seq or 0) + 1 if first.first_inc == before.inc else 1
@@ -222,7 +223,7 @@ def _after(before: StreamProgress, files: list[LandedFile]) -> StreamProgress:
         id=last.last,
         inc=before.inc if last.last_seq is None else last.last_inc,
         seq=before.seq if last.last_seq is None else last.last_seq,
-        as_of_ms=max(before.as_of_ms, parsed(last.last).ms),
+        as_of_ms=max(before.as_of_ms, min(parsed(last.last).ms, now_ms)),
         entries=before.entries + sum(file.entries for file in files),
         rejected=before.rejected + sum(file.rejected for file in files),
         holes=before.holes + hole,

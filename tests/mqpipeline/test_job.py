@@ -21,8 +21,9 @@ from mqpipeline.lake.log import LOG, LakeError, OtherWriter, this_process
 from mqpipeline.landing import reading
 from mqpipeline.landing.landing import Landing
 from mqpipeline.landing.lease import Leases
+from mqpipeline.landing.progress import Progress, StreamProgress
 from mqpipeline.landing.reading import read_events
-from mqpipeline.options import ALL, Options
+from mqpipeline.options import ALL, DAY_MS, Options
 from mqpipeline.reports.catalogue import CATALOGUE
 from mqpipeline.tables.health import ADDED, MISSING
 from mqpipeline.warehouse import DERIVED, Snapshot, Warehouse
@@ -106,6 +107,17 @@ def test_a_namespace_without_entries_gets_a_warning(
     land(spark, msgspec.structs.replace(example, namespaces=("ns", "other")))
     (said,) = [line.message for line in caplog.records if line.levelno == logging.WARNING]
     assert said.startswith("ns:{other}:events has no entry: ")
+
+
+def test_a_stream_ahead_of_its_clock_gets_a_warning(caplog: pytest.LogCaptureFixture) -> None:
+    ahead, as_of_ms = 2 * DAY_MS, 10 * DAY_MS
+    streams = {
+        name: StreamProgress(name, id=f"{as_of_ms + by}-0", as_of_ms=as_of_ms)
+        for name, by in (("in time", 0), ("a little ahead", DAY_MS // 2), ("ahead", ahead))
+    }
+    job._warn(Progress(1, streams, frozenset(streams)))
+    (said,) = caplog.messages
+    assert said.startswith(f"the newest entry of ahead, {as_of_ms + ahead}-0, is ahead of the store's clock")
 
 
 def test_no_namespace_is_known_until_an_earlier_time_than_before() -> None:

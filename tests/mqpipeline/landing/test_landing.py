@@ -234,6 +234,18 @@ def test_a_new_store_whose_clock_is_behind(
     assert landed(spark, tmp_path) == seqs(1, 3, 1) + behind
 
 
+def test_nothing_is_known_of_a_time_that_has_not_come(
+    spark: SparkSession, redis: Redis, make: Make, tmp_path: Path
+) -> None:
+    year_10000_ms = 253_402_300_800_000
+    emit(redis, 1, 2)
+    emit(redis, 3, 3, every_ms=(year_10000_ms - INC) // 3)
+    stream = make().land_available().streams[STREAM]
+    assert (stream.at.ms, stream.seq) == (year_10000_ms, 3)
+    assert stream.as_of_ms <= int(redis.time()[0] + 1) * 1000
+    assert landed(spark, tmp_path) == seqs(1, 3, 1)
+
+
 def test_rejected_entries_are_counted_and_kept(
     spark: SparkSession, redis: Redis, make: Make, tmp_path: Path
 ) -> None:
