@@ -102,6 +102,9 @@ class TableOfLake:
 
 
 def open_lake(warehouse: str) -> Lake:
-    """Return the warehouse as the newest run left it. Raises LakeError if it is damaged."""
+    """Return the warehouse as the newest run left it. Raises LakeError if it is damaged, or has no table."""
     root = place(warehouse)
-    return Lake(root, newest_snapshot(root))
+    lake = Lake(root, newest_snapshot(root))
+    if not lake.run and opened(root.under(EVENTS.name), EVENTS) is None:
+        raise LakeError(f"{root.name} has no tables: see its path, or fill it with `mqpipeline run`")
+    return lake

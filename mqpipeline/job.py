@@ -3,10 +3,12 @@
 import logging
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import ExitStack, closing, contextmanager, suppress
+from itertools import chain
 from math import inf
+from typing import NamedTuple
 
 from pyspark.sql import DataFrame, SparkSession
 
@@ -37,10 +39,18 @@ NAME = "redis-namesrv pipeline"
 STEPS = len(LANDED) + building.STEPS + 1
 """Steps of a run over a short history."""
 WAKE_S = 1.0
+SAY_EVERY_S = 60.0
 LEASE_TIMEOUT_S = "3"
 """A store that stands still holds up the end by no more."""
 NO_REPORT = "-"
 log = logging.getLogger(__name__)
+
+
+class Outcome(NamedTuple):
+    """What a run has left, and the namespaces that are named and have no entries in the store now."""
+
+    snapshot: Snapshot
+    missing: tuple[str, ...]
 
 
 class _Ended(Exception):
@@ -60,7 +70,7 @@ def leased(options: Options) -> Iterator[Leases]:
 
 def run(
     spark: SparkSession, options: Options, progress: Progress, leases: Leases, *, full: bool = False
-) -> Snapshot:
+) -> Outcome:
     """Land, compute, publish; `full`: from all landed events."""
     land(spark, options, progress, leases)
     return report(spark, options, progress, full=full)
@@ -75,12 +85,6 @@ def land(spark: SparkSession, options: Options, progress: Progress, leases: Leas
             streams = landing.land_available().streams
         for stream, position in sorted(streams.items()):
             log.info("%d entries of %s have landed by now", position.entries, stream)
-            if kind is EVENTS_LAND and not position.entries:
-                log.warning(
-                    "%s has no entry: no broker has registered there yet, or the namespace is another one; name it "
-                    "with MQNS_PIPELINE_NAMESPACES or --namespace",
-                    stream,
-                )
 
 
 def stream(
@@ -133,18 +137,32 @@ def _land(
     every_s: float,
 ) -> None:
     """Land until `stop` is set; a failure after that is logged and ignored. Sets `looked` after each look."""
+    said: Mapping[str, int] = {}
+    due_s = time.monotonic()
     try:
         while not stop.is_set():
             for landing in landings:
                 leases.require(landing.namespaces())
                 landing.land_available()
             looked.set()
+            if time.monotonic() >= due_s:
+                said, due_s = _say_landed(landings, said), time.monotonic() + SAY_EVERY_S
             stop.wait(every_s)
     except Exception:
         if not stop.is_set():
             raise
         log.info("the landing stopped in a batch; the next start lands it")
         log.debug("how it stopped", exc_info=True)
+
+
+def _say_landed(landings: Iterable[Landing], said: Mapping[str, int]) -> Mapping[str, int]:
+    """Log the entries of the streams that have more than was `said`; return how many each has."""
+    streams = chain.from_iterable(landing.progress.streams.items() for landing in landings)
+    entries = {stream: position.entries for stream, position in streams}
+    for stream in sorted(entries):
+        if entries[stream] > said.get(stream, 0):
+            log.info("%d entries of %s have landed by now", entries[stream], stream)
+    return entries
 
 
 def _end(spark: SparkSession, land: Future[None], stop: threading.Event) -> None:
@@ -154,7 +172,7 @@ def _end(spark: SparkSession, land: Future[None], stop: threading.Event) -> None
         spark.sparkContext.cancelAllJobs()
 
 
-def report(spark: SparkSession, options: Options, progress: Progress, *, full: bool = False) -> Snapshot:
+def report(spark: SparkSession, options: Options, progress: Progress, *, full: bool = False) -> Outcome:
     """Compute tables and reports of the landed events, and publish them."""
     started_s = time.monotonic()
     warehouse = Warehouse(spark, options.warehouse)
@@ -173,7 +191,8 @@ def report(spark: SparkSession, options: Options, progress: Progress, *, full: b
         _serve(
             warehouse, snapshot, landed, options, progress, lambda: int(1000 * (time.monotonic() - started_s))
         )
-    return snapshot
+    there = {landed.streams[name].namespace for name in landed.present if landed.streams[name].entries}
+    return Outcome(snapshot, tuple(name for name in options.namespaces if name not in {ALL, *there}))
 
 
 def _looked(spark: SparkSession, options: Options, kind: Landed) -> landing_progress.Progress:
@@ -191,6 +210,12 @@ def _warn(landed: landing_progress.Progress) -> None:
             format_time(position.as_of_ms),
         )
     for stream, position in landed.streams.items():
+        if not position.entries:
+            log.warning(
+                "%s has no entry: no broker has registered there yet, or the namespace is another one; name it "
+                "with MQNS_PIPELINE_NAMESPACES or --namespace",
+                stream,
+            )
         if position.at.ms > position.as_of_ms + DAY_MS:
             log.warning(
                 "the newest entry of %s, %s, is ahead of the store's clock by more than a day: reports have it once "

@@ -3,6 +3,7 @@
 In the environment an option is `MQNS_PIPELINE_<NAME>`; the command line wins over it.
 """
 
+import re
 from collections.abc import Mapping
 from typing import Annotated, Any, get_args, get_type_hints
 
@@ -14,6 +15,8 @@ PREFIX = "MQNS_PIPELINE_"
 HOUR_MS = 3_600_000
 DAY_MS = 24 * HOUR_MS
 DEFAULT_SLO, OTHERS = 0.999, "*"
+MEMORY = re.compile("[1-9][0-9]*[kmgt]", re.IGNORECASE)
+"""As Java has it."""
 ALL = "*"
 """Among namespaces: whichever there are."""
 
@@ -87,6 +90,8 @@ def _read(name: str, text: str, kind: Any) -> object:
     try:
         if name == "slo":
             return _slo(text)
+        if name == "memory" and not MEMORY.fullmatch(text):
+            raise ValueError("a number and one of k, m, g, t, such as 2g")
         if kind is bool:
             return msgspec.convert(text, bool, strict=False)
         if kind == tuple[str, ...]:

@@ -39,7 +39,7 @@ def run() -> dict[str, int]:
         raise RuntimeError("this process makes no runs: start it as `mqpipeline work`")
     with job.leased(_chosen) as leases:
         session = spark_session(job.NAME, own={**lean.settings(_chosen), **_chosen.spark})
-        snapshot = job.run(session, _chosen, _progress, leases)
+        snapshot = job.run(session, _chosen, _progress, leases).snapshot
         session.stop()
     return {"run": snapshot.run, "as_of_ms": snapshot.as_of_ms}
 

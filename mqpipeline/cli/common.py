@@ -24,6 +24,7 @@ from mqpipeline.warehouse import Warehouse
 
 NOT_THERE: Final = 1
 WRONG_USAGE: Final = 2
+NAMESPACE_MISSING: Final = 3
 INTERRUPTED: Final = 128 + signal.SIGINT  # as shells have it
 
 OfWarehouse = Annotated[
@@ -44,6 +45,14 @@ OfNamespace = Annotated[
     typer.Option(
         "--namespace",
         help="Of which name server (env var: MQNS_PIPELINE_NAMESPACES, its first)",
+        show_default=False,
+    ),
+]
+OfNamespaces = Annotated[
+    str | None,
+    typer.Option(
+        "--namespace",
+        help="Of which name servers, with commas between, or * for all (env var: MQNS_PIPELINE_NAMESPACES)",
         show_default=False,
     ),
 ]

@@ -143,7 +143,12 @@ def timeline(
 def _asked(warehouse: str | None, namespace: str | None, question: str, **arguments: Any) -> Json:
     chosen = options(warehouse, namespace)
     with reading(chosen) as reader:
-        reply = ask(reader.reading(chosen.namespaces[0]), question, arguments)
+        tables = reader.reading(chosen.namespaces[0])
+        reply = ask(tables, question, arguments)
+        topic = arguments.get("topic")
+        unknown = not reply["outside"] and topic is not None and not tables.knows(topic)
+    if unknown:
+        stop(f"the tables have never had a topic {topic!r}: see its name, and --namespace", NOT_THERE)
     if reply.pop("outside"):
         landed = reply["landed"]
         first, last = format_time(landed["fromMillis"]), format_time(landed["untilMillis"])

@@ -12,7 +12,7 @@ from mqpipeline import scheduled
 from mqpipeline.cli.common import (
     NOT_THERE,
     WRONG_USAGE,
-    OfNamespace,
+    OfNamespaces,
     OfWarehouse,
     log_to_standard_error,
     options,
@@ -42,7 +42,7 @@ def add(app: typer.Typer) -> None:
     app.command()(work)
 
 
-def answer(queue: QueueUrl = None, warehouse: OfWarehouse = None, namespace: OfNamespace = None) -> None:
+def answer(queue: QueueUrl = None, warehouse: OfWarehouse = None, namespace: OfNamespaces = None) -> None:
     """Answer the HTTP side at /v1/history, until SIGTERM or Ctrl-C."""
     chosen = options(warehouse, namespace)
     url = _queue(queue, chosen)
@@ -51,7 +51,7 @@ def answer(queue: QueueUrl = None, warehouse: OfWarehouse = None, namespace: OfN
         work_on_questions(reader, url, chosen.namespaces, lambda: log_step(ready))
 
 
-def work(queue: QueueUrl = None, warehouse: OfWarehouse = None, namespaces: OfNamespace = None) -> None:
+def work(queue: QueueUrl = None, warehouse: OfWarehouse = None, namespaces: OfNamespaces = None) -> None:
     """Run when the name server's scheduler says so, until SIGTERM or Ctrl-C."""
     chosen = options(warehouse, namespaces)
     url = _queue(queue, chosen)

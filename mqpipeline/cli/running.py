@@ -11,9 +11,10 @@ from redis.exceptions import RedisError
 
 from mqpipeline import job, lean
 from mqpipeline.cli.common import (
+    NAMESPACE_MISSING,
     NOT_THERE,
     WRONG_USAGE,
-    OfNamespace,
+    OfNamespaces,
     OfUrl,
     OfWarehouse,
     errors_as_lines,
@@ -22,6 +23,7 @@ from mqpipeline.cli.common import (
     stop,
 )
 from mqpipeline.cli.progress import log_step, steps_shown
+from mqpipeline.lake.place import place
 from mqpipeline.landing.kinds import EVENTS_LAND
 from mqpipeline.options import ALL, OptionError, Options, load
 from pyspark_redis_stream.connection import AWAY, Store
@@ -44,7 +46,7 @@ def add(app: typer.Typer) -> None:
 def run(
     url: OfUrl = None,
     warehouse: OfWarehouse = None,
-    namespaces: OfNamespace = None,
+    namespaces: OfNamespaces = None,
     full: Full = False,
     old_full: OldFull = False,
 ) -> None:
@@ -56,26 +58,28 @@ def run(
         opened(job.NAME, options, lean.settings(options)) as tables,
         steps_shown(job.STEPS) as step,
     ):
-        job.run(tables.spark, options, step, leases, full=full or old_full)
+        outcome = job.run(tables.spark, options, step, leases, full=full or old_full)
+    _end(outcome)
 
 
 def report(
     url: OfUrl = None,
     warehouse: OfWarehouse = None,
-    namespaces: OfNamespace = None,
+    namespaces: OfNamespaces = None,
     full: Full = False,
     old_full: OldFull = False,
 ) -> None:
     """Make tables and reports of what has landed already, serve them; then end."""
     options = _options(url, warehouse, namespaces)
     with opened(job.NAME, options, lean.settings(options)) as tables, steps_shown(job.STEPS) as step:
-        job.report(tables.spark, options, step, full=full or old_full)
+        outcome = job.report(tables.spark, options, step, full=full or old_full)
+    _end(outcome)
 
 
 def stream(
     url: OfUrl = None,
     warehouse: OfWarehouse = None,
-    namespaces: OfNamespace = None,
+    namespaces: OfNamespaces = None,
     every: Every = 3600.0,
     trigger: Trigger = 5.0,
 ) -> None:
@@ -89,10 +93,17 @@ def stream(
         job.stream(tables.spark, options, log_step, leases, ending, every_s=every, trigger_s=trigger)
 
 
+def _end(outcome: job.Outcome) -> None:
+    """Exit with a code of its own where a namespace is not there: the reports of all others are made."""
+    if outcome.missing:
+        raise typer.Exit(NAMESPACE_MISSING)
+
+
 def _options(url: str | None, warehouse: str | None, namespaces: str | None) -> Options:
     log_to_standard_error()
     try:
         options = load(os.environ, {"url": url, "warehouse": warehouse, "namespaces": namespaces})
+        place(options.warehouse)
     except OptionError as error:
         stop(str(error), WRONG_USAGE)
     if not options.url:

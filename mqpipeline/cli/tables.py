@@ -120,8 +120,8 @@ def _against_store(at: Place, landed: Landed, chosen: all_options.Options) -> Ch
     try:
         return checking.check_streams(at, landed, chosen.url, known)
     except (RedisError, *AWAY) as error:
-        remark = f"{landed.table.name}: not checked against the streams, for Redis does not answer: {error}"
-        return Checked([], [remark])
+        finding = f"{landed.table.name}: not checked against the streams, for Redis does not answer: {error}"
+        return Checked([finding], [])
 
 
 def _logs(warehouse: str | None) -> Iterator[Log]:

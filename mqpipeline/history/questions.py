@@ -38,6 +38,10 @@ class Reading(NamedTuple):
         """As answers name it."""
         return {"fromMillis": self.from_ms, "untilMillis": self.until_ms}
 
+    def knows(self, topic: str) -> bool:
+        """Return whether they ever had this topic."""
+        return any(self.tables.routes_during(self.from_ms, self.until_ms, [topic]))
+
     def within(self, seconds: float) -> "Reading":
         """Return the same, that raises TimeoutError once so much time has gone by."""
         return self._replace(tables=self.tables._replace(until_s=time.monotonic() + seconds))

@@ -43,7 +43,7 @@ def health(
     carried, counted, checked = _by_namespace(before), _by_namespace(seen.counts), _by_namespace(seen.checks)
     missing = carried if seen.missing is None else _by_namespace(seen.missing)
     rows: list[Row] = []
-    for namespace in sorted(carried.keys() | counted.keys()):
+    for namespace in sorted(carried.keys() | counted.keys() | landed.keys()):
         old, new = carried.get(namespace, NOTHING), counted.get(namespace, NOTHING)
         rows.append(
             {

@@ -59,6 +59,11 @@ def test_names(root: str) -> None:
         lake.brokers  # noqa: B018
 
 
+def test_nothing_to_open(tmp_path: Path) -> None:
+    with pytest.raises(LakeError, match="has no tables: see its path, or fill it with `mqpipeline run`"):
+        mqpipeline.open(str(tmp_path))
+
+
 def test_what_is_not_there_yet(spark: SparkSession, root: str) -> None:
     lake = mqpipeline.open(root)
     with pytest.raises(LakeError, match="has no events yet: `mqpipeline run`"):

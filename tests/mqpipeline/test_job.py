@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import msgspec
@@ -73,7 +74,7 @@ def without_reports(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def run(spark: SparkSession, options: Options, progress: Callable[[str], None]) -> Snapshot:
     with job.leased(options) as leases:
-        return job.run(spark, options, progress, leases)
+        return job.run(spark, options, progress, leases).snapshot
 
 
 def land(spark: SparkSession, options: Options) -> None:
@@ -101,18 +102,28 @@ def run_notebook(path: Path) -> dict[str, Any]:
     return names
 
 
-def test_a_namespace_without_entries_gets_a_warning(
-    spark: SparkSession, example: Options, caplog: pytest.LogCaptureFixture
-) -> None:
-    land(spark, msgspec.structs.replace(example, namespaces=("ns", "other")))
-    (said,) = [line.message for line in caplog.records if line.levelno == logging.WARNING]
-    assert said.startswith("ns:{other}:events has no entry: ")
+def test_a_namespace_without_entries_gets_a_warning(caplog: pytest.LogCaptureFixture) -> None:
+    streams = {"empty": StreamProgress("empty"), "ns": StreamProgress("ns", entries=1)}
+    job._warn(Progress(1, streams, frozenset(streams)))
+    (said,) = caplog.messages
+    assert said.startswith("empty has no entry: ")
+
+
+def test_what_has_landed_is_said_once(caplog: pytest.LogCaptureFixture) -> None:
+    def landing(**entries: int) -> Any:
+        streams = {name: StreamProgress(name, entries=count) for name, count in entries.items()}
+        return SimpleNamespace(progress=Progress(1, streams, frozenset(streams)))
+
+    with caplog.at_level(logging.INFO, "mqpipeline"):
+        said = job._say_landed([landing(a=3), landing(b=0)], {})
+        job._say_landed([landing(a=3), landing(b=2)], said)
+    assert caplog.messages == ["3 entries of a have landed by now", "2 entries of b have landed by now"]
 
 
 def test_a_stream_ahead_of_its_clock_gets_a_warning(caplog: pytest.LogCaptureFixture) -> None:
     ahead, as_of_ms = 2 * DAY_MS, 10 * DAY_MS
     streams = {
-        name: StreamProgress(name, id=f"{as_of_ms + by}-0", as_of_ms=as_of_ms)
+        name: StreamProgress(name, id=f"{as_of_ms + by}-0", as_of_ms=as_of_ms, entries=1)
         for name, by in (("in time", 0), ("a little ahead", DAY_MS // 2), ("ahead", ahead))
     }
     job._warn(Progress(1, streams, frozenset(streams)))
@@ -137,7 +148,7 @@ def test_the_worked_example_from_the_stream_to_what_is_served(
     jobs = spark.sparkContext.statusTracker().getJobIdsForGroup
     before = {*jobs()}
     with caplog.at_level(logging.INFO, "mqpipeline"), job.leased(example) as leases:
-        snapshot = job.run(spark, example, steps.append, leases)
+        snapshot = job.run(spark, example, steps.append, leases).snapshot
     assert len(steps) == job.STEPS
     assert 5 < len({*jobs()} - before) <= JOBS_MOST
     assert f"{len(worked_example.RAW)} entries of ns:{{ns}}:events have landed by now" in caplog.messages
@@ -166,8 +177,8 @@ def test_the_worked_example_from_the_stream_to_what_is_served(
     assert "cluster" in (tmp_path / "report-ns.html").read_text()
     monkeypatch.setenv("MQNS_PIPELINE_WAREHOUSE", str(tmp_path))
     found = run_notebook(NOTEBOOK)
-    assert (found["broker"], found["longest"]["end_cause"]) == ("c", "expired")
-    assert (found["unnoticed_s"], found["only_there"]) == (120.0, ["T2"])
+    assert (found["broker"], found["longest"]["end_cause"]) == ("a", "expired")
+    assert (found["unnoticed_s"], [*found["taken"]], found["only_there"]) == (120.0, ["T1"], [])
     assert "broker_removed" in set(found["around"]["kind"])
 
 
@@ -256,7 +267,9 @@ def test_a_namespace_that_is_gone_is_said_and_not_published(
         "ns:{other}:events", {"v": 1, "kind": "key_painted", "inc": 1, "seq": 1, "cause": "put", "key": "k"}
     )
     both = msgspec.structs.replace(example, namespaces=("ns", "other"), url=example.url)
-    snapshot = run(spark, both, lambda _: None)
+    with job.leased(both) as leases:
+        snapshot, missing = job.run(spark, both, lambda _: None, leases)
+    assert missing == ("ns",)
     gone = "ns:{ns}:events is gone or no longer named: known until "
     assert [line for line in caplog.messages if line.startswith(gone)]
     assert snapshot.as_of_ms > snapshot.as_of["ns"]

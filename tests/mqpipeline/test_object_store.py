@@ -88,7 +88,7 @@ def test_a_whole_run(
         job.land(spark, options, print, leases)
         stale = Landing(spark, root, EVENTS_LAND, {"url": store.url}, ("ns",))
         emit(redis, worked_example.RAW[-4:])
-        snapshot = job.run(spark, options, print, leases)
+        snapshot = job.run(spark, options, print, leases).snapshot
     assert snapshot.folded["ns"].seq == len(worked_example.RAW)
     stays = Warehouse(spark, root).rows(BROKER_SESSIONS, snapshot)
     assert {(row["start_ms"], row["end_ms"]) for row in stays if row["broker"] == "a"} == {

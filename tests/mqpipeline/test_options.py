@@ -45,6 +45,8 @@ def test_the_command_line_wins() -> None:
         ("SLO", "c1", "could not convert"),
         ("HEARTBEAT", "soon", "int"),
         ("SERVE", "perhaps", "bool"),
+        ("MEMORY", "lots", "such as 2g"),
+        ("MEMORY", "2048", "such as 2g"),
     ],
 )
 def test_what_cannot_be_used_is_named(name: str, text: str, why: str) -> None:

@@ -12,6 +12,7 @@ from mqpipeline import job
 from mqpipeline.cli import running
 from mqpipeline.cli.app import app
 from mqpipeline.lean import LEAN
+from mqpipeline.warehouse import Snapshot
 
 WITH_PASSWORD = "redis://user:secret@127.0.0.1"
 
@@ -30,12 +31,13 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     [
         (["--url", "redis://127.0.0.1:1"], 2, "MQNS_PIPELINE_WAREHOUSE is not set"),
         (["-w", "w"], 2, "REDIS_URL is not set"),
+        (["-w", "a%20b", "--url", "redis://127.0.0.1:1"], 2, "Delta Lake cannot write to a path with %"),
         (["-w", "w", "--url", "http://127.0.0.1"], 2, "option url: not one of redis://"),
         (["-w", "w", "--url", f"{WITH_PASSWORD}:1"], 1, "the Redis of the name server does not answer: "),
         (["-w", "w", "--url", "redis+cluster://127.0.0.1:1"], 1, "does not answer: "),
         (["-w", "w", "--url", "redis+sentinel://127.0.0.1:1/m"], 1, "does not answer: "),
     ],
-    ids=["no warehouse", "no url", "no such url", "no server", "no cluster", "no sentinel"],
+    ids=["no warehouse", "no url", "no such folder", "no such url", "no server", "no cluster", "no sentinel"],
 )
 @pytest.mark.parametrize("command", ["run", "stream"])
 def test_a_wrong_address_fails_at_once(command: str, arguments: list[str], code: int, says: str) -> None:
@@ -61,7 +63,12 @@ def test_full_and_its_old_name_recompute_everything(
 ) -> None:
     asked: list[bool] = []
     monkeypatch.setattr(running, "opened", lambda *_: nullcontext(SimpleNamespace(spark=None)))
-    monkeypatch.setattr(job, command, lambda *_, full: asked.append(full))
+
+    def made(*_: object, full: bool) -> job.Outcome:
+        asked.append(full)
+        return job.Outcome(Snapshot(), ())
+
+    monkeypatch.setattr(job, command, made)
     ended = CliRunner().invoke(app, [command, "-w", "w", "--url", store.url, *flags])
     assert (ended.exit_code, asked) == (0, [full])
 
@@ -81,6 +88,16 @@ def test_single_runs_of_few_events_are_lean(
         return nullcontext(SimpleNamespace(spark=None))
 
     monkeypatch.setattr(running, "opened", opened)
-    monkeypatch.setattr(job, command, lambda *_, **__: None)
+    monkeypatch.setattr(job, command, lambda *_, **__: job.Outcome(Snapshot(), ()))
     ended = CliRunner().invoke(app, [command, "-w", str(tmp_path), "--url", store.url])
     assert (ended.exit_code, asked) == (0, sized)
+
+
+@pytest.mark.parametrize("command", ["run", "report"])
+def test_a_namespace_that_is_missing_has_an_exit_code(
+    command: str, store: EmbeddedStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(running, "opened", lambda *_: nullcontext(SimpleNamespace(spark=None)))
+    monkeypatch.setattr(job, command, lambda *_, **__: job.Outcome(Snapshot(), ("gone",)))
+    ended = CliRunner().invoke(app, [command, "-w", str(tmp_path), "--url", store.url])
+    assert ended.exit_code == 3

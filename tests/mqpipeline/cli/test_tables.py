@@ -62,7 +62,7 @@ def test_check_says_what_it_checked(root: Path, store: EmbeddedStore, redis: Red
 
 def test_check_without_its_store_says_so(root: Path) -> None:
     ended = invoked("check", "-w", str(root), "--url", "redis://127.0.0.1:1")
-    assert ended.exit_code == 0
+    assert ended.exit_code == 1
     assert "events: not checked against the streams, for Redis does not answer" in ended.stdout
 
 

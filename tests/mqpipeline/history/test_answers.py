@@ -221,8 +221,8 @@ def test_route_at(mqpipeline: Callable[..., tuple[int, str, str]]) -> None:
         ["c1", "b", "0=10.0.0.b:10911", "8", "8", "6"],
         ["c1", "c", "0=10.0.0.c:10911", "12", "12", "6"],
     ]
-    code, _, err = mqpipeline("route-at", "T9", "1921000")
-    assert (code, err) == (1, "mqpipeline: no route of topic 'T9' at 1970-01-01T00:32:01.000Z\n")
+    code, _, err = mqpipeline("route-at", "T2", "3500000")
+    assert (code, err) == (1, "mqpipeline: no route of topic 'T2' at 1970-01-01T00:58:20.000Z\n")
 
 
 def test_diff(mqpipeline: Callable[..., tuple[int, str, str]]) -> None:
@@ -247,15 +247,24 @@ def test_who_and_timeline(mqpipeline: Callable[..., tuple[int, str, str]]) -> No
     ]
 
 
-@pytest.mark.parametrize("command", ["who", "timeline"])
-def test_a_topic_of_which_nothing_is_known(
-    mqpipeline: Callable[..., tuple[int, str, str]], command: str
-) -> None:
-    code, out, err = mqpipeline(command, "T9", "--to", "2000000")
+def test_a_topic_without_a_change(mqpipeline: Callable[..., tuple[int, str, str]]) -> None:
+    code, out, err = mqpipeline("who", "T1", "--to", "2000000")
     assert (code, out) == (1, "")
     assert err == (
-        "mqpipeline: no change of topic 'T9' from 1969-12-31T23:45:00.000Z to 1970-01-01T00:33:20.000Z\n"
+        "mqpipeline: no change of topic 'T1' from 1969-12-31T23:45:00.000Z to 1970-01-01T00:33:20.000Z\n"
     )
+
+
+@pytest.mark.parametrize(
+    "words",
+    [("who", "T9"), ("timeline", "T9"), ("route-at", "T9", "1921000"), ("diff", "10", "20", "-t", "T9")],
+)
+def test_a_topic_that_never_was(
+    mqpipeline: Callable[..., tuple[int, str, str]], words: tuple[str, ...]
+) -> None:
+    code, out, err = mqpipeline(*words)
+    assert (code, out) == (1, "")
+    assert err == "mqpipeline: the tables have never had a topic 'T9': see its name, and --namespace\n"
 
 
 @pytest.mark.parametrize(

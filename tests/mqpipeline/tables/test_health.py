@@ -51,6 +51,11 @@ def test_a_namespace_of_which_nothing_is_new_stays() -> None:
     assert row == {**before, "as_of": 2000, "waiting": 0, "entries": None, "rejected": None}
 
 
+def test_a_namespace_without_entries_is_there() -> None:
+    (row,) = health(Seen([], [], []), [], {"empty": Entries(0, 0)}, {}, 2000)
+    assert (row["namespace"], row["entries"], row["missing"], row["round"]) == ("empty", 0, 0, None)
+
+
 def test_a_full_run_begins_from_nothing() -> None:
     (row,) = health(Seen([COUNTS], [], []), [], {}, {}, 2000)
     assert (row["unknown"], row["missing"], row["incarnations"], row["round"]) == (3, 0, 0, None)
