@@ -2,7 +2,6 @@
 
 import fcntl
 import hashlib
-import os
 import shutil
 import subprocess
 import tempfile
@@ -10,6 +9,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from testbed.maven import Artifact, cache, fetch
 from testbed.needs import need
 
 HERE = Path(__file__).parent
@@ -19,26 +19,7 @@ MODULES = {
     "4.9.8": ("client", "tools"),  # Maven Central has no more of it
     "5.5.0": ("namesrv", "broker", "container", "client", "tools"),
 }
-COPY = "org.apache.maven.plugins:maven-dependency-plugin:3.6.1:copy-dependencies"
-FETCH_TIMEOUT_S = 300
-POM = """\
-<project xmlns="http://maven.apache.org/POM/4.0.0">
-  <modelVersion>4.0.0</modelVersion>
-  <groupId>local</groupId>
-  <artifactId>rocketmq-peers</artifactId>
-  <version>{version}</version>
-  <packaging>pom</packaging>
-  <dependencies>
-{dependencies}
-  </dependencies>
-</project>
-"""
-DEPENDENCY = """\
-    <dependency>
-      <groupId>org.apache.rocketmq</groupId>
-      <artifactId>rocketmq-{module}</artifactId>
-      <version>{version}</version>
-    </dependency>"""
+COMPILE_TIMEOUT_S = 300
 
 
 class Release(Struct, frozen=True):
@@ -68,31 +49,14 @@ def dashed(version: str) -> str:
 def release(version: str) -> Release:
     """Return the release of that version; the first call on a machine downloads it (15 to 94 MB)."""
     need("jdk")
-    folder = _cache() / version
+    folder = cache("rmq") / version
     folder.mkdir(parents=True, exist_ok=True)
-    libraries = folder / "lib"
+    artifacts = [
+        Artifact("org.apache.rocketmq", f"rocketmq-{module}", version) for module in MODULES[version]
+    ]
     with (folder / "lock").open("w") as lock:  # several processes may want it at the same moment
         fcntl.flock(lock, fcntl.LOCK_EX)
-        if not libraries.exists():
-            _fetch(version, folder)
-        return Release(version, libraries, _compiled(folder))
-
-
-def _cache() -> Path:
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "redis-namesrv" / "rmq"
-
-
-def _fetch(version: str, folder: Path) -> None:
-    partial = folder / "lib.partial"
-    dependencies = "\n".join(DEPENDENCY.format(module=module, version=version) for module in MODULES[version])
-    (folder / "pom.xml").write_text(POM.format(version=version, dependencies=dependencies))
-    subprocess.run(
-        ["mvn", "-q", "-B", COPY, f"-DoutputDirectory={partial}", "-DincludeScope=runtime"],
-        cwd=folder,
-        check=True,
-        timeout=FETCH_TIMEOUT_S,
-    )
-    partial.rename(folder / "lib")
+        return Release(version, fetch(artifacts, folder), _compiled(folder))
 
 
 def _compiled(folder: Path) -> Path:
@@ -110,9 +74,11 @@ def _compiled(folder: Path) -> Path:
             "-d",
             str(partial),
         ]
-        subprocess.run(["javac", *options, *map(str, SOURCES)], check=True, timeout=FETCH_TIMEOUT_S)
+        subprocess.run(["javac", *options, *map(str, SOURCES)], check=True, timeout=COMPILE_TIMEOUT_S)
         jar = folder / "partial.jar"
-        subprocess.run(["jar", "cf", str(jar), "-C", str(partial), "."], check=True, timeout=FETCH_TIMEOUT_S)
+        subprocess.run(
+            ["jar", "cf", str(jar), "-C", str(partial), "."], check=True, timeout=COMPILE_TIMEOUT_S
+        )
         shutil.rmtree(partial)
         jar.rename(classes)
     return classes

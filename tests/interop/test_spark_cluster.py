@@ -1,4 +1,4 @@
-"""The same tables on any Spark: one core, two cores, a cluster of two workers."""
+"""The same tables on any Spark: one core, two cores, a cluster of two workers whose tables are in S3."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -24,8 +24,10 @@ from mqpipeline.session import spark_session
 from mqpipeline.warehouse import Warehouse
 from pyspark_redis_stream.streams import Streams
 from testbed.eventually import eventually
+from testbed.maven import Artifact, cache, fetch
 from testbed.ports import free_port
 from testbed.rocketmq.stage import Stage
+from testbed.s3 import BUCKET, KEY, S3, s3
 from tests.mqpipeline import worked_example
 from tests.mqpipeline.conftest import SMALL
 from tests.mqpipeline.rows import rows_of
@@ -50,6 +52,8 @@ OF_USERS: Final = {
     "spark.sql.codegen.factoryMode": "FALLBACK",
 }
 """What Spark does by itself, and tests leave for the sake of time."""
+HADOOP_AWS: Final = Artifact("org.apache.hadoop", "hadoop-aws", "3.5.0")
+"""As Spark's own Hadoop is; with the AWS SDK 690 MB."""
 
 MADE_UP: Final = Scale(brokers=8, topics=16, brokers_of_topic=3, weeks=1, clusters=2, namespace="made-up")
 ODD: Final = "odd"
@@ -63,16 +67,22 @@ def test_one_core_two_cores_and_a_cluster_make_the_same_tables(
     stage: Stage, store: EmbeddedStore, redis: redis_py.Redis, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(Streams, "now_ms", lambda *_: AS_OF_MS)
+    jars = f"{hadoop_jars()}/*"
     cluster = start_cluster(stage)
     write_odd_history(redis)
-    with session("local[1]", partitions=1) as spark:
+    with session(
+        "local[1]", {"spark.driver.extraClassPath": jars}, partitions=1
+    ) as spark:  # Java starts here
         write(redis, MADE_UP.stream, entries(MADE_UP))
-        one_core = run(spark, store, tmp_path / "one")
+        one_core = run(spark, store, str(tmp_path / "one"))
     monkeypatch.setattr(reading, "FILES_MOST", 0)  # from here on tasks read all files
     with session("local[2]", partitions=2) as spark:
-        two_cores = run(spark, store, tmp_path / "two")
-    with session(cluster, OF_USERS, partitions=4 * WORKERS) as spark:
-        on_cluster = run(spark, store, tmp_path / "many")
+        two_cores = run(spark, store, str(tmp_path / "two"))
+    with s3(tmp_path) as bucket:
+        for name, value in bucket.environment.items():
+            monkeypatch.setenv(name, value)
+        with session(cluster, {**OF_USERS, **in_s3(bucket, jars)}, partitions=4 * WORKERS) as spark:
+            on_cluster = run(spark, store, f"s3a://{BUCKET}/many")
     assert [table for table, rows in one_core.items() if not rows] == []
     assert two_cores == one_core
     assert on_cluster == one_core
@@ -136,13 +146,37 @@ def session(
         spark.stop()
 
 
-def run(spark: SparkSession, store: EmbeddedStore, folder: Path) -> Tables:
+def hadoop_jars() -> Path:
+    """Return the folder of what Hadoop needs for S3."""
+    folder = cache("hadoop-aws") / HADOOP_AWS.version
+    folder.mkdir(parents=True, exist_ok=True)
+    return fetch([HADOOP_AWS], folder)
+
+
+def in_s3(bucket: S3, jars: str) -> dict[str, str]:
+    """Settings for Hadoop's way to it, and for that of the tasks."""
+    hadoop = {
+        "endpoint": bucket.endpoint,
+        "endpoint.region": bucket.environment["AWS_REGION"],
+        "path.style.access": "true",
+        "connection.ssl.enabled": "false",
+        "access.key": KEY,
+        "secret.key": KEY,
+    }
+    return {
+        "spark.executor.extraClassPath": jars,
+        **{f"spark.hadoop.fs.s3a.{name}": value for name, value in hadoop.items()},
+        **{f"spark.executorEnv.{name}": value for name, value in bucket.environment.items()},
+    }
+
+
+def run(spark: SparkSession, store: EmbeddedStore, warehouse_url: str) -> Tables:
     """From the store's streams to all tables and reports."""
     options = Options(
         url=store.url,
         namespaces=(MADE_UP.namespace, ODD),
-        consumer=folder.name,
-        warehouse=str(folder),
+        consumer=warehouse_url.rpartition("/")[2],
+        warehouse=warehouse_url,
         report=job.NO_REPORT,
         serve=False,
     )

@@ -1,10 +1,8 @@
 """A whole run whose tables lie in an object store: Amazon's S3 as moto speaks it, without Hadoop's jar for it."""
 
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
-import httpx
 import pytest
 from pyspark.sql import SparkSession
 from redis import Redis
@@ -21,45 +19,19 @@ from mqpipeline.landing.reading import read_events
 from mqpipeline.options import Options
 from mqpipeline.schemas import BROKER_SESSIONS
 from mqpipeline.warehouse import Warehouse
-from testbed.eventually import eventually
-from testbed.needs import need
-from testbed.ports import free_port
+from testbed.s3 import BUCKET, s3
 from tests.mqpipeline import worked_example
 from tests.mqpipeline.stream import at
-
-MOTO = Path(__file__).parents[2] / "build" / "moto" / "bin" / "moto_server"
 
 
 @pytest.fixture
 def bucket(spark: SparkSession, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[str]:
     """The URL of an empty one; this process and Spark's tasks have what they need to use it."""
-    need("moto")
-    url = f"http://127.0.0.1:{free_port()}"
-    access = {
-        "AWS_ENDPOINT_URL": url,
-        "AWS_ALLOW_HTTP": "true",
-        "AWS_REGION": "us-east-1",
-        "AWS_ACCESS_KEY_ID": "any",
-        "AWS_SECRET_ACCESS_KEY": "any",
-    }
-    for name, value in access.items():
-        monkeypatch.setenv(name, value)
-        monkeypatch.setitem(spark.sparkContext.environment, name, value)
-    command = [str(MOTO), "-H", "127.0.0.1", "-p", url.rpartition(":")[2]]
-    with (
-        (tmp_path / "moto.txt").open("wb") as output,
-        subprocess.Popen(command, stdout=output, stderr=output) as moto,
-    ):
-        eventually(lambda: _created(f"{url}/lake"))
-        yield "s3://lake"
-        moto.kill()
-
-
-def _created(url: str) -> bool:
-    try:
-        return httpx.put(url).is_success
-    except httpx.TransportError:
-        return False
+    with s3(tmp_path) as started:
+        for name, value in started.environment.items():
+            monkeypatch.setenv(name, value)
+            monkeypatch.setitem(spark.sparkContext.environment, name, value)
+        yield f"s3://{BUCKET}"
 
 
 def emit(redis: Redis, entries: list[tuple[str, dict[str, str]]]) -> None:
