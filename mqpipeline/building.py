@@ -44,6 +44,8 @@ VERSIONS_TOGETHER = 100_000
 """Of routes, up to which the tables, and the reports, are written in one job each: planning is most of their time."""
 VERSIONS_OF_A_PARTITION = 500_000
 """All of them are in the memory of one Python process together, which takes some 300 MB then."""
+LONGEST_MS = 3_653 * DAY_MS
+"""Windows begin ten years ago at most, whatever an odd entry says of its time."""
 FADED_MS = DAY_MS
 """What happened so long before a window or after it does not weigh in it: a flap score halves every 15 minutes, and no
 operation takes a day."""
@@ -160,9 +162,14 @@ def _make_tables(run: Run, source: Source, progress: Progress, *, full: bool) ->
         for row in positions.collect()
     }
     if full:
-        first_ms = source.events.first_ms()
-        return _Covered(folded, source.as_of_ms if first_ms is None else first_ms, read.whole)
+        return _Covered(folded, _begin_ms(source), read.whole)
     return _Covered(folded, base.final_ms, None)
+
+
+def _begin_ms(source: Source) -> int:
+    """Return when the windows of all of history begin."""
+    first_ms = source.events.first_ms()
+    return source.as_of_ms if first_ms is None else max(first_ms, source.as_of_ms - LONGEST_MS)
 
 
 def _planned_apart(few: DataFrame) -> DataFrame:

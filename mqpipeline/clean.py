@@ -105,10 +105,16 @@ def counts(
 def gaps(events: DataFrame, runs_of_them: DataFrame | None = None) -> DataFrame:
     """GAPS, of EVENTS."""
     whole = runs(events) if runs_of_them is None else runs_of_them
-    behind = whole.withColumn("before", F.lag(F.struct("inc", "last_seq", "last_ms")).over(_in_order()))
+    earlier = Window.partitionBy(*STREAM).orderBy("segment")
+    behind = whole.withColumns(
+        {
+            "before": F.lag(F.struct("inc", "last_seq", "last_ms")).over(_in_order()),
+            "known_seq": F.lag("last_seq").over(earlier),
+        }
+    )
     behind = behind.where(F.col("before").isNotNull())
     same = F.col("before.inc") == F.col("inc")
-    missing_from = F.when(same, F.col("before.last_seq") + 1).otherwise(F.lit(1))
+    missing_from = F.coalesce(F.col("known_seq") + 1, F.lit(1))
     hole = F.struct(
         F.lit("hole").alias("type"),
         missing_from.cast("bigint").alias("from_seq"),
@@ -118,8 +124,8 @@ def gaps(events: DataFrame, runs_of_them: DataFrame | None = None) -> DataFrame:
     )
     restarted = F.struct(
         F.lit("incarnation").alias("type"),
-        F.lit(1).cast("bigint").alias("from_seq"),
-        F.lit(1).cast("bigint").alias("to_seq"),
+        missing_from.cast("bigint").alias("from_seq"),
+        missing_from.cast("bigint").alias("to_seq"),
         F.col("before.last_ms").alias("from_ms"),
         F.col("starts_ms").alias("to_ms"),
     )
@@ -131,8 +137,8 @@ def gaps(events: DataFrame, runs_of_them: DataFrame | None = None) -> DataFrame:
 def runs(events: DataFrame) -> DataFrame:
     """Where history is whole, of EVENTS: entries `first_seq` to `last_seq` of an incarnation, phantoms aside, from
     `first_ms` to `last_ms`; `segment` and the other columns as in `clean`; `starts_ms`, when the incarnation began.
-    Incarnations are in the order in which they brought something new last: `inc` is the time of a clock, and that of
-    a new store may be behind.
+    Incarnations are in the order in which they were read first, since `inc` is the time of a clock, and that of a new
+    store may be behind. One that goes on after another one (a store that is back) has a run before it and one behind.
 
     `backs` array<struct<seq, batch, ms, n>>, in every run of the incarnation, are its rollbacks: the first entry of the
     new primary in the place of another, as it was first read. `twice_from` to `twice_to` are the first and the last
@@ -147,12 +153,12 @@ def runs(events: DataFrame) -> DataFrame:
             {
                 "lost": read < latest,
                 "backs": F.collect_list("back").over(of_incarnation),
-                "newest": F.max("new").over(of_incarnation),
             }
         )
         .where(~F.coalesce("lost", F.lit(False)))
+        .transform(_with_visit)
     )
-    in_order = Window.partitionBy("namespace").orderBy("newest", "inc", "first_seq")
+    in_order = Window.partitionBy("namespace").orderBy("visit", "first_seq")
     before = F.lag(F.struct("inc", "last_seq")).over(in_order)
     goes_on = before == F.struct("inc", F.col("first_seq") - 1)
     begins = F.when(F.coalesce(goes_on, F.lit(False)), 0).otherwise(1)
@@ -172,6 +178,14 @@ def runs(events: DataFrame) -> DataFrame:
         )
     )
     return _with_spans(joined)
+
+
+def _with_visit(ranges: DataFrame) -> DataFrame:
+    """Adds `visit`, how often another incarnation was read before."""
+    as_read = Window.partitionBy("namespace").orderBy("new", "inc", "first_seq")
+    another = F.when(F.lag("inc").over(as_read) != F.col("inc"), 1).otherwise(0)
+    so_far = as_read.rowsBetween(Window.unboundedPreceding, Window.currentRow)
+    return ranges.withColumn("another", another).withColumn("visit", F.sum("another").over(so_far))
 
 
 def _with_spans(joined: DataFrame) -> DataFrame:
@@ -263,12 +277,14 @@ def _seq_ranges_by_entry(events: DataFrame) -> DataFrame:
         .where(F.col("behind").isNull() | (F.col("behind") != F.col("seq")))
         .withColumn("back", F.when(F.col("back.seq") == F.col("seq"), F.col("back")))
     )
-    last = F.lag(F.struct("read", "back.batch")).over(by_seq)
+    batches = F.col("back.batch").alias("back_batch"), F.col("new.batch").alias("new_batch")
+    last = F.lag(F.struct("read", *batches)).over(by_seq)
     goes_on = (
         (F.col("last.read.seq") + 1 == F.col("seq"))
         & (F.col("last.read.batch") == F.col("batch"))
         & (F.struct("last.read.ms", "last.read.n") < F.struct("id_ms", "id_n"))
-        & F.col("last.batch").eqNullSafe(F.col("back.batch"))
+        & F.col("last.back_batch").eqNullSafe(F.col("back.batch"))
+        & (F.col("last.new_batch") == F.col("new.batch"))
     )
     twice = F.when(F.col("again"), F.col("seq"))
     return (

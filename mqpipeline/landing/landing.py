@@ -187,10 +187,12 @@ class Landing:
             self._consumer.reached(stream, progress.at if progress.at > BEFORE_ALL else None)
 
     def _fill_holes(self, before: Progress, streams: Mapping[str, StreamProgress]) -> None:
-        """Request a checkpoint round of streams that new entries are missing of."""
+        """Request a checkpoint round of streams that new entries are missing of, or that another store has begun: it
+        may be one that is back."""
         for stream, progress in streams.items():
-            known = before.streams.get(stream)
-            if self._consumer is not None and progress.holes > (known.holes if known else 0):
+            known = before.streams.get(stream) or StreamProgress(progress.namespace)
+            other = progress.rereads > known.rereads and progress.inc != known.inc
+            if self._consumer is not None and (other or progress.holes > known.holes):
                 request_checkpoint(self._store, self._streams, stream, f"job:{self._consumer.name}")
 
 

@@ -1,5 +1,6 @@
 """How far a landing has come. Each commit to a landed table says it of all streams."""
 
+import time
 from collections.abc import Iterable, Mapping
 from typing import Final
 
@@ -106,6 +107,9 @@ def of_rows(rows: pa.Table | None, landed: Landed) -> dict[str, StreamProgress]:
     the greatest id of its newest batch is the last one."""
     if rows is None:
         return {}
+    now_ms = time.time_ns() // 1_000_000  # an id may be of a time that has not come
+    place = rows.column_names.index("id_ms")
+    rows = rows.set_column(place, "id_ms", rows["id_ms"].cast(pa.uint64(), safe=False))  # as the store counts
     order = [(name, "ascending") for name in ("batch", "id_ms", "id_n") if name in rows.column_names]
     rows = rows.select([name for name in KEY_COLUMNS if name in rows.column_names]).sort_by(order)
     of_columns = [(name, of) for name in rows.column_names[1:] for of in ("last", "count")]
@@ -116,7 +120,7 @@ def of_rows(rows: pa.Table | None, landed: Landed) -> dict[str, StreamProgress]:
             str(Id(row["id_ms_last"], row["id_n_last"])),
             row.get("inc_last"),
             row.get("seq_last"),
-            as_of_ms=row["id_ms_last"],
+            as_of_ms=min(row["id_ms_last"], now_ms),
             entries=row["id_ms_count"],
             rejected=row.get("rejected_count", 0),
         )

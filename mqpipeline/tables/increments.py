@@ -15,7 +15,8 @@ POSITIONS = "namespace string, inc bigint, seq bigint, batch bigint, recorded bo
 def positions(events: DataFrame, clean: DataFrame, gaps: DataFrame) -> DataFrame:
     """How far a run over all events came, for the next one to go on from: per namespace the newest entry folded, `inc`
     and `seq`; the newest `batch` read; and whether history around it is `recorded`: known from its beginning or from a
-    whole checkpoint round on, and beyond all `gaps` of a lost primary, whose entries would be taken for what comes."""
+    whole checkpoint round on, beyond all `gaps` of a lost primary, whose entries would be taken for what comes, and in
+    time: the clock of a new store may be behind what the old one recorded."""
     checkpointed = (
         checkpoints.whole(clean)
         .select("namespace", "inc", "segment")
@@ -25,11 +26,12 @@ def positions(events: DataFrame, clean: DataFrame, gaps: DataFrame) -> DataFrame
     lost = gaps.where("type = 'rollback'").groupBy("namespace", "inc").agg(F.max("to_seq").alias("lost_seq"))
     whole = (F.col("first_seq") == 1) | F.coalesce("checkpointed", F.lit(False))
     beyond = F.coalesce(F.col("lost_seq") <= F.col("seq"), F.lit(True))
+    in_time = F.coalesce(F.col("id_ms") >= F.col("after_ms"), F.lit(True))
     return (
         _newest(events, clean)
         .join(checkpointed, ["namespace", "inc", "segment"], "left")
         .join(lost, ["namespace", "inc"], "left")
-        .select("namespace", *_AT, (whole & beyond).alias("recorded"))
+        .select("namespace", *_AT, (whole & beyond & in_time).alias("recorded"))
     )
 
 
@@ -46,7 +48,7 @@ def moved(events: DataFrame, clean: DataFrame, before: DataFrame) -> DataFrame:
 
 def _newest(events: DataFrame, clean: DataFrame) -> DataFrame:
     newest = clean.groupBy("namespace").agg(
-        F.max(F.struct("segment", "seq", "inc", "span.first_seq")).alias("at")
+        F.max(F.struct("segment", "seq", "inc", "span.first_seq", "id_ms", "span.after_ms")).alias("at")
     )
     read = events.groupBy("namespace").agg(F.max("batch").alias("batch"))
     return read.join(newest.select("namespace", "at.*"), ["namespace"])

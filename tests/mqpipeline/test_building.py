@@ -168,6 +168,25 @@ def test_a_month_learns_of_the_end_of_its_outages(
     assert rows_of(december, "outages", "n_open", "p50_ms") == {(1, 0, 1000 * (END + 1500))}
 
 
+@pytest.mark.parametrize(
+    ("first_ms", "expected"),
+    [
+        (None, at(0)),
+        (at(-DAY), at(-DAY)),
+        (1, at(0) - building.LONGEST_MS),
+        (-(2**63), at(0) - building.LONGEST_MS),
+    ],
+)
+def test_when_windows_begin(
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch, first_ms: int | None, expected: int
+) -> None:
+    rows = AllRows(frame(spark, EVENTS, []))
+    monkeypatch.setattr(AllRows, "first_ms", lambda _: first_ms)
+    begin_ms = building._begin_ms(Source(rows, rows, at(0)))
+    assert begin_ms == expected
+    assert windows(at(0), begin_ms)[-1].to_ms == at(0)
+
+
 SETTLED = at(600)
 """So late that December is over for good."""
 

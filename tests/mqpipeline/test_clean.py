@@ -69,6 +69,8 @@ KEPT = [
 ]
 BEHIND = plain(2, inc=-100, begin=-90)
 """A store whose clock is behind that of the one with `plain`."""
+BACK = plain(2).rows(1) + plain(2, inc=10, begin=10).rows(2) + plain(2, begin=20, seq=3).rows(3)
+"""Its entries go on, and another one was there in between."""
 SEGMENTS = [
     Case("no hole", plain(3).rows(), {(1, 0, None, None, None)}),
     Case(
@@ -98,9 +100,22 @@ SEGMENTS = [
         {(1, 0, None, at(2), "incarnation"), (1, 1, at(2), None, None)},
     ),
     Case(
-        "an older incarnation that goes on",
-        plain(2).rows(1) + plain(1, inc=10, begin=10).rows(2) + plain(1, begin=20, seq=3).rows(3),
-        {(1, 0, None, at(10), "incarnation"), (1, 1, at(10), None, None)},
+        "a store that is back",
+        BACK,
+        {
+            (1, 0, None, at(10), "incarnation"),
+            (1, 1, at(10), at(11), "incarnation"),
+            (3, 2, at(11), None, None),
+        },
+    ),
+    Case(
+        "a store that is back and read from its beginning",
+        BACK + plain(2).rows(3),
+        {
+            (1, 0, None, at(10), "incarnation"),
+            (1, 1, at(10), at(11), "incarnation"),
+            (3, 2, at(11), None, None),
+        },
     ),
 ]
 GAPS = [
@@ -127,6 +142,20 @@ GAPS = [
         "incarnation without its beginning",
         plain(2).rows() + plain(2, inc=10, begin=12, seq=3).rows(),
         {("incarnation", 1, 1, at(2), at(10)), ("hole", 1, 2, at(2), at(12))},
+    ),
+    Case(
+        "a store that is back",
+        BACK,
+        {("incarnation", 1, 1, at(2), at(10)), ("incarnation", 3, 3, at(11), at(11))},
+    ),
+    Case(
+        "a store that is back, with a hole",
+        plain(2).rows(1) + plain(2, inc=10, begin=10).rows(2) + plain(2, begin=20, seq=5).rows(3),
+        {
+            ("incarnation", 1, 1, at(2), at(10)),
+            ("incarnation", 3, 3, at(11), at(11)),
+            ("hole", 3, 4, at(11), at(20)),
+        },
     ),
     Case(
         "incarnation whose clock is behind",

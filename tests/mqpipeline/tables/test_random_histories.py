@@ -272,6 +272,7 @@ BEGUN_LATER = at_batch(1, Stream(seq=9).add(1, registered("first", "a", 1)).rows
 TWO = at_batch(1, OLD.rows())
 LOST = at_batch(0, Stream().add(1, *(registered("first", name, 1) for name in "abc")).rows())
 AHEAD = at_batch(0, Stream(100).add(101, registered("first", "a", 1)).rows())
+PASSED = TWO + at_batch(1, newer(3, at=102))
 THREE = Stream(50).add(51, *(registered("first", name, 1) for name in "abc")).rows()
 WAITING = [*at_batch(1, THREE[:2]), *at_batch(2, THREE[2:])]
 AGAIN = [
@@ -289,7 +290,8 @@ AGAIN = [
     Case("a repeat", TWO + at_batch(2, OLD.rows()), True),
     Case("an incarnation", TWO + newer(1, inc=50), True),
     Case("an incarnation whose clock is behind", TWO + newer(1, inc=-50, at=-40), True),
-    Case("after one whose clock is behind, the next entry", AHEAD + TWO + newer(3), False),
+    Case("after one whose clock is behind, the next entry", AHEAD + TWO + newer(3), True),
+    Case("after one whose clock was behind, the next entry", AHEAD + PASSED + newer(4, at=103), False),
     Case("a group of an incarnation waits for its rest", TWO + WAITING[:2], False),
     Case("the rest comes", TWO + WAITING, True),
     Case("begun later, no round yet", BEGUN_LATER + newer(10), True),

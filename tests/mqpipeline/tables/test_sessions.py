@@ -132,6 +132,27 @@ CASES = [
         {stay(10, 20, "incarnation"), stay(20, None)},
     ),
     Case(
+        "one that goes on after another, with a round",
+        Stream().add(10, first()).rows(1)
+        + Stream(50).add(50, started(), registered("first", "b", 1)).rows(2)
+        + Stream(seq=2).members(60, a_1={0: ("", 10)}).rows(3),
+        {stay(10, None)},
+    ),
+    Case(
+        "one that goes on after another, with a removal",
+        Stream().add(10, first()).rows(1)
+        + Stream(50).add(50, started(), registered("first", "b", 1)).rows(2)
+        + Stream(seq=2).add(70, gone("lost", 10)).rows(3),
+        {stay(10, 70, "lost")},
+    ),
+    Case(
+        "one that goes on after another, and says nothing of it",
+        Stream().add(10, first()).rows(1)
+        + Stream(50).add(50, started(), registered("first", "b", 1)).rows(2)
+        + Stream(seq=2).add(70, registered("first", "c", 1)).rows(3),
+        {stay(10, 50, "incarnation")},
+    ),
+    Case(
         "an incarnation over the same tables checkpoints the members",
         Stream().add(10, first()).rows()
         + Stream(50).add(50, started("stream_lost")).members(51, a_1={0: ("", 10)}).rows(),
