@@ -5,17 +5,18 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
+import pyarrow as pa
 
 from mqpipeline.columns import columns, meaning
 from mqpipeline.lake.log import LakeError, Log, opened
 from mqpipeline.lake.place import Place, place
 from mqpipeline.lake.reading import rows_of
 from mqpipeline.schemas import EVENTS, HEARTBEATS, RUNS, Table
+from mqpipeline.texts import one_line
 from mqpipeline.warehouse import DERIVED, PART, Snapshot, log_of, newest_snapshot, snapshots
 
 if TYPE_CHECKING:
     import pandas as pd
-    import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
 
 TABLES: Final = {table.name: table for table in (EVENTS, HEARTBEATS, *DERIVED)}
@@ -73,11 +74,18 @@ class TableOfLake:
         """What each column means, by its name."""
         return {name: meaning(self._table.name, name) for name, _ in columns(self._table)}
 
-    def arrow(self, columns: Sequence[str] = ()) -> "pa.Table":
-        """Return them as a pyarrow.Table. Raises LakeError if nothing has been written to the table yet."""
+    def arrow(self, columns: Sequence[str] = ()) -> pa.Table:
+        """Return them as a pyarrow.Table. Raises LakeError if nothing has been written to the table yet, or a file of
+        it is damaged or lost; ValueError for columns that it does not have."""
         if self._log is None:
             raise LakeError(f"{self._root.name} has no {self._table.name} yet: `mqpipeline run`")
-        rows = self._log.delta.to_pyarrow_table(columns=[*columns] or None)
+        known = [field.name for field in self._log.delta.schema().fields if field.name != PART.name]
+        if isinstance(columns, str) or not {*columns} <= {*known}:
+            raise ValueError(f"{columns!r}: name a list of these: {', '.join(known)}")
+        try:
+            rows = self._log.delta.to_pyarrow_table(columns=[*columns] or None)
+        except (pa.ArrowException, OSError) as error:
+            raise LakeError(f"{self._table.name}: {one_line(error)}. Run `mqpipeline check`") from None
         return rows.drop_columns([PART.name]) if PART.name in rows.column_names and not columns else rows
 
     def pandas(self, columns: Sequence[str] = ()) -> "pd.DataFrame":

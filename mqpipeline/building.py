@@ -85,7 +85,7 @@ class Source(NamedTuple):
 
 def build(run: Run, source: Source, options: Options, progress: Progress, *, full: bool = False) -> Snapshot:
     """Write the run's tables and reports and commit it; `progress` is called with each step before it."""
-    full = full or _is_back(run.base, source.as_of)
+    full = full or _is_back(run.base, source.as_of) or _has_lost(run, source)
     covered = _nothing_new(run, source, progress) if not full else None
     if covered is None:
         covered = _make_tables(run, source, progress, full=full)
@@ -116,6 +116,13 @@ class _Covered(NamedTuple):
 def _is_back(base: Snapshot, as_of: Mapping[str, int]) -> bool:
     """Return whether more is known of a namespace of which windows were closed before they were over."""
     return any(at_ms < base.final_ms and as_of.get(name, 0) > at_ms for name, at_ms in base.as_of.items())
+
+
+def _has_lost(run: Run, source: Source) -> bool:
+    """Return whether entries that the tables were made of are there no more, as after `mqpipeline repair`."""
+    before = run.warehouse.rows(schemas.HEALTH, run.base)
+    known = ((source.landed[row["namespace"]], row) for row in before if row["namespace"] in source.landed)
+    return any((now.entries or 0) < (row["entries"] or 0) for now, row in known)
 
 
 def _nothing_new(run: Run, source: Source, progress: Progress) -> _Covered | None:

@@ -197,7 +197,7 @@ def report(spark: SparkSession, options: Options, progress: Progress, *, full: b
 
 def _looked(spark: SparkSession, options: Options, kind: Landed) -> landing_progress.Progress:
     """Return how far a table has landed, and until when that is all there is."""
-    with closing(_landing(spark, options, kind)) as landing:
+    with closing(_landing(spark, options, kind, acknowledging=False)) as landing:
         return landing.advance()
 
 
@@ -230,14 +230,14 @@ def _latest(before: Mapping[str, int], landed: Mapping[str, int]) -> dict[str, i
     return {namespace: max(at_ms, before.get(namespace, 0)) for namespace, at_ms in landed.items()}
 
 
-def _landing(spark: SparkSession, options: Options, kind: Landed) -> Landing:
+def _landing(spark: SparkSession, options: Options, kind: Landed, *, acknowledging: bool = True) -> Landing:
     return Landing(
         spark,
         options.warehouse,
         kind,
         {"url": options.url},
         options.namespaces,
-        f"pipeline:{options.consumer}" if kind is EVENTS_LAND else None,
+        f"pipeline:{options.consumer}" if kind is EVENTS_LAND and acknowledging else None,
     )
 
 

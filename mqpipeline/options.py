@@ -17,6 +17,8 @@ DAY_MS = 24 * HOUR_MS
 DEFAULT_SLO, OTHERS = 0.999, "*"
 MEMORY = re.compile("[1-9][0-9]*[kmgt]", re.IGNORECASE)
 """As Java has it."""
+MASTER = re.compile(r"local(\[[0-9*]+(, *[0-9]+)?\])?|(spark|k8s)://.+|yarn")
+COUNT = re.compile("[1-9][0-9]{0,15}")
 ALL = "*"
 """Among namespaces: whichever there are."""
 
@@ -92,6 +94,10 @@ def _read(name: str, text: str, kind: Any) -> object:
             return _slo(text)
         if name == "memory" and not MEMORY.fullmatch(text):
             raise ValueError("a number and one of k, m, g, t, such as 2g")
+        if name == "master" and not MASTER.fullmatch(text):
+            raise ValueError("none of local[*], local[4], spark://host:7077, k8s://…, yarn")
+        if kind is int and not COUNT.fullmatch(text):
+            raise ValueError("a number of ms, above 0")
         if kind is bool:
             return msgspec.convert(text, bool, strict=False)
         if kind == tuple[str, ...]:

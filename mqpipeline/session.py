@@ -30,6 +30,7 @@ SETTINGS = {
     # batch's rows where a list or a map is null. An entry has some 60 KB at most.
     "spark.sql.execution.arrow.maxBytesPerBatch": str((1 << 31) - 1),
     "spark.sql.execution.arrow.maxRecordsPerBatch": "2000",
+    "spark.python.daemon.module": "mqpipeline.daemon",
     "spark.python.sql.dataFrameDebugging.enabled": "false",  # two more calls for each column of each plan
     "spark.ui.showConsoleProgress": "false",
 }

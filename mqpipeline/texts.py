@@ -12,11 +12,12 @@ from pyspark_redis_stream.text import is_utf8
 
 Flags = npt.NDArray[np.bool_]
 COLOURS: Final = re.compile(r"\x1b\[[0-9;]*m")
+FRAMES: Final = re.compile(r"^ *[0-9]+: .*(\n +at .*)?$|^.*[Bb]acktrace:$", re.MULTILINE)
 
 
 def one_line(error: object) -> str:
-    """Return its text without line breaks and colours: delta-rs writes for terminals."""
-    return " ".join(COLOURS.sub("", str(error)).split())
+    """Return its text without line breaks, colours and frames of Rust: delta-rs writes for terminals."""
+    return " ".join(FRAMES.sub("", COLOURS.sub("", str(error))).split())
 
 
 def not_utf8(texts: pa.Array) -> Flags:

@@ -81,6 +81,8 @@ def newest_snapshot(root: Place) -> Snapshot:
     log = opened(root.under(RUNS.name), RUNS)
     if log is None and root.has(OLD_SNAPSHOT):
         raise LakeError(f"{root.name} is as release 0.1 wrote it. Run `mqpipeline migrate`")
+    if log is not None:
+        log.refuse_empty_entry()
     newest = max(log.files(), key=lambda file: file.most["run"], default=None) if log else None
     if log is None or newest is None:
         return Snapshot()

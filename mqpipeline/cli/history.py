@@ -121,7 +121,7 @@ def who(
     reply = _asked(
         warehouse, namespace, "permissions", topic=topic, broker=broker, from_ms=from_, to_ms=to, limit=limit
     )
-    _refuse_nothing(reply, topic)
+    _refuse_nothing(reply, f"the permissions of topic {topic!r}")
     _show(reply, as_json, _changes_table)
 
 
@@ -136,7 +136,7 @@ def timeline(
 ) -> None:
     """What happened to a topic's route, the newest first."""
     reply = _asked(warehouse, namespace, "timeline", topic=topic, from_ms=from_, to_ms=to, limit=limit)
-    _refuse_nothing(reply, topic)
+    _refuse_nothing(reply, f"topic {topic!r}")
     _show(reply, as_json, _changes_table)
 
 
@@ -159,10 +159,10 @@ def _asked(warehouse: str | None, namespace: str | None, question: str, **argume
     return reply
 
 
-def _refuse_nothing(reply: Json, topic: str) -> None:
+def _refuse_nothing(reply: Json, what: str) -> None:
     if not reply["changes"]:
         first, last = format_time(reply["fromMillis"]), format_time(reply["toMillis"])
-        stop(f"no change of topic {topic!r} from {first} to {last}", NOT_THERE)
+        stop(f"no change of {what} from {first} to {last}", NOT_THERE)
 
 
 def _show(reply: Json, as_json: bool, table: Callable[[Json], Table]) -> None:

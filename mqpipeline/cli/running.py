@@ -23,9 +23,11 @@ from mqpipeline.cli.common import (
     stop,
 )
 from mqpipeline.cli.progress import log_step, steps_shown
+from mqpipeline.lake.log import opened as opened_log
 from mqpipeline.lake.place import place
 from mqpipeline.landing.kinds import EVENTS_LAND
 from mqpipeline.options import ALL, OptionError, Options, load
+from mqpipeline.schemas import EVENTS
 from pyspark_redis_stream.connection import AWAY, Store
 from pyspark_redis_stream.options import options_of
 
@@ -71,6 +73,9 @@ def report(
 ) -> None:
     """Make tables and reports of what has landed already, serve them; then end."""
     options = _options(url, warehouse, namespaces)
+    with errors_as_lines():
+        if opened_log(place(options.warehouse).under(EVENTS.name), EVENTS) is None:
+            stop(f"nothing has landed in {options.warehouse}: see its path, or `mqpipeline run`", NOT_THERE)
     with opened(job.NAME, options, lean.settings(options)) as tables, steps_shown(job.STEPS) as step:
         outcome = job.report(tables.spark, options, step, full=full or old_full)
     _end(outcome)
@@ -91,6 +96,7 @@ def stream(
     with errors_as_lines(), job.leased(options) as leases, opened(job.NAME, options) as tables:
         log_step(f"landing each {trigger:g} s into {options.warehouse}, a report each {every:g} s")
         job.stream(tables.spark, options, log_step, leases, ending, every_s=every, trigger_s=trigger)
+        log_step("ended as asked; what has landed is acknowledged")
 
 
 def _end(outcome: job.Outcome) -> None:

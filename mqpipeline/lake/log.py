@@ -186,6 +186,12 @@ class Log:
                 os.fsync(opened.fileno())
             sync(newest.parent)
 
+    def refuse_empty_entry(self) -> None:
+        """Raise LakeError if the newest entry is empty, which delta-rs takes for a commit that changed nothing."""
+        newest = entry(self.version)
+        if self.place.folder is not None and self.place.has(newest) and not self.place.size(newest):
+            raise damaged(self.place, f"entry {self.version} is empty")
+
     def checkpoint(self) -> None:
         """Write one if it is time to, and delete entries that nothing needs."""
         due = self.version // CHECKPOINT_EVERY

@@ -43,7 +43,8 @@ def health(
     carried, counted, checked = _by_namespace(before), _by_namespace(seen.counts), _by_namespace(seen.checks)
     missing = carried if seen.missing is None else _by_namespace(seen.missing)
     rows: list[Row] = []
-    for namespace in sorted(carried.keys() | counted.keys() | landed.keys()):
+    known = {namespace for namespace, row in carried.items() if row["entries"] != 0}  # None: not counted
+    for namespace in sorted(known | counted.keys() | landed.keys()):
         old, new = carried.get(namespace, NOTHING), counted.get(namespace, NOTHING)
         rows.append(
             {

@@ -6,7 +6,9 @@ import pytest
 from pyspark.sql import SparkSession
 
 import mqpipeline
+from mqpipeline import derived
 from mqpipeline.lake.log import LakeError, created
+from mqpipeline.lake.place import place
 from mqpipeline.schemas import BROKER_SESSIONS, EVENTS
 from mqpipeline.warehouse import Warehouse
 from tests.mqpipeline.runs import commit, sessions, write
@@ -57,6 +59,29 @@ def test_names(root: str) -> None:
     assert {"events", "route_versions", "report_availability", "at"} <= {*dir(lake)}
     with pytest.raises(AttributeError, match=r"has no table 'brokers': .*broker_sessions"):
         lake.brokers  # noqa: B018
+
+
+def test_columns_that_are_not_there(root: str) -> None:
+    table = mqpipeline.open(root).broker_sessions
+    for wrong in ("broker", ["nope"]):
+        with pytest.raises(ValueError, match=r"name a list of these: .*broker"):
+            table.arrow(wrong)
+
+
+def test_a_lost_file(root: str) -> None:
+    lake = mqpipeline.open(root)
+    for file in Path(root, "broker_sessions").rglob("*.parquet"):
+        file.unlink()
+    with pytest.raises(LakeError, match=r"broker_sessions: .*Run `mqpipeline check`"):
+        lake.broker_sessions.arrow()
+
+
+def test_an_emptied_entry_of_the_table_of_runs(root: str) -> None:
+    newest = max(Path(root, "runs", "_delta_log").glob("*.json"))
+    newest.write_bytes(b"")
+    with pytest.raises(LakeError, match=r"runs is damaged: entry \d+ is empty. Run `mqpipeline repair`"):
+        mqpipeline.open(root)
+    assert "is empty" in derived.check(place(root)).findings[0]
 
 
 def test_nothing_to_open(tmp_path: Path) -> None:

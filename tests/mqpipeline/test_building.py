@@ -14,6 +14,7 @@ from mqpipeline.landing.reading import EVER, Since
 from mqpipeline.options import Options
 from mqpipeline.reports import catalogue
 from mqpipeline.schemas import EVENTS, HEALTH, HEARTBEATS, TABLES
+from mqpipeline.tables import health
 from mqpipeline.warehouse import Snapshot, Warehouse
 from mqpipeline.windows import windows
 from tests.mqpipeline.rows import as_frame, distinct, frame, rows_of
@@ -166,6 +167,19 @@ def test_a_month_learns_of_the_end_of_its_outages(
     rows = Warehouse(spark, str(tmp_path)).read(catalogue.REPAIR.table).where("window = 'month'")
     december = rows.where(f"from_ms = {at(-31 * DAY)} and unit like 'broker:%'")
     assert rows_of(december, "outages", "n_open", "p50_ms") == {(1, 0, 1000 * (END + 1500))}
+
+
+@pytest.mark.parametrize(("entries", "has_lost"), [(4, False), (3, False), (2, True)])
+def test_tables_of_entries_that_are_lost_are_made_again(
+    spark: SparkSession, tmp_path: Path, entries: int, has_lost: bool
+) -> None:
+    known = health.health(health.Seen([], [], []), [], {"ns": health.Entries(3, 0)}, {}, 1)
+    first = Warehouse(spark, str(tmp_path)).begin()
+    first.write_rows(HEALTH, known)
+    first.commit(as_of_ms=1, final_ms=0, folded={})
+    rows = AllRows(frame(spark, EVENTS, []))
+    source = Source(rows, rows, 2, landed={"ns": health.Entries(entries, 0)})
+    assert building._has_lost(first.warehouse.begin(), source) is has_lost
 
 
 @pytest.mark.parametrize(

@@ -43,10 +43,12 @@ def test_the_command_line_wins() -> None:
     [
         ("SLO", "c1=1.5", "between 0 and 1"),
         ("SLO", "c1", "could not convert"),
-        ("HEARTBEAT", "soon", "int"),
+        ("HEARTBEAT", "30s", "a number of ms, above 0"),
         ("SERVE", "perhaps", "bool"),
         ("MEMORY", "lots", "such as 2g"),
         ("MEMORY", "2048", "such as 2g"),
+        ("MASTER", "locall", "spark://host:7077"),
+        ("RETIRE_AFTER", "-1", "a number of ms, above 0"),
     ],
 )
 def test_what_cannot_be_used_is_named(name: str, text: str, why: str) -> None:

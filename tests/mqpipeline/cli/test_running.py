@@ -5,6 +5,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from redis import Redis
 from typer.testing import CliRunner
 
 from mqnamesrv.store import EmbeddedStore
@@ -15,6 +16,13 @@ from mqpipeline.lean import LEAN
 from mqpipeline.warehouse import Snapshot
 
 WITH_PASSWORD = "redis://user:secret@127.0.0.1"
+
+
+@pytest.fixture
+def landed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """A warehouse in which something has landed."""
+    monkeypatch.setattr(running, "opened_log", lambda *_: SimpleNamespace())
+    return str(tmp_path)
 
 
 @pytest.fixture(autouse=True)
@@ -56,10 +64,28 @@ def test_a_refused_password_is_an_error(store: EmbeddedStore, tmp_path: Path) ->
     assert "secret" not in ended.output
 
 
+def test_a_report_of_a_folder_in_which_nothing_has_landed(
+    store: EmbeddedStore, redis: Redis, tmp_path: Path
+) -> None:
+    folder = tmp_path / "mistyped"
+    ended = CliRunner().invoke(app, ["report", "-w", str(folder), "--url", store.url])
+    assert (ended.exit_code, ended.stderr) == (
+        1,
+        f"mqpipeline: nothing has landed in {folder}: see its path, or `mqpipeline run`\n",
+    )
+    assert not folder.exists()
+    assert redis.keys() == []
+
+
 @pytest.mark.parametrize("command", ["run", "report"])
 @pytest.mark.parametrize(("flags", "full"), [([], False), (["--full"], True), (["--anew"], True)])
 def test_full_and_its_old_name_recompute_everything(
-    command: str, flags: list[str], full: bool, store: EmbeddedStore, monkeypatch: pytest.MonkeyPatch
+    command: str,
+    flags: list[str],
+    full: bool,
+    store: EmbeddedStore,
+    landed: str,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     asked: list[bool] = []
     monkeypatch.setattr(running, "opened", lambda *_: nullcontext(SimpleNamespace(spark=None)))
@@ -69,7 +95,7 @@ def test_full_and_its_old_name_recompute_everything(
         return job.Outcome(Snapshot(), ())
 
     monkeypatch.setattr(job, command, made)
-    ended = CliRunner().invoke(app, [command, "-w", "w", "--url", store.url, *flags])
+    ended = CliRunner().invoke(app, [command, "-w", landed, "--url", store.url, *flags])
     assert (ended.exit_code, asked) == (0, [full])
 
 
@@ -79,7 +105,7 @@ def test_the_old_name_of_full_is_not_shown() -> None:
 
 @pytest.mark.parametrize(("command", "sized"), [("run", [LEAN]), ("report", [LEAN]), ("stream", [])])
 def test_single_runs_of_few_events_are_lean(
-    command: str, sized: list[object], store: EmbeddedStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    command: str, sized: list[object], store: EmbeddedStore, landed: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked: list[object] = []
 
@@ -89,15 +115,15 @@ def test_single_runs_of_few_events_are_lean(
 
     monkeypatch.setattr(running, "opened", opened)
     monkeypatch.setattr(job, command, lambda *_, **__: job.Outcome(Snapshot(), ()))
-    ended = CliRunner().invoke(app, [command, "-w", str(tmp_path), "--url", store.url])
+    ended = CliRunner().invoke(app, [command, "-w", landed, "--url", store.url])
     assert (ended.exit_code, asked) == (0, sized)
 
 
 @pytest.mark.parametrize("command", ["run", "report"])
 def test_a_namespace_that_is_missing_has_an_exit_code(
-    command: str, store: EmbeddedStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    command: str, store: EmbeddedStore, landed: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(running, "opened", lambda *_: nullcontext(SimpleNamespace(spark=None)))
     monkeypatch.setattr(job, command, lambda *_, **__: job.Outcome(Snapshot(), ("gone",)))
-    ended = CliRunner().invoke(app, [command, "-w", str(tmp_path), "--url", store.url])
+    ended = CliRunner().invoke(app, [command, "-w", landed, "--url", store.url])
     assert ended.exit_code == 3

@@ -251,7 +251,8 @@ def test_a_topic_without_a_change(mqpipeline: Callable[..., tuple[int, str, str]
     code, out, err = mqpipeline("who", "T1", "--to", "2000000")
     assert (code, out) == (1, "")
     assert err == (
-        "mqpipeline: no change of topic 'T1' from 1969-12-31T23:45:00.000Z to 1970-01-01T00:33:20.000Z\n"
+        "mqpipeline: no change of the permissions of topic 'T1' from 1969-12-31T23:45:00.000Z to "
+        "1970-01-01T00:33:20.000Z\n"
     )
 
 

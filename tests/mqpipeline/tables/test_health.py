@@ -56,6 +56,11 @@ def test_a_namespace_without_entries_is_there() -> None:
     assert (row["namespace"], row["entries"], row["missing"], row["round"]) == ("empty", 0, 0, None)
 
 
+def test_a_namespace_that_is_named_no_longer_and_never_had_an_entry_goes() -> None:
+    (empty,) = health(Seen([], [], []), [], {"typo": Entries(0, 0)}, {}, 2000)
+    assert health(Seen([], [], []), [empty], {}, {}, 2000) == []
+
+
 def test_a_full_run_begins_from_nothing() -> None:
     (row,) = health(Seen([COUNTS], [], []), [], {}, {}, 2000)
     assert (row["unknown"], row["missing"], row["incarnations"], row["round"]) == (3, 0, 0, None)
