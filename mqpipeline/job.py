@@ -40,6 +40,7 @@ STEPS = len(LANDED) + building.STEPS + 1
 """Steps of a run over a short history."""
 WAKE_S = 1.0
 SAY_EVERY_S = 60.0
+"""From one line of what has landed to the next."""
 LEASE_TIMEOUT_S = "3"
 """A store that stands still holds up the end by no more."""
 NO_REPORT = "-"

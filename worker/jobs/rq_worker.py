@@ -120,6 +120,9 @@ def _is_no_refusal(record: logging.LogRecord) -> bool:
 def main() -> None:
     """Options come from the environment, as the supervisor hands them over."""
     log_lines.to_standard_error(logging.WARNING)
+    logging.raiseExceptions = (
+        False  # RQ's handler of a signal raises where it is: in a line that is being written too
+    )
     signal.signal(
         signal.SIGTERM, lambda *_: sys.exit(0)
     )  # until RQ's own; a container's first process has none

@@ -1,5 +1,7 @@
 """The worker of the job queue as a process."""
 
+import io
+import logging
 import os
 import signal
 import subprocess
@@ -8,6 +10,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -21,8 +24,10 @@ from mqnamesrv.store import EmbeddedStore
 from registry.options.catalogue import Options
 from registry.store.connect import connect, connect_queue
 from testbed.eventually import eventually
+from worker.jobs import rq_worker
 from worker.jobs.rq_worker import worker
 from worker.jobs.timetable import JOBS
+from worker.logs import log_lines
 
 STARTS_WITHIN_S, ENDS_WITHIN_S = 20.0, 20.0
 
@@ -64,6 +69,31 @@ def test_terminated_while_the_queue_is_away_it_ends_well(tmp_path: Path) -> None
             assert "Traceback" not in logged
     finally:
         store.stop()
+
+
+class Signalled(io.StringIO):
+    """Standard error, on which a line is written when the signal comes."""
+
+    def write(self, text: str) -> int:
+        raise StopRequested
+
+
+def test_terminated_while_it_writes_a_line_it_says_nothing_of_it(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def work(**_: object) -> None:
+        line = logging.makeLogRecord({"msg": "could not connect"})
+        logging.StreamHandler(Signalled()).handle(line)
+
+    monkeypatch.setattr(logging, "raiseExceptions", True)
+    monkeypatch.setattr(log_lines, "to_standard_error", lambda _: None)
+    monkeypatch.setattr(signal, "signal", lambda *_: None)
+    monkeypatch.setattr(rq_worker, "await_queue", lambda _: None)
+    upkeep = SimpleNamespace(work=work, log=logging.getLogger("none"), _shutdown_requested_date=1)
+    monkeypatch.setattr(rq_worker, "worker", lambda _: upkeep)
+    with pytest.raises(SystemExit, match="0"):
+        rq_worker.main()
+    assert "Traceback" not in capsys.readouterr().err
 
 
 def test_terminated_while_the_queue_stands_still_it_ends_soon(tmp_path: Path) -> None:
