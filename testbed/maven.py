@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Final, NamedTuple
 
-FETCH_TIMEOUT_S: Final = 300
+FETCH_TIMEOUT_S: Final = 600
 COPY: Final = "org.apache.maven.plugins:maven-dependency-plugin:3.6.1:copy-dependencies"
 POM: Final = """\
 <project xmlns="http://maven.apache.org/POM/4.0.0">
