@@ -1,8 +1,8 @@
 """Every table of the warehouse: its columns, its keys, how its files are partitioned and sorted.
 
 Times are ms UTC of the Redis clock; intervals are half-open, `[from_ms, to_ms)`. An id is an entry's place in its
-stream, `ms` and `n`; (`inc`, `seq`) orders the entries of a namespace. The tables of reports follow from
-mqpipeline/reports/catalogue.py.
+stream, `ms` and `n`; `seq` orders the entries of an incarnation, mqpipeline/clean.py the incarnations of a namespace.
+The tables of reports follow from mqpipeline/reports/catalogue.py.
 """
 
 import zlib

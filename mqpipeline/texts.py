@@ -12,7 +12,7 @@ from pyspark_redis_stream.text import is_utf8
 
 Flags = npt.NDArray[np.bool_]
 COLOURS: Final = re.compile(r"\x1b\[[0-9;]*m")
-FRAMES: Final = re.compile(r"^ *[0-9]+: .*(\n +at .*)?$|^.*[Bb]acktrace:$", re.MULTILINE)
+FRAMES: Final = re.compile(r"^ {2,}[0-9]+: .*(\n +at .*)?$", re.MULTILINE)
 
 
 def one_line(error: object) -> str:
