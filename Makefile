@@ -23,8 +23,9 @@ compiled: need-cc setup
 	@$(BIN)/python hatch_build.py || echo "going on without the compiled transport"
 lock: ## write the lock files of requirements/ again
 	@tools/lock.sh
-generate: setup ## write what follows from the catalogues: docs/options.md, the chart's schema, views of reports, the table of imports
-	@$(BIN)/python -m tools.options_page && $(BIN)/python -m tools.chart_options && $(BIN)/python -m tools.columns_page
+generate: setup ## write what follows from the catalogues: docs/options.md, the chart's schema, metrics, views of reports, the table of imports
+	@$(BIN)/python -m tools.options_page && $(BIN)/python -m tools.chart_options && $(BIN)/python -m tools.columns_page \
+	  && $(BIN)/python -m tools.metrics_page
 	@$(BIN)/python -m mqpipeline.reports.views > api/report_views.json
 	@$(BIN)/python -m tests.architecture write
 

@@ -16,6 +16,7 @@ from api import (
     hold,
     kv,
     limits,
+    metrics,
     path_names,
     problems,
     registrations,
@@ -35,6 +36,7 @@ from registry.store.connect import connect, connect_once
 
 SUBJECTS = (
     health,
+    metrics,
     clusters,
     brokers,
     registrations,
@@ -75,12 +77,13 @@ def create_app(options: Options | None = None, *, redis: "redis_py.Redis | None"
         "HTTP_ERROR_SCHEMA": problems.REFERENCE,
         "VALIDATION_ERROR_SCHEMA": problems.REFERENCE,
     }
-    app.extensions[EXTENSION] = NameServer(
+    server = app.extensions[EXTENSION] = NameServer(
         Keys(options.namespace),
         redis or connect(options.redis_url, options.namespace),
         redis or connect_once(options.redis_url, options.namespace, PROBE_TIMEOUT_S),
         options,
     )
+    app.extensions[metrics.EXTENSION] = metrics.collectors(server)
     problems.install(app)
     for subject in SUBJECTS:
         app.register_blueprint(subject.bp)

@@ -101,12 +101,13 @@ class Reports(Answer):
     """The run whose reports are served. Of the entries of the stream it missed `holes`, could not read `rejected`, and
     left out `phantoms` of a failed primary, `repeats`, `unknown` kinds, `incomplete` groups; `waiting` are not in the
     tables yet. `membersDiffering` and `pairsDiffering` are between the tables and the checkpoint of `roundMillis`: a
-    defect if it `proves`. `leftOut` are rows too many to be served."""
+    defect if it `proves`. `leftOut` are rows too many to be served. `publishedMillis` is when they were put here."""
 
     run: str
     as_of_millis: int
     age_millis: int
     took_millis: int
+    published_millis: int | None
     events: int
     holes: int
     phantoms: int

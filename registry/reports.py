@@ -12,7 +12,8 @@ from registry.plans import Batch, Call, Plan, call
 class Meta(msgspec.Struct, frozen=True):
     """The run that made the reports, and what it saw of the stream: the columns of the pipeline's table report_health
     (docs/pipeline-tables.md). `left_out`: entries that were too many to serve; `names`: those of its keys, parted by
-    blanks. None is what a pipeline of release 0.1 does not say, or, of a checkpoint, what no run has compared."""
+    blanks; `published_ms`: when they were put in force, by the Redis clock. None is what a pipeline of release 0.1 does
+    not say, or, of a checkpoint, what no run has compared."""
 
     run: str
     as_of_ms: int
@@ -33,6 +34,7 @@ class Meta(msgspec.Struct, frozen=True):
     proves: bool | None = None
     members_differing: int | None = None
     pairs_differing: int | None = None
+    published_ms: int | None = None
 
     def windows(self, report: str) -> tuple[str, ...]:
         """Return the windows of a report that has one key for each."""

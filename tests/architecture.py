@@ -20,14 +20,15 @@ END: Final = "<!-- end of imports -->"
 PARTED: Final = ("registry", "worker", "mqns", "mqpipeline")
 """Packages whose folders are rooms of their own."""
 
-SERVER: Final = ("rocketmq_remoting", "registry", "worker", "api", "mqnamesrv")
+SERVER: Final = ("rocketmq_remoting", "registry", "metrics", "worker", "api", "mqnamesrv")
 BELOW: Final[Mapping[str, tuple[str, ...]]] = {
     "rocketmq_remoting": (),
     "registry": ("rocketmq_remoting",),
     "pyspark_redis_stream": (),
     "mqpipeline": ("pyspark_redis_stream",),
+    "metrics": ("registry", "worker.logs"),
     "worker": ("rocketmq_remoting", "registry"),
-    "api": ("rocketmq_remoting", "registry", "worker.logs"),
+    "api": ("rocketmq_remoting", "registry", "metrics", "worker.logs"),
     "mqnamesrv": ("rocketmq_remoting", "registry", "worker"),
     "mqns": ("rocketmq_remoting",),
     "testbed": (*SERVER, "mqns"),

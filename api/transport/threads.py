@@ -10,7 +10,7 @@ from api.transport.connection import Connection
 
 __all__ = ["RequestThreads"]
 
-HEALTH: Final = ("/healthz", "/readyz")
+HEALTH: Final = ("/healthz", "/readyz", "/metrics")
 """Paths with threads of their own: what others ask may take all, for as long as a store hangs."""
 HEALTH_THREADS: Final = 2
 """Threads of each of these paths."""

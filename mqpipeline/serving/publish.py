@@ -22,6 +22,7 @@ AT_ONCE: Final = 500
 
 PUT_IN_FORCE = """
 -- KEYS: meta in force, then of each key the one aside and the one in force. ARGV: their prefix, TTL (ms)
+local time = redis.call('TIME')
 for i = 2, #KEYS, 2 do
   if redis.call('EXISTS', KEYS[i]) == 0 then return redis.error_reply('GONE ' .. KEYS[i]) end
 end
@@ -32,6 +33,7 @@ for i = 2, #KEYS, 2 do
   redis.call('RENAME', KEYS[i], KEYS[i + 1])
   redis.call('PEXPIRE', KEYS[i + 1], ARGV[2])
 end
+redis.call('HSET', KEYS[1], 'published_ms', string.format('%d', time[1] * 1000 + math.floor(time[2] / 1000)))
 """
 
 

@@ -46,13 +46,13 @@ class Consumer(msgspec.Struct):
         return bool(self.hold) and now - self.at_ms < SILENT_MS
 
 
-def read_reports(keys: Keys) -> Plan[tuple[list[Consumer], dict[str, str]]]:
-    """Return the reports that can be read; and of some consumers, by name, why theirs cannot."""
+def read_reports(keys: Keys) -> Plan[tuple[dict[str, Consumer], dict[str, str]]]:
+    """Return the reports that can be read, by the consumer's name; and of some consumers why theirs cannot."""
     texts = yield call("HGETALL", keys.events_consumers)
-    consumers, unread = list[Consumer](), dict[str, str]()
+    consumers, unread = dict[str, Consumer](), dict[str, str]()
     for name, text in texts.items():
         try:
-            consumers.append(Consumer.parse(text))
+            consumers[name] = Consumer.parse(text)
         except ValueError as error:
             if len(unread) < UNREAD_NAMED:
                 unread[name] = str(error)

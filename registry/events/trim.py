@@ -51,7 +51,7 @@ def trim(keys: Keys, origin: Origin, *, retention_ms: int, max_bytes: int) -> Pl
     now = yield from now_ms()
     audited, unread_entries = yield from _audit(keys, now, max_bytes // AUDIT_PART)
     consumers, unread_consumers = yield from read_reports(keys)
-    holders = [consumer for consumer in consumers if consumer.retains(now)]
+    holders = [consumer for consumer in consumers.values() if consumer.retains(now)]
     oldest = min([EventId(max(now - retention_ms, 0)), *(consumer.position for consumer in holders)])
     passed = yield from _trim(keys.events, ("MINID", "~", str(oldest)), down_to=KEPT)
     capped = yield from trim_to_memory(keys, max_bytes)

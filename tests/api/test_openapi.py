@@ -23,7 +23,8 @@ def test_every_operation_declares_its_responses(spec: Any) -> None:
     for path, method, operation in operations:
         assert operation["summary"], (path, method)
         for status, response in operation["responses"].items():
-            media_type = "application/json" if status == "200" else "application/problem+json"
+            answer = "text/plain" if path == "/metrics" else "application/json"
+            media_type = answer if status == "200" else "application/problem+json"
             assert list(response["content"]) == [media_type], (path, method, status)
 
 

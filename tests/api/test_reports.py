@@ -38,8 +38,9 @@ def test_no_run_yet(http: Http, path: str) -> None:
 def test_the_run(run: Http, redis: redis_py.Redis) -> None:
     reply = run.ok("GET", "/v1/reports")
     seconds, _ = redis.time()
-    age = reply.pop("ageMillis")
+    age, published_ms = reply.pop("ageMillis"), reply.pop("publishedMillis")
     assert abs(seconds * 1000 - AS_OF - age) < 60_000
+    assert abs(seconds * 1000 - published_ms) < 60_000
     assert reply == {
         "run": "r1",
         "asOfMillis": AS_OF,
@@ -74,7 +75,15 @@ def test_the_run_says_how_a_checkpoint_compares(http: Http, redis: redis_py.Redi
 
 
 def test_the_meta_data_of_an_older_pipeline(run: Http, redis: redis_py.Redis) -> None:
-    redis.hdel("ns:{default}:report:meta", "repeats", "unknown", "incomplete", "waiting", "incarnations")
+    redis.hdel(
+        "ns:{default}:report:meta",
+        "repeats",
+        "unknown",
+        "incomplete",
+        "waiting",
+        "incarnations",
+        "published_ms",
+    )
     assert run.ok("GET", "/v1/reports")["unknown"] is None
 
 

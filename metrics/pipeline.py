@@ -1,0 +1,135 @@
+"""How far the pipeline has come, and what its last reports say of clusters."""
+
+from collections.abc import Iterator, Mapping
+from typing import Final, TypeVar
+
+import msgspec
+
+from metrics.catalogue import AVAILABILITY, ERROR_BUDGET_REMAINING, NAMED, PIPELINE_LAG, PIPELINE_LAST_SUCCESS
+from metrics.samples import Sample, named
+from registry.events.consumers import read_reports
+from registry.events.entry import EventId
+from registry.keys import Keys
+from registry.plans import Batch, Plan, call
+from registry.reports import served
+
+WINDOWS: Final = ("1h", "24h", "7d", "30d")
+REPORTS: Final = "reports"
+CONSUMER: Final = "pipeline:"
+"""What the names of landings begin with in `events:consumers`."""
+CLUSTER: Final = "cluster:"
+KNOWN_MS: Final = 24 * 3_600_000
+"""A budget is a metric once so much of its window is known: until then one restart overspends it."""
+
+
+class Budget(msgspec.Struct, frozen=True):
+    """What the report slo says of a cluster; `budget_ms` is (1 - slo) of the time that is known."""
+
+    slo: float
+    budget_ms: float | None
+    remaining: float | None
+
+    @property
+    def counts(self) -> bool:
+        return self.budget_ms is not None and round(self.budget_ms) >= round((1 - self.slo) * KNOWN_MS)
+
+
+class Availability(msgspec.Struct, frozen=True):
+    """What the report availability says of a cluster."""
+
+    availability: float | None
+
+
+class Figures(msgspec.Struct, frozen=True):
+    """Figures of clusters, of the run in force: availability by window, what is left of error budgets."""
+
+    run: str
+    published_ms: int | None
+    as_of_ms: int
+    availability: Mapping[str, Mapping[str, float]]
+    remaining: Mapping[str, float]
+
+
+class Landing(msgspec.Struct, frozen=True):
+    """A landing: when it reported last, and when the first entry was written that it has not; None if it has all."""
+
+    reported_ms: int
+    next_ms: int | None
+
+
+Row = TypeVar("Row", Budget, Availability)
+
+
+def read_figures(keys: Keys, before: Figures | None) -> Plan[Figures | None]:
+    """Return what the run in force says, None without one; `before` itself if it is of that run."""
+    run = yield call("HGET", keys.report("meta"), "run")
+    if before is not None and run == before.run:
+        return before
+    names = ("slo", *(f"availability:{window}" for window in WINDOWS))
+    last = yield from served(keys, *(call("HGETALL", keys.report(name)) for name in names))
+    if last is None:
+        return None
+    budgets, *windows = last.replies
+    return Figures(
+        last.meta.run,
+        last.meta.published_ms,
+        last.meta.as_of_ms,
+        {
+            window: {
+                cluster: row.availability
+                for cluster, row in _clusters(rows, Availability)
+                if row.availability is not None
+            }
+            for window, rows in zip(WINDOWS, windows, strict=True)
+        },
+        {
+            cluster: row.remaining
+            for cluster, row in _clusters(budgets, Budget)
+            if row.counts and row.remaining is not None
+        },
+    )
+
+
+def read_landings(keys: Keys) -> Plan[dict[str, Landing]]:
+    """Return the first NAMED landings by their names; those whose report cannot be read are left out."""
+    consumers, _ = yield from read_reports(keys)
+    names = sorted(name for name in consumers if name.startswith(CONSUMER))[:NAMED]
+    if not names:
+        return {}
+    after = (f"({consumers[name].position}" for name in names)
+    replies = yield Batch(tuple(call("XRANGE", keys.events, start, "+", "COUNT", 1) for start in after))
+    return {
+        name.removeprefix(CONSUMER): Landing(
+            consumers[name].at_ms, EventId.parse(entries[0][0]).ms if entries else None
+        )
+        for name, entries in zip(names, replies, strict=True)
+    }
+
+
+def samples(now_ms: int, landings: Mapping[str, Landing], figures: Figures | None) -> Iterator[Sample]:
+    """Yield what both say at this time of the Redis clock."""
+    for name, landing in landings.items():
+        label = f"landing:{name}"
+        yield Sample(PIPELINE_LAG, (label,), _seconds(now_ms - (landing.next_ms or now_ms)))
+        yield Sample(PIPELINE_LAST_SUCCESS, (label,), _seconds(landing.reported_ms))
+    if figures is None:
+        return
+    yield Sample(PIPELINE_LAG, (REPORTS,), _seconds(now_ms - figures.as_of_ms))
+    if figures.published_ms is not None:
+        yield Sample(PIPELINE_LAST_SUCCESS, (REPORTS,), _seconds(figures.published_ms))
+    for window, ratios in figures.availability.items():
+        for cluster, ratio in named(ratios, min).items():
+            yield Sample(AVAILABILITY, (cluster, window), ratio)
+    for cluster, remaining in named(figures.remaining, min).items():
+        yield Sample(ERROR_BUDGET_REMAINING, (cluster,), remaining)
+
+
+def _clusters(rows: Mapping[str, str], kind: type[Row]) -> Iterator[tuple[str, Row]]:
+    """Yield the rows of clusters, by their names."""
+    for unit, text in rows.items():
+        if unit.startswith(CLUSTER):
+            yield unit.removeprefix(CLUSTER), msgspec.json.decode(text, type=kind)
+
+
+def _seconds(ms: int) -> float:
+    return max(ms, 0) / 1000
