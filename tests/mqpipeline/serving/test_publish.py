@@ -58,7 +58,10 @@ def test_readers_and_writers_mean_the_same_keys() -> None:
 
 
 def test_meta(served: redis_py.Redis) -> None:
-    assert served.hgetall(PREFIX + "meta") == {
+    meta = served.hgetall(PREFIX + "meta")
+    seconds, _ = served.time()
+    assert abs(int(meta.pop("published_ms")) - 1000 * seconds) < 60_000
+    assert meta == {
         "run": "r1",
         "as_of_ms": str(AS_OF),
         "took_ms": "5300",
