@@ -26,9 +26,11 @@ from api import (
     settings,
     topics,
 )
+from api.counters import count_requests
 from api.json_text import StrictJSON
 from api.name_server import EXTENSION, PROBE_TIMEOUT_S, NameServer
 from api.problem_names import MEDIA_TYPE
+from metrics.store import StoreCollector
 from registry.keys import Keys
 from registry.options.catalogue import Options
 from registry.options.load import load
@@ -83,7 +85,8 @@ def create_app(options: Options | None = None, *, redis: "redis_py.Redis | None"
         redis or connect_once(options.redis_url, options.namespace, PROBE_TIMEOUT_S),
         options,
     )
-    app.extensions[metrics.EXTENSION] = metrics.collectors(server)
+    app.extensions[metrics.EXTENSION] = StoreCollector(server.keys, server.run_probe)
+    count_requests(app)
     problems.install(app)
     for subject in SUBJECTS:
         app.register_blueprint(subject.bp)

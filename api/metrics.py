@@ -1,16 +1,14 @@
-"""Metrics in the text format of Prometheus."""
+"""Metrics in the text format of Prometheus: of all processes of this container, and of the store."""
 
 from typing import Any, Final
 
 from apiflask import APIBlueprint
 from flask import Response, current_app
-from prometheus_client import CollectorRegistry, generate_latest
-from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4
 
-from api.name_server import NameServer
-from metrics.store import StoreCollector
+from metrics.exposition import CONTENT_TYPE, exposition
 
 EXTENSION: Final = "metrics"
+"""The collector of facts of the store (`metrics.store`)."""
 TEXT: Final[dict[int | str, Any]] = {
     200: {"description": "Text of Prometheus", "content": {"text/plain": {"schema": {"type": "string"}}}}
 }
@@ -18,18 +16,10 @@ TEXT: Final[dict[int | str, Any]] = {
 bp = APIBlueprint("metrics", __name__)
 
 
-def collectors(server: NameServer) -> CollectorRegistry:
-    """Return what an application of this name server collects at a scrape."""
-    registry = CollectorRegistry()
-    registry.register(StoreCollector(server.keys, server.run_probe))
-    return registry
-
-
 @bp.get("/metrics")
 @bp.doc(responses=TEXT)
 def metrics() -> Response:
     """Metrics for Prometheus
 
-    Facts of the store are 5 s old at most, and absent while it is away."""
-    text = generate_latest(current_app.extensions[EXTENSION])
-    return Response(text, content_type=CONTENT_TYPE_PLAIN_0_0_4)
+    What processes count is 1 s old at most. Facts of the store are 5 s old at most, and absent while it is away."""
+    return Response(exposition(current_app.extensions[EXTENSION]), content_type=CONTENT_TYPE)

@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from gunicorn.workers.gthread import STOP_KEEPALIVE_LINGER, ThreadWorker
 
+from api.counters import COUNTERS, ROLE, publisher
 from api.transport.connection import Connection
 from api.transport.files import connections_within_files
 from api.transport.held_memory import HeldMemory
@@ -37,14 +38,19 @@ OUT_OF_FILES_S: Final = 0.05
 class HttpWorker(ThreadWorker):  # type: ignore[misc]
     """A gunicorn worker whose threads wait for no peer."""
 
+    role = ROLE
+    """As metrics have it."""
+
     def init_process(self) -> None:
         """Called by gunicorn in the new process."""
         log_lines.through(self.log.error_log.handlers, self.log.error_log.level)
-        self._limits = limits_of(load(os.environ))
+        options = load(os.environ)
+        self._limits = limits_of(options)
         self._connections = connections_within_files(self._limits.connections)
         self.worker_connections = sys.maxsize  # never stop to accept: each makes room for itself
         self._memory = HeldMemory(self._limits.held_bytes)
         self._log = RateLimitedLog(log)
+        self._publisher = publisher(options.namespace)
         super().init_process()
 
     def run(self) -> None:
@@ -76,6 +82,7 @@ class HttpWorker(ThreadWorker):  # type: ignore[misc]
         """Let the loop turn once, no longer than to the next end of a wait."""
         super().wait_for_and_dispatch_events(self._waiting.pause_s(timeout))
         self._make_room_in_memory()
+        self._publisher.publish_if_due()
 
     def murder_keepalived(self, force: bool = False) -> None:
         """Close the connections whose time is over, or all that wait."""
@@ -173,6 +180,7 @@ class HttpWorker(ThreadWorker):  # type: ignore[misc]
         self._write(connection)
 
     def _refuse(self, connection: Connection, refusal: Refusal) -> None:
+        COUNTERS.refused(refusal.status)
         self._log.warning(  # a text for each status, so that none hides another
             f"%s was refused a request ({refusal.status}): %s; nothing to do if it is hostile",
             connection.client,

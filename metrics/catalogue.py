@@ -1,8 +1,13 @@
 """The catalogue of metrics: the one place for their names, labels and meanings (docs/metrics.md shows it)."""
 
+from collections.abc import Iterator
+from enum import StrEnum
+from itertools import product
 from typing import Final, Literal
 
 import msgspec
+
+from rocketmq_remoting.codes import RequestCode
 
 PREFIX: Final = "rocketmq_namesrv_"
 NS: Final = "ns"
@@ -12,51 +17,246 @@ OTHER: Final = "other"
 NAMED: Final = 50
 """So many clusters, consumers or namespaces of KV are named by labels."""
 
+LATENCY: Final = (5e-5, 1e-4, 2.5e-4, 5e-4, 1e-3, 2.5e-3, 5e-3, 0.01, 0.025, 0.05, 0.1, 0.25, 1.0)
+"""Upper bounds of a histogram's buckets (s)."""
+DELAY: Final = (
+    *(0.001, 0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5),
+    *(1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0),
+)
+SIZE: Final = (256.0, 1024.0, 4096.0, 16384.0, 65536.0, 262144.0, 2.0**20, 2.0**22, 2.0**24)
+"""Bytes."""
 
-class Metric(msgspec.Struct, frozen=True):
-    """`name` without PREFIX, with its unit; `labels` beside NS. `scope`: a fact of the store is the same at every HTTP
-    worker."""
+
+class Scope(StrEnum):
+    """Where a metric's values come from; those of processes are summed, but for gauges with another `Merge`."""
+
+    STORE = "store"
+    REMOTING = "remoting"
+    HTTP = "http"
+    JOBS = "jobs"
+
+
+class Merge(StrEnum):
+    """How the values that living processes have of a gauge become one."""
+
+    SUM = "livesum"
+    LEAST = "livemin"
+    LAST = "livemostrecent"
+
+
+class Label(msgspec.Struct, frozen=True):
+    """A label; `values` are all that it can have, none where these are names that peers choose."""
 
     name: str
-    type: Literal["gauge"]
-    labels: tuple[str, ...]
-    scope: Literal["store"]
+    values: tuple[str, ...] = ()
+
+
+class Metric(msgspec.Struct, frozen=True):
+    """`name` without PREFIX, with its unit; `labels` beside NS. `merge` is of gauges of processes, `buckets` are of
+    histograms."""
+
+    name: str
+    type: Literal["counter", "gauge", "histogram"]
+    labels: tuple[Label, ...]
+    scopes: tuple[Scope, ...]
     about: str
+    merge: Merge = Merge.SUM
+    buckets: tuple[float, ...] = ()
 
     @property
     def full_name(self) -> str:
         return PREFIX + self.name
 
+    @property
+    def label_names(self) -> tuple[str, ...]:
+        """Return the names of its labels, in the order of their values everywhere."""
+        return tuple(label.name for label in self.labels)
+
+    def combinations(self) -> Iterator[tuple[str, ...]]:
+        """Yield the values that its labels can have together; none if one of them is open."""
+        return product(*(label.values for label in self.labels))
+
+    def closed(self, *values: object) -> tuple[str, ...]:
+        """Return values of its labels as text: what is none of a closed label's is OTHER."""
+        texts = zip(self.labels, map(str, values), strict=True)
+        return tuple(text if not label.values or text in label.values else OTHER for label, text in texts)
+
+
+PER_PEER: Final = frozenset({34, 35, 40, 47, 905})
+"""Requests between clients and brokers, and the push: none of a name server."""
+REQUEST_CODE: Final = Label(
+    "request_code", (*(str(int(code)) for code in RequestCode if code not in PER_PEER), OTHER)
+)
+TIMED_CODES: Final = ("103", "104", "105", "322", "904", OTHER)
+RESULT: Final = Label(
+    "result", ("ok", "not_found", "error", "busy", "unsupported", "denied", "go_away", "oneway")
+)
+REMOTING: Final = (Scope.REMOTING,)
+STORE: Final = (Scope.STORE,)
+CLUSTER: Final = Label("cluster")
+
+REQUESTS: Final = Metric(
+    "requests_total",
+    "counter",
+    (REQUEST_CODE, RESULT),
+    REMOTING,
+    "Requests done, by their answers: not_found is 17 and 22, busy 2, unsupported 3, denied 16, go_away 1500, error "
+    "all others; oneway has none.",
+)
+REQUEST_DURATION: Final = Metric(
+    "request_duration_seconds",
+    "histogram",
+    (Label("request_code", TIMED_CODES),),
+    REMOTING,
+    "From the whole frame to the answer that is handed to the socket. Of what a cache answers by its bytes, each 16th "
+    "read is timed and counts 16 times.",
+    buckets=LATENCY,
+)
+REQUEST_BYTES: Final = Metric("request_bytes_total", "counter", (), REMOTING, "Bytes read from peers.")
+RESPONSE_BYTES: Final = Metric("response_bytes_total", "counter", (), REMOTING, "Bytes written to peers.")
+INFLIGHT: Final = Metric("inflight_requests", "gauge", (), REMOTING, "Requests that wait for the store.")
+CONNECTIONS: Final = Metric(
+    "active_connections",
+    "gauge",
+    (Label("role", ("broker", "client", "admin", "unknown")),),
+    REMOTING,
+    "Open connections: broker, over which one has registered; admin, that has asked for lists or changes; client, of "
+    "any other request; unknown, none yet.",
+)
+CONNECTION_EVENTS: Final = Metric(
+    "connection_events_total",
+    "counter",
+    (
+        Label(
+            "event",
+            (
+                *("accepted", "closed_peer", "closed_idle", "closed_slow", "closed_error", "drained"),
+                *("over_limit", "tls_failed"),
+            ),
+        ),
+    ),
+    REMOTING,
+    "Connections accepted, and ended: by the peer, for silence, for what came or was read too slowly, by bytes that "
+    "are no frame or a fault, by the end of the worker, over a limit, without a TLS session.",
+)
+DECODE_ERRORS: Final = Metric(
+    "decode_errors_total",
+    "counter",
+    (Label("reason", ("frame", "header", "body", "crc", "too_big")),),
+    REMOTING,
+    "What peers sent that cannot be read.",
+)
+ADMISSION_REJECTED: Final = Metric(
+    "admission_rejected_total",
+    "counter",
+    (Label("class", ("route", "broker", "admin")),),
+    REMOTING,
+    "Requests answered busy because too many waited: lookups; registrations, heartbeats and all others; lists and "
+    "changes of topics.",
+)
+LOOP_LAG: Final = Metric(
+    "loop_lag_seconds", "histogram", (), REMOTING, "Lateness of a timer of 100 ms.", buckets=LATENCY
+)
+
+ROUTE_CACHE_EVENTS: Final = Metric(
+    "route_cache_events_total",
+    "counter",
+    (Label("result", ("hit", "negative_hit", "miss", "coalesced", "discarded", "oversize")),),
+    REMOTING,
+    "Lookups by what the cache had: a route, the knowledge that there is none, nothing, a question under way; replies "
+    "that were not kept, since their topic changed meanwhile or they are too long.",
+)
+ROUTE_CACHE_BYTES: Final = Metric("route_cache_bytes", "gauge", (), REMOTING, "What cached routes take.")
+ROUTE_CACHE_ENTRIES: Final = Metric("route_cache_entries", "gauge", (), REMOTING, "Cached routes.")
+ROUTE_CACHE_DROPS: Final = Metric(
+    "route_cache_drops_total",
+    "counter",
+    (Label("cause", ("event", "size", "hole", "rollback", "incarnation", "unreadable", "settings")),),
+    REMOTING,
+    "Times that cached replies were dropped: by an event, one for want of room, all by a break of the stream, all by a "
+    "change of settings.",
+)
+STALE_SERVE: Final = Metric(
+    "stale_serve_total", "counter", (), REMOTING, "Lookups answered from the cache while the store was away."
+)
+FOLLOWER_CONNECTED: Final = Metric(
+    "follower_connected",
+    "gauge",
+    (),
+    REMOTING,
+    "1 while every worker follows the stream of events.",
+    merge=Merge.LEAST,
+)
+PROBES: Final = Metric(
+    "probes_total",
+    "counter",
+    (Label("result", ("reachable", "refused", "silent")),),
+    REMOTING,
+    "Probes of brokers whose last connection closed.",
+)
 
 PIPELINE_LAG: Final = Metric(
     "pipeline_lag_seconds",
     "gauge",
-    ("pipeline",),
-    "store",
+    (Label("pipeline"),),
+    STORE,
     "How old what the pipeline has not yet: `landing:<name>`, the oldest entry that has not landed, 0 where all have; "
     "`reports`, the time up to which they go.",
 )
 PIPELINE_LAST_SUCCESS: Final = Metric(
     "pipeline_last_success_timestamp_seconds",
     "gauge",
-    ("pipeline",),
-    "store",
+    (Label("pipeline"),),
+    STORE,
     "When a landing last said what it has, and when the reports were put in force; by the Redis clock.",
 )
 AVAILABILITY: Final = Metric(
     "availability_ratio",
     "gauge",
-    ("cluster", "window"),
-    "store",
-    "Up / (up + down) in the last 1h, 24h, 7d, 30d, from the report of availability.",
+    (CLUSTER, Label("window", ("1h", "24h", "7d", "30d"))),
+    STORE,
+    "Up / (up + down) in the last hour, day, week or month, from the report of availability.",
 )
 ERROR_BUDGET_REMAINING: Final = Metric(
     "error_budget_remaining_ratio",
     "gauge",
-    ("cluster",),
-    "store",
+    (CLUSTER,),
+    STORE,
     "What is left of the error budget, below 0 once it is overspent, from the report slo. Absent while less than a day "
     "of the window is known: the first restart would overspend it.",
 )
 
-CATALOGUE: Final = (PIPELINE_LAG, PIPELINE_LAST_SUCCESS, AVAILABILITY, ERROR_BUDGET_REMAINING)
+METHOD: Final = Label("method", ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", OTHER))
+ROUTE: Final = Label("route")
+HTTP_REQUESTS: Final = Metric(
+    "http_requests_total",
+    "counter",
+    (METHOD, ROUTE, Label("status")),
+    (Scope.HTTP,),
+    "Requests over HTTP, by route as in the OpenAPI document; `other` are those of none.",
+)
+HTTP_REQUEST_DURATION: Final = Metric(
+    "http_request_duration_seconds",
+    "histogram",
+    (METHOD, ROUTE),
+    (Scope.HTTP,),
+    "From the whole request to its answer.",
+    buckets=LATENCY,
+)
+
+WORKERS: Final = Metric(
+    "workers",
+    "gauge",
+    (Label("role", ("remoting", "http", "jobs", "scheduler")),),
+    (Scope.REMOTING, Scope.HTTP, Scope.JOBS),
+    "Processes that are alive.",
+)
+
+CATALOGUE: Final = (
+    *(REQUESTS, REQUEST_DURATION, REQUEST_BYTES, RESPONSE_BYTES, INFLIGHT, CONNECTIONS, CONNECTION_EVENTS),
+    *(DECODE_ERRORS, ADMISSION_REJECTED, LOOP_LAG),
+    *(ROUTE_CACHE_EVENTS, ROUTE_CACHE_BYTES, ROUTE_CACHE_ENTRIES, ROUTE_CACHE_DROPS, STALE_SERVE),
+    *(FOLLOWER_CONNECTED, PROBES),
+    *(PIPELINE_LAG, PIPELINE_LAST_SUCCESS, AVAILABILITY, ERROR_BUDGET_REMAINING),
+    *(HTTP_REQUESTS, HTTP_REQUEST_DURATION, WORKERS),
+)

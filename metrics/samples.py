@@ -7,9 +7,11 @@ from prometheus_client.core import GaugeMetricFamily
 
 from metrics.catalogue import NAMED, NS, OTHER, Metric
 
+__all__ = ["Sample", "families", "named"]
+
 
 class Sample(NamedTuple):
-    """A value of a metric, with those of its labels in the catalogue's order."""
+    """A value of a counter or gauge, with those of its labels in the catalogue's order."""
 
     metric: Metric
     labels: tuple[str, ...]
@@ -17,11 +19,11 @@ class Sample(NamedTuple):
 
 
 def families(samples: Iterable[Sample], ns: str) -> Iterator[GaugeMetricFamily]:
-    """Yield the samples as families of the client library, each metric once."""
+    """Yield gauges as families of the client library, each metric once."""
     by_metric = dict[Metric, GaugeMetricFamily]()
     for metric, labels, value in samples:
         family = by_metric.setdefault(
-            metric, GaugeMetricFamily(metric.full_name, metric.about, labels=(NS, *metric.labels))
+            metric, GaugeMetricFamily(metric.full_name, metric.about, labels=(NS, *metric.label_names))
         )
         family.add_metric((ns, *labels), value)
     yield from by_metric.values()

@@ -4,6 +4,7 @@ import gc
 import os
 from typing import Any
 
+from metrics import files as metric_files
 from registry.options.load import warnings as options_without_effect
 
 # No setting of gunicorn's: what a remoting worker needs behind shutdownWaitTimeSeconds.
@@ -27,3 +28,9 @@ def log_options(server: Any) -> None:
 def when_ready(server: Any) -> None:
     """Called by gunicorn in the master before it forks: workers neither look through nor copy what it has loaded."""
     gc.freeze()
+
+
+def child_exit(server: Any, worker: Any) -> None:
+    """Called by gunicorn in the master when a worker has ended: drop what metrics say it has."""
+    metric_files.ended(worker.role, worker.pid)
+    metric_files.add_up_ended()

@@ -1,6 +1,7 @@
 """The whole name server on one machine: the order of its start, and its readiness."""
 
 import logging
+import os
 import signal
 import socket
 from collections.abc import Callable, Mapping
@@ -11,6 +12,7 @@ import msgspec
 from rq import Worker
 from rq.cron import CronScheduler
 
+from metrics import files as metric_files
 from mqnamesrv import children
 from mqnamesrv.child import Child
 from mqnamesrv.fork import Fork
@@ -38,6 +40,7 @@ def serve(options: Options, given: Mapping[str, str], config_file: Path | None) 
     Raises PortUnavailable, StoreFailed, StartFailed, KVFileInvalid or RegistryError when the start fails.
     """
     with ExitStack() as stack, Signals() as signals:
+        stack.enter_context(metric_files.prepared(os.environ))
         remoting_listener = stack.enter_context(
             bind(
                 options.bind_address,

@@ -14,8 +14,10 @@ What `GET /metrics` of the HTTP workers says, in the text format of Prometheus. 
 All names begin with `{PREFIX}`. All have the label `{NS}`, the namespace. The first {NAMED} clusters and the first
 {NAMED} landings are named; the other clusters are one, `{OTHER}`, with the least value of them.
 
-Scope **store**: a fact of the store, the same at every worker, so aggregate with `max`, never with `sum`. It is read
-when it is scraped, at most each 5 s, and absent while the store is away.
+| scope | at a scrape |
+|---|---|
+| remoting, http, jobs | what processes of one container count, also those that have ended; 1 s old at most |
+| store | the same at every worker, so aggregate with `max`, never with `sum`; absent while the store is away |
 
 ```console
 $ curl -s localhost:8080/metrics
@@ -32,8 +34,9 @@ def page() -> str:
 
 
 def _row(metric: Metric) -> str:
-    labels = " ".join(f"`{label}`" for label in metric.labels)
-    return f"| `{metric.name}` | {metric.type} | {labels} | {metric.scope} | {metric.about} |\n"
+    labels = " ".join(f"`{label}`" for label in metric.label_names)
+    scopes = " ".join(metric.scopes)
+    return f"| `{metric.name}` | {metric.type} | {labels} | {scopes} | {metric.about} |\n"
 
 
 if __name__ == "__main__":

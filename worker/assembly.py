@@ -2,10 +2,12 @@
 
 import asyncio
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Final
 
+from metrics import catalogue as metrics
+from metrics.samples import Sample
 from registry import settings
 from registry.clusters import cluster_info
 from registry.drivers import AsyncDriver
@@ -29,6 +31,7 @@ from worker.overload.admission import Admission
 from worker.overload.known_hosts import KnownHosts
 from worker.peer import Peer
 from worker.reply import Request
+from worker.roles import Admins
 from worker.transport.frame_memory import FrameMemory
 from worker.watch.closed_connections import ClosedConnections
 from worker.watch.follower import Follower
@@ -54,6 +57,7 @@ class Assembly:
         self.keys = Keys(options.namespace)
         self.clock = asyncio.get_running_loop().time
         self.counters = Counters()
+        self.admins = Admins()
         self.numbers = itertools.count(1)
         self.frame_memory = FrameMemory(self.clock)
         self.known_hosts = KnownHosts()
@@ -129,6 +133,23 @@ class Assembly:
             rewrites=self.rewrites,
             late=self._late,
         )
+
+    @property
+    def registered_peers(self) -> int:
+        """Return over how many connections a broker has registered."""
+        return self.closed.registered_peers
+
+    @property
+    def admin_peers(self) -> int:
+        """Return over how many others lists or changes were asked for."""
+        return len(self.admins)
+
+    def state(self) -> Iterator[Sample]:
+        """Yield what this worker has just now, as values of metrics."""
+        yield Sample(metrics.INFLIGHT, (), self.admission.waiting)
+        yield Sample(metrics.ROUTE_CACHE_BYTES, (), self.routes.size)
+        yield Sample(metrics.ROUTE_CACHE_ENTRIES, (), len(self.routes))
+        yield Sample(metrics.FOLLOWER_CONNECTED, (), self.follower.connected)
 
     def drop_all(self) -> None:
         """Drop all replies to lookups and list requests: anything may have changed."""

@@ -1,4 +1,35 @@
-"""What a worker counts about itself: plain integers, so that counting costs the hot path nothing."""
+"""What a worker counts about itself: plain numbers, so that counting costs the hot path next to nothing."""
+
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+from metrics import catalogue as metrics
+from metrics.counts import Counts, Histogram, Histograms, Observed
+from metrics.samples import Sample
+from rocketmq_remoting.codes import RequestCode, ResponseCode
+
+__all__ = ["ROUTE", "SAMPLED", "Counters"]
+
+SAMPLED: Final = 16
+"""Of so many reads that are answered by their bytes one is timed, and counts for all."""
+
+ROUTE: Final = int(RequestCode.GET_ROUTEINFO_BY_TOPIC)
+CLUSTERS: Final = int(RequestCode.GET_BROKER_CLUSTER_INFO)
+BY_BYTES: Final = (
+    ROUTE,
+    CLUSTERS,
+    *map(int, (RequestCode.REGISTER_BROKER, RequestCode.QUERY_DATA_VERSION, RequestCode.BROKER_HEARTBEAT)),
+)
+"""Requests that can be answered by their bytes."""
+RESULTS: Final[dict[int, str]] = {
+    ResponseCode.SUCCESS: "ok",
+    ResponseCode.TOPIC_NOT_EXIST: "not_found",
+    ResponseCode.QUERY_NOT_FOUND: "not_found",
+    ResponseCode.SYSTEM_BUSY: "busy",
+    ResponseCode.REQUEST_CODE_NOT_SUPPORTED: "unsupported",
+    ResponseCode.NO_PERMISSION: "denied",
+    ResponseCode.GO_AWAY: "go_away",
+}
 
 
 class Counters:
@@ -8,10 +39,79 @@ class Counters:
         self.cache_hits = 0
         self.cache_misses = 0
         self.cache_negative_hits = 0
-        self.cached_requests = 0
+        self.cache_coalesced = 0
+        self.cache_discarded = 0
+        self.cache_oversize = 0
+        self.by_bytes = dict.fromkeys(BY_BYTES, 0)
+        """Requests answered by their bytes, by code."""
         self.list_fills = 0
         self.list_hits = 0
-        self.overloads = 0
         self.probes_reachable = 0
         self.resets = 0
         self.stale_serves = 0
+        self.requests = Counts(metrics.REQUESTS)
+        self.durations = Histograms(metrics.REQUEST_DURATION)
+        self.connection_events = Counts(metrics.CONNECTION_EVENTS)
+        self.decode_errors = Counts(metrics.DECODE_ERRORS)
+        self.cache_drops = Counts(metrics.ROUTE_CACHE_DROPS)
+        self.overloads = 0
+        self._rejected = Counts(metrics.ADMISSION_REJECTED)
+        self.probes = Counts(metrics.PROBES)
+        self._counts = (
+            self.connection_events,
+            self.decode_errors,
+            self.cache_drops,
+            self._rejected,
+            self.probes,
+        )
+        self._of_lookups = self.durations.of(ROUTE)
+        self.loop_lag = Histogram(metrics.LOOP_LAG.buckets)
+
+    @property
+    def cached_requests(self) -> int:
+        """Return how many requests were answered by their bytes."""
+        return sum(self.by_bytes.values())
+
+    def answered(self, code: int, response: int) -> None:
+        """Count a request with its response code."""
+        self.requests.add(code, RESULTS.get(response, "error"))
+
+    def refused(self, of_class: str) -> None:
+        """Count a request that was answered busy, of a class as metrics have it."""
+        self.overloads += 1
+        self._rejected.add(of_class)
+
+    def took(self, code: int, seconds: float) -> None:
+        """Count how long a request took, from its whole frame to its answer."""
+        self.durations.of(code).observe(seconds)
+
+    def lookups_took(self, seconds: float, times: int) -> None:
+        """Count how long lookups took that are answered by their bytes."""
+        self._of_lookups.observe(seconds, times)
+
+    def read(self) -> Iterator[Sample | Observed]:
+        """Yield what is counted here as values of metrics."""
+        for counts in self._counts:
+            yield from counts.read()
+        yield from self._requests()
+        yield from self.durations.read()
+        yield Observed(metrics.LOOP_LAG, (), self.loop_lag)
+        yield Sample(metrics.STALE_SERVE, (), self.stale_serves)
+        yield from self._of_cache()
+
+    def _requests(self) -> Iterator[Sample]:
+        by_bytes: dict[tuple[str, ...], int] = {(str(code), "ok"): n for code, n in self.by_bytes.items()}
+        for metric, labels, value in self.requests.read():
+            yield Sample(metric, labels, value + by_bytes.get(labels, 0))
+
+    def _of_cache(self) -> Iterable[Sample]:
+        hits = self.cache_hits + self.by_bytes[ROUTE] + self.by_bytes[CLUSTERS]
+        values = {
+            "hit": hits,
+            "negative_hit": self.cache_negative_hits,
+            "miss": self.cache_misses,
+            "coalesced": self.cache_coalesced,
+            "discarded": self.cache_discarded,
+            "oversize": self.cache_oversize,
+        }
+        return (Sample(metrics.ROUTE_CACHE_EVENTS, (result,), value) for result, value in values.items())

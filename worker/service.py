@@ -7,16 +7,15 @@ repeated heartbeat or registration to `worker.cache.repeats`; all else to its ha
 from functools import partial
 from typing import Final
 
-from msgspec.structs import replace
-
 import worker.handlers  # noqa: F401  fills the table of worker.dispatch
 from registry.options.catalogue import Options
 from registry.routes import must_wait
 from rocketmq_remoting.codes import RequestCode
-from rocketmq_remoting.command import Command, encode_header
-from rocketmq_remoting.remoting_command import ONEWAY_FLAG, RESPONSE_FLAG, SerializeType
+from rocketmq_remoting.command import Command
+from rocketmq_remoting.remoting_command import ONEWAY_FLAG, RESPONSE_FLAG
 from rocketmq_remoting.version import V5_3_1
 from worker import dispatch
+from worker.answering import Answering
 from worker.arguments import FIELD_MOST, overlong
 from worker.assembly import Assembly
 from worker.cache.cached_requests import CachedRequests, RepeatCheck
@@ -43,8 +42,10 @@ class Service:
         self._filling = Filling(self.parts, self._answered)
         self._lists = ListFilling(self.parts, self._answered)
         self._repeats = Repeats(self.parts, self.handle)
-        self._forced_json = options.reply_encoding == "json"
         self._draining = False
+        self.metered = self.parts
+        self.counters = self.parts.counters
+        self._answering = Answering(self.counters, self.parts.numbers, options)
 
     async def start(self) -> None:
         """Begin to follow and to tick; return after the first tick, or soon if the store is away."""
@@ -56,10 +57,9 @@ class Service:
         `frame` is given of one that is not the last that `peer` has."""
         if command.flag & RESPONSE_FLAG:
             return  # this side sends no requests
-        if command.opaque is None or (self._forced_json and command.serialize_type):
-            command = self._readable(command)
+        command = self._answering.readable(command)
         if self._draining and peer.go_away and command.version > V5_3_1:
-            _send(dispatch.GO_AWAY, command, peer)
+            self._answering.send(dispatch.GO_AWAY, command, peer)
             return
         parts = self.parts
         key = cache_key(command, parts.options)
@@ -68,15 +68,19 @@ class Service:
             return
         cached = None if key is None or parts.stale.is_over() else parts.routes.get(key)
         if (cached is None or cached.code) and self._must_wait(command):
-            _send(dispatch.NOT_READY, command, peer)
+            self._answering.send(dispatch.NOT_READY, command, peer)
         elif key is not None and cached is not None:
             self._hit(key, cached, command, peer, frame)
         elif (size := request_bytes(command)) > FIELD_MOST and (field := overlong(command)) is not None:
-            _send(dispatch.failure(f"{field} has more than {FIELD_MOST} characters"), command, peer)
+            self._answering.send(
+                dispatch.failure(f"{field} has more than {FIELD_MOST} characters"), command, peer
+            )
         elif (refusal := parts.admission.admit(command.code, peer)) is not None:
-            parts.counters.overloads += 1
-            _send(refusal, command, peer)
+            self.counters.refused(parts.admission.class_of(command.code).label)
+            self._answering.send(refusal, command, peer)
         else:
+            self._answering.begin(command)
+            parts.admins.see(command.code, peer)
             if size > SMALL:
                 parts.frame_memory.reserve(command, size, self.known_hosts.knows(peer))
             if key is not None:
@@ -108,6 +112,7 @@ class Service:
 
     def disconnected(self, peer: Peer, *, shutting_down: bool) -> None:
         """Release a connection that has ended."""
+        self.parts.admins.discard(peer)
         self.parts.closed.closed(peer, shutting_down=shutting_down)
 
     def begin_drain(self) -> None:
@@ -128,10 +133,10 @@ class Service:
 
     def _hit(self, key: Key, cached: Reply, command: Command, peer: Peer, frame: bytes | None) -> None:
         if not self.parts.follower.connected:
-            self.parts.counters.stale_serves += 1
+            self.counters.stale_serves += 1
         elif not cached.code:
             self.parts.routes.keep_request(key, peer.frame() if frame is None else frame, command)
-        _send(cached, command, peer)
+        self._answering.send_cached(cached, command, peer)
 
     def _begin(self, command: Command, peer: Peer, frame: bytes | None) -> None:
         if command.code == GET_KV_CONFIG and not command.flag & ONEWAY_FLAG:
@@ -169,27 +174,10 @@ class Service:
         self._answered(reply, command, peer)
 
     def _answered(self, reply: Reply, command: Command, peer: Peer) -> None:
-        _send(reply, command, peer)
+        self._answering.end(reply, command, peer)
         self.parts.admission.release(command.code, peer)
         self.frame_memory.release(command)
-
-    def _readable(self, command: Command) -> Command:
-        if command.opaque is None:
-            command = replace(command, opaque=next(self.parts.numbers) & 0x7FFFFFFF)
-        return replace(command, serialize_type=SerializeType.JSON) if self._forced_json else command
 
     def _must_wait(self, command: Command) -> bool:
         """Return whether the service is too young for this request (RocketMQ's needWaitForService)."""
         return command.code == GET_ROUTE and must_wait(self.parts.options, self.parts.ticker.service_age_s)
-
-
-def _send(reply: Reply, command: Command, peer: Peer) -> None:
-    if command.flag & ONEWAY_FLAG:
-        return
-    body = reply.body
-    try:
-        head = encode_header(command.reply(reply.code, remark=reply.remark, ext=reply.ext), len(body))
-    except Exception as error:
-        reply, body = dispatch.unsendable(command.code, peer, error), b""
-        head = encode_header(command.reply(reply.code, remark=reply.remark), 0)
-    peer.send((head, body) if body else head)

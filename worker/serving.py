@@ -7,6 +7,8 @@ from socket import socket
 from typing import Final, Protocol
 
 from registry.options.catalogue import Options
+from worker.background import forever
+from worker.meter import Meter, Metered
 from worker.transport.accept import Acceptor
 from worker.transport.connection_balance import ConnectionBalance
 from worker.transport.connections import Connections
@@ -30,6 +32,8 @@ TLS_FILES_S: Final = 0.5
 class WorkerService(Service, Protocol):
     """`worker.service.Service`, as the transport needs it."""
 
+    @property
+    def metered(self) -> Metered: ...
     async def start(self) -> None: ...
     def begin_drain(self) -> None: ...
     async def stop(self) -> None: ...
@@ -59,6 +63,7 @@ class Serving:
         self._connections = Connections(options, limits, service, self._tls, loop, balance)
         self._balance = balance
         self._acceptor = Acceptor(loop, sockets, self._connections.admit, balance)
+        self._meter = Meter(options.namespace, service.metered, self._connections)
         self._ending = asyncio.Event()
 
     def end(self) -> None:
@@ -70,6 +75,7 @@ class Serving:
         upkeep = [
             self._loop.create_task(self._every(self._connections.sweep_every_s, self._connections.sweep)),
             self._loop.create_task(self._every(TLS_FILES_S, self._tls.poll)),
+            self._loop.create_task(forever("the meter", self._meter.run)),
         ]
         try:
             if await self._started():
@@ -83,6 +89,7 @@ class Serving:
             await self._stop()
             for task in upkeep:
                 task.cancel()
+            self._meter.publish()
 
     async def _started(self) -> bool:
         """Start the service; return whether it can answer, False when the end came first."""

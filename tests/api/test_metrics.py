@@ -11,7 +11,7 @@ import redis as redis_py
 from prometheus_client.parser import text_string_to_metric_families
 
 from metrics import store
-from metrics.catalogue import CATALOGUE, PREFIX
+from metrics.catalogue import CATALOGUE, PREFIX, Scope
 from mqpipeline.reports.catalogue import AVAILABILITY, SLO
 from mqpipeline.serving.publish import publish
 from mqpipeline.serving.results import Results
@@ -32,7 +32,7 @@ def scrape(http: Http) -> dict[str, dict[tuple[str, ...], float]]:
     reply = http.client.get("/metrics")
     assert reply.status_code == 200
     assert reply.content_type == "text/plain; version=0.0.4; charset=utf-8"
-    labels = {metric.full_name: metric.labels for metric in CATALOGUE}
+    labels = {metric.full_name: metric.label_names for metric in CATALOGUE}
     found: dict[str, dict[tuple[str, ...], float]] = {}
     for family in text_string_to_metric_families(reply.text):
         series = found.setdefault(family.name.removeprefix(PREFIX), {})
@@ -66,11 +66,11 @@ def of_clusters(number: int) -> Results:
     return Results(AS_OF, {AVAILABILITY.table.name: tuple(rows)})
 
 
-def test_every_metric_of_the_catalogue_and_no_other(http: Http, redis: redis_py.Redis, keys: Keys) -> None:
+def test_every_metric_of_the_store_and_no_other(http: Http, redis: redis_py.Redis, keys: Keys) -> None:
     tables = {**results().tables, SLO.table.name: (budget("c1", DAY_MS, 0.5),)}
     publish(redis, "default", RUN, Results(AS_OF, tables))
     redis.hset(keys.events_consumers, "pipeline:main", json.dumps({"id": "0-0", "at_ms": 1}))
-    assert scrape(http).keys() == {metric.name for metric in CATALOGUE}
+    assert scrape(http).keys() == {metric.name for metric in CATALOGUE if Scope.STORE in metric.scopes}
 
 
 def test_nothing_where_no_pipeline_ran(http: Http) -> None:

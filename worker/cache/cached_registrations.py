@@ -126,7 +126,7 @@ class CachedRegistrations:
             return
         name, (head, tail) = _name(frame, 0, places, middle), cut_head(command, reply)
         binary = command.serialize_type == SerializeType.ROCKETMQ
-        cached = CachedRegistration(name, reply, head, tail, -1 if binary else 0, renewals)
+        cached = CachedRegistration(name, command.code, reply, head, tail, -1 if binary else 0, renewals)
         cached.until = renewals.until(reply.renewal.item)
         cached.connection, cached.options = connection, options
         cached.start, cached.length = split[1] + split[0] + b",", len(split[2])

@@ -43,13 +43,14 @@ class CachedReply(Stamp):
 
     Once its stamp is invalid, a route (`key`) is looked up, and a heartbeat (`renewal`) checked with the store."""
 
-    __slots__ = ("heads", "heartbeat", "key", "parts", "renewal", "reply", "request", "tail")
+    __slots__ = ("code", "heads", "heartbeat", "key", "parts", "renewal", "reply", "request", "tail")
 
     def __init__(
-        self, request: bytes, reply: Reply, head: bytes, rest: bytes, tail: int, source: Source
+        self, request: bytes, code: int, reply: Reply, head: bytes, rest: bytes, tail: int, source: Source
     ) -> None:
         super().__init__(source, 0.0 if reply.renewal else inf)
         self.request = request
+        self.code = code
         self.reply = reply
         self.renewal = reply.renewal
         self.heads = {0: head}
@@ -132,7 +133,8 @@ class CachedRequests:
         Stops at the first frame that is not cached or not whole, at `most` bytes of replies, and at many checks."""
         blocks: list[bytes] = []
         checks: list[RepeatCheck] = []
-        at, count, size = first, 0, 0
+        by_bytes = self.counters.by_bytes
+        at, size = first, 0
         last = len(data) - _SHORTEST
         while at <= last and size < most and len(checks) < CHECKS_MOST:
             length, word = _words(data, at)
@@ -147,7 +149,7 @@ class CachedRequests:
                 if longer.is_valid(now):
                     blocks += longer.reply_to(opaque)
                     size += len(longer.parts[2])
-                    count += 1
+                    by_bytes[longer.code] += 1
                 else:
                     checks.append(RepeatCheck(longer, opaque, data[at:end]))
                 at = end
@@ -169,13 +171,12 @@ class CachedRequests:
                 _, rest, body = cached.parts
                 blocks += (cached.head(digits), opaque, rest, body)
                 size += len(body)
-                count += 1
+                by_bytes[cached.code] += 1
             elif cached.renewal is not None:
                 checks.append(RepeatCheck(cached, opaque, data[at:end]))
             else:
                 break
             at = end
-        self.counters.cached_requests += count
         return blocks, at - first, checks
 
     def _of_shape(self, shape: bytes, topic: bytes, is_all_header: bool) -> CachedReply | None:
@@ -186,9 +187,9 @@ class CachedRequests:
             cached = None if prefix is None else self.replies.entries.get(prefix + topic)
         return cached
 
-    def answered(self, count: int) -> None:
-        """Count requests that were answered from here."""
-        self.counters.cached_requests += count
+    def answered(self, cached: CachedReply) -> None:
+        """Count a request that was answered with this reply."""
+        self.counters.by_bytes[cached.code] += 1
 
     def keep(self, frame: bytes, command: Command, reply: Reply, source: Source) -> CachedReply | None:
         """Cache the reply to the frame that `command` was read from; return it, or None if it must not be cached.
@@ -199,7 +200,7 @@ class CachedRequests:
             return None
         tail = -1 if command.serialize_type else 8 + word - cuts[1]
         cached = CachedReply(
-            shape_of(frame, 0, len(frame), cuts), reply, *cut_head(command, reply), tail, source
+            shape_of(frame, 0, len(frame), cuts), command.code, reply, *cut_head(command, reply), tail, source
         )
         if reply.renewal is not None:
             self._replace(cached, (command.code, *reply.renewal.item.args))
@@ -214,7 +215,7 @@ class CachedRequests:
         if request is None or ((known := self.replies.get(request)) is not None and known.reply is reply):
             return None
         tail = -1 if command.serialize_type else 0
-        cached = CachedReply(request, reply, *cut_head(command, reply), tail, source)
+        cached = CachedReply(request, command.code, reply, *cut_head(command, reply), tail, source)
         cached.key = key
         return cached if self.replies.put(request, cached) else None
 

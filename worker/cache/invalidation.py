@@ -66,8 +66,10 @@ class Invalidation:
         self._renewals.invalidate()
         for event in group:
             if _changes_options(event):
+                self._counters.cache_drops.add("settings")
                 await self._read_settings_again()
             else:
+                self._counters.cache_drops.add("event")
                 self._apply(event)
             if timeout_ms := event.get("timeout_ms"):
                 self._leased(int(timeout_ms))
@@ -95,6 +97,7 @@ class Invalidation:
         self._renewals.invalidate()
         if cause != "start":
             self._counters.resets += 1
+            self._counters.cache_drops.add(cause)
         if cause in ANOTHER_STORE:
             self.emptied()
         await self._read_settings_again()

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Callable
 from functools import partial
+from time import perf_counter
 from typing import Final
 
 from registry.options.catalogue import Options
@@ -50,24 +51,35 @@ class Repeats:
         """Answer a repeated request. The class of heartbeats is that of all that are admitted here."""
         now, cached, renewal = self._clock(), check.cached, check.cached.renewal
         if cached.is_valid(now):
-            self._requests.answered(1)
+            self._requests.answered(cached)
             peer.send(b"".join(cached.reply_to(check.opaque)))
         elif renewal is None or self._class.admit(peer) is not None:
             loop = asyncio.get_running_loop()
             loop.call_soon(self._handle, decode(check.frame[4:]), peer, check.frame)
         else:
             until = now + renewal.good_for_s
-            checked = partial(self._checked, check, peer, self._renewals.generation, until, renewal.reply)
+            checked = partial(
+                self._checked, check, peer, perf_counter(), self._renewals.generation, until, renewal.reply
+            )
             self._driver.ask(renewal.item, checked)
 
     def _checked(
-        self, check: RepeatCheck, peer: Peer, generation: int, until: float, expected: object, reply: object
+        self,
+        check: RepeatCheck,
+        peer: Peer,
+        began: float,
+        generation: int,
+        until: float,
+        expected: object,
+        reply: object,
     ) -> None:
         cached = check.cached
         self._class.give_back(peer)
         if reply == expected:
             cached.renew(generation, until)
+            self._requests.answered(cached)
             peer.send(b"".join(cached.reply_to(check.opaque)))
+            self._parts.counters.took(cached.code, perf_counter() - began)
         else:
             (self.registrations if isinstance(cached, CachedRegistration) else self._requests).drop(cached)
             self._handle(decode(check.frame[4:]), peer, check.frame)

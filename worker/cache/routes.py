@@ -86,8 +86,8 @@ class RouteCache:
         self.generation = 0
         self._counters = counters
         self.requests = CachedRequests(limit // REQUESTS_FRACTION, self, counters, longer)
-        self.present: Bounded[Key, Entry] = Bounded(limit, _cost, self._removed)
-        self._missing: Bounded[Key, Entry] = Bounded(limit // NEGATIVE_FRACTION, _cost, self._removed)
+        self.present: Bounded[Key, Entry] = Bounded(limit, _cost, self._evicted)
+        self._missing: Bounded[Key, Entry] = Bounded(limit // NEGATIVE_FRACTION, _cost, self._evicted)
         self._by_topic: dict[str, tuple[Key, ...]] = {}
         self._generations: dict[str, Generation] = {}
         self._last_kept: tuple[Depends | None, int, tuple[Generation, ...]] = (None, 0, ())
@@ -103,7 +103,15 @@ class RouteCache:
         return self.present.size + self._missing.size
 
     def get(self, key: Key) -> Reply | None:
-        """Return the cached reply while it is true, or None."""
+        """Return the cached reply while it is true, or None; it is counted."""
+        reply = self._find(key)
+        if reply is not None and reply.code:
+            self._counters.cache_negative_hits += 1
+        elif reply is not None:
+            self._counters.cache_hits += 1
+        return reply
+
+    def _find(self, key: Key) -> Reply | None:
         entry = self.present.entries.get(key) or self._missing.entries.get(key)
         if entry is None or entry.untrue:
             return None
@@ -113,10 +121,6 @@ class RouteCache:
             if generation.over:
                 entry.untrue = True
                 return None
-        if entry.reply.code:
-            self._counters.cache_negative_hits += 1
-        else:
-            self._counters.cache_hits += 1
         return entry.reply
 
     def keep_request(self, key: Key, frame: bytes, command: Command) -> None:
@@ -128,7 +132,7 @@ class RouteCache:
 
     def has(self, cached: CachedReply) -> bool:
         """Return whether the reply of a cached request is kept and true."""
-        return cached.key is not None and self.get(cached.key) is cached.reply
+        return cached.key is not None and self._find(cached.key) is cached.reply
 
     def evicted(self, cached: CachedReply) -> None:
         """Forget a cached request that was evicted."""
@@ -137,8 +141,11 @@ class RouteCache:
             entry.requests = tuple([other for other in entry.requests if other is not cached])
 
     def fill_under_way(self, key: Key) -> Fill | None:
-        """Return a fill that began after all changes so far, which one may wait for, or None."""
-        return self._joinable.get(key)
+        """Return a fill that began after all changes so far, which one may wait for, or None; waiting is counted."""
+        fill = self._joinable.get(key)
+        if fill is not None:
+            self._counters.cache_coalesced += 1
+        return fill
 
     def begin(self, key: Key) -> Fill:
         """Announce that the store is being asked; `end` must follow."""
@@ -154,9 +161,11 @@ class RouteCache:
         if self._joinable.get(fill.key) is fill:
             del self._joinable[fill.key]
         depends = reply.depends
-        if depends is None or fill.stale or (depends.every and fill.changed):
+        if depends is None:
             return
-        if not fill.changed or fill.changed.isdisjoint(depends.brokers):
+        if fill.stale or (depends.every and fill.changed) or not fill.changed.isdisjoint(depends.brokers):
+            self._counters.cache_discarded += 1
+        else:
             self._keep(fill.key, reply, depends)
 
     def drop_topics(self, topics: Iterable[str], broker: str = "") -> None:
@@ -211,7 +220,9 @@ class RouteCache:
         if key is CLUSTER_INFO or key[0] in self._by_topic:
             self._remove(key)
         entries = self._missing if reply.code == ResponseCode.TOPIC_NOT_EXIST else self.present
-        if entries.put(key, Entry(reply, self._generations_of(depends))) and key is not CLUSTER_INFO:
+        if not entries.put(key, Entry(reply, self._generations_of(depends))):
+            self._counters.cache_oversize += 1
+        elif key is not CLUSTER_INFO:
             views = self._by_topic[key[0]] = (*self._by_topic.get(key[0], ()), key)
             if len(views) > VIEWS_MOST:
                 self._remove(next(oldest for oldest in views if oldest[1] and oldest[1].zone is not None))
@@ -243,6 +254,10 @@ class RouteCache:
         entry = self.present.pop(key) or self._missing.pop(key)
         if entry is not None:
             self._removed(key, entry)
+
+    def _evicted(self, key: Key, entry: Entry) -> None:
+        self._counters.cache_drops.add("size")
+        self._removed(key, entry)
 
     def _removed(self, key: Key, entry: Entry) -> None:
         self._drop_requests(entry)

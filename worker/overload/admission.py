@@ -37,11 +37,13 @@ log = RateLimitedLog(logger)
 
 
 class RequestClass(Shares):
-    """Requests that wait for one queue of RocketMQ's; `option` is its capacity, `kind` what the log calls them."""
+    """Requests that wait for one queue of RocketMQ's; `option` is its capacity, `kind` what the log calls them, `label`
+    what metrics do."""
 
-    def __init__(self, kind: str, known_hosts: KnownHosts, option: str, capacity: int) -> None:
+    def __init__(self, kind: str, label: str, known_hosts: KnownHosts, option: str, capacity: int) -> None:
         super().__init__(known_hosts, capacity)
         self._kind = kind
+        self.label = label
         self._option = option
 
     def admit(self, peer: Peer) -> Reply | None:
@@ -81,10 +83,10 @@ class Admission:
     def __init__(self, known_hosts: KnownHosts, options: Options) -> None:
         of_routes = ROUTES, options.client_request_thread_pool_queue_capacity
         of_others = OTHERS, options.default_thread_pool_queue_capacity
-        self.routes = RequestClass("lookups", known_hosts, *of_routes)
-        self.lists = RequestClass("lists", known_hosts, *of_others)
-        self.rewrites = RequestClass("changes of topics", known_hosts, *of_others)
-        self.others = RequestClass("other requests", known_hosts, *of_others)
+        self.routes = RequestClass("lookups", "route", known_hosts, *of_routes)
+        self.lists = RequestClass("lists", "admin", known_hosts, *of_others)
+        self.rewrites = RequestClass("changes of topics", "admin", known_hosts, *of_others)
+        self.others = RequestClass("other requests", "broker", known_hosts, *of_others)
         self._classes: dict[int, RequestClass] = {
             GET_ROUTE: self.routes,
             **dict.fromkeys(LISTS, self.lists),

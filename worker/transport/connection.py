@@ -7,12 +7,13 @@ import asyncio
 import logging
 from math import inf
 from sys import intern
-from typing import Protocol, cast
+from typing import Final, Protocol, cast
 
 from rocketmq_remoting.errors import FrameError
 from worker.cache.cached_requests import RepeatCheck
 from worker.logs.rate_limited_log import RateLimitedLog
 from worker.peer import NONE_REGISTERED, Frames, host_of
+from worker.transport.ends import End
 from worker.transport.host_limit import HostFull
 from worker.transport.opening import Stage
 from worker.transport.owner import Owner
@@ -22,16 +23,22 @@ from worker.transport.request_reader import UNREAD_MOST, RequestReader
 from worker.transport.tls import TlsUnusable
 from worker.transport.tls_session import TlsError
 
-__all__ = ["Connection"]
+__all__ = ["IDLE", "Connection"]
 
 log = logging.getLogger(__name__)
 rate_limited = RateLimitedLog(log)
+
+IDLE: Final = "idle"
 
 
 class ConnectionOwner(Owner, Protocol):
     """The table of connections, called at each one's start and end."""
 
+    bytes_read: int
+
     def opened(self, connection: "Connection") -> None: ...
+    def ended(self, end: End) -> None: ...
+    def unreadable(self, reason: str) -> None: ...
     def disconnected(self, connection: "Connection") -> None: ...
 
 
@@ -39,18 +46,8 @@ class Connection(asyncio.Protocol):
     """A `worker.peer.Peer`."""
 
     __slots__ = (
-        "_replies",
-        "_requests",
-        "active_at",
-        "address",
-        "closed",
-        "deadline",
-        "direct",
-        "go_away",
-        "host",
-        "id",
-        "owner",
-        "registered",
+        *("_replies", "_requests", "active_at", "address", "closed", "deadline", "direct", "go_away"),
+        *("host", "id", "owner", "registered"),
     )
 
     _replies: ReplyWriter  # once it is open
@@ -82,6 +79,7 @@ class Connection(asyncio.Protocol):
         if self.closed or self._requests is None:
             return
         self.active_at = self.owner.time()
+        self.owner.bytes_read += len(data)
         try:
             self._requests.receive(data)
             if (tls := self._replies.tls) is not None and tls.ended:
@@ -116,7 +114,9 @@ class Connection(asyncio.Protocol):
         self._write_on()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        self.direct, self.closed = False, True
+        self.direct = False
+        self._end(End.PEER)
+        self.owner.asked -= not self.unasked
         self.incomplete(0, 0)
         self._requests = None
         self._replies.end()
@@ -142,14 +142,14 @@ class Connection(asyncio.Protocol):
         """See `Peer`."""
         self._replies.long_due = True
 
-    def close(self, reason: str) -> None:
+    def close(self, reason: str, end: End = End.ERROR) -> None:
         """Close once what was sent has gone out; see `Peer`."""
         self.direct = False
         if not self.closed:
             self.write_replies()
         if self.closed:
             return
-        self.closed = True
+        self._end(end)
         log.debug("connection %s of %s closed: %s", self.id, self.address, reason)
         self.deadline = self.owner.time() + self.owner.limits.closing_s
         self._replies.close()
@@ -175,16 +175,17 @@ class Connection(asyncio.Protocol):
         if not idle_s or now - self.active_at < idle_s:
             return None
         if not self._replies.progressed():
-            return "idle"
+            return IDLE
         self.active_at = now
         return None
 
-    def abort(self, reason: str) -> None:
+    def abort(self, reason: str, end: End = End.SLOW) -> None:
         """End at once, whatever has not gone out; nothing in `reason` is the peer's, each is logged now and then."""
         rate_limited.warning(
             f"connection %s of %s cut off: {reason}; a client connects again by itself", self.id, self.address
         )
-        self.direct, self.closed = False, True
+        self.direct = False
+        self._end(end)
         if self._requests is not None:
             self._replies.abort()
 
@@ -206,16 +207,21 @@ class Connection(asyncio.Protocol):
         """Close if the peer sends no more and has all its replies."""
         intake = None if self._requests is None else self._requests.intake
         if intake is not None and intake.ended and not (intake.paused or self._replies.unanswered):
-            self.close("the peer closed")
+            self.close("the peer closed", End.PEER)
 
     def fail(self, error: Exception) -> None:
         """Close because of what the peer sent, or of a fault of this server."""
         if _is_the_peers(error, self):
-            self.close(str(error))
+            self.close(str(error), _end_by(error))
         else:
-            self.abort("a fault of this server")
+            self.abort("a fault of this server", End.ERROR)
 
     # -- inside
+
+    def _end(self, end: End) -> None:
+        if not self.closed:
+            self.closed = True
+            self.owner.ended(end)
 
     def _write_on(self) -> None:
         """Write what was put off, as far as the peer takes it, and go on with its requests once all is written."""
@@ -236,8 +242,16 @@ class Connection(asyncio.Protocol):
         self.close_if_done()
 
 
+def _end_by(error: Exception) -> End:
+    if isinstance(error, TlsError | TlsUnusable):
+        return End.TLS
+    return End.LIMIT if isinstance(error, HostFull) else End.ERROR
+
+
 def _is_the_peers(error: Exception, connection: Connection) -> bool:
-    """Log why a connection fails; return whether its peer is the cause."""
+    """Log and count why a connection fails; return whether its peer is the cause."""
+    if isinstance(error, FrameError):
+        connection.owner.unreadable(error.reason)
     if isinstance(error, FrameError | ProxyError | TlsError | TlsUnusable | HostFull):
         rate_limited.warning(
             "connection %s of %s closed: %s; find out what connects from there",

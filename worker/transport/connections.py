@@ -13,8 +13,9 @@ from registry.options.catalogue import Options
 from registry.options.networks import address_of, networks_of
 from worker.logs.rate_limited_log import RateLimitedLog
 from worker.peer import host_of
-from worker.transport.connection import Connection
+from worker.transport.connection import IDLE, Connection
 from worker.transport.connection_balance import ConnectionBalance
+from worker.transport.ends import End
 from worker.transport.host_limit import HostFull, HostLimit
 from worker.transport.owner import Introduced, Limits, Service
 from worker.transport.proxy_protocol import address_text
@@ -59,6 +60,9 @@ class Connections:
         self.service = service
         self.tls = tls
         self.proxy_protocol = options.proxy_protocol
+        self.bytes_read = 0
+        self.asked = 0
+        """Open connections over which a request has come, or the beginning of one."""
         self.time: Callable[[], float] = loop.time
         self.call_soon: Callable[[Callable[[], None]], object] = loop.call_soon
         self.time_slices = TimeSlices(loop.call_soon)
@@ -79,9 +83,11 @@ class Connections:
 
     def admit(self, accepted: socket, address: Any) -> None:
         """Open an accepted connection; one over the limit is closed at once."""
+        self.service.counters.connection_events.add("accepted")
         text = address_text(*address[:2]) if isinstance(address, tuple) else f"unix:{accepted.fileno()}"
         if 0 < self.limits.connections <= len(self):
             accepted.close()
+            self.ended(End.LIMIT)
             log.warning(
                 "connection of %s refused: there are %d; raise maxConnections or ulimit -n, or run more workers",
                 text,
@@ -93,6 +99,7 @@ class Connections:
             self._hosts.enter(host, limited=not self._is_balancer(host))
         except HostFull as full:
             accepted.close()
+            self.ended(End.LIMIT)
             log.warning(
                 "connection of %s refused: %s; raise the limit if that is right, or list a balancer in proxyNetworks",
                 text,
@@ -150,7 +157,7 @@ class Connections:
             if connection.closed:
                 connection.abort(reason)
             else:
-                connection.close(reason)
+                connection.close(reason, End.IDLE if reason == IDLE else End.SLOW)
 
     @property
     def sweep_every_s(self) -> float:
@@ -174,7 +181,7 @@ class Connections:
         since = self._new_since
         quiet = (c for c in self._open.values() if not (c.closed or _is_busy(c, since)))
         for connection in nsmallest(len(self._open) - keep, quiet, key=lambda c: c.active_at):
-            connection.close(reason)
+            connection.close(reason, End.DRAINED)
 
     def close(self) -> None:
         """Release the transports, once all connections have ended."""
@@ -183,12 +190,26 @@ class Connections:
     def close_all(self, reason: str) -> None:
         """Close every connection, after what was sent has gone out."""
         for connection in list(self._open.values()):
-            connection.close(reason)
+            connection.close(reason, End.DRAINED)
 
     def abort_all(self, reason: str) -> None:
         """End every connection at once."""
         for connection in list(self._open.values()):
-            connection.abort(reason)
+            connection.abort(reason, End.DRAINED)
+
+    @property
+    def bytes_gone(self) -> tuple[int, int]:
+        """Return how many bytes were ever read from peers and written to them."""
+        read, written = self._transports.answered_bytes
+        return self.bytes_read + read, self.reply_memory.bytes_written + written
+
+    def ended(self, end: End) -> None:
+        """Count a connection that ends, or does not begin."""
+        self.service.counters.connection_events.add(end)
+
+    def unreadable(self, reason: str) -> None:
+        """Count bytes that are no frame."""
+        self.service.counters.decode_errors.add(reason)
 
     @property
     def _new_since(self) -> float:

@@ -6,6 +6,8 @@ from worker.cache.cached_requests import Answers, CachedRequests
 from worker.transport.connection import Connection
 
 class Poller:
+    read: int
+    written: int
     def __init__(
         self, loop: asyncio.AbstractEventLoop, cached: Callable[[], CachedRequests | None]
     ) -> None: ...

@@ -18,6 +18,7 @@ from os import strerror
 from rocketmq_remoting.frame import FRAME_MAX_LENGTH, HEADER_MAX_LENGTH
 from worker.cache.cached_registrations import FRAME_LONGEST
 from worker.cache.cached_requests import CHECKS_MOST, FRAME_MOST, RepeatCheck
+from worker.counters import ROUTE, SAMPLED
 
 cdef extern from "Python.h":
     PyObject* new_bytes "PyBytes_FromStringAndSize"(const char* data, Py_ssize_t length) except NULL
@@ -95,6 +96,7 @@ cdef Py_ssize_t COMPARED_BYTES = FRAME_LONGEST
 cdef Py_ssize_t LONGEST = FRAME_MAX_LENGTH - 4
 cdef Py_ssize_t HEADER_LONGEST = HEADER_MAX_LENGTH
 cdef Py_ssize_t CHECKS_COUNT = CHECKS_MOST
+cdef unsigned int TIMED_OF = SAMPLED
 cdef const char* FIELD = b"\0\x05topic"  # the name of a binary header's ext field, after its length
 
 
@@ -105,6 +107,7 @@ cdef class Answers:
     cdef size_t used, begun
     cdef iovec pieces[PIECES]
     cdef int count
+    cdef Py_ssize_t lookups  # that are answered here
     cdef list referenced  # what is pointed to
 
     def __cinit__(self):
@@ -117,7 +120,7 @@ cdef class Answers:
         PyMem_Free(self.buffer)
 
     cdef void clear(self):
-        self.used = self.begun = self.count = 0
+        self.used = self.begun = self.count = self.lookups = 0
         self.referenced = []
 
     cdef inline bint has_room(self, size_t length):
@@ -306,7 +309,7 @@ cdef Py_ssize_t scan(
     cdef bytes request, shape = None, prefix = None, rest, body
     cdef tuple parts
     cdef PyObject* entry
-    cdef Py_ssize_t at = 0, length, digits, hits = 0
+    cdef Py_ssize_t at = 0, length, digits, lookups = 0
     cdef const char *frame
     cdef const char *end
     cdef const char *last = NULL
@@ -380,7 +383,10 @@ cdef Py_ssize_t scan(
             out.add(rest)
             out.add(body)
             sent += PyBytes_GET_SIZE(body)
-            hits += 1
+            if cuts.topic:
+                lookups += 1
+            else:
+                requests.counters.by_bytes[cached.code] += 1
         elif cached.renewal is not None:
             checks.append(
                 RepeatCheck(
@@ -393,8 +399,9 @@ cdef Py_ssize_t scan(
             break
         at += 4 + length
     out.seal()
-    if hits:
-        requests.counters.cached_requests += hits
+    if lookups:
+        requests.counters.by_bytes[ROUTE] += lookups
+        out.lookups = lookups
     return at
 
 
@@ -417,8 +424,11 @@ cdef double clock():
 cdef class Poller:
     """The sockets of one worker.
 
-    `cached` gives the cached requests (`CachedRequests`), or None while nothing may be answered from it."""
+    `cached` gives the cached requests (`CachedRequests`), or None while nothing may be answered from it. `read` and
+    `written` count the bytes of requests that were answered here, and of their answers."""
 
+    cdef readonly unsigned long long read, written
+    cdef unsigned int _answered  # reads of which something was
     cdef int _epoll
     cdef char* _buffer
     cdef Answers _answers
@@ -601,6 +611,7 @@ cdef class Transport:
             self._protocol.active_at = now
             if cached is not None and not self._unwritten_bytes and clock() < self._poller._began + LONGEST_S:
                 at = self._answer(cached, buffer, size, now)
+                self._poller.read += at
                 if at == size or self._closing:
                     return
             if self._is_long(<const unsigned char*>buffer + at, size - at):
@@ -669,10 +680,15 @@ cdef class Transport:
         cdef Answers out = self._poller._answers
         cdef list checks = []
         cdef Py_ssize_t at
+        cdef bint timed = self._poller._answered % TIMED_OF == 0
+        cdef double began = clock() if timed else 0
         try:
             at = scan(cached, data, size, now, self._high, out, checks)
             if out.count:
                 self._write_out(out)
+                self._poller._answered += 1
+                if timed and out.lookups:
+                    cached.counters.lookups_took(clock() - began, TIMED_OF * out.lookups)
         finally:  # they are all connections', one after the other
             out.clear()
         if checks:
@@ -692,6 +708,7 @@ cdef class Transport:
             for i in range(out.count):
                 size += out.pieces[i].iov_len
             written = sendmsg(self._fd, &message, MSG_DONTWAIT | MSG_NOSIGNAL)
+        self._poller.written += size
         if written < 0:
             if would_block():
                 self._keep(out.rest(0))

@@ -7,6 +7,7 @@ import msgspec
 
 from rocketmq_remoting.command import Command
 from worker.cache.cached_requests import CachedRequests, RepeatCheck
+from worker.counters import Counters
 from worker.overload.known_hosts import KnownHosts
 from worker.peer import Peer
 from worker.transport.frame_memory import FrameMemory
@@ -19,6 +20,9 @@ __all__ = ["Limits", "Owner", "Service"]
 
 class Service(Protocol):
     """What answers the requests: `worker.service.Service`."""
+
+    @property
+    def counters(self) -> Counters: ...
 
     frame_memory: FrameMemory
     known_hosts: KnownHosts
@@ -63,6 +67,7 @@ class Owner(Protocol):
     service: Service
     tls: ServerTls
     proxy_protocol: bool
+    asked: int
     time: Callable[[], float]
 
     def introduced(self, connection: Introduced, source: str) -> None:

@@ -31,6 +31,8 @@ class ReplyMemory:
         self._unwritten: dict[ReplyHolder, int] = {}  # bytes of each one's transport, where they are too many
         self.taken = 0
         """Bytes of all that are held, each counted once."""
+        self.bytes_written = 0
+        """Bytes of replies that transports were ever given."""
 
     def hold(self, holder: ReplyHolder, replies: Iterable[bytes]) -> None:
         """Count these until `release`; others may be cut off for them."""

@@ -159,6 +159,11 @@ class ReplyWriter:
         self.paused = self._backlog is not None
         self._count()
 
+    def write_plain(self, answers: bytes) -> None:
+        """Write answers at once, of a connection without TLS for which nothing waits."""
+        self.transport.write(answers)
+        self._memory.bytes_written += len(answers)
+
     def write_tls(self) -> None:
         """Write messages of the TLS session itself: handshake, alerts."""
         if self.tls is not None and (outgoing := self.tls.outgoing()):
@@ -207,5 +212,6 @@ class ReplyWriter:
                 self.drop()
                 raise
         self.transport.write(data)
+        self._memory.bytes_written += len(data)
         if self._choked:
             self._count()

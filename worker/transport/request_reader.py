@@ -94,7 +94,7 @@ class RequestReader:
         """Return what is left of `data` after the cached requests at its start."""
         blocks, length = self._cached(data, 0, UNREAD_MOST)
         if answers := b"".join(blocks):
-            self._replies.transport.write(answers)
+            self._replies.write_plain(answers)
         return data[length:] if length else data
 
     def _answer_cached(self) -> None:
@@ -136,6 +136,7 @@ class RequestReader:
         self._connection.deadline = opening.deadline
         if opening.stage is Stage.FRAMES:
             self._opening = None
+            self._connection.owner.asked += 1
         return plain
 
     def _next_slice(self) -> None:

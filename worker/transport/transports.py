@@ -30,6 +30,10 @@ class Transports(Protocol):
     def close(self) -> None:
         """Release what is shared, once there are no connections."""
 
+    @property
+    def answered_bytes(self) -> tuple[int, int]:
+        """Return how many bytes of requests were answered in the transport itself, and how many their answers have."""
+
 
 def transports(
     options: Options, loop: asyncio.AbstractEventLoop, cached: Cached, failed: Failed
@@ -67,6 +71,11 @@ class EpollTransports:
         """See `Transports`."""
         self._poller.stop()
 
+    @property
+    def answered_bytes(self) -> tuple[int, int]:
+        """See `Transports`."""
+        return self._poller.read, self._poller.written
+
 
 class LoopTransports:
     """Transports of the event loop: asyncio's or uvloop's."""
@@ -84,6 +93,11 @@ class LoopTransports:
 
     def close(self) -> None:
         """See `Transports`."""
+
+    @property
+    def answered_bytes(self) -> tuple[int, int]:
+        """See `Transports`."""
+        return 0, 0
 
     async def _connected(self, accepted: socket, connection: Connection) -> object:
         return await self._loop.connect_accepted_socket(lambda: connection, accepted)

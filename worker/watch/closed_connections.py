@@ -67,10 +67,16 @@ class ClosedConnections:
         self._options = options
         self._counters = counters
         self._peers: dict[str, set[Peer]] = {}
+        self._registered: set[Peer] = set()
         self._probes = HostSemaphore(PROBES_MAX)
         self._asking = asyncio.Semaphore(ASKING_MAX)
         self._numbers = itertools.count(1)
         self._tasks: set[asyncio.Task[None]] = set()
+
+    @property
+    def registered_peers(self) -> int:
+        """Return over how many open connections a member has registered."""
+        return len(self._registered)
 
     def owner(self, peer: Peer) -> str:
         """Return the connection as owner, as the store has it."""
@@ -82,6 +88,7 @@ class ClosedConnections:
             return False
         if not isinstance(peer.registered, Members):
             peer.registered = Members(peer.host)
+            self._registered.add(peer)
         peer.registered.add(member)
         self._peers.setdefault(member, set()).add(peer)
         return True
@@ -101,6 +108,7 @@ class ClosedConnections:
         """Release a connection that has ended; those of a worker that shuts down end with its own lease."""
         members = peer.registered
         if isinstance(members, Members):
+            self._registered.discard(peer)
             for member in members:
                 self._forget(peer, member)
                 if not shutting_down:

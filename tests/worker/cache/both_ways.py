@@ -73,6 +73,6 @@ class BothWays:
         checks = [(one.cached.request, one.opaque, one.frame) for one in due]
         result = b"".join(pieces), length, checks, counters.cached_requests, sorted(frames.replies.entries)
         if len(frames.replies) == before:
-            counters.cached_requests = 0
+            counters.by_bytes = dict.fromkeys(counters.by_bytes, 0)
             self._cached[answers] = frames, counters
         return result

@@ -7,13 +7,17 @@ import json
 import logging
 import os
 from collections.abc import Callable, Iterable
+from functools import cached_property
 from pathlib import Path
 
 import msgspec
 
+from metrics.samples import Sample
 from registry.options.catalogue import Options
 from rocketmq_remoting.command import Command, encode
 from worker.cache.cached_requests import CachedRequests, RepeatCheck
+from worker.counters import Counters
+from worker.meter import Metered
 from worker.overload.known_hosts import KnownHosts
 from worker.peer import Peer
 from worker.server import RemotingWorker
@@ -30,8 +34,20 @@ atexit.register(gc.freeze)  # as the server does: no last collection
 class NoCache:
     """A service without cached requests and known brokers."""
 
+    registered_peers = admin_peers = 0
     frame_memory: FrameMemory
     known_hosts = KnownHosts()
+
+    @cached_property
+    def counters(self) -> Counters:
+        return Counters()
+
+    @property
+    def metered(self) -> Metered:
+        return self
+
+    def state(self) -> Iterable[Sample]:
+        return ()
 
     def cached(self) -> CachedRequests | None:
         return None

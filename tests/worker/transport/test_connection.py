@@ -18,6 +18,7 @@ from worker.cache.views import asked_view
 from worker.peer import Peer
 from worker.reply import Reply
 from worker.transport.connection import Connection
+from worker.transport.ends import End
 from worker.transport.frame_memory import FrameLimits, FrameMemory
 from worker.transport.owner import Introduced, Limits, Service
 from worker.transport.reply_memory import ReplyMemory
@@ -99,6 +100,9 @@ class Surroundings(NoCache):
         self.frame_memory = FrameMemory(lambda: self.now, LIMITS)
         self.handled: list[Command] = []
         self.ends = 0
+        self.asked = self.bytes_read = 0
+        self.ended_by: list[End] = []
+        self.unreadable_by: list[str] = []
         self._answer = answer or echo
         self.socket = Socket()
         self.connection = Connection("1", "127.0.0.1:4711", self)
@@ -113,6 +117,12 @@ class Surroundings(NoCache):
 
     def opened(self, connection: Connection) -> None:
         pass
+
+    def ended(self, end: End) -> None:
+        self.ended_by.append(end)
+
+    def unreadable(self, reason: str) -> None:
+        self.unreadable_by.append(reason)
 
     def introduced(self, connection: Introduced, source: str) -> None:
         connection.address = source

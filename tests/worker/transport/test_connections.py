@@ -86,6 +86,10 @@ def test_one_that_could_not_be_opened_is_not_counted(table: Table) -> None:
         def close(self) -> None:
             pass
 
+        @property
+        def answered_bytes(self) -> tuple[int, int]:
+            return 0, 0
+
     table.connections._transports = Refuses()
     near, far = socketpair()
     with near, far:

@@ -1,0 +1,73 @@
+"""What an HTTP worker counts of requests."""
+
+from collections.abc import Iterator
+from threading import Lock
+from time import perf_counter
+from typing import Final
+
+from flask import Flask, Response, g, request
+
+from metrics.catalogue import HTTP_REQUEST_DURATION, HTTP_REQUESTS, OTHER, Scope
+from metrics.counts import Counts, Histograms, Observed
+from metrics.publisher import Publisher
+from metrics.samples import Sample
+
+__all__ = ["COUNTERS", "ROLE", "HttpCounters", "count_requests", "publisher"]
+
+ROLE: Final = "http"
+"""Of these processes."""
+
+
+class HttpCounters:
+    """Counts of one process; its threads share them."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._requests = Counts(HTTP_REQUESTS)
+        self._durations = Histograms(HTTP_REQUEST_DURATION)
+
+    def answered(self, method: str, route: str, status: int, seconds: float) -> None:
+        """Count a request of a route, `other` for none, and how long it took."""
+        with self._lock:
+            self._requests.add(method, route, status)
+            self._durations.of(method, route).observe(seconds)
+
+    def refused(self, status: int) -> None:
+        """Count a request that never became one of a route."""
+        with self._lock:
+            self._requests.add(OTHER, OTHER, status)
+
+    def read(self) -> Iterator[Sample | Observed]:
+        """Yield what is counted here as values of metrics."""
+        with self._lock:
+            yield from self._requests.read()
+            yield from self._durations.read()
+
+
+COUNTERS: Final = HttpCounters()
+"""Those of this process."""
+
+
+def count_requests(app: Flask) -> None:
+    """Have all requests of an application counted, from the whole request to its answer."""
+
+    @app.before_request
+    def begin() -> None:
+        g.began_s = perf_counter()
+
+    @app.after_request
+    def end(response: Response) -> Response:
+        route = OTHER if request.url_rule is None else request.url_rule.rule
+        began_s = g.get("began_s", None)
+        COUNTERS.answered(
+            request.method,
+            route,
+            response.status_code,
+            0.0 if began_s is None else perf_counter() - began_s,
+        )
+        return response
+
+
+def publisher(namespace: str) -> Publisher:
+    """Return what publishes the counts of this process, an HTTP worker."""
+    return Publisher(namespace, Scope.HTTP, ROLE, COUNTERS.read)

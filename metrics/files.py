@@ -1,0 +1,137 @@
+"""The folder in which the processes of a container publish what they count, and a scrape reads it.
+
+PROMETHEUS_MULTIPROC_DIR names it, a variable of the client library. What starts the processes makes it, empty. Counters
+of a process that has ended stay, so that none falls; where there are many, they are added up."""
+
+import fcntl
+import os
+import shutil
+import tempfile
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, MutableMapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+
+from prometheus_client.mmap_dict import MmapedDict
+from prometheus_client.multiprocess import mark_process_dead
+
+from metrics.catalogue import Merge
+
+__all__ = ["VARIABLE", "add_up_ended", "ended", "folder", "identity", "locked", "prepared", "reserve"]
+
+VARIABLE: Final = "PROMETHEUS_MULTIPROC_DIR"
+MEMORY: Final = "/dev/shm"
+"""Where the folder is by default: no disk keeps a worker waiting."""
+MADE: Final = "mqnamesrv-metrics-"
+"""What the name of a folder that was made begins with, before the id of the process."""
+ENDED_MOST: Final = 50
+"""Processes that have ended whose files are left as they are."""
+SUM: Final = "ended.0"
+"""Stands for all processes whose files were added up."""
+LOCK: Final = "lock"
+RESERVED: Final = {
+    "counter": 1 << 19,
+    "histogram": 1 << 19,
+    **{f"gauge_{merge}": 1 << 16 for merge in Merge},
+}
+"""Bytes of each file of a process: a number takes some 170."""
+
+
+def folder() -> Path | None:
+    """Return the folder, None where there is none: then nothing is published."""
+    path = os.environ.get(VARIABLE)
+    return Path(path) if path and os.path.isdir(path) else None
+
+
+@contextmanager
+def prepared(env: MutableMapping[str, str]) -> Iterator[Path]:
+    """Empty the folder that the variable names; or have it name a new one, which is removed at the end."""
+    if given := env.get(VARIABLE):
+        path = Path(given)
+        path.mkdir(parents=True, exist_ok=True)
+        for file in path.glob("*.db"):
+            file.unlink(missing_ok=True)
+        yield path
+        return
+    within = MEMORY if os.access(MEMORY, os.W_OK) else tempfile.gettempdir()
+    _remove_left_ones(Path(within))
+    made = tempfile.mkdtemp(prefix=f"{MADE}{os.getpid()}-", dir=within)
+    env[VARIABLE] = made
+    try:
+        yield Path(made)
+    finally:
+        env.pop(VARIABLE, None)
+        shutil.rmtree(made, ignore_errors=True)
+
+
+def identity(role: str, pid: int) -> str:
+    """Return what the files of a process are named by: ids alone are not unique where containers share a folder."""
+    return f"{role}.{pid}"
+
+
+def ended(role: str, pid: int) -> None:
+    """Drop the gauges of a process that has ended."""
+    if (path := folder()) is not None:
+        mark_process_dead(identity(role, pid), str(path))
+
+
+def reserve(name: str) -> None:
+    """Make the files of a process as long as they need to be: one that grows into a full disk or memory later would end
+    the process by a signal. Raises OSError."""
+    if (path := folder()) is None:
+        return
+    for kind, size in RESERVED.items():
+        fd = os.open(path / f"{kind}_{name}.db", os.O_RDWR | os.O_CREAT, 0o600)
+        try:
+            os.posix_fallocate(fd, 0, size)
+        finally:
+            os.close(fd)
+
+
+@contextmanager
+def locked(path: Path, how: int = fcntl.LOCK_SH) -> Iterator[None]:
+    """Keep files from being added up (LOCK_SH), or read meanwhile (LOCK_EX)."""
+    with open(path / LOCK, "a") as file:
+        fcntl.flock(file, how)
+        yield
+
+
+def add_up_ended() -> None:
+    """Replace the counters and histograms of processes that have ended by their sum, if these are many."""
+    if (path := folder()) is None:
+        return
+    for kind in ("counter", "histogram"):
+        files = [file for file in path.glob(f"{kind}_*.db") if not _lives(file)]
+        if len(files) > ENDED_MOST:
+            with locked(path, fcntl.LOCK_EX):
+                _add_up(files, path / f"{kind}_{SUM}.db")
+
+
+def _remove_left_ones(within: Path) -> None:
+    """Remove folders of this user that were made by processes which were killed."""
+    for left in within.glob(f"{MADE}*-*"):
+        pid = left.name.removeprefix(MADE).partition("-")[0]
+        if pid.isdecimal() and not os.path.exists(f"/proc/{pid}") and left.stat().st_uid == os.getuid():
+            shutil.rmtree(left, ignore_errors=True)
+
+
+def _lives(file: Path) -> bool:
+    pid = file.stem.rpartition(".")[2]
+    return pid != "0" and os.path.exists(f"/proc/{pid}")
+
+
+def _add_up(files: Iterable[Path], into: Path) -> None:
+    sums = defaultdict[str, float](float)
+    for file in files:
+        for key, value, *_ in MmapedDict.read_all_values_from_file(str(file)):
+            sums[key] += value
+    unfinished = into.with_suffix(".new")
+    unfinished.unlink(missing_ok=True)
+    written = MmapedDict(str(unfinished))
+    for key, value in sums.items():
+        written.write_value(key, value, 0.0)
+    written.close()
+    for file in files:
+        file.unlink()
+    unfinished.rename(into)

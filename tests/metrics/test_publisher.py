@@ -1,0 +1,222 @@
+"""What processes publish, and what a scrape makes of it."""
+
+import fcntl
+import os
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NoReturn
+
+import pytest
+from prometheus_client.parser import text_string_to_metric_families
+
+from metrics import files
+from metrics.catalogue import (
+    ADMISSION_REJECTED,
+    CATALOGUE,
+    FOLLOWER_CONNECTED,
+    INFLIGHT,
+    LOOP_LAG,
+    PREFIX,
+    REQUESTS,
+    Scope,
+)
+from metrics.counts import Counts, Histogram, Observed
+from metrics.exposition import exposition
+from metrics.files import VARIABLE, add_up_ended, ended, prepared
+from metrics.publisher import Publisher
+from metrics.samples import Sample
+
+Series = dict[tuple[str, tuple[tuple[str, str], ...]], float]
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv(VARIABLE, str(tmp_path))
+    return tmp_path
+
+
+def series() -> Series:
+    """Return the samples of a scrape, by name without prefix and labels but `ns`."""
+    found: Series = {}
+    for family in text_string_to_metric_families(exposition().decode()):
+        for sample in family.samples:
+            labels = tuple(sorted((name, value) for name, value in sample.labels.items() if name != "ns"))
+            found[sample.name.removeprefix(PREFIX), labels] = sample.value
+    return found
+
+
+class Process:
+    """One that counts, in this process: two of them have two names."""
+
+    def __init__(self, role: str = "remoting") -> None:
+        self.rejected = Counts(ADMISSION_REJECTED)
+        self.lag = Histogram(LOOP_LAG.buckets)
+        self.inflight = 0
+        self.connected = 1
+        self.publisher = Publisher("default", Scope.REMOTING, role, self._read)
+
+    def _read(self) -> Iterator[Sample | Observed]:
+        yield from self.rejected.read()
+        yield Observed(LOOP_LAG, (), self.lag)
+        yield Sample(INFLIGHT, (), self.inflight)
+        yield Sample(FOLLOWER_CONNECTED, (), self.connected)
+
+
+ROUTES = "admission_rejected_total", (("class", "route"),)
+
+
+def test_all_that_can_be_counted_is_there_from_the_start(folder: Path) -> None:
+    Process().publisher.publish()
+    found = series()
+    for metric in CATALOGUE:
+        if Scope.REMOTING in metric.scopes and metric.name != "workers":
+            name = metric.name + ("_bucket" if metric.type == "histogram" else "")
+            shown = [labels for shown, labels in found if shown == name]
+            assert len(shown) == len(list(metric.combinations())) * (len(metric.buckets) + 1 or 1), name
+    assert found[ROUTES] == 0
+
+
+def test_counters_and_gauges_of_processes_are_added(folder: Path) -> None:
+    one, two = Process("one"), Process("two")
+    one.rejected.add("route", by=3)
+    two.rejected.add("route")
+    one.inflight, two.inflight, two.connected = 4, 5, 0
+    for process in (one, two, one):
+        process.publisher.publish()
+    found = series()
+    assert found[ROUTES] == 4
+    assert found["inflight_requests", ()] == 9
+    assert found["follower_connected", ()] == 0
+    assert found["workers", (("role", "one"),)] == 1
+
+
+def test_a_histogram(folder: Path) -> None:
+    one, two = Process("one"), Process("two")
+    one.lag.observe(0.0002)
+    one.lag.observe(0.0002, times=16)
+    two.lag.observe(7.0)
+    for process in (one, two):
+        process.publisher.publish()
+    found = series()
+    assert found["loop_lag_seconds_bucket", (("le", "0.0001"),)] == 0
+    assert found["loop_lag_seconds_bucket", (("le", "0.00025"),)] == 17
+    assert found["loop_lag_seconds_bucket", (("le", "1.0"),)] == 17
+    assert found["loop_lag_seconds_count", ()] == 18
+    assert found["loop_lag_seconds_sum", ()] == pytest.approx(7.0034)
+
+
+def test_of_a_process_that_has_ended_the_counters_stay(folder: Path) -> None:
+    process = Process()
+    process.rejected.add("route")
+    process.publisher.publish()
+    ended("remoting", os.getpid())
+    found = series()
+    assert found[ROUTES] == 1
+    assert not {("inflight_requests", ()), ("workers", (("role", "remoting"),))} & found.keys()
+
+
+def test_a_later_process_with_its_id_counts_on(folder: Path) -> None:
+    for _ in range(2):
+        process = Process()
+        process.rejected.add("route", by=2)
+        process.publisher.publish()
+    assert series()[ROUTES] == 4
+
+
+def test_a_code_that_a_peer_made_up_is_other(folder: Path) -> None:
+    counts = Counts(REQUESTS)
+    for code in (105, 7_000_000, 105):
+        counts.add(code, "ok")
+    values = {labels: value for _, labels, value in counts.read() if value}
+    assert values == {("105", "ok"): 2, ("other", "ok"): 1}
+
+
+def test_many_processes_that_have_ended_are_added_up(folder: Path) -> None:
+    for number in range(files.ENDED_MOST + 5):
+        process = Process(f"worker{number}")
+        process.rejected.add("route")
+        process.lag.observe(0.1)
+        process.publisher.publish()
+        for file in folder.glob(f"*_worker{number}.*"):
+            file.rename(file.with_name(file.name.replace(f".{os.getpid()}.", f".{2**22 + number}.")))
+    before = series()
+    add_up_ended()
+    assert len(list(folder.glob("counter_*"))) == len(list(folder.glob("histogram_*"))) == 1
+    after = series()
+    assert {
+        key: value for key, value in before.items() if not key[0].startswith(("workers", "infl", "foll"))
+    } == {key: value for key, value in after.items() if not key[0].startswith(("workers", "infl", "foll"))}
+    assert after[ROUTES] == files.ENDED_MOST + 5
+
+
+def test_nothing_is_added_up_while_a_scrape_reads(folder: Path) -> None:
+    with files.locked(folder):
+        waiting = threading.Thread(
+            target=lambda: files.locked(folder, fcntl.LOCK_EX).__enter__(), daemon=True
+        )
+        waiting.start()
+        waiting.join(0.2)
+        assert waiting.is_alive()
+    waiting.join(10)
+    assert not waiting.is_alive()
+
+
+def test_without_a_folder_nothing_is_published(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv(VARIABLE, raising=False)
+    Process().publisher.publish()
+    assert series() == {}
+
+
+def test_where_there_is_no_room_a_line_says_so(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def full(*_: object) -> NoReturn:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "posix_fallocate", full)
+    process = Process()
+    process.publisher.publish()
+    process.publisher.publish()
+    (record,) = caplog.records
+    assert "No space left on device" in record.message
+    monkeypatch.undo()
+    monkeypatch.setenv(VARIABLE, str(folder))
+    process.rejected.add("route")
+    process.publisher.publish()
+    assert series()[ROUTES] == 1
+
+
+def test_a_file_that_cannot_be_read_is_said(folder: Path, caplog: pytest.LogCaptureFixture) -> None:
+    Process().publisher.publish()
+    (folder / "counter_remoting.7.db").write_bytes(b"\xff\xff\xff\x7f" + b"\xff" * 100)
+    assert series() == {}
+    assert "restart the server" in caplog.text
+
+
+def test_the_folder_is_made_and_removed() -> None:
+    env: dict[str, str] = {}
+    with prepared(env) as made:
+        assert made.is_dir()
+        assert env == {VARIABLE: str(made)}
+    assert not made.exists()
+    assert env == {}
+
+
+def test_a_folder_of_a_process_that_was_killed_is_removed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(files, "MEMORY", str(tmp_path))
+    left, used = tmp_path / f"{files.MADE}{2**22 + 1}-abc", tmp_path / f"{files.MADE}{os.getppid()}-abc"
+    for folder in (left, used):
+        folder.mkdir()
+    with prepared({}):
+        assert (left.exists(), used.exists()) == (False, True)
+
+
+def test_a_folder_that_is_named_is_emptied_and_stays(tmp_path: Path) -> None:
+    (tmp_path / "counter_remoting.7.db").write_bytes(b"old")
+    (tmp_path / "notes").write_bytes(b"")
+    with prepared({VARIABLE: str(tmp_path)}):
+        assert [path.name for path in tmp_path.iterdir()] == ["notes"]
+    assert tmp_path.is_dir()

@@ -1,0 +1,122 @@
+"""What a running server publishes: requests over the wire and HTTP, and what of it stays when a worker is killed."""
+
+import os
+import re
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx
+import pytest
+from prometheus_client.parser import text_string_to_metric_families
+
+from metrics.catalogue import CATALOGUE, NS, PREFIX, Scope
+from metrics.files import MADE
+from rocketmq_remoting.codes import RequestCode
+from testbed.eventually import eventually
+from tests.mqnamesrv.process import NameServer
+
+Labels = tuple[tuple[str, str], ...]
+LOOKUPS = 40
+PART = re.compile("_(bucket|count|sum)$")
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[NameServer]:
+    with NameServer(tmp_path_factory.mktemp("metrics"), MQNS_REMOTING_WORKERS="2") as server:
+        yield server
+
+
+def scrape(server: NameServer) -> dict[tuple[str, Labels], float]:
+    """Return all samples by name without prefix and sorted labels but `ns`."""
+    text = httpx.get(f"http://127.0.0.1:{server.http_port}/metrics").text
+    found: dict[tuple[str, Labels], float] = {}
+    for family in text_string_to_metric_families(text):
+        assert family.documentation, family.name
+        for sample in family.samples:
+            assert sample.labels[NS] == "default"
+            key = tuple(sorted(item for item in sample.labels.items() if item[0] != NS))
+            assert (sample.name, key) not in found
+            found[sample.name.removeprefix(PREFIX), key] = sample.value
+    return found
+
+
+def value(server: NameServer, name: str, **labels: str) -> float:
+    return scrape(server).get((name, tuple(sorted(labels.items()))), 0.0)
+
+
+def test_each_metric_of_a_process_is_there_from_the_start(server: NameServer) -> None:
+    def missing() -> list[str]:
+        names = {name for name, _ in scrape(server)}
+        return [
+            metric.name
+            for metric in CATALOGUE
+            if Scope.STORE not in metric.scopes and not names & {metric.name, f"{metric.name}_bucket"}
+        ]
+
+    eventually(lambda: not missing(), 10)
+
+
+def test_there_is_no_metric_that_the_catalogue_has_not(server: NameServer) -> None:
+    known = {metric.name for metric in CATALOGUE}
+    assert {name for name, _ in scrape(server) if not {name, PART.sub("", name)} & known} == set()
+
+
+def test_lookups_are_counted_and_timed(server: NameServer) -> None:
+    def answered() -> float:
+        return value(server, "requests_total", request_code="105", result="not_found")
+
+    before = answered()
+    for _ in range(LOOKUPS):
+        server.ask(RequestCode.GET_ROUTEINFO_BY_TOPIC, {"topic": "NoSuchTopic"})
+    eventually(lambda: answered() == before + LOOKUPS, 10)
+    found = scrape(server)
+    assert found["request_duration_seconds_count", (("request_code", "105"),)] > 0
+    assert found["route_cache_events_total", (("result", "miss"),)] >= 1
+    assert found["route_cache_events_total", (("result", "negative_hit"),)] >= LOOKUPS - 2
+    assert found["connection_events_total", (("event", "accepted"),)] >= LOOKUPS
+    assert found["request_bytes_total", ()] > 1000
+
+
+def test_http_requests_are_counted_by_route(server: NameServer) -> None:
+    address = f"http://127.0.0.1:{server.http_port}"
+    assert [httpx.get(address + path).status_code for path in ("/healthz", "/healthz", "/nothing")] == [
+        200,
+        200,
+        404,
+    ]
+
+    def counted(route: str, status: str) -> float:
+        return value(server, "http_requests_total", method="GET", route=route, status=status)
+
+    eventually(lambda: counted("/healthz", "200") >= 2 and counted("other", "404") == 1, 10)
+
+
+def test_a_worker_that_is_killed_leaves_what_it_counted(server: NameServer) -> None:
+    def total() -> float:
+        return value(server, "requests_total", request_code="105", result="not_found")
+
+    def living() -> float:
+        return value(server, "workers", role="remoting")
+
+    server.ask(RequestCode.GET_ROUTEINFO_BY_TOPIC, {"topic": "NoSuchTopic"})
+    eventually(lambda: total() >= 1 and living() == 2, 10)
+    before = total()
+    (folder,) = Path("/dev/shm").glob(f"{MADE}{server.pid}-*")
+    pids = {int(path.stem.rpartition(".")[2]) for path in folder.glob("counter_remoting.*.db")}
+    for pid in pids:
+        os.kill(pid, signal.SIGKILL)
+    eventually(lambda: {*pids} != {*_pids(folder)}, 10)
+    eventually(lambda: living() == 2, 10)
+    assert total() >= before
+
+
+def _pids(folder: Path) -> set[int]:
+    return {int(path.stem.rpartition(".")[2]) for path in folder.glob("gauge_livesum_remoting.*.db")}
+
+
+def test_the_folder_goes_with_the_server(tmp_path: Path) -> None:
+    with NameServer(tmp_path) as server:
+        pid = server.pid
+        assert list(Path("/dev/shm").glob(f"{MADE}{pid}-*"))
+    assert not list(Path("/dev/shm").glob(f"{MADE}{pid}-*"))

@@ -1,0 +1,89 @@
+"""The meter of a worker: publishes each second what it counts, and what it has just now."""
+
+import asyncio
+from collections.abc import Iterable, Iterator
+from time import perf_counter
+from typing import Final, Protocol
+
+from metrics import catalogue as metrics
+from metrics.counts import Observed
+from metrics.publisher import Publisher
+from metrics.samples import Sample
+from worker.counters import Counters
+
+__all__ = ["ROLE", "Meter", "Metered"]
+
+ROLE: Final = "remoting"
+"""Of these processes."""
+LOOK_EVERY_S: Final = 0.1
+"""The lateness of a timer of this length is how long others kept the loop busy."""
+
+
+class Metered(Protocol):
+    """What answers requests: `worker.assembly.Assembly`."""
+
+    @property
+    def counters(self) -> Counters: ...
+
+    def state(self) -> Iterable[Sample]:
+        """Return what it has just now."""
+
+    @property
+    def registered_peers(self) -> int:
+        """Return over how many connections a broker has registered."""
+
+    @property
+    def admin_peers(self) -> int:
+        """Return over how many others lists or changes were asked for."""
+
+
+class Connections(Protocol):
+    """The connections of a worker: `worker.transport.connections.Connections`."""
+
+    asked: int
+
+    def __len__(self) -> int: ...
+
+    @property
+    def bytes_gone(self) -> tuple[int, int]: ...
+
+
+class Meter:
+    """Made in the worker."""
+
+    def __init__(self, namespace: str, metered: Metered, connections: Connections) -> None:
+        self._metered = metered
+        self._connections = connections
+        self._publisher = Publisher(namespace, metrics.Scope.REMOTING, ROLE, self._read)
+
+    async def run(self) -> None:
+        """Publish until cancelled."""
+        while True:
+            look_at = perf_counter() + LOOK_EVERY_S
+            await asyncio.sleep(LOOK_EVERY_S)
+            self._metered.counters.loop_lag.observe(max(perf_counter() - look_at, 0.0))
+            self._publisher.publish_if_due()
+
+    def publish(self) -> None:
+        """Publish now."""
+        self._publisher.publish()
+
+    def _read(self) -> Iterator[Sample | Observed]:
+        yield from self._metered.counters.read()
+        yield from self._metered.state()
+        read, written = self._connections.bytes_gone
+        yield Sample(metrics.REQUEST_BYTES, (), read)
+        yield Sample(metrics.RESPONSE_BYTES, (), written)
+        yield from self._roles()
+
+    def _roles(self) -> Iterator[Sample]:
+        brokers, admins = self._metered.registered_peers, self._metered.admin_peers
+        unknown = len(self._connections) - self._connections.asked
+        clients = max(self._connections.asked - brokers - admins, 0)
+        for role, number in (
+            ("broker", brokers),
+            ("admin", admins),
+            ("client", clients),
+            ("unknown", unknown),
+        ):
+            yield Sample(metrics.CONNECTIONS, (role,), number)
