@@ -1,6 +1,6 @@
 """What an HTTP worker counts of requests."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from threading import Lock
 from time import perf_counter
 from typing import Final
@@ -11,6 +11,8 @@ from metrics.catalogue import HTTP_REQUEST_DURATION, HTTP_REQUESTS, OTHER, Scope
 from metrics.counts import Counts, Histograms, Observed
 from metrics.publisher import Publisher
 from metrics.samples import Sample
+from metrics.store_commands import StoreCommands
+from registry.plans import Call, ScriptCall
 
 __all__ = ["COUNTERS", "ROLE", "HttpCounters", "count_requests", "publisher"]
 
@@ -25,6 +27,7 @@ class HttpCounters:
         self._lock = Lock()
         self._requests = Counts(HTTP_REQUESTS)
         self._durations = Histograms(HTTP_REQUEST_DURATION)
+        self._commands = StoreCommands()
 
     def answered(self, method: str, route: str, status: int, seconds: float) -> None:
         """Count a request of a route, `other` for none, and how long it took."""
@@ -37,11 +40,19 @@ class HttpCounters:
         with self._lock:
             self._requests.add(OTHER, OTHER, status)
 
+    def observe(
+        self, requests: Sequence[Call | ScriptCall], seconds: float, replies: Sequence[object]
+    ) -> None:
+        """Count a round trip to the store, see `registry.drivers.Observe`."""
+        with self._lock:
+            self._commands(requests, seconds, replies)
+
     def read(self) -> Iterator[Sample | Observed]:
         """Yield what is counted here as values of metrics."""
         with self._lock:
             yield from self._requests.read()
             yield from self._durations.read()
+            yield from self._commands.read()
 
 
 COUNTERS: Final = HttpCounters()

@@ -10,6 +10,7 @@ import msgspec
 import redis
 from flask import current_app, request
 
+from api.counters import COUNTERS
 from registry import settings
 from registry.drivers import run
 from registry.growth.limits import Limits
@@ -36,11 +37,11 @@ class NameServer(msgspec.Struct, frozen=True):
 
     def run(self, plan: Plan[T]) -> T:
         """Run a plan on the store (`registry.drivers.run`)."""
-        return run(plan, self.store)
+        return run(plan, self.store, COUNTERS.observe)
 
     def run_probe(self, plan: Plan[T]) -> T:
         """Run a plan on the store over `probing`."""
-        return run(plan, self.probing)
+        return run(plan, self.probing, COUNTERS.observe)
 
     @property
     def limits(self) -> Limits:

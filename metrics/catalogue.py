@@ -1,12 +1,14 @@
 """The catalogue of metrics: the one place for their names, labels and meanings (docs/metrics.md shows it)."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from enum import StrEnum
 from itertools import product
 from typing import Final, Literal
 
 import msgspec
 
+from registry.events.entry import EventKind
+from registry.scripts import names_of_scripts
 from rocketmq_remoting.codes import RequestCode
 
 PREFIX: Final = "rocketmq_namesrv_"
@@ -93,6 +95,31 @@ RESULT: Final = Label(
 )
 REMOTING: Final = (Scope.REMOTING,)
 STORE: Final = (Scope.STORE,)
+JOBS: Final = (Scope.JOBS,)
+ALL_PROCESSES: Final = (Scope.REMOTING, Scope.HTTP, Scope.JOBS)
+CAUSES: Final[Mapping[EventKind, tuple[str, ...]]] = {
+    EventKind.STREAM_STARTED: ("empty_store", "stream_lost"),
+    EventKind.BROKER_REGISTERED: ("first", "join", "takeover", "switch", "revive"),
+    EventKind.BROKER_UPDATED: ("register", "repair"),
+    EventKind.BROKER_REMOVED: (
+        "unregistered",
+        "expired",
+        "lost",
+        "closed",
+        "replaced",
+        "switched",
+        "evicted",
+    ),
+    EventKind.TOPICS_CHANGED: ("register", "topic_register", "topic_delete", "wipe", "restore", "acting"),
+    EventKind.MAPPINGS_CHANGED: ("register",),
+    EventKind.KV_CHANGED: ("put", "delete", "import"),
+    EventKind.SETTINGS_CHANGED: ("update", "start"),
+    EventKind.HOLD_CHANGED: ("outage", "mass_expiry", "released", "clock_back"),
+    EventKind.DRAIN_CHANGED: ("drain", "undrain", "drain_end", "wipe", "restore"),
+    EventKind.CONFLICT_SEEN: ("two_clusters", "two_names", "state_version", "stale_unregister"),
+    EventKind.TABLES_REPAIRED: ("brokers", "topics", "mappings", "keys"),
+}
+"""The causes of each kind of event; there may be others, which are counted as OTHER."""
 CLUSTER: Final = Label("cluster")
 
 REQUESTS: Final = Metric(
@@ -195,6 +222,142 @@ PROBES: Final = Metric(
     "Probes of brokers whose last connection closed.",
 )
 
+REDIS_UP: Final = Metric(
+    "redis_up",
+    "gauge",
+    (),
+    ALL_PROCESSES,
+    "1 while the store answers every process: 0 if the last request of one got no answer.",
+    merge=Merge.LEAST,
+)
+REDIS_COMMAND_DURATION: Final = Metric(
+    "redis_command_duration_seconds",
+    "histogram",
+    (Label("script", (*names_of_scripts(), "read", OTHER)),),
+    ALL_PROCESSES,
+    "Round trips to the store, for each script or command in them, as the client sees them.",
+    buckets=LATENCY,
+)
+REDIS_ERRORS: Final = Metric(
+    "redis_errors_total",
+    "counter",
+    (Label("kind", ("timeout", "connection", "readonly", "oom", "busy", OTHER)),),
+    ALL_PROCESSES,
+    "Requests to the store that failed.",
+)
+REDIS_RECONNECTS: Final = Metric(
+    "redis_reconnects_total", "counter", (), ALL_PROCESSES, "Times that the store answers a process again."
+)
+REDIS_CLOCK_OFFSET: Final = Metric(
+    "redis_clock_offset_seconds",
+    "gauge",
+    (),
+    REMOTING,
+    "This machine's clock less that of Redis.",
+    merge=Merge.LAST,
+)
+
+ROUTE_FRESHNESS: Final = Metric(
+    "route_freshness_seconds",
+    "histogram",
+    (),
+    REMOTING,
+    "From the id of an event to its application in this worker; resolution 1 ms.",
+    buckets=DELAY,
+)
+ROUTE_CHANGES: Final = Metric(
+    "route_changes_total",
+    "counter",
+    (Label("kind", (*(kind for kind in EventKind if kind != EventKind.CHECKPOINT), OTHER)), Label("cause")),
+    JOBS,
+    "Events, checkpoints left out. Of all schedulers the one counts that has the claim of the walk over the tables.",
+)
+UNREGISTRATIONS: Final = Metric(
+    "unregistration_events_total",
+    "counter",
+    (Label("cause", (*CAUSES[EventKind.BROKER_REMOVED], OTHER)),),
+    JOBS,
+    "Members that left, by cause; counted as route_changes_total.",
+)
+IDENTITY_CONFLICTS: Final = Metric(
+    "identity_conflicts_total",
+    "counter",
+    (Label("kind", (*CAUSES[EventKind.CONFLICT_SEEN], "takeover", OTHER)),),
+    JOBS,
+    "Claims to what another member has, and takeovers of an id; counted as route_changes_total.",
+)
+EXPIRY_RECORD_DELAY: Final = Metric(
+    "expiry_record_delay_seconds",
+    "histogram",
+    (),
+    JOBS,
+    "From the end of a lease to its event; counted as route_changes_total.",
+    buckets=DELAY,
+)
+DETECTION_LATENCY: Final = Metric(
+    "detection_latency_seconds",
+    "histogram",
+    (Label("cause", ("expired", "lost", "closed")),),
+    JOBS,
+    "From the last sign of a member (expired), or the end of its last connection (lost, closed), until routes left it "
+    "out; counted as route_changes_total.",
+    buckets=DELAY,
+)
+LEASE_HIDE_DELAY: Final = Metric(
+    "lease_hide_delay_seconds",
+    "histogram",
+    (),
+    REMOTING,
+    "From the end of a lease until this worker leaves the member out.",
+    buckets=DELAY,
+)
+TASK: Final = Label(
+    "task", ("expire_brokers", "run_deferred", "trim_events", "checkpoint_tables", "walk_tables")
+)
+TASK_RUNS: Final = Metric(
+    "task_runs_total", "counter", (TASK, Label("result", ("ok", "failed"))), JOBS, "Runs of periodic jobs."
+)
+TASK_DURATION: Final = Metric(
+    "task_duration_seconds",
+    "histogram",
+    (TASK,),
+    JOBS,
+    "How long a run of a periodic job took.",
+    buckets=DELAY,
+)
+TASK_LAST_SUCCESS: Final = Metric(
+    "task_last_success_timestamp_seconds",
+    "gauge",
+    (TASK,),
+    STORE,
+    "When a periodic job ended well last, whichever process ran it.",
+)
+TASK_INTERVAL: Final = Metric(
+    "task_interval_seconds", "gauge", (TASK,), STORE, "How often a periodic job is to run."
+)
+TASK_QUEUE_DEPTH: Final = Metric(
+    "task_queue_depth",
+    "gauge",
+    (Label("queue", ("upkeep", "pipeline-runs")),),
+    JOBS,
+    "Jobs that wait, as a scheduler sees it.",
+    merge=Merge.LAST,
+)
+EVENTS_TRIMMED: Final = Metric(
+    "events_trimmed_total",
+    "counter",
+    (Label("reason", ("passed", "cap")),),
+    JOBS,
+    "Entries that the job trimmed: that all consumers have, and that there was no memory for.",
+)
+TABLE_REPAIRS: Final = Metric(
+    "table_repairs_total",
+    "counter",
+    (Label("table", ("brokers", "members", "topics", "mappings", "keys")),),
+    JOBS,
+    "Rows of the tables that were put right, and keys of a wrong type.",
+)
+
 PIPELINE_LAG: Final = Metric(
     "pipeline_lag_seconds",
     "gauge",
@@ -248,7 +411,7 @@ WORKERS: Final = Metric(
     "workers",
     "gauge",
     (Label("role", ("remoting", "http", "jobs", "scheduler")),),
-    (Scope.REMOTING, Scope.HTTP, Scope.JOBS),
+    ALL_PROCESSES,
     "Processes that are alive.",
 )
 
@@ -257,6 +420,18 @@ CATALOGUE: Final = (
     *(DECODE_ERRORS, ADMISSION_REJECTED, LOOP_LAG),
     *(ROUTE_CACHE_EVENTS, ROUTE_CACHE_BYTES, ROUTE_CACHE_ENTRIES, ROUTE_CACHE_DROPS, STALE_SERVE),
     *(FOLLOWER_CONNECTED, PROBES),
+    *(ROUTE_FRESHNESS, ROUTE_CHANGES, UNREGISTRATIONS, IDENTITY_CONFLICTS),
+    *(EXPIRY_RECORD_DELAY, DETECTION_LATENCY, LEASE_HIDE_DELAY),
+    *(REDIS_UP, REDIS_COMMAND_DURATION, REDIS_ERRORS, REDIS_RECONNECTS, REDIS_CLOCK_OFFSET),
+    *(
+        TASK_RUNS,
+        TASK_DURATION,
+        TASK_LAST_SUCCESS,
+        TASK_INTERVAL,
+        TASK_QUEUE_DEPTH,
+        EVENTS_TRIMMED,
+        TABLE_REPAIRS,
+    ),
     *(PIPELINE_LAG, PIPELINE_LAST_SUCCESS, AVAILABILITY, ERROR_BUDGET_REMAINING),
     *(HTTP_REQUESTS, HTTP_REQUEST_DURATION, WORKERS),
 )

@@ -9,6 +9,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
+from time import perf_counter
 from typing import Any, Generic, TypeVar
 
 import redis
@@ -35,6 +36,8 @@ from registry.scripts import script
 from registry.store.slot_master import AsyncSlotMaster, SlotMaster
 
 T = TypeVar("T")
+Observe = Callable[[Sequence[Call | ScriptCall], float, Sequence[object]], None]
+"""Is called after a round trip with its requests, the seconds that it took, and a reply or error for each."""
 Sink = Callable[[object], None]
 Asked = tuple[Call | ScriptCall | ScriptItem, Sink]
 Groups = dict[tuple[str, tuple[str, ...], int | None], list[Asked]]
@@ -85,13 +88,17 @@ def raised(error: Exception) -> Exception:
     return StoreUnavailable(f"the store cannot serve: {cause_of(error)}") if unavailable(error) else error
 
 
-def run(plan: Plan[T], store: redis.Redis) -> T:
+def _observe_nothing(*_: object) -> None:
+    """Be no observer."""
+
+
+def run(plan: Plan[T], store: redis.Redis, observe: Observe = _observe_nothing) -> T:
     """Run a plan to its end. Raises what the plan raises; StoreUnavailable when Redis cannot serve."""
     try:
         request = next(plan)
         while True:
             try:
-                reply = _perform(request, store)
+                reply = _perform(request, store, observe)
             except RedisError as error:
                 request = plan.throw(raised(error))
             else:
@@ -100,7 +107,7 @@ def run(plan: Plan[T], store: redis.Redis) -> T:
         return done.value  # type: ignore[no-any-return]
 
 
-def _perform(request: Request, store: redis.Redis) -> object:
+def _perform(request: Request, store: redis.Redis, observe: Observe) -> object:
     if isinstance(request, Pause):
         time.sleep(request.seconds)
         return None
@@ -110,13 +117,19 @@ def _perform(request: Request, store: redis.Redis) -> object:
         acquired.wait()
         return None
     if isinstance(request, ScriptItem):
-        return request.replies(_perform(joined((request,)), store))[0]
+        return request.replies(_perform(joined((request,)), store, observe))[0]
     requests = request.requests if isinstance(request, Batch) else (request,)
     guarded = _guarded(store)
     pipe = store.pipeline(transaction=False)
     for call in requests:
         pipe.execute_command(*_command(call, guarded=guarded))  # type: ignore[no-untyped-call]
-    replies = pipe.execute(raise_on_error=False)
+    began = perf_counter()
+    try:
+        replies = pipe.execute(raise_on_error=False)
+    except (RedisError, OSError) as error:
+        observe(requests, perf_counter() - began, [error] * len(requests))
+        raise
+    observe(requests, perf_counter() - began, replies)
     for i, reply in enumerate(replies):
         if isinstance(reply, NoScriptError):
             whole = _command(requests[i], whole=True, guarded=guarded)
@@ -131,8 +144,9 @@ class AsyncDriver:
 
     `waiting` is how many requests are without their reply: what overload is measured by."""
 
-    def __init__(self, store: redis.asyncio.Redis) -> None:
+    def __init__(self, store: redis.asyncio.Redis, observe: Observe = _observe_nothing) -> None:
         self._store = store
+        self._observe = observe
         self._guarded = _guarded(store)
         self._queue: list[Asked] = []
         self._flushes: set[asyncio.Task[None]] = set()
@@ -200,6 +214,7 @@ class AsyncDriver:
 
     async def _send(self, batch: list[Asked]) -> None:
         calls = [*_calls(batch)]
+        began = perf_counter()
         try:
             pipe = self._store.pipeline(transaction=False)
             for request, _ in calls:
@@ -215,6 +230,7 @@ class AsyncDriver:
             replies = [ResponseError(f"a request or reply of the store cannot be handled: {error}")] * len(
                 calls
             )
+        self._observe([request for request, _ in calls], perf_counter() - began, replies)
         for (_, asked), reply in zip(calls, replies, strict=True):
             self.waiting -= len(asked)
             self._deliver(asked, reply)

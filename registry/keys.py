@@ -36,6 +36,7 @@
     ns:{<namespace>}:heartbeats             stream  an entry a heartbeat, if these are kept
     ns:{<namespace>}:repair                 hash    what walks over the tables repaired, and the last one
     ns:{<namespace>}:repair:walker          string  the process that walks (short TTL)
+    ns:{<namespace>}:tasks                  hash    periodic job -> <end of its last success in ms>,<period in s>
     ns:{<namespace>}:absent                 never there (`guard_of`)
     ns:{<namespace>}:pushed:<event id>      string  set by the process that pushes 905 for this event (short TTL)
     ns:{<namespace>}:report:meta            hash    the run that made the reports, what it saw, the names of its keys
@@ -215,6 +216,10 @@ class Keys:
     @property
     def repair_walker(self) -> str:
         return f"{self.prefix}repair:walker"
+
+    @property
+    def tasks(self) -> str:
+        return f"{self.prefix}tasks"
 
     def report(self, name: str) -> str:
         return f"{self.prefix}report:{name}"

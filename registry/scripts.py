@@ -34,3 +34,8 @@ def script(name: str) -> LuaScript:
     """Return the script `lua/<name>.lua`, each include once and before its first use."""
     source = _with_includes((LUA / f"{name}.lua").read_text(), set())
     return LuaScript(source, hashlib.sha1(source.encode(), usedforsecurity=False).hexdigest())
+
+
+def names_of_scripts() -> tuple[str, ...]:
+    """Return the names of all scripts, sorted."""
+    return tuple(sorted(path.stem for path in LUA.glob("*.lua")))

@@ -7,7 +7,9 @@ from functools import partial
 from typing import Final
 
 from metrics import catalogue as metrics
+from metrics.counts import Observed
 from metrics.samples import Sample
+from metrics.store_commands import StoreCommands
 from registry import settings
 from registry.clusters import cluster_info
 from registry.drivers import AsyncDriver
@@ -56,13 +58,15 @@ class Assembly:
         self._worker_id = worker_id
         self.keys = Keys(options.namespace)
         self.clock = asyncio.get_running_loop().time
-        self.counters = Counters()
+        self.counters = Counters(lambda: self.ticker.store_ms())
         self.admins = Admins()
         self.numbers = itertools.count(1)
         self.frame_memory = FrameMemory(self.clock)
         self.known_hosts = KnownHosts()
         self.admission = Admission(self.known_hosts, options)
-        self.driver = AsyncDriver(connect.connect_async(options.redis_url, options.namespace))
+        self.commands = StoreCommands()
+        store = connect.connect_async(options.redis_url, options.namespace)
+        self.driver = AsyncDriver(store, self.commands)
         self.registration_cache = RegistrationCache(self.clock)
         self.rewrites = Rewrites()
         self.registrations = CachedRegistrations(self.clock)
@@ -79,6 +83,7 @@ class Assembly:
             self._lapsed,
             HoldRule.of(options),
             lambda: self.follower.connected,
+            lambda seconds: self.counters.hide_delay.observe(seconds),
         )
         rules = Invalidation(
             self.routes,
@@ -91,8 +96,8 @@ class Assembly:
             self.closed.expired,
             self.ticker.leased,
         )
-        store = partial(connect.connect_follower, options.redis_url, options.namespace)
-        self.follower = Follower(store, self.keys, rules)
+        follow = partial(connect.connect_follower, options.redis_url, options.namespace)
+        self.follower = Follower(follow, self.keys, rules)
         self._late = partial(what_is_late, self.follower, self.ticker)
         self.stale = StaleServing(self.follower, lambda: self.options.stale_serve_max_seconds)
         self.standstill = Standstill(self.follower, self.ticker, self.registration_cache.renewals.invalidate)
@@ -144,12 +149,14 @@ class Assembly:
         """Return over how many others lists or changes were asked for."""
         return len(self.admins)
 
-    def state(self) -> Iterator[Sample]:
+    def state(self) -> Iterator[Sample | Observed]:
         """Yield what this worker has just now, as values of metrics."""
+        yield from self.commands.read()
         yield Sample(metrics.INFLIGHT, (), self.admission.waiting)
         yield Sample(metrics.ROUTE_CACHE_BYTES, (), self.routes.size)
         yield Sample(metrics.ROUTE_CACHE_ENTRIES, (), len(self.routes))
         yield Sample(metrics.FOLLOWER_CONNECTED, (), self.follower.connected)
+        yield Sample(metrics.REDIS_CLOCK_OFFSET, (), self.ticker.clock_offset_s)
 
     def drop_all(self) -> None:
         """Drop all replies to lookups and list requests: anything may have changed."""

@@ -1,6 +1,6 @@
 """What a worker counts about itself: plain numbers, so that counting costs the hot path next to nothing."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Final
 
 from metrics import catalogue as metrics
@@ -33,9 +33,10 @@ RESULTS: Final[dict[int, str]] = {
 
 
 class Counters:
-    """Ever growing; a reader takes differences."""
+    """Ever growing; a reader takes differences. `store_ms` is the time now by the Redis clock, None while unknown."""
 
-    def __init__(self) -> None:
+    def __init__(self, store_ms: Callable[[], float | None] = lambda: None) -> None:
+        self._store_ms = store_ms
         self.cache_hits = 0
         self.cache_misses = 0
         self.cache_negative_hits = 0
@@ -65,6 +66,8 @@ class Counters:
             self.probes,
         )
         self._of_lookups = self.durations.of(ROUTE)
+        self.freshness = Histogram(metrics.ROUTE_FRESHNESS.buckets)
+        self.hide_delay = Histogram(metrics.LEASE_HIDE_DELAY.buckets)
         self.loop_lag = Histogram(metrics.LOOP_LAG.buckets)
 
     @property
@@ -75,6 +78,12 @@ class Counters:
     def answered(self, code: int, response: int) -> None:
         """Count a request with its response code."""
         self.requests.add(code, RESULTS.get(response, "error"))
+
+    def applied(self, event_ms: int) -> None:
+        """Count an event that was applied, by the time of its id."""
+        now_ms = self._store_ms()
+        if now_ms is not None:
+            self.freshness.observe(max(now_ms - event_ms, 0.0) / 1000)
 
     def refused(self, of_class: str) -> None:
         """Count a request that was answered busy, of a class as metrics have it."""
@@ -96,6 +105,8 @@ class Counters:
         yield from self._requests()
         yield from self.durations.read()
         yield Observed(metrics.LOOP_LAG, (), self.loop_lag)
+        yield Observed(metrics.ROUTE_FRESHNESS, (), self.freshness)
+        yield Observed(metrics.LEASE_HIDE_DELAY, (), self.hide_delay)
         yield Sample(metrics.STALE_SERVE, (), self.stale_serves)
         yield from self._of_cache()
 

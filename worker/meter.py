@@ -25,7 +25,7 @@ class Metered(Protocol):
     @property
     def counters(self) -> Counters: ...
 
-    def state(self) -> Iterable[Sample]:
+    def state(self) -> Iterable[Sample | Observed]:
         """Return what it has just now."""
 
     @property

@@ -50,6 +50,11 @@ class Slices:
         self._claimed_at = 0.0
         self._work = 0
 
+    @property
+    def claimed(self) -> bool:
+        """Whether this walk has the claim, or had it last."""
+        return self._claimed_at > 0
+
     def script(
         self, name: str, request: Mapping[str, object], args: Sequence[str] = (), also: tuple[str, ...] = ()
     ) -> Plan[list[Any]]:

@@ -45,6 +45,11 @@ class Walk:
         return self._slices.repaired
 
     @property
+    def claimed(self) -> bool:
+        """Whether no other process walks."""
+        return self._slices.claimed
+
+    @property
     def wrong_keys(self) -> list[str]:
         """The keys that had another type, and were deleted."""
         return self._slices.wrong_keys

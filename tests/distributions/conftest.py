@@ -8,7 +8,17 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 NAMES = ("mqns", "mqpipeline", "pyspark_redis_stream", "redis_namesrv")
-FOREIGN_PACKAGES = ("client", "pipeline", "api", "worker", "registry", "remoting", "launcher", "lua")
+FOREIGN_PACKAGES = (
+    "client",
+    "pipeline",
+    "api",
+    "worker",
+    "registry",
+    "remoting",
+    "launcher",
+    "lua",
+    "metrics",
+)
 BUILD_S = 300
 
 

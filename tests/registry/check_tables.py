@@ -17,8 +17,8 @@ ELSEWHERE = (
     "events",
     "events:asked",
     "events:consumers",
-    "events:offsets",
     "events:meta",
+    "events:offsets",
     "events:round",
     "events:round:left",
     "heartbeats",
@@ -29,6 +29,7 @@ ELSEWHERE = (
     "repair:walker",
     "settings",
     "settings:given",
+    "tasks",
     "workers",
 )
 Hashes = dict[str, dict[str, str]]

@@ -75,6 +75,7 @@ class Invalidation:
                 self._leased(int(timeout_ms))
         for member in _expired_for_good(group):
             self._expired(member)
+        self._counters.applied(group[-1].id.ms)
         self._is_empty = False
 
     def emptied(self) -> None:

@@ -8,6 +8,7 @@ import asyncio
 import logging
 import uuid
 from collections.abc import Callable
+from time import perf_counter
 from typing import Final, Literal
 
 from redis.exceptions import RedisError
@@ -19,7 +20,9 @@ from registry.members import TIMEOUT_MAX_MS
 from registry.options.catalogue import Options
 from registry.plans import Origin
 from registry.repair.slices import ROWS_PER_S, ClaimLost
+from registry.repair.state import Repaired
 from registry.repair.walk import Walk
+from worker.jobs.task_record import TaskRecord
 from worker.logs.rate_limited_log import RateLimitedLog
 
 EVERY_S: Final = 25.0
@@ -33,11 +36,21 @@ FAILURES_EVERY_S: Final = 60.0
 log = RateLimitedLog(logging.getLogger(__name__))
 
 
+TASK: Final = "walk_tables"
+"""As metrics have it."""
+
+
 class RepairWalker:
-    """Walks, and logs what was repaired."""
+    """Walks, and logs what was repaired; `record` notes each walk, `count` what one repaired."""
 
     def __init__(
-        self, options: Options, driver: AsyncDriver, keys: Keys, rows_per_s: float = ROWS_PER_S
+        self,
+        options: Options,
+        driver: AsyncDriver,
+        keys: Keys,
+        rows_per_s: float = ROWS_PER_S,
+        record: TaskRecord | None = None,
+        count: Callable[[Repaired], None] = lambda _: None,
     ) -> None:
         self._options = options
         self._driver = driver
@@ -47,6 +60,14 @@ class RepairWalker:
         self._moved: set[str] = set()
         self._failures = RateLimitedLog(logging.getLogger(__name__), every_s=FAILURES_EVERY_S)
         self._failed = False
+        self._record = record
+        self._count = count
+        self._walk: Walk | None = None
+
+    @property
+    def has_claim(self) -> bool:
+        """Whether this process is the one that walks."""
+        return self._walk is not None and self._walk.claimed
 
     async def run(self) -> None:
         """Walk until cancelled."""
@@ -58,6 +79,7 @@ class RepairWalker:
 
     async def walk(self) -> bool:
         """Walk once; False when another process does, or the store does not serve it."""
+        began_s = perf_counter()
         walk = Walk(
             self._keys,
             Origin(f"repair-{uuid.uuid4().hex[:12]}", "job:repair"),
@@ -66,9 +88,12 @@ class RepairWalker:
             moved=self._moved,
             rows_per_s=self._rows_per_s,
         )
+        if self._walk is None:
+            self._walk = walk
         try:
             await self._driver.run(walk.run())
         except ClaimLost:
+            self._walk = None
             self._served()
             return False
         except StoreUnavailable as error:
@@ -82,12 +107,15 @@ class RepairWalker:
             )
         finally:
             self._report(walk)
+            self._count(walk.repaired)
         self._served()
-        self._moved = walk.moved
+        self._moved, self._walk = walk.moved, walk
+        if self._record is not None:
+            self._record.ran(TASK, int(EVERY_S), perf_counter() - began_s, succeeded=True)
         return True
 
     def _missed(self, message: str, *args: object) -> Literal[False]:
-        self._failed = True
+        self._failed, self._walk = True, None
         self._failures.warning(message, *args)
         return False
 

@@ -12,7 +12,7 @@ import time
 from typing import Any
 
 import redis
-from rq import SimpleWorker
+from rq import Queue, SimpleWorker
 from rq.exceptions import StopRequested
 from rq.job import Job
 from rq.serializers import JSONSerializer
@@ -22,6 +22,7 @@ from registry.errors import StoreUnavailable
 from registry.options import load as configuration
 from registry.options.catalogue import Options
 from registry.store.connect import connect_queue
+from worker.jobs.job_process import JobMeter
 from worker.jobs.liveness_file import touch
 from worker.jobs.timetable import JOBS
 from worker.logs import log_lines
@@ -29,6 +30,7 @@ from worker.logs.rate_limited_log import RateLimitedFilter, RateLimitedLog
 
 CONNECT_TIMEOUT_S = 1.0
 QUEUE_WAIT_S = 0.5
+PERIODS_S = {job.name: job.every_s for job in JOBS}
 TTL_S = 30  # also bounds how long it waits on a connection that is dead
 
 log = logging.getLogger("worker.jobs.rq_worker")
@@ -41,6 +43,17 @@ class UpkeepWorker(SimpleWorker):
 
     max_connection_wait_time = 2.0
     liveness_file = ""
+    meter: JobMeter
+
+    def perform_job(self, job: Job, queue: Queue) -> bool:
+        """RQ calls this to run a job; False if it failed."""
+        began_s = time.perf_counter()
+        succeeded = super().perform_job(job, queue)
+        task = str(job.func_name).rpartition(".")[2]
+        if (every_s := PERIODS_S.get(task)) is not None:
+            self.meter.record.ran(task, every_s, time.perf_counter() - began_s, succeeded=succeeded)
+        self.meter.publish_if_due()
+        return succeeded
 
     def heartbeat(self, *args: Any, **kwargs: Any) -> None:
         """RQ calls this in each iteration of its loop, whether its Redis is there or not, and before a job.
@@ -50,6 +63,7 @@ class UpkeepWorker(SimpleWorker):
         if self._shutdown_requested_date is not None and self.get_state() != WorkerStatus.BUSY:
             raise StopRequested
         touch(self.liveness_file)
+        self.meter.publish_if_due()
         super().heartbeat(*args, **kwargs)
 
     def teardown(self) -> None:
@@ -104,6 +118,7 @@ def worker(options: Options) -> UpkeepWorker:
     upkeep = UpkeepWorker(queues, connection=connection, serializer=JSONSerializer, worker_ttl=TTL_S)
     upkeep.log_job_description = False
     upkeep.liveness_file = options.beat_file
+    upkeep.meter = JobMeter(options)
     return upkeep
 
 

@@ -22,16 +22,20 @@ from rq.cron_scheduler_registry import get_registry_key
 from rq.exceptions import DuplicateJobError, SchedulerNotFound
 from rq.serializers import JSONSerializer
 
+from metrics.store_commands import StoreCommands
 from registry.drivers import AsyncDriver
 from registry.keys import Keys
 from registry.options import load as configuration
 from registry.options.catalogue import Options
 from registry.store import connect as store
 from worker.background import end, forever
+from worker.jobs.event_counts import EventCounts
 from worker.jobs.eviction_watch import EvictionWatch
 from worker.jobs.liveness_file import touch
 from worker.jobs.push_905 import Pusher
 from worker.jobs.repair_walker import RepairWalker
+from worker.jobs.scheduler_meter import SchedulerMeter
+from worker.jobs.task_record import TaskRecord
 from worker.jobs.timetable import JOBS, Periodic, timetable
 from worker.logs import log_lines
 from worker.logs.rate_limited_log import RateLimitedLog
@@ -83,6 +87,10 @@ class PeriodScheduler(CronScheduler):
             log.warning("the job queue can be used again")
             self._failed = False
         return min((job.period(now_s) + 1) * job.every_s - now_s for job in self._jobs)
+
+    def waiting(self) -> dict[str, int]:
+        """Return how many jobs wait in each queue, by its name without the namespace. Raises RedisError."""
+        return {job.queue: int(self.connection.llen(self._queue(job).key)) for job in self._jobs}
 
     def unregister(self) -> None:
         """Take this scheduler off RQ's list."""
@@ -145,21 +153,25 @@ async def serve(options: Options) -> None:
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop.set)
     keys = Keys(options.namespace)
-    driver = AsyncDriver(store.connect_async(options.redis_url, options.namespace))
-    pusher = Pusher(options, driver, keys)
+    commands = StoreCommands()
+    driver = AsyncDriver(store.connect_async(options.redis_url, options.namespace), commands)
+    events = EventCounts(Pusher(options, driver, keys), lambda: walker.has_claim)
     connect = partial(store.connect_follower, options.redis_url, options.namespace)
-    follower = Follower(connect, keys, pusher, rest_s=REST_S)
+    follower = Follower(connect, keys, events, rest_s=REST_S)
     queue = store.connect_queue(
         options.rq_redis_url or options.redis_url, socket_timeout=store.REPLY_TIMEOUT_S
     )
     scheduler = PeriodScheduler(queue, options.namespace, timetable(options))
-    walker = RepairWalker(options, driver, keys)
+    walks = TaskRecord(keys, lambda plan: driver.start(plan, lambda *_: None))
+    meter = SchedulerMeter(options.namespace, commands, events, walks, scheduler.waiting)
+    walker = RepairWalker(options, driver, keys, record=walks, count=meter.count_repaired)
     evictions = EvictionWatch(driver, allowed=options.allow_evicting_store)
     tasks = [
         loop.create_task(forever("the watch of evictions", evictions.run)),
         loop.create_task(forever("the timetable", partial(keep_timetable, scheduler, options.beat_file))),
         loop.create_task(forever("the follower", follower.run)),
         loop.create_task(forever("the walk over the tables", walker.run)),
+        loop.create_task(forever("the meter", meter.run)),
     ]
     await stop.wait()
     await end(tasks)

@@ -6,6 +6,7 @@ No reply depends on them: they record and clean up what replies have left out al
 import os
 import uuid
 from functools import cache
+from typing import TypeVar
 
 import msgspec
 import redis
@@ -17,11 +18,13 @@ from registry.events.checkpoint import checkpoint
 from registry.keys import Keys
 from registry.options import load as configuration
 from registry.options.catalogue import Options
-from registry.plans import Origin
-from registry.store import connect as store
+from registry.plans import Origin, Plan
+from worker.jobs.job_process import COMMANDS, TRIMMED, connected
 from worker.jobs.unread_log import UnreadLog
 
 SLICES = 200  # of a checkpoint round in one run of its job: a tenth of a second, for other jobs wait
+
+T = TypeVar("T")
 
 unread = UnreadLog()
 
@@ -31,21 +34,16 @@ def _options() -> Options:
     return configuration.load(os.environ)
 
 
-@cache
-def _store(options: Options) -> redis.Redis:
-    return store.connect(options.redis_url, options.namespace)
-
-
 def expire_brokers(options: Options | None = None) -> int:
     """Record the lapse of every member whose lease has ended; return how many there were."""
     options = options or _options()
-    return run(removal.expire(Keys(options.namespace), _origin("expire")), _store(options))
+    return _run(removal.expire(Keys(options.namespace), _origin("expire")), options)
 
 
 def run_deferred(options: Options | None = None) -> str:
     """Do the clean-up that removals left pending; return the id of the last event written, or ""."""
     options = options or _options()
-    return run(removal.run_deferred(Keys(options.namespace), _origin("settle")), _store(options))
+    return _run(removal.run_deferred(Keys(options.namespace), _origin("settle")), options)
 
 
 def trim_events(options: Options | None = None) -> dict[str, object]:
@@ -53,7 +51,7 @@ def trim_events(options: Options | None = None) -> dict[str, object]:
 
     If Redis refuses a command of it, as for a key of a wrong type, memory is bounded all the same."""
     options = options or _options()
-    keys, connection = Keys(options.namespace), _store(options)
+    keys = Keys(options.namespace)
     plan = trimming.trim(
         keys,
         _origin("trim"),
@@ -61,10 +59,12 @@ def trim_events(options: Options | None = None) -> dict[str, object]:
         max_bytes=options.events_max_bytes,
     )
     try:
-        trimmed = run(plan, connection)
+        trimmed = _run(plan, options)
     except redis.ResponseError:
-        run(trimming.trim_to_memory(keys, options.events_max_bytes), connection)
+        _run(trimming.trim_to_memory(keys, options.events_max_bytes), options)
         raise
+    TRIMMED.add("passed", by=trimmed.passed)
+    TRIMMED.add("cap", by=trimmed.capped)
     unread.report(keys, trimmed)
     return msgspec.structs.asdict(trimmed)
 
@@ -74,7 +74,11 @@ def checkpoint_tables(options: Options | None = None) -> dict[str, int]:
     the counts of `checkpoint.Progress`."""
     options = options or _options()
     plan = checkpoint(Keys(options.namespace), _origin("restate"), slices=SLICES)
-    return msgspec.structs.asdict(run(plan, _store(options)))
+    return msgspec.structs.asdict(_run(plan, options))
+
+
+def _run(plan: Plan[T], options: Options) -> T:
+    return run(plan, connected(options), COMMANDS)
 
 
 def _origin(name: str) -> Origin:

@@ -9,6 +9,7 @@ import itertools
 import logging
 from collections.abc import Callable
 from contextlib import suppress
+from time import time
 
 from redis.exceptions import RedisError
 
@@ -31,7 +32,8 @@ log = logging.getLogger(__name__)
 class Ticker:
     """At every tick `changed` gets the broker names of members whose lease has ended, or was renewed after all.
 
-    `rule` says when many leases are held, None for never; `follows` whether the stream is followed now."""
+    `rule` says when many leases are held, None for never; `follows` whether the stream is followed now; `hidden` gets
+    for how long (s) each lease was over that was found to be."""
 
     def __init__(
         self,
@@ -41,6 +43,7 @@ class Ticker:
         changed: Callable[[set[str]], None],
         rule: HoldRule | None = None,
         follows: Callable[[], bool] = lambda: True,
+        hidden: Callable[[float], None] = lambda _: None,
     ) -> None:
         self._driver = driver
         self._keys = keys
@@ -59,6 +62,9 @@ class Ticker:
         self._doubts = 0
         self._sure = asyncio.Event()
         self._ticked_at = boot_time()
+        self._hidden = hidden
+        self.clock_offset_s = 0.0
+        """This machine's clock less that of Redis."""
 
     async def run(self) -> None:
         """Tick until cancelled, the first time at once."""
@@ -123,6 +129,10 @@ class Ticker:
             return None
         return (self._loop_ms() + self._ahead_ms - self._started_ms) / 1000
 
+    def store_ms(self) -> float | None:
+        """Return the time now by the Redis clock (Unix ms); None before the first tick."""
+        return None if self._started_ms is None else self._loop_ms() + self._ahead_ms
+
     def good_for_s(self) -> float:
         """Return for how many seconds all ticks have succeeded; 0 when the last one did not."""
         return 0.0 if self._since is None else asyncio.get_running_loop().time() - self._since
@@ -144,9 +154,13 @@ class Ticker:
                 seen.back_ms / 1000,
             )
         self._started_ms, self._ahead_ms = seen.started_ms, seen.now_ms - self._loop_ms()
+        self.clock_offset_s = time() - seen.now_ms / 1000
         before, now = self._overdue, seen.overdue
         moved = {member for member in before.keys() | now.keys() if before.get(member) != now.get(member)}
         names = await self._driver.run(names_of_members(self._keys, moved)) if moved else set()
+        if self._since is not None:
+            for member in now.keys() - before.keys():
+                self._hidden(max(seen.now_ms - now[member], 0) / 1000)
         self._overdue = now
         self._changed(names)
         late = any(seen.now_ms - end > UNRECORDED_MS for end in now.values())

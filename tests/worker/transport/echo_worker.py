@@ -12,6 +12,7 @@ from pathlib import Path
 
 import msgspec
 
+from metrics.counts import Observed
 from metrics.samples import Sample
 from registry.options.catalogue import Options
 from rocketmq_remoting.command import Command, encode
@@ -46,7 +47,7 @@ class NoCache:
     def metered(self) -> Metered:
         return self
 
-    def state(self) -> Iterable[Sample]:
+    def state(self) -> Iterable[Sample | Observed]:
         return ()
 
     def cached(self) -> CachedRequests | None:

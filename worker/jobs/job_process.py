@@ -1,0 +1,46 @@
+"""This process as a job worker: its store, what it counts, and what publishes that. Jobs are called without either."""
+
+from collections.abc import Iterator
+from functools import cache, partial
+from typing import Final
+
+import redis
+
+from metrics.catalogue import EVENTS_TRIMMED, Scope
+from metrics.counts import Counts, Observed
+from metrics.publisher import Publisher
+from metrics.samples import Sample
+from metrics.store_commands import StoreCommands
+from registry.drivers import run
+from registry.keys import Keys
+from registry.options.catalogue import Options
+from registry.store import connect as store
+from worker.jobs.task_record import TaskRecord
+
+__all__ = ["COMMANDS", "ROLE", "TRIMMED", "JobMeter", "connected"]
+
+ROLE: Final = "jobs"
+"""Of these processes."""
+COMMANDS: Final = StoreCommands()
+TRIMMED: Final = Counts(EVENTS_TRIMMED)
+
+
+@cache
+def connected(options: Options) -> redis.Redis:
+    """Return this process's client of the store."""
+    return store.connect(options.redis_url, options.namespace)
+
+
+class JobMeter:
+    """Records runs and publishes what this process counts."""
+
+    def __init__(self, options: Options) -> None:
+        runs_plan = partial(run, store=connected(options), observe=COMMANDS)
+        self.record = TaskRecord(Keys(options.namespace), runs_plan)
+        self._publisher = Publisher(options.namespace, Scope.JOBS, ROLE, self._read)
+        self.publish_if_due = self._publisher.publish_if_due
+
+    def _read(self) -> Iterator[Sample | Observed]:
+        yield from self.record.read()
+        yield from COMMANDS.read()
+        yield from TRIMMED.read()
