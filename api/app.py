@@ -85,7 +85,7 @@ def create_app(options: Options | None = None, *, redis: "redis_py.Redis | None"
         redis or connect_once(options.redis_url, options.namespace, PROBE_TIMEOUT_S),
         options,
     )
-    app.extensions[metrics.EXTENSION] = StoreCollector(server.keys, server.run_probe)
+    app.extensions[metrics.EXTENSION] = StoreCollector(server.keys, options, server.run_probe)
     count_requests(app)
     problems.install(app)
     for subject in SUBJECTS:

@@ -358,6 +358,82 @@ TABLE_REPAIRS: Final = Metric(
     "Rows of the tables that were put right, and keys of a wrong type.",
 )
 
+BROKER: Final = (CLUSTER, Label("broker"), Label("broker_id"))
+CLUSTERS: Final = Metric("clusters", "gauge", (), STORE, "Clusters that have a broker.")
+ACTIVE_BROKERS: Final = Metric(
+    "active_brokers",
+    "gauge",
+    (CLUSTER, Label("role", ("master", "slave"))),
+    STORE,
+    "Members whose lease runs, or is held.",
+)
+BROKERS_WITHOUT_MASTER: Final = Metric(
+    "brokers_without_master", "gauge", (CLUSTER,), STORE, "Broker names of which slaves alone live."
+)
+DRAINED_BROKERS: Final = Metric(
+    "drained_brokers", "gauge", (CLUSTER,), STORE, "Broker names that are drained."
+)
+FLAPPING_BROKERS: Final = Metric(
+    "flapping_brokers",
+    "gauge",
+    (CLUSTER,),
+    STORE,
+    "Broker names of which a slot comes and goes, from the report flap of the pipeline.",
+)
+KV_KEYS: Final = Metric("kv_keys", "gauge", (Label("kv_namespace"),), STORE, "Keys of each namespace of KV.")
+BROKER_UP: Final = Metric(
+    "broker_up",
+    "gauge",
+    BROKER,
+    STORE,
+    "1 while a member's lease runs or is held, 0 while its end is not recorded.",
+)
+BROKER_HEARTBEAT_AGE: Final = Metric(
+    "broker_heartbeat_age_seconds", "gauge", BROKER, STORE, "Since the last accepted heartbeat of a member."
+)
+BROKER_WRITE_WIPED: Final = Metric(
+    "broker_write_wiped", "gauge", BROKER[:2], STORE, "1 while a broker name is drained."
+)
+BROKER_TOPICS: Final = Metric("broker_topics", "gauge", BROKER[:2], STORE, "Topics of a broker name.")
+EXPIRY_LAG: Final = Metric(
+    "expiry_lag_seconds",
+    "gauge",
+    (),
+    STORE,
+    "For how long the oldest ended lease is without its event; routes leave its member out meanwhile.",
+)
+EXPIRY_HELD: Final = Metric("expiry_held", "gauge", (), STORE, "1 while leases are held.")
+EVENTS_SEQUENCE: Final = Metric(
+    "events_sequence",
+    "gauge",
+    (),
+    STORE,
+    "The number of the newest event; it falls with a new incarnation only.",
+)
+EVENTS_INCARNATION: Final = Metric(
+    "events_incarnation_timestamp_seconds", "gauge", (), STORE, "When the stream of events began."
+)
+EVENTS_STREAM_LENGTH: Final = Metric(
+    "events_stream_length", "gauge", (), STORE, "Entries of the stream of events."
+)
+EVENTS_STREAM_BYTES: Final = Metric(
+    "events_stream_bytes", "gauge", (), STORE, "Memory of the stream of events, as Redis estimates it."
+)
+CONSUMER: Final = Label("consumer")
+EVENTS_CONSUMER_LAG: Final = Metric(
+    "events_consumer_lag", "gauge", (CONSUMER,), STORE, "Events that a consumer has not."
+)
+EVENTS_CONSUMER_AGE: Final = Metric(
+    "events_consumer_age_seconds", "gauge", (CONSUMER,), STORE, "Since a consumer last said what it has."
+)
+LIMIT_USED: Final = Metric(
+    "limit_used_ratio",
+    "gauge",
+    (Label("limit", ("maxBrokers", "maxTopics", "maxKvNamespaces", "eventsMaxBytes")),),
+    STORE,
+    "How near the namespace is to a limit; at 1 what is new is refused, or the oldest events go.",
+)
+
 PIPELINE_LAG: Final = Metric(
     "pipeline_lag_seconds",
     "gauge",
@@ -432,6 +508,10 @@ CATALOGUE: Final = (
         EVENTS_TRIMMED,
         TABLE_REPAIRS,
     ),
+    *(CLUSTERS, ACTIVE_BROKERS, BROKERS_WITHOUT_MASTER, DRAINED_BROKERS, FLAPPING_BROKERS, KV_KEYS),
+    *(BROKER_UP, BROKER_HEARTBEAT_AGE, BROKER_WRITE_WIPED, BROKER_TOPICS, EXPIRY_LAG, EXPIRY_HELD),
+    *(EVENTS_SEQUENCE, EVENTS_INCARNATION, EVENTS_STREAM_LENGTH, EVENTS_STREAM_BYTES),
+    *(EVENTS_CONSUMER_LAG, EVENTS_CONSUMER_AGE, LIMIT_USED),
     *(PIPELINE_LAG, PIPELINE_LAST_SUCCESS, AVAILABILITY, ERROR_BUDGET_REMAINING),
     *(HTTP_REQUESTS, HTTP_REQUEST_DURATION, WORKERS),
 )

@@ -1,17 +1,26 @@
 """How far the pipeline has come, and what its last reports say of clusters."""
 
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, TypeVar
 
 import msgspec
 
-from metrics.catalogue import AVAILABILITY, ERROR_BUDGET_REMAINING, NAMED, PIPELINE_LAG, PIPELINE_LAST_SUCCESS
+from metrics.catalogue import (
+    AVAILABILITY,
+    ERROR_BUDGET_REMAINING,
+    FLAPPING_BROKERS,
+    NAMED,
+    PIPELINE_LAG,
+    PIPELINE_LAST_SUCCESS,
+)
 from metrics.samples import Sample, named
+from registry.clock import now_ms
 from registry.events.consumers import read_reports
 from registry.events.entry import EventId
 from registry.keys import Keys
 from registry.plans import Batch, Plan, call
-from registry.reports import served
+from registry.reports import IDENTITY, served
 
 WINDOWS: Final = ("1h", "24h", "7d", "30d")
 REPORTS: Final = "reports"
@@ -40,14 +49,22 @@ class Availability(msgspec.Struct, frozen=True):
     availability: float | None
 
 
-class Figures(msgspec.Struct, frozen=True):
-    """Figures of clusters, of the run in force: availability by window, what is left of error budgets."""
+class Slot(msgspec.Struct, frozen=True):
+    """What the report flap says of a slot."""
 
-    run: str
+    flapping: bool | None
+
+
+class Figures(msgspec.Struct, frozen=True):
+    """Figures of clusters, of the run in force: availability by window, what is left of error budgets, broker names
+    that are flapping."""
+
+    identity: Sequence[str | None]
     published_ms: int | None
     as_of_ms: int
     availability: Mapping[str, Mapping[str, float]]
     remaining: Mapping[str, float]
+    flapping: Mapping[str, int]
 
 
 class Landing(msgspec.Struct, frozen=True):
@@ -62,16 +79,16 @@ Row = TypeVar("Row", Budget, Availability)
 
 def read_figures(keys: Keys, before: Figures | None) -> Plan[Figures | None]:
     """Return what the run in force says, None without one; `before` itself if it is of that run."""
-    run = yield call("HGET", keys.report("meta"), "run")
-    if before is not None and run == before.run:
+    identity = yield call("HMGET", keys.report("meta"), *IDENTITY)
+    if before is not None and identity == before.identity:
         return before
-    names = ("slo", *(f"availability:{window}" for window in WINDOWS))
+    names = ("slo", "flap:values", *(f"availability:{window}" for window in WINDOWS))
     last = yield from served(keys, *(call("HGETALL", keys.report(name)) for name in names))
     if last is None:
         return None
-    budgets, *windows = last.replies
+    budgets, slots, *windows = last.replies
     return Figures(
-        last.meta.run,
+        identity,
         last.meta.published_ms,
         last.meta.as_of_ms,
         {
@@ -87,6 +104,7 @@ def read_figures(keys: Keys, before: Figures | None) -> Plan[Figures | None]:
             for cluster, row in _clusters(budgets, Budget)
             if row.counts and row.remaining is not None
         },
+        Counter(cluster for cluster, _ in {_broker_of(unit) for unit, text in slots.items() if _flaps(text)}),
     )
 
 
@@ -106,15 +124,28 @@ def read_landings(keys: Keys) -> Plan[dict[str, Landing]]:
     }
 
 
-def samples(now_ms: int, landings: Mapping[str, Landing], figures: Figures | None) -> Iterator[Sample]:
+class PipelineFacts:
+    """What the pipeline has done; the figures of its last run are read once."""
+
+    def __init__(self) -> None:
+        self._figures: Figures | None = None
+
+    def read(self, keys: Keys) -> Plan[list[Sample]]:
+        """Return it as it is now."""
+        self._figures = yield from read_figures(keys, self._figures)
+        landings = yield from read_landings(keys)
+        return [*_samples((yield from now_ms()), landings, self._figures)]
+
+
+def _samples(at_ms: int, landings: Mapping[str, Landing], figures: Figures | None) -> Iterator[Sample]:
     """Yield what both say at this time of the Redis clock."""
     for name, landing in landings.items():
         label = f"landing:{name}"
-        yield Sample(PIPELINE_LAG, (label,), _seconds(now_ms - (landing.next_ms or now_ms)))
+        yield Sample(PIPELINE_LAG, (label,), _seconds(at_ms - (landing.next_ms or at_ms)))
         yield Sample(PIPELINE_LAST_SUCCESS, (label,), _seconds(landing.reported_ms))
     if figures is None:
         return
-    yield Sample(PIPELINE_LAG, (REPORTS,), _seconds(now_ms - figures.as_of_ms))
+    yield Sample(PIPELINE_LAG, (REPORTS,), _seconds(at_ms - figures.as_of_ms))
     if figures.published_ms is not None:
         yield Sample(PIPELINE_LAST_SUCCESS, (REPORTS,), _seconds(figures.published_ms))
     for window, ratios in figures.availability.items():
@@ -122,6 +153,8 @@ def samples(now_ms: int, landings: Mapping[str, Landing], figures: Figures | Non
             yield Sample(AVAILABILITY, (cluster, window), ratio)
     for cluster, remaining in named(figures.remaining, min).items():
         yield Sample(ERROR_BUDGET_REMAINING, (cluster,), remaining)
+    for cluster, flapping in named(figures.flapping, sum).items():
+        yield Sample(FLAPPING_BROKERS, (cluster,), flapping)
 
 
 def _clusters(rows: Mapping[str, str], kind: type[Row]) -> Iterator[tuple[str, Row]]:
@@ -129,6 +162,16 @@ def _clusters(rows: Mapping[str, str], kind: type[Row]) -> Iterator[tuple[str, R
     for unit, text in rows.items():
         if unit.startswith(CLUSTER):
             yield unit.removeprefix(CLUSTER), msgspec.json.decode(text, type=kind)
+
+
+def _broker_of(slot: str) -> tuple[str, str]:
+    """Return cluster and broker of `slot:<cluster>:<broker>:<id>`; neither has a colon where one is to be told."""
+    cluster, _, rest = slot.removeprefix("slot:").partition(":")
+    return cluster, rest.rpartition(":")[0]
+
+
+def _flaps(text: str) -> bool:
+    return bool(msgspec.json.decode(text, type=Slot).flapping)
 
 
 def _seconds(ms: int) -> float:

@@ -1,7 +1,8 @@
-"""Facts of the store as metrics, the same at every HTTP worker: read when they are scraped, at most each CACHED_S."""
+"""Facts of the store as metrics, the same at every HTTP worker: read when they are scraped, but not all the time."""
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from threading import Lock
 from time import monotonic
 from typing import Final, Protocol, TypeVar
@@ -11,15 +12,21 @@ from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 from redis.exceptions import RedisError
 
-from metrics import pipeline
-from metrics.samples import families
-from registry.clock import now_ms
+from metrics import brokers, events, tasks
+from metrics.pipeline import PipelineFacts
+from metrics.samples import Sample, families
 from registry.errors import StoreUnavailable
+from registry.growth.limits import Limits
 from registry.keys import Keys
+from registry.options.catalogue import Options
 from registry.plans import Plan
 from worker.logs.rate_limited_log import RateLimitedLog
 
+__all__ = ["StoreCollector"]
+
 CACHED_S: Final = 5.0
+CACHED_TIMES: Final = 20
+"""What took long to read is kept for so many times as long."""
 LOG_EVERY_S: Final = 60.0
 T = TypeVar("T")
 
@@ -33,33 +40,42 @@ class Run(Protocol):
 class StoreCollector(Collector):
     """Collects them for the client library. While the store is away, or damaged where they are, they are absent."""
 
-    def __init__(self, keys: Keys, run: Run) -> None:
+    def __init__(self, keys: Keys, options: Options, run: Run) -> None:
         self._keys = keys
         self._run = run
         self._lock = Lock()
         self._log = RateLimitedLog(logging.getLogger(__name__), LOG_EVERY_S)
         self._until = 0.0
         self._families: tuple[Metric, ...] = ()
-        self._figures: pipeline.Figures | None = None
+        limits, most = Limits.of(options), options.events_max_bytes
+        self._sources: Mapping[str, Callable[[], Plan[list[Sample]]]] = {
+            "brokers": partial(brokers.read, keys),
+            "events": partial(events.read, keys, limits, most),
+            "jobs": partial(tasks.read, keys),
+            "the pipeline": partial(PipelineFacts().read, keys),
+        }
 
     def collect(self) -> Iterator[Metric]:
+        """Return what was read just now, or a short while ago."""
         with self._lock:
-            if monotonic() >= self._until:
-                self._families = self._read()
-                self._until = monotonic() + CACHED_S
+            began = monotonic()
+            if began >= self._until:
+                samples = [sample for source in self._sources for sample in self._read(source)]
+                self._families = tuple(families(samples, self._keys.namespace))
+                now = monotonic()
+                self._until = now + max(CACHED_S, CACHED_TIMES * (now - began))
             return iter(self._families)
 
-    def _read(self) -> tuple[Metric, ...]:
+    def _read(self, source: str) -> list[Sample]:
         try:
-            self._figures = self._run(pipeline.read_figures(self._keys, self._figures))
-            landings = self._run(pipeline.read_landings(self._keys))
-            samples = pipeline.samples(self._run(now_ms()), landings, self._figures)
-            return tuple(families(samples, self._keys.namespace))
+            return self._run(self._sources[source]())
         except StoreUnavailable:
-            return ()  # readiness says so
+            return []  # redis_up says so
         except (RedisError, msgspec.MsgspecError, ValueError) as error:
             self._log.warning(
-                "metrics of the pipeline are left out, the store has what no run writes: %s; run the pipeline again",
+                f"metrics of {source} are left out, the store has what this server does not write: %s; see whether "
+                "something else does",
                 error,
+                kind=source,
             )
-            return ()
+            return []

@@ -1,12 +1,15 @@
 """The pipeline's reports as they are served (mqpipeline/serving); nothing here makes one."""
 
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
 from registry.clock import TIME, unix_ms
 from registry.keys import Keys
 from registry.plans import Batch, Call, Plan, call
+
+IDENTITY: Final = ("run", "published_ms")
+"""By which reports are known: the number of a run comes again in another warehouse, or in one that was deleted."""
 
 
 class Meta(msgspec.Struct, frozen=True):
@@ -55,8 +58,8 @@ def served(keys: Keys, *reads: Call) -> Plan[Served | None]:
     meta_key = keys.report("meta")
     around = call("HGETALL", meta_key), TIME
     while True:  # runs are minutes apart: one that comes between is followed by none
-        meta, time, *replies, run = yield Batch((*around, *reads, call("HGET", meta_key, "run")))
-        if meta.get("run") != run:
+        meta, time, *replies, again = yield Batch((*around, *reads, call("HMGET", meta_key, *IDENTITY)))
+        if [meta.get(name) for name in IDENTITY] != again:
             continue
         if not meta:
             return None

@@ -10,13 +10,24 @@ import pytest
 import redis as redis_py
 from prometheus_client.parser import text_string_to_metric_families
 
-from metrics import store
-from metrics.catalogue import CATALOGUE, PREFIX, Scope
+from metrics import brokers, store
+from metrics.catalogue import AVAILABILITY as AVAILABILITY_RATIO
+from metrics.catalogue import (
+    CATALOGUE,
+    ERROR_BUDGET_REMAINING,
+    PIPELINE_LAG,
+    PIPELINE_LAST_SUCCESS,
+    PREFIX,
+    Scope,
+)
 from mqpipeline.reports.catalogue import AVAILABILITY, SLO
 from mqpipeline.serving.publish import publish
 from mqpipeline.serving.results import Results
+from registry.drivers import run
 from registry.keys import Keys
-from tests.api.http import Http
+from registry.options.catalogue import Options
+from registry.task_times import note_success
+from tests.api.http import SLAVE, Http, a_broker
 from tests.mqpipeline.serving.example import AS_OF, RUN, availability, results, row
 
 DAY_MS = 86_400_000
@@ -25,6 +36,20 @@ DAY_MS = 86_400_000
 @pytest.fixture(autouse=True)
 def no_cache(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(store, "CACHED_S", 0.0)
+    monkeypatch.setattr(store, "CACHED_TIMES", 0)
+
+
+PIPELINE = {
+    PIPELINE_LAG.name,
+    PIPELINE_LAST_SUCCESS.name,
+    AVAILABILITY_RATIO.name,
+    ERROR_BUDGET_REMAINING.name,
+}
+
+
+def of_pipeline(http: Http) -> dict[str, dict[tuple[str, ...], float]]:
+    """Return the series of the pipeline's metrics."""
+    return {name: series for name, series in scrape(http).items() if name in PIPELINE}
 
 
 def scrape(http: Http) -> dict[str, dict[tuple[str, ...], float]]:
@@ -69,12 +94,96 @@ def of_clusters(number: int) -> Results:
 def test_every_metric_of_the_store_and_no_other(http: Http, redis: redis_py.Redis, keys: Keys) -> None:
     tables = {**results().tables, SLO.table.name: (budget("c1", DAY_MS, 0.5),)}
     publish(redis, "default", RUN, Results(AS_OF, tables))
+    redis.hset(keys.report("flap:values"), "slot:c1:b1:0", '{"flapping": true}')
     redis.hset(keys.events_consumers, "pipeline:main", json.dumps({"id": "0-0", "at_ms": 1}))
+    http.ok("POST", "/v1/brokers", a_broker())
+    http.ok("PUT", "/v1/kv/ns/key", {"value": "v"})
+    run(note_success(keys, "expire_brokers", 1), redis)
     assert scrape(http).keys() == {metric.name for metric in CATALOGUE if Scope.STORE in metric.scopes}
 
 
-def test_nothing_where_no_pipeline_ran(http: Http) -> None:
-    assert scrape(http) == {}
+def test_nothing_of_the_pipeline_where_none_ran(http: Http) -> None:
+    assert of_pipeline(http) == {}
+
+
+def test_brokers(http: Http, redis: redis_py.Redis) -> None:
+    http.ok("POST", "/v1/brokers", a_broker())
+    http.ok("POST", "/v1/brokers", a_broker(brokerAddr=SLAVE, brokerId=1, topics=[]))
+    http.ok("POST", "/v1/brokers", a_broker(brokerName="alone", brokerAddr="127.0.1.3:10911", brokerId=1))
+    http.ok("PUT", "/v1/brokers/broker-a/drain", {"owner": "ops", "reason": "disk"})
+    found = scrape(http)
+    assert found["clusters"] == {(): 1}
+    assert found["active_brokers"] == {("c1", "master"): 1, ("c1", "slave"): 2}
+    assert found["brokers_without_master"] == {("c1",): 1}
+    assert found["drained_brokers"] == {("c1",): 1}
+    assert found["broker_write_wiped"] == {("c1", "broker-a"): 1, ("c1", "alone"): 0}
+    assert found["broker_topics"]["c1", "broker-a"] == 2
+    assert found["broker_up"].keys() == {
+        ("c1", "broker-a", "0"),
+        ("c1", "broker-a", "1"),
+        ("c1", "alone", "1"),
+    }
+    assert set(found["broker_up"].values()) == {1}
+    assert max(found["broker_heartbeat_age_seconds"].values()) < 60
+    assert (found["expiry_lag_seconds"], found["expiry_held"]) == ({(): 0}, {(): 0})
+
+
+def test_a_lease_that_is_over(http: Http, redis: redis_py.Redis, keys: Keys) -> None:
+    http.ok("POST", "/v1/brokers", a_broker(heartbeatTimeoutMillis=120_000))
+    (member,) = map(str, redis.zrange(keys.leases, 0, -1))
+    redis.zadd(keys.leases, {member: int((seconds_now(redis) - 20) * 1000)})
+    found = scrape(http)
+    assert found["broker_up"] == {("c1", "broker-a", "0"): 0}
+    assert found["active_brokers"]["c1", "master"] == 0
+    assert 19 < found["expiry_lag_seconds"][()] < 40
+
+
+def test_many_brokers_have_no_series_of_their_own(http: Http, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(brokers, "PER_BROKER_MOST", 1)
+    for number in range(2):
+        http.ok(
+            "POST", "/v1/brokers", a_broker(brokerName=f"b{number}", brokerAddr=f"127.0.1.{number}:10911")
+        )
+    found = scrape(http)
+    assert found["active_brokers"]["c1", "master"] == 2
+    assert not {"broker_up", "broker_topics"} & found.keys()
+
+
+def test_the_stream_and_its_consumers(http: Http, redis: redis_py.Redis, keys: Keys) -> None:
+    http.ok("POST", "/v1/brokers", a_broker())
+    seq = int(redis.hget(keys.events_meta, "seq") or 0)
+    consumer = {"id": "0-0", "seq": seq - 1, "at_ms": int((seconds_now(redis) - 90) * 1000)}
+    redis.hset(keys.events_consumers, "mine", json.dumps(consumer))
+    found = scrape(http)
+    assert found["events_sequence"] == {(): seq}
+    assert found["events_stream_length"] == {(): redis.xlen(keys.events)}
+    assert found["events_stream_bytes"][()] > 100
+    assert found["events_consumer_lag"] == {("mine",): 1}
+    assert 85 < found["events_consumer_age_seconds"]["mine",] < 120
+    assert found["limit_used_ratio"]["maxBrokers",] == 1 / Options().max_brokers
+
+
+def test_jobs(http: Http, redis: redis_py.Redis, keys: Keys) -> None:
+    run(note_success(keys, "trim_events", 10), redis)
+    redis.hset(keys.tasks, mapping={"expire_brokers": "damaged", "no_such_job": "1,1"})
+    found = scrape(http)
+    assert found["task_interval_seconds"] == {("trim_events",): 10}
+    assert found["task_last_success_timestamp_seconds"]["trim_events",] == pytest.approx(
+        seconds_now(redis), abs=30
+    )
+
+
+def test_what_takes_long_to_read_is_read_less_often(
+    http: Http, redis: redis_py.Redis, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(store, "CACHED_TIMES", 20)
+    times = iter([100.0, 101.0, 119.9, 121.0, 121.5])
+    monkeypatch.setattr(store, "monotonic", lambda: next(times))
+    http.ok("POST", "/v1/brokers", a_broker())
+    assert scrape(http)["active_brokers"]["c1", "master"] == 1
+    http.ok("POST", "/v1/brokers", a_broker(brokerName="b2", brokerAddr=SLAVE))
+    assert scrape(http)["active_brokers"]["c1", "master"] == 1
+    assert scrape(http)["active_brokers"]["c1", "master"] == 2
 
 
 def test_the_store_is_away(storeless: Http) -> None:
@@ -123,7 +232,15 @@ def test_a_later_run_is_noticed(http: Http, redis: redis_py.Redis) -> None:
     publish(redis, "default", msgspec.structs.replace(RUN, run="r2"), of_clusters(2))
     assert len(scrape(http)["availability_ratio"]) == 4
     redis.delete(*redis.scan_iter("*report:*"))
-    assert scrape(http) == {}
+    assert "availability_ratio" not in scrape(http)
+
+
+def test_the_number_of_a_run_may_come_again(http: Http, redis: redis_py.Redis) -> None:
+    """As when a warehouse was deleted, or there are two."""
+    publish(redis, "default", RUN, of_clusters(1))
+    assert len(scrape(http)["availability_ratio"]) == 2
+    publish(redis, "default", RUN, of_clusters(3))
+    assert len(scrape(http)["availability_ratio"]) == 6
 
 
 def test_reports_of_an_older_pipeline(http: Http, redis: redis_py.Redis, keys: Keys) -> None:
@@ -165,8 +282,8 @@ def test_what_no_run_wrote_is_left_out_and_said(
     publish(redis, "default", RUN, results())
     redis.hset(keys.report(name), field, value)
     with caplog.at_level(logging.WARNING):
-        assert scrape(http) == {}
-        assert scrape(http) == {}
+        assert of_pipeline(http) == {}
+        assert of_pipeline(http) == {}
     assert [record.name for record in caplog.records] == ["metrics.store"]
 
 
@@ -175,5 +292,7 @@ def test_a_key_of_another_type_is_left_out_and_said(
 ) -> None:
     redis.delete(keys.events_consumers)
     redis.set(keys.events_consumers, "x")
-    assert scrape(http) == {}
-    assert "run the pipeline again" in caplog.text
+    found = scrape(http)
+    assert "clusters" in found
+    assert not {"events_sequence", "pipeline_lag_seconds"} & found.keys()
+    assert "metrics of events are left out" in caplog.text

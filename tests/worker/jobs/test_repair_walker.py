@@ -10,15 +10,18 @@ import redis as redis_py
 import redis.asyncio as redis_asyncio
 
 from mqnamesrv.store import EmbeddedStore
-from registry.drivers import AsyncDriver
+from registry import task_times
+from registry.drivers import AsyncDriver, run
 from registry.keys import Keys
 from registry.options.catalogue import Options
+from registry.repair.state import Repaired
 from registry.store.connect import connect_async
 from testbed.eventually import eventually_async
 from tests.logged import logged
 from tests.registry.namespace import Namespace
 from worker.jobs import repair_walker
 from worker.jobs.repair_walker import RepairWalker
+from worker.jobs.task_record import TaskRecord
 
 KEYS = Keys()
 
@@ -46,6 +49,31 @@ def test_damage_is_repaired_and_logged(
     assert ns.route("T1").queue_datas
     [line] = logged(caplog)
     assert line.startswith("tables were damaged, and 1 rows were repaired (brokers 0, members 0, topics 1, ")
+
+
+def test_the_one_that_walks_has_the_claim_and_records_its_walks(
+    redis: redis_py.Redis, async_redis: redis_asyncio.Redis
+) -> None:
+    ns = Namespace(redis)
+    ns.register("b1", 0, ("T1", "T2"))
+    redis.delete(KEYS.route("T1"))
+    repaired: list[Repaired] = []
+
+    async def walk() -> list[bool]:
+        driver = AsyncDriver(async_redis)
+        record = TaskRecord(KEYS, lambda plan: driver.start(plan, lambda *_: None))
+        walkers = [RepairWalker(Options(), driver, KEYS, 100_000, record, repaired.append) for _ in range(2)]
+        before = [one.has_claim for one in walkers]
+        for one in walkers:
+            await one.walk()
+        claims = [one.has_claim for one in walkers]
+        await driver.close()
+        return before + claims
+
+    assert asyncio.run(walk()) == [False, False, True, False]
+    assert [one.total for one in repaired] == [1, 0]
+    time = run(task_times.read(KEYS), redis)[repair_walker.TASK]
+    assert (time.every_s, abs(time.at_ms / 1000 - redis.time()[0]) < 60) == (25, True)
 
 
 def test_keys_of_a_wrong_type_are_named(
