@@ -1,6 +1,7 @@
 """`python -m mqnamesrv.throwaway COMMAND …`: run a command with a temporary store."""
 
 import os
+import signal
 import subprocess
 import sys
 import tempfile
@@ -14,6 +15,7 @@ def main() -> int:
     with tempfile.TemporaryDirectory(prefix="redis-namesrv-") as folder:
         store = EmbeddedStore(Path(folder), keep=False)
         store.start()
+        signal.signal(signal.SIGINT, lambda *_: None)  # the command's to act on
         try:
             return subprocess.run(
                 sys.argv[1:], env={**os.environ, "REDIS_URL": store.url}, check=False

@@ -45,7 +45,11 @@ class Lake(msgspec.Struct, frozen=True):
         for snapshot in snapshots(self.place):
             if snapshot.run == run:
                 return Lake(self.place, snapshot)
-        raise LakeError(f"{self.place.name} has no run {run}")
+        runs = ", ".join(str(snapshot.run) for snapshot in snapshots(self.place))
+        raise LakeError(f"{self.place.name} has no run {run}; it has: {runs}")
+
+    def __repr__(self) -> str:
+        return f"<{self.place.name} as run {self.run} left it, up to {self.as_of:%Y-%m-%d %H:%M:%S} UTC>"
 
     def __getattr__(self, name: str) -> "TableOfLake":
         if name not in TABLES:
@@ -57,7 +61,10 @@ class Lake(msgspec.Struct, frozen=True):
 
     def _log(self, table: Table) -> Log | None:
         if table in (EVENTS, HEARTBEATS, RUNS):
-            return opened(self.place.under(table.name), table)
+            log = opened(self.place.under(table.name), table)
+            if log is not None:
+                log.refuse_empty_entry()
+            return log
         return log_of(self.place, table, self.snapshot) if table.name in self.snapshot.versions else None
 
 
@@ -69,6 +76,9 @@ class TableOfLake:
         self._table = table
         self._log = log
 
+    def __repr__(self) -> str:
+        return f"<{self._table.name} of {self._root.name}: .pandas() .polars() .arrow() .spark() .columns>"
+
     @property
     def columns(self) -> dict[str, str]:
         """What each column means, by its name."""
@@ -78,7 +88,12 @@ class TableOfLake:
         """Return them as a pyarrow.Table. Raises LakeError if nothing has been written to the table yet, or a file of
         it is damaged or lost; ValueError for columns that it does not have."""
         if self._log is None:
-            raise LakeError(f"{self._root.name} has no {self._table.name} yet: `mqpipeline run`")
+            how = (
+                "name servers write them with eventsHeartbeats"
+                if self._table is HEARTBEATS
+                else "`mqpipeline run`"
+            )
+            raise LakeError(f"{self._root.name} has no {self._table.name} yet: {how}")
         known = [field.name for field in self._log.delta.schema().fields if field.name != PART.name]
         if isinstance(columns, str) or not {*columns} <= {*known}:
             raise ValueError(f"{columns!r}: name a list of these: {', '.join(known)}")
@@ -94,9 +109,11 @@ class TableOfLake:
         return frame
 
     def polars(self, columns: Sequence[str] = ()) -> Any:
-        """Return them as a polars.DataFrame, if Polars is installed. Raises as `arrow` does."""
-        import polars
-
+        """Return them as a polars.DataFrame. Raises as `arrow` does, and LakeError if Polars is not installed."""
+        try:
+            import polars
+        except ModuleNotFoundError:
+            raise LakeError("Polars is not installed: `pip install polars`") from None
         return polars.from_arrow(self.arrow(columns))
 
     def spark(self, session: "SparkSession | None" = None) -> "DataFrame":
@@ -111,7 +128,7 @@ class TableOfLake:
 
 def open_lake(warehouse: str) -> Lake:
     """Return the warehouse as the newest run left it. Raises LakeError if it is damaged, or has no table."""
-    root = place(warehouse)
+    root = place(str(warehouse))
     lake = Lake(root, newest_snapshot(root))
     if not lake.run and opened(root.under(EVENTS.name), EVENTS) is None:
         raise LakeError(f"{root.name} has no tables: see its path, or fill it with `mqpipeline run`")

@@ -77,6 +77,7 @@ MEANINGS: Final = {
     "finished_ms": "when it ended",
     "folded": "by namespace: last entry that the tables know, last batch read, whether history before is whole",
     "versions": "version of each derived table's log that is of this run",
+    "files": "a hash of the paths of each table's files",
     "rows": "how many rows each derived table has then",
     # windows and units
     "window": "`1h`, `24h`, `7d`, `30d`, `day`, `month`, `hour` or `now`",

@@ -4,8 +4,10 @@ import time
 from typing import Final
 
 from mqpipeline.lake.check import Checked, check_files
-from mqpipeline.lake.log import LakeError
+from mqpipeline.lake.log import LOG, LakeError
+from mqpipeline.lake.log_files import ENTRY
 from mqpipeline.lake.place import Place
+from mqpipeline.schemas import Table
 from mqpipeline.warehouse import DERIVED, OLD_SNAPSHOT, log_of, newest_snapshot
 
 OLD: Final = "_release-0.1"
@@ -13,15 +15,28 @@ OLD: Final = "_release-0.1"
 
 
 def check(root: Place) -> Checked:
-    """Check the newest run's version of each table against its files."""
-    checked = Checked([], [])
+    """Check the entries of each table's log, and the newest run's version of it against its files."""
+    checked = Checked([line for table in DERIVED for line in _empty_entries(root, table)], [])
     try:
         snapshot = newest_snapshot(root)
-        for table in (table for table in DERIVED if table.name in snapshot.versions):
-            checked = checked.and_also(check_files(log_of(root, table, snapshot), ()))
     except LakeError as error:
         return checked.and_also(Checked([str(error)], []))
+    for table in (table for table in DERIVED if table.name in snapshot.versions):
+        try:
+            checked = checked.and_also(check_files(log_of(root, table, snapshot), ()))
+        except LakeError as error:
+            checked = checked.and_also(Checked([str(error)], []))
     return checked
+
+
+def _empty_entries(root: Place, table: Table) -> list[str]:
+    """Return a line for each log entry of no bytes, which delta-rs takes for a commit that changed nothing."""
+    stored = root.under(table.name).under(LOG).stored()
+    return [
+        f"{table.name}: {LOG}/{path} is empty. Run `mqpipeline repair`"
+        for path, of in stored.items()
+        if ENTRY.fullmatch(path) and not of.size
+    ]
 
 
 def set_aside(root: Place) -> str:

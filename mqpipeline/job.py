@@ -15,7 +15,7 @@ from pyspark.sql import DataFrame, SparkSession
 from mqpipeline import building, lean, schemas
 from mqpipeline.building import Progress, Source, build
 from mqpipeline.lake.log import OtherWriter
-from mqpipeline.lake.place import place
+from mqpipeline.lake.place import Place, place
 from mqpipeline.landing import progress as landing_progress
 from mqpipeline.landing import reading
 from mqpipeline.landing.kinds import EVENTS_LAND, HEARTBEATS_LAND, LANDED, Landed
@@ -85,7 +85,8 @@ def land(spark: SparkSession, options: Options, progress: Progress, leases: Leas
             leases.require(landing.namespaces())
             streams = landing.land_available().streams
         for stream, position in sorted(streams.items()):
-            log.info("%d entries of %s have landed by now", position.entries, stream)
+            if position.entries:
+                log.info("%d entries of %s have landed by now", position.entries, stream)
 
 
 def stream(
@@ -184,7 +185,7 @@ def report(spark: SparkSession, options: Options, progress: Progress, *, full: b
         reading.heartbeats(spark, warehouse.root),
         landed.as_of_ms,
         _latest(warehouse.snapshot.as_of, landed.as_of),
-        {stream.namespace: Entries(stream.entries, stream.rejected) for stream in landed.streams.values()},
+        {stream.namespace: Entries(stream.entries, stream.rejected) for stream in landed.known.values()},
         heartbeats.as_of_ms if heartbeats.present else inf,
     )
     with lean.planning_for(spark, sum(stream.entries for stream in landed.streams.values())):
@@ -205,12 +206,14 @@ def _looked(spark: SparkSession, options: Options, kind: Landed) -> landing_prog
 def _warn(landed: landing_progress.Progress) -> None:
     """Say of which streams reports do not have all."""
     for stream, position in landed.absent.items():
+        if not position.entries:
+            continue  # it was named once, and never had any
         log.warning(
             "%s is gone or no longer named: known until %s, nothing newer is reported; name it again, or leave it",
             stream,
             format_time(position.as_of_ms),
         )
-    for stream, position in landed.streams.items():
+    for stream, position in landed.known.items():
         if not position.entries:
             log.warning(
                 "%s has no entry: no broker has registered there yet, or the namespace is another one; name it "
@@ -256,6 +259,8 @@ def _serve(
     taken = take(_frames(warehouse, snapshot, options), snapshot.as_of_ms)
     healths = {row["namespace"]: row for row in warehouse.rows(schemas.HEALTH, snapshot)}
     for position in (landed.streams[name] for name in sorted(landed.present)):
+        if not position.entries:
+            continue
         health = healths.get(position.namespace, {})
         seen = {name: health[name] for name in Run.__struct_fields__ if health.get(name) is not None}
         counted = Run(
@@ -270,15 +275,21 @@ def _serve(
             }
         )
         results = taken.get(position.namespace, Results(snapshot.as_of_ms, {}))
+        if options.report != NO_REPORT:
+            _write_page(place(options.report or warehouse.root), position.namespace, counted, results)
         if options.serve:
             _publish(options, position.namespace, counted, results)
-        if options.report != NO_REPORT:
-            folder, name = (
-                place(options.report or warehouse.root),
-                f"report-{position.namespace.replace('/', '%2F')}.html",
-            )
-            folder.replace(name, html(position.namespace, counted, results).encode())
-            log.info("%s is written", folder.under(name).name)
+
+
+def _write_page(folder: Place, namespace: str, run: Run, results: Results) -> None:
+    """Write the page of a namespace; one that cannot be written keeps no other from its reports."""
+    name = f"report-{namespace.replace('/', '%2F')}.html"
+    try:
+        folder.replace(name, html(namespace, run, results).encode())
+    except OSError as error:
+        log.warning("%s is not written: %s; see GET /v1/reports", folder.under(name).name, error.strerror)
+        return
+    log.info("%s is written", folder.under(name).name)
 
 
 def _publish(options: Options, namespace: str, run: Run, results: Results) -> None:

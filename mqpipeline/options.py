@@ -18,6 +18,8 @@ DEFAULT_SLO, OTHERS = 0.999, "*"
 MEMORY = re.compile("[1-9][0-9]*[kmgt]", re.IGNORECASE)
 """As Java has it."""
 MASTER = re.compile(r"local(\[[0-9*]+(, *[0-9]+)?\])?|(spark|k8s)://.+|yarn")
+NAMESPACE = re.compile(r"[A-Za-z0-9._-]+|\*")
+"""As the name server has it, or ALL."""
 COUNT = re.compile("[1-9][0-9]{0,15}")
 ALL = "*"
 """Among namespaces: whichever there are."""
@@ -73,6 +75,8 @@ def load(environment: Mapping[str, str], given: Mapping[str, object] | None = No
     for name, annotation in get_type_hints(Options, include_extras=True).items():
         value = (given or {}).get(name)
         text = environment.get(PREFIX + name.upper()) if value is None else str(value)
+        if value is not None and not text:
+            raise OptionError(f"{name} is empty: leave it out, or name one")
         if text is None and name == "url":
             text = environment.get("REDIS_URL")
         if text:
@@ -98,13 +102,19 @@ def _read(name: str, text: str, kind: Any) -> object:
             raise ValueError("none of local[*], local[4], spark://host:7077, k8s://…, yarn")
         if kind is int and not COUNT.fullmatch(text):
             raise ValueError("a number of ms, above 0")
-        if kind is bool:
-            return msgspec.convert(text, bool, strict=False)
+        if kind is bool and text.lower() not in ("true", "false", "1", "0"):
+            raise ValueError("neither true nor false")
+        if name == "namespaces" and (odd := [part for part in _parts(text) if not NAMESPACE.fullmatch(part)]):
+            raise ValueError(f"{odd[0]!r} is not of letters, digits, dots, dashes and underscores, nor {ALL}")
         if kind == tuple[str, ...]:
-            return tuple(part.strip() for part in text.split(",") if part.strip())
+            return _parts(text)
         return msgspec.convert(text, kind, strict=False)
     except ValueError as error:
         raise OptionError(f"{PREFIX}{name.upper()}={text}: {error}") from None
+
+
+def _parts(text: str) -> tuple[str, ...]:
+    return tuple(part.strip() for part in text.split(",") if part.strip())
 
 
 def _slo(text: str) -> dict[str, float]:

@@ -164,12 +164,13 @@ RUNS = Table(
     "runs",
     """run bigint, as_of_ms bigint, as_of map<string, bigint>, final_ms bigint, finished_ms bigint,
     folded map<string, struct<inc: bigint, seq: bigint, batch: bigint, recorded: boolean>>,
-    versions map<string, bigint>, rows map<string, bigint>""",
+    versions map<string, bigint>, rows map<string, bigint>, files map<string, bigint>""",
     keys=("run",),
     indexed=("run",),
 )
 """A row a run: until when its reports go, until when each namespace is known, up to when windows are closed, how far it
-has read each namespace's events, and which version of each derived table is its, with how many rows."""
+has read each namespace's events, and which version of each derived table is its, with how many rows in which `files`
+(a hash of their paths)."""
 
 HEALTH = Table(
     "report_health",

@@ -8,6 +8,7 @@ and only added to; the rest is open, and each run replaces it.
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
+from hashlib import blake2b
 from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
@@ -54,8 +55,8 @@ class Folded(msgspec.Struct, frozen=True):
 
 
 class Snapshot(msgspec.Struct, frozen=True):
-    """The tables as of `as_of_ms`, of which `versions` are these, of so many `rows`; `as_of` is that of each namespace.
-    Windows that ended by `final_ms` are closed."""
+    """The tables as of `as_of_ms`, of which `versions` are these, of so many `rows` in `files` (`fingerprint`, none of
+    a run before these were noted); `as_of` is that of each namespace. Windows that ended by `final_ms` are closed."""
 
     run: int = 0
     as_of_ms: int = 0
@@ -64,6 +65,7 @@ class Snapshot(msgspec.Struct, frozen=True):
     folded: Mapping[str, Folded] = {}
     versions: Mapping[str, int] = {}
     rows: Mapping[str, int] = {}
+    files: Mapping[str, int] | None = None
 
     @property
     def earlier(self) -> dict[str, int]:
@@ -114,7 +116,16 @@ def log_of(root: Place, table: Table, snapshot: Snapshot) -> Log:
         raise damaged(place, f"run {snapshot.run} left it, and it is not there")
     if (lacking := snapshot.rows.get(table.name, 0) - _rows(log.files())) > 0:
         raise damaged(place, f"{lacking:,} rows of run {snapshot.run} are in no file of it")
+    known = (snapshot.files or {}).get(table.name)
+    if known is not None and known != fingerprint(log.files()):
+        raise damaged(place, f"it has other files than run {snapshot.run} left, as where an entry is empty")
     return log
+
+
+def fingerprint(files: Iterable[File]) -> int:
+    """Return a hash of the paths of files."""
+    paths = "\n".join(sorted(file.path for file in files))
+    return int.from_bytes(blake2b(paths.encode(), digest_size=7).digest())
 
 
 def _rows(files: Iterable[File | Written]) -> int:
@@ -241,7 +252,9 @@ class Run:
         versions = {**self.base.versions, **self._restored()}
         versions |= {table.name: self._commit(table) for table in self._written}
         rows = {**self.base.rows, **{table.name: _rows(log.files()) for table, log in self._logs.items()}}
-        snapshot = Snapshot(self.number, as_of_ms, dict(as_of), final_ms, folded, versions, rows)
+        files = {table.name: fingerprint(log.files()) for table, log in self._logs.items()}
+        files = {**(self.base.files or {}), **files}
+        snapshot = Snapshot(self.number, as_of_ms, dict(as_of), final_ms, folded, versions, rows, files)
         runs = created(self.warehouse.place.under(RUNS.name), RUNS)
         runs.commit(RUN, self.number, [_row(snapshot, runs)], {})
         care(runs, self.number, compact_every=COMPACT_RUNS_EVERY)
@@ -293,7 +306,7 @@ def _with_part(open_without: str, step: Step, batches: Iterable[pa.RecordBatch])
 def _row(snapshot: Snapshot, runs: Log) -> Written:
     """Write the row of a run."""
     row = {**msgspec.to_builtins(snapshot), "finished_ms": int(time.time() * 1000)}
-    row |= {name: list(row[name].items()) for name in ("as_of", "folded", "versions", "rows")}
+    row |= {name: list(row[name].items()) for name in ("as_of", "folded", "versions", "rows", "files")}
     return _file(runs.place, RUNS, [row], {})
 
 

@@ -1,5 +1,6 @@
 """Clients for every kind of URL (a server, a socket file, TLS, Sentinel, Cluster), and trying again."""
 
+import logging
 import time
 from collections.abc import Callable
 from typing import Any, TypeVar
@@ -28,6 +29,7 @@ from pyspark_redis_stream.url import parse
 T = TypeVar("T")
 Client = Any  # redis.Redis or RedisCluster, whose types say little
 PAUSE_S, LONGEST_PAUSE_S = 0.05, 1.0
+log = logging.getLogger(__name__)
 AWAY = (
     ClusterDownError,
     ClusterError,
@@ -80,15 +82,22 @@ class Store:
 
     def attempt(self, work: Callable[[], T]) -> T:
         """Do it, and again while no server can, for `retry_s` in all; then raises what the last attempt did."""
-        deadline, pause = time.monotonic() + self._options.retry_s, PAUSE_S
+        deadline, pause, said = time.monotonic() + self._options.retry_s, PAUSE_S, False
         while True:
             try:
                 return work()
             except REFUSED:
                 raise
-            except AWAY:
+            except AWAY as error:
                 if time.monotonic() + pause > deadline:
                     raise
+                if pause >= LONGEST_PAUSE_S and not said:
+                    said = True
+                    log.warning(
+                        "Redis does not answer: %s; tried again for %g s in all, look after it",
+                        error,
+                        self._options.retry_s,
+                    )
             time.sleep(pause)
             pause = min(2 * pause, LONGEST_PAUSE_S)
 

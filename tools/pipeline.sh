@@ -21,4 +21,4 @@ echo "no name server runs here: a made-up history is reported on"
 echo "tables are in $MQNS_PIPELINE_WAREHOUSE, of namespace $MQNS_PIPELINE_NAMESPACES"
 rm -rf "$MQNS_PIPELINE_WAREHOUSE"
 exec .venv/bin/python -m mqnamesrv.throwaway \
-  sh -c '.venv/bin/mqpipeline sample && exec .venv/bin/mqpipeline run "$@"' mqpipeline "$@"
+  sh -c '.venv/bin/mqpipeline sample >/dev/null && exec .venv/bin/mqpipeline run "$@"' mqpipeline "$@"

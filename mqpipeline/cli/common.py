@@ -1,18 +1,24 @@
 """What commands share: where the tables are, a Spark session, and how a command ends without a result."""
 
+import builtins
 import logging
 import os
+import re
 import signal
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from textwrap import shorten
 from types import MappingProxyType
 from typing import Annotated, Any, Final, NoReturn
 
 import typer
 from deltalake.exceptions import DeltaError
-from redis.exceptions import RedisError
+from py4j.protocol import Py4JError, Py4JNetworkError
+from pyspark.errors import PySparkException
+from redis.exceptions import ConnectionError, RedisError, TimeoutError
 
+from mqpipeline.cli.interrupt import interrupted
 from mqpipeline.history.reader import NothingLanded, Reader
 from mqpipeline.lake.log import LakeError
 from mqpipeline.lake.place import place
@@ -22,10 +28,19 @@ from mqpipeline.texts import one_line
 from mqpipeline.times import parse_time
 from mqpipeline.warehouse import Warehouse
 
+log = logging.getLogger(__name__)
+
 NOT_THERE: Final = 1
 WRONG_USAGE: Final = 2
 NAMESPACE_MISSING: Final = 3
-INTERRUPTED: Final = 128 + signal.SIGINT  # as shells have it
+WITHOUT_CREDENTIALS: Final = ("IMDS", "CredentialsNotLoaded", "no credentials")
+FULL: Final = ("No space left on device", "Disk quota exceeded", "File too large")
+JAVA_ENDED: Final = (
+    "Java ended, as when it gets no more memory: see its last lines, or give it less to do at once "
+    "(MQNS_PIPELINE_MEMORY); no reader has seen what was not finished, start it again"
+)
+CAUSE: Final = re.compile(r"^(?:Caused by: )?([\w.$]*(?:Error|Exception)[^\n]*)", re.MULTILINE)
+CREDENTIALS: Final = "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or what your object store asks for"
 
 OfWarehouse = Annotated[
     str | None,
@@ -96,8 +111,39 @@ def errors_as_lines() -> Iterator[None]:
         yield
     except OptionError as error:
         stop(str(error), WRONG_USAGE)
+    except (ConnectionError, TimeoutError) as error:
+        stop(store_away(error), NOT_THERE)
+    except (Py4JNetworkError, builtins.ConnectionError):
+        stop(JAVA_ENDED, NOT_THERE)
+    except (Py4JError, PySparkException) as error:
+        stop(of_spark(error), NOT_THERE)
     except (LakeError, DeltaError, RedisError, OSError) as error:
-        stop(one_line(error), NOT_THERE)
+        stop(what_failed(error), NOT_THERE)
+
+
+def store_away(error: Exception) -> str:
+    """Return the line of a Redis that does not answer, or refuses the login."""
+    cause = shorten(str(error), 120)
+    return f"the Redis of the name server does not answer: {cause}; check REDIS_URL, or --url"
+
+
+def of_spark(error: Exception) -> str:
+    """Return the line of a failure within Spark: its last cause, of hundreds of lines."""
+    log.debug("Spark failed", exc_info=error)
+    text = str(error)
+    causes = CAUSE.findall(text)
+    cause = shorten(one_line(causes[-1] if causes else text), 300, placeholder=" …")
+    return f"Spark failed: {cause}; no reader has seen what was not finished, start it again; if it stays, report it"
+
+
+def what_failed(error: Exception) -> str:
+    """Return the line of an error of files or of Redis, with what to do where the error itself does not say it."""
+    line = one_line(error)
+    if any(word in line for word in FULL):
+        return f"{line}; make room there, the next run goes on from what is whole"
+    if isinstance(error, PermissionError):
+        return f"{line}: give this user the right, or run as the one who has it"
+    return f"{line}; {CREDENTIALS}" if any(word in line for word in WITHOUT_CREDENTIALS) else line
 
 
 @contextmanager
@@ -105,25 +151,22 @@ def _ended_by_interrupt() -> Iterator[None]:
     """Not by an exception: in the middle of a call to Java it would leave nothing that could be closed in order."""
     before = signal.getsignal(signal.SIGINT)
     if before is signal.default_int_handler:
-        signal.signal(signal.SIGINT, _interrupted)
+        signal.signal(signal.SIGINT, interrupted)
     try:
         yield
     finally:
         signal.signal(signal.SIGINT, before)
 
 
-def _interrupted(*_: object) -> NoReturn:
-    """End with Java. No reader has seen what was not committed; the next run clears it."""
-    print("mqpipeline: interrupted", file=sys.stderr, flush=True)
-    os._exit(INTERRUPTED)
-
-
 @contextmanager
 def reading(chosen: Options) -> Iterator[Reader]:
     """A reader of the tables, which needs no Spark."""
     with errors_as_lines():
+        at = place(chosen.warehouse)
+        if at.folder is not None and not at.folder.is_dir():
+            stop(f"{at.name} is no folder: see its path, or fill it with `mqpipeline run`", NOT_THERE)
         try:
-            yield Reader(place(chosen.warehouse))
+            yield Reader(at)
         except NothingLanded as nothing:
             stop(str(nothing), NOT_THERE)
 

@@ -121,7 +121,9 @@ def who(
     reply = _asked(
         warehouse, namespace, "permissions", topic=topic, broker=broker, from_ms=from_, to_ms=to, limit=limit
     )
-    _refuse_nothing(reply, f"the permissions of topic {topic!r}")
+    _refuse_nothing(
+        reply, f"the permissions of topic {topic!r}" + (f" on broker {broker!r}" if broker else "")
+    )
     _show(reply, as_json, _changes_table)
 
 

@@ -1,7 +1,10 @@
 """The console script `mqpipeline`."""
 
+import signal
 import sys
 from typing import Final
+
+from mqpipeline.cli.interrupt import interrupted
 
 EXTRA: Final = frozenset({"pyspark", "rich", "typer"})
 MISSING: Final = 1
@@ -9,6 +12,7 @@ MISSING: Final = 1
 
 def main() -> None:
     """Run `mqpipeline`; exit code 1 and a line that says what to install where an extra is missing."""
+    signal.signal(signal.SIGINT, interrupted)
     try:
         from mqpipeline.cli.app import app
     except ModuleNotFoundError as error:

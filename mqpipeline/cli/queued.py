@@ -55,6 +55,7 @@ def work(queue: QueueUrl = None, warehouse: OfWarehouse = None, namespaces: OfNa
     """Run when the name server's scheduler says so, until SIGTERM or Ctrl-C."""
     chosen = options(warehouse, namespaces)
     url = _queue(queue, chosen)
+    log_step("waiting for runs that the name server's scheduler asks for (pipelineEveryMillis, 0 is never)")
     with _queue_errors():
         scheduled.work(chosen, url)
 

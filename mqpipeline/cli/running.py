@@ -2,8 +2,8 @@
 
 import os
 import signal
+import sys
 import threading
-from textwrap import shorten
 from typing import Annotated
 
 import typer
@@ -21,7 +21,9 @@ from mqpipeline.cli.common import (
     log_to_standard_error,
     opened,
     stop,
+    store_away,
 )
+from mqpipeline.cli.interrupt import interrupted
 from mqpipeline.cli.progress import log_step, steps_shown
 from mqpipeline.lake.log import opened as opened_log
 from mqpipeline.lake.place import place
@@ -54,6 +56,7 @@ def run(
 ) -> None:
     """Land what is new, make tables and reports, serve them; then end."""
     options = _options(url, warehouse, namespaces)
+    _refuse_unwritable(options)
     with (
         errors_as_lines(),
         job.leased(options) as leases,  # a second landing ends before Spark has started
@@ -76,6 +79,7 @@ def report(
     with errors_as_lines():
         if opened_log(place(options.warehouse).under(EVENTS.name), EVENTS) is None:
             stop(f"nothing has landed in {options.warehouse}: see its path, or `mqpipeline run`", NOT_THERE)
+    _refuse_unwritable(options)
     with opened(job.NAME, options, lean.settings(options)) as tables, steps_shown(job.STEPS) as step:
         outcome = job.report(tables.spark, options, step, full=full or old_full)
     _end(outcome)
@@ -90,19 +94,39 @@ def stream(
 ) -> None:
     """Land events as they come and report now and then, until SIGTERM or Ctrl-C."""
     options = _options(url, warehouse, namespaces)
+    _refuse_unwritable(options)
     ending = threading.Event()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda *_: ending.set())
+    signal.signal(signal.SIGTERM, lambda *_: ending.set())
+    signal.signal(signal.SIGINT, lambda *_: _end_soon(ending))
     with errors_as_lines(), job.leased(options) as leases, opened(job.NAME, options) as tables:
         log_step(f"landing each {trigger:g} s into {options.warehouse}, a report each {every:g} s")
         job.stream(tables.spark, options, log_step, leases, ending, every_s=every, trigger_s=trigger)
         log_step("ended as asked; what has landed is acknowledged")
 
 
+def _end_soon(ending: threading.Event) -> None:
+    """End after the step under way; a second Ctrl-C ends at once."""
+    if ending.is_set():
+        interrupted()
+    ending.set()
+    os.write(
+        sys.stderr.fileno(), b"mqpipeline: ends after the step under way; Ctrl-C again ends it at once\n"
+    )
+
+
 def _end(outcome: job.Outcome) -> None:
     """Exit with a code of its own where a namespace is not there: the reports of all others are made."""
     if outcome.missing:
-        raise typer.Exit(NAMESPACE_MISSING)
+        missing = ", ".join(outcome.missing)
+        stop(f"done, but nothing has happened in {missing} yet: no entries there", NAMESPACE_MISSING)
+
+
+def _refuse_unwritable(options: Options) -> None:
+    """Stop with one line before Spark starts."""
+    try:
+        place(options.warehouse).refuse_unwritable()
+    except OptionError as error:
+        stop(str(error), WRONG_USAGE)
 
 
 def _options(url: str | None, warehouse: str | None, namespaces: str | None) -> Options:
@@ -125,9 +149,6 @@ def _await_store(url: str) -> None:
         with Store(options_of(source)) as store:
             store.call("PING")
     except (RedisError, *AWAY) as error:
-        stop(
-            f"the Redis of the name server does not answer: {shorten(str(error), 120)}; check REDIS_URL, or --url",
-            NOT_THERE,
-        )
+        stop(store_away(error), NOT_THERE)
     except ValueError as error:
         stop(str(error), WRONG_USAGE)

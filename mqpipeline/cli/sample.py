@@ -57,10 +57,13 @@ def sample(
         stop(str(error), WRONG_USAGE)
     with errors_as_lines(), Store(source) as store:
         if store.call("EXISTS", stream):
-            stop(f"{stream} exists; a made-up history does not go into a real one", WRONG_USAGE)
+            stop(
+                f"{stream} exists, and may be a real history; name another with --namespace, or delete it",
+                WRONG_USAGE,
+            )
         happened = takewhile(lambda entry: entry.id_ms <= now_ms, entries(scale))
         count = write(store.client, stream, happened)
-    print(f"{count} events are in {stream}: mqpipeline run --namespace {namespace}")
+    print(f"{count} events are in {stream}; for reports: mqpipeline run --url … -w … --namespace {namespace}")
 
 
 def write(client: Client, stream: str, events: Iterable[Entry]) -> int:

@@ -13,7 +13,7 @@ from redis.exceptions import RedisError
 
 from mqpipeline import derived
 from mqpipeline import options as all_options
-from mqpipeline.cli.common import NOT_THERE, WRONG_USAGE, OfUrl, OfWarehouse, stop
+from mqpipeline.cli.common import NOT_THERE, WRONG_USAGE, OfUrl, OfWarehouse, stop, what_failed
 from mqpipeline.lake import maintenance
 from mqpipeline.lake.check import Checked
 from mqpipeline.lake.log import LakeError, Log, opened
@@ -27,6 +27,8 @@ from mqpipeline.options import OptionError
 from mqpipeline.texts import one_line
 from pyspark_redis_stream.connection import AWAY
 
+REPAIR = " Run `mqpipeline repair`"
+"""What findings advise."""
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask")]
 
 
@@ -95,20 +97,20 @@ def migrate(warehouse: OfWarehouse = None) -> None:
 def compact(warehouse: OfWarehouse = None) -> None:
     """Make the many small files of a day few. Landing and readers go on meanwhile."""
     with _ended_by_error():
-        for log in _logs(warehouse):
+        for log in _writable_logs(warehouse):
             print(f"{log.table.name}: {maintenance.compact(log)} fewer files")
 
 
 def vacuum(warehouse: OfWarehouse = None) -> None:
     """Delete files that no log has used for a week. Landing and readers go on meanwhile."""
     with _ended_by_error():
-        for log in _logs(warehouse):
+        for log in _writable_logs(warehouse):
             print(f"{log.table.name}: {maintenance.vacuum(log)} files are deleted")
 
 
 def _repair_derived(root: Place, *, yes: bool) -> None:
     findings = derived.check(root).findings
-    print("\n".join(findings or ["derived tables: their files are in order"]))
+    print("\n".join(findings).replace(REPAIR, "") or "derived tables: their files are in order")
     if findings and (
         yes or typer.confirm("Set all derived tables aside, to be computed again?", default=False)
     ):
@@ -120,20 +122,23 @@ def _against_store(at: Place, landed: Landed, chosen: all_options.Options) -> Ch
     try:
         return checking.check_streams(at, landed, chosen.url, known)
     except (RedisError, *AWAY) as error:
+        if isinstance(error, OSError) and error.filename:
+            raise
         finding = f"{landed.table.name}: not checked against the streams, for Redis does not answer: {error}"
         return Checked([finding], [])
 
 
-def _logs(warehouse: str | None) -> Iterator[Log]:
-    """Those of the tables that are there."""
+def _writable_logs(warehouse: str | None) -> Iterator[Log]:
+    """Those of the tables that are there, in folders that can be written."""
     for at, landed in _tables(place(_options(warehouse).warehouse)):
         if (log := opened(at, landed.table)) is not None:
+            at.refuse_unwritable()
             yield log
 
 
 def _tables(root: Place) -> Iterator[tuple[Place, Landed]]:
     if root.folder is not None and not root.folder.is_dir():
-        raise LakeError(f"{root.name} is no folder")
+        raise LakeError(f"{root.name} is no folder: see its path, or fill it with `mqpipeline run`")
     for landed in LANDED:
         yield root.under(landed.table.name), landed
 
@@ -149,7 +154,9 @@ def _ended_by_error() -> Iterator[None]:
         yield
     except OptionError as error:
         stop(str(error), WRONG_USAGE)
-    except (RedisError, *AWAY) as error:
-        stop(f"Redis does not answer: {error}; without --url what it knows is left out", NOT_THERE)
-    except (LakeError, DeltaError, pa.ArrowException, OSError) as error:
+    except (LakeError, DeltaError, pa.ArrowException) as error:
         stop(one_line(error), NOT_THERE)
+    except (RedisError, *AWAY) as error:
+        if isinstance(error, OSError) and error.filename:
+            stop(what_failed(error), NOT_THERE)
+        stop(f"Redis does not answer: {error}; without --url what it knows is left out", NOT_THERE)

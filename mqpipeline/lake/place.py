@@ -6,6 +6,7 @@ import secrets
 from collections.abc import Iterator
 from functools import cached_property
 from pathlib import Path
+from tempfile import TemporaryFile
 from typing import Any, Final, NamedTuple
 from urllib.parse import quote, unquote, urlsplit
 
@@ -19,6 +20,8 @@ GLOBS: Final = frozenset("\\{}[]*?")
 """What Hadoop takes for a pattern in a path, unless a backslash is before it."""
 
 
+STORES: Final = ("s3", "s3a", "gs", "abfss", "abfs", "az", "adl", "azure", "wasbs", "hdfs")
+"""Schemes of object stores that delta-rs knows, and Spark with a jar."""
 LEADING_SLASHES: Final = re.compile("^/+")
 
 
@@ -71,6 +74,20 @@ class Place(msgspec.Struct, frozen=True, dict=True):
             os.fsync(opened.fileno())
         for folder in (file.parent, *created):
             sync(folder)
+
+    def refuse_unwritable(self) -> None:
+        """Raise OptionError if no file can be written here; a folder that is not there is made."""
+        if self.folder is None:
+            return
+        try:
+            _create(self.folder)
+            with TemporaryFile(dir=self.folder):
+                pass
+        except OSError as error:
+            raise OptionError(
+                f"the warehouse {self.name}: nothing can be written there: {error.strerror}; name another folder, or "
+                "give this user the right"
+            ) from None
 
     def replace(self, path: str, content: bytes) -> None:
         """Write a file, in the place of another; a reader finds the old content or the new one."""
@@ -154,7 +171,9 @@ class Place(msgspec.Struct, frozen=True, dict=True):
 def place(warehouse: str) -> Place:
     """Return the place that a user names. Raises OptionError if it cannot be one."""
     parts = urlsplit(warehouse)
-    if parts.scheme not in ("", "file"):
+    if parts.scheme not in ("", "file", *STORES):
+        raise OptionError(f"the warehouse {warehouse}: a folder, or one of {'://, '.join(STORES)}://")
+    if parts.scheme in STORES:
         return Place(warehouse.rstrip("/"), None)
     path = unquote(parts.path) if parts.scheme else warehouse
     if "%" in path or "\\" in path:

@@ -10,7 +10,7 @@ from mqpipeline.lake.check import Checked, check_files, check_log, shortened
 from mqpipeline.lake.log import LakeError, Log, opened
 from mqpipeline.lake.log_files import survey
 from mqpipeline.lake.place import Place
-from mqpipeline.landing.acknowledged import Acknowledged
+from mqpipeline.landing.acknowledged import Acknowledged, is_other_incarnation
 from mqpipeline.landing.kinds import Landed
 from mqpipeline.landing.progress import KEY_COLUMNS, WRITER, StreamProgress, of_rows, rows_lacking, said_by
 from pyspark_redis_stream.connection import Store
@@ -46,7 +46,7 @@ def check_streams(place: Place, landed: Landed, url: str, acknowledged: Acknowle
         with Store(source) as store:
             streams = Streams(source, store)
             for stream, position in said.items():
-                last = acknowledged(position.namespace)
+                last = acknowledged(position)
                 if position.at < last:
                     findings.append(
                         f"{stream}: {last} was acknowledged, and {position.id} is the last of the log: "
@@ -55,6 +55,11 @@ def check_streams(place: Place, landed: Landed, url: str, acknowledged: Acknowle
                 oldest, newest = streams.oldest(stream), streams.newest(stream)
                 if oldest is None or newest is None:
                     remarks.append(f"{stream}: the store has no entries of it")
+                elif is_other_incarnation(newest, position):
+                    remarks.append(
+                        f"{stream}: the stream there is another one than has landed last, as of a store that is new or "
+                        "back: the next landing goes on with it"
+                    )
                 else:
                     findings += _against(stream, position, oldest, newest)
     return Checked(findings, remarks)

@@ -14,6 +14,7 @@ from mqpipeline.lake.files import LINES
 from mqpipeline.lake.log import LakeError, created, opened
 from mqpipeline.lake.maintenance import care
 from mqpipeline.lake.place import place
+from mqpipeline.landing.acknowledged import is_other_incarnation
 from mqpipeline.landing.checkpoint import request_checkpoint
 from mqpipeline.landing.kinds import Landed
 from mqpipeline.landing.progress import WRITER, Progress, StreamProgress, progress_of
@@ -165,6 +166,11 @@ class Landing:
         if self._consumer is None or stream in self._compared:
             return
         acknowledged = self._consumer.acknowledged(stream)
+        if self._is_other_store(stream, progress):
+            self._compared.add(
+                stream
+            )  # what was acknowledged is of the store that is back, and was read before
+            return
         next_one = self._streams.oldest(stream, progress.at)
         if not BEFORE_ALL < progress.at < acknowledged or (
             next_one and (next_one.id == progress.at or next_one.number(b"seq") == (progress.seq or 0) + 1)
@@ -177,6 +183,10 @@ class Landing:
             "is between was trimmed. Run `mqpipeline repair` with --url; if another warehouse lands under this name, "
             f"give one of them another (MQNS_PIPELINE_CONSUMER). To go on without these entries: HDEL {key} {name}"
         )
+
+    def _is_other_store(self, stream: str, progress: StreamProgress) -> bool:
+        newest = self._streams.newest(stream)
+        return newest is not None and is_other_incarnation(newest, progress)
 
     def _end(self, stream: str) -> End:
         now_ms = self._streams.now_ms(stream)  # before the entry: what comes in between is after it

@@ -65,6 +65,11 @@ class Progress(msgspec.Struct, frozen=True):
         """The streams that are not present."""
         return {name: stream for name, stream in self.streams.items() if name not in self.present}
 
+    @property
+    def known(self) -> dict[str, StreamProgress]:
+        """The streams that are present, or have had entries: not those that were once named by mistake."""
+        return {n: stream for n, stream in self.streams.items() if stream.entries or n in self.present}
+
     def said(self) -> dict[str, str]:
         """Return what a commit says of it."""
         return {STREAMS: msgspec.json.encode(self.streams).decode()}

@@ -136,7 +136,7 @@ def _in_order(place: Place, landed: Landed, log: LogFiles, acknowledged: Acknowl
         return not any(map(is_data, place.stored()))
     table = Log(place, landed.table, DeltaTable(place.url))
     said = said_by(table)
-    if said is not None and any(one.at < acknowledged(one.namespace) for one in said.values()):
+    if said is not None and any(one.at < acknowledged(one) for one in said.values()):
         return False
     if said is not None and rows_lacking(table, said) != 0:
         return False
@@ -292,7 +292,8 @@ def _less_unfinished(
     whole = {
         namespace
         for namespace in namespaces
-        if _last_id(added, namespace) <= acknowledged(namespace) or _follows(known, added, namespace)
+        if _last_id(added, namespace) <= acknowledged(StreamProgress(namespace))
+        or _follows(known, added, namespace)
     }
     return [*of_others, *(file for file in of_last if _namespace(file) in whole)]
 

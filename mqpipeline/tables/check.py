@@ -16,7 +16,7 @@ def rounds_of(clean: DataFrame, *, recorded: bool = False) -> DataFrame:
     """The whole rounds: `namespace`, `inc`, `round`, `segment`, `round_begin` and `round_end` (ids), and `proves`,
     whether history was whole up to it; `recorded`: it was before the first of these entries."""
     earlier = Window.partitionBy("namespace", "inc", "segment").orderBy("end_seq")
-    known = (F.col("first_seq") == 1) | F.coalesce(
+    known = F.col("from_start") | F.coalesce(
         F.min("end_seq").over(earlier) < F.col("begin_seq"), F.lit(False)
     )
     proves = F.lit(True) if recorded else known

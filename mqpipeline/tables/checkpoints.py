@@ -42,9 +42,16 @@ def _is_of(*scopes: str) -> Column:
     return (F.col("kind") == "checkpoint") & F.col("fields")["scope"].isin(*scopes)
 
 
+def begun_late(clean: DataFrame) -> DataFrame:
+    """Return the incarnations, `namespace` and `inc`, that began beside tables whose stream was gone: what they say is
+    not known from their first entry on."""
+    began = (F.col("kind") == "stream_started") & (F.col("cause") == "stream_lost") & (F.col("seq") == 1)
+    return clean.where(began).select("namespace", "inc").distinct().withColumn("begun_late", F.lit(True))
+
+
 def whole(clean: DataFrame) -> DataFrame:
     """Return the checkpoint rounds recorded from begin to end without a hole: `namespace`, `inc`, `segment`,
-    `round`, `first_seq` of that segment, `begin_seq`, `end_seq`, `begin_id`, `end_id`."""
+    `round`, `from_start`, whether all is known that was before it, `begin_seq`, `end_seq`, `begin_id`, `end_id`."""
 
     def edge(scope: str, column: str) -> Column:
         return F.min(F.when(F.col("fields")["scope"] == scope, F.col(column)))
@@ -61,4 +68,7 @@ def whole(clean: DataFrame) -> DataFrame:
             ),
         )
         .where("begin_seq < end_seq")
+        .join(F.broadcast(begun_late(clean)), ["namespace", "inc"], "left")
+        .withColumn("from_start", F.expr("first_seq = 1 and begun_late is null"))
+        .drop("first_seq", "begun_late")
     )

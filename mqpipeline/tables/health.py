@@ -27,6 +27,10 @@ class Entries(NamedTuple):
 NOT_COUNTED: Final = Entries(None, None)
 
 
+MOST: Final = 2**63 - 1
+"""Of entries that numbers of another hand say are missing."""
+
+
 class Seen(NamedTuple):
     """What a run itself has seen: rows of `clean.counts`, of `missing` (None: no new gaps), and of `check.checks`."""
 
@@ -68,9 +72,10 @@ def is_wrong(row: Row) -> bool:
 def missing(gaps: DataFrame) -> DataFrame:
     """Return by `namespace`, from GAPS: how many entries are `missing` and how often the stream began again
     (`incarnations`)."""
-    entries = F.expr("if(type = 'hole', to_seq - from_seq + 1, 0L)")
+    entries = F.expr("if(type = 'hole', cast(to_seq as decimal(20)) - from_seq + 1, 0)")
     return gaps.groupBy("namespace").agg(
-        F.sum(entries).alias("missing"), F.count_if(F.col("type") == "incarnation").alias("incarnations")
+        F.least(F.sum(entries), F.lit(MOST)).cast("bigint").alias("missing"),
+        F.count_if(F.col("type") == "incarnation").alias("incarnations"),
     )
 
 

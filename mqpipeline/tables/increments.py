@@ -24,13 +24,15 @@ def positions(events: DataFrame, clean: DataFrame, gaps: DataFrame) -> DataFrame
         .withColumn("checkpointed", F.lit(True))
     )
     lost = gaps.where("type = 'rollback'").groupBy("namespace", "inc").agg(F.max("to_seq").alias("lost_seq"))
-    whole = (F.col("first_seq") == 1) | F.coalesce("checkpointed", F.lit(False))
+    from_start = (F.col("first_seq") == 1) & F.col("begun_late").isNull()
+    whole = from_start | F.coalesce("checkpointed", F.lit(False))
     beyond = F.coalesce(F.col("lost_seq") <= F.col("seq"), F.lit(True))
     in_time = F.coalesce(F.col("id_ms") >= F.col("after_ms"), F.lit(True))
     return (
         _newest(events, clean)
         .join(checkpointed, ["namespace", "inc", "segment"], "left")
         .join(lost, ["namespace", "inc"], "left")
+        .join(checkpoints.begun_late(clean), ["namespace", "inc"], "left")
         .select("namespace", *_AT, (whole & beyond & in_time).alias("recorded"))
     )
 

@@ -245,10 +245,11 @@ def test_another_run_between_two_reads_is_noticed(keys: Keys) -> None:
     }
     plan = served(keys)
     next(plan)
-    plan.send([meta, (5, 6000), "r2"])
-    plan.send([{}, (5, 6000), "r2"])
+    plan.send([meta, (5, 6000), ["r2", "5"]])
+    plan.send([{}, (5, 6000), ["r2", "5"]])
+    plan.send([meta | {"run": "r2", "published_ms": "4"}, (5, 6000), ["r2", "5"]])
     with pytest.raises(StopIteration) as done:
-        plan.send([meta | {"run": "r2"}, (7, 8000), "r2"])
+        plan.send([meta | {"run": "r2", "published_ms": "5"}, (7, 8000), ["r2", "5"]])
     assert (done.value.value.meta.run, done.value.value.now_ms) == ("r2", 7008)
     assert done.value.value.meta.windows("churn") == ("1h",)
 

@@ -44,7 +44,7 @@ def test_the_command_line_wins() -> None:
         ("SLO", "c1=1.5", "between 0 and 1"),
         ("SLO", "c1", "could not convert"),
         ("HEARTBEAT", "30s", "a number of ms, above 0"),
-        ("SERVE", "perhaps", "bool"),
+        ("SERVE", "perhaps", "neither true nor false"),
         ("MEMORY", "lots", "such as 2g"),
         ("MEMORY", "2048", "such as 2g"),
         ("MASTER", "locall", "spark://host:7077"),

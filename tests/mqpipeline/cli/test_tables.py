@@ -150,7 +150,7 @@ def test_a_sample_needs_no_java_and_goes_into_no_history(store: EmbeddedStore, r
         for _ in range(2)
     )
     count = redis.xlen("ns:{sample}:events")
-    said = f"{count} events are in ns:{{sample}}:events: mqpipeline run --namespace sample\n"
+    said = f"{count} events are in ns:{{sample}}:events; for reports: mqpipeline run --url … -w … --namespace sample\n"
     assert (first.returncode, first.stdout, first.stderr) == (0, said, "")
     assert count > 100
     assert (second.returncode, second.stderr.count("\n")) == (2, 1)
@@ -161,7 +161,8 @@ def test_a_sample_needs_no_java_and_goes_into_no_history(store: EmbeddedStore, r
 def test_a_folder_that_is_not_there_is_one_line(command: str, tmp_path: Path) -> None:
     ended = invoked(command, "-w", f"{tmp_path}/typo")
     assert (ended.exit_code, ended.stdout) == (1, "")
-    assert ended.stderr == f"mqpipeline: {tmp_path}/typo is no folder\n"
+    said = f"mqpipeline: {tmp_path}/typo is no folder: see its path, or fill it with `mqpipeline run`\n"
+    assert ended.stderr == said
 
 
 def test_a_lost_file_ends_compact_in_one_line(root: Path) -> None:

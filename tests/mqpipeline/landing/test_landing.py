@@ -2,6 +2,7 @@
 
 import json
 from collections import Counter
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +12,11 @@ from redis import Redis
 
 from mqpipeline.lake.log import LOG, created, opened
 from mqpipeline.lake.place import place
-from mqpipeline.landing.kinds import HEARTBEATS_LAND
+from mqpipeline.landing.acknowledged import acknowledged
+from mqpipeline.landing.check import check_streams
+from mqpipeline.landing.kinds import EVENTS_LAND, HEARTBEATS_LAND
 from mqpipeline.landing.reading import NEVER, Since, events, heartbeats, read_events
+from mqpipeline.landing.repair import planned
 from mqpipeline.landing.stream_partitions import rows_of
 from mqpipeline.schemas import EVENTS
 from pyspark_redis_stream.ids import Id
@@ -330,3 +334,31 @@ def test_a_table_of_an_older_release_gets_the_new_columns(redis: Redis, make: Ma
     log = opened(events, EVENTS)
     assert log is not None
     assert "rejected" in log.delta.schema().to_json()
+
+
+def test_a_store_that_is_back_whose_clock_was_ahead_goes_on(
+    spark: SparkSession, redis: Redis, make: Make, tmp_path: Path
+) -> None:
+    """A, B, A, the ids of B before those of A: what A had acknowledged says nothing of what has landed last, of B."""
+    behind = INC - 100 * DAY_MS
+    emit(redis, 1, 3)
+    make().land_available()
+    said_of_a = redis.hget(f"{STREAM}:consumers", "pipeline:main")
+    redis.delete(STREAM, f"{STREAM}:consumers")
+    emit(redis, 1, 2, inc=behind)
+    make().land_available()
+    redis.delete(STREAM, f"{STREAM}:consumers")
+    emit(redis, 1, 5)
+    redis.hset(f"{STREAM}:consumers", "pipeline:main", said_of_a or "")
+    events_place = place(str(tmp_path)).under("events")
+    server = redis.connection_pool.connection_kwargs
+    url = f"unix://{server['path']}" if "path" in server else f"redis://{server['host']}:{server['port']}"
+    known = partial(acknowledged, url, "main", EVENTS_LAND)
+    assert check_streams(events_place, EVENTS_LAND, url, known).findings == []
+    assert planned(events_place, EVENTS_LAND, known) is None
+    progress = make().land_available().streams[STREAM]
+    assert (progress.inc, progress.seq) == (INC, 5)
+    assert {(inc, seq) for _, inc, seq, _ in landed(spark, tmp_path)} == {
+        *((INC, seq) for seq in range(1, 6)),
+        *((behind, seq) for seq in range(1, 3)),
+    }

@@ -14,7 +14,7 @@ from mqpipeline.tables.check import checks, newest, rounds_of
 from mqpipeline.tables.increments import discontinuous, fresh, moved, positions
 from mqpipeline.tables.sessions import sessions
 from tests.mqpipeline.rows import rows_of, version_rows
-from tests.mqpipeline.stream import Case, Entry, Stream, landed, landing, registered
+from tests.mqpipeline.stream import Case, Entry, Stream, landed, landing, registered, started
 from tests.mqpipeline.tables.histories import Fold, Interval, Namespace
 
 pytestmark = pytest.mark.timeout(300)
@@ -270,6 +270,8 @@ def newer(seq: int, inc: float = 0, at: float = 50) -> Rows:
 OLD = Stream().add(1, registered("first", "a", 1)).add(2, registered("first", "b", 2))
 BEGUN_LATER = at_batch(1, Stream(seq=9).add(1, registered("first", "a", 1)).rows())
 TWO = at_batch(1, OLD.rows())
+STREAM_LOST = at_batch(1, Stream().add(1, started("stream_lost"), registered("first", "a", 1)).rows())
+STREAM_EMPTY = at_batch(1, Stream().add(1, started(), registered("first", "a", 1)).rows())
 LOST = at_batch(0, Stream().add(1, *(registered("first", name, 1) for name in "abc")).rows())
 AHEAD = at_batch(0, Stream(100).add(101, registered("first", "a", 1)).rows())
 PASSED = TWO + at_batch(1, newer(3, at=102))
@@ -295,8 +297,22 @@ AGAIN = [
     Case("a group of an incarnation waits for its rest", TWO + WAITING[:2], False),
     Case("the rest comes", TWO + WAITING, True),
     Case("begun later, no round yet", BEGUN_LATER + newer(10), True),
+    Case("begun beside tables whose stream was lost", STREAM_LOST + newer(3), True),
+    Case("begun beside an empty store", STREAM_EMPTY + newer(3), False),
     Case("begun later, then a round", at_batch(1, Stream(seq=9).members(1).rows()) + newer(11), False),
 ]
+
+
+def test_a_round_proves_nothing_where_the_stream_began_beside_tables(spark: SparkSession) -> None:
+    """What held before it is known to nothing but the round."""
+    cases = [
+        Case(
+            cause, Stream().add(1, started(cause)).add(2, registered("first", "a", 1)).members(1).rows(), None
+        )
+        for cause in ("stream_lost", "empty_store")
+    ]
+    proves = {row.namespace: row.proves for row in rounds_of(clean(landing(spark, cases))).collect()}
+    assert proves == {"stream_lost": False, "empty_store": True}
 
 
 @pytest.fixture(scope="module")
