@@ -44,7 +44,7 @@ class Counters:
         self.cache_discarded = 0
         self.cache_oversize = 0
         self.by_bytes = dict.fromkeys(BY_BYTES, 0)
-        """Requests answered by their bytes, by code."""
+        """Requests answered by their bytes, by code; but lookups that the compiled transport has answered."""
         self.list_fills = 0
         self.list_hits = 0
         self.probes_reachable = 0
@@ -98,25 +98,26 @@ class Counters:
         """Count how long lookups took that are answered by their bytes."""
         self._of_lookups.observe(seconds, times)
 
-    def read(self) -> Iterator[Sample | Observed]:
-        """Yield what is counted here as values of metrics."""
+    def read(self, lookups: int) -> Iterator[Sample | Observed]:
+        """Yield what is counted here as values of metrics, with `lookups` that transports have answered."""
         for counts in self._counts:
             yield from counts.read()
-        yield from self._requests()
+        yield from self._requests(lookups)
         yield from self.durations.read()
         yield Observed(metrics.LOOP_LAG, (), self.loop_lag)
         yield Observed(metrics.ROUTE_FRESHNESS, (), self.freshness)
         yield Observed(metrics.LEASE_HIDE_DELAY, (), self.hide_delay)
         yield Sample(metrics.STALE_SERVE, (), self.stale_serves)
-        yield from self._of_cache()
+        yield from self._of_cache(lookups)
 
-    def _requests(self) -> Iterator[Sample]:
+    def _requests(self, lookups: int) -> Iterator[Sample]:
         by_bytes: dict[tuple[str, ...], int] = {(str(code), "ok"): n for code, n in self.by_bytes.items()}
+        by_bytes[str(ROUTE), "ok"] += lookups
         for metric, labels, value in self.requests.read():
             yield Sample(metric, labels, value + by_bytes.get(labels, 0))
 
-    def _of_cache(self) -> Iterable[Sample]:
-        hits = self.cache_hits + self.by_bytes[ROUTE] + self.by_bytes[CLUSTERS]
+    def _of_cache(self, lookups: int) -> Iterable[Sample]:
+        hits = self.cache_hits + lookups + self.by_bytes[ROUTE] + self.by_bytes[CLUSTERS]
         values = {
             "hit": hits,
             "negative_hit": self.cache_negative_hits,

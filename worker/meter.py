@@ -10,6 +10,7 @@ from metrics.counts import Observed
 from metrics.publisher import Publisher
 from metrics.samples import Sample
 from worker.counters import Counters
+from worker.transport.transports import Answered
 
 __all__ = ["ROLE", "Meter", "Metered"]
 
@@ -45,7 +46,7 @@ class Connections(Protocol):
     def __len__(self) -> int: ...
 
     @property
-    def bytes_gone(self) -> tuple[int, int]: ...
+    def traffic(self) -> Answered: ...
 
 
 class Meter:
@@ -69,9 +70,9 @@ class Meter:
         self._publisher.publish()
 
     def _read(self) -> Iterator[Sample | Observed]:
-        yield from self._metered.counters.read()
+        read, written, lookups = self._connections.traffic
+        yield from self._metered.counters.read(lookups)
         yield from self._metered.state()
-        read, written = self._connections.bytes_gone
         yield Sample(metrics.REQUEST_BYTES, (), read)
         yield Sample(metrics.RESPONSE_BYTES, (), written)
         yield from self._roles()

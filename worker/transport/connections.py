@@ -22,7 +22,7 @@ from worker.transport.proxy_protocol import address_text
 from worker.transport.reply_memory import ReplyMemory
 from worker.transport.time_slices import TimeSlices
 from worker.transport.tls import ServerTls
-from worker.transport.transports import transports
+from worker.transport.transports import Answered, transports
 
 __all__ = ["Connections", "limits_of"]
 
@@ -198,10 +198,10 @@ class Connections:
             connection.abort(reason, End.DRAINED)
 
     @property
-    def bytes_gone(self) -> tuple[int, int]:
-        """Return how many bytes were ever read from peers and written to them."""
-        read, written = self._transports.answered_bytes
-        return self.bytes_read + read, self.reply_memory.bytes_written + written
+    def traffic(self) -> Answered:
+        """Return how many bytes were ever read from peers and written to them, and lookups that transports answered."""
+        read, written, lookups = self._transports.answered
+        return Answered(self.bytes_read + read, self.reply_memory.bytes_written + written, lookups)
 
     def ended(self, end: End) -> None:
         """Count a connection that ends, or does not begin."""

@@ -8,6 +8,7 @@ from worker.transport.connection import Connection
 class Poller:
     read: int
     written: int
+    lookups: int
     def __init__(
         self, loop: asyncio.AbstractEventLoop, cached: Callable[[], CachedRequests | None]
     ) -> None: ...

@@ -399,9 +399,7 @@ cdef Py_ssize_t scan(
             break
         at += 4 + length
     out.seal()
-    if lookups:
-        requests.counters.by_bytes[ROUTE] += lookups
-        out.lookups = lookups
+    out.lookups = lookups
     return at
 
 
@@ -412,6 +410,7 @@ def answers(requests, bytes data, double now, size_t most, Py_ssize_t first=0):
     if not 0 <= first <= PyBytes_GET_SIZE(data):
         raise ValueError("first")
     length = scan(requests, PyBytes_AS_STRING(data) + first, PyBytes_GET_SIZE(data) - first, now, most, out, checks)
+    requests.counters.by_bytes[ROUTE] += out.lookups
     return [out.rest(0)], length, checks
 
 
@@ -425,9 +424,9 @@ cdef class Poller:
     """The sockets of one worker.
 
     `cached` gives the cached requests (`CachedRequests`), or None while nothing may be answered from it. `read` and
-    `written` count the bytes of requests that were answered here, and of their answers."""
+    `written` count the bytes of requests that were answered here, and of their answers; `lookups` those with a topic."""
 
-    cdef readonly unsigned long long read, written
+    cdef readonly unsigned long long read, written, lookups
     cdef unsigned int _answered  # reads of which something was
     cdef int _epoll
     cdef char* _buffer
@@ -687,6 +686,7 @@ cdef class Transport:
             if out.count:
                 self._write_out(out)
                 self._poller._answered += 1
+                self._poller.lookups += out.lookups
                 if timed and out.lookups:
                     cached.counters.lookups_took(clock() - began, TIMED_OF * out.lookups)
         finally:  # they are all connections', one after the other

@@ -4,7 +4,7 @@ import asyncio
 import logging
 from collections.abc import Callable
 from socket import socket
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from registry.options.catalogue import Options
 from worker.cache.cached_requests import CachedRequests
@@ -13,12 +13,20 @@ from worker.transport.connection import Connection
 if TYPE_CHECKING:
     from worker.transport.epoll import Poller
 
-__all__ = ["Transports", "transports"]
+__all__ = ["Answered", "Transports", "transports"]
 
 log = logging.getLogger(__name__)
 
 Cached = Callable[[], CachedRequests | None]
 Failed = Callable[[Connection], None]
+
+
+class Answered(NamedTuple):
+    """Bytes of requests and of their replies, and how many of the requests were lookups."""
+
+    read: int = 0
+    written: int = 0
+    lookups: int = 0
 
 
 class Transports(Protocol):
@@ -31,8 +39,8 @@ class Transports(Protocol):
         """Release what is shared, once there are no connections."""
 
     @property
-    def answered_bytes(self) -> tuple[int, int]:
-        """Return how many bytes of requests were answered in the transport itself, and how many their answers have."""
+    def answered(self) -> Answered:
+        """Return what was answered in the transport itself."""
 
 
 def transports(
@@ -72,9 +80,9 @@ class EpollTransports:
         self._poller.stop()
 
     @property
-    def answered_bytes(self) -> tuple[int, int]:
+    def answered(self) -> Answered:
         """See `Transports`."""
-        return self._poller.read, self._poller.written
+        return Answered(self._poller.read, self._poller.written, self._poller.lookups)
 
 
 class LoopTransports:
@@ -95,9 +103,9 @@ class LoopTransports:
         """See `Transports`."""
 
     @property
-    def answered_bytes(self) -> tuple[int, int]:
+    def answered(self) -> Answered:
         """See `Transports`."""
-        return 0, 0
+        return Answered()
 
     async def _connected(self, accepted: socket, connection: Connection) -> object:
         return await self._loop.connect_accepted_socket(lambda: connection, accepted)

@@ -16,6 +16,7 @@ from worker.transport.connection_balance import ConnectionBalance
 from worker.transport.connections import Connections
 from worker.transport.frame_memory import FrameMemory
 from worker.transport.tls import ServerTls
+from worker.transport.transports import Answered
 
 
 class Counted:
@@ -87,8 +88,8 @@ def test_one_that_could_not_be_opened_is_not_counted(table: Table) -> None:
             pass
 
         @property
-        def answered_bytes(self) -> tuple[int, int]:
-            return 0, 0
+        def answered(self) -> Answered:
+            return Answered()
 
     table.connections._transports = Refuses()
     near, far = socketpair()
