@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from gunicorn.workers.gthread import STOP_KEEPALIVE_LINGER, ThreadWorker
 
-from api.counters import COUNTERS, ROLE, publisher
+from api.counters import COUNTERS, publisher
 from api.transport.connection import Connection
 from api.transport.files import connections_within_files
 from api.transport.held_memory import HeldMemory
@@ -21,11 +21,13 @@ from api.transport.limits import Phase, limits_of, overdue
 from api.transport.refusal import CONTINUE, Refusal
 from api.transport.threads import RequestThreads
 from api.transport.waiting import Waiting
+from metrics.publisher import Publisher
+from registry.options.catalogue import Options
 from registry.options.load import load
 from worker.logs import log_lines
 from worker.logs.rate_limited_log import RateLimitedLog
 
-__all__ = ["HttpWorker"]
+__all__ = ["ExporterWorker", "HttpWorker"]
 
 log = logging.getLogger(__name__)
 
@@ -38,9 +40,6 @@ OUT_OF_FILES_S: Final = 0.05
 class HttpWorker(ThreadWorker):  # type: ignore[misc]
     """A gunicorn worker whose threads wait for no peer."""
 
-    role = ROLE
-    """As metrics have it."""
-
     def init_process(self) -> None:
         """Called by gunicorn in the new process."""
         log_lines.through(self.log.error_log.handlers, self.log.error_log.level)
@@ -50,8 +49,12 @@ class HttpWorker(ThreadWorker):  # type: ignore[misc]
         self.worker_connections = sys.maxsize  # never stop to accept: each makes room for itself
         self._memory = HeldMemory(self._limits.held_bytes)
         self._log = RateLimitedLog(log)
-        self._publisher = publisher(options.namespace)
+        self._publisher = self.make_publisher(options)
         super().init_process()
+
+    def make_publisher(self, options: Options) -> Publisher | None:
+        """Return what publishes what this process counts."""
+        return publisher(options.namespace)
 
     def run(self) -> None:
         """Called by gunicorn: serve until the worker is stopped."""
@@ -82,7 +85,8 @@ class HttpWorker(ThreadWorker):  # type: ignore[misc]
         """Let the loop turn once, no longer than to the next end of a wait."""
         super().wait_for_and_dispatch_events(self._waiting.pause_s(timeout))
         self._make_room_in_memory()
-        self._publisher.publish_if_due()
+        if self._publisher is not None:
+            self._publisher.publish_if_due()
 
     def murder_keepalived(self, force: bool = False) -> None:
         """Close the connections whose time is over, or all that wait."""
@@ -230,3 +234,10 @@ class HttpWorker(ThreadWorker):  # type: ignore[misc]
                     connection.client,
                 )
                 self._close(connection)
+
+
+class ExporterWorker(HttpWorker):
+    """The worker of the exporter (`api.exporter`): it counts nothing, others do."""
+
+    def make_publisher(self, options: Options) -> None:
+        """Return nothing: in the folder are the metrics of another process."""

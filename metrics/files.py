@@ -14,18 +14,17 @@ from pathlib import Path
 from typing import Final
 
 from prometheus_client.mmap_dict import MmapedDict
-from prometheus_client.multiprocess import mark_process_dead
 
 from metrics.catalogue import Merge
 
-__all__ = ["VARIABLE", "add_up_ended", "ended", "folder", "identity", "locked", "prepared", "reserve"]
+__all__ = ["VARIABLE", "folder", "identity", "locked", "prepared", "reserve", "tidy"]
 
 VARIABLE: Final = "PROMETHEUS_MULTIPROC_DIR"
 MEMORY: Final = "/dev/shm"
 """Where the folder is by default: no disk keeps a worker waiting."""
 MADE: Final = "mqnamesrv-metrics-"
 """What the name of a folder that was made begins with, before the id of the process."""
-ENDED_MOST: Final = 50
+ENDED_MOST: Final = 4
 """Processes that have ended whose files are left as they are."""
 SUM: Final = "ended.0"
 """Stands for all processes whose files were added up."""
@@ -70,10 +69,15 @@ def identity(role: str, pid: int) -> str:
     return f"{role}.{pid}"
 
 
-def ended(role: str, pid: int) -> None:
-    """Drop the gauges of a process that has ended."""
-    if (path := folder()) is not None:
-        mark_process_dead(identity(role, pid), str(path))
+def tidy() -> None:
+    """Drop the gauges of processes that have ended; of many, add up what they counted. For the process that starts the
+    others: whether one lives is not seen from another container."""
+    if (path := folder()) is None:
+        return
+    for file in path.glob("gauge_live*.db"):
+        if not _lives(file):
+            file.unlink(missing_ok=True)
+    _add_up_ended(path)
 
 
 def reserve(name: str) -> None:
@@ -97,10 +101,8 @@ def locked(path: Path, how: int = fcntl.LOCK_SH) -> Iterator[None]:
         yield
 
 
-def add_up_ended() -> None:
-    """Replace the counters and histograms of processes that have ended by their sum, if these are many."""
-    if (path := folder()) is None:
-        return
+def _add_up_ended(path: Path) -> None:
+    """Replace the counters and histograms of processes that have ended by their sum."""
     for kind in ("counter", "histogram"):
         files = [file for file in path.glob(f"{kind}_*.db") if not _lives(file)]
         if len(files) > ENDED_MOST:

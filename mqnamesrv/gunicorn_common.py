@@ -32,5 +32,4 @@ def when_ready(server: Any) -> None:
 
 def child_exit(server: Any, worker: Any) -> None:
     """Called by gunicorn in the master when a worker has ended: drop what metrics say it has."""
-    metric_files.ended(worker.role, worker.pid)
-    metric_files.add_up_ended()
+    metric_files.tidy()

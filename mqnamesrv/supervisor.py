@@ -9,6 +9,7 @@ from queue import Empty, SimpleQueue
 from types import FrameType, TracebackType
 from typing import Self
 
+from metrics.files import tidy
 from mqnamesrv.child import Child
 
 FIRST_DELAY_S, LONGEST_DELAY_S = 0.1, 5.0
@@ -102,6 +103,7 @@ class Watched:
                     self._start_at = now + LONGEST_DELAY_S
         elif (code := self.child.exit_code()) is not None:
             self.child.clear()
+            tidy()
             if self.reloading:
                 self.reloading, self._start_at = False, now
                 return

@@ -20,6 +20,7 @@ SET_BY_CHART = frozenset(
         "listenPort",
         "httpBindAddress",
         "httpPort",
+        "metricsPort",
         "rocketmqHome",
         "kvConfigPath",
         "configStorePath",

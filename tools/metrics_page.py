@@ -8,8 +8,17 @@ PAGE = Path(__file__).resolve().parent.parent / "docs" / "metrics.md"
 HEAD = f"""\
 # Metrics
 
-What `GET /metrics` of the HTTP workers says, in the text format of Prometheus. Written by `make generate` from
-`metrics/catalogue.py`; a test compares a scrape with it.
+What Prometheus can scrape, in its text format. Written by `make generate` from `metrics/catalogue.py`; a test compares
+scrapes with it.
+
+| where | `/metrics` says |
+|---|---|
+| HTTP port of `make run`, `mqnamesrv`, an image | all of it, of all processes |
+| HTTP pods of the [chart](kubernetes.md#metrics) | what their own processes count, and facts of the store |
+| port 9464 of all other pods, with `metrics.enabled` | what their processes count |
+
+Processes publish what they count each second, in files in a folder of `/dev/shm`, or in the one that
+`PROMETHEUS_MULTIPROC_DIR` names. `/metrics` needs no login, and shows names of clusters and brokers.
 
 All names begin with `{PREFIX}`. All have the label `{NS}`, the namespace. The first {NAMED} clusters and the first
 {NAMED} landings are named; the other clusters are one, `{OTHER}`, with the least value of them.
@@ -26,11 +35,23 @@ $ curl -s localhost:8080/metrics
 | metric | type | labels | scope | |
 |---|---|---|---|---|
 """
+TAIL = """
+## What is not there
+
+| | why |
+|---|---|
+| topics and queues of a cluster, topics without a writable master | they want all tables to be read, which a job is to do |
+| gone members as `broker_up` 0 for a day | the store does not know them; the [report availability](pipeline-reports.md) does |
+| watchers | there is no watch over HTTP |
+| registrations and heartbeats by result | `requests_total` has codes 103, 322 and 904 by result; events say what changed |
+| sampled lookups compared with the tables | not built |
+| refusals by access rules, ends of certificates | not built |
+"""
 
 
 def page() -> str:
     """Return the whole page."""
-    return HEAD + "".join(map(_row, CATALOGUE))
+    return HEAD + "".join(map(_row, CATALOGUE)) + TAIL
 
 
 def _row(metric: Metric) -> str:

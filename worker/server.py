@@ -19,7 +19,6 @@ from msgspec.structs import replace
 from registry.options.catalogue import Options
 from registry.options.load import load
 from worker.logs import log_lines
-from worker.meter import ROLE
 from worker.service import Service
 from worker.serving import STOP_S, Serving, WorkerService
 from worker.transport import open_files
@@ -44,8 +43,6 @@ AFTER_FAILURE_S: Final = 1.0
 class RemotingWorker(Worker):  # type: ignore[misc]
     """A gunicorn worker that speaks RocketMQ remoting instead of HTTP."""
 
-    role = ROLE
-    """As metrics have it."""
     _connection_counts: ConnectionCounts
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:

@@ -106,6 +106,7 @@ imagePullPolicy: {{ $root.Values.image.pullPolicy }}
 command: {{ index . 2 | toJson }}
 env:
   {{- include "namesrv.env" $root | nindent 2 }}
+  - {name: PROMETHEUS_MULTIPROC_DIR, value: /metrics}
   {{- if has $component (list "jobs" "scheduler") }}
   - {name: MQNS_BEAT_FILE, value: /tmp/beat}
   {{- end }}
@@ -118,16 +119,42 @@ securityContext:
   {{- include "namesrv.containerSecurity" . | nindent 2 }}
 volumeMounts:
   - {name: tmp, mountPath: /tmp}
+  - {name: metrics, mountPath: /metrics}
   {{- include "namesrv.redisTlsMounts" $root | nindent 2 | trimSuffix "\n  " }}
   {{- if and $root.Values.tls.existingSecret (eq $component "remoting") }}
   - {name: tls, mountPath: /etc/namesrv-tls, readOnly: true}
   {{- end }}
 {{- end }}
 
+{{/* What serves /metrics of a pod without an HTTP side: it reads what the other container counts. */}}
+{{- define "namesrv.exporter" -}}
+name: metrics
+image: {{ include "namesrv.image" (list . .Values.image) | quote }}
+imagePullPolicy: {{ .Values.image.pullPolicy }}
+command: [gunicorn, -c, "python:mqnamesrv.gunicorn_metrics", "api.exporter:app"]
+env:
+  - {name: PROMETHEUS_MULTIPROC_DIR, value: /metrics}
+ports:
+  - {name: metrics, containerPort: 9464}
+resources:
+  {{- toYaml .Values.metrics.resources | nindent 2 }}
+securityContext:
+  {{- include "namesrv.containerSecurity" . | nindent 2 }}
+livenessProbe:
+  httpGet: {path: /healthz, port: metrics}
+  periodSeconds: 20
+  timeoutSeconds: 5
+  failureThreshold: 3
+volumeMounts:
+  - {name: tmp, mountPath: /tmp}
+  - {name: metrics, mountPath: /metrics}
+{{- end }}
+
 {{/* (list $ component) */}}
 {{- define "namesrv.volumes" -}}
 {{- $root := index . 0 -}}
 - {name: tmp, emptyDir: {}}
+- {name: metrics, emptyDir: {medium: Memory, sizeLimit: 64Mi}} # what processes count; some 10 MB
 {{- include "namesrv.redisTlsVolumes" $root }}
 {{- if and $root.Values.tls.existingSecret (eq (index . 1) "remoting") }}
 - {name: tls, secret: {secretName: {{ $root.Values.tls.existingSecret | quote }}, defaultMode: 0440}}

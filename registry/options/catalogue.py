@@ -151,7 +151,7 @@ SECRETS = frozenset(
 )
 NETWORKS = frozenset({"probeNetworks", "proxyNetworks"})
 PORT_MAX, LONG_MAX = (1 << 16) - 1, (1 << 63) - 1
-PORTS = frozenset({"listenPort", "httpPort"})
+PORTS = frozenset({"listenPort", "httpPort", "metricsPort"})
 DECIMAL = re.compile(r"[+-]?[0-9]+")
 VARIABLES = ALIASES | {option.env: option.key for option in CATALOGUE}  # later ones win
 OPTIONS_VARIABLE = "MQNS_OPTIONS"

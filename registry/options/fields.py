@@ -148,6 +148,7 @@ class Options(TlsOptions, frozen=True, kw_only=True):
 
     http_port: Annotated[int, _own("port of the HTTP side; 0 lets the system choose")] = 8080
     http_bind_address: Annotated[str, _own("address of the HTTP side; bindAddress if empty")] = ""
+    metrics_port: Annotated[int, _own("port of the exporter of metrics, where one runs")] = 9464
     remoting_workers: Annotated[int, _own("processes that answer on listenPort")] = 2
     http_workers: Annotated[int, _own("processes that answer on httpPort")] = 1
     http_threads: Annotated[int, _own("threads of each of them")] = 4

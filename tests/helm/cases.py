@@ -102,6 +102,10 @@ ALONE: Final[dict[str, Values]] = {
             "egress": [{"to": [{"ipBlock": {"cidr": "10.0.0.0/8"}}]}],
         }
     },
+    "metrics": {
+        "metrics": {"enabled": True, "podMonitor": {"enabled": True, "labels": {"release": "prom"}}},
+        "networkPolicy": {"metricsFrom": [{"namespaceSelector": {"matchLabels": {"team": "watch"}}}]},
+    },
     "no-extras": {
         "podDisruptionBudget": {"enabled": False},
         "serviceAccount": {"create": False},

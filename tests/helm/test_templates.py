@@ -12,7 +12,9 @@ BALANCED = CASES["embedded, self-signed, scaled"]
 ENFORCING = CASES["embedded, enforcing, two"]
 PLACED = CASES["placed"]
 CLOSED = CASES["closed-network"]
+MEASURED = CASES["metrics"]
 CONTAINER = "spec template spec containers 0"
+EXPORTER = "spec template spec containers 1"
 REMOTING, HTTP = "Deployment mq-remoting", "Deployment mq-http"
 JOBS, SCHEDULER = "Deployment mq-jobs", "Deployment mq-scheduler"
 REDIS, PIPELINE = "StatefulSet mq-redis", "Deployment mq-pipeline"
@@ -73,6 +75,27 @@ ROWS: list[Row] = [
     ({"http": {"readinessPath": "/readyz"}}, HTTP, f"{CONTAINER} startupProbe httpGet path", "/healthz"),
     ({}, JOBS, f"{CONTAINER} livenessProbe exec command", ["python", "-m", "mqnamesrv.probe", "beat"]),
     ({}, SCHEDULER, f"{CONTAINER} livenessProbe exec command", ["python", "-m", "mqnamesrv.probe", "beat"]),
+    # metrics
+    ({}, REMOTING, EXPORTER, None),
+    ({}, REMOTING, f"{CONTAINER} env PROMETHEUS_MULTIPROC_DIR value", "/metrics"),
+    ({}, HTTP, f"{CONTAINER} env PROMETHEUS_MULTIPROC_DIR value", "/metrics"),
+    *(
+        (MEASURED, workload, f"{EXPORTER} command 3", "api.exporter:app")
+        for workload in (REMOTING, JOBS, SCHEDULER)
+    ),
+    (MEASURED, HTTP, EXPORTER, None),
+    (MEASURED, JOBS, f"{EXPORTER} ports 0 containerPort", 9464),
+    (MEASURED, JOBS, f"{EXPORTER} securityContext readOnlyRootFilesystem", True),
+    (MEASURED, "PodMonitor mq-metrics", "metadata labels release", "prom"),
+    (MEASURED, "PodMonitor mq-metrics", "spec podMetricsEndpoints 1 port", "metrics"),
+    (
+        MEASURED,
+        "NetworkPolicy mq-jobs",
+        "spec ingress 0 from 0 namespaceSelector matchLabels team",
+        "watch",
+    ),
+    (MEASURED, "NetworkPolicy mq-remoting", "spec ingress 1 ports 0 port", "metrics"),
+    ({}, "NetworkPolicy mq-jobs", "spec ingress", None),
     # where pods run
     ({}, HTTP, "spec template spec topologySpreadConstraints 0 whenUnsatisfiable", "ScheduleAnyway"),
     ({}, HTTP, "spec template spec topologySpreadConstraints 1 topologyKey", "topology.kubernetes.io/zone"),
@@ -290,7 +313,12 @@ def test_every_pod_has_the_files_that_its_urls_name(component: str) -> None:
         mount["mountPath"]: at(deployment, f"spec template spec volumes {mount['name']} secret secretName")
         for mount in at(deployment, f"{CONTAINER} volumeMounts")
     }
-    assert mounted == {"/tmp": None, "/etc/redis-tls": "redis-ca", "/etc/redis-queue-tls": "queue-ca"}
+    assert mounted == {
+        "/tmp": None,
+        "/metrics": None,
+        "/etc/redis-tls": "redis-ca",
+        "/etc/redis-queue-tls": "queue-ca",
+    }
 
 
 @pytest.mark.parametrize(

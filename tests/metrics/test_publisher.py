@@ -23,7 +23,7 @@ from metrics.catalogue import (
 )
 from metrics.counts import Counts, Histogram, Observed
 from metrics.exposition import exposition
-from metrics.files import VARIABLE, add_up_ended, ended, prepared
+from metrics.files import VARIABLE, prepared, tidy
 from metrics.publisher import Publisher
 from metrics.samples import Sample
 
@@ -110,10 +110,18 @@ def test_of_a_process_that_has_ended_the_counters_stay(folder: Path) -> None:
     process = Process()
     process.rejected.add("route")
     process.publisher.publish()
-    ended("remoting", os.getpid())
+    for file in folder.glob("*.db"):
+        file.rename(file.with_name(file.name.replace(f".{os.getpid()}.", f".{2**22 + 1}.")))
+    tidy()
     found = series()
     assert found[ROUTES] == 1
     assert not {("inflight_requests", ()), ("workers", (("role", "remoting"),))} & found.keys()
+
+
+def test_gauges_of_living_processes_stay(folder: Path) -> None:
+    Process().publisher.publish()
+    tidy()
+    assert series()["workers", (("role", "remoting"),)] == 1
 
 
 def test_a_later_process_with_its_id_counts_on(folder: Path) -> None:
@@ -141,12 +149,11 @@ def test_many_processes_that_have_ended_are_added_up(folder: Path) -> None:
         for file in folder.glob(f"*_worker{number}.*"):
             file.rename(file.with_name(file.name.replace(f".{os.getpid()}.", f".{2**22 + number}.")))
     before = series()
-    add_up_ended()
+    tidy()
     assert len(list(folder.glob("counter_*"))) == len(list(folder.glob("histogram_*"))) == 1
     after = series()
-    assert {
-        key: value for key, value in before.items() if not key[0].startswith(("workers", "infl", "foll"))
-    } == {key: value for key, value in after.items() if not key[0].startswith(("workers", "infl", "foll"))}
+    gauges = {metric.name for metric in CATALOGUE if metric.type == "gauge"}
+    assert after == {key: value for key, value in before.items() if key[0] not in gauges}
     assert after[ROUTES] == files.ENDED_MOST + 5
 
 

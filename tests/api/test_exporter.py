@@ -1,0 +1,65 @@
+"""The exporter of metrics, where there is no HTTP side."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx
+import pytest
+
+from metrics.catalogue import INFLIGHT, Scope
+from metrics.files import VARIABLE
+from metrics.publisher import Publisher
+from metrics.samples import Sample
+from testbed.eventually import eventually
+from testbed.ports import free_port
+
+ROOT = Path(__file__).resolve().parents[2]
+SHOWN = 'rocketmq_namesrv_inflight_requests{ns="default"} 7.0'
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder in which another process has published something."""
+    monkeypatch.setenv(VARIABLE, str(tmp_path))
+    Publisher("default", Scope.REMOTING, "remoting", lambda: [Sample(INFLIGHT, (), 7)]).publish()
+    return tmp_path
+
+
+@pytest.fixture
+def url(folder: Path) -> Iterator[str]:
+    port = free_port()
+    command = ["-m", "gunicorn", "-c", "python:mqnamesrv.gunicorn_metrics", "api.exporter:app"]
+    env = {**os.environ, "MQNS_METRICS_PORT": str(port), "MQNS_BIND_ADDRESS": "127.0.0.1"}
+    process = subprocess.Popen([sys.executable, *command], cwd=ROOT, env=env)
+    url = f"http://127.0.0.1:{port}"
+    try:
+        eventually(lambda: answers(url), 20)
+        yield url
+    finally:
+        process.terminate()
+        process.wait(20)
+
+
+def answers(url: str) -> bool:
+    try:
+        return httpx.get(f"{url}/healthz").status_code == 200
+    except httpx.TransportError:
+        return False
+
+
+def test_it_shows_what_other_processes_count_and_nothing_of_its_own(url: str) -> None:
+    reply = httpx.get(f"{url}/metrics")
+    assert reply.headers["Content-Type"] == "text/plain; version=0.0.4; charset=utf-8"
+    assert SHOWN in reply.text
+    assert 'role="http"' not in reply.text
+    assert "http_requests_total{" not in reply.text
+
+
+def test_other_paths_and_methods(url: str) -> None:
+    assert httpx.get(f"{url}/v1/brokers").status_code == 404
+    assert httpx.post(f"{url}/metrics").status_code == 405
+    head = httpx.head(f"{url}/metrics")
+    assert (head.status_code, head.text) == (200, "")
