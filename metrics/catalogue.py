@@ -54,7 +54,7 @@ class Label(msgspec.Struct, frozen=True):
 
 
 class Metric(msgspec.Struct, frozen=True):
-    """`name` without PREFIX, with its unit; `labels` beside NS. `merge` is of gauges of processes, `buckets` are of
+    """`name` without its prefix, with its unit; `labels` beside NS. `merge` is of gauges of processes, `buckets` are of
     histograms."""
 
     name: str
@@ -64,10 +64,11 @@ class Metric(msgspec.Struct, frozen=True):
     about: str
     merge: Merge = Merge.SUM
     buckets: tuple[float, ...] = ()
+    prefix: str = PREFIX
 
     @property
     def full_name(self) -> str:
-        return PREFIX + self.name
+        return self.prefix + self.name
 
     @property
     def label_names(self) -> tuple[str, ...]:
@@ -483,6 +484,21 @@ HTTP_REQUEST_DURATION: Final = Metric(
     buckets=LATENCY,
 )
 
+NAMESERVER_UP: Final = Metric(
+    "rocketmq_nameserver_up",
+    "gauge",
+    (),
+    STORE,
+    "1 while `/readyz` would say that the name server is ready, else 0, also while the store is away.",
+    prefix="",
+)
+BUILD_INFO: Final = Metric(
+    "build_info",
+    "gauge",
+    (Label("version"), Label("wire")),
+    STORE,
+    "Always 1: the release, and that of RocketMQ whose version headers have.",
+)
 WORKERS: Final = Metric(
     "workers",
     "gauge",
@@ -513,5 +529,5 @@ CATALOGUE: Final = (
     *(EVENTS_SEQUENCE, EVENTS_INCARNATION, EVENTS_STREAM_LENGTH, EVENTS_STREAM_BYTES),
     *(EVENTS_CONSUMER_LAG, EVENTS_CONSUMER_AGE, LIMIT_USED),
     *(PIPELINE_LAG, PIPELINE_LAST_SUCCESS, AVAILABILITY, ERROR_BUDGET_REMAINING),
-    *(HTTP_REQUESTS, HTTP_REQUEST_DURATION, WORKERS),
+    *(HTTP_REQUESTS, HTTP_REQUEST_DURATION, NAMESERVER_UP, BUILD_INFO, WORKERS),
 )

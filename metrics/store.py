@@ -3,6 +3,7 @@
 import logging
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
+from importlib.metadata import version
 from threading import Lock
 from time import monotonic
 from typing import Final, Protocol, TypeVar
@@ -13,17 +14,21 @@ from prometheus_client.registry import Collector
 from redis.exceptions import RedisError
 
 from metrics import brokers, events, tasks
+from metrics.catalogue import BUILD_INFO, NAMESERVER_UP
 from metrics.pipeline import PipelineFacts
 from metrics.samples import Sample, families
 from registry.errors import StoreUnavailable
 from registry.growth.limits import Limits
 from registry.keys import Keys
+from registry.members import lease_clock
 from registry.options.catalogue import Options
 from registry.plans import Plan
+from rocketmq_remoting.version import CURRENT, version_name
 from worker.logs.rate_limited_log import RateLimitedLog
 
 __all__ = ["StoreCollector"]
 
+BUILD: Final = Sample(BUILD_INFO, (version("redis-namesrv"), version_name(CURRENT)), 1)
 CACHED_S: Final = 5.0
 CACHED_TIMES: Final = 20
 """What took long to read is kept for so many times as long."""
@@ -61,10 +66,18 @@ class StoreCollector(Collector):
             began = monotonic()
             if began >= self._until:
                 samples = [sample for source in self._sources for sample in self._read(source)]
+                samples += [BUILD, Sample(NAMESERVER_UP, (), self._is_ready())]
                 self._families = tuple(families(samples, self._keys.namespace))
                 now = monotonic()
                 self._until = now + max(CACHED_S, CACHED_TIMES * (now - began))
             return iter(self._families)
+
+    def _is_ready(self) -> bool:
+        try:
+            clock = self._run(lease_clock(self._keys))
+        except (StoreUnavailable, RedisError):
+            return False
+        return clock.started_ms is not None and not (clock.late or clock.unfollowed)
 
     def _read(self, source: str) -> list[Sample]:
         try:

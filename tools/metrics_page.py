@@ -40,10 +40,10 @@ TAIL = """
 
 | | why |
 |---|---|
-| topics and queues of a cluster, topics without a writable master | they want all tables to be read, which a job is to do |
-| gone members as `broker_up` 0 for a day | the store does not know them; the [report availability](pipeline-reports.md) does |
+| topics and queues of a cluster, topics without a writable master | a job is to read all tables for them |
+| gone members as `broker_up` 0 for a day | the store has them no more; [reports](pipeline-reports.md) have |
 | watchers | there is no watch over HTTP |
-| registrations and heartbeats by result | `requests_total` has codes 103, 322 and 904 by result; events say what changed |
+| registrations and heartbeats by what they did | `requests_total` has 103, 322, 904; `route_changes_total` changes |
 | sampled lookups compared with the tables | not built |
 | refusals by access rules, ends of certificates | not built |
 """

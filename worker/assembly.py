@@ -137,6 +137,7 @@ class Assembly:
             registration_cache=self.registration_cache,
             rewrites=self.rewrites,
             late=self._late,
+            unreadable=self.counters.decode_errors.add,
         )
 
     @property

@@ -134,6 +134,11 @@ def _no_config(request: Request, error: Exception) -> Reply:
     return Reply(ResponseCode.QUERY_NOT_FOUND, remark=f"{asked} Key: {shown(request.get('key'))}", ext={})
 
 
+def _undecodable(request: Request, error: Exception) -> Reply:
+    request.unreadable("body")
+    return failure(f"undecodable body: {error}")
+
+
 ERRORS: dict[type[Exception], Callable[[Request, Exception], Reply]] = {
     StoreUnavailable: _store_unavailable,
     TopicNotFound: lambda request, _: no_route(request.get("topic")),
@@ -146,7 +151,7 @@ ERRORS: dict[type[Exception], Callable[[Request, Exception], Reply]] = {
     InvalidField: lambda _, error: failure(str(error)),
     LimitReached: _limit_reached,
     ResponseError: _store_refuses,
-    BodyError: lambda _, error: failure(f"undecodable body: {error}"),
+    BodyError: _undecodable,
 }
 
 

@@ -49,7 +49,7 @@ class Request(msgspec.Struct, frozen=True):
     `owner` is the connection's name in the store, `<worker>/<connection>`; `registers` is called with each member key
     that registers over this connection, before it does, and returns whether it is the first time; `refused` is called
     when such a first registration is refused; `registration_cache` and `rewrites` are this worker's; `late` says what
-    is late."""
+    is late; `unreadable` counts a `body` or `crc` that is none."""
 
     command: Command
     peer: Peer
@@ -63,6 +63,7 @@ class Request(msgspec.Struct, frozen=True):
     registration_cache: RegistrationCache
     rewrites: Rewrites
     late: Callable[[], str]
+    unreadable: Callable[[str], None] = lambda _: None
 
     def get(self, name: str) -> str | None:
         """Return an ext field, or None."""

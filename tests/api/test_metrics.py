@@ -13,8 +13,10 @@ from prometheus_client.parser import text_string_to_metric_families
 from metrics import brokers, store
 from metrics.catalogue import AVAILABILITY as AVAILABILITY_RATIO
 from metrics.catalogue import (
+    BUILD_INFO,
     CATALOGUE,
     ERROR_BUDGET_REMAINING,
+    NAMESERVER_UP,
     PIPELINE_LAG,
     PIPELINE_LAST_SUCCESS,
     PREFIX,
@@ -187,7 +189,16 @@ def test_what_takes_long_to_read_is_read_less_often(
 
 
 def test_the_store_is_away(storeless: Http) -> None:
-    assert scrape(storeless) == {}
+    found = scrape(storeless)
+    assert found.keys() == {BUILD_INFO.name, NAMESERVER_UP.name}
+    assert found[NAMESERVER_UP.name] == {(): 0}
+
+
+def test_ready_as_readyz_says(http: Http, redis: redis_py.Redis, keys: Keys) -> None:
+    assert scrape(http)[NAMESERVER_UP.name] == {(): 1}
+    redis.hset(keys.events_meta, "tick_ms", 1)
+    assert http("GET", "/readyz").status == 503
+    assert scrape(http)[NAMESERVER_UP.name] == {(): 0}
 
 
 def test_a_landing_that_has_all(http: Http, redis: redis_py.Redis, keys: Keys) -> None:

@@ -26,6 +26,7 @@ def register_broker(request: Request) -> Handled:
     expected = integer(command, "bodyCrc32", bits=32)
     crc = crc32(command.body) if expected else None
     if crc is not None and expected != as_body_crc32(crc):
+        request.unreadable("crc")
         return BAD_CHECKSUM
     for field in REQUIRED:
         if request.get(field) is None:
@@ -82,6 +83,7 @@ def _registered(request: Request, registration: Registration) -> Plan[Reply]:
         if is_first and not _may_have_registered(error, request):
             request.refused(member)
         if isinstance(error, BodyError):
+            request.unreadable("body")
             return failure(f"Failed to decode RegisterBrokerBody: {error}")
         raise
     if not done.refused:

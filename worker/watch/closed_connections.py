@@ -9,6 +9,7 @@ import asyncio
 import itertools
 import logging
 from collections.abc import Callable
+from enum import StrEnum
 from typing import TypeVar
 
 from registry.drivers import AsyncDriver
@@ -36,6 +37,14 @@ ASKING_MAX = 128  # the others wait: while the store is away, all that ask again
 log = logging.getLogger(__name__)
 rate_limited = RateLimitedLog(log)
 T = TypeVar("T")
+
+
+class Probe(StrEnum):
+    """What a probe of a broker's address found, as metrics have it."""
+
+    REACHABLE = "reachable"
+    REFUSED = "refused"
+    SILENT = "silent"
 
 
 class Members(set[str]):
@@ -175,10 +184,11 @@ class ClosedConnections:
             if not await self._probes.acquire(host, member_key(member.cluster, member.address)):
                 return
             try:
-                reachable = await self._is_reachable(to, options.probe_timeout_millis / 1000)
+                found = await self._probed(to, options.probe_timeout_millis / 1000)
             finally:
                 self._probes.release(host)
-            if reachable:
+            self._counters.probes.add(found)
+            if found is Probe.REACHABLE:
                 self._counters.probes_reachable += 1
                 return
         origin = Origin(f"{self._worker_id}-{cause}-{next(self._numbers):x}", f"worker:{self._worker_id}")
@@ -197,9 +207,9 @@ class ClosedConnections:
                         raise
                 await asyncio.sleep(RETRY_S)
 
-    async def _is_reachable(self, to: Endpoint, timeout_s: float) -> bool:
-        if not await probe(to, timeout_s):
-            return False
+    async def _probed(self, to: Endpoint, timeout_s: float) -> Probe:
+        if (found := await probe(to, timeout_s)) is not Probe.REACHABLE:
+            return found
         await asyncio.sleep(SECOND_PROBE_S)
         return await probe(to, timeout_s)
 
@@ -227,12 +237,14 @@ def _probed(address: str, members: Members, options: Options) -> Endpoint | None
     return to
 
 
-async def probe(to: Endpoint, timeout_s: float) -> bool:
+async def probe(to: Endpoint, timeout_s: float) -> Probe:
     """Return whether connections are accepted there."""
     try:
         async with asyncio.timeout(timeout_s):
             writer = await outgoing.open_connection(to)
-    except (OSError, TimeoutError):
-        return False
+    except TimeoutError:
+        return Probe.SILENT
+    except OSError:
+        return Probe.REFUSED
     writer.close()
-    return True
+    return Probe.REACHABLE

@@ -20,6 +20,7 @@ from tests.worker.scene import Broker, Scene, asynchronous, last_cause, serving
 from worker.handlers.registration import UNSURE_MOST
 from worker.outgoing import Endpoint
 from worker.watch import closed_connections, ticker
+from worker.watch.closed_connections import Probe
 
 
 @pytest.fixture
@@ -331,10 +332,10 @@ async def test_a_broker_waits_for_no_more_than_a_probe_of_another_host(
     """A probe may take its whole time-out, if a peer keeps its own port from answering."""
     all_wait, probed = asyncio.Event(), list[str]()
 
-    async def refused_late(to: Endpoint, timeout_s: float) -> bool:
+    async def refused_late(to: Endpoint, timeout_s: float) -> Probe:
         probed.append(to.host)
         await all_wait.wait()
-        return False
+        return Probe.REFUSED
 
     monkeypatch.setattr(closed_connections, "PROBES_MAX", 1)
     monkeypatch.setattr(closed_connections, "probe", refused_late)
