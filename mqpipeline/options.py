@@ -21,6 +21,8 @@ MASTER = re.compile(r"local(\[[0-9*]+(, *[0-9]+)?\])?|(spark|k8s)://.+|yarn")
 NAMESPACE = re.compile(r"[A-Za-z0-9._-]+|\*")
 """As the name server has it, or ALL."""
 COUNT = re.compile("[1-9][0-9]{0,15}")
+SERVERS = {PREFIX + "EVERY_MILLIS"}
+"""An option of the name server's that is called like ours."""
 ALL = "*"
 """Among namespaces: whichever there are."""
 
@@ -85,6 +87,12 @@ def load(environment: Mapping[str, str], given: Mapping[str, object] | None = No
     if not options.warehouse:
         raise OptionError(f"{PREFIX}WAREHOUSE is not set: where the tables are")
     return options
+
+
+def unknown(environment: Mapping[str, str]) -> list[str]:
+    """Return variables that look like options and are none: most are mistyped."""
+    known = {PREFIX + name.upper() for name in get_type_hints(Options)}
+    return sorted(name for name in environment if name.startswith(PREFIX) and name not in known | SERVERS)
 
 
 def _with_login(options: Options) -> Options:

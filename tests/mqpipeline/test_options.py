@@ -1,6 +1,8 @@
+import re
+
 import pytest
 
-from mqpipeline.options import OptionError, Options, load
+from mqpipeline.options import OptionError, Options, load, unknown
 
 HERE = {"MQNS_PIPELINE_WAREHOUSE": "/data"}
 
@@ -59,3 +61,19 @@ def test_what_cannot_be_used_is_named(name: str, text: str, why: str) -> None:
 def test_there_must_be_a_warehouse() -> None:
     with pytest.raises(OptionError, match="MQNS_PIPELINE_WAREHOUSE"):
         load({})
+
+
+def test_variables_that_are_no_option() -> None:
+    given = {
+        "MQNS_PIPELINE_SLOO": "1",
+        "MQNS_PIPELINE_SLO": "*=0.9",
+        "MQNS_PIPELINE_EVERY_MILLIS": "1",
+        "PATH": "",
+    }
+    assert unknown(given) == ["MQNS_PIPELINE_SLOO"]
+
+
+@pytest.mark.parametrize(("given", "named"), [("a b{", "'a b{'"), ("", "empty")])
+def test_a_namespace_that_can_be_none(given: str, named: str) -> None:
+    with pytest.raises(OptionError, match=re.escape(named)):
+        load({"MQNS_PIPELINE_WAREHOUSE": "/w"}, {"namespaces": given})
