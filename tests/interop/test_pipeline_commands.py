@@ -56,7 +56,11 @@ def start(store: EmbeddedStore, redis: redis_py.Redis, tmp_path: Path) -> Iterat
 
 
 @pytest.mark.parametrize(
-    ("command", "code", "says"), [("run", 130, ["mqpipeline: interrupted"]), ("stream", 0, [])]
+    ("command", "code", "says"),
+    [
+        ("run", 130, ["mqpipeline: interrupted"]),
+        ("stream", 0, ["mqpipeline: ends after the step under way; Ctrl-C again ends it at once"]),
+    ],
 )
 def test_ctrl_c_ends_it_in_a_line(command: str, code: int, says: list[str], start: Start) -> None:
     """Java and Spark's Python processes get it too."""
