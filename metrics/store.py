@@ -65,25 +65,30 @@ class StoreCollector(Collector):
         with self._lock:
             began = monotonic()
             if began >= self._until:
-                samples = [sample for source in self._sources for sample in self._read(source)]
-                samples += [BUILD, Sample(NAMESERVER_UP, (), self._is_ready())]
-                self._families = tuple(families(samples, self._keys.namespace))
-                now = monotonic()
-                self._until = now + max(CACHED_S, CACHED_TIMES * (now - began))
+                keep_s = CACHED_S
+                try:
+                    samples = self._read_all()
+                    keep_s = max(keep_s, CACHED_TIMES * (monotonic() - began))
+                except StoreUnavailable:  # redis_up says so; looked at again soon, however long this took
+                    samples = [Sample(NAMESERVER_UP, (), 0)]
+                self._families = tuple(families([BUILD, *samples], self._keys.namespace))
+                self._until = monotonic() + keep_s
             return iter(self._families)
+
+    def _read_all(self) -> list[Sample]:
+        ready = Sample(NAMESERVER_UP, (), self._is_ready())
+        return [ready, *(sample for source in self._sources for sample in self._read(source))]
 
     def _is_ready(self) -> bool:
         try:
             clock = self._run(lease_clock(self._keys))
-        except (StoreUnavailable, RedisError):
+        except RedisError:
             return False
         return clock.started_ms is not None and not (clock.late or clock.unfollowed)
 
     def _read(self, source: str) -> list[Sample]:
         try:
             return self._run(self._sources[source]())
-        except StoreUnavailable:
-            return []  # redis_up says so
         except (RedisError, msgspec.MsgspecError, ValueError) as error:
             self._log.warning(
                 f"metrics of {source} are left out, the store has what this server does not write: %s; see whether "

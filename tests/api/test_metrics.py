@@ -26,6 +26,7 @@ from mqpipeline.reports.catalogue import AVAILABILITY, SLO
 from mqpipeline.serving.publish import publish
 from mqpipeline.serving.results import Results
 from registry.drivers import run
+from registry.errors import StoreUnavailable
 from registry.keys import Keys
 from registry.options.catalogue import Options
 from registry.task_times import note_success
@@ -179,7 +180,7 @@ def test_what_takes_long_to_read_is_read_less_often(
     http: Http, redis: redis_py.Redis, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(store, "CACHED_TIMES", 20)
-    times = iter([100.0, 101.0, 119.9, 121.0, 121.5])
+    times = iter([100.0, 101.0, 101.0, 119.9, 121.0, 121.5, 121.5])
     monkeypatch.setattr(store, "monotonic", lambda: next(times))
     http.ok("POST", "/v1/brokers", a_broker())
     assert scrape(http)["active_brokers"]["c1", "master"] == 1
@@ -192,6 +193,28 @@ def test_the_store_is_away(storeless: Http) -> None:
     found = scrape(storeless)
     assert found.keys() == {BUILD_INFO.name, NAMESERVER_UP.name}
     assert found[NAMESERVER_UP.name] == {(): 0}
+
+
+def test_a_store_that_does_not_answer_is_asked_once_a_scrape_and_again_soon(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """However long that took: each request waits for its time-out."""
+    now, asked = [100.0], list[object]()
+
+    def away(plan: object) -> Any:
+        asked.append(plan)
+        now[0] += 10
+        raise StoreUnavailable("no answer")
+
+    monkeypatch.setattr(store, "CACHED_S", 5.0)
+    monkeypatch.setattr(store, "CACHED_TIMES", 20)
+    monkeypatch.setattr(store, "monotonic", lambda: now[0])
+    collector = store.StoreCollector(Keys(), Options(), away)
+    [*collector.collect()]
+    for at_s, times in ((114.9, 1), (115.1, 2)):
+        now[0] = at_s
+        [*collector.collect()]
+        assert len(asked) == times
 
 
 def test_ready_as_readyz_says(http: Http, redis: redis_py.Redis, keys: Keys) -> None:
