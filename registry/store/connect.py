@@ -59,11 +59,31 @@ def _half_pairs(error: UnicodeError) -> tuple[str | bytes, int]:
 
 ANY_BYTES: Final = "redis-namesrv.any-bytes"
 codecs.register_error(ANY_BYTES, _half_pairs)
+
+
+class _Packer:
+    """Packs commands in C, as redis-py's does, and takes any text that a reply had."""
+
+    @staticmethod
+    def pack(*args: Any) -> list[bytes]:
+        words = (*args[0].split(), *args[1:])
+        try:
+            return [hiredis.pack_command(words)]
+        except UnicodeEncodeError:
+            return [hiredis.pack_command(tuple(map(_as_bytes, words)))]
+
+
+def _as_bytes(word: Any) -> Any:
+    return word.encode(errors=ANY_BYTES) if isinstance(word, str) else word
+
+
 COMMON: Final[dict[str, Any]] = {
     "decode_responses": True,
     "encoding_errors": ANY_BYTES,  # no name or value may break the pipeline that it shares with others
     "socket_connect_timeout": CONNECT_TIMEOUT_S,
 }
+PACKED: Final[dict[str, Any]] = {"command_packer": _Packer()}
+"""A setting of sync connections: async ones of redis-py have none such (`_our_connection`)."""
 
 
 def connect(url: str, namespace: str = DEFAULT_NAMESPACE) -> redis.Redis:
@@ -72,12 +92,13 @@ def connect(url: str, namespace: str = DEFAULT_NAMESPACE) -> redis.Redis:
     It talks to the master; on a Cluster, to the one of the namespace's slot. Raises ValueError for a malformed URL
     (`registry.store.url`)."""
     retry = Retry(ConstantBackoff(RETRY_PAUSE_S), 1, supported_errors=(ConnectionError,))
-    return _client(SYNC, url, namespace, socket_timeout=REPLY_TIMEOUT_S, retry=retry, **COMMON)  # type: ignore[no-any-return]
+    settings = COMMON | PACKED | {"socket_timeout": REPLY_TIMEOUT_S}
+    return _client(SYNC, url, namespace, retry=retry, **settings)  # type: ignore[no-any-return]
 
 
 def connect_once(url: str, namespace: str, timeout_s: float) -> redis.Redis:
     """Return a client without retries; `timeout_s` is for a connect and for a reply."""
-    settings = COMMON | {"socket_timeout": timeout_s, "socket_connect_timeout": timeout_s}
+    settings = COMMON | PACKED | {"socket_timeout": timeout_s, "socket_connect_timeout": timeout_s}
     return _client(SYNC, url, namespace, retry=Retry(NoBackoff(), 0), **settings)  # type: ignore[no-any-return]
 
 
@@ -208,11 +229,7 @@ def _our_connection(kind: type[AbstractConnection]) -> type[AbstractConnection]:
                 raise _reset_before(error) from error
 
         def pack_command(self, *args: Any) -> list[bytes]:
-            words = args[0].split() if isinstance(args[0], str) else args[:1]
-            try:
-                return [hiredis.pack_command((*words, *args[1:]))]
-            except UnicodeEncodeError:  # half a surrogate pair
-                return super().pack_command(*args)  # type: ignore[no-any-return]
+            return _Packer.pack(*args)
 
     return OurConnection
 
