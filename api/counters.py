@@ -7,8 +7,9 @@ from typing import Final
 
 from flask import Flask, Response, g, request
 
-from metrics.catalogue import HTTP_REQUEST_DURATION, HTTP_REQUESTS, OTHER, Scope
+from metrics.catalogue import HTTP_REQUEST_DURATION, HTTP_REQUESTS
 from metrics.counts import Counts, Histograms, Observed
+from metrics.metric import OTHER, Scope
 from metrics.publisher import Publisher
 from metrics.samples import Sample
 from metrics.store_commands import StoreCommands

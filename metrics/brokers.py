@@ -16,7 +16,8 @@ from registry.plans import Batch, Plan, call
 __all__ = ["read"]
 
 PER_BROKER_MOST: Final = 1000
-"""Brokers beyond which none has series of its own."""
+MEMBERS_MOST: Final = 3000
+"""Broker names, and members of them all, beyond which none has series of its own."""
 NAMES_AT_ONCE: Final = 500
 MASTER: Final = 0
 
@@ -33,7 +34,7 @@ def read(keys: Keys) -> Plan[list[Sample]]:
     drained = yield from _drained(keys)
     kv = yield from _kv_keys(keys)
     samples = [*_clusters(found, drained), *_leases(found, clock), *kv]
-    if len(found) <= PER_BROKER_MOST:
+    if len(found) <= PER_BROKER_MOST and sum(len(broker.members) for broker in found) <= MEMBERS_MOST:
         topics = yield from _topic_counts(keys, found)
         samples += _each(found, drained, topics)
     return samples

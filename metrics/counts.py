@@ -6,7 +6,7 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterator
 from typing import Generic, NamedTuple, TypeVar
 
-from metrics.catalogue import Metric
+from metrics.metric import Metric
 from metrics.samples import Sample
 
 __all__ = ["Counts", "Histogram", "Histograms", "Observed"]

@@ -3,6 +3,7 @@
 from typing import Final
 
 from metrics import catalogue as metrics
+from metrics.metric import NAMED
 from metrics.samples import Sample
 from registry.clock import TIME, unix_ms
 from registry.events.consumers import read_reports
@@ -42,7 +43,7 @@ def read(keys: Keys, limits: Limits, events_max_bytes: int) -> Plan[list[Sample]
 def _consumers(keys: Keys, seq: int, now_ms: int) -> Plan[list[Sample]]:
     consumers, _ = yield from read_reports(keys)
     samples = []
-    for name in sorted(consumers)[: metrics.NAMED]:
+    for name in sorted(consumers)[:NAMED]:
         consumer = consumers[name]
         samples.append(Sample(metrics.EVENTS_CONSUMER_LAG, (name,), max(seq - consumer.seq, 0)))
         samples.append(Sample(metrics.EVENTS_CONSUMER_AGE, (name,), max(now_ms - consumer.at_ms, 0) / 1000))

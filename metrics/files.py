@@ -15,7 +15,7 @@ from typing import Final
 
 from prometheus_client.mmap_dict import MmapedDict
 
-from metrics.catalogue import Merge
+from metrics.metric import Merge
 
 __all__ = ["VARIABLE", "folder", "identity", "locked", "prepared", "reserve", "tidy"]
 

@@ -10,10 +10,10 @@ from metrics.catalogue import (
     AVAILABILITY,
     ERROR_BUDGET_REMAINING,
     FLAPPING_BROKERS,
-    NAMED,
     PIPELINE_LAG,
     PIPELINE_LAST_SUCCESS,
 )
+from metrics.metric import NAMED
 from metrics.samples import Sample, named
 from registry.clock import now_ms
 from registry.events.consumers import read_reports
@@ -165,7 +165,8 @@ def _clusters(rows: Mapping[str, str], kind: type[Row]) -> Iterator[tuple[str, R
 
 
 def _broker_of(slot: str) -> tuple[str, str]:
-    """Return cluster and broker of `slot:<cluster>:<broker>:<id>`; neither has a colon where one is to be told."""
+    """Return cluster and broker of `slot:<cluster>:<broker>:<id>`; a colon within a name counts as its end, as in
+    reports."""
     cluster, _, rest = slot.removeprefix("slot:").partition(":")
     return cluster, rest.rpartition(":")[0]
 

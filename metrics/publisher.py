@@ -12,9 +12,10 @@ from typing import Any, Final
 from prometheus_client.utils import floatToGoString
 from prometheus_client.values import MultiProcessValue
 
-from metrics.catalogue import CATALOGUE, NS, WORKERS, Merge, Metric, Scope
+from metrics.catalogue import CATALOGUE, WORKERS
 from metrics.counts import Histogram, Observed
 from metrics.files import folder, identity, reserve
+from metrics.metric import NS, Merge, Metric, Scope
 from metrics.samples import Sample
 from worker.logs.rate_limited_log import RateLimitedLog
 

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from prometheus_client.core import GaugeMetricFamily
 
-from metrics.catalogue import NAMED, NS, OTHER, Metric
+from metrics.metric import NAMED, NS, OTHER, Metric
 
 __all__ = ["Sample", "families", "named"]
 
@@ -19,14 +19,26 @@ class Sample(NamedTuple):
 
 
 def families(samples: Iterable[Sample], ns: str) -> Iterator[GaugeMetricFamily]:
-    """Yield gauges as families of the client library, each metric once."""
-    by_metric = dict[Metric, GaugeMetricFamily]()
+    """Yield gauges as families of the client library, each metric once, and each of its series once: Prometheus takes
+    nothing of a scrape with two that are alike, or with text that is no UTF-8, and peers choose names."""
+    by_metric = dict[str, GaugeMetricFamily]()
+    seen = set[tuple[str, ...]]()
     for metric, labels, value in samples:
-        family = by_metric.setdefault(
-            metric, GaugeMetricFamily(metric.full_name, metric.about, labels=(NS, *metric.label_names))
-        )
-        family.add_metric((ns, *labels), value)
+        texts = tuple(map(_utf8, labels))
+        if (metric.name, *texts) in seen:
+            continue
+        seen.add((metric.name, *texts))
+        family = by_metric.get(metric.name)
+        if family is None:
+            names = (NS, *metric.label_names)
+            family = by_metric[metric.name] = GaugeMetricFamily(metric.full_name, metric.about, labels=names)
+        family.add_metric((ns, *texts), value)
     yield from by_metric.values()
+
+
+def _utf8(text: str) -> str:
+    """Return the text with escapes for what no UTF-8 has, such as half a surrogate pair."""
+    return text.encode(errors="backslashreplace").decode()
 
 
 def named(values: Mapping[str, float], joined: Callable[[Iterable[float]], float]) -> dict[str, float]:

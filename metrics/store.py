@@ -31,7 +31,7 @@ __all__ = ["StoreCollector"]
 BUILD: Final = Sample(BUILD_INFO, (version("redis-namesrv"), version_name(CURRENT)), 1)
 CACHED_S: Final = 5.0
 CACHED_TIMES: Final = 20
-"""What took long to read is kept for so many times as long."""
+"""What took long to read is cached for so many times as long."""
 LOG_EVERY_S: Final = 60.0
 T = TypeVar("T")
 

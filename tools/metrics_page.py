@@ -2,7 +2,8 @@
 
 from pathlib import Path
 
-from metrics.catalogue import CATALOGUE, NAMED, NS, OTHER, PREFIX, Metric
+from metrics.catalogue import CATALOGUE
+from metrics.metric import NAMED, NS, OTHER, PREFIX, Metric
 
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "metrics.md"
 HEAD = f"""\

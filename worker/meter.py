@@ -7,6 +7,7 @@ from typing import Final, Protocol
 
 from metrics import catalogue as metrics
 from metrics.counts import Observed
+from metrics.metric import Scope
 from metrics.publisher import Publisher
 from metrics.samples import Sample
 from worker.counters import Counters
@@ -55,7 +56,7 @@ class Meter:
     def __init__(self, namespace: str, metered: Metered, connections: Connections) -> None:
         self._metered = metered
         self._connections = connections
-        self._publisher = Publisher(namespace, metrics.Scope.REMOTING, ROLE, self._read)
+        self._publisher = Publisher(namespace, Scope.REMOTING, ROLE, self._read)
 
     async def run(self) -> None:
         """Publish until cancelled."""

@@ -142,7 +142,7 @@ def what_failed(error: Exception) -> str:
     if any(word in line for word in FULL):
         return f"{line}; make room there, the next run goes on from what is whole"
     if isinstance(error, PermissionError):
-        return f"{line}: give this user the right, or run as the one who has it"
+        return f"{line}: give this user the right, or run as a user that has it"
     return f"{line}; {CREDENTIALS}" if any(word in line for word in WITHOUT_CREDENTIALS) else line
 
 

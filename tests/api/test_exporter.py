@@ -9,8 +9,9 @@ from pathlib import Path
 import httpx
 import pytest
 
-from metrics.catalogue import INFLIGHT, Scope
+from metrics.catalogue import INFLIGHT
 from metrics.files import VARIABLE
+from metrics.metric import Scope
 from metrics.publisher import Publisher
 from metrics.samples import Sample
 from testbed.eventually import eventually

@@ -19,9 +19,8 @@ from metrics.catalogue import (
     NAMESERVER_UP,
     PIPELINE_LAG,
     PIPELINE_LAST_SUCCESS,
-    PREFIX,
-    Scope,
 )
+from metrics.metric import PREFIX, Scope
 from mqpipeline.reports.catalogue import AVAILABILITY, SLO
 from mqpipeline.serving.publish import publish
 from mqpipeline.serving.results import Results
@@ -330,3 +329,12 @@ def test_a_key_of_another_type_is_left_out_and_said(
     assert "clusters" in found
     assert not {"events_sequence", "pipeline_lag_seconds"} & found.keys()
     assert "metrics of events are left out" in caplog.text
+
+
+def test_a_name_of_another_hand_that_is_no_utf_8_blinds_no_scrape(
+    http: Http, redis: redis_py.Redis, keys: Keys
+) -> None:
+    for name in ("plain", "\ud800"):
+        redis.sadd(keys.kv_namespaces, name)
+        redis.hset(keys.kv(name), "key", "value")
+    assert scrape(http)["kv_keys"] == {("plain",): 1, ("\\ud800",): 1}

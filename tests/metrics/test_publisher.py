@@ -11,19 +11,11 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from metrics import files
-from metrics.catalogue import (
-    ADMISSION_REJECTED,
-    CATALOGUE,
-    FOLLOWER_CONNECTED,
-    INFLIGHT,
-    LOOP_LAG,
-    PREFIX,
-    REQUESTS,
-    Scope,
-)
+from metrics.catalogue import ADMISSION_REJECTED, CATALOGUE, FOLLOWER_CONNECTED, INFLIGHT, LOOP_LAG, REQUESTS
 from metrics.counts import Counts, Histogram, Observed
 from metrics.exposition import exposition
 from metrics.files import VARIABLE, prepared, tidy
+from metrics.metric import PREFIX, Scope
 from metrics.publisher import Publisher
 from metrics.samples import Sample
 

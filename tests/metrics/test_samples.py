@@ -1,7 +1,13 @@
 """Labels of what peers name: so many, and no two series alike."""
 
-from metrics.catalogue import NAMED, OTHER
-from metrics.samples import named
+from prometheus_client import CollectorRegistry, generate_latest
+from prometheus_client.core import GaugeMetricFamily
+from prometheus_client.parser import text_string_to_metric_families
+from prometheus_client.registry import Collector
+
+from metrics.catalogue import ACTIVE_BROKERS
+from metrics.metric import NAMED, OTHER
+from metrics.samples import Sample, families, named
 
 
 def test_all_are_named_where_they_are_few() -> None:
@@ -18,3 +24,21 @@ def test_what_is_not_named_is_joined() -> None:
 def test_a_name_that_is_that_of_all_others_is_one_of_them() -> None:
     values = {f"{number:03}": float(number) for number in range(NAMED)} | {OTHER: -1.0, "zzz": 7.0}
     assert named(values, min)[OTHER] == -1.0
+
+
+def test_names_that_peers_chose_break_no_scrape() -> None:
+    """Half a surrogate pair, which JSON can spell, and the name that it would be shown as."""
+    names = ("\ud800", "\\ud800", '\n"', "plain")
+    samples = [Sample(ACTIVE_BROKERS, (name, "master"), 1) for name in names]
+    registry = CollectorRegistry()
+    registry.register(_Given([*families(samples, "default")]))
+    (family,) = text_string_to_metric_families(generate_latest(registry).decode())
+    assert [sample.labels["cluster"] for sample in family.samples] == ["\\ud800", '\n"', "plain"]
+
+
+class _Given(Collector):
+    def __init__(self, given: list[GaugeMetricFamily]) -> None:
+        self._given = given
+
+    def collect(self) -> list[GaugeMetricFamily]:
+        return self._given

@@ -10,8 +10,9 @@ import httpx
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from metrics.catalogue import CATALOGUE, NS, PREFIX, Scope
+from metrics.catalogue import CATALOGUE
 from metrics.files import MADE
+from metrics.metric import NS, PREFIX, Scope
 from rocketmq_remoting.codes import RequestCode
 from testbed.eventually import eventually
 from tests.mqnamesrv.process import NameServer

@@ -5,6 +5,7 @@ from typing import Final
 
 from metrics import catalogue as metrics
 from metrics.counts import Counts, Histogram, Histograms, Observed
+from metrics.metric import OTHER
 from metrics.samples import Sample
 from registry.events.entry import Event, EventKind
 from worker.watch.follower import Listener, ResetCause
@@ -27,7 +28,7 @@ class EventCounts:
         self._detection = Histograms(metrics.DETECTION_LATENCY)
         self._record_delay = Histogram(metrics.EXPIRY_RECORD_DELAY.buckets)
         for kind, causes in metrics.CAUSES.items():
-            for cause in (*causes, metrics.OTHER):
+            for cause in (*causes, OTHER):
                 self._changes.of(kind, cause)
 
     async def apply(self, group: Sequence[Event]) -> None:
@@ -57,7 +58,7 @@ class EventCounts:
         if kind == EventKind.CHECKPOINT:
             return
         known = metrics.CAUSES.get(EventKind(kind), ()) if kind in metrics.CAUSES else ()
-        self._changes.add(kind, cause if cause in known else metrics.OTHER)
+        self._changes.add(kind, cause if cause in known else OTHER)
         if kind == EventKind.BROKER_REMOVED:
             self._count_removal(event)
         elif kind == EventKind.CONFLICT_SEEN:

@@ -6,8 +6,9 @@ from typing import Final
 
 import redis
 
-from metrics.catalogue import EVENTS_TRIMMED, Scope
+from metrics.catalogue import EVENTS_TRIMMED
 from metrics.counts import Counts, Observed
+from metrics.metric import Scope
 from metrics.publisher import Publisher
 from metrics.samples import Sample
 from metrics.store_commands import StoreCommands

@@ -9,6 +9,7 @@ from redis.exceptions import RedisError
 
 from metrics import catalogue as metrics
 from metrics.counts import Counts, Observed
+from metrics.metric import Scope
 from metrics.publisher import PUBLISH_EVERY_S, Publisher
 from metrics.samples import Sample
 from metrics.store_commands import StoreCommands
@@ -37,7 +38,7 @@ class SchedulerMeter:
         self._waiting = waiting
         self._depths: dict[str, int] = {}
         self.repaired = Counts(metrics.TABLE_REPAIRS)
-        self._publisher = Publisher(namespace, metrics.Scope.JOBS, ROLE, self._read)
+        self._publisher = Publisher(namespace, Scope.JOBS, ROLE, self._read)
 
     async def run(self) -> None:
         """Publish until cancelled."""

@@ -15,8 +15,8 @@ from worker.watch.follower import ResetCause
 NOW_MS = 1_767_225_600_000
 
 
-class Heard:
-    """What is behind the counts."""
+class Behind:
+    """The listener that groups are handed on to."""
 
     def __init__(self) -> None:
         self.groups: list[Sequence[Event]] = []
@@ -47,7 +47,7 @@ def values(counts: EventCounts) -> Mapping[tuple[str, ...], float]:
 
 
 def counted(*events: Event, here: bool = True) -> Mapping[tuple[str, ...], float]:
-    counts = EventCounts(Heard(), lambda: here)
+    counts = EventCounts(Behind(), lambda: here)
     asyncio.run(counts.apply(events))
     return values(counts)
 
@@ -112,12 +112,12 @@ def test_what_a_later_release_or_another_hand_wrote() -> None:
 
 
 def test_a_group_that_comes_again_is_counted_once() -> None:
-    heard = Heard()
-    counts = EventCounts(heard, lambda: True)
-    heard.fails = True
+    behind = Behind()
+    counts = EventCounts(behind, lambda: True)
+    behind.fails = True
     with pytest.raises(StoreUnavailable):
         asyncio.run(counts.apply([event("kv_changed", "put")]))
-    heard.fails = False
+    behind.fails = False
     asyncio.run(counts.apply([event("kv_changed", "put")]))
     assert values(counts) == {("route_changes_total", "kv_changed", "put"): 1}
 
@@ -129,7 +129,7 @@ def test_each_kind_has_its_causes() -> None:
 def test_all_that_can_happen_is_there_from_the_start() -> None:
     shown = {
         read.labels
-        for read in EventCounts(Heard(), lambda: True).read()
+        for read in EventCounts(Behind(), lambda: True).read()
         if read.metric is metrics.ROUTE_CHANGES
     }
     assert shown >= {(kind, cause) for kind, causes in metrics.CAUSES.items() for cause in causes}
