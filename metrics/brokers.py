@@ -13,9 +13,9 @@ from registry.keys import Keys
 from registry.members import Broker, LeaseClock, Member, broker_names, brokers, lease_clock
 from registry.plans import Batch, Plan, call
 
-__all__ = ["read"]
+__all__ = ["BROKERS_MOST", "MEMBERS_MOST", "read"]
 
-PER_BROKER_MOST: Final = 1000
+BROKERS_MOST: Final = 1000
 MEMBERS_MOST: Final = 3000
 """Broker names, and members of them all, beyond which none has series of its own."""
 NAMES_AT_ONCE: Final = 500
@@ -34,7 +34,7 @@ def read(keys: Keys) -> Plan[list[Sample]]:
     drained = yield from _drained(keys)
     kv = yield from _kv_keys(keys)
     samples = [*_clusters(found, drained), *_leases(found, clock), *kv]
-    if len(found) <= PER_BROKER_MOST and sum(len(broker.members) for broker in found) <= MEMBERS_MOST:
+    if len(found) <= BROKERS_MOST and sum(len(broker.members) for broker in found) <= MEMBERS_MOST:
         topics = yield from _topic_counts(keys, found)
         samples += _each(found, drained, topics)
     return samples

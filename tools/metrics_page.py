@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from metrics.brokers import BROKERS_MOST, MEMBERS_MOST
 from metrics.catalogue import CATALOGUE
 from metrics.metric import NAMED, NS, OTHER, PREFIX, Metric
 
@@ -21,8 +22,10 @@ scrapes with it.
 Processes publish what they count each second, in files in a folder of `/dev/shm`, or in the one that
 `PROMETHEUS_MULTIPROC_DIR` names. `/metrics` needs no login, and shows names of clusters and brokers.
 
-All names begin with `{PREFIX}`. All have the label `{NS}`, the namespace. The first {NAMED} clusters and the first
-{NAMED} landings are named; the other clusters are one, `{OTHER}`, with the least value of them.
+All names begin with `{PREFIX}`. All have the label `{NS}`, the namespace. The first {NAMED} clusters, namespaces of KV
+and landings are named; the other clusters and namespaces are one, `{OTHER}`, with the sum of their counts and the least
+of their ratios. Series with the label `broker` are absent beyond {BROKERS_MOST:,} broker names or {MEMBERS_MOST:,}
+members.
 
 | scope | at a scrape |
 |---|---|

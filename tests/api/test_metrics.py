@@ -140,8 +140,11 @@ def test_a_lease_that_is_over(http: Http, redis: redis_py.Redis, keys: Keys) -> 
     assert 19 < found["expiry_lag_seconds"][()] < 40
 
 
-def test_many_brokers_have_no_series_of_their_own(http: Http, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(brokers, "PER_BROKER_MOST", 1)
+@pytest.mark.parametrize("bound", ["BROKERS_MOST", "MEMBERS_MOST"])
+def test_many_brokers_have_no_series_of_their_own(
+    http: Http, monkeypatch: pytest.MonkeyPatch, bound: str
+) -> None:
+    monkeypatch.setattr(brokers, bound, 1)
     for number in range(2):
         http.ok(
             "POST", "/v1/brokers", a_broker(brokerName=f"b{number}", brokerAddr=f"127.0.1.{number}:10911")
