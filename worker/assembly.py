@@ -148,7 +148,7 @@ class Assembly:
     @property
     def admin_peers(self) -> int:
         """Return over how many others lists or changes were asked for."""
-        return len(self.admins)
+        return self.admins.without_brokers()
 
     def state(self) -> Iterator[Sample | Observed]:
         """Yield what this worker has just now, as values of metrics."""

@@ -20,9 +20,13 @@ CODES: Final = frozenset(
 
 
 class Admins(set[Peer]):
-    """Connections over which one of these was asked, and no broker has registered."""
+    """Open connections over which one of these was asked."""
 
     def see(self, code: int, peer: Peer) -> None:
-        """Note a request."""
-        if code in CODES and not peer.registered:
+        """Note a request; one that waited may outlive its connection."""
+        if code in CODES and not peer.closed:
             self.add(peer)
+
+    def without_brokers(self) -> int:
+        """Return over how many of them no broker has registered."""
+        return sum(not peer.registered for peer in self)

@@ -11,6 +11,7 @@ from mqnamesrv.store import EmbeddedStore
 from testbed.eventually import eventually_async
 from tests.worker.scene import Broker, Scene, asynchronous, serving
 from worker.dispatch import HANDLERS
+from worker.watch.boot_clock import boot_time
 
 Values = Mapping[tuple[str, ...], float]
 
@@ -104,6 +105,37 @@ async def test_connections_of_operators(store: EmbeddedStore) -> None:
         assert scene.service.metered.admin_peers == 1
         scene.disconnect(peer)
         assert scene.service.metered.admin_peers == 0
+
+
+@asynchronous
+async def test_a_broker_that_asks_for_lists_is_one(store: EmbeddedStore) -> None:
+    async with serving(store.url) as scene:
+        await scene.ask(206)
+        await scene.register(Broker())
+        await scene.ask(206)
+        metered = scene.service.metered
+        assert (metered.registered_peers, metered.admin_peers) == (1, 0)
+
+
+@asynchronous
+async def test_a_registration_that_was_refused_makes_no_broker(store: EmbeddedStore) -> None:
+    async with serving(store.url) as scene:
+        assert (await scene.register(Broker(), b"{")).code
+        assert scene.service.metered.registered_peers == 0
+
+
+@asynchronous
+async def test_a_connection_that_ended_while_its_request_waited_is_forgotten(
+    store: EmbeddedStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with serving(store.url) as scene:
+        later = boot_time() + 10
+        monkeypatch.setattr("worker.watch.standstill.boot_time", lambda: later)
+        peer = scene.connect()
+        scene.send(206, peer=peer)
+        scene.disconnect(peer)
+        await peer.sent.get()
+        assert not scene.service.parts.admins
 
 
 def test_names_are_unique() -> None:

@@ -97,8 +97,8 @@ class ClosedConnections:
             return False
         if not isinstance(peer.registered, Members):
             peer.registered = Members(peer.host)
-            self._registered.add(peer)
         peer.registered.add(member)
+        self._registered.add(peer)
         self._peers.setdefault(member, set()).add(peer)
         return True
 
@@ -106,6 +106,8 @@ class ClosedConnections:
         """Note that a first registration was refused, so nothing of it is to be released."""
         if isinstance(peer.registered, Members):
             peer.registered.discard(member)
+        if not peer.registered:
+            self._registered.discard(peer)
         self._forget(peer, member)
 
     def registered(self, peer: Peer) -> None:
