@@ -21,7 +21,7 @@ REMOTING: Final = (Scope.REMOTING,)
 STORE: Final = (Scope.STORE,)
 JOBS: Final = (Scope.JOBS,)
 ALL_PROCESSES: Final = (Scope.REMOTING, Scope.HTTP, Scope.JOBS)
-CAUSES: Final[Mapping[EventKind, tuple[str, ...]]] = {
+CAUSES: Final[Mapping[str, tuple[str, ...]]] = {
     EventKind.STREAM_STARTED: ("empty_store", "stream_lost"),
     EventKind.BROKER_REGISTERED: ("first", "join", "takeover", "switch", "revive"),
     EventKind.BROKER_UPDATED: ("register", "repair"),

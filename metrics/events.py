@@ -33,11 +33,16 @@ def read(keys: Keys, limits: Limits, events_max_bytes: int) -> Plan[list[Sample]
         Sample(metrics.EVENTS_INCARNATION, (), began_ms / 1000),
         Sample(metrics.EVENTS_STREAM_LENGTH, (), length),
         Sample(metrics.EVENTS_STREAM_BYTES, (), size or 0),
-        Sample(metrics.LIMIT_USED, ("eventsMaxBytes",), (size or 0) / events_max_bytes),
+        _used("eventsMaxBytes", size or 0, events_max_bytes),
     ]
     for (limit, field), number in zip(USED.items(), used, strict=True):
-        samples.append(Sample(metrics.LIMIT_USED, (limit,), number / max(getattr(limits, field), 1)))
+        samples.append(_used(limit, number, getattr(limits, field)))
     return samples + (yield from _consumers(keys, seq, unix_ms(time)))
+
+
+def _used(limit: str, number: int, most: int) -> Sample:
+    """Return how much of a limit is used; one of 0 counts as 1."""
+    return Sample(metrics.LIMIT_USED, (limit,), number / max(most, 1))
 
 
 def _consumers(keys: Keys, seq: int, now_ms: int) -> Plan[list[Sample]]:

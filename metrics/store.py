@@ -88,8 +88,9 @@ class StoreCollector(Collector):
 
     def _read(self, source: str) -> list[Sample]:
         try:
-            return self._run(self._sources[source]())
-        except (RedisError, msgspec.MsgspecError, ValueError) as error:
+            samples = self._run(self._sources[source]())
+            return [sample._replace(value=float(sample.value)) for sample in samples]
+        except (RedisError, msgspec.MsgspecError, ValueError, OverflowError) as error:
             self._log.warning(
                 f"metrics of {source} are left out, the store has what this server does not write: %s; see whether "
                 "something else does",

@@ -21,43 +21,12 @@ __all__ = ["StoreCommands"]
 
 READS: Final = frozenset(
     (
-        *(
-            "EXISTS",
-            "GET",
-            "HGET",
-            "HGETALL",
-            "HKEYS",
-            "HLEN",
-            "HMGET",
-            "HRANDFIELD",
-            "HSCAN",
-            "INFO",
-            "MEMORY",
-        ),
-        *(
-            "PING",
-            "SCARD",
-            "SISMEMBER",
-            "SMEMBERS",
-            "SMISMEMBER",
-            "SRANDMEMBER",
-            "SSCAN",
-            "TIME",
-            "TYPE",
-            "XLEN",
-        ),
-        *(
-            "XRANGE",
-            "XREAD",
-            "XREVRANGE",
-            "ZCARD",
-            "ZCOUNT",
-            "ZMSCORE",
-            "ZRANGE",
-            "ZRANGEBYSCORE",
-            "ZSCAN",
-            "ZSCORE",
-        ),
+        *("EXISTS", "GET", "TYPE"),
+        *("HGET", "HGETALL", "HKEYS", "HLEN", "HMGET", "HRANDFIELD", "HSCAN"),
+        *("SCARD", "SISMEMBER", "SMEMBERS", "SMISMEMBER", "SRANDMEMBER", "SSCAN"),
+        *("ZCARD", "ZCOUNT", "ZMSCORE", "ZRANGE", "ZRANGEBYSCORE", "ZSCAN", "ZSCORE"),
+        *("XLEN", "XRANGE", "XREAD", "XREVRANGE"),
+        *("INFO", "MEMORY", "PING", "TIME"),
     )
 )
 KINDS: Final[tuple[tuple[type[BaseException], str], ...]] = (

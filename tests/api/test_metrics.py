@@ -10,6 +10,7 @@ import pytest
 import redis as redis_py
 from prometheus_client.parser import text_string_to_metric_families
 
+from api.app import create_app
 from metrics import brokers, store
 from metrics.catalogue import AVAILABILITY as AVAILABILITY_RATIO
 from metrics.catalogue import (
@@ -152,6 +153,17 @@ def test_many_brokers_have_no_series_of_their_own(
     found = scrape(http)
     assert found["active_brokers"]["c1", "master"] == 2
     assert not {"broker_up", "broker_topics"} & found.keys()
+
+
+def test_limits_of_0(redis: redis_py.Redis) -> None:
+    options = Options(events_max_bytes=0, max_brokers=0, max_topics=0, max_kv_namespaces=0)
+    used = scrape(Http(create_app(options, redis=redis).test_client()))["limit_used_ratio"]
+    assert {labels for labels, ratio in used.items() if not ratio} == {
+        ("maxBrokers",),
+        ("maxTopics",),
+        ("maxKvNamespaces",),
+        ("eventsMaxBytes",),
+    }
 
 
 def test_the_stream_and_its_consumers(http: Http, redis: redis_py.Redis, keys: Keys) -> None:
@@ -321,6 +333,17 @@ def test_what_no_run_wrote_is_left_out_and_said(
         assert of_pipeline(http) == {}
         assert of_pipeline(http) == {}
     assert [record.name for record in caplog.records] == ["metrics.store"]
+
+
+@pytest.mark.parametrize("field", ["seq", "inc"])
+def test_a_number_that_no_float_holds_is_left_out_and_said(
+    http: Http, redis: redis_py.Redis, keys: Keys, caplog: pytest.LogCaptureFixture, field: str
+) -> None:
+    redis.hset(keys.events_meta, field, "9" * 400)
+    found = scrape(http)
+    assert "clusters" in found
+    assert "events_stream_length" not in found
+    assert "metrics of events are left out" in caplog.text
 
 
 def test_a_key_of_another_type_is_left_out_and_said(

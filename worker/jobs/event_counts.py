@@ -57,8 +57,7 @@ class EventCounts:
         kind, cause = event.kind, event.cause
         if kind == EventKind.CHECKPOINT:
             return
-        known = metrics.CAUSES.get(EventKind(kind), ()) if kind in metrics.CAUSES else ()
-        self._changes.add(kind, cause if cause in known else OTHER)
+        self._changes.add(kind, cause if cause in metrics.CAUSES.get(kind, ()) else OTHER)
         if kind == EventKind.BROKER_REMOVED:
             self._count_removal(event)
         elif kind == EventKind.CONFLICT_SEEN:
