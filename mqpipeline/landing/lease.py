@@ -83,7 +83,7 @@ class Leases:
         while not self._store.call("SET", key, self._mine, "NX", "PX", LEASE_MS):
             if self._store.call("GET", key) == self._mine:
                 break  # the reply to this process was lost
-            before_ms, left_ms = left_ms, self._store.call("PTTL", key)
+            before_ms, left_ms = left_ms, self._left_ms(key)
             if left_ms > before_ms or left_ms == NO_END:
                 raise self._refusal(namespace, key)
             if not waiting:
@@ -91,6 +91,14 @@ class Leases:
                 waiting = True
             time.sleep(min(LOOK_AGAIN_S, max(0, left_ms) / 1000))
         self._renew_too(key)
+
+    def _left_ms(self, key: str) -> int:
+        """Return how long another's lease goes on. Where Redis's clock went back since it was renewed, that is longer
+        than any lease lasts, and is cut: a process that lands renews it all the same."""
+        left_ms: int = self._store.call("PTTL", key)
+        if left_ms > LEASE_MS:
+            self._store.call("PEXPIRE", key, LEASE_MS, "LT")
+        return min(left_ms, LEASE_MS)
 
     def _renew_too(self, key: str) -> None:
         first = not self._keys

@@ -5,10 +5,12 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 from redis import Redis
+from redis.crc import key_slot
 
 from mqnamesrv.store import EmbeddedStore
 from mqpipeline.lake.log import OtherWriter, this_process
@@ -18,6 +20,7 @@ from pyspark_redis_stream.connection import Store
 from pyspark_redis_stream.options import options_of
 from registry.store.url import with_login
 from testbed.eventually import eventually
+from testbed.topologies import cluster, watched
 
 CONSUMER = "pipeline:main"
 KEY = lease_key("default", CONSUMER)
@@ -87,6 +90,61 @@ def test_the_lease_of_a_dead_process_is_waited_for(
         "waiting for it to end, or to be renewed"
     )
     assert "pod-a" not in str(redis.get(KEY))
+
+
+def test_the_lease_of_a_dead_process_ends_though_the_clock_of_redis_went_back(
+    make: Make, redis: Redis
+) -> None:
+    """By an hour: Redis keeps the time at which a key ends."""
+    redis.set(KEY, b'{"by":"process 12 of pod-a","since_ms":1795255839125,"id":"1"}', px=3_600_000)
+    make().require(["default"])
+    assert "pod-a" not in str(redis.get(KEY))
+
+
+def test_the_lease_of_a_living_process_is_kept_though_the_clock_of_redis_went_back(
+    make: Make, redis: Redis
+) -> None:
+    make().require(["default"])
+    redis.pexpire(KEY, 3_600_000)
+    with pytest.raises(OtherWriter, match=f"^{this_process()} lands"):
+        make().require(["default"])
+
+
+def test_one_that_lost_its_lease_as_the_clock_of_redis_went_forward_takes_it_again(
+    make: Make, redis: Redis
+) -> None:
+    first = make()
+    first.require(["default"])
+    redis.delete(KEY)
+    first.require(["default"])
+    with pytest.raises(OtherWriter):
+        make().require(["default"])
+
+
+def test_a_second_one_is_refused_after_a_failover_of_sentinel(make: Make, tmp_path: Path) -> None:
+    with watched(tmp_path) as servers:
+        first, second = make(servers.url), make(servers.url)
+        first.require(["default"])
+        servers.fail_over()
+        first.require(["default"])
+        with pytest.raises(OtherWriter):
+            second.require(["default"])
+        first.close()
+        second.require(["default"])
+
+
+def test_a_second_one_is_refused_while_a_cluster_moves_the_slot(make: Make, tmp_path: Path) -> None:
+    with cluster(tmp_path) as servers:
+        first, second = make(servers.url), make(servers.url)
+        first.require(["default", "other"])
+        slot = key_slot(KEY.encode())
+        source = servers.master_of(slot)
+        servers.migrate(slot, next(member for member in servers.masters() if member is not source))
+        with pytest.raises(OtherWriter):
+            second.require(["default"])
+        first.require(["default", "other"])
+        first.close()
+        second.require(["default", "other"])
 
 
 def test_what_is_no_lease_is_refused_with_its_key(make: Make, redis: Redis) -> None:
