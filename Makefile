@@ -80,7 +80,7 @@ image-test: setup need-redis-server need-podman image ## builds the images and t
 	@IMAGE="$(IMAGE)" BASE_IMAGE="$(BASE:debian=localhost/redis-namesrv-base)" \
 	container/run_here.sh $(BIN)/pytest tests/container --timeout 600 $(ARGS)
 helm: need-helm ## Helm in build/helm/bin where none is installed
-kube: setup need-helm need-go ## the chart on a real API server, which is built at first: a quarter of an hour
+kube: setup need-helm need-go need-redis-server need-jdk need-moto ## chart and executor pods on a real API server, built at first: a quarter of an hour
 	@GOTOOLCHAIN=auto tests/kube/binaries.sh "$(KUBE_BIN)"
 	@PATH="$(KUBE_BIN):$$PATH" $(BIN)/pytest tests/kube --timeout 600 $(ARGS)
 
