@@ -57,23 +57,23 @@ class DrainAnswer(Answer):
 class DrainShown(Answer):
     """A drain as lists show it. One that is `damaged` is in force too; all else of it is null."""
 
-    damaged: bool
     owner: str | None
     reason: str | None
     since_millis: int | None
     until_millis: int | None
+    damaged: bool
 
     @classmethod
     def of(cls, broker: DrainedBroker) -> "DrainShown":
         stored = broker.drain
         if stored is None:
-            return cls(damaged=True, owner=None, reason=None, since_millis=None, until_millis=None)
+            return cls(owner=None, reason=None, since_millis=None, until_millis=None, damaged=True)
         return cls(
-            damaged=False,
             owner=stored.owner,
             reason=stored.reason,
             since_millis=stored.since_ms,
             until_millis=stored.until_ms,
+            damaged=False,
         )
 
 

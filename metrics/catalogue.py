@@ -299,7 +299,7 @@ DRAINED_BROKERS: Final = Metric(
     "gauge",
     (CLUSTER,),
     STORE,
-    "Broker names whose drain is in force, as `GET /v1/drains` lists them; no cluster for names that no broker has now.",
+    "Broker names whose drain is in force, as `GET /v1/drains` lists them; names that are gone are of no cluster.",
 )
 FLAPPING_BROKERS: Final = Metric(
     "flapping_brokers",

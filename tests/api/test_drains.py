@@ -145,7 +145,9 @@ def test_permissions_given_to_a_drained_broker_end_no_drain(http: Http) -> None:
     assert http.ok("POST", permission, {"writable": True})["drain"] == drain
     numbers = {"brokerName": "broker-a", "perm": 2}
     http.ok("POST", "/v1/brokers", a_broker(brokerName="broker-b"))
-    done = http.ok("PUT", "/v1/topics/TopicB", {"queueDatas": [numbers, numbers | {"brokerName": "broker-b"}]})
+    done = http.ok(
+        "PUT", "/v1/topics/TopicB", {"queueDatas": [numbers, numbers | {"brokerName": "broker-b"}]}
+    )
     assert done["drainedBrokers"] == ["broker-a"]
     assert perms(http) == {"TopicA": 4, "TopicB": 0}
     assert http.ok("GET", "/v1/brokers/broker-a")["drain"] == drain

@@ -1,4 +1,4 @@
-"""What a drain gives back: docs/runbook.md has the table, and an undrained twin, to which the same was done, decides."""
+"""What a drain gives back: the table of docs/runbook.md, and an undrained twin to which the same was done."""
 
 from collections.abc import Callable, Generator, Iterator
 from pathlib import Path

@@ -22,8 +22,8 @@ A, B = Broker("broker-a", "127.0.0.1:10911"), Broker("broker-b", "127.0.0.3:1091
 KEYS, ORIGIN = Keys("default"), Origin("t-1", "job:test")
 QUEUES = {"readQueueNums": 8, "writeQueueNums": 8, "perm": 6, "topicSysFlag": 0}
 WARNING = (
-    "request %d of 127.0.0.1:40000 wrote permissions of drained brokers: 'broker-a' (1): routes show no write permission "
-    "there before their drains end; mqns drains lists these, mqns undrain ends one"
+    "request %d of 127.0.0.1:40000 wrote permissions of drained brokers: 'broker-a' (1): routes show no write "
+    "permission there before their drains end; mqns drains lists these, mqns undrain ends one"
 )
 
 

@@ -1,4 +1,4 @@
-"""A line of the log when an operator writes permissions of a drained broker: the reply, which is Java's, cannot say it."""
+"""A line of the log about permissions that are written of a drained broker: the reply, which is Java's, has no word."""
 
 import logging
 from collections.abc import Sequence
