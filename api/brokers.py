@@ -4,6 +4,7 @@ from typing import Literal
 
 from apiflask import APIBlueprint
 
+from api.drains import DrainShown, drains_of
 from api.name_server import name_server
 from api.paging import PageQuery, page
 from api.shapes import Answer, DataVersionAnswer
@@ -67,7 +68,7 @@ class MemberAnswer(Answer):
 
 class BrokerAnswer(Answer):
     """All members of a broker name; `clusters` are those that list it, `cluster` the first of them; `host` is where it
-    was first registered from, an IPv6 one with its /64, null if unknown."""
+    was first registered from, an IPv6 one with its /64, null if unknown; `drain` is that in force, null without."""
 
     broker_name: str
     cluster: str
@@ -76,10 +77,11 @@ class BrokerAnswer(Answer):
     enable_acting_master: bool
     epoch: int
     host: str | None
+    drain: DrainShown | None
     members: tuple[MemberAnswer, ...]
 
     @classmethod
-    def of(cls, broker: Broker) -> "BrokerAnswer":
+    def of(cls, broker: Broker, drain: DrainShown | None) -> "BrokerAnswer":
         return cls(
             broker_name=broker.name,
             cluster=broker.cluster,
@@ -88,6 +90,7 @@ class BrokerAnswer(Answer):
             enable_acting_master=broker.acting_master,
             epoch=broker.epoch,
             host=broker.host,
+            drain=drain,
             members=tuple(MemberAnswer.of(member) for member in broker.members),
         )
 
@@ -105,7 +108,10 @@ def brokers(query_data: PageQuery) -> Brokers:
     server = name_server()
     names, after = page(server.run(broker_names(server.keys)), query_data)
     listed = server.run(brokers_named(server.keys, names))
-    return Brokers(brokers=tuple(BrokerAnswer.of(broker) for broker in listed), next=after)
+    drains = drains_of(names)
+    return Brokers(
+        brokers=tuple(BrokerAnswer.of(broker, drains.get(broker.name)) for broker in listed), next=after
+    )
 
 
 @bp.get("/<name>")
@@ -113,7 +119,7 @@ def brokers(query_data: PageQuery) -> Brokers:
 @bp.doc(responses=[404])
 def broker(name: str) -> BrokerAnswer:
     """One broker"""
-    return BrokerAnswer.of(broker_of(name))
+    return BrokerAnswer.of(broker_of(name), drains_of((name,)).get(name))
 
 
 def broker_of(name: str) -> Broker:

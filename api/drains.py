@@ -1,5 +1,7 @@
 """Drains of brokers: routes show no write permission there until an operator or the time ends the drain."""
 
+import logging
+from collections.abc import Iterable
 from typing import Annotated
 
 from apiflask import APIBlueprint
@@ -7,11 +9,22 @@ from pydantic import AfterValidator, Field
 from pydantic_core import PydanticCustomError
 
 from api.name_server import name_server, origin
+from api.paging import PageQuery, page
 from api.problems import Problem
 from api.shapes import Answer, Body, Int64, Written
-from registry.drains import Drain, Drained, drain, drain_of, undrain
+from registry.drains import (
+    Drain,
+    Drained,
+    DrainedBroker,
+    drain,
+    drain_of,
+    drained_brokers,
+    drained_names,
+    undrain,
+)
 
-bp = APIBlueprint("drains", __name__, url_prefix="/v1/brokers")
+bp = APIBlueprint("drains", __name__, url_prefix="/v1")
+log = logging.getLogger(__name__)
 
 
 def _line(text: str) -> str:
@@ -33,9 +46,53 @@ class DrainBody(Body):
 
 
 class DrainAnswer(Answer):
+    """Unix ms by the store's clock: since when, null if 0.1 set it; until when, null without an end."""
+
     owner: str
     reason: str
+    since_millis: int | None
     until_millis: int | None
+
+
+class DrainShown(Answer):
+    """A drain as lists show it. One that is `damaged` is in force too; all else of it is null."""
+
+    owner: str | None
+    reason: str | None
+    since_millis: int | None
+    until_millis: int | None
+    damaged: bool
+
+    @classmethod
+    def of(cls, broker: DrainedBroker) -> "DrainShown":
+        stored = broker.drain
+        if stored is None:
+            return cls(owner=None, reason=None, since_millis=None, until_millis=None, damaged=True)
+        return cls(
+            owner=stored.owner,
+            reason=stored.reason,
+            since_millis=stored.since_ms,
+            until_millis=stored.until_ms,
+            damaged=False,
+        )
+
+
+class DrainRow(DrainShown):
+    """`cluster` is null of a broker that is gone; `topicCount` is how many topics the broker has."""
+
+    broker_name: str
+    cluster: str | None
+    topic_count: int
+
+    @classmethod
+    def of(cls, broker: DrainedBroker) -> "DrainRow":
+        shown = DrainShown.of(broker).model_dump()
+        return cls(**shown, broker_name=broker.name, cluster=broker.cluster, topic_count=broker.topics)
+
+
+class Drains(Answer):
+    drains: tuple[DrainRow, ...]
+    next: str | None
 
 
 class DrainWritten(Written):
@@ -48,7 +105,27 @@ class DrainWritten(Written):
         return cls(event_id=drained.event_id or None, topic_count=drained.topics)
 
 
-@bp.put("/<name>/drain")
+def drains_of(names: Iterable[str]) -> dict[str, DrainShown]:
+    """Return the drains in force of these broker names, by name."""
+    server = name_server()
+    drained = server.run(drained_brokers(server.keys, tuple(names)))
+    return {broker.name: DrainShown.of(broker) for broker in drained}
+
+
+@bp.get("/drains")
+@bp.input(PageQuery, location="query")
+@bp.output(Drains)
+def drains(query_data: PageQuery) -> Drains:
+    """Drains in force by broker name
+
+    A page may have fewer than `limit`: it leaves out drains that have just ended."""
+    server = name_server()
+    names, after = page(server.run(drained_names(server.keys)), query_data)
+    listed = server.run(drained_brokers(server.keys, names))
+    return Drains(drains=tuple(map(DrainRow.of, listed)), next=after)
+
+
+@bp.put("/brokers/<name>/drain")
 @bp.input(DrainBody)
 @bp.output(DrainWritten)
 @bp.doc(responses=[404])
@@ -58,10 +135,20 @@ def put_drain(name: str, json_data: DrainBody) -> DrainWritten:
     Routes show its topics without write permission, also after it was restarted. Replaces an earlier drain."""
     server = name_server()
     wanted = Drain(json_data.owner, json_data.reason, json_data.until_millis)
-    return DrainWritten.of_drained(server.run(drain(server.keys, name, wanted, origin(), server.limits)))
+    drained = server.run(drain(server.keys, name, wanted, origin(), server.limits))
+    if drained.event_id:
+        log.info(
+            "broker %r is drained: routes show no write permission of its %d topics; by %r until %s: %r",
+            name,
+            drained.topics,
+            wanted.owner,
+            "it is undrained" if wanted.until_ms is None else f"{wanted.until_ms} (Unix ms)",
+            wanted.reason,
+        )
+    return DrainWritten.of_drained(drained)
 
 
-@bp.get("/<name>/drain")
+@bp.get("/brokers/<name>/drain")
 @bp.output(DrainAnswer)
 @bp.doc(responses=[404])
 def get_drain(name: str) -> DrainAnswer:
@@ -70,10 +157,15 @@ def get_drain(name: str) -> DrainAnswer:
     stored = server.run(drain_of(server.keys, name))
     if stored is None:
         raise Problem(404, "drain-not-found", f"broker {name!r} is not drained")
-    return DrainAnswer(owner=stored.owner, reason=stored.reason, until_millis=stored.until_ms)
+    return DrainAnswer(
+        owner=stored.owner,
+        reason=stored.reason,
+        since_millis=stored.since_ms,
+        until_millis=stored.until_ms,
+    )
 
 
-@bp.delete("/<name>/drain")
+@bp.delete("/brokers/<name>/drain")
 @bp.output(DrainWritten)
 @bp.doc(responses=[404])
 def delete_drain(name: str) -> DrainWritten:
@@ -81,4 +173,9 @@ def delete_drain(name: str) -> DrainWritten:
 
     Its topics have the permissions again that it registered or was given."""
     server = name_server()
-    return DrainWritten.of_drained(server.run(undrain(server.keys, name, origin())))
+    drained = server.run(undrain(server.keys, name, origin()))
+    if drained.event_id:
+        log.info(
+            "broker %r is undrained: routes show the permissions of its %d topics again", name, drained.topics
+        )
+    return DrainWritten.of_drained(drained)

@@ -9,6 +9,7 @@ from apiflask import APIBlueprint
 from pydantic import Field
 
 from api.brokers import broker_of
+from api.drains import DrainShown, drains_of
 from api.name_server import host, name_server, origin
 from api.problems import Problem
 from api.shapes import Address, Body, DataVersionAnswer, Int64, Many, Name, Query, TopicNumbers, Written
@@ -120,9 +121,11 @@ class PermissionBody(Body):
 
 
 class PermissionAnswer(Written):
-    """`topicCount` is how many topics the broker has, whether their permission changed or not."""
+    """`topicCount` is how many topics the broker has, whether their permission changed or not. While it is drained,
+    which `drain` says, routes show no write permission whatever was given."""
 
     topic_count: int
+    drain: DrainShown | None
 
 
 @bp.post("")
@@ -203,12 +206,13 @@ def unregister_broker(name: str, query_data: MemberQuery) -> Written:
 def write_permission(name: str, json_data: PermissionBody) -> PermissionAnswer:
     """Take the write permission from all topics of a broker, or give read and write back
 
-    It holds until the broker registers topics that changed."""
+    It holds until the broker registers topics that changed. It ends no drain of the broker."""
     server = name_server()
     broker_of(name)  # or 404
     change = add_write_perm if json_data.writable else wipe_write_perm
     changed = server.run(change(server.keys, name, origin()))
-    return PermissionAnswer(event_id=changed.event_id or None, topic_count=changed.count)
+    drain = drains_of((name,)).get(name)
+    return PermissionAnswer(event_id=changed.event_id or None, topic_count=changed.count, drain=drain)
 
 
 def _event_code(code: RequestCode) -> int | None:

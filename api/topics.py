@@ -5,6 +5,7 @@ from typing import Annotated
 from apiflask import APIBlueprint
 from pydantic import Field
 
+from api.drains import drains_of
 from api.name_server import name_server, origin
 from api.paging import PageQuery, page
 from api.problems import Problem
@@ -37,6 +38,12 @@ class Topic(Answer):
 
 class TopicBody(Body):
     queue_datas: Many[QueueDataBody]
+
+
+class TopicWritten(Written):
+    """`drainedBrokers` are those of the body that are drained: routes show no write permission there."""
+
+    drained_brokers: tuple[str, ...]
 
 
 class ClusterQuery(Query):
@@ -77,11 +84,11 @@ def topic(topic: str) -> Topic:
 
 @bp.put("/<topic>")
 @bp.input(TopicBody)
-@bp.output(Written)
-def put_topic(topic: str, json_data: TopicBody) -> Written:
+@bp.output(TopicWritten)
+def put_topic(topic: str, json_data: TopicBody) -> TopicWritten:
     """Set queue data of a topic on some brokers
 
-    A broker's next registration of changed topics replaces it."""
+    A broker's next registration of changed topics replaces it. It ends no drain of a broker."""
     if not NAME.fullmatch(topic):
         raise InvalidField("topic", "not 1 to 255 characters without blanks and control characters")
     server = name_server()
@@ -90,7 +97,9 @@ def put_topic(topic: str, json_data: TopicBody) -> Written:
         if data.broker_name not in names:
             raise InvalidField(f"queueDatas.{i}.brokerName", f"no broker {data.broker_name!r}")
     queues = [data.value() for data in json_data.queue_datas]
-    return Written.of(server.run(register_topic(server.keys, topic, queues, origin(), server.limits)))
+    event_id = server.run(register_topic(server.keys, topic, queues, origin(), server.limits))
+    drained = drains_of(dict.fromkeys(data.broker_name for data in queues))
+    return TopicWritten(event_id=event_id or None, drained_brokers=tuple(drained))
 
 
 @bp.delete("/<topic>")

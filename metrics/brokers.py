@@ -4,11 +4,9 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-import msgspec
-
 from metrics import catalogue as metrics
 from metrics.samples import Sample, named
-from registry.clock import TIME, unix_ms
+from registry.drains import DrainedBroker, drained_brokers, drained_names
 from registry.keys import Keys
 from registry.members import Broker, LeaseClock, Member, broker_names, brokers, lease_clock
 from registry.plans import Batch, Plan, call
@@ -20,10 +18,8 @@ MEMBERS_MOST: Final = 3000
 """Broker names, and members of them all, beyond which none has series of its own."""
 NAMES_AT_ONCE: Final = 500
 MASTER: Final = 0
-
-
-class _Drain(msgspec.Struct, frozen=True):
-    until_ms: int | None = None
+NO_CLUSTER: Final = ""
+"""Where drained names count that no broker is registered under."""
 
 
 def read(keys: Keys) -> Plan[list[Sample]]:
@@ -31,28 +27,13 @@ def read(keys: Keys) -> Plan[list[Sample]]:
     names = yield from broker_names(keys)
     found = yield from brokers(keys, names)
     clock = yield from lease_clock(keys)
-    drained = yield from _drained(keys)
+    drained = yield from drained_brokers(keys, (yield from drained_names(keys)))
     kv = yield from _kv_keys(keys)
     samples = [*_clusters(found, drained), *_leases(found, clock), *kv]
     if len(found) <= BROKERS_MOST and sum(len(broker.members) for broker in found) <= MEMBERS_MOST:
         topics = yield from _topic_counts(keys, found)
-        samples += _each(found, drained, topics)
+        samples += _each(found, frozenset(broker.name for broker in drained), topics)
     return samples
-
-
-def _drained(keys: Keys) -> Plan[frozenset[str]]:
-    """Return the names of drained brokers; what cannot be read is a drain for routes, too."""
-    time, texts = yield Batch((TIME, call("HGETALL", keys.drains)))
-    now_ms = unix_ms(time)
-    ends = {name: _end_of(text) for name, text in texts.items()}
-    return frozenset(name for name, end in ends.items() if end is None or end > now_ms)
-
-
-def _end_of(text: str) -> int | None:
-    try:
-        return msgspec.json.decode(text.encode(errors="replace"), type=_Drain).until_ms
-    except msgspec.MsgspecError:
-        return None
 
 
 def _kv_keys(keys: Keys) -> Plan[list[Sample]]:
@@ -71,22 +52,23 @@ def _topic_counts(keys: Keys, found: Sequence[Broker]) -> Plan[dict[str, int]]:
     return counts
 
 
-def _clusters(found: Sequence[Broker], drained: frozenset[str]) -> Iterator[Sample]:
+def _clusters(found: Sequence[Broker], drained: Sequence[DrainedBroker]) -> Iterator[Sample]:
     clusters = {cluster for broker in found for cluster in broker.clusters}
-    masters, slaves, without, drains = Counter[str](), Counter[str](), Counter[str](), Counter[str]()
+    masters, slaves, without = Counter[str](), Counter[str](), Counter[str]()
+    drains = Counter(broker.cluster or NO_CLUSTER for broker in drained)
     for broker in found:
         ids = [member.id for member in broker.members if _lives(member)]
         masters[broker.cluster] += ids.count(MASTER)
         slaves[broker.cluster] += len(ids) - ids.count(MASTER)
         without[broker.cluster] += bool(ids) and MASTER not in ids
-        drains[broker.cluster] += broker.name in drained
     yield Sample(metrics.CLUSTERS, (), len(clusters))
     for role, counted in (("master", masters), ("slave", slaves)):
         for cluster, value in _by_cluster(clusters, counted):
             yield Sample(metrics.ACTIVE_BROKERS, (cluster, role), value)
-    for metric, counted in ((metrics.BROKERS_WITHOUT_MASTER, without), (metrics.DRAINED_BROKERS, drains)):
-        for cluster, value in _by_cluster(clusters, counted):
-            yield Sample(metric, (cluster,), value)
+    for cluster, value in _by_cluster(clusters, without):
+        yield Sample(metrics.BROKERS_WITHOUT_MASTER, (cluster,), value)
+    for cluster, value in _by_cluster(clusters | drains.keys(), drains):
+        yield Sample(metrics.DRAINED_BROKERS, (cluster,), value)
 
 
 def _by_cluster(clusters: set[str], counted: Counter[str]) -> Iterator[tuple[str, float]]:

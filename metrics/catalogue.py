@@ -295,7 +295,11 @@ BROKERS_WITHOUT_MASTER: Final = Metric(
     "brokers_without_master", "gauge", (CLUSTER,), STORE, "Broker names of which slaves alone live."
 )
 DRAINED_BROKERS: Final = Metric(
-    "drained_brokers", "gauge", (CLUSTER,), STORE, "Broker names that are drained."
+    "drained_brokers",
+    "gauge",
+    (CLUSTER,),
+    STORE,
+    "Broker names whose drain is in force, as `GET /v1/drains` lists them; names that are gone are of no cluster.",
 )
 FLAPPING_BROKERS: Final = Metric(
     "flapping_brokers",

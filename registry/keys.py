@@ -15,7 +15,7 @@
     ns:{<namespace>}:mapping:<topic>        hash    broker name -> epoch,<TopicQueueMappingInfo as JSON>
     ns:{<namespace>}:topics_of:<name>       hash    topic -> the same text as in route:<topic>
     ns:{<namespace>}:mappings_of:<name>     hash    topic -> the same text as in mapping:<topic>
-    ns:{<namespace>}:drains                 hash    broker name -> {"owner","reason","until_ms"}
+    ns:{<namespace>}:drains                 hash    broker name -> {"owner","reason","until_ms","since_ms"}
     ns:{<namespace>}:drains:ends            zset    broker name -> end of its drain (ms)
     ns:{<namespace>}:owed                   hash    pending clean-up of removals
     ns:{<namespace>}:workers                zset    worker id -> end of its lease (ms)

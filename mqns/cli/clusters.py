@@ -2,9 +2,11 @@
 
 from typing import Annotated
 
+import msgspec
 import typer
 
 from mqns.cli.commands import command
+from mqns.cli.drain_list import DrainState, HttpIfAny, owner_text, states_if_asked
 from mqns.cli.exit_codes import NotFound
 from mqns.cli.output import Document, table
 from mqns.cli.settings import CommandContext
@@ -37,6 +39,12 @@ class MemberDocument(Document, frozen=True):
     zone_name: str | None
 
 
+class DrainedMemberDocument(MemberDocument, frozen=True):
+    """One broker, and the drain of its name, None without one."""
+
+    drain: DrainState | None
+
+
 def add(app: typer.Typer, panel: str) -> None:
     """The commands `clusters` and `brokers`."""
     command(app, panel=panel)(clusters)
@@ -60,30 +68,43 @@ def clusters(settings: CommandContext) -> None:
     )
 
 
-def brokers(settings: CommandContext, cluster: OfCluster = None) -> None:
-    """All brokers, with their addresses."""
+def brokers(settings: CommandContext, cluster: OfCluster = None, http: HttpIfAny = None) -> None:
+    """All brokers, with their addresses; with --http also whether they are drained."""
     with settings.name_server() as server:
         info = server.get_cluster_info()
     if cluster is not None and cluster not in info.cluster_addr_table:
         raise NotFound(f"no cluster {cluster}")
     documents = [member for member in members(info) if cluster in (None, member.cluster)]
-    settings.output.show(
-        documents,
-        lambda: table(
-            ("CLUSTER", "BROKER", "ID", "ADDRESS", "ROLE", "ACTING MASTER", "ZONE"),
+    headings = ("CLUSTER", "BROKER", "ID", "ADDRESS", "ROLE", "ACTING MASTER", "ZONE")
+    rows = [_row(member) for member in documents]
+    drains, failure = states_if_asked(settings, http)
+    if drains is None:
+        settings.output.show(documents, lambda: table(headings, rows))
+    else:
+        states = [drains.get(member.broker_name) for member in documents]
+        settings.output.show(
             [
-                (
-                    member.cluster,
-                    member.broker_name,
-                    member.broker_id,
-                    member.broker_addr,
-                    member.role,
-                    "enabled" if member.enable_acting_master else "",
-                    member.zone_name or "",
-                )
-                for member in documents
+                DrainedMemberDocument(**msgspec.structs.asdict(member), drain=state)
+                for member, state in zip(documents, states, strict=True)
             ],
-        ),
+            lambda: table(
+                (*headings, "DRAIN"),
+                [(*row, owner_text(state)) for row, state in zip(rows, states, strict=True)],
+            ),
+        )
+    if failure is not None:
+        raise failure
+
+
+def _row(member: MemberDocument) -> tuple[object, ...]:
+    return (
+        member.cluster,
+        member.broker_name,
+        member.broker_id,
+        member.broker_addr,
+        member.role,
+        "enabled" if member.enable_acting_master else "",
+        member.zone_name or "",
     )
 
 

@@ -3,24 +3,21 @@
 import getpass
 import os
 from collections.abc import Callable
-from typing import Annotated
+from typing import Annotated, Final
 
 import msgspec
 import typer
 
 from mqns.cli.commands import command
+from mqns.cli.drain_list import Http
 from mqns.cli.http_api import HttpApi, HttpError, name_in_path
 from mqns.cli.output import Document, table
 from mqns.cli.permissions import Brokers
 from mqns.cli.settings import CommandContext
 from mqns.errors import ClientError, RemotingError
 
-Http = Annotated[
-    str,
-    typer.Option(
-        "--http", help="HTTP side of a redis-namesrv", metavar="URL", envvar="MQNS_HTTP", show_default=False
-    ),
-]
+DAMAGED: Final = "value-damaged"
+"""The kind of the answer about a drain that is there, and is none."""
 Reason = Annotated[str, typer.Option("--reason", help="Why; others will read it", show_default=False)]
 Owner = Annotated[
     str | None,
@@ -53,6 +50,10 @@ class _DrainJson(msgspec.Struct, rename="camel"):
     event_id: str | None
 
 
+class _AnyJson(msgspec.Struct):
+    """A success, whatever it says."""
+
+
 class _ReadyJson(msgspec.Struct, rename="camel"):
     now_millis: int
 
@@ -71,19 +72,23 @@ def drain(
     owner: Owner = None,
     seconds: Seconds = None,
 ) -> None:
-    """Keep producers off brokers, whatever these register, restarts included."""
+    """Keep producers off brokers, whatever these register, restarts included.
+
+    If one of several is unknown, none is drained."""
     api = HttpApi(http, settings.timeout_s)
     until_millis = None
     if seconds is not None:
         until_millis = api.request(_ReadyJson, "GET", "/readyz").now_millis + int(seconds * 1000)
     body = {"owner": owner or _user(), "reason": reason, "untilMillis": until_millis}
-    _each(settings, brokers, lambda broker: _request_drain(api, "PUT", broker, body))
+    _each(settings, api, brokers, lambda broker: _request_drain(api, "PUT", broker, body))
 
 
 def undrain(settings: CommandContext, brokers: Brokers, http: Http) -> None:
-    """Let producers come back to brokers: their topics have the permissions again that they had."""
+    """Let producers come back to brokers: their topics have the permissions again that they had.
+
+    If one of several is unknown, none is undrained."""
     api = HttpApi(http, settings.timeout_s)
-    _each(settings, brokers, lambda broker: _request_drain(api, "DELETE", broker))
+    _each(settings, api, brokers, lambda broker: _request_drain(api, "DELETE", broker))
 
 
 def _user() -> str:
@@ -94,10 +99,14 @@ def _user() -> str:
         return f"uid {os.getuid()}"
 
 
-def _each(settings: CommandContext, brokers: list[str], request: Callable[[str], DrainDocument]) -> None:
-    """Make a request for each broker and show what was done, also if it was refused for others.
+def _each(
+    settings: CommandContext, api: HttpApi, brokers: list[str], request: Callable[[str], DrainDocument]
+) -> None:
+    """Make a request for each broker if all are known, and show what was done, also if it was refused for others.
 
-    Raises the first refusal after all were requested, a RemotingError at once; its text tells which were not done."""
+    Raises the first refusal after all were requested, a RemotingError at once; its text names those not done."""
+    if len(brokers) > 1:
+        _expect_known(api, brokers)
     done: list[DrainDocument] = []
     refused: list[str] = []
     failure: ClientError | None = None
@@ -115,6 +124,32 @@ def _each(settings: CommandContext, brokers: list[str], request: Callable[[str],
     if failure is not None:
         left = [*refused, *brokers[len(done) + len(refused) :]]
         raise _with_left(failure, left) if len(brokers) > 1 else failure
+
+
+def _expect_known(api: HttpApi, brokers: list[str]) -> None:
+    """Raise HttpError that names all brokers that are neither registered nor drained."""
+    try:
+        unknown = [broker for broker in dict.fromkeys(brokers) if not _is_known(api, broker)]
+    except RemotingError as error:
+        raise _with_left(error, brokers) from None
+    if unknown:
+        raise HttpError(f"no broker {', '.join(map(repr, unknown))}; nothing was done for the others")
+
+
+def _is_known(api: HttpApi, broker: str) -> bool:
+    """Return whether the broker is registered, or is gone and has a drain."""
+    path = f"/v1/brokers/{name_in_path(broker)}"
+    return _is_there(api, path, "broker-not-found") or _is_there(api, f"{path}/drain", "drain-not-found")
+
+
+def _is_there(api: HttpApi, path: str, absent: str) -> bool:
+    try:
+        api.request(_AnyJson, "GET", path)
+    except HttpError as error:
+        if error.kind not in (absent, DAMAGED):
+            raise
+        return error.kind == DAMAGED
+    return True
 
 
 def _with_left(failure: ClientError, brokers: list[str]) -> ClientError:

@@ -18,11 +18,18 @@ AS_IT_IS: Final = {"Accept-Encoding": "identity"}
 
 
 class HttpError(ClientError):
-    """The HTTP API responded with an error; the text is its own."""
+    """The HTTP API responded with an error; the text is its own.
+
+    `kind` is the end of the problem's type, such as `broker-not-found`; "" without one."""
+
+    def __init__(self, text: str, kind: str = "") -> None:
+        super().__init__(text)
+        self.kind = kind
 
 
 class _Problem(msgspec.Struct):
     detail: str
+    type: str = ""
 
 
 def name_in_path(name: str) -> str:
@@ -75,7 +82,8 @@ class HttpApi:
             raise ConnectError(self._url, str(error) or type(error).__name__) from error
         try:
             if status != OK:
-                raise HttpError(decode(answer, _Problem).detail)
+                problem = decode(answer, _Problem)
+                raise HttpError(problem.detail, problem.type.rpartition(":")[2])
             found: T = decode(answer, shape)
         except msgspec.DecodeError:
             reason = f"status {status}, and no answer of a redis-namesrv"

@@ -1,11 +1,13 @@
 """Write permission of brokers."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Annotated
 
+import msgspec
 import typer
 
 from mqns.cli.commands import command, new_app
+from mqns.cli.drain_list import DrainState, HttpIfAny, owner_text, states_if_asked
 from mqns.cli.output import Document, table
 from mqns.cli.settings import CommandContext
 from mqns.name_server import calls
@@ -22,6 +24,12 @@ class PermissionDocument(Document, frozen=True):
     topic_count: int
 
 
+class DrainedPermissionDocument(PermissionDocument, frozen=True):
+    """The same, and the drain of the broker, None without one: routes show no write permission meanwhile."""
+
+    drain: DrainState | None
+
+
 def add(app: typer.Typer, panel: str) -> None:
     """The commands `permissions …`."""
     group = new_app("Write permission of brokers, until they register changed topics.")
@@ -30,27 +38,52 @@ def add(app: typer.Typer, panel: str) -> None:
     app.add_typer(group, name="permissions", rich_help_panel=panel)
 
 
-def wipe(settings: CommandContext, brokers: Brokers) -> None:
+def wipe(settings: CommandContext, brokers: Brokers, http: HttpIfAny = None) -> None:
     """Take the write permission from all topics of brokers, in all name servers."""
-    _change(settings, brokers, calls.wipe_write_perm)
+    _change(settings, brokers, calls.wipe_write_perm, http)
 
 
-def give(settings: CommandContext, brokers: Brokers) -> None:
-    """Make all topics of brokers readable and writable, in all name servers."""
-    _change(settings, brokers, calls.add_write_perm)
+def give(settings: CommandContext, brokers: Brokers, http: HttpIfAny = None) -> None:
+    """Make all topics of brokers readable and writable, in all name servers. It ends no drain."""
+    drains = _change(settings, brokers, calls.add_write_perm, http)
+    for broker in dict.fromkeys(brokers):
+        if broker in drains:
+            settings.output.error(
+                f"{broker} is drained, and routes show no write permission; to end the drain: mqns undrain {broker}"
+            )
 
 
-def _change(settings: CommandContext, brokers: list[str], call: Callable[[str], Call[int]]) -> None:
+def _change(
+    settings: CommandContext, brokers: list[str], call: Callable[[str], Call[int]], http: str | None
+) -> Mapping[str, DrainState]:
+    """Change permissions and show the number of topics; return the drains that are known."""
     with settings.name_server() as server:
         documents = [
             PermissionDocument(address, broker, count)
             for broker in brokers
             for address, count in settings.in_order(server.call_all(call(broker)))
         ]
-    settings.output.show(
-        documents,
-        lambda: table(
-            ("NAME SERVER", "BROKER", "TOPICS"),
-            [(document.name_server, document.broker_name, document.topic_count) for document in documents],
-        ),
-    )
+    headings = ("NAME SERVER", "BROKER", "TOPICS")
+    drains, failure = states_if_asked(settings, http)
+    if drains is None:
+        settings.output.show(documents, lambda: table(headings, map(msgspec.structs.astuple, documents)))
+    else:
+        drained = [
+            DrainedPermissionDocument(
+                **msgspec.structs.asdict(document), drain=drains.get(document.broker_name)
+            )
+            for document in documents
+        ]
+        settings.output.show(
+            drained,
+            lambda: table(
+                (*headings, "DRAIN"),
+                [
+                    (one.name_server, one.broker_name, one.topic_count, owner_text(one.drain))
+                    for one in drained
+                ],
+            ),
+        )
+    if failure is not None:
+        raise failure
+    return drains or {}

@@ -25,6 +25,7 @@ OPERATIONS: list[tuple[str, str, dict[str, Any]]] = [
     ("POST", "/v1/brokers", FULL),
     ("POST", "/v1/brokers/broker-a/heartbeat", {"cluster": "c1", "brokerAddr": MASTER}),
     ("POST", "/v1/brokers/broker-a/write-permission", {"writable": True}),
+    ("PUT", "/v1/brokers/broker-a/drain", {"owner": "o", "reason": "r", "untilMillis": 2**41}),
     ("PUT", "/v1/topics/T", {"queueDatas": [QUEUE_DATA]}),
     ("PUT", "/v1/kv/n", {"table": {"k": "v"}}),
     ("PUT", "/v1/kv/n/k", {"value": "v"}),
@@ -33,6 +34,7 @@ OPERATIONS: list[tuple[str, str, dict[str, Any]]] = [
 READS = [
     "/v1/clusters",
     "/v1/brokers",
+    "/v1/drains",
     "/v1/topics",
     "/v1/routes",
     "/v1/kv",

@@ -41,6 +41,7 @@ def test_all_of_a_member_is_shown(http: Http, redis: redis_py.Redis, keys: Keys)
         "enableActingMaster": True,
         "epoch": 1,
         "host": "127.0.0.1",
+        "drain": None,
     }
     lease, since = master.pop("lease"), master.pop("sinceMillis")
     assert master == {

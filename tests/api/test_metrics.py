@@ -30,7 +30,7 @@ from registry.errors import StoreUnavailable
 from registry.keys import Keys
 from registry.options.catalogue import Options
 from registry.task_times import note_success
-from tests.api.http import SLAVE, Http, a_broker
+from tests.api.http import MASTER, SLAVE, Http, a_broker
 from tests.mqpipeline.serving.example import AS_OF, RUN, availability, results, row
 
 DAY_MS = 86_400_000
@@ -129,6 +129,22 @@ def test_brokers(http: Http, redis: redis_py.Redis) -> None:
     assert set(found["broker_up"].values()) == {1}
     assert max(found["broker_heartbeat_age_seconds"].values()) < 60
     assert (found["expiry_lag_seconds"], found["expiry_held"]) == ({(): 0}, {(): 0})
+
+
+def test_drained_brokers_are_those_of_the_list(http: Http, redis: redis_py.Redis, keys: Keys) -> None:
+    """One whose time is over counts no more, before that is recorded too; one that is gone or damaged does."""
+    for cluster, name in (("c1", "a"), ("c1", "b"), ("c1", "c"), ("c2", "d"), ("c2", "gone")):
+        http.ok("POST", "/v1/brokers", a_broker(cluster=cluster, brokerName=name))
+        http.ok("PUT", f"/v1/brokers/{name}/drain", {"owner": "ops", "reason": "disk"})
+    http.ok("DELETE", f"/v1/brokers/gone?cluster=c2&brokerAddr={MASTER}")
+    redis.hset(keys.drains, "b", "notjson")
+    redis.zadd(keys.drain_ends, dict.fromkeys("cd", (seconds_now(redis) - 1) * 1000))
+    found = scrape(http)
+    assert found["drained_brokers"] == {("c1",): 2, ("c2",): 0, ("",): 1}
+    assert found["broker_write_wiped"] == {("c1", "a"): 1, ("c1", "b"): 1, ("c1", "c"): 0, ("c2", "d"): 0}
+    drains = http.ok("GET", "/v1/drains")["drains"]
+    assert [drain["brokerName"] for drain in drains] == ["a", "b", "gone"]
+    assert sum(found["drained_brokers"].values()) == len(drains)
 
 
 def test_a_lease_that_is_over(http: Http, redis: redis_py.Redis, keys: Keys) -> None:

@@ -12,6 +12,7 @@ from tests.api.http import Http, a_broker
 LISTED: dict[str, tuple[str, Callable[[Any], str]]] = {
     "clusters": ("clusters", lambda one: str(one["cluster"])),
     "brokers": ("brokers", lambda one: str(one["brokerName"])),
+    "drains": ("drains", lambda one: str(one["brokerName"])),
     "topics": ("topics", str),
     "kv": ("namespaces", str),
     "kv/n": ("table", str),
@@ -24,6 +25,9 @@ def add(http: Http, subject: str, name: str, port: int) -> None:
             http.ok(
                 "POST", "/v1/brokers", a_broker(cluster=name, brokerName=name, brokerAddr=f"127.0.1.1:{port}")
             )
+        case "drains":
+            add(http, "brokers", name, port)
+            http.ok("PUT", f"/v1/brokers/{name}/drain", {"owner": "alice", "reason": "upgrade"})
         case "topics":
             http.ok("POST", "/v1/brokers", a_broker(brokerName="a", topics=[]))
             http.ok("PUT", f"/v1/topics/{name}", {"queueDatas": [{"brokerName": "a"}]})

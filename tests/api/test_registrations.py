@@ -247,7 +247,11 @@ def test_write_permission_goes_and_comes_back(http: Http) -> None:
     assert wiped["eventId"]
     assert wiped["topicCount"] == 2
     assert perms(http) == {"TopicA": 4, "TopicB": 4}
-    assert http.ok("POST", PERMISSION, {"writable": False}) == {"eventId": None, "topicCount": 2}
+    assert http.ok("POST", PERMISSION, {"writable": False}) == {
+        "eventId": None,
+        "topicCount": 2,
+        "drain": None,
+    }
     http.ok("POST", PERMISSION, {"writable": True})
     assert perms(http) == {"TopicA": 6, "TopicB": 6}
 

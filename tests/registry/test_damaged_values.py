@@ -278,14 +278,20 @@ def test_a_lease_that_is_none_is_of_its_member_only(ns: Namespace, score: str, s
     assert ns.store.zscore(ns.keys.leases, MEMBER) in (-inf, pytest.approx(ns.now_ms() + 120_000, abs=5_000))
 
 
-@pytest.mark.parametrize("text", ["notjson", '{"owner":1}', NO_TEXT], ids=["no JSON", "no drain", "no text"])
+@pytest.mark.parametrize(
+    "text",
+    ["notjson", '{"owner":1}', NO_TEXT, f'{{"owner":"{"a" * 16384}","reason":"r"}}'],
+    ids=["no JSON", "no drain", "no text", "longer than any"],
+)
 def test_a_drain_that_is_none_is_in_force_until_it_is_written_again(ns: Namespace, text: str | bytes) -> None:
     ns.store.hset(ns.keys.drains, "b1", text)
     with pytest.raises(ValueDamaged, match="drain of broker 'b1'"):
         ns.run(drain_of(ns.keys, "b1"))
     assert {data.broker_name: data.perm for data in ns.route("T1").queue_datas} == {"b1": 4, "b2": 6}
     ns.run(drain(ns.keys, "b1", Drain("alice", "repair"), origin()))
-    assert ns.run(drain_of(ns.keys, "b1")) == Drain("alice", "repair")
+    stored = ns.run(drain_of(ns.keys, "b1"))
+    assert stored is not None
+    assert (stored.owner, stored.reason) == ("alice", "repair")
     ns.store.hset(ns.keys.drains, "b1", text)
     ns.run(undrain(ns.keys, "b1", origin()))
     assert ns.run(drain_of(ns.keys, "b1")) is None

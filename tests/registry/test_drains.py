@@ -1,15 +1,28 @@
 """Drains: what routes show of a drained broker, how long, and what the stream tells."""
 
+import json
 from collections.abc import Iterator
 
 import pytest
 
 from mqnamesrv.store import EmbeddedStore
-from registry.drains import Drain, Drained, drain, drain_of, undrain
+from registry.drains import (
+    NAMES_MAX,
+    Drain,
+    Drained,
+    DrainedBroker,
+    StoredDrain,
+    drain,
+    drain_of,
+    drained_brokers,
+    drained_names,
+    undrain,
+)
 from registry.errors import BrokerNotFound, InvalidField
 from registry.events.entry import Event
 from registry.events.replay import Tables, replay
 from registry.expiry.worker_lease import HORIZON_MS
+from registry.plans import as_json
 from registry.queue_data.rewrite import add_write_perm
 from registry.routes import RouteView
 from registry.store.connect import connect
@@ -35,6 +48,16 @@ def undrained(ns: Namespace, name: str = "b1") -> Drained:
     return ns.run(undrain(ns.keys, name, origin()))
 
 
+def stored(ns: Namespace, name: str = "b1") -> StoredDrain:
+    found = ns.run(drain_of(ns.keys, name))
+    assert found is not None
+    return found
+
+
+def listed(ns: Namespace) -> tuple[DrainedBroker, ...]:
+    return ns.run(drained_brokers(ns.keys, ns.run(drained_names(ns.keys))))
+
+
 def perms(ns: Namespace, topic: str = "T1") -> dict[str, int]:
     return {data.broker_name: data.perm for data in ns.route(topic).queue_datas}
 
@@ -42,6 +65,13 @@ def perms(ns: Namespace, topic: str = "T1") -> dict[str, int]:
 def only(ns: Namespace) -> Event:
     (event,) = ns.new_entries()
     return event
+
+
+def since_ms(event: Event) -> int:
+    """Return since when the drain is that this entry set: the time of its script, in which it is written."""
+    since: int = json.loads(event.get("after"))["since_ms"]
+    assert 0 <= event.id.ms - since < 1000
+    return since
 
 
 def over(ns: Namespace, name: str = "b1", ago_ms: int = 5) -> int:
@@ -74,13 +104,15 @@ def test_entries_of_a_drain(ns: Namespace) -> None:
         "broker": "b1",
         "cluster": "c1",
         "before": "",
-        "after": '{"owner":"alice","reason":"kernel upgrade"}',
+        "after": f'{{"owner":"alice","reason":"kernel upgrade","since_ms":{since_ms(first)}}}',
         "topics": "2",
     }
     drained(ns, wanted=Drain("bob", "disk", until_ms))
     second = only(ns)
     assert (second.cause, second.get("before")) == ("drain", first.get("after"))
-    assert second.get("after") == f'{{"owner":"bob","reason":"disk","until_ms":{until_ms}}}'
+    assert second.get("after") == (
+        f'{{"owner":"bob","reason":"disk","until_ms":{until_ms},"since_ms":{since_ms(second)}}}'
+    )
     undrained(ns)
     third = only(ns)
     assert (third.cause, third.get("before"), "after" in third.fields) == (
@@ -135,7 +167,7 @@ def test_a_drain_of_a_broker_that_is_gone_can_be_looked_at_replaced_and_ended(ns
     ns.register()
     drained(ns)
     ns.unregister()
-    assert ns.run(drain_of(ns.keys, "b1")) == UPGRADE
+    assert (stored(ns).owner, stored(ns).reason) == (UPGRADE.owner, UPGRADE.reason)
     assert drained(ns, wanted=MOVE).event_id
     assert undrained(ns).event_id
     assert ns.run(drain_of(ns.keys, "b1")) is None
@@ -162,12 +194,13 @@ def test_it_ends_by_itself_when_its_time_is_over(ns: Namespace) -> None:
     until_ms = over(ns)
     assert (perms(ns), ns.run(drain_of(ns.keys, "b1"))) == ({"b1": 6}, None)
     ns.new_entries()
-    ns.tick()
+    tick = ns.tick()
     ended = only(ns)
+    assert tick.undrained == ("b1",)
     assert (ended.kind, ended.cause, ended.number("effective_ms")) == ("drain_changed", "drain_end", until_ms)
     assert ("before" in ended.fields, "after" in ended.fields) == (True, False)
     assert ns.store.exists(ns.keys.drains, ns.keys.drain_ends) == 0
-    ns.tick()
+    assert ns.tick().undrained == ()
     assert ns.new_causes() == []
 
 
@@ -180,16 +213,22 @@ def test_a_tick_tells_when_the_next_one_ends(ns: Namespace) -> None:
     assert ns.tick().next_end_ms is None
 
 
-def test_a_drain_after_the_end_of_another_is_a_new_one(ns: Namespace) -> None:
+@pytest.mark.parametrize("others", [0, 60])
+def test_a_drain_after_the_end_of_another_is_a_new_one(ns: Namespace, others: int) -> None:
+    """Whatever else ended since the last tick, which is more than one script records."""
     ns.register()
     drained(ns)
+    for number in range(others):
+        over(ns, f"other-{number}", ago_ms=6)
     over(ns)
     ns.new_entries()
     drained(ns, wanted=MOVE)
     ended, begun = ns.new_entries()
     assert (ended.cause, begun.cause, begun.get("before")) == ("drain_end", "drain", "")
-    ns.tick()
-    assert (ns.new_causes(), perms(ns)) == ([], {"b1": 4})
+    while ns.tick().undrained:
+        pass
+    assert perms(ns) == {"b1": 4}
+    assert {event.get("broker") for event in ns.new_entries()} == {f"other-{n}" for n in range(others)}
 
 
 def test_the_end_of_a_drain_may_be_moved_or_taken_away(ns: Namespace) -> None:
@@ -200,6 +239,52 @@ def test_the_end_of_a_drain_may_be_moved_or_taken_away(ns: Namespace) -> None:
     assert ns.store.zscore(ns.keys.drain_ends, "b1") == soon + 1
     drained(ns)
     assert ns.store.zscore(ns.keys.drain_ends, "b1") is None
+
+
+def test_since_when_a_drain_is(ns: Namespace) -> None:
+    """When its entry was written; a request that repeats it does not begin it again, another drain does."""
+    ns.register()
+    ns.new_entries()
+    drained(ns)
+    first = since_ms(only(ns))
+    assert stored(ns).since_ms == first
+    ns.next_ms()
+    drained(ns)
+    assert stored(ns).since_ms == first
+    drained(ns, wanted=MOVE)
+    assert stored(ns).since_ms == since_ms(only(ns)) > first
+
+
+@pytest.mark.parametrize("wanted", [UPGRADE, Drain("alice", '"since_ms":1}', 2**41)])
+def test_a_drain_of_0_1_has_no_beginning_and_is_the_same_drain(ns: Namespace, wanted: Drain) -> None:
+    ns.register()
+    ns.rewritten = True
+    ns.store.hset(ns.keys.drains, "b1", as_json(wanted))
+    ns.new_entries()
+    drained(ns, wanted=wanted)
+    assert (ns.new_causes(), stored(ns).since_ms, stored(ns).reason) == ([], None, wanted.reason)
+
+
+def test_all_drains_in_force(ns: Namespace) -> None:
+    for name in ("b1", "b2", "b3", "b4"):
+        ns.register(name)
+        drained(ns, name)
+    ns.unregister("b2")
+    over(ns, "b3")
+    ns.store.hset(ns.keys.drains, "b4", "none")
+    ns.store.hset(ns.keys.drains, b"\xff", "none")
+    assert listed(ns) == (
+        DrainedBroker("b1", stored(ns, "b1"), "c1", 2),
+        DrainedBroker("b2", stored(ns, "b2"), None, 0),
+        DrainedBroker("b4", None, "c1", 2),
+    )
+
+
+def test_more_drains_than_one_script_takes(ns: Namespace) -> None:
+    names = [f"b{number:03}" for number in range(2 * NAMES_MAX + 1)]
+    ns.rewritten = True
+    ns.store.hset(ns.keys.drains, mapping=dict.fromkeys(names, "{}"))
+    assert [broker.name for broker in listed(ns)] == names
 
 
 def test_the_smallest_slave_acts_as_master_of_a_drained_group(ns: Namespace) -> None:

@@ -7,6 +7,7 @@ from registry.plans import Origin, Plan
 from registry.queue_data.rewrite import Rewrite
 from rocketmq_remoting.codes import RequestCode
 from worker.dispatch import handles
+from worker.handlers.drain_warning import warn_if_drained
 from worker.reply import Handled, Reply, Request
 
 
@@ -28,9 +29,10 @@ def _rewritten(
     name = request.get("brokerName")
     if name is None:
         return Reply(ext={counted_as: "0"})
-    return _counted(rewrite(request.keys, name, request.origin), counted_as)
+    return _counted(request, name, rewrite(request.keys, name, request.origin), counted_as)
 
 
-def _counted(plan: Plan[Rewrite], counted_as: str) -> Plan[Reply]:
+def _counted(request: Request, name: str, plan: Plan[Rewrite], counted_as: str) -> Plan[Reply]:
     done = yield from plan
+    yield from warn_if_drained(request, (name,))
     return Reply(ext={counted_as: str(done.count)}, event_id=done.event_id)

@@ -1,12 +1,15 @@
 """Topic lists (206, 224, 311, 312, 313) and topics on the side of registrations (216, 217)."""
 
+from collections.abc import Sequence
+
 from registry import topics
 from registry.plans import Plan, within
 from registry.topics import UnitKind
 from rocketmq_remoting.codes import RequestCode
-from rocketmq_remoting.route import decode_route
+from rocketmq_remoting.route import QueueData, decode_route
 from rocketmq_remoting.topic_list import TopicList, encode_topic_list
 from worker.dispatch import failure, handles
+from worker.handlers.drain_warning import warn_if_drained
 from worker.reply import Depends, Handled, Reply, Request
 
 DISABLED = failure("disable")
@@ -91,7 +94,13 @@ def _registered(request: Request, topic: str | None) -> Handled:
     queues = decode_route(body).queue_datas if body else ()
     if topic is None or not queues:
         return Reply()
-    return _written(topics.register_topic(request.keys, topic, queues, request.origin, request.limits))
+    return _set(request, topic, queues)
+
+
+def _set(request: Request, topic: str, queues: Sequence[QueueData]) -> Plan[Reply]:
+    event_id = yield from topics.register_topic(request.keys, topic, queues, request.origin, request.limits)
+    yield from warn_if_drained(request, tuple(dict.fromkeys(data.broker_name for data in queues)))
+    return Reply(event_id=event_id)
 
 
 def _unit_topics(request: Request, kind: UnitKind) -> Handled:

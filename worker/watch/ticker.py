@@ -153,6 +153,11 @@ class Ticker:
                 "the clocks of the store's machines with a time server (NTP)",
                 seen.back_ms / 1000,
             )
+        if seen.undrained:
+            log.info(
+                "their drain is over, routes show their permissions again: brokers %s",
+                ", ".join(map(repr, seen.undrained)),
+            )
         self._started_ms, self._ahead_ms = seen.started_ms, seen.now_ms - self._loop_ms()
         self.clock_offset_s = time() - seen.now_ms / 1000
         before, now = self._overdue, seen.overdue

@@ -5,6 +5,7 @@ from typing import Final
 
 from mqns.cli.doctor.facts import BrokerLease, Facts, NameServerFacts
 from mqns.cli.doctor.findings import Finding, Severity, named
+from mqns.cli.drain_list import DrainDocument, time_text
 from mqns.names import MASTER_ID
 
 CLOCK_MS: Final = 5_000
@@ -17,6 +18,7 @@ def check(facts: Facts) -> Iterator[Finding]:
     yield from _without_address(facts)
     yield from _in_two_clusters(facts)
     yield from _under_two_names(facts)
+    yield from _drained(facts)
     for server in facts.reachable:
         yield from _leases(server)
     yield from _unknown_leases(facts)
@@ -109,6 +111,30 @@ def _under_two_names(facts: Facts) -> Iterator[Finding]:
                 "renamed, the old "
                 "name ends with its registration (120 s); else correct brokerIP1 or listenPort.",
             )
+
+
+def _drained(facts: Facts) -> Iterator[Finding]:
+    where: dict[tuple[str, str], list[str]] = {}
+    for server in facts.reachable:
+        for name, drain in (server.drains or {}).items():
+            where.setdefault((name, _drain_text(drain)), []).append(server.address)
+    for (name, text), servers in sorted(where.items()):
+        yield Finding(
+            Severity.WARNING,
+            "broker-drained",
+            f"no producer writes to {name}: it is drained {text}",
+            tuple(servers),
+            (name,),
+            f"As long as it is being taken out of service, that is right. To end it: mqns undrain {name} --http URL",
+        )
+
+
+def _drain_text(drain: DrainDocument) -> str:
+    if drain.damaged:
+        return "by what is no drain, which another program wrote into the store"
+    since = f" since {time_text(drain.since_millis)}" if drain.since_millis is not None else ""
+    until = "without an end" if drain.until_millis is None else f"until {time_text(drain.until_millis)}"
+    return f"by {drain.owner}{since}, {until}: {drain.reason}"
 
 
 def _leases(server: NameServerFacts) -> Iterator[Finding]:

@@ -5,6 +5,7 @@ from typing import Final
 
 import msgspec
 
+from mqns.cli.drain_list import DrainDocument
 from rocketmq_remoting.cluster import ClusterInfo
 from rocketmq_remoting.codes import ResponseCode
 from rocketmq_remoting.route import TopicRouteData
@@ -69,7 +70,8 @@ class HttpFacts(msgspec.Struct, frozen=True):
     """The facts of a redis-namesrv's HTTP API; `failure` is the reason if there are none.
 
     `not_ready` is the reason that `/readyz` gave, `refused` a request that failed with a status of 500 or more.
-    `clock_ahead_s` is the difference of its clock to the local one, with an error of at most `clock_within_s`."""
+    `clock_ahead_s` is the difference of its clock to the local one, with an error of at most `clock_within_s`. `drains`
+    are those in force, None where an earlier release does not say."""
 
     url: str
     failure: str | None = None
@@ -80,6 +82,7 @@ class HttpFacts(msgspec.Struct, frozen=True):
     store: StoreFacts = StoreFacts()
     not_ready: str | None = None
     refused: str | None = None
+    drains: tuple[DrainDocument, ...] | None = None
 
 
 class Refusal(msgspec.Struct, frozen=True):
@@ -120,6 +123,15 @@ class NameServerFacts(msgspec.Struct, frozen=True, kw_only=True):
     def lists_brokers(self) -> bool:
         """Whether it said which brokers it has; `info` is empty otherwise."""
         return BROKERS not in self.refusals
+
+    @property
+    def drains(self) -> Mapping[str, DrainDocument] | None:
+        """The drains of brokers that have an address here, by name; None where they are not known."""
+        if self.http is None or self.http.drains is None:
+            return None
+        return {
+            drain.broker_name: drain for drain in self.http.drains if self.names_broker(drain.broker_name)
+        }
 
     def names_broker(self, name: str) -> bool:
         """Return whether a broker of that name has an address here."""

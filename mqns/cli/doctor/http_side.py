@@ -1,13 +1,14 @@
-"""Facts from the HTTP API of redis-namesrv: leases, its clock, repairs of its tables (docs/http-api.md)."""
+"""Facts from the HTTP API of redis-namesrv: leases, drains, its clock, repairs of its tables (docs/http-api.md)."""
 
 import time
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 from typing import Any, Final, TypeVar
 
 import httpx
 import msgspec
 
 from mqns.cli.doctor.facts import BrokerLease, HttpFacts, LimitFacts, StoreFacts
+from mqns.cli.drain_list import DrainDocument, DrainPage
 from mqns.cli.http_api import ask, decode
 
 T = TypeVar("T", bound=msgspec.Struct)
@@ -39,7 +40,7 @@ class _BrokerJson(msgspec.Struct, rename="camel"):
     members: list[_MemberJson]
 
 
-class _PageJson(msgspec.Struct, rename="camel"):
+class _BrokerPageJson(msgspec.Struct, rename="camel"):
     brokers: list[_BrokerJson]
     next: str | None = None
 
@@ -106,6 +107,7 @@ async def http_facts(url: str, timeout_s: float) -> HttpFacts:
             took_s = time.time() - asked_at
             ahead_s = ready.now_millis / 1000 - (asked_at + took_s / 2)
             leases = await _leases(client, timeout_s)
+            drains = await _drains(client, timeout_s)
             repairs = await _known(client, timeout_s, "/v1/repairs", _RepairsJson)
             limits = await _known(client, timeout_s, "/v1/limits", _LimitsJson)
     except _StatusError as error:
@@ -126,7 +128,7 @@ async def http_facts(url: str, timeout_s: float) -> HttpFacts:
         hosts=tuple((host.host, host.brokers) for host in limits.hosts),
         most_of_host=limits.brokers.most_of_host if limits.brokers else None,
     )
-    return HttpFacts(url, None, leases, ready.now_millis, ahead_s, took_s / 2, store)
+    return HttpFacts(url, None, leases, ready.now_millis, ahead_s, took_s / 2, store, drains=drains)
 
 
 def _failed(url: str, error: _StatusError) -> HttpFacts:
@@ -158,15 +160,41 @@ def _limits(found: _LimitsJson) -> Iterator[LimitFacts]:
 
 
 async def _leases(client: httpx.AsyncClient, timeout_s: float) -> tuple[BrokerLease, ...]:
-    leases: list[BrokerLease] = []
+    return tuple(
+        [
+            _lease(broker.broker_name, member)
+            async for page in _pages(client, timeout_s, "/v1/brokers", _BrokerPageJson)
+            for broker in page.brokers
+            for member in broker.members
+        ]
+    )
+
+
+async def _drains(client: httpx.AsyncClient, timeout_s: float) -> tuple[DrainDocument, ...] | None:
+    """Return the drains in force; None of a release that does not list them."""
+    try:
+        return tuple(
+            [
+                drain
+                async for page in _pages(client, timeout_s, "/v1/drains", DrainPage)
+                for drain in page.drains
+            ]
+        )
+    except _StatusError as error:
+        if error.status != httpx.codes.NOT_FOUND:
+            raise
+        return None
+
+
+async def _pages(client: httpx.AsyncClient, timeout_s: float, path: str, shape: type[T]) -> AsyncIterator[T]:
+    """Yield the pages of a list, PAGES_MAX of them at most."""
     after: dict[str, str] = {}
     for _ in range(PAGES_MAX):
-        page = await _get(client, timeout_s, "/v1/brokers", _PageJson, {"limit": str(PAGE)} | after)
-        leases += [_lease(broker.broker_name, member) for broker in page.brokers for member in broker.members]
+        page: Any = await _get(client, timeout_s, path, shape, {"limit": str(PAGE)} | after)
+        yield page
         if page.next is None:
-            break
+            return
         after = {"after": page.next}
-    return tuple(leases)
 
 
 async def _get(

@@ -58,7 +58,7 @@ def _faults(
     """Yield a finding for each fault and set of name servers, with all its topics."""
     where: dict[tuple[str, str], list[str]] = {}
     for server in facts.reachable:
-        explained = masterless(server) | wiped(server)
+        explained = masterless(server) | wiped(server) | set(server.drains or ())
         for topic, route in server.routes.items():
             fault_text = None if is_system(server, topic) else fault(route, explained)
             if fault_text is not None:
@@ -163,18 +163,27 @@ def wiped(server: NameServerFacts) -> set[str]:
 
 
 def _wiped(facts: Facts) -> Iterator[Finding]:
-    where: dict[str, list[str]] = {}
+    """Yield brokers without a writable topic; where drains are known, those that are drained have their own finding."""
+    where: dict[tuple[str, bool], list[str]] = {}
     for server in facts.reachable:
-        for name in wiped(server) - masterless(server):
-            where.setdefault(name, []).append(server.address)
-    for name, servers in sorted(where.items()):
+        drains = server.drains
+        for name in wiped(server) - masterless(server) - set(drains or ()):
+            where.setdefault((name, drains is None), []).append(server.address)
+    for (name, may_be_drained), servers in sorted(where.items()):
+        why, advice = ("", "")
+        if may_be_drained:
+            why = ", or it is drained"
+            advice = (
+                f". If it is drained, mqns drains --http URL lists it (redis-namesrv): mqns undrain {name}"
+            )
         yield Finding(
             Severity.WARNING,
             "broker-wiped",
-            f"no topic of {name} can be written: its write permission was taken",
+            f"no topic of {name} can be written: its write permission was taken{why}",
             tuple(servers),
             (name,),
-            f"As long as it is being taken out of service, that is right. To give it back: mqns permissions add {name}",
+            "As long as it is being taken out of service, that is right. To give it back: "
+            f"mqns permissions add {name}{advice}",
         )
 
 

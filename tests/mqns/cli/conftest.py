@@ -17,7 +17,10 @@ from tests.conformance.conftest import ending, launch, new_server, store_url
 
 __all__ = ["ending", "launch", "new_server", "store_url"]
 
-ENVIRONMENT = {"NAMESRV_ADDR": None, "NO_COLOR": None, "FORCE_COLOR": None, "COLUMNS": "200"}
+ENVIRONMENT = {
+    **dict.fromkeys(("NAMESRV_ADDR", "MQNS_HTTP", "NO_COLOR", "FORCE_COLOR")),
+    "COLUMNS": "200",
+}
 
 
 class Ended(msgspec.Struct, frozen=True):

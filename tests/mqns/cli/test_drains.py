@@ -1,4 +1,5 @@
-"""`mqns drain` and `undrain`, against a server of ours with its HTTP side; what all its workers then answer."""
+"""`mqns drain`, `undrain` and `drains`, and commands that show drains, against a server of ours with its HTTP side;
+what all its workers then answer."""
 
 import os
 import pwd
@@ -6,13 +7,16 @@ from collections.abc import Iterator
 from typing import Any
 
 import httpx
+import msgspec
 import pytest
 
+from mqns.cli.drain_list import time_text
 from mqns.cli.exit_codes import ExitCode
 from testbed.broker import B
 from testbed.eventually import PATIENCE_S, eventually
 from testbed.scene import Scene
-from tests.mqns.cli.conftest import Ended, http_side, run
+from tests.mqns.cli.conftest import Ended, Mqns, http_side, run
+from tests.mqns.cli.test_http_api import answering, whole
 
 WHY = ("--owner", "alice", "--reason", "kernel upgrade")
 
@@ -64,7 +68,7 @@ def test_for_how_long_goes_by_the_clock_of_the_server(side: Side) -> None:
     assert side("drain", "broker-a", *WHY, "--for", "600").code == ExitCode.OK
     drain = httpx.get(f"{side.url}/v1/brokers/broker-a/drain").json()
     assert 600_000 <= drain.pop("untilMillis") - now_ms < 660_000
-    assert drain == {"owner": "alice", "reason": "kernel upgrade"}
+    assert (drain["owner"], drain["reason"]) == ("alice", "kernel upgrade")
 
 
 def test_a_drain_ends_by_itself_in_all_workers(side: Side) -> None:
@@ -106,15 +110,139 @@ def test_what_the_server_refuses(side: Side) -> None:
 
 
 @pytest.mark.parametrize("command", ["drain", "undrain"])
-def test_a_typo_among_others_is_told_and_the_others_are_done(side: Side, command: str) -> None:
+def test_nothing_is_done_if_one_of_several_is_unknown(side: Side, command: str) -> None:
+    why = WHY if command == "drain" else ()
     if command == "undrain":
         assert side("drain", "broker-a", "broker-b", *WHY).code == ExitCode.OK
-    ended = side(command, "broker-a", "typo", "broker-b", *(WHY if command == "drain" else ()), "-o", "json")
-    assert (ended.code, ended.err) == (ExitCode.REFUSED, "mqns: no broker 'typo' (not done: typo)\n")
+    before = side("drains", "-o", "json").document
+    ended = side(command, "broker-a", "typo", "broker-b", "typo", "t/2", *why, "-o", "json")
+    assert (ended.code, ended.out) == (ExitCode.REFUSED, "")
+    assert ended.err == "mqns: no broker 'typo', 't/2'; nothing was done for the others\n"
+    assert side("drains", "-o", "json").document == before
+
+
+def test_a_drained_broker_that_is_gone_is_known(side: Side) -> None:
+    broker = B.but(name="gone", addr="127.67.1.1:10911")
+    assert broker.register(side.scene.k3).code == 0
+    assert side("drain", "gone", *WHY).code == ExitCode.OK
+    broker.unregister(side.scene.k3)
+    assert side("undrain", "gone", "broker-a").words[1:] == [["gone", "yes", "0"], ["broker-a", "no", "2"]]
+    assert side("undrain", "gone", "broker-a").code == ExitCode.REFUSED
+
+
+@pytest.mark.parametrize("command", ["drain", "undrain"])
+def test_a_broker_that_goes_after_it_was_looked_for_is_told_and_the_others_are_done(
+    side: Side, command: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if command == "undrain":
+        assert side("drain", "broker-a", "broker-b", *WHY).code == ExitCode.OK
+    monkeypatch.setattr("mqns.cli.drains._is_known", lambda api, broker: True)
+    ended = side(command, "broker-a", "gone", "broker-b", *(WHY if command == "drain" else ()), "-o", "json")
+    assert (ended.code, ended.err) == (ExitCode.REFUSED, "mqns: no broker 'gone' (not done: gone)\n")
     assert ended.document == [
         {"brokerName": broker, "changed": True, "topicCount": 2} for broker in ("broker-a", "broker-b")
     ]
     side.comes_to(dict.fromkeys(("broker-a", "broker-b"), 4 if command == "drain" else 6))
+
+
+def test_drains(side: Side) -> None:
+    assert side("drains").words == [["BROKER", "CLUSTER", "OWNER", "SINCE", "UNTIL", "TOPICS", "REASON"]]
+    assert side("drains", "-o", "json").document == []
+    assert side("drain", "broker-a", *WHY, "--for", "600").code == ExitCode.OK
+    assert side("drain", "broker-b", "--owner", "bob", "--reason", "disk").code == ExitCode.OK
+    first, second = side("drains", "-o", "json").document
+    since, until = first.pop("sinceMillis"), first.pop("untilMillis")
+    assert first == {
+        "brokerName": "broker-a",
+        "cluster": "c1",
+        "owner": "alice",
+        "reason": "kernel upgrade",
+        "topicCount": 2,
+        "damaged": False,
+    }
+    assert (second["brokerName"], second["untilMillis"]) == ("broker-b", None)
+    assert side("drains").words[1:] == [
+        ["broker-a", "c1", "alice", time_text(since), time_text(until), "2", "kernel", "upgrade"],
+        ["broker-b", "c1", "bob", time_text(second["sinceMillis"]), "-", "2", "disk"],
+    ]
+
+
+def test_brokers_show_drains_with_the_http_side(side: Side, mqns: Mqns, unreachable: str) -> None:
+    without = mqns("brokers")
+    assert side("drain", "broker-a", *WHY).code == ExitCode.OK
+    assert mqns("brokers").out == without.out
+    listed = mqns("brokers", env={"MQNS_HTTP": side.url})
+    assert [row[-1] for row in listed.words] == ["DRAIN", "alice", "master"]
+    document = mqns("brokers", "--http", side.url, "-o", "json").document
+    drain = httpx.get(f"{side.url}/v1/brokers/broker-a").json()["drain"]
+    assert [broker["drain"] for broker in document] == [drain, None]
+    assert [without_drain(broker) for broker in document] == mqns("brokers", "-o", "json").document
+    away = mqns("brokers", "--http", f"http://{unreachable}")
+    assert (away.code, away.out) == (ExitCode.UNREACHABLE, without.out)
+    assert away.err.startswith(f"mqns: http://{unreachable}: ")
+
+
+def without_drain(document: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in document.items() if name != "drain"}
+
+
+def test_permissions_of_a_drained_broker(side: Side, mqns: Mqns) -> None:
+    """What is given is stored, and the drain stays: the command says so."""
+    assert side("drain", "broker-a", *WHY).code == ExitCode.OK
+    side.comes_to({"broker-a": 4, "broker-b": 6})
+    given = mqns("permissions", "add", "broker-a", "broker-b", "--http", side.url)
+    assert given.code == ExitCode.OK
+    assert [row[1:] for row in given.words] == [
+        ["SERVER", "BROKER", "TOPICS", "DRAIN"],
+        ["broker-a", "2", "alice"],
+        ["broker-b", "2"],
+    ]
+    assert given.err == (
+        "mqns: broker-a is drained, and routes show no write permission; to end the drain: mqns undrain broker-a\n"
+    )
+    wiped = mqns("permissions", "wipe", "broker-a", "broker-b", "--http", side.url, "-o", "json")
+    assert [(one["topicCount"], one["drain"] and one["drain"]["owner"]) for one in wiped.document] == [
+        (2, "alice"),
+        (2, None),
+    ]
+    assert wiped.err == ""
+    assert mqns("permissions", "add", "broker-a", "broker-b").err == ""
+    side.comes_to({"broker-a": 4, "broker-b": 6})
+
+
+def drain_page(**members: object) -> bytes:
+    row = dict.fromkeys(("cluster", "owner", "reason", "sinceMillis", "untilMillis"))
+    return msgspec.json.encode(
+        {"drains": [row | {"brokerName": "b", "topicCount": 1, "damaged": False} | members], "next": None}
+    )
+
+
+@pytest.mark.parametrize(
+    ("members", "words"),
+    [
+        ({"damaged": True}, ["b", "-", "(damaged)", "-", "-", "1"]),
+        (
+            {
+                "owner": "a\x1b[31m",
+                "reason": "two\nlines",
+                "sinceMillis": 10**30,
+                "untilMillis": -1,
+                "cluster": "",
+            },
+            ["b", "a\\x1b[31m", str(10**30), "1969-12-31T23:59:59Z", "1", "two\\nlines"],
+        ),
+    ],
+)
+def test_what_a_terminal_may_be_shown(members: dict[str, object], words: list[str]) -> None:
+    with answering(lambda: whole(drain_page(**members)), 0) as url:
+        assert run("drains", "--http", url).words[1:] == [words]
+
+
+def test_a_list_without_end_is_left() -> None:
+    endless = msgspec.json.encode({"drains": [], "next": "b"})
+    with answering(lambda: whole(endless), 0) as url:
+        ended = run("drains", "--http", url)
+    assert (ended.code, ended.err) == (ExitCode.REFUSED, "mqns: over 100 pages of drains\n")
 
 
 def test_a_server_that_goes_away_is_told_with_what_is_left(unreachable: str) -> None:
@@ -149,4 +277,5 @@ def test_another_http_server(side: Side) -> None:
 
 
 def test_where_to_must_be_said() -> None:
-    assert run("undrain", "broker-a").code == ExitCode.WRONG_USAGE
+    for command in (("undrain", "broker-a"), ("drains",)):
+        assert run(*command).code == ExitCode.WRONG_USAGE

@@ -18,6 +18,7 @@ VARYING = (
     (re.compile(r"\d+\.\d{3}"), "MS"),
     (re.compile(r"(Millis\": )[\d.]+"), r"\1MS"),
     (re.compile(r"(V5_5_0 +)\d+ +"), r"\1MS "),
+    (re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ"), "TIME"),
 )
 RULE = re.compile(r"`([a-z]+(?:-[a-z]+)+)`")
 

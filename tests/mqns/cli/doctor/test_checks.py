@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import msgspec
 import pytest
 
 from mqns.cli.doctor import addresses, brokers, differences, servers, serving, store, topics
@@ -15,6 +16,7 @@ from mqns.cli.doctor.facts import (
     StoreFacts,
 )
 from mqns.cli.doctor.findings import Finding, Severity, confirmed, in_order, named
+from mqns.cli.drain_list import DrainDocument
 from tests.mqns.cli.doctor.rows import ADDRESSES, QUEUES, A, B, C, Reported, probed, reported, server, without
 
 ORDER = "ORDER_TOPIC_CONFIG"
@@ -26,6 +28,19 @@ BROKER_A = {"broker-a": ADDRESSES["broker-a"]}
 def leases(*found: BrokerLease, now_ms: int = 1_000_000, **more: Any) -> dict[str, Any]:
     """Of a name server whose HTTP side was asked."""
     return {"http": HttpFacts("http://ns:8080", None, found, now_ms, **more)}
+
+
+def drains(*found: DrainDocument) -> dict[str, Any]:
+    """Of a name server whose HTTP side knows these."""
+    return leases(drains=found)
+
+
+def drain(name: str = "broker-a", **members: Any) -> DrainDocument:
+    whole = DrainDocument(name, "c1", "alice", "upgrade", 1_700_000_000_000, None, 2, False)
+    return msgspec.structs.replace(whole, **members)
+
+
+DAMAGED: dict[str, Any] = {"owner": None, "reason": None, "since_millis": None, "damaged": True}
 
 
 def lease(state: str = "living", remaining_ms: int = 110_000, version_ms: int = 0) -> BrokerLease:
@@ -355,7 +370,39 @@ BROKERS: list[tuple[str, list[NameServerFacts], list[Reported]]] = [
         [server(A, {"x": {0: "10.0.0.1:10911", 1: "10.0.0.1:10911"}})],
         [(E, "address-twice", (A,), ("10.0.0.1:10911", "x"))],
     ),
+    (
+        "drained, and one that is registered here no more",
+        [server(A, **drains(drain(), drain("gone")))],
+        [(W, "broker-drained", (A,), ("broker-a",))],
+    ),
+    (
+        "drained at two name servers by one drain",
+        [server(A, **drains(drain())), server(B, **drains(drain()))],
+        [(W, "broker-drained", BOTH, ("broker-a",))],
+    ),
+    (
+        "drained by two",
+        [server(A, **drains(drain())), server(B, **drains(drain(owner="bob")))],
+        [(W, "broker-drained", (at,), ("broker-a",)) for at in (A, B)],
+    ),
 ]
+
+
+@pytest.mark.parametrize(
+    ("found", "text"),
+    [
+        (drain(), "by alice since 2023-11-14T22:13:20Z, without an end: upgrade"),
+        (
+            drain(since_millis=None, until_millis=1_700_000_001_000),
+            "by alice, until 2023-11-14T22:13:21Z: upgrade",
+        ),
+        (drain(**DAMAGED), "by what is no drain, which another program wrote into the store"),
+    ],
+)
+def test_what_a_drain_is(found: DrainDocument, text: str) -> None:
+    (finding,) = brokers.check(Facts((server(A, **drains(found)),)))
+    assert finding.what == f"no producer writes to broker-a: it is drained {text}"
+    assert "mqns undrain broker-a" in finding.advice
 
 
 @pytest.mark.parametrize(("acting", "harm"), [(True, "a slave acts for it"), (False, "but not written")])
@@ -402,6 +449,7 @@ def topic(**by_broker: tuple[int, int, int]) -> dict[str, Any]:
 
 
 T_AT_A = ((A,), ("T",))
+WIPED = {"TA": {"broker-a": (8, 8, 4)}, "TB": {"broker-a": (8, 8, 4)}, **LONELY}
 TOPICS: list[tuple[str, list[NameServerFacts], list[Reported]]] = [
     ("read only", [server(queues=topic(broker_a=(8, 8, 4)))], [(W, "topic-not-writable", *T_AT_A)]),
     ("read only at one broker", [server(queues=topic(broker_a=(8, 8, 4), broker_b=(8, 8, 6)))], []),
@@ -419,8 +467,15 @@ TOPICS: list[tuple[str, list[NameServerFacts], list[Reported]]] = [
                                            "rmq_sys_x": {"broker-a": (2, 16, 6)}})], []),
     ("its only broker has no master: reported there",
      [server(brokers=BROKER_A | SLAVE_ONLY, queues=topic(broker_b=(8, 8, 4)))], []),
-    ("wiped", [server(queues={"TA": {"broker-a": (8, 8, 4)}, "TB": {"broker-a": (8, 8, 4)}, **LONELY})],
+    ("wiped", [server(queues=WIPED)],
      [(W, "broker-wiped", (A,), ("broker-a",))]),
+    ("wiped, and none is drained", [server(queues=WIPED, **drains())], [(W, "broker-wiped", (A,), ("broker-a",))]),
+    ("not wiped but drained: reported there", [server(queues=WIPED, **drains(drain()))], []),
+    ("its only topic, of a drained broker: reported there",
+     [server(queues=topic(broker_a=(8, 8, 4)), **drains(drain()))], []),
+    ("drained here, and wiped where drains are not known", [server(queues=WIPED, **drains(drain())),
+                                                          server(B, queues=WIPED)],
+     [(W, "broker-wiped", (B,), ("broker-a",))]),
     ("alike at two name servers",
      [server(A, queues=topic(broker_a=(4, 8, 6))), server(B, queues=topic(broker_a=(4, 8, 6)))],
      [(E, "queues-never-read", BOTH, ("T",))]),
@@ -434,6 +489,23 @@ TOPICS: list[tuple[str, list[NameServerFacts], list[Reported]]] = [
 @pytest.mark.parametrize(("facts", "expected"), [r[1:] for r in TOPICS], ids=[r[0] for r in TOPICS])
 def test_topics(facts: list[NameServerFacts], expected: list[Reported]) -> None:
     assert reported(topics.check, *facts) == expected
+
+
+@pytest.mark.parametrize(
+    ("http", "may_be_drained"),
+    [
+        ({}, True),
+        ({"http": HttpFacts("http://ns:8080", failure="refused")}, True),
+        (leases(), True),
+        (drains(), False),
+    ],
+    ids=["no HTTP side", "it failed", "an earlier release", "it knows"],
+)
+def test_a_broker_without_writable_topics_may_be_drained(http: dict[str, Any], may_be_drained: bool) -> None:
+    (finding,) = topics.check(Facts((server(queues=WIPED, **http),)))
+    assert finding.what.endswith(" or it is drained") is may_be_drained
+    assert ("mqns drains --http" in finding.advice) is may_be_drained
+    assert "mqns permissions add broker-a" in finding.advice
 
 
 def test_brokers_that_create_topics_on_demand_are_named() -> None:

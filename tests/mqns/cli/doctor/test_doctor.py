@@ -7,6 +7,7 @@ import pytest
 
 from mqns.cli.exit_codes import ExitCode
 from testbed.broker import TB, A, B, Topic
+from testbed.eventually import eventually
 from testbed.nameserver import NameServer
 from testbed.scene import Scene
 from tests.mqns.cli.conftest import Ended, Mqns, address, http_side, run
@@ -178,6 +179,27 @@ def test_what_http_adds(
         assert "http://127.0.0.1:1: " in dark["what"]
     finally:
         scene.clear()
+
+
+def test_a_drain_is_told_from_permissions_that_were_taken(
+    ns: Scene, listening: Listening, unreachable: str
+) -> None:
+    """By the HTTP side; without it, it may be either."""
+    url = http_side(ns.server)
+    A.but(addr=listening()).register(ns.k1)
+    why = ("--owner", "alice", "--reason", "kernel upgrade", "--http", url)
+    assert run("drain", "broker-a", *why).code == ExitCode.OK
+    try:
+        eventually(lambda: ns.perms("TA") == {"broker-a": 4})
+        (drained,) = (f for f in doctor([ns], "--http", url).document["findings"] if "broker" in f["check"])
+        assert (drained["check"], drained["subjects"]) == ("broker-drained", ["broker-a"])
+        assert drained["what"].endswith(", without an end: kernel upgrade")
+        for http in ((), ("--http", unreachable)):
+            (wiped,) = (f for f in doctor([ns], *http).document["findings"] if "broker" in f["check"])
+            assert (wiped["check"], wiped["subjects"]) == ("broker-wiped", ["broker-a"])
+            assert "or it is drained" in wiped["what"]
+    finally:
+        assert run("undrain", "broker-a", "--http", url).code == ExitCode.OK
 
 
 def test_kv_namespaces_are_compared_if_named(scenes: list[Scene], mqns: Mqns) -> None:
