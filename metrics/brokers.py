@@ -6,6 +6,7 @@ from typing import Final
 
 from metrics import catalogue as metrics
 from metrics.samples import Sample, named
+from registry import topic_counts
 from registry.drains import DrainedBroker, drained_brokers, drained_names
 from registry.keys import Keys
 from registry.members import Broker, LeaseClock, Member, broker_names, brokers, lease_clock
@@ -32,7 +33,9 @@ def read(keys: Keys) -> Plan[list[Sample]]:
     samples = [*_clusters(found, drained), *_leases(found, clock), *kv]
     if len(found) <= BROKERS_MOST and sum(len(broker.members) for broker in found) <= MEMBERS_MOST:
         topics = yield from _topic_counts(keys, found)
-        samples += _each(found, frozenset(broker.name for broker in drained), topics)
+        counts = yield from topic_counts.read(keys)
+        wiped = {broker.name for broker in drained}.union(counts.wiped if counts else ())
+        samples += _each(found, wiped, topics)
     return samples
 
 
@@ -86,14 +89,14 @@ def _leases(found: Sequence[Broker], clock: LeaseClock) -> Iterator[Sample]:
     yield Sample(metrics.EXPIRY_HELD, (), (clock.hold_until_ms or 0) > clock.now_ms)
 
 
-def _each(found: Sequence[Broker], drained: frozenset[str], topics: dict[str, int]) -> Iterator[Sample]:
+def _each(found: Sequence[Broker], wiped: set[str], topics: dict[str, int]) -> Iterator[Sample]:
     for broker in found:
         for member in broker.members:
             labels = member.cluster, broker.name, str(member.id)
             yield Sample(metrics.BROKER_UP, labels, _lives(member))
             yield Sample(metrics.BROKER_HEARTBEAT_AGE, labels, max(member.lease.age_ms, 0) / 1000)
         labels_of_name = broker.cluster, broker.name
-        yield Sample(metrics.BROKER_WRITE_WIPED, labels_of_name, broker.name in drained)
+        yield Sample(metrics.BROKER_WRITE_WIPED, labels_of_name, broker.name in wiped)
         yield Sample(metrics.BROKER_TOPICS, labels_of_name, topics.get(broker.name, 0))
 
 

@@ -210,6 +210,28 @@ IDENTITY_CONFLICTS: Final = Metric(
     JOBS,
     "Claims to what another member has, and takeovers of an id; counted as route_changes_total.",
 )
+ADMIN_OPS: Final[Mapping[tuple[str, str], str]] = {
+    (EventKind.TOPICS_CHANGED, "wipe"): "wipe",
+    (EventKind.TOPICS_CHANGED, "restore"): "restore",
+    (EventKind.TOPICS_CHANGED, "topic_register"): "topic_register",
+    (EventKind.TOPICS_CHANGED, "topic_delete"): "topic_delete",
+    (EventKind.BROKER_REMOVED, "evicted"): "evict",
+    (EventKind.KV_CHANGED, "put"): "kv_put",
+    (EventKind.KV_CHANGED, "delete"): "kv_delete",
+    (EventKind.KV_CHANGED, "import"): "kv_import",
+    (EventKind.SETTINGS_CHANGED, "update"): "settings_update",
+    (EventKind.HOLD_CHANGED, "released"): "hold_release",
+    (EventKind.DRAIN_CHANGED, "drain"): "drain",
+    (EventKind.DRAIN_CHANGED, "undrain"): "undrain",
+}
+"""Operators' acts, by the kind and cause of their entries."""
+ADMIN_WRITES: Final = Metric(
+    "admin_writes_total",
+    "counter",
+    (Label("op", tuple(ADMIN_OPS.values())), Label("actor_kind", ("wire", "http", OTHER))),
+    JOBS,
+    "Operators' acts that changed something, by what they came over; counted as route_changes_total.",
+)
 EXPIRY_RECORD_DELAY: Final = Metric(
     "expiry_record_delay_seconds",
     "histogram",
@@ -236,7 +258,8 @@ LEASE_HIDE_DELAY: Final = Metric(
     buckets=DELAY,
 )
 TASK: Final = Label(
-    "task", ("expire_brokers", "run_deferred", "trim_events", "checkpoint_tables", "walk_tables")
+    "task",
+    ("expire_brokers", "run_deferred", "trim_events", "checkpoint_tables", "walk_tables", "count_topics"),
 )
 TASK_RUNS: Final = Metric(
     "task_runs_total", "counter", (TASK, Label("result", ("ok", "failed"))), JOBS, "Runs of periodic jobs."
@@ -294,6 +317,28 @@ ACTIVE_BROKERS: Final = Metric(
 BROKERS_WITHOUT_MASTER: Final = Metric(
     "brokers_without_master", "gauge", (CLUSTER,), STORE, "Broker names of which slaves alone live."
 )
+TOPICS: Final = Metric(
+    "topics",
+    "gauge",
+    (CLUSTER,),
+    STORE,
+    "Topics of the brokers of a cluster, as a scheduler counted them last; absent where none did for ten minutes.",
+)
+QUEUES: Final = Metric(
+    "queues",
+    "gauge",
+    (CLUSTER, Label("mode", ("read", "write"))),
+    STORE,
+    "Queues of all topics at all brokers, counted as topics.",
+)
+TOPICS_WITHOUT_WRITABLE_MASTER: Final = Metric(
+    "topics_without_writable_master",
+    "gauge",
+    (CLUSTER,),
+    STORE,
+    "Topics that no producer can write to, for the masters are gone, drained or wiped of write permission, counted as "
+    "topics. A topic that is read-only at a broker that others write to is none.",
+)
 DRAINED_BROKERS: Final = Metric(
     "drained_brokers",
     "gauge",
@@ -320,7 +365,11 @@ BROKER_HEARTBEAT_AGE: Final = Metric(
     "broker_heartbeat_age_seconds", "gauge", BROKER, STORE, "Since the last accepted heartbeat of a member."
 )
 BROKER_WRITE_WIPED: Final = Metric(
-    "broker_write_wiped", "gauge", BROKER[:2], STORE, "1 while a broker name is drained."
+    "broker_write_wiped",
+    "gauge",
+    BROKER[:2],
+    STORE,
+    "1 while a broker name is drained, or has topics of which none has write permission, counted as topics.",
 )
 BROKER_TOPICS: Final = Metric("broker_topics", "gauge", BROKER[:2], STORE, "Topics of a broker name.")
 EXPIRY_LAG: Final = Metric(
@@ -377,6 +426,14 @@ PIPELINE_LAST_SUCCESS: Final = Metric(
     STORE,
     "When a landing last said what it has, and when the reports were put in force; by the Redis clock.",
 )
+FOLD_MISMATCHES: Final = Metric(
+    "events_fold_mismatches",
+    "gauge",
+    (),
+    STORE,
+    "Members, and topics of brokers, by which the newest checkpoint round differs from the pipeline's tables though no "
+    "entry was missing before it: a defect, or a change by another hand. Absent until a run has compared one.",
+)
 AVAILABILITY: Final = Metric(
     "availability_ratio",
     "gauge",
@@ -426,6 +483,14 @@ BUILD_INFO: Final = Metric(
     STORE,
     "Always 1: the release, and that of RocketMQ whose version headers have.",
 )
+TLS_CERT_EXPIRY: Final = Metric(
+    "tls_cert_expiry_timestamp_seconds",
+    "gauge",
+    (Label("listener"),),
+    REMOTING,
+    "When the certificate in use ends, or one of its chain; absent without TLS, and of a self-signed certificate.",
+    merge=Merge.LEAST,
+)
 WORKERS: Final = Metric(
     "workers",
     "gauge",
@@ -450,11 +515,13 @@ CATALOGUE: Final = (
         TASK_QUEUE_DEPTH,
         EVENTS_TRIMMED,
         TABLE_REPAIRS,
+        ADMIN_WRITES,
     ),
     *(CLUSTERS, ACTIVE_BROKERS, BROKERS_WITHOUT_MASTER, DRAINED_BROKERS, FLAPPING_BROKERS, KV_KEYS),
+    *(TOPICS, QUEUES, TOPICS_WITHOUT_WRITABLE_MASTER),
     *(BROKER_UP, BROKER_HEARTBEAT_AGE, BROKER_WRITE_WIPED, BROKER_TOPICS, EXPIRY_LAG, EXPIRY_HELD),
     *(EVENTS_SEQUENCE, EVENTS_INCARNATION, EVENTS_STREAM_LENGTH, EVENTS_STREAM_BYTES),
     *(EVENTS_CONSUMER_LAG, EVENTS_CONSUMER_AGE, LIMIT_USED),
-    *(PIPELINE_LAG, PIPELINE_LAST_SUCCESS, AVAILABILITY, ERROR_BUDGET_REMAINING),
-    *(HTTP_REQUESTS, HTTP_REQUEST_DURATION, NAMESERVER_UP, BUILD_INFO, WORKERS),
+    *(PIPELINE_LAG, PIPELINE_LAST_SUCCESS, AVAILABILITY, ERROR_BUDGET_REMAINING, FOLD_MISMATCHES),
+    *(HTTP_REQUESTS, HTTP_REQUEST_DURATION, NAMESERVER_UP, BUILD_INFO, TLS_CERT_EXPIRY, WORKERS),
 )

@@ -10,6 +10,7 @@ from metrics.catalogue import (
     AVAILABILITY,
     ERROR_BUDGET_REMAINING,
     FLAPPING_BROKERS,
+    FOLD_MISMATCHES,
     PIPELINE_LAG,
     PIPELINE_LAST_SUCCESS,
 )
@@ -20,7 +21,7 @@ from registry.events.consumers import read_reports
 from registry.events.entry import EventId
 from registry.keys import Keys
 from registry.plans import Batch, Plan, call
-from registry.reports import IDENTITY, served
+from registry.reports import IDENTITY, Meta, served
 
 WINDOWS: Final = ("1h", "24h", "7d", "30d")
 REPORTS: Final = "reports"
@@ -57,7 +58,7 @@ class Slot(msgspec.Struct, frozen=True):
 
 class Figures(msgspec.Struct, frozen=True):
     """Figures of clusters, of the run in force: availability by window, what is left of error budgets, broker names
-    that are flapping."""
+    that are flapping; and how many rows of the newest checkpoint differ from its tables, None if none was compared."""
 
     identity: Sequence[str | None]
     published_ms: int | None
@@ -65,6 +66,7 @@ class Figures(msgspec.Struct, frozen=True):
     availability: Mapping[str, Mapping[str, float]]
     remaining: Mapping[str, float]
     flapping: Mapping[str, int]
+    mismatches: int | None
 
 
 class Landing(msgspec.Struct, frozen=True):
@@ -105,6 +107,7 @@ def read_figures(keys: Keys, before: Figures | None) -> Plan[Figures | None]:
             if row.counts and row.remaining is not None
         },
         Counter(cluster for cluster, _ in {_broker_of(unit) for unit, text in slots.items() if _flaps(text)}),
+        _mismatches(last.meta),
     )
 
 
@@ -155,6 +158,15 @@ def _samples(at_ms: int, landings: Mapping[str, Landing], figures: Figures | Non
         yield Sample(ERROR_BUDGET_REMAINING, (cluster,), remaining)
     for cluster, flapping in named(figures.flapping, sum).items():
         yield Sample(FLAPPING_BROKERS, (cluster,), flapping)
+    if figures.mismatches is not None:
+        yield Sample(FOLD_MISMATCHES, (), figures.mismatches)
+
+
+def _mismatches(meta: Meta) -> int | None:
+    """Return by how many rows the newest checkpoint disagrees, which proves a defect only if history was whole."""
+    if meta.members_differing is None or meta.pairs_differing is None:
+        return None
+    return meta.members_differing + meta.pairs_differing if meta.proves else 0
 
 
 def _clusters(rows: Mapping[str, str], kind: type[Row]) -> Iterator[tuple[str, Row]]:

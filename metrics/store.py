@@ -13,7 +13,7 @@ from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 from redis.exceptions import RedisError
 
-from metrics import brokers, events, tasks
+from metrics import brokers, events, tasks, topics
 from metrics.catalogue import BUILD_INFO, NAMESERVER_UP
 from metrics.pipeline import PipelineFacts
 from metrics.samples import Sample, families
@@ -55,6 +55,7 @@ class StoreCollector(Collector):
         limits, most = Limits.of(options), options.events_max_bytes
         self._sources: Mapping[str, Callable[[], Plan[list[Sample]]]] = {
             "brokers": partial(brokers.read, keys),
+            "topics": partial(topics.read, keys),
             "events": partial(events.read, keys, limits, most),
             "jobs": partial(tasks.read, keys),
             "the pipeline": partial(PipelineFacts().read, keys),

@@ -37,6 +37,7 @@
     ns:{<namespace>}:repair                 hash    what walks over the tables repaired, and the last one
     ns:{<namespace>}:repair:walker          string  the process that walks (short TTL)
     ns:{<namespace>}:tasks                  hash    periodic job -> <end of its last success in ms>,<period in s>
+    ns:{<namespace>}:topic_counts           string  topics and queues of each cluster, for metrics (TTL 10 min)
     ns:{<namespace>}:absent                 never there (`guard_of`)
     ns:{<namespace>}:pushed:<event id>      string  set by the process that pushes 905 for this event (short TTL)
     ns:{<namespace>}:report:meta            hash    the run that made the reports, what it saw, the names of its keys
@@ -220,6 +221,10 @@ class Keys:
     @property
     def tasks(self) -> str:
         return f"{self.prefix}tasks"
+
+    @property
+    def topic_counts(self) -> str:
+        return f"{self.prefix}topic_counts"
 
     def report(self, name: str) -> str:
         return f"{self.prefix}report:{name}"

@@ -50,12 +50,19 @@ class Connections(Protocol):
     def traffic(self) -> Answered: ...
 
 
+class Tls(Protocol):
+    """TLS of the wire: `worker.transport.tls.ServerTls`."""
+
+    certificates_end_s: float | None
+
+
 class Meter:
     """Made in the worker."""
 
-    def __init__(self, namespace: str, metered: Metered, connections: Connections) -> None:
+    def __init__(self, namespace: str, metered: Metered, connections: Connections, tls: Tls) -> None:
         self._metered = metered
         self._connections = connections
+        self._tls = tls
         self._publisher = Publisher(namespace, Scope.REMOTING, ROLE, self._read)
 
     async def run(self) -> None:
@@ -77,6 +84,8 @@ class Meter:
         yield Sample(metrics.REQUEST_BYTES, (), read)
         yield Sample(metrics.RESPONSE_BYTES, (), written)
         yield from self._roles()
+        if self._tls.certificates_end_s is not None:
+            yield Sample(metrics.TLS_CERT_EXPIRY, ("remoting",), self._tls.certificates_end_s)
 
     def _roles(self) -> Iterator[Sample]:
         brokers, admins = self._metered.registered_peers, self._metered.admin_peers

@@ -63,7 +63,7 @@ class Serving:
         self._connections = Connections(options, limits, service, self._tls, loop, balance)
         self._balance = balance
         self._acceptor = Acceptor(loop, sockets, self._connections.admit, balance)
-        self._meter = Meter(options.namespace, service.metered, self._connections)
+        self._meter = Meter(options.namespace, service.metered, self._connections, self._tls)
         self._ending = asyncio.Event()
 
     def end(self) -> None:

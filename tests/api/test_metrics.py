@@ -17,6 +17,7 @@ from metrics.catalogue import (
     BUILD_INFO,
     CATALOGUE,
     ERROR_BUDGET_REMAINING,
+    FOLD_MISMATCHES,
     NAMESERVER_UP,
     PIPELINE_LAG,
     PIPELINE_LAST_SUCCESS,
@@ -25,15 +26,20 @@ from metrics.metric import PREFIX, Scope
 from mqpipeline.reports.catalogue import AVAILABILITY, SLO
 from mqpipeline.serving.publish import publish
 from mqpipeline.serving.results import Results
+from registry import topic_counts
 from registry.drivers import run
 from registry.errors import StoreUnavailable
 from registry.keys import Keys
 from registry.options.catalogue import Options
 from registry.task_times import note_success
+from registry.topic_counts import ClusterCounts, TopicCounts
 from tests.api.http import MASTER, SLAVE, Http, a_broker
 from tests.mqpipeline.serving.example import AS_OF, RUN, availability, results, row
 
 DAY_MS = 86_400_000
+CHECKED = msgspec.structs.replace(RUN, round_ms=AS_OF, proves=True, members_differing=2, pairs_differing=3)
+"""A run that has compared a checkpoint."""
+COUNTS = TopicCounts(1, {"c1": ClusterCounts(3, 24, 16, 1), "c2": ClusterCounts(1, 8, 8, 0)}, ("broker-a",))
 
 
 @pytest.fixture(autouse=True)
@@ -96,7 +102,8 @@ def of_clusters(number: int) -> Results:
 
 def test_every_metric_of_the_store_and_no_other(http: Http, redis: redis_py.Redis, keys: Keys) -> None:
     tables = {**results().tables, SLO.table.name: (budget("c1", DAY_MS, 0.5),)}
-    publish(redis, "default", RUN, Results(AS_OF, tables))
+    publish(redis, "default", CHECKED, Results(AS_OF, tables))
+    run(topic_counts.store(keys, COUNTS), redis)
     redis.hset(keys.report("flap:values"), "slot:c1:b1:0", '{"flapping": true}')
     redis.hset(keys.events_consumers, "pipeline:main", json.dumps({"id": "0-0", "at_ms": 1}))
     http.ok("POST", "/v1/brokers", a_broker())
@@ -194,6 +201,44 @@ def test_the_stream_and_its_consumers(http: Http, redis: redis_py.Redis, keys: K
     assert found["events_consumer_lag"] == {("mine",): 1}
     assert 85 < found["events_consumer_age_seconds"]["mine",] < 120
     assert found["limit_used_ratio"]["maxBrokers",] == 1 / Options().max_brokers
+
+
+def test_topics_and_queues_as_they_were_counted(http: Http, redis: redis_py.Redis, keys: Keys) -> None:
+    http.ok("POST", "/v1/brokers", a_broker())
+    assert not {"topics", "queues", "topics_without_writable_master"} & scrape(http).keys()
+    run(topic_counts.store(keys, COUNTS), redis)
+    found = scrape(http)
+    assert found["topics"] == {("c1",): 3, ("c2",): 1}
+    assert found["queues"] == {("c1", "read"): 24, ("c2", "read"): 8, ("c1", "write"): 16, ("c2", "write"): 8}
+    assert found["topics_without_writable_master"] == {("c1",): 1, ("c2",): 0}
+    assert found["broker_write_wiped"] == {("c1", "broker-a"): 1}
+
+
+def test_counts_that_are_damaged_are_none(http: Http, redis: redis_py.Redis, keys: Keys) -> None:
+    """Until they are counted again, within half a minute."""
+    http.ok("POST", "/v1/brokers", a_broker())
+    redis.set(keys.topic_counts, '{"at_ms": 1}')
+    found = scrape(http)
+    assert "topics" not in found
+    assert found["broker_write_wiped"] == {("c1", "broker-a"): 0}
+
+
+@pytest.mark.parametrize(
+    ("proves", "members", "pairs", "differ"),
+    [(True, 2, 3, {(): 5}), (True, 0, 0, {(): 0}), (False, 2, 3, {(): 0}), (None, None, None, {})],
+)
+def test_a_checkpoint_that_differs_from_the_tables_of_the_pipeline(
+    http: Http,
+    redis: redis_py.Redis,
+    proves: bool | None,
+    members: int | None,
+    pairs: int | None,
+    differ: Mapping[tuple[str, ...], float],
+) -> None:
+    """It proves no defect where entries were missing before it."""
+    checked = msgspec.structs.replace(RUN, proves=proves, members_differing=members, pairs_differing=pairs)
+    publish(redis, "default", checked, results())
+    assert scrape(http).get(FOLD_MISMATCHES.name, {}) == differ
 
 
 def test_jobs(http: Http, redis: redis_py.Redis, keys: Keys) -> None:

@@ -12,12 +12,13 @@ from mqnamesrv.store import EmbeddedStore
 from mqpipeline.reports.catalogue import SLO
 from mqpipeline.serving.publish import publish
 from mqpipeline.serving.results import Results
+from registry import topic_counts
 from registry.drivers import run
 from registry.keys import Keys
 from registry.task_times import note_success
 from tests.api.http import Http, a_broker
-from tests.api.test_metrics import DAY_MS, budget, scrape
-from tests.mqpipeline.serving.example import AS_OF, RUN, results
+from tests.api.test_metrics import CHECKED, COUNTS, DAY_MS, budget, scrape
+from tests.mqpipeline.serving.example import AS_OF, results
 
 VALUES = (
     *(b"", b"x", b"9" * 400, b"\xff\xfe", b"\xed\xa0\x80", b"null", b"[" * 3000),
@@ -51,7 +52,7 @@ def test_no_damage_ends_a_scrape(http: Http, store: EmbeddedStore, redis: redis_
     publish(
         redis,
         "default",
-        RUN,
+        CHECKED,
         Results(AS_OF, {**results().tables, SLO.table.name: (budget("c1", DAY_MS, 0.5),)}),
     )
     redis.hset(keys.report("flap:values"), "slot:c1:b1:0", '{"flapping": true}')
@@ -60,6 +61,7 @@ def test_no_damage_ends_a_scrape(http: Http, store: EmbeddedStore, redis: redis_
     http.ok("PUT", "/v1/brokers/broker-a/drain", {"owner": "ops", "reason": "disk"})
     http.ok("PUT", "/v1/kv/ns/key", {"value": "v"})
     run(note_success(keys, "expire_brokers", 1), redis)
+    run(topic_counts.store(keys, COUNTS), redis)
     scrapes = 0
     with redis_py.Redis.from_url(store.url) as raw:
         for key in map(str, redis.keys("*")):

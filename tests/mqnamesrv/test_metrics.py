@@ -3,6 +3,7 @@
 import os
 import re
 import signal
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,7 +14,9 @@ from prometheus_client.parser import text_string_to_metric_families
 from metrics.catalogue import CATALOGUE
 from metrics.files import MADE
 from metrics.metric import NS, PREFIX, Scope
+from registry.options.catalogue import BY_KEY
 from rocketmq_remoting.codes import RequestCode
+from testbed.certificates import VALID, make_certificates
 from testbed.eventually import eventually
 from tests.mqnamesrv.process import NameServer
 
@@ -24,7 +27,10 @@ PART = re.compile("_(bucket|count|sum)$")
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[NameServer]:
-    with NameServer(tmp_path_factory.mktemp("metrics"), MQNS_REMOTING_WORKERS="2") as server:
+    folder = tmp_path_factory.mktemp("metrics")
+    tls = make_certificates(folder / "certificates").server_properties
+    options = {BY_KEY[key].env: text for key, text in tls.items()}
+    with NameServer(folder, MQNS_REMOTING_WORKERS="2", **options) as server:
         yield server
 
 
@@ -77,6 +83,11 @@ def test_lookups_are_counted_and_timed(server: NameServer) -> None:
     assert found["route_cache_events_total", (("result", "negative_hit"),)] >= LOOKUPS - 2
     assert found["connection_events_total", (("event", "accepted"),)] >= LOOKUPS
     assert found["request_bytes_total", ()] > 1000
+
+
+def test_the_end_of_the_certificate(server: NameServer) -> None:
+    ends_s = value(server, "tls_cert_expiry_timestamp_seconds", listener="remoting")
+    assert time.time() + VALID.total_seconds() == pytest.approx(ends_s, abs=600)
 
 
 def test_http_requests_are_counted_by_route(server: NameServer) -> None:

@@ -30,6 +30,7 @@ ELSEWHERE = (
     "settings",
     "settings:given",
     "tasks",
+    "topic_counts",
     "workers",
 )
 Hashes = dict[str, dict[str, str]]

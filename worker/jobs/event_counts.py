@@ -25,6 +25,7 @@ class EventCounts:
         self._changes = Counts(metrics.ROUTE_CHANGES)
         self._removals = Counts(metrics.UNREGISTRATIONS)
         self._conflicts = Counts(metrics.IDENTITY_CONFLICTS)
+        self._admin_writes = Counts(metrics.ADMIN_WRITES)
         self._detection = Histograms(metrics.DETECTION_LATENCY)
         self._record_delay = Histogram(metrics.EXPIRY_RECORD_DELAY.buckets)
         for kind, causes in metrics.CAUSES.items():
@@ -48,7 +49,7 @@ class EventCounts:
 
     def read(self) -> Iterator[Sample | Observed]:
         """Yield what is counted here as values of metrics."""
-        for counts in (self._changes, self._removals, self._conflicts):
+        for counts in (self._changes, self._removals, self._conflicts, self._admin_writes):
             yield from counts.read()
         yield from self._detection.read()
         yield Observed(metrics.EXPIRY_RECORD_DELAY, (), self._record_delay)
@@ -58,12 +59,19 @@ class EventCounts:
         if kind == EventKind.CHECKPOINT:
             return
         self._changes.add(kind, cause if cause in metrics.CAUSES.get(kind, ()) else OTHER)
+        self._count_admin_write(event)
         if kind == EventKind.BROKER_REMOVED:
             self._count_removal(event)
         elif kind == EventKind.CONFLICT_SEEN:
             self._conflicts.add(cause, by=_number(event, "count") or 1)
         elif kind == EventKind.BROKER_REGISTERED and cause == "takeover":
             self._conflicts.add(cause)
+
+    def _count_admin_write(self, event: Event) -> None:
+        """Count an act once, in however many entries it is."""
+        op = metrics.ADMIN_OPS.get((event.kind, event.cause))
+        if op and event.get("part").partition("/")[0] in ("", "1"):
+            self._admin_writes.add(op, event.get("actor").partition(":")[0])
 
     def _count_removal(self, event: Event) -> None:
         self._removals.add(event.cause)

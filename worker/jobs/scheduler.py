@@ -37,6 +37,7 @@ from worker.jobs.repair_walker import RepairWalker
 from worker.jobs.scheduler_meter import SchedulerMeter
 from worker.jobs.task_record import TaskRecord
 from worker.jobs.timetable import JOBS, Periodic, timetable
+from worker.jobs.topic_counter import TopicCounter
 from worker.logs import log_lines
 from worker.logs.rate_limited_log import RateLimitedLog
 from worker.watch.follower import Follower
@@ -165,12 +166,14 @@ async def serve(options: Options) -> None:
     walks = TaskRecord(keys, lambda plan: driver.start(plan, lambda *_: None))
     meter = SchedulerMeter(options.namespace, commands, events, walks, scheduler.waiting)
     walker = RepairWalker(options, driver, keys, record=walks, count=meter.count_repaired)
+    counter = TopicCounter(driver, keys, walks, lambda: walker.has_claim)
     evictions = EvictionWatch(driver, allowed=options.allow_evicting_store)
     tasks = [
         loop.create_task(forever("the watch of evictions", evictions.run)),
         loop.create_task(forever("the timetable", partial(keep_timetable, scheduler, options.beat_file))),
         loop.create_task(forever("the follower", follower.run)),
         loop.create_task(forever("the walk over the tables", walker.run)),
+        loop.create_task(forever("the count of topics", counter.run)),
         loop.create_task(forever("the meter", meter.run)),
     ]
     await stop.wait()

@@ -13,7 +13,7 @@ import msgspec
 
 from registry.options.catalogue import BY_KEY, Options, parse
 from registry.options.load import read_properties
-from worker.transport.tls_context import TlsUnusable, build_context
+from worker.transport.tls_context import TlsUnusable, build_context, certificates_end
 from worker.transport.tls_session import TlsSession
 
 __all__ = ["ServerTls", "TlsMode", "TlsUnusable", "with_tls_file"]
@@ -68,6 +68,8 @@ class ServerTls:
         self._hashes = {path: _content_hash(path) for path in self._files.all}
         self._changed: set[str] = set()
         self._failed = False
+        self.certificates_end_s: float | None = None
+        """When the certificate in use ends, or one of its chain (Unix s); None without one, or if it is self-signed."""
         # The self-signed certificate waits for the first connection that wants one: few do, and making it takes
         # a library of several megabytes.
         if self.mode is not TlsMode.DISABLED and not self._self_signed:
@@ -109,14 +111,17 @@ class ServerTls:
         return True
 
     def _build(self) -> None:
+        options = with_tls_file(self._given)
         try:
-            self._context = build_context(with_tls_file(self._given))
+            self._context = build_context(options)
         except TlsUnusable as error:
             self._failed = True
             self._unusable = str(error)
             kept = "the old certificate stays" if self._context else "TLS connections are refused"
             log.error("TLS: %s; %s until its files change", error, kept)
             return
+        if not self._self_signed:
+            self.certificates_end_s = certificates_end(options.tls_server_cert_path)
         self._failed = False
         self._changed.clear()
         log.info("TLS: new connections get the present certificate, mode %s", self.mode.value)

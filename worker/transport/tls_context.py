@@ -2,12 +2,13 @@
 
 import re
 import ssl
+from pathlib import Path
 from tempfile import NamedTemporaryFile
 from typing import Final
 
 from registry.options.catalogue import Options
 
-__all__ = ["TlsUnusable", "build_context", "openssl_ciphers", "openssl_versions"]
+__all__ = ["TlsUnusable", "build_context", "certificates_end", "openssl_ciphers", "openssl_versions"]
 
 _VERSIONS: Final = {
     "TLSv1": ssl.TLSVersion.TLSv1,
@@ -47,6 +48,17 @@ def build_context(options: Options) -> ssl.SSLContext:
     except (ssl.SSLError, OSError, ValueError) as error:
         raise TlsUnusable(str(error) or type(error).__name__) from error
     return context
+
+
+def certificates_end(path: str) -> float | None:
+    """Return when the first certificate of a PEM file ends (Unix s); None of one that cannot be read."""
+    from cryptography import x509  # only now: a library of several megabytes
+
+    try:
+        certificates = x509.load_pem_x509_certificates(Path(path).read_bytes())
+    except (OSError, ValueError):
+        return None
+    return min(certificate.not_valid_after_utc.timestamp() for certificate in certificates)
 
 
 def openssl_versions(protocols: list[str]) -> set[ssl.TLSVersion]:

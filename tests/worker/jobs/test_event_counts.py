@@ -53,10 +53,10 @@ def counted(*events: Event, here: bool = True) -> Mapping[tuple[str, ...], float
 
 
 def test_one_that_has_the_claim_counts() -> None:
-    group = (event("topics_changed", "register"), event("topics_changed", "wipe"))
+    group = (event("topics_changed", "register"), event("topics_changed", "acting"))
     assert counted(*group) == {
         ("route_changes_total", "topics_changed", "register"): 1,
-        ("route_changes_total", "topics_changed", "wipe"): 1,
+        ("route_changes_total", "topics_changed", "acting"): 1,
     }
     assert counted(*group, here=False) == {}
 
@@ -100,6 +100,29 @@ def test_conflicts() -> None:
     }
 
 
+def test_acts_of_operators() -> None:
+    """Each once, in however many entries it is; what others do is none."""
+    found = counted(
+        event("topics_changed", "wipe", actor="wire:127.0.0.1:1", part="1/2"),
+        event("topics_changed", "wipe", actor="wire:127.0.0.1:1", part="2/2"),
+        event("drain_changed", "drain", actor="http:127.0.0.1:2"),
+        event("kv_changed", "put", actor="cli:me"),
+        event("settings_changed", "update"),
+        event("topics_changed", "register", actor="wire:127.0.0.1:1"),
+        event("drain_changed", "drain_end", actor="worker:1"),
+    )
+    assert {key[1:]: value for key, value in found.items() if key[0] == "admin_writes_total"} == {
+        ("wipe", "wire"): 1,
+        ("drain", "http"): 1,
+        ("kv_put", "other"): 1,
+        ("settings_update", "other"): 1,
+    }
+
+
+def test_each_act_of_an_operator_is_an_entry_that_there_is() -> None:
+    assert all(cause in metrics.CAUSES[kind] for kind, cause in metrics.ADMIN_OPS)
+
+
 def test_what_a_later_release_or_another_hand_wrote() -> None:
     found = counted(
         event("access_changed", "rotated"),
@@ -116,10 +139,10 @@ def test_a_group_that_comes_again_is_counted_once() -> None:
     counts = EventCounts(behind, lambda: True)
     behind.fails = True
     with pytest.raises(StoreUnavailable):
-        asyncio.run(counts.apply([event("kv_changed", "put")]))
+        asyncio.run(counts.apply([event("topics_changed", "register")]))
     behind.fails = False
-    asyncio.run(counts.apply([event("kv_changed", "put")]))
-    assert values(counts) == {("route_changes_total", "kv_changed", "put"): 1}
+    asyncio.run(counts.apply([event("topics_changed", "register")]))
+    assert values(counts) == {("route_changes_total", "topics_changed", "register"): 1}
 
 
 def test_each_kind_has_its_causes() -> None:

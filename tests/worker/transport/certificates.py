@@ -18,6 +18,8 @@ from cryptography.x509.oid import NameOID
 
 from testbed.certificates import SIGNS
 
+DAYS = 30
+
 
 class Authority:
     """A certificate authority; `pem` is what trusts it."""
@@ -35,14 +37,14 @@ class Authority:
         )
         return key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, hidden), self._signed(name, key)
 
-    def renew(self, name: str, key: bytes) -> bytes:
-        """Another certificate, PEM, of the end that has this key, PEM."""
+    def renew(self, name: str, key: bytes, days: int = DAYS) -> bytes:
+        """Another certificate, PEM, of the end that has this key, PEM; it is valid for so many days."""
         loaded = load_pem_private_key(key, None)
         assert isinstance(loaded, ec.EllipticCurvePrivateKey)
-        return self._signed(name, loaded)
+        return self._signed(name, loaded, days)
 
-    def _signed(self, name: str, key: ec.EllipticCurvePrivateKey) -> bytes:
-        return _certificate(_name(name), self._name, key, self._key, authority=False)
+    def _signed(self, name: str, key: ec.EllipticCurvePrivateKey, days: int = DAYS) -> bytes:
+        return _certificate(_name(name), self._name, key, self._key, authority=False, days=days)
 
     def issue_files(self, folder: Path, name: str, password: str = "") -> tuple[str, str]:
         """Paths of the key and the certificate."""
@@ -69,6 +71,7 @@ def _certificate(
     key: ec.EllipticCurvePrivateKey,
     signer: ec.EllipticCurvePrivateKey,
     authority: bool,
+    days: int = DAYS,
 ) -> bytes:
     now = datetime.now(UTC)
     builder = (
@@ -78,7 +81,7 @@ def _certificate(
         .public_key(key.public_key())
         .serial_number(x509.random_serial_number())
         .not_valid_before(now - timedelta(days=1))
-        .not_valid_after(now + timedelta(days=30))
+        .not_valid_after(now + timedelta(days=days))
         .add_extension(x509.BasicConstraints(ca=authority, path_length=None), critical=True)
         .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
         .add_extension(

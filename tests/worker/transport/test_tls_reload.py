@@ -1,16 +1,18 @@
 """Certificates that change while the worker runs."""
 
 import ssl
+import time
 from pathlib import Path
 
 import pytest
 
 from registry.options.catalogue import Options
 from tests.logged import logged
-from tests.worker.transport.certificates import Authority
+from tests.worker.transport.certificates import DAYS, Authority
 from tests.worker.transport.client import insecure
 from tests.worker.transport.tls_pair import TlsPair
 from worker.transport.tls import ServerTls, TlsMode, TlsUnusable, with_tls_file
+from worker.transport.tls_context import certificates_end
 
 
 class Files:
@@ -94,6 +96,30 @@ def test_a_certificate_renewed_for_the_same_key_is_taken(
     tls.poll()
     assert shown(tls, authority, tmp_path) == ssl.PEM_cert_to_DER_cert(renewed.decode())
     assert not logged(caplog)
+
+
+def test_the_end_of_the_certificates_in_use(files: Files, authority: Authority) -> None:
+    """Of a chain the first end counts; what is no good changes nothing."""
+    tls = ServerTls(files.options)
+    assert tls.certificates_end_s == pytest.approx(days_from_now(DAYS), abs=600)
+    key = files.key.read_bytes()
+    files.certificate.write_bytes(authority.renew("first", key) + authority.renew("first", key, days=10))
+    tls.poll()
+    assert tls.certificates_end_s == pytest.approx(days_from_now(10), abs=600)
+    files.certificate.write_bytes(b"no certificate")
+    tls.poll()
+    assert tls.certificates_end_s == pytest.approx(days_from_now(10), abs=600)
+    assert certificates_end(str(files.certificate)) is None
+
+
+def days_from_now(days: int) -> float:
+    return time.time() + days * 86400
+
+
+def test_a_self_signed_certificate_has_no_end_that_matters() -> None:
+    tls = ServerTls(Options())
+    tls.session()
+    assert tls.certificates_end_s is None
 
 
 def test_files_that_are_links_to_a_folder_that_changes(authority: Authority, tmp_path: Path) -> None:

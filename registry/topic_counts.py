@@ -1,0 +1,152 @@
+"""Topics and queues of each cluster, and which topics no producer can write to: counted by a job, read by metrics."""
+
+from collections import Counter, defaultdict
+from functools import lru_cache
+from time import perf_counter
+from typing import Final
+
+import msgspec
+
+from registry.clock import TIME, unix_ms
+from registry.drains import drained_brokers, drained_names
+from registry.keys import Keys
+from registry.long_work.scan import scan_pages
+from registry.members import Broker, broker_names, brokers
+from registry.plans import Pause, Plan, call
+from registry.queue_data.queue_text import current, queue_data
+from rocketmq_remoting.permission import PERM_WRITE
+from rocketmq_remoting.route import QueueData
+
+__all__ = ["ClusterCounts", "TopicCounts", "count", "read", "store"]
+
+KEPT_MS: Final = 600_000
+"""Counts that no process renews are no facts any more."""
+REST: Final = 9
+"""So many times as long as a page took is the pause behind it: counting takes a tenth of a core at most."""
+MASTER: Final = 0
+
+
+class ClusterCounts(msgspec.Struct, frozen=True):
+    """Of one cluster: its topics, the queues that its brokers have of them, and how many topics lack a writable master.
+
+    Such a topic has no broker with a living master, no drain and write permission, and has one that a producer could
+    write to if it had those. A topic that is read-only at brokers that others write to is none."""
+
+    topics: int
+    read_queues: int
+    write_queues: int
+    without_writable_master: int
+
+
+class TopicCounts(msgspec.Struct, frozen=True):
+    """`at_ms` (Unix ms of the Redis clock) is when counting began; `wiped` are brokers that have topics, of which none
+    has write permission."""
+
+    at_ms: int
+    clusters: dict[str, ClusterCounts]
+    wiped: tuple[str, ...]
+
+
+def read(keys: Keys) -> Plan[TopicCounts | None]:
+    """Return what was counted last; None where nothing was for ten minutes, and of damage until the next count."""
+    text: str | None = yield call("GET", keys.topic_counts)
+    try:
+        return None if text is None else msgspec.json.decode(text.encode(errors="replace"), type=TopicCounts)
+    except msgspec.MsgspecError:
+        return None
+
+
+def store(keys: Keys, counts: TopicCounts) -> Plan[None]:
+    """Store what was counted, for ten minutes."""
+    yield call("SET", keys.topic_counts, msgspec.json.encode(counts).decode(), "PX", KEPT_MS)
+
+
+def count(keys: Keys) -> Plan[TopicCounts]:
+    """Count all rows of all brokers, page by page; what changes meanwhile may or may not be seen."""
+    at_ms = unix_ms((yield TIME))
+    drained = {broker.name for broker in (yield from drained_brokers(keys, (yield from drained_names(keys))))}
+    counting = _Counting()
+    for broker in (yield from brokers(keys, (yield from broker_names(keys)))):
+        rows = yield from _rows(keys, broker)
+        counting.add(broker, rows, drained=broker.name in drained)
+    return TopicCounts(at_ms, counting.clusters(), tuple(counting.wiped))
+
+
+def _rows(keys: Keys, broker: Broker) -> Plan[dict[str, str]]:
+    """Return a broker's queue data by topic, without the epoch."""
+    rows: dict[str, str] = {}
+    pages = scan_pages(
+        keys.topics_of(broker.name), lambda page: rows.update(current(page, str(broker.epoch)))
+    )
+    yield from _rested(pages)
+    return rows
+
+
+def _rested(plan: Plan[None]) -> Plan[None]:
+    """Run a plan with a pause behind each reply."""
+    reply: object = None
+    while True:
+        began = perf_counter()
+        try:
+            request = plan.send(reply)
+        except StopIteration:
+            return
+        reply = yield request
+        yield Pause(REST * (perf_counter() - began))
+
+
+class _Counting:
+    """What was counted so far. A topic of a cluster is writable, would be, or is neither."""
+
+    def __init__(self) -> None:
+        self.wiped: list[str] = []
+        self._topics: defaultdict[str, set[str]] = defaultdict(set)
+        self._writable: defaultdict[str, set[str]] = defaultdict(set)
+        self._would_be: defaultdict[str, set[str]] = defaultdict(set)
+        self._read_queues = Counter[str]()
+        self._write_queues = Counter[str]()
+
+    def add(self, broker: Broker, rows: dict[str, str], *, drained: bool) -> None:
+        """Count the rows of one broker; damaged ones are in no route, and in no count."""
+        cluster = broker.cluster
+        topics, writable = set[str](), set[str]()
+        for topic, text in rows.items():
+            data = _parsed(text)
+            if data is None:
+                continue
+            topics.add(topic)
+            self._read_queues[cluster] += data.read_queue_nums
+            self._write_queues[cluster] += data.write_queue_nums
+            if data.perm & PERM_WRITE:
+                writable.add(topic)
+        self._topics[cluster] |= topics
+        if topics and not writable:
+            self.wiped.append(broker.name)
+        if writable and _has_master(broker) and not drained:
+            self._writable[cluster] |= writable
+        else:
+            self._would_be[cluster] |= writable or topics
+
+    def clusters(self) -> dict[str, ClusterCounts]:
+        """Return the counts of each cluster."""
+        return {
+            cluster: ClusterCounts(
+                len(topics),
+                self._read_queues[cluster],
+                self._write_queues[cluster],
+                len(self._would_be[cluster] - self._writable[cluster]),
+            )
+            for cluster, topics in self._topics.items()
+        }
+
+
+def _has_master(broker: Broker) -> bool:
+    return any(member.id == MASTER and member.lease.state != "overdue" for member in broker.members)
+
+
+@lru_cache(4096)
+def _parsed(text: str) -> QueueData | None:
+    try:
+        return queue_data("", text)
+    except ValueError:
+        return None
