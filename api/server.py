@@ -42,8 +42,8 @@ class HttpWorker(ThreadWorker):  # type: ignore[misc]
 
     def init_process(self) -> None:
         """Called by gunicorn in the new process."""
-        log_lines.through(self.log.error_log.handlers, self.log.error_log.level)
         options = load(os.environ)
+        log_lines.through(self.log.error_log.handlers, options)
         self._limits = limits_of(options)
         self._connections = connections_within_files(self._limits.connections)
         self.worker_connections = sys.maxsize  # never stop to accept: each makes room for itself

@@ -55,7 +55,7 @@ def main() -> None:
     """Run the console script."""
     _open_closed_files()
     atexit.register(gc.freeze)  # no last collection: the end of the process frees all
-    log_lines.to_standard_error(logging.INFO)
+    log_lines.to_standard_error(Options())
     sys.exit(run(sys.argv[1:], os.environ))
 
 
@@ -93,6 +93,7 @@ def _run(arguments: Mapping[str, str], env: Mapping[str, str]) -> int:
     path = arguments.get("--configFile") or env.get(CONFIG_FILE_VARIABLE, "")
     file, cli = (read_properties(path), {"configStorePath": path}) if path else ({}, {})
     options = resolve(file, env, cli)
+    log_lines.to_standard_error(options)
     if path:
         print(f"load config properties file OK, {path}", flush=True)
     for text in without_effect(file, env):

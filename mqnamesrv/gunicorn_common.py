@@ -11,7 +11,7 @@ from registry.options.load import warnings as options_without_effect
 STOP_AFTER_DRAIN_S = 3
 
 control_socket_disable = True  # gunicorn 27 opens one in the home directory
-accesslog = None
+accesslog: str | None = None
 loglevel = "warning"
 logger_class = "worker.logs.gunicorn_log.GunicornLog"
 timeout = 30

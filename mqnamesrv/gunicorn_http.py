@@ -13,5 +13,7 @@ workers = _options.http_workers
 threads = _options.http_threads
 graceful_timeout = 5  # slow peers come back to the next worker
 sendfile = False  # answers are written by the worker's loop
+accesslog = "-" if _options.access_log else None
+access_log_format = '%(h)s "%(r)s" %(s)s %(B)s bytes %(M)s ms "%(a)s"'
 proc_name = "mqnamesrv-http"
 on_starting = log_options  # noqa: F405

@@ -62,8 +62,9 @@ class RemotingWorker(Worker):  # type: ignore[misc]
 
     def init_process(self) -> None:
         """Called by gunicorn in the new process."""
-        log_lines.through(self.log.error_log.handlers, self.log.error_log.level)
-        self.options = _that_fit(load(os.environ))
+        options = load(os.environ)
+        log_lines.through(self.log.error_log.handlers, options)
+        self.options = _that_fit(options)
         super().init_process()
 
     def run(self) -> None:

@@ -150,6 +150,7 @@ SECRETS = frozenset(
     }
 )
 NETWORKS = frozenset({"probeNetworks", "proxyNetworks"})
+CHOICES = {"logFormat": ("text", "json"), "logLevel": ("debug", "info", "warning", "error")}
 PORT_MAX, LONG_MAX = (1 << 16) - 1, (1 << 63) - 1
 PORTS = frozenset({"listenPort", "httpPort", "metricsPort"})
 DECIMAL = re.compile(r"[+-]?[0-9]+")
@@ -253,6 +254,15 @@ def _with_networks(options: Options) -> Options:
     return options
 
 
+def _with_choices(options: Options) -> Options:
+    """The options, of which each with CHOICES is one of them. Raises InvalidOption for another text."""
+    for key, choices in CHOICES.items():
+        text = getattr(options, BY_KEY[key].name)
+        if text not in choices:
+            raise InvalidOption(f"{key}={text}: {key} is one of {', '.join(choices)}")
+    return options
+
+
 def resolve(file: Mapping[str, str], env: Mapping[str, str], cli: Mapping[str, str] | None = None) -> Options:
     """Defaults, then the -c file, then the environment, then the command line.
 
@@ -262,7 +272,7 @@ def resolve(file: Mapping[str, str], env: Mapping[str, str], cli: Mapping[str, s
     given = _given(file, env, cli or {})
     unknown = tuple((key, text) for key, text in file.items() if key not in BY_KEY)
     options = msgspec.convert(_computed(given, env) | given | {"listing_also": unknown}, Options)
-    return _with_networks(_with_logins(options))
+    return _with_choices(_with_networks(_with_logins(options)))
 
 
 def given_settings(

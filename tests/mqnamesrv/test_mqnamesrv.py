@@ -17,11 +17,12 @@ from mqnamesrv.store import EmbeddedStore
 from rocketmq_remoting.codes import RequestCode
 from testbed.eventually import eventually
 from testbed.process_tree import open_files
+from tests.api.http import a_broker
 from tests.mqnamesrv.process import NameServer, environment, mqnamesrv, runs
 
 FILE = "orderMessageEnable=true\nmyKey=x\n# kept\nhttpThreads=3\n"
 PRINTED = ("load config properties file OK, ", "The Name Server boot success. ", "ready ")
-LINE = re.compile(r"\[\d{4}-\d\d-\d\d \d\d:\d\d:\d\d [+-]\d{4}\] \[\d+\] \[[A-Z]+\] [\w.]+ \S")
+LINE = re.compile(r"\[\d{4}-\d\d-\d\d \d\d:\d\d:\d\d [+-]\d{4}\] \[\d+\] \[default\] \[[A-Z]+\] [\w.]+ \S")
 PROCESSES = (
     "store.sock",
     "master [mqnamesrv-remoting]",
@@ -162,7 +163,29 @@ def test_all_processes_log_in_one_form(server: NameServer) -> None:
     eventually(lambda: "was refused" in server.output)
     lines = [line for line in server.output.splitlines() if not line.startswith(PRINTED)]
     assert [line for line in lines if not LINE.match(line)] == []
-    assert {"mqnamesrv.serve", "api.problems"} <= {line.split()[5] for line in lines}
+    assert {"mqnamesrv.serve", "api.problems"} <= {line.split()[6] for line in lines}
+
+
+def test_all_processes_log_json(tmp_path: Path) -> None:
+    """What a broker, an operator and the job did, and each request over HTTP."""
+    options = {"MQNS_LOG_FORMAT": "json", "MQNS_ACCESS_LOG": "true", "MQNS_NAMESPACE": "blue"}
+    with NameServer(tmp_path, **options) as server:
+        url = f"http://127.0.0.1:{server.http_port}/v1"
+        reply = httpx.post(f"{url}/brokers", json=a_broker(brokerName="b1", heartbeatTimeoutMillis=1000))
+        assert reply.status_code == HTTPStatus.OK, reply.text
+
+        def logged(message: str) -> list[dict[str, object]]:
+            lines = [json.loads(line) for line in server.output.splitlines() if not line.startswith(PRINTED)]
+            assert {line["namespace"] for line in lines} == {"blue"}
+            return [line for line in lines if line["message"].startswith(message)]
+
+        [came] = eventually(lambda: logged("broker_registered first"), 10)
+        [went] = eventually(lambda: logged("broker_removed expired"), 10)
+        assert came["broker"] == went["broker"] == "b1"
+        assert str(came["actor"]).startswith("http:127.0.0.1:")
+        assert went["actor"] == "job:expire"
+        [request] = logged('127.0.0.1 "POST /v1/brokers HTTP/1.1" 200 ')
+        assert request["logger"] == "gunicorn.access"
 
 
 def test_sighup_replaces_all_workers(server: NameServer) -> None:

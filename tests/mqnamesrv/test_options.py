@@ -6,6 +6,7 @@ from msgspec.structs import replace
 from registry.options.catalogue import (
     BY_KEY,
     CATALOGUE,
+    CHOICES,
     GROWTH_LIMITS,
     NETWORKS,
     InvalidOption,
@@ -72,6 +73,8 @@ def test_each_option_can_be_set_by_its_variable() -> None:
             text = "redis://changed"
         if option.key in NETWORKS:
             text = "10.0.0.0/8"
+        if option.key in CHOICES:
+            text = CHOICES[option.key][-1]
         changed = resolve({}, HOME | {option.env: text})
         assert getattr(changed, option.name) != option.default, option.key
 

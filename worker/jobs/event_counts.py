@@ -8,6 +8,7 @@ from metrics.counts import Counts, Histogram, Histograms, Observed
 from metrics.metric import OTHER
 from metrics.samples import Sample
 from registry.events.entry import Event, EventKind
+from worker.jobs.recent import Recent
 from worker.watch.follower import Listener, ResetCause
 
 __all__ = ["EventCounts"]
@@ -26,6 +27,7 @@ class EventCounts:
         self._removals = Counts(metrics.UNREGISTRATIONS)
         self._conflicts = Counts(metrics.IDENTITY_CONFLICTS)
         self._admin_writes = Counts(metrics.ADMIN_WRITES)
+        self._recent = Recent()
         self._detection = Histograms(metrics.DETECTION_LATENCY)
         self._record_delay = Histogram(metrics.EXPIRY_RECORD_DELAY.buckets)
         for kind, causes in metrics.CAUSES.items():
@@ -70,7 +72,7 @@ class EventCounts:
     def _count_admin_write(self, event: Event) -> None:
         """Count an act once, in however many entries it is."""
         op = metrics.ADMIN_OPS.get((event.kind, event.cause))
-        if op and event.get("part").partition("/")[0] in ("", "1"):
+        if op and self._recent.is_new((event.get("op"), op)):
             self._admin_writes.add(op, event.get("actor").partition(":")[0])
 
     def _count_removal(self, event: Event) -> None:

@@ -134,14 +134,14 @@ def _is_no_refusal(record: logging.LogRecord) -> bool:
 
 def main() -> None:
     """Options come from the environment, as the supervisor hands them over."""
-    log_lines.to_standard_error(logging.WARNING)
+    options = configuration.load(os.environ)
+    log_lines.to_standard_error(options)
     logging.raiseExceptions = (
         False  # RQ's handler of a signal raises where it is: in a line that is being written too
     )
     signal.signal(
         signal.SIGTERM, lambda *_: sys.exit(0)
     )  # until RQ's own; a container's first process has none
-    options = configuration.load(os.environ)
     await_queue(options)
     upkeep = worker(options)
     upkeep.log.addFilter(RateLimitedFilter(REPEATED_EVERY_S))  # RQ logs each attempt to reach its Redis

@@ -30,6 +30,7 @@ from registry.options.catalogue import Options
 from registry.store import connect as store
 from worker.background import end, forever
 from worker.jobs.event_counts import EventCounts
+from worker.jobs.event_log import EventLog
 from worker.jobs.eviction_watch import EvictionWatch
 from worker.jobs.liveness_file import touch
 from worker.jobs.push_905 import Pusher
@@ -156,7 +157,8 @@ async def serve(options: Options) -> None:
     keys = Keys(options.namespace)
     commands = StoreCommands()
     driver = AsyncDriver(store.connect_async(options.redis_url, options.namespace), commands)
-    events = EventCounts(Pusher(options, driver, keys), lambda: walker.has_claim)
+    lines = EventLog(Pusher(options, driver, keys), lambda: walker.has_claim)
+    events = EventCounts(lines, lambda: walker.has_claim)
     connect = partial(store.connect_follower, options.redis_url, options.namespace)
     follower = Follower(connect, keys, events, rest_s=REST_S)
     queue = store.connect_queue(
@@ -184,8 +186,9 @@ async def serve(options: Options) -> None:
 
 def main() -> None:
     """Options come from the environment, as the supervisor hands them over."""
-    log_lines.to_standard_error(logging.WARNING)
-    asyncio.run(serve(configuration.load(os.environ)))
+    options = configuration.load(os.environ)
+    log_lines.to_standard_error(options)
+    asyncio.run(serve(options))
 
 
 if __name__ == "__main__":

@@ -1,20 +1,20 @@
 """gunicorn's own lines, in the form of all others: `logger_class` of both gunicorns."""
 
+import os
 from typing import Any
 
 from gunicorn.glogging import Logger
 
-from worker.logs.log_lines import FORMAT, TIME, OneLine
+from registry.options.load import load
+from worker.logs.log_lines import formatter
 
 
 class GunicornLog(Logger):  # type: ignore[misc]
-    """Its logger is called `gunicorn.error`, whatever the level."""
-
-    error_fmt = FORMAT
-    datefmt = TIME
+    """Its loggers are called `gunicorn.error`, whatever the level, and `gunicorn.access`."""
 
     def setup(self, cfg: Any) -> None:
         """Called by gunicorn at the start and at each reload."""
         super().setup(cfg)
-        for handler in self.error_log.handlers:
-            handler.setFormatter(OneLine())
+        form = formatter(load(os.environ))
+        for handler in (*self.error_log.handlers, *self.access_log.handlers):
+            handler.setFormatter(form)

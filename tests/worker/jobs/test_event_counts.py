@@ -103,16 +103,17 @@ def test_conflicts() -> None:
 def test_acts_of_operators() -> None:
     """Each once, in however many entries it is; what others do is none."""
     found = counted(
-        event("topics_changed", "wipe", actor="wire:127.0.0.1:1", part="1/2"),
-        event("topics_changed", "wipe", actor="wire:127.0.0.1:1", part="2/2"),
-        event("drain_changed", "drain", actor="http:127.0.0.1:2"),
-        event("kv_changed", "put", actor="cli:me"),
+        event("topics_changed", "wipe", actor="wire:127.0.0.1:1", op="op1"),
+        event("topics_changed", "register", actor="wire:127.0.0.1:2", op="op2"),
+        event("topics_changed", "wipe", actor="wire:127.0.0.1:1", op="op1"),
+        event("topics_changed", "wipe", actor="wire:127.0.0.1:1", op="op3"),
+        event("drain_changed", "drain", actor="http:127.0.0.1:2", op="op4"),
+        event("kv_changed", "put", actor="cli:me", op="op5"),
         event("settings_changed", "update"),
-        event("topics_changed", "register", actor="wire:127.0.0.1:1"),
-        event("drain_changed", "drain_end", actor="worker:1"),
+        event("drain_changed", "drain_end", actor="worker:1", op="op6"),
     )
     assert {key[1:]: value for key, value in found.items() if key[0] == "admin_writes_total"} == {
-        ("wipe", "wire"): 1,
+        ("wipe", "wire"): 2,
         ("drain", "http"): 1,
         ("kv_put", "other"): 1,
         ("settings_update", "other"): 1,
