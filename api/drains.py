@@ -22,9 +22,10 @@ from registry.drains import (
     drained_names,
     undrain,
 )
+from worker.logs.rate_limited_log import RateLimitedLog
 
 bp = APIBlueprint("drains", __name__, url_prefix="/v1")
-log = logging.getLogger(__name__)
+log = RateLimitedLog(logging.getLogger(__name__))
 
 
 def _line(text: str) -> str:
@@ -137,13 +138,13 @@ def put_drain(name: str, json_data: DrainBody) -> DrainWritten:
     wanted = Drain(json_data.owner, json_data.reason, json_data.until_millis)
     drained = server.run(drain(server.keys, name, wanted, origin(), server.limits))
     if drained.event_id:
-        log.info(
-            "broker %r is drained: routes show no write permission of its %d topics; by %r until %s: %r",
+        log.warning(
+            "broker %r is drained by %r (%r, untilMillis %s), and routes show no write permission there; mqns drains "
+            "lists the drains in force, mqns undrain ends one",
             name,
-            drained.topics,
             wanted.owner,
-            "it is undrained" if wanted.until_ms is None else f"{wanted.until_ms} (Unix ms)",
             wanted.reason,
+            "null" if wanted.until_ms is None else wanted.until_ms,
         )
     return DrainWritten.of_drained(drained)
 
@@ -175,7 +176,5 @@ def delete_drain(name: str) -> DrainWritten:
     server = name_server()
     drained = server.run(undrain(server.keys, name, origin()))
     if drained.event_id:
-        log.info(
-            "broker %r is undrained: routes show the permissions of its %d topics again", name, drained.topics
-        )
+        log.warning("broker %r is undrained, and routes show its permissions again", name)
     return DrainWritten.of_drained(drained)

@@ -17,7 +17,7 @@ from mqns.cli.settings import CommandContext
 from mqns.errors import ClientError, RemotingError
 
 DAMAGED: Final = "value-damaged"
-"""The kind of the answer about a drain that is there, and is none."""
+"""The kind of the answer about a drain that is in force, and damaged."""
 Reason = Annotated[str, typer.Option("--reason", help="Why; others will read it", show_default=False)]
 Owner = Annotated[
     str | None,
@@ -130,7 +130,7 @@ def _expect_known(api: HttpApi, brokers: list[str]) -> None:
     """Raise HttpError that names all brokers that are neither registered nor drained."""
     try:
         unknown = [broker for broker in dict.fromkeys(brokers) if not _is_known(api, broker)]
-    except RemotingError as error:
+    except ClientError as error:
         raise _with_left(error, brokers) from None
     if unknown:
         raise HttpError(f"no broker {', '.join(map(repr, unknown))}; nothing was done for the others")

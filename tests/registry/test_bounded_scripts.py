@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from registry.clusters import cluster_info
+from registry.drains import drained_brokers, drained_names
 from registry.kv import put
 from registry.members import brokers
 from registry.plans import Plan, ScriptCall
@@ -139,6 +140,12 @@ def the_list_of_topics_lost(ns: Namespace, number: int) -> None:
     ns.rewritten = True
 
 
+def drains_of_many_brokers(ns: Namespace, number: int) -> None:
+    ns.store.hset(ns.keys.drains, mapping=dict.fromkeys(MANY[:1000], "{}"))
+    ns.run(drained_brokers(ns.keys, ns.run(drained_names(ns.keys))))
+    ns.rewritten = True
+
+
 @pytest.mark.parametrize(
     ("scene", "script_name"),
     [
@@ -149,6 +156,7 @@ def the_list_of_topics_lost(ns: Namespace, number: int) -> None:
         (a_round_of_everything, "checkpoint"),
         (all_routes_lost, "repair_routes"),
         (the_list_of_topics_lost, "repair_table"),
+        (drains_of_many_brokers, "read_drains"),
     ],
 )
 def test_no_script_gives_redis_much_to_do(

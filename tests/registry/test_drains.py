@@ -49,9 +49,9 @@ def undrained(ns: Namespace, name: str = "b1") -> Drained:
 
 
 def stored(ns: Namespace, name: str = "b1") -> StoredDrain:
-    found = ns.run(drain_of(ns.keys, name))
-    assert found is not None
-    return found
+    in_force = ns.run(drain_of(ns.keys, name))
+    assert in_force is not None
+    return in_force
 
 
 def listed(ns: Namespace) -> tuple[DrainedBroker, ...]:

@@ -8,7 +8,7 @@ import pytest
 from msgspec.structs import replace
 
 from registry.clusters import cluster_info
-from registry.drains import Drain, drain
+from registry.drains import Drain, drain, drained_brokers, drained_names
 from registry.errors import ConfigNotFound, LimitReached
 from registry.events.heartbeat_log import log_heartbeat
 from registry.growth.limits import DEFAULT_LIMITS, Limits
@@ -520,6 +520,7 @@ def test_each_script_runs_on_hashes_at_their_limits(ns: Namespace) -> None:
     ns.store.hset(keys.drains, mapping={f"gone{n}": "{}" for n in range(most.max_brokers - 1)})
     scene.run(put(keys, ORDER_TOPIC_CONFIG, "last", "v", origin()))
     scene.run(drain(keys, "b1", Drain("me", "repair"), origin()))
+    assert len(scene.run(drained_brokers(keys, scene.run(drained_names(keys))))) == most.max_brokers
     with pytest.raises(LimitReached):
         ns.run(put(keys, ORDER_TOPIC_CONFIG, "more", "v", origin()))
     scene.run(announce_start(keys, {"a": "1"}, origin()))

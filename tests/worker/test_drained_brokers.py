@@ -1,7 +1,6 @@
 """Permissions that operators write of a drained broker: replies are Java's, lines of the log say what they cannot."""
 
 import json
-import logging
 
 import pytest
 import redis as redis_py
@@ -100,10 +99,11 @@ async def test_the_end_of_a_drain_is_logged_once(
     store: EmbeddedStore, redis: redis_py.Redis, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Of several workers, that does whose tick records it."""
-    caplog.set_level(logging.INFO, "worker.watch.ticker")
     async with serving(store.url) as scene, serving(store.url, "w2"):
         await scene.register(A)
         seconds, _ = redis.time()
         run(drain(KEYS, "broker-a", Drain("alice", "upgrade", (seconds + 1) * 1000), ORIGIN), redis)
         await eventually_async(lambda: logged(caplog))
-    assert logged(caplog) == ["their drain is over, routes show their permissions again: brokers 'broker-a'"]
+    assert logged(caplog) == [
+        "the time of drains is over (1: 'broker-a'), and routes show the permissions there again"
+    ]

@@ -1,4 +1,4 @@
-"""A line of the log about permissions that are written of a drained broker: the reply, which is Java's, has no word."""
+"""A line of the log about permissions written of a drained broker, which the reply, as Java's, cannot report."""
 
 import logging
 from collections.abc import Sequence

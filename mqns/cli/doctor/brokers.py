@@ -114,9 +114,12 @@ def _under_two_names(facts: Facts) -> Iterator[Finding]:
 
 
 def _drained(facts: Facts) -> Iterator[Finding]:
+    """Yield drained brokers, but those that are known to be gone."""
     where: dict[tuple[str, str], list[str]] = {}
     for server in facts.reachable:
         for name, drain in (server.drains or {}).items():
+            if server.lists_brokers and not server.names_broker(name):
+                continue
             where.setdefault((name, _drain_text(drain)), []).append(server.address)
     for (name, text), servers in sorted(where.items()):
         yield Finding(

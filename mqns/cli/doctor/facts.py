@@ -126,12 +126,10 @@ class NameServerFacts(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def drains(self) -> Mapping[str, DrainDocument] | None:
-        """The drains of brokers that have an address here, by name; None where they are not known."""
+        """The drains in force by broker name, also of brokers that are gone; None where they are not known."""
         if self.http is None or self.http.drains is None:
             return None
-        return {
-            drain.broker_name: drain for drain in self.http.drains if self.names_broker(drain.broker_name)
-        }
+        return {drain.broker_name: drain for drain in self.http.drains}
 
     def names_broker(self, name: str) -> bool:
         """Return whether a broker of that name has an address here."""

@@ -170,12 +170,10 @@ def _wiped(facts: Facts) -> Iterator[Finding]:
         for name in wiped(server) - masterless(server) - set(drains or ()):
             where.setdefault((name, drains is None), []).append(server.address)
     for (name, may_be_drained), servers in sorted(where.items()):
-        why, advice = ("", "")
+        why, advice = "", ""
         if may_be_drained:
             why = ", or it is drained"
-            advice = (
-                f". If it is drained, mqns drains --http URL lists it (redis-namesrv): mqns undrain {name}"
-            )
+            advice = f". Whether a redis-namesrv drains it: mqns drains --http URL; to end that: mqns undrain {name}"
         yield Finding(
             Severity.WARNING,
             "broker-wiped",

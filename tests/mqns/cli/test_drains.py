@@ -131,7 +131,7 @@ def test_a_drained_broker_that_is_gone_is_known(side: Side) -> None:
 
 
 @pytest.mark.parametrize("command", ["drain", "undrain"])
-def test_a_broker_that_goes_after_it_was_looked_for_is_told_and_the_others_are_done(
+def test_a_broker_that_goes_after_the_check_is_named_and_the_others_are_done(
     side: Side, command: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if command == "undrain":

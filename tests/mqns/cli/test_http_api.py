@@ -123,3 +123,19 @@ def test_an_answer_that_does_not_name_the_option_is_no_fault_of_the_command() ->
     with answering(lambda: whole(b'{"inForce":{"other":"live"}}'), 0) as url:
         ended = CliRunner().invoke(app, ["config", "set", "key", "value", "--http", url])
     assert (ended.exit_code, ended.stdout) == (0, f"set in {url}: when it is in force is not said\n")
+
+
+def test_a_release_without_a_list_of_drains_is_no_failure(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As of repairs and limits: what it does not say is not known."""
+    known = {"/readyz": b'{"nowMillis":1}', "/v1/brokers": b'{"brokers":[],"next":null}'}
+
+    async def asked(
+        client: object, timeout_s: float, method: str, path: str, **given: object
+    ) -> tuple[int, bytes]:
+        return (200, known[path]) if path in known else (404, b'{"detail":"no such path"}')
+
+    monkeypatch.setattr("mqns.cli.doctor.http_side.ask", asked)
+    facts = asyncio.run(http_facts("http://0.1:8080", LIMIT_S))
+    assert (facts.failure, facts.drains) == (None, None)
+    known["/v1/drains"] = b'{"drains":[],"next":null}'
+    assert asyncio.run(http_facts("http://0.2:8080", LIMIT_S)).drains == ()

@@ -6,6 +6,7 @@ import msgspec
 import pytest
 
 from mqns.cli.doctor import addresses, brokers, differences, servers, serving, store, topics
+from mqns.cli.doctor.facts import BROKERS as BROKERS_LIST
 from mqns.cli.doctor.facts import (
     BrokerLease,
     Facts,
@@ -13,6 +14,7 @@ from mqns.cli.doctor.facts import (
     LimitFacts,
     NameServerFacts,
     Probe,
+    Refusal,
     StoreFacts,
 )
 from mqns.cli.doctor.findings import Finding, Severity, confirmed, in_order, named
@@ -379,6 +381,11 @@ BROKERS: list[tuple[str, list[NameServerFacts], list[Reported]]] = [
         "drained at two name servers by one drain",
         [server(A, **drains(drain())), server(B, **drains(drain()))],
         [(W, "broker-drained", BOTH, ("broker-a",))],
+    ),
+    (
+        "drained where brokers are not listed",
+        [server(A, {}, {}, refusals={BROKERS_LIST: Refusal(1, "store")}, **drains(drain()))],
+        [(W, "broker-drained", (A,), ("broker-a",))],
     ),
     (
         "drained by two",

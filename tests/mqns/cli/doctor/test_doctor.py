@@ -181,7 +181,7 @@ def test_what_http_adds(
         scene.clear()
 
 
-def test_a_drain_is_told_from_permissions_that_were_taken(
+def test_a_drain_is_not_taken_for_permissions_that_were_taken(
     ns: Scene, listening: Listening, unreachable: str
 ) -> None:
     """By the HTTP side; without it, it may be either."""
