@@ -1,6 +1,5 @@
 """Drains of brokers: routes show no write permission there until an operator or the time ends the drain."""
 
-import logging
 from collections.abc import Iterable
 from typing import Annotated
 
@@ -22,10 +21,8 @@ from registry.drains import (
     drained_names,
     undrain,
 )
-from worker.logs.rate_limited_log import RateLimitedLog
 
 bp = APIBlueprint("drains", __name__, url_prefix="/v1")
-log = RateLimitedLog(logging.getLogger(__name__))
 
 
 def _line(text: str) -> str:
@@ -137,15 +134,6 @@ def put_drain(name: str, json_data: DrainBody) -> DrainWritten:
     server = name_server()
     wanted = Drain(json_data.owner, json_data.reason, json_data.until_millis)
     drained = server.run(drain(server.keys, name, wanted, origin(), server.limits))
-    if drained.event_id:
-        log.warning(
-            "broker %r is drained by %r (%r, untilMillis %s), and routes show no write permission there; mqns drains "
-            "lists the drains in force, mqns undrain ends one",
-            name,
-            wanted.owner,
-            wanted.reason,
-            "null" if wanted.until_ms is None else wanted.until_ms,
-        )
     return DrainWritten.of_drained(drained)
 
 
@@ -175,6 +163,4 @@ def delete_drain(name: str) -> DrainWritten:
     Its topics have the permissions again that it registered or was given."""
     server = name_server()
     drained = server.run(undrain(server.keys, name, origin()))
-    if drained.event_id:
-        log.warning("broker %r is undrained, and routes show its permissions again", name)
     return DrainWritten.of_drained(drained)

@@ -7,7 +7,7 @@
           idle (ms after which the service counts as new), follows: whether the worker follows the stream,
           rule of mass expiries: "<longest hold (ms)>,<share (percent)>,<least members>", absent = no holds
   Returns {now, started, next end (of a lease or a drain) within the horizon or "", {overdue member, its end, ...},
-          event id, by how much the clock went back since the last tick (ms), {name whose drain ended here, ...}}  ]]
+          event id, by how much the clock went back since the last tick (ms)}  ]]
 --- @include "clock_back"
 --- @include "drain_ends"
 --- @include "end_hold"
@@ -63,6 +63,4 @@ if drain[2] and (soonest == "" or tonumber(drain[2]) < soonest) then soonest = d
 redis.call("HSET", KEYS[1], "tick_ms", ctx.now, "started_ms", started)
 -- A worker that starts has as long to follow the stream as one that follows no more.
 if r.follows or not follow then redis.call("HSET", KEYS[1], "follow_ms", ctx.now) end
-return {
-  tostring(ctx.now), string.format("%.0f", started), tostring(soonest), overdue, last, tostring(back), ctx.drains_over,
-}
+return { tostring(ctx.now), string.format("%.0f", started), tostring(soonest), overdue, last, tostring(back) }

@@ -23,8 +23,7 @@ class Tick(msgspec.Struct, frozen=True):
 
     `overdue` are members whose lease, held or not, is over and not yet recorded, with its end, OVERDUE_MOST of them;
     `next_end_ms` is the first end of a lease or drain within the horizon, None for none; `started_ms` when the service
-    began; `back_ms` by how much the clock went back since the last tick of any worker, 0 if it did not; `undrained` are
-    the broker names whose drain ended by itself, as this tick was the first to see."""
+    began; `back_ms` by how much the clock went back since the last tick of any worker, 0 if it did not."""
 
     now_ms: int
     started_ms: int
@@ -32,7 +31,6 @@ class Tick(msgspec.Struct, frozen=True):
     overdue: dict[str, int]
     event_id: str = ""
     back_ms: int = 0
-    undrained: tuple[str, ...] = ()
 
 
 def tick(
@@ -52,18 +50,12 @@ def tick(
     }
     if rule is not None:
         request["rule"] = rule.text()
-    now, started, soonest, overdue, event_id, back, undrained = yield ScriptCall(
+    now, started, soonest, overdue, event_id, back = yield ScriptCall(
         "tick", (keys.events_meta, keys.leases, keys.workers), (as_json(request),)
     )
     ends = {member: whole_ms(float(end)) for member, end in zip(overdue[::2], overdue[1::2], strict=True)}
     return Tick(
-        int(now),
-        int(started),
-        whole_ms(float(soonest)) if soonest else None,
-        ends,
-        event_id,
-        int(back),
-        tuple(undrained),
+        int(now), int(started), whole_ms(float(soonest)) if soonest else None, ends, event_id, int(back)
     )
 
 

@@ -1,15 +1,12 @@
 """Drains by HTTP."""
 
-import logging
 from typing import Any
 
 import pytest
 import redis as redis_py
 
-from api import drains
 from registry.keys import Keys
 from tests.api.http import MASTER, Http, a_broker
-from worker.logs.rate_limited_log import RateLimitedLog
 
 DRAIN = "/v1/brokers/broker-a/drain"
 WANTED = {"owner": "alice", "reason": "kernel upgrade"}
@@ -156,17 +153,3 @@ def test_permissions_given_to_a_drained_broker_end_no_drain(http: Http) -> None:
     http.ok("DELETE", DRAIN)
     assert perms(http) == {"TopicA": 6, "TopicB": 2}
     assert http.ok("POST", permission, {"writable": False})["drain"] is None
-
-
-def test_log_lines(http: Http, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of what was changed, and of nothing else."""
-    monkeypatch.setattr(drains, "log", RateLimitedLog(logging.getLogger(drains.__name__)))
-    drain_set(http, untilMillis=2**41)
-    drain_set(http, untilMillis=2**41)
-    http.ok("DELETE", DRAIN)
-    http.ok("DELETE", DRAIN)
-    assert caplog.messages == [
-        f"broker 'broker-a' is drained by 'alice' ('kernel upgrade', untilMillis {2**41}), and routes show no write "
-        "permission there; mqns drains lists the drains in force, mqns undrain ends one",
-        "broker 'broker-a' is undrained, and routes show its permissions again",
-    ]

@@ -196,11 +196,11 @@ def test_a_member_group_echoes_the_cluster(rows: list[Any], found: dict[int, str
 
 def test_a_tick() -> None:
     found = answered(
-        tick(KEYS, "w1", origin()), ["100", "7", "130", ["c1:a:1", "90", "c1:a:2", "95.0"], "", "0", []]
+        tick(KEYS, "w1", origin()), ["100", "7", "130", ["c1:a:1", "90", "c1:a:2", "95.0"], "", "0"]
     )[1]
     assert found == Tick(100, 7, 130, {"c1:a:1": 90, "c1:a:2": 95})
-    assert answered(tick(KEYS, "w1", origin()), ["100", "7", "", [], "9-1", "60000", ["b1"]])[1] == Tick(
-        100, 7, None, {}, "9-1", 60_000, ("b1",)
+    assert answered(tick(KEYS, "w1", origin()), ["100", "7", "", [], "9-1", "60000"])[1] == Tick(
+        100, 7, None, {}, "9-1", 60_000
     )
 
 

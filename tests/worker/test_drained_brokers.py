@@ -92,18 +92,3 @@ async def test_the_reply_does_not_fail_with_what_is_only_logged(
         await scene.register(A)
         reply = await scene.ask(327, b"", {"brokerName": "broker-a"})
         assert (reply.code, reply.ext) == (0, {"addTopicCount": "2"})
-
-
-@asynchronous
-async def test_the_end_of_a_drain_is_logged_once(
-    store: EmbeddedStore, redis: redis_py.Redis, caplog: pytest.LogCaptureFixture
-) -> None:
-    """Of several workers, that does whose tick records it."""
-    async with serving(store.url) as scene, serving(store.url, "w2"):
-        await scene.register(A)
-        seconds, _ = redis.time()
-        run(drain(KEYS, "broker-a", Drain("alice", "upgrade", (seconds + 1) * 1000), ORIGIN), redis)
-        await eventually_async(lambda: logged(caplog))
-    assert logged(caplog) == [
-        "the time of drains is over (1: 'broker-a'), and routes show the permissions there again"
-    ]

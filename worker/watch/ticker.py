@@ -20,17 +20,13 @@ from registry.expiry.worker_lease import HORIZON_MS, OVERDUE_MOST, Tick, names_o
 from registry.keys import Keys
 from registry.plans import Origin
 from registry.removal import expire
-from worker.logs.rate_limited_log import RateLimitedLog
 from worker.watch.boot_clock import boot_time
 
 PERIOD_S = 1.0
 SPACING_S = 0.005  # between two ticks at ends of leases
 UNRECORDED_MS = 10_000  # so long overdue: the job that records lapses is not running
 
-NAMED = 5  # brokers in a line of the log
-
 log = logging.getLogger(__name__)
-over = RateLimitedLog(log)
 
 
 class Ticker:
@@ -156,12 +152,6 @@ class Ticker:
                 "the store's clock went back by %.1f s: leases that were given before are cut within a minute; compare "
                 "the clocks of the store's machines with a time server (NTP)",
                 seen.back_ms / 1000,
-            )
-        if seen.undrained:
-            over.warning(
-                "the time of drains is over (%d: %s), and routes show the permissions there again",
-                len(seen.undrained),
-                ", ".join(map(repr, seen.undrained[:NAMED])),
             )
         self._started_ms, self._ahead_ms = seen.started_ms, seen.now_ms - self._loop_ms()
         self.clock_offset_s = time() - seen.now_ms / 1000
