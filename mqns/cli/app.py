@@ -2,7 +2,20 @@
 
 from typing import Final
 
-from mqns.cli import agent, clusters, config, drains, kv, mqadmin, permissions, ping, routes, topics, watch
+from mqns.cli import (
+    agent,
+    clusters,
+    config,
+    drains,
+    events,
+    kv,
+    mqadmin,
+    permissions,
+    ping,
+    routes,
+    topics,
+    watch,
+)
 from mqns.cli.commands import add_common_options, new_app
 from mqns.cli.doctor import command as doctor
 
@@ -12,7 +25,7 @@ MQADMIN_PANEL: Final = "As mqadmin has them"
 
 app = new_app("RocketMQ name servers at the command line: Java's, and those of redis-namesrv.")
 add_common_options(app)
-for group in (routes, clusters, topics, watch, ping, doctor):
+for group in (routes, clusters, topics, watch, events, ping, doctor):
     group.add(app, LOOK_PANEL)
 for group in (kv, permissions, drains, config, agent):
     group.add(app, CHANGE_PANEL)
