@@ -7,6 +7,7 @@ import redis as redis_py
 from apiflask import APIFlask
 
 from api import (
+    audit,
     brokers,
     clusters,
     drains,
@@ -49,6 +50,7 @@ SUBJECTS = (
     settings,
     hold,
     events,
+    audit,
     repairs,
     limits,
     reports,

@@ -7,8 +7,7 @@ from typing import Annotated, Any, Literal
 
 from apiflask import APIBlueprint
 from flask import Response, current_app, jsonify
-from pydantic import BeforeValidator, Field, WithJsonSchema
-from pydantic_core import PydanticCustomError
+from pydantic import Field
 from redis.exceptions import RedisError
 from rq import Queue
 
@@ -17,29 +16,14 @@ from api.name_server import name_server
 from api.paging import Limit
 from api.problems import Problem
 from api.routes import Route
-from api.shapes import Answer, Name, Query
-from api.times import format_time, parse_time
+from api.shapes import Answer, Moment, Name, Query
+from api.times import format_time
 from registry.errors import InvalidField
 
 bp = APIBlueprint("history", __name__, url_prefix="/v1/history")
 
 WAIT_S = 30
 EXTENSION = "history"
-
-
-def _moment(text: object) -> object:
-    try:
-        return parse_time(text) if isinstance(text, str) else text
-    except ValueError as error:
-        raise PydanticCustomError("moment", "{why}", {"why": str(error)}) from None
-
-
-Moment = Annotated[
-    int,
-    BeforeValidator(_moment),
-    WithJsonSchema({"type": "string", "examples": ["2026-11-21T14:03:00Z", "1795269780000"]}),
-]
-"""Unix ms, or a time as RFC 3339 writes it."""
 
 
 class AtQuery(Query):

@@ -3,10 +3,11 @@
 import re
 from typing import Annotated, TypeVar
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
 from pydantic.alias_generators import to_camel
 from pydantic_core import PydanticCustomError
 
+from api.times import parse_time
 from rocketmq_remoting.data_version import DataVersion
 from rocketmq_remoting.permission import PERM_READ, PERM_WRITE
 from rocketmq_remoting.route import QueueData
@@ -49,6 +50,21 @@ Address = Annotated[
     str, AfterValidator(_address), Field(json_schema_extra={"pattern": f"^{HOST_AND_PORT.pattern}$"})
 ]
 """`host:port`"""
+
+
+def _moment(text: object) -> object:
+    try:
+        return parse_time(text) if isinstance(text, str) else text
+    except ValueError as error:
+        raise PydanticCustomError("moment", "{why}", {"why": str(error)}) from None
+
+
+Moment = Annotated[
+    int,
+    BeforeValidator(_moment),
+    WithJsonSchema({"type": "string", "examples": ["2026-11-21T14:03:00Z", "1795269780000"]}),
+]
+"""Unix ms, or a time as RFC 3339 writes it."""
 
 
 class Body(BaseModel):

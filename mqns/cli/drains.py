@@ -54,10 +54,6 @@ class _AnyJson(msgspec.Struct):
     """A success, whatever it says."""
 
 
-class _ReadyJson(msgspec.Struct, rename="camel"):
-    now_millis: int
-
-
 def add(app: typer.Typer, panel: str) -> None:
     """The commands `drain` and `undrain`."""
     command(app, panel=panel)(drain)
@@ -78,7 +74,7 @@ def drain(
     api = HttpApi(http, settings.timeout_s)
     until_millis = None
     if seconds is not None:
-        until_millis = api.request(_ReadyJson, "GET", "/readyz").now_millis + int(seconds * 1000)
+        until_millis = api.now_millis() + int(seconds * 1000)
     body = {"owner": owner or _user(), "reason": reason, "untilMillis": until_millis}
     _each(settings, api, brokers, lambda broker: _request_drain(api, "PUT", broker, body))
 

@@ -1,6 +1,8 @@
 """Requests to the HTTP API of redis-namesrv, for commands without a RocketMQ request (docs/http-api.md)."""
 
 import asyncio
+import ssl
+from functools import cached_property
 from typing import Any, Final, TypeVar
 from urllib.parse import quote
 
@@ -30,6 +32,10 @@ class HttpError(ClientError):
 class _Problem(msgspec.Struct):
     detail: str
     type: str = ""
+
+
+class _Ready(msgspec.Struct, rename="camel"):
+    now_millis: int
 
 
 def name_in_path(name: str) -> str:
@@ -90,6 +96,16 @@ class HttpApi:
             raise HttpError(f"{self._url}: {reason}") from None
         return found
 
+    def now_millis(self) -> int:
+        """Return the time by the clock of the server's store. Raises HttpError also where the server is not ready."""
+        return self.request(_Ready, "GET", "/readyz").now_millis
+
+    @cached_property
+    def _tls(self) -> ssl.SSLContext:
+        """The certificates that are trusted; reading them takes longer than most requests."""
+        return httpx.create_ssl_context()
+
     async def _ask(self, method: str, path: str, **given: Any) -> tuple[int, bytes]:
-        async with httpx.AsyncClient(timeout=self._timeout_s, transport=httpx.AsyncHTTPTransport()) as client:
+        transport = httpx.AsyncHTTPTransport(verify=self._tls)
+        async with httpx.AsyncClient(timeout=self._timeout_s, transport=transport) as client:
             return await ask(client, self._timeout_s, method, f"{self._url}{path}", **given)

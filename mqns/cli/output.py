@@ -84,6 +84,15 @@ class Printer:
             task = bar.add_task(what, total=total)
             yield lambda: bar.advance(task)
 
+    @contextmanager
+    def status(self, what: str) -> Iterator[Callable[[str], None]]:
+        """Show on a terminal how far work of unknown length is; the yielded function takes the text."""
+        if not self.errors.is_terminal:
+            yield lambda text: None
+            return
+        with self.errors.status(what) as shown:
+            yield lambda text: shown.update(Text(plain(f"{what}: {text}")))
+
 
 def builtins(value: object) -> Any:
     """Return a result as dicts, lists, text and numbers; keys are text."""

@@ -41,6 +41,7 @@ READS = [
     "/v1/kv/n",
     "/v1/settings",
     "/v1/events",
+    "/v1/audit",
     "/v1/reports",
     "/v1/reports/availability",
     "/healthz",
@@ -95,7 +96,7 @@ def test_any_body(quick: Http, method: str, path: str, body: dict[str, Any], dat
 @given(
     path=st.sampled_from(READS),
     name=words,
-    parameter=words | st.sampled_from(["limit", "after"]),
+    parameter=words | st.sampled_from(["limit", "after", "since", "kind", "topic"]),
     value=words,
 )
 @settings(max_examples=150, deadline=None)

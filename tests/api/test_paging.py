@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from api.events import ENTRIES_AT_ONCE
 from api.paging import PageQuery, page
+from registry.events.pages import ENTRIES_AT_ONCE
 from tests.api.http import Http, a_broker
 
 LISTED: dict[str, tuple[str, Callable[[Any], str]]] = {
@@ -68,7 +68,7 @@ def test_a_page(after: str, limit: int, listed: str, following: str | None) -> N
 
 
 def test_the_event_stream_in_pages(http: Http) -> None:
-    assert http.ok("GET", "/v1/events") == {"events": [], "next": None}
+    assert http.ok("GET", "/v1/events") == {"events": [], "next": None, "more": False}
     http.ok("POST", "/v1/brokers", a_broker())
     first = http.ok("GET", "/v1/events?limit=2")
     rest = http.ok("GET", f"/v1/events?after={first['next']}")
@@ -76,7 +76,11 @@ def test_the_event_stream_in_pages(http: Http) -> None:
     assert first["events"][1]["fields"]["id"] == "0"
     assert [event["fields"]["kind"] for event in rest["events"]] == ["topics_changed"]
     assert rest["next"] == rest["events"][-1]["id"]
-    assert http.ok("GET", f"/v1/events?after={rest['next']}") == {"events": [], "next": rest["next"]}
+    assert http.ok("GET", f"/v1/events?after={rest['next']}") == {
+        "events": [],
+        "next": rest["next"],
+        "more": False,
+    }
 
 
 def test_a_page_of_long_events_ends_sooner(http: Http) -> None:

@@ -127,6 +127,14 @@ BAD_FIELDS = [
     pytest.param(
         "GET", "/v1/events?after=99999999999999999999-0", None, "after", id="events: id beyond 64 bits"
     ),
+    pytest.param("GET", "/v1/events?order=newest", None, "order", id="events: order"),
+    pytest.param("GET", "/v1/events?topic=", None, "topic", id="events: empty topic"),
+    pytest.param("GET", "/v1/events?since=yesterday", None, "since", id="events: no time"),
+    pytest.param(
+        "GET", "/v1/audit?until=2026-11-28T10:00:00", None, "until", id="audit: time without a zone"
+    ),
+    pytest.param("GET", "/v1/audit?since=2&until=1", None, "until", id="audit: until before since"),
+    pytest.param("GET", "/v1/audit?after=1-x", None, "after", id="audit: no id"),
     pytest.param("GET", "/healthz?x=1", None, "x", id="health: unknown parameter"),
 ]
 

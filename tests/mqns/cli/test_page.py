@@ -15,6 +15,8 @@ PAGE = Path(__file__).parents[3] / "docs" / "cli.md"
 BLOCK = re.compile(r"^```console\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 SHOWN = ("127.0.0.1:9876", "127.0.0.1:9877", "http://127.0.0.1:8080")
 VARYING = (
+    (re.compile(r"\d{4}-\d\d-\d\dT[\d:.]+\S*"), "TIME"),
+    (re.compile(r"\b(http|wire):127\.0\.0\.1:\d+"), r"\1:PEER"),
     (re.compile(r"\d+\.\d{3}"), "MS"),
     (re.compile(r"(Millis\": )[\d.]+"), r"\1MS"),
     (re.compile(r"(V5_5_0 +)\d+ +"), r"\1MS "),

@@ -113,11 +113,11 @@ def start(server: str, *arguments: str, output: int) -> subprocess.Popen[bytes]:
         stdin=subprocess.DEVNULL,
         cwd=Path(__file__).parents[3],
         env={"PATH": os.environ["PATH"], "TERM": "xterm", "COLUMNS": "120", "LINES": "40"},
-        preexec_fn=_hears_ctrl_c,
+        preexec_fn=hears_ctrl_c,
     )
 
 
-def _hears_ctrl_c() -> None:
+def hears_ctrl_c() -> None:
     """A process that was started in the background ignores it, and so would this one."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)
 

@@ -1,0 +1,185 @@
+"""An entry as a line: each kind in words, and what another program wrote as it is."""
+
+from datetime import datetime
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from mqns.cli.event_words import WORDS, EntryDocument, line_of
+from mqns.cli.moments import moment_text, parse_moment
+from mqns.errors import ConfigError
+from registry.events.entry import EventKind
+
+AT_MS = 1795255839125
+MEMBER = {"cluster": "c1", "broker": "b1", "id": 0, "addr": "h:1"}
+WIPED = ["b1", "8,8,6,0", "8,8,4,0"]
+UNTIL = moment_text(AT_MS, "seconds")
+SAID: list[tuple[str, str, dict[str, Any], str]] = [
+    ("stream_started", "empty_store", {}, "a new stream of events"),
+    ("broker_registered", "first", MEMBER | {"addrs": {"0": "h:1"}}, "b1 0=h:1 of c1 entered"),
+    (
+        "broker_registered",
+        "join",
+        MEMBER | {"addrs": {"0": "h:1", "10": "h:3", "2": "h:2"}},
+        "b1 0=h:1 of c1 entered; now 0=h:1 2=h:2 10=h:3",
+    ),
+    ("broker_removed", "lost", MEMBER | {"addrs": {}}, "b1 0=h:1 of c1 left; none is left"),
+    (
+        "broker_removed",
+        "expired",
+        MEMBER | {"addrs": {"1": "h:2"}, "last_seen_ms": AT_MS},
+        f"b1 0=h:1 of c1 left; now 1=h:2; last heartbeat {moment_text(AT_MS)}",
+    ),
+    (
+        "broker_updated",
+        "register",
+        MEMBER | {"epoch": 1, "zone": "z", "zone_before": "", "filters": ["f:1"], "filters_before": []},
+        'b1 0=h:1 of c1: zone "" -> "z", filters [] -> ["f:1"]',
+    ),
+    (
+        "topics_changed",
+        "wipe",
+        {"rows": [[*WIPED, ["A", "B"]], ["b2", "", "4,2,6,1", ["A"]], ["b3", "1,1,6,0", "", ["A"]]]},
+        "A, B on b1: 8/8 RW- -> 8/8 R--; A on b2: added 4/2 RW- flag 1; A on b3: deleted, was 1/1 RW-",
+    ),
+    (
+        "topics_changed",
+        "register",
+        {"rows": [["b1", "", "8,8,6,0", ["A", "B", "C", "D", "E"]]]},
+        "A, B, C, 2 more on b1: added 8/8 RW-",
+    ),
+    (
+        "mappings_changed",
+        "register",
+        {
+            "rows": [
+                ["b1", "S", None, {}],
+                ["b1", "T", {}, None],
+                ["b1", "U", {"a": 1}, {}],
+                ["b1", "V", {}, {}],
+            ]
+        },
+        "static topics: S on b1 added, T on b1 deleted, U on b1 changed, 1 more",
+    ),
+    ("kv_changed", "put", {"kv_ns": "n", "key": "k", "after": "v"}, 'n k: none -> "v"'),
+    (
+        "kv_changed",
+        "put",
+        {"kv_ns": "n", "key": "k", "before_bytes": 70000, "after": "x" * 99},
+        f'n k: "70000 bytes" -> "{"x" * 59}…',
+    ),
+    (
+        "settings_changed",
+        "update",
+        {"changes": {"a": [None, "1"], "b": ["2", "3"]}},
+        'a none -> "1", b "2" -> "3"',
+    ),
+    (
+        "hold_changed",
+        "outage",
+        {"after": {"from_ms": AT_MS, "until_ms": AT_MS}},
+        f"leases held: none -> those that end from {moment_text(AT_MS)}, until {moment_text(AT_MS)}",
+    ),
+    (
+        "drain_changed",
+        "drain",
+        {
+            "broker": "b1",
+            "before": {"owner": "a", "reason": "r"},
+            "after": {"owner": "b", "reason": "s", "until_ms": AT_MS},
+        },
+        f'b1: drained for a, "r" -> drained for b, "s" until {UNTIL}',
+    ),
+    (
+        "drain_changed",
+        "undrain",
+        {"broker": "b1", "before": {"owner": "a", "reason": "r"}},
+        'b1: drained for a, "r" -> not drained',
+    ),
+    (
+        "conflict_seen",
+        "two_names",
+        MEMBER | {"action": "accepted", "holder": {"broker": "b2"}},
+        'b1 0=h:1 of c1 accepted; there was broker "b2"',
+    ),
+    (
+        "tables_repaired",
+        "topics",
+        {"brokers": ["b1"], "topics": ["A", "B"], "count": 2},
+        "2 rows; brokers b1; topics A, B",
+    ),
+    ("checkpoint", "request", {"round": 7, "scope": "topics", "broker": "b1"}, "round 7: topics of b1"),
+    ("news", "", {"a": 1, "b": ["x"], "c": "t\x1b"}, 'a=1 b=["x"] c="t\\u001b"'),
+]
+
+
+def entry(kind: str | None, cause: str | None, data: dict[str, Any], **members: Any) -> EntryDocument:
+    common = {"inc": 1, "seq": 1, "part": None, "op": "op", "actor": "http:h:1", "peer": None}
+    return EntryDocument(f"{AT_MS}-0", AT_MS, kind, cause, data=data, **(common | members))
+
+
+@pytest.mark.parametrize(("kind", "cause", "data", "words"), SAID)
+def test_words(kind: str, cause: str, data: dict[str, Any], words: str) -> None:
+    what = f"{kind}/{cause}" if cause else kind
+    assert line_of(entry(kind, cause, data)) == f"{moment_text(AT_MS)} {what} {words} by http:h:1"
+
+
+def test_each_kind_has_words() -> None:
+    assert {*WORDS, "topics_changed"} == set(EventKind)
+    assert {kind for kind, *_ in SAID} - {"news"} == set(EventKind)
+
+
+def test_the_topic_that_was_asked_for_comes_first() -> None:
+    rows = [["b1", "", "8,8,6,0", ["A", "B", "C", "D"]], ["b2", "", "8,8,6,0", ["E", "F", "G", "H"]]]
+    line = line_of(entry("topics_changed", "register", {"rows": rows}), "H")
+    assert "H, E, F, 1 more on b2: added 8/8 RW-; A, B, C, 1 more on b1" in line
+
+
+def test_who_did_it() -> None:
+    assert line_of(entry("news", None, {}, actor="token:alice", peer="h:2")).endswith(
+        "no fields by token:alice (h:2)"
+    )
+    assert line_of(entry(None, None, {}, actor=None)) == f"{moment_text(AT_MS)} no kind no fields by no actor"
+
+
+@pytest.mark.parametrize("kind", [*EventKind, "news", None])
+@pytest.mark.parametrize(
+    "value", [None, 0, -1, 10**18, "", "x", [], [[]], [["b"]], {}, {"x": []}, "x" * 9999]
+)
+def test_no_entry_ends_the_command(kind: str | None, value: Any) -> None:
+    """Each field of each kind, one after the other, has another value than a name server writes."""
+    whole = {name: member for row in SAID if row[0] == kind for name, member in row[2].items()}
+    for name in [*whole, "other"]:
+        line = line_of(entry(kind, "c", whole | {name: value}), "A")
+        assert line.endswith(" by http:h:1")
+        assert len(line) < 2000
+        line_of(entry(kind, "c", {key: member for key, member in whole.items() if key != name}))
+
+
+def test_a_time_that_no_calendar_has() -> None:
+    far = replace(entry("news", None, {}), at_millis=10**18)
+    assert line_of(far).startswith(f"{10**18} news")
+
+
+def test_times_as_they_are_typed() -> None:
+    def now_ms() -> int:
+        return AT_MS
+
+    assert [parse_moment("--since", text, now_ms) for text in ("90s", "30m", "1h", "2d")] == [
+        AT_MS - 1000 * seconds for seconds in (90, 1800, 3600, 172_800)
+    ]
+    assert parse_moment("--since", str(AT_MS), now_ms) == AT_MS
+    assert parse_moment("--since", "2026-11-21T10:10:39.125Z", now_ms) == AT_MS
+    assert parse_moment("--since", "2026-11-21T12:10:39.125+02:00", now_ms) == AT_MS
+    local = datetime.fromtimestamp(AT_MS / 1000).isoformat()
+    assert parse_moment("--since", local, now_ms) == AT_MS
+    assert parse_moment("--since", "999999999d", now_ms) == 0
+
+
+@pytest.mark.parametrize(
+    "text", ["", "h", "1w", "1 h", "-1h", "yesterday", "9" * 16, "2026-13-01", "\u0661h"]
+)
+def test_what_is_no_time(text: str) -> None:
+    with pytest.raises(ConfigError, match=r"^--until: "):
+        parse_moment("--until", text, int)
