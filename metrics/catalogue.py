@@ -259,7 +259,15 @@ LEASE_HIDE_DELAY: Final = Metric(
 )
 TASK: Final = Label(
     "task",
-    ("expire_brokers", "run_deferred", "trim_events", "checkpoint_tables", "walk_tables", "count_topics"),
+    (
+        "expire_brokers",
+        "run_deferred",
+        "trim_events",
+        "checkpoint_tables",
+        "walk_tables",
+        "count_topics",
+        "check_routes",
+    ),
 )
 TASK_RUNS: Final = Metric(
     "task_runs_total", "counter", (TASK, Label("result", ("ok", "failed"))), JOBS, "Runs of periodic jobs."
@@ -306,6 +314,13 @@ TABLE_REPAIRS: Final = Metric(
 )
 
 BROKER: Final = (CLUSTER, Label("broker"), Label("broker_id"))
+CONSISTENCY_CHECKS: Final = Metric(
+    "consistency_checks_total",
+    "counter",
+    (Label("result", ("match", "mismatch", "unanswered")),),
+    JOBS,
+    "Lookups that a scheduler makes at checkAddress, and compares with the tables.",
+)
 CLUSTERS: Final = Metric("clusters", "gauge", (), STORE, "Clusters that have a broker.")
 ACTIVE_BROKERS: Final = Metric(
     "active_brokers",
@@ -516,6 +531,7 @@ CATALOGUE: Final = (
         EVENTS_TRIMMED,
         TABLE_REPAIRS,
         ADMIN_WRITES,
+        CONSISTENCY_CHECKS,
     ),
     *(CLUSTERS, ACTIVE_BROKERS, BROKERS_WITHOUT_MASTER, DRAINED_BROKERS, FLAPPING_BROKERS, KV_KEYS),
     *(TOPICS, QUEUES, TOPICS_WITHOUT_WRITABLE_MASTER),

@@ -17,7 +17,7 @@ from mqnamesrv import children
 from mqnamesrv.child import Child
 from mqnamesrv.fork import Fork
 from mqnamesrv.gunicorn_common import STOP_AFTER_DRAIN_S
-from mqnamesrv.listeners import bind, claim, listens, port_of
+from mqnamesrv.listeners import bind, claim, listens, port_of, reachable
 from mqnamesrv.readiness import http_answers, registered
 from mqnamesrv.remoting_readiness import remoting_answers
 from mqnamesrv.shared_settings import SharedSettings
@@ -56,6 +56,9 @@ def serve(options: Options, given: Mapping[str, str], config_file: Path | None) 
         options = msgspec.structs.replace(
             options, listen_port=port_of(remoting_listener), http_port=port_of(http_listener)
         )
+        if not options.check_address:
+            own = f"{reachable(options.bind_address)}:{options.listen_port}"
+            options = msgspec.structs.replace(options, check_address=own)
         embedded, options, store_name = _store(options, signals)
         if embedded:
             stack.callback(embedded.stop)

@@ -26,6 +26,7 @@ SET_BY_CHART = frozenset(
         "configStorePath",
         "dataDir",
         "beatFile",
+        "checkAddress",
     }
 )
 SET_BY_CHART_TOO = ("tls.", "redis", "rqRedis")

@@ -47,7 +47,6 @@ TAIL = """
 | gone members as `broker_up` 0 for a day | the store has them no more; [reports](pipeline-reports.md) have |
 | watchers | there is no watch over HTTP |
 | registrations and heartbeats by what they did | `requests_total` has 103, 322, 904; `route_changes_total` changes |
-| sampled lookups compared with the tables | not built |
 | refusals by access rules | there are no such rules yet |
 | removals that the fence refused | `identity_conflicts_total` has them as `stale_unregister` |
 | refusals by limit | `requests_total` has them as errors; `limit_used_ratio` says which limit is near |

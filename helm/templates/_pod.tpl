@@ -110,6 +110,10 @@ env:
   {{- if has $component (list "jobs" "scheduler") }}
   - {name: MQNS_BEAT_FILE, value: /tmp/beat}
   {{- end }}
+  {{- $tls := $root.Values.tls }}
+  {{- if and (eq $component "scheduler") (not (and (eq $tls.mode "enforcing") (eq $tls.clientAuth "require"))) }}
+  - {name: MQNS_CHECK_ADDRESS, value: "{{ include "namesrv.name" (list $root "remoting") }}:{{ $root.Values.remoting.service.port }}"}
+  {{- end }}
   {{- with $pods.extraEnv }}
   {{- toYaml . | nindent 2 }}
   {{- end }}

@@ -150,6 +150,7 @@ SECRETS = frozenset(
     }
 )
 NETWORKS = frozenset({"probeNetworks", "proxyNetworks"})
+ADDRESS = re.compile(r"\S+:[0-9]{1,5}")
 CHOICES = {"logFormat": ("text", "json"), "logLevel": ("debug", "info", "warning", "error")}
 PORT_MAX, LONG_MAX = (1 << 16) - 1, (1 << 63) - 1
 PORTS = frozenset({"listenPort", "httpPort", "metricsPort"})
@@ -255,7 +256,9 @@ def _with_networks(options: Options) -> Options:
 
 
 def _with_choices(options: Options) -> Options:
-    """The options, of which each with CHOICES is one of them. Raises InvalidOption for another text."""
+    """The options, of which each with CHOICES is one of them, and addresses are some. Raises InvalidOption."""
+    if options.check_address and not ADDRESS.fullmatch(options.check_address):
+        raise InvalidOption(f"checkAddress={options.check_address}: checkAddress is host:port")
     for key, choices in CHOICES.items():
         text = getattr(options, BY_KEY[key].name)
         if text not in choices:

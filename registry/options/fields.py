@@ -267,6 +267,12 @@ class Options(TlsOptions, frozen=True, kw_only=True):
     beat_file: Annotated[
         str, _own("file that the rq worker and the scheduler touch while their loops turn; empty: none")
     ] = ""
+    check_address: Annotated[
+        str,
+        _own(
+            "host:port of the remoting service, where a scheduler compares answers with the tables; empty: it does not"
+        ),
+    ] = ""
     log_format: Annotated[str, _own("of log lines: text, or json with an object a line")] = "text"
     log_level: Annotated[str, _own("least level of log lines: debug, info, warning or error")] = "info"
     access_log: Annotated[bool, _own("log each request over HTTP")] = False

@@ -73,6 +73,8 @@ def test_each_option_can_be_set_by_its_variable() -> None:
             text = "redis://changed"
         if option.key in NETWORKS:
             text = "10.0.0.0/8"
+        if option.key == "checkAddress":
+            text = "localhost:9876"
         if option.key in CHOICES:
             text = CHOICES[option.key][-1]
         changed = resolve({}, HOME | {option.env: text})

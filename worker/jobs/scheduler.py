@@ -35,6 +35,7 @@ from worker.jobs.eviction_watch import EvictionWatch
 from worker.jobs.liveness_file import touch
 from worker.jobs.push_905 import Pusher
 from worker.jobs.repair_walker import RepairWalker
+from worker.jobs.route_checker import RouteChecker
 from worker.jobs.scheduler_meter import SchedulerMeter
 from worker.jobs.task_record import TaskRecord
 from worker.jobs.timetable import JOBS, Periodic, timetable
@@ -166,7 +167,8 @@ async def serve(options: Options) -> None:
     )
     scheduler = PeriodScheduler(queue, options.namespace, timetable(options))
     walks = TaskRecord(keys, lambda plan: driver.start(plan, lambda *_: None))
-    meter = SchedulerMeter(options.namespace, commands, events, walks, scheduler.waiting)
+    checker = RouteChecker(options, driver, keys, walks, lambda: walker.has_claim)
+    meter = SchedulerMeter(options.namespace, commands, events, walks, checker, scheduler.waiting)
     walker = RepairWalker(options, driver, keys, record=walks, count=meter.count_repaired)
     counter = TopicCounter(driver, keys, walks, lambda: walker.has_claim)
     evictions = EvictionWatch(driver, allowed=options.allow_evicting_store)
@@ -176,6 +178,7 @@ async def serve(options: Options) -> None:
         loop.create_task(forever("the follower", follower.run)),
         loop.create_task(forever("the walk over the tables", walker.run)),
         loop.create_task(forever("the count of topics", counter.run)),
+        loop.create_task(forever("the comparison of answers", checker.run)),
         loop.create_task(forever("the meter", meter.run)),
     ]
     await stop.wait()

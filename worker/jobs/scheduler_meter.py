@@ -15,6 +15,7 @@ from metrics.samples import Sample
 from metrics.store_commands import StoreCommands
 from registry.repair.state import Repaired
 from worker.jobs.event_counts import EventCounts
+from worker.jobs.route_checker import RouteChecker
 from worker.jobs.task_record import TaskRecord
 
 __all__ = ["ROLE", "SchedulerMeter"]
@@ -32,9 +33,10 @@ class SchedulerMeter:
         commands: StoreCommands,
         events: EventCounts,
         walks: TaskRecord,
+        checker: RouteChecker,
         waiting: Callable[[], dict[str, int]],
     ) -> None:
-        self._sources = commands.read, events.read, walks.read
+        self._sources = commands.read, events.read, walks.read, checker.read
         self._waiting = waiting
         self._depths: dict[str, int] = {}
         self.repaired = Counts(metrics.TABLE_REPAIRS)

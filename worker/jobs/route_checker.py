@@ -1,0 +1,191 @@
+"""Compares answers with the tables: a few topics each half minute, looked up as clients do; in one of all schedulers.
+
+A worker that answers by a cache which is no longer true is seen by nothing else: its answers look like any other."""
+
+import asyncio
+import logging
+import ssl
+from collections.abc import Callable, Iterator
+from time import perf_counter
+from typing import Final, Literal
+
+import msgspec
+from redis.exceptions import RedisError
+
+from metrics.catalogue import CONSISTENCY_CHECKS
+from metrics.counts import Counts
+from metrics.samples import Sample
+from registry import settings
+from registry.drivers import AsyncDriver
+from registry.errors import StoreUnavailable, TopicNotFound
+from registry.keys import Keys
+from registry.options.catalogue import Options, overlay
+from registry.plans import Plan, call
+from registry.routes import RouteView, read_route, route_of
+from rocketmq_remoting.codes import RequestCode, ResponseCode
+from rocketmq_remoting.command import encode
+from rocketmq_remoting.errors import BodyError, FrameError
+from rocketmq_remoting.frame import FrameReader
+from rocketmq_remoting.json_encoding import Dialect
+from rocketmq_remoting.remoting_command import Command
+from rocketmq_remoting.route import TopicRouteData, decode_route, encode_route
+from rocketmq_remoting.version import V5_0_0
+from worker.jobs.task_record import TaskRecord
+from worker.logs.rate_limited_log import RateLimitedLog
+
+__all__ = ["RouteChecker"]
+
+EVERY_S: Final = 30.0
+LOOK_EVERY_S: Final = 5.0
+"""How often another process asks whether it is to check."""
+SAMPLES: Final = 20
+AGAIN_S: Final = 2.0
+"""What a worker has not heard of a change by then, it never will."""
+TRIES: Final = 2
+ANSWER_S: Final = 3.0
+READ_BYTES: Final = 1 << 16
+TASK: Final = "check_routes"
+"""As metrics have it."""
+NO_ROUTE: Final = TopicRouteData((), ())
+Result = Literal["match", "mismatch", "unanswered"]
+
+log = RateLimitedLog(logging.getLogger(__name__), every_s=60.0)
+
+
+class RouteChecker:
+    """`checks_here` is asked whether this process checks; `record` notes each run. Without `checkAddress` none does."""
+
+    def __init__(
+        self,
+        options: Options,
+        driver: AsyncDriver,
+        keys: Keys,
+        record: TaskRecord,
+        checks_here: Callable[[], bool],
+    ) -> None:
+        self._options = options
+        self._driver = driver
+        self._keys = keys
+        self._record = record
+        self._checks_here = checks_here
+        self._counts = Counts(CONSISTENCY_CHECKS)
+
+    def read(self) -> Iterator[Sample]:
+        """Yield what is counted here as values of metrics."""
+        yield from self._counts.read()
+
+    async def run(self) -> None:
+        """Check until cancelled."""
+        clock = asyncio.get_running_loop().time
+        while True:
+            if not (self._options.check_address and self._checks_here()):
+                await asyncio.sleep(LOOK_EVERY_S)
+                continue
+            began_at = clock()
+            await self.check()
+            await asyncio.sleep(max(began_at + EVERY_S - clock(), 0.0))
+
+    async def check(self) -> None:
+        """Check some topics, drawn at random."""
+        began_s = perf_counter()
+        try:
+            for topic in await self._driver.run(_some_topics(self._keys)):
+                self._counts.add(await self._compare(topic))
+        except (RedisError, StoreUnavailable) as error:
+            log.warning("answers are not compared with the tables: %s; retries every %g s", error, EVERY_S)
+            succeeded = False
+        else:
+            succeeded = True
+        self._record.ran(TASK, int(EVERY_S), perf_counter() - began_s, succeeded=succeeded)
+
+    async def _compare(self, topic: str) -> Result:
+        """Compare one answer with what the tables have before and behind it; what changes meanwhile proves nothing."""
+        for attempt in range(TRIES):
+            if attempt:
+                await asyncio.sleep(AGAIN_S)
+            before = await self._driver.run(_route(self._options, self._keys, topic))
+            answer = await self._answer(topic)
+            after = await self._driver.run(_route(self._options, self._keys, topic))
+            if answer is None:
+                return "unanswered"
+            if answer in (before, after):
+                return "match"
+        if before != after:
+            return "match"
+        log.warning(
+            "%s answers a lookup of topic %r by a route that the tables do not have: %.500r, not %.500r; keep the log "
+            "of its workers and restart them, see docs/runbook.md",
+            self._options.check_address,
+            topic,
+            answer,
+            after,
+        )
+        return "mismatch"
+
+    async def _answer(self, topic: str) -> TopicRouteData | None:
+        """Return the route that a lookup gets, None where there is no answer or another one."""
+        try:
+            async with asyncio.timeout(ANSWER_S):
+                reply = await self._asked(topic)
+            if reply.code == ResponseCode.TOPIC_NOT_EXIST:
+                return NO_ROUTE
+            return _sorted(decode_route(reply.body)) if reply.code == ResponseCode.SUCCESS else None
+        except (OSError, TimeoutError, EOFError, FrameError, BodyError) as error:
+            log.warning(
+                "lookups at %s (checkAddress) get no answer: %s; see whether its workers run, and on that port",
+                self._options.check_address,
+                error,
+            )
+            return None
+
+    async def _asked(self, topic: str) -> Command:
+        host, _, port = self._options.check_address.rpartition(":")
+        tls = _unverified() if self._options.tls_server_mode == "enforcing" else None
+        reader, writer = await asyncio.open_connection(host.strip("[]"), int(port), ssl=tls)
+        try:
+            request = Command(
+                RequestCode.GET_ROUTEINFO_BY_TOPIC, opaque=1, version=V5_0_0, ext={"topic": topic}
+            )
+            writer.write(encode(request))
+            frames = FrameReader()
+            while True:
+                data = await reader.read(READ_BYTES)
+                if not data:
+                    raise EOFError("the connection was closed")
+                frames.feed(data)
+                if reply := frames.next_command():
+                    return reply
+        finally:
+            writer.close()
+
+
+def _some_topics(keys: Keys) -> Plan[list[str]]:
+    topics: list[str] = yield call("SRANDMEMBER", keys.topics, SAMPLES)
+    return topics
+
+
+def _route(options: Options, keys: Keys, topic: str) -> Plan[TopicRouteData]:
+    """Return the route that a client of the newest release is to get now, as it reads it."""
+    shared = yield from settings.read(keys)
+    stored = yield from read_route(keys, topic)
+    try:
+        route = route_of(stored, RouteView.of(overlay(options, shared), topic, None))
+    except TopicNotFound:
+        return NO_ROUTE
+    return _sorted(decode_route(encode_route(route, Dialect.STANDARD)))
+
+
+def _sorted(route: TopicRouteData) -> TopicRouteData:
+    """Return the route in the order of broker names: that of an answer is the one in which the store kept its rows."""
+    return msgspec.structs.replace(
+        route,
+        broker_datas=tuple(sorted(route.broker_datas, key=lambda data: (data.broker_name, data.cluster))),
+        queue_datas=tuple(sorted(route.queue_datas, key=lambda data: data.broker_name)),
+    )
+
+
+def _unverified() -> ssl.SSLContext:
+    """Return a context for this machine's own server, of which nothing secret is asked."""
+    context = ssl.create_default_context()
+    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+    return context
