@@ -17,6 +17,7 @@ from api import (
     kv,
     limits,
     metrics,
+    options,
     path_names,
     problems,
     registrations,
@@ -51,6 +52,7 @@ SUBJECTS = (
     events,
     repairs,
     limits,
+    options,
     reports,
     history,
 )

@@ -3,7 +3,6 @@
 import atexit
 import gc
 import getopt
-import logging
 import os
 import sys
 from collections.abc import Mapping, Sequence
@@ -17,12 +16,13 @@ from mqnamesrv.store import StoreFailed, opened
 from mqnamesrv.supervisor import StartFailed, Stopped
 from registry.errors import RegistryError
 from registry.keys import Keys
-from registry.options.catalogue import InvalidOption, Options, for_print, given_settings, resolve
-from registry.options.load import read_properties
-from registry.options.without_effect import CONFIG_FILE_VARIABLE, without_effect
+from registry.options.catalogue import InvalidOption, Options, for_print, given_settings
+from registry.options.load import read_properties, resolved
+from registry.options.without_effect import CONFIG_FILE_VARIABLE
 from registry.store.connect import connect
 from rocketmq_remoting.properties import PropertiesError
 from worker.logs import log_lines
+from worker.logs.options_log import log_without_effect
 
 USAGE = """\
 usage: mqnamesrv [-c <arg>] [-h] [-n <arg>] [-p]
@@ -47,8 +47,6 @@ FAILURES = (
     StartFailed,
     StoreFailed,
 )
-
-log = logging.getLogger(__name__)
 
 
 def main() -> None:
@@ -92,12 +90,11 @@ def run(argv: Sequence[str], env: Mapping[str, str]) -> int:
 def _run(arguments: Mapping[str, str], env: Mapping[str, str]) -> int:
     path = arguments.get("--configFile") or env.get(CONFIG_FILE_VARIABLE, "")
     file, cli = (read_properties(path), {"configStorePath": path}) if path else ({}, {})
-    options = resolve(file, env, cli)
+    options = resolved(file, env, cli)
     log_lines.to_standard_error(options)
     if path:
         print(f"load config properties file OK, {path}", flush=True)
-    for text in without_effect(file, env):
-        log.warning("the options: %s", text)
+    log_without_effect(options.without_effect)
     if "--printConfigItem" in arguments:
         print("\n".join(f"{key}={value}" for key, value in for_print(options)))
         return OK
