@@ -20,8 +20,8 @@ range (a port over 65535, a negative number, a capacity below 1) is never in for
 a worker logs it. A start logs which variables `MQNS_…` and which keys of the file are no option, which numbers of the
 file it ignores, and which flags there are neither true nor false.
 
-[`GET /v1/options`](http-api.md#options) shows every option of a running server: its
-value, where that comes from, and what had no effect.
+[`GET /v1/options`](http-api.md#options) and [`mqns settings`](cli.md#settings) show every option of a running server:
+its value, where that comes from, and what had no effect.
 
 Effect: **live** = a new value takes effect at once in every worker; **start** = read when a process starts (318
 changes the listing only); **none** = accepted, printed and listed, for the reason given.

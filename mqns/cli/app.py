@@ -13,6 +13,7 @@ from mqns.cli import (
     permissions,
     ping,
     routes,
+    server_settings,
     topics,
     watch,
 )
@@ -25,7 +26,7 @@ MQADMIN_PANEL: Final = "As mqadmin has them"
 
 app = new_app("RocketMQ name servers at the command line: Java's, and those of redis-namesrv.")
 add_common_options(app)
-for group in (routes, clusters, drain_list, topics, watch, ping, doctor):
+for group in (routes, clusters, drain_list, topics, server_settings, watch, ping, doctor):
     group.add(app, LOOK_PANEL)
 for group in (kv, permissions, drains, config, agent):
     group.add(app, CHANGE_PANEL)

@@ -9,6 +9,7 @@ from typing import Annotated, Any, Final
 import typer
 
 from mqns.addresses.sources import ENVIRONMENT
+from mqns.addresses.syntax import NAME_SERVER_PORT
 from mqns.cli.exit_codes import EPILOG, ExitCode, code_of, message_of
 from mqns.cli.output import OutputFormat
 from mqns.cli.settings import DEFAULT_ADDRESS, CommandContext, CommonOptions
@@ -32,7 +33,8 @@ _COMMON_OPTIONS: Final[dict[str, Any]] = {
             "-n",
             "--namesrv-addr",
             "--namesrvAddr",
-            text=f"Name servers, as host:port;host:port (env var: {ENVIRONMENT}) (default: {DEFAULT_ADDRESS})",
+            text=f"Name servers, as host:port;host; port {NAME_SERVER_PORT} may be left out (env var: {ENVIRONMENT}) "
+            f"(default: {DEFAULT_ADDRESS})",
             metavar="ADDR",
         ),
     ],

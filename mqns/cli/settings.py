@@ -9,9 +9,9 @@ from typing import Any, Final
 
 import msgspec
 
-from mqns.addresses.sources import configured_addresses
+from mqns.addresses.sources import ENVIRONMENT, configured_addresses
 from mqns.cli.output import OutputFormat, Printer
-from mqns.errors import ConfigError
+from mqns.errors import AddressError, ConfigError
 from mqns.name_server.client import TIMEOUT_S, AsyncNameServerClient, NameServerClient
 from mqns.remoting.acl import AclCredentials
 from mqns.remoting.options import RemotingOptions
@@ -66,7 +66,11 @@ class CommandContext:
     @cached_property
     def addresses(self) -> tuple[str, ...]:
         """The name servers, in the order options."""
-        return configured_addresses(self._options.namesrv_addr, environ=self._environ) or (DEFAULT_ADDRESS,)
+        given = self._options.namesrv_addr
+        try:
+            return configured_addresses(given, environ=self._environ) or (DEFAULT_ADDRESS,)
+        except AddressError as error:
+            raise ConfigError(f"{'-n' if given else ENVIRONMENT}: {error}") from None
 
     @cached_property
     def options(self) -> RemotingOptions:

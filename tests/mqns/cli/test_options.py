@@ -105,7 +105,7 @@ def test_a_refusal_is_printed_with_its_code(mqns: Mqns, servers: list[NameServer
     [
         ("no-such-command",),
         ("topics", "--no-such-option"),
-        ("topics", "-n", "no-port"),
+        ("topics", "-n", "no-port:"),
         ("topics", "-o", "xml"),
         ("topics", "--timeout", "0"),
         ("topics", "--cluster", "c1", "--kind", "unit"),
