@@ -9,6 +9,8 @@ NAME_SERVER_PORT: Final = 9876
 """The port of name servers, where an address has none."""
 _SCHEMES: Final = ("http://", "https://")
 _PORT_MAX: Final = 65535
+_HOST_MAX: Final = 255
+"""Letters of a host; DNS has no longer name."""
 _SHOWN: Final = 300
 
 
@@ -21,7 +23,8 @@ def split_address(address: str) -> tuple[str, int]:
         host = host[1:-1]
     if not colon:
         raise AddressError(f"no port in the address {_shown(address)}")
-    if not host or not host.isprintable() or any(char.isspace() or char in ";,[]/" for char in host):
+    printable = host.isprintable() and len(host) <= _HOST_MAX
+    if not host or not printable or any(char.isspace() or char in ";,[]/" for char in host):
         raise AddressError(f"no host in the address {_shown(address)}")
     if not (port.isascii() and port.isdecimal() and 0 < int(port[:6]) <= _PORT_MAX):
         raise AddressError(f"no port in the address {_shown(address)}")

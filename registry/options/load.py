@@ -7,7 +7,7 @@ import msgspec
 
 from registry.options.catalogue import OPTIONS_VARIABLE, Options, from_env, resolve
 from registry.options.without_effect import CONFIG_FILE_VARIABLE, without_effect
-from rocketmq_remoting.properties import parse_properties
+from rocketmq_remoting.properties import PropertiesError, parse_properties
 
 
 def read_properties(path: str | Path) -> dict[str, str]:
@@ -17,9 +17,13 @@ def read_properties(path: str | Path) -> dict[str, str]:
     """
     content = Path(path).read_bytes()
     try:
-        return parse_properties(content.decode())
+        text = content.decode()
     except UnicodeDecodeError:
-        return parse_properties(content.decode("latin-1"))
+        text = content.decode("latin-1")
+    try:
+        return parse_properties(text)
+    except PropertiesError as error:
+        raise PropertiesError(f"{path}: {error}") from None
 
 
 def load(environ: Mapping[str, str]) -> Options:

@@ -67,6 +67,7 @@ def test_an_address_is_split_at_its_last_colon(address: str, host: str, port: in
         "2001:db8::1:1",
         "[::1]9876",
         "host/path",
+        "x" * 256 + ":1",
         "ho st",
     ],
 )
