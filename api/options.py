@@ -21,7 +21,7 @@ CHANGES: Final[Mapping[Effect, Change]] = {"live": "live", "start": "restart", "
 
 
 class OptionsQuery(Query):
-    """`changed`: only the options that were set."""
+    """`changed`: only the options that are not as by default."""
 
     changed: bool = False
 
@@ -44,18 +44,18 @@ class OptionAnswer(Answer):
     differs: bool
 
     @classmethod
-    def of(cls, found: OptionInForce) -> "OptionAnswer":
-        option = found.option
+    def of(cls, row: OptionInForce) -> "OptionAnswer":
+        option = row.option
         return cls(
             key=option.key,
             variable=option.env,
-            value=found.value,
+            value=row.value,
             default=text_of(option.default),
-            source=found.source,
+            source=row.source,
             effect=CHANGES[option.effect],
             description=option.why,
-            shared=found.shared,
-            differs=found.differs,
+            shared=row.shared,
+            differs=row.differs,
         )
 
 
@@ -72,9 +72,9 @@ class OptionsAnswer(Answer):
 def options(query_data: OptionsQuery) -> OptionsAnswer:
     """Every option of the process that answers"""
     server = name_server()
-    found = in_force(server.given, server.run(settings.read(server.keys)))
+    rows = in_force(server.given, server.run(settings.read(server.keys)))
     return OptionsAnswer(
-        options=[OptionAnswer.of(option) for option in found if option.changed or not query_data.changed],
+        options=[OptionAnswer.of(row) for row in rows if row.changed or not query_data.changed],
         unknown=list(server.given.without_effect),
     )
 
@@ -84,7 +84,7 @@ def options(query_data: OptionsQuery) -> OptionsAnswer:
 def option(key: str) -> OptionAnswer:
     """One option of the process that answers"""
     server = name_server()
-    for found in in_force(server.given, server.run(settings.read(server.keys))):
-        if found.option.key == key:
-            return OptionAnswer.of(found)
+    for row in in_force(server.given, server.run(settings.read(server.keys))):
+        if row.option.key == key:
+            return OptionAnswer.of(row)
     raise Problem(404, "option-not-found", f"no option {key!r}; {advice(key)}")

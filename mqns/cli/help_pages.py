@@ -25,7 +25,7 @@ class PlainGroup(TyperGroup):
 
     def format_options(self, ctx: typer.Context, formatter: Any) -> None:  # type: ignore[override]
         """Called for the help page."""
-        commands = [self.commands[name] for name in self.list_commands(ctx)]
+        commands = [command for command in self.commands.values() if not command.hidden]
         width = max(len(command.name or "") for command in commands)
         sections: dict[str, list[tuple[str, str]]] = {}
         for command in commands:

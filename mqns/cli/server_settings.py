@@ -17,7 +17,7 @@ Name = Annotated[
     str | None,
     typer.Argument(help="An option; all, if none is named", metavar="OPTION", show_default=False),
 ]
-Changed = Annotated[bool, typer.Option("--changed", help="Only options that were set, not those by default")]
+Changed = Annotated[bool, typer.Option("--changed", help="Only options that are not as by default")]
 UNSHARED = "-"
 
 

@@ -282,7 +282,7 @@ def resolve(file: Mapping[str, str], env: Mapping[str, str], cli: Mapping[str, s
     ROCKETMQ_HOME is Java's default of rocketmqHome, so the file overrides it.
     """
     given = _given(file, env, cli or {})
-    values = {name: one.value for name, one in given.items()}
+    values = {name: entry.value for name, entry in given.items()}
     by_default = _computed(values, env)
     unknown = tuple((key, text) for key, text in file.items() if key not in BY_KEY)
     options = msgspec.convert(by_default | values | {"listing_also": unknown}, Options)
@@ -300,7 +300,7 @@ def _sources(options: Options, given: Mapping[str, _Given], by_default: Set[str]
     }
     if "rocketmq_home" in sources:
         sources["rocketmq_home"] = "environment"  # ROCKETMQ_HOME
-    return sources | {name: one.source for name, one in given.items()}
+    return sources | {name: entry.source for name, entry in given.items()}
 
 
 def computed(options: Options, values: Mapping[str, Value]) -> Options:

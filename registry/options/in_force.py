@@ -21,8 +21,9 @@ class OptionInForce(Struct, frozen=True):
 
     @property
     def changed(self) -> bool:
-        """Whether it was set, here or for all workers."""
-        return self.source not in ("default", "computed") or self.differs
+        """Whether it is not as it would be by default: a file that was rewritten has many defaults."""
+        is_set = self.source not in ("default", "computed") and self.value != text_of(self.option.default)
+        return is_set or self.source == "shared" or self.differs
 
 
 def in_force(given: Options, shared: Mapping[str, str]) -> Iterator[OptionInForce]:

@@ -11,7 +11,12 @@ from registry.options.catalogue import CATALOGUE, SECRETS, Options, to_env
 from registry.options.load import load, resolved
 from tests.api.http import Http
 
-FILE = {"listenPort": "19876", "orderMessageEnable": "true", "lisenPort": "1"}
+FILE = {
+    "listenPort": "19876",
+    "orderMessageEnable": "true",
+    "shutdownWaitTimeSeconds": "30",
+    "lisenPort": "1",
+}
 ENVIRONMENT = {
     "HOME": "/home/mq",
     "ROCKETMQ_HOME": "/opt/mq",
@@ -60,6 +65,7 @@ def test_every_option_is_there_with_what_it_is(http: Http) -> None:
     [
         ("serverSocketBacklog", "1024", "default"),
         ("listenPort", "19876", "file"),
+        ("shutdownWaitTimeSeconds", "30", "file"),
         ("httpPort", "0", "environment"),
         ("redisUrl", "redis://me:***@store/0", "environment"),
         ("rqRedisUrl", "redis://me:***@store/0", "computed"),
@@ -96,7 +102,8 @@ def test_what_is_shared(
     assert (key in rows(http, "?changed=true")) == (source != "default" or differs)
 
 
-def test_those_that_were_set(http: Http) -> None:
+def test_those_that_are_not_as_by_default(http: Http) -> None:
+    """A file that says what the default is has no part in it."""
     assert sorted(rows(http, "?changed=true")) == [
         *("configStorePath", "httpPort", "listenPort", "orderMessageEnable"),
         *("redisPassword", "redisUrl", "rocketmqHome"),

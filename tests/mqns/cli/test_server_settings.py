@@ -29,7 +29,7 @@ def test_all_options_are_listed(url: str) -> None:
     assert [row[0] for row in rows[1:]] == list(listed)
 
 
-def test_those_that_were_set(url: str) -> None:
+def test_those_that_are_not_as_by_default(url: str) -> None:
     changed = {
         option["key"]: option for option in settings(url, "--changed", "-o", "json").document["options"]
     }
