@@ -18,6 +18,7 @@ from api import (
     kv,
     limits,
     metrics,
+    options,
     path_names,
     problems,
     registrations,
@@ -53,6 +54,7 @@ SUBJECTS = (
     audit,
     repairs,
     limits,
+    options,
     reports,
     history,
 )

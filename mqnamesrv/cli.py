@@ -3,10 +3,12 @@
 import atexit
 import gc
 import getopt
-import logging
 import os
+import platform
 import sys
 from collections.abc import Mapping, Sequence
+from difflib import get_close_matches
+from importlib.metadata import version
 from pathlib import Path
 
 import msgspec
@@ -17,12 +19,14 @@ from mqnamesrv.store import StoreFailed, opened
 from mqnamesrv.supervisor import StartFailed, Stopped
 from registry.errors import RegistryError
 from registry.keys import Keys
-from registry.options.catalogue import InvalidOption, Options, for_print, given_settings, resolve
-from registry.options.load import read_properties
-from registry.options.without_effect import CONFIG_FILE_VARIABLE, without_effect
+from registry.options.catalogue import InvalidOption, Options, for_print, given_settings
+from registry.options.load import read_properties, resolved
+from registry.options.without_effect import CONFIG_FILE_VARIABLE
 from registry.store.connect import connect
 from rocketmq_remoting.properties import PropertiesError
 from worker.logs import log_lines
+from worker.logs.log_lines import one_line
+from worker.logs.options_log import log_without_effect
 
 USAGE = """\
 usage: mqnamesrv [-c <arg>] [-h] [-n <arg>] [-p]
@@ -30,8 +34,16 @@ usage: mqnamesrv [-c <arg>] [-h] [-n <arg>] [-p]
  -h,--help                Print help
  -n,--namesrvAddr <arg>   Name server address list, eg: '192.168.0.1:9876;192.168.0.2:9876'
  -p,--printConfigItem     Print all config items
-    --exportKv <file>     Write all KV config of the store to a kvConfig.json"""
-SHORT, LONG = "c:hn:p", ["configFile=", "help", "namesrvAddr=", "printConfigItem", "exportKv="]
+    --exportKv <file>     Write all KV config of the store to a kvConfig.json
+    --version             Print the versions of this and of what it runs with
+
+Options are set in that file or as variables, such as MQNS_LISTEN_PORT; docs/options.md lists them.
+A first start on this machine alone, without a store:
+  ROCKETMQ_HOME=$HOME MQNS_BIND_ADDRESS=127.0.0.1 mqnamesrv"""
+SHORT = "c:hn:p"
+LONG = ["configFile=", "help", "namesrvAddr=", "printConfigItem", "exportKv=", "version"]
+BESIDE = ("redis", "rq", "gunicorn")
+"""Distributions whose versions matter where something is reported."""
 OK, WRONG_USAGE, NO_HOME, FAILED = 0, 1, 254, 255
 NO_HOME_TEXT = (
     "Please set the ROCKETMQ_HOME variable in your environment "
@@ -47,8 +59,6 @@ FAILURES = (
     StartFailed,
     StoreFailed,
 )
-
-log = logging.getLogger(__name__)
 
 
 def main() -> None:
@@ -73,31 +83,37 @@ def run(argv: Sequence[str], env: Mapping[str, str]) -> int:
     try:
         pairs, _ = getopt.gnu_getopt(list(argv), SHORT, LONG)
     except getopt.GetoptError as error:
-        print(_java_s_complaint(error), file=sys.stderr)
+        print(*_java_s_complaint(error), sep="\n", file=sys.stderr)
         print(USAGE)
         return WRONG_USAGE
     arguments = {_long(name): value for name, value in pairs}
     if "--help" in arguments:
         print(USAGE)
         return OK
+    if "--version" in arguments:
+        beside = "".join(f", {name} {version(name)}" for name in BESIDE)
+        print(f"mqnamesrv {version('redis-namesrv')}, Python {platform.python_version()}{beside}")
+        return OK
     try:
         return _run(arguments, env)
     except FAILURES as error:
-        print(f"mqnamesrv: {error}", file=sys.stderr)
+        print(f"mqnamesrv: {one_line(str(error))}", file=sys.stderr)
         return FAILED
     except Stopped:
         return OK
 
 
 def _run(arguments: Mapping[str, str], env: Mapping[str, str]) -> int:
+    for name in ("--configFile", "--exportKv"):
+        if arguments.get(name) == "":
+            raise InvalidOption(f"{name} names no file")
     path = arguments.get("--configFile") or env.get(CONFIG_FILE_VARIABLE, "")
     file, cli = (read_properties(path), {"configStorePath": path}) if path else ({}, {})
-    options = resolve(file, env, cli)
+    options = resolved(file, env, cli)
     log_lines.to_standard_error(options)
     if path:
         print(f"load config properties file OK, {path}", flush=True)
-    for text in without_effect(file, env):
-        log.warning("the options: %s", text)
+    log_without_effect(options.without_effect)
     if "--printConfigItem" in arguments:
         print("\n".join(f"{key}={value}" for key, value in for_print(options)))
         return OK
@@ -127,10 +143,14 @@ def _long(name: str) -> str:
     return next(f"--{long.rstrip('=')}" for long in LONG if long.startswith(name[1]))
 
 
-def _java_s_complaint(error: getopt.GetoptError) -> str:
+def _java_s_complaint(error: getopt.GetoptError) -> list[str]:
+    """Return Java's line, and another one if a known option is near."""
     if "requires argument" in error.msg:
-        return f"Missing argument for option: {error.opt}"
-    return f"Unrecognized option: {'--' if len(error.opt) > 1 else '-'}{error.opt}"
+        return [f"Missing argument for option: {error.opt}"]
+    option = one_line(error.opt)
+    near = get_close_matches(option, [name.rstrip("=") for name in LONG], n=1)
+    advice = [f"Did you mean --{name}?" for name in near]
+    return [f"Unrecognized option: {'--' if len(option) > 1 else '-'}{option}", *advice]
 
 
 def _absolute(options: Options) -> Options:

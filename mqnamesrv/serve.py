@@ -23,7 +23,7 @@ from mqnamesrv.remoting_readiness import remoting_answers
 from mqnamesrv.shared_settings import SharedSettings
 from mqnamesrv.store import EmbeddedStore, StoreFailed, await_answer
 from mqnamesrv.supervisor import Signals, Stopped, Supervisor
-from registry.options.catalogue import Options, to_env
+from registry.options.catalogue import Options, computed, to_env
 from registry.store.check import refusal
 from registry.store.connect import connect
 
@@ -58,7 +58,7 @@ def serve(options: Options, given: Mapping[str, str], config_file: Path | None) 
         )
         if not options.check_address:
             own = f"{reachable(options.bind_address)}:{options.listen_port}"
-            options = msgspec.structs.replace(options, check_address=own)
+            options = computed(options, {"check_address": own})
         embedded, options, store_name = _store(options, signals)
         if embedded:
             stack.callback(embedded.stop)
@@ -89,8 +89,8 @@ def _store(options: Options, signals: Signals) -> tuple[EmbeddedStore | None, Op
         return None, options, await_answer(options.redis_url, options.namespace, tick=signals.check)
     embedded = EmbeddedStore(Path(options.data_dir))
     embedded.start(signals.check)
-    urls = {"redis_url": embedded.url, "rq_redis_url": options.rq_redis_url or embedded.url}
-    return embedded, msgspec.structs.replace(options, **urls), f"{embedded.name} (embedded)"
+    urls = [name for name in ("redis_url", "rq_redis_url") if not getattr(options, name)]
+    return embedded, computed(options, dict.fromkeys(urls, embedded.url)), f"{embedded.name} (embedded)"
 
 
 def _start(

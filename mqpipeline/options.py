@@ -4,7 +4,8 @@ In the environment an option is `MQNS_PIPELINE_<NAME>`; the command line wins ov
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from difflib import get_close_matches
 from typing import Annotated, Any, get_args, get_type_hints
 
 import msgspec
@@ -20,6 +21,7 @@ MEMORY = re.compile("[1-9][0-9]*[kmgt]", re.IGNORECASE)
 MASTER = re.compile(r"local(\[[0-9*]+(, *[0-9]+)?\])?|(spark|k8s)://.+|yarn")
 NAMESPACE = re.compile(r"[A-Za-z0-9._-]+|\*")
 """As the name server has it, or ALL."""
+NEAR = 0.7
 COUNT = re.compile("[1-9][0-9]{0,15}")
 SERVERS = {PREFIX + "EVERY_MILLIS"}
 """An option of the name server's that is called like ours."""
@@ -89,10 +91,19 @@ def load(environment: Mapping[str, str], given: Mapping[str, object] | None = No
     return options
 
 
-def unknown(environment: Mapping[str, str]) -> list[str]:
-    """Return variables that look like options and are none: most are mistyped."""
-    known = {PREFIX + name.upper() for name in get_type_hints(Options)}
-    return sorted(name for name in environment if name.startswith(PREFIX) and name not in known | SERVERS)
+def without_effect(environment: Iterable[str]) -> list[str]:
+    """Return a sentence for each variable that looks like an option and is none: most are mistyped."""
+    known = {name.upper() for name in get_type_hints(Options)}
+    return [
+        f"{PREFIX}{name} is no option and has no effect; {_advice(name, known)}"
+        for name in sorted(name.removeprefix(PREFIX) for name in environment if name.startswith(PREFIX))
+        if name not in known and PREFIX + name not in SERVERS
+    ]
+
+
+def _advice(name: str, known: Iterable[str]) -> str:
+    near = get_close_matches(name.upper(), known, n=1, cutoff=NEAR)
+    return f"did you mean {PREFIX}{near[0]}?" if near else "docs/pipeline.md lists all"
 
 
 def _with_login(options: Options) -> Options:

@@ -20,6 +20,11 @@ def one_line(error: object) -> str:
     return " ".join(FRAMES.sub("", COLOURS.sub("", str(error))).split())
 
 
+def plain(text: str) -> str:
+    """Return what a peer or the command line has, without what could end a line or move the cursor."""
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+
+
 def not_utf8(texts: pa.Array) -> Flags:
     """Which of them are not."""
     try:

@@ -20,6 +20,13 @@ range (a port over 65535, a negative number, a capacity below 1) is never in for
 a worker logs it. A start logs which variables `MQNS_…` and which keys of the file are no option, which numbers of the
 file it ignores, and which flags there are neither true nor false.
 
+[`GET /v1/options`](http-api.md#options) and [`mqns settings`](cli.md#settings) show every option of a running server:
+its value, where that comes from, and what had no effect.
+
+`mqnamesrv -h` lists its arguments, `--version` prints which releases of this, Python and the libraries of Redis, RQ and
+gunicorn run. Exit codes are Java's: 0 when it ends as asked, 1 after wrong usage, 254 without `rocketmqHome`, 255 where
+a start fails, with one line that says why.
+
 Effect: **live** = a new value takes effect at once in every worker; **start** = read when a process starts (318
 changes the listing only); **none** = accepted, printed and listed, for the reason given.
 

@@ -68,7 +68,7 @@ class AddressEndpoint:
         try:
             async with asyncio.timeout(self._timeout_s):
                 text = await self._text()
-            addresses = parse_addresses(text)
+            addresses = parse_addresses(text, default_port=None)  # any page of a proxy would be a host
         except TimeoutError:
             log.warning(
                 "%s: no response within %g s; the name servers stay as they are", self.url, self._timeout_s

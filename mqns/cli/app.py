@@ -14,19 +14,31 @@ from mqns.cli import (
     permissions,
     ping,
     routes,
+    server_settings,
     topics,
     watch,
 )
 from mqns.cli.commands import add_common_options, new_app
 from mqns.cli.doctor import command as doctor
+from mqns.cli.variables import misspelt
 
 LOOK_PANEL: Final = "Look"
 CHANGE_PANEL: Final = "Change"
 MQADMIN_PANEL: Final = "As mqadmin has them"
 
-app = new_app("RocketMQ name servers at the command line: Java's, and those of redis-namesrv.")
-add_common_options(app)
-for group in (routes, clusters, drain_list, topics, watch, events, ping, doctor):
+BEGIN: Final = """RocketMQ name servers at a shell: Java's, and redis-namesrv's.
+
+\b
+Begin with:
+  mqns -n 10.0.0.1 brokers           the brokers that are registered at a name server
+  mqns -n 10.0.0.1 routes TopicTest  the brokers of a topic
+  mqns doctor 10.0.0.1 10.0.0.2      what is wrong with name servers and brokers
+  mqns routes -h                     what a command does, and its options
+"""
+
+app = new_app(BEGIN)
+add_common_options(app, misspelt)
+for group in (routes, clusters, drain_list, topics, server_settings, watch, events, ping, doctor):
     group.add(app, LOOK_PANEL)
 for group in (kv, permissions, drains, config, agent):
     group.add(app, CHANGE_PANEL)

@@ -1,7 +1,9 @@
 """Registration of functions as commands, with the options of every command before or after its name."""
 
 import inspect
-from collections.abc import Callable
+import os
+import platform
+from collections.abc import Callable, Iterable
 from importlib.metadata import version
 from pathlib import Path
 from typing import Annotated, Any, Final
@@ -9,9 +11,11 @@ from typing import Annotated, Any, Final
 import typer
 
 from mqns.addresses.sources import ENVIRONMENT
+from mqns.addresses.syntax import NAME_SERVER_PORT
 from mqns.cli.exit_codes import EPILOG, ExitCode, code_of, message_of
-from mqns.cli.output import OutputFormat
-from mqns.cli.settings import DEFAULT_ADDRESS, CommandContext, CommonOptions
+from mqns.cli.help_pages import PlainCommand, PlainGroup
+from mqns.cli.output import OutputFormat, Printer
+from mqns.cli.settings import ACCESS_KEY, DEFAULT_ADDRESS, CommandContext, CommonOptions
 from mqns.errors import ClientError
 from mqns.name_server.client import TIMEOUT_S
 
@@ -32,7 +36,8 @@ _COMMON_OPTIONS: Final[dict[str, Any]] = {
             "-n",
             "--namesrv-addr",
             "--namesrvAddr",
-            text=f"Name servers, as host:port;host:port (env var: {ENVIRONMENT}) (default: {DEFAULT_ADDRESS})",
+            text=f"Name servers, as host:port;host; port {NAME_SERVER_PORT} may be left out (env var: {ENVIRONMENT}) "
+            f"(default: {DEFAULT_ADDRESS})",
             metavar="ADDR",
         ),
     ],
@@ -65,7 +70,7 @@ _COMMON_OPTIONS: Final[dict[str, Any]] = {
         bool | None, _option("--tls-insecure", text="Do not look at the name servers' certificates")
     ],
     "access_key": Annotated[
-        str | None, _option("--access-key", text="Sign requests", envvar="MQNS_ACCESS_KEY", metavar="KEY")
+        str | None, _option("--access-key", text="Sign requests", envvar=ACCESS_KEY, metavar="KEY")
     ],
     "secret_key_file": Annotated[
         Path | None,
@@ -80,9 +85,11 @@ _COMMON_OPTIONS: Final[dict[str, Any]] = {
 def new_app(text: str) -> typer.Typer:
     """Return an application or a group of commands."""
     return typer.Typer(
+        cls=PlainGroup,
         help=text,
         epilog=EPILOG,
         no_args_is_help=True,
+        rich_markup_mode=None,
         context_settings=HELP_NAMES,
         pretty_exceptions_show_locals=False,
     )
@@ -112,6 +119,7 @@ def command(
         _set_signature(run, own, function.__doc__)
         app.command(
             name or function.__name__.replace("_", "-"),
+            cls=PlainCommand,
             epilog=EPILOG,
             context_settings=HELP_NAMES | {"ignore_unknown_options": any_value},
             rich_help_panel=panel,
@@ -121,11 +129,13 @@ def command(
     return register
 
 
-def add_common_options(app: typer.Typer) -> None:
-    """Make `app` take the options of every command before the command's name."""
+def add_common_options(app: typer.Typer, misspelt: Callable[[Iterable[str]], list[str]]) -> None:
+    """Make `app` take the options of every command before the command's name, and warn of misspelt variables."""
 
     def before(ctx: typer.Context, version: bool, **values: Any) -> None:
         ctx.obj = CommonOptions(**values)
+        for sentence in misspelt(os.environ):
+            Printer(OutputFormat.TABLE).error(sentence)
 
     shown = typer.Option("--version", help="Print the version", callback=_print_version, is_eager=True)
     version_parameter = inspect.Parameter(
@@ -155,5 +165,5 @@ def _set_signature(function: Callable[..., None], own: list[inspect.Parameter], 
 
 def _print_version(wanted: bool) -> None:
     if wanted:
-        typer.echo(f"mqns {version('mqns')}")
+        typer.echo(f"mqns {version('mqns')}, Python {platform.python_version()}")
         raise typer.Exit

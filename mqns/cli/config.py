@@ -109,11 +109,12 @@ def set_(settings: CommandContext, key: Key, value: Value, http: Http = None) ->
 def _set_by_http(settings: CommandContext, key: str, value: str, url: str) -> None:
     """Set an option of one redis-namesrv. Raises HttpError for what it refuses."""
     body = {"settings": {key: value}}
-    written = HttpApi(url, settings.timeout_s).request(_WrittenJson, "PATCH", "/v1/settings", body)
+    api = HttpApi(url, settings.timeout_s)
+    written = api.request(_WrittenJson, "PATCH", "/v1/settings", body)
     in_force = written.in_force.get(key, "")
     settings.output.show(
-        ConfigHttpDocument(key, value, url, in_force),
-        lambda: lines([f"set in {url}: {IN_FORCE.get(in_force, in_force or UNKNOWN)}"]),
+        ConfigHttpDocument(key, value, api.url, in_force),
+        lambda: lines([f"set in {api.url}: {IN_FORCE.get(in_force, in_force or UNKNOWN)}"]),
     )
 
 

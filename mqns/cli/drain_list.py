@@ -117,11 +117,12 @@ def states_if_asked(
 ) -> tuple[Mapping[str, DrainState] | None, ClientError | None]:
     """Return the drains by broker name, None where there is no HTTP side to ask or it failed; and its failure.
 
-    A command shows what it has without them, and then raises the failure."""
+    A command shows what it has without them, and then raises the failure. Raises ConfigError for no URL."""
     if http is None:
         return None, None
+    api = HttpApi(http, settings.timeout_s)
     try:
-        listed = read_drains(HttpApi(http, settings.timeout_s))
+        listed = read_drains(api)
     except ClientError as error:
         return None, error
     return {drain.broker_name: drain.state for drain in listed}, None

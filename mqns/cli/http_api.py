@@ -9,10 +9,14 @@ from urllib.parse import quote
 import httpx
 import msgspec
 
-from mqns.errors import CallTimeout, ClientError, ConnectError
+from mqns.addresses.syntax import check_address, with_port
+from mqns.errors import AddressError, CallTimeout, ClientError, ConfigError, ConnectError
 
 T = TypeVar("T")
+SCHEMES: Final = ("http", "https")
 OK: Final = 200
+HTTP_PORT: Final = 8080
+"""The port of the HTTP side, where neither a port nor a scheme is given."""
 ANSWER_MOST: Final = 64 << 20
 """Bytes of an answer; a page of 1,000 brokers has some hundred thousand."""
 AS_IT_IS: Final = {"Accept-Encoding": "identity"}
@@ -36,6 +40,28 @@ class _Problem(msgspec.Struct):
 
 class _Ready(msgspec.Struct, rename="camel"):
     now_millis: int
+
+
+def http_url(given: str) -> str:
+    """Return the URL of an HTTP side: `http://localhost:8080` for `localhost`; one with a scheme as it is.
+
+    Raises ConfigError for what is no such URL."""
+    text = given.strip()
+    scheme, has_scheme, rest = text.partition("://") if "://" in text else ("http", "", text)
+    authority, _, path = rest.rstrip("/").partition("/")
+    login, at, host = authority.rpartition("@")
+    try:
+        address = with_port(host, HTTP_PORT)
+        if scheme.lower() not in SCHEMES or not set(text).isdisjoint("?#\\"):
+            raise AddressError(f"{given!r} is no URL of a name server")
+        check_address(address)
+    except AddressError as error:
+        raise ConfigError(
+            f"--http: {error}; expected http://host:port, or host for port {HTTP_PORT}"
+        ) from None
+    if has_scheme:
+        address = host if address.startswith(host) else address.removesuffix(f":{HTTP_PORT}")
+    return f"{scheme}://{login}{at}{address}" + (path and f"/{path}")
 
 
 def name_in_path(name: str) -> str:
@@ -71,10 +97,10 @@ def decode(body: bytes, shape: Any) -> Any:
 
 
 class HttpApi:
-    """The HTTP API at one URL; requests are made one after the other."""
+    """The HTTP API at one URL; requests are made one after the other. Raises ConfigError for no URL."""
 
     def __init__(self, url: str, timeout_s: float) -> None:
-        self._url = url.rstrip("/")
+        self.url = http_url(url)
         self._timeout_s = timeout_s
 
     def request(self, shape: type[T], method: str, path: str, body: object = None) -> T:
@@ -83,9 +109,11 @@ class HttpApi:
         try:
             status, answer = asyncio.run(self._ask(method, path, **given))
         except httpx.TimeoutException as error:
-            raise CallTimeout(self._url, f"no answer within {self._timeout_s:g} s") from error
+            raise CallTimeout(self.url, f"no answer within {self._timeout_s:g} s") from error
+        except httpx.RemoteProtocolError as error:
+            raise ConnectError(self.url, f"{error} Is it the HTTP port?") from error
         except (httpx.HTTPError, httpx.InvalidURL) as error:
-            raise ConnectError(self._url, str(error) or type(error).__name__) from error
+            raise ConnectError(self.url, str(error) or type(error).__name__) from error
         try:
             if status != OK:
                 problem = decode(answer, _Problem)
@@ -93,7 +121,7 @@ class HttpApi:
             found: T = decode(answer, shape)
         except msgspec.DecodeError:
             reason = f"status {status}, and no answer of a redis-namesrv"
-            raise HttpError(f"{self._url}: {reason}") from None
+            raise HttpError(f"{self.url}: {reason}") from None
         return found
 
     def now_millis(self) -> int:
@@ -108,4 +136,4 @@ class HttpApi:
     async def _ask(self, method: str, path: str, **given: Any) -> tuple[int, bytes]:
         transport = httpx.AsyncHTTPTransport(verify=self._tls)
         async with httpx.AsyncClient(timeout=self._timeout_s, transport=transport) as client:
-            return await ask(client, self._timeout_s, method, f"{self._url}{path}", **given)
+            return await ask(client, self._timeout_s, method, f"{self.url}{path}", **given)

@@ -16,6 +16,7 @@ from mqns.cli.commands import command
 from mqns.cli.config import ConfigChangeDocument, ConfigDocument
 from mqns.cli.exit_codes import NotFound
 from mqns.cli.kv import KVChangeDocument, KVDocument
+from mqns.cli.names import not_empty
 from mqns.cli.output import Document, lines
 from mqns.cli.permissions import PermissionDocument
 from mqns.cli.routes import BrokerDocument, RouteDocument, document
@@ -56,14 +57,16 @@ class TopicDeletion(Document, frozen=True):
     name_servers: tuple[str, ...]
 
 
-Topic = Annotated[str, typer.Option("-t", "--topic", help="Topic", show_default=False)]
+Topic = Annotated[str, typer.Option("-t", "--topic", help="Topic", show_default=False, callback=not_empty)]
 InList = Annotated[bool, typer.Option("-l", "--list", help="A table instead of JSON")]
 ByCluster = Annotated[bool, typer.Option("-c", "--clusterModel", help="With the clusters of each topic")]
 ClusterName = Annotated[str | None, typer.Option("-c", "--clusterName", help="Cluster", show_default=False)]
 Namespace = Annotated[str, typer.Option("-s", "--namespace", help="Namespace", show_default=False)]
 Key = Annotated[str, typer.Option("-k", "--key", help="Key", show_default=False)]
 Value = Annotated[str, typer.Option("-v", "--value", help="Value", show_default=False)]
-BrokerName = Annotated[str, typer.Option("-b", "--brokerName", help="Broker name", show_default=False)]
+BrokerName = Annotated[
+    str, typer.Option("-b", "--brokerName", help="Broker name", show_default=False, callback=not_empty)
+]
 OrderConf = Annotated[
     str | None,
     typer.Option("-v", "--orderConf", help="For put: brokerName1:num;brokerName2:num", show_default=False),

@@ -14,6 +14,8 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 from rich.text import Text
 
+ERROR_MOST: Final = 1000
+"""Characters of an error that are printed; names of peers, and those on the command line, have any length."""
 WIDE: Final = 100_000
 """Columns of an output that is no terminal, where lines are not folded."""
 
@@ -66,8 +68,10 @@ class Printer:
         self.console.file.flush()
 
     def error(self, text: str) -> None:
-        """Print one line on standard error."""
-        print(f"mqns: {plain(' '.join(text.splitlines()))}", file=self.errors.file)
+        """Print one line on standard error, cut if it is long."""
+        line = " ".join(text.splitlines())
+        shown = line if len(line) <= ERROR_MOST else f"{line[:ERROR_MOST]}…"
+        print(f"mqns: {plain(shown)}", file=self.errors.file)
 
     def _write(self, text: str) -> None:
         """Print text without rich, which would turn tabs into blanks."""

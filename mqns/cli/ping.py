@@ -10,11 +10,10 @@ from typing import Annotated, Final
 import msgspec
 import typer
 
-from mqns.addresses.syntax import parse_addresses
 from mqns.cli.commands import command
 from mqns.cli.exit_codes import ExitCode
 from mqns.cli.output import Document, OutputFormat, lines
-from mqns.cli.settings import CommandContext
+from mqns.cli.settings import CommandContext, named_addresses
 from mqns.errors import CallTimeout, RemotingError
 from mqns.name_server import calls
 from mqns.remoting.remoting_client import AsyncRemotingClient
@@ -69,7 +68,7 @@ def ping(
     """How fast name servers answer, each asked at the same time as the others.
 
     Exit code 0 if all of them answered at least once; else 4 where one had not in time, 3 where one was not there."""
-    asked = parse_addresses(";".join(addresses)) if addresses else settings.addresses
+    asked = named_addresses("ADDR", ";".join(addresses)) if addresses else settings.addresses
     replies: list[PingReply] = []
 
     def report(reply: PingReply) -> None:

@@ -61,7 +61,7 @@ def routes(settings: CommandContext, topics: Topics) -> None:
     served, missing = asyncio.run(_ask(settings, topics))
     settings.output.show(served, lambda: routes_table(served))
     if missing:
-        raise NotFound(f"no route of {', '.join(missing)}")
+        raise NotFound(f"no route of {', '.join(topic or repr(topic) for topic in missing)}")
 
 
 def document(topic: str, route: TopicRouteData) -> RouteDocument:

@@ -9,9 +9,10 @@ from typing import Any, Final
 
 import msgspec
 
-from mqns.addresses.sources import configured_addresses
+from mqns.addresses.sources import ENVIRONMENT, configured_addresses
+from mqns.addresses.syntax import parse_addresses
 from mqns.cli.output import OutputFormat, Printer
-from mqns.errors import ConfigError
+from mqns.errors import AddressError, ConfigError
 from mqns.name_server.client import TIMEOUT_S, AsyncNameServerClient, NameServerClient
 from mqns.remoting.acl import AclCredentials
 from mqns.remoting.options import RemotingOptions
@@ -20,10 +21,11 @@ from mqns.remoting.tls import tls_context
 DEFAULT_ADDRESS: Final = "127.0.0.1:9876"
 CONNECT_TIMEOUT_S: Final = 3.0
 CONCURRENT_CALLS: Final = 64
+ACCESS_KEY: Final = "MQNS_ACCESS_KEY"
 SECRET_KEY: Final = "MQNS_SECRET_KEY"
 SECURITY_TOKEN: Final = "MQNS_SECURITY_TOKEN"
 TLS_KEY_PASSWORD: Final = "MQNS_TLS_KEY_PASSWORD"
-"""Environment variables for secrets, since options are visible in lists of processes."""
+"""Environment variables, those of secrets instead of options, which are visible in lists of processes."""
 
 
 class CommonOptions(msgspec.Struct, frozen=True):
@@ -47,6 +49,17 @@ class CommonOptions(msgspec.Struct, frozen=True):
         return msgspec.structs.replace(self, **members)
 
 
+def named_addresses(source: str, text: str) -> tuple[str, ...]:
+    """Return the addresses of a list, one at least. Raises ConfigError, which names the option or argument."""
+    try:
+        addresses = parse_addresses(text)
+    except AddressError as error:
+        raise ConfigError(f"{source}: {error}") from None
+    if not addresses:
+        raise ConfigError(f"{source}: no address in {text!r}")
+    return addresses
+
+
 class CommandContext:
     """Name servers, connection options and output of a command.
 
@@ -66,7 +79,13 @@ class CommandContext:
     @cached_property
     def addresses(self) -> tuple[str, ...]:
         """The name servers, in the order options."""
-        return configured_addresses(self._options.namesrv_addr, environ=self._environ) or (DEFAULT_ADDRESS,)
+        given = self._options.namesrv_addr
+        if given is not None:
+            return named_addresses("-n", given)
+        try:
+            return configured_addresses(environ=self._environ) or (DEFAULT_ADDRESS,)
+        except AddressError as error:
+            raise ConfigError(f"{ENVIRONMENT}: {error}") from None
 
     @cached_property
     def options(self) -> RemotingOptions:

@@ -24,7 +24,7 @@ from mqpipeline.lake.log import LakeError
 from mqpipeline.lake.place import place
 from mqpipeline.options import OptionError, Options, load
 from mqpipeline.session import spark_session
-from mqpipeline.texts import one_line
+from mqpipeline.texts import one_line, plain
 from mqpipeline.times import parse_time
 from mqpipeline.warehouse import Warehouse
 
@@ -39,6 +39,8 @@ JAVA_ENDED: Final = (
     "Java ended, as when it gets no more memory: see its last lines, or give it less to do at once "
     "(MQNS_PIPELINE_MEMORY); no reader has seen what was not finished, start it again"
 )
+LINE_MOST: Final = 1000
+"""Characters of an error that are printed."""
 CAUSE: Final = re.compile(r"^(?:Caused by: )?([\w.$]*(?:Error|Exception)[^\n]*)", re.MULTILINE)
 CREDENTIALS: Final = "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or what your object store asks for"
 
@@ -182,6 +184,7 @@ def log_to_standard_error() -> None:
 
 
 def stop(text: str, code: int) -> NoReturn:
-    """End with a line on standard error."""
-    print(f"mqpipeline: {text}", file=sys.stderr)
+    """End with a line on standard error, cut if it is long."""
+    line = text if len(text) <= LINE_MOST else f"{text[:LINE_MOST]}…"
+    print(f"mqpipeline: {plain(line)}", file=sys.stderr)
     raise typer.Exit(code)

@@ -22,6 +22,7 @@ from mqpipeline.cli.common import (
     time,
 )
 from mqpipeline.history.questions import Json, ask
+from mqpipeline.texts import plain
 from mqpipeline.times import format_time, parse_time
 
 WIDE: Final = 100_000
@@ -254,10 +255,5 @@ def _table(headings: Sequence[str], rows: Iterable[Sequence[Any]]) -> Table:
     for heading in headings:
         table.add_column(heading, overflow="fold")
     for row in rows:
-        table.add_row(*(Text("" if cell is None else _plain(str(cell))) for cell in row))
+        table.add_row(*(Text("" if cell is None else plain(str(cell))) for cell in row))
     return table
-
-
-def _plain(text: str) -> str:
-    """What a peer wrote, without what could end a line or move the cursor."""
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)

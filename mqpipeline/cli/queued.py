@@ -23,7 +23,7 @@ from mqpipeline.cli.progress import log_step
 from mqpipeline.history.worker import work as work_on_questions
 from mqpipeline.options import ALL, PREFIX, Options
 from mqpipeline.texts import one_line
-from pyspark_redis_stream.url import with_login
+from pyspark_redis_stream.url import parse, with_login
 
 QueueUrl = Annotated[
     str | None,
@@ -79,5 +79,11 @@ def _queue(given: str | None, chosen: Options) -> str:
     url = given or os.environ.get("MQNS_RQ_REDIS_URL", "")
     if not (url or chosen.url):
         stop("MQNS_RQ_REDIS_URL is not set: set it, or --queue, to the Redis of the job queue", WRONG_USAGE)
+    try:
+        kind = parse(url or chosen.url).kind
+    except ValueError as error:
+        stop(f"--queue: {error}", WRONG_USAGE)
+    if kind == "cluster":
+        stop("--queue: a job queue cannot be in a Redis Cluster; name another Redis", WRONG_USAGE)
     login = [os.environ.get(f"MQNS_RQ_REDIS_{word}", "") for word in ("USERNAME", "PASSWORD")]
     return with_login(url, *login) if url else chosen.url

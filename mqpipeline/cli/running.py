@@ -1,6 +1,5 @@
 """Making what can be asked: one run, or runs without end."""
 
-import logging
 import os
 import signal
 import sys
@@ -29,13 +28,12 @@ from mqpipeline.cli.progress import log_step, steps_shown
 from mqpipeline.lake.log import opened as opened_log
 from mqpipeline.lake.place import place
 from mqpipeline.landing.kinds import EVENTS_LAND
-from mqpipeline.options import ALL, OptionError, Options, load, unknown
+from mqpipeline.options import ALL, OptionError, Options, load
 from mqpipeline.schemas import EVENTS
 from pyspark_redis_stream.connection import AWAY, Store
 from pyspark_redis_stream.options import options_of
 
 AWAIT_S = 5
-log = logging.getLogger(__name__)
 Full = Annotated[bool, typer.Option("--full", help="From all that was ever landed, not only what came since")]
 OldFull = Annotated[bool, typer.Option("--anew", hidden=True)]  # what --full was called in 0.1
 Every = Annotated[float, typer.Option("--every", help="Seconds from one report to the next", min=1)]
@@ -133,8 +131,6 @@ def _refuse_unwritable(options: Options) -> None:
 
 def _options(url: str | None, warehouse: str | None, namespaces: str | None) -> Options:
     log_to_standard_error()
-    for name in unknown(os.environ):
-        log.warning("%s is no option, and has no effect; its name is in docs/pipeline.md", name)
     try:
         options = load(os.environ, {"url": url, "warehouse": warehouse, "namespaces": namespaces})
         place(options.warehouse)

@@ -9,6 +9,7 @@ import typer
 
 from mqpipeline.cli.common import WRONG_USAGE, errors_as_lines, stop
 from mqpipeline.landing.kinds import EVENTS_LAND
+from mqpipeline.options import ALL, NAMESPACE
 from mqpipeline.scale import WEEK_MS, Entry, Scale, entries
 from pyspark_redis_stream.connection import Client, Store
 from pyspark_redis_stream.options import options_of
@@ -20,7 +21,7 @@ Url = Annotated[str, typer.Option("--url", envvar="REDIS_URL", help="The Redis t
 Namespace = Annotated[str, typer.Option("--namespace", help="Its stream must not exist yet")]
 Brokers = Annotated[int, typer.Option("--brokers", min=1)]
 Topics = Annotated[int, typer.Option("--topics", min=1)]
-Weeks = Annotated[int, typer.Option("--weeks", min=1, help="Up to now")]
+Weeks = Annotated[int, typer.Option("--weeks", min=1, max=520, help="Up to now")]
 Seed = Annotated[int, typer.Option("--seed", help="Equal seeds make equal histories")]
 
 
@@ -54,7 +55,11 @@ def sample(
         parse(url)
         source = options_of({"url": url, "streams": stream, "retrySeconds": "0"})
     except ValueError as error:
-        stop(str(error), WRONG_USAGE)
+        stop(f"--url: {error}", WRONG_USAGE)
+    if not NAMESPACE.fullmatch(namespace) or namespace == ALL:
+        stop(
+            f"--namespace: {namespace!r} is not of letters, digits, dots, dashes and underscores", WRONG_USAGE
+        )
     with errors_as_lines(), Store(source) as store:
         if store.call("EXISTS", stream):
             stop(

@@ -6,7 +6,7 @@ in mappings (`registry.options.load` reads them for a process).
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from inspect import get_annotations
 from typing import Literal, get_args
 
@@ -33,8 +33,10 @@ __all__ = [
     "InvalidOption",
     "Option",
     "Options",
+    "Source",
     "acceptable",
     "black_list",
+    "computed",
     "for_print",
     "from_env",
     "given_settings",
@@ -44,6 +46,7 @@ __all__ = [
     "overlay",
     "parse",
     "resolve",
+    "shown",
     "text_of",
     "to_env",
 ]
@@ -51,6 +54,8 @@ __all__ = [
 Group = Literal["namesrv", "netty_server", "netty_client", "tls", "own"]
 Value = bool | int | str
 Kind = Literal["int", "long", "bool", "str"]
+Source = Literal["default", "file", "environment", "command line", "shared", "computed"]
+"""Where a value comes from: `shared` is through Redis (318, HTTP), `computed` follows from other options."""
 
 
 class Option(Struct, frozen=True):
@@ -201,18 +206,25 @@ def _parse_strictly(option: Option, text: str, source: str) -> Value:
     return value
 
 
-def _given(file: Mapping[str, str], env: Mapping[str, str], cli: Mapping[str, str]) -> dict[str, Value]:
+class _Given(Struct, frozen=True):
+    """A value that is set, and where."""
+
+    value: Value
+    source: Source
+
+
+def _given(file: Mapping[str, str], env: Mapping[str, str], cli: Mapping[str, str]) -> dict[str, _Given]:
     """Return the values that are set, by attribute: file < environment < command line; empty variables are unset."""
-    values: dict[str, Value] = {}
+    given: dict[str, _Given] = {}
     for key, text in file.items():
         if (option := BY_KEY.get(key)) and (value := parse(option, text)) is not None:
-            values[option.name] = value
+            given[option.name] = _Given(value, "file")
     for variable, key in VARIABLES.items():
         if text := env.get(variable, ""):
-            values[BY_KEY[key].name] = _parse_strictly(BY_KEY[key], text, variable)
+            given[BY_KEY[key].name] = _Given(_parse_strictly(BY_KEY[key], text, variable), "environment")
     for key, text in cli.items():
-        values[BY_KEY[key].name] = _parse_strictly(BY_KEY[key], text, key)
-    return values
+        given[BY_KEY[key].name] = _Given(_parse_strictly(BY_KEY[key], text, key), "command line")
+    return given
 
 
 def _computed(values: Mapping[str, Value], env: Mapping[str, str]) -> dict[str, Value]:
@@ -273,9 +285,31 @@ def resolve(file: Mapping[str, str], env: Mapping[str, str], cli: Mapping[str, s
     ROCKETMQ_HOME is Java's default of rocketmqHome, so the file overrides it.
     """
     given = _given(file, env, cli or {})
+    values = {name: entry.value for name, entry in given.items()}
+    by_default = _computed(values, env)
     unknown = tuple((key, text) for key, text in file.items() if key not in BY_KEY)
-    options = msgspec.convert(_computed(given, env) | given | {"listing_also": unknown}, Options)
-    return _with_choices(_with_networks(_with_logins(options)))
+    options = msgspec.convert(by_default | values | {"listing_also": unknown}, Options)
+    options = _with_choices(_with_networks(_with_logins(options)))
+    sources = _sources(options, given, {*by_default, "rq_redis_url"})
+    return msgspec.structs.replace(options, sources=tuple(sources.items()))
+
+
+def _sources(options: Options, given: Mapping[str, _Given], by_default: Set[str]) -> dict[str, Source]:
+    """Return where the values come from that are not the catalogue's defaults, by attribute."""
+    sources: dict[str, Source] = {
+        option.name: "computed"
+        for option in CATALOGUE
+        if option.name in by_default and getattr(options, option.name) != option.default
+    }
+    if "rocketmq_home" in sources:
+        sources["rocketmq_home"] = "environment"  # ROCKETMQ_HOME
+    return sources | {name: entry.source for name, entry in given.items()}
+
+
+def computed(options: Options, values: Mapping[str, Value]) -> Options:
+    """Return the options with values that follow from this start, by attribute."""
+    sources = dict(options.sources) | dict.fromkeys(values, "computed")
+    return msgspec.structs.replace(options, **values, sources=tuple(sources.items()))
 
 
 def given_settings(
@@ -283,7 +317,7 @@ def given_settings(
 ) -> dict[str, str]:
     """Return Java key -> text of the Live options that this start was given, for the settings shared in Redis."""
     given = _given(file, env, cli or {})
-    return {o.key: text_of(given[o.name]) for o in CATALOGUE if o.effect == "live" and o.name in given}
+    return {o.key: text_of(given[o.name].value) for o in CATALOGUE if o.effect == "live" and o.name in given}
 
 
 def black_list(options: Options) -> frozenset[str]:
@@ -341,10 +375,11 @@ def listing(options: Options, extra: Mapping[str, str] | None = None) -> list[tu
 
 def for_print(options: Options) -> list[tuple[str, str]]:
     """Return (key, text) of `mqnamesrv -p`: Java's options in its order, TLS and our own; secrets masked."""
-    return [(option.key, _shown(option, getattr(options, option.name))) for option in CATALOGUE]
+    return [(option.key, shown(option, getattr(options, option.name))) for option in CATALOGUE]
 
 
-def _shown(option: Option, value: Value) -> str:
+def shown(option: Option, value: Value) -> str:
+    """Return a value as Java prints it, `***` for a secret and for the password of a store's URL."""
     text = text_of(value)
     if option.key in SECRETS and text:
         return "***"
@@ -356,8 +391,7 @@ def to_env(options: Options) -> dict[str, str]:
     return {OPTIONS_VARIABLE: msgspec.json.encode(options).decode()}
 
 
-def from_env(env: Mapping[str, str], file: Mapping[str, str] | None = None) -> Options:
-    """Return a process's options: those its supervisor resolved, else from `file` and the environment."""
-    if resolved := env.get(OPTIONS_VARIABLE):
-        return msgspec.json.decode(resolved, type=Options)
-    return resolve(file or {}, env)
+def from_env(env: Mapping[str, str]) -> Options | None:
+    """Return the options that a supervisor handed over; None without one."""
+    handed_over = env.get(OPTIONS_VARIABLE)
+    return msgspec.json.decode(handed_over, type=Options) if handed_over else None

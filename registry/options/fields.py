@@ -5,7 +5,7 @@ Names are Java's in snake case (`listenPort` is `listen_port`); Java's defaults 
 `listed` ones are accepted and shown but have no effect here, for the reason they give.
 """
 
-from typing import Annotated, Literal, TypeVar
+from typing import Annotated, Literal
 
 from msgspec import Struct
 
@@ -21,9 +21,14 @@ class OptionInfo(Struct, frozen=True):
     long: bool = False
 
 
-T = TypeVar("T")
-Live = Annotated[T, OptionInfo("live")]
-Start = Annotated[T, OptionInfo("start")]
+def _live(why: str) -> OptionInfo:
+    return OptionInfo("live", why)
+
+
+def _start(why: str) -> OptionInfo:
+    return OptionInfo("start", why)
+
+
 POOLS = OptionInfo("listed", "a worker is one event loop without thread pools; see remotingWorkers")
 PERMITS = OptionInfo("listed", "the server starts no requests of its own but oneway pushes from a job")
 NETTY = OptionInfo("listed", "there is no Netty")
@@ -35,13 +40,23 @@ UNSHARED = "of fewer than 64 one peer can have all"
 class NamesrvOptions(Struct, frozen=True, kw_only=True):
     """NamesrvConfig, in Java's order."""
 
-    rocketmq_home: Start[str] = ""
-    kv_config_path: Start[str] = ""
-    config_store_path: Start[str] = ""
+    rocketmq_home: Annotated[
+        str, _start("folder that mqnamesrv wants named, as Java's does; nothing is read there")
+    ] = ""
+    kv_config_path: Annotated[str, _start("kvConfig.json that the first start on an empty store imports")] = (
+        ""
+    )
+    config_store_path: Annotated[
+        str, _start("the file of -c; listed only, changes of settings are written to the file itself")
+    ] = ""
     product_env_name: Annotated[str, OptionInfo("listed", "see namesrvProductAddr")] = "center"
-    cluster_test: Start[bool] = False
-    order_message_enable: Live[bool] = False
-    return_order_topic_config_to_broker: Live[bool] = True
+    cluster_test: Annotated[bool, _start("routes that are not here are asked of namesrvProductAddr")] = False
+    order_message_enable: Annotated[
+        bool, _live("routes of order topics have their order configuration (KV namespace ORDER_TOPIC_CONFIG)")
+    ] = False
+    return_order_topic_config_to_broker: Annotated[
+        bool, _live("replies to registrations have the order topics")
+    ] = True
     client_request_thread_pool_nums: Annotated[int, POOLS] = 8
     default_thread_pool_nums: Annotated[int, POOLS] = 16
     client_request_thread_pool_queue_capacity: Annotated[
@@ -56,37 +71,59 @@ class NamesrvOptions(Struct, frozen=True, kw_only=True):
     un_register_broker_queue_capacity: Annotated[int, OptionInfo("start", "unregistrations among these")] = (
         3000
     )
-    support_acting_master: Live[bool] = False
-    enable_all_topic_list: Live[bool] = True
-    enable_topic_list: Live[bool] = True
-    notify_min_broker_id_changed: Live[bool] = False
+    support_acting_master: Annotated[
+        bool, _live("a slave acts as master in routes while a broker has no master")
+    ] = False
+    enable_all_topic_list: Annotated[bool, _live("requests for the list of all topics are answered")] = True
+    enable_topic_list: Annotated[
+        bool, _live("requests for lists of topics of clusters, system and unit topics are answered")
+    ] = True
+    notify_min_broker_id_changed: Annotated[
+        bool, _live("brokers are notified (905) when the least id of their name changes")
+    ] = False
     enable_controller_in_namesrv: Annotated[bool, OptionInfo("listed", "no controller inside")] = False
-    need_wait_for_service: Live[bool] = False
-    wait_seconds_for_service: Live[int] = 45
-    delete_topic_with_broker_registration: Live[bool] = False
-    config_black_list: Start[str] = "configBlackList;configStorePath;kvConfigPath"
+    need_wait_for_service: Annotated[bool, _live("no routes for waitSecondsForService after the start")] = (
+        False
+    )
+    wait_seconds_for_service: Annotated[
+        int, _live("seconds without routes after a start, with needWaitForService")
+    ] = 45
+    delete_topic_with_broker_registration: Annotated[
+        bool, _live("a registration removes the broker's topics that it does not name")
+    ] = False
+    config_black_list: Annotated[str, _start("options that request 318 refuses, ; separated")] = (
+        "configBlackList;configStorePath;kvConfigPath"
+    )
 
 
 class NettyServerOptions(NamesrvOptions, frozen=True, kw_only=True):
     """NettyServerConfig, in Java's order."""
 
-    bind_address: Start[str] = "0.0.0.0"
-    listen_port: Start[int] = 9876
+    bind_address: Annotated[str, _start("address that the remoting port listens on")] = "0.0.0.0"
+    listen_port: Annotated[int, _start("port of the remoting side; 0 lets the system choose")] = 9876
     server_worker_threads: Annotated[int, POOLS] = 8
     server_callback_executor_threads: Annotated[int, POOLS] = 0
     server_selector_threads: Annotated[int, POOLS] = 3
     server_oneway_semaphore_value: Annotated[int, PERMITS] = 256
     server_async_semaphore_value: Annotated[int, PERMITS] = 64
-    server_channel_max_idle_time_seconds: Start[int] = 120
-    server_socket_snd_buf_size: Start[int] = 0
-    server_socket_rcv_buf_size: Start[int] = 0
+    server_channel_max_idle_time_seconds: Annotated[
+        int, _start("seconds after which an idle connection is closed")
+    ] = 120
+    server_socket_snd_buf_size: Annotated[
+        int, _start("bytes of a connection's send buffer; 0 is the system's choice")
+    ] = 0
+    server_socket_rcv_buf_size: Annotated[
+        int, _start("bytes of a connection's receive buffer; 0 is the system's choice")
+    ] = 0
     write_buffer_high_water_mark: Annotated[int, OptionInfo("listed", "see writeBufferLimitBytes")] = 0
     write_buffer_low_water_mark: Annotated[int, OptionInfo("listed", "see writeBufferLimitBytes")] = 0
-    server_socket_backlog: Start[int] = 1024
+    server_socket_backlog: Annotated[int, _start("connections that may wait to be accepted")] = 1024
     server_netty_worker_group_enable: Annotated[bool, NETTY] = True
     server_pooled_byte_buf_allocator_enable: Annotated[bool, NETTY] = True
-    enable_shutdown_gracefully: Start[bool] = False
-    shutdown_wait_time_seconds: Start[int] = 30
+    enable_shutdown_gracefully: Annotated[
+        bool, _start("a worker that ends first asks clients to go elsewhere, for shutdownWaitTimeSeconds")
+    ] = False
+    shutdown_wait_time_seconds: Annotated[int, _start("seconds that a worker has to end in order")] = 30
     use_epoll_native_selector: Annotated[bool, NETTY] = False
 
 
@@ -113,30 +150,52 @@ class NettyClientOptions(NettyServerOptions, frozen=True, kw_only=True):
     enable_reconnect_for_go_away: Annotated[bool, OUTGOING] = True
 
 
-def _tls(name: str, effect: Effect = "start") -> OptionInfo:
-    return OptionInfo(effect, "" if effect == "start" else OUTGOING.why, key=f"tls.{name}")
+def _tls(name: str, why: str) -> OptionInfo:
+    return OptionInfo("start", why, key=f"tls.{name}")
+
+
+def _tls_listed(name: str) -> OptionInfo:
+    return OptionInfo("listed", OUTGOING.why, key=f"tls.{name}")
 
 
 class TlsOptions(NettyClientOptions, frozen=True, kw_only=True):
     """Java's `tls.*` system properties (TlsSystemConfig); `tls.config.file` may name them too."""
 
-    tls_test_mode_enable: Annotated[bool, _tls("test.mode.enable")] = True
-    tls_config_file: Annotated[str, _tls("config.file")] = "/etc/rocketmq/tls.properties"
-    tls_server_mode: Annotated[str, _tls("server.mode")] = "permissive"
-    tls_server_need_client_auth: Annotated[str, _tls("server.need.client.auth")] = "none"
-    tls_server_key_path: Annotated[str, _tls("server.keyPath")] = ""
-    tls_server_key_password: Annotated[str, _tls("server.keyPassword")] = ""
-    tls_server_cert_path: Annotated[str, _tls("server.certPath")] = ""
-    tls_server_auth_client: Annotated[bool, _tls("server.authClient")] = False
-    tls_server_trust_cert_path: Annotated[str, _tls("server.trustCertPath")] = ""
-    tls_client_key_path: Annotated[str, _tls("client.keyPath", "listed")] = ""
-    tls_client_key_password: Annotated[str, _tls("client.keyPassword", "listed")] = ""
-    tls_client_cert_path: Annotated[str, _tls("client.certPath", "listed")] = ""
-    tls_client_auth_server: Annotated[bool, _tls("client.authServer", "listed")] = False
-    tls_client_trust_cert_path: Annotated[str, _tls("client.trustCertPath", "listed")] = ""
-    tls_enable: Annotated[bool, _tls("enable", "listed")] = False
-    tls_ciphers: Annotated[str, _tls("ciphers")] = ""
-    tls_protocols: Annotated[str, _tls("protocols")] = ""
+    tls_test_mode_enable: Annotated[
+        bool, _tls("test.mode.enable", "show a self-signed certificate, made at the start")
+    ] = True
+    tls_config_file: Annotated[
+        str, _tls("config.file", "properties file whose entries tls.* come before all others")
+    ] = "/etc/rocketmq/tls.properties"
+    tls_server_mode: Annotated[
+        str, _tls("server.mode", "disabled, permissive (with or without TLS) or enforcing")
+    ] = "permissive"
+    tls_server_need_client_auth: Annotated[
+        str, _tls("server.need.client.auth", "none, optional or require: whether clients show a certificate")
+    ] = "none"
+    tls_server_key_path: Annotated[str, _tls("server.keyPath", "file of the private key (PEM)")] = ""
+    tls_server_key_password: Annotated[str, _tls("server.keyPassword", "password of that key")] = ""
+    tls_server_cert_path: Annotated[
+        str, _tls("server.certPath", "file of the certificate and its chain (PEM)")
+    ] = ""
+    tls_server_auth_client: Annotated[bool, _tls("server.authClient", "look at clients' certificates")] = (
+        False
+    )
+    tls_server_trust_cert_path: Annotated[
+        str, _tls("server.trustCertPath", "file of the certificates that sign clients' (PEM)")
+    ] = ""
+    tls_client_key_path: Annotated[str, _tls_listed("client.keyPath")] = ""
+    tls_client_key_password: Annotated[str, _tls_listed("client.keyPassword")] = ""
+    tls_client_cert_path: Annotated[str, _tls_listed("client.certPath")] = ""
+    tls_client_auth_server: Annotated[bool, _tls_listed("client.authServer")] = False
+    tls_client_trust_cert_path: Annotated[str, _tls_listed("client.trustCertPath")] = ""
+    tls_enable: Annotated[bool, _tls_listed("enable")] = False
+    tls_ciphers: Annotated[str, _tls("ciphers", "ciphers that are accepted, by commas; empty: OpenSSL's")] = (
+        ""
+    )
+    tls_protocols: Annotated[
+        str, _tls("protocols", "versions of TLS that are accepted, by commas; empty: all from 1.2 on")
+    ] = ""
 
 
 def _own(why: str) -> OptionInfo:
@@ -280,3 +339,7 @@ class Options(TlsOptions, frozen=True, kw_only=True):
     """The -c file into which the supervisor writes settings that change, for its next start; empty without one."""
     listing_also: tuple[tuple[str, str], ...] = ()
     """(key, text) that only request 319 shows: unknown keys of the -c file, and Start options set by 318."""
+    sources: tuple[tuple[str, str], ...] = ()
+    """(attribute, source) of the values that are not the defaults of the catalogue."""
+    without_effect: tuple[str, ...] = ()
+    """A sentence for each variable and each entry of the -c file that has no effect."""

@@ -3,9 +3,11 @@
 from collections.abc import Mapping
 from pathlib import Path
 
-from registry.options.catalogue import OPTIONS_VARIABLE, Options, from_env
+import msgspec
+
+from registry.options.catalogue import OPTIONS_VARIABLE, Options, from_env, resolve
 from registry.options.without_effect import CONFIG_FILE_VARIABLE, without_effect
-from rocketmq_remoting.properties import parse_properties
+from rocketmq_remoting.properties import PropertiesError, parse_properties
 
 
 def read_properties(path: str | Path) -> dict[str, str]:
@@ -15,21 +17,31 @@ def read_properties(path: str | Path) -> dict[str, str]:
     """
     content = Path(path).read_bytes()
     try:
-        return parse_properties(content.decode())
+        text = content.decode()
     except UnicodeDecodeError:
-        return parse_properties(content.decode("latin-1"))
+        text = content.decode("latin-1")
+    try:
+        return parse_properties(text)
+    except PropertiesError as error:
+        raise PropertiesError(f"{path}: {error}") from None
 
 
 def load(environ: Mapping[str, str]) -> Options:
     """Return what a supervisor resolved (MQNS_OPTIONS), else MQNS_CONFIG_FILE under the environment's variables."""
-    return from_env(environ, _file(environ))
-
-
-def warnings(environ: Mapping[str, str]) -> list[str]:
-    """Return what has no effect, a sentence each; nothing where a supervisor resolved the options, which logs it."""
-    return [] if OPTIONS_VARIABLE in environ else without_effect(_file(environ), environ)
-
-
-def _file(environ: Mapping[str, str]) -> dict[str, str]:
+    if (handed_over := from_env(environ)) is not None:
+        return handed_over
     path = environ.get(CONFIG_FILE_VARIABLE, "")
-    return {} if OPTIONS_VARIABLE in environ or not path else read_properties(path)
+    return resolved(read_properties(path) if path else {}, environ)
+
+
+def resolved(
+    file: Mapping[str, str], environ: Mapping[str, str], cli: Mapping[str, str] | None = None
+) -> Options:
+    """Return the options of `resolve`, with what was given and has no effect. Raises InvalidOption."""
+    options = resolve(file, environ, cli)
+    return msgspec.structs.replace(options, without_effect=tuple(without_effect(file, environ)))
+
+
+def warnings(environ: Mapping[str, str]) -> tuple[str, ...]:
+    """Return what has no effect, a sentence each; nothing where a supervisor resolved the options, which logs it."""
+    return () if environ.get(OPTIONS_VARIABLE) else load(environ).without_effect

@@ -2,7 +2,7 @@
 ignored then and flags false, as with Java's options."""
 
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from difflib import get_close_matches
 from typing import Final
 
@@ -54,9 +54,13 @@ def _is_of_others(name: str, text: str) -> bool:
     return bool(OF_OTHER_PROGRAMS.fullmatch(name) or OF_SERVICES.fullmatch(name))
 
 
-def _unknown(name: str, known: Collection[str], prefix: str = "") -> str:
-    """A sentence about a name; `prefix` is what all have in common, so that it makes no two alike."""
-    folded = {one.removeprefix(prefix).lower(): one for one in known}
+def _unknown(name: str, known: Iterable[str], prefix: str = "") -> str:
+    return f"{name} is no option and has no effect; {advice(name, known, prefix)}"
+
+
+def advice(name: str, known: Iterable[str] = BY_KEY, prefix: str = "") -> str:
+    """Return which of the known names is meant, or where all are; `prefix` is what they have in common, so that it
+    makes no two alike."""
+    folded = {option.removeprefix(prefix).lower(): option for option in known}
     near = get_close_matches(name.removeprefix(prefix).lower(), folded, n=1, cutoff=NEAR)
-    advice = f"did you mean {folded[near[0]]}?" if near else "docs/options.md lists all"
-    return f"{name} is no option and has no effect; {advice}"
+    return f"did you mean {folded[near[0]]}?" if near else "docs/options.md lists all"

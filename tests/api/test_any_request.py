@@ -40,6 +40,7 @@ READS = [
     "/v1/kv",
     "/v1/kv/n",
     "/v1/settings",
+    "/v1/options",
     "/v1/events",
     "/v1/audit",
     "/v1/reports",

@@ -1,6 +1,7 @@
 """The command's arguments, messages and exit codes, from a real process; expectations from Java's 5.5.0."""
 
 import json
+import re
 import socket
 from pathlib import Path
 
@@ -16,6 +17,7 @@ usage: mqnamesrv [-c <arg>] [-h] [-n <arg>] [-p]
  -n,--namesrvAddr <arg>   Name server address list, eg: '192.168.0.1:9876;192.168.0.2:9876'
  -p,--printConfigItem     Print all config items
 """
+VERSIONS = re.compile(r"mqnamesrv \S+, Python \S+, redis \S+, rq \S+, gunicorn \S+\n")
 
 
 @pytest.mark.conformance("CFG-16", "CFG-17")
@@ -35,6 +37,12 @@ def test_usage(tmp_path: Path, arguments: list[str], code: int, complaint: str) 
     done = mqnamesrv(*arguments, env=environment(tmp_path))
     assert (done.returncode, done.stderr) == (code, complaint)
     assert done.stdout.startswith(USAGE)
+
+
+def test_version(tmp_path: Path) -> None:
+    done = mqnamesrv("--version", env=environment(tmp_path, ROCKETMQ_HOME=""))
+    assert (done.returncode, done.stderr) == (0, "")
+    assert VERSIONS.fullmatch(done.stdout)
 
 
 @pytest.mark.conformance("CFG-15")

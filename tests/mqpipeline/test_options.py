@@ -2,7 +2,7 @@ import re
 
 import pytest
 
-from mqpipeline.options import OptionError, Options, load, unknown
+from mqpipeline.options import OptionError, Options, load, without_effect
 
 HERE = {"MQNS_PIPELINE_WAREHOUSE": "/data"}
 
@@ -70,7 +70,9 @@ def test_variables_that_are_no_option() -> None:
         "MQNS_PIPELINE_EVERY_MILLIS": "1",
         "PATH": "",
     }
-    assert unknown(given) == ["MQNS_PIPELINE_SLOO"]
+    assert without_effect(given) == [
+        "MQNS_PIPELINE_SLOO is no option and has no effect; did you mean MQNS_PIPELINE_SLO?"
+    ]
 
 
 @pytest.mark.parametrize(("given", "named"), [("a b{", "'a b{'"), ("", "empty")])

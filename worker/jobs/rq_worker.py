@@ -26,6 +26,7 @@ from worker.jobs.job_process import JobMeter
 from worker.jobs.liveness_file import touch
 from worker.jobs.timetable import JOBS
 from worker.logs import log_lines
+from worker.logs.options_log import log_without_effect
 from worker.logs.rate_limited_log import RateLimitedFilter, RateLimitedLog
 
 CONNECT_TIMEOUT_S = 1.0
@@ -136,6 +137,7 @@ def main() -> None:
     """Options come from the environment, as the supervisor hands them over."""
     options = configuration.load(os.environ)
     log_lines.to_standard_error(options)
+    log_without_effect(configuration.warnings(os.environ))
     logging.raiseExceptions = (
         False  # RQ's handler of a signal raises where it is: in a line that is being written too
     )

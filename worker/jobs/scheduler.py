@@ -41,6 +41,7 @@ from worker.jobs.task_record import TaskRecord
 from worker.jobs.timetable import JOBS, Periodic, timetable
 from worker.jobs.topic_counter import TopicCounter
 from worker.logs import log_lines
+from worker.logs.options_log import log_without_effect
 from worker.logs.rate_limited_log import RateLimitedLog
 from worker.watch.follower import Follower
 
@@ -191,6 +192,7 @@ def main() -> None:
     """Options come from the environment, as the supervisor hands them over."""
     options = configuration.load(os.environ)
     log_lines.to_standard_error(options)
+    log_without_effect(configuration.warnings(os.environ))
     asyncio.run(serve(options))
 
 

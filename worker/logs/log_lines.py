@@ -27,7 +27,7 @@ class TextLine(logging.Formatter):
         """Called by `format`, before it adds a traceback."""
         fields = "".join(f" {name}={_word(text)}" for name, text in _fields_of(record).items())
         line = super().formatMessage(record) + fields
-        return line if line.isprintable() else "".join(map(_shown, line))
+        return one_line(line)
 
 
 class JsonLine(logging.Formatter):
@@ -87,6 +87,11 @@ def level_of(options: Options) -> int:
 def _fields_of(record: logging.LogRecord) -> Mapping[str, str]:
     fields: Mapping[str, str] = getattr(record, FIELDS, {})
     return fields
+
+
+def one_line(text: str) -> str:
+    """Return a text with those characters escaped that would end a line, or change how a terminal shows it."""
+    return text if text.isprintable() else "".join(map(_shown, text))
 
 
 def _word(text: str) -> str:

@@ -33,5 +33,5 @@ def test_the_environment_is_that_of_the_process(monkeypatch: pytest.MonkeyPatch)
 
 
 def test_a_list_that_cannot_be_read_is_an_error_and_not_passed_over() -> None:
-    with pytest.raises(AddressError, match="'nonsense'"):
-        configured_addresses("nonsense", PROPERTIES, ENVIRONMENT)
+    with pytest.raises(AddressError, match="'nonsense:'"):
+        configured_addresses("nonsense:", PROPERTIES, ENVIRONMENT)

@@ -18,6 +18,10 @@ from mqns.errors import AddressError
         ("http://a:9876", ("a:9876",)),
         ("http://a:9876;b:9876", ("a:9876", "b:9876")),
         ("https://MQ_INST_1_2.example:80", ("MQ_INST_1_2.example:80",)),
+        ("name-server.example; 10.0.0.1", ("name-server.example:9876", "10.0.0.1:9876")),
+        ("localhost:9876;localhost", ("localhost:9876",)),
+        ("[::1];::1", ("[::1]:9876",)),
+        ("fe80::1%eth0;2001:db8:0:0:0:0:0:1", ("[fe80::1%eth0]:9876", "[2001:db8:0:0:0:0:0:1]:9876")),
         ("", ()),
         (" ; ", ()),
     ],
@@ -42,7 +46,6 @@ def test_an_address_is_split_at_its_last_colon(address: str, host: str, port: in
 @pytest.mark.parametrize(
     "piece",
     [
-        "host",
         "host:",
         "host:0",
         "host:65536",
@@ -61,11 +64,22 @@ def test_an_address_is_split_at_its_last_colon(address: str, host: str, port: in
         "http://a:1/path",
         "http://a:1",  # RocketMQ cuts it off at the beginning of a list only
         "::1:9876",
-        "fe80::1",
+        "2001:db8::1:1",
+        "[::1]9876",
+        "host/path",
+        "x" * 256 + ":1",
+        "ho st",
     ],
 )
 def test_the_piece_that_is_no_address_is_named(piece: str) -> None:
     with pytest.raises(AddressError) as error:
         parse_addresses(f"a:9876;{piece};b:9876")
-    assert repr(piece) in str(error.value)
+    assert repr(piece)[:-1] in str(error.value)
     assert isinstance(error.value, ValueError)
+
+
+def test_an_address_without_a_port_may_be_refused() -> None:
+    """As in an answer of the HTTP endpoint, which may be any page."""
+    assert parse_addresses("a:1", default_port=None) == ("a:1",)
+    with pytest.raises(AddressError, match="no port in the address 'hello'"):
+        parse_addresses("hello", default_port=None)

@@ -99,7 +99,10 @@ def test_the_environment_says_what_the_file_does_not(path: Path) -> None:
         ("brokerPermission = 16", "brokerPermission: expected int <= 15"),
         ("version = '3.2.6'", "version: expected str like 4.9.7 or 5.5.0"),
         ("serializeType = 'XML'", "serializeType: expected str JSON or ROCKETMQ"),
-        ("namesrvAddr = 'a:9876;b'", "namesrvAddr: no port in the address 'b'; expected host:port;host:port"),
+        (
+            "namesrvAddr = 'a:9876;b:'",
+            "namesrvAddr: no port in the address 'b:'; expected host:port;host:port",
+        ),
         ("lisenPort = 1", "lisenPort: no such field; there are brokerName, brokerClusterName, brokerId"),
         ("[[topics]]\nperm = 6", "topics[0].topicName: is missing"),
         (

@@ -15,8 +15,8 @@ from typer.testing import CliRunner
 
 from mqns.cli.app import app
 from mqns.cli.doctor.http_side import http_facts
-from mqns.cli.http_api import HttpApi, HttpError
-from mqns.errors import CallTimeout, ConnectError
+from mqns.cli.http_api import HttpApi, HttpError, http_url
+from mqns.errors import CallTimeout, ConfigError, ConnectError
 
 LIMIT_S = 1.0
 HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"
@@ -139,3 +139,36 @@ def test_a_release_without_a_list_of_drains_is_no_failure(monkeypatch: pytest.Mo
     assert (facts.failure, facts.drains) == (None, None)
     known["/v1/drains"] = b'{"drains":[],"next":null}'
     assert asyncio.run(http_facts("http://0.2:8080", LIMIT_S)).drains == ()
+
+
+@pytest.mark.parametrize(
+    ("given", "url"),
+    [
+        ("localhost", "http://localhost:8080"),
+        ("localhost:81", "http://localhost:81"),
+        (" 10.0.0.1 ", "http://10.0.0.1:8080"),
+        ("::1", "http://[::1]:8080"),
+        ("[::1]", "http://[::1]:8080"),
+        ("[::1]:81", "http://[::1]:81"),
+        ("proxy.example/mq/", "http://proxy.example:8080/mq"),
+        ("http://localhost", "http://localhost"),
+        ("http://localhost:8080/", "http://localhost:8080"),
+        ("https://me:secret@proxy.example/mq", "https://me:secret@proxy.example/mq"),
+        ("http://::1", "http://[::1]"),
+    ],
+)
+def test_the_port_may_be_left_out(given: str, url: str) -> None:
+    assert http_url(given) == url
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        *("", " ", ":8080", "localhost:", "localhost:http", "localhost:0", "http://", "http:///x"),
+        *("ftp://localhost", "http:localhost", "//localhost", "::1:8080", "lo cal", "a\x1b[31m"),
+        *("a?b", "http://a#b"),
+    ],
+)
+def test_what_is_no_url_is_refused(given: str) -> None:
+    with pytest.raises(ConfigError, match=r"^--http: .*; expected http://host:port, or host for port 8080$"):
+        http_url(given)

@@ -2,12 +2,14 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 import time
 from collections.abc import Callable
 from io import StringIO
 from pathlib import Path
+from typing import get_type_hints
 
 import pytest
 import yaml
@@ -16,8 +18,12 @@ from rich.console import Console
 from mqns.cli.exit_codes import ExitCode
 from mqns.cli.main import EXTRA
 from mqns.cli.output import OutputFormat, Printer, plain
+from mqns.cli.variables import misspelt
 from mqns.remoting.acl import AclCredentials
 from mqns.remoting.request import Request
+from mqpipeline.options import PREFIX, Options
+from registry.options.catalogue import VARIABLES
+from registry.options.without_effect import KNOWN
 from testbed.certificates import make_certificates
 from testbed.nameserver import NameServer
 from testbed.scene import Scene
@@ -105,7 +111,9 @@ def test_a_refusal_is_printed_with_its_code(mqns: Mqns, servers: list[NameServer
     [
         ("no-such-command",),
         ("topics", "--no-such-option"),
-        ("topics", "-n", "no-port"),
+        ("topics", "-n", "no-port:"),
+        ("topics", "-n", ""),
+        ("topics", "-n", " ; \n"),
         ("topics", "-o", "xml"),
         ("topics", "--timeout", "0"),
         ("topics", "--cluster", "c1", "--kind", "unit"),
@@ -156,10 +164,45 @@ def test_requests_are_signed(mqns: Mqns, tmp_path: Path, monkeypatch: pytest.Mon
     assert [(s.access_key, s.secret_key) for s in signed] == [("k", "from-file"), ("k", "from-env")]
 
 
+def test_the_port_may_be_left_out() -> None:
+    """In the option and in the variable; what was tried is named."""
+    for ended in (run("topics", "-n", "127.255.0.1"), run("topics", env={"NAMESRV_ADDR": "127.255.0.1"})):
+        assert ended.code == ExitCode.UNREACHABLE
+        assert ended.err.startswith("mqns: 127.255.0.1:9876: not connected")
+
+
 def test_version_and_help() -> None:
-    assert run("--version").out.startswith("mqns ")
+    assert re.fullmatch(r"mqns \S+, Python \S+\n", run("--version").out)
     assert "Exit codes: 0 done" in " ".join(run("-h").out.split())
     assert "--namesrv-addr" in run("kv", "get", "-h").out
+
+
+def test_the_first_lines_of_help_say_what_to_type() -> None:
+    """Then come the commands, each with its first sentence, and the options last."""
+    lines = run("-h").out.splitlines()
+    assert "  mqns -n 10.0.0.1 brokers " in "\n".join(lines[:10])
+    headings = [line for line in lines if line.endswith(":") and not line.startswith(" ")]
+    assert headings == [
+        *("Look:", "Change:", "As mqadmin has them:", "Options:", "Options of every command:")
+    ]
+    assert [line for line in lines[1:] if line.endswith("...")] == []
+    for group in ("kv", "config", "permissions"):
+        page = run(group, "-h").out
+        assert page.index("Commands:") < page.index("Options:")
+    page = run("routes", "-h").out
+    assert page.index("Arguments:") < page.index("Options:") < page.index("Options of every command:")
+
+
+def test_misspelt_variables_are_named(unreachable: str) -> None:
+    ended = run("topics", "-n", unreachable, env={"MQNS_HTTPS": "x", "MQNS_LISTEN_PORT": "1"})
+    first, _ = ended.err.splitlines()
+    assert first == "mqns: MQNS_HTTPS is no variable of mqns and has no effect; did you mean MQNS_HTTP?"
+    assert misspelt(["MQNS_NAMESRV"])[0].endswith("did you mean NAMESRV_ADDR?")
+
+
+def test_variables_of_the_other_programs_are_none_of_ours() -> None:
+    others = [*VARIABLES, *KNOWN, *(f"{PREFIX}{name.upper()}" for name in get_type_hints(Options))]
+    assert misspelt(others) == []
 
 
 def test_no_colour_and_no_folding_without_a_terminal(ns: Scene, mqns: Mqns) -> None:
