@@ -9,6 +9,7 @@ from apiflask import APIFlask
 from api import (
     brokers,
     clusters,
+    doctor,
     drains,
     events,
     health,
@@ -51,6 +52,7 @@ SUBJECTS = (
     events,
     repairs,
     limits,
+    doctor,
     reports,
     history,
 )

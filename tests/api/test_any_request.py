@@ -41,6 +41,7 @@ READS = [
     "/v1/kv/n",
     "/v1/settings",
     "/v1/events",
+    "/v1/doctor",
     "/v1/reports",
     "/v1/reports/availability",
     "/healthz",

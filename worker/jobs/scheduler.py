@@ -24,11 +24,13 @@ from rq.serializers import JSONSerializer
 
 from metrics.store_commands import StoreCommands
 from registry.drivers import AsyncDriver
+from registry.growth.limits import Limits
 from registry.keys import Keys
 from registry.options import load as configuration
 from registry.options.catalogue import Options
 from registry.store import connect as store
 from worker.background import end, forever
+from worker.jobs.claimed_task import ClaimedTask
 from worker.jobs.event_counts import EventCounts
 from worker.jobs.event_log import EventLog
 from worker.jobs.eviction_watch import EvictionWatch
@@ -36,9 +38,9 @@ from worker.jobs.liveness_file import touch
 from worker.jobs.push_905 import Pusher
 from worker.jobs.repair_walker import RepairWalker
 from worker.jobs.scheduler_meter import SchedulerMeter
+from worker.jobs.store_counts import counts
 from worker.jobs.task_record import TaskRecord
 from worker.jobs.timetable import JOBS, Periodic, timetable
-from worker.jobs.topic_counter import TopicCounter
 from worker.logs import log_lines
 from worker.logs.rate_limited_log import RateLimitedLog
 from worker.watch.follower import Follower
@@ -168,14 +170,17 @@ async def serve(options: Options) -> None:
     walks = TaskRecord(keys, lambda plan: driver.start(plan, lambda *_: None))
     meter = SchedulerMeter(options.namespace, commands, events, walks, scheduler.waiting)
     walker = RepairWalker(options, driver, keys, record=walks, count=meter.count_repaired)
-    counter = TopicCounter(driver, keys, walks, lambda: walker.has_claim)
+    counting = [
+        ClaimedTask(task, driver, walks, lambda: walker.has_claim)
+        for task in counts(keys, Limits.of(options))
+    ]
     evictions = EvictionWatch(driver, allowed=options.allow_evicting_store)
     tasks = [
         loop.create_task(forever("the watch of evictions", evictions.run)),
         loop.create_task(forever("the timetable", partial(keep_timetable, scheduler, options.beat_file))),
         loop.create_task(forever("the follower", follower.run)),
         loop.create_task(forever("the walk over the tables", walker.run)),
-        loop.create_task(forever("the count of topics", counter.run)),
+        *(loop.create_task(forever("a count for metrics", task.run)) for task in counting),
         loop.create_task(forever("the meter", meter.run)),
     ]
     await stop.wait()

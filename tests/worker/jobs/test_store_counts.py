@@ -1,9 +1,10 @@
-"""The process that counts topics for metrics: one of several."""
+"""Counts of the store for metrics, in one of several processes."""
 
 import asyncio
 import logging
 from contextlib import suppress
 
+import msgspec
 import pytest
 import redis as redis_py
 import redis.asyncio as redis_asyncio
@@ -11,28 +12,31 @@ import redis.asyncio as redis_asyncio
 from metrics import catalogue as metrics
 from metrics.samples import Sample
 from registry import task_times, topic_counts
+from registry.doctor.findings import counted
 from registry.drivers import AsyncDriver, run
+from registry.growth.limits import DEFAULT_LIMITS
 from registry.keys import Keys
 from testbed.eventually import eventually_async
 from tests.logged import logged
 from tests.registry.namespace import Namespace
-from worker.jobs import topic_counter
+from worker.jobs import claimed_task, store_counts
+from worker.jobs.claimed_task import ClaimedTask, Task
 from worker.jobs.task_record import TaskRecord
-from worker.jobs.topic_counter import TopicCounter
 
 KEYS = Keys()
+TOPICS, FINDINGS = store_counts.counts(KEYS, DEFAULT_LIMITS)
 
 
-def count_once(store: redis_asyncio.Redis) -> dict[str, float]:
+def run_once(task: Task, store: redis_asyncio.Redis) -> dict[str, float]:
     """Return how many runs ended how."""
 
     async def count() -> dict[str, float]:
         driver = AsyncDriver(store)
         record = TaskRecord(KEYS, lambda plan: driver.start(plan, lambda *_: None))
-        await TopicCounter(driver, KEYS, record, lambda: True).count()
+        await ClaimedTask(task, driver, record, lambda: True).run_once()
         await driver.close()
         runs = (read for read in record.read() if isinstance(read, Sample))
-        return {read.labels[1]: read.value for read in runs if read.labels[0] == topic_counter.TASK}
+        return {read.labels[1]: read.value for read in runs if read.labels[0] == task.name}
 
     return asyncio.run(count())
 
@@ -41,12 +45,20 @@ def test_it_stores_what_it_counted_and_records_its_run(
     redis: redis_py.Redis, async_redis: redis_asyncio.Redis
 ) -> None:
     Namespace(redis).register("b1", topics=("T", "U"))
-    assert count_once(async_redis) == {"ok": 1, "failed": 0}
+    assert run_once(TOPICS, async_redis) == {"ok": 1, "failed": 0}
     counts = run(topic_counts.read(KEYS), redis)
     assert counts is not None
     assert counts.clusters["c1"].topics == 2
-    assert run(task_times.read(KEYS), redis)[topic_counter.TASK].every_s == 30
-    assert topic_counter.TASK in metrics.TASK.values
+    assert run(task_times.read(KEYS), redis)[TOPICS.name].every_s == 30
+    assert {TOPICS.name, FINDINGS.name} <= set(metrics.TASK.values)
+
+
+def test_findings_are_counted(redis: redis_py.Redis, async_redis: redis_asyncio.Redis) -> None:
+    Namespace(redis).register("b1", number=1, topics=("T", "U"))
+    assert run_once(FINDINGS, async_redis) == {"ok": 1, "failed": 0}
+    counts = run(counted(KEYS), redis)
+    assert counts["broker-without-master"] == 1
+    assert set(counts) == set(metrics.DOCTOR_FINDINGS.labels[0].values)
 
 
 def test_what_keeps_it_from_counting_is_logged(
@@ -54,7 +66,7 @@ def test_what_keeps_it_from_counting_is_logged(
 ) -> None:
     redis.set(KEYS.brokers, "no set")
     with caplog.at_level(logging.WARNING):
-        assert count_once(async_redis) == {"ok": 0, "failed": 1}
+        assert run_once(TOPICS, async_redis) == {"ok": 0, "failed": 1}
     [line] = logged(caplog)
     assert line.startswith("topics are not counted for metrics: WRONGTYPE")
 
@@ -62,8 +74,8 @@ def test_what_keeps_it_from_counting_is_logged(
 def test_the_one_that_walks_counts_again_and_again(
     redis: redis_py.Redis, async_redis: redis_asyncio.Redis, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(topic_counter, "EVERY_S", 0.05)
-    monkeypatch.setattr(topic_counter, "LOOK_EVERY_S", 0.02)
+    monkeypatch.setattr(claimed_task, "LOOK_EVERY_S", 0.02)
+    often = msgspec.structs.replace(TOPICS, every_s=0.05)
     ns = Namespace(redis)
     ns.register("b1", topics=("T", "U"))
     walks: list[bool] = []
@@ -75,7 +87,7 @@ def test_the_one_that_walks_counts_again_and_again(
     async def count() -> None:
         driver = AsyncDriver(async_redis)
         record = TaskRecord(KEYS, lambda plan: driver.start(plan, lambda *_: None))
-        task = asyncio.create_task(TopicCounter(driver, KEYS, record, lambda: bool(walks)).run())
+        task = asyncio.create_task(ClaimedTask(often, driver, record, lambda: bool(walks)).run())
         await asyncio.sleep(0.2)
         assert topics() == 0
         walks.append(True)
