@@ -24,7 +24,7 @@ class Rule(msgspec.Struct, frozen=True):
 RULES: Final = {
     "broker-drained": Rule(
         "warning",
-        "It is being taken out of service: producers get no queue of it, consumers read what is left.",
+        "They are being taken out of service: producers get no queue of them, consumers read what is left.",
         "As long as that is wanted, nothing. To end it: mqns undrain BROKER.",
         f"mqns drains --http {HTTP}",
     ),

@@ -57,7 +57,7 @@ def _drained(facts: Facts) -> Iterator[Seen]:
     drained = [broker for broker in facts.drained if broker.cluster is not None]
     if drained:
         texts = (f"{broker.name} ({_drain_text(broker.drain)})" for broker in drained)
-        what = f"no producer writes to {_named(texts, len(drained))}: drained"
+        what = f"drained brokers, to which no producer writes: {_named(texts, len(drained))}"
         yield Seen("broker-drained", what, tuple(broker.name for broker in drained))
 
 

@@ -142,7 +142,7 @@ def test_checks(more: dict[str, Any], expected: list[tuple[str, tuple[str, ...]]
 )
 def test_what_a_drain_is(drain: StoredDrain | None, text: str) -> None:
     (seen,) = seen_in(drained=(DrainedBroker("b1", drain, "c1", 2),))
-    assert seen.what == f"no producer writes to b1 ({text}): drained"
+    assert seen.what == f"drained brokers, to which no producer writes: b1 ({text})"
 
 
 def test_what_cannot_be_read_is_named() -> None:

@@ -6,7 +6,8 @@ from msgspec.structs import replace
 from registry.doctor.findings import COUNTED_MS, FINDINGS, Finding, count, counted, examine
 from registry.drains import Drain, drain
 from registry.growth.limits import DEFAULT_LIMITS
-from tests.registry.namespace import Namespace, origin
+from tests.registry.brokers import origin
+from tests.registry.namespace import Namespace
 
 
 def findings(ns: Namespace, **limits: int) -> dict[str, Finding]:
