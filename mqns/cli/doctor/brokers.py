@@ -10,6 +10,8 @@ from mqns.names import MASTER_ID
 CLOCK_MS: Final = 5_000
 SECOND_MS: Final = 1_000
 HELD: Final = "held"
+HOLD: Final = "leases-held"
+"""What a name server finds about itself while it holds leases."""
 
 
 def check(facts: Facts) -> Iterator[Finding]:
@@ -114,8 +116,8 @@ def _leases(server: NameServerFacts) -> Iterator[Finding]:
     if http is None or http.failure is not None:
         return
     for lease in http.leases:
-        if lease.state == HELD and http.hold_until_ms is not None:
-            continue  # of leases-held
+        if lease.state == HELD and any(own.check == HOLD for own in http.findings):
+            continue  # it is named there
         title = f"{lease.broker_name} (id {lease.broker_id}, {lease.broker_addr})"
         subjects = (lease.broker_name, lease.broker_addr)
         why = _ending(lease)

@@ -10,7 +10,7 @@ import httpx
 import msgspec
 
 from mqns.addresses.syntax import split_address
-from mqns.cli.doctor.contact import WHAT_IS_IT_S, evidence, first_contact
+from mqns.cli.doctor.contact import WHAT_IS_IT_S, evidence, first_contact, over_http
 from mqns.cli.doctor.facts import (
     BROKERS,
     CONFIG,
@@ -27,7 +27,7 @@ from mqns.cli.doctor.facts import (
     Refusal,
     broker_addresses,
 )
-from mqns.cli.doctor.http_side import first_http_facts, more_http_facts
+from mqns.cli.doctor.http_side import STORE_UNAVAILABLE, first_http_facts, more_http_facts
 from mqns.cli.output import Printer
 from mqns.cli.settings import CONCURRENT_CALLS
 from mqns.errors import AddressError, CallTimeout, ClientError, RemotingError, ResponseError
@@ -80,12 +80,14 @@ async def _name_server(server: AsyncNameServerClient, address: str, plan: Collec
     )
     facts = msgspec.structs.replace(facts, http=http, ips=ips)
     if facts.failure is not None:
-        return facts
+        return msgspec.structs.replace(facts, store_away=over_http(http))
     signs = evidence(facts.not_ready, store_failure, http)
     if signs:
         return _without_store(facts, signs)
     try:
-        return await _more(server, facts, plan)
+        more = await _more(server, facts, plan)
+        away = more.http is not None and more.http.refused_kind == STORE_UNAVAILABLE
+        return _without_store(more, over_http(more.http)) if away else more
     except _StoreAway as error:
         return _without_store(facts, (f"the request for {error} got code 1 ({STORE_AWAY})",))
     except RemotingError as error:

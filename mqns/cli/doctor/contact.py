@@ -49,13 +49,20 @@ def evidence(not_ready: str | None, store_failure: str | None, http: HttpFacts |
     """Return what says that the store is away, nothing if it is not.
 
     `/readyz` alone may be wrong, which waits for half a second, and so may a lookup that is late."""
-    away = http is not None and http.not_ready_kind == STORE_UNAVAILABLE
-    signs = (store_failure is not None, away, not_ready is not None)
+    signs = (store_failure is not None, bool(over_http(http)), not_ready is not None)
     if sum(signs) < 2 and STORE_AWAY not in (store_failure or ""):
         return ()
     texts = [f"a lookup got {store_failure}"] if store_failure else []
-    texts += [f"{http.url}/readyz: {http.not_ready}"] if http is not None and away else []
-    return (*texts, *filter(None, [not_ready]))
+    return (*texts, *over_http(http), *filter(None, [not_ready]))
+
+
+def over_http(http: HttpFacts | None) -> tuple[str, ...]:
+    """Return what of the HTTP side says that the store is away."""
+    if http is None:
+        return ()
+    ready = [f"{http.url}/readyz: {http.not_ready}"] if http.not_ready_kind == STORE_UNAVAILABLE else []
+    refused = [f"{http.url}: {http.refused}"] if http.refused_kind == STORE_UNAVAILABLE else []
+    return (*ready, *refused)
 
 
 async def _store_failure(server: AsyncNameServerClient) -> str | None:

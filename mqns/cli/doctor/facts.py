@@ -64,10 +64,10 @@ class OwnFinding(msgspec.Struct, frozen=True):
 class HttpFacts(msgspec.Struct, frozen=True):
     """The facts of a redis-namesrv's HTTP API; `failure` is the reason if there are none.
 
-    `not_ready` is the reason that `/readyz` gave, `not_ready_kind` the end of its problem's type, `refused` a request
-    that failed with a status of 500 or more. `is_remoting`: the port speaks RocketMQ's protocol. `clock_ahead_s` is the
-    difference of its clock to the local one, with an error of at most `clock_within_s`. Leases are held until
-    `hold_until_ms`. `drains` are those in force, None where an earlier release does not say."""
+    `not_ready` is the reason that `/readyz` gave, `refused` a request that failed with a status of 500 or more; of both
+    the kinds are the ends of the problems' types. `is_remoting`: the port speaks RocketMQ's protocol. `clock_ahead_s`
+    is the difference of its clock to the local one, with an error of at most `clock_within_s`. `drains` are those in
+    force, None where an earlier release does not say, `findings` what it finds about itself."""
 
     url: str
     failure: str | None = None
@@ -81,7 +81,7 @@ class HttpFacts(msgspec.Struct, frozen=True):
     drains: tuple[DrainDocument, ...] | None = None
     not_ready_kind: str = ""
     is_remoting: bool = False
-    hold_until_ms: int | None = None
+    refused_kind: str = ""
 
 
 class Refusal(msgspec.Struct, frozen=True):
@@ -148,7 +148,7 @@ class Probe(msgspec.Struct, frozen=True):
 
 
 class Facts(msgspec.Struct, frozen=True):
-    """All facts; `probes` by broker address, empty with --no-connect; `unprobed` are those for which no time was."""
+    """All facts; `probes` by broker address, empty with --no-connect; there was no time for the `unprobed`."""
 
     name_servers: tuple[NameServerFacts, ...]
     probes: Mapping[str, Probe] = {}

@@ -52,7 +52,6 @@ class _BrokerPageJson(msgspec.Struct, rename="camel"):
 
 class _ReadyJson(msgspec.Struct, rename="camel"):
     now_millis: int
-    hold_until_millis: int | None = None
 
 
 class _FindingsJson(msgspec.Struct, rename="camel"):
@@ -92,7 +91,6 @@ async def first_http_facts(url: str, timeout_s: float) -> HttpFacts:
         now_ms=ready.now_millis,
         clock_ahead_s=ready.now_millis / MS - (asked_at + took_s / 2),
         clock_within_s=took_s / 2,
-        hold_until_ms=ready.hold_until_millis,
     )
 
 
@@ -107,7 +105,7 @@ async def more_http_facts(first: HttpFacts, timeout_s: float) -> HttpFacts:
             own = await _own_findings(client, timeout_s)
     except _StatusError as error:
         refused = str(error) if httpx.codes.is_server_error(error.status) else None
-        return msgspec.structs.replace(first, failure=str(error), refused=refused)
+        return msgspec.structs.replace(first, failure=str(error), refused=refused, refused_kind=error.kind)
     except FAILURES as error:
         return msgspec.structs.replace(first, failure=_text(error))
     return msgspec.structs.replace(

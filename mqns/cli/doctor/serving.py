@@ -22,7 +22,7 @@ def check(facts: Facts) -> Iterator[Finding]:
 
 
 def _store_away(facts: Facts) -> Iterator[Finding]:
-    away = [server for server in facts.reachable if server.store_away]
+    away = [server for server in facts.name_servers if server.store_away]
     if away:
         where = tuple(server.address for server in away)
         yield Finding(

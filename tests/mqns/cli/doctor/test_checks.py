@@ -132,6 +132,8 @@ OWN = OwnFinding(
     ("expire_brokers",),
 )
 
+HOLD = msgspec.structs.replace(OWN, check="leases-held")
+
 
 def own(**more: Any) -> dict[str, Any]:
     """Of a name server that finds this about itself."""
@@ -384,7 +386,7 @@ def test_leases(found: BrokerLease, expected: list[tuple[str, str]]) -> None:
 
 
 def test_a_hold_explains_the_leases_that_it_holds() -> None:
-    facts = server(A, **leases(lease("held", 0), lease("overdue", 0), hold_until_ms=1_030_000))
+    facts = server(A, **leases(lease("held", 0), lease("overdue", 0), findings=(HOLD,)))
     (finding,) = brokers.check(Facts((facts,)))
     assert "routes leave it out already" in finding.what
 

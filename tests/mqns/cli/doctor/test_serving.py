@@ -5,6 +5,7 @@ import os
 import signal
 import time
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -104,6 +105,11 @@ def test_checks(facts: dict[str, Any], expected: list[Reported]) -> None:
     assert sorted(reported(serving.check, server(A, **facts))) == sorted(expected)
 
 
+async def ready(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    """Answer as a redis-namesrv that is ready, and knows no other requests."""
+    await replying(reader, writer, V5_0_0, ResponseCode.SUCCESS)
+
+
 def test_a_store_that_is_away_is_one_finding_of_all_name_servers() -> None:
     away: dict[str, Any] = {"store_away": ("a lookup failed",), "topics": None}
     (finding,) = serving.check(Facts((server(A, {}, {}, **away), server(B, {}, {}, **away), server(C))))
@@ -113,6 +119,29 @@ def test_a_store_that_is_away_is_one_finding_of_all_name_servers() -> None:
         1,
     )
     assert "Do not restart workers" in finding.advice
+
+
+@pytest.mark.parametrize("name_server", [ready, None], ids=["ready", "silent"])
+def test_an_http_side_whose_store_is_away(name_server: Serve | None, unreachable: str) -> None:
+    """Both of its answers say so; and where no worker answers, `/readyz` alone is believed."""
+    body = b'{"type":"urn:redis-namesrv:store-unavailable","detail":"no store"}'
+    reply = (
+        b"HTTP/1.1 503 Service Unavailable\r\nContent-Length: %d\r\nConnection: close\r\n\r\n" % len(body)
+        + body
+    )
+
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(reply)
+        writer.close()
+
+    with ExitStack() as stack:
+        url = stack.enter_context(served(answer))
+        where = unreachable if name_server is None else stack.enter_context(served(name_server))
+        ended = run("doctor", where, "--http", url, "--recheck", "0", "-o", "json")
+    found = {f["check"]: f["what"] for f in ended.document["findings"] if f["severity"] == "error"}
+    assert f"http://{url}/readyz: no store" in found.pop(STORE_GONE)
+    assert [*found] == ([] if name_server else ["name-server-silent"])
 
 
 def test_connections_that_there_was_no_time_for_are_named() -> None:
@@ -151,23 +180,25 @@ def test_brokers_that_are_not_listed_are_not_missing() -> None:
 
 async def refusing(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
     """Answer as a name server of 5.x that does not know the requests."""
-    await replying(reader, writer, V5_0_0, answers_readiness=True)
+    await replying(reader, writer, V5_0_0, UNKNOWN.code)
 
 
 async def mute(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
     """Answer as one of 4.x, which says nothing to a request that it does not know."""
-    await replying(reader, writer, V5_0_0 - 1, answers_readiness=False)
+    await replying(reader, writer, V5_0_0 - 1, None)
 
 
 async def replying(
-    reader: asyncio.StreamReader, writer: asyncio.StreamWriter, version: int, *, answers_readiness: bool
+    reader: asyncio.StreamReader, writer: asyncio.StreamWriter, version: int, readiness: int | None
 ) -> None:
+    """Refuse all requests, but that for readiness, which gets this code or no reply."""
     frames = FrameReader()
     while data := await reader.read(1 << 16):
         frames.feed(data)
         while (request := frames.next_command()) is not None:
-            if request.code != RequestCode.CHECK_READINESS or answers_readiness:
-                reply = request.reply(UNKNOWN.code, remark=UNKNOWN.remark)
+            code = readiness if request.code == RequestCode.CHECK_READINESS else UNKNOWN.code
+            if code is not None:
+                reply = request.reply(code, remark=UNKNOWN.remark if code else None)
                 writer.write(encode(msgspec.structs.replace(reply, version=version)))
     writer.close()
 
