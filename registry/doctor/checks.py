@@ -171,7 +171,7 @@ def _held(facts: Facts) -> Iterator[Seen]:
     if left_ms > 0:
         states = {broker.name: {member.lease.state for member in broker.members} for broker in facts.brokers}
         names = tuple(name for name, found in states.items() if "held" in found)
-        of = f": of {_named(names, len(names))}, which have not registered in time" if names else ""
+        of = f": of {_named(names, len(names))}, not registered in time" if names else ""
         yield Seen("leases-held", f"leases are held for another {left_ms // SECOND_MS} s{of}", names)
 
 
