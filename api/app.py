@@ -10,6 +10,7 @@ from api import (
     audit,
     brokers,
     clusters,
+    doctor,
     drains,
     events,
     health,
@@ -55,6 +56,7 @@ SUBJECTS = (
     repairs,
     limits,
     options,
+    doctor,
     reports,
     history,
 )

@@ -4,8 +4,10 @@ from collections.abc import Mapping
 from typing import Final
 
 from metrics.metric import DELAY, LATENCY, OTHER, Label, Merge, Metric, Scope
+from registry.doctor.findings import FINDINGS
 from registry.events.entry import EventKind
 from registry.scripts import names_of_scripts
+from registry.task_times import TASKS
 from rocketmq_remoting.codes import RequestCode
 
 PER_PEER: Final = frozenset({34, 35, 40, 47, 905})
@@ -257,18 +259,7 @@ LEASE_HIDE_DELAY: Final = Metric(
     "From the end of a lease until this worker leaves the member out.",
     buckets=DELAY,
 )
-TASK: Final = Label(
-    "task",
-    (
-        "expire_brokers",
-        "run_deferred",
-        "trim_events",
-        "checkpoint_tables",
-        "walk_tables",
-        "count_topics",
-        "check_routes",
-    ),
-)
+TASK: Final = Label("task", TASKS)
 TASK_RUNS: Final = Metric(
     "task_runs_total", "counter", (TASK, Label("result", ("ok", "failed"))), JOBS, "Runs of periodic jobs."
 )
@@ -418,6 +409,15 @@ EVENTS_CONSUMER_LAG: Final = Metric(
 EVENTS_CONSUMER_AGE: Final = Metric(
     "events_consumer_age_seconds", "gauge", (CONSUMER,), STORE, "Since a consumer last said what it has."
 )
+DOCTOR_FINDINGS: Final = Metric(
+    "doctor_findings",
+    "gauge",
+    (Label("finding", FINDINGS),),
+    STORE,
+    "How many brokers, clusters, limits, jobs or consumers `GET /v1/doctor` has a finding about, or 1 where it is "
+    "about the store, as a scheduler counted them last; absent where none did for ten minutes.",
+)
+
 LIMIT_USED: Final = Metric(
     "limit_used_ratio",
     "gauge",
@@ -537,7 +537,7 @@ CATALOGUE: Final = (
     *(TOPICS, QUEUES, TOPICS_WITHOUT_WRITABLE_MASTER),
     *(BROKER_UP, BROKER_HEARTBEAT_AGE, BROKER_WRITE_WIPED, BROKER_TOPICS, EXPIRY_LAG, EXPIRY_HELD),
     *(EVENTS_SEQUENCE, EVENTS_INCARNATION, EVENTS_STREAM_LENGTH, EVENTS_STREAM_BYTES),
-    *(EVENTS_CONSUMER_LAG, EVENTS_CONSUMER_AGE, LIMIT_USED),
+    *(EVENTS_CONSUMER_LAG, EVENTS_CONSUMER_AGE, LIMIT_USED, DOCTOR_FINDINGS),
     *(PIPELINE_LAG, PIPELINE_LAST_SUCCESS, AVAILABILITY, ERROR_BUDGET_REMAINING, FOLD_MISMATCHES),
     *(HTTP_REQUESTS, HTTP_REQUEST_DURATION, NAMESERVER_UP, BUILD_INFO, TLS_CERT_EXPIRY, WORKERS),
 )

@@ -13,7 +13,7 @@ from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 from redis.exceptions import RedisError
 
-from metrics import brokers, events, tasks, topics
+from metrics import brokers, doctor, events, tasks, topics
 from metrics.catalogue import BUILD_INFO, NAMESERVER_UP
 from metrics.pipeline import PipelineFacts
 from metrics.samples import Sample, families
@@ -58,6 +58,7 @@ class StoreCollector(Collector):
             "topics": partial(topics.read, keys),
             "events": partial(events.read, keys, limits, most),
             "jobs": partial(tasks.read, keys),
+            "findings": partial(doctor.read, keys),
             "the pipeline": partial(PipelineFacts().read, keys),
         }
 

@@ -38,6 +38,7 @@
     ns:{<namespace>}:repair:walker          string  the process that walks (short TTL)
     ns:{<namespace>}:tasks                  hash    periodic job -> <end of its last success in ms>,<period in s>
     ns:{<namespace>}:topic_counts           string  topics and queues of each cluster, for metrics (TTL 10 min)
+    ns:{<namespace>}:doctor                 string  findings of the name server about itself, counted (TTL 10 min)
     ns:{<namespace>}:absent                 never there (`guard_of`)
     ns:{<namespace>}:pushed:<event id>      string  set by the process that pushes 905 for this event (short TTL)
     ns:{<namespace>}:report:meta            hash    the run that made the reports, what it saw, the names of its keys
@@ -225,6 +226,10 @@ class Keys:
     @property
     def topic_counts(self) -> str:
         return f"{self.prefix}topic_counts"
+
+    @property
+    def doctor(self) -> str:
+        return f"{self.prefix}doctor"
 
     def report(self, name: str) -> str:
         return f"{self.prefix}report:{name}"

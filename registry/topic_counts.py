@@ -3,7 +3,7 @@
 from collections import Counter, defaultdict
 from functools import lru_cache
 from time import perf_counter
-from typing import Final
+from typing import Final, NamedTuple
 
 import msgspec
 
@@ -12,18 +12,19 @@ from registry.drains import drained_brokers, drained_names
 from registry.keys import Keys
 from registry.long_work.scan import scan_pages
 from registry.members import Broker, broker_names, brokers
-from registry.plans import Pause, Plan, call
+from registry.plans import Batch, Pause, Plan, call
 from registry.queue_data.queue_text import current, queue_data
 from rocketmq_remoting.permission import PERM_WRITE
 from rocketmq_remoting.route import QueueData
 
-__all__ = ["ClusterCounts", "TopicCounts", "count", "read", "store"]
+__all__ = ["ClusterCounts", "Counted", "TopicCounts", "count", "read", "store"]
 
 KEPT_MS: Final = 600_000
 """Counts that no process renews are no facts any more."""
 REST: Final = 9
 """So many times as long as a page took is the pause behind it: counting takes a tenth of a core at most."""
 MASTER: Final = 0
+NAMES_AT_ONCE: Final = 500
 
 
 class ClusterCounts(msgspec.Struct, frozen=True):
@@ -47,6 +48,23 @@ class TopicCounts(msgspec.Struct, frozen=True):
     wiped: tuple[str, ...]
 
 
+class _State(NamedTuple):
+    """A broker as counts go by it: its rows are the same while epoch and generation are."""
+
+    name: str
+    cluster: str
+    epoch: int
+    generation: str | None
+    takes_messages: bool
+
+
+class Counted(NamedTuple):
+    """What was counted, and of which brokers."""
+
+    states: tuple[_State, ...]
+    counts: TopicCounts
+
+
 def read(keys: Keys) -> Plan[TopicCounts | None]:
     """Return what was counted last; None where nothing was for ten minutes, and of damage until the next count."""
     text: str | None = yield call("GET", keys.topic_counts)
@@ -61,18 +79,42 @@ def store(keys: Keys, counts: TopicCounts) -> Plan[None]:
     yield call("SET", keys.topic_counts, msgspec.json.encode(counts).decode(), "PX", KEPT_MS)
 
 
-def count(keys: Keys) -> Plan[TopicCounts]:
-    """Count all rows of all brokers, page by page; what changes meanwhile may or may not be seen."""
+def count(keys: Keys, before: Counted | None = None) -> Plan[Counted]:
+    """Count all rows of all brokers, page by page; what changes meanwhile may or may not be seen.
+
+    If nothing has changed since `before` was counted it is returned, with the time of now."""
     at_ms = unix_ms((yield TIME))
-    drained = {broker.name for broker in (yield from drained_brokers(keys, (yield from drained_names(keys))))}
+    states = yield from _states(keys)
+    if before is not None and before.states == states:
+        return Counted(states, msgspec.structs.replace(before.counts, at_ms=at_ms))
     counting = _Counting()
-    for broker in (yield from brokers(keys, (yield from broker_names(keys)))):
-        rows = yield from _rows(keys, broker)
-        counting.add(broker, rows, drained=broker.name in drained)
-    return TopicCounts(at_ms, counting.clusters(), tuple(counting.wiped))
+    for state in states:
+        counting.add(state, (yield from _rows(keys, state)))
+    return Counted(states, TopicCounts(at_ms, counting.clusters(), tuple(counting.wiped)))
 
 
-def _rows(keys: Keys, broker: Broker) -> Plan[dict[str, str]]:
+def _states(keys: Keys) -> Plan[tuple[_State, ...]]:
+    """Return the brokers as counts go by them; `generation` is read first, and moves with each change of rows."""
+    names = yield from broker_names(keys)
+    generations: dict[str, str | None] = {}
+    for start in range(0, len(names), NAMES_AT_ONCE):
+        some = names[start : start + NAMES_AT_ONCE]
+        replies = yield Batch(tuple(call("HGET", keys.broker(name), "gen") for name in some))
+        generations |= zip(some, replies, strict=True)
+    drained = {broker.name for broker in (yield from drained_brokers(keys, (yield from drained_names(keys))))}
+    return tuple(
+        _State(
+            broker.name,
+            broker.cluster,
+            broker.epoch,
+            generations[broker.name],
+            _has_master(broker) and broker.name not in drained,
+        )
+        for broker in (yield from brokers(keys, names))
+    )
+
+
+def _rows(keys: Keys, broker: _State) -> Plan[dict[str, str]]:
     """Return a broker's queue data by topic, without the epoch."""
     rows: dict[str, str] = {}
     pages = scan_pages(
@@ -106,7 +148,7 @@ class _Counting:
         self._read_queues = Counter[str]()
         self._write_queues = Counter[str]()
 
-    def add(self, broker: Broker, rows: dict[str, str], *, drained: bool) -> None:
+    def add(self, broker: _State, rows: dict[str, str]) -> None:
         """Count the rows of one broker; damaged ones are in no route, and in no count."""
         cluster = broker.cluster
         topics, writable = set[str](), set[str]()
@@ -122,7 +164,7 @@ class _Counting:
         self._topics[cluster] |= topics
         if topics and not writable:
             self.wiped.append(broker.name)
-        if writable and _has_master(broker) and not drained:
+        if writable and broker.takes_messages:
             self._writable[cluster] |= writable
         else:
             self._would_be[cluster] |= writable or topics

@@ -43,6 +43,7 @@ READS = [
     "/v1/options",
     "/v1/events",
     "/v1/audit",
+    "/v1/doctor",
     "/v1/reports",
     "/v1/reports/availability",
     "/healthz",

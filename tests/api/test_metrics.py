@@ -27,8 +27,10 @@ from mqpipeline.reports.catalogue import AVAILABILITY, SLO
 from mqpipeline.serving.publish import publish
 from mqpipeline.serving.results import Results
 from registry import topic_counts
+from registry.doctor import findings
 from registry.drivers import run
 from registry.errors import StoreUnavailable
+from registry.growth.limits import DEFAULT_LIMITS
 from registry.keys import Keys
 from registry.options.catalogue import Options
 from registry.task_times import note_success
@@ -104,6 +106,7 @@ def test_every_metric_of_the_store_and_no_other(http: Http, redis: redis_py.Redi
     tables = {**results().tables, SLO.table.name: (budget("c1", DAY_MS, 0.5),)}
     publish(redis, "default", CHECKED, Results(AS_OF, tables))
     run(topic_counts.store(keys, COUNTS), redis)
+    run(findings.count(keys, DEFAULT_LIMITS), redis)
     redis.hset(keys.report("flap:values"), "slot:c1:b1:0", '{"flapping": true}')
     redis.hset(keys.events_consumers, "pipeline:main", json.dumps({"id": "0-0", "at_ms": 1}))
     http.ok("POST", "/v1/brokers", a_broker())
@@ -212,6 +215,14 @@ def test_topics_and_queues_as_they_were_counted(http: Http, redis: redis_py.Redi
     assert found["queues"] == {("c1", "read"): 24, ("c2", "read"): 8, ("c1", "write"): 16, ("c2", "write"): 8}
     assert found["topics_without_writable_master"] == {("c1",): 1, ("c2",): 0}
     assert found["broker_write_wiped"] == {("c1", "broker-a"): 1}
+
+
+def test_findings_as_they_were_counted(http: Http, redis: redis_py.Redis, keys: Keys) -> None:
+    http.ok("POST", "/v1/brokers", a_broker(brokerName="alone", brokerId=1))
+    assert "doctor_findings" not in scrape(http)
+    run(findings.count(keys, DEFAULT_LIMITS), redis)
+    counts = scrape(http)["doctor_findings"]
+    assert counts == {(name,): name == "broker-without-master" for name in findings.FINDINGS}
 
 
 def test_counts_that_are_damaged_are_none(http: Http, redis: redis_py.Redis, keys: Keys) -> None:

@@ -13,7 +13,9 @@ from mqpipeline.reports.catalogue import SLO
 from mqpipeline.serving.publish import publish
 from mqpipeline.serving.results import Results
 from registry import topic_counts
+from registry.doctor import findings
 from registry.drivers import run
+from registry.growth.limits import DEFAULT_LIMITS
 from registry.keys import Keys
 from registry.task_times import note_success
 from tests.api.http import Http, a_broker
@@ -62,6 +64,7 @@ def test_no_damage_ends_a_scrape(http: Http, store: EmbeddedStore, redis: redis_
     http.ok("PUT", "/v1/kv/ns/key", {"value": "v"})
     run(note_success(keys, "expire_brokers", 1), redis)
     run(topic_counts.store(keys, COUNTS), redis)
+    run(findings.count(keys, DEFAULT_LIMITS), redis)
     scrapes = 0
     with redis_py.Redis.from_url(store.url) as raw:
         for key in map(str, redis.keys("*")):

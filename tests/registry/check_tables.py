@@ -31,6 +31,7 @@ ELSEWHERE = (
     "settings:given",
     "tasks",
     "topic_counts",
+    "doctor",
     "workers",
 )
 Hashes = dict[str, dict[str, str]]

@@ -6,9 +6,11 @@ import pytest
 
 from registry import topic_counts
 from registry.drains import Drain, drain
-from registry.plans import Pause, ask
+from registry.plans import Call, Pause, ask
 from registry.queue_data.rewrite import wipe_write_perm
-from registry.topic_counts import KEPT_MS, ClusterCounts, TopicCounts
+from registry.topic_counts import KEPT_MS, ClusterCounts, Counted, TopicCounts
+from registry.topics import delete_topic, register_topic
+from rocketmq_remoting.route import QueueData
 from tests.registry.brokers import origin
 from tests.registry.namespace import Namespace
 from tests.registry.stored import Store
@@ -22,7 +24,7 @@ def ns(redis: Store) -> Namespace:
 
 
 def counted(ns: Namespace) -> TopicCounts:
-    return ns.run(topic_counts.count(ns.keys))
+    return ns.run(topic_counts.count(ns.keys)).counts
 
 
 def without_writable_master(ns: Namespace) -> dict[str, int]:
@@ -39,6 +41,43 @@ def test_a_topic_counts_once_in_a_cluster_and_its_queues_at_each_broker(ns: Name
     ns.register("b2", topics={"T": "8,4,6,0", "V": "1,1,6,0"})
     ns.register("b3", topics={"T": "2,2,6,0", "W": "1,1,6,0"}, cluster="c2")
     assert counted(ns).clusters == {"c1": ClusterCounts(3, 18, 10, 0), "c2": ClusterCounts(2, 3, 3, 0)}
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda ns: ns.register("b1", topics=("T", "U", "V"), version=2),
+        lambda ns: ns.run(register_topic(ns.keys, "W", [QueueData("b1", 8, 8, 6, 0)], origin())),
+        lambda ns: ns.run(delete_topic(ns.keys, "T", "", origin())),
+        lambda ns: ns.run(wipe_write_perm(ns.keys, "b1", origin())),
+        lambda ns: drained(ns, "b1"),
+        lambda ns: ns.lapse(),
+        lambda ns: ns.unregister("b1"),
+        lambda ns: ns.register("b2", topics=("T", "V")),
+    ],
+    ids=["more topics", "217", "216", "205", "drain", "lapse", "unregistered", "another broker"],
+)
+def test_rows_are_read_again_once_something_has_changed(
+    ns: Namespace, change: Callable[[Namespace], object]
+) -> None:
+    ns.register("b1", topics=("T", "U"))
+    before = ns.run(topic_counts.count(ns.keys))
+    counts, calls = read_with(ns, before)
+    assert (counts.clusters, calls) == (before.counts.clusters, 0)
+    change(ns)
+    assert read_with(ns, before)[0].clusters == counted(ns).clusters != before.counts.clusters
+
+
+def read_with(ns: Namespace, before: Counted) -> tuple[TopicCounts, int]:
+    """Return the counts, and how many pages of rows were read for them."""
+    plan, reply, pages = topic_counts.count(ns.keys, before), None, 0
+    while True:
+        try:
+            request = plan.send(reply)
+        except StopIteration as end:
+            return end.value.counts, pages
+        pages += isinstance(request, Call) and ns.keys.topics_of("b1") in request.args
+        reply = ns.run(ask(request))
 
 
 def test_there_is_nothing_to_count(ns: Namespace) -> None:

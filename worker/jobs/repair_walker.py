@@ -22,6 +22,7 @@ from registry.plans import Origin
 from registry.repair.slices import ROWS_PER_S, ClaimLost
 from registry.repair.state import Repaired
 from registry.repair.walk import Walk
+from registry.task_times import WALK
 from worker.jobs.task_record import TaskRecord
 from worker.logs.rate_limited_log import RateLimitedLog
 
@@ -34,10 +35,6 @@ FAILURES_EVERY_S: Final = 60.0
 """A line about failed walks at most."""
 
 log = RateLimitedLog(logging.getLogger(__name__))
-
-
-TASK: Final = "walk_tables"
-"""As metrics have it."""
 
 
 class RepairWalker:
@@ -111,7 +108,7 @@ class RepairWalker:
         self._served()
         self._moved, self._walk = walk.moved, walk
         if self._record is not None:
-            self._record.ran(TASK, int(EVERY_S), perf_counter() - began_s, succeeded=True)
+            self._record.ran(WALK, int(EVERY_S), perf_counter() - began_s, succeeded=True)
         return True
 
     def _missed(self, message: str, *args: object) -> Literal[False]:

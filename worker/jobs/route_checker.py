@@ -5,23 +5,22 @@ A worker that answers by a cache which is no longer true is seen by nothing else
 import asyncio
 import logging
 import ssl
-from collections.abc import Callable, Iterator
-from time import perf_counter
+from collections.abc import Iterator
 from typing import Final, Literal
 
 import msgspec
-from redis.exceptions import RedisError
 
 from metrics.catalogue import CONSISTENCY_CHECKS
 from metrics.counts import Counts
 from metrics.samples import Sample
 from registry import settings
 from registry.drivers import AsyncDriver
-from registry.errors import StoreUnavailable, TopicNotFound
+from registry.errors import TopicNotFound
 from registry.keys import Keys
 from registry.options.catalogue import Options, overlay
 from registry.plans import Plan, call
 from registry.routes import RouteView, read_route, route_of
+from registry.task_times import CHECK
 from rocketmq_remoting.codes import RequestCode, ResponseCode
 from rocketmq_remoting.command import encode
 from rocketmq_remoting.errors import BodyError, FrameError
@@ -30,22 +29,18 @@ from rocketmq_remoting.json_encoding import Dialect
 from rocketmq_remoting.remoting_command import Command
 from rocketmq_remoting.route import TopicRouteData, decode_route, encode_route
 from rocketmq_remoting.version import V5_0_0
-from worker.jobs.task_record import TaskRecord
+from worker.jobs.claimed_task import Task
 from worker.logs.rate_limited_log import RateLimitedLog
 
 __all__ = ["RouteChecker"]
 
 EVERY_S: Final = 30.0
-LOOK_EVERY_S: Final = 5.0
-"""How often another process asks whether it is to check."""
 SAMPLES: Final = 20
 AGAIN_S: Final = 2.0
 """What a worker has not heard of a change by then, it never will."""
 TRIES: Final = 2
 ANSWER_S: Final = 3.0
 READ_BYTES: Final = 1 << 16
-TASK: Final = "check_routes"
-"""As metrics have it."""
 NO_ROUTE: Final = TopicRouteData((), ())
 Result = Literal["match", "mismatch", "unanswered"]
 
@@ -53,50 +48,28 @@ log = RateLimitedLog(logging.getLogger(__name__), every_s=60.0)
 
 
 class RouteChecker:
-    """`checks_here` is asked whether this process checks; `record` notes each run. Without `checkAddress` none does."""
+    """Asks at `checkAddress`, and counts the results."""
 
-    def __init__(
-        self,
-        options: Options,
-        driver: AsyncDriver,
-        keys: Keys,
-        record: TaskRecord,
-        checks_here: Callable[[], bool],
-    ) -> None:
+    def __init__(self, options: Options, driver: AsyncDriver, keys: Keys) -> None:
         self._options = options
         self._driver = driver
         self._keys = keys
-        self._record = record
-        self._checks_here = checks_here
         self._counts = Counts(CONSISTENCY_CHECKS)
 
     def read(self) -> Iterator[Sample]:
         """Yield what is counted here as values of metrics."""
         yield from self._counts.read()
 
-    async def run(self) -> None:
-        """Check until cancelled."""
-        clock = asyncio.get_running_loop().time
-        while True:
-            if not (self._options.check_address and self._checks_here()):
-                await asyncio.sleep(LOOK_EVERY_S)
-                continue
-            began_at = clock()
-            await self.check()
-            await asyncio.sleep(max(began_at + EVERY_S - clock(), 0.0))
+    @property
+    def tasks(self) -> tuple[Task, ...]:
+        """Return the task; none without an address to ask at."""
+        task = Task(CHECK, EVERY_S, "answers are not compared with the tables", self.check)
+        return (task,) if self._options.check_address else ()
 
     async def check(self) -> None:
-        """Check some topics, drawn at random."""
-        began_s = perf_counter()
-        try:
-            for topic in await self._driver.run(_some_topics(self._keys)):
-                self._counts.add(await self._compare(topic))
-        except (RedisError, StoreUnavailable) as error:
-            log.warning("answers are not compared with the tables: %s; retries every %g s", error, EVERY_S)
-            succeeded = False
-        else:
-            succeeded = True
-        self._record.ran(TASK, int(EVERY_S), perf_counter() - began_s, succeeded=succeeded)
+        """Check some topics, drawn at random. Raises RedisError, StoreUnavailable."""
+        for topic in await self._driver.run(_some_topics(self._keys)):
+            self._counts.add(await self._compare(topic))
 
     async def _compare(self, topic: str) -> Result:
         """Compare one answer with what the tables have before and behind it; what changes meanwhile proves nothing."""

@@ -24,11 +24,13 @@ from rq.serializers import JSONSerializer
 
 from metrics.store_commands import StoreCommands
 from registry.drivers import AsyncDriver
+from registry.growth.limits import Limits
 from registry.keys import Keys
 from registry.options import load as configuration
 from registry.options.catalogue import Options
 from registry.store import connect as store
 from worker.background import end, forever
+from worker.jobs.claimed_task import ClaimedTask
 from worker.jobs.event_counts import EventCounts
 from worker.jobs.event_log import EventLog
 from worker.jobs.eviction_watch import EvictionWatch
@@ -37,9 +39,9 @@ from worker.jobs.push_905 import Pusher
 from worker.jobs.repair_walker import RepairWalker
 from worker.jobs.route_checker import RouteChecker
 from worker.jobs.scheduler_meter import SchedulerMeter
+from worker.jobs.store_counts import counts
 from worker.jobs.task_record import TaskRecord
 from worker.jobs.timetable import JOBS, Periodic, timetable
-from worker.jobs.topic_counter import TopicCounter
 from worker.logs import log_lines
 from worker.logs.options_log import log_without_effect
 from worker.logs.rate_limited_log import RateLimitedLog
@@ -168,18 +170,20 @@ async def serve(options: Options) -> None:
     )
     scheduler = PeriodScheduler(queue, options.namespace, timetable(options))
     walks = TaskRecord(keys, lambda plan: driver.start(plan, lambda *_: None))
-    checker = RouteChecker(options, driver, keys, walks, lambda: walker.has_claim)
+    checker = RouteChecker(options, driver, keys)
     meter = SchedulerMeter(options.namespace, commands, events, walks, checker, scheduler.waiting)
     walker = RepairWalker(options, driver, keys, record=walks, count=meter.count_repaired)
-    counter = TopicCounter(driver, keys, walks, lambda: walker.has_claim)
+    claimed = [
+        ClaimedTask(task, walks, lambda: walker.has_claim)
+        for task in (*counts(driver, keys, Limits.of(options)), *checker.tasks)
+    ]
     evictions = EvictionWatch(driver, allowed=options.allow_evicting_store)
     tasks = [
         loop.create_task(forever("the watch of evictions", evictions.run)),
         loop.create_task(forever("the timetable", partial(keep_timetable, scheduler, options.beat_file))),
         loop.create_task(forever("the follower", follower.run)),
         loop.create_task(forever("the walk over the tables", walker.run)),
-        loop.create_task(forever("the count of topics", counter.run)),
-        loop.create_task(forever("the comparison of answers", checker.run)),
+        *(loop.create_task(forever("a claimed task", task.run)) for task in claimed),
         loop.create_task(forever("the meter", meter.run)),
     ]
     await stop.wait()

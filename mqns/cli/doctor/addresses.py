@@ -104,8 +104,8 @@ def _unreachable(address: str, probe: Probe, members: list[RegisteredBroker]) ->
         "broker-unreachable",
         f"{_titles(members)} at {address}: {probe.failure}",
         members,
-        "See whether the broker runs, and whether firewalls let its listenPort through; clients send and pull there. A "
-        f"dead broker stays in routes until its registration ends (120 s by default).{network}",
+        "See whether the broker runs, and whether firewalls let its listenPort through; clients send and pull "
+        f"there.{network}",
     )
 
 

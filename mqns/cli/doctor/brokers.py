@@ -5,11 +5,13 @@ from typing import Final
 
 from mqns.cli.doctor.facts import BrokerLease, Facts, NameServerFacts
 from mqns.cli.doctor.findings import Finding, Severity, named
-from mqns.cli.drain_list import DrainDocument, time_text
 from mqns.names import MASTER_ID
 
 CLOCK_MS: Final = 5_000
 SECOND_MS: Final = 1_000
+HELD: Final = "held"
+HOLD: Final = "leases-held"
+"""What a name server finds about itself while it holds leases."""
 
 
 def check(facts: Facts) -> Iterator[Finding]:
@@ -18,7 +20,6 @@ def check(facts: Facts) -> Iterator[Finding]:
     yield from _without_address(facts)
     yield from _in_two_clusters(facts)
     yield from _under_two_names(facts)
-    yield from _drained(facts)
     for server in facts.reachable:
         yield from _leases(server)
     yield from _unknown_leases(facts)
@@ -66,9 +67,7 @@ def _without_address(facts: Facts) -> Iterator[Finding]:
                 f"{name} is listed without any address",
                 where,
                 (name,),
-                "It was refused when it registered for the first time (with exactly one topic, or without "
-                "a topic table). "
-                "Java's name servers forget such a name only when they are restarted.",
+                "See in its broker.log why it was refused; the name does no harm.",
             )
 
 
@@ -88,7 +87,7 @@ def _in_two_clusters(facts: Facts) -> Iterator[Finding]:
             f"{name} is listed by the clusters {' and '.join(clusters)}",
             tuple(where),
             (name,),
-            "Brokers of two clusters use one brokerName, and their queues are mixed up. Rename those of one cluster.",
+            "Rename the brokers of one cluster.",
         )
 
 
@@ -107,37 +106,9 @@ def _under_two_names(facts: Facts) -> Iterator[Finding]:
                 f"{address} is registered by {names}",
                 tuple(dict.fromkeys(where[address])),
                 (address, *sorted({name for name, _ in identities})),
-                "Only one broker can listen there: clients send messages for one to the other. If it was "
-                "renamed, the old "
-                "name ends with its registration (120 s); else correct brokerIP1 or listenPort.",
+                "If it was renamed, wait for the end of the old registration (120 s); else correct brokerIP1 or "
+                "listenPort.",
             )
-
-
-def _drained(facts: Facts) -> Iterator[Finding]:
-    """Yield drained brokers, but those that are known to be gone."""
-    where: dict[tuple[str, str], list[str]] = {}
-    for server in facts.reachable:
-        for name, drain in (server.drains or {}).items():
-            if server.lists_brokers and not server.names_broker(name):
-                continue
-            where.setdefault((name, _drain_text(drain)), []).append(server.address)
-    for (name, text), servers in sorted(where.items()):
-        yield Finding(
-            Severity.WARNING,
-            "broker-drained",
-            f"no producer writes to {name}: it is drained {text}",
-            tuple(servers),
-            (name,),
-            f"As long as it is being taken out of service, that is right. To end it: mqns undrain {name} --http URL",
-        )
-
-
-def _drain_text(drain: DrainDocument) -> str:
-    if drain.damaged:
-        return "by what is no drain, which another program wrote into the store"
-    since = f" since {time_text(drain.since_millis)}" if drain.since_millis is not None else ""
-    until = "without an end" if drain.until_millis is None else f"until {time_text(drain.until_millis)}"
-    return f"by {drain.owner}{since}, {until}: {drain.reason}"
 
 
 def _leases(server: NameServerFacts) -> Iterator[Finding]:
@@ -145,6 +116,8 @@ def _leases(server: NameServerFacts) -> Iterator[Finding]:
     if http is None or http.failure is not None:
         return
     for lease in http.leases:
+        if lease.state == HELD and any(own.check == HOLD for own in http.findings):
+            continue  # it is named there
         title = f"{lease.broker_name} (id {lease.broker_id}, {lease.broker_addr})"
         subjects = (lease.broker_name, lease.broker_addr)
         why = _ending(lease)
@@ -156,7 +129,7 @@ def _leases(server: NameServerFacts) -> Iterator[Finding]:
                 f"{title} {reason}",
                 (server.address,),
                 subjects,
-                "It registers too rarely or hangs: see its broker.log, its pauses (GC), and registerNameServerPeriod "
+                "See its broker.log, its pauses (GC), and registerNameServerPeriod "
                 "(30 s; acting brokers send a heartbeat each second).",
             )
         ahead = lease.version_ms - http.now_ms
@@ -167,9 +140,7 @@ def _leases(server: NameServerFacts) -> Iterator[Finding]:
                 f"{title} changed its topics {ahead / SECOND_MS:.0f} s in the future: its clock is ahead",
                 (server.address,),
                 subjects,
-                "Let brokers and name servers follow the same time server (NTP): delayed messages and "
-                "consumption by time "
-                "go by the broker's clock.",
+                "Let brokers and name servers follow the same time server (NTP).",
             )
 
 
@@ -177,7 +148,7 @@ def _ending(lease: BrokerLease) -> tuple[Severity, str] | None:
     """Return severity and text if more than half of a lease passed without a heartbeat."""
     if lease.state == "overdue":
         return Severity.ERROR, "has not registered in time: routes leave it out already"
-    if lease.state == "held":
+    if lease.state == HELD:
         return (
             Severity.ERROR,
             "has not registered in time, and counts only because the store was away meanwhile",
@@ -192,7 +163,9 @@ def _ending(lease: BrokerLease) -> tuple[Severity, str] | None:
 
 
 def _unknown_leases(facts: Facts) -> Iterator[Finding]:
-    unasked = tuple(server.address for server in facts.reachable if server.http is None)
+    unasked = tuple(
+        server.address for server in facts.reachable if server.http is None and not server.store_away
+    )
     if unasked:
         yield Finding(
             Severity.INFO,
@@ -205,11 +178,14 @@ def _unknown_leases(facts: Facts) -> Iterator[Finding]:
             "seen here only as unreachable, until its registration ends.",
         )
     for server in facts.reachable:
-        if server.http is not None and server.http.failure is not None:
+        http = server.http
+        if http is None or http.failure is None or http.is_remoting or server.store_away:
+            continue  # or the cause has a finding of its own
+        if http.not_ready is None:
             yield Finding(
                 Severity.INFO,
                 "leases-not-told",
-                f"when brokers last registered was not reported ({server.http.url}: {server.http.failure})",
+                f"when brokers last registered was not reported ({http.url}: {http.failure})",
                 (server.address,),
                 (server.address,),
                 "See whether this is the HTTP side of a redis-namesrv (httpPort), and what it logs. Meanwhile a broker "

@@ -6,38 +6,44 @@ import socket
 from collections.abc import Mapping, Sequence
 from typing import Final, TypeVar
 
+import httpx
 import msgspec
 
 from mqns.addresses.syntax import split_address
+from mqns.cli.doctor.contact import WHAT_IS_IT_S, evidence, first_contact, over_http
 from mqns.cli.doctor.facts import (
     BROKERS,
     CONFIG,
+    KV,
+    OVER_HTTP,
     ROUTES,
+    STORE_AWAY,
     TOPICS,
     Facts,
+    HttpFacts,
     NameServerFacts,
+    Port,
     Probe,
     Refusal,
     broker_addresses,
 )
-from mqns.cli.doctor.http_side import http_facts
+from mqns.cli.doctor.http_side import STORE_UNAVAILABLE, first_http_facts, more_http_facts
 from mqns.cli.output import Printer
 from mqns.cli.settings import CONCURRENT_CALLS
-from mqns.errors import AddressError, CallTimeout, RemotingError, ResponseError
+from mqns.errors import AddressError, CallTimeout, ClientError, RemotingError, ResponseError
 from mqns.name_server import calls
 from mqns.name_server.client import AsyncNameServerClient
 from mqns.names import ORDER_TOPIC_CONFIG
 from mqns.remoting.call import Call
-from mqns.remoting.remoting_client import AsyncRemotingClient
 from mqns.tasks import run_concurrently
-from rocketmq_remoting.codes import ResponseCode
 from rocketmq_remoting.route import TopicRouteData
-from rocketmq_remoting.version import V5_0_0, version_name
 
 T = TypeVar("T")
 CONNECT_S: Final = 3.0
-READINESS_S: Final = 3.0
-READINESS_CONNECTIONS: Final = 16
+PROBES_S: Final = 6.0
+"""No connection to a broker is begun later than that after the first one."""
+CONCURRENT_PROBES: Final = 256
+HTTP_PORT: Final = 80
 
 
 class CollectOptions(msgspec.Struct, frozen=True):
@@ -61,33 +67,64 @@ async def collect(
     if plan.routes:
         servers = await _with_routes(server, servers, output)
     facts = Facts(tuple(servers))
-    return Facts(facts.name_servers, await _probes(facts, plan, output)) if plan.probes else facts
+    return await _with_probes(facts, plan, output) if plan.probes else facts
 
 
 async def _name_server(server: AsyncNameServerClient, address: str, plan: CollectOptions) -> NameServerFacts:
-    """Return the facts of a name server without its routes."""
+    """Return the facts of a name server without its routes: first what needs no store, then the rest."""
+    url = plan.http.get(address)
+    (facts, store_failure), http, ips = await asyncio.gather(
+        first_contact(server, address, plan.timeout_s),
+        _first_http(server, url, plan.timeout_s),
+        _ips(address),
+    )
+    facts = msgspec.structs.replace(facts, http=http, ips=ips)
+    if facts.failure is not None:
+        return msgspec.structs.replace(facts, store_away=over_http(http))
+    signs = evidence(facts.not_ready, store_failure, http)
+    if signs:
+        return _without_store(facts, signs)
     try:
-        return await _call_name_server(server, address, plan)
+        more = await _more(server, facts, plan)
+        away = more.http is not None and more.http.refused_kind == STORE_UNAVAILABLE
+        return _without_store(more, over_http(more.http)) if away else more
+    except _StoreAway as error:
+        return _without_store(facts, (f"the request for {error} got code 1 ({STORE_AWAY})",))
     except RemotingError as error:
-        return _silent(address, error)
+        return _silent(facts, error)
 
 
-async def _call_name_server(
-    server: AsyncNameServerClient, address: str, plan: CollectOptions
+async def _first_http(server: AsyncNameServerClient, url: str | None, timeout_s: float) -> HttpFacts | None:
+    """Return the first facts of the HTTP side; where no HTTP is spoken, whether it is a remoting port."""
+    if url is None:
+        return None
+    facts = await first_http_facts(url, timeout_s)
+    if facts.failure is None or facts.not_ready is not None:
+        return facts
+    try:
+        at = httpx.URL(url)
+        host = f"[{at.host}]" if ":" in at.host else at.host
+        await server.remoting.invoke(
+            f"{host}:{at.port or HTTP_PORT}", calls.get_config().request, timeout_s=WHAT_IS_IT_S
+        )
+    except (ClientError, httpx.InvalidURL):
+        return facts
+    return msgspec.structs.replace(facts, is_remoting=True)
+
+
+async def _more(
+    server: AsyncNameServerClient, facts: NameServerFacts, plan: CollectOptions
 ) -> NameServerFacts:
+    """Return the facts with what the store has. Raises _StoreAway, RemotingError."""
     refusals: dict[str, Refusal] = {}
 
     async def ask(what: str, call: Call[T]) -> T | None:
         try:
             return await server.call(call)
         except ResponseError as error:
-            refusals[what] = _refusal(error)
+            refusals[what] = _refusal(what, error)
             return None
 
-    clock = asyncio.get_running_loop().time
-    began_at = clock()
-    first = await server.remoting.invoke(address, calls.get_system_topics().request, timeout_s=plan.timeout_s)
-    answer_s = clock() - began_at
     info = await ask(BROKERS, calls.get_cluster_info())
     topics = await ask(TOPICS, calls.get_topics())
     config = await ask(CONFIG, calls.get_config())
@@ -97,60 +134,30 @@ async def _call_name_server(
         kv_list = await ask(what, calls.get_kv_list(namespace))
         if what not in refusals:
             kv[namespace] = dict(kv_list.table) if kv_list else {}
-    url = plan.http.get(address)
-    facts = NameServerFacts(
-        address=address,
-        ips=await _ips(address),
-        version=version_name(first.version),
-        answer_s=answer_s,
+    return msgspec.structs.replace(
+        facts,
+        info=info or facts.info,
         topics=None if topics is None else frozenset(topics.topic_list),
         kv=kv,
         config=config,
         refusals=refusals,
-        not_ready=await _not_ready(server, address, first.version, plan.timeout_s),
-        http=await http_facts(url, plan.timeout_s) if url is not None else None,
-    )
-    return facts if info is None else msgspec.structs.replace(facts, info=info)
-
-
-async def _not_ready(
-    server: AsyncNameServerClient, address: str, version: int, timeout_s: float
-) -> str | None:
-    """Return how many workers say what they are late with; None if all are ready, or it is no redis-namesrv.
-
-    A connection is one worker's, so as many are open at once as reach most of them behind a load balancer. Java's name
-    servers of 5.x refuse the request, those of 4.x do not answer it: they are not asked."""
-    if version < V5_0_0:
-        return None
-    limit_s = min(READINESS_S, timeout_s)
-    first = await _readiness(server.remoting, address, limit_s)
-    if first is None:
-        return None
-    others = [server.remoting.alike() for _ in range(READINESS_CONNECTIONS - 1)]
-    try:
-        answers = await asyncio.gather(*(_readiness(one, address, limit_s) for one in others))
-    finally:
-        await asyncio.gather(*(one.close() for one in others))
-    reports = [answer for answer in (first, *answers) if answer is not None]
-    late = [report for report in reports if report]
-    return (
-        f"{len(late)} of {len(reports)} connections are of workers that are not ready: {late[0]}"
-        if late
-        else None
+        http=None if facts.http is None else await more_http_facts(facts.http, plan.timeout_s),
     )
 
 
-async def _readiness(remoting: AsyncRemotingClient, address: str, limit_s: float) -> str | None:
-    """Return what the worker of this connection is late with, "" if nothing is; None if it does not say."""
-    try:
-        response = await remoting.invoke(address, calls.check_readiness().request, timeout_s=limit_s)
-    except RemotingError:
-        return None
-    if response.code == ResponseCode.SUCCESS:
-        return ""
-    if response.code != ResponseCode.SYSTEM_ERROR:
-        return None
-    return (response.remark or f"code {response.code}").removeprefix("not ready: ")
+def _without_store(facts: NameServerFacts, signs: tuple[str, ...]) -> NameServerFacts:
+    """Return the facts of a name server whose store is away: the first ones alone, for all others come from it."""
+    has_http = facts.http is not None and (facts.http.failure is None or facts.http.not_ready is not None)
+    return NameServerFacts(
+        address=facts.address,
+        ips=facts.ips,
+        version=facts.version,
+        answer_s=facts.answer_s,
+        topics=None,
+        http=facts.http,
+        store_away=signs,
+        not_asked=(BROKERS, TOPICS, ROUTES, KV, *([OVER_HTTP] if has_http else [])),
+    )
 
 
 async def _with_routes(
@@ -159,7 +166,9 @@ async def _with_routes(
     """Add the routes of each name server's topics; of all topics if it does not list its own."""
     every = frozenset(topic for facts in servers for topic in facts.topics or ())
     wanted = {
-        f.address: sorted(every if f.topics is None else f.topics) for f in servers if f.failure is None
+        f.address: sorted(every if f.topics is None else f.topics)
+        for f in servers
+        if f.failure is None and not f.store_away
     }
     with output.progress("routes", sum(map(len, wanted.values()))) as done:
 
@@ -169,32 +178,44 @@ async def _with_routes(
                 replies = await run_concurrently(
                     lambda topic: _route(at, topic), topics, CONCURRENT_CALLS, done
                 )
+            except _StoreAway as error:
+                return _without_store(facts, (f"the request for {error} got code 1 ({STORE_AWAY})",))
             except RemotingError as error:
-                return _silent(facts.address, error)
+                return _silent(facts, error)
             reply_of = dict(zip(topics, replies, strict=True))
             known = {topic: route for topic, route in reply_of.items() if isinstance(route, TopicRouteData)}
-            refused = [_refusal(error) for error in replies if isinstance(error, ResponseError)]
+            refused = [reply for reply in replies if isinstance(reply, Refusal)]
             refusals = dict(facts.refusals) | ({ROUTES: refused[-1]} if refused else {})
             return msgspec.structs.replace(facts, routes=known, refusals=refusals)
 
         return await run_concurrently(routes, servers, CONCURRENT_CALLS)
 
 
-async def _route(server: AsyncNameServerClient, topic: str) -> TopicRouteData | ResponseError | None:
+async def _route(server: AsyncNameServerClient, topic: str) -> TopicRouteData | Refusal | None:
     try:
         return await server.get_route(topic)
     except ResponseError as error:
-        return error
+        return _refusal(ROUTES, error)
 
 
-async def _probes(facts: Facts, plan: CollectOptions, output: Printer) -> dict[str, Probe]:
+async def _with_probes(facts: Facts, plan: CollectOptions, output: Printer) -> Facts:
+    """Add whether each broker's address is reached, of those that are begun within PROBES_S."""
     addresses = broker_addresses(facts)
     limit_s = min(CONNECT_S, plan.timeout_s)
+    clock = asyncio.get_running_loop().time
+    until = clock() + PROBES_S
+
+    async def probe(address: str) -> Probe | None:
+        return await _probe(address, limit_s) if clock() < until else None
+
     with output.progress("brokers", len(addresses)) as done:
-        probes = await run_concurrently(
-            lambda address: _probe(address, limit_s), addresses, CONCURRENT_CALLS, done
-        )
-    return dict(zip(addresses, probes, strict=True))
+        probes = await run_concurrently(probe, addresses, CONCURRENT_PROBES, done)
+    probe_of = dict(zip(addresses, probes, strict=True))
+    return Facts(
+        facts.name_servers,
+        {address: probe for address, probe in probe_of.items() if probe is not None},
+        tuple(address for address, probe in probe_of.items() if probe is None),
+    )
 
 
 async def _probe(address: str, limit_s: float) -> Probe:
@@ -223,9 +244,22 @@ async def _ips(address: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(str(sockaddr[0]) for *_, sockaddr in address_infos))
 
 
-def _refusal(error: ResponseError) -> Refusal:
+class _StoreAway(Exception):
+    """A redis-namesrv got no answer from its store; the text is what was asked for."""
+
+
+def _refusal(what: str, error: ResponseError) -> Refusal:
+    """Return the refusal of a request. Raises _StoreAway: all others would wait for the store, and be refused too."""
+    if error.remark == STORE_AWAY:
+        raise _StoreAway(what)
     return Refusal(error.code, error.remark or f"code {error.code}")
 
 
-def _silent(address: str, error: RemotingError) -> NameServerFacts:
-    return NameServerFacts(address=address, failure=error.reason, timed_out=isinstance(error, CallTimeout))
+def _silent(facts: NameServerFacts, error: RemotingError) -> NameServerFacts:
+    """Return the facts of a name server that answered at first, and then did not."""
+    return NameServerFacts(
+        address=facts.address,
+        failure=f"it answered at first, then: {error.reason}",
+        timed_out=isinstance(error, CallTimeout),
+        port=Port.MUTE,
+    )

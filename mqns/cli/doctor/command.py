@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from enum import StrEnum
 from typing import Annotated, Final
 
+import msgspec
 import typer
 from rich.console import Group, RenderableType
 from rich.text import Text
@@ -15,6 +16,7 @@ from mqns.cli.doctor import addresses, brokers, differences, servers, serving, s
 from mqns.cli.doctor.collect import CollectOptions, collect
 from mqns.cli.doctor.facts import Facts, NameServerFacts
 from mqns.cli.doctor.findings import Finding, Severity, confirmed, counted, in_order
+from mqns.cli.doctor.rules import explained
 from mqns.cli.exit_codes import ExitCode
 from mqns.cli.output import Document, plain, table
 from mqns.cli.settings import CommandContext
@@ -129,9 +131,12 @@ async def _examine(
         differing = list(differences.check(facts))
         if differing and recheck_s > 0:
             await wait(recheck_s)
-            facts = await collect(server, addresses_, plan, settings.output)
-            differing = confirmed(differing, differences.check(facts))
-    return facts, in_order([*differing, *(finding for check in CHECKS for finding in check(facts))])
+            again = msgspec.structs.replace(plan, probes=False)
+            second = await collect(server, addresses_, again, settings.output)
+            differing = confirmed(differing, differences.check(second))
+            facts = Facts(second.name_servers, facts.probes, facts.unprobed)
+    findings = [*differing, *(finding for check in CHECKS for finding in check(facts))]
+    return facts, in_order(explained(findings, facts))
 
 
 def _urls(addresses_: tuple[str, ...], urls: list[str]) -> dict[str, str]:
@@ -203,6 +208,8 @@ def _lines(finding: Finding) -> list[Text]:
     return [
         severity + Text(f" {finding.check} at {', '.join(finding.name_servers)}"),
         Text(f"  {plain(finding.what)}"),
-        Text(f"  -> {plain(finding.advice)}", style="dim"),
+        Text(f"  why: {plain(finding.why)}", style="dim"),
+        Text(f"  -> {plain(finding.advice)}"),
+        Text(f"  $ {plain(finding.command)}", style="dim"),
         Text(),
     ]

@@ -59,9 +59,8 @@ def _conflict(name: str, number: int, address_at: Mapping[str, str | None]) -> F
         f"{name} with id {number} is not the same everywhere: {where}",
         tuple(address_at),
         (name,),
-        "Two brokers with one name and id take each other's place. Give one of them another brokerName or "
-        "brokerId; if one "
-        "has only moved, wait for the end of the old one's registration (120 s) and look again.",
+        "Give one of them another brokerName or brokerId; if one has only moved, wait for the end of the old one's "
+        "registration (120 s) and look again.",
     )
 
 
@@ -100,8 +99,7 @@ def _clusters(facts: Facts, servers: Sequence[NameServerFacts]) -> Iterator[Find
                 f"{name} belongs to different clusters: {where}",
                 tuple(cluster_at),
                 (name,),
-                "The first cluster that a name was registered with stays. Give brokers of different "
-                "clusters different names.",
+                "Give brokers of different clusters different names.",
             )
 
 
@@ -124,9 +122,7 @@ def _topics(servers: Sequence[NameServerFacts]) -> Iterator[Finding]:
             f"registered there: {named(topics)}",
             without,
             tuple(topics),
-            "Clients that ask there get no route. A broker tells its topics again with each registration "
-            "(30 s) that 5.x "
-            "name servers take, to 4.x only when its topics change: update one topic of the broker, or restart it.",
+            "Clients that ask there get no route: update one topic of the broker, or restart it.",
         )
 
 

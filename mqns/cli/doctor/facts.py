@@ -1,7 +1,8 @@
 """The facts that checks use: responses of name servers, and reachability of brokers."""
 
 from collections.abc import Mapping
-from typing import Final
+from enum import StrEnum
+from typing import Final, Literal
 
 import msgspec
 
@@ -14,9 +15,22 @@ BROKERS: Final = "brokers and clusters"
 TOPICS: Final = "list of topics"
 CONFIG: Final = "options"
 ROUTES: Final = "routes"
+KV: Final = "KV configuration"
+OVER_HTTP: Final = "leases, drains and its own findings over HTTP"
 DISABLED: Final = "disable"
 """The remark of lists that an option switched off."""
 FAILURES: Final = frozenset({ResponseCode.SYSTEM_ERROR, ResponseCode.SYSTEM_BUSY})
+STORE_AWAY: Final = "the store cannot serve now"
+"""The remark of a redis-namesrv that needed its store and got no answer from it."""
+
+
+class Port(StrEnum):
+    """What is at an address where no name server answered."""
+
+    CLOSED = "closed"
+    MUTE = "mute"
+    FOREIGN = "foreign"
+    HTTP = "http"
 
 
 class BrokerLease(msgspec.Struct, frozen=True):
@@ -35,43 +49,25 @@ class BrokerLease(msgspec.Struct, frozen=True):
     version_ms: int
 
 
-class LimitFacts(msgspec.Struct, frozen=True):
-    """How many names of a kind there are, and how many the option lets be."""
+class OwnFinding(msgspec.Struct, frozen=True):
+    """What a redis-namesrv finds about itself (`GET /v1/doctor`)."""
 
+    check: str
+    severity: Literal["error", "warning", "info"]
     what: str
-    option: str
-    used: int
-    most: int
-
-
-class StoreFacts(msgspec.Struct, frozen=True):
-    """The state of the store by its own clock, in Unix ms; None is never, or an earlier release that does not say.
-
-    Tables were compared last at `walked_ms`, which took `walk_took_ms`, and `repaired_rows` of them repaired, the last
-    at `repaired_ms`; at `walking_ms` a comparison went on. The clock went back by `clock_back_ms` at
-    `clock_back_at_ms`. `evicting_policy` is that by which it evicts keys, if it does. `hosts` are those that most
-    brokers were first registered from, and how many; `most_of_host` may be from one, None is no limit."""
-
-    started_ms: int = 0
-    repaired_rows: int | None = None
-    repaired_ms: int | None = None
-    walked_ms: int | None = None
-    clock_back_ms: int | None = None
-    clock_back_at_ms: int | None = None
-    walk_took_ms: int | None = None
-    evicting_policy: str | None = None
-    limits: tuple[LimitFacts, ...] = ()
-    hosts: tuple[tuple[str, int], ...] = ()
-    walking_ms: int | None = None
-    most_of_host: int | None = None
+    why: str
+    advice: str
+    command: str
+    subjects: tuple[str, ...] = ()
 
 
 class HttpFacts(msgspec.Struct, frozen=True):
     """The facts of a redis-namesrv's HTTP API; `failure` is the reason if there are none.
 
-    `not_ready` is the reason that `/readyz` gave, `refused` a request that failed with a status of 500 or more.
-    `clock_ahead_s` is the difference of its clock to the local one, with an error of at most `clock_within_s`. `drains`
-    are those in force, None where an earlier release does not say."""
+    `not_ready` is the reason that `/readyz` gave, `refused` a request that failed with a status of 500 or more; of both
+    the kinds are the ends of the problems' types. `is_remoting`: the port speaks RocketMQ's protocol. `clock_ahead_s`
+    is the difference of its clock to the local one, with an error of at most `clock_within_s`. `drains` are those in
+    force, None where an earlier release does not say, `findings` what it finds about itself."""
 
     url: str
     failure: str | None = None
@@ -79,10 +75,13 @@ class HttpFacts(msgspec.Struct, frozen=True):
     now_ms: int = 0
     clock_ahead_s: float = 0.0
     clock_within_s: float = 0.0
-    store: StoreFacts = StoreFacts()
+    findings: tuple[OwnFinding, ...] = ()
     not_ready: str | None = None
     refused: str | None = None
     drains: tuple[DrainDocument, ...] | None = None
+    not_ready_kind: str = ""
+    is_remoting: bool = False
+    refused_kind: str = ""
 
 
 class Refusal(msgspec.Struct, frozen=True):
@@ -100,13 +99,15 @@ class Refusal(msgspec.Struct, frozen=True):
 class NameServerFacts(msgspec.Struct, frozen=True, kw_only=True):
     """The facts of one name server; `failure` is the reason if it did not respond.
 
-    `topics` is None if it refuses to list them; `refusals` has each refused request. `not_ready` names a
-    redis-namesrv's workers that are not ready, None if there are none. `ips` are those that its address resolves to,
+    `port` is what is there instead. `topics` is None if it refuses to list them; `refusals` has each refused request.
+    `not_ready` names a redis-namesrv's workers that are not ready, None if there are none; `store_away` is what says
+    that its store is away, and `not_asked` what was left out for that. `ips` are those that its address resolves to,
     `version` is the release in its responses, `answer_s` the time of its first response, connecting included."""
 
     address: str
     failure: str | None = None
     timed_out: bool = False
+    port: Port = Port.CLOSED
     ips: tuple[str, ...] = ()
     version: str = ""
     answer_s: float = 0.0
@@ -118,11 +119,13 @@ class NameServerFacts(msgspec.Struct, frozen=True, kw_only=True):
     refusals: Mapping[str, Refusal] = {}
     not_ready: str | None = None
     http: HttpFacts | None = None
+    store_away: tuple[str, ...] = ()
+    not_asked: tuple[str, ...] = ()
 
     @property
     def lists_brokers(self) -> bool:
         """Whether it said which brokers it has; `info` is empty otherwise."""
-        return BROKERS not in self.refusals
+        return BROKERS not in self.refusals and BROKERS not in self.not_asked
 
     @property
     def drains(self) -> Mapping[str, DrainDocument] | None:
@@ -145,10 +148,11 @@ class Probe(msgspec.Struct, frozen=True):
 
 
 class Facts(msgspec.Struct, frozen=True):
-    """All facts; `probes` by broker address, empty with --no-connect."""
+    """All facts; `probes` by broker address, empty with --no-connect; there was no time for the `unprobed`."""
 
     name_servers: tuple[NameServerFacts, ...]
     probes: Mapping[str, Probe] = {}
+    unprobed: tuple[str, ...] = ()
 
     @property
     def reachable(self) -> tuple[NameServerFacts, ...]:

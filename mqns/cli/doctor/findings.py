@@ -22,7 +22,8 @@ RANKS: Final = tuple(Severity)
 
 class Finding(Document, frozen=True):
     """`check` names the rule, `name_servers` are those at which it holds, `subjects` all brokers, topics, options or
-    addresses that it is about; `what` names only some of them."""
+    addresses that it is about; `what` names only some of them. `why` and `command` come from `rules`, where the check
+    does not say them."""
 
     severity: Severity
     check: str
@@ -30,6 +31,8 @@ class Finding(Document, frozen=True):
     name_servers: tuple[str, ...]
     subjects: tuple[str, ...]
     advice: str
+    why: str = ""
+    command: str = ""
 
 
 def in_order(findings: Iterable[Finding]) -> list[Finding]:

@@ -1,18 +1,23 @@
-"""Facts from the HTTP API of redis-namesrv: leases, drains, its clock, repairs of its tables (docs/http-api.md)."""
+"""Facts from the HTTP API of redis-namesrv: readiness, its clock, leases, drains, its findings (docs/http-api.md)."""
 
 import time
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from typing import Any, Final, TypeVar
 
 import httpx
 import msgspec
 
-from mqns.cli.doctor.facts import BrokerLease, HttpFacts, LimitFacts, StoreFacts
+from mqns.cli.doctor.facts import BrokerLease, HttpFacts, OwnFinding
 from mqns.cli.drain_list import DrainDocument, DrainPage
 from mqns.cli.http_api import ask, decode
 
 T = TypeVar("T", bound=msgspec.Struct)
 READYZ: Final = "/readyz"
+STORE_UNAVAILABLE: Final = "store-unavailable"
+NOT_FOLLOWED: Final = "events-not-followed"
+"""Kinds of problems that `/readyz` has."""
+MS: Final = 1000
+FAILURES: Final = (httpx.HTTPError, httpx.InvalidURL, msgspec.DecodeError)
 PAGE: Final = 1000
 PAGES_MAX: Final = 1000
 
@@ -47,116 +52,99 @@ class _BrokerPageJson(msgspec.Struct, rename="camel"):
 
 class _ReadyJson(msgspec.Struct, rename="camel"):
     now_millis: int
-    started_millis: int = 0
-    clock_back_millis: int | None = None
-    clock_back_at_millis: int | None = None
 
 
-class _RepairsJson(msgspec.Struct, rename="camel"):
-    repaired_rows: dict[str, int] | None = None
-    repaired_millis: int | None = None
-    walked_millis: int | None = None
-    walk_took_millis: int | None = None
-    walking_millis: int | None = None
-    evicting_policy: str | None = None
-
-
-class _UsedJson(msgspec.Struct):
-    used: int
-    most: int
-
-
-class _BrokersJson(_UsedJson, rename="camel"):
-    most_of_host: int | None = None
-
-
-class _HostJson(msgspec.Struct):
-    host: str
-    brokers: int
-
-
-class _LimitsJson(msgspec.Struct, rename="camel"):
-    brokers: _BrokersJson | None = None
-    topics: _UsedJson | None = None
-    kv_namespaces: _UsedJson | None = None
-    hosts: list[_HostJson] = []
+class _FindingsJson(msgspec.Struct, rename="camel"):
+    now_millis: int = 0
+    findings: tuple[OwnFinding, ...] = ()
 
 
 class _Problem(msgspec.Struct):
     detail: str = ""
+    type: str = ""
 
 
 class _StatusError(Exception):
-    """A response with another status than 200; `detail` is its reason, "" without one."""
+    """A response with another status than 200; `detail` is its reason and `kind` the end of its type, "" without."""
 
-    def __init__(self, path: str, status: int, detail: str) -> None:
-        super().__init__(f"GET {path}: status {status}" + (f": {detail}" if detail else ""))
-        self.path = path
+    def __init__(self, path: str, status: int, problem: _Problem) -> None:
+        super().__init__(f"GET {path}: status {status}" + (f": {problem.detail}" if problem.detail else ""))
         self.status = status
-        self.detail = detail
+        self.detail = problem.detail
+        self.kind = problem.type.rpartition(":")[2]
 
 
-async def http_facts(url: str, timeout_s: float) -> HttpFacts:
-    """Return the facts of the HTTP API at a URL; a failure is one of them."""
+async def first_http_facts(url: str, timeout_s: float) -> HttpFacts:
+    """Return what `/healthz` and `/readyz` at a URL say; a failure is one of the facts."""
     try:
-        async with httpx.AsyncClient(
-            base_url=url.rstrip("/"), timeout=timeout_s, transport=httpx.AsyncHTTPTransport()
-        ) as client:
+        async with _client(url, timeout_s) as client:
+            await ask(client, timeout_s, "GET", "/healthz")  # whatever the status, HTTP is spoken
             asked_at = time.time()
             ready = await _get(client, timeout_s, READYZ, _ReadyJson)
             took_s = time.time() - asked_at
-            ahead_s = ready.now_millis / 1000 - (asked_at + took_s / 2)
+    except _StatusError as error:
+        return _not_ready(url, error)
+    except FAILURES as error:
+        return HttpFacts(url, _text(error))
+    return HttpFacts(
+        url,
+        now_ms=ready.now_millis,
+        clock_ahead_s=ready.now_millis / MS - (asked_at + took_s / 2),
+        clock_within_s=took_s / 2,
+    )
+
+
+async def more_http_facts(first: HttpFacts, timeout_s: float) -> HttpFacts:
+    """Return the first facts with all others, which are read from the store; as they are if there is no HTTP side."""
+    if first.failure is not None and first.not_ready is None:
+        return first
+    try:
+        async with _client(first.url, timeout_s) as client:
             leases = await _leases(client, timeout_s)
             drains = await _drains(client, timeout_s)
-            repairs = await _known(client, timeout_s, "/v1/repairs", _RepairsJson)
-            limits = await _known(client, timeout_s, "/v1/limits", _LimitsJson)
+            own = await _own_findings(client, timeout_s)
     except _StatusError as error:
-        return _failed(url, error)
-    except (httpx.HTTPError, httpx.InvalidURL, msgspec.DecodeError) as error:
-        return HttpFacts(url, failure=str(error) or type(error).__name__)
-    store = StoreFacts(
-        started_ms=ready.started_millis,
-        repaired_rows=None if repairs.repaired_rows is None else sum(repairs.repaired_rows.values()),
-        repaired_ms=repairs.repaired_millis,
-        walked_ms=repairs.walked_millis,
-        walking_ms=repairs.walking_millis,
-        clock_back_ms=ready.clock_back_millis,
-        clock_back_at_ms=ready.clock_back_at_millis,
-        walk_took_ms=repairs.walk_took_millis,
-        evicting_policy=repairs.evicting_policy,
-        limits=tuple(_limits(limits)),
-        hosts=tuple((host.host, host.brokers) for host in limits.hosts),
-        most_of_host=limits.brokers.most_of_host if limits.brokers else None,
+        refused = str(error) if httpx.codes.is_server_error(error.status) else None
+        return msgspec.structs.replace(first, failure=str(error), refused=refused, refused_kind=error.kind)
+    except FAILURES as error:
+        return msgspec.structs.replace(first, failure=_text(error))
+    return msgspec.structs.replace(
+        first,
+        failure=None,
+        now_ms=first.now_ms or own.now_millis,
+        leases=leases,
+        drains=drains,
+        findings=own.findings,
     )
-    return HttpFacts(url, None, leases, ready.now_millis, ahead_s, took_s / 2, store, drains=drains)
 
 
-def _failed(url: str, error: _StatusError) -> HttpFacts:
-    failed = httpx.codes.is_server_error(error.status)
-    if failed and error.path == READYZ:
-        return HttpFacts(url, str(error), not_ready=error.detail or f"status {error.status}")
-    return HttpFacts(url, str(error), refused=str(error) if failed else None)
+def _client(url: str, timeout_s: float) -> httpx.AsyncClient:
+    return httpx.AsyncClient(
+        base_url=url.rstrip("/"), timeout=timeout_s, transport=httpx.AsyncHTTPTransport()
+    )
 
 
-async def _known(client: httpx.AsyncClient, timeout_s: float, path: str, shape: type[T]) -> T:
-    """Return what a path says; unknown values of a release that does not have it."""
+def _text(error: Exception) -> str:
+    return str(error) or type(error).__name__
+
+
+def _not_ready(url: str, error: _StatusError) -> HttpFacts:
+    if not httpx.codes.is_server_error(error.status):
+        return HttpFacts(url, str(error))
+    return HttpFacts(
+        url, str(error), not_ready=error.detail or f"status {error.status}", not_ready_kind=error.kind
+    )
+
+
+async def _own_findings(client: httpx.AsyncClient, timeout_s: float) -> _FindingsJson:
+    """Return what it finds about itself; nothing of a release that does not say."""
     try:
-        found: T = await _get(client, timeout_s, path, shape)
+        found: _FindingsJson = await _get(client, timeout_s, "/v1/doctor", _FindingsJson)
     except _StatusError as error:
         if error.status != httpx.codes.NOT_FOUND:
             raise
-        return shape()
+        return _FindingsJson()
     return found
-
-
-def _limits(found: _LimitsJson) -> Iterator[LimitFacts]:
-    for what, option, used in (
-        ("brokers", "maxBrokers", found.brokers),
-        ("topics", "maxTopics", found.topics),
-        ("KV namespaces", "maxKvNamespaces", found.kv_namespaces),
-    ):
-        if used is not None:
-            yield LimitFacts(what, option, used.used, used.most)
 
 
 async def _leases(client: httpx.AsyncClient, timeout_s: float) -> tuple[BrokerLease, ...]:
@@ -206,15 +194,16 @@ async def _get(
 ) -> Any:
     status, body = await ask(client, timeout_s, "GET", path, params=query)
     if status != httpx.codes.OK:
-        raise _StatusError(path, status, _detail(body))
+        raise _StatusError(path, status, _problem(body))
     return decode(body, shape)
 
 
-def _detail(body: bytes) -> str:
+def _problem(body: bytes) -> _Problem:
     try:
-        return str(decode(body, _Problem).detail)
+        problem: _Problem = decode(body, _Problem)
     except msgspec.DecodeError:
-        return ""
+        return _Problem()
+    return problem
 
 
 def _lease(name: str, member: _MemberJson) -> BrokerLease:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from typing import Final
 
-from mqns.cli.doctor.facts import Facts, NameServerFacts
+from mqns.cli.doctor.facts import Facts, NameServerFacts, Port
 from mqns.cli.doctor.findings import Finding, Severity
 
 SLOW_S: Final = 1.0
@@ -36,10 +36,32 @@ HARMFUL_OPTIONS: Final = {
     "clusterTest": "topics that are unknown here are looked up in another cluster",
 }
 
+SILENT: Final = {
+    Port.CLOSED: (
+        "{}",
+        "No process listens there, its machine is down, or a firewall is between. A client that chooses it waits in "
+        "vain, and brokers cannot register there.",
+        "Start it, or open the way to it, or take it out of every namesrvAddr.",
+    ),
+    Port.MUTE: (
+        "the port is open, and nothing came that answers a request which needs no store: {}",
+        "The process stands still or is overloaded, another program has the port, or it waits for TLS.",
+        "Ask again with --timeout 10, and with --tls if it has a certificate; on its machine see with ss -ltnp which "
+        "process listens, and what that logs. A worker that stands still for 30 s is replaced by itself.",
+    ),
+    Port.FOREIGN: (
+        "the port is open, and does not speak RocketMQ's protocol: {}",
+        "Another program has the port, a balancer has nothing behind it, or it wants TLS.",
+        "See with ss -ltnp on its machine which process listens; give --tls if it has a certificate.",
+    ),
+}
+"""What one sees, why, and what to do, by what is there."""
+
 
 def check(facts: Facts) -> Iterator[Finding]:
     """All of them."""
     yield from _unreachable(facts)
+    yield from _remoting_as_http(facts)
     yield from _slow(facts)
     yield from _versions(facts)
     yield from _options(facts)
@@ -48,17 +70,38 @@ def check(facts: Facts) -> Iterator[Finding]:
 
 
 def _unreachable(facts: Facts) -> Iterator[Finding]:
+    """Yield addresses where no name server answers, by what is there."""
     for server in facts.name_servers:
-        if server.failure is not None:
+        if server.failure is None:
+            continue
+        at = (server.address,)
+        if server.port is Port.HTTP:
             yield Finding(
                 Severity.ERROR,
-                "name-server-silent",
-                server.failure,
+                "port-is-http",
+                f"this is the HTTP port, remoting is usually 9876: {server.failure}",
+                at,
+                at,
+                "Give the remoting port (listenPort) with -n, and this one with --http.",
+            )
+        else:
+            what, why, advice = SILENT[server.port]
+            yield Finding(
+                Severity.ERROR, "name-server-silent", what.format(server.failure), at, at, advice, why
+            )
+
+
+def _remoting_as_http(facts: Facts) -> Iterator[Finding]:
+    for server in facts.name_servers:
+        if server.http is not None and server.http.is_remoting:
+            yield Finding(
+                Severity.WARNING,
+                "port-is-remoting",
+                f"{server.http.url} is a remoting port, HTTP is usually 8080: it answers RocketMQ's requests, and GET "
+                f"/healthz got: {server.http.failure}",
                 (server.address,),
-                (server.address,),
-                "Start it, or open the way to it, or take it out of every namesrvAddr: a client that chooses it "
-                "waits in vain, "
-                "and brokers cannot register there.",
+                (server.http.url,),
+                "Give the HTTP port (httpPort) with --http; leases, drains, jobs and limits are not known without it.",
             )
 
 
@@ -83,9 +126,7 @@ def _versions(facts: Facts) -> Iterator[Finding]:
             "different releases: " + _each(facts.reachable, lambda server: server.version),
             tuple(server.address for server in facts.reachable),
             tuple(sorted({server.version for server in facts.reachable})),
-            "Requests that one release knows and another does not (acting masters, 217, 327, 901, 904) "
-            "succeed by chance. "
-            "Run one release.",
+            "Run one release: update those that are behind.",
         )
 
 
@@ -129,8 +170,7 @@ def _clocks(facts: Facts) -> Iterator[Finding]:
                 f"its clock is {abs(http.clock_ahead_s):.1f} s {word} this machine's",
                 (server.address,),
                 (server.address,),
-                "Let both follow the same time server (NTP): times in logs, events and data versions "
-                "cannot be compared.",
+                "Let both follow the same time server (NTP).",
             )
 
 

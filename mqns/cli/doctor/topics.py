@@ -143,7 +143,7 @@ _RULES: Final[tuple[tuple[Fault, Severity, str, str, str], ...]] = (
         Severity.ERROR,
         "queues-without-broker",
         "{topics}: queues of {fault}, of which no address is known",
-        "Such a broker has gone and left its topics: mqns deleteTopic -t TOPIC -c CLUSTER, or restart the name server.",
+        "mqns deleteTopic -t TOPIC -c CLUSTER; Java's name servers forget it when they are restarted, too.",
     ),
 )
 

@@ -14,7 +14,8 @@ import pytest
 from typer.testing import CliRunner
 
 from mqns.cli.app import app
-from mqns.cli.doctor.http_side import http_facts
+from mqns.cli.doctor.facts import HttpFacts
+from mqns.cli.doctor.http_side import first_http_facts, more_http_facts
 from mqns.cli.http_api import HttpApi, HttpError, http_url
 from mqns.errors import CallTimeout, ConfigError, ConnectError
 
@@ -102,7 +103,7 @@ def test_a_command_ends_with_the_reason(
     with answering(blocks, pause_s) as url:
         with pytest.raises(error, match=reason):
             HttpApi(url, LIMIT_S).request(Shape, "GET", "/")
-        assert asyncio.run(http_facts(url, LIMIT_S)).failure
+        assert asyncio.run(facts_of(url, LIMIT_S)).failure
 
 
 def test_what_is_compressed_takes_no_memory() -> None:
@@ -125,8 +126,12 @@ def test_an_answer_that_does_not_name_the_option_is_no_fault_of_the_command() ->
     assert (ended.exit_code, ended.stdout) == (0, f"set in {url}: when it is in force is not said\n")
 
 
+async def facts_of(url: str, timeout_s: float) -> HttpFacts:
+    return await more_http_facts(await first_http_facts(url, timeout_s), timeout_s)
+
+
 def test_a_release_without_a_list_of_drains_is_no_failure(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As of repairs and limits: what it does not say is not known."""
+    """As without its findings: what it does not say is not known."""
     known = {"/readyz": b'{"nowMillis":1}', "/v1/brokers": b'{"brokers":[],"next":null}'}
 
     async def asked(
@@ -135,10 +140,10 @@ def test_a_release_without_a_list_of_drains_is_no_failure(monkeypatch: pytest.Mo
         return (200, known[path]) if path in known else (404, b'{"detail":"no such path"}')
 
     monkeypatch.setattr("mqns.cli.doctor.http_side.ask", asked)
-    facts = asyncio.run(http_facts("http://0.1:8080", LIMIT_S))
+    facts = asyncio.run(facts_of("http://0.1:8080", LIMIT_S))
     assert (facts.failure, facts.drains) == (None, None)
     known["/v1/drains"] = b'{"drains":[],"next":null}'
-    assert asyncio.run(http_facts("http://0.2:8080", LIMIT_S)).drains == ()
+    assert asyncio.run(facts_of("http://0.2:8080", LIMIT_S)).drains == ()
 
 
 @pytest.mark.parametrize(

@@ -1,15 +1,16 @@
 """docs/cli.md: its examples, run in their order, print what it shows; its list of findings is that of the tests."""
 
-import ast
 import re
 import shlex
 from collections.abc import Iterator
 from pathlib import Path
 
-from mqns.cli import doctor
+from mqns.cli.doctor.rules import RULES
+from registry.doctor import catalogue
 from testbed.scene import Scene
 from tests.mqns.cli.conftest import address, http_side, run
 from tests.mqns.cli.doctor import test_checks, test_serving
+from tests.registry.doctor import test_checks as test_own_checks
 
 PAGE = Path(__file__).parents[3] / "docs" / "cli.md"
 BLOCK = re.compile(r"^```console\n(.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -68,17 +69,8 @@ def test_every_finding_is_on_the_page_and_has_a_row() -> None:
     page = PAGE.read_text()
     table = page[page.index("| finding | severity |") : page.index("Not checked, since")]
     listed = {rule for line in table.strip().splitlines() for rule in RULE.findall(line.split("|")[1])}
-    assert listed == {rule for path in Path(doctor.__file__).parent.glob("*.py") for rule in rules_in(path)}
-    rows = Path(test_checks.__file__).read_text() + Path(test_serving.__file__).read_text()
+    assert listed == RULES.keys() | catalogue.RULES.keys()
+    rows = "".join(
+        Path(str(tests.__file__)).read_text() for tests in (test_checks, test_serving, test_own_checks)
+    )
     assert [rule for rule in listed if f'"{rule}"' not in rows] == []
-
-
-def rules_in(path: Path) -> Iterator[str]:
-    """The texts of a source that are nothing but small words with hyphens."""
-    for node in ast.walk(ast.parse(path.read_text())):
-        if (
-            isinstance(node, ast.Constant)
-            and isinstance(node.value, str)
-            and RULE.fullmatch(f"`{node.value}`")
-        ):
-            yield node.value

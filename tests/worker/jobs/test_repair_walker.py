@@ -72,7 +72,7 @@ def test_the_one_that_walks_has_the_claim_and_records_its_walks(
 
     assert asyncio.run(walk()) == [False, False, True, False]
     assert [one.total for one in repaired] == [1, 0]
-    time = run(task_times.read(KEYS), redis)[repair_walker.TASK]
+    time = run(task_times.read(KEYS), redis)[task_times.WALK]
     assert (time.every_s, abs(time.at_ms / 1000 - redis.time()[0]) < 60) == (25, True)
 
 

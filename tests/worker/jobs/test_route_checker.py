@@ -10,11 +10,9 @@ import pytest
 import redis as redis_py
 import redis.asyncio as redis_asyncio
 
-from metrics import catalogue as metrics
 from mqnamesrv.store import EmbeddedStore
-from registry import task_times
 from registry.drains import Drain, drain
-from registry.drivers import AsyncDriver, run
+from registry.drivers import AsyncDriver
 from registry.keys import Keys
 from registry.options.catalogue import InvalidOption, Options, resolve
 from registry.routes import RouteView, read_route, route_of
@@ -30,7 +28,6 @@ from tests.registry.brokers import origin
 from tests.registry.namespace import Namespace
 from worker.jobs import route_checker
 from worker.jobs.route_checker import RouteChecker
-from worker.jobs.task_record import TaskRecord
 
 KEYS = Keys()
 Answer = Callable[[Command], bytes]
@@ -60,8 +57,7 @@ def checked(store: EmbeddedStore, address: str) -> dict[str, float]:
 
 async def check_here(store: EmbeddedStore, address: str) -> dict[str, float]:
     driver = AsyncDriver(redis_asyncio.Redis.from_url(store.url, decode_responses=True))
-    record = TaskRecord(KEYS, lambda plan: driver.start(plan, lambda *_: None))
-    checker = RouteChecker(Options(check_address=address), driver, KEYS, record, lambda: True)
+    checker = RouteChecker(Options(check_address=address), driver, KEYS)
     await checker.check()
     await driver.close()
     return {sample.labels[0]: sample.value for sample in checker.read() if sample.value}
@@ -118,10 +114,19 @@ def test_a_real_server_answers_as_the_tables_are(tmp_path: Path, store: Embedded
         server.stop()
 
 
-def test_a_run_is_recorded(store: EmbeddedStore, ns: Namespace, redis: redis_py.Redis) -> None:
+def test_right_answers(store: EmbeddedStore, ns: Namespace) -> None:
     assert checked_with(store, right(ns)) == {"match": 2}
-    assert run(task_times.read(KEYS), redis)[route_checker.TASK].every_s == 30
-    assert route_checker.TASK in metrics.TASK.values
+
+
+@pytest.mark.parametrize(("address", "tasks"), [("localhost:9876", ["check_routes"]), ("", [])])
+def test_it_is_a_task_where_there_is_an_address(store: EmbeddedStore, address: str, tasks: list[str]) -> None:
+    async def names() -> list[str]:
+        driver = AsyncDriver(redis_asyncio.Redis.from_url(store.url, decode_responses=True))
+        checker = RouteChecker(Options(check_address=address), driver, KEYS)
+        await driver.close()
+        return [task.name for task in checker.tasks]
+
+    assert asyncio.run(names()) == tasks
 
 
 def test_an_answer_that_the_tables_do_not_have(

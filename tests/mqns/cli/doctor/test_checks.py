@@ -6,18 +6,17 @@ import msgspec
 import pytest
 
 from mqns.cli.doctor import addresses, brokers, differences, servers, serving, store, topics
-from mqns.cli.doctor.facts import BROKERS as BROKERS_LIST
 from mqns.cli.doctor.facts import (
     BrokerLease,
     Facts,
     HttpFacts,
-    LimitFacts,
     NameServerFacts,
+    OwnFinding,
+    Port,
     Probe,
-    Refusal,
-    StoreFacts,
 )
 from mqns.cli.doctor.findings import Finding, Severity, confirmed, in_order, named
+from mqns.cli.doctor.rules import explained
 from mqns.cli.drain_list import DrainDocument
 from tests.mqns.cli.doctor.rows import ADDRESSES, QUEUES, A, B, C, Reported, probed, reported, server, without
 
@@ -42,9 +41,6 @@ def drain(name: str = "broker-a", **members: Any) -> DrainDocument:
     return msgspec.structs.replace(whole, **members)
 
 
-DAMAGED: dict[str, Any] = {"owner": None, "reason": None, "since_millis": None, "damaged": True}
-
-
 def lease(state: str = "living", remaining_ms: int = 110_000, version_ms: int = 0) -> BrokerLease:
     return BrokerLease(
         "broker-a", 0, "10.0.0.1:10911", state, 120_000 - remaining_ms, remaining_ms, 120_000, version_ms
@@ -67,6 +63,12 @@ def test_a_healthy_set_up_whose_leases_are_listed() -> None:
 
 SERVERS: list[tuple[str, list[NameServerFacts], list[Reported]]] = [
     ("silent", [server(A, failure="refused"), server(B)], [(E, "name-server-silent", (A,), (A,))]),
+    ("HTTP", [server(A, failure="HTTP", port=Port.HTTP), server(B)], [(E, "port-is-http", (A,), (A,))]),
+    (
+        "remoting as HTTP",
+        [server(A, http=HttpFacts("http://ns:9876", "closed", is_remoting=True))],
+        [(W, "port-is-remoting", (A,), ("http://ns:9876",))],
+    ),
     ("slow", [server(A, answer_s=1.5), server(B, answer_s=0.5)], [(W, "name-server-slow", (A,), (A,))]),
     (
         "versions",
@@ -120,68 +122,48 @@ def test_name_servers(facts: list[NameServerFacts], expected: list[Reported]) ->
 
 
 NOW = 1_795_255_839_049
-DAY = 24 * 3_600_000
-STORES: list[tuple[str, StoreFacts, list[str]]] = [
-    ("an earlier release", StoreFacts(NOW - DAY), []),
-    ("young", StoreFacts(NOW - 60_000, 0), []),
-    ("whole tables", StoreFacts(NOW - DAY, 0, None, NOW - 60_000), []),
-    ("damaged tables", StoreFacts(NOW - DAY, 7, NOW - 60_000, NOW - 60_000), ["tables-damaged"]),
-    ("tables that were damaged", StoreFacts(NOW - 9 * DAY, 7, NOW - 2 * DAY, NOW - 60_000), []),
-    ("no scheduler", StoreFacts(NOW - DAY, 0, None, NOW - 190_000), ["tables-not-compared"]),
-    ("a walk that takes long", StoreFacts(NOW - DAY, 0, None, NOW - 190_000, walk_took_ms=90_000), []),
-    ("a walk that goes on", StoreFacts(NOW - DAY, 0, None, NOW - DAY, walking_ms=NOW - 10_000), []),
-    (
-        "a walk that went on no further",
-        StoreFacts(NOW - DAY, 0, None, NOW - DAY, walking_ms=NOW - 190_000),
-        ["tables-not-compared"],
-    ),
-    (
-        "a walk that went on before the clock went back",
-        StoreFacts(NOW - DAY, 0, None, NOW - 190_000, walking_ms=NOW + DAY),
-        ["tables-not-compared"],
-    ),
-    (
-        "a walk that takes too long",
-        StoreFacts(NOW - DAY, 0, None, NOW - 280_000, walk_took_ms=90_000),
-        ["tables-not-compared"],
-    ),
-    ("never a scheduler", StoreFacts(NOW - DAY, 0), ["tables-not-compared"]),
-    ("its clock went back", StoreFacts(NOW, 0, None, NOW, 3_600_000, NOW - 60_000), ["store-clock-back"]),
-    ("half full", StoreFacts(limits=(LimitFacts("brokers", "maxBrokers", 1500, 3000),)), []),
-    (
-        "full",
-        StoreFacts(
-            limits=(LimitFacts("brokers", "maxBrokers", 3000, 3000), LimitFacts("topics", "maxTopics", 9, 10))
-        ),
-        ["namespace-full", "namespace-full"],
-    ),
-    (
-        "a host has all that it may have",
-        StoreFacts(hosts=(("10.0.0.66", 1500), ("10.0.0.7", 3)), most_of_host=1500),
-        ["namespace-full"],
-    ),
-    ("a host has much and may have all", StoreFacts(hosts=(("10.0.0.66", 1500),)), []),
-    ("it evicts", StoreFacts(NOW, 0, None, NOW, evicting_policy="allkeys-lru"), ["store-evicts"]),
-    ("long ago", StoreFacts(NOW, 0, None, NOW, 3_600_000, NOW - 2 * DAY), []),
-]
+OWN = OwnFinding(
+    "jobs-late",
+    "warning",
+    "a job is late",
+    "none runs",
+    "See.",
+    'curl -s "$MQNS_HTTP"/v1/x',
+    ("expire_brokers",),
+)
+
+HOLD = msgspec.structs.replace(OWN, check="leases-held")
 
 
-@pytest.mark.parametrize(("found", "expected"), [row[1:] for row in STORES], ids=[row[0] for row in STORES])
-def test_stores(found: StoreFacts, expected: list[str]) -> None:
-    facts = server(A, **leases(now_ms=NOW, store=found))
-    assert reported(store.check, facts) == [(W, check, (A,), (A,)) for check in expected]
+def own(**more: Any) -> dict[str, Any]:
+    """Of a name server that finds this about itself."""
+    return leases(now_ms=NOW, findings=(msgspec.structs.replace(OWN, **more),))
 
 
-def test_kv_namespaces_that_are_many_are_no_matter_of_hosts() -> None:
-    limits = (LimitFacts("KV namespaces", "maxKvNamespaces", 4, 3),)
-    facts = server(A, **leases(now_ms=NOW, store=StoreFacts(NOW, limits=limits, hosts=(("10.0.0.66", 9),))))
-    (finding,) = store.check(Facts((facts,)))
-    assert (
-        finding.what
-        == "4 of 3 KV namespaces that maxKvNamespaces allows, ORDER_TOPIC_CONFIG among them if it is there"
+def test_what_name_servers_find_about_themselves_is_shown_once() -> None:
+    """With their own texts; a command has the URL that was given."""
+    (finding,) = explained(store.check(Facts((server(A, **own()), server(B, **own())))), Facts(()))
+    assert finding == Finding(
+        Severity.WARNING,
+        "jobs-late",
+        "a job is late",
+        BOTH,
+        ("expire_brokers",),
+        "See.",
+        "none runs",
+        "curl -s http://ns:8080/v1/x",
     )
-    assert "Unregister" not in finding.advice
-    assert "Delete the keys" in finding.advice
+
+
+@pytest.mark.parametrize("check", sorted(store.OF_ROUTES))
+def test_what_routes_show_is_left_to_them(check: str) -> None:
+    assert reported(store.check, server(A, **own(check=check))) == []
+
+
+def test_a_finding_about_the_store_is_about_the_name_server() -> None:
+    assert reported(store.check, server(A, **own(subjects=(), severity="error"))) == [
+        (E, "jobs-late", (A,), (A,))
+    ]
 
 
 LONELY = {"TC": {"broker-b": (8, 8, 6)}}
@@ -372,44 +354,7 @@ BROKERS: list[tuple[str, list[NameServerFacts], list[Reported]]] = [
         [server(A, {"x": {0: "10.0.0.1:10911", 1: "10.0.0.1:10911"}})],
         [(E, "address-twice", (A,), ("10.0.0.1:10911", "x"))],
     ),
-    (
-        "drained, and one that is registered here no more",
-        [server(A, **drains(drain(), drain("gone")))],
-        [(W, "broker-drained", (A,), ("broker-a",))],
-    ),
-    (
-        "drained at two name servers by one drain",
-        [server(A, **drains(drain())), server(B, **drains(drain()))],
-        [(W, "broker-drained", BOTH, ("broker-a",))],
-    ),
-    (
-        "drained where brokers are not listed",
-        [server(A, {}, {}, refusals={BROKERS_LIST: Refusal(1, "store")}, **drains(drain()))],
-        [(W, "broker-drained", (A,), ("broker-a",))],
-    ),
-    (
-        "drained by two",
-        [server(A, **drains(drain())), server(B, **drains(drain(owner="bob")))],
-        [(W, "broker-drained", (at,), ("broker-a",)) for at in (A, B)],
-    ),
 ]
-
-
-@pytest.mark.parametrize(
-    ("found", "text"),
-    [
-        (drain(), "by alice since 2023-11-14T22:13:20Z, without an end: upgrade"),
-        (
-            drain(since_millis=None, until_millis=1_700_000_001_000),
-            "by alice, until 2023-11-14T22:13:21Z: upgrade",
-        ),
-        (drain(**DAMAGED), "by what is no drain, which another program wrote into the store"),
-    ],
-)
-def test_what_a_drain_is(found: DrainDocument, text: str) -> None:
-    (finding,) = brokers.check(Facts((server(A, **drains(found)),)))
-    assert finding.what == f"no producer writes to broker-a: it is drained {text}"
-    assert "mqns undrain broker-a" in finding.advice
 
 
 @pytest.mark.parametrize(("acting", "harm"), [(True, "a slave acts for it"), (False, "but not written")])
@@ -438,6 +383,24 @@ def test_brokers(facts: list[NameServerFacts], expected: list[Reported]) -> None
 def test_leases(found: BrokerLease, expected: list[tuple[str, str]]) -> None:
     rows = reported(brokers.check, server(A, **leases(found)))
     assert rows == [(severity, rule, (A,), ("broker-a", "10.0.0.1:10911")) for severity, rule in expected]
+
+
+def test_a_hold_explains_the_leases_that_it_holds() -> None:
+    facts = server(A, **leases(lease("held", 0), lease("overdue", 0), findings=(HOLD,)))
+    (finding,) = brokers.check(Facts((facts,)))
+    assert "routes leave it out already" in finding.what
+
+
+@pytest.mark.parametrize(
+    "facts",
+    [
+        {"http": HttpFacts("http://ns:8080", "no", is_remoting=True)},
+        {"http": HttpFacts("http://ns:8080", "status 503", not_ready="no worker")},
+        {"store_away": ("a lookup failed",)},
+    ],
+)
+def test_that_leases_are_not_told_follows_from_another_finding(facts: dict[str, Any]) -> None:
+    assert reported(brokers.check, server(A, brokers={}, queues={}, **facts)) == []
 
 
 def test_unlisted_leases_are_reported() -> None:

@@ -1,6 +1,8 @@
 """The command, against name servers of ours and brokers that are sockets."""
 
+import asyncio
 import socket
+import time
 from collections.abc import Callable, Iterator
 
 import pytest
@@ -11,7 +13,9 @@ from testbed.eventually import eventually
 from testbed.nameserver import NameServer
 from testbed.scene import Scene
 from tests.mqns.cli.conftest import Ended, Mqns, address, http_side, run
+from tests.mqns.remoting.servers import served
 
+BOUND_S = 15.0
 Listening = Callable[[], str]
 
 
@@ -138,6 +142,48 @@ def test_a_name_server_is_silent(
         assert (alone.code, rules(alone)) == (code, ["name-server-silent"])
 
 
+def test_what_is_at_an_address_where_no_name_server_answers(ns: Scene, silent: str, unreachable: str) -> None:
+    url = http_side(ns.server)
+    cases = {
+        url.removeprefix("http://"): ("port-is-http", "this is the HTTP port, remoting is usually 9876"),
+        silent: ("name-server-silent", "the port is open, and nothing came"),
+        unreachable: ("name-server-silent", "not connected: Connection refused"),
+    }
+    for where, (check, what) in cases.items():
+        began = time.monotonic()
+        (finding,) = doctor([], where, "--timeout", "1").document["findings"]
+        assert finding["check"] == check
+        assert finding["what"].startswith(what)
+        assert time.monotonic() - began < BOUND_S
+
+
+def test_an_address_where_another_protocol_is_spoken() -> None:
+    async def greet(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write(b"SSH-2.0-OpenSSH_9.2\r\n")
+        await reader.read()
+        writer.close()
+
+    with served(greet) as where:
+        (finding,) = doctor([], where).document["findings"]
+    assert finding["what"].startswith("the port is open, and does not speak RocketMQ's protocol")
+
+
+def test_a_remoting_port_that_is_given_as_http(ns: Scene) -> None:
+    (finding,) = doctor([ns], "--http", address(ns.server)).document["findings"]
+    assert (finding["check"], finding["subjects"]) == ("port-is-remoting", [f"http://{address(ns.server)}"])
+    assert finding["command"] == f"mqns doctor {address(ns.server)} --http http://127.0.0.1:8080"
+
+
+def test_no_connection_to_brokers_is_begun_after_a_while(
+    ns: Scene, listening: Listening, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    A.but(addr=listening()).register(ns.k1)
+    monkeypatch.setattr("mqns.cli.doctor.collect.PROBES_S", 0.0)
+    ended = doctor([ns])
+    assert ended.document["brokersConnectedTo"] == 0
+    assert "not-asked" in rules(ended, "info")
+
+
 def test_lists_that_are_refused_are_no_difference(
     scenes: list[Scene], listening: Listening, mqns: Mqns
 ) -> None:
@@ -193,7 +239,7 @@ def test_a_drain_is_not_taken_for_permissions_that_were_taken(
         eventually(lambda: ns.perms("TA") == {"broker-a": 4})
         (drained,) = (f for f in doctor([ns], "--http", url).document["findings"] if "broker" in f["check"])
         assert (drained["check"], drained["subjects"]) == ("broker-drained", ["broker-a"])
-        assert drained["what"].endswith(", without an end: kernel upgrade")
+        assert drained["what"].endswith(", without an end: kernel upgrade)")
         for http in ((), ("--http", unreachable)):
             (wiped,) = (f for f in doctor([ns], *http).document["findings"] if "broker" in f["check"])
             assert (wiped["check"], wiped["subjects"]) == ("broker-wiped", ["broker-a"])
@@ -217,7 +263,12 @@ def test_the_table_says_all_of_it(ns: Scene, listening: Listening) -> None:
     ended = run("doctor", address(ns.server), "--recheck", "0")
     assert ended.words[0] == ["NAME", "SERVER", "RELEASE", "ANSWER", "MS", "CLUSTERS", "BROKERS", "TOPICS"]
     assert ended.words[1][:2] == [address(ns.server), "V5_5_0"]
-    assert f"WARNING address-loopback at {address(ns.server)}" in ended.out.splitlines()
+    lines = ended.out.splitlines()
+    at = lines.index(f"WARNING address-loopback at {address(ns.server)}")
+    assert lines[at + 1].startswith("  broker-a (id 0) registered ")
+    assert lines[at + 2].startswith("  why: brokerIP1 is not set")
+    assert lines[at + 3].startswith("  -> Set brokerIP1")
+    assert lines[at + 4] == f"  $ mqns -n {address(ns.server)} brokers"
     assert ended.out.endswith("0 errors, 1 warning, 1 info\n")
 
 

@@ -1,8 +1,11 @@
 """Name servers that respond and do not serve: facts of such, and a real one whose store is taken away."""
 
 import asyncio
+import os
+import signal
 import time
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +13,9 @@ import msgspec
 import pytest
 
 from mqns.cli.doctor import differences, serving, topics
-from mqns.cli.doctor.facts import BROKERS, CONFIG, ROUTES, TOPICS, HttpFacts, Refusal
+from mqns.cli.doctor.contact import evidence
+from mqns.cli.doctor.facts import BROKERS, CONFIG, ROUTES, TOPICS, Facts, HttpFacts, Refusal
+from mqns.cli.doctor.http_side import STORE_UNAVAILABLE
 from mqns.cli.exit_codes import ExitCode
 from rocketmq_remoting.codes import RequestCode, ResponseCode
 from rocketmq_remoting.command import encode
@@ -23,7 +28,7 @@ from testbed.ports import free_port
 from testbed.redis_servers import Server, running
 from testbed.scene import Scene
 from tests.mqns.cli.conftest import Ended, address, http_side, run
-from tests.mqns.cli.doctor.rows import A, B, Reported, reported, server
+from tests.mqns.cli.doctor.rows import A, B, C, Reported, reported, server
 from tests.mqns.remoting.servers import Serve, served
 
 AWAY = Refusal(ResponseCode.SYSTEM_ERROR, "the store cannot serve now")
@@ -32,7 +37,11 @@ DISABLED = Refusal(ResponseCode.SYSTEM_ERROR, "disable")
 UNKNOWN = Refusal(ResponseCode.REQUEST_CODE_NOT_SUPPORTED, " request type 206 not supported")
 FORBIDDEN = Refusal(ResponseCode.NO_PERMISSION, "no")
 URL = "http://ns:8080"
-REFUSED, NOT_READY = "requests-refused", "not-ready"
+REFUSED, NOT_READY, LATE_FOLLOWER = "requests-refused", "not-ready", "follower-late"
+STORE_GONE = "store-away"
+STREAM = "1 of 16 connections are of workers that are not ready: the event stream was not read for 7.0 s"
+LEASES = "leases were not watched for 7.0 s"
+BOUND_S = 15.0
 ORDER = "ORDER_TOPIC_CONFIG"
 
 SERVING: list[tuple[str, dict[str, Any], list[Reported]]] = [
@@ -47,7 +56,36 @@ SERVING: list[tuple[str, dict[str, Any], list[Reported]]] = [
         {"refusals": {TOPICS: DISABLED, CONFIG: FORBIDDEN, ROUTES: UNKNOWN}},
         [("info", "not-compared", (A,), (what,)) for what in (TOPICS, CONFIG, ROUTES)],
     ),
-    ("a worker is not ready", {"not_ready": "not ready: leases"}, [("error", NOT_READY, (A,), (A,))]),
+    ("a worker is not ready", {"not_ready": f"{STREAM} and {LEASES}"}, [("error", NOT_READY, (A,), (A,))]),
+    ("a worker does not follow", {"not_ready": STREAM}, [("error", LATE_FOLLOWER, (A,), (A,))]),
+    (
+        "no worker follows",
+        {
+            "http": HttpFacts(
+                URL, "status 503", not_ready="none follows", not_ready_kind="events-not-followed"
+            )
+        },
+        [("error", LATE_FOLLOWER, (A,), (A,))],
+    ),
+    (
+        "one does not follow, none watches leases",
+        {
+            "not_ready": STREAM,
+            "http": HttpFacts(URL, "503", not_ready="late", not_ready_kind="lease-clock-late"),
+        },
+        [("error", NOT_READY, (A,), (A,))],
+    ),
+    (
+        "the store is away: one cause",
+        {
+            "store_away": ("a lookup failed",),
+            "not_ready": STREAM,
+            "not_asked": (TOPICS, BROKERS),
+            "refusals": {TOPICS: AWAY},
+            "http": HttpFacts(URL, "503", not_ready="no store", not_ready_kind=STORE_UNAVAILABLE),
+        },
+        [("error", STORE_GONE, (A,), (A,)), ("info", "not-asked", (A,), (TOPICS, BROKERS))],
+    ),
     (
         "no worker is ready",
         {"http": HttpFacts(URL, "status 503", not_ready="no worker")},
@@ -67,6 +105,73 @@ def test_checks(facts: dict[str, Any], expected: list[Reported]) -> None:
     assert sorted(reported(serving.check, server(A, **facts))) == sorted(expected)
 
 
+async def ready(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    """Answer as a redis-namesrv that is ready, and knows no other requests."""
+    await replying(reader, writer, V5_0_0, ResponseCode.SUCCESS)
+
+
+def test_a_store_that_is_away_is_one_finding_of_all_name_servers() -> None:
+    away: dict[str, Any] = {"store_away": ("a lookup failed",), "topics": None}
+    (finding,) = serving.check(Facts((server(A, {}, {}, **away), server(B, {}, {}, **away), server(C))))
+    assert (finding.check, finding.name_servers, finding.what.count("a lookup failed")) == (
+        STORE_GONE,
+        (A, B),
+        1,
+    )
+    assert "Do not restart workers" in finding.advice
+
+
+@pytest.mark.parametrize("name_server", [ready, None], ids=["ready", "silent"])
+def test_an_http_side_whose_store_is_away(name_server: Serve | None, unreachable: str) -> None:
+    """Both of its answers say so; and where no worker answers, `/readyz` alone is believed."""
+    body = b'{"type":"urn:redis-namesrv:store-unavailable","detail":"no store"}'
+    reply = (
+        b"HTTP/1.1 503 Service Unavailable\r\nContent-Length: %d\r\nConnection: close\r\n\r\n" % len(body)
+        + body
+    )
+
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(reply)
+        writer.close()
+
+    with ExitStack() as stack:
+        url = stack.enter_context(served(answer))
+        where = unreachable if name_server is None else stack.enter_context(served(name_server))
+        ended = run("doctor", where, "--http", url, "--recheck", "0", "-o", "json")
+    found = {f["check"]: f["what"] for f in ended.document["findings"] if f["severity"] == "error"}
+    assert f"http://{url}/readyz: no store" in found.pop(STORE_GONE)
+    assert [*found] == ([] if name_server else ["name-server-silent"])
+
+
+def test_connections_that_there_was_no_time_for_are_named() -> None:
+    (finding,) = serving.check(Facts((server(A),), {}, ("10.0.0.1:10911",)))
+    assert (finding.check, finding.subjects, bool(finding.why)) == ("not-asked", ("10.0.0.1:10911",), True)
+
+
+SIGNS = [
+    # workers' lateness, what the lookup got, the kind of problem of /readyz: whether the store is away
+    (None, None, None, False),
+    (None, None, STORE_UNAVAILABLE, False),  # half a second was too short
+    (STREAM, None, None, False),  # the store is full, or refuses
+    (STREAM, None, STORE_UNAVAILABLE, True),
+    (None, "code 1 (the store cannot serve now)", None, True),
+    (None, "no answer within 5 s", None, False),
+    (None, "no answer within 5 s", STORE_UNAVAILABLE, True),
+    (STREAM, "no answer within 5 s", None, True),
+    (STREAM, "no answer within 5 s", "lease-clock-late", True),
+    (None, None, "lease-clock-late", False),
+]
+
+
+@pytest.mark.parametrize(("late", "lookup", "kind", "away"), SIGNS)
+def test_what_says_that_the_store_is_away(
+    late: str | None, lookup: str | None, kind: str | None, away: bool
+) -> None:
+    http = None if kind is None else HttpFacts(URL, "503", not_ready="why", not_ready_kind=kind)
+    assert bool(evidence(late, lookup, http)) is away
+
+
 def test_brokers_that_are_not_listed_are_not_missing() -> None:
     unlisted = server(B, {}, {}, topics=None, refusals={BROKERS: AWAY}, kv={ORDER: {"T": "broker-a:8"}})
     assert reported(differences.check, server(A), unlisted) == []
@@ -75,23 +180,25 @@ def test_brokers_that_are_not_listed_are_not_missing() -> None:
 
 async def refusing(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
     """Answer as a name server of 5.x that does not know the requests."""
-    await replying(reader, writer, V5_0_0, answers_readiness=True)
+    await replying(reader, writer, V5_0_0, UNKNOWN.code)
 
 
 async def mute(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
     """Answer as one of 4.x, which says nothing to a request that it does not know."""
-    await replying(reader, writer, V5_0_0 - 1, answers_readiness=False)
+    await replying(reader, writer, V5_0_0 - 1, None)
 
 
 async def replying(
-    reader: asyncio.StreamReader, writer: asyncio.StreamWriter, version: int, *, answers_readiness: bool
+    reader: asyncio.StreamReader, writer: asyncio.StreamWriter, version: int, readiness: int | None
 ) -> None:
+    """Refuse all requests, but that for readiness, which gets this code or no reply."""
     frames = FrameReader()
     while data := await reader.read(1 << 16):
         frames.feed(data)
         while (request := frames.next_command()) is not None:
-            if request.code != RequestCode.CHECK_READINESS or answers_readiness:
-                reply = request.reply(UNKNOWN.code, remark=UNKNOWN.remark)
+            code = readiness if request.code == RequestCode.CHECK_READINESS else UNKNOWN.code
+            if code is not None:
+                reply = request.reply(code, remark=UNKNOWN.remark if code else None)
                 writer.write(encode(msgspec.structs.replace(reply, version=version)))
     writer.close()
 
@@ -175,10 +282,6 @@ def counts(ended: Ended) -> list[Any]:
     return [(s["clusters"], s["brokers"], s["topics"]) for s in ended.document["nameServers"]]
 
 
-def advises_http(ended: Ended) -> bool:
-    return any("give --http" in finding["advice"] for finding in ended.document["findings"])
-
-
 def when(look: Callable[[], Ended], holds: Callable[[Ended], object]) -> Ended:
     """Return the first result of `look` for which `holds`."""
 
@@ -209,14 +312,32 @@ def test_a_user_with_too_few_rights_and_then_no_store(stored: Stored, ns: Scene)
 
     stored.store.process.stop()
     ended = when(stored.doctor, is_all_refused)
-    assert "(the store cannot serve now)" in errors(ended)[REFUSED]
-    assert "/readyz: the store cannot serve: Error 111" in errors(ended)[NOT_READY]
-    assert not advises_http(ended)
-    assert when(stored.run, lambda shown: shown.words[1][3:] == ["-", "-", "-"]).code == ExitCode.FINDINGS
+    assert set(errors(ended)) == {STORE_GONE}
+    assert "a lookup got code 1 (the store cannot serve now)" in errors(ended)[STORE_GONE]
+    assert "/readyz: the store cannot serve: Error 111" in errors(ended)[STORE_GONE]
+    assert [f["check"] for f in ended.document["findings"]] == [STORE_GONE, "not-asked"]
+    shown = when(stored.run, lambda shown: shown.words[1][3:] == ["-", "-", "-"])
+    assert (shown.code, "Do not restart workers" in shown.out) == (ExitCode.FINDINGS, True)
 
     BROKER_A.register(ns.k1)
     beside = when(lambda: stored.doctor(ns), is_all_refused)
-    assert set(errors(beside)) - {NOT_READY} == {REFUSED}, "what is refused is no difference"
+    assert set(errors(beside)) == {STORE_GONE}, "what is refused is no difference"
+
+
+@pytest.mark.parametrize("with_http", [True, False])
+def test_a_store_that_hangs_is_away(stored: Stored, with_http: bool) -> None:
+    """Within the time that was promised, from the first second on."""
+    arguments = ("--http", http_side(stored.scene.server)) if with_http else ()
+    assert stored.store.process.pid is not None
+    os.kill(stored.store.process.pid, signal.SIGSTOP)
+    try:
+        for _ in range(2):
+            began = time.monotonic()
+            ended = stored.run(arguments=("-o", "json", *arguments))
+            assert time.monotonic() - began < BOUND_S
+            assert set(errors(ended)) == {STORE_GONE}
+    finally:
+        os.kill(stored.store.process.pid, signal.SIGCONT)
 
 
 def test_events_of_a_wrong_type(stored: Stored) -> None:
@@ -224,14 +345,14 @@ def test_events_of_a_wrong_type(stored: Stored) -> None:
     client: Any = stored.store.client
     key = stored.scene.server.keys.events
     client.eval("redis.call('DEL', KEYS[1]) return redis.call('SET', KEYS[1], 'no stream')", 1, key)
-    ended = when(stored.doctor, is_not_ready)
-    assert "/readyz: no remoting worker follows the stream of events" in errors(ended)[NOT_READY]
-    assert (set(errors(ended)), advises_http(ended)) == ({NOT_READY}, False)
+    ended = when(stored.doctor, does_not_follow)
+    assert "/readyz: no remoting worker follows the stream of events" in errors(ended)[LATE_FOLLOWER]
+    assert set(errors(ended)) == {LATE_FOLLOWER}
     assert BROKER_A.but(timestamp=2).register(stored.scene.k1).code == ResponseCode.SUCCESS
     when(stored.doctor, lambda found: not errors(found))
 
 
-def is_not_ready(ended: Ended) -> bool:
+def does_not_follow(ended: Ended) -> bool:
     """Return whether both the worker and `/readyz` say so."""
-    what = errors(ended).get(NOT_READY, "")
+    what = errors(ended).get(LATE_FOLLOWER, "")
     return "the event stream was not read for" in what and "/readyz: " in what

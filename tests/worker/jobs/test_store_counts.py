@@ -1,9 +1,10 @@
-"""The process that counts topics for metrics: one of several."""
+"""Counts of the store for metrics, in one of several processes."""
 
 import asyncio
 import logging
 from contextlib import suppress
 
+import msgspec
 import pytest
 import redis as redis_py
 import redis.asyncio as redis_asyncio
@@ -11,28 +12,36 @@ import redis.asyncio as redis_asyncio
 from metrics import catalogue as metrics
 from metrics.samples import Sample
 from registry import task_times, topic_counts
+from registry.doctor.findings import counted
 from registry.drivers import AsyncDriver, run
+from registry.growth.limits import DEFAULT_LIMITS
 from registry.keys import Keys
 from testbed.eventually import eventually_async
 from tests.logged import logged
 from tests.registry.namespace import Namespace
-from worker.jobs import topic_counter
+from worker.jobs import claimed_task
+from worker.jobs.claimed_task import ClaimedTask, Task
+from worker.jobs.store_counts import counts
 from worker.jobs.task_record import TaskRecord
-from worker.jobs.topic_counter import TopicCounter
 
 KEYS = Keys()
+TOPICS, FINDINGS = "count_topics", "examine"
 
 
-def count_once(store: redis_asyncio.Redis) -> dict[str, float]:
+def task_of(name: str, driver: AsyncDriver) -> Task:
+    return {task.name: task for task in counts(driver, KEYS, DEFAULT_LIMITS)}[name]
+
+
+def run_once(name: str, store: redis_asyncio.Redis) -> dict[str, float]:
     """Return how many runs ended how."""
 
     async def count() -> dict[str, float]:
         driver = AsyncDriver(store)
         record = TaskRecord(KEYS, lambda plan: driver.start(plan, lambda *_: None))
-        await TopicCounter(driver, KEYS, record, lambda: True).count()
+        await ClaimedTask(task_of(name, driver), record, lambda: True).run_once()
         await driver.close()
         runs = (read for read in record.read() if isinstance(read, Sample))
-        return {read.labels[1]: read.value for read in runs if read.labels[0] == topic_counter.TASK}
+        return {read.labels[1]: read.value for read in runs if read.labels[0] == name}
 
     return asyncio.run(count())
 
@@ -41,12 +50,20 @@ def test_it_stores_what_it_counted_and_records_its_run(
     redis: redis_py.Redis, async_redis: redis_asyncio.Redis
 ) -> None:
     Namespace(redis).register("b1", topics=("T", "U"))
-    assert count_once(async_redis) == {"ok": 1, "failed": 0}
-    counts = run(topic_counts.read(KEYS), redis)
-    assert counts is not None
-    assert counts.clusters["c1"].topics == 2
-    assert run(task_times.read(KEYS), redis)[topic_counter.TASK].every_s == 30
-    assert topic_counter.TASK in metrics.TASK.values
+    assert run_once(TOPICS, async_redis) == {"ok": 1, "failed": 0}
+    counted_topics = run(topic_counts.read(KEYS), redis)
+    assert counted_topics is not None
+    assert counted_topics.clusters["c1"].topics == 2
+    assert run(task_times.read(KEYS), redis)[TOPICS].every_s == 30
+    assert {TOPICS, FINDINGS} <= set(metrics.TASK.values)
+
+
+def test_findings_are_counted(redis: redis_py.Redis, async_redis: redis_asyncio.Redis) -> None:
+    Namespace(redis).register("b1", number=1, topics=("T", "U"))
+    assert run_once(FINDINGS, async_redis) == {"ok": 1, "failed": 0}
+    found = run(counted(KEYS), redis)
+    assert found["broker-without-master"] == 1
+    assert set(found) == set(metrics.DOCTOR_FINDINGS.labels[0].values)
 
 
 def test_what_keeps_it_from_counting_is_logged(
@@ -54,7 +71,7 @@ def test_what_keeps_it_from_counting_is_logged(
 ) -> None:
     redis.set(KEYS.brokers, "no set")
     with caplog.at_level(logging.WARNING):
-        assert count_once(async_redis) == {"ok": 0, "failed": 1}
+        assert run_once(TOPICS, async_redis) == {"ok": 0, "failed": 1}
     [line] = logged(caplog)
     assert line.startswith("topics are not counted for metrics: WRONGTYPE")
 
@@ -62,20 +79,20 @@ def test_what_keeps_it_from_counting_is_logged(
 def test_the_one_that_walks_counts_again_and_again(
     redis: redis_py.Redis, async_redis: redis_asyncio.Redis, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(topic_counter, "EVERY_S", 0.05)
-    monkeypatch.setattr(topic_counter, "LOOK_EVERY_S", 0.02)
+    monkeypatch.setattr(claimed_task, "LOOK_EVERY_S", 0.02)
     ns = Namespace(redis)
     ns.register("b1", topics=("T", "U"))
     walks: list[bool] = []
 
     def topics() -> int:
-        counts = run(topic_counts.read(KEYS), redis)
-        return counts.clusters["c1"].topics if counts else 0
+        stored = run(topic_counts.read(KEYS), redis)
+        return stored.clusters["c1"].topics if stored else 0
 
     async def count() -> None:
         driver = AsyncDriver(async_redis)
         record = TaskRecord(KEYS, lambda plan: driver.start(plan, lambda *_: None))
-        task = asyncio.create_task(TopicCounter(driver, KEYS, record, lambda: bool(walks)).run())
+        often = msgspec.structs.replace(task_of(TOPICS, driver), every_s=0.05)
+        task = asyncio.create_task(ClaimedTask(often, record, lambda: bool(walks)).run())
         await asyncio.sleep(0.2)
         assert topics() == 0
         walks.append(True)

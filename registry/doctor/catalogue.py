@@ -1,0 +1,116 @@
+"""The catalogue of findings that the store shows: how bad each is, why it comes about, what to do, which command."""
+
+from typing import Final, Literal
+
+import msgspec
+
+Severity = Literal["error", "warning", "info"]
+REDIS: Final = 'redis-cli -u "$REDIS_URL"'
+HTTP: Final = '"$MQNS_HTTP"'
+"""The HTTP side, in the variable that `mqns` reads too."""
+
+
+class Rule(msgspec.Struct, frozen=True):
+    """`error`: messages or lookups fail, or may at any time; `warning`: they will, or for some clients.
+
+    In a command `{subject}` is the first subject, and `{consumers}` the key of consumers' reports, each quoted."""
+
+    severity: Severity
+    why: str
+    advice: str
+    command: str
+
+
+RULES: Final = {
+    "broker-drained": Rule(
+        "warning",
+        "They are being taken out of service: producers get no queue of them, consumers read what is left.",
+        "As long as that is wanted, nothing. To end it: mqns undrain BROKER.",
+        f"mqns drains --http {HTTP}",
+    ),
+    "broker-without-master": Rule(
+        "error",
+        "The master has ended or cannot register, or a controller has elected none: its topics can be read, but not "
+        "written.",
+        "Start the master again, or see why it does not register; in a controller group see which broker was elected.",
+        "mqns brokers",
+    ),
+    "broker-wiped": Rule(
+        "warning",
+        "Their write permission was taken by request 205: by an operator, or by a broker that ends.",
+        "As long as they are being taken out of service, nothing. To give it back: mqns permissions add BROKER.",
+        "mqns permissions add {subject}",
+    ),
+    "topic-not-writable": Rule(
+        "warning",
+        "Their masters are gone, drained or wiped of write permission.",
+        "See the findings of these brokers, or give them more write queues or the permission: mqadmin updateTopic.",
+        "mqns topics --routes",
+    ),
+    "limits-near": Rule(
+        "warning",
+        "The namespace grew, or a peer makes up names: at the limit what is new is refused, also a broker that left "
+        "and comes back; what is there stays.",
+        'Unregister what is made up ("A full namespace" in docs/runbook.md), or raise the option on all processes '
+        '("Limits of growth" in docs/redis.md). KV: delete the keys of namespaces that no client needs, and an empty '
+        "one gives its place to a new one. Where one host is a balancer with PROXY headers, list it in proxyNetworks.",
+        f"curl -s {HTTP}/v1/limits",
+    ),
+    "store-unreadable": Rule(
+        "error",
+        "A key has another type than this server writes, or the user of the store lacks a right: what depends on it "
+        "fails.",
+        '"A key of a wrong type, rights that are missing" in docs/runbook.md; compare the rights with docs/redis.md.',
+        f"{REDIS} acl log",
+    ),
+    "damaged-tables": Rule(
+        "warning",
+        "Something deletes or changes keys of the store: a person, a script, another program with the same keys, or a "
+        "maxmemory-policy that evicts.",
+        "Repair nothing by hand. Find out what changes the keys: the clients of Redis, the warnings of the scheduler, "
+        'and "Damaged tables" in docs/runbook.md.',
+        f"{REDIS} client list",
+    ),
+    "tables-not-compared": Rule(
+        "warning",
+        "No scheduler runs, or the store refuses it: damaged tables stay so meanwhile.",
+        "See whether a scheduler runs, and what it logs.",
+        "pgrep -af worker.jobs.scheduler",
+    ),
+    "jobs-late": Rule(
+        "warning",
+        "No scheduler enqueues them, no job worker runs them, or they fail. Routes are right without them; ends of "
+        "leases are recorded late, slaves get no 905, and the event stream is not trimmed.",
+        "See which of these processes run, and what they log. mqnamesrv starts those that have ended; end one that "
+        "hangs by its id (scheduler-dead in docs/runbook.md).",
+        "pgrep -af 'worker.jobs.scheduler|rq:worker'",
+    ),
+    "leases-held": Rule(
+        "warning",
+        "The store was away, or many leases ended at once (expiryHoldMillis): brokers stay in routes until they can "
+        "have registered again.",
+        "Wait for its end, if brokers may come back; if they are really dead, DELETE /v1/hold ends it now.",
+        f"curl -s {HTTP}/v1/brokers",
+    ),
+    "store-clock-back": Rule(
+        "warning",
+        "The clock was set, or a failover went to a machine whose clock is behind: brokers that fell silent just "
+        "before stay in routes for up to a minute longer.",
+        "Let the machines of the store follow a time server (NTP) that slews the clock and does not set it.",
+        f"{REDIS} time",
+    ),
+    "store-evicts": Rule(
+        "warning",
+        "maxmemory-policy is not noeviction: routes vanish when memory is short.",
+        "Set it to noeviction, in the store's configuration file too; registrations are refused then, and brokers "
+        "repeat them.",
+        f"{REDIS} config set maxmemory-policy noeviction",
+    ),
+    "consumer-silent": Rule(
+        "warning",
+        "The program has ended or hangs. Trimming waits for it until it has been silent for a day, then entries that "
+        "it has not go.",
+        "Start it again; if it is gone for good, remove its report with HDEL (docs/runbook.md).",
+        f"{REDIS} hgetall {{consumers}}",
+    ),
+}

@@ -1,0 +1,85 @@
+"""What the findings of a name server are made of, read from its store."""
+
+from collections.abc import Mapping
+from typing import Final, TypeVar
+
+import msgspec
+from redis.exceptions import ResponseError
+
+from registry import task_times, topic_counts
+from registry.drains import DrainedBroker, drained_brokers, drained_names
+from registry.errors import cause_of
+from registry.events.consumers import Consumer, read_reports
+from registry.growth.limits import Limits
+from registry.growth.usage import Usage, usage
+from registry.keys import Keys
+from registry.members import Broker, LeaseClock, broker_names, brokers, lease_clock
+from registry.plans import Plan
+from registry.repair import state as repairs
+from registry.repair.state import Repaired, RepairState
+from registry.store.check import evicting_policy
+from registry.task_times import TaskTime
+from registry.topic_counts import TopicCounts
+
+T = TypeVar("T")
+HOSTS: Final = 10
+REPAIRS: Final = "repairs"
+NO_USAGE: Final = Usage(0, 0, 0, ())
+NO_REPAIRS: Final = RepairState(Repaired(), None, None, None, None)
+UNREADABLE: Final = (ResponseError, msgspec.MsgspecError, ValueError, OverflowError)
+"""What a plan raises of what no server writes, and of what the user may not read."""
+
+
+class Facts(msgspec.Struct, frozen=True, kw_only=True):
+    """`counts` is None where topics were not counted for ten minutes, `evicting_policy` where Redis evicts no keys,
+    `tasks` where they cannot be read. `unread` has each part that cannot, and why."""
+
+    clock: LeaseClock
+    limits: Limits
+    usage: Usage
+    repair: RepairState
+    brokers: tuple[Broker, ...] = ()
+    drained: tuple[DrainedBroker, ...] = ()
+    tasks: Mapping[str, TaskTime] | None = None
+    counts: TopicCounts | None = None
+    consumers: Mapping[str, Consumer] = {}
+    evicting_policy: str | None = None
+    unread: Mapping[str, str] = {}
+
+
+def read(keys: Keys, limits: Limits) -> Plan[Facts]:
+    """Return the facts; brokers and drains come page by page. Raises what the clock of leases raises, no other part."""
+    clock = yield from lease_clock(keys)
+    unread: dict[str, str] = {}
+    no_reports: tuple[dict[str, Consumer], dict[str, str]] = {}, {}
+    consumers, _ = yield from _part(unread, "reports of consumers", read_reports(keys), no_reports)
+    return Facts(
+        clock=clock,
+        limits=limits,
+        usage=(yield from _part(unread, "names", usage(keys, hosts=HOSTS), NO_USAGE)),
+        repair=(yield from _part(unread, REPAIRS, repairs.state(keys), NO_REPAIRS)),
+        brokers=(yield from _part(unread, "brokers", _brokers(keys), ())),
+        drained=(yield from _part(unread, "drains", _drained(keys), ())),
+        tasks=(yield from _part(unread, "jobs", task_times.read(keys), None)),
+        counts=(yield from _part(unread, "counts of topics", topic_counts.read(keys), None)),
+        consumers=consumers,
+        evicting_policy=(yield from _part(unread, "INFO", evicting_policy(), None)),
+        unread=unread,
+    )
+
+
+def _part(unread: dict[str, str], what: str, plan: Plan[T], absent: T) -> Plan[T]:
+    """Return a part of the facts, `absent` where it is damaged or refused, which `unread` gets."""
+    try:
+        return (yield from plan)
+    except UNREADABLE as error:
+        unread[what] = cause_of(error)
+        return absent
+
+
+def _brokers(keys: Keys) -> Plan[tuple[Broker, ...]]:
+    return (yield from brokers(keys, (yield from broker_names(keys))))
+
+
+def _drained(keys: Keys) -> Plan[tuple[DrainedBroker, ...]]:
+    return (yield from drained_brokers(keys, (yield from drained_names(keys))))

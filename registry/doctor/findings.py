@@ -1,0 +1,84 @@
+"""The findings of a name server, as they are now and as a scheduler counted them last."""
+
+import shlex
+from collections import Counter
+from typing import Final
+
+import msgspec
+
+from registry.doctor import facts
+from registry.doctor.catalogue import RULES, Severity
+from registry.doctor.checks import Seen, check
+from registry.growth.limits import Limits
+from registry.keys import Keys
+from registry.plans import Plan, call
+
+__all__ = ["FINDINGS", "Finding", "count", "counted", "examine"]
+
+FINDINGS: Final = tuple(RULES)
+"""The names of all rules."""
+SUBJECTS_MAX: Final = 100
+COUNTED_MS: Final = 600_000
+"""Counts that no process renews are no facts any more."""
+
+
+class Finding(msgspec.Struct, frozen=True):
+    """What one sees, why, what to do and which command, for the rule `check`; `subjects` are the first hundred of
+    `count` brokers, clusters, options, jobs or consumers."""
+
+    check: str
+    severity: Severity
+    what: str
+    why: str
+    advice: str
+    command: str
+    subjects: tuple[str, ...]
+    count: int
+
+
+def examine(keys: Keys, limits: Limits) -> Plan[tuple[int, tuple[Finding, ...]]]:
+    """Return the time (Unix ms of the Redis clock) and the findings."""
+    found = yield from facts.read(keys, limits)
+    return found.clock.now_ms, tuple(_finding(keys, seen) for seen in check(found))
+
+
+def count(keys: Keys, limits: Limits) -> Plan[None]:
+    """Examine, and store for ten minutes how many subjects the findings of each rule have; one without any is one."""
+    _, findings = yield from examine(keys, limits)
+    counts = Counter[str]()
+    for finding in findings:
+        counts[finding.check] += max(finding.count, 1)
+    text = msgspec.json.encode({name: counts[name] for name in FINDINGS}).decode()
+    yield call("SET", keys.doctor, text, "PX", COUNTED_MS)
+
+
+def counted(keys: Keys) -> Plan[dict[str, int]]:
+    """Return what was counted last; nothing where nothing was for ten minutes, and of damage until the next count."""
+    text: str | None = yield call("GET", keys.doctor)
+    try:
+        counts = (
+            {} if text is None else msgspec.json.decode(text.encode(errors="replace"), type=dict[str, int])
+        )
+    except msgspec.MsgspecError:
+        return {}
+    return {name: number for name, number in counts.items() if name in RULES}
+
+
+def _finding(keys: Keys, seen: Seen) -> Finding:
+    rule = RULES[seen.rule]
+    subject = seen.subjects[0] if seen.subjects else ""
+    command = rule.command.format(
+        subject=f"{'-- ' if subject.startswith('-') else ''}{shlex.quote(subject)}",
+        consumers=shlex.quote(keys.events_consumers),
+    )
+    severity: Severity = "warning" if seen.mild else rule.severity
+    return Finding(
+        seen.rule,
+        severity,
+        seen.what,
+        rule.why,
+        rule.advice,
+        command,
+        seen.subjects[:SUBJECTS_MAX],
+        len(seen.subjects),
+    )
