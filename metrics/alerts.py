@@ -230,10 +230,11 @@ _BROKERS: Final = (
         "2m",
         "max by (ns) (N_expiry_lag_seconds) > 15",
         "Ends of leases are not recorded.",
-        "Job workers and schedulers; routes are right all the same.",
+        "What the log says of it; job workers and schedulers. Routes are right all the same.",
         NO_JOBS,
         unit="humanizeDuration",
-        why="Workers record what jobs have not after 10 s: so it takes a worker that stands still, too.",
+        why="Without jobs, workers record ends after 10 s (`TaskStalled` fires); without workers, leases are held "
+        "(`Down`): it fires if the store refuses the record, as for want of a right.",
     ),
     Alert(
         "LeasesHeld",
