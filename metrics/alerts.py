@@ -71,8 +71,8 @@ _SERVICE: Final = (
         "No HTTP worker is ready, or none is scraped.",
         "The pods, then the store; clients go on with the routes that they have.",
         "Nothing is ready",
-        why="One namespace of several that is scraped no more is in no sum, so it is missed for an hour; after that "
-        "hour, or without any scrape at all, the alert has no label `ns`.",
+        why="A namespace that is scraped no more is in no sum: it fires for an hour because there were values before. "
+        "Where nothing was scraped within an hour it fires without a label `ns`.",
     ),
     Alert(
         "NotReady",
@@ -251,7 +251,7 @@ _BROKERS: Final = (
         "5m",
         'sum by (ns) (rate(N_requests_total{request_code="103",result=~"error|denied"}[5m])) > 0.05',
         "Registrations of brokers are refused.",
-        "The log, which names the broker and the reason.",
+        "The broker's log, which has the reason.",
         "Registrations are refused",
         why="Refusals for want of the store are among them; registrations over HTTP are not.",
     ),

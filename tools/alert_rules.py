@@ -57,15 +57,26 @@ days: `ns:lookup_errors:ratio_rate5m`.
 | `ns:lookup_errors:ratio_rate…` | lookups (105) not answered error or busy | those not denied | 99.99 % |
 | `ns:lookup_slow:ratio_rate…` | lookups that take 5 ms in the server at most | all lookups | 99.9 % |
 | `ns:visibility_slow:ratio_rate…` | changes that a worker applies within 5 ms | all changes, in each worker | 99 % |
-| `ns:expiry_late:ratio_rate…` | members that a worker leaves out within 1 s of the end of their lease | all ends, in each | 99.9 % |
+| `ns:expiry_late:ratio_rate…` | members that a worker leaves out within 1 s after their lease | all, in each | 99.9 % |
 
 `ns:lookups:rate…` is lookups per second. A wrong answer that a topic does not exist looks like a success to these;
 `WrongRoute` is for that.
 
 ## Why some expressions are as they are
 
+The expressions are in `helm/files/rules.yaml`.
+
 """
 TAIL = """
+## Dashboard
+
+`helm/files/dashboard.json` is for Grafana: import it, or let its sidecar take the chart's ConfigMap
+(`metrics.dashboard.enabled`). It is written from `tools/dashboard.py`. CPU and memory of pods are there where the same
+Prometheus scrapes the kubelets, restarts where it scrapes kube-state-metrics: processes do not publish them. Budgets,
+flapping brokers, availability and lag of the pipeline are there where it runs.
+
+## What is not there
+
 Refusals by access rules have no alert: there is none before there are access rules (`AccessDenied`).
 """
 

@@ -376,7 +376,7 @@ ANNOTATIONS: Final = (
     (
         "Members expired or lost",
         "orange",
-        f'sum by (cause) (increase(N_unregistration_events_total{{{NS},cause=~"expired|lost"}}[1m])) > 0',
+        f'sum by (cause) (increase(N_route_changes_total{{{NS},kind="broker_removed",cause=~"expired|lost"}}[1m])) > 0',
         "{{cause}}",
     ),
     (

@@ -4,6 +4,7 @@ import itertools
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -44,7 +45,7 @@ def load(service: Service) -> Iterator[None]:
     tables = itertools.cycle(([{"topicName": "TA"}], [{"topicName": "TA"}, {"topicName": "Sometimes"}]))
     with ExitStack() as stack:
         for client in clients:
-            stack.enter_context(repeated(0.03, lambda peer=client: peer.look_up(next(topics))))  # type: ignore[misc]
+            stack.enter_context(repeated(0.03, partial(_look_up_next, client, topics)))
         stack.enter_context(repeated(0.2, lambda: broker.register(MANY)))
         stack.enter_context(
             repeated(1, lambda: service.announce("changing", "127.0.8.1:10911", topics=next(tables)))
@@ -53,8 +54,12 @@ def load(service: Service) -> Iterator[None]:
         yield
 
 
+def _look_up_next(client: Peer, topics: Iterator[str]) -> None:
+    client.look_up(next(topics))
+
+
 def _prepare(service: Service) -> None:
-    """Register brokers whose leases last, and wait until a scheduler counts."""
+    """Register brokers whose leases last, and wait until jobs run."""
     for number in range(BROKERS):
         service.announce(f"b{number}", f"127.0.1.{number}:10911", heartbeatTimeoutMillis=LEASE_MS)
     service.await_well()
@@ -63,37 +68,32 @@ def _prepare(service: Service) -> None:
 
 
 Recordings = dict[str, "Future[Recording]"]
-SOAK = "soak"
+SOAK = Fault("well", frozenset(), SOAK_S, load, ())
+PLAYED = (SOAK, *FAULTS)
 
 
 def _play(name: str, folder: Path, recordings: Recordings) -> None:
     """Start a service and record its faults; what goes wrong is the result of all that are not recorded yet."""
-    faults = [one for one in FAULTS if one.service == name]
+    faults = [one for one in PLAYED if one.service == name]
     folder.mkdir()
     try:
         with Service(folder, **_options(name, folder)).running() as service:
             _prepare(service)
             for one in faults:
                 recordings[one.name].set_result(service.record(one.cause, one.for_s))
-            if name == SOAK:
-                recordings[SOAK].set_result(service.record(load, SOAK_S))
     except BaseException as error:
-        for key in (SOAK,) if name == SOAK else (one.name for one in faults):
-            if not recordings[key].done():
-                recordings[key].set_exception(error)
+        for one in faults:
+            if not recordings[one.name].done():
+                recordings[one.name].set_exception(error)
 
 
 @pytest.fixture(scope="module")
 def recordings(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[str], Recording]]:
     """Yield a function that waits for the recording of a fault, by its name."""
     folder = tmp_path_factory.mktemp("alerts")
-    results: Recordings = {name: Future() for name in (SOAK, *(one.name for one in FAULTS))}
-    services = [SOAK, *dict.fromkeys(one.service for one in FAULTS)]
+    results: Recordings = {one.name: Future() for one in PLAYED}
+    services = dict.fromkeys(one.service for one in PLAYED)
     with ThreadPoolExecutor(len(services)) as threads:
         for name in services:
             threads.submit(_play, name, folder / name, results)
         yield lambda name: results[name].result(timeout=170)
-
-
-def ids(one: Fault) -> str:
-    return one.name

@@ -9,6 +9,7 @@ import signal
 import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
+from functools import partial
 from typing import Final
 
 import msgspec
@@ -126,7 +127,7 @@ def _silent(service: Service, number: int) -> Iterator[None]:
     yield
 
 
-@fault("plain", "NoWritableMaster", for_s=6, coming=(UNWRITABLE,))
+@fault("well", "NoWritableMaster", for_s=6, coming=(UNWRITABLE,))
 def the_only_broker_of_a_topic_is_drained(service: Service) -> Iterator[None]:
     service.announce("only", "127.0.4.1:10911", topics=[{"topicName": "Only"}])
     path = "/v1/brokers/only/drain"
@@ -136,7 +137,7 @@ def the_only_broker_of_a_topic_is_drained(service: Service) -> Iterator[None]:
     service.http.delete(path).raise_for_status()
 
 
-@fault("plain", "WrongRoute", for_s=6, coming=(WRONG,))
+@fault("well", "WrongRoute", for_s=6, coming=(WRONG,))
 def a_table_is_changed_and_workers_do_not_learn_it(service: Service) -> Iterator[None]:
     peer = Peer(service)
     peer.look_up("TA")
@@ -154,14 +155,16 @@ def the_store_was_away(service: Service) -> Iterator[None]:
 
 @fault("store", "LookupSlow SlowScript", for_s=12)
 def the_store_is_slow(service: Service) -> Iterator[None]:
-    client, other, broker = Peer(service), Peer(service), Peer(service)
+    clients, other, broker = [Peer(service) for _ in range(3)], Peer(service), Peer(service)
     topics = itertools.cycle(topic.name for topic in TOPICS)
     with (
+        ExitStack() as stack,
         repeated(0.01, lambda: redis_servers.command(service.store, "DEBUG", "SLEEP", "0.04")),
-        repeated(0.03, lambda: client.look_up("T0")),
         repeated(0.03, lambda: other.look_up(next(topics))),
         repeated(0.05, lambda: broker.register(MANY)),
     ):
+        for client in clients:
+            stack.enter_context(repeated(0.03, partial(client.look_up, "T0")))
         yield
 
 
@@ -184,10 +187,10 @@ def the_store_stands_still(service: Service) -> Iterator[None]:
         stack.enter_context(stopped(service.store.process.pid))
         for number in range(20):
             peer = Peer(service)
-            stack.enter_context(repeated(0.1, lambda n=number, p=peer: p.look_up(f"Other{n}")))  # type: ignore[misc]
+            stack.enter_context(repeated(0.1, partial(peer.look_up, f"Other{number}")))
         for number in range(10):
             peer, broker = Peer(service), Broker(name=f"new-{number}", addr=f"127.0.5.{number}:10911")
-            stack.enter_context(repeated(0.1, lambda b=broker, p=peer: p.register(b)))  # type: ignore[misc]
+            stack.enter_context(repeated(0.1, partial(peer.register, broker)))
         yield
 
 
@@ -211,10 +214,11 @@ def the_right_to_write_events_is_taken(service: Service) -> Iterator[None]:
     redis_servers.command(service.store, "ACL", "SETUSER", "default", "+xadd")
 
 
-@fault("small", "EventsCut", for_s=16)
+@fault("small", "EventsCut", for_s=3)
 def more_events_than_there_is_memory_for(service: Service) -> Iterator[None]:
-    numbers = itertools.count()
+    numbers, before = itertools.count(), service.value("events_trimmed_total", reason="cap") or 0
     with repeated(0.05, lambda: service.announce(*_many_brokers(next(numbers)))):
+        eventually(lambda: (service.value("events_trimmed_total", reason="cap") or 0) > before)
         yield
     ended = time.time()
     eventually(lambda: (service.value(TRIMMED, task="trim_events") or 0) > ended)

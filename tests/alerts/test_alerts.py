@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from metrics.alerts import ALERTS
-from tests.alerts.conftest import SOAK, ids
+from tests.alerts.conftest import SOAK
 from tests.alerts.faults import FAULTS, Fault
 from tests.alerts.recording import Recording, promtool_says, slow_machine, with_coming
 
@@ -19,7 +19,7 @@ pytestmark = [pytest.mark.needs("prometheus", "redis-server"), pytest.mark.timeo
 Recordings = Callable[[str], Recording]
 
 
-@pytest.mark.parametrize("fault", FAULTS, ids=ids)
+@pytest.mark.parametrize("fault", FAULTS, ids=[fault.name for fault in FAULTS])
 def test_a_fault_fires_its_alerts_and_no_others(fault: Fault, recordings: Recordings, tmp_path: Path) -> None:
     recording = with_coming(recordings(fault.name), fault.coming)
     may = slow_machine(recording) - fault.fires
@@ -27,7 +27,7 @@ def test_a_fault_fires_its_alerts_and_no_others(fault: Fault, recordings: Record
 
 
 def test_none_fires_while_a_loaded_service_is_well(recordings: Recordings, tmp_path: Path) -> None:
-    recording = recordings(SOAK)
+    recording = recordings(SOAK.name)
     assert recording.seconds >= 60
     assert recording.total("rocketmq_namesrv_requests_total", request_code="105") > 500
     assert recording.total("rocketmq_namesrv_requests_total", request_code="103") > 50
