@@ -207,12 +207,12 @@ _BROKERS: Final = (
         "0m",
         f"sum by (ns) ({EXPIRED}[2m]))\n"
         "> 0.1 * sum by (ns) (max by (ns, cluster, role) (N_active_brokers offset 5m))\n"
-        f"and sum by (ns) ({EXPIRED}[2m])) > 2",
+        f"and sum by (ns) ({EXPIRED}[5m])) > 1.5",
         "Leases of over a tenth of the brokers ended within two minutes.",
         "Whether a zone or a network is lost; whether to hold leases.",
         SILENT,
-        why="Of fewer than ten brokers one is over a tenth: at least two have to expire. `increase` makes up to 2 of a "
-        "single one, where scrapes are a minute apart.",
+        why="Of fewer than ten brokers one is over a tenth: at least two have to expire within five minutes. In two, "
+        "`increase` makes up to 2 of a single one, where scrapes are a minute apart.",
     ),
     Alert(
         "BrokerFlapping",

@@ -110,10 +110,10 @@ class Coming(msgspec.Struct, frozen=True):
 
 
 class Recording(msgspec.Struct, frozen=True):
-    """Scrapes of a service while it was well and, from `fault_at` on, with a fault; `before` are those that came
-    earlier."""
+    """Scrapes of a service while it was well and, from `fault_at` on, with a fault; `all` has also those before and
+    in between, from the start of the service on."""
 
-    before: Sequence[Scrape]
+    all: Sequence[Scrape]
     scrapes: Sequence[Scrape]
     fault_at: float
 
@@ -183,9 +183,11 @@ class Recording(msgspec.Struct, frozen=True):
         name, labels = series
         within = LATE + self.scrapes[-1].values.get((INTERVAL, labels), 0)
         since = self.scrapes[-1].at - within
-        watched = [scrape for scrape in (*self.before, *self.scrapes) if series in scrape.values]
+        watched = [scrape for scrape in self.all if series in scrape.values]
         times = [scrape.values[series] for scrape in watched if scrape.at >= since]
-        return name.endswith(STAMP) and (watched[0].at > since or any(a != b for a, b in pairwise(times)))
+        return name.endswith(STAMP) and (
+            not watched or watched[0].at > since or any(a != b for a, b in pairwise(times))
+        )
 
 
 def promtool_says(
@@ -195,29 +197,31 @@ def promtool_says(
 
     Alerts of `but` may fire or not."""
     end_s = (RESTS + recording.seconds + GOES_ON) * STEP_S
+    return checked(recording.input(), STEP_S, end_s, fired, folder, but=but)
+
+
+def checked(
+    series: Sequence[Mapping[str, str]],
+    step_s: int,
+    end_s: int,
+    fired: Iterable[str],
+    folder: Path,
+    *,
+    but: Iterable[str] = (),
+) -> str:
+    """Return the same of series in promtool's form."""
     unjudged = "|".join(PREFIX + name for name in but)
     alerts = f'ALERTS{{alertstate="firing",alertname!~"{unjudged}"}}'
-    test = {
-        "interval": f"{STEP_S}s",
-        "input_series": recording.input(),
-        "promql_expr_test": [
-            {
-                "expr": f"group by (alertname) (last_over_time({alerts}[{end_s}s]))",
-                "eval_time": f"{end_s}s",
-                "exp_samples": [
-                    {"labels": f'{{alertname="{PREFIX}{name}"}}', "value": 1}
-                    for name in set(fired) - set(but)
-                ],
-            }
-        ],
+    expected = [{"labels": f'{{alertname="{PREFIX}{name}"}}', "value": 1} for name in set(fired) - set(but)]
+    query = {
+        "expr": f"group by (alertname) (last_over_time({alerts}[{end_s}s]))",
+        "eval_time": f"{end_s}s",
+        "exp_samples": expected,
     }
+    test = {"interval": f"{step_s}s", "input_series": [*series], "promql_expr_test": [query]}
     file = folder / "alerts.yaml"
-    file.write_text(
-        yaml.dump(
-            {"rule_files": [str(RULES)], "evaluation_interval": "1m", "tests": [test]},
-            Dumper=yaml.CSafeDumper,
-        )
-    )
+    whole = {"rule_files": [str(RULES)], "evaluation_interval": "1m", "tests": [test]}
+    file.write_text(yaml.dump(whole, Dumper=yaml.CSafeDumper))
     done = subprocess.run(
         ["promtool", "test", "rules", str(file)], capture_output=True, text=True, check=False
     )
@@ -270,4 +274,4 @@ def with_coming(recording: Recording, coming: Iterable[Coming]) -> Recording:
             **{one.series: one.at(scrape.at, recording.fault_at) for one in absent},
         }
         scrapes.append(added)
-    return Recording(recording.before, scrapes, recording.fault_at)
+    return Recording(recording.all, scrapes, recording.fault_at)

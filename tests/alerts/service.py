@@ -78,6 +78,16 @@ class Service:
             self.http.delete("/v1/hold").raise_for_status()
         eventually(self.is_well, AWAITED_S)
 
+    def await_jobs(self) -> None:
+        """Wait until jobs have run that began not before now, each second and each 10 s."""
+        now, name = time.time(), "task_last_success_timestamp_seconds"
+        eventually(
+            lambda: all(
+                (self.value(name, task=task) or 0) > now for task in ("expire_brokers", "trim_events")
+            ),
+            AWAITED_S,
+        )
+
     def record(self, fault: Callable[["Service"], Any], for_s: float) -> Recording:
         """Return a recording of the well service, then of the fault, from when it is there on."""
         self.await_well()
@@ -90,7 +100,7 @@ class Service:
             until = time.time()
         scrapes = tuple(self.recorder.scrapes)
         window = [one for one in scrapes if began <= one.at <= well_until or fault_at <= one.at <= until]
-        return Recording([one for one in scrapes if one.at < began], window, fault_at)
+        return Recording([one for one in scrapes if one.at <= until], window, fault_at)
 
     def _let_pass(self, for_s: float) -> None:
         """Wait until scrapes have been made for so long."""
