@@ -21,8 +21,9 @@ from testbed import redis_servers
 from testbed.broker import Broker, Topic
 from testbed.eventually import eventually
 from testbed.processes import send, stopped
+from tests.alerts.coming import ABSENT
 from tests.alerts.recording import Coming
-from tests.alerts.service import Peer, Service, repeated
+from tests.alerts.service import AWAITED_S, Peer, Service, repeated
 from tests.mqpipeline.serving.example import AS_OF, RUN, row
 
 TOPICS: Final = tuple(Topic(f"T{number}") for number in range(400))
@@ -33,7 +34,6 @@ CERTIFICATE: Final = Coming("tls_cert_expiry_timestamp_seconds", (("listener", "
 MISMATCHES: Final = Coming("events_fold_mismatches_total", (), 0, 1)
 UNWRITABLE: Final = Coming("topics_without_writable_master", (("cluster", "c1"),), 0, 1)
 WRONG: Final = Coming("consistency_checks_total", (("result", "mismatch"),), 0, 1)
-EXPIRED: Final = ("unregistration_events_total", "expired")
 
 
 class Fault(msgspec.Struct, frozen=True):
@@ -60,9 +60,9 @@ def fault(
     """Add a fault to the list; `fires` are names of alerts."""
 
     def add(cause: Callable[[Service], Iterator[None]]) -> Callable[[Service], AbstractContextManager[None]]:
-        made = contextmanager(cause)
-        FAULTS.append(Fault(service, frozenset(fires.split()), for_s, made, coming))
-        return made
+        context = contextmanager(cause)
+        FAULTS.append(Fault(service, frozenset(fires.split()), for_s, context, coming))
+        return context
 
     return add
 
@@ -118,12 +118,15 @@ def many_brokers_fall_silent(service: Service) -> Iterator[None]:
 @contextmanager
 def _silent(service: Service, number: int) -> Iterator[None]:
     """Have leases end that are a second long."""
-    metric, cause = EXPIRED
-    before = service.value(metric, cause=cause) or 0
+    before = _expired(service)
     for place in range(number):
         service.announce(f"silent-{place}", f"127.0.3.{place}:10911", heartbeatTimeoutMillis=1000)
-    eventually(lambda: (service.value(metric, cause=cause) or 0) >= before + number)
+    eventually(lambda: _expired(service) >= before + number)
     yield
+
+
+def _expired(service: Service) -> float:
+    return service.value("unregistration_events_total", cause="expired") or 0
 
 
 @fault("well", "NoWritableMaster", for_s=6, coming=(UNWRITABLE,))
@@ -132,6 +135,7 @@ def the_only_broker_of_a_topic_is_drained(service: Service) -> Iterator[None]:
     path = "/v1/brokers/only/drain"
     service.http.put(path, json={"owner": "tests", "reason": "a fault"}).raise_for_status()
     eventually(lambda: service.value("drained_brokers", cluster="c1") == 1)
+    _await_unless_coming(service, UNWRITABLE)
     yield
     service.http.delete(path).raise_for_status()
 
@@ -141,7 +145,13 @@ def a_table_is_changed_and_workers_do_not_learn_it(service: Service) -> Iterator
     peer = Peer(service)
     peer.look_up("TA")
     service.store.client.hdel(service.keys.route("TA"), "b0")
+    _await_unless_coming(service, WRONG)
     yield
+
+
+def _await_unless_coming(service: Service, series: Coming) -> None:
+    if series.name not in ABSENT:
+        eventually(lambda: (service.value(series.name, **dict(series.labels)) or 0) > 0, AWAITED_S)
 
 
 @fault("store", "LeasesHeld", for_s=5)
@@ -207,12 +217,14 @@ def jobs_and_schedulers_stand_still(service: Service) -> Iterator[None]:
 
 @fault("small", "TaskStalled ExpiryLag", for_s=14)
 def the_right_to_write_events_is_taken(service: Service) -> Iterator[None]:
+    before = _expired(service)
     service.announce("silent", "127.0.3.1:10911", heartbeatTimeoutMillis=1000)
     redis_servers.command(service.store, "ACL", "SETUSER", "default", "-xadd")
     eventually(lambda: (service.value("expiry_lag_seconds") or 0) > 15)
     yield
     redis_servers.command(service.store, "ACL", "SETUSER", "default", "+xadd")
     service.await_jobs()
+    eventually(lambda: _expired(service) > before)
 
 
 @fault("small", "EventsCut", for_s=3)

@@ -110,10 +110,10 @@ class Coming(msgspec.Struct, frozen=True):
 
 
 class Recording(msgspec.Struct, frozen=True):
-    """Scrapes of a service while it was well and, from `fault_at` on, with a fault; `all` has also those before and
-    in between, from the start of the service on."""
+    """Scrapes of a service while it was well and, from `fault_at` on, with a fault; `history` has also those before
+    and in between, from the start of the service on."""
 
-    all: Sequence[Scrape]
+    history: Sequence[Scrape]
     scrapes: Sequence[Scrape]
     fault_at: float
 
@@ -183,7 +183,7 @@ class Recording(msgspec.Struct, frozen=True):
         name, labels = series
         within = LATE + self.scrapes[-1].values.get((INTERVAL, labels), 0)
         since = self.scrapes[-1].at - within
-        watched = [scrape for scrape in self.all if series in scrape.values]
+        watched = [scrape for scrape in self.history if series in scrape.values]
         times = [scrape.values[series] for scrape in watched if scrape.at >= since]
         return name.endswith(STAMP) and (
             not watched or watched[0].at > since or any(a != b for a, b in pairwise(times))
@@ -274,4 +274,4 @@ def with_coming(recording: Recording, coming: Iterable[Coming]) -> Recording:
             **{one.series: one.at(scrape.at, recording.fault_at) for one in absent},
         }
         scrapes.append(added)
-    return Recording(recording.all, scrapes, recording.fault_at)
+    return Recording(recording.history, scrapes, recording.fault_at)

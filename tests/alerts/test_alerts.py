@@ -1,9 +1,9 @@
 """Each alert fires when its fault happened to a running service, and no other one does; none fires on a well one.
 
 `promtool test rules` judges recordings of scrapes (`recording.py`) of services to which the faults of `faults.py`
-happen: five at a time, each with a store of its own. What only the pipeline says (BrokerFlapping, BudgetSpent,
-FoldMismatch) is written to the store as it writes it; of metrics that no process publishes yet (`coming.py`) the fault
-happens, and the recording is given the series."""
+happen: to five services at the same time, each with a store of its own. What only the pipeline says (BrokerFlapping,
+BudgetSpent, FoldMismatch) is written to the store as it writes it; of metrics that no process publishes yet
+(`coming.py`) the fault happens, and the recording is given the series."""
 
 from collections.abc import Callable
 from pathlib import Path
