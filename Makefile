@@ -23,9 +23,9 @@ compiled: need-cc setup
 	@$(BIN)/python hatch_build.py || echo "going on without the compiled transport"
 lock: ## write the lock files of requirements/ again
 	@tools/lock.sh
-generate: setup ## write what follows from the catalogues: docs/options.md, the chart's schema, metrics, views of reports, the table of imports
+generate: setup ## write what follows from the catalogues: docs/options.md, the chart's schema, metrics, alerts, views of reports, the table of imports
 	@$(BIN)/python -m tools.options_page && $(BIN)/python -m tools.chart_options && $(BIN)/python -m tools.columns_page \
-	  && $(BIN)/python -m tools.metrics_page
+	  && $(BIN)/python -m tools.metrics_page && $(BIN)/python -m tools.alert_rules && $(BIN)/python -m tools.dashboard
 	@$(BIN)/python -m mqpipeline.reports.views > api/report_views.json
 	@$(BIN)/python -m tests.architecture write
 
@@ -40,7 +40,7 @@ format: setup ## let ruff put the code in order
 check: lint ## lint, and the tests that start no process: for the inner loop, under 90 s
 	@$(BIN)/pytest -q -n 2 --dist loadfile @tests/unit.txt $(ARGS)
 
-test: compiled need-redis-server need-curl need-chromium need-helm need-moto ## the tests, on real stores
+test: compiled need-redis-server need-curl need-chromium need-helm need-moto need-prometheus ## the tests, on real stores
 	@$(BIN)/pytest -n 5 --dist loadfile --no-loadscope-reorder $(addprefix --ignore tests/,interop differential container kube) $(ARGS)
 delayed: compiled need-redis-server need-curl ## tests of the server, whose workers learn 0.3 s late of each other's changes
 	@$(BIN)/pytest -n 10 --dist loadfile --no-loadscope-reorder --follower-delay 0.3 --timeout 300 -k "not uvloop" \

@@ -38,7 +38,16 @@ LONG = (
     *(f"tests/interop/test_{name}.py" for name in ("acting_master", "encodings")),
     *(
         f"tests/{name}"
-        for name in ("faults", "worker/cache", "conformance", "hostile", "history", "service", "mqns/cli")
+        for name in (
+            "alerts",
+            "faults",
+            "worker/cache",
+            "conformance",
+            "hostile",
+            "history",
+            "service",
+            "mqns/cli",
+        )
     ),
 )
 """Where the longest tests are. `pytest -n` begins with them, so that its processes end at about the same time."""

@@ -11,7 +11,7 @@ HEAD = f"""\
 # Metrics
 
 What Prometheus can scrape, in its text format. Written by `make generate` from `metrics/catalogue.py`; a test compares
-scrapes with it.
+scrapes with it. [Alerts](alerts.md) and a dashboard are made of these.
 
 | where | `/metrics` says |
 |---|---|

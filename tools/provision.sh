@@ -24,6 +24,7 @@ helm : optional : command -v helm || test -x build/helm/bin/helm : get_helm
 ip : optional : command -v ip : debian iproute2
 iptables : optional : command -v iptables : debian iptables
 moto : optional : test -x build/moto/bin/moto_server : wheel moto
+prometheus : optional : command -v prometheus && command -v promtool : debian prometheus
 redis-server : optional : command -v redis-server : debian redis-server
 buildah : required : command -v buildah : debian buildah
 go : required : go env GOTOOLCHAIN | grep . : wheel go

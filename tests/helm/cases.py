@@ -103,7 +103,16 @@ ALONE: Final[dict[str, Values]] = {
         }
     },
     "metrics": {
-        "metrics": {"enabled": True, "podMonitor": {"enabled": True, "labels": {"release": "prom"}}},
+        "metrics": {
+            "enabled": True,
+            "podMonitor": {"enabled": True, "labels": {"release": "prom"}},
+            "rules": {
+                "enabled": True,
+                "labels": {"release": "prom"},
+                "runbookUrl": "https://docs.example/run",
+            },
+            "dashboard": {"enabled": True},
+        },
         "networkPolicy": {"metricsFrom": [{"namespaceSelector": {"matchLabels": {"team": "watch"}}}]},
     },
     "no-extras": {

@@ -60,6 +60,7 @@ OF_THE_SCHEMA: dict[str, dict[str, Any]] = {
     "pipeline.options: URL": {"pipeline": {"options": {"URL": "redis://r"}}},
     "pipeline.options: FORMAT": {"pipeline": {"options": {"FORMAT": "delta"}}},
     "pipeline.options.HEARTBEAT: integer": {"pipeline": {"options": {"HEARTBEAT": "soon"}}},
+    "metrics.rules: label": {"metrics": {"rules": {"label": {}}}},
     "tls.clientAuth: optional": {"tls": {"clientAuth": "required"}},
 }
 """Names and types, by values.schema.json: `place: a word of the reason` -> the values."""
@@ -88,6 +89,11 @@ OF_THE_CHECKS: dict[str, dict[str, Any]] = {
     },
     "test.clientCertificateSecret is empty, but tls.clientAuth is require": {
         "tls": {"mode": "enforcing", "existingSecret": "tls", "clientAuth": "require"}
+    },
+    "without metrics of remoting pods most alerts never fire": {"metrics": {"rules": {"enabled": True}}},
+    "facts of the store come from HTTP pods": {
+        "metrics": {"enabled": True, "rules": {"enabled": True}},
+        "http": {"enabled": False},
     },
     "minReplicas is more than maxReplicas": {
         "remoting": {"autoscaling": {"enabled": True, "minReplicas": 5, "maxReplicas": 4}}

@@ -15,7 +15,7 @@ from tests.helm.chart import CHART, Object, address, helm, render, templates
 
 VERSIONS = ("1.30", "1.32", "1.34", "1.36", "1.37")
 """From Chart.yaml's oldest version to the newest with schemas."""
-CUSTOM = ("PodMonitor",)
+CUSTOM = ("PodMonitor", "PrometheusRule")
 """Kinds that an operator brings: these packages have no schema of them."""
 
 

@@ -88,6 +88,8 @@ ROWS: list[Row] = [
     (MEASURED, JOBS, f"{EXPORTER} securityContext readOnlyRootFilesystem", True),
     (MEASURED, "PodMonitor mq-metrics", "metadata labels release", "prom"),
     (MEASURED, "PodMonitor mq-metrics", "spec podMetricsEndpoints 1 port", "metrics"),
+    (MEASURED, "PrometheusRule mq-metrics", "metadata labels release", "prom"),
+    (MEASURED, "ConfigMap mq-dashboard", "metadata labels grafana_dashboard", "1"),
     (
         MEASURED,
         "NetworkPolicy mq-jobs",
@@ -337,6 +339,8 @@ def test_every_pod_has_the_files_that_its_urls_name(component: str) -> None:
         (CASES["no-extras"], "Pod", []),
         (CASES["open-network"], "NetworkPolicy", []),
         ({}, "CronJob", []),
+        ({}, "PrometheusRule", []),
+        ({}, "ConfigMap", []),
         ({}, "PersistentVolumeClaim", []),
         (CASES["stream"], "PersistentVolumeClaim", []),
         (CASES["stream"], "CronJob", []),

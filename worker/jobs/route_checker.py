@@ -6,7 +6,7 @@ import asyncio
 import logging
 import ssl
 from collections.abc import Iterator
-from typing import Final, Literal
+from typing import Final
 
 import msgspec
 
@@ -38,11 +38,10 @@ EVERY_S: Final = 30.0
 SAMPLES: Final = 20
 AGAIN_S: Final = 2.0
 """What a worker has not heard of a change by then, it never will."""
-TRIES: Final = 2
 ANSWER_S: Final = 3.0
 READ_BYTES: Final = 1 << 16
+MISMATCH: Final = "mismatch"
 NO_ROUTE: Final = TopicRouteData((), ())
-Result = Literal["match", "mismatch", "unanswered"]
 
 log = RateLimitedLog(logging.getLogger(__name__), every_s=60.0)
 
@@ -68,32 +67,44 @@ class RouteChecker:
 
     async def check(self) -> None:
         """Check some topics, drawn at random. Raises RedisError, StoreUnavailable."""
-        for topic in await self._driver.run(_some_topics(self._keys)):
-            self._counts.add(await self._compare(topic))
+        suspect = [
+            topic
+            for topic in await self._driver.run(_some_topics(self._keys))
+            if await self._compared(topic) == MISMATCH
+        ]
+        if suspect:  # a change may be on its way to the worker
+            await asyncio.sleep(AGAIN_S)
+        for topic in suspect:
+            if await self._compared(topic, certain=True) == MISMATCH:
+                self._counts.add(MISMATCH)
 
-    async def _compare(self, topic: str) -> Result:
-        """Compare one answer with what the tables have before and behind it; what changes meanwhile proves nothing."""
-        for attempt in range(TRIES):
-            if attempt:
-                await asyncio.sleep(AGAIN_S)
-            before = await self._driver.run(_route(self._options, self._keys, topic))
-            answer = await self._answer(topic)
-            after = await self._driver.run(_route(self._options, self._keys, topic))
-            if answer is None:
-                return "unanswered"
-            if answer in (before, after):
-                return "match"
-        if before != after:
-            return "match"
+    async def _compared(self, topic: str, *, certain: bool = False) -> str:
+        """Compare one answer with what the tables have before and behind it, and count it unless it differs.
+
+        A route that changes meanwhile proves nothing. With `certain` a difference is logged."""
+        before = await self._driver.run(_route(self._options, self._keys, topic))
+        answer = await self._answer(topic)
+        after = await self._driver.run(_route(self._options, self._keys, topic))
+        if answer is None:
+            result = "unanswered"
+        elif answer in (before, after) or (certain and before != after):
+            result = "match"
+        else:
+            if certain:
+                self._log(topic, answer, after)
+            return MISMATCH
+        self._counts.add(result)
+        return result
+
+    def _log(self, topic: str, answer: TopicRouteData, stored: TopicRouteData) -> None:
         log.warning(
             "%s answers a lookup of topic %r by a route that the tables do not have: %.500r, not %.500r; keep the log "
             "of its workers and restart them, see docs/runbook.md",
             self._options.check_address,
             topic,
             answer,
-            after,
+            stored,
         )
-        return "mismatch"
 
     async def _answer(self, topic: str) -> TopicRouteData | None:
         """Return the route that a lookup gets, None where there is no answer or another one."""

@@ -13,6 +13,8 @@ from worker.jobs.claimed_task import Task
 
 __all__ = ["counts"]
 
+COUNT_EVERY_S: Final = 10.0
+"""Nothing is read again while nothing has changed."""
 EVERY_S: Final = 30.0
 
 
@@ -29,6 +31,6 @@ def counts(driver: AsyncDriver, keys: Keys, limits: Limits) -> tuple[Task, ...]:
         await driver.run(findings.count(keys, limits))
 
     return (
-        Task(COUNT, EVERY_S, "topics are not counted for metrics", count_topics),
+        Task(COUNT, COUNT_EVERY_S, "topics are not counted for metrics", count_topics),
         Task("examine", EVERY_S, "findings are not counted for metrics", examine),
     )

@@ -54,7 +54,7 @@ def test_it_stores_what_it_counted_and_records_its_run(
     counted_topics = run(topic_counts.read(KEYS), redis)
     assert counted_topics is not None
     assert counted_topics.clusters["c1"].topics == 2
-    assert run(task_times.read(KEYS), redis)[TOPICS].every_s == 30
+    assert run(task_times.read(KEYS), redis)[TOPICS].every_s == 10
     assert {TOPICS, FINDINGS} <= set(metrics.TASK.values)
 
 

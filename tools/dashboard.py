@@ -1,0 +1,492 @@
+"""Writes the dashboard for Grafana: `python -m tools.dashboard`."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final, Literal
+
+import msgspec
+
+from metrics.rules import written_out
+
+FILE = Path(__file__).resolve().parent.parent / "helm" / "files" / "dashboard.json"
+COLUMNS: Final = 24
+WIDTH, HEIGHT = 8, 8
+SOURCE: Final = {"type": "prometheus", "uid": "${datasource}"}
+NS: Final = 'ns=~"$ns"'
+HERE: Final = 'ns=~"$ns",instance=~"$instance"'
+"""Labels of what processes count."""
+THERE: Final = 'ns=~"$ns",cluster=~"$cluster"'
+"""Labels of facts of the store about a cluster."""
+RATE: Final = "[$__rate_interval]"
+PODS: Final = f"and on (namespace, pod) N_workers{{{HERE}}}"
+"""Of series of containers, those of pods that we have metrics of."""
+
+
+class Query(msgspec.Struct, frozen=True):
+    """A query, with `N_` for the prefix of our names, and what its series are called."""
+
+    expression: str
+    legend: str = ""
+
+
+class Panel(msgspec.Struct, frozen=True):
+    """A panel of one or more queries; `unit` is Grafana's."""
+
+    title: str
+    queries: tuple[Query, ...]
+    unit: str = "short"
+    kind: Literal["timeseries", "stat", "table", "heatmap", "state-timeline"] = "timeseries"
+    about: str = ""
+
+
+class Row(msgspec.Struct, frozen=True):
+    """A row of panels."""
+
+    title: str
+    panels: tuple[Panel, ...]
+
+
+def counted(name: str, by: str = "", labels: str = HERE) -> Query:
+    """Return increases per second of a counter of processes, by labels."""
+    return Query(f"sum by ({by}) (rate(N_{name}{{{labels}}}{RATE}))", f"{{{{{by}}}}}" if by else name)
+
+
+def quantiles(name: str, labels: str = HERE) -> tuple[Query, ...]:
+    """Return p50 and p99 of a histogram."""
+    return tuple(
+        Query(
+            f"histogram_quantile(0.{part}, sum by (le) (rate(N_{name}_bucket{{{labels}}}{RATE})))", f"p{part}"
+        )
+        for part in (50, 99)
+    )
+
+
+def stored(name: str, by: str, labels: str = THERE) -> Query:
+    """Return a fact of the store, the same at every HTTP worker, by labels."""
+    legend = " ".join(f"{{{{{label}}}}}" for label in by.split(", ")) if by else name
+    return Query(f"max by ({by}) (N_{name}{{{labels}}})", legend)
+
+
+ROWS: Final = (
+    Row(
+        "Is it well",
+        (
+            Panel(
+                "Ready pods",
+                (
+                    Query(f"sum(rocketmq_nameserver_up{{{NS}}})", "ready"),
+                    Query(f"count(rocketmq_nameserver_up{{{NS}}})", "all"),
+                ),
+                kind="stat",
+                about="HTTP workers of which /readyz says that the name server can serve.",
+            ),
+            Panel(
+                "Lookups per second",
+                (Query(f'sum(rate(N_requests_total{{{HERE},request_code="105"}}{RATE}))', "lookups"),),
+                unit="reqps",
+            ),
+            Panel(
+                "Lookups that fail",
+                (
+                    Query(
+                        f'sum(rate(N_requests_total{{{HERE},request_code="105",result=~"error|busy"}}{RATE}))\n'
+                        f'/ sum(rate(N_requests_total{{{HERE},request_code="105",result!="denied"}}{RATE}))',
+                        "failed",
+                    ),
+                ),
+                unit="percentunit",
+            ),
+            Panel(
+                "Duration of lookups",
+                quantiles("request_duration_seconds", f'{HERE},request_code="105"'),
+                unit="s",
+            ),
+            Panel(
+                "Error budgets left",
+                (stored("error_budget_remaining_ratio", "cluster"),),
+                unit="percentunit",
+                kind="stat",
+                about="From the pipeline's report slo.",
+            ),
+            Panel(
+                "Alerts",
+                (
+                    Query(
+                        'ALERTS{alertname=~"RocketmqNamesrv.*",alertstate="firing"}',
+                        "{{alertname}} {{ns}} {{severity}}",
+                    ),
+                ),
+                kind="table",
+            ),
+        ),
+    ),
+    Row(
+        "Traffic",
+        (
+            Panel("Requests by code", (counted("requests_total", "request_code"),), unit="reqps"),
+            Panel(
+                "Results other than ok",
+                (counted("requests_total", "result", f'{HERE},result!~"ok|oneway"'),),
+                unit="reqps",
+            ),
+            Panel("Bytes", (counted("request_bytes_total"), counted("response_bytes_total")), unit="Bps"),
+            Panel(
+                "Connections by role",
+                (Query(f"sum by (role) (N_active_connections{{{HERE}}})", "{{role}}"),),
+            ),
+            Panel("Connections by event", (counted("connection_events_total", "event"),), unit="cps"),
+            Panel("Requests in flight", (Query(f"sum(N_inflight_requests{{{HERE}}})", "in flight"),)),
+            Panel("Requests refused as busy", (counted("admission_rejected_total", "class"),), unit="reqps"),
+            Panel("Bytes that cannot be read", (counted("decode_errors_total", "reason"),), unit="reqps"),
+        ),
+    ),
+    Row(
+        "Routes",
+        (
+            Panel(
+                "Lookups that the cache answers",
+                (
+                    Query(
+                        f'sum(rate(N_route_cache_events_total{{{HERE},result=~"hit|negative_hit"}}{RATE}))\n'
+                        f'/ sum(rate(N_route_cache_events_total{{{HERE},result=~".*hit|miss|coalesced"}}{RATE}))',
+                        "hits",
+                    ),
+                ),
+                unit="percentunit",
+            ),
+            Panel(
+                "Cached bytes",
+                (Query(f"sum by (instance) (N_route_cache_bytes{{{HERE}}})", "{{instance}}"),),
+                unit="bytes",
+            ),
+            Panel("Drops by cause", (counted("route_cache_drops_total", "cause"),), unit="ops"),
+            Panel("From a change to its application", quantiles("route_freshness_seconds"), unit="s"),
+            Panel("Stale answers", (counted("stale_serve_total"),), unit="reqps"),
+            Panel("Checks against the tables", (counted("consistency_checks_total", "result"),), unit="ops"),
+        ),
+    ),
+    Row(
+        "Brokers",
+        (
+            Panel(
+                "Active by cluster and role",
+                (stored("active_brokers", "cluster, role"),),
+            ),
+            Panel(
+                "Topics and queues",
+                (
+                    Query(f"max by (cluster) (N_topics{{{THERE}}})", "{{cluster}} topics"),
+                    Query(f"max by (cluster, mode) (N_queues{{{THERE}}})", "{{cluster}} queues {{mode}}"),
+                ),
+            ),
+            Panel(
+                "Age of heartbeats",
+                (Query(f"max by (cluster, broker, broker_id) (N_broker_heartbeat_age_seconds{{{THERE}}})"),),
+                unit="s",
+                kind="heatmap",
+            ),
+            Panel(
+                "Brokers",
+                (stored("broker_up", "cluster, broker, broker_id"),),
+                kind="table",
+                about="1 while the lease runs or is held, 0 while its end is not recorded.",
+            ),
+            Panel(
+                "Without a master",
+                (
+                    Query(f"max by (cluster) (N_brokers_without_master{{{THERE}}})", "{{cluster}} brokers"),
+                    Query(
+                        f"max by (cluster) (N_topics_without_writable_master{{{THERE}}})",
+                        "{{cluster}} topics, writable",
+                    ),
+                ),
+            ),
+            Panel("Drained", (stored("drained_brokers", "cluster"),)),
+            Panel(
+                "Flapping", (stored("flapping_brokers", "cluster"),), about="From the pipeline's report flap."
+            ),
+            Panel("Conflicts of identity", (counted("identity_conflicts_total", "kind"),), unit="ops"),
+        ),
+    ),
+    Row(
+        "Expiry",
+        (
+            Panel("Removals by cause", (counted("unregistration_events_total", "cause"),), unit="ops"),
+            Panel(
+                "From the end of a lease until routes leave the member out",
+                quantiles("lease_hide_delay_seconds"),
+                unit="s",
+            ),
+            Panel("From the end of a lease to its event", quantiles("expiry_record_delay_seconds"), unit="s"),
+            Panel("Oldest ended lease without its event", (stored("expiry_lag_seconds", "", NS),), unit="s"),
+            Panel(
+                "From a member's end until it is noticed", quantiles("detection_latency_seconds"), unit="s"
+            ),
+            Panel("Probes", (counted("probes_total", "result"),), unit="ops"),
+            Panel("Leases held", (stored("expiry_held", "ns", NS),), kind="state-timeline"),
+        ),
+    ),
+    Row(
+        "Changes",
+        (
+            Panel(
+                "Changes by kind and cause",
+                (
+                    Query(
+                        f"sum by (kind, cause) (rate(N_route_changes_total{{{HERE}}}{RATE}))",
+                        "{{kind}} {{cause}}",
+                    ),
+                ),
+                unit="ops",
+            ),
+            Panel("Writes of operators by kind", (counted("admin_writes_total", "op"),), unit="ops"),
+            Panel(
+                "HTTP requests by status",
+                (counted("http_requests_total", "status"),),
+                unit="reqps",
+            ),
+        ),
+    ),
+    Row(
+        "Store",
+        (
+            Panel(
+                "Redis answers",
+                (Query(f"min by (instance) (N_redis_up{{{HERE}}})", "{{instance}}"),),
+                kind="state-timeline",
+            ),
+            Panel(
+                "Round trips by script, p99",
+                (
+                    Query(
+                        "histogram_quantile(0.99, sum by (le, script) (rate("
+                        f"N_redis_command_duration_seconds_bucket{{{HERE}}}{RATE}))) > 0",
+                        "{{script}}",
+                    ),
+                ),
+                unit="s",
+            ),
+            Panel("Errors", (counted("redis_errors_total", "kind"),), unit="ops"),
+            Panel("Reconnects", (counted("redis_reconnects_total"),), unit="ops"),
+            Panel("Entries of the stream", (stored("events_stream_length", "", NS),)),
+            Panel("Memory of the stream", (stored("events_stream_bytes", "", NS),), unit="bytes"),
+            Panel("Entries that consumers have not", (stored("events_consumer_lag", "consumer", NS),)),
+            Panel("Limits", (stored("limit_used_ratio", "limit", NS),), unit="percentunit"),
+        ),
+    ),
+    Row(
+        "Jobs, pipeline",
+        (
+            Panel(
+                "Runs by result",
+                (
+                    Query(
+                        f"sum by (task, result) (rate(N_task_runs_total{{{HERE}}}{RATE}))",
+                        "{{task}} {{result}}",
+                    ),
+                ),
+                unit="ops",
+            ),
+            Panel(
+                "Since the last success",
+                (
+                    Query(
+                        f"time() - max by (task) (N_task_last_success_timestamp_seconds{{{NS}}})", "{{task}}"
+                    ),
+                ),
+                unit="s",
+            ),
+            Panel(
+                "Jobs that wait",
+                (Query(f"max by (queue) (N_task_queue_depth{{{HERE}}})", "{{queue}}"),),
+            ),
+            Panel(
+                "Pipeline: how old what it has not yet",
+                (stored("pipeline_lag_seconds", "pipeline", NS),),
+                unit="s",
+            ),
+            Panel(
+                "Pipeline: since the last success",
+                (
+                    Query(
+                        f"time() - max by (pipeline) (N_pipeline_last_success_timestamp_seconds{{{NS}}})",
+                        "{{pipeline}}",
+                    ),
+                ),
+                unit="s",
+            ),
+            Panel(
+                "Availability by window",
+                (stored("availability_ratio", "cluster, window"),),
+                unit="percentunit",
+            ),
+        ),
+    ),
+    Row(
+        "Processes",
+        (
+            Panel(
+                "CPU",
+                (
+                    Query(
+                        "sum by (pod, container) (rate("
+                        f'container_cpu_usage_seconds_total{{container!=""}}{RATE}) {PODS})',
+                        "{{pod}} {{container}}",
+                    ),
+                ),
+                about="Of the kubelet: processes do not count it.",
+            ),
+            Panel(
+                "Memory",
+                (
+                    Query(
+                        f'sum by (pod, container) (container_memory_working_set_bytes{{container!=""}} {PODS})',
+                        "{{pod}} {{container}}",
+                    ),
+                ),
+                unit="bytes",
+                about="Of the kubelet: processes do not count it.",
+            ),
+            Panel(
+                "Restarts",
+                (
+                    Query(
+                        f"sum by (pod, container) (increase(kube_pod_container_status_restarts_total[1h]) {PODS})",
+                        "{{pod}} {{container}}",
+                    ),
+                ),
+                about="Of kube-state-metrics, within an hour.",
+            ),
+            Panel("Lag of loops", quantiles("loop_lag_seconds"), unit="s"),
+            Panel("Workers", (Query(f"sum by (role) (N_workers{{{HERE}}})", "{{role}}"),)),
+            Panel(
+                "Versions",
+                (
+                    Query(
+                        f"count by (version, wire) (N_build_info{{{NS}}})", "{{version}} (RocketMQ {{wire}})"
+                    ),
+                ),
+                kind="stat",
+            ),
+        ),
+    ),
+)
+ANNOTATIONS: Final = (
+    (
+        "Members expired or lost",
+        "orange",
+        f'sum by (cause) (increase(N_route_changes_total{{{NS},kind="broker_removed",cause=~"expired|lost"}}[1m])) > 0',
+        "{{cause}}",
+    ),
+    (
+        "Version",
+        "blue",
+        f"count by (version) (N_build_info{{{NS}}}) unless count by (version) (N_build_info{{{NS}}} offset 5m)",
+        "{{version}}",
+    ),
+)
+"""Name, colour, query and text of each."""
+VARIABLES: Final = (
+    ("ns", "label_values(rocketmq_nameserver_up, ns)"),
+    ("cluster", f"label_values(N_active_brokers{{{NS}}}, cluster)"),
+    ("instance", f"label_values(N_workers{{{NS}}}, instance)"),
+)
+
+
+def dashboard() -> str:
+    """Return the text of the file."""
+    whole = {
+        "annotations": {"list": [_annotation(*values) for values in ANNOTATIONS]},
+        "editable": True,
+        "panels": list(_placed()),
+        "refresh": "30s",
+        "schemaVersion": 39,
+        "tags": ["rocketmq"],
+        "templating": {"list": [_source(), *(_variable(*values) for values in VARIABLES)]},
+        "time": {"from": "now-3h", "to": "now"},
+        "title": "RocketMQ name server (redis-namesrv)",
+        "uid": "redis-namesrv",
+    }
+    return json.dumps(whole, indent=1) + "\n"
+
+
+def _placed() -> Iterator[dict[str, Any]]:
+    """Yield rows and their panels, three beside each other."""
+    ids, y = iter(range(1, 1000)), 0
+    for row in ROWS:
+        yield {
+            "id": next(ids),
+            "type": "row",
+            "title": row.title,
+            "collapsed": False,
+            "panels": [],
+            "gridPos": {"x": 0, "y": y, "w": COLUMNS, "h": 1},
+        }
+        y += 1
+        for start in range(0, len(row.panels), COLUMNS // WIDTH):
+            for column, panel in enumerate(row.panels[start : start + COLUMNS // WIDTH]):
+                position = {"x": column * WIDTH, "y": y, "w": WIDTH, "h": HEIGHT}
+                yield _panel(panel) | {"id": next(ids), "gridPos": position}
+            y += HEIGHT
+
+
+def _panel(panel: Panel) -> dict[str, Any]:
+    now = panel.kind in ("stat", "table")
+    return {
+        "type": panel.kind,
+        "title": panel.title,
+        "description": panel.about,
+        "datasource": SOURCE,
+        "targets": [
+            {
+                "refId": chr(ord("A") + number),
+                "datasource": SOURCE,
+                "expr": written_out(query.expression),
+                "legendFormat": query.legend,
+                "instant": now,
+                "range": not now,
+                "format": "table" if panel.kind == "table" else "time_series",
+            }
+            for number, query in enumerate(panel.queries)
+        ],
+        "fieldConfig": {"defaults": {"unit": panel.unit}, "overrides": []},
+        "options": {"calculate": True} if panel.kind == "heatmap" else {},
+    }
+
+
+def _annotation(name: str, colour: str, expression: str, text: str) -> dict[str, Any]:
+    return {
+        "name": name,
+        "enable": True,
+        "datasource": SOURCE,
+        "iconColor": colour,
+        "expr": written_out(expression),
+        "step": "1m",
+        "titleFormat": name,
+        "textFormat": text,
+    }
+
+
+def _source() -> dict[str, Any]:
+    return {"name": "datasource", "type": "datasource", "query": "prometheus", "label": "Prometheus"}
+
+
+def _variable(name: str, query: str) -> dict[str, Any]:
+    return {
+        "name": name,
+        "type": "query",
+        "datasource": SOURCE,
+        "query": {"query": written_out(query), "refId": name},
+        "definition": written_out(query),
+        "includeAll": True,
+        "allValue": ".*",
+        "multi": True,
+        "current": {"text": "All", "value": "$__all"},
+        "refresh": 2,
+        "sort": 1,
+    }
+
+
+if __name__ == "__main__":
+    FILE.write_text(dashboard())
