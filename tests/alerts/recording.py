@@ -98,8 +98,17 @@ class Recording(msgspec.Struct, frozen=True):
     fault_at: float
 
     @property
+    def steps(self) -> dict[int, Scrape]:
+        """Return the scrapes by their numbers of seconds, without the time in which the fault was made."""
+        before = [scrape for scrape in self.scrapes if scrape.at < self.fault_at]
+        after = [scrape for scrape in self.scrapes if scrape.at >= self.fault_at]
+        steps = {round(scrape.at - before[0].at): scrape for scrape in before}
+        next_step = max(steps) + 1
+        return steps | {next_step + round(scrape.at - after[0].at): scrape for scrape in after}
+
+    @property
     def seconds(self) -> int:
-        return round(self.scrapes[-1].at - self.scrapes[0].at)
+        return max(self.steps)
 
     def increase(self, series: Series) -> float:
         """Return by how much a counter grew, from the first to the last scrape that has it."""
@@ -127,8 +136,7 @@ class Recording(msgspec.Struct, frozen=True):
 
     def _values(self, series: Series) -> Iterable[str]:
         is_stamp, is_counter = series[0].endswith(STAMP), series[0].endswith(("_total", "_bucket", "_count"))
-        start = self.scrapes[0].at
-        by_step = {round(scrape.at - start): scrape for scrape in self.scrapes}
+        by_step, start = self.steps, self.scrapes[0].at
         first, was_there, value = self.scrapes[0].values.get(series), False, 0.0
         if first is None:
             yield f"_x{RESTS}"
