@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help setup compiled lock generate check lint format test delayed fuzz sanitize interop differential bench soak faults run pipeline \
+.PHONY: help setup compiled lock generate check lint format test alerts delayed fuzz sanitize interop differential bench soak faults run pipeline \
   wheel image image-test helm kube clean
 
 BIN := .venv/bin
@@ -41,7 +41,9 @@ check: lint ## lint, and the tests that start no process: for the inner loop, un
 	@$(BIN)/pytest -q -n 2 --dist loadfile @tests/unit.txt $(ARGS)
 
 test: compiled need-redis-server need-curl need-chromium need-helm need-moto need-prometheus ## the tests, on real stores
-	@$(BIN)/pytest -n 5 --dist loadfile --no-loadscope-reorder $(addprefix --ignore tests/,interop differential container kube) $(ARGS)
+	@$(BIN)/pytest -n 5 --dist loadfile --no-loadscope-reorder $(addprefix --ignore tests/,alerts interop differential container kube) $(ARGS)
+alerts: compiled need-redis-server need-prometheus ## faults of running services, and which alerts fire on them: alone, for they are timed
+	@$(BIN)/pytest -n 3 --dist loadfile --no-loadscope-reorder tests/alerts $(ARGS)
 delayed: compiled need-redis-server need-curl ## tests of the server, whose workers learn 0.3 s late of each other's changes
 	@$(BIN)/pytest -n 10 --dist loadfile --no-loadscope-reorder --follower-delay 0.3 --timeout 300 -k "not uvloop" \
 	  $(addprefix tests/,worker api conformance service) $(ARGS)

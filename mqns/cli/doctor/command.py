@@ -18,6 +18,7 @@ from mqns.cli.doctor.facts import Facts, NameServerFacts
 from mqns.cli.doctor.findings import Finding, Severity, confirmed, counted, in_order
 from mqns.cli.doctor.rules import explained
 from mqns.cli.exit_codes import ExitCode
+from mqns.cli.http_api import http_url
 from mqns.cli.output import Document, plain, table
 from mqns.cli.settings import CommandContext
 from mqns.errors import ConfigError
@@ -145,10 +146,7 @@ def _urls(addresses_: tuple[str, ...], urls: list[str]) -> dict[str, str]:
             f"{len(urls)} of --http for {counted(len(addresses_), 'name server')}: one, or one for each"
         )
     spread = urls * len(addresses_) if len(urls) == 1 else urls
-    return {
-        address: url if "://" in url else f"http://{url}"
-        for address, url in zip(addresses_, spread, strict=False)
-    }
+    return {address: http_url(url) for address, url in zip(addresses_, spread, strict=False)}
 
 
 def _code(facts: Facts, findings: Iterable[Finding], fail_on: FailOn) -> ExitCode:
