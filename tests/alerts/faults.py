@@ -23,6 +23,7 @@ from testbed.eventually import eventually
 from testbed.processes import send, stopped
 from tests.alerts.service import AWAITED_S, Peer, Service, repeated
 from tests.mqpipeline.serving.example import AS_OF, RUN, row
+from worker.jobs.route_checker import VERSIONS
 
 TOPICS: Final = tuple(Topic(f"T{number}") for number in range(400))
 MANY: Final = Broker(name="many", addr="127.0.2.1:10911", topics=TOPICS)
@@ -139,8 +140,8 @@ def tables_are_changed_and_workers_do_not_learn_it(service: Service) -> Iterator
     redis, keys, peers = service.store.client, service.keys, [Peer(service) for _ in range(8)]
     before: dict[tuple[str, str], str] = {}
     for topic in map(str, redis.smembers(keys.topics)):
-        for peer in peers:  # so that each worker caches it
-            peer.look_up(topic)
+        for peer, version in itertools.product(peers, VERSIONS):  # so that each worker caches its answers
+            peer.look_up(topic, version)
         for broker, text in redis.hgetall(keys.route(topic)).items():
             stored = str(text)
             before |= {(keys.route(topic), str(broker)): stored, (keys.topics_of(str(broker)), topic): stored}

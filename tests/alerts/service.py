@@ -145,18 +145,18 @@ class Peer:
         self._service, self._source = service, source
         self._connection: Connection | None = None
 
-    def ask(self, code: RequestCode, ext: dict[str, str], body: bytes = b"") -> int:
+    def ask(self, code: RequestCode, ext: dict[str, str], body: bytes = b"", version: int = 0) -> int:
         """Return the code of the reply."""
         if self._connection is None:
             self._connection = Connection(self._service.server.port, source=self._source)
         try:
-            return self._connection.ask(code, ext, body, within_s=10).code
+            return self._connection.ask(code, ext, body, version=version, within_s=10).code
         except OSError:
             self._connection = None
             raise
 
-    def look_up(self, topic: str) -> int:
-        return self.ask(RequestCode.GET_ROUTEINFO_BY_TOPIC, {"topic": topic})
+    def look_up(self, topic: str, version: int = 0) -> int:
+        return self.ask(RequestCode.GET_ROUTEINFO_BY_TOPIC, {"topic": topic}, version=version)
 
     def register(self, broker: Broker, **ext: str) -> int:
         body = broker.body()

@@ -15,6 +15,7 @@ from tests.hostile.frames import json_frame
 from tests.hostile.watch import EVERY_S, Watch
 
 FORGED = "10.0.0.1\n[ERROR] FORGED\x1b[31m\x00\u202e:10911"
+REMOVED = r"10.0.0.1\n[ERROR] FORGED\x1b[31m\x00\u202e:10911 is removed"
 NAMES = [
     "",
     " ",
@@ -133,18 +134,20 @@ def test_any_address_is_given_back_as_it_came(watch: Watch) -> None:
 
 
 def test_a_name_writes_no_log_line_of_its_own(watch: Watch) -> None:
-    """That of a broker which goes with its connection names its address."""
+    """Those of a broker that comes, and goes with its connection, name its address."""
 
     def is_logged() -> bool:
         """One line of a kind is, in a while."""
         over = Connection(watch.server.port)
         assert named("address", FORGED).register(over).code == 0
         over.close()
-        return "FORGED" in watch.server.said()
+        return any(REMOVED in line for line in lines())
+
+    def lines() -> list[str]:
+        return [line for line in watch.server.said().splitlines() if "FORGED" in line]
 
     eventually(is_logged, 4 * EVERY_S)
-    line = next(line for line in watch.server.said().splitlines() if "FORGED" in line)
-    assert r"10.0.0.1\n[ERROR] FORGED\x1b[31m\x00\u202e:10911 is removed" in line
+    assert all(line.startswith("[20") and line.isprintable() for line in lines())
 
 
 def assert_given_back(over: Connection, broker: Broker, kind: SerializeType) -> None:

@@ -181,7 +181,7 @@ def test_the_next_call_may_be_made_in_a_callback() -> None:
 
 def test_an_address_that_is_none_is_an_error_before_a_thread_is_begun() -> None:
     with pytest.raises(AddressError):
-        NameServerClient("nonsense")
+        NameServerClient("nonsense:port")
     with pytest.raises(AddressError):
-        RemotingClient(name_servers=["nonsense"])
+        RemotingClient(name_servers=["nonsense:port"])
     assert not [thread for thread in threading.enumerate() if thread.name == "rocketmq-client"]

@@ -6,6 +6,7 @@ import asyncio
 import logging
 import ssl
 from collections.abc import Iterator
+from itertools import cycle
 from typing import Final
 
 import msgspec
@@ -28,7 +29,7 @@ from rocketmq_remoting.frame import FrameReader
 from rocketmq_remoting.json_encoding import Dialect
 from rocketmq_remoting.remoting_command import Command
 from rocketmq_remoting.route import TopicRouteData, decode_route, encode_route
-from rocketmq_remoting.version import V5_0_0
+from rocketmq_remoting.version import V4_9_4, V5_0_0
 from worker.jobs.claimed_task import Task
 from worker.logs.rate_limited_log import RateLimitedLog
 
@@ -40,6 +41,8 @@ AGAIN_S: Final = 2.0
 """What a worker has not heard of a change by then, it never will."""
 ANSWER_S: Final = 3.0
 READ_BYTES: Final = 1 << 16
+VERSIONS: Final = (V5_0_0, V4_9_4 - 1)
+"""Of clients that get standard JSON, and of older ones: workers cache the answers to both."""
 MISMATCH: Final = "mismatch"
 NO_ROUTE: Final = TopicRouteData((), ())
 
@@ -54,6 +57,7 @@ class RouteChecker:
         self._driver = driver
         self._keys = keys
         self._counts = Counts(CONSISTENCY_CHECKS)
+        self._versions = cycle(VERSIONS)
 
     def read(self) -> Iterator[Sample]:
         """Yield what is counted here as values of metrics."""
@@ -66,25 +70,27 @@ class RouteChecker:
         return (task,) if self._options.check_address else ()
 
     async def check(self) -> None:
-        """Check some topics, drawn at random. Raises RedisError, StoreUnavailable."""
+        """Check some topics, drawn at random, as a client of one version, then of the other. Raises RedisError,
+        StoreUnavailable."""
+        version = next(self._versions)
         suspect = [
             topic
             for topic in await self._driver.run(_some_topics(self._keys))
-            if await self._compared(topic) == MISMATCH
+            if await self._compared(topic, version) == MISMATCH
         ]
         if suspect:  # a change may be on its way to the worker
             await asyncio.sleep(AGAIN_S)
         for topic in suspect:
-            if await self._compared(topic, certain=True) == MISMATCH:
+            if await self._compared(topic, version, certain=True) == MISMATCH:
                 self._counts.add(MISMATCH)
 
-    async def _compared(self, topic: str, *, certain: bool = False) -> str:
+    async def _compared(self, topic: str, version: int, *, certain: bool = False) -> str:
         """Compare one answer with what the tables have before and behind it, and count it unless it differs.
 
         A route that changes meanwhile proves nothing. With `certain` a difference is logged."""
-        before = await self._driver.run(_route(self._options, self._keys, topic))
-        answer = await self._answer(topic)
-        after = await self._driver.run(_route(self._options, self._keys, topic))
+        before = await self._driver.run(_route(self._options, self._keys, topic, version))
+        answer = await self._answer(topic, version)
+        after = await self._driver.run(_route(self._options, self._keys, topic, version))
         if answer is None:
             result = "unanswered"
         elif answer in (before, after) or (certain and before != after):
@@ -106,11 +112,11 @@ class RouteChecker:
             stored,
         )
 
-    async def _answer(self, topic: str) -> TopicRouteData | None:
+    async def _answer(self, topic: str, version: int) -> TopicRouteData | None:
         """Return the route that a lookup gets, None where there is no answer or another one."""
         try:
             async with asyncio.timeout(ANSWER_S):
-                reply = await self._asked(topic)
+                reply = await self._asked(topic, version)
             if reply.code == ResponseCode.TOPIC_NOT_EXIST:
                 return NO_ROUTE
             return _sorted(decode_route(reply.body)) if reply.code == ResponseCode.SUCCESS else None
@@ -122,13 +128,13 @@ class RouteChecker:
             )
             return None
 
-    async def _asked(self, topic: str) -> Command:
+    async def _asked(self, topic: str, version: int) -> Command:
         host, _, port = self._options.check_address.rpartition(":")
         tls = _unverified() if self._options.tls_server_mode == "enforcing" else None
         reader, writer = await asyncio.open_connection(host.strip("[]"), int(port), ssl=tls)
         try:
             request = Command(
-                RequestCode.GET_ROUTEINFO_BY_TOPIC, opaque=1, version=V5_0_0, ext={"topic": topic}
+                RequestCode.GET_ROUTEINFO_BY_TOPIC, opaque=1, version=version, ext={"topic": topic}
             )
             writer.write(encode(request))
             frames = FrameReader()
@@ -148,15 +154,16 @@ def _some_topics(keys: Keys) -> Plan[list[str]]:
     return topics
 
 
-def _route(options: Options, keys: Keys, topic: str) -> Plan[TopicRouteData]:
-    """Return the route that a client of the newest release is to get now, as it reads it."""
+def _route(options: Options, keys: Keys, topic: str, version: int) -> Plan[TopicRouteData]:
+    """Return the route that a client of this version is to get now, as it reads it."""
     shared = yield from settings.read(keys)
     stored = yield from read_route(keys, topic)
     try:
         route = route_of(stored, RouteView.of(overlay(options, shared), topic, None))
     except TopicNotFound:
         return NO_ROUTE
-    return _sorted(decode_route(encode_route(route, Dialect.STANDARD)))
+    omits_v5 = options.omit_v5_members and version < V5_0_0
+    return _sorted(decode_route(encode_route(route, Dialect.STANDARD, v5_members=not omits_v5)))
 
 
 def _sorted(route: TopicRouteData) -> TopicRouteData:

@@ -114,6 +114,28 @@ def test_a_real_server_answers_as_the_tables_are(tmp_path: Path, store: Embedded
         server.stop()
 
 
+@pytest.mark.parametrize("omits", [False, True])
+def test_both_kinds_of_clients_get_right_answers(
+    tmp_path: Path, store: EmbeddedStore, ns: Namespace, omits: bool
+) -> None:
+    ns.register("b3", topics=("T", "V"), zone="z1", acting=True)
+    server = NameServer(tmp_path, {"omitV5Members": str(omits).lower()}, url=store.url).start()
+    try:
+
+        async def check_twice() -> dict[str, float]:
+            options = Options(check_address=f"127.0.0.1:{server.port}", omit_v5_members=omits)
+            driver = AsyncDriver(redis_asyncio.Redis.from_url(store.url, decode_responses=True))
+            checker = RouteChecker(options, driver, KEYS)
+            await checker.check()
+            await checker.check()
+            await driver.close()
+            return {sample.labels[0]: sample.value for sample in checker.read() if sample.value}
+
+        assert asyncio.run(check_twice()) == {"match": 6}
+    finally:
+        server.stop()
+
+
 def test_right_answers(store: EmbeddedStore, ns: Namespace) -> None:
     assert checked_with(store, right(ns)) == {"match": 2}
 
