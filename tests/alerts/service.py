@@ -14,7 +14,7 @@ from registry.keys import Keys
 from rocketmq_remoting.codes import RequestCode
 from testbed import redis_servers
 from testbed.broker import Broker
-from testbed.connection import Connection
+from testbed.connection import V5_3_3, Connection
 from testbed.eventually import eventually
 from testbed.ports import free_port
 from testbed.processes import Family
@@ -145,7 +145,7 @@ class Peer:
         self._service, self._source = service, source
         self._connection: Connection | None = None
 
-    def ask(self, code: RequestCode, ext: dict[str, str], body: bytes = b"", version: int = 0) -> int:
+    def ask(self, code: RequestCode, ext: dict[str, str], body: bytes = b"", version: int = V5_3_3) -> int:
         """Return the code of the reply."""
         if self._connection is None:
             self._connection = Connection(self._service.server.port, source=self._source)
@@ -155,7 +155,7 @@ class Peer:
             self._connection = None
             raise
 
-    def look_up(self, topic: str, version: int = 0) -> int:
+    def look_up(self, topic: str, version: int = V5_3_3) -> int:
         return self.ask(RequestCode.GET_ROUTEINFO_BY_TOPIC, {"topic": topic}, version=version)
 
     def register(self, broker: Broker, **ext: str) -> int:
