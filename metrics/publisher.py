@@ -65,7 +65,8 @@ class _Buckets:
 
 
 class Publisher:
-    """Publishes what `read` returns, of a process of this role. What it can count is there from the start, with 0.
+    """Publishes what `read` returns, of a process of this role. What it can count is there from the start, with 0; a gauge
+    of which the least of all processes counts is not, for the 0 of a process that starts would be the least.
 
     Made in the process itself: not before a fork. Without a folder (`metrics.files`) it publishes nothing."""
 
@@ -99,7 +100,7 @@ class Publisher:
     def _begin_all(self) -> None:
         reserve(identity(self._role, os.getpid()))
         for metric in CATALOGUE:
-            if self._scope in metric.scopes and metric is not WORKERS:
+            if self._scope in metric.scopes and metric is not WORKERS and metric.merge is not Merge.LEAST:
                 for labels in metric.combinations():
                     self._shown[metric.name, labels] = self._begin(metric, labels)
         self._shown[WORKERS.name, (self._role,)] = alive = self._number(WORKERS, "", (self._role,))

@@ -132,6 +132,19 @@ def test_a_code_that_a_peer_made_up_is_other(folder: Path) -> None:
     assert values == {("105", "ok"): 2, ("other", "ok"): 1}
 
 
+def test_a_process_that_starts_is_not_the_least(folder: Path) -> None:
+    """Before it has published what it has."""
+    Process().publisher.publish()
+    seen: list[float] = []
+
+    def read() -> Iterator[Sample]:
+        seen.append(series()["follower_connected", ()])
+        yield Sample(FOLLOWER_CONNECTED, (), 1)
+
+    Publisher("default", Scope.REMOTING, "starting", read).publish()
+    assert seen == [1]
+
+
 def test_many_processes_that_have_ended_are_added_up(folder: Path) -> None:
     for number in range(files.ENDED_MOST + 5):
         process = Process(f"worker{number}")

@@ -38,7 +38,7 @@ __all__ = ["RouteChecker"]
 EVERY_S: Final = 30.0
 SAMPLES: Final = 20
 AGAIN_S: Final = 2.0
-"""What a worker has not heard of a change by then, it never will."""
+"""A change that has not reached a worker by then will not reach it."""
 ANSWER_S: Final = 3.0
 READ_BYTES: Final = 1 << 16
 VERSIONS: Final = (V5_0_0, V4_9_4 - 1)
