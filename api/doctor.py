@@ -1,5 +1,6 @@
 """Findings of the name server about itself."""
 
+import msgspec
 from apiflask import APIBlueprint
 
 from api.name_server import name_server
@@ -43,17 +44,5 @@ def doctor() -> Findings:
     now_ms, findings = server.run(examine(server.keys, server.limits))
     return Findings(
         now_millis=now_ms,
-        findings=[
-            FindingAnswer(
-                check=finding.check,
-                severity=finding.severity,
-                what=finding.what,
-                why=finding.why,
-                advice=finding.advice,
-                command=finding.command,
-                subjects=finding.subjects,
-                count=finding.count,
-            )
-            for finding in findings
-        ],
+        findings=[FindingAnswer(**msgspec.structs.asdict(finding)) for finding in findings],
     )

@@ -65,8 +65,8 @@ class _Buckets:
 
 
 class Publisher:
-    """Publishes what `read` returns, of a process of this role. What it can count is there from the start, with 0; a gauge
-    of which the least of all processes counts is not, for the 0 of a process that starts would be the least.
+    """Publishes what `read` returns, of a process of this role. What it can count is there from the start, with 0; a
+    gauge of which the least of all processes counts is not: the 0 of one that starts would be it.
 
     Made in the process itself: not before a fork. Without a folder (`metrics.files`) it publishes nothing."""
 

@@ -9,6 +9,7 @@ from rocketmq_remoting.codes import RequestCode, ResponseCode
 from rocketmq_remoting.command import encode
 from rocketmq_remoting.frame import FrameReader
 from rocketmq_remoting.remoting_command import Command
+from worker.transport.tls_context import unverified_context
 
 TIMEOUT_S = 0.5
 GET_CONFIG = Command(code=RequestCode.GET_NAMESRV_CONFIG, opaque=1)
@@ -34,7 +35,7 @@ def what_is_late(options: Options, timeout_s: float) -> str:
     try:
         with socket.create_connection(where, timeout_s) as plain:
             encrypted = options.tls_server_mode == "enforcing"
-            reply = _asked(_unverified().wrap_socket(plain) if encrypted else plain, CHECK_READINESS)
+            reply = _asked(unverified_context().wrap_socket(plain) if encrypted else plain, CHECK_READINESS)
     except OSError as error:
         return f"port {options.listen_port} does not answer: {error}"
     if reply is None:
@@ -52,15 +53,9 @@ def _asked(connection: socket.socket, command: Command) -> Command | None:
     return None
 
 
-def _unverified() -> ssl.SSLContext:
-    context = ssl.create_default_context()
-    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
-    return context
-
-
 def _speaks_tls(connection: socket.socket) -> bool:
     try:
-        _unverified().wrap_socket(connection).close()
+        unverified_context().wrap_socket(connection).close()
     except ssl.SSLError as error:
         return "ALERT" in (error.reason or "")
     return True

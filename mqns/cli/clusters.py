@@ -6,8 +6,9 @@ import msgspec
 import typer
 
 from mqns.cli.commands import command
-from mqns.cli.drain_list import DrainState, HttpIfAny, owner_text, states_if_asked
+from mqns.cli.drain_list import DrainState, owner_text, states_if_asked
 from mqns.cli.exit_codes import NotFound
+from mqns.cli.http_api import HttpIfAny
 from mqns.cli.output import Document, table
 from mqns.cli.settings import CommandContext
 from mqns.names import MASTER_ID

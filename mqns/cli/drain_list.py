@@ -2,35 +2,18 @@
 
 from collections.abc import Mapping
 from datetime import UTC, datetime
-from typing import Annotated, Final
+from typing import Final
 from urllib.parse import quote
 
 import msgspec
 import typer
 
 from mqns.cli.commands import command
-from mqns.cli.http_api import HttpApi, HttpError
+from mqns.cli.http_api import Http, HttpApi, HttpError
 from mqns.cli.output import Document, table
 from mqns.cli.settings import CommandContext
 from mqns.errors import ClientError
 
-VARIABLE: Final = "MQNS_HTTP"
-Http = Annotated[
-    str,
-    typer.Option(
-        "--http", help="HTTP side of a redis-namesrv", metavar="URL", envvar=VARIABLE, show_default=False
-    ),
-]
-HttpIfAny = Annotated[
-    str | None,
-    typer.Option(
-        "--http",
-        help="HTTP side of a redis-namesrv, which knows what brokers are drained",
-        metavar="URL",
-        envvar=VARIABLE,
-        show_default=False,
-    ),
-]
 PAGE: Final = 1000
 PAGES_MAX: Final = 100
 UNKNOWN: Final = "-"

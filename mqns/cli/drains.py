@@ -9,8 +9,7 @@ import msgspec
 import typer
 
 from mqns.cli.commands import command
-from mqns.cli.drain_list import Http
-from mqns.cli.http_api import HttpApi, HttpError, name_in_path
+from mqns.cli.http_api import Http, HttpApi, HttpError, name_in_path
 from mqns.cli.output import Document, table
 from mqns.cli.permissions import Brokers
 from mqns.cli.settings import CommandContext

@@ -10,10 +10,9 @@ import msgspec
 import typer
 
 from mqns.cli.commands import command
-from mqns.cli.drain_list import Http
 from mqns.cli.event_words import EntryDocument, EntryId, line_of
 from mqns.cli.exit_codes import message_of
-from mqns.cli.http_api import HttpApi, HttpError
+from mqns.cli.http_api import Http, HttpApi, HttpError
 from mqns.cli.moments import moment_text, parse_moment
 from mqns.cli.output import OutputFormat
 from mqns.cli.settings import CommandContext

@@ -3,11 +3,12 @@
 import asyncio
 import ssl
 from functools import cached_property
-from typing import Any, Final, TypeVar
+from typing import Annotated, Any, Final, TypeVar
 from urllib.parse import quote
 
 import httpx
 import msgspec
+import typer
 
 from mqns.addresses.syntax import check_address, with_port
 from mqns.errors import AddressError, CallTimeout, ClientError, ConfigError, ConnectError
@@ -21,6 +22,23 @@ ANSWER_MOST: Final = 64 << 20
 """Bytes of an answer; a page of 1,000 brokers has some hundred thousand."""
 AS_IT_IS: Final = {"Accept-Encoding": "identity"}
 """How an answer is asked for, and read: one compressed twice has a thousand times a thousand bytes for one."""
+VARIABLE: Final = "MQNS_HTTP"
+Http = Annotated[
+    str,
+    typer.Option(
+        "--http", help="HTTP side of a redis-namesrv", metavar="URL", envvar=VARIABLE, show_default=False
+    ),
+]
+HttpIfAny = Annotated[
+    str | None,
+    typer.Option(
+        "--http",
+        help="HTTP side of a redis-namesrv, which knows what brokers are drained",
+        metavar="URL",
+        envvar=VARIABLE,
+        show_default=False,
+    ),
+]
 
 
 class HttpError(ClientError):

@@ -7,7 +7,8 @@ import msgspec
 import typer
 
 from mqns.cli.commands import command, new_app
-from mqns.cli.drain_list import DrainState, HttpIfAny, owner_text, states_if_asked
+from mqns.cli.drain_list import DrainState, owner_text, states_if_asked
+from mqns.cli.http_api import HttpIfAny
 from mqns.cli.output import Document, table
 from mqns.cli.settings import CommandContext
 from mqns.name_server import calls

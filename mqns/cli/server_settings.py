@@ -6,9 +6,8 @@ import msgspec
 import typer
 
 from mqns.cli.commands import command
-from mqns.cli.drain_list import Http
 from mqns.cli.exit_codes import NotFound
-from mqns.cli.http_api import HttpApi, HttpError, name_in_path
+from mqns.cli.http_api import Http, HttpApi, HttpError, name_in_path
 from mqns.cli.output import Document, lines, table
 from mqns.cli.settings import CommandContext
 from mqns.errors import ConfigError

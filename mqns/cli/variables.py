@@ -5,7 +5,7 @@ from difflib import get_close_matches
 from typing import Final
 
 from mqns.addresses.sources import ENVIRONMENT
-from mqns.cli.drain_list import VARIABLE
+from mqns.cli.http_api import VARIABLE
 from mqns.cli.settings import ACCESS_KEY, SECRET_KEY, SECURITY_TOKEN, TLS_KEY_PASSWORD
 
 PREFIX: Final = "MQNS_"

@@ -1,6 +1,6 @@
-"""Counts events as metrics: in one of all schedulers, so that each is counted once."""
+"""Counts events as metrics."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 from typing import Final
 
 from metrics import catalogue as metrics
@@ -9,7 +9,6 @@ from metrics.metric import OTHER
 from metrics.samples import Sample
 from registry.events.entry import Event, EventKind
 from worker.jobs.recent import Recent
-from worker.watch.follower import Listener, ResetCause
 
 __all__ = ["EventCounts"]
 
@@ -18,11 +17,9 @@ SEEN_BY: Final = {"expired": "last_seen_ms", "lost": "closed_ms", "closed": "clo
 
 
 class EventCounts:
-    """A follower's listener that hands on to another one; `counts_here` is asked whether this process counts."""
+    """`observe` is shown each entry."""
 
-    def __init__(self, listener: Listener, counts_here: Callable[[], bool]) -> None:
-        self._listener = listener
-        self._counts_here = counts_here
+    def __init__(self) -> None:
         self._changes = Counts(metrics.ROUTE_CHANGES)
         self._removals = Counts(metrics.UNREGISTRATIONS)
         self._conflicts = Counts(metrics.IDENTITY_CONFLICTS)
@@ -34,21 +31,6 @@ class EventCounts:
             for cause in (*causes, OTHER):
                 self._changes.of(kind, cause)
 
-    async def apply(self, group: Sequence[Event]) -> None:
-        """Apply all entries of one script, then count them: those that raise come again."""
-        await self._listener.apply(group)
-        if self._counts_here():
-            for event in group:
-                self._count(event)
-
-    def emptied(self) -> None:
-        """See `Listener`."""
-        self._listener.emptied()
-
-    async def reset(self, cause: ResetCause) -> None:
-        """See `Listener`; what was missed is not counted."""
-        await self._listener.reset(cause)
-
     def read(self) -> Iterator[Sample | Observed]:
         """Yield what is counted here as values of metrics."""
         for counts in (self._changes, self._removals, self._conflicts, self._admin_writes):
@@ -56,7 +38,8 @@ class EventCounts:
         yield from self._detection.read()
         yield Observed(metrics.EXPIRY_RECORD_DELAY, (), self._record_delay)
 
-    def _count(self, event: Event) -> None:
+    def observe(self, event: Event) -> None:
+        """Count an entry."""
         kind, cause = event.kind, event.cause
         if kind == EventKind.CHECKPOINT:
             return

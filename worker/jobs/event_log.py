@@ -1,14 +1,13 @@
-"""Logs what changed, by whom: a line for each entry that operators look for, in one of all schedulers."""
+"""Logs what changed, by whom: a line for each entry that operators look for."""
 
 import asyncio
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from typing import Final
 
 from registry.events.entry import Event, EventKind
 from worker.jobs.recent import Recent
 from worker.logs.log_lines import FIELDS
-from worker.watch.follower import Listener, ResetCause
 
 __all__ = ["EventLog"]
 
@@ -34,29 +33,16 @@ log = logging.getLogger(__name__)
 
 
 class EventLog:
-    """A follower's listener that hands on to another one; `logs_here` is asked whether this process logs."""
+    """`observe` is shown each entry, on a running loop."""
 
-    def __init__(self, listener: Listener, logs_here: Callable[[], bool]) -> None:
-        self._listener = listener
-        self._logs_here = logs_here
+    def __init__(self) -> None:
         self._recent = Recent()
         self._logged: dict[str, int] = {}
 
-    async def apply(self, group: Sequence[Event]) -> None:
-        """Apply all entries of one script, then log them: those that raise come again."""
-        await self._listener.apply(group)
-        if self._logs_here():
-            for event in group:
-                if _is_logged(event) and self._recent.is_new(tuple(map(event.get, ALIKE))):
-                    self._log(event)
-
-    def emptied(self) -> None:
-        """See `Listener`."""
-        self._listener.emptied()
-
-    async def reset(self, cause: ResetCause) -> None:
-        """See `Listener`; what was missed is not logged."""
-        await self._listener.reset(cause)
+    def observe(self, event: Event) -> None:
+        """Log an entry that operators look for, the first of those that are alike."""
+        if _is_logged(event) and self._recent.is_new(tuple(map(event.get, ALIKE))):
+            self._log(event)
 
     def _log(self, event: Event) -> None:
         text = f"{event.kind} {event.cause}"[:TEXT_MOST]

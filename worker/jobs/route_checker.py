@@ -4,7 +4,6 @@ A worker that answers by a cache which is no longer true is seen by nothing else
 
 import asyncio
 import logging
-import ssl
 from collections.abc import Iterator
 from itertools import cycle
 from typing import Final
@@ -32,6 +31,7 @@ from rocketmq_remoting.route import TopicRouteData, decode_route, encode_route
 from rocketmq_remoting.version import V4_9_4, V5_0_0
 from worker.jobs.claimed_task import Task
 from worker.logs.rate_limited_log import RateLimitedLog
+from worker.transport.tls_context import unverified_context
 
 __all__ = ["RouteChecker"]
 
@@ -130,7 +130,7 @@ class RouteChecker:
 
     async def _asked(self, topic: str, version: int) -> Command:
         host, _, port = self._options.check_address.rpartition(":")
-        tls = _unverified() if self._options.tls_server_mode == "enforcing" else None
+        tls = unverified_context() if self._options.tls_server_mode == "enforcing" else None
         reader, writer = await asyncio.open_connection(host.strip("[]"), int(port), ssl=tls)
         try:
             request = Command(
@@ -173,10 +173,3 @@ def _sorted(route: TopicRouteData) -> TopicRouteData:
         broker_datas=tuple(sorted(route.broker_datas, key=lambda data: (data.broker_name, data.cluster))),
         queue_datas=tuple(sorted(route.queue_datas, key=lambda data: data.broker_name)),
     )
-
-
-def _unverified() -> ssl.SSLContext:
-    """Return a context for this machine's own server, of which nothing secret is asked."""
-    context = ssl.create_default_context()
-    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
-    return context

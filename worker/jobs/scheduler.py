@@ -35,6 +35,7 @@ from worker.jobs.event_counts import EventCounts
 from worker.jobs.event_log import EventLog
 from worker.jobs.eviction_watch import EvictionWatch
 from worker.jobs.liveness_file import touch
+from worker.jobs.observing import ObservingListener
 from worker.jobs.push_905 import Pusher
 from worker.jobs.repair_walker import RepairWalker
 from worker.jobs.route_checker import RouteChecker
@@ -161,8 +162,13 @@ async def serve(options: Options) -> None:
     keys = Keys(options.namespace)
     commands = StoreCommands()
     driver = AsyncDriver(store.connect_async(options.redis_url, options.namespace), commands)
-    lines = EventLog(Pusher(options, driver, keys), lambda: walker.has_claim)
-    events = EventCounts(lines, lambda: walker.has_claim)
+    counts_of_events = EventCounts()
+    events = ObservingListener(
+        Pusher(options, driver, keys),
+        lambda: walker.has_claim,
+        counts_of_events.observe,
+        EventLog().observe,
+    )
     connect = partial(store.connect_follower, options.redis_url, options.namespace)
     follower = Follower(connect, keys, events, rest_s=REST_S)
     queue = store.connect_queue(
@@ -171,7 +177,7 @@ async def serve(options: Options) -> None:
     scheduler = PeriodScheduler(queue, options.namespace, timetable(options))
     walks = TaskRecord(keys, lambda plan: driver.start(plan, lambda *_: None))
     checker = RouteChecker(options, driver, keys)
-    meter = SchedulerMeter(options.namespace, commands, events, walks, checker, scheduler.waiting)
+    meter = SchedulerMeter(options.namespace, commands, counts_of_events, walks, checker, scheduler.waiting)
     walker = RepairWalker(options, driver, keys, record=walks, count=meter.count_repaired)
     claimed = [
         ClaimedTask(task, walks, lambda: walker.has_claim)

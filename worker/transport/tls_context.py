@@ -8,7 +8,14 @@ from typing import Final
 
 from registry.options.catalogue import Options
 
-__all__ = ["TlsUnusable", "build_context", "certificates_end", "openssl_ciphers", "openssl_versions"]
+__all__ = [
+    "TlsUnusable",
+    "build_context",
+    "certificates_end",
+    "openssl_ciphers",
+    "openssl_versions",
+    "unverified_context",
+]
 
 _VERSIONS: Final = {
     "TLSv1": ssl.TLSVersion.TLSv1,
@@ -47,6 +54,13 @@ def build_context(options: Options) -> ssl.SSLContext:
             _ask_for_client_certificates(context, options)
     except (ssl.SSLError, OSError, ValueError) as error:
         raise TlsUnusable(str(error) or type(error).__name__) from error
+    return context
+
+
+def unverified_context() -> ssl.SSLContext:
+    """Return the context of a client of this project's own servers, of which it asks nothing secret."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
     return context
 
 

@@ -1,35 +1,13 @@
-"""Which events are counted as what, and by which process."""
+"""Which events are counted as what."""
 
-import asyncio
-from collections.abc import Mapping, Sequence
-
-import pytest
+from collections.abc import Mapping
 
 from metrics import catalogue as metrics
 from metrics.counts import Observed
-from registry.errors import StoreUnavailable
 from registry.events.entry import Event, EventKind
 from worker.jobs.event_counts import EventCounts
-from worker.watch.follower import ResetCause
 
 NOW_MS = 1_767_225_600_000
-
-
-class Behind:
-    """The listener that groups are handed on to."""
-
-    def __init__(self) -> None:
-        self.groups: list[Sequence[Event]] = []
-        self.fails = False
-
-    async def apply(self, group: Sequence[Event]) -> None:
-        if self.fails:
-            raise StoreUnavailable("away")
-        self.groups.append(group)
-
-    def emptied(self) -> None: ...
-
-    async def reset(self, cause: ResetCause) -> None: ...
 
 
 def event(kind: str, cause: str, at_ms: int = NOW_MS, **fields: object) -> Event:
@@ -46,19 +24,19 @@ def values(counts: EventCounts) -> Mapping[tuple[str, ...], float]:
     return found
 
 
-def counted(*events: Event, here: bool = True) -> Mapping[tuple[str, ...], float]:
-    counts = EventCounts(Behind(), lambda: here)
-    asyncio.run(counts.apply(events))
+def counted(*events: Event) -> Mapping[tuple[str, ...], float]:
+    counts = EventCounts()
+    for one in events:
+        counts.observe(one)
     return values(counts)
 
 
-def test_one_that_has_the_claim_counts() -> None:
+def test_changes_by_kind_and_cause() -> None:
     group = (event("topics_changed", "register"), event("topics_changed", "acting"))
     assert counted(*group) == {
         ("route_changes_total", "topics_changed", "register"): 1,
         ("route_changes_total", "topics_changed", "acting"): 1,
     }
-    assert counted(*group, here=False) == {}
 
 
 def test_checkpoints_are_no_changes() -> None:
@@ -135,25 +113,10 @@ def test_what_a_later_release_or_another_hand_wrote() -> None:
     assert found["unregistration_events_total", "expired"] == 1
 
 
-def test_a_group_that_comes_again_is_counted_once() -> None:
-    behind = Behind()
-    counts = EventCounts(behind, lambda: True)
-    behind.fails = True
-    with pytest.raises(StoreUnavailable):
-        asyncio.run(counts.apply([event("topics_changed", "register")]))
-    behind.fails = False
-    asyncio.run(counts.apply([event("topics_changed", "register")]))
-    assert values(counts) == {("route_changes_total", "topics_changed", "register"): 1}
-
-
 def test_each_kind_has_its_causes() -> None:
     assert metrics.CAUSES.keys() == {*EventKind} - {EventKind.CHECKPOINT}
 
 
 def test_all_that_can_happen_is_there_from_the_start() -> None:
-    shown = {
-        read.labels
-        for read in EventCounts(Behind(), lambda: True).read()
-        if read.metric is metrics.ROUTE_CHANGES
-    }
+    shown = {read.labels for read in EventCounts().read() if read.metric is metrics.ROUTE_CHANGES}
     assert shown >= {(kind, cause) for kind, causes in metrics.CAUSES.items() for cause in causes}
