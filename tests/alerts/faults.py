@@ -162,7 +162,7 @@ def tables_are_changed_and_workers_do_not_learn_it(service: Service) -> Iterator
 def the_store_was_away(service: Service) -> Iterator[None]:
     with stopped(service.store.process.pid):
         time.sleep(OUTAGE_S)
-    eventually(lambda: service.value("expiry_held") == 1)
+    eventually(lambda: service.value("expiry_held") == 1 and service.value("redis_up") == 1)
     yield
 
 
