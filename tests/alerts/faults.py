@@ -240,7 +240,7 @@ def more_events_than_there_is_memory_for(service: Service) -> Iterator[None]:
     service.await_jobs()
 
 
-@fault("small", "Down", for_s=6)
+@fault("plain", "Down", for_s=6)
 def the_server_ends(service: Service) -> Iterator[None]:
     send(signal.SIGTERM, service.server.pid)
     eventually(lambda: not service.recorder.scrapes[-1].values)
