@@ -3,6 +3,8 @@
 Where the row speaks of 120 s, the server's `brokerTimeoutMillis` is 1000 here and other times shrink with it.
 """
 
+import time
+
 import pytest
 
 from rocketmq_remoting.codes import RequestCode
@@ -137,8 +139,14 @@ def ended(over: Connection) -> bool:
 @pytest.mark.conformance("104-14", "104-16", "104-26")
 @pytest.mark.server("short")
 def test_other_traffic_does_not_keep_a_broker_alive(ns: Scene) -> None:
+    lease_from = time.monotonic()
     ns.f1()
-    stays(lambda: not ended(ns.k1) and ns.brokers(), for_s=0.7 * LEASE_S)
+
+    def stays_in_the_lease() -> bool:
+        lives = not ended(ns.k1) and bool(ns.brokers())
+        return lives or time.monotonic() > lease_from + LEASE_S  # an answer may be late on a busy machine
+
+    stays(stays_in_the_lease, for_s=0.7 * LEASE_S)
     eventually(lambda: (ended(ns.k1) or True) and not ns.brokers())
     assert not ns.has_route("TA")
     eventually(lambda: ended(ns.k1))
