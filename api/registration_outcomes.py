@@ -45,7 +45,7 @@ def _log_refused() -> None:
     name, address, cluster = (str(fields.get(field))[:SHOWN] for field in FIELDS)
     log.warning(
         "the registration of broker %s at %s in cluster %s, which came from %s over HTTP, was refused, and what was "
-        "there stays: %s; what to do is in docs/runbook.md under this reason",
+        "there stays: %s; see Registrations are refused in docs/runbook.md",
         name,
         address,
         cluster,

@@ -68,7 +68,7 @@ def _log_refused(reply: Reply, command: Command, peer: Peer) -> None:
     )
     log.warning(
         "the registration of broker %s at %s in cluster %s, which came from %s, was refused, and what was there stays: "
-        "%s; what to do is in docs/runbook.md under this reason, until then the broker repeats it",
+        "%s; the broker repeats it, see Registrations are refused in docs/runbook.md",
         name,
         address,
         cluster,
