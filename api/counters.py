@@ -11,14 +11,18 @@ from metrics.catalogue import HTTP_REQUEST_DURATION, HTTP_REQUESTS
 from metrics.counts import Counts, Histograms, Observed
 from metrics.metric import OTHER, Scope
 from metrics.publisher import Publisher
+from metrics.registrations import RegistrationCounts
 from metrics.samples import Sample
 from metrics.store_commands import StoreCommands
 from registry.plans import Call, ScriptCall
 
-__all__ = ["COUNTERS", "ROLE", "HttpCounters", "count_requests", "publisher"]
+__all__ = ["COUNTERS", "ROLE", "HttpCounters", "count_requests", "publisher", "seconds_so_far"]
 
 ROLE: Final = "http"
 """Of these processes."""
+HEARTBEAT: Final = "http"
+ACCEPTED: Final = frozenset(("new", "changed", "unchanged"))
+"""What came of registrations that are heartbeats too."""
 
 
 class HttpCounters:
@@ -29,6 +33,7 @@ class HttpCounters:
         self._requests = Counts(HTTP_REQUESTS)
         self._durations = Histograms(HTTP_REQUEST_DURATION)
         self._commands = StoreCommands()
+        self._registrations = RegistrationCounts()
 
     def answered(self, method: str, route: str, status: int, seconds: float) -> None:
         """Count a request of a route, `other` for none, and how long it took."""
@@ -36,10 +41,29 @@ class HttpCounters:
             self._requests.add(method, route, status)
             self._durations.of(method, route).observe(seconds)
 
-    def refused(self, status: int) -> None:
-        """Count a request that never became one of a route."""
+    def refused(self, status: int, limit: str = "") -> None:
+        """Count a request that never became one of a route; `limit` is the option that it exceeds."""
         with self._lock:
             self._requests.add(OTHER, OTHER, status)
+            self._registrations.limited(limit)
+
+    def limited(self, option: str) -> None:
+        """Count what was refused at the limit that this option sets."""
+        with self._lock:
+            self._registrations.limited(option)
+
+    def registered(self, outcome: str, seconds: float) -> None:
+        """Count a registration by what came of it, and how long it took."""
+        with self._lock:
+            self._registrations.results.add(outcome)
+            self._registrations.durations.of(outcome).observe(seconds)
+            if outcome in ACCEPTED:
+                self._registrations.heartbeats.add(HEARTBEAT)
+
+    def heartbeat(self) -> None:
+        """Count an accepted heartbeat."""
+        with self._lock:
+            self._registrations.heartbeats.add(HEARTBEAT)
 
     def observe(
         self, requests: Sequence[Call | ScriptCall], seconds: float, replies: Sequence[object]
@@ -54,6 +78,7 @@ class HttpCounters:
             yield from self._requests.read()
             yield from self._durations.read()
             yield from self._commands.read()
+            yield from self._registrations.read()
 
 
 COUNTERS: Final = HttpCounters()
@@ -70,14 +95,14 @@ def count_requests(app: Flask) -> None:
     @app.after_request
     def end(response: Response) -> Response:
         route = OTHER if request.url_rule is None else request.url_rule.rule
-        began_s = g.get("began_s", None)
-        COUNTERS.answered(
-            request.method,
-            route,
-            response.status_code,
-            0.0 if began_s is None else perf_counter() - began_s,
-        )
+        COUNTERS.answered(request.method, route, response.status_code, seconds_so_far())
         return response
+
+
+def seconds_so_far() -> float:
+    """Return how long this request has taken."""
+    began_s: float | None = g.get("began_s", None)
+    return 0.0 if began_s is None else perf_counter() - began_s
 
 
 def publisher(namespace: str) -> Publisher:

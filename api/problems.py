@@ -12,8 +12,10 @@ from pydantic import BaseModel, ConfigDict, Field
 from redis.exceptions import ResponseError
 from werkzeug.exceptions import HTTPException, UnsupportedMediaType
 
+from api.counters import COUNTERS
 from api.path_names import unreadable
 from api.problem_names import MEDIA_TYPE, RETRY_AFTER_S, title_of, type_of
+from api.registration_outcomes import refused_as
 from registry.errors import (
     BrokerBusy,
     BrokerNotFound,
@@ -109,6 +111,7 @@ def install(app: APIFlask) -> None:
 
 
 def _reply(problem: Problem, headers: Mapping[str, str] | None = None) -> Response:
+    refused_as(problem.kind, problem.detail)
     document = ProblemDocument(
         type=type_of(problem.kind),
         title=title_of(problem.status),
@@ -126,6 +129,7 @@ def _reply(problem: Problem, headers: Mapping[str, str] | None = None) -> Respon
 def _of_registry(error: RegistryError) -> Response:
     status, kind = KINDS.get(type(error), (500, "defect"))
     if isinstance(error, LimitReached):
+        COUNTERS.limited(error.option)
         refusals.warning(
             "%s %a of %s was refused, and what was there stays: %s; if such a size is wanted, raise the option",
             request.method,

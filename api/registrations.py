@@ -6,12 +6,15 @@ import time
 from typing import Annotated
 
 from apiflask import APIBlueprint
+from flask import Response, request
 from pydantic import Field
 
 from api.brokers import broker_of
+from api.counters import COUNTERS
 from api.drains import DrainShown, drains_of
 from api.name_server import host, name_server, origin
 from api.problems import Problem
+from api.registration_outcomes import count_outcome, outcome_is
 from api.shapes import Address, Body, DataVersionAnswer, Int64, Many, Name, Query, TopicNumbers, Written
 from registry.errors import BrokerNotFound
 from registry.members import TIMEOUT_MAX_MS
@@ -27,6 +30,14 @@ from rocketmq_remoting.topic_config import TopicConfig
 from rocketmq_remoting.version import CURRENT
 
 bp = APIBlueprint("registrations", __name__, url_prefix="/v1/brokers")
+
+
+@bp.after_request
+def count(response: Response) -> Response:
+    """Count a registration, whatever its answer is."""
+    return (
+        count_outcome(response) if request.endpoint == f"{bp.name}.{register_broker.__name__}" else response
+    )
 
 
 class DataVersionBody(Body):
@@ -154,6 +165,7 @@ def register_broker(json_data: RegistrationBody) -> RegistrationAnswer:
             limits=server.limits,
         )
     )
+    outcome_is(registered.outcome)
     if registered.refused:
         raise Problem(409, "registration-refused", "another address holds this id with a higher stateVersion")
     return RegistrationAnswer(
@@ -180,6 +192,7 @@ def heartbeat(name: str, json_data: MemberBody) -> HeartbeatAnswer:
     )
     if renewed.version is None:
         raise BrokerNotFound(f"{json_data.broker_addr} is not registered in cluster {json_data.cluster!r}")
+    COUNTERS.heartbeat()
     return HeartbeatAnswer(
         event_id=renewed.event_id or None, data_version=DataVersionAnswer.of(renewed.version)
     )

@@ -118,6 +118,7 @@ class HttpWorker(ThreadWorker):  # type: ignore[misc]
     def _begin(self, connection: Connection) -> None:
         self.nr_conns += 1
         if self.nr_conns > self._connections:
+            COUNTERS.limited("httpMaxConnections")
             self._log.warning(
                 "over %d connections, so some are closed; raise httpMaxConnections or ulimit -n, or see whose: %s",
                 self._connections,
@@ -184,7 +185,7 @@ class HttpWorker(ThreadWorker):  # type: ignore[misc]
         self._write(connection)
 
     def _refuse(self, connection: Connection, refusal: Refusal) -> None:
-        COUNTERS.refused(refusal.status)
+        COUNTERS.refused(refusal.status, refusal.limit)
         self._log.warning(  # a text for each status, so that none hides another
             f"%s was refused a request ({refusal.status}): %s; nothing to do if it is hostile",
             connection.client,
@@ -226,7 +227,7 @@ class HttpWorker(ThreadWorker):  # type: ignore[misc]
         while (connection := self._memory.too_large(self._waiting)) is not None:
             if connection.phase in (Phase.HEAD, Phase.BODY):
                 text = f"requests under way hold over {self._memory.most} bytes (httpHeldBytes)"
-                self._refuse(connection, Refusal(503, text))
+                self._refuse(connection, Refusal(503, text, "httpHeldBytes"))
             else:
                 self._log.warning(
                     "an answer of %d bytes that %s did not read was dropped; raise httpHeldBytes if it was not hostile",

@@ -10,9 +10,11 @@ the same moment of a machine whose speed changes.
 import argparse
 import statistics
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from pathlib import Path
+
+import msgspec
 
 from bench.asking import Asking
 from bench.closed_loop import loaded, rotate, write_frames
@@ -36,13 +38,32 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as scratch:
         setting = prepare(Path(scratch), rounds=given.rounds, seconds=given.seconds, warm_up_s=given.warm_up)
         for scene in scenes():
-            for line in compared(scene, other, given.only, setting):
-                print(line, flush=True)
+            for row in compared(scene, other, (given.only,), setting):
+                print(row.line(), flush=True)
 
 
-def compared(scene: Scene, other: Path, wanted: str, setting: Setting) -> Iterator[str]:
-    """Yield a line for each workload of the scene whose name contains `wanted`; both servers stay up for all."""
-    workloads = [workload for workload in scene.workloads if wanted in workload.name]
+class Compared(msgspec.Struct, frozen=True):
+    """Replies per second of CPU time to a workload, of both sides in each round."""
+
+    name: str
+    theirs: list[float]
+    ours: list[float]
+
+    @property
+    def ratios(self) -> list[float]:
+        """This tree's over the other's, of each round."""
+        return [mine / other for other, mine in zip(self.theirs, self.ours, strict=True)]
+
+    def line(self) -> str:
+        """Return the median ratio, and what it is made of."""
+        return (
+            f"{statistics.median(self.ratios):.3f}  {self.name}: {spread(self.ours)} to {spread(self.theirs)}"
+        )
+
+
+def compared(scene: Scene, other: Path, wanted: Sequence[str], setting: Setting) -> Iterator[Compared]:
+    """Yield each workload of the scene whose name contains one of `wanted`; both servers stay up for all."""
+    workloads = [load for load in scene.workloads if any(text in load.name for text in wanted)]
     if not workloads:
         return
     with ExitStack() as stack:
@@ -64,8 +85,7 @@ def compared(scene: Scene, other: Path, wanted: str, setting: Setting) -> Iterat
                 ]
                 rotate(workload, sides, setting)
             rates = [[sample.per_cpu_second for sample in side.samples] for side in (theirs, ours)]
-            ratio = statistics.median(mine / other for other, mine in zip(*rates, strict=True))
-            yield f"{ratio:.3f}  {workload.name}: {spread(rates[1])} to {spread(rates[0])}"
+            yield Compared(workload.name, *rates)
 
 
 if __name__ == "__main__":

@@ -17,8 +17,8 @@
           {"lost"} the claim is over; {"again", event id, {broker name, ...}} as many lapses as a script may take were
           recorded first, dry or not;
           {"go", token, epoch, generation, first, changed, writes, strips, same} a decision;
-          {"done", event id, epoch, generation, {master, ha}, order table, {broker name, ...}}
-          The broker names are those with a clean-up that was deferred  ]]
+          {"done", event id, epoch, generation, {master, ha}, order table, {broker name, ...}, entered}
+          The broker names are those with a clean-up that was deferred; entered: "1" if the member was not there  ]]
 --- @include "growth"
 --- @include "lapses"
 --- @include "master"
@@ -281,4 +281,4 @@ if first then -- slices of a claim, and rows of an earlier epoch that are still 
   redis.call("HSET", KEYS[2], "topics", overwrite("HLEN", K.topics_of(name)),
     "mappings", overwrite("HLEN", K.mappings_of(name)))
 end
-return { "done", last, broker.epoch, broker.gen, master, orders, deferred_names(ctx) }
+return { "done", last, broker.epoch, broker.gen, master, orders, deferred_names(ctx), flag(enters) }

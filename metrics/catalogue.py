@@ -3,9 +3,10 @@
 from collections.abc import Mapping
 from typing import Final
 
-from metrics.metric import DELAY, LATENCY, OTHER, Label, Merge, Metric, Scope
+from metrics.metric import DELAY, LATENCY, OTHER, SIZE, Label, Merge, Metric, Scope
 from registry.doctor.findings import FINDINGS
 from registry.events.entry import EventKind
+from registry.options.catalogue import GROWTH_LIMITS
 from registry.scripts import names_of_scripts
 from registry.task_times import TASKS
 from rocketmq_remoting.codes import RequestCode
@@ -22,6 +23,7 @@ RESULT: Final = Label(
 REMOTING: Final = (Scope.REMOTING,)
 STORE: Final = (Scope.STORE,)
 JOBS: Final = (Scope.JOBS,)
+OF_REQUESTS: Final = (Scope.REMOTING, Scope.HTTP)
 ALL_PROCESSES: Final = (Scope.REMOTING, Scope.HTTP, Scope.JOBS)
 CAUSES: Final[Mapping[str, tuple[str, ...]]] = {
     EventKind.STREAM_STARTED: ("empty_store", "stream_lost"),
@@ -148,6 +150,58 @@ PROBES: Final = Metric(
     "Probes of brokers whose last connection closed.",
 )
 
+REGISTRATION_RESULT: Final = Label("result", ("new", "changed", "unchanged", "rejected", "conflict"))
+REGISTRATIONS: Final = Metric(
+    "registration_events_total",
+    "counter",
+    (REGISTRATION_RESULT,),
+    OF_REQUESTS,
+    "Registrations (103, and over HTTP) by what came of them: the member was not there before; a change was written; "
+    "only its lease was renewed; an error was answered, by which a log line names the broker and the reason; another "
+    "address has its id with a higher stateVersion.",
+)
+REGISTRATION_DURATION: Final = Metric(
+    "registration_duration_seconds",
+    "histogram",
+    (REGISTRATION_RESULT,),
+    OF_REQUESTS,
+    "From the whole registration to its answer. Without those that are answered at once: one that a cache knows by its "
+    "bytes and whose lease was renewed just now, and one that is refused since too many wait.",
+    buckets=LATENCY,
+)
+REGISTRATION_BODY: Final = Metric(
+    "registration_body_bytes",
+    "histogram",
+    (),
+    REMOTING,
+    "Bodies of registrations as they came, compressed or not.",
+    buckets=SIZE,
+)
+HEARTBEATS: Final = Metric(
+    "heartbeats_total",
+    "counter",
+    (Label("kind", ("103", "322", "904", "http")),),
+    OF_REQUESTS,
+    "Accepted heartbeats, by their request: registrations are some, and those of unknown members none. `http` has both "
+    "that came over HTTP.",
+)
+LIMIT: Final = Label(
+    "limit",
+    (
+        *(key for key in GROWTH_LIMITS if key != "maxOwnersOfMember"),  # at which the oldest goes
+        *("clientRequestThreadPoolQueueCapacity", "defaultThreadPoolQueueCapacity"),
+        *("unRegisterBrokerQueueCapacity", "maxConnections", "maxConnectionsPerHost"),
+        *("httpMaxConnections", "httpHeadMaxBytes", "httpBodyMaxBytes", "httpHeldBytes"),
+    ),
+)
+LIMIT_REFUSALS: Final = Metric(
+    "limit_refusals_total",
+    "counter",
+    (LIMIT,),
+    OF_REQUESTS,
+    "Requests and connections refused at a limit, by the option that sets it.",
+)
+
 REDIS_UP: Final = Metric(
     "redis_up",
     "gauge",
@@ -234,6 +288,13 @@ ADMIN_WRITES: Final = Metric(
     JOBS,
     "Operators' acts that changed something, by what they came over; counted as route_changes_total.",
 )
+STALE_UNREGISTERS: Final = Metric(
+    "stale_unregister_fenced_total",
+    "counter",
+    (),
+    JOBS,
+    "Unregistrations of an id that another address has, which stays; counted as route_changes_total.",
+)
 EXPIRY_RECORD_DELAY: Final = Metric(
     "expiry_record_delay_seconds",
     "histogram",
@@ -281,10 +342,11 @@ TASK_LAST_SUCCESS: Final = Metric(
 TASK_INTERVAL: Final = Metric(
     "task_interval_seconds", "gauge", (TASK,), STORE, "How often a periodic job is to run."
 )
+QUEUE: Final = Label("queue", ("upkeep", "pipeline-runs"))
 TASK_QUEUE_DEPTH: Final = Metric(
     "task_queue_depth",
     "gauge",
-    (Label("queue", ("upkeep", "pipeline-runs")),),
+    (QUEUE,),
     JOBS,
     "Jobs that wait, as a scheduler sees it.",
     merge=Merge.LAST,
@@ -519,7 +581,8 @@ CATALOGUE: Final = (
     *(DECODE_ERRORS, ADMISSION_REJECTED, LOOP_LAG),
     *(ROUTE_CACHE_EVENTS, ROUTE_CACHE_BYTES, ROUTE_CACHE_ENTRIES, ROUTE_CACHE_DROPS, STALE_SERVE),
     *(FOLLOWER_CONNECTED, PROBES),
-    *(ROUTE_FRESHNESS, ROUTE_CHANGES, UNREGISTRATIONS, IDENTITY_CONFLICTS),
+    *(REGISTRATIONS, REGISTRATION_DURATION, REGISTRATION_BODY, HEARTBEATS, LIMIT_REFUSALS),
+    *(ROUTE_FRESHNESS, ROUTE_CHANGES, UNREGISTRATIONS, IDENTITY_CONFLICTS, STALE_UNREGISTERS),
     *(EXPIRY_RECORD_DELAY, DETECTION_LATENCY, LEASE_HIDE_DELAY),
     *(REDIS_UP, REDIS_COMMAND_DURATION, REDIS_ERRORS, REDIS_RECONNECTS, REDIS_CLOCK_OFFSET),
     *(

@@ -21,6 +21,8 @@ DELAY: Final = (
     *(0.001, 0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5),
     *(1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0),
 )
+SIZE: Final = tuple(float(1 << power) for power in (8, 10, 12, 14, 16, 18, 20, 22, 24))
+"""Upper bounds of a histogram's buckets (bytes)."""
 
 
 class Scope(StrEnum):

@@ -138,6 +138,7 @@ ROWS: Final = (
             Panel("Connections by event", (counted("connection_events_total", "event"),), unit="cps"),
             Panel("Requests in flight", (Query(f"sum(N_inflight_requests{{{HERE}}})", "in flight"),)),
             Panel("Requests refused as busy", (counted("admission_rejected_total", "class"),), unit="reqps"),
+            Panel("Refusals by limit", (counted("limit_refusals_total", "limit"),), unit="ops"),
             Panel("Bytes that cannot be read", (counted("decode_errors_total", "reason"),), unit="reqps"),
         ),
     ),
@@ -206,6 +207,8 @@ ROWS: Final = (
             Panel(
                 "Flapping", (stored("flapping_brokers", "cluster"),), about="From the pipeline's report flap."
             ),
+            Panel("Registrations by result", (counted("registration_events_total", "result"),), unit="ops"),
+            Panel("Heartbeats", (counted("heartbeats_total", "kind"),), unit="ops"),
             Panel("Conflicts of identity", (counted("identity_conflicts_total", "kind"),), unit="ops"),
         ),
     ),

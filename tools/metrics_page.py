@@ -46,10 +46,12 @@ TAIL = """
 |---|---|
 | gone members as `broker_up` 0 for a day | the store has them no more; [reports](pipeline-reports.md) have |
 | watchers | there is no watch over HTTP |
-| registrations and heartbeats by what they did | `requests_total` has 103, 322, 904; `route_changes_total` changes |
-| refusals by access rules | there are no such rules yet |
-| removals that the fence refused | `identity_conflicts_total` has them as `stale_unregister` |
-| refusals by limit | `requests_total` has them as errors; `limit_used_ratio` says which limit is near |
+| refusals by access rules, and when keys of peers end | there are no such rules yet |
+| `limit_used_ratio` of limits of a broker, request or host | each is near its own; see `limit_refusals_total` |
+| `events_fold_mismatches_total` | `events_fold_mismatches`, of the newest run of the pipeline: no process counts them |
+| `result` skipped of `task_runs_total` | a job that another process runs, or has run in this period, is not begun |
+| a setting for series by broker | they end by themselves, at numbers that a scrape bears |
+| connections closed for unread answers, by limit | `connection_events_total` has them as `closed_slow` |
 """
 
 

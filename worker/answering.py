@@ -10,7 +10,8 @@ from registry.options.catalogue import Options
 from rocketmq_remoting.command import Command, encode_header
 from rocketmq_remoting.remoting_command import ONEWAY_FLAG, SerializeType
 from worker import dispatch
-from worker.counters import SAMPLED, Counters
+from worker.answered_brokers import OF_BROKERS, AnsweredBrokers
+from worker.counters import REGISTRATION, SAMPLED, Counters
 from worker.peer import Peer
 from worker.reply import Reply
 
@@ -24,6 +25,7 @@ class Answering:
 
     def __init__(self, counters: Counters, numbers: Iterator[int], options: Options) -> None:
         self._counters = counters
+        self._brokers = AnsweredBrokers(counters)
         self._numbers = numbers
         self._forced_json = options.reply_encoding == "json"
         self._begun: dict[int, float] = {}  # by the identity of the command
@@ -44,7 +46,10 @@ class Answering:
     def end(self, reply: Reply, command: Command, peer: Peer) -> None:
         """Answer a request that had to wait."""
         self.send(reply, command, peer)
-        self._counters.took(command.code, perf_counter() - self._begun.pop(id(command)))
+        seconds = perf_counter() - self._begun.pop(id(command))
+        self._counters.took(command.code, seconds)
+        if command.code == REGISTRATION:
+            self._brokers.took(reply, seconds)
 
     def send_cached(self, reply: Reply, command: Command, peer: Peer) -> None:
         """Answer a lookup whose reply is cached; one of SAMPLED is timed."""
@@ -58,6 +63,10 @@ class Answering:
 
     def send(self, reply: Reply, command: Command, peer: Peer) -> None:
         """Answer a request at once; a oneway one has no answer."""
+        if command.code in OF_BROKERS:
+            self._brokers.answered(reply, command, peer)
+        if reply.refusal:
+            self._counters.registrations.limited(reply.refusal)
         if command.flag & ONEWAY_FLAG:
             self._counters.requests.add(command.code, RESULT_OF_ONEWAY)
             return

@@ -5,20 +5,24 @@ from typing import Final
 
 from metrics import catalogue as metrics
 from metrics.counts import Counts, Histogram, Histograms, Observed
+from metrics.registrations import RegistrationCounts
 from metrics.samples import Sample
 from rocketmq_remoting.codes import RequestCode, ResponseCode
 
-__all__ = ["ROUTE", "SAMPLED", "Counters"]
+__all__ = ["REGISTRATION", "ROUTE", "SAMPLED", "Counters"]
 
 SAMPLED: Final = 16
 """Of so many reads that are answered by their bytes one is timed, and counts for all."""
 
 ROUTE: Final = int(RequestCode.GET_ROUTEINFO_BY_TOPIC)
 CLUSTERS: Final = int(RequestCode.GET_BROKER_CLUSTER_INFO)
+REGISTRATION: Final = int(RequestCode.REGISTER_BROKER)
+UNCHANGED: Final = "unchanged"
 BY_BYTES: Final = (
     ROUTE,
     CLUSTERS,
-    *map(int, (RequestCode.REGISTER_BROKER, RequestCode.QUERY_DATA_VERSION, RequestCode.BROKER_HEARTBEAT)),
+    REGISTRATION,
+    *map(int, (RequestCode.QUERY_DATA_VERSION, RequestCode.BROKER_HEARTBEAT)),
 )
 """Requests that can be answered by their bytes."""
 RESULTS: Final[dict[int, str]] = {
@@ -55,6 +59,9 @@ class Counters:
         self.connection_events = Counts(metrics.CONNECTION_EVENTS)
         self.decode_errors = Counts(metrics.DECODE_ERRORS)
         self.cache_drops = Counts(metrics.ROUTE_CACHE_DROPS)
+        self.registrations = RegistrationCounts()
+        self.bodies = Histogram(metrics.REGISTRATION_BODY.buckets)
+        """Of registrations, in bytes."""
         self.overloads = 0
         self._rejected = Counts(metrics.ADMISSION_REJECTED)
         self.probes = Counts(metrics.PROBES)
@@ -94,6 +101,12 @@ class Counters:
         """Count how long a request took, from its whole frame to its answer."""
         self.durations.of(code).observe(seconds)
 
+    def confirmed(self, code: int, seconds: float) -> None:
+        """Count how long a repeated request took whose cached reply the store confirmed."""
+        self.took(code, seconds)
+        if code == REGISTRATION:
+            self.registrations.durations.of(UNCHANGED).observe(seconds)
+
     def lookups_took(self, seconds: float, times: int) -> None:
         """Count how long lookups took that are answered by their bytes."""
         self._of_lookups.observe(seconds, times)
@@ -103,6 +116,8 @@ class Counters:
         for counts in self._counts:
             yield from counts.read()
         yield from self._requests(lookups)
+        yield from self._of_brokers()
+        yield Observed(metrics.REGISTRATION_BODY, (), self.bodies)
         yield from self.durations.read()
         yield Observed(metrics.LOOP_LAG, (), self.loop_lag)
         yield Observed(metrics.ROUTE_FRESHNESS, (), self.freshness)
@@ -115,6 +130,19 @@ class Counters:
         by_bytes[str(ROUTE), "ok"] += lookups
         for metric, labels, value in self.requests.read():
             yield Sample(metric, labels, value + by_bytes.get(labels, 0))
+
+    def _of_brokers(self) -> Iterator[Sample | Observed]:
+        """Yield registrations and heartbeats; each that was answered by its bytes renewed a lease, or it was just
+        renewed."""
+        by_bytes: dict[tuple[str, ...], int] = {
+            (metrics.HEARTBEATS.name, str(code)): number for code, number in self.by_bytes.items()
+        }
+        by_bytes[metrics.REGISTRATIONS.name, UNCHANGED] = self.by_bytes[REGISTRATION]
+        for read in self.registrations.read():
+            if isinstance(read, Sample):
+                yield read._replace(value=read.value + by_bytes.get((read.metric.name, *read.labels), 0))
+            else:
+                yield read
 
     def _of_cache(self, lookups: int) -> Iterable[Sample]:
         hits = self.cache_hits + lookups + self.by_bytes[ROUTE] + self.by_bytes[CLUSTERS]

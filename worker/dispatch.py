@@ -33,6 +33,9 @@ NO_ROUTE = (
 BUSY = Reply(ResponseCode.SYSTEM_BUSY, remark="[OVERLOAD]system busy, start flow control for a while")
 GO_AWAY = Reply(ResponseCode.GO_AWAY, remark="please go away")
 NOT_READY = Reply(ResponseCode.SYSTEM_ERROR, remark="name server not ready")
+SINGLE_TOPIC = Reply(
+    ResponseCode.SYSTEM_ERROR, remark="register broker failed", ext={}, refusal="single-topic"
+)
 UNREGISTRATIONS_FULL = Reply(ResponseCode.SYSTEM_ERROR)
 
 log = RateLimitedLog(logging.getLogger(__name__))
@@ -85,12 +88,12 @@ def no_route(topic: str | None) -> Reply:
     return Reply(ResponseCode.TOPIC_NOT_EXIST, remark=NO_ROUTE % shown(topic))
 
 
-def failure(reason: str) -> Reply:
-    """Return SYSTEM_ERROR with its reason, for people; one line."""
-    return Reply(ResponseCode.SYSTEM_ERROR, remark=reason.partition("\n")[0])
+def failure(reason: str, refusal: str = "") -> Reply:
+    """Return SYSTEM_ERROR with its reason, for people; one line. `refusal` is as `Reply` has it."""
+    return Reply(ResponseCode.SYSTEM_ERROR, remark=reason.partition("\n")[0], refusal=refusal)
 
 
-STORE_AWAY = failure("the store cannot serve now")
+STORE_AWAY = failure("the store cannot serve now", "store")
 
 
 def _store_unavailable(request: Request, error: Exception) -> Reply:
@@ -106,14 +109,15 @@ def _store_unavailable(request: Request, error: Exception) -> Reply:
 
 def _limit_reached(request: Request, error: Exception) -> Reply:
     assert isinstance(error, LimitReached)
-    log.warning(
-        "request %d of %s was refused, and what was there stays: %s; if such a size is wanted, raise the option",
-        request.command.code,
-        request.peer.address,
-        shown(str(error)),
-        kind=error.option,
-    )
-    return failure(str(error))
+    if request.command.code != RequestCode.REGISTER_BROKER:  # worker.answered_brokers has a line of those
+        log.warning(
+            "request %d of %s was refused, and what was there stays: %s; if such a size is wanted, raise the option",
+            request.command.code,
+            request.peer.address,
+            shown(str(error)),
+            kind=error.option,
+        )
+    return failure(str(error), error.option)
 
 
 def _store_refuses(request: Request, error: Exception) -> Reply:
@@ -124,7 +128,7 @@ def _store_refuses(request: Request, error: Exception) -> Reply:
         request.peer.address,
         shown(str(error)),
     )
-    return failure(f"{type(error).__name__}: {error}")
+    return failure(f"{type(error).__name__}: {error}", "store")
 
 
 def _no_config(request: Request, error: Exception) -> Reply:
@@ -136,19 +140,19 @@ def _no_config(request: Request, error: Exception) -> Reply:
 
 def _undecodable(request: Request, error: Exception) -> Reply:
     request.unreadable("body")
-    return failure(f"undecodable body: {error}")
+    return failure(f"undecodable body: {error}", "body")
 
 
 ERRORS: dict[type[Exception], Callable[[Request, Exception], Reply]] = {
     StoreUnavailable: _store_unavailable,
     TopicNotFound: lambda request, _: no_route(request.get("topic")),
     ConfigNotFound: _no_config,
-    RegistrationRefused: lambda *_: Reply(ResponseCode.SYSTEM_ERROR, remark="register broker failed", ext={}),
+    RegistrationRefused: lambda *_: SINGLE_TOPIC,
     SettingsRefused: lambda *_: Reply(
         ResponseCode.NO_PERMISSION, remark="Can not update config in black list."
     ),
-    BrokerBusy: lambda _, error: failure(str(error)),
-    InvalidField: lambda _, error: failure(str(error)),
+    BrokerBusy: lambda _, error: failure(str(error), "busy"),
+    InvalidField: lambda _, error: failure(str(error), "field"),
     LimitReached: _limit_reached,
     ResponseError: _store_refuses,
     BodyError: _undecodable,

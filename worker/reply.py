@@ -32,7 +32,9 @@ class Reply(msgspec.Struct, frozen=True):
 
     `ext` is {} rather than None where Java's response class has fields and none is set. `event_id` is the last
     entry of the stream that the request wrote: the reply is sent when this worker has followed the stream so far.
-    `depends` is None for what must not be kept. `renewal` is how the same heartbeat or registration is repeated."""
+    `depends` is None for what must not be kept. `renewal` is how the same heartbeat or registration is repeated.
+    `outcome` is what came of a registration (`registry.registration.decision`), or "renewed" of an accepted heartbeat;
+    `refusal` why a request was refused: the key of the option that limits it, or one of a few words."""
 
     code: int = ResponseCode.SUCCESS
     remark: str | None = None
@@ -41,6 +43,8 @@ class Reply(msgspec.Struct, frozen=True):
     event_id: str = ""
     depends: Depends | None = None
     renewal: Renewal | None = None
+    outcome: str = ""
+    refusal: str = ""
 
 
 class Request(msgspec.Struct, frozen=True):

@@ -73,7 +73,7 @@ class Service:
             self._hit(key, cached, command, peer, frame)
         elif (size := request_bytes(command)) > FIELD_MOST and (field := overlong(command)) is not None:
             self._answering.send(
-                dispatch.failure(f"{field} has more than {FIELD_MOST} characters"), command, peer
+                dispatch.failure(f"{field} has more than {FIELD_MOST} characters", "field"), command, peer
             )
         elif (refusal := parts.admission.admit(command.code, peer)) is not None:
             self.counters.refused(parts.admission.class_of(command.code).label)

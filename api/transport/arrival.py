@@ -88,7 +88,9 @@ class Arrival(RequestParser):  # type: ignore[misc]
         end = self._come.find(HEAD_END, self._searched)
         length = len(self._come) if end < 0 else end + len(HEAD_END)
         if length > self._limits.head_bytes:
-            raise Refusal(431, f"a head may have {self._limits.head_bytes} bytes (httpHeadMaxBytes)")
+            raise Refusal(
+                431, f"a head may have {self._limits.head_bytes} bytes (httpHeadMaxBytes)", "httpHeadMaxBytes"
+            )
         self._searched = 0 if end >= 0 else max(0, len(self._come) - len(HEAD_END) + 1)
         if end < 0:
             return False

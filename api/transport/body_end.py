@@ -29,7 +29,7 @@ def body_end(reader: Any, limit: int) -> BodyEnd:
 
 def too_long(limit: int) -> Refusal:
     """Return the refusal of a body that is too long."""
-    return Refusal(413, f"a body may have {limit} bytes (httpBodyMaxBytes)")
+    return Refusal(413, f"a body may have {limit} bytes (httpBodyMaxBytes)", "httpBodyMaxBytes")
 
 
 class _Chunks:

@@ -23,12 +23,14 @@ LONGEST: Final = 200
 
 
 class Refusal(Exception):
-    """A request that is not read further; its connection is closed behind the answer."""
+    """A request that is not read further; its connection is closed behind the answer. `limit` is the option that it
+    exceeds, if it does."""
 
-    def __init__(self, status: int, detail: str) -> None:
+    def __init__(self, status: int, detail: str, limit: str = "") -> None:
         super().__init__(detail)
         self.status = status
         self.detail = detail
+        self.limit = limit
 
     def encode(self) -> bytes:
         """Return the answer: a problem document."""

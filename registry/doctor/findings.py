@@ -13,7 +13,7 @@ from registry.growth.limits import Limits
 from registry.keys import Keys
 from registry.plans import Plan, call
 
-__all__ = ["FINDINGS", "Finding", "count", "counted", "examine"]
+__all__ = ["FINDINGS", "Examination", "Finding", "count", "counted", "examine"]
 
 FINDINGS: Final = tuple(RULES)
 """The names of all rules."""
@@ -36,17 +36,26 @@ class Finding(msgspec.Struct, frozen=True):
     count: int
 
 
-def examine(keys: Keys, limits: Limits) -> Plan[tuple[int, tuple[Finding, ...]]]:
-    """Return the time (Unix ms of the Redis clock) and the findings."""
+class Examination(msgspec.Struct, frozen=True):
+    """The findings at a time (Unix ms of the Redis clock); `size` is how many members and drains were read for them."""
+
+    now_ms: int
+    findings: tuple[Finding, ...]
+    size: int
+
+
+def examine(keys: Keys, limits: Limits) -> Plan[Examination]:
+    """Return the findings as they are now. It reads all brokers."""
     found = yield from facts.read(keys, limits)
-    return found.clock.now_ms, tuple(_finding(keys, seen) for seen in check(found))
+    size = sum(len(broker.members) for broker in found.brokers) + len(found.drained)
+    return Examination(found.clock.now_ms, tuple(_finding(keys, seen) for seen in check(found)), size)
 
 
 def count(keys: Keys, limits: Limits) -> Plan[None]:
     """Examine, and store for ten minutes how many subjects the findings of each rule have; one without any is one."""
-    _, findings = yield from examine(keys, limits)
+    examined = yield from examine(keys, limits)
     counts = Counter[str]()
-    for finding in findings:
+    for finding in examined.findings:
         counts[finding.check] += max(finding.count, 1)
     text = msgspec.json.encode({name: counts[name] for name in FINDINGS}).decode()
     yield call("SET", keys.doctor, text, "PX", COUNTED_MS)

@@ -3,10 +3,13 @@
 `lua/reregister_topics.lua` and `lua/claim_epoch.lua` reply with some of the same.
 """
 
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, Literal, TypeAlias
 
 import msgspec
 from msgspec.structs import replace
+
+Outcome = Literal["new", "changed", "unchanged", "conflict"]
+"""What came of a registration: the member entered, or an entry was written, or none; or another has its id."""
 
 
 class _Reply(msgspec.Struct, frozen=True, array_like=True):
@@ -42,7 +45,7 @@ class Decision(_Reply, frozen=True, tag="go"):
 
 class Done(_Reply, frozen=True, tag="done"):
     """The registration is written. `master` is (address, HA address), both "" unless a slave's master lives;
-    `deferred` names brokers with a pending clean-up."""
+    `deferred` names brokers with a pending clean-up. `entered`: the member was not there, or another had its id."""
 
     event_id: str
     epoch: str
@@ -50,6 +53,14 @@ class Done(_Reply, frozen=True, tag="done"):
     master: tuple[str, str]
     order_table: list[str]
     deferred: tuple[str, ...] = ()
+    entered: bool = False
+
+    @property
+    def outcome(self) -> Outcome:
+        """Return what came of the registration."""
+        if self.entered:
+            return "new"
+        return "changed" if self.event_id else "unchanged"
 
 
 class Refused(_Reply, frozen=True, tag="refused"):

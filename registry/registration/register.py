@@ -118,7 +118,7 @@ def _run(operation: RegisterOperation) -> Plan[Registered]:
     keys, origin, name = context.keys, context.origin, context.registration.name
     done = yield from operation.try_reregister()
     if done is not None:
-        return Registered.of(done.master, done.order_table, event_id=done.event_id)
+        return Registered.of(done.master, done.order_table, event_id=done.event_id, outcome=done.outcome)
     event_id, pauses = "", 0
     for _ in range(TRIES + PENDING_PAUSES):
         end = yield from operation.try_once()
@@ -127,9 +127,9 @@ def _run(operation: RegisterOperation) -> Plan[Registered]:
             event_id = deferred_id or end.event_id or event_id
         match end:
             case Done(master=master, order_table=order_table):
-                return Registered.of(master, order_table, event_id=event_id)
+                return Registered.of(master, order_table, event_id=event_id, outcome=end.outcome)
             case Refused(refusal_id, order_table):
-                return Registered.of(("", ""), order_table, event_id=refusal_id, refused=True)
+                return Registered.of(("", ""), order_table, event_id=refusal_id, outcome="conflict")
             case SingleTopic():
                 raise RegistrationRefused("register broker failed: a first registration with one topic only")
             case Full(option, what):

@@ -11,6 +11,7 @@ from registry.members import USUAL_TIMEOUT_MS
 from registry.options.catalogue import Options
 from registry.options.networks import link_of
 from registry.plans import Origin, pairs
+from registry.registration.decision import Outcome
 from registry.registration.renewals import Renewal
 from rocketmq_remoting.body_signature import split_signature
 from rocketmq_remoting.data_version import DataVersion, decode_data_version
@@ -46,15 +47,15 @@ class Registration(msgspec.Struct, frozen=True):
 class Registered(msgspec.Struct, frozen=True):
     """The answer: addresses for a slave whose master lives, the order topics (None: no such KV namespace).
 
-    `event_id` is the last entry written, "" for none; `refused` a newcomer whose state version was lower than the
-    holder's. `renewal` is set for an unchanged registration whose body names its data version: the script item
-    that answers every other with the same header and body signature."""
+    `event_id` is the last entry written, "" for none; the outcome `conflict` is of a newcomer whose state version was
+    lower than the holder's. `renewal` is set for an unchanged registration whose body names its data version: the
+    script item that answers every other with the same header and body signature."""
 
     master_address: str | None = None
     ha_address: str | None = None
     order_table: dict[str, str] | None = None
     event_id: str = ""
-    refused: bool = False
+    outcome: Outcome = "unchanged"
     renewal: Renewal | None = None
 
     @classmethod
@@ -64,12 +65,17 @@ class Registered(msgspec.Struct, frozen=True):
         order_table: list[str],
         *,
         event_id: str = "",
-        refused: bool = False,
+        outcome: Outcome = "unchanged",
         renewal: Renewal | None = None,
     ) -> "Registered":
         """Return the answer that a script's reply stands for: `{"1", topic, value, ...}` is an order table."""
         table = pairs(order_table[1:]) if order_table[0] == "1" else None
-        return cls(master[0] or None, master[1] or None, table, event_id, refused, renewal)
+        return cls(master[0] or None, master[1] or None, table, event_id, outcome, renewal)
+
+    @property
+    def refused(self) -> bool:
+        """Return whether another member keeps the id."""
+        return self.outcome == "conflict"
 
     def order_topics(self, options: Options) -> dict[str, str] | None:
         """Return the order topics for the broker, None without returnOrderTopicConfigToBroker."""

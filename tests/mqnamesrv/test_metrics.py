@@ -1,19 +1,21 @@
 """What a running server publishes: requests over the wire and HTTP, and what of it stays when a worker is killed."""
 
 import os
-import re
 import signal
+import socket
 import time
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
 import httpx
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
+from prometheus_client.utils import floatToGoString
 
 from metrics.catalogue import CATALOGUE
 from metrics.files import MADE
-from metrics.metric import NS, PREFIX, Scope
+from metrics.metric import NS, PREFIX, Metric, Scope
 from registry.options.catalogue import BY_KEY
 from rocketmq_remoting.codes import RequestCode
 from testbed.certificates import VALID, make_certificates
@@ -22,7 +24,6 @@ from tests.mqnamesrv.process import NameServer
 
 Labels = tuple[tuple[str, str], ...]
 LOOKUPS = 40
-PART = re.compile("_(bucket|count|sum)$")
 
 
 @pytest.fixture(scope="module")
@@ -52,21 +53,49 @@ def value(server: NameServer, name: str, **labels: str) -> float:
     return scrape(server).get((name, tuple(sorted(labels.items()))), 0.0)
 
 
-def test_each_metric_of_a_process_is_there_from_the_start(server: NameServer) -> None:
-    def missing() -> list[str]:
-        names = {name for name, _ in scrape(server)}
-        return [
-            metric.name
-            for metric in CATALOGUE
-            if Scope.STORE not in metric.scopes and not names & {metric.name, f"{metric.name}_bucket"}
-        ]
-
-    eventually(lambda: not missing(), 10)
+def parts(metric: Metric) -> tuple[str, ...]:
+    """Return what its samples have behind its name."""
+    return ("_bucket", "_count", "_sum") if metric.type == "histogram" else ("",)
 
 
-def test_there_is_no_metric_that_the_catalogue_has_not(server: NameServer) -> None:
-    known = {metric.name for metric in CATALOGUE}
-    assert {name for name, _ in scrape(server) if not {name, PART.sub("", name)} & known} == set()
+def shown_of(metric: Metric) -> set[tuple[str, Labels]]:
+    """Return the samples that a metric of processes has from the start: each combination of closed labels, and of a
+    histogram each bucket."""
+    found: set[tuple[str, Labels]] = set()
+    for values in metric.combinations():
+        labels = tuple(zip(metric.label_names, values, strict=True))
+        if metric.type != "histogram":
+            found.add((metric.name, tuple(sorted(labels))))
+            continue
+        found |= {(f"{metric.name}_{part}", tuple(sorted(labels))) for part in ("count", "sum")}
+        for bound in (*map(floatToGoString, metric.buckets), "+Inf"):
+            found.add((f"{metric.name}_bucket", tuple(sorted((*labels, ("le", bound))))))
+    return found
+
+
+OF_PROCESSES = [metric for metric in CATALOGUE if Scope.STORE not in metric.scopes]
+NAMED = {f"{metric.name}{part}": metric for metric in CATALOGUE for part in parts(metric)}
+"""The catalogue's metrics by the names of their samples."""
+
+
+def test_all_that_processes_count_is_there_from_the_start(server: NameServer) -> None:
+    """Without a request to this worker: name by name, label by label, bucket by bucket."""
+    wanted = set[tuple[str, Labels]]().union(*map(shown_of, OF_PROCESSES))
+
+    def all_there() -> bool:
+        assert wanted - scrape(server).keys() == set()
+        return True
+
+    eventually(all_there, 10)
+
+
+def test_a_scrape_has_nothing_that_the_catalogue_has_not(server: NameServer) -> None:
+    for name, labels in scrape(server):
+        metric = NAMED[name]
+        shown = {label: value for label, value in labels if label != "le"}
+        assert shown.keys() == {*metric.label_names}, name
+        for label in metric.labels:
+            assert not label.values or shown[label.name] in label.values, (name, label.name)
 
 
 def test_lookups_are_counted_and_timed(server: NameServer) -> None:
@@ -132,3 +161,38 @@ def test_the_folder_goes_with_the_server(tmp_path: Path) -> None:
         pid = server.pid
         assert list(Path("/dev/shm").glob(f"{MADE}{pid}-*"))
     assert not list(Path("/dev/shm").glob(f"{MADE}{pid}-*"))
+
+
+def test_refusals_by_limit(tmp_path: Path) -> None:
+    limits = {
+        "MQNS_MAX_CONNECTIONS_PER_HOST": "2",
+        "MQNS_HTTP_HEAD_MAX_BYTES": "4096",
+        "MQNS_HTTP_BODY_MAX_BYTES": "99",
+    }
+    with NameServer(tmp_path, MQNS_REMOTING_WORKERS="1", **limits) as server, ExitStack() as stack:
+        for _ in range(5):
+            stack.enter_context(socket.create_connection(("127.0.0.1", server.port)))
+        address = f"http://127.0.0.1:{server.http_port}/v1/kv/n/k"
+        assert httpx.get(address, headers={"X": "x" * 5000}).status_code == 431
+        assert httpx.put(address, json={"value": "x" * 100}).status_code == 413
+        wanted = {"maxConnectionsPerHost": 3, "httpHeadMaxBytes": 1, "httpBodyMaxBytes": 1}
+
+        def refused() -> dict[str, float]:
+            found = scrape(server).items()
+            return {
+                labels[0][1]: value
+                for (name, labels), value in found
+                if name == "limit_refusals_total" and value
+            }
+
+        eventually(lambda: refused() == wanted, 10)
+
+
+def test_a_refused_registration_is_counted_and_said(server: NameServer) -> None:
+    broker = {"brokerName": "bad", "brokerAddr": "127.0.0.9:1", "clusterName": "c1", "brokerId": "0"}
+    server.ask(RequestCode.REGISTER_BROKER, broker | {"bodyCrc32": "1"})
+    eventually(lambda: value(server, "registration_events_total", result="rejected") == 1, 10)
+    assert (
+        "the registration of broker bad at 127.0.0.9:1 in cluster c1, which came from 127." in server.output
+    )
+    assert "crc32 not match" in server.output

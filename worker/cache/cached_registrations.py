@@ -6,6 +6,7 @@ those numbers, and of its body is compared what the signature is made of; so the
 becomes of its topics. A frame that is laid out otherwise is decoded.
 """
 
+from bisect import bisect_left
 from collections.abc import Callable
 from struct import Struct
 from typing import Final
@@ -13,6 +14,7 @@ from typing import Final
 from msgspec.structs import replace
 from zlib_ng.zlib_ng import crc32, crc32_combine
 
+from metrics.catalogue import REGISTRATION_BODY
 from registry.caching.bounded import Bounded
 from registry.options.catalogue import Options
 from registry.registration.renewals import Renewals
@@ -131,6 +133,8 @@ class CachedRegistrations:
         cached.connection, cached.options = connection, options
         cached.start, cached.length = split[1] + split[0] + b",", len(split[2])
         cached.crc = crc32(split[2])
+        cached.body_bytes = len(command.body)
+        cached.bucket = bisect_left(REGISTRATION_BODY.buckets, cached.body_bytes)
         self.replies.put(name, cached)
 
     def drop(self, cached: CachedReply) -> None:

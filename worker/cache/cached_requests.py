@@ -43,7 +43,10 @@ class CachedReply(Stamp):
 
     Once its stamp is invalid, a route (`key`) is looked up, and a heartbeat (`renewal`) checked with the store."""
 
-    __slots__ = ("code", "heads", "heartbeat", "key", "parts", "renewal", "reply", "request", "tail")
+    __slots__ = (
+        *("code", "heads", "heartbeat", "key", "parts", "renewal", "reply", "request", "tail"),
+        *("body_bytes", "bucket"),
+    )
 
     def __init__(
         self, request: bytes, code: int, reply: Reply, head: bytes, rest: bytes, tail: int, source: Source
@@ -59,6 +62,8 @@ class CachedReply(Stamp):
         self.tail = tail
         self.key: Key | None = None
         self.heartbeat: Heartbeat | None = None
+        self.body_bytes, self.bucket = 0, -1
+        """Of a registration: how long its body is, and in which bucket of `Counters.bodies` that counts."""
 
     def head(self, digits: int) -> bytes:
         """Return what comes before an opaque of so many digits, 0 for a binary one; the lengths in it count them."""
@@ -133,7 +138,7 @@ class CachedRequests:
         Stops at the first frame that is not cached or not whole, at `most` bytes of replies, and at many checks."""
         blocks: list[bytes] = []
         checks: list[RepeatCheck] = []
-        by_bytes = self.counters.by_bytes
+        by_bytes, bodies = self.counters.by_bytes, self.counters.bodies
         at, size = first, 0
         last = len(data) - _SHORTEST
         while at <= last and size < most and len(checks) < CHECKS_MOST:
@@ -150,6 +155,8 @@ class CachedRequests:
                     blocks += longer.reply_to(opaque)
                     size += len(longer.parts[2])
                     by_bytes[longer.code] += 1
+                    bodies.counts[longer.bucket] += 1
+                    bodies.sum += longer.body_bytes
                 else:
                     checks.append(RepeatCheck(longer, opaque, data[at:end]))
                 at = end
@@ -190,6 +197,9 @@ class CachedRequests:
     def answered(self, cached: CachedReply) -> None:
         """Count a request that was answered with this reply."""
         self.counters.by_bytes[cached.code] += 1
+        if cached.body_bytes:
+            self.counters.bodies.counts[cached.bucket] += 1
+            self.counters.bodies.sum += cached.body_bytes
 
     def keep(self, frame: bytes, command: Command, reply: Reply, source: Source) -> CachedReply | None:
         """Cache the reply to the frame that `command` was read from; return it, or None if it must not be cached.

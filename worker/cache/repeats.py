@@ -79,7 +79,7 @@ class Repeats:
             cached.renew(generation, until)
             self._requests.answered(cached)
             peer.send(b"".join(cached.reply_to(check.opaque)))
-            self._parts.counters.took(cached.code, perf_counter() - began)
+            self._parts.counters.confirmed(cached.code, perf_counter() - began)
         else:
             (self.registrations if isinstance(cached, CachedRegistration) else self._requests).drop(cached)
             self._handle(decode(check.frame[4:]), peer, check.frame)

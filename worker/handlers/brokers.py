@@ -1,5 +1,7 @@
 """Registered brokers: 104 unregister, 322 data version, 904 heartbeat."""
 
+from msgspec.structs import replace
+
 from registry.plans import Plan
 from registry.registration.heartbeat import Heartbeat, renew_lease
 from registry.removal import unregister
@@ -53,9 +55,15 @@ def _compared(asked: DataVersion | None, plan: Plan[Heartbeat]) -> Plan[Reply]:
     changed = heartbeat.version is None or heartbeat.version != asked
     body = heartbeat.version.encode() if heartbeat.version is not None else b""
     ext = {"changed": "true" if changed else "false"}
-    return Reply(ext=ext, body=body, event_id=heartbeat.event_id, renewal=heartbeat.renewal)
+    return _accepted(heartbeat, Reply(ext=ext, body=body))
 
 
 def _renewed(plan: Plan[Heartbeat]) -> Plan[Reply]:
     heartbeat = yield from plan
-    return Reply(event_id=heartbeat.event_id, renewal=heartbeat.renewal)
+    return _accepted(heartbeat, Reply())
+
+
+def _accepted(heartbeat: Heartbeat, reply: Reply) -> Reply:
+    """Return the reply with what the heartbeat did; one of an unknown member did nothing."""
+    outcome = "" if heartbeat.version is None else "renewed"
+    return replace(reply, event_id=heartbeat.event_id, renewal=heartbeat.renewal, outcome=outcome)

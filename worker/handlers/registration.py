@@ -13,7 +13,7 @@ from worker.arguments import boolean, integer
 from worker.dispatch import failure, handles
 from worker.reply import Handled, Reply, Request
 
-BAD_CHECKSUM = Reply(ResponseCode.SYSTEM_ERROR, remark="crc32 not match", ext={})
+BAD_CHECKSUM = Reply(ResponseCode.SYSTEM_ERROR, remark="crc32 not match", ext={}, refusal="crc")
 REQUIRED = ("brokerName", "brokerAddr", "clusterName")
 UNSURE_MOST = 16
 """Members of a connection, with one of which it is not known whether the store registered it."""
@@ -30,10 +30,10 @@ def register_broker(request: Request) -> Handled:
         return BAD_CHECKSUM
     for field in REQUIRED:
         if request.get(field) is None:
-            return failure(f"the custom field <{field}> is null")
+            return failure(f"the custom field <{field}> is null", "field")
     broker_id = integer(command, "brokerId")
     if broker_id is None:
-        return failure("the custom field <brokerId> is null or not a number")
+        return failure("the custom field <brokerId> is null or not a number", "field")
     return _registered(request, _registration(request, broker_id, crc))
 
 
@@ -84,7 +84,7 @@ def _registered(request: Request, registration: Registration) -> Plan[Reply]:
             request.refused(member)
         if isinstance(error, BodyError):
             request.unreadable("body")
-            return failure(f"Failed to decode RegisterBrokerBody: {error}")
+            return failure(f"Failed to decode RegisterBrokerBody: {error}", "body")
         raise
     if not done.refused:
         request.registers(member)  # one that came before may have been refused meanwhile
@@ -95,4 +95,4 @@ def _registered(request: Request, registration: Registration) -> Plan[Reply]:
     if (order_topics := done.order_topics(options)) is not None:
         body = request.registration_cache.order_body(order_topics)
     ext = {name: address for name, address in addresses.items() if address is not None}
-    return Reply(ext=ext, body=body, event_id=done.event_id, renewal=done.renewal)
+    return Reply(ext=ext, body=body, event_id=done.event_id, renewal=done.renewal, outcome=done.outcome)

@@ -23,6 +23,7 @@ class EventCounts:
         self._changes = Counts(metrics.ROUTE_CHANGES)
         self._removals = Counts(metrics.UNREGISTRATIONS)
         self._conflicts = Counts(metrics.IDENTITY_CONFLICTS)
+        self._stale_unregisters = Counts(metrics.STALE_UNREGISTERS)
         self._admin_writes = Counts(metrics.ADMIN_WRITES)
         self._recent = Recent()
         self._detection = Histograms(metrics.DETECTION_LATENCY)
@@ -33,7 +34,8 @@ class EventCounts:
 
     def read(self) -> Iterator[Sample | Observed]:
         """Yield what is counted here as values of metrics."""
-        for counts in (self._changes, self._removals, self._conflicts, self._admin_writes):
+        counters = self._changes, self._removals, self._conflicts, self._stale_unregisters, self._admin_writes
+        for counts in counters:
             yield from counts.read()
         yield from self._detection.read()
         yield Observed(metrics.EXPIRY_RECORD_DELAY, (), self._record_delay)
@@ -49,6 +51,8 @@ class EventCounts:
             self._count_removal(event)
         elif kind == EventKind.CONFLICT_SEEN:
             self._conflicts.add(cause, by=_number(event, "count") or 1)
+            if cause == "stale_unregister":
+                self._stale_unregisters.add()
         elif kind == EventKind.BROKER_REGISTERED and cause == "takeover":
             self._conflicts.add(cause)
 

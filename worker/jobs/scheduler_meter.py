@@ -38,7 +38,7 @@ class SchedulerMeter:
     ) -> None:
         self._sources = commands.read, events.read, walks.read, checker.read
         self._waiting = waiting
-        self._depths: dict[str, int] = {}
+        self._depths = dict.fromkeys(metrics.QUEUE.values, 0)
         self.repaired = Counts(metrics.TABLE_REPAIRS)
         self._publisher = Publisher(namespace, Scope.JOBS, ROLE, self._read)
 
@@ -46,7 +46,7 @@ class SchedulerMeter:
         """Publish until cancelled."""
         while True:
             with suppress(RedisError):  # the timetable says so
-                self._depths = await asyncio.to_thread(self._waiting)
+                self._depths |= await asyncio.to_thread(self._waiting)
             self._publisher.publish()
             await asyncio.sleep(PUBLISH_EVERY_S)
 

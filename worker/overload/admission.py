@@ -45,6 +45,7 @@ class RequestClass(Shares):
         self._kind = kind
         self.label = label
         self._option = option
+        self._busy = replace(BUSY, refusal=option)
 
     def admit(self, peer: Peer) -> Reply | None:
         """Admit one more, for which `give_back` must follow, or return what to reply at once instead."""
@@ -59,7 +60,7 @@ class RequestClass(Shares):
     def _refusal(self, peer: Peer) -> Reply | None:
         if self.total >= self.capacity:
             _log_full(self._kind, peer, self._option, self.capacity)
-            return BUSY
+            return self._busy
         if share := self.exceeded(peer):
             log.warning(
                 "requests of %s refused: %d %s wait, of %s=%d, and one more is over %s; find out what asks so much",
@@ -70,7 +71,7 @@ class RequestClass(Shares):
                 self.capacity,
                 share,
             )
-            return replace(BUSY, remark=f"{BUSY.remark}: {share}")
+            return replace(self._busy, remark=f"{BUSY.remark}: {share}")
         return None
 
 
@@ -120,7 +121,7 @@ class Admission:
         if self.unregistrations >= self._unregistrations_max:
             self.class_of(code).give_back(peer)
             _log_full("unregistrations", peer, UNREGISTRATIONS, self._unregistrations_max)
-            return UNREGISTRATIONS_FULL
+            return replace(UNREGISTRATIONS_FULL, refusal=UNREGISTRATIONS)
         self.unregistrations += 1
         return None
 

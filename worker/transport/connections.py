@@ -86,8 +86,7 @@ class Connections:
         self.service.counters.connection_events.add("accepted")
         text = address_text(*address[:2]) if isinstance(address, tuple) else f"unix:{accepted.fileno()}"
         if 0 < self.limits.connections <= len(self):
-            accepted.close()
-            self.ended(End.LIMIT)
+            self._refused(accepted, "maxConnections")
             log.warning(
                 "connection of %s refused: there are %d; raise maxConnections or ulimit -n, or run more workers",
                 text,
@@ -98,8 +97,7 @@ class Connections:
         try:
             self._hosts.enter(host, limited=not self._is_balancer(host))
         except HostFull as full:
-            accepted.close()
-            self.ended(End.LIMIT)
+            self._refused(accepted, "maxConnectionsPerHost")
             log.warning(
                 "connection of %s refused: %s; raise the limit if that is right, or list a balancer in proxyNetworks",
                 text,
@@ -202,6 +200,11 @@ class Connections:
         """Return how many bytes were ever read from peers and written to them, and lookups that transports answered."""
         read, written, lookups = self._transports.answered
         return Answered(self.bytes_read + read, self.reply_memory.bytes_written + written, lookups)
+
+    def _refused(self, accepted: socket, option: str) -> None:
+        accepted.close()
+        self.ended(End.LIMIT)
+        self.service.counters.registrations.limited(option)
 
     def ended(self, end: End) -> None:
         """Count a connection that ends, or does not begin."""

@@ -11,7 +11,7 @@ from tests.registry.namespace import Namespace
 
 
 def findings(ns: Namespace, **limits: int) -> dict[str, Finding]:
-    _, found = ns.run(examine(ns.keys, replace(DEFAULT_LIMITS, **limits)))
+    found = ns.run(examine(ns.keys, replace(DEFAULT_LIMITS, **limits))).findings
     return {finding.check: finding for finding in found}
 
 

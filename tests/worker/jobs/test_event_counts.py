@@ -69,13 +69,16 @@ def test_conflicts() -> None:
     found = counted(
         event("conflict_seen", "two_names", count=3),
         event("conflict_seen", "state_version"),
+        event("conflict_seen", "stale_unregister"),
         event("broker_registered", "takeover"),
     )
     assert {key[1]: value for key, value in found.items() if key[0] == "identity_conflicts_total"} == {
         "two_names": 3,
         "state_version": 1,
+        "stale_unregister": 1,
         "takeover": 1,
     }
+    assert found["stale_unregister_fenced_total",] == 1
 
 
 def test_acts_of_operators() -> None:
