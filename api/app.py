@@ -10,6 +10,7 @@ from api import (
     audit,
     brokers,
     clusters,
+    compression,
     doctor,
     drains,
     events,
@@ -94,6 +95,7 @@ def create_app(options: Options | None = None, *, redis: "redis_py.Redis | None"
     app.extensions[metrics.EXTENSION] = StoreCollector(server.keys, options, server.run_probe)
     count_requests(app)
     problems.install(app)
+    compression.install(app)
     for subject in SUBJECTS:
         app.register_blueprint(subject.bp)
     app.spec_processor(_with_problems)
