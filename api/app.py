@@ -11,6 +11,7 @@ from api import (
     brokers,
     clusters,
     compression,
+    conditions,
     doctor,
     drains,
     events,
@@ -95,6 +96,7 @@ def create_app(options: Options | None = None, *, redis: "redis_py.Redis | None"
     app.extensions[metrics.EXTENSION] = StoreCollector(server.keys, options, server.run_probe)
     count_requests(app)
     problems.install(app)
+    conditions.install(app)
     compression.install(app)
     for subject in SUBJECTS:
         app.register_blueprint(subject.bp)

@@ -12,6 +12,8 @@ from api import compression
 from tests.api.gunicorn import curl, http_workers
 from tests.api.http import Http
 
+VALUE = "/v1/kv/n/k"
+LONG = {"value": "x" * 2000}
 GZIP = {"Accept-Encoding": "gzip"}
 
 
@@ -72,6 +74,19 @@ def test_the_head_is_that_of_the_answer(quick: Http) -> None:
     whole, head = (raw(quick, "/openapi.json", method, Accept_Encoding="gzip") for method in ("GET", "HEAD"))
     assert head.data == b""
     assert dict(head.headers) == dict(whole.headers)
+
+
+def test_a_compressed_answer_has_a_tag_of_its_own(quick: Http) -> None:
+    quick.ok("PUT", VALUE, LONG)
+    plain, packed = raw(quick, VALUE).headers["ETag"], raw(quick, VALUE, **GZIP).headers["ETag"]
+    assert packed == f'{plain[:-1]}-gzip"'
+    for accepted, own, other in (("gzip", packed, plain), ("identity", plain, packed)):
+        unmodified = raw(quick, VALUE, Accept_Encoding=accepted, If_None_Match=own)
+        assert (unmodified.status_code, unmodified.data) == (304, b"")
+        assert (unmodified.headers["ETag"], unmodified.headers["Vary"]) == (own, "Accept-Encoding")
+        assert "Content-Encoding" not in unmodified.headers
+        assert raw(quick, VALUE, Accept_Encoding=accepted, If_None_Match=other).status_code == 200
+    assert quick("PUT", VALUE, {"value": "y"}, headers=GZIP | {"If-Match": packed}).status == 200
 
 
 def test_what_is_streamed_or_encoded_is_left_as_it_is() -> None:
