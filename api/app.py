@@ -10,6 +10,8 @@ from api import (
     audit,
     brokers,
     clusters,
+    compression,
+    conditions,
     doctor,
     drains,
     events,
@@ -94,6 +96,8 @@ def create_app(options: Options | None = None, *, redis: "redis_py.Redis | None"
     app.extensions[metrics.EXTENSION] = StoreCollector(server.keys, options, server.run_probe)
     count_requests(app)
     problems.install(app)
+    conditions.install(app)
+    compression.install(app)
     for subject in SUBJECTS:
         app.register_blueprint(subject.bp)
     app.spec_processor(_with_problems)

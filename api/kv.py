@@ -6,6 +6,7 @@ from apiflask import APIBlueprint
 from pydantic import AfterValidator, Field
 from pydantic_core import PydanticCustomError
 
+from api.conditions import DESCRIBED, ConditionHeaders, answer_tagged
 from api.name_server import name_server, origin
 from api.paging import PageQuery, page
 from api.shapes import Answer, Body, Query, Written
@@ -14,6 +15,7 @@ from registry.errors import ConfigNotFound
 
 bp = APIBlueprint("kv", __name__, url_prefix="/v1/kv", tag="KV")
 
+UNMET = "The condition does not hold; nothing was done"
 Key = Annotated[str, Field(min_length=1)]
 
 
@@ -104,31 +106,51 @@ def clear_table(namespace: str, query_data: AllQuery) -> Written:
 
 
 @bp.get("/<namespace>/<path:key>")
+@bp.input(ConditionHeaders, location="headers")
 @bp.output(Value)
-@bp.doc(responses=[404])
-def value(namespace: str, key: str) -> Value:
-    """One value"""
+@bp.doc(responses={**DESCRIBED, 404: "Not Found", 412: "The value has another ETag than If-Match names"})
+def value(namespace: str, key: str, headers_data: ConditionHeaders) -> Value:
+    """One value
+
+    Its ETag changes with each change of the value, also when an earlier value comes back."""
     server = name_server()
-    return Value(namespace=namespace, key=key, value=server.run(kv.get(server.keys, namespace, key)))
+    plan = kv.get_tagged(server.keys, namespace, key, headers_data.of_value().if_match)
+    stored = server.run(plan)
+    answer_tagged(stored.tag, headers_data)
+    return Value(namespace=namespace, key=key, value=stored.value)
 
 
 @bp.put("/<namespace>/<path:key>")
+@bp.input(ConditionHeaders, location="headers")
 @bp.input(ValueBody)
 @bp.output(Written)
-def put_value(namespace: str, key: str, json_data: ValueBody) -> Written:
-    """Set a value; its namespace is made with it"""
+@bp.doc(responses={412: UNMET})
+def put_value(namespace: str, key: str, headers_data: ConditionHeaders, json_data: ValueBody) -> Written:
+    """Set a value; its namespace is made with it
+
+    With `If-Match` only if it still has the ETag that was read, with `If-None-Match: *` only if there is none."""
     server = name_server()
-    plan = kv.put(server.keys, namespace, key, json_data.value, origin(), limits=server.limits)
+    plan = kv.put(
+        server.keys,
+        namespace,
+        key,
+        json_data.value,
+        origin(),
+        limits=server.limits,
+        conditions=headers_data.of_value(),
+    )
     return Written.of(server.run(plan))
 
 
 @bp.delete("/<namespace>/<path:key>")
+@bp.input(ConditionHeaders, location="headers")
 @bp.output(Written)
-@bp.doc(responses=[404])
-def delete_value(namespace: str, key: str) -> Written:
-    """Delete a value"""
+@bp.doc(responses={404: "Not Found", 412: UNMET})
+def delete_value(namespace: str, key: str, headers_data: ConditionHeaders) -> Written:
+    """Delete a value; with `If-Match` only if it still has the ETag that was read"""
     server = name_server()
-    event_id = server.run(kv.delete(server.keys, namespace, key, origin()))
+    plan = kv.delete(server.keys, namespace, key, origin(), headers_data.of_value())
+    event_id = server.run(plan)
     if not event_id:
         raise ConfigNotFound(f"no value of {key!r} in KV namespace {namespace!r}")
     return Written.of(event_id)

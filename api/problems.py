@@ -11,6 +11,7 @@ from gunicorn.http.errors import ParseException
 from pydantic import BaseModel, ConfigDict, Field
 from redis.exceptions import ResponseError
 from werkzeug.exceptions import HTTPException, UnsupportedMediaType
+from werkzeug.http import quote_etag
 
 from api.counters import COUNTERS
 from api.path_names import unreadable
@@ -19,6 +20,7 @@ from api.registration_outcomes import refused_as
 from registry.errors import (
     BrokerBusy,
     BrokerNotFound,
+    ConditionFailed,
     ConfigNotFound,
     InvalidField,
     LimitReached,
@@ -38,14 +40,17 @@ refusals = RateLimitedLog(log)
 
 
 class Problem(Exception):
-    """An error reply. `kind` is the end of its type, more precise than the status."""
+    """An error reply. `kind` is the end of its type, more precise than the status; `tag` that of what is stored."""
 
-    def __init__(self, status: int, kind: str, detail: str, *, field: str | None = None) -> None:
+    def __init__(
+        self, status: int, kind: str, detail: str, *, field: str | None = None, tag: str = ""
+    ) -> None:
         super().__init__(detail)
         self.status = status
         self.kind = kind
         self.detail = detail
         self.field = field
+        self.tag = tag
 
 
 KINDS: Mapping[type[RegistryError], tuple[int, str]] = {
@@ -57,6 +62,7 @@ KINDS: Mapping[type[RegistryError], tuple[int, str]] = {
     ConfigNotFound: (404, "config-not-found"),
     RegistrationRefused: (409, "registration-refused"),
     LimitReached: (409, "limit-reached"),
+    ConditionFailed: (412, "condition-failed"),
     SettingsRefused: (403, "settings-refused"),
     InvalidField: (422, "invalid-field"),
 }
@@ -75,6 +81,7 @@ class ProblemDocument(BaseModel):
     status: int
     detail: str
     field: Annotated[str, Field(description="the member or parameter that is wrong, with its path")] = ""
+    etag: Annotated[str, Field(description="the ETag that the value has, where a condition failed")] = ""
 
 
 REFERENCE: dict[str, Any] = {"$ref": "#/components/schemas/ProblemDocument"}
@@ -103,11 +110,16 @@ def install(app: APIFlask) -> None:
             return
         if request.method in WITH_BODY and not request.is_json:
             raise UnsupportedMediaType("the body has to be application/json")
-        assert request.endpoint is not None
-        spec: Mapping[str, Any] = getattr(app.view_functions[request.endpoint], "_spec", {})
-        if request.args and not spec.get("args"):
+        if request.args and "query" not in inputs(app):
             name = next(iter(request.args))
             raise Problem(422, "invalid-field", f"{name}: no such parameter here", field=name)
+
+
+def inputs(app: APIFlask) -> set[str]:
+    """Return where the view of this request, which has one, takes input beside its body: `query`, `headers`."""
+    assert request.endpoint is not None
+    spec: Mapping[str, Any] = getattr(app.view_functions[request.endpoint], "_spec", {})
+    return {location for _, location in spec.get("args", ())}
 
 
 def _reply(problem: Problem, headers: Mapping[str, str] | None = None) -> Response:
@@ -118,11 +130,14 @@ def _reply(problem: Problem, headers: Mapping[str, str] | None = None) -> Respon
         status=problem.status,
         detail=problem.detail,
         field=problem.field or "",
+        etag=problem.tag and quote_etag(problem.tag),
     )
     text = document.model_dump_json(exclude_defaults=True)
     response = Response(f"{text}\n", problem.status, headers, mimetype=MEDIA_TYPE)
     if problem.status == HTTPStatus.SERVICE_UNAVAILABLE:
         response.headers["Retry-After"] = RETRY_AFTER_S
+    if problem.tag:
+        response.set_etag(problem.tag)
     return response
 
 
@@ -138,7 +153,8 @@ def _of_registry(error: RegistryError) -> Response:
             error,
             kind=error.option,
         )
-    return _reply(Problem(status, kind, str(error), field=getattr(error, "field", None)))
+    field, tag = getattr(error, "field", None), getattr(error, "tag", "")
+    return _reply(Problem(status, kind, str(error), field=field, tag=tag))
 
 
 def _of_validation(error: HTTPError) -> Response:

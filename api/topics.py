@@ -19,9 +19,10 @@ bp = APIBlueprint("topics", __name__, url_prefix="/v1/topics")
 
 
 class TopicsQuery(PageQuery):
-    """`cluster` leaves only topics with queue data of a broker in it."""
+    """`cluster` leaves only topics with queue data of a broker in it, `prefix` only names that begin so."""
 
     cluster: str | None = None
+    prefix: str = ""
 
 
 class Topics(Answer):
@@ -59,11 +60,15 @@ class ClusterQuery(Query):
 def topics(query_data: TopicsQuery) -> Topics:
     """Topics by name"""
     server = name_server()
-    options, cluster = server.options(), query_data.cluster
+    options, cluster, prefix = server.options(), query_data.cluster, query_data.prefix
     switch = "enableAllTopicList" if cluster is None else "enableTopicList"
     if not (options.enable_all_topic_list if cluster is None else options.enable_topic_list):
         raise Problem(403, "switched-off", f"the setting {switch} is false")
-    plan = all_topics(server.keys) if cluster is None else topics_of_cluster(server.keys, cluster)
+    plan = (
+        all_topics(server.keys, prefix)
+        if cluster is None
+        else topics_of_cluster(server.keys, cluster, prefix)
+    )
     names, after = page(server.run(plan), query_data)
     return Topics(topics=tuple(names), next=after)
 

@@ -2,12 +2,14 @@
   KEYS[1] events:meta      hash  incarnation, seq
   KEYS[2] kv               set   KV namespaces
   KEYS[3] kv:<namespace>   hash  key -> value
-  Also kv_bytes:<namespace>, a text: how many bytes it has
+  Also kv_bytes:<namespace>, a text: how many bytes it has; kv_versions:<namespace>, a hash: key -> its last change's id
   ARGV[1] request as JSON: origin, namespace, key, value (absent = delete, or with create = 1 only the namespace),
-          create, limits (absent = none)
-  Returns the event id, "" when nothing changed; {"full", option} it would grow beyond a limit  ]]
+          create, limits (absent = none), if_match and if_none_match (lists of tags, "*" = any; absent = no condition)
+  Returns the event id, "" when nothing changed; {"full", option} it would grow beyond a limit;
+          {"unmet", tag} a condition does not hold: the key's tag, "" without a value  ]]
 --- @include "clock"
 --- @include "emit"
+--- @include "kv_tag"
 local COUNT_KEPT_BYTES, COUNT_KEPT_MS = 8192, 60000 -- from how many bytes on, and how long
 local r = cjson.decode(ARGV[1])
 local ctx = { now = now_ms(), origin = r.origin, entries = {} }
@@ -63,6 +65,22 @@ local function limit_reached(limits)
   if bytes_of_namespace() + more > limits.maxKvNamespaceBytes then return "maxKvNamespaceBytes" end
 end
 
+-- As RFC 9110 section 13.2.2 orders them: one of these tags has to be there, then none of those.
+local function unmet()
+  if not r.if_match and not r.if_none_match then return end
+  local tag = kv_tag(r.namespace, r.key, before)
+  local function listed(tags)
+    for _, wanted in ipairs(tags) do
+      if before and (wanted == "*" or wanted == tag) then return true end
+    end
+    return false
+  end
+  if r.if_match and not listed(r.if_match) then return { "unmet", tag } end
+  if r.if_none_match and listed(r.if_none_match) then return { "unmet", tag } end
+end
+
+local refused = unmet()
+if refused then return refused end
 read_count()
 local full = r.limits and limit_reached(r.limits)
 if full then return { "full", full } end
@@ -83,8 +101,10 @@ if spare then redis.call("SREM", KEYS[2], spare) end
 if r.create or r.value then redis.call("SADD", KEYS[2], r.namespace) end
 if r.value then
   redis.call("HSET", KEYS[3], r.key, r.value)
+  if last ~= "" then overwrite("HSET", K.kv_versions_of(r.namespace), r.key, last) end
 elseif before then
   redis.call("HDEL", KEYS[3], r.key)
+  overwrite("HDEL", K.kv_versions_of(r.namespace), r.key)
 end
 if more ~= 0 and count.bytes then
   count.bytes, count.keys = count.bytes + more, redis.call("HLEN", KEYS[3])

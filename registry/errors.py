@@ -47,6 +47,15 @@ class ConfigNotFound(RegistryError):
     """No such KV namespace, or no such key in it."""
 
 
+class ConditionFailed(RegistryError):
+    """A condition on the tag of a value does not hold, so nothing was done. `tag` is its tag, "" without a value."""
+
+    def __init__(self, namespace: str, key: str, tag: str) -> None:
+        state = f"has the entity tag {tag}" if tag else "has no value"
+        super().__init__(f"{key!r} of KV namespace {namespace!r} {state}: the condition does not hold")
+        self.tag = tag
+
+
 class RegistrationRefused(RegistryError):
     """A first registration with exactly one topic (RocketMQ 5.x, single-topic registration)."""
 

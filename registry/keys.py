@@ -22,6 +22,7 @@
     ns:{<namespace>}:kv                     set     KV namespaces, empty ones too
     ns:{<namespace>}:kv:<KV namespace>      hash    key -> value
     ns:{<namespace>}:kv_bytes:<KV namespace> string how many bytes it has, as counted (short TTL)
+    ns:{<namespace>}:kv_versions:<KV namespace> hash key -> id of the entry of its last change
     ns:{<namespace>}:settings               hash    name server configuration shared by all workers
     ns:{<namespace>}:settings:given         hash    what the last start gave for each of them
     ns:{<namespace>}:events                 stream  every change a client could see
@@ -163,6 +164,9 @@ class Keys:
 
     def kv_bytes(self, namespace: str) -> str:
         return f"{self.prefix}kv_bytes:{namespace}"
+
+    def kv_versions(self, namespace: str) -> str:
+        return f"{self.prefix}kv_versions:{namespace}"
 
     @property
     def settings(self) -> str:

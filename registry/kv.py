@@ -2,11 +2,13 @@
 
 from collections.abc import Mapping
 from functools import partial
-from typing import Any
+from typing import Any, Final, NamedTuple
+
+import msgspec
 
 from registry.damage.key_types import healed
 from registry.damage.texts import is_text
-from registry.errors import ConfigNotFound
+from registry.errors import ConditionFailed, ConfigNotFound
 from registry.growth.limits import DEFAULT_LIMITS, Limits
 from registry.keys import Keys
 from registry.long_work.sorting import in_order
@@ -15,12 +17,45 @@ from registry.plans import Batch, Origin, Plan, ScriptCall, as_json, ask, call
 KVTables = Mapping[str, Mapping[str, str]]
 
 
+class Conditions(msgspec.Struct, frozen=True, omit_defaults=True):
+    """The tags of which a key has to have one, and those of which it must have none, before it is written.
+
+    ANY is that of any value; None is no condition."""
+
+    if_match: tuple[str, ...] | None = None
+    if_none_match: tuple[str, ...] | None = None
+
+
+ANY: Final = "*"
+NO_CONDITIONS: Final = Conditions()
+
+
+class TaggedValue(NamedTuple):
+    """A value, and a tag that it shares with no other state of its key, one with the same value among them."""
+
+    value: str
+    tag: str
+
+
 def get(keys: Keys, namespace: str, key: str) -> Plan[str]:
     """Return the value of a key. Raises ConfigNotFound."""
     value = yield call("HGET", keys.kv(namespace), key)
     if value is None:
         raise ConfigNotFound(f"no value of {key!r} in KV namespace {namespace!r}")
     return str(value)
+
+
+def get_tagged(
+    keys: Keys, namespace: str, key: str, if_match: tuple[str, ...] | None = None
+) -> Plan[TaggedValue]:
+    """Return the value of a key with its tag. Raises ConfigNotFound; ConditionFailed for other tags than these."""
+    reply = yield ScriptCall("read_kv", (keys.kv(namespace),), (namespace, key))
+    if not reply:
+        raise ConfigNotFound(f"no value of {key!r} in KV namespace {namespace!r}")
+    stored = TaggedValue(*map(str, reply))
+    if if_match is not None and not {ANY, stored.tag}.intersection(if_match):
+        raise ConditionFailed(namespace, key, stored.tag)
+    return stored
 
 
 def put(
@@ -32,17 +67,18 @@ def put(
     *,
     limits: Limits | None = DEFAULT_LIMITS,
     cause: str = "put",
+    conditions: Conditions = NO_CONDITIONS,
 ) -> Plan[str]:
     """Set a value, making the namespace; None makes the namespace only. Returns the event id, "" if nothing changed.
 
-    Raises LimitReached."""
+    Raises LimitReached, ConditionFailed."""
     request: dict[str, object] = {
         "origin": origin,
         "cause": cause,
         "namespace": namespace,
         "key": key,
         "create": 1,
-    }
+    } | msgspec.to_builtins(conditions)
     if value is not None:
         request["value"] = value
     if limits is None:
@@ -52,10 +88,19 @@ def put(
     return str(limits.check_reply(written, f"key {key!r} of KV namespace {namespace!r}"))
 
 
-def delete(keys: Keys, namespace: str, key: str, origin: Origin) -> Plan[str]:
-    """Delete a key; its namespace stays. Returns the event id, "" if there was none."""
-    request = {"origin": origin, "namespace": namespace, "key": key}
-    return str((yield from _write(keys, namespace, request)))
+def delete(
+    keys: Keys, namespace: str, key: str, origin: Origin, conditions: Conditions = NO_CONDITIONS
+) -> Plan[str]:
+    """Delete a key; its namespace stays. Returns the event id, "" if there was none.
+
+    Raises ConditionFailed for a key that is there."""
+    request = {"origin": origin, "namespace": namespace, "key": key} | msgspec.to_builtins(conditions)
+    try:
+        return str((yield from _write(keys, namespace, request)))
+    except ConditionFailed as error:
+        if error.tag:
+            raise
+        return ""
 
 
 def replace_table(
@@ -153,7 +198,12 @@ def import_table(keys: Keys, tables: KVTables, origin: Origin) -> Plan[bool]:
 
 
 def _write(keys: Keys, namespace: str, request: Mapping[str, object]) -> Plan[Any]:
+    """Return the reply of lua/set_kv.lua. Raises ConditionFailed."""
     origin, key = request["origin"], keys.kv(namespace)
     assert isinstance(origin, Origin)
     written = ScriptCall("set_kv", (keys.events_meta, keys.kv_namespaces, key), (as_json(request),))
-    return (yield from healed(keys, origin, partial(ask, written), lambda: {key: "hash"}))
+    reply = yield from healed(keys, origin, partial(ask, written), lambda: {key: "hash"})
+    match reply:
+        case ["unmet", tag]:
+            raise ConditionFailed(namespace, str(request["key"]), str(tag))
+    return reply

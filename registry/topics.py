@@ -38,9 +38,9 @@ class AllTopics(NamedTuple):
     settled: bool
 
 
-def all_topics(keys: Keys) -> Plan[tuple[str, ...]]:
-    """Return the names of all topics (206)."""
-    return (yield from in_order((yield from members_of(keys.topics))))
+def all_topics(keys: Keys, prefix: str = "") -> Plan[tuple[str, ...]]:
+    """Return the names of all topics (206), or of those with a prefix."""
+    return (yield from in_order((yield from members_of(keys.topics, prefix))))
 
 
 def all_topics_settled(keys: Keys) -> Plan[AllTopics]:
@@ -54,14 +54,14 @@ def all_topics_settled(keys: Keys) -> Plan[AllTopics]:
     return AllTopics((yield from in_order(names)), not pending)
 
 
-def topics_of_cluster(keys: Keys, cluster: str) -> Plan[tuple[str, ...]]:
-    """Return the topics of any broker that the cluster lists (224); none of an unknown cluster."""
+def topics_of_cluster(keys: Keys, cluster: str, prefix: str = "") -> Plan[tuple[str, ...]]:
+    """Return the topics with a prefix of any broker that the cluster lists (224); none of an unknown cluster."""
     topics: set[str] = set()
 
     def take(topic: str, _: str) -> None:
         topics.add(topic)
 
-    yield from _each_topic(keys, (yield from members_of(keys.cluster(cluster))), take)
+    yield from _each_topic(keys, (yield from members_of(keys.cluster(cluster))), take, prefix)
     return (yield from in_order(topics))
 
 
@@ -87,12 +87,15 @@ def unit_topics(keys: Keys, kind: UnitKind) -> Plan[tuple[str, ...]]:
     return (yield from in_order(wanted))
 
 
-def _each_topic(keys: Keys, names: Collection[str], take: Callable[[str, str], None]) -> Plan[None]:
+def _each_topic(
+    keys: Keys, names: Collection[str], take: Callable[[str, str], None], prefix: str = ""
+) -> Plan[None]:
     """Have each topic of these brokers taken, with the text of its queue data, one broker after the other."""
     epochs = (yield Batch(tuple(call("HGET", keys.broker(name), "epoch") for name in names))) if names else []
     for name, epoch in zip(names, epochs, strict=True):
         if epoch is not None:
-            yield from scan_pages(keys.topics_of(name), partial(_take_current, take, f"{epoch},"))
+            current_only = partial(_take_current, take, f"{epoch},")
+            yield from scan_pages(keys.topics_of(name), current_only, prefix)
 
 
 def _take_current(take: Callable[[str, str], None], start: str, page: dict[str, str]) -> None:

@@ -25,6 +25,7 @@ function K.broker(name) return prefix .. "broker:" .. name end
 function K.cluster(name) return prefix .. "cluster:" .. name end
 function K.kv_bytes_of(namespace) return prefix .. "kv_bytes:" .. namespace end
 function K.kv_of(namespace) return prefix .. "kv:" .. namespace end
+function K.kv_versions_of(namespace) return prefix .. "kv_versions:" .. namespace end
 function K.mapping(topic) return prefix .. "mapping:" .. topic end
 function K.mappings_of(name) return prefix .. "mappings_of:" .. name end
 function K.member(member) return prefix .. "member:" .. member end

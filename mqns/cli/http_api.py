@@ -2,6 +2,7 @@
 
 import asyncio
 import ssl
+from collections.abc import Mapping
 from functools import cached_property
 from typing import Annotated, Any, Final, TypeVar
 from urllib.parse import quote
@@ -22,6 +23,7 @@ ANSWER_MOST: Final = 64 << 20
 """Bytes of an answer; a page of 1,000 brokers has some hundred thousand."""
 AS_IT_IS: Final = {"Accept-Encoding": "identity"}
 """How an answer is asked for, and read: one compressed twice has a thousand times a thousand bytes for one."""
+NO_HEADERS: Final[Mapping[str, str]] = {}
 VARIABLE: Final = "MQNS_HTTP"
 Http = Annotated[
     str,
@@ -123,9 +125,22 @@ class HttpApi:
 
     def request(self, shape: type[T], method: str, path: str, body: object = None) -> T:
         """Return the response as `shape`. Raises HttpError, ConnectError, CallTimeout."""
+        return self.request_tagged(shape, method, path, body)[0]
+
+    def request_tagged(
+        self,
+        shape: type[T],
+        method: str,
+        path: str,
+        body: object = None,
+        conditions: Mapping[str, str] = NO_HEADERS,
+    ) -> tuple[T, str]:
+        """Return the response to a request under these conditions (headers), and its ETag, "" without one.
+
+        Raises HttpError, also where a condition does not hold; ConnectError, CallTimeout."""
         given: dict[str, Any] = {} if body is None else {"json": body}
         try:
-            status, answer = asyncio.run(self._ask(method, path, **given))
+            status, answer, etag = asyncio.run(self._ask(method, path, conditions, **given))
         except httpx.TimeoutException as error:
             raise CallTimeout(self.url, f"no answer within {self._timeout_s:g} s") from error
         except httpx.RemoteProtocolError as error:
@@ -140,7 +155,7 @@ class HttpApi:
         except msgspec.DecodeError:
             reason = f"status {status}, and no answer of a redis-namesrv"
             raise HttpError(f"{self.url}: {reason}") from None
-        return found
+        return found, etag
 
     def now_millis(self) -> int:
         """Return the time by the clock of the server's store. Raises HttpError also where the server is not ready."""
@@ -151,7 +166,20 @@ class HttpApi:
         """The certificates that are trusted; reading them takes longer than most requests."""
         return httpx.create_ssl_context()
 
-    async def _ask(self, method: str, path: str, **given: Any) -> tuple[int, bytes]:
+    async def _ask(
+        self, method: str, path: str, conditions: Mapping[str, str], **given: Any
+    ) -> tuple[int, bytes, str]:
+        etags: list[str] = []
+
+        async def take_etag(response: httpx.Response) -> None:
+            etags.append(response.headers.get("ETag", ""))
+
         transport = httpx.AsyncHTTPTransport(verify=self._tls)
-        async with httpx.AsyncClient(timeout=self._timeout_s, transport=transport) as client:
-            return await ask(client, self._timeout_s, method, f"{self.url}{path}", **given)
+        async with httpx.AsyncClient(
+            timeout=self._timeout_s,
+            transport=transport,
+            headers=conditions,
+            event_hooks={"response": [take_etag]},
+        ) as client:
+            status, body = await ask(client, self._timeout_s, method, f"{self.url}{path}", **given)
+        return status, body, etags[-1]

@@ -45,6 +45,9 @@ OfKind = Annotated[
 OfCluster = Annotated[
     str | None, typer.Option("--cluster", "-c", help="Of this cluster only", show_default=False)
 ]
+WithPrefix = Annotated[
+    str, typer.Option("--prefix", "-p", help="Whose names begin so, as %RETRY%", show_default=False)
+]
 WithRoutes = Annotated[bool, typer.Option("--routes", "-r", help="With the route of each")]
 
 
@@ -54,23 +57,32 @@ def add(app: typer.Typer, panel: str) -> None:
 
 
 def topics(
-    settings: CommandContext, cluster: OfCluster = None, kind: OfKind = Kind.ALL, routes: WithRoutes = False
+    settings: CommandContext,
+    cluster: OfCluster = None,
+    kind: OfKind = Kind.ALL,
+    prefix: WithPrefix = "",
+    routes: WithRoutes = False,
 ) -> None:
-    """The topics, sorted: all, of a cluster, or of a kind."""
+    """The topics, sorted: all, of a cluster, or of a kind; those of them with a prefix."""
     if cluster is not None and kind is not Kind.ALL:
         raise ConfigError("topics of a cluster, or of a kind: not both")
     call = _CALLS[kind]() if cluster is None else calls.get_topics_of_cluster(cluster)
     if routes:
-        listed = asyncio.run(_with_routes(settings, call))
+        listed = asyncio.run(_with_routes(settings, call, prefix))
         settings.output.show(listed, lambda: routes_table(listed))
         return
     with settings.name_server() as server:
-        names = sorted(set(server.call(call).topic_list))
+        names = _names(server.call(call), prefix)
     settings.output.show(names, lambda: lines(names))
 
 
-async def _with_routes(settings: CommandContext, call: Call[TopicList]) -> list[RouteDocument]:
+def _names(listed: TopicList, prefix: str) -> list[str]:
+    """Return the topics with a prefix, sorted: no request of RocketMQ names one."""
+    return sorted({name for name in listed.topic_list if name.startswith(prefix)})
+
+
+async def _with_routes(settings: CommandContext, call: Call[TopicList], prefix: str) -> list[RouteDocument]:
     async with settings.async_name_server() as server:
-        names = sorted(set((await server.call(call)).topic_list))
+        names = _names(await server.call(call), prefix)
         answers = await documents(server, names, settings)
     return [answer for answer in answers if answer is not None]  # None: deleted meanwhile

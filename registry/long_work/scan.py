@@ -2,6 +2,7 @@
 
 What changes meanwhile may or may not be seen; what was there before and after is."""
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Final
 
@@ -13,6 +14,8 @@ FIRST_PAGE: Final = 100
 PAGE_CHARACTERS: Final = 500_000
 BATCH_CHARACTERS: Final = 250_000
 """That a script reads or writes on both sides."""
+PATTERN_SIGNS: Final = re.compile(r"[*?\[\]\\]")
+_ESCAPED: Final = r"\\\g<0>"
 
 
 def scan(key: str) -> Plan[dict[str, str]]:
@@ -22,23 +25,25 @@ def scan(key: str) -> Plan[dict[str, str]]:
     return stored
 
 
-def scan_pages(key: str, taken: Callable[[dict[str, str]], object]) -> Plan[None]:
-    """Have each page of a hash taken, for what needs no more than one at once. A field may come twice."""
+def scan_pages(key: str, taken: Callable[[dict[str, str]], object], prefix: str = "") -> Plan[None]:
+    """Have each page of a hash taken, for what needs no more than one at once. A field may come twice.
+
+    With a prefix Redis leaves out the other fields."""
     cursor, count = "0", FIRST_PAGE
     while True:
-        cursor, page = yield call("HSCAN", key, cursor, "COUNT", count)
+        cursor, page = yield call("HSCAN", key, cursor, *_match(prefix), "COUNT", count)
         taken(page)
         if str(cursor) == "0":
             return
         count = _next_count(len(page), _characters(page) + _characters(page.values()))
 
 
-def members_of(key: str) -> Plan[set[str]]:
-    """Return all members of a set."""
+def members_of(key: str, prefix: str = "") -> Plan[set[str]]:
+    """Return all members of a set, or those with a prefix: Redis leaves out the others."""
     members = set[str]()
     cursor, count = "0", FIRST_PAGE
     while True:
-        cursor, page = yield call("SSCAN", key, cursor, "COUNT", count)
+        cursor, page = yield call("SSCAN", key, cursor, *_match(prefix), "COUNT", count)
         members.update(page)
         if str(cursor) == "0":
             return members
@@ -51,6 +56,11 @@ def some_of(names: Sequence[str], at: int, most: int) -> Sequence[str]:
     while len(taken) > 1 and _characters(taken) > PAGE_CHARACTERS:
         taken = taken[: len(taken) // 2]
     return taken
+
+
+def _match(prefix: str) -> tuple[str, ...]:
+    """Return the arguments by which a scan leaves out what does not begin so."""
+    return ("MATCH", f"{PATTERN_SIGNS.sub(_ESCAPED, prefix)}*") if prefix else ()
 
 
 def _characters(texts: Iterable[str]) -> int:

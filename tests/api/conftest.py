@@ -1,5 +1,6 @@
 """The application over a real store, a fake one (fakeredis), and none."""
 
+import hashlib
 import socket
 from collections.abc import Iterator
 from typing import Any
@@ -33,7 +34,10 @@ def http(redis: redis_py.Redis) -> Http:
 @pytest.fixture(scope="module")
 def quick() -> Http:
     """Return a client over a fake store, for requests that change nothing."""
-    client: Any = fakeredis.FakeRedis(decode_responses=True)
+    server: Any = fakeredis.FakeServer()
+    client: Any = fakeredis.FakeRedis(server=server, decode_responses=True)
+    client.eval("return 1", 0)  # makes the runtime, which has no sha1hex
+    server._lua_runtime.globals()[b"redis"][b"sha1hex"] = lambda text: hashlib.sha1(text).hexdigest().encode()
     return Http(create_app(Options(), redis=client).test_client())
 
 

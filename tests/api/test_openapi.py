@@ -25,7 +25,7 @@ def test_every_operation_declares_its_responses(spec: Any) -> None:
         for status, response in operation["responses"].items():
             answer = "text/plain" if path == "/metrics" else "application/json"
             media_type = answer if status == "200" else "application/problem+json"
-            assert list(response["content"]) == [media_type], (path, method, status)
+            assert list(response["content"]) == [media_type] * (status != "304"), (path, method, status)
 
 
 def test_every_reference_leads_somewhere(spec: Any) -> None:

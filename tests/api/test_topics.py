@@ -1,6 +1,7 @@
 """Topics and routes."""
 
 import json
+from urllib.parse import quote
 
 import pytest
 import redis as redis_py
@@ -35,6 +36,32 @@ def test_topics_of_all_and_of_one_cluster(http: Http) -> None:
     assert http.ok("GET", "/v1/topics")["topics"] == ["TopicA", "TopicB", "TopicC"]
     assert http.ok("GET", "/v1/topics?cluster=c2")["topics"] == ["TopicA", "TopicC"]
     assert http.ok("GET", "/v1/topics?cluster=c3")["topics"] == []
+
+
+NAMES = ("%RETRY%a", "%RETRY%b", "%25", "*", "*b", "?x", "[a]", "[ab", r"\d", "a", "ab", "aé", "aéb", "é")
+
+
+@pytest.mark.parametrize("cluster", [None, "c1"])
+def test_topics_by_prefix(http: Http, cluster: str | None) -> None:
+    """Signs of Redis's patterns are letters of a name."""
+    http.ok("POST", "/v1/brokers", a_broker(topics=[{"topicName": name} for name in NAMES]))
+    of_cluster = f"&cluster={cluster}" if cluster else ""
+    for prefix in {name[:end] for name in NAMES for end in range(len(name) + 1)} | {
+        "none",
+        "[ab]",
+        "a*",
+        "^",
+    }:
+        wanted = sorted(name for name in NAMES if name.startswith(prefix))
+        listed: list[str] = []
+        after: str | None = ""
+        while after is not None:
+            path = f"/v1/topics?limit=2&prefix={quote(prefix)}&after={quote(after)}{of_cluster}"
+            reply = http.ok("GET", path)
+            assert len(reply["topics"]) <= 2
+            listed += reply["topics"]
+            after = reply["next"]
+        assert listed == wanted, prefix
 
 
 @pytest.mark.parametrize(

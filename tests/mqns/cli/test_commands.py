@@ -52,6 +52,10 @@ def test_brokers(ns: Scene, mqns: Mqns) -> None:
         (("--kind", "unit"), ["Both", "Unit"]),
         (("--kind", "unit-sub"), ["Both", "Sub"]),
         (("--kind", "unit-sub-only"), ["Sub"]),
+        (("--prefix", "U"), ["Unit"]),
+        (("--prefix", "%RETRY%"), []),
+        (("--kind", "unit", "--prefix", "B"), ["Both"]),
+        (("--cluster", "c1", "-p", "S"), ["Sub"]),
     ],
 )
 def test_topics(ns: Scene, mqns: Mqns, arguments: tuple[str, ...], topics: list[str]) -> None:
@@ -66,6 +70,7 @@ def test_topics_with_their_routes(ns: Scene, mqns: Mqns) -> None:
     listed = mqns("topics", "--routes", "-o", "json").document
     assert listed == mqns("routes", "TA", "TB", "TC", "-o", "json").document
     assert mqns("topics", "--routes").out == mqns("routes", "TA", "TB", "TC").out
+    assert mqns("topics", "--routes", "--prefix", "TB").out == mqns("routes", "TB").out
 
 
 def test_kv_is_set_and_deleted_everywhere(scenes: list[Scene], mqns: Mqns, mqns_both: Mqns) -> None:
@@ -84,6 +89,54 @@ def test_kv_is_set_and_deleted_everywhere(scenes: list[Scene], mqns: Mqns, mqns_
     for server in servers:
         assert mqns("kv", "get", "changed", "k", "-n", server).code == ExitCode.REFUSED
         assert mqns("kv", "list", "changed", "-o", "json", "-n", server).document["table"] == {}
+
+
+def test_kv_is_changed_under_conditions(ns: Scene, mqns: Mqns) -> None:
+    http = ("--http", http_side(ns.server))
+    key = ("conditions/1", "%RETRY%/k")
+    assert mqns("kv", "set", *key, "1", *http, "--if-absent").out == f"set in {http[1]}\n"
+    first = mqns("kv", "get", *key, *http, "-o", "json").document
+    assert first == {"namespace": key[0], "key": key[1], "value": "1", "etag": first["etag"]}
+    assert mqns("kv", "get", *key, *http).out == "1\n"
+    unquoted = first["etag"].strip('"')
+    assert mqns("kv", "set", *key, "2", *http, "--if-match", unquoted, "-o", "json").document == {
+        "namespace": key[0],
+        "key": key[1],
+        "value": "2",
+        "http": http[1],
+        "changed": True,
+    }
+    second = mqns("kv", "get", *key, *http, "-o", "json").document["etag"]
+    for refused in (
+        ("set", "3", "--if-match", first["etag"]),
+        ("set", "3", "--if-absent"),
+        ("delete", "--if-match", unquoted),
+    ):
+        ended = mqns("kv", refused[0], *key, *refused[1:], *http)
+        assert (ended.code, ended.out) == (ExitCode.REFUSED, "")
+        assert f"has the entity tag {second[1:-1]}: the condition does not hold" in ended.err
+    assert mqns("kv", "set", *key, "2", *http, "--if-match", "*").out == f"already set in {http[1]}\n"
+    assert mqns("kv", "get", *key).out == "2\n"
+    assert mqns("kv", "delete", *key, *http, "--if-match", second).out == f"deleted in {http[1]}\n"
+    for gone in (("get",), ("delete",)):
+        assert mqns("kv", *gone, *key, *http).code == ExitCode.REFUSED
+
+
+@pytest.mark.parametrize(
+    ("arguments", "reason"),
+    [
+        (("set", "n", "k", "v", "--if-absent"), "--if-match and --if-absent need --http"),
+        (("delete", "n", "k", "--if-match", "x"), "--if-match and --if-absent need --http"),
+        (("set", "n", "k", "v", "--if-absent", "--if-match", "x", "--http", "h"), "not both"),
+        (("set", "n", "k", "v", "--if-match", "", "--http", "h"), "--if-match: no ETag"),
+        (("delete", "n", "k", "--if-match", "é", "--http", "h"), "--if-match: no ETag"),
+        (("set", "n", "k", "v", "--if-match", "a\nb", "--http", "h"), "--if-match: no ETag"),
+    ],
+)
+def test_conditions_that_are_none(arguments: tuple[str, ...], reason: str) -> None:
+    ended = run("kv", *arguments)
+    assert (ended.code, ended.out) == (ExitCode.WRONG_USAGE, "")
+    assert reason in ended.err
 
 
 def test_write_permission_is_taken_and_given_everywhere(
