@@ -47,7 +47,7 @@ class Value(Answer):
 class AllQuery(Query):
     """`all` has to be true: all values of the namespace are meant."""
 
-    all: Annotated[bool, AfterValidator(_all)]
+    all: Annotated[bool, AfterValidator(_all), Field(json_schema_extra={"const": True})]
 
 
 class TableBody(Body):
@@ -61,6 +61,7 @@ class ValueBody(Body):
 @bp.get("")
 @bp.input(PageQuery, location="query")
 @bp.output(Namespaces)
+@bp.doc(operation_id="listKvNamespaces")
 def namespaces(query_data: PageQuery) -> Namespaces:
     """KV namespaces by name"""
     server = name_server()
@@ -71,7 +72,7 @@ def namespaces(query_data: PageQuery) -> Namespaces:
 @bp.get("/<namespace>")
 @bp.input(PageQuery, location="query")
 @bp.output(Table)
-@bp.doc(responses=[404])
+@bp.doc(operation_id="getKvTable", responses=[404])
 def table(namespace: str, query_data: PageQuery) -> Table:
     """The values of a namespace by key"""
     server = name_server()
@@ -83,6 +84,7 @@ def table(namespace: str, query_data: PageQuery) -> Table:
 @bp.put("/<namespace>")
 @bp.input(TableBody)
 @bp.output(Written)
+@bp.doc(operation_id="putKvTable")
 def put_table(namespace: str, json_data: TableBody) -> Written:
     """Make a namespace hold these values and no others"""
     server = name_server()
@@ -93,7 +95,7 @@ def put_table(namespace: str, json_data: TableBody) -> Written:
 @bp.delete("/<namespace>")
 @bp.input(AllQuery, location="query")
 @bp.output(Written)
-@bp.doc(responses=[404])
+@bp.doc(operation_id="deleteKvTable", responses=[404])
 def clear_table(namespace: str, query_data: AllQuery) -> Written:
     """Delete all values of a namespace
 
@@ -105,7 +107,7 @@ def clear_table(namespace: str, query_data: AllQuery) -> Written:
 
 @bp.get("/<namespace>/<path:key>")
 @bp.output(Value)
-@bp.doc(responses=[404])
+@bp.doc(operation_id="getKvValue", responses=[404])
 def value(namespace: str, key: str) -> Value:
     """One value"""
     server = name_server()
@@ -115,6 +117,7 @@ def value(namespace: str, key: str) -> Value:
 @bp.put("/<namespace>/<path:key>")
 @bp.input(ValueBody)
 @bp.output(Written)
+@bp.doc(operation_id="putKvValue")
 def put_value(namespace: str, key: str, json_data: ValueBody) -> Written:
     """Set a value; its namespace is made with it"""
     server = name_server()
@@ -124,7 +127,7 @@ def put_value(namespace: str, key: str, json_data: ValueBody) -> Written:
 
 @bp.delete("/<namespace>/<path:key>")
 @bp.output(Written)
-@bp.doc(responses=[404])
+@bp.doc(operation_id="deleteKvValue", responses=[404])
 def delete_value(namespace: str, key: str) -> Written:
     """Delete a value"""
     server = name_server()
