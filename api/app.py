@@ -10,6 +10,7 @@ from api import (
     audit,
     brokers,
     clusters,
+    docs_page,
     doctor,
     drains,
     events,
@@ -40,6 +41,7 @@ from registry.options.load import load
 from registry.store.connect import connect, connect_once
 
 SUBJECTS = (
+    docs_page,
     health,
     metrics,
     clusters,
