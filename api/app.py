@@ -12,6 +12,7 @@ from api import (
     clusters,
     compression,
     conditions,
+    docs_page,
     doctor,
     drains,
     events,
@@ -21,6 +22,7 @@ from api import (
     kv,
     limits,
     metrics,
+    openapi,
     options,
     path_names,
     problems,
@@ -34,7 +36,6 @@ from api import (
 from api.counters import count_requests
 from api.json_text import StrictJSON
 from api.name_server import EXTENSION, PROBE_TIMEOUT_S, NameServer
-from api.problem_names import MEDIA_TYPE
 from metrics.store import StoreCollector
 from registry.keys import Keys
 from registry.options.catalogue import Options
@@ -42,6 +43,7 @@ from registry.options.load import load
 from registry.store.connect import connect, connect_once
 
 SUBJECTS = (
+    docs_page,
     health,
     metrics,
     clusters,
@@ -100,20 +102,6 @@ def create_app(options: Options | None = None, *, redis: "redis_py.Redis | None"
     compression.install(app)
     for subject in SUBJECTS:
         app.register_blueprint(subject.bp)
-    app.spec_processor(_with_problems)
+    app.servers = openapi.SERVERS
+    app.spec_processor(openapi.completed)
     return app
-
-
-def _with_problems(spec: Any) -> Any:
-    """Return the OpenAPI document with problem documents as the errors of every operation."""
-    spec["components"]["schemas"]["ProblemDocument"] = problems.ProblemDocument.model_json_schema()
-    for path in spec["paths"].values():
-        for operation in path.values():
-            operation["responses"]["default"] = {
-                "description": "Any other error",
-                "content": {"application/json": {"schema": problems.REFERENCE}},
-            }
-            for status, response in operation["responses"].items():
-                if status >= "400" and "content" in response:
-                    response["content"] = {MEDIA_TYPE: response["content"].pop("application/json")}
-    return spec

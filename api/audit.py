@@ -11,6 +11,7 @@ bp = APIBlueprint("audit", __name__, url_prefix="/v1/audit")
 @bp.get("")
 @bp.input(EntriesQuery, location="query")
 @bp.output(Entries)
+@bp.doc(operation_id="listAuditEntries")
 def audit(query_data: EntriesQuery) -> Entries:
     """Operators' changes, oldest or newest first
 

@@ -103,6 +103,7 @@ class Brokers(Answer):
 @bp.get("")
 @bp.input(PageQuery, location="query")
 @bp.output(Brokers)
+@bp.doc(operation_id="listBrokers")
 def brokers(query_data: PageQuery) -> Brokers:
     """Brokers by name"""
     server = name_server()
@@ -116,7 +117,7 @@ def brokers(query_data: PageQuery) -> Brokers:
 
 @bp.get("/<name>")
 @bp.output(BrokerAnswer)
-@bp.doc(responses=[404])
+@bp.doc(operation_id="getBroker", responses=[404])
 def broker(name: str) -> BrokerAnswer:
     """One broker"""
     return BrokerAnswer.of(broker_of(name), drains_of((name,)).get(name))

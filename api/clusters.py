@@ -54,6 +54,7 @@ class Clusters(Answer):
 @bp.get("")
 @bp.input(PageQuery, location="query")
 @bp.output(Clusters)
+@bp.doc(operation_id="listClusters")
 def clusters(query_data: PageQuery) -> Clusters:
     """Clusters by name"""
     server = name_server()
@@ -64,7 +65,7 @@ def clusters(query_data: PageQuery) -> Clusters:
 
 @bp.get("/<name>")
 @bp.output(Cluster)
-@bp.doc(responses=[404])
+@bp.doc(operation_id="getCluster", responses=[404])
 def cluster(name: str) -> Cluster:
     """One cluster"""
     server = name_server()

@@ -71,6 +71,7 @@ class Findings(Answer):
 
 @bp.get("")
 @bp.output(Findings)
+@bp.doc(operation_id="listFindings")
 def doctor() -> Findings:
     """What an operator should know
 

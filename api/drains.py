@@ -113,6 +113,7 @@ def drains_of(names: Iterable[str]) -> dict[str, DrainShown]:
 @bp.get("/drains")
 @bp.input(PageQuery, location="query")
 @bp.output(Drains)
+@bp.doc(operation_id="listDrains")
 def drains(query_data: PageQuery) -> Drains:
     """Drains in force by broker name
 
@@ -126,7 +127,7 @@ def drains(query_data: PageQuery) -> Drains:
 @bp.put("/brokers/<name>/drain")
 @bp.input(DrainBody)
 @bp.output(DrainWritten)
-@bp.doc(responses=[404])
+@bp.doc(operation_id="putDrain", responses=[404])
 def put_drain(name: str, json_data: DrainBody) -> DrainWritten:
     """Keep producers off a broker
 
@@ -139,7 +140,7 @@ def put_drain(name: str, json_data: DrainBody) -> DrainWritten:
 
 @bp.get("/brokers/<name>/drain")
 @bp.output(DrainAnswer)
-@bp.doc(responses=[404])
+@bp.doc(operation_id="getDrain", responses=[404])
 def get_drain(name: str) -> DrainAnswer:
     """The drain of a broker"""
     server = name_server()
@@ -156,7 +157,7 @@ def get_drain(name: str) -> DrainAnswer:
 
 @bp.delete("/brokers/<name>/drain")
 @bp.output(DrainWritten)
-@bp.doc(responses=[404])
+@bp.doc(operation_id="deleteDrain", responses=[404])
 def delete_drain(name: str) -> DrainWritten:
     """Let producers come back to a broker
 

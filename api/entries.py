@@ -3,11 +3,11 @@
 from collections.abc import Callable, Sequence
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, StringConstraints
+from pydantic import Field
 
 from api.name_server import name_server
 from api.paging import Limit
-from api.shapes import Answer, Moment, Query
+from api.shapes import Answer, EntryId, Moment, Query
 from registry.errors import InvalidField
 from registry.events.entry import FIRST, Event, EventId
 from registry.events.filters import Filter
@@ -34,7 +34,7 @@ class EntriesQuery(Query):
     since: Moment | None = None
     until: Moment | None = None
     limit: Limit = 100
-    after: Annotated[str, StringConstraints(pattern=r"^[0-9]{1,19}-[0-9]{1,19}$")] | None = None
+    after: EntryId | None = None
 
     @property
     def wanted(self) -> Filter:

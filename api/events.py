@@ -24,6 +24,7 @@ class Asked(Answer):
 @bp.get("")
 @bp.input(EntriesQuery, location="query")
 @bp.output(Entries)
+@bp.doc(operation_id="listEvents")
 def events(query_data: EntriesQuery) -> Entries:
     """Changes, oldest or newest first
 
@@ -34,6 +35,7 @@ def events(query_data: EntriesQuery) -> Entries:
 @bp.post("/checkpoints")
 @bp.input(CheckpointBody)
 @bp.output(Asked)
+@bp.doc(operation_id="requestCheckpoint")
 def ask_for_checkpoint(json_data: CheckpointBody) -> Asked:
     """Request a checkpoint round, which writes all tables into the stream
 

@@ -31,6 +31,7 @@ class Ready(Answer):
 
 @bp.get("/healthz")
 @bp.output(Alive)
+@bp.doc(operation_id="getLiveness")
 def healthz() -> Alive:
     """This process answers
 
@@ -41,7 +42,8 @@ def healthz() -> Alive:
 @bp.get("/readyz")
 @bp.output(Ready)
 @bp.doc(
-    responses={503: "The store does not answer, or no worker renews leases or follows the stream of events"}
+    operation_id="getReadiness",
+    responses={503: "The store does not answer, or no worker renews leases or follows the stream of events"},
 )
 def readyz() -> Ready:
     """The name server can answer

@@ -141,7 +141,7 @@ RESPONSES: dict[int, str] = {
 @bp.get("/routes/<topic>")
 @bp.input(AtQuery, location="query")
 @bp.output(RouteAt)
-@bp.doc(responses=RESPONSES)
+@bp.doc(operation_id="getPastRoute", responses=RESPONSES)
 def route_at(topic: str, query_data: AtQuery) -> Response:
     """The route of a topic at a time"""
     at = query_data.at
@@ -160,7 +160,7 @@ def route_at(topic: str, query_data: AtQuery) -> Response:
 @bp.get("/routes/<topic>/diff")
 @bp.input(BetweenQuery, location="query")
 @bp.output(Diff)
-@bp.doc(responses=RESPONSES)
+@bp.doc(operation_id="listTopicRouteChanges", responses=RESPONSES)
 def diff_of_topic(topic: str, query_data: BetweenQuery) -> Diff:
     """Changes of a topic's route between two times"""
     return _diff(query_data, topic)
@@ -169,7 +169,7 @@ def diff_of_topic(topic: str, query_data: BetweenQuery) -> Diff:
 @bp.get("/diff")
 @bp.input(BetweenQuery, location="query")
 @bp.output(Diff)
-@bp.doc(responses=RESPONSES)
+@bp.doc(operation_id="listRouteChanges", responses=RESPONSES)
 def diff(query_data: BetweenQuery) -> Diff:
     """Changes of all routes between two times"""
     return _diff(query_data, None)
@@ -178,7 +178,7 @@ def diff(query_data: BetweenQuery) -> Diff:
 @bp.get("/topics/<topic>/permissions")
 @bp.input(PermissionsQuery, location="query")
 @bp.output(Permissions)
-@bp.doc(responses=RESPONSES)
+@bp.doc(operation_id="listPermissionChanges", responses=RESPONSES)
 def permissions(topic: str, query_data: PermissionsQuery) -> Permissions:
     """Changes of a topic's permissions, with time and actor"""
     if query_data.from_ is not None and query_data.to is not None:

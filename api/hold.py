@@ -11,6 +11,7 @@ bp = APIBlueprint("hold", __name__, url_prefix="/v1/hold")
 
 @bp.delete("")
 @bp.output(Written)
+@bp.doc(operation_id="deleteHold")
 def release_hold() -> Written:
     """End the hold of leases
 

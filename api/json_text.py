@@ -7,6 +7,7 @@ from flask import Response
 from flask.json.provider import JSONProvider
 
 from api.problems import Problem
+from api.wrong_input import OBJECT, no_json
 
 MOST: Final = {b",": 1_500_000, b"[": 150_000, b"{": 250_000}
 """How many of these a body may have; 100,000 topics have 600,000 commas and 100,000 braces. A value takes some 100
@@ -25,9 +26,12 @@ class StrictJSON(JSONProvider):
             if text.count(sign) > most:
                 raise Problem(413, "", f"a body may have {most} of {sign.decode()!r}")
         try:
-            return msgspec.json.decode(text)
-        except (msgspec.DecodeError, RecursionError) as error:
-            raise Problem(400, "malformed-json", str(error)) from error
+            value = msgspec.json.decode(text)
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+            raise Problem(400, "malformed-json", no_json(error)) from error
+        if value is None:  # which APIFlask would take for an object without members
+            raise Problem(422, "invalid-field", f"body: {OBJECT}", field="body")
+        return value
 
     def response(self, *args: Any, **kwargs: Any) -> Response:
         body = _encoded(self._prepare_response_obj(args, kwargs)) + b"\n"

@@ -49,7 +49,7 @@ class Value(Answer):
 class AllQuery(Query):
     """`all` has to be true: all values of the namespace are meant."""
 
-    all: Annotated[bool, AfterValidator(_all)]
+    all: Annotated[bool, AfterValidator(_all), Field(json_schema_extra={"const": True})]
 
 
 class TableBody(Body):
@@ -63,6 +63,7 @@ class ValueBody(Body):
 @bp.get("")
 @bp.input(PageQuery, location="query")
 @bp.output(Namespaces)
+@bp.doc(operation_id="listKvNamespaces")
 def namespaces(query_data: PageQuery) -> Namespaces:
     """KV namespaces by name"""
     server = name_server()
@@ -73,7 +74,7 @@ def namespaces(query_data: PageQuery) -> Namespaces:
 @bp.get("/<namespace>")
 @bp.input(PageQuery, location="query")
 @bp.output(Table)
-@bp.doc(responses=[404])
+@bp.doc(operation_id="getKvTable", responses=[404])
 def table(namespace: str, query_data: PageQuery) -> Table:
     """The values of a namespace by key"""
     server = name_server()
@@ -85,6 +86,7 @@ def table(namespace: str, query_data: PageQuery) -> Table:
 @bp.put("/<namespace>")
 @bp.input(TableBody)
 @bp.output(Written)
+@bp.doc(operation_id="putKvTable")
 def put_table(namespace: str, json_data: TableBody) -> Written:
     """Make a namespace hold these values and no others"""
     server = name_server()
@@ -95,7 +97,7 @@ def put_table(namespace: str, json_data: TableBody) -> Written:
 @bp.delete("/<namespace>")
 @bp.input(AllQuery, location="query")
 @bp.output(Written)
-@bp.doc(responses=[404])
+@bp.doc(operation_id="deleteKvTable", responses=[404])
 def clear_table(namespace: str, query_data: AllQuery) -> Written:
     """Delete all values of a namespace
 
@@ -108,7 +110,10 @@ def clear_table(namespace: str, query_data: AllQuery) -> Written:
 @bp.get("/<namespace>/<path:key>")
 @bp.input(ConditionHeaders, location="headers")
 @bp.output(Value)
-@bp.doc(responses={**DESCRIBED, 404: "Not Found", 412: "The value has another ETag than If-Match names"})
+@bp.doc(
+    operation_id="getKvValue",
+    responses={**DESCRIBED, 404: "Not Found", 412: "The value has another ETag than If-Match names"},
+)
 def value(namespace: str, key: str, headers_data: ConditionHeaders) -> Value:
     """One value
 
@@ -124,7 +129,7 @@ def value(namespace: str, key: str, headers_data: ConditionHeaders) -> Value:
 @bp.input(ConditionHeaders, location="headers")
 @bp.input(ValueBody)
 @bp.output(Written)
-@bp.doc(responses={412: UNMET})
+@bp.doc(operation_id="putKvValue", responses={412: UNMET})
 def put_value(namespace: str, key: str, headers_data: ConditionHeaders, json_data: ValueBody) -> Written:
     """Set a value; its namespace is made with it
 
@@ -145,7 +150,7 @@ def put_value(namespace: str, key: str, headers_data: ConditionHeaders, json_dat
 @bp.delete("/<namespace>/<path:key>")
 @bp.input(ConditionHeaders, location="headers")
 @bp.output(Written)
-@bp.doc(responses={404: "Not Found", 412: UNMET})
+@bp.doc(operation_id="deleteKvValue", responses={404: "Not Found", 412: UNMET})
 def delete_value(namespace: str, key: str, headers_data: ConditionHeaders) -> Written:
     """Delete a value; with `If-Match` only if it still has the ETag that was read"""
     server = name_server()

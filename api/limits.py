@@ -43,6 +43,7 @@ class LimitsUsed(Answer):
 
 @bp.get("")
 @bp.output(LimitsUsed)
+@bp.doc(operation_id="getLimits")
 def limits() -> LimitsUsed:
     """How full the namespace is
 

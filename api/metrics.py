@@ -17,7 +17,7 @@ bp = APIBlueprint("metrics", __name__)
 
 
 @bp.get("/metrics")
-@bp.doc(responses=TEXT)
+@bp.doc(operation_id="getMetrics", responses=TEXT)
 def metrics() -> Response:
     """Metrics for Prometheus
 

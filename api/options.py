@@ -69,6 +69,7 @@ class OptionsAnswer(Answer):
 @bp.get("")
 @bp.input(OptionsQuery, location="query")
 @bp.output(OptionsAnswer)
+@bp.doc(operation_id="listOptions")
 def options(query_data: OptionsQuery) -> OptionsAnswer:
     """Every option of the process that answers"""
     server = name_server()
@@ -81,6 +82,7 @@ def options(query_data: OptionsQuery) -> OptionsAnswer:
 
 @bp.get("/<key>")
 @bp.output(OptionAnswer)
+@bp.doc(operation_id="getOption")
 def option(key: str) -> OptionAnswer:
     """One option of the process that answers"""
     server = name_server()

@@ -8,15 +8,16 @@ from typing import Annotated, Any
 from apiflask import APIFlask, HTTPError
 from flask import Response, request
 from gunicorn.http.errors import ParseException
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from redis.exceptions import ResponseError
-from werkzeug.exceptions import HTTPException, UnsupportedMediaType
+from werkzeug.exceptions import HTTPException
 from werkzeug.http import quote_etag
 
 from api.counters import COUNTERS
 from api.path_names import unreadable
 from api.problem_names import MEDIA_TYPE, RETRY_AFTER_S, title_of, type_of
 from api.registration_outcomes import refused_as
+from api.wrong_input import invalid_field, refusal
 from registry.errors import (
     BrokerBusy,
     BrokerNotFound,
@@ -68,9 +69,6 @@ KINDS: Mapping[type[RegistryError], tuple[int, str]] = {
 }
 
 
-PLAIN = {404: "no such path here", 405: "the path does not take this method"}
-
-
 class ProblemDocument(BaseModel):
     """The body of every error answer (RFC 9457)."""
 
@@ -109,7 +107,7 @@ def install(app: APIFlask) -> None:
         if request.routing_exception is not None:
             return
         if request.method in WITH_BODY and not request.is_json:
-            raise UnsupportedMediaType("the body has to be application/json")
+            raise Problem(415, "", "the body has to be application/json")
         if request.args and "query" not in inputs(app):
             name = next(iter(request.args))
             raise Problem(422, "invalid-field", f"{name}: no such parameter here", field=name)
@@ -158,21 +156,20 @@ def _of_registry(error: RegistryError) -> Response:
 
 
 def _of_validation(error: HTTPError) -> Response:
-    """Return the problem of the first member of {location: {path of the member: [reason, …]}} (APIFlask's)."""
-    for members in error.detail.values():
-        for path, reasons in members.items():
-            field = "body" if path == "_schema" else path
-            return _reply(Problem(error.status_code, "invalid-field", f"{field}: {reasons[0]}", field=field))
-    return _reply(Problem(error.status_code, "", str(error.message)))
+    """Return the problem of the first thing that is wrong with what a view takes (`input` of APIFlask)."""
+    cause = error.__cause__
+    if not isinstance(cause, ValidationError):
+        return _of_defect(error)
+    field, expected = invalid_field(cause, of_body="json" in error.detail)
+    return _reply(Problem(error.status_code, "invalid-field", f"{field}: {expected}", field=field))
 
 
 def _of_http(error: HTTPException) -> Response:
     """Return the problem of an error of Flask: path, method, media type, malformed JSON, a body that is too large."""
-    detail = PLAIN.get(error.code or 500, error.description or error.name)
     headers = {
         name: value for name, value in error.get_headers() if name not in ("Content-Type", "Content-Length")
     }
-    return _reply(Problem(error.code or 500, "", detail), headers)
+    return _reply(Problem(error.code or 500, "", refusal(error)), headers)
 
 
 def _of_body(error: Exception) -> Response:

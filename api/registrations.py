@@ -143,10 +143,11 @@ class PermissionAnswer(Written):
 @bp.input(RegistrationBody)
 @bp.output(RegistrationAnswer)
 @bp.doc(
+    operation_id="registerBroker",
     responses={
         409: "The registry refuses this broker",
         503: "The store is away, or the broker busy: try again",
-    }
+    },
 )
 def register_broker(json_data: RegistrationBody) -> RegistrationAnswer:
     """Register a broker, or renew its lease
@@ -179,7 +180,7 @@ def register_broker(json_data: RegistrationBody) -> RegistrationAnswer:
 @bp.post("/<name>/heartbeat")
 @bp.input(MemberBody)
 @bp.output(HeartbeatAnswer)
-@bp.doc(responses=[404])
+@bp.doc(operation_id="sendHeartbeat", responses=[404])
 def heartbeat(name: str, json_data: MemberBody) -> HeartbeatAnswer:
     """Renew the lease of a registered broker
 
@@ -201,7 +202,7 @@ def heartbeat(name: str, json_data: MemberBody) -> HeartbeatAnswer:
 @bp.delete("/<name>")
 @bp.input(MemberQuery, location="query")
 @bp.output(Written)
-@bp.doc(responses=[404])
+@bp.doc(operation_id="unregisterBroker", responses=[404])
 def unregister_broker(name: str, query_data: MemberQuery) -> Written:
     """Unregister one address of a broker"""
     server = name_server()
@@ -215,7 +216,7 @@ def unregister_broker(name: str, query_data: MemberQuery) -> Written:
 @bp.post("/<name>/write-permission")
 @bp.input(PermissionBody)
 @bp.output(PermissionAnswer)
-@bp.doc(responses=[404])
+@bp.doc(operation_id="setWritePermission", responses=[404])
 def write_permission(name: str, json_data: PermissionBody) -> PermissionAnswer:
     """Take the write permission from all topics of a broker, or give read and write back
 

@@ -36,6 +36,7 @@ class Repairs(Answer):
 
 @bp.get("")
 @bp.output(Repairs)
+@bp.doc(operation_id="getRepairs")
 def repairs() -> Repairs:
     """Repairs of damaged tables
 

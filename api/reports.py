@@ -145,7 +145,7 @@ AnyRow = TypeVar("AnyRow", bound=Row)
 
 @bp.get("")
 @bp.output(Reports)
-@bp.doc(responses=[404])
+@bp.doc(operation_id="getReports", responses=[404])
 def reports() -> Reports:
     """The run that made the reports"""
     run = _served()
@@ -187,7 +187,7 @@ def _route(report: ReportView) -> None:
     @bp.get(f"/{report.name}", endpoint=report.name)
     @bp.input(WindowQuery if report.has_windows else RowsQuery, location="query")
     @bp.output(body)
-    @bp.doc(summary=report.title, responses=[404])
+    @bp.doc(operation_id=f"get{report.name.title()}Report", summary=report.title, responses=[404])
     def rows(query_data: RowsQuery) -> Rows:
         window = query_data.window if isinstance(query_data, WindowQuery) else ""
         key = name_server().keys.report(report.key_of(window))

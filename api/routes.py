@@ -32,10 +32,16 @@ class MappingAnswer(Answer):
     total_queues: int
 
 
+class RouteBroker(BrokerDataAnswer):
+    """As clusters show it, but without a zone that is null."""
+
+    zone_name: str | None = None
+
+
 class Route(Answer):
     """TopicRouteData; members that are null are left out."""
 
-    broker_datas: tuple[BrokerDataAnswer, ...]
+    broker_datas: tuple[RouteBroker, ...]
     queue_datas: tuple[QueueDataAnswer, ...]
     filter_server_table: dict[str, tuple[str, ...]]
     order_topic_conf: str | None = None
@@ -46,7 +52,8 @@ class Route(Answer):
 @bp.input(ZoneQuery, location="query")
 @bp.output(Route)
 @bp.doc(
-    responses={404: "No living broker has the topic", 503: "The store is away, or the service just started"}
+    operation_id="getRoute",
+    responses={404: "No living broker has the topic", 503: "The store is away, or the service just started"},
 )
 def route(topic: str, query_data: ZoneQuery) -> Response:
     """The brokers of a topic"""

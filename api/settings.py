@@ -30,6 +30,7 @@ class SettingsBody(Body):
 
 @bp.get("")
 @bp.output(Settings)
+@bp.doc(operation_id="getSettings")
 def settings() -> Settings:
     """Every option with its value"""
     return Settings(settings=dict(listing(name_server().options())))
@@ -45,7 +46,10 @@ class SettingsWritten(Written):
 @bp.patch("")
 @bp.input(SettingsBody)
 @bp.output(SettingsWritten)
-@bp.doc(responses={403: "An option of the black list; nothing of the request was applied"})
+@bp.doc(
+    operation_id="updateSettings",
+    responses={403: "An option of the black list; nothing of the request was applied"},
+)
 def update_settings(json_data: SettingsBody) -> SettingsWritten:
     """Change options for all workers
 

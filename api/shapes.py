@@ -7,7 +7,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 from pydantic.alias_generators import to_camel
 from pydantic_core import PydanticCustomError
 
-from api.times import parse_time
+from api.times import LAST_MS, parse_time
 from rocketmq_remoting.data_version import DataVersion
 from rocketmq_remoting.permission import PERM_READ, PERM_WRITE
 from rocketmq_remoting.route import QueueData
@@ -26,9 +26,9 @@ def _array(value: object) -> object:
 Many = Annotated[tuple[T, ...], Field(strict=False), BeforeValidator(_array)]
 """A JSON array: strictness would ask for Python's own tuple, and say so."""
 NAME = re.compile(r"[^\x00-\x20\x7f]{1,255}")
-HOST_AND_PORT = re.compile(
-    r"(?:[^\x00-\x20\x7f:/\[\]]{1,255}|\[[0-9A-Fa-f:.]{2,45}(?:%[^\x00-\x20\x7f:/\[\]]{1,64})?\]):([0-9]{1,5})"
-)
+HOST = r"(?:[^\x00-\x20\x7f:/\[\]]{1,255}|\[[0-9A-Fa-f:.]{2,45}(?:%[^\x00-\x20\x7f:/\[\]]{1,64})?\])"
+HOST_AND_PORT = re.compile(f"{HOST}:([0-9]{{1,5}})")
+PORT = "[1-9][0-9]{0,3}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5]"
 
 
 def _name(text: str) -> str:
@@ -46,9 +46,7 @@ def _address(text: str) -> str:
 
 Name = Annotated[str, AfterValidator(_name), Field(json_schema_extra={"pattern": f"^{NAME.pattern}$"})]
 """The name of a cluster, broker or topic."""
-Address = Annotated[
-    str, AfterValidator(_address), Field(json_schema_extra={"pattern": f"^{HOST_AND_PORT.pattern}$"})
-]
+Address = Annotated[str, AfterValidator(_address), Field(json_schema_extra={"pattern": f"^{HOST}:({PORT})$"})]
 """`host:port`"""
 
 
@@ -62,9 +60,33 @@ def _moment(text: object) -> object:
 Moment = Annotated[
     int,
     BeforeValidator(_moment),
-    WithJsonSchema({"type": "string", "examples": ["2026-11-21T14:03:00Z", "1795269780000"]}),
+    WithJsonSchema(
+        {
+            "anyOf": [
+                {"type": "integer", "minimum": 0, "maximum": LAST_MS},
+                {
+                    "type": "string",
+                    "format": "date-time",
+                    "pattern": "^(197[1-9]|19[89][0-9]|[2-9][0-9]{3})-",
+                },
+            ]
+        }
+    ),
 ]
 """Unix ms, or a time as RFC 3339 writes it."""
+ENTRY_ID = re.compile("[0-9]{1,19}-[0-9]{1,19}")
+
+
+def _entry_id(text: str) -> str:
+    if not ENTRY_ID.fullmatch(text):
+        raise PydanticCustomError("entry_id", "not the id of an entry, such as 1795255839125-0")
+    return text
+
+
+EntryId = Annotated[
+    str, AfterValidator(_entry_id), Field(json_schema_extra={"pattern": f"^{ENTRY_ID.pattern}$"})
+]
+"""The id of an entry of a stream."""
 
 
 class Body(BaseModel):

@@ -56,7 +56,7 @@ class ClusterQuery(Query):
 @bp.get("")
 @bp.input(TopicsQuery, location="query")
 @bp.output(Topics)
-@bp.doc(responses={403: "Switched off by enableAllTopicList or enableTopicList"})
+@bp.doc(operation_id="listTopics", responses={403: "Switched off by enableAllTopicList or enableTopicList"})
 def topics(query_data: TopicsQuery) -> Topics:
     """Topics by name"""
     server = name_server()
@@ -75,7 +75,7 @@ def topics(query_data: TopicsQuery) -> Topics:
 
 @bp.get("/<topic>")
 @bp.output(Topic)
-@bp.doc(responses=[404])
+@bp.doc(operation_id="getTopic", responses=[404])
 def topic(topic: str) -> Topic:
     """One topic"""
     server = name_server()
@@ -90,6 +90,7 @@ def topic(topic: str) -> Topic:
 @bp.put("/<topic>")
 @bp.input(TopicBody)
 @bp.output(TopicWritten)
+@bp.doc(operation_id="putTopic")
 def put_topic(topic: str, json_data: TopicBody) -> TopicWritten:
     """Set queue data of a topic on some brokers
 
@@ -110,7 +111,7 @@ def put_topic(topic: str, json_data: TopicBody) -> TopicWritten:
 @bp.delete("/<topic>")
 @bp.input(ClusterQuery, location="query")
 @bp.output(Written)
-@bp.doc(responses=[404])
+@bp.doc(operation_id="deleteTopic", responses=[404])
 def remove_topic(topic: str, query_data: ClusterQuery) -> Written:
     """Delete a topic, of one cluster or everywhere
 

@@ -1,10 +1,14 @@
 """The description of this API, made from its code."""
 
 import json
+import re
 from typing import Any
 
 import pytest
+import redis as redis_py
 
+from api.app import create_app
+from registry.options.catalogue import Options
 from tests.api.http import Http
 
 
@@ -21,7 +25,8 @@ def test_every_operation_declares_its_responses(spec: Any) -> None:
     ]
     assert len(operations) > 40
     for path, method, operation in operations:
-        assert operation["summary"], (path, method)
+        assert 0 < len(operation["summary"].splitlines()[0]) == len(operation["summary"]) < 90, (path, method)
+        assert operation["tags"], (path, method)
         for status, response in operation["responses"].items():
             answer = "text/plain" if path == "/metrics" else "application/json"
             media_type = answer if status == "200" else "application/problem+json"
@@ -48,3 +53,18 @@ def test_bodies_are_described_as_they_are_checked(spec: Any) -> None:
 def test_nothing_is_loaded_from_elsewhere(spec: Any) -> None:
     spec = dict(spec, servers=[])
     assert "//" not in json.dumps(spec)
+
+
+def test_operations_have_names_that_stay(spec: Any) -> None:
+    names = [operation["operationId"] for path in spec["paths"].values() for operation in path.values()]
+    assert len(set(names)) == len(names)
+    verb_and_noun = re.compile(
+        "(get|list|put|delete|update|set|send|request)([A-Z][a-z]+)+|(un)?registerBroker"
+    )
+    assert [name for name in names if not verb_and_noun.fullmatch(name)] == []
+
+
+def test_the_document_is_the_same_whatever_host_was_asked_first() -> None:
+    app = create_app(Options(), redis=redis_py.Redis())
+    first = app.test_client().get("/openapi.json", headers={"Host": "elsewhere.example"})
+    assert "elsewhere" not in first.text

@@ -175,12 +175,11 @@ def test_text_that_is_no_such_json_is_refused(quick: Http, text: bytes, status: 
 @pytest.mark.parametrize(
     ("method", "path", "status"),
     [
-        pytest.param("GET", "/", 404, id="no such path"),
+        pytest.param("GET", "/v1", 404, id="no such path"),
         pytest.param("GET", "/v1//clusters", 404, id="no redirects"),
-        pytest.param(
-            "GET", "/docs", 404, id="no documentation pages, which would load scripts from elsewhere"
-        ),
         pytest.param("GET", "/static/x", 404, id="no files"),
+        pytest.param("GET", "/docs/x", 404, id="no such file of the documentation page"),
+        pytest.param("GET", "/docs/..%2Fapp.py", 404, id="no file outside its folder"),
         pytest.param("POST", "/v1/clusters", 405, id="no such method"),
         pytest.param("DELETE", "/v1/kv", 405, id="no deletion of everything"),
         pytest.param("PUT", KV_VALUE, 415, id="a body without its type"),

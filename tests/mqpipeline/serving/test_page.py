@@ -1,8 +1,6 @@
 """The page: it stands alone, says what the reports say, and shows names as text whatever is in them."""
 
 import re
-import shutil
-import subprocess
 from collections.abc import Mapping
 from html.parser import HTMLParser
 from pathlib import Path
@@ -14,6 +12,7 @@ import pytest
 from mqpipeline.reports.catalogue import AVAILABILITY, CONFLICTS, FLAP, INCIDENTS, REPAIR, SLO
 from mqpipeline.serving.page import html
 from mqpipeline.serving.results import BROKER_STATES, CHURN_HOURS, STRIP_STATES, STRIPS, Results
+from testbed.browser import visit
 from tests.mqpipeline.serving.example import (
     AS_OF,
     LENGTHS,
@@ -35,7 +34,6 @@ TAGS = set(
     )
 )
 NAMED = {"unit", "cluster", "broker", "cause", "type", "key", "detail"}
-BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 
 
 class Page(HTMLParser):
@@ -309,22 +307,8 @@ def test_scores_that_are_as_good_as_nothing_are_not_listed() -> None:
 
 
 def console_of(page: Path, profile: Path) -> str:
-    """What a browser without a network complains of."""
-    assert BROWSER
-    options = [
-        "--headless",
-        "--no-sandbox",
-        "--disable-gpu",
-        "--disable-dev-shm-usage",
-        "--enable-logging=stderr",
-        "--proxy-server=127.0.0.1:9",
-        "--proxy-bypass-list=<-loopback>",
-        f"--user-data-dir={profile}",
-        "--dump-dom",
-    ]
-    done = subprocess.run([BROWSER, *options, page.as_uri()], capture_output=True, text=True, timeout=50)
-    assert "</html>" in done.stdout
-    return "\n".join(line for line in done.stderr.splitlines() if ":CONSOLE:" in line)
+    """Return what a browser without a network complains of."""
+    return visit(page.as_uri(), profile, "--proxy-bypass-list=<-loopback>").console
 
 
 @pytest.mark.needs("chromium")
