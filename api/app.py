@@ -33,6 +33,7 @@ from api.counters import count_requests
 from api.json_text import StrictJSON
 from api.name_server import EXTENSION, PROBE_TIMEOUT_S, NameServer
 from api.problem_names import MEDIA_TYPE
+from api.trusted_proxies import TrustedProxies
 from metrics.store import StoreCollector
 from registry.keys import Keys
 from registry.options.catalogue import Options
@@ -80,6 +81,8 @@ def create_app(options: Options | None = None, *, redis: "redis_py.Redis | None"
     app.url_map.merge_slashes = False  # no redirects, and a path with an empty part is none of ours
     app.url_map.converters = {"default": path_names.Name, "path": path_names.Key}
     app.wsgi_app = path_names.RawPaths(app.wsgi_app)  # type: ignore[method-assign]
+    if options.http_trusted_proxies:
+        app.wsgi_app = TrustedProxies(app.wsgi_app, options)  # type: ignore[method-assign]
     app.config |= {
         "MAX_CONTENT_LENGTH": options.http_body_max_bytes,
         "HTTP_ERROR_SCHEMA": problems.REFERENCE,

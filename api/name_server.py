@@ -60,9 +60,13 @@ def name_server() -> NameServer:
 
 
 def origin() -> Origin:
-    """Return this request as the origin of its events."""
-    remote = filter(None, map(request.environ.get, ("REMOTE_ADDR", "REMOTE_PORT")))
-    return Origin(f"{_process(os.getpid())}-{next(_count):x}", ":".join(("http", *remote)))
+    """Return this request as the origin of its events: its actor is the user that a trusted proxy names
+    (`api.trusted_proxies`), then with the client as its peer, else the client."""
+    op = f"{_process(os.getpid())}-{next(_count):x}"
+    client = ":".join(filter(None, map(request.environ.get, ("REMOTE_ADDR", "REMOTE_PORT"))))
+    if user := request.environ.get("REMOTE_USER"):
+        return Origin(op, f"http:{user}", client or None)
+    return Origin(op, ":".join(filter(None, ("http", client))))
 
 
 def host() -> str | None:

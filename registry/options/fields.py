@@ -224,6 +224,12 @@ class Options(TlsOptions, frozen=True, kw_only=True):
     http_head_timeout_millis: Annotated[int, _own("how long a head may take from its first byte")] = 10_000
     http_body_timeout_millis: Annotated[int, _own("how long a body may take after its head")] = 30_000
     http_answer_timeout_millis: Annotated[int, _own("how long a peer may take to read an answer")] = 60_000
+    http_trusted_proxies: Annotated[
+        str, _own("proxies whose X-Forwarded-For names the client of a request over HTTP, as 10.0.0.0/24")
+    ] = ""
+    http_user_header: Annotated[
+        str, _own("header in which these name the user, the actor of a change, as X-Forwarded-User")
+    ] = ""
     namespace: Annotated[str, _own("one Redis may serve several name servers: ns:{namespace}:…")] = "default"
     data_dir: Annotated[str, _own("folder of the embedded store")] = ""
     redis_url: Annotated[str, _own("the store; empty starts an embedded one")] = ""
