@@ -29,12 +29,13 @@ from api import (
     settings,
     topics,
 )
-from api.counters import count_requests
+from api.counters import COUNTERS, count_requests
 from api.json_text import StrictJSON
 from api.name_server import EXTENSION, PROBE_TIMEOUT_S, NameServer
 from api.problem_names import MEDIA_TYPE
 from api.trusted_proxies import TrustedProxies
 from metrics.store import StoreCollector
+from registry.drivers import Observe
 from registry.keys import Keys
 from registry.options.catalogue import Options
 from registry.options.load import load
@@ -93,6 +94,7 @@ def create_app(options: Options | None = None, *, redis: "redis_py.Redis | None"
         redis or connect(options.redis_url, options.namespace),
         redis or connect_once(options.redis_url, options.namespace, PROBE_TIMEOUT_S),
         options,
+        _traced(app, options),
     )
     app.extensions[metrics.EXTENSION] = StoreCollector(server.keys, options, server.run_probe)
     count_requests(app)
@@ -101,6 +103,20 @@ def create_app(options: Options | None = None, *, redis: "redis_py.Redis | None"
         app.register_blueprint(subject.bp)
     app.spec_processor(_with_problems)
     return app
+
+
+def _traced(app: APIFlask, options: Options) -> Observe:
+    """Return what observes round trips to the store; have requests be spans if the options say so."""
+    if options.traces:
+        from traces.process import begin
+
+        if (tracer := begin(options, "http")) is not None:
+            from api.spans import trace_requests
+            from traces.store import observing
+
+            trace_requests(app, tracer)
+            return observing(tracer, COUNTERS.observe)
+    return COUNTERS.observe
 
 
 def _with_problems(spec: Any) -> Any:

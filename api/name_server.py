@@ -12,7 +12,7 @@ from flask import current_app, request
 
 from api.counters import COUNTERS
 from registry import settings
-from registry.drivers import run
+from registry.drivers import Observe, run
 from registry.growth.limits import Limits
 from registry.keys import Keys
 from registry.options.catalogue import Options, overlay
@@ -28,16 +28,17 @@ _count = itertools.count(1)
 class NameServer(msgspec.Struct, frozen=True):
     """One namespace of a store. `given` are the options this process was started with.
 
-    `probing` is a client of the same store that waits PROBE_TIMEOUT_S at most."""
+    `probing` is a client of the same store that waits PROBE_TIMEOUT_S at most. `observe` gets all other round trips."""
 
     keys: Keys
     store: redis.Redis
     probing: redis.Redis
     given: Options
+    observe: Observe = COUNTERS.observe
 
     def run(self, plan: Plan[T]) -> T:
         """Run a plan on the store (`registry.drivers.run`)."""
-        return run(plan, self.store, COUNTERS.observe)
+        return run(plan, self.store, self.observe)
 
     def run_probe(self, plan: Plan[T]) -> T:
         """Run a plan on the store over `probing`."""

@@ -341,6 +341,9 @@ class Options(TlsOptions, frozen=True, kw_only=True):
     log_format: Annotated[str, _own("of log lines: text, or json with an object a line")] = "text"
     log_level: Annotated[str, _own("least level of log lines: debug, info, warning or error")] = "info"
     access_log: Annotated[bool, _own("log each request over HTTP")] = False
+    traces: Annotated[
+        bool, _own("record spans for OpenTelemetry, as its variables OTEL_… say; needs the extra otel")
+    ] = False
     rewritten_file: str = ""
     """The -c file into which the supervisor writes settings that change, for its next start; empty without one."""
     listing_also: tuple[tuple[str, str], ...] = ()
