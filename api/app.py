@@ -33,10 +33,12 @@ from api import (
     settings,
     topics,
 )
-from api.counters import count_requests
+from api.counters import COUNTERS, count_requests
 from api.json_text import StrictJSON
 from api.name_server import EXTENSION, PROBE_TIMEOUT_S, NameServer
+from api.trusted_proxies import TrustedProxies
 from metrics.store import StoreCollector
+from registry.drivers import Observe
 from registry.keys import Keys
 from registry.options.catalogue import Options
 from registry.options.load import load
@@ -84,6 +86,8 @@ def create_app(options: Options | None = None, *, redis: "redis_py.Redis | None"
     app.url_map.merge_slashes = False  # no redirects, and a path with an empty part is none of ours
     app.url_map.converters = {"default": path_names.Name, "path": path_names.Key}
     app.wsgi_app = path_names.RawPaths(app.wsgi_app)  # type: ignore[method-assign]
+    if options.http_trusted_proxies:
+        app.wsgi_app = TrustedProxies(app.wsgi_app, options)  # type: ignore[method-assign]
     app.config |= {
         "MAX_CONTENT_LENGTH": options.http_body_max_bytes,
         "HTTP_ERROR_SCHEMA": problems.REFERENCE,
@@ -94,6 +98,7 @@ def create_app(options: Options | None = None, *, redis: "redis_py.Redis | None"
         redis or connect(options.redis_url, options.namespace),
         redis or connect_once(options.redis_url, options.namespace, PROBE_TIMEOUT_S),
         options,
+        _traced(app, options),
     )
     app.extensions[metrics.EXTENSION] = StoreCollector(server.keys, options, server.run_probe)
     count_requests(app)
@@ -105,3 +110,17 @@ def create_app(options: Options | None = None, *, redis: "redis_py.Redis | None"
     app.servers = openapi.SERVERS
     app.spec_processor(openapi.completed)
     return app
+
+
+def _traced(app: APIFlask, options: Options) -> Observe:
+    """Return what observes round trips to the store; have requests be spans if the options say so."""
+    if options.traces:
+        from traces.process import begin
+
+        if (tracer := begin(options, "http")) is not None:
+            from api.spans import trace_requests
+            from traces.store import observing
+
+            trace_requests(app, tracer)
+            return observing(tracer, COUNTERS.observe)
+    return COUNTERS.observe

@@ -12,7 +12,7 @@ from flask import current_app, request
 
 from api.counters import COUNTERS
 from registry import settings
-from registry.drivers import run
+from registry.drivers import Observe, run
 from registry.growth.limits import Limits
 from registry.keys import Keys
 from registry.options.catalogue import Options, overlay
@@ -28,16 +28,17 @@ _count = itertools.count(1)
 class NameServer(msgspec.Struct, frozen=True):
     """One namespace of a store. `given` are the options this process was started with.
 
-    `probing` is a client of the same store that waits PROBE_TIMEOUT_S at most."""
+    `probing` is a client of the same store that waits PROBE_TIMEOUT_S at most. `observe` gets all other round trips."""
 
     keys: Keys
     store: redis.Redis
     probing: redis.Redis
     given: Options
+    observe: Observe = COUNTERS.observe
 
     def run(self, plan: Plan[T]) -> T:
         """Run a plan on the store (`registry.drivers.run`)."""
-        return run(plan, self.store, COUNTERS.observe)
+        return run(plan, self.store, self.observe)
 
     def run_probe(self, plan: Plan[T]) -> T:
         """Run a plan on the store over `probing`."""
@@ -60,9 +61,13 @@ def name_server() -> NameServer:
 
 
 def origin() -> Origin:
-    """Return this request as the origin of its events."""
-    remote = filter(None, map(request.environ.get, ("REMOTE_ADDR", "REMOTE_PORT")))
-    return Origin(f"{_process(os.getpid())}-{next(_count):x}", ":".join(("http", *remote)))
+    """Return this request as the origin of its events: its actor is the user that a trusted proxy names
+    (`api.trusted_proxies`), then with the client as its peer, else the client."""
+    op = f"{_process(os.getpid())}-{next(_count):x}"
+    client = ":".join(filter(None, map(request.environ.get, ("REMOTE_ADDR", "REMOTE_PORT"))))
+    if user := request.environ.get("REMOTE_USER"):
+        return Origin(op, f"http:{user}", client or None)
+    return Origin(op, ":".join(filter(None, ("http", client))))
 
 
 def host() -> str | None:

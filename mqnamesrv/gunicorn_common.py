@@ -5,6 +5,7 @@ import os
 from typing import Any
 
 from metrics import files as metric_files
+from registry.options.load import load
 from registry.options.load import warnings as options_without_effect
 
 # No setting of gunicorn's: what a remoting worker needs behind shutdownWaitTimeSeconds.
@@ -28,6 +29,14 @@ def log_options(server: Any) -> None:
 def when_ready(server: Any) -> None:
     """Called by gunicorn in the master before it forks: workers neither look through nor copy what it has loaded."""
     gc.freeze()
+
+
+def worker_exit(server: Any, worker: Any) -> None:
+    """Called by gunicorn in a worker that ends: export the spans that are left."""
+    if load(os.environ).traces:
+        from traces.process import end
+
+        end()
 
 
 def child_exit(server: Any, worker: Any) -> None:

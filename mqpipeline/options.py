@@ -6,7 +6,7 @@ In the environment an option is `MQNS_PIPELINE_<NAME>`; the command line wins ov
 import re
 from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
-from typing import Annotated, Any, get_args, get_type_hints
+from typing import Annotated, Any, Literal, get_args, get_type_hints
 
 import msgspec
 
@@ -61,6 +61,9 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     retire_after: Annotated[int, "a broker away for longer is no longer counted as down"] = 7 * DAY_MS
     report: Annotated[str, "folder of report-<namespace>.html; empty for that of the tables, - for none"] = ""
     serve: Annotated[bool, "write the newest figures back to Redis"] = True
+    log_format: Annotated[Literal["text", "json"], "of log lines: text, or json with an object a line"] = (
+        "text"
+    )
 
     @property
     def spark(self) -> dict[str, str]:

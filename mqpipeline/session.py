@@ -15,11 +15,13 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 
 from mqpipeline.java import java_home_here
+from mqpipeline.options import Options
 
 SUBMITTED = "PYSPARK_GATEWAY_PORT"  # where a driver in Python finds the Spark of spark-submit
 LOOPBACK = "127.0.0.1"
 LOGGING = f"-Dlog4j2.configurationFile={Path(__file__).with_name('log4j2.properties').as_uri()}"
 """An option for Java."""
+JAVA_OPTIONS = "spark.driver.defaultJavaOptions"
 FOLDER_LONGEST = 107 - len("/.01234567-0123-0123-0123-0123456789ab.sock")
 """Bytes of the path of a folder with Unix sockets, whose own have 107 at most."""
 SETTINGS = {
@@ -41,11 +43,21 @@ OWN = {
     "spark.driver.memory": "2g",
     "spark.sql.shuffle.partitions": str(4 * (os.cpu_count() or 1)),
     "spark.ui.enabled": "false",
-    "spark.driver.defaultJavaOptions": LOGGING,
+    JAVA_OPTIONS: LOGGING,
     "spark.sql.ui.retainedExecutions": "10",  # their plans fill the memory of a session that lives long
 }
 """Settings of a session that a process of ours starts. `spark-submit` starts one before us, with what its caller
 chose."""
+
+
+def with_logging(sized: Mapping[str, str], options: Options) -> Mapping[str, str]:
+    """Return the settings of a session of ours whose Java logs in the form of these options."""
+    if options.log_format == "text":
+        return sized
+    file = Path(__file__).with_name("log4j2-json.properties").as_uri()
+    as_json = f"-Dlog4j2.configurationFile={file} -Dmqpipeline.namespace={','.join(options.namespaces)}"
+    java = {**OWN, **sized}[JAVA_OPTIONS]
+    return {**sized, JAVA_OPTIONS: java.replace(LOGGING, as_json)}
 
 
 def spark_session(

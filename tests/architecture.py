@@ -20,16 +20,17 @@ END: Final = "<!-- end of imports -->"
 PARTED: Final = ("registry", "worker", "mqns", "mqpipeline")
 """Packages whose folders are rooms of their own."""
 
-SERVER: Final = ("rocketmq_remoting", "registry", "metrics", "worker", "api", "mqnamesrv")
+SERVER: Final = ("rocketmq_remoting", "registry", "metrics", "traces", "worker", "api", "mqnamesrv")
 BELOW: Final[Mapping[str, tuple[str, ...]]] = {
     "rocketmq_remoting": (),
     "registry": ("rocketmq_remoting",),
     "pyspark_redis_stream": (),
     "mqpipeline": ("pyspark_redis_stream",),
     "metrics": ("rocketmq_remoting", "registry", "worker.logs"),
-    "worker": ("rocketmq_remoting", "registry", "metrics"),
-    "api": ("rocketmq_remoting", "registry", "metrics", "worker.logs"),
-    "mqnamesrv": ("rocketmq_remoting", "registry", "metrics", "worker"),
+    "traces": ("registry", "worker.logs"),
+    "worker": ("rocketmq_remoting", "registry", "metrics", "traces"),
+    "api": ("rocketmq_remoting", "registry", "metrics", "traces", "worker.logs"),
+    "mqnamesrv": ("rocketmq_remoting", "registry", "metrics", "traces", "worker"),
     "mqns": ("rocketmq_remoting",),
     "testbed": (*SERVER, "mqns"),
     "bench": (*SERVER, "mqns", "mqpipeline", "pyspark_redis_stream", "testbed"),

@@ -11,7 +11,7 @@ lock() { # lock NAME ARGUMENT...
     --no-emit-package mqns --no-emit-package mqpipeline --no-emit-package pyspark-redis-stream -o "requirements/$1.txt" "${@:2}"
 }
 
-lock dev pyproject.toml --extra embedded --group dev
+lock dev pyproject.toml --extra embedded --extra otel --group dev
 agree=(-c requirements/dev.txt --no-annotate)
 namesrv=(pyproject.toml distributions/mqns/pyproject.toml --extra embedded --extra cli)
 lock namesrv "${namesrv[@]}" "${agree[@]}"

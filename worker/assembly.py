@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Final
 
+import redis.asyncio
+
 from metrics import catalogue as metrics
 from metrics.counts import Observed
 from metrics.samples import Sample
@@ -22,6 +24,7 @@ from registry.queue_data.rewrite import Rewrites
 from registry.registration.cache import RegistrationCache
 from registry.store import connect
 from rocketmq_remoting.command import Command
+from worker.answering import Answering
 from worker.background import end, forever
 from worker.cache.before_loss import BeforeLoss
 from worker.cache.cached_registrations import CachedRegistrations
@@ -66,7 +69,8 @@ class Assembly:
         self.admission = Admission(self.known_hosts, options)
         self.commands = StoreCommands()
         store = connect.connect_async(options.redis_url, options.namespace)
-        self.driver = AsyncDriver(store, self.commands)
+        self.driver = self.make_driver(store)
+        self.answering = self.make_answering()
         self.registration_cache = RegistrationCache(self.clock)
         self.rewrites = Rewrites()
         self.registrations = CachedRegistrations(self.clock)
@@ -102,6 +106,14 @@ class Assembly:
         self.stale = StaleServing(self.follower, lambda: self.options.stale_serve_max_seconds)
         self.standstill = Standstill(self.follower, self.ticker, self.registration_cache.renewals.invalidate)
         self._background: list[asyncio.Task[None]] = []
+
+    def make_driver(self, store: redis.asyncio.Redis) -> AsyncDriver:
+        """Return what runs plans."""
+        return AsyncDriver(store, self.commands)
+
+    def make_answering(self) -> Answering:
+        """Return what sends replies."""
+        return Answering(self.counters, self.numbers, self.options)
 
     async def start(self) -> None:
         """Begin to follow and to tick; return after the first tick, or soon if the store is away."""

@@ -54,6 +54,13 @@ class RemotingWorker(Worker):  # type: ignore[misc]
 
     def make_service(self, options: Options, worker_id: str) -> WorkerService:
         """Return what answers this worker's requests."""
+        if options.traces:
+            from traces.process import begin
+
+            if (tracer := begin(options, "remoting")) is not None:
+                from worker.traced_service import TracedService
+
+                return TracedService(options, worker_id, tracer)
         return Service(options, worker_id)
 
     def make_limits(self, options: Options) -> Limits:

@@ -4,6 +4,7 @@ A lookup goes from here to `worker.cache.routes`, and if that has no reply for i
 repeated heartbeat or registration to `worker.cache.repeats`; all else to its handler (`worker.dispatch`).
 """
 
+from collections.abc import Callable
 from functools import partial
 from typing import Final
 
@@ -15,7 +16,6 @@ from rocketmq_remoting.command import Command
 from rocketmq_remoting.remoting_command import ONEWAY_FLAG, RESPONSE_FLAG
 from rocketmq_remoting.version import V5_3_1
 from worker import dispatch
-from worker.answering import Answering
 from worker.arguments import FIELD_MOST, overlong
 from worker.assembly import Assembly
 from worker.cache.cached_requests import CachedRequests, RepeatCheck
@@ -30,13 +30,14 @@ from worker.transport.frame_memory import SMALL, request_bytes
 
 STOP_WAIT_S: Final = 2.0
 GET_KV_CONFIG: Final = int(RequestCode.GET_KV_CONFIG)
+Assemble = Callable[[Options, str], Assembly]
 
 
 class Service:
     """Answers requests over one store; lives on one event loop. The one object that the transport talks to."""
 
-    def __init__(self, options: Options, worker_id: str) -> None:
-        self.parts = Assembly(options, worker_id)
+    def __init__(self, options: Options, worker_id: str, assembly: Assemble = Assembly) -> None:
+        self.parts = assembly(options, worker_id)
         self.frame_memory = self.parts.frame_memory
         self.known_hosts = self.parts.known_hosts
         self._filling = Filling(self.parts, self._answered)
@@ -45,7 +46,7 @@ class Service:
         self._draining = False
         self.metered = self.parts
         self.counters = self.parts.counters
-        self._answering = Answering(self.counters, self.parts.numbers, options)
+        self._answering = self.parts.answering
 
     async def start(self) -> None:
         """Begin to follow and to tick; return after the first tick, or soon if the store is away."""

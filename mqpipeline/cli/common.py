@@ -19,12 +19,13 @@ from pyspark.errors import PySparkException
 from redis.exceptions import ConnectionError, RedisError, TimeoutError
 
 from mqpipeline.cli.interrupt import interrupted
+from mqpipeline.cli.log_lines import as_line, log_to_standard_error
 from mqpipeline.history.reader import NothingLanded, Reader
 from mqpipeline.lake.log import LakeError
 from mqpipeline.lake.place import place
 from mqpipeline.options import OptionError, Options, load
-from mqpipeline.session import spark_session
-from mqpipeline.texts import one_line, plain
+from mqpipeline.session import spark_session, with_logging
+from mqpipeline.texts import one_line
 from mqpipeline.times import parse_time
 from mqpipeline.warehouse import Warehouse
 
@@ -73,6 +74,14 @@ OfNamespaces = Annotated[
         show_default=False,
     ),
 ]
+OfLogFormat = Annotated[
+    str | None,
+    typer.Option(
+        "--log-format",
+        help="Of log lines: text, or json with an object a line (env var: MQNS_PIPELINE_LOG_FORMAT)",
+        show_default=False,
+    ),
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON")]
 
 
@@ -83,12 +92,16 @@ def time(metavar: str) -> Any:
     )
 
 
-def options(warehouse: str | None, namespace: str | None) -> Options:
+def options(warehouse: str | None, namespace: str | None, log_format: str | None = None) -> Options:
     """Those of the environment, and what the command line says instead."""
     try:
-        return load(os.environ, {"warehouse": warehouse, "namespaces": namespace})
+        given = {"warehouse": warehouse, "namespaces": namespace, "log_format": log_format}
+        chosen = load(os.environ, given)
     except OptionError as error:
         stop(str(error), WRONG_USAGE)
+    if chosen.log_format == "json":
+        log_to_standard_error(chosen)
+    return chosen
 
 
 @contextmanager
@@ -99,7 +112,7 @@ def opened(
 
     Ctrl-C ends it, unless the command has another use for it."""
     with errors_as_lines(), _ended_by_interrupt():
-        session = spark_session(name, own={**sized, **chosen.spark})
+        session = spark_session(name, own={**with_logging(sized, chosen), **chosen.spark})
         try:
             yield Warehouse(session, chosen.warehouse)
         finally:
@@ -173,18 +186,8 @@ def reading(chosen: Options) -> Iterator[Reader]:
             stop(str(nothing), NOT_THERE)
 
 
-def log_to_standard_error() -> None:
-    """Log as the name server's processes do, what the operator is to know; of this package what it does as well."""
-    logging.basicConfig(
-        level=logging.WARNING,
-        format="%(asctime)s [%(process)d] [%(levelname)s] %(name)s %(message)s",
-        datefmt="[%Y-%m-%d %H:%M:%S %z]",
-    )
-    logging.getLogger("mqpipeline").setLevel(logging.INFO)
-
-
 def stop(text: str, code: int) -> NoReturn:
     """End with a line on standard error, cut if it is long."""
     line = text if len(text) <= LINE_MOST else f"{text[:LINE_MOST]}…"
-    print(f"mqpipeline: {plain(line)}", file=sys.stderr)
+    print(as_line(line), file=sys.stderr)
     raise typer.Exit(code)

@@ -12,13 +12,14 @@ from mqpipeline import scheduled
 from mqpipeline.cli.common import (
     NOT_THERE,
     WRONG_USAGE,
+    OfLogFormat,
     OfNamespaces,
     OfWarehouse,
-    log_to_standard_error,
     options,
     reading,
     stop,
 )
+from mqpipeline.cli.log_lines import log_to_standard_error
 from mqpipeline.cli.progress import log_step
 from mqpipeline.history.worker import work as work_on_questions
 from mqpipeline.options import ALL, PREFIX, Options
@@ -42,18 +43,28 @@ def add(app: typer.Typer) -> None:
     app.command()(work)
 
 
-def answer(queue: QueueUrl = None, warehouse: OfWarehouse = None, namespace: OfNamespaces = None) -> None:
+def answer(
+    queue: QueueUrl = None,
+    warehouse: OfWarehouse = None,
+    namespace: OfNamespaces = None,
+    log_format: OfLogFormat = None,
+) -> None:
     """Answer the HTTP side at /v1/history, until SIGTERM or Ctrl-C."""
-    chosen = options(warehouse, namespace)
+    chosen = options(warehouse, namespace, log_format)
     url = _queue(queue, chosen)
     with reading(chosen) as reader, _queue_errors():
         ready = f"answers of {', '.join(chosen.namespaces)} come from {chosen.warehouse}"
         work_on_questions(reader, url, chosen.namespaces, lambda: log_step(ready))
 
 
-def work(queue: QueueUrl = None, warehouse: OfWarehouse = None, namespaces: OfNamespaces = None) -> None:
+def work(
+    queue: QueueUrl = None,
+    warehouse: OfWarehouse = None,
+    namespaces: OfNamespaces = None,
+    log_format: OfLogFormat = None,
+) -> None:
     """Run when the name server's scheduler says so, until SIGTERM or Ctrl-C."""
-    chosen = options(warehouse, namespaces)
+    chosen = options(warehouse, namespaces, log_format)
     url = _queue(queue, chosen)
     log_step("waiting for runs that the name server's scheduler asks for (pipelineEveryMillis, 0 is never)")
     with _queue_errors():
@@ -73,7 +84,7 @@ def _queue_errors() -> Iterator[None]:
 
 
 def _queue(given: str | None, chosen: Options) -> str:
-    log_to_standard_error()
+    log_to_standard_error(chosen)
     if ALL in chosen.namespaces:
         stop(f"{PREFIX}NAMESPACES: {ALL} has no job queue; name each of them", WRONG_USAGE)
     url = given or os.environ.get("MQNS_RQ_REDIS_URL", "")

@@ -1,5 +1,6 @@
 """Making what can be asked: one run, or runs without end."""
 
+import logging
 import os
 import signal
 import sys
@@ -14,16 +15,17 @@ from mqpipeline.cli.common import (
     NAMESPACE_MISSING,
     NOT_THERE,
     WRONG_USAGE,
+    OfLogFormat,
     OfNamespaces,
     OfUrl,
     OfWarehouse,
     errors_as_lines,
-    log_to_standard_error,
     opened,
     stop,
     store_away,
 )
 from mqpipeline.cli.interrupt import interrupted
+from mqpipeline.cli.log_lines import as_line, log_to_standard_error
 from mqpipeline.cli.progress import log_step, steps_shown
 from mqpipeline.lake.log import opened as opened_log
 from mqpipeline.lake.place import place
@@ -53,9 +55,10 @@ def run(
     namespaces: OfNamespaces = None,
     full: Full = False,
     old_full: OldFull = False,
+    log_format: OfLogFormat = None,
 ) -> None:
     """Land what is new, make tables and reports, serve them; then end."""
-    options = _options(url, warehouse, namespaces)
+    options = _options(url, warehouse, namespaces, log_format)
     _refuse_unwritable(options)
     with (
         errors_as_lines(),
@@ -73,9 +76,10 @@ def report(
     namespaces: OfNamespaces = None,
     full: Full = False,
     old_full: OldFull = False,
+    log_format: OfLogFormat = None,
 ) -> None:
     """Make tables and reports of what has landed already, serve them; then end."""
-    options = _options(url, warehouse, namespaces)
+    options = _options(url, warehouse, namespaces, log_format)
     with errors_as_lines():
         if opened_log(place(options.warehouse).under(EVENTS.name), EVENTS) is None:
             stop(f"nothing has landed in {options.warehouse}: see its path, or `mqpipeline run`", NOT_THERE)
@@ -91,9 +95,10 @@ def stream(
     namespaces: OfNamespaces = None,
     every: Every = 3600.0,
     trigger: Trigger = 5.0,
+    log_format: OfLogFormat = None,
 ) -> None:
     """Land events as they come and report now and then, until SIGTERM or Ctrl-C."""
-    options = _options(url, warehouse, namespaces)
+    options = _options(url, warehouse, namespaces, log_format)
     _refuse_unwritable(options)
     ending = threading.Event()
     signal.signal(signal.SIGTERM, lambda *_: ending.set())
@@ -109,9 +114,8 @@ def _end_soon(ending: threading.Event) -> None:
     if ending.is_set():
         interrupted()
     ending.set()
-    os.write(
-        sys.stderr.fileno(), b"mqpipeline: ends after the step under way; Ctrl-C again ends it at once\n"
-    )
+    line = as_line("ends after the step under way; Ctrl-C again ends it at once", logging.INFO)
+    os.write(sys.stderr.fileno(), f"{line}\n".encode())
 
 
 def _end(outcome: job.Outcome) -> None:
@@ -129,10 +133,13 @@ def _refuse_unwritable(options: Options) -> None:
         stop(str(error), WRONG_USAGE)
 
 
-def _options(url: str | None, warehouse: str | None, namespaces: str | None) -> Options:
-    log_to_standard_error()
+def _options(
+    url: str | None, warehouse: str | None, namespaces: str | None, log_format: str | None
+) -> Options:
+    given = {"url": url, "warehouse": warehouse, "namespaces": namespaces, "log_format": log_format}
     try:
-        options = load(os.environ, {"url": url, "warehouse": warehouse, "namespaces": namespaces})
+        options = load(os.environ, given)
+        log_to_standard_error(options)
         place(options.warehouse)
     except OptionError as error:
         stop(str(error), WRONG_USAGE)

@@ -154,7 +154,8 @@ SECRETS = frozenset(
         "rqRedisPassword",
     }
 )
-NETWORKS = frozenset({"probeNetworks", "proxyNetworks"})
+NETWORKS = frozenset({"probeNetworks", "proxyNetworks", "httpTrustedProxies"})
+HEADER = re.compile(r"[A-Za-z0-9-]{1,100}")
 ADDRESS = re.compile(r"\S+:[0-9]{1,5}")
 CHOICES = {"logFormat": ("text", "json"), "logLevel": ("debug", "info", "warning", "error")}
 PORT_MAX, LONG_MAX = (1 << 16) - 1, (1 << 63) - 1
@@ -268,9 +269,14 @@ def _with_networks(options: Options) -> Options:
 
 
 def _with_choices(options: Options) -> Options:
-    """The options, of which each with CHOICES is one of them, and addresses are some. Raises InvalidOption."""
+    """The options, of which those with CHOICES are of them, and addresses and names are some. Raises InvalidOption."""
     if options.check_address and not ADDRESS.fullmatch(options.check_address):
         raise InvalidOption(f"checkAddress={options.check_address}: checkAddress is host:port")
+    if options.http_user_header and not HEADER.fullmatch(options.http_user_header):
+        raise InvalidOption(
+            f"httpUserHeader={options.http_user_header}: httpUserHeader is the name of a header, of letters, digits "
+            "and dashes"
+        )
     for key, choices in CHOICES.items():
         text = getattr(options, BY_KEY[key].name)
         if text not in choices:

@@ -224,6 +224,12 @@ class Options(TlsOptions, frozen=True, kw_only=True):
     http_head_timeout_millis: Annotated[int, _own("how long a head may take from its first byte")] = 10_000
     http_body_timeout_millis: Annotated[int, _own("how long a body may take after its head")] = 30_000
     http_answer_timeout_millis: Annotated[int, _own("how long a peer may take to read an answer")] = 60_000
+    http_trusted_proxies: Annotated[
+        str, _own("proxies whose X-Forwarded-For names the client of a request over HTTP, as 10.0.0.0/24")
+    ] = ""
+    http_user_header: Annotated[
+        str, _own("header in which these name the user, the actor of a change, as X-Forwarded-User")
+    ] = ""
     namespace: Annotated[str, _own("one Redis may serve several name servers: ns:{namespace}:…")] = "default"
     data_dir: Annotated[str, _own("folder of the embedded store")] = ""
     redis_url: Annotated[str, _own("the store; empty starts an embedded one")] = ""
@@ -335,6 +341,9 @@ class Options(TlsOptions, frozen=True, kw_only=True):
     log_format: Annotated[str, _own("of log lines: text, or json with an object a line")] = "text"
     log_level: Annotated[str, _own("least level of log lines: debug, info, warning or error")] = "info"
     access_log: Annotated[bool, _own("log each request over HTTP")] = False
+    traces: Annotated[
+        bool, _own("record spans for OpenTelemetry, as its variables OTEL_… say; needs the extra otel")
+    ] = False
     rewritten_file: str = ""
     """The -c file into which the supervisor writes settings that change, for its next start; empty without one."""
     listing_also: tuple[tuple[str, str], ...] = ()

@@ -1,9 +1,10 @@
 """Networks as options list them, and whether a host is in one."""
 
+from collections.abc import Iterable
 from functools import lru_cache
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
 
-__all__ = ["Address", "Network", "address_of", "link_of", "networks_of"]
+__all__ = ["Address", "Network", "address_of", "is_in", "link_of", "networks_of"]
 
 Address = IPv4Address | IPv6Address
 Network = IPv4Network | IPv6Network
@@ -23,6 +24,12 @@ def address_of(host: str) -> Address | None:
     except ValueError:
         return None
     return getattr(address, "ipv4_mapped", None) or address
+
+
+def is_in(host: str, networks: Iterable[Network]) -> bool:
+    """Return whether a host is an address in one of the networks."""
+    address = address_of(host)
+    return address is not None and any(address in network for network in networks)
 
 
 def link_of(host: str) -> str:

@@ -18,6 +18,7 @@ FOREIGN_PACKAGES = (
     "launcher",
     "lua",
     "metrics",
+    "traces",
 )
 BUILD_S = 300
 

@@ -147,6 +147,14 @@ def test_the_file_overrides_java_s_default_home() -> None:
         pytest.param({"MQNS_PROXY_PROTOCOL": "yes"}, "MQNS_PROXY_PROTOCOL=yes", id="neither true nor false"),
         pytest.param({"MQNS_PROBE_NETWORKS": "10.0.0.0/8,x"}, "probeNetworks: 'x' does", id="no network"),
         pytest.param({"MQNS_PROXY_NETWORKS": "10.0.0.1/8"}, "proxyNetworks: 10.0.0.1/8 has", id="host bits"),
+        pytest.param(
+            {"MQNS_HTTP_TRUSTED_PROXIES": "proxy"},
+            "httpTrustedProxies: 'proxy' does",
+            id="no network of proxies",
+        ),
+        pytest.param(
+            {"MQNS_HTTP_USER_HEADER": "X Forwarded"}, "httpUserHeader=X Forwarded", id="no name of a header"
+        ),
     ],
 )
 def test_a_bad_variable_is_named(env: dict[str, str], text: str) -> None:

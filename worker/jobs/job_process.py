@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from functools import cache, partial
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import redis
 
@@ -12,13 +12,16 @@ from metrics.metric import Scope
 from metrics.publisher import Publisher
 from metrics.samples import Sample
 from metrics.store_commands import StoreCommands
-from registry.drivers import run
+from registry.drivers import Observe, run
 from registry.keys import Keys
 from registry.options.catalogue import Options
 from registry.store import connect as store
 from worker.jobs.task_record import TaskRecord
 
-__all__ = ["COMMANDS", "ROLE", "TRIMMED", "JobMeter", "connected"]
+if TYPE_CHECKING:
+    from opentelemetry.trace import Tracer
+
+__all__ = ["COMMANDS", "ROLE", "TRIMMED", "JobMeter", "connected", "observer", "tracer_of"]
 
 ROLE: Final = "jobs"
 """Of these processes."""
@@ -30,6 +33,27 @@ TRIMMED: Final = Counts(EVENTS_TRIMMED)
 def connected(options: Options) -> redis.Redis:
     """Return this process's client of the store."""
     return store.connect(options.redis_url, options.namespace)
+
+
+@cache
+def tracer_of(options: Options) -> "Tracer | None":
+    """Return this process's tracer, None without one."""
+    if not options.traces:
+        return None
+    from traces.process import begin
+
+    return begin(options, "jobs")
+
+
+@cache
+def observer(options: Options) -> Observe:
+    """Return what observes round trips to the store while jobs run."""
+    tracer = tracer_of(options)
+    if tracer is None:
+        return COMMANDS
+    from traces.store import observing
+
+    return observing(tracer, COMMANDS)
 
 
 class JobMeter:

@@ -9,6 +9,7 @@ import os
 import signal
 import sys
 import time
+from functools import partial
 from typing import Any
 
 import redis
@@ -22,7 +23,7 @@ from registry.errors import StoreUnavailable
 from registry.options import load as configuration
 from registry.options.catalogue import Options
 from registry.store.connect import connect_queue
-from worker.jobs.job_process import JobMeter
+from worker.jobs.job_process import JobMeter, tracer_of
 from worker.jobs.liveness_file import touch
 from worker.jobs.timetable import JOBS
 from worker.logs import log_lines
@@ -120,6 +121,10 @@ def worker(options: Options) -> UpkeepWorker:
     upkeep.log_job_description = False
     upkeep.liveness_file = options.beat_file
     upkeep.meter = JobMeter(options)
+    if (tracer := tracer_of(options)) is not None:
+        from worker.jobs.traced_jobs import perform_traced
+
+        upkeep.perform_job = partial(perform_traced, tracer, upkeep.perform_job)  # type: ignore[method-assign]
     return upkeep
 
 
@@ -160,6 +165,10 @@ def main() -> None:
             "writes, and compare the rights of its user with docs/redis.md",
             error,
         )
+    if options.traces:
+        from traces.process import end
+
+        end()
     sys.exit(0 if upkeep._shutdown_requested_date else 1)  # _stop_requested is set only if it was at work
 
 

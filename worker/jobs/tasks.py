@@ -19,7 +19,7 @@ from registry.keys import Keys
 from registry.options import load as configuration
 from registry.options.catalogue import Options
 from registry.plans import Origin, Plan
-from worker.jobs.job_process import COMMANDS, TRIMMED, connected
+from worker.jobs.job_process import TRIMMED, connected, observer
 from worker.jobs.unread_log import UnreadLog
 
 SLICES = 200  # of a checkpoint round in one run of its job: a tenth of a second, for other jobs wait
@@ -78,7 +78,7 @@ def checkpoint_tables(options: Options | None = None) -> dict[str, int]:
 
 
 def _run(plan: Plan[T], options: Options) -> T:
-    return run(plan, connected(options), COMMANDS)
+    return run(plan, connected(options), observer(options))
 
 
 def _origin(name: str) -> Origin:

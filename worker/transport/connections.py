@@ -10,7 +10,7 @@ from socket import IPPROTO_TCP, SO_RCVBUF, SO_SNDBUF, SOL_SOCKET, TCP_NODELAY, s
 from typing import Any, Final
 
 from registry.options.catalogue import Options
-from registry.options.networks import address_of, networks_of
+from registry.options.networks import is_in, networks_of
 from worker.logs.rate_limited_log import RateLimitedLog
 from worker.peer import host_of
 from worker.transport.connection import IDLE, Connection
@@ -132,8 +132,7 @@ class Connections:
 
     def _is_balancer(self, host: str) -> bool:
         """Whether PROXY headers of this host count."""
-        address = address_of(host) if self._balancers else None
-        return address is not None and any(address in network for network in self._balancers)
+        return bool(self._balancers) and is_in(host, self._balancers)
 
     def disconnected(self, connection: Connection) -> None:
         """Called by a connection when its transport is gone."""
