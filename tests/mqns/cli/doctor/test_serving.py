@@ -241,6 +241,30 @@ def test_one_worker_of_many_that_is_not_ready_is_found() -> None:
     assert errors(ended) == {NOT_READY: found}
 
 
+async def late(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    """Answer as a redis-namesrv whose store is late: the first lookup in time, and no list."""
+    frames = FrameReader()
+    while data := await reader.read(1 << 16):
+        frames.feed(data)
+        while (request := frames.next_command()) is not None:
+            if request.code in (RequestCode.GET_NAMESRV_CONFIG, RequestCode.GET_KV_CONFIG):
+                reply = request.reply(UNKNOWN.code, remark=UNKNOWN.remark)
+            elif request.code == RequestCode.CHECK_READINESS:
+                reply = request.reply(ResponseCode.SYSTEM_ERROR, remark=LATE)
+            else:
+                continue
+            writer.write(encode(msgspec.structs.replace(reply, version=V5_0_0)))
+    writer.close()
+
+
+def test_a_store_that_is_late_is_away_and_no_name_server_is_silent() -> None:
+    with served(late) as where:
+        ended = run("doctor", where, "--recheck", "0", "-o", "json", "--timeout", "1")
+    found = errors(ended)[STORE_GONE]
+    assert "a request that needs it got no answer within 1 s; 16 of 16 connections" in found
+    assert counts(ended) == [(None, None, None)]
+
+
 class Stored(msgspec.Struct, frozen=True):
     """A name server with one broker, and its store."""
 
