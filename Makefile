@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help setup compiled lock generate check lint format test alerts delayed fuzz sanitize interop differential bench soak faults run pipeline \
+.PHONY: help setup compiled lock generate check lint format test alerts dashboard-picture delayed fuzz sanitize interop differential bench soak faults run pipeline \
   wheel image image-test helm kube clean
 
 BIN := .venv/bin
@@ -44,6 +44,8 @@ test: compiled need-redis-server need-curl need-chromium need-helm need-moto nee
 	@$(BIN)/pytest -n 5 --dist loadfile --no-loadscope-reorder $(addprefix --ignore tests/,alerts interop differential container kube) $(ARGS)
 alerts: compiled need-redis-server need-prometheus ## faults of running services, and which alerts fire on them: alone, for they are timed
 	@$(BIN)/pytest -n 3 --dist loadfile --no-loadscope-reorder tests/alerts $(ARGS)
+dashboard-picture: compiled need-redis-server need-prometheus need-chromium ## panels of the dashboard over three minutes of a service, into docs/dashboard.png
+	@$(BIN)/python -m tests.alerts.picture $(ARGS)
 delayed: compiled need-redis-server need-curl ## tests of the server, whose workers learn 0.3 s late of each other's changes
 	@$(BIN)/pytest -n 10 --dist loadfile --no-loadscope-reorder --follower-delay 0.3 --timeout 300 -k "not uvloop" \
 	  $(addprefix tests/,worker api conformance service) $(ARGS)

@@ -1,6 +1,7 @@
 """The service of a row: its own store, the servers on it, and the addresses that peers get."""
 
 import signal
+from collections.abc import Mapping
 from contextlib import ExitStack
 from types import TracebackType
 from typing import Self
@@ -21,6 +22,7 @@ DRAIN_S = 5
 """How long a worker that is replaced serves its connections."""
 LEASE_S = 120.0
 """The lease of brokers that send none (brokerTimeoutMillis)."""
+READY = r"(?m)^ready remoting=\S+ http=(\S+) store="
 OPTIONS = {
     "remotingWorkers": str(WORKERS),
     "shutdownWaitTimeSeconds": str(DRAIN_S),
@@ -71,7 +73,8 @@ class Place:
     """A running service, ended with its stage; a context that ends what else belongs to it (`rest`).
 
     `servers` are the addresses that peers get; `tls`, and `java_options` for those of Java, are what they need besides.
-    `lease_s` is how long a broker may be silent."""
+    `lease_s` is how long a broker may be silent. For commands of the runbook, `variables` are those that they use, such
+    as REDIS_URL, and `addresses` the service's own for those that stand there."""
 
     def __init__(
         self,
@@ -82,6 +85,7 @@ class Place:
         tls: Tls | None = None,
         java_options: tuple[str, ...] = (),
         lease_s: float = LEASE_S,
+        variables: Mapping[str, str] | None = None,
         rest: ExitStack | None = None,
     ) -> None:
         self.stage = stage
@@ -90,6 +94,8 @@ class Place:
         self.tls = tls
         self.java_options = java_options
         self.lease_s = lease_s
+        self.variables = dict(variables or {})
+        self.addresses = {"localhost:9876": self.servers[0].address, "localhost:8080": self.http}
         self._rest = rest or ExitStack()
 
     def __enter__(self) -> Self:
@@ -99,6 +105,11 @@ class Place:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._rest.close()
+
+    @property
+    def http(self) -> str:
+        """Return the address of its HTTP side."""
+        return self.server.process.await_printed(READY)[1]
 
     @property
     def family(self) -> Family:
@@ -122,7 +133,7 @@ def plain(stage: Stage, *, lease_s: float = LEASE_S, aof: bool = True) -> Stored
     store = Redis(stage, "--appendonly", "yes" if aof else "no")
     store.await_answer()
     options = OPTIONS | {"redisUrl": store.url, "brokerTimeoutMillis": str(int(lease_s * 1000))}
-    place = Stored(stage, serve(stage, "ours", options), lease_s=lease_s)
+    place = Stored(stage, serve(stage, "ours", options), lease_s=lease_s, variables={"REDIS_URL": store.url})
     place.store = store
     return place
 

@@ -8,6 +8,7 @@ from importlib.metadata import version
 
 from bench.report import processor, table_line
 from faults.fleet import PASSING, PERIOD_MS
+from faults.looks import LINES, WITHIN_S, Seen, When
 from faults.lookups import CONNECTIONS, PER_S
 from faults.messages import PER_SECOND, VERSION
 from faults.places import WORKERS
@@ -112,6 +113,7 @@ def _lines(results: Sequence[Result], of: int) -> Iterator[str]:
         f"Machine: {os.cpu_count()} cores, {processor()}, Linux {platform.release()}, load average "
         f"{os.getloadavg()[1]:.1f}; Python {platform.python_version()}, {libraries}; {', '.join(versions())}."
     )
+    yield from _looks(results)
     failed_rows = [
         f"- `{result.name}`: {'; '.join(failed)}" for result in results if (failed := failures(result))
     ]
@@ -120,6 +122,34 @@ def _lines(results: Sequence[Result], of: int) -> Iterator[str]:
         yield "## What failed, and how often"
         yield ""
         yield from failed_rows
+
+
+def _looks(results: Sequence[Result]) -> Iterator[str]:
+    """Yield the section of first looks."""
+    yield ""
+    yield "## The first look"
+    yield ""
+    yield (
+        "The command that the [runbook](runbook.md) names first for each row, run while the fault stood, or when it "
+        f"was over, and the lines by which it shows the fault, {LINES} at most. It is repeated until it does, which "
+        f"has to be within {WITHIN_S:.0f} s of when the fault can be seen."
+    )
+    for result in results:
+        if result.seen:
+            yield ""
+            yield from look_lines(result.name, result.seen)
+
+
+def look_lines(name: str, seen: Seen) -> Iterator[str]:
+    """Yield what the first look at a row printed."""
+    code = "stopped after" if seen.exit_code is None else f"exit code {seen.exit_code} after"
+    moment = "from its beginning" if seen.when is When.STANDING else "after its end"
+    yield f"`{name}`, {seen.when.value}, {seen.at_s:.1f} s {moment}: {code} {seen.took_s:.1f} s."
+    yield ""
+    yield "```console"
+    yield f"$ {seen.command}"
+    yield from seen.lines
+    yield "```"
 
 
 def failures(result: Result) -> list[str]:

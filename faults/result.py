@@ -6,6 +6,7 @@ from typing import Self
 import msgspec
 
 from faults.judgement import Figures, Span
+from faults.looks import Seen
 from faults.messages import Counted
 from faults.row import Promise, Topics
 
@@ -20,6 +21,7 @@ class Result(msgspec.Struct, frozen=True):
     span: Span | None = None
     figures: Figures | None = None
     counted: Counted | None = None
+    seen: Seen | None = None
 
     @classmethod
     def failed(cls, name: str, title: str, seconds: float, why: str) -> Self:

@@ -7,6 +7,7 @@ from enum import Enum
 from typing import Generic, TypeVar
 
 from faults.fleet import Fleet
+from faults.looks import Look
 from faults.places import Place
 from testbed.rocketmq.stage import Stage
 
@@ -42,7 +43,7 @@ class Promise:
 class Row(Generic[P]):
     """`fault` is a context: entered it is there, left it is over. `lasts_s` is the time between.
 
-    `processes` is in how many the brokers live."""
+    `processes` is in how many the brokers live. `look` is what the runbook's first look has to show."""
 
     name: str
     title: str
@@ -51,3 +52,4 @@ class Row(Generic[P]):
     lasts_s: float = 0.0
     promise: Promise = Promise()
     processes: int = 1
+    look: Look[P] | None = None

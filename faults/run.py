@@ -15,7 +15,7 @@ import traceback
 from pathlib import Path
 from typing import Any
 
-from faults.report import failures, heading, line, page
+from faults.report import failures, heading, line, look_lines, page
 from faults.result import Result
 from faults.row import Row
 from faults.table import ROWS
@@ -47,6 +47,8 @@ def main() -> None:
             folder = Path(tempfile.mkdtemp(prefix=f"{row.name}-", dir=given.keep or scratch))
             result = _result(row, folder, brokers=given.brokers, java=not given.no_java)
         print(line(result), flush=True)
+        if result.seen:
+            print("\n".join(look_lines(result.name, result.seen)), file=sys.stderr, flush=True)
         for failure in failures(result):
             print(failure, file=sys.stderr, flush=True)
         results.append(result)

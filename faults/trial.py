@@ -1,16 +1,19 @@
 """One row: the service, the load on it, the fault, and the judgement."""
 
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 from faults.fleet import PERIOD_MS, Fleet
 from faults.judgement import Span, figures, unrepeated
+from faults.looks import Look, Seen, When, first_look, unseen
 from faults.lookups import CONNECTIONS, Lookups
 from faults.messages import NAME, TOPIC, Messages
 from faults.places import Place
 from faults.result import Result, broken
 from faults.row import Row
+from faults.runbook import RUNBOOK, first_looks
 from faults.truth import Presence, Truth
 from testbed.rocketmq.stage import Stage
 
@@ -38,11 +41,7 @@ def tried(
             ports = [server.port for server in place.servers]
             with Lookups(ports, sorted(fleet.serving), tls, connections=connections) as lookups:
                 time.sleep(STEADY_S)
-                begin = time.monotonic()
-                with row.fault(place, fleet):
-                    time.sleep(row.lasts_s)
-                span = Span(begin, time.monotonic())
-                time.sleep(after_s)
+                span, seen = _broken_and_seen(row, place, fleet, after_s)
             notes = tuple(fleet.notes)
             counted = messages.end() if messages else None
     judged = figures(lookups.done, notes, fleet.serving, fleet.changing, truth, span, row.promise.behind_s)
@@ -54,11 +53,33 @@ def tried(
         row.name,
         row.title,
         time.monotonic() - began,
-        tuple(broken(row.promise, judged, missing, counted)),
+        (*broken(row.promise, judged, missing, counted), *(unseen(seen) if seen else ())),
         span,
         judged,
         counted,
+        seen,
     )
+
+
+def _broken_and_seen(row: Row[Any], place: Place, fleet: Fleet, after_s: float) -> tuple[Span, Seen | None]:
+    """Return when the fault was there, and what the first look printed; the load goes on for `after_s`.
+
+    A fault that can be seen while it stands does so until it was."""
+    command = first_looks(RUNBOOK.read_text())[row.name] if row.look else ""
+    look: Look[Any] | None = row.look
+    with ThreadPoolExecutor(1) as threads:
+        begin = time.monotonic()
+        standing = look is not None and look.when is When.STANDING
+        seeing = threads.submit(first_look, look, command, place, begin) if look and standing else None
+        with row.fault(place, fleet):
+            time.sleep(row.lasts_s)
+            if seeing:
+                seeing.result()
+        span = Span(begin, time.monotonic())
+        if look and not standing:
+            seeing = threads.submit(first_look, look, command, place, span.end)
+        time.sleep(after_s)
+        return span, seeing.result() if seeing else None
 
 
 def _messages(place: Place, fleet: Fleet, seconds: float) -> Messages:

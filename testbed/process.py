@@ -34,6 +34,11 @@ class Process:
         """Return whether it has not ended."""
         return self._child.exit_code() is None
 
+    @property
+    def output(self) -> Path:
+        """Return the file that has what it prints."""
+        return self._path
+
     def printed(self) -> str:
         """Return its output so far."""
         return self._path.read_text(errors="replace")

@@ -4,9 +4,8 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from pathlib import Path
 
 import msgspec
 
@@ -33,12 +32,6 @@ class Family(msgspec.Struct, frozen=True):
         )
 
 
-def environment_of(pid: int) -> dict[str, str]:
-    """Return the environment of a process."""
-    pairs = Path(f"/proc/{pid}/environ").read_text().split("\0")
-    return dict(pair.split("=", 1) for pair in pairs if "=" in pair)
-
-
 def send(number: signal.Signals, *pids: int) -> None:
     for pid in pids:
         os.kill(pid, number)
@@ -55,15 +48,15 @@ def stopped(*pids: int) -> Iterator[None]:
 
 
 @contextmanager
-def two_more_of_each(family: Family) -> Iterator[None]:
-    """Run two more schedulers and two more job workers for the time of the block."""
-    env = environment_of(family.schedulers[0])
+def two_more_of_each(env: Mapping[str, str]) -> Iterator[None]:
+    """Run two more schedulers and two more job workers for the time of the block, all of it."""
     more = [
         subprocess.Popen([sys.executable, "-m", module], env=env, stderr=subprocess.DEVNULL)
         for module in ("worker.jobs.scheduler", "worker.jobs.rq_worker") * 2
     ]
     try:
         yield
+        assert [process.poll() for process in more] == [None] * len(more), "they ended by themselves"
     finally:
         for process in more:
             process.terminate()

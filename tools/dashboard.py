@@ -19,6 +19,12 @@ HERE: Final = 'ns=~"$ns",instance=~"$instance"'
 THERE: Final = 'ns=~"$ns",cluster=~"$cluster"'
 """Labels of facts of the store about a cluster."""
 RATE: Final = "[$__rate_interval]"
+WITHIN: Final = "How many there were within the interval of a point."
+LOOKUPS: Final = 0.9999
+"""The objective of lookups that are answered."""
+QUICK_S: Final = 0.005
+"""The objective of lookups and of changes, in seconds."""
+DAY_S: Final = 86_400
 PODS: Final = f"and on (namespace, pod) N_workers{{{HERE}}}"
 """Of series of containers, those of pods that we have metrics of."""
 
@@ -31,13 +37,22 @@ class Query(msgspec.Struct, frozen=True):
 
 
 class Panel(msgspec.Struct, frozen=True):
-    """A panel of one or more queries; `unit` is Grafana's."""
+    """A panel of one or more queries; `unit` is Grafana's.
+
+    `steps` are thresholds, from each of which on the colour is another one than `base`; `texts` stand for values, with
+    their colours. `least` and `most` bound the axis. Columns of a table that say nothing are `hidden`."""
 
     title: str
     queries: tuple[Query, ...]
     unit: str = "short"
     kind: Literal["timeseries", "stat", "table", "heatmap", "state-timeline"] = "timeseries"
     about: str = ""
+    base: str = "green"
+    steps: tuple[tuple[float, str], ...] = ()
+    texts: tuple[tuple[str, str, str], ...] = ()
+    least: float | None = 0
+    most: float | None = None
+    hidden: tuple[str, ...] = ("Time",)
 
 
 class Row(msgspec.Struct, frozen=True):
@@ -50,6 +65,17 @@ class Row(msgspec.Struct, frozen=True):
 def counted(name: str, by: str = "", labels: str = HERE) -> Query:
     """Return increases per second of a counter of processes, by labels."""
     return Query(f"sum by ({by}) (rate(N_{name}{{{labels}}}{RATE}))", f"{{{{{by}}}}}" if by else name)
+
+
+def several(name: str, by: str, labels: str = HERE) -> Query:
+    """Return increases of a counter of rare events, as a number within the interval of a point."""
+    legend = " ".join(f"{{{{{label}}}}}" for label in by.split(", ")) if by else name
+    return Query(f"sum by ({by}) (increase(N_{name}{{{labels}}}{RATE}))", legend)
+
+
+def busy(query: Query) -> Query:
+    """Return the query without series that are 0: there are too many for a legend."""
+    return Query(f"{query.expression} > 0", query.legend)
 
 
 def quantiles(name: str, labels: str = HERE) -> tuple[Query, ...]:
@@ -80,6 +106,8 @@ ROWS: Final = (
                 ),
                 kind="stat",
                 about="HTTP workers of which /readyz says that the name server can serve.",
+                base="red",
+                steps=((1, "green"),),
             ),
             Panel(
                 "Lookups per second",
@@ -96,11 +124,15 @@ ROWS: Final = (
                     ),
                 ),
                 unit="percentunit",
+                about="Not answered, or busy; the objective allows 0.01 %.",
+                steps=((1 - LOOKUPS, "red"),),
             ),
             Panel(
                 "Duration of lookups",
                 quantiles("request_duration_seconds", f'{HERE},request_code="105"'),
                 unit="s",
+                about="In the server; the objective allows 5 ms.",
+                steps=((QUICK_S, "red"),),
             ),
             Panel(
                 "Error budgets left",
@@ -108,6 +140,9 @@ ROWS: Final = (
                 unit="percentunit",
                 kind="stat",
                 about="From the pipeline's report slo.",
+                base="red",
+                steps=((0, "orange"), (0.25, "green")),
+                least=None,
             ),
             Panel(
                 "Alerts",
@@ -118,13 +153,35 @@ ROWS: Final = (
                     ),
                 ),
                 kind="table",
+                hidden=("Time", "Value", "__name__", "alertstate"),
+            ),
+            Panel(
+                "Findings of the doctor",
+                (busy(stored("doctor_findings", "ns, finding", NS)),),
+                kind="table",
+                about="What GET /v1/doctor finds, and about how many brokers, clusters, limits, jobs or consumers.",
+            ),
+            Panel(
+                "Certificates end in",
+                (
+                    Query(
+                        f"min by (listener) (N_tls_cert_expiry_timestamp_seconds{{{HERE}}} > 0) - time()",
+                        "{{listener}}",
+                    ),
+                ),
+                unit="s",
+                kind="stat",
+                about="The first that ends, of those in use; none without TLS.",
+                base="red",
+                steps=((14 * DAY_S, "green"),),
+                least=None,
             ),
         ),
     ),
     Row(
         "Traffic",
         (
-            Panel("Requests by code", (counted("requests_total", "request_code"),), unit="reqps"),
+            Panel("Requests by code", (busy(counted("requests_total", "request_code")),), unit="reqps"),
             Panel(
                 "Results other than ok",
                 (counted("requests_total", "result", f'{HERE},result!~"ok|oneway"'),),
@@ -155,6 +212,8 @@ ROWS: Final = (
                     ),
                 ),
                 unit="percentunit",
+                least=None,
+                most=1,
             ),
             Panel(
                 "Cached bytes",
@@ -162,7 +221,12 @@ ROWS: Final = (
                 unit="bytes",
             ),
             Panel("Drops by cause", (counted("route_cache_drops_total", "cause"),), unit="ops"),
-            Panel("From a change to its application", quantiles("route_freshness_seconds"), unit="s"),
+            Panel(
+                "From a change to its application",
+                quantiles("route_freshness_seconds"),
+                unit="s",
+                steps=((QUICK_S, "red"),),
+            ),
             Panel("Stale answers", (counted("stale_serve_total"),), unit="reqps"),
             Panel("Checks against the tables", (counted("consistency_checks_total", "result"),), unit="ops"),
         ),
@@ -175,12 +239,10 @@ ROWS: Final = (
                 (stored("active_brokers", "cluster, role"),),
             ),
             Panel(
-                "Topics and queues",
-                (
-                    Query(f"max by (cluster) (N_topics{{{THERE}}})", "{{cluster}} topics"),
-                    Query(f"max by (cluster, mode) (N_queues{{{THERE}}})", "{{cluster}} queues {{mode}}"),
-                ),
+                "Topics",
+                (stored("topics", "cluster"),),
             ),
+            Panel("Queues", (stored("queues", "cluster, mode"),)),
             Panel(
                 "Age of heartbeats",
                 (Query(f"max by (cluster, broker, broker_id) (N_broker_heartbeat_age_seconds{{{THERE}}})"),),
@@ -191,7 +253,8 @@ ROWS: Final = (
                 "Brokers",
                 (stored("broker_up", "cluster, broker, broker_id"),),
                 kind="table",
-                about="1 while the lease runs or is held, 0 while its end is not recorded.",
+                about="Up while the lease runs or is held; down while its end is not recorded.",
+                texts=(("1", "up", "green"), ("0", "down", "red")),
             ),
             Panel(
                 "Without a master",
@@ -209,25 +272,36 @@ ROWS: Final = (
             ),
             Panel("Registrations by result", (counted("registration_events_total", "result"),), unit="ops"),
             Panel("Heartbeats", (counted("heartbeats_total", "kind"),), unit="ops"),
-            Panel("Conflicts of identity", (counted("identity_conflicts_total", "kind"),), unit="ops"),
+            Panel("Conflicts of identity", (several("identity_conflicts_total", "kind"),), about=WITHIN),
         ),
     ),
     Row(
         "Expiry",
         (
-            Panel("Removals by cause", (counted("unregistration_events_total", "cause"),), unit="ops"),
+            Panel("Removals by cause", (several("unregistration_events_total", "cause"),), about=WITHIN),
             Panel(
                 "From the end of a lease until routes leave the member out",
                 quantiles("lease_hide_delay_seconds"),
                 unit="s",
+                steps=((1, "red"),),
             ),
             Panel("From the end of a lease to its event", quantiles("expiry_record_delay_seconds"), unit="s"),
-            Panel("Oldest ended lease without its event", (stored("expiry_lag_seconds", "", NS),), unit="s"),
+            Panel(
+                "Oldest ended lease without its event",
+                (stored("expiry_lag_seconds", "", NS),),
+                unit="s",
+                steps=((15, "red"),),
+            ),
             Panel(
                 "From a member's end until it is noticed", quantiles("detection_latency_seconds"), unit="s"
             ),
-            Panel("Probes", (counted("probes_total", "result"),), unit="ops"),
-            Panel("Leases held", (stored("expiry_held", "ns", NS),), kind="state-timeline"),
+            Panel("Probes", (several("probes_total", "result"),), about=WITHIN),
+            Panel(
+                "Leases held",
+                (stored("expiry_held", "ns", NS),),
+                kind="state-timeline",
+                texts=(("0", "by their time", "green"), ("1", "held", "orange")),
+            ),
         ),
     ),
     Row(
@@ -235,15 +309,10 @@ ROWS: Final = (
         (
             Panel(
                 "Changes by kind and cause",
-                (
-                    Query(
-                        f"sum by (kind, cause) (rate(N_route_changes_total{{{HERE}}}{RATE}))",
-                        "{{kind}} {{cause}}",
-                    ),
-                ),
-                unit="ops",
+                (busy(several("route_changes_total", "kind, cause")),),
+                about=WITHIN,
             ),
-            Panel("Writes of operators by kind", (counted("admin_writes_total", "op"),), unit="ops"),
+            Panel("Writes of operators by kind", (several("admin_writes_total", "op"),), about=WITHIN),
             Panel(
                 "HTTP requests by status",
                 (counted("http_requests_total", "status"),),
@@ -258,6 +327,7 @@ ROWS: Final = (
                 "Redis answers",
                 (Query(f"min by (instance) (N_redis_up{{{HERE}}})", "{{instance}}"),),
                 kind="state-timeline",
+                texts=(("1", "answers", "green"), ("0", "no answer", "red")),
             ),
             Panel(
                 "Round trips by script, p99",
@@ -269,13 +339,27 @@ ROWS: Final = (
                     ),
                 ),
                 unit="s",
+                steps=((0.01, "red"),),
             ),
-            Panel("Errors", (counted("redis_errors_total", "kind"),), unit="ops"),
-            Panel("Reconnects", (counted("redis_reconnects_total"),), unit="ops"),
+            Panel("Errors", (several("redis_errors_total", "kind"),), about=WITHIN),
+            Panel("Reconnects", (several("redis_reconnects_total", ""),), about=WITHIN),
             Panel("Entries of the stream", (stored("events_stream_length", "", NS),)),
             Panel("Memory of the stream", (stored("events_stream_bytes", "", NS),), unit="bytes"),
             Panel("Entries that consumers have not", (stored("events_consumer_lag", "consumer", NS),)),
-            Panel("Limits", (stored("limit_used_ratio", "limit", NS),), unit="percentunit"),
+            Panel(
+                "Limits",
+                (stored("limit_used_ratio", "limit", NS),),
+                unit="percentunit",
+                most=1,
+                steps=((0.8, "red"),),
+            ),
+            Panel(
+                "Clocks of workers against that of Redis",
+                (Query(f"max by (instance) (N_redis_clock_offset_seconds{{{HERE}}})", "{{instance}}"),),
+                unit="s",
+                about="Ahead if positive. Leases and events go by the clock of Redis alone.",
+                least=None,
+            ),
         ),
     ),
     Row(
@@ -283,13 +367,8 @@ ROWS: Final = (
         (
             Panel(
                 "Runs by result",
-                (
-                    Query(
-                        f"sum by (task, result) (rate(N_task_runs_total{{{HERE}}}{RATE}))",
-                        "{{task}} {{result}}",
-                    ),
-                ),
-                unit="ops",
+                (busy(several("task_runs_total", "task, result")),),
+                about=WITHIN,
             ),
             Panel(
                 "Since the last success",
@@ -323,6 +402,8 @@ ROWS: Final = (
                 "Availability by window",
                 (stored("availability_ratio", "cluster, window"),),
                 unit="percentunit",
+                least=None,
+                most=1,
             ),
         ),
     ),
@@ -402,6 +483,7 @@ def dashboard() -> str:
     whole = {
         "annotations": {"list": [_annotation(*values) for values in ANNOTATIONS]},
         "editable": True,
+        "graphTooltip": 1,
         "panels": list(_placed()),
         "refresh": "30s",
         "schemaVersion": 39,
@@ -453,8 +535,53 @@ def _panel(panel: Panel) -> dict[str, Any]:
             }
             for number, query in enumerate(panel.queries)
         ],
-        "fieldConfig": {"defaults": {"unit": panel.unit}, "overrides": []},
-        "options": {"calculate": True} if panel.kind == "heatmap" else {},
+        "fieldConfig": {"defaults": _field(panel), "overrides": []},
+        "options": OPTIONS[panel.kind],
+    } | (_without(panel.hidden) if panel.kind == "table" else {})
+
+
+OPTIONS: Final[dict[str, dict[str, Any]]] = {
+    "timeseries": {
+        "legend": {"displayMode": "list", "placement": "bottom", "showLegend": True, "calcs": []},
+        "tooltip": {"mode": "multi", "sort": "desc"},
+    },
+    "stat": {
+        "reduceOptions": {"calcs": ["lastNotNull"], "fields": "", "values": False},
+        "colorMode": "value",
+    },
+    "state-timeline": {
+        "showValue": "auto",
+        "legend": {"displayMode": "list", "placement": "bottom", "showLegend": True},
+    },
+    "heatmap": {"calculate": True},
+    "table": {"showHeader": True},
+}
+
+
+def _field(panel: Panel) -> dict[str, Any]:
+    """Return unit, bounds, thresholds and texts of the panel's values."""
+    bounds = {"min": panel.least, "max": panel.most} if panel.kind == "timeseries" else {}
+    field: dict[str, Any] = {"unit": panel.unit} | {name: at for name, at in bounds.items() if at is not None}
+    if panel.steps:
+        steps = [
+            {"color": panel.base, "value": None},
+            *({"color": colour, "value": at} for at, colour in panel.steps),
+        ]
+        field["thresholds"] = {"mode": "absolute", "steps": steps}
+        if panel.kind == "timeseries":
+            field["custom"] = {"thresholdsStyle": {"mode": "dashed"}}
+        else:
+            field["color"] = {"mode": "thresholds"}
+    if panel.texts:
+        options = {value: {"text": text, "color": colour} for value, text, colour in panel.texts}
+        field["mappings"] = [{"type": "value", "options": options}]
+    return field
+
+
+def _without(columns: tuple[str, ...]) -> dict[str, Any]:
+    """Return what removes columns from a table."""
+    return {
+        "transformations": [{"id": "organize", "options": {"excludeByName": dict.fromkeys(columns, True)}}]
     }
 
 

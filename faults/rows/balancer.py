@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from faults.fleet import Fleet
+from faults.looks import Look, When
 from faults.places import OPTIONS, Place, Redis, answers
 from faults.programs import program
 from faults.row import Promise, Row, Topics
@@ -66,7 +67,7 @@ def balanced(stage: Stage) -> Balanced:
     balancer = Balancer(stage, server.port)
     front = NameServer("ours", server.process, balancer.port)
     eventually(lambda: answers(front), STARTED_WITHIN_S)
-    place = Balanced(stage, server, servers=(front,))
+    place = Balanced(stage, server, servers=(front,), variables={"REDIS_URL": store.url})
     place.balancer = balancer
     return place
 
@@ -86,5 +87,6 @@ ROWS = (
         fault=restarted,
         lasts_s=AWAY_S,
         promise=Promise(lookups_fail=Topics.ALL, registrations_fail=True, recovers_s=2.0),
+        look=Look(shows=['result="reachable"} [1-9]'], when=When.OVER),
     ),
 )

@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from functools import partial
 
 from faults.fleet import JOINED_WITHIN_S, PERIOD_MS, Fleet
+from faults.looks import Look
 from faults.places import Place, plain
 from faults.row import Row
 from testbed.eventually import eventually
@@ -41,6 +42,9 @@ def silent(percent: int, place: Place, fleet: Fleet) -> Iterator[None]:
         victim.go_on()
 
 
+SILENT: Look[Place] = Look(shows=("lease-ending at ", "its last heartbeat was "), after_s=LEASE_S * 2 / 3)
+
+
 def _killed(percent: int) -> Row[Place]:
     return Row(
         name=f"brokers-killed-{percent}",
@@ -49,6 +53,7 @@ def _killed(percent: int) -> Row[Place]:
         fault=partial(killed, percent),
         lasts_s=AWAY_S,
         processes=PROCESSES,
+        look=Look(shows=["broker_removed.*lost.*broker-0"]),
     )
 
 
@@ -60,6 +65,7 @@ def _silent(percent: int) -> Row[Place]:
         fault=partial(silent, percent),
         lasts_s=LEASE_S + 5,
         processes=PROCESSES,
+        look=SILENT,
     )
 
 

@@ -4,7 +4,10 @@ import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from cryptography.x509 import load_pem_x509_certificate
+
 from faults.fleet import Fleet
+from faults.looks import Look
 from faults.notes import Tls
 from faults.places import OPTIONS, Place, Redis
 from faults.row import Row
@@ -63,6 +66,12 @@ def _shown(place: Encrypted) -> set[bytes]:
     return found
 
 
+def _serial(place: Encrypted) -> list[str]:
+    """Return what openssl prints of the certificate that is in the file now."""
+    certificate = load_pem_x509_certificate((place.certificates.folder / "server.pem").read_bytes())
+    return [f"serial=0*{certificate.serial_number:X}"]
+
+
 ROWS = (
     Row(
         name="certificate-rotation",
@@ -70,5 +79,6 @@ ROWS = (
         place=encrypted,
         fault=rotated,
         lasts_s=2.0,
+        look=Look(shows=_serial),
     ),
 )

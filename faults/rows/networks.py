@@ -12,6 +12,7 @@ from faults.fleet import PERIOD_MS, Fleet
 from faults.places import OPTIONS, Place, Redis
 from faults.programs import TOXIPROXY, program
 from faults.row import Promise, Row, Topics
+from faults.rows.stores import STORE_AWAY
 from testbed.eventually import eventually
 from testbed.ports import free_port
 from testbed.process import Process
@@ -75,7 +76,7 @@ def proxied(stage: Stage) -> Proxied:
     store.await_answer()
     proxy = Toxiproxy(stage, f"127.0.0.1:{store.port}")
     server = serve(stage, "ours", OPTIONS | {"redisUrl": f"redis://127.0.0.1:{proxy.port}/0"})
-    place = Proxied(stage, server)
+    place = Proxied(stage, server, variables={"REDIS_URL": f"redis://127.0.0.1:{proxy.port}/0"})
     place.proxy = proxy
     return place
 
@@ -135,7 +136,8 @@ class Isolated(Place):
 def isolated(stage: Stage) -> Isolated:
     store = IsolatedRedis(stage, "--appendonly", "yes", "--protected-mode", "no")
     store.await_answer()
-    place = Isolated(stage, serve(stage, "ours", OPTIONS | {"redisUrl": store.url}))
+    server = serve(stage, "ours", OPTIONS | {"redisUrl": store.url})
+    place = Isolated(stage, server, variables={"REDIS_URL": store.url})
     place.store = store
     return place
 
@@ -168,6 +170,7 @@ ROWS = (
         fault=slow,
         lasts_s=PERIOD_MS / 1000 + 5,
         promise=UNREACHABLE,
+        look=STORE_AWAY,
     ),
     Row(
         name="redis-hanging",
@@ -176,6 +179,7 @@ ROWS = (
         fault=hanging,
         lasts_s=HALF_OPEN_S,
         promise=UNREACHABLE,
+        look=STORE_AWAY,
     ),
     Row(
         name="redis-cut",
@@ -184,5 +188,6 @@ ROWS = (
         fault=cut,
         lasts_s=HALF_OPEN_S,
         promise=UNREACHABLE,
+        look=STORE_AWAY,
     ),
 )

@@ -5,8 +5,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
+from typing import Any
 
 from faults.fleet import PERIOD_MS, Fleet
+from faults.looks import Look, When
 from faults.places import Stored, plain
 from faults.row import Promise, Row, Topics
 
@@ -14,6 +16,7 @@ STOPPED_S = 10.0
 AWAY = Promise(registrations_fail=True, lookups_fail=Topics.CHANGING, recovers_s=3.0)
 """Cached routes are still served; brokers get an error and retry."""
 
+STORE_AWAY: Look[Any] = Look(shows=("ERROR store-away at ", r"the store \(Redis\) is away: "))
 EMPTY = replace(AWAY, behind_s=PERIOD_MS / 1000 + 2)
 """Brokers are shown as they were until they register again, also those that unregister before."""
 
@@ -52,6 +55,7 @@ ROWS = (
         fault=killed,
         lasts_s=5.0,
         promise=AWAY,
+        look=STORE_AWAY,
     ),
     Row(
         name="redis-stop",
@@ -60,6 +64,7 @@ ROWS = (
         fault=stopped,
         lasts_s=STOPPED_S,
         promise=AWAY,
+        look=STORE_AWAY,
     ),
     Row(
         name="redis-empty",
@@ -68,6 +73,7 @@ ROWS = (
         fault=killed,
         lasts_s=2.0,
         promise=EMPTY,
+        look=Look(shows=["empty"], when=When.OVER),
     ),
     Row(
         name="redis-full",
@@ -76,5 +82,6 @@ ROWS = (
         fault=full,
         lasts_s=PERIOD_MS / 1000 + 2,
         promise=AWAY,
+        look=Look(shows=("ERROR store-full at ", "bytes of maxmemory are used")),
     ),
 )

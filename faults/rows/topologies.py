@@ -6,14 +6,15 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 
 from faults.fleet import Fleet
+from faults.looks import Look
 from faults.places import OPTIONS, Place, Redis
 from faults.row import Promise, Row, Topics
 from registry.store.connect import DEFAULT_NAMESPACE
 from registry.store.slot_master import slot_of
-from testbed.redis_servers import Server, command
+from testbed.redis_servers import HOST, Server, command
 from testbed.rocketmq.servers import serve
 from testbed.rocketmq.stage import Stage
-from testbed.topologies import DOWN_AFTER_MS, NODE_TIMEOUT_MS, Cluster, Watched, cluster, watched
+from testbed.topologies import DOWN_AFTER_MS, NODE_TIMEOUT_MS, SERVICE, Cluster, Watched, cluster, watched
 
 MOVES_S = 5.0
 """How long the keys of the namespace are on their way from one master to the other."""
@@ -29,7 +30,8 @@ def under_sentinels(stage: Stage) -> UnderSentinels:
     with ExitStack() as stack:
         redis = stack.enter_context(watched(stage.folder / "redis"))
         server = serve(stage, "ours", OPTIONS | {"redisUrl": redis.url})
-        place = UnderSentinels(stage, server, rest=stack.pop_all())
+        variables = {"SENTINEL_URL": _url(redis.sentinels[0]), "SERVICE": SERVICE}
+        place = UnderSentinels(stage, server, variables=variables, rest=stack.pop_all())
     place.redis = redis
     return place
 
@@ -54,7 +56,10 @@ def on_cluster(stage: Stage) -> OnCluster:
     with ExitStack() as stack:
         redis = stack.enter_context(cluster(stage.folder / "cluster"))
         server = serve(stage, "ours", OPTIONS | {"redisUrl": redis.url, "rqRedisUrl": queue.url})
-        place = OnCluster(stage, server, rest=stack.pop_all())
+        node = redis.master_of(slot_of(DEFAULT_NAMESPACE))
+        others = (master for master in redis.masters() if master is not node)
+        variables = {"NODE_URL": _url(node), "OTHER_NODE_URL": _url(next(others))}
+        place = OnCluster(stage, server, variables=variables, rest=stack.pop_all())
     place.redis = redis
     return place
 
@@ -82,6 +87,10 @@ def _kill(server: Server) -> None:
     server.process.signal(signal.SIGKILL)
 
 
+def _url(server: Server) -> str:
+    return f"redis://{HOST}:{server.port}"
+
+
 def _failing_over(seconds: float) -> Promise:
     return Promise(registrations_fail=True, lookups_fail=Topics.CHANGING, recovers_s=seconds)
 
@@ -93,6 +102,7 @@ ROWS = (
         place=under_sentinels,
         fault=master_killed,
         promise=_failing_over(10.0),
+        look=Look(shows=["s_down"]),
     ),
     Row(
         name="cluster-node",
@@ -100,6 +110,7 @@ ROWS = (
         place=on_cluster,
         fault=node_killed,
         promise=_failing_over(10.0),
+        look=Look(shows=["master,fail"]),
     ),
     Row(
         name="cluster-slot",
@@ -107,5 +118,6 @@ ROWS = (
         place=on_cluster,
         fault=slot_moved,
         promise=_failing_over(3.0),
+        look=Look(shows=["->-"]),
     ),
 )

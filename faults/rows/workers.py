@@ -6,7 +6,8 @@ from contextlib import AbstractContextManager, contextmanager
 from functools import partial
 
 from faults.fleet import Fleet
-from faults.places import WORKERS, Place, plain
+from faults.looks import Look, When
+from faults.places import OPTIONS, WORKERS, Place, plain
 from faults.row import Promise, Row
 from faults.rows.brokers import LEASE_S, PROCESSES, silent
 from rocketmq_remoting.codes import RequestCode
@@ -14,8 +15,8 @@ from rocketmq_remoting.command import Command
 from testbed.broker import Broker, Topic
 from testbed.connection import V4_8_0, Connection
 from testbed.eventually import eventually
-from testbed.nameserver import accepted_by
-from testbed.processes import Family, send, stopped, two_more_of_each
+from testbed.nameserver import accepted_by, environment
+from testbed.processes import send, stopped, two_more_of_each
 
 REPLACED_WITHIN_S = 30.0
 SEEN_WITHIN_S = 5.0
@@ -84,23 +85,36 @@ def _shows(over: Connection) -> bool:
 
 @contextmanager
 def schedule_and_brokers(
-    schedule: Callable[[Family], AbstractContextManager[None]], place: Place, fleet: Fleet
+    schedule: Callable[[Place], AbstractContextManager[None]], place: Place, fleet: Fleet
 ) -> Iterator[None]:
     """Something is done to the schedule, and a tenth of the brokers hang; they go on at its end."""
-    with schedule(place.family), silent(10, place, fleet):
+    with schedule(place), silent(10, place, fleet):
         yield
 
 
+JOBS_LATE_S = 64.0
+"""For so long jobs have not run before the doctor says so (registry.task_times)."""
+
+
+def _more(place: Place) -> AbstractContextManager[None]:
+    options = {"redisUrl": place.variables["REDIS_URL"], "brokerTimeoutMillis": str(int(LEASE_S * 1000))}
+    return two_more_of_each(environment(place.stage.folder / "more", OPTIONS | options))
+
+
 def _schedule_row(
-    name: str, title: str, schedule: Callable[[Family], AbstractContextManager[None]]
+    name: str,
+    title: str,
+    schedule: Callable[[Place], AbstractContextManager[None]],
+    look: Look[Place],
 ) -> Row[Place]:
     return Row(
         name=name,
         title=f"{title}, while a tenth of the brokers hang until their leases of {LEASE_S:.0f} s are over",
         place=partial(plain, lease_s=LEASE_S),
         fault=partial(schedule_and_brokers, schedule),
-        lasts_s=LEASE_S + 5,
+        lasts_s=max(LEASE_S, look.after_s) + 5,
         processes=PROCESSES,
+        look=look,
     )
 
 
@@ -108,21 +122,38 @@ CONNECTIONS_END = Promise(registrations_fail=True)
 """A registration may be on its way to a worker that has just ended; its broker repeats it with the next heartbeat."""
 
 
-def _of_workers(name: str, title: str, number: signal.Signals) -> Row[Place]:
+def _of_workers(name: str, title: str, number: signal.Signals, *shows: str) -> Row[Place]:
     return Row(
-        name=name, title=title, place=plain, fault=partial(one_worker, number), promise=CONNECTIONS_END
+        name=name,
+        title=title,
+        place=plain,
+        fault=partial(one_worker, number),
+        promise=CONNECTIONS_END,
+        look=Look(shows=shows, when=When.OVER),
     )
 
 
+JOBS_LATE: Look[Place] = Look(
+    shows=("WARNING jobs-late at ", "periodic jobs ended well last: "), after_s=JOBS_LATE_S
+)
+THREE: Look[Place] = Look(shows=["^3$"])
 ROWS = (
-    _of_workers("worker-kill", "kill -9 of one of two workers", signal.SIGKILL),
-    _of_workers("worker-term", "SIGTERM of one of two workers", signal.SIGTERM),
+    _of_workers(
+        "worker-kill",
+        "kill -9 of one of two workers",
+        signal.SIGKILL,
+        "was sent SIGKILL!",
+    ),
+    _of_workers(
+        "worker-term", "SIGTERM of one of two workers", signal.SIGTERM, r"draining [1-9]\d* connections"
+    ),
     Row(
         name="reload",
         title="reload of all workers (SIGHUP)",
         place=plain,
         fault=reload,
         promise=CONNECTIONS_END,
+        look=Look(shows=("SIGHUP: reloading the workers", r"draining [1-9]\d* connections"), when=When.OVER),
     ),
     Row(
         name="worker-stopped",
@@ -130,8 +161,18 @@ ROWS = (
         place=plain,
         fault=stopped_worker,
         lasts_s=STOPPED_S,
+        look=Look(shows=[r"this worker stood still for [2-9]\.\d s"], when=When.OVER),
     ),
-    _schedule_row("scheduler-dead", "scheduler hangs", lambda family: stopped(*family.schedulers)),
-    _schedule_row("jobs-dead", "RQ worker hangs", lambda family: stopped(*family.job_workers)),
-    _schedule_row("three-schedulers", "three schedulers and three RQ workers", two_more_of_each),
+    _schedule_row(
+        "scheduler-dead", "scheduler hangs", lambda place: stopped(*place.family.schedulers), JOBS_LATE
+    ),
+    _schedule_row(
+        "jobs-dead", "RQ worker hangs", lambda place: stopped(*place.family.job_workers), JOBS_LATE
+    ),
+    _schedule_row(
+        "three-schedulers",
+        "three schedulers and three RQ workers",
+        _more,
+        THREE,
+    ),
 )

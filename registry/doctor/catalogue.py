@@ -99,6 +99,14 @@ RULES: Final = {
         "Let the machines of the store follow a time server (NTP) that slews the clock and does not set it.",
         f"{REDIS} time",
     ),
+    "store-full": Rule(
+        "error",
+        "The memory of Redis is used up, or nearly: then registrations, unregistrations and changes are refused, and "
+        "leases are not renewed but held. Routes that are stored go on.",
+        "Raise maxmemory at once, in the store's configuration file too; then find out what uses it "
+        "(redis-full in docs/runbook.md).",
+        f"{REDIS} info memory",
+    ),
     "store-evicts": Rule(
         "warning",
         "maxmemory-policy is not noeviction: routes vanish when memory is short.",

@@ -10,6 +10,7 @@ from registry.doctor.facts import REPAIRS, Facts
 from registry.drains import StoredDrain
 from registry.events.consumers import SILENT_MS
 from registry.members import Broker
+from registry.store.check import Memory
 from registry.task_times import CHECK, TASKS, WALK, TaskTime, is_late
 
 SECOND_MS: Final = 1_000
@@ -43,6 +44,7 @@ def check(facts: Facts) -> Iterator[Seen]:
     yield from _not_writable(facts)
     yield from _limits(facts)
     yield from _tables(facts)
+    yield from _memory(facts.memory)
     yield from _jobs(facts)
     yield from _held(facts)
     yield from _clock_back(facts)
@@ -132,9 +134,15 @@ def _tables(facts: Facts) -> Iterator[Seen]:
     if since_ms > late_ms and not _late_jobs(facts) and REPAIRS not in facts.unread:
         what = f"no scheduler has compared the tables of the store for {since_ms // SECOND_MS} s"
         yield Seen("tables-not-compared", what)
-    if facts.evicting_policy:
-        what = f"the store evicts keys when its memory is short: maxmemory-policy is {facts.evicting_policy}"
+
+
+def _memory(memory: Memory) -> Iterator[Seen]:
+    if memory.evicting_policy:
+        what = f"the store evicts keys when its memory is short: maxmemory-policy is {memory.evicting_policy}"
         yield Seen("store-evicts", what)
+    elif memory.bound and memory.used >= memory.bound * LIMIT_NEAR:
+        what = f"{memory.used} of {memory.bound} bytes of maxmemory are used"
+        yield Seen("store-full", what, mild=memory.used < memory.bound)
 
 
 def _compared_ms(facts: Facts) -> int:

@@ -17,7 +17,7 @@ from registry.members import Broker, LeaseClock, broker_names, brokers, lease_cl
 from registry.plans import Plan
 from registry.repair import state as repairs
 from registry.repair.state import Repaired, RepairState
-from registry.store.check import evicting_policy
+from registry.store.check import Memory, memory
 from registry.task_times import TaskTime
 from registry.topic_counts import TopicCounts
 
@@ -31,8 +31,8 @@ UNREADABLE: Final = (ResponseError, msgspec.MsgspecError, ValueError, OverflowEr
 
 
 class Facts(msgspec.Struct, frozen=True, kw_only=True):
-    """`counts` is None where topics were not counted for ten minutes, `evicting_policy` where Redis evicts no keys,
-    `tasks` where they cannot be read. `unread` has each part that cannot, and why."""
+    """`counts` is None where topics were not counted for ten minutes, `tasks` where they cannot be read.
+    `unread` has each part that cannot, and why."""
 
     clock: LeaseClock
     limits: Limits
@@ -43,7 +43,7 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True):
     tasks: Mapping[str, TaskTime] | None = None
     counts: TopicCounts | None = None
     consumers: Mapping[str, Consumer] = {}
-    evicting_policy: str | None = None
+    memory: Memory = Memory()
     unread: Mapping[str, str] = {}
 
 
@@ -63,7 +63,7 @@ def read(keys: Keys, limits: Limits) -> Plan[Facts]:
         tasks=(yield from _part(unread, "jobs", task_times.read(keys), None)),
         counts=(yield from _part(unread, "counts of topics", topic_counts.read(keys), None)),
         consumers=consumers,
-        evicting_policy=(yield from _part(unread, "INFO", evicting_policy(), None)),
+        memory=(yield from _part(unread, "INFO", memory(), Memory())),
         unread=unread,
     )
 

@@ -3,6 +3,7 @@
 The one that is refused is looked for while schedulers run, too."""
 
 from collections.abc import Iterator, Mapping
+from typing import NamedTuple
 
 import redis
 
@@ -26,27 +27,43 @@ def refusal(store: redis.Redis, *, allow_evicting: bool) -> str | None:
     )
 
 
+class Memory(NamedTuple):
+    """Bytes that count against `bound` (maxmemory; 0: none), and the policy by which keys are evicted, None if none."""
+
+    used: int = 0
+    bound: int = 0
+    evicting_policy: str | None = None
+
+
+def memory() -> Plan[Memory]:
+    """Return the memory of the store now: its bound and policy may be changed at run time."""
+    info: Mapping[str, object] = yield call("INFO", "memory")
+    used = _number(info, "used_memory") - _number(info, "mem_not_counted_for_evict")
+    return Memory(used, _number(info, "maxmemory"), _evicting_policy(info))
+
+
 def evicting_policy() -> Plan[str | None]:
     """Return the policy by which the store evicts keys now, None when it evicts none: it may be changed at run time."""
-    return _evicting_policy((yield call("INFO", "memory")))
+    return (yield from memory()).evicting_policy
 
 
 def _evicting_policy(info: Mapping[str, object]) -> str | None:
     """Return the policy by which keys are evicted, None when none are."""
     policy = str(info.get("maxmemory_policy", "noeviction"))
-    return policy if int(str(info.get("maxmemory", 0))) and policy != "noeviction" else None
+    return policy if _number(info, "maxmemory") and policy != "noeviction" else None
+
+
+def _number(info: Mapping[str, object], name: str) -> int:
+    return int(str(info.get(name, 0)))
 
 
 def _warnings(info: Mapping[str, object]) -> Iterator[str]:
-    def number(name: str) -> int:
-        return int(str(info.get(name, 0)))
-
     version = str(info.get("redis_version", ""))
     if "valkey_version" not in info and _numbers(version) < OLDEST:
         yield f"redis_version is {version}: Redis 7.0 or newer, or Valkey, is needed"
     if info.get("role") != "master":
         yield "role is not master: registrations are refused here; point redisUrl at the master"
-    bound, used = number("maxmemory"), number("used_memory")
+    bound, used = _number(info, "maxmemory"), _number(info, "used_memory")
     if policy := _evicting_policy(info):
         yield f"maxmemory-policy is {policy}: when memory is short, routes vanish; set noeviction"
     if bound and used > NEARLY_FULL * bound:
@@ -54,9 +71,9 @@ def _warnings(info: Mapping[str, object]) -> Iterator[str]:
             f"{used} of {bound} bytes of maxmemory are used: registrations are refused when it is full; "
             "raise maxmemory"
         )
-    if not number("aof_enabled"):
+    if not _number(info, "aof_enabled"):
         yield "appendonly is off: a restart forgets what was registered since the last snapshot; set appendonly yes"
-    if number("connected_slaves") and "min_slaves_good_slaves" not in info:
+    if _number(info, "connected_slaves") and "min_slaves_good_slaves" not in info:
         yield (
             "min-replicas-to-write is 0: a master that is cut off from its replicas goes on taking registrations "
             "that are lost when another is chosen; set 1"

@@ -19,7 +19,7 @@ from rocketmq_remoting.codes import RequestCode
 from testbed.broker import A
 from testbed.connection import Connection
 from testbed.eventually import eventually, stays
-from testbed.nameserver import NameServer
+from testbed.nameserver import NameServer, environment
 from testbed.processes import Family, stopped, two_more_of_each
 
 TIMEOUT_MS = 2500
@@ -95,7 +95,9 @@ def scheduling(server: NameServer, kind: str) -> AbstractContextManager[None]:
     family = Family.of(server.pid)
     if kind == "dead":
         return stopped(*family.schedulers, *family.job_workers)
-    return two_more_of_each(family) if kind == "tripled" else nullcontext()
+    return (
+        two_more_of_each(environment(server.folder, server.options)) if kind == "tripled" else nullcontext()
+    )
 
 
 def end_of_lease(server: NameServer, address: str) -> float:

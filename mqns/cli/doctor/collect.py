@@ -91,7 +91,7 @@ async def _name_server(server: AsyncNameServerClient, address: str, plan: Collec
     except _StoreAway as error:
         return _without_store(facts, (f"the request for {error} got code 1 ({STORE_AWAY})",))
     except RemotingError as error:
-        return _silent(facts, error)
+        return _unanswered_since(facts, error)
 
 
 async def _first_http(server: AsyncNameServerClient, url: str | None, timeout_s: float) -> HttpFacts | None:
@@ -181,7 +181,7 @@ async def _with_routes(
             except _StoreAway as error:
                 return _without_store(facts, (f"the request for {error} got code 1 ({STORE_AWAY})",))
             except RemotingError as error:
-                return _silent(facts, error)
+                return _unanswered_since(facts, error)
             reply_of = dict(zip(topics, replies, strict=True))
             known = {topic: route for topic, route in reply_of.items() if isinstance(route, TopicRouteData)}
             refused = [reply for reply in replies if isinstance(reply, Refusal)]
@@ -253,6 +253,16 @@ def _refusal(what: str, error: ResponseError) -> Refusal:
     if error.remark == STORE_AWAY:
         raise _StoreAway(what)
     return Refusal(error.code, error.remark or f"code {error.code}")
+
+
+def _unanswered_since(facts: NameServerFacts, error: RemotingError) -> NameServerFacts:
+    """Return the facts of a name server that answered at first, and then did not.
+
+    Its store is away if it also says that it is not ready: a store that is late answers the first lookup in time."""
+    signs = (*over_http(facts.http), *filter(None, [facts.not_ready]))
+    if signs and isinstance(error, CallTimeout):
+        return _without_store(facts, (f"a request that needs it got {error.reason}", *signs))
+    return _silent(facts, error)
 
 
 def _silent(facts: NameServerFacts, error: RemotingError) -> NameServerFacts:

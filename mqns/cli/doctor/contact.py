@@ -20,6 +20,8 @@ from rocketmq_remoting.version import V5_0_0, version_name
 READINESS_S: Final = 3.0
 READINESS_CONNECTIONS: Final = 16
 WHAT_IS_IT_S: Final = 2.0
+STORE_LATE_S: Final = 1.0
+"""A lookup that takes longer is a sign: lists ask the store several times, and would be waited for in vain."""
 STORE_LOOKUP: Final = calls.get_kv_config("mqns", "doctor")
 """A lookup of a missing key: no worker caches the reply, so the store is asked."""
 
@@ -66,16 +68,20 @@ def over_http(http: HttpFacts | None) -> tuple[str, ...]:
 
 
 async def _store_failure(server: AsyncNameServerClient) -> str | None:
-    """Return why a lookup that needs the store was not answered."""
+    """Return why a lookup that needs the store was not answered, or how late."""
+    clock = asyncio.get_running_loop().time
+    began_at = clock()
     try:
         await server.call(STORE_LOOKUP)
     except CallTimeout as error:
         return error.reason
     except ResponseError as error:
-        return f"code {error.code} ({STORE_AWAY})" if error.remark == STORE_AWAY else None
+        if error.remark == STORE_AWAY:
+            return f"code {error.code} ({STORE_AWAY})"
     except RemotingError:
         return None
-    return None
+    took_s = clock() - began_at
+    return f"its answer after {took_s:.1f} s" if took_s > STORE_LATE_S else None
 
 
 async def _late_workers(remoting: AsyncRemotingClient, address: str, limit_s: float) -> str | None:

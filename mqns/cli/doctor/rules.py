@@ -38,9 +38,9 @@ RULES: Final = {
     ),
     # whether it serves
     "store-away": Rule(
-        "Redis has ended, hangs, cannot be reached, or is loading or failing over. Clients and brokers live on cached "
-        "routes meanwhile; registrations are refused, which brokers repeat, and leases that end are held for 60 s "
-        "after Redis is back.",
+        "Redis has ended, hangs, answers late, cannot be reached, or is loading or failing over. Clients and brokers "
+        "live on cached routes meanwhile; registrations are refused, which brokers repeat, and leases that end are "
+        "held for 60 s after Redis is back.",
         f"{REDIS} ping",
     ),
     "not-asked": Rule(

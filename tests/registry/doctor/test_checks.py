@@ -13,6 +13,7 @@ from registry.growth.limits import DEFAULT_LIMITS
 from registry.growth.usage import Usage
 from registry.members import Broker, Lease, LeaseClock, Member
 from registry.repair.state import Repaired, RepairState
+from registry.store.check import Memory
 from registry.task_times import CHECK, COUNT, TASKS, WALK, TaskTime
 from registry.topic_counts import ClusterCounts, TopicCounts
 
@@ -112,7 +113,11 @@ SEEN: list[tuple[str, dict[str, Any], list[tuple[str, tuple[str, ...]]]]] = [
      [("store-unreadable", ("repairs",))]),
     ("jobs that cannot be read", {"tasks": None, "unread": {"jobs": "WRONGTYPE"}},
      [("store-unreadable", ("jobs",))]),
-    ("it evicts", {"evicting_policy": "allkeys-lru"}, [("store-evicts", ())]),
+    ("it evicts", {"memory": Memory(10, 10, "allkeys-lru")}, [("store-evicts", ())]),
+    ("it is full", {"memory": Memory(11, 10)}, [("store-full", ())]),
+    ("it is nearly full", {"memory": Memory(8, 10)}, [("store-full", ())]),
+    ("it has room", {"memory": Memory(7, 10)}, []),
+    ("it has no bound", {"memory": Memory(7, 0)}, []),
     ("a consumer", {"consumers": {"p": Consumer(at_ms=NOW - DAY // 3, hold=True)}}, []),
     ("a silent one", {"consumers": {"p": Consumer(at_ms=NOW - DAY, hold=True)}}, [("consumer-silent", ("p",))]),
     ("a silent one that nothing is kept for", {"consumers": {"p": Consumer(at_ms=NOW - DAY)}}, []),
@@ -126,6 +131,10 @@ def seen_in(**more: Any) -> list[Seen]:
 @pytest.mark.parametrize(("more", "expected"), [row[1:] for row in SEEN], ids=[row[0] for row in SEEN])
 def test_checks(more: dict[str, Any], expected: list[tuple[str, tuple[str, ...]]]) -> None:
     assert [(seen.rule, seen.subjects) for seen in seen_in(**more)] == expected
+
+
+def test_a_store_that_is_nearly_full_is_a_warning() -> None:
+    assert [seen_in(memory=Memory(used, 10))[0].mild for used in (9, 10)] == [True, False]
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ import msgspec
 import pytest
 
 from mqns.cli.doctor import differences, serving, topics
-from mqns.cli.doctor.contact import evidence
+from mqns.cli.doctor.contact import STORE_LATE_S, evidence
 from mqns.cli.doctor.facts import BROKERS, CONFIG, ROUTES, TOPICS, Facts, HttpFacts, Refusal
 from mqns.cli.doctor.http_side import STORE_UNAVAILABLE
 from mqns.cli.exit_codes import ExitCode
@@ -239,6 +239,55 @@ def test_one_worker_of_many_that_is_not_ready_is_found() -> None:
         ended = run("doctor", where, "--recheck", "0", "-o", "json")
     found = "1 of 16 connections are of workers that are not ready: leases were not watched for 7.0 s"
     assert errors(ended) == {NOT_READY: found}
+
+
+async def late(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    """Answer as a redis-namesrv whose store is late: the first lookup in time, and no list."""
+    frames = FrameReader()
+    while data := await reader.read(1 << 16):
+        frames.feed(data)
+        while (request := frames.next_command()) is not None:
+            if request.code in (RequestCode.GET_NAMESRV_CONFIG, RequestCode.GET_KV_CONFIG):
+                reply = request.reply(UNKNOWN.code, remark=UNKNOWN.remark)
+            elif request.code == RequestCode.CHECK_READINESS:
+                reply = request.reply(ResponseCode.SYSTEM_ERROR, remark=LATE)
+            else:
+                continue
+            writer.write(encode(msgspec.structs.replace(reply, version=V5_0_0)))
+    writer.close()
+
+
+def test_a_store_that_is_late_is_away_and_no_name_server_is_silent() -> None:
+    with served(late) as where:
+        ended = run("doctor", where, "--recheck", "0", "-o", "json", "--timeout", "1")
+    found = errors(ended)[STORE_GONE]
+    assert "a request that needs it got no answer within 1 s; 16 of 16 connections" in found
+    assert counts(ended) == [(None, None, None)]
+
+
+async def later(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    """Answer as a redis-namesrv whose store takes longer than a second, and which is not ready."""
+    frames = FrameReader()
+    while data := await reader.read(1 << 16):
+        frames.feed(data)
+        while (request := frames.next_command()) is not None:
+            ready = request.code != RequestCode.CHECK_READINESS
+            if request.code == RequestCode.GET_KV_CONFIG:
+                await asyncio.sleep(STORE_LATE_S + 0.1)
+            reply = (
+                request.reply(UNKNOWN.code)
+                if ready
+                else request.reply(ResponseCode.SYSTEM_ERROR, remark=LATE)
+            )
+            writer.write(encode(msgspec.structs.replace(reply, version=V5_0_0)))
+    writer.close()
+
+
+def test_a_first_lookup_that_is_late_is_a_sign() -> None:
+    with served(later) as where:
+        ended = run("doctor", where, "--recheck", "0", "-o", "json")
+    found = errors(ended)[STORE_GONE]
+    assert "a lookup got its answer after 1.1 s; 16 of 16 connections" in found
 
 
 class Stored(msgspec.Struct, frozen=True):
