@@ -19,7 +19,9 @@ LOCATION: Final = "headers"
 """The input by which a view takes conditions."""
 OF_GZIP: Final = "-gzip"
 """The end of the tag of a compressed answer: its bytes are others (RFC 9110 section 8.8.3.3)."""
-TAG: Final = re.compile(r'(?:W/)?"[\x21\x23-\x7e\x80-\xff]*"')
+TAG: Final = r'(?:W/)?"[\x21\x23-\x7e\x80-\xff]*"'
+TAGS: Final = rf"[ \t]*\*[ \t]*|[ \t,]*{TAG}(?:[ \t]*,[ \t,]*{TAG})*[ \t,]*"
+"""`*`, or a list of which elements may be empty (RFC 9110 section 5.6.1)."""
 WEAK: Final = "W/"
 DESCRIBED: Final[Mapping[int, Any]] = {
     200: {"headers": {"ETag": {"description": "The entity tag, a strong one", "schema": {"type": "string"}}}},
@@ -28,20 +30,20 @@ DESCRIBED: Final[Mapping[int, Any]] = {
 """What a read with a tag adds to its responses in OpenAPI."""
 
 
-def _tags(text: object) -> object:
+def _tags(text: str) -> tuple[str, ...]:
     """Return the tags of a header, quotes taken off; a quoted `*`, which no value has, is left out."""
-    if not isinstance(text, str):
-        return text
+    if not re.fullmatch(TAGS, text):
+        raise PydanticCustomError("tags", "neither * nor a list of entity tags in double quotes")
     if text.strip() == ANY:
         return (ANY,)
-    first, *between = TAG.split(text)
-    blanks = (first + "".join(between)).strip(" \t,") == ""
-    if not between or not blanks or not all("," in separator for separator in between[:-1]):
-        raise PydanticCustomError("tags", "neither * nor a list of entity tags in double quotes")
-    return tuple(tag.replace('"', "") for tag in TAG.findall(text) if tag not in ('"*"', 'W/"*"'))
+    return tuple(tag.replace('"', "") for tag in re.findall(TAG, text) if tag not in ('"*"', 'W/"*"'))
 
 
-Tags = Annotated[tuple[str, ...] | None, BeforeValidator(_tags), WithJsonSchema({"type": "string"})]
+Tags = Annotated[
+    tuple[str, ...],
+    BeforeValidator(_tags),
+    WithJsonSchema({"type": "string", "minLength": 1, "pattern": f"^(?:{TAGS})$"}),
+]
 
 
 class ConditionHeaders(BaseModel):
@@ -49,10 +51,10 @@ class ConditionHeaders(BaseModel):
 
     model_config = ConfigDict(frozen=True)
 
-    if_match: Tags = Field(
+    if_match: Tags | None = Field(
         None, alias=IF_MATCH, description="tags of which the value has one; `*`: there is a value"
     )
-    if_none_match: Tags = Field(
+    if_none_match: Tags | None = Field(
         None, alias=IF_NONE_MATCH, description="tags of which the value has none; `*`: there is no value"
     )
 

@@ -6,7 +6,7 @@ from http import HTTPStatus
 from typing import Annotated, Any
 
 from apiflask import APIFlask, HTTPError
-from flask import Response, request
+from flask import Response, g, request
 from gunicorn.http.errors import ParseException
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from redis.exceptions import ResponseError
@@ -16,7 +16,6 @@ from werkzeug.http import quote_etag
 from api.counters import COUNTERS
 from api.path_names import unreadable
 from api.problem_names import MEDIA_TYPE, RETRY_AFTER_S, title_of, type_of
-from api.registration_outcomes import refused_as
 from api.wrong_input import invalid_field, refusal
 from registry.errors import (
     BrokerBusy,
@@ -121,7 +120,7 @@ def inputs(app: APIFlask) -> set[str]:
 
 
 def _reply(problem: Problem, headers: Mapping[str, str] | None = None) -> Response:
-    refused_as(problem.kind, problem.detail)
+    g.problem = problem
     document = ProblemDocument(
         type=type_of(problem.kind),
         title=title_of(problem.status),

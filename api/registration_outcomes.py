@@ -6,10 +6,11 @@ from typing import Any, Final
 from flask import Response, g, request
 
 from api.counters import COUNTERS, seconds_so_far
+from api.problems import Problem
 from metrics.registrations import REJECTED
 from worker.logs.rate_limited_log import RateLimitedLog
 
-__all__ = ["count_outcome", "outcome_is", "refused_as"]
+__all__ = ["count_outcome", "outcome_is"]
 
 CONFLICT: Final = "conflict"
 FIELDS: Final = ("brokerName", "brokerAddr", "cluster")
@@ -24,11 +25,6 @@ def outcome_is(outcome: str) -> None:
     g.outcome = outcome
 
 
-def refused_as(kind: str, reason: str) -> None:
-    """Note why this request is refused; `kind` is one of few."""
-    g.refusal = kind, reason
-
-
 def count_outcome(response: Response) -> Response:
     """Count the registration that has this answer."""
     outcome: str = g.get("outcome", REJECTED)
@@ -39,9 +35,8 @@ def count_outcome(response: Response) -> Response:
 
 
 def _log_refused() -> None:
-    kind, reason = g.get("refusal", ("", "see its answer"))
-    sent: Any = request.get_json(silent=True)
-    fields = sent if isinstance(sent, dict) else {}
+    problem: Problem | None = g.get("problem")
+    fields = _fields()
     name, address, cluster = (str(fields.get(field))[:SHOWN] for field in FIELDS)
     log.warning(
         "the registration of broker %s at %s in cluster %s, which came from %s over HTTP, was refused, and what was "
@@ -50,6 +45,15 @@ def _log_refused() -> None:
         address,
         cluster,
         request.remote_addr,
-        reason,
-        kind=kind,
+        problem.detail if problem else "see its answer",
+        kind=problem.kind if problem else "",
     )
+
+
+def _fields() -> dict[str, Any]:
+    """Return the members of the request's body, none of one that cannot be read."""
+    try:
+        sent: Any = request.get_json(silent=True)
+    except Problem:
+        return {}
+    return sent if isinstance(sent, dict) else {}

@@ -55,7 +55,7 @@ def test_registrations_and_heartbeats(http: Http) -> None:
 @pytest.mark.parametrize(
     ("body", "reason"),
     [
-        pytest.param(a_broker(brokerId="x"), "brokerId: Input should be", id="field"),
+        pytest.param(a_broker(brokerId="x"), "brokerId: has to be", id="field"),
         pytest.param(a_broker(filterServers=FILTERS), "more than maxFilterServersBytes=2048", id="limit"),
         pytest.param([1], "body: ", id="no object"),
     ],
