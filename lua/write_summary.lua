@@ -11,6 +11,7 @@
   ARGV[7] Bloom filter in base64
   ARGV[8] checksum
   Returns 1; 0 where nothing was written: an earlier state of the store is back, or another process was faster  ]]
+--- @include "damage"
 local MOST = 2000 -- of 6 KB each
 local KEPT_MS = 86400000 -- if no job writes any more
 
@@ -21,11 +22,10 @@ if not entry then return 0 end
 local fields = {}
 for i = 1, #entry[2], 2 do fields[entry[2][i]] = entry[2][i + 1] end
 if (fields.seq or "") .. " " .. (fields.op or "") ~= ARGV[4] then return 0 end
-local added = redis.pcall("XADD", KEYS[3], "MAXLEN", MOST, ARGV[3], "v", ARGV[5], "inc", ARGV[1], "first", ARGV[6],
+local added = reply_or(false, "XADD", KEYS[3], "MAXLEN", MOST, ARGV[3], "v", ARGV[5], "inc", ARGV[1], "first", ARGV[6],
   "bits", ARGV[7], "sum", ARGV[8])
-if type(added) == "table" then
-  if not string.find(added.err, "smaller", 1, true) then return added end
-  redis.call("DEL", KEYS[3]) -- a later summary was there, and was deleted by hand
+if not added then -- a later summary was there and was deleted by hand, or there is no memory
+  redis.call("DEL", KEYS[3])
   return 0
 end
 redis.call("PEXPIRE", KEYS[3], KEPT_MS)

@@ -72,6 +72,9 @@ def _read_range(reading: "_Reading", at: Range, wanted: Filter, *, newest_first:
     """Read the parts of a range that may have wanted entries; return whether it was read before the page was full."""
     summarized = SummarizedReading(at.summarized, wanted, newest_first=newest_first)
     first, last = at.first, at.last
+    if newest_first:  # XREVRANGE of what is before the first entry would take Redis through the whole stream
+        oldest = yield call("XRANGE", at.stream, "-", "+", "COUNT", 1)
+        first = max(first, EventId.parse(oldest[0][0])) if oldest else following(last)
     while first <= last:
         if reading.is_over:
             return False

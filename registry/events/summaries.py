@@ -1,8 +1,8 @@
 """Summaries of blocks of entries: what a block names, by which readers skip blocks without a look at their entries.
 
 A job writes one for each block (`summarizer.py`), as an entry of a stream of its own whose id is that of the block's
-last entry. A block without a summary, as the newest is, or with a damaged one or one of another version or incarnation, is
-read: a summary makes a reader faster and no answer different.
+last entry. A block without a summary, as the newest is, or with a damaged one or one of another version or incarnation,
+is read: a summary makes a reader faster and no answer different.
 """
 
 from base64 import b64decode, b64encode

@@ -347,6 +347,17 @@ def test_a_new_stream_has_summaries_of_its_own(ns: Namespace, small: None) -> No
     assert [summary.last for summary in stored(ns)] == [EventId(13)]
 
 
+def test_what_is_before_the_stream_takes_redis_no_walk_through_all(ns: Namespace) -> None:
+    """As XREVRANGE of it would."""
+    rare(ns, 20, 10)
+    first = EventId.parse(ns.store.xrange(ns.keys.events, count=1)[0][0])
+    ns.store.config_resetstat()
+    for wanted in (Filter(), Filter(topic="rare")):
+        ranges = event_ranges(ns.keys, FIRST, preceding(first))
+        assert page_of(ns, ranges, wanted, True, 10) == Page((), None, more=False)
+    assert "cmdstat_xrevrange" not in ns.store.info("commandstats")
+
+
 def test_a_key_of_another_type_is_no_reason_to_fail(ns: Namespace) -> None:
     rare(ns, 20, 10)
     ns.store.set(ns.keys.event_summaries, "no stream")
