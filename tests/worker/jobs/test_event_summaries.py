@@ -1,6 +1,7 @@
 """The task that summarizes the event stream, as a scheduler runs it."""
 
 import asyncio
+from typing import Any
 
 import pytest
 import redis as redis_py
@@ -33,8 +34,8 @@ def test_it_summarizes_what_name_servers_record(
         await driver.close()
 
     asyncio.run(summarize())
-    [entry] = redis.xrange(KEYS.event_summaries)
-    summary = summary_or_none(entry)
+    entries: Any = redis.xrange(KEYS.event_summaries)
+    [summary] = map(summary_or_none, entries)
     assert summary is not None
     assert summary.inc == redis.hget(KEYS.events_meta, "inc")
     assert run(task_times.read(KEYS), redis)[task_times.SUMMARIZE].every_s == 10
