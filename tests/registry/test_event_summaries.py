@@ -172,8 +172,8 @@ def test_answers_equal_those_without_summaries(ns: Namespace, small: None, seed:
             if first <= one.id <= last and wanted.wants(one) and (one.is_audited or not audit)
         ]
         limit = random.choice([1, 3, 100])
-        found = [*read(ns, wanted, first, last, desc=desc, limit=limit, audit=audit)]
-        assert found == (expected[::-1] if desc else expected), (wanted, desc, audit, first, last)
+        listed = [*read(ns, wanted, first, last, desc=desc, limit=limit, audit=audit)]
+        assert listed == (expected[::-1] if desc else expected), (wanted, desc, audit, first, last)
 
 
 def rare(ns: Namespace, count: int, every: int) -> None:
@@ -285,7 +285,7 @@ def names(ns: Namespace, topic: str, op: str, entry_id: str = "*") -> None:
     ns.store.xadd(ns.keys.events, {"kind": "topics_changed", "rows": rows, "op": op}, id=entry_id)
 
 
-def found(ns: Namespace, topic: str) -> int:
+def count_of(ns: Namespace, topic: str) -> int:
     return len([*read(ns, Filter(topic=topic), FIRST, LAST, desc=False, limit=9, audit=False)])
 
 
@@ -302,7 +302,7 @@ def test_what_is_read_of_a_block_ends_where_the_store_falls_back(ns: Namespace, 
     for number in range(10, 20):
         names(ns, f"t{number}", "d", f"{number}-0")
     assert (ns.run(job.run()), ns.run(job.run())) == (0, 3)
-    assert found(ns, "lost") == 1
+    assert count_of(ns, "lost") == 1
 
 
 def fall_back(ns: Namespace) -> None:
