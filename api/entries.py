@@ -9,9 +9,9 @@ from api.name_server import name_server
 from api.paging import Limit
 from api.shapes import Answer, EntryId, Moment, Query
 from registry.errors import InvalidField
-from registry.events.entry import FIRST, Event, EventId
+from registry.events.entry import FIRST, LAST, Event, EventId, following, preceding
 from registry.events.filters import Filter
-from registry.events.pages import LAST, Page, Range, following, preceding, read_page
+from registry.events.pages import Page, Range, read_page
 from registry.events.values import number_or_none, values_of
 from registry.keys import Keys
 from registry.plans import Plan

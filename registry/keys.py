@@ -30,6 +30,7 @@
     ns:{<namespace>}:events:offsets         zset    entry -> bytes appended up to it: where scripts trim the stream
     ns:{<namespace>}:events:consumers       hash    consumer -> {"id","seq","at_ms","hold"}: what is safe with it
     ns:{<namespace>}:events:landing:<consumer> string  the process that lands the stream (short TTL), from mqpipeline
+    ns:{<namespace>}:events:summaries       stream  what blocks of entries name: by it readers skip blocks (TTL 1 day)
     ns:{<namespace>}:events:asked           hash    cause -> actor that requested a checkpoint round, and when
     ns:{<namespace>}:events:round           hash    state of the checkpoint round under way, or the last one
     ns:{<namespace>}:events:round:left      set     names that are not written yet
@@ -191,6 +192,10 @@ class Keys:
     @property
     def events_consumers(self) -> str:
         return f"{self.prefix}events:consumers"
+
+    @property
+    def event_summaries(self) -> str:
+        return f"{self.prefix}events:summaries"
 
     @property
     def events_asked(self) -> str:

@@ -7,15 +7,16 @@ from registry.clock import now_ms
 from registry.keys import Keys
 from registry.plans import Plan, call
 
-__all__ = ["CHECK", "COUNT", "TASKS", "WALK", "TaskTime", "is_late", "note_success", "read"]
+__all__ = ["CHECK", "COUNT", "SUMMARIZE", "TASKS", "WALK", "TaskTime", "is_late", "note_success", "read"]
 
 WALK: Final = "walk_tables"
 COUNT: Final = "count_topics"
+SUMMARIZE: Final = "summarize_events"
 CHECK: Final = "check_routes"
 """It runs where `checkAddress` is set."""
 TASKS: Final = (
     *("expire_brokers", "run_deferred", "trim_events", "checkpoint_tables"),
-    *(WALK, COUNT, "examine", CHECK),
+    *(WALK, COUNT, "examine", SUMMARIZE, CHECK),
 )
 """All periodic jobs."""
 SECOND_MS: Final = 1_000

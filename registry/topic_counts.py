@@ -2,7 +2,6 @@
 
 from collections import Counter, defaultdict
 from functools import lru_cache
-from time import perf_counter
 from typing import Final, NamedTuple
 
 import msgspec
@@ -10,9 +9,10 @@ import msgspec
 from registry.clock import TIME, unix_ms
 from registry.drains import drained_brokers, drained_names
 from registry.keys import Keys
+from registry.long_work.resting import rested
 from registry.long_work.scan import scan_pages
 from registry.members import Broker, broker_names, brokers
-from registry.plans import Batch, Pause, Plan, call
+from registry.plans import Batch, Plan, call
 from registry.queue_data.queue_text import current, queue_data
 from rocketmq_remoting.permission import PERM_WRITE
 from rocketmq_remoting.route import QueueData
@@ -120,21 +120,8 @@ def _rows(keys: Keys, broker: _State) -> Plan[dict[str, str]]:
     pages = scan_pages(
         keys.topics_of(broker.name), lambda page: rows.update(current(page, str(broker.epoch)))
     )
-    yield from _rested(pages)
+    yield from rested(pages, REST)
     return rows
-
-
-def _rested(plan: Plan[None]) -> Plan[None]:
-    """Run a plan with a pause behind each reply."""
-    reply: object = None
-    while True:
-        began = perf_counter()
-        try:
-            request = plan.send(reply)
-        except StopIteration:
-            return
-        reply = yield request
-        yield Pause(REST * (perf_counter() - began))
 
 
 class _Counting:

@@ -23,7 +23,7 @@ def types_of_lists(keys: Keys) -> Types:
             *(keys.drains, keys.kv(ORDER_TOPIC_CONFIG), keys.settings, keys.settings_given),
             *(keys.deferred, keys.repair),
         ),
-        "stream": (keys.events, keys.audit, keys.heartbeats),
+        "stream": (keys.events, keys.audit, keys.heartbeats, keys.event_summaries),
         "string": (keys.epoch,),
         "set": (keys.brokers, keys.clusters, keys.topics, keys.kv_namespaces, keys.events_round_left),
         "zset": (keys.leases, keys.lapses, keys.workers, keys.drain_ends, keys.events_offsets),

@@ -8,13 +8,12 @@ from typing import Final
 
 import msgspec
 
-from registry.events.entry import FIRST, EventId
+from registry.events.entry import FIRST, ID_PART_END, EventId
 from registry.keys import Keys
 from registry.plans import Plan, call
 
 SILENT_MS: Final = 24 * 3600 * 1000  # a consumer that reported nothing for so long holds nothing back
 UNREAD_NAMED: Final = 10  # consumers whose report cannot be read
-ID_PART_END: Final = 1 << 64  # Redis has 64 bits for each part of an id
 
 
 class Consumer(msgspec.Struct):

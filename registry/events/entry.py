@@ -61,8 +61,26 @@ class EventId(NamedTuple):
         return f"{self.ms}-{self.number}"
 
 
+ID_PART_END: Final = 1 << 64
+"""Redis has 64 bits for each part of an id."""
 FIRST: Final = EventId(0)
 """Before every entry."""
+LAST: Final = EventId(ID_PART_END - 1, ID_PART_END - 1)
+"""Behind every entry."""
+
+
+def following(event_id: EventId) -> EventId:
+    """Return the lowest id behind this one."""
+    if event_id.number < ID_PART_END - 1:
+        return EventId(event_id.ms, event_id.number + 1)
+    return EventId(event_id.ms + 1)
+
+
+def preceding(event_id: EventId) -> EventId:
+    """Return the highest id before this one; before the first its `ms` is negative."""
+    if event_id.number > 0:
+        return EventId(event_id.ms, event_id.number - 1)
+    return EventId(event_id.ms - 1, ID_PART_END - 1)
 
 
 class Event(msgspec.Struct, frozen=True):

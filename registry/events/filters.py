@@ -28,6 +28,11 @@ class Filter(msgspec.Struct, frozen=True):
     checkpoints: bool = False
     audited: bool = False
 
+    @property
+    def wants_checkpoints(self) -> bool:
+        """Whether an entry of a checkpoint round may be wanted."""
+        return EventKind.CHECKPOINT in self.kinds if self.kinds else self.checkpoints
+
     def may_want(self, text: str) -> bool:
         """Return whether an entry among those that have this text, all of their values, may be wanted.
 
@@ -53,9 +58,9 @@ class Filter(msgspec.Struct, frozen=True):
     def _wants_kind(self, event: Event) -> bool:
         if self.audited and not event.is_audited:
             return False
-        if self.kinds:
-            return event.kind in self.kinds
-        return self.checkpoints or event.kind != EventKind.CHECKPOINT
+        if event.kind == EventKind.CHECKPOINT:
+            return self.wants_checkpoints
+        return not self.kinds or event.kind in self.kinds
 
 
 def is_of_actor(event: Event, actor: str) -> bool:
@@ -92,14 +97,14 @@ def _names(event: Event, name: str, names_of: Named) -> bool:
     if not any(name in text or ESCAPE in text for text in texts):
         return False
     if event.kind not in KINDS:
-        return any(name in _strings(text) for text in texts)
+        return any(name in strings_of(text) for text in texts)
     try:
         return name in names_of(event)
     except (LookupError, ValueError, RecursionError):
         return any(name in text for text in texts)
 
 
-def _strings(text: str) -> Iterator[str]:
+def strings_of(text: str) -> Iterator[str]:
     """Yield a text, and what is a string in it if it is JSON: of an unknown kind each may be a name."""
     yield text
     try:

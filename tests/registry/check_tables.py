@@ -21,6 +21,7 @@ ELSEWHERE = (
     "events:offsets",
     "events:round",
     "events:round:left",
+    "events:summaries",
     "heartbeats",
     "lapses",
     "leases",

@@ -7,10 +7,9 @@ import pytest
 import redis as redis_py
 
 from registry.events import pages
-from registry.events.consumers import ID_PART_END
-from registry.events.entry import FIRST, Event, EventId
+from registry.events.entry import FIRST, ID_PART_END, LAST, Event, EventId, following, preceding
 from registry.events.filters import Filter
-from registry.events.pages import LAST, audit_ranges, event_ranges, following, preceding, read_page
+from registry.events.pages import audit_ranges, event_ranges, read_page
 from registry.events.trim import AUDITOR, trim
 from registry.kv import put
 from registry.plans import Plan

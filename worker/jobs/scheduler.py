@@ -33,6 +33,7 @@ from worker.background import end, forever
 from worker.jobs.claimed_task import ClaimedTask
 from worker.jobs.event_counts import EventCounts
 from worker.jobs.event_log import EventLog
+from worker.jobs.event_summaries import summaries
 from worker.jobs.eviction_watch import EvictionWatch
 from worker.jobs.liveness_file import touch
 from worker.jobs.observing import ObservingListener
@@ -181,7 +182,7 @@ async def serve(options: Options) -> None:
     walker = RepairWalker(options, driver, keys, record=walks, count=meter.count_repaired)
     claimed = [
         ClaimedTask(task, walks, lambda: walker.has_claim)
-        for task in (*counts(driver, keys, Limits.of(options)), *checker.tasks)
+        for task in (*counts(driver, keys, Limits.of(options)), summaries(driver, keys), *checker.tasks)
     ]
     evictions = EvictionWatch(driver, allowed=options.allow_evicting_store)
     tasks = [
