@@ -17,12 +17,14 @@ class Alive(Answer):
 class Ready(Answer):
     """Times are Unix ms of the Redis clock: now, the last renewal of the workers' clock, when a worker last followed
     the stream of events, the service's start, until when leases are held (that could not be renewed, or many of which
-    ended at once), and when this clock went back last, by how many ms."""
+    ended at once), and when this clock went back last, by how many ms. `behindMillis` is by how much what a worker has
+    applied of the stream is behind its end, of the worker of which that is most; null where none says so."""
 
     status: str
     now_millis: int
     tick_millis: int
     follow_millis: int | None
+    behind_millis: int | None
     started_millis: int
     hold_until_millis: int | None
     clock_back_millis: int | None
@@ -49,7 +51,8 @@ def readyz() -> Ready:
     """The name server can answer
 
     The store is reached within half a second, and in the last 5 s a remoting worker renewed the lease clock and
-    followed the stream of events."""
+    followed the stream of events. How far workers are behind that stream (`behindMillis`) takes none out of service:
+    all of them have the same entries to apply, and one that is 5 s behind asks the store."""
     server = name_server()
     clock = server.run_probe(lease_clock(server.keys))
     if clock.tick_ms is None or clock.started_ms is None or clock.late:
@@ -64,6 +67,7 @@ def readyz() -> Ready:
         now_millis=clock.now_ms,
         tick_millis=clock.tick_ms,
         follow_millis=clock.follow_ms,
+        behind_millis=clock.behind_now_ms,
         started_millis=clock.started_ms,
         hold_until_millis=hold_until_ms,
         clock_back_millis=clock.back_ms,

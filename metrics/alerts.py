@@ -158,11 +158,15 @@ _SERVICE: Final = (
         "FollowerLost",
         TICKET,
         "2m",
-        "min by (ns, instance) (N_follower_connected) == 0",
-        "A worker does not follow the stream of events.",
-        "The worker's connection to the stream; `/readyz` names it.",
+        "min by (ns, instance) (N_follower_connected) == 0\n"
+        "or group by (ns, instance) (rocketmq_nameserver_up == 1) unless group by (ns, instance) (N_workers)",
+        "A worker does not follow the stream of events, or is over 5 s behind it; or no process publishes metrics.",
+        "The worker's connection to the stream; `/readyz` names it, or says by how much workers are behind. Then the "
+        "folder of metrics.",
         "Only the event stream cannot be read",
         by=("ns", "instance"),
+        why="Where the files in which processes publish are lost, `follower_connected` and all else that they count is "
+        "absent, and no alert about it could fire: `workers` is there while any process publishes.",
     ),
     Alert(
         "VisibilitySlow",

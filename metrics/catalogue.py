@@ -139,7 +139,7 @@ FOLLOWER_CONNECTED: Final = Metric(
     "gauge",
     (),
     REMOTING,
-    "1 while every worker follows the stream of events.",
+    "1 while every worker follows the stream of events, and what it has applied is less than 5 s behind its end.",
     merge=Merge.LEAST,
 )
 PROBES: Final = Metric(

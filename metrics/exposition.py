@@ -1,7 +1,6 @@
 """What a scrape is answered: the values of all processes of this container, and facts of the store."""
 
 import logging
-import struct
 from collections.abc import Iterator
 from typing import Final
 
@@ -13,6 +12,7 @@ from prometheus_client.registry import Collector
 
 from metrics.catalogue import CATALOGUE
 from metrics.files import folder, locked
+from metrics.readable import UNREADABLE, readable, written
 from worker.logs.rate_limited_log import RateLimitedLog
 
 __all__ = ["CONTENT_TYPE", "exposition"]
@@ -20,7 +20,7 @@ __all__ = ["CONTENT_TYPE", "exposition"]
 CONTENT_TYPE: Final = CONTENT_TYPE_PLAIN_0_0_4
 ABOUT: Final = {metric.full_name.removesuffix("_total"): metric.about for metric in CATALOGUE}
 TRIES: Final = 3
-"""A file may be read just when its process makes it."""
+"""A file may be read just when its process makes it; what cannot be read at last is left out."""
 
 log = RateLimitedLog(logging.getLogger(__name__), every_s=60.0)
 
@@ -29,16 +29,18 @@ class ProcessCollector(Collector):
     """Collects what the processes of this container publish (`metrics.publisher`)."""
 
     def collect(self) -> Iterator[Metric]:
-        if (path := folder()) is None:
+        if (path := folder()) is None or not path.is_dir():
             return iter(())
         for left in reversed(range(TRIES)):
             try:
                 with locked(path):
-                    return map(_described, MultiProcessCollector(None, path=str(path)).collect())
-            except (OSError, RuntimeError, ValueError, struct.error) as error:
+                    files = (written if left else readable)(path.glob("*.db"))
+                    return map(_described, MultiProcessCollector.merge(files))
+            except UNREADABLE as error:
                 if not left:
                     log.warning(
-                        "metrics of processes are left out, a file in %s cannot be read: %s; restart the server",
+                        "metrics of processes are left out, %s cannot be read: %s; remove its files, the processes "
+                        "write them again",
                         path,
                         error,
                     )

@@ -1,23 +1,26 @@
 """The folder in which the processes of a container publish what they count, and a scrape reads it.
 
-PROMETHEUS_MULTIPROC_DIR names it, a variable of the client library. What starts the processes makes it, empty. Counters
-of a process that has ended stay, so that none falls; where there are many, they are added up."""
+PROMETHEUS_MULTIPROC_DIR names it, a variable of the client library. What starts the processes makes it, empty; should
+it be deleted, they make it again. Counters of a process that has ended stay, so that none falls; where there are many,
+they are added up."""
 
 import fcntl
+import logging
 import os
 import shutil
 import tempfile
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, MutableMapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Final
 
 from prometheus_client.mmap_dict import MmapedDict
 
 from metrics.metric import Merge
+from metrics.readable import readable
 
-__all__ = ["VARIABLE", "folder", "identity", "locked", "prepared", "reserve", "tidy"]
+__all__ = ["VARIABLE", "discard", "folder", "identity", "inodes", "locked", "prepared", "reserve", "tidy"]
 
 VARIABLE: Final = "PROMETHEUS_MULTIPROC_DIR"
 MEMORY: Final = "/dev/shm"
@@ -36,23 +39,58 @@ RESERVED: Final = {
 }
 """Bytes of each file of a process: a number takes some 170."""
 
+log = logging.getLogger(__name__)
+
 
 def folder() -> Path | None:
-    """Return the folder, None where there is none: then nothing is published."""
+    """Return the folder, None where none is named: then nothing is published."""
     path = os.environ.get(VARIABLE)
-    return Path(path) if path and os.path.isdir(path) else None
+    return Path(path) if path else None
 
 
 @contextmanager
 def prepared(env: MutableMapping[str, str]) -> Iterator[Path]:
-    """Empty the folder that the variable names; or have it name a new one, which is removed at the end."""
-    if given := env.get(VARIABLE):
-        path = Path(given)
-        path.mkdir(parents=True, exist_ok=True)
-        for file in path.glob("*.db"):
-            file.unlink(missing_ok=True)
+    """Empty the folder that the variable names; or have it name a new one, which is removed at the end: where none is
+    named, or that is of another server, or is none."""
+    given = env.get(VARIABLE)
+    with ExitStack() as stack:
+        if given:
+            path = Path(given)
+            try:
+                stack.enter_context(_claimed(path))
+                for file in path.glob("*.db"):
+                    file.unlink(missing_ok=True)
+            except OSError as error:
+                log.warning(
+                    "the folder of metrics %s cannot be used: %s; this server has a folder of its own instead, give "
+                    "each server another one (%s)",
+                    path,
+                    "another server uses it" if isinstance(error, BlockingIOError) else error,
+                    VARIABLE,
+                )
+            else:
+                yield path
+                return
+    with _made(env) as path:
         yield path
-        return
+
+
+@contextmanager
+def _claimed(path: Path) -> Iterator[None]:
+    """Make the folder, and keep other servers from it. Raises OSError: BlockingIOError where another one has it."""
+    path.mkdir(parents=True, exist_ok=True)
+    fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        yield
+    finally:
+        os.close(fd)
+
+
+@contextmanager
+def _made(env: MutableMapping[str, str]) -> Iterator[Path]:
+    """Have the variable name a new folder, which is removed at the end."""
+    given = env.get(VARIABLE)
     within = MEMORY if os.access(MEMORY, os.W_OK) else tempfile.gettempdir()
     _remove_left_ones(Path(within))
     made = tempfile.mkdtemp(prefix=f"{MADE}{os.getpid()}-", dir=within)
@@ -61,6 +99,8 @@ def prepared(env: MutableMapping[str, str]) -> Iterator[Path]:
         yield Path(made)
     finally:
         env.pop(VARIABLE, None)
+        if given is not None:
+            env[VARIABLE] = given
         shutil.rmtree(made, ignore_errors=True)
 
 
@@ -81,16 +121,28 @@ def tidy() -> None:
 
 
 def reserve(name: str) -> None:
-    """Make the files of a process as long as they need to be: one that grows into a full disk or memory later would end
-    the process by a signal. Raises OSError."""
+    """Make the files of a process, and their folder, as long as they need to be: one that grows into a full disk or
+    memory later would end the process by a signal. Raises OSError."""
     if (path := folder()) is None:
         return
-    for kind, size in RESERVED.items():
-        fd = os.open(path / f"{kind}_{name}.db", os.O_RDWR | os.O_CREAT, 0o600)
+    path.mkdir(mode=0o700, parents=True, exist_ok=True)
+    for file, size in zip(_files_of(name), RESERVED.values(), strict=True):
+        fd = os.open(file, os.O_RDWR | os.O_CREAT, 0o600)
         try:
             os.posix_fallocate(fd, 0, size)
         finally:
             os.close(fd)
+
+
+def inodes(name: str) -> tuple[int, ...]:
+    """Return what tells the files of a process from later ones of their names; 0 for one that is gone."""
+    return tuple(_inode(file) for file in _files_of(name))
+
+
+def discard(name: str) -> None:
+    """Remove what is left of the files of a process. Raises OSError."""
+    for file in _files_of(name):
+        file.unlink(missing_ok=True)
 
 
 @contextmanager
@@ -101,13 +153,25 @@ def locked(path: Path, how: int = fcntl.LOCK_SH) -> Iterator[None]:
         yield
 
 
+def _files_of(name: str) -> list[Path]:
+    path = folder()
+    return [] if path is None else [path / f"{kind}_{name}.db" for kind in RESERVED]
+
+
+def _inode(file: Path) -> int:
+    try:
+        return file.stat().st_ino
+    except OSError:
+        return 0
+
+
 def _add_up_ended(path: Path) -> None:
     """Replace the counters and histograms of processes that have ended by their sum."""
     for kind in ("counter", "histogram"):
         files = [file for file in path.glob(f"{kind}_*.db") if not _lives(file)]
         if len(files) > ENDED_MOST:
             with locked(path, fcntl.LOCK_EX):
-                _add_up(files, path / f"{kind}_{SUM}.db")
+                _add_up([*map(Path, readable(files))], path / f"{kind}_{SUM}.db")
 
 
 def _remove_left_ones(within: Path) -> None:

@@ -14,7 +14,7 @@ from prometheus_client.values import MultiProcessValue
 
 from metrics.catalogue import CATALOGUE, WORKERS
 from metrics.counts import Histogram, Observed
-from metrics.files import folder, identity, reserve
+from metrics.files import VARIABLE, discard, folder, identity, inodes, reserve
 from metrics.metric import NS, Merge, Metric, Scope
 from metrics.samples import Sample
 from worker.logs.rate_limited_log import RateLimitedLog
@@ -78,7 +78,7 @@ class Publisher:
         self._value_of: Any = MultiProcessValue(lambda: identity(role, os.getpid()))
         self._due_at = 0.0
         self._shown: dict[tuple[str, tuple[str, ...]], _Number | _Buckets] = {}
-        self._has_begun = False
+        self._inodes: tuple[int, ...] = ()  # of the files once all is in them
 
     def publish_if_due(self) -> None:
         """Publish, if the last time is PUBLISH_EVERY_S ago."""
@@ -86,26 +86,49 @@ class Publisher:
             self.publish()
 
     def publish(self) -> None:
-        """Publish what has changed. What keeps it from that is logged, and is no reason to serve nothing."""
+        """Publish what has changed; all of it again if the files are gone. What keeps it from that is logged, and is no
+        reason to serve nothing."""
         self._due_at = monotonic() + PUBLISH_EVERY_S
         if folder() is None:
             return
         try:
-            if not self._has_begun:
+            if not self._inodes or self._are_gone():
                 self._begin_all()
             self._show()
         except (OSError, ValueError) as error:
-            log.warning("metrics are not published: %s; see whether there is room for %s", error, folder())
+            log.warning(
+                "metrics are not published: %s; they are again by themselves once there is a folder %s and room in it",
+                error,
+                folder(),
+            )
+
+    def _are_gone(self) -> bool:
+        """Return whether files of this process were deleted; what is left of them is discarded then."""
+        name = identity(self._role, os.getpid())
+        if inodes(name) == self._inodes:
+            return False
+        log.warning(
+            "files of metrics of this process were deleted from %s, and are written again; keep what cleans up from "
+            "that folder, or name another one (%s)",
+            folder(),
+            VARIABLE,
+        )
+        discard(name)  # a counter goes on from what its file has
+        self._inodes = ()
+        return True
 
     def _begin_all(self) -> None:
-        reserve(identity(self._role, os.getpid()))
+        name = identity(self._role, os.getpid())
+        self._value_of.close_all_files()  # of an earlier attempt
+        self._shown.clear()
+        reserve(name)
         for metric in CATALOGUE:
             if self._scope in metric.scopes and metric is not WORKERS and metric.merge is not Merge.LEAST:
                 for labels in metric.combinations():
                     self._shown[metric.name, labels] = self._begin(metric, labels)
         self._shown[WORKERS.name, (self._role,)] = alive = self._number(WORKERS, "", (self._role,))
         alive.show(1)
-        self._has_begun = True
+        self._inodes = inodes(name)
 
     def _show(self) -> None:
         for read in self._read():

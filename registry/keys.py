@@ -26,7 +26,7 @@
     ns:{<namespace>}:settings               hash    name server configuration shared by all workers
     ns:{<namespace>}:settings:given         hash    what the last start gave for each of them
     ns:{<namespace>}:events                 stream  every change a client could see
-    ns:{<namespace>}:events:meta            hash    inc, seq, renew_ms, tick_ms, follow_ms, started_ms, holds
+    ns:{<namespace>}:events:meta            hash    inc, seq, renew_ms, tick_ms, follow_ms, behind_ms, started_ms, holds
     ns:{<namespace>}:events:offsets         zset    entry -> bytes appended up to it: where scripts trim the stream
     ns:{<namespace>}:events:consumers       hash    consumer -> {"id","seq","at_ms","hold"}: what is safe with it
     ns:{<namespace>}:events:landing:<consumer> string  the process that lands the stream (short TTL), from mqpipeline

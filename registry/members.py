@@ -88,7 +88,8 @@ class LeaseClock(msgspec.Struct, frozen=True):
 
     `tick_ms` is when a worker last renewed its lease and saw all others, `started_ms` when the service began,
     `hold_until_ms` the end of the last hold, `follow_ms` when a worker last followed the stream of events, `back_at_ms`
-    when the clock went back last, by `back_ms`."""
+    when the clock went back last, by `back_ms`. `behind_ms` is by how much what a worker has applied of the stream is
+    behind its end, of the worker of which that is most, as noted at `behind_at_ms`."""
 
     now_ms: int
     tick_ms: int | None
@@ -97,6 +98,8 @@ class LeaseClock(msgspec.Struct, frozen=True):
     follow_ms: int | None = None
     back_ms: int | None = None
     back_at_ms: int | None = None
+    behind_ms: int | None = None
+    behind_at_ms: int | None = None
 
     @property
     def service_age_s(self) -> float | None:
@@ -112,6 +115,12 @@ class LeaseClock(msgspec.Struct, frozen=True):
     def unfollowed(self) -> bool:
         """No worker follows the stream, so no change is acknowledged; workers before 0.2 did not say."""
         return self.follow_ms is not None and self.now_ms - self.follow_ms > LATE_MS
+
+    @property
+    def behind_now_ms(self) -> int | None:
+        """By how much the worker that is furthest behind is so now; None where none has said so in time."""
+        is_new = self.behind_at_ms is not None and self.now_ms - self.behind_at_ms <= LATE_MS
+        return self.behind_ms if is_new else None
 
 
 def broker_names(keys: Keys) -> Plan[tuple[str, ...]]:
@@ -147,6 +156,7 @@ def lease_clock(keys: Keys) -> Plan[LeaseClock]:
                 "HMGET",
                 keys.events_meta,
                 *("tick_ms", "started_ms", "hold_until_ms", "follow_ms", "back_ms", "back_at_ms"),
+                *("behind_ms", "behind_at_ms"),
             ),
         )
     )

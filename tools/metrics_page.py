@@ -20,7 +20,9 @@ scrapes with it. [Alerts](alerts.md) and a dashboard are made of these.
 | port 9464 of all other pods, with `metrics.enabled` | what their processes count |
 
 Processes publish what they count each second, in files in a folder of `/dev/shm`, or in the one that
-`PROMETHEUS_MULTIPROC_DIR` names. `/metrics` needs no login, and shows names of clusters and brokers.
+`PROMETHEUS_MULTIPROC_DIR` names. Files that are deleted they write again within seconds, with all that they counted; a
+file that cannot be read is left out; a log line says so. Each server needs a folder of its own: one whose folder is
+another's makes one, and says so. `/metrics` needs no login, and shows names of clusters and brokers.
 
 All names begin with `{PREFIX}`. All have the label `{NS}`, the namespace. The first {NAMED} clusters, namespaces of KV
 and landings are named; the other clusters and namespaces are one, `{OTHER}`, with the sum of their counts and the least

@@ -88,6 +88,7 @@ class Assembly:
             HoldRule.of(options),
             lambda: self.follower.connected,
             lambda seconds: self.counters.hide_delay.observe(seconds),
+            lambda: self.follower.behind_s(),
         )
         rules = Invalidation(
             self.routes,
@@ -168,7 +169,8 @@ class Assembly:
         yield Sample(metrics.INFLIGHT, (), self.admission.waiting)
         yield Sample(metrics.ROUTE_CACHE_BYTES, (), self.routes.size)
         yield Sample(metrics.ROUTE_CACHE_ENTRIES, (), len(self.routes))
-        yield Sample(metrics.FOLLOWER_CONNECTED, (), self.follower.connected)
+        is_near = self.follower.behind_s() <= LATE_S
+        yield Sample(metrics.FOLLOWER_CONNECTED, (), self.follower.connected and is_near)
         yield Sample(metrics.REDIS_CLOCK_OFFSET, (), self.ticker.clock_offset_s)
 
     def drop_all(self) -> None:
@@ -176,15 +178,16 @@ class Assembly:
         self.routes.drop_all()
         self.lists.drop_all()
 
-    def follows_nothing(self) -> bool:
-        """Return whether the store is there, and yet its changes have not been followed for long: then nothing is
-        answered from caches."""
-        return min(self.follower.disconnected_for_s(), self.ticker.good_for_s()) > LATE_S
+    def follows_late(self) -> bool:
+        """Return whether the store is there, and yet its changes have not been followed for long, or have waited for
+        long to be applied: then nothing is answered from caches."""
+        late_s = max(self.follower.disconnected_for_s(), self.follower.behind_s())
+        return min(late_s, self.ticker.good_for_s()) > LATE_S
 
     def when_followed(self, event_id: str, done: Callable[[bool], object]) -> None:
         """Call `done` with True when the caches have followed this entry, with False if that takes too long, or at once
-        if nothing is followed: what this worker answers is of the store."""
-        if self.follows_nothing():
+        if it follows late: what this worker answers is of the store."""
+        if self.follows_late():
             done(False)
         else:
             self.follower.when_reached(event_id, done)
@@ -194,7 +197,7 @@ class Assembly:
         self.routes.drop_brokers(names)
         if names:
             self.lists.changed(Made.BROKERS)
-        if self.follows_nothing():
+        if self.follows_late():
             self.drop_all()
 
     async def _read_settings(self) -> None:

@@ -168,7 +168,7 @@ class Service:
         """Send a reply when this worker's cache has followed what the request changed.
 
         Where the store went away meanwhile, the change may be lost: an error is all that can be answered."""
-        if not in_time and (self.parts.follower.connected or self.parts.follows_nothing()):
+        if not in_time and (self.parts.follower.connected or self.parts.follows_late()):
             self.parts.drop_all()  # so that this connection sees what it wrote all the same
         elif not in_time:
             reply = dispatch.STORE_AWAY

@@ -99,6 +99,14 @@ RULES: Final = {
         "Let the machines of the store follow a time server (NTP) that slews the clock and does not set it.",
         f"{REDIS} time",
     ),
+    "follower-late": Rule(
+        "error",
+        "More is appended to the event stream than workers apply, another program writes to it, or the machine of the "
+        "worker is too busy. From 5 s on its lookups ask the store, and changes are acknowledged unfollowed.",
+        'See the lines of the workers\' logs about the event stream, and "Workers are behind the event stream" in '
+        "docs/runbook.md. Do not restart workers: they would lose their caches.",
+        f"{REDIS} acl list",
+    ),
     "store-full": Rule(
         "error",
         "The memory of Redis is used up, or nearly: then registrations, unregistrations and changes are refused, and "

@@ -6,6 +6,7 @@ from typing import Final
 
 import msgspec
 
+from registry.clock import LATE_MS
 from registry.doctor.facts import REPAIRS, Facts
 from registry.drains import StoredDrain
 from registry.events.consumers import SILENT_MS
@@ -48,6 +49,7 @@ def check(facts: Facts) -> Iterator[Seen]:
     yield from _jobs(facts)
     yield from _held(facts)
     yield from _clock_back(facts)
+    yield from _behind(facts)
     yield from _consumers(facts)
     if facts.unread:
         texts = (f"{what} ({why[:TEXT_MAX]})" for what, why in facts.unread.items())
@@ -190,6 +192,16 @@ def _clock_back(facts: Facts) -> Iterator[Seen]:
         back_s = (clock.back_ms or 0) / SECOND_MS
         what = f"the clock of the store went back by {back_s:.1f} s, {_ago(clock.back_at_ms, clock.now_ms)}"
         yield Seen("store-clock-back", what)
+
+
+def _behind(facts: Facts) -> Iterator[Seen]:
+    """Yield how far workers are behind the event stream; nothing where none follows it, which `/readyz` says."""
+    behind_ms = facts.clock.behind_now_ms or 0
+    if behind_ms > LATE_MS and not facts.clock.unfollowed:
+        what = (
+            f"what a worker has applied of the event stream is {behind_ms / SECOND_MS:.0f} s behind its end"
+        )
+        yield Seen("follower-late", what)
 
 
 def _consumers(facts: Facts) -> Iterator[Seen]:

@@ -34,11 +34,18 @@ class Tick(msgspec.Struct, frozen=True):
 
 
 def tick(
-    keys: Keys, worker: str, origin: Origin, rule: HoldRule | None = None, *, follows: bool = True
+    keys: Keys,
+    worker: str,
+    origin: Origin,
+    rule: HoldRule | None = None,
+    *,
+    follows: bool = True,
+    behind_ms: int = 0,
 ) -> Plan[Tick]:
     """Renew a worker's lease and return overdue members; scripts hold mass expiries by `rule` from then on.
 
-    `follows` is whether the worker follows the stream now: readiness asks for when one last did."""
+    `follows` is whether the worker follows the stream now: readiness asks for when one last did; `behind_ms` is
+    by how much what it has applied of the stream is behind the end."""
     request: dict[str, object] = {
         "origin": origin,
         "worker": worker,
@@ -47,6 +54,7 @@ def tick(
         "most": OVERDUE_MOST,
         "idle": SERVICE_IDLE_MS,
         "follows": follows,
+        "behind": behind_ms,
     }
     if rule is not None:
         request["rule"] = rule.text()

@@ -5,15 +5,18 @@ written to the store as the pipeline writes it."""
 
 import itertools
 import json
+import shutil
 import signal
 import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from functools import partial
+from pathlib import Path
 from typing import Final
 
 import msgspec
 
+from metrics.files import MADE, MEMORY
 from mqpipeline.reports.catalogue import SLO
 from mqpipeline.serving.publish import publish
 from mqpipeline.serving.results import Results
@@ -205,6 +208,18 @@ def the_store_stands_still(service: Service) -> Iterator[None]:
             peer, broker = Peer(service), Broker(name=f"new-{number}", addr=f"127.0.5.{number}:10911")
             stack.enter_context(repeated(0.1, partial(peer.register, broker)))
         yield
+
+
+@fault("plain", "FollowerLost", for_s=8)
+def the_folder_of_metrics_is_lost(service: Service) -> Iterator[None]:
+    """And something is in its place, so that no process can make it again."""
+    (folder,) = Path(MEMORY).glob(f"{MADE}{service.server.pid}-*")
+    shutil.rmtree(folder)
+    folder.touch()
+    eventually(lambda: service.value("workers", role="http") is None)
+    yield
+    folder.unlink()
+    eventually(lambda: service.value("workers", role="http"))
 
 
 def _many_brokers(number: int) -> tuple[str, str]:

@@ -34,7 +34,17 @@ MISMATCHES: Final = 'N_events_fold_mismatches{ns="a"}'
 TIMED: Final = 'N_request_duration_seconds_%s{ns="a",request_code="105"%s}'
 FRESH: Final = 'N_route_freshness_seconds_%s{ns="a"%s}'
 IN_TIME: Final = ',le="0.005"'
+WORKERS: Final = 'N_workers{ns="a",instance="%s",role="http"}'
 CASES: Final = (
+    Case(
+        "processes of one of two servers publish no metrics any more",
+        {'rocketmq_nameserver_up{ns="a",instance="2"}': "1x200", WORKERS % "2": "1x60 stale"},
+        "FollowerLost",
+    ),
+    Case(
+        "for a moment they publish none",
+        {'rocketmq_nameserver_up{ns="a",instance="2"}': "1x200", WORKERS % "2": "1x60 _x2 1x138"},
+    ),
     Case(
         "one lookup of few fails",
         {LOOKUPS % "ok": "0+1x200", LOOKUPS % "error": "0x100 1x100"},
@@ -83,7 +93,7 @@ CASES: Final = (
     ),
     Case(
         "one of two namespaces is scraped no more",
-        {'rocketmq_nameserver_up{ns="b"}': "1x60 stale"},
+        {'rocketmq_nameserver_up{ns="b"}': "1x60 stale", 'N_workers{ns="b",role="http"}': "1x60 stale"},
         "Down",
     ),
     Case(
@@ -97,7 +107,9 @@ CASES: Final = (
 
 @pytest.mark.parametrize("case", CASES, ids=[case.about for case in CASES])
 def test_what_fires(case: Case, tmp_path: Path) -> None:
-    ready = {'rocketmq_nameserver_up{ns="a",instance="1"}': "1x200"} if case.ready else {}
+    ready = (
+        {'rocketmq_nameserver_up{ns="a",instance="1"}': "1x200", WORKERS % "1": "1x200"} if case.ready else {}
+    )
     series = [
         {"series": written_out(name), "values": values} for name, values in (ready | case.series).items()
     ]

@@ -50,6 +50,21 @@ def test_ready_while_workers_renew_leases_and_follow_the_stream(
     assert ("no remoting worker" in str(reply.json)) is (status == 503)
 
 
+def test_readiness_shows_how_far_workers_are_behind_the_stream(
+    http: Http, redis: redis_py.Redis, keys: Keys
+) -> None:
+    """They stay in service: all of them have the same entries to apply."""
+    seconds, micros = redis.time()
+    now_ms = seconds * 1000 + micros // 1000
+    redis.hset(keys.events_meta, mapping={"behind_ms": 240_000, "behind_at_ms": now_ms})
+    assert http.ok("GET", "/readyz")["behindMillis"] == 240_000
+    (finding,) = http.ok("GET", "/v1/doctor")["findings"]
+    assert (finding["check"], finding["severity"]) == ("follower-late", "error")
+    assert "240 s behind" in finding["what"]
+    redis.hset(keys.events_meta, "behind_at_ms", now_ms - 6_000)
+    assert http.ok("GET", "/readyz")["behindMillis"] is None
+
+
 def test_a_hold_is_shown_while_it_lasts(http: Http, redis: redis_py.Redis, keys: Keys) -> None:
     until = (redis.time()[0] + 60) * 1000
     redis.hset(keys.events_meta, "hold_until_ms", until)

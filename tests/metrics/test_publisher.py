@@ -1,7 +1,9 @@
 """What processes publish, and what a scrape makes of it."""
 
 import fcntl
+import logging
 import os
+import shutil
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,7 +12,8 @@ from typing import NoReturn
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from metrics import files
+from metrics import exposition as scrapes
+from metrics import files, publisher, readable
 from metrics.catalogue import ADMISSION_REJECTED, CATALOGUE, FOLLOWER_CONNECTED, INFLIGHT, LOOP_LAG, REQUESTS
 from metrics.counts import Counts, Histogram, Observed
 from metrics.exposition import exposition
@@ -18,14 +21,19 @@ from metrics.files import VARIABLE, prepared, tidy
 from metrics.metric import PREFIX, Scope
 from metrics.publisher import Publisher
 from metrics.samples import Sample
+from worker.logs.rate_limited_log import RateLimitedLog
 
 Series = dict[tuple[str, tuple[tuple[str, str], ...]], float]
 
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv(VARIABLE, str(tmp_path))
-    return tmp_path
+    folder = tmp_path / "metrics"
+    folder.mkdir()
+    monkeypatch.setenv(VARIABLE, str(folder))
+    for module in (publisher, readable, scrapes):  # each test has its lines
+        monkeypatch.setattr(module, "log", RateLimitedLog(logging.getLogger(module.__name__)))
+    return folder
 
 
 def series() -> Series:
@@ -199,11 +207,107 @@ def test_where_there_is_no_room_a_line_says_so(
     assert series()[ROUTES] == 1
 
 
-def test_a_file_that_cannot_be_read_is_said(folder: Path, caplog: pytest.LogCaptureFixture) -> None:
-    Process().publisher.publish()
-    (folder / "counter_remoting.7.db").write_bytes(b"\xff\xff\xff\x7f" + b"\xff" * 100)
+@pytest.mark.parametrize("way", ["folder", "some", "all", "replaced"])
+def test_files_that_were_deleted_are_written_again(
+    folder: Path, way: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    process = Process()
+    process.rejected.add("route", by=3)
+    process.publisher.publish()
+    before = series()
+    match way:
+        case "folder":
+            shutil.rmtree(folder)
+        case "some":
+            next(folder.glob("histogram_*.db")).unlink()
+        case "all":
+            for file in folder.glob("*.db"):
+                file.unlink()
+        case "replaced":
+            copied = folder / "copy"
+            shutil.copy(next(folder.glob("counter_*.db")), copied)
+            copied.rename(next(folder.glob("counter_*.db")))
+    for _ in range(3):
+        process.publisher.publish()
+    assert series() == before
+    assert before[ROUTES] == 3
+    (record,) = caplog.records
+    assert str(folder) in record.message
+    assert VARIABLE in record.message
+    process.rejected.add("route")
+    process.publisher.publish()
+    assert series()[ROUTES] == 4
+
+
+def test_where_the_folder_cannot_be_made_again_it_is_once_it_can(
+    folder: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    process = Process()
+    process.publisher.publish()
+    before = series()
+    shutil.rmtree(folder)
+    folder.write_text("a file")
+    process.publisher.publish()
     assert series() == {}
-    assert "restart the server" in caplog.text
+    assert "metrics are not published: " in caplog.text
+    folder.unlink()
+    process.publisher.publish()
+    assert series() == before
+
+
+@pytest.mark.parametrize("name", ["counter_remoting.7.db", "gauge.db", "notes.db", "gauge_livesum_x.7.db"])
+@pytest.mark.parametrize("junk", [b"\xff\xff\xff\x7f" + b"\xff" * 100, b"a note", b"\x40\0\0\0" * 16])
+def test_a_file_that_cannot_be_read_costs_only_itself(
+    folder: Path, name: str, junk: bytes, caplog: pytest.LogCaptureFixture
+) -> None:
+    Process().publisher.publish()
+    before = series()
+    (folder / name).write_bytes(junk)
+    assert series() == before
+    (record,) = caplog.records
+    assert str(folder / name) in record.message
+    assert "remove" in record.message
+
+
+def test_a_file_that_cannot_be_read_is_not_added_up(folder: Path) -> None:
+    for number in range(files.ENDED_MOST + 1):
+        (folder / f"counter_x.{2**22 + number}.db").write_bytes(b"a note")
+    tidy()
+    assert len(list(folder.glob("counter_x.*"))) == files.ENDED_MOST + 1
+
+
+def test_files_without_values_are_nothing_to_tell(folder: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """A process that found no room for them has left empty ones."""
+    Process().publisher.publish()
+    before = series()
+    (folder / "counter_remoting.7.db").touch()
+    assert (series(), caplog.records) == (before, [])
+
+
+def test_a_second_server_has_a_folder_of_its_own(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    first, second = {VARIABLE: str(tmp_path)}, {VARIABLE: str(tmp_path)}
+    with prepared(first):
+        (tmp_path / "counter_remoting.7.db").write_bytes(b"values")
+        with prepared(second) as its_own:
+            assert its_own != tmp_path
+            assert second == {VARIABLE: str(its_own)}
+            assert (tmp_path / "counter_remoting.7.db").exists()
+        assert (its_own.exists(), second) == (False, {VARIABLE: str(tmp_path)})
+    (record,) = caplog.records
+    assert record.message.startswith(
+        f"the folder of metrics {tmp_path} cannot be used: another server uses it; "
+    )
+    assert VARIABLE in record.message
+    with prepared(second) as later:
+        assert later == tmp_path
+
+
+def test_a_folder_that_is_none_is_not_used(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    (tmp_path / "file").touch()
+    env = {VARIABLE: str(tmp_path / "file")}
+    with prepared(env) as path:
+        assert env == {VARIABLE: str(path)}
+    assert "cannot be used" in caplog.text
 
 
 def test_the_folder_is_made_and_removed() -> None:

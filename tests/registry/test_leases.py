@@ -153,6 +153,23 @@ def test_a_worker_that_does_not_follow_the_stream_says_so_once_it_had_the_time(n
     assert not ns.run(lease_clock(ns.keys)).unfollowed
 
 
+def test_of_workers_the_one_that_is_furthest_behind_is_noted(ns: Namespace) -> None:
+    def behind(worker: str, ms: int) -> int | None:
+        ns.run(tick(ns.keys, worker, origin(), behind_ms=ms))
+        return ns.run(lease_clock(ns.keys)).behind_now_ms
+
+    assert [behind("w1", 0), behind("w2", 7_000), behind("w1", 10), behind("w2", 8_000)] == [
+        0,
+        7000,
+        7000,
+        8000,
+    ]
+    ns.store.hincrby(ns.keys.events_meta, "behind_at_ms", -4_000)
+    assert behind("w1", 10) == 10
+    ns.store.hincrby(ns.keys.events_meta, "behind_at_ms", -6_000)
+    assert ns.run(lease_clock(ns.keys)).behind_now_ms is None
+
+
 def test_what_could_not_be_renewed_is_held(ns: Namespace) -> None:
     ns.tick()
     ns.register()
@@ -205,6 +222,7 @@ def test_a_tick_that_fails_on_its_way_keeps_the_hold_that_was_due(ns: Namespace)
     "field",
     [
         *("tick_ms", "renew_ms", "started_ms", "follow_ms", "back_ms", "back_at_ms"),
+        *("behind_ms", "behind_at_ms"),
         *("hold_from_ms", "hold_until_ms", "hold_members", "hold_rule", "count_from_ms"),
     ],
 )

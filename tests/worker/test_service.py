@@ -11,10 +11,13 @@ import pytest
 import redis as redis_py
 from msgspec.structs import replace
 
+from metrics.catalogue import FOLLOWER_CONNECTED
+from metrics.samples import Sample
 from mqnamesrv.store import EmbeddedStore
 from registry.drivers import PIPELINES
 from registry.errors import StoreUnavailable
 from registry.events.entry import Event
+from registry.members import lease_clock
 from registry.store.connect import connect_follower
 from rocketmq_remoting.codes import RequestCode
 from rocketmq_remoting.command import Command
@@ -536,7 +539,7 @@ async def test_where_only_reads_of_the_stream_fail_a_worker_is_not_ready_and_ans
         await scene.route()
         with reads_denied(redis):
             await eventually_async(partial(_is_cut_off, scene))
-            await eventually_async(scene.service.parts.follows_nothing)
+            await eventually_async(scene.service.parts.follows_late)
             with monkeypatch.context() as patch:
                 patch.setattr(follower, "when_reached", None)  # no write waits for what does not come
                 for perm in (4, 2):
@@ -549,6 +552,45 @@ async def test_where_only_reads_of_the_stream_fail_a_worker_is_not_ready_and_ans
         await follower.following(PATIENCE_S)
         assert await _is_ready(scene)
         assert not scene.service.parts.stale.is_over()
+
+
+@asynchronous
+async def test_a_worker_that_is_behind_the_stream_says_so_and_answers_from_the_store(
+    store: EmbeddedStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It stays ready: all workers have the same entries to apply."""
+    monkeypatch.setattr("worker.assembly.LATE_S", 0.5)
+    async with serving(store.url) as lagging, serving(store.url, "w2") as other:
+        parts = lagging.service.parts
+        await lagging.register(A)
+        assert (await lagging.route())["queueDatas"][0]["perm"] == 6
+        assert _follows(lagging) == 1
+        may_apply = asyncio.Event()
+        with monkeypatch.context() as patch:
+            patch.setattr(parts.follower._listener, "apply", lambda _: may_apply.wait())
+            patch.setattr(parts.follower, "when_reached", None)  # no write waits for what comes late
+            for perm in (4, 2):
+                await other.register(A, A.body(10 + perm, TA=perm, TB=6))
+                await eventually_async(parts.follows_late)
+                assert (await lagging.register(B)).code == 0
+                await eventually_async(partial(_perm_is, lagging, perm))
+            assert parts.follower.connected
+            assert await _is_ready(lagging)
+            assert _follows(lagging) == 0
+            clock = await parts.driver.run(lease_clock(parts.keys))
+            assert (clock.behind_now_ms or 0) > 0
+            may_apply.set()
+        await eventually_async(lambda: _follows(lagging) == 1)
+
+
+def _follows(scene: Scene) -> float:
+    """Return the gauge `follower_connected`."""
+    (value,) = (
+        sample.value
+        for sample in scene.service.parts.state()
+        if isinstance(sample, Sample) and sample.metric is FOLLOWER_CONNECTED
+    )
+    return value
 
 
 @asynchronous

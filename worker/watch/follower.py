@@ -2,7 +2,8 @@
 
 Listeners get whole groups (the entries of one script) in order, and `reset` when entries were missed or never
 happened. A listener that raises StoreUnavailable gets the same group again after the reconnect. An entry that cannot be
-read, or that a listener cannot apply, is left out as if it had been missed.
+read, that has no number, or that a listener cannot apply, is left out as if it had been missed. One reset is enough for
+all such entries that the stream has when it begins.
 """
 
 import asyncio
@@ -20,10 +21,10 @@ from registry.store.connect import BLOCK_MS
 from worker.logs.rate_limited_log import RateLimitedLog
 from worker.watch.boot_clock import boot_time
 from worker.watch.stream_connection import StreamConnection
+from worker.watch.stream_end import COUNT, StreamEnd
 from worker.watch.waiters import Waiters
 
 STALLED_S = 4.0  # a read waits BLOCK_MS, and a slow store has 3 s more; after that its connection is dead
-COUNT = 64  # an entry may have 64 KB, and what one read brings is applied without a pause
 REACHED_WITHIN_S = STALLED_S + 0.5  # by then a dead connection has been found out
 
 log = RateLimitedLog(logging.getLogger(__name__))
@@ -31,7 +32,7 @@ log = RateLimitedLog(logging.getLogger(__name__))
 ResetCause = Literal["start", "hole", "rollback", "incarnation", "unreadable"]
 BREAKS: Final[Mapping[ResetCause, str]] = {
     "hole": "numbers are missing, as of entries that were trimmed unread",
-    "rollback": "numbers come a second time, as from a store that lost its newest writes",
+    "rollback": "numbers come a second time, as from a store that lost its newest writes, or another program",
     "incarnation": "it began again, as after the store was emptied",
 }
 Entry = tuple[str, dict[str, str]]
@@ -73,11 +74,16 @@ class Follower(StreamConnection):
         self._applied: tuple[str | None, int] = (None, 0)  # incarnation and sequence at our position
         self._at_position: Mapping[str, str] | None = None  # the entry there
         self._group: list[Event] = []
+        self._end = StreamEnd(keys.events)
         self._waiters = Waiters()
 
     def passed(self, event_id: str) -> bool:
         """Whether this entry has been applied."""
         return self._position is not None and self._position >= EventId.parse(event_id)
+
+    def behind_s(self) -> float:
+        """Return by how many seconds what was applied is behind the stream's end as seen; 0 while none is read."""
+        return self._end.behind_s()
 
     def when_reached(
         self, event_id: str, done: Callable[[bool], object], *, within_s: float = REACHED_WITHIN_S
@@ -90,6 +96,7 @@ class Follower(StreamConnection):
 
     def _broken(self) -> None:
         self._group.clear()
+        self._end.forget()
         self._incarnation, self._sequence = self._applied
 
     async def _catch_up(self, store: redis.asyncio.Redis) -> None:
@@ -119,18 +126,25 @@ class Follower(StreamConnection):
         entries = [entry for _, of_stream in reply or () for entry in of_stream]
         if not entries:
             self._read_at = boot_time()
+        async with asyncio.timeout(STALLED_S):
+            await self._end.see(store, [event_id for event_id, _ in entries] or [str(self._seen())])
         for event_id, fields in entries:
             await self._feed(event_id, fields)
             if not self._group:
                 self._read_at = boot_time()
+        self._end.applied(self._position or FIRST)
         return len(entries)
 
     async def _feed(self, event_id: str, fields: dict[str, str]) -> None:
         event = Event.of(event_id, fields)
+        if not event.is_numbered:
+            _report_numberless(event_id)
+            await self._leave_out(event)
+            return
         is_last = event.is_last_of_group
         try:
-            if (cause := self._break_before(event)) is not None:
-                await self._reset(cause)
+            if (cause := _break_before(event, self._incarnation, self._sequence)) is not None:
+                await self._reset(cause, event.id)
             self._incarnation, self._sequence = event.incarnation, event.sequence
             self._group.append(event)
             if is_last:
@@ -143,32 +157,29 @@ class Follower(StreamConnection):
                 event_id,
                 error,
             )
-            await self._reset("unreadable")
-            self._arrived(event.id, fields)
+            await self._leave_out(event)
             return
         if is_last:
             self._group = []
             self._arrived(event.id, fields)
 
-    def _break_before(self, event: Event) -> ResetCause | None:
-        """Return how the stream has a break between the last entry and this one, None where it goes on."""
-        if self._incarnation is None:
-            return None
-        if event.incarnation != self._incarnation:
-            return None if event.kind == EventKind.STREAM_STARTED else "incarnation"
-        sequence = event.sequence
-        if sequence == self._sequence + 1:
-            return None
-        return "hole" if sequence > self._sequence else "rollback"
+    async def _leave_out(self, event: Event) -> None:
+        await self._reset("unreadable", event.id)
+        self._arrived(event.id, event.fields)
 
-    async def _reset(self, cause: ResetCause) -> None:
+    async def _reset(self, cause: ResetCause, entry: EventId | None = None) -> None:
+        """Have the listener reset, for this entry of the stream or for what is not there, unless it did that when the
+        entry was there."""
         if cause not in ("start", "unreadable"):
             log.warning(
-                "the event stream has a break: %s; caches are read again, nothing is to be done",
+                "the event stream has a break: %s, at entry %s; caches are read again, nothing is to be done",
                 BREAKS[cause],
+                entry or self._position,
             )
         self._group.clear()
-        await self._listener.reset(cause)
+        if entry is None or not self._end.covers(cause, entry):
+            await self._listener.reset(cause)
+            self._end.was_reset(cause)
 
     def _arrived(self, position: EventId, fields: Mapping[str, str] | None) -> None:
         """Note the entry that was applied last; None before the first of a stream."""
@@ -214,6 +225,7 @@ class Follower(StreamConnection):
         elif last[0][1].get("inc") != self._incarnation:
             self._check_new(first)
             self._position = FIRST  # read from its start
+            self._end.forget()
         else:
             await self._reset("rollback")
             self._begin_at(last)
@@ -227,6 +239,7 @@ class Follower(StreamConnection):
         return bool(entries) and entries[0][1] == self._at_position
 
     def _begin_at(self, last: list[Entry]) -> None:
+        self._end.forget()
         if last:
             event_id, fields = last[0]
             sequence = fields.get("seq", "")
@@ -237,3 +250,22 @@ class Follower(StreamConnection):
         else:
             self._incarnation, self._sequence = None, 0
             self._arrived(FIRST, None)
+
+
+def _break_before(event: Event, incarnation: str | None, sequence: int) -> ResetCause | None:
+    """Return how the stream has a break between the last entry, of these, and this one, None where it goes on."""
+    if incarnation is None:
+        return None
+    if event.incarnation != incarnation:
+        return None if event.kind == EventKind.STREAM_STARTED else "incarnation"
+    if event.sequence == sequence + 1:
+        return None
+    return "hole" if event.sequence > sequence else "rollback"
+
+
+def _report_numberless(event_id: str) -> None:
+    log.warning(
+        "entry %s of the event stream has no number (seq), so another program wrote it; it is left out and what was "
+        "cached is dropped, see which users may write to the stream (redis-cli acl list): only the server needs to",
+        event_id,
+    )

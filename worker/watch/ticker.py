@@ -33,7 +33,8 @@ class Ticker:
     """At every tick `changed` gets the broker names of members whose lease has ended, or was renewed after all.
 
     `rule` says when many leases are held, None for never; `follows` whether the stream is followed now; `hidden` gets
-    for how long (s) each lease was over that was found to be."""
+    for how long (s) each lease was over that was found to be; `behind_s` is by how much what was applied of the stream
+    is behind its end."""
 
     def __init__(
         self,
@@ -44,6 +45,7 @@ class Ticker:
         rule: HoldRule | None = None,
         follows: Callable[[], bool] = lambda: True,
         hidden: Callable[[float], None] = lambda _: None,
+        behind_s: Callable[[], float] = lambda: 0.0,
     ) -> None:
         self._driver = driver
         self._keys = keys
@@ -63,6 +65,7 @@ class Ticker:
         self._sure = asyncio.Event()
         self._ticked_at = boot_time()
         self._hidden = hidden
+        self._behind_s = behind_s
         self.clock_offset_s = 0.0
         """This machine's clock less that of Redis."""
 
@@ -95,7 +98,14 @@ class Ticker:
         doubts = self._doubts
         try:
             origin = self._origin("tick")
-            asked = tick(self._keys, self._worker_id, origin, self._rule, follows=self._follows())
+            asked = tick(
+                self._keys,
+                self._worker_id,
+                origin,
+                self._rule,
+                follows=self._follows(),
+                behind_ms=int(self._behind_s() * 1000),
+            )
             seen = await self._driver.run(asked)
             await self._note(seen)
         except StoreUnavailable as error:

@@ -9,6 +9,8 @@ from mqns.cli.doctor.findings import Finding, Severity
 
 OF_ROUTES: Final = frozenset({"broker-without-master", "broker-wiped", "topic-not-writable"})
 """What `brokers` and `topics` see too, in routes: with the topics' names, and at several name servers."""
+FOLLOWER_LATE: Final = "follower-late"
+"""What `serving` sees too, of workers that do not read the stream."""
 VARIABLE: Final = '"$MQNS_HTTP"'
 
 
@@ -18,7 +20,8 @@ def check(facts: Facts) -> Iterator[Finding]:
     for server in facts.reachable:
         if server.http is not None:
             for own in server.http.findings:
-                if own.check not in OF_ROUTES:
+                seen_elsewhere = own.check == FOLLOWER_LATE and server.not_ready is not None
+                if own.check not in OF_ROUTES and not seen_elsewhere:
                     where.setdefault((server.http.url, own), []).append(server.address)
     for (url, own), servers in where.items():
         yield Finding(

@@ -1,7 +1,7 @@
 """Following the stream on a real store: whole groups in order, and every way in which it can break."""
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
 
@@ -17,10 +17,13 @@ from testbed.eventually import PATIENCE_S, eventually_async
 from tests.logged import logged
 from tests.worker.scene import asynchronous, reached, reads_denied
 from worker.background import end
+from worker.watch.boot_clock import boot_time
 from worker.watch.follower import Follower
 from worker.watch.stream_connection import PAUSE_MAX_S
+from worker.watch.stream_end import COUNT
 
 KEYS = Keys("default")
+NUMBERLESS, UNREADABLE = "has no number (seq), so another program wrote it; ", "cannot be read: "
 STARTED = {
     "v": "1",
     "kind": "stream_started",
@@ -348,12 +351,14 @@ async def test_a_group_that_could_not_be_applied_comes_again(
 
 
 @pytest.mark.parametrize(
-    "entry",
+    ("entry", "line"),
     [
-        pytest.param({"seq": "no number", "inc": "1", "n": "?"}, id="sequence"),
-        pytest.param({"seq": "3", "inc": "1", "part": "1/1"}, id="what a listener needs is missing"),
-        pytest.param({"by": "an operator"}, id="nothing of an entry"),
-        pytest.param({"seq": b"\xff\xfe", "inc": "1"}, id="no text"),
+        pytest.param({"seq": "no number", "inc": "1", "n": "?"}, NUMBERLESS, id="sequence"),
+        pytest.param(
+            {"seq": "3", "inc": "1", "part": "1/1"}, UNREADABLE, id="what a listener needs is missing"
+        ),
+        pytest.param({"by": "an operator"}, NUMBERLESS, id="nothing of an entry"),
+        pytest.param({"seq": b"\xff\xfe", "inc": "1"}, NUMBERLESS, id="no text"),
     ],
 )
 @asynchronous
@@ -362,6 +367,7 @@ async def test_an_entry_that_cannot_be_read_is_left_out_as_if_missed(
     redis: redis_py.Redis,
     caplog: pytest.LogCaptureFixture,
     entry: dict[str, str],
+    line: str,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("worker.watch.follower.BLOCK_MS", 50)
@@ -378,8 +384,66 @@ async def test_an_entry_that_cannot_be_read_is_left_out_as_if_missed(
         assert await reached(follower, last, within_s=PATIENCE_S)
         assert recorder.flat[-1] in ("3", "4")
         assert follower.connected
-    said = f"entry {odd} of the event stream cannot be read: "
-    assert sum(line.startswith(said) for line in caplog.messages) == 1
+    said = f"entry {odd} of the event stream {line}"
+    assert sum(message.startswith(said) for message in caplog.messages) == 1
+
+
+def add_many(redis: redis_py.Redis, number: int, entry: Mapping[str, str]) -> list[str]:
+    """Add as many such entries at one moment, so that a reader has all of them before it; return their ids."""
+    with redis.pipeline() as pipe:
+        for _ in range(number):
+            pipe.xadd(KEYS.events, dict(entry))  # type: ignore[arg-type]
+        return list(map(str, pipe.execute()))
+
+
+@pytest.mark.parametrize(
+    ("entry", "cause"),
+    [
+        pytest.param({"v": "1", "kind": "kv_changed", "inc": "1"}, "unreadable", id="no number"),
+        pytest.param(
+            {"v": "1", "kind": "kv_changed", "inc": "1", "seq": "1", "n": "x"}, "rollback", id="seen before"
+        ),
+    ],
+)
+@asynchronous
+async def test_entries_that_another_program_wrote_are_one_reset(
+    store: EmbeddedStore,
+    redis: redis_py.Redis,
+    entry: dict[str, str],
+    cause: str,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """And one that comes after it is another one, for it may be of what was read again before."""
+    add(redis, 1)
+    async with followed(store) as (follower, recorder):
+        ids = add_many(redis, 5 * COUNT + 1, entry)
+        assert await reached(follower, ids[-1], within_s=PATIENCE_S)
+        assert recorder.resets == ["start", cause]
+        last = str(redis.xadd(KEYS.events, dict(entry)))  # type: ignore[arg-type]
+        assert await reached(follower, last, within_s=PATIENCE_S)
+        assert recorder.resets == ["start", cause, cause]
+        assert await reached(follower, add(redis, 2), within_s=PATIENCE_S)
+        assert (recorder.flat[-1], recorder.resets) == ("2", ["start", cause, cause])
+    assert f"entry {ids[0]}" in logged(caplog)[0]
+
+
+@asynchronous
+async def test_how_far_it_is_behind_the_end(
+    store: EmbeddedStore, redis: redis_py.Redis, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    add(redis, 1)
+    async with followed(store) as (follower, recorder):
+        may_apply = asyncio.Event()
+        with monkeypatch.context() as patch:
+            patch.setattr(recorder, "apply", lambda _: may_apply.wait())
+            last = add(redis, 2)
+            await eventually_async(lambda: follower.behind_s() > 0)
+            patch.setattr("worker.watch.stream_end.boot_time", lambda: boot_time() + 60)
+            assert 55 < follower.behind_s() < 65
+            assert follower.connected
+            may_apply.set()
+            assert await reached(follower, last, within_s=PATIENCE_S)
+            await eventually_async(lambda: follower.behind_s() == 0)
 
 
 @asynchronous

@@ -160,6 +160,12 @@ def test_what_routes_show_is_left_to_them(check: str) -> None:
     assert reported(store.check, server(A, **own(check=check))) == []
 
 
+def test_a_worker_that_says_itself_that_it_follows_late_is_found_once() -> None:
+    late = own(check="follower-late", subjects=(), severity="error")
+    assert reported(store.check, server(A, **late)) == [(E, "follower-late", (A,), (A,))]
+    assert reported(store.check, server(A, not_ready="the event stream was not read for 7.0 s", **late)) == []
+
+
 def test_a_finding_about_the_store_is_about_the_name_server() -> None:
     assert reported(store.check, server(A, **own(subjects=(), severity="error"))) == [
         (E, "jobs-late", (A,), (A,))

@@ -20,7 +20,7 @@ from mqns.cli.doctor.facts import Facts, HttpFacts
 from mqns.cli.doctor.findings import Finding, Severity
 from mqns.cli.doctor.http_side import NOT_FOLLOWED, STORE_UNAVAILABLE
 from mqns.cli.doctor.rules import RULES, command_of, explained
-from mqns.cli.doctor.store import OF_ROUTES
+from mqns.cli.doctor.store import FOLLOWER_LATE, OF_ROUTES
 from registry.doctor import catalogue
 from registry.options.catalogue import Options
 from tests.mqns.cli.doctor import test_checks, test_serving
@@ -98,11 +98,11 @@ def test_names_of_peers_are_words_of_a_shell(check: str) -> None:
 
 
 def test_every_rule_of_a_check_is_in_the_catalogue() -> None:
-    """And none is in both catalogues, but what routes show too."""
+    """And none is in both catalogues, but what routes show too, and workers."""
     sources = [path for path in Path(doctor.__file__).parent.glob("*.py") if path.name != "rules.py"]
     assert {rule for path in sources for rule in rules_in(path)} == RULES.keys() | {brokers.HOLD}
     assert brokers.HOLD in catalogue.RULES
-    assert RULES.keys() & catalogue.RULES.keys() == OF_ROUTES
+    assert RULES.keys() & catalogue.RULES.keys() == OF_ROUTES | {FOLLOWER_LATE}
 
 
 def rules_in(path: Path) -> Iterator[str]:
