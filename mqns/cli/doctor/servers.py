@@ -6,6 +6,7 @@ from typing import Final
 
 from mqns.cli.doctor.facts import Facts, NameServerFacts, Port
 from mqns.cli.doctor.findings import Finding, Severity
+from mqns.cli.shell import arguments, command_line
 
 SLOW_S: Final = 1.0
 CLOCK_S: Final = 1.0
@@ -141,7 +142,7 @@ def _options(facts: Facts) -> Iterator[Finding]:
                 f"{key}: {_each(having, partial(_option, key=key))}",
                 tuple(server.address for server in having),
                 (key,),
-                f"Give all the same value: mqns config set {key} VALUE",
+                f"Give all the same value: {command_line('mqns', 'config', 'set', *arguments(key, 'VALUE'))}",
             )
 
 
