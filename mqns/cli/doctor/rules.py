@@ -36,6 +36,7 @@ RULES: Final = {
         "RocketMQ's protocol and HTTP have a port each: remoting is usually 9876, HTTP 8080.",
         "mqns doctor {server} --http http://{host}:8080",
     ),
+    "http-silent": Rule("", "curl -sm 5 {http}/readyz"),
     # whether it serves
     "store-away": Rule(
         "Redis has ended, hangs, answers late, cannot be reached, or is loading or failing over. Clients and brokers "
@@ -217,7 +218,7 @@ RULES: Final = {
 
 def explained(findings: Iterable[Finding], facts: Facts) -> list[Finding]:
     """Return the findings with why they come about, and with the command of each."""
-    urls = {server.address: server.http.url for server in facts.reachable if server.http is not None}
+    urls = {server.address: server.http.url for server in facts.name_servers if server.http is not None}
     return [
         msgspec.structs.replace(
             finding,

@@ -60,8 +60,8 @@ def test_each_command_exists(command: str) -> None:
         assert arguments[:2] == ["-u", "$REDIS_URL"]
         assert arguments[2] in REDIS
     if program == "curl":
-        url = arguments[-1]
-        path = url[url.index("/v1/") :]
+        path = arguments[-1]
+        path = path[re.search(r"/(v1/|readyz)", path).start() :]  # type: ignore[union-attr]
         create_app(Options(), redis=redis_py.Redis()).url_map.bind("ns").match(path, method="GET")
 
 
