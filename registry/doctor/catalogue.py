@@ -13,7 +13,8 @@ HTTP: Final = '"$MQNS_HTTP"'
 class Rule(msgspec.Struct, frozen=True):
     """`error`: messages or lookups fail, or may at any time; `warning`: they will, or for some clients.
 
-    In a command `{subject}` is the first subject, and `{consumers}` the key of consumers' reports, each quoted."""
+    In a command `{subject}` is the first subject, `{consumers}` the key of consumers' reports, and `{workers}` that of
+    leases of workers, each quoted."""
 
     severity: Severity
     why: str
@@ -91,6 +92,14 @@ RULES: Final = {
         "have registered again.",
         "Wait for its end, if brokers may come back; if they are really dead, DELETE /v1/hold ends it now.",
         f"curl -s {HTTP}/v1/brokers",
+    ),
+    "worker-silent": Rule(
+        "warning",
+        "The worker stands still, does not reach the store, or was killed. While it stands still, clients and brokers "
+        "with a connection to it get no answer, and new connections go to others.",
+        "See its log and its process: the second part of its name is its id on that host. gunicorn replaces one that "
+        "stands still for 30 s; kill it by its id if it does not go. A worker that has gone is named for a minute.",
+        f"{REDIS} zrange {{workers}} 0 -1 withscores",
     ),
     "store-clock-back": Rule(
         "warning",

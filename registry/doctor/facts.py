@@ -10,6 +10,7 @@ from registry import task_times, topic_counts
 from registry.drains import DrainedBroker, drained_brokers, drained_names
 from registry.errors import cause_of
 from registry.events.consumers import Consumer, read_reports
+from registry.expiry.worker_lease import silent_workers
 from registry.growth.limits import Limits
 from registry.growth.usage import Usage, usage
 from registry.keys import Keys
@@ -31,7 +32,8 @@ UNREADABLE: Final = (ResponseError, msgspec.MsgspecError, ValueError, OverflowEr
 
 
 class Facts(msgspec.Struct, frozen=True, kw_only=True):
-    """`counts` is None where topics were not counted for ten minutes, `tasks` where they cannot be read.
+    """`silent` are workers that stand still or ended without saying so, and when (Unix ms) each ticked last.
+    `counts` is None where topics were not counted for ten minutes, `tasks` where they cannot be read.
     `unread` has each part that cannot, and why."""
 
     clock: LeaseClock
@@ -43,6 +45,7 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True):
     tasks: Mapping[str, TaskTime] | None = None
     counts: TopicCounts | None = None
     consumers: Mapping[str, Consumer] = {}
+    silent: Mapping[str, int] = {}
     memory: Memory = Memory()
     unread: Mapping[str, str] = {}
 
@@ -63,6 +66,7 @@ def read(keys: Keys, limits: Limits) -> Plan[Facts]:
         tasks=(yield from _part(unread, "jobs", task_times.read(keys), None)),
         counts=(yield from _part(unread, "counts of topics", topic_counts.read(keys), None)),
         consumers=consumers,
+        silent=(yield from _part(unread, "leases of workers", silent_workers(keys, clock.now_ms), {})),
         memory=(yield from _part(unread, "INFO", memory(), Memory())),
         unread=unread,
     )

@@ -80,6 +80,7 @@ def finding(keys: Keys, seen: Seen) -> Finding:
     command = rule.command.format(
         subject=f"{'-- ' if subject.startswith('-') else ''}{shlex.quote(subject)}",
         consumers=shlex.quote(keys.events_consumers),
+        workers=shlex.quote(keys.workers),
     )
     severity: Severity = "warning" if seen.mild else rule.severity
     return Finding(

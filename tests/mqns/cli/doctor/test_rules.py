@@ -21,21 +21,23 @@ from mqns.cli.doctor.findings import Finding, Severity
 from mqns.cli.doctor.http_side import NOT_FOLLOWED, STORE_UNAVAILABLE
 from mqns.cli.doctor.rules import RULES, command_of, explained
 from mqns.cli.doctor.store import OF_ROUTES
-from registry.doctor import catalogue
+from registry.doctor import catalogue, findings
+from registry.doctor.checks import Seen
+from registry.keys import Keys
 from registry.options.catalogue import Options
 from tests.mqns.cli.doctor import test_checks, test_serving
 from tests.mqns.cli.doctor.rows import A, B, server
 
 PROGRAMS = {"redis-cli", "curl", "nc", "getent", "pgrep"}
 """Of Redis, and of every Linux; `mqns` is ours."""
-REDIS = {"ping", "type", "info", "acl", "time", "client", "config", "hgetall"}
+REDIS = {"ping", "type", "info", "acl", "time", "client", "config", "hgetall", "zrange"}
 OURS = re.compile(r"\bmqns ([a-z]+(?: (?:set|get|add|wipe|delete))?)\b")
 RULE = re.compile(r"[a-z]+(?:-[a-z]+)+")
 HOSTILE = "$(reboot); x"
 
 
 def own_command(check: str) -> str:
-    return catalogue.RULES[check].command.format(subject="x", consumers="'ns:{default}:events:consumers'")
+    return findings.finding(Keys(), Seen(check, "what", ("x",))).command
 
 
 def finding(check: str, subject: str = "10.0.0.1:10911", *more: str) -> Finding:
