@@ -20,7 +20,8 @@ scrapes with it. [Alerts](alerts.md) and a dashboard are made of these.
 | port 9464 of all other pods, with `metrics.enabled` | what their processes count |
 
 Processes publish what they count each second, in files in a folder of `/dev/shm`, or in the one that
-`PROMETHEUS_MULTIPROC_DIR` names. `/metrics` needs no login, and shows names of clusters and brokers.
+`PROMETHEUS_MULTIPROC_DIR` names. `/metrics` needs no login, and shows names of clusters and brokers: characters
+that act on a terminal as escapes (`\\x1b`, `\\u202e`), a backslash doubled, so that two names are two series.
 
 All names begin with `{PREFIX}`. All have the label `{NS}`, the namespace. The first {NAMED} clusters, namespaces of KV
 and landings are named; the other clusters and namespaces are one, `{OTHER}`, with the sum of their counts and the least
