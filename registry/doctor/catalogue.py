@@ -108,6 +108,14 @@ RULES: Final = {
         "Let the machines of the store follow a time server (NTP) that slews the clock and does not set it.",
         f"{REDIS} time",
     ),
+    "store-replica": Rule(
+        "error",
+        "A failover made another Redis the master, or redisUrl names a replica. It refuses writes (READONLY), so "
+        "leases are held and not renewed, and routes that are stored go on.",
+        "Point redisUrl at the master, or at the Sentinels, which know it (redis+sentinel://, docs/redis.md); if no "
+        "other Redis is the master, make this one it (replicaof no one).",
+        f"{REDIS} role",
+    ),
     "store-full": Rule(
         "error",
         "The memory of Redis is used up, or nearly: then registrations, unregistrations and changes are refused, and "

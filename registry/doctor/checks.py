@@ -44,6 +44,9 @@ def check(facts: Facts) -> Iterator[Seen]:
     yield from _not_writable(facts)
     yield from _limits(facts)
     yield from _tables(facts)
+    if facts.replica_of is not None:
+        what = f"the store is a read-only replica of {facts.replica_of}: nothing can be registered or changed"
+        yield Seen("store-replica", what)
     yield from _memory(facts.memory)
     yield from _jobs(facts)
     yield from _held(facts)

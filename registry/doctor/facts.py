@@ -18,7 +18,7 @@ from registry.members import Broker, LeaseClock, broker_names, brokers, lease_cl
 from registry.plans import Plan
 from registry.repair import state as repairs
 from registry.repair.state import Repaired, RepairState
-from registry.store.check import Memory, memory
+from registry.store.check import Memory, memory, replica_of
 from registry.task_times import TaskTime
 from registry.topic_counts import TopicCounts
 
@@ -34,7 +34,7 @@ UNREADABLE: Final = (ResponseError, msgspec.MsgspecError, ValueError, OverflowEr
 class Facts(msgspec.Struct, frozen=True, kw_only=True):
     """`silent` are workers that stand still or ended without saying so, and when (Unix ms) each ticked last.
     `counts` is None where topics were not counted for ten minutes, `tasks` where they cannot be read.
-    `unread` has each part that cannot, and why."""
+    `replica_of` is the master of a store that takes no writes. `unread` has each part that cannot, and why."""
 
     clock: LeaseClock
     limits: Limits
@@ -47,6 +47,7 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True):
     consumers: Mapping[str, Consumer] = {}
     silent: Mapping[str, int] = {}
     memory: Memory = Memory()
+    replica_of: str | None = None
     unread: Mapping[str, str] = {}
 
 
@@ -68,6 +69,7 @@ def read(keys: Keys, limits: Limits) -> Plan[Facts]:
         consumers=consumers,
         silent=(yield from _part(unread, "leases of workers", silent_workers(keys, clock.now_ms), {})),
         memory=(yield from _part(unread, "INFO", memory(), Memory())),
+        replica_of=(yield from _part(unread, "INFO", replica_of(), None)),
         unread=unread,
     )
 

@@ -54,9 +54,10 @@ RULES: Final = {
         f"{REDIS} type 'ns:{{{{default}}}}:events'",
     ),
     "not-ready": Rule(
-        "The store answers but takes no writes (it is full, or a right is missing), answers late, or a worker stands "
-        "still: routes may be out of date, and registrations not acknowledged.",
-        f"{REDIS} info memory",
+        "The store answers but takes no writes (it is a replica, as after a failover that redisUrl does not follow, it "
+        "is full, or a right is missing), answers late, or a worker stands still: routes may be out of date, and "
+        "registrations not acknowledged.",
+        f"{REDIS} info",
     ),
     "requests-refused": Rule(
         "The store refuses (a right is missing, a key has another type), or the name server is overloaded: the remark "

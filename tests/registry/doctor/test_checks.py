@@ -116,6 +116,7 @@ SEEN: list[tuple[str, dict[str, Any], list[tuple[str, tuple[str, ...]]]]] = [
      [("store-unreadable", ("repairs",))]),
     ("jobs that cannot be read", {"tasks": None, "unread": {"jobs": "WRONGTYPE"}},
      [("store-unreadable", ("jobs",))]),
+    ("a replica", {"replica_of": "h:6379"}, [("store-replica", ())]),
     ("it evicts", {"memory": Memory(10, 10, "allkeys-lru")}, [("store-evicts", ())]),
     ("it is full", {"memory": Memory(11, 10)}, [("store-full", ())]),
     ("it is nearly full", {"memory": Memory(8, 10)}, [("store-full", ())]),

@@ -30,7 +30,7 @@ from tests.mqns.cli.doctor.rows import A, B, server
 
 PROGRAMS = {"redis-cli", "curl", "nc", "getent", "pgrep"}
 """Of Redis, and of every Linux; `mqns` is ours."""
-REDIS = {"ping", "type", "info", "acl", "time", "client", "config", "hgetall", "zrange"}
+REDIS = {"ping", "type", "info", "acl", "time", "client", "config", "hgetall", "zrange", "role"}
 OURS = re.compile(r"\bmqns ([a-z]+(?: (?:set|get|add|wipe|delete))?)\b")
 RULE = re.compile(r"[a-z]+(?:-[a-z]+)+")
 HOSTILE = "$(reboot); x"
