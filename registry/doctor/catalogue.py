@@ -97,8 +97,8 @@ RULES: Final = {
         "warning",
         "The worker stands still, does not reach the store, or was killed. While it stands still, clients and brokers "
         "with a connection to it get no answer, and new connections go to others.",
-        "See its log and its process: the second part of its name is its id on that host. gunicorn replaces one that "
-        "stands still for 30 s; kill it by its id if it does not go. A worker that has gone is named for a minute.",
+        "See its log and its process, whose id is the number before the last dot of its name. gunicorn replaces one "
+        "that stands still for 30 s; kill it by its id if it stays. A worker that has gone is named for a minute.",
         f"{REDIS} zrange {{workers}} 0 -1 withscores",
     ),
     "store-clock-back": Rule(
