@@ -9,6 +9,7 @@ from api.name_server import name_server
 from api.problems import Problem
 from api.shapes import Answer, Query
 from registry import settings
+from registry.errors import StoreUnavailable
 from registry.options.catalogue import Source, text_of
 from registry.options.fields import Effect
 from registry.options.in_force import OptionInForce, in_force
@@ -59,11 +60,31 @@ class OptionAnswer(Answer):
         )
 
 
+class OneOptionAnswer(OptionAnswer):
+    """`sharedKnown` is false while the store is away: then value and source are those of the start, and `shared` is
+    null."""
+
+    shared_known: bool
+
+
 class OptionsAnswer(Answer):
-    """`unknown` has a sentence for each variable and each entry of the `-c` file that has no effect."""
+    """`unknown` has a sentence for each variable and each entry of the `-c` file that has no effect.
+
+    `sharedKnown` is false while the store is away: then values and sources are those of the start, and each `shared` is
+    null."""
 
     options: list[OptionAnswer]
     unknown: list[str]
+    shared_known: bool
+
+
+def _shared() -> Mapping[str, str] | None:
+    """Return the values that all workers share, None while the store is away."""
+    server = name_server()
+    try:
+        return server.run(settings.read(server.keys))
+    except StoreUnavailable:
+        return None
 
 
 @bp.get("")
@@ -72,21 +93,22 @@ class OptionsAnswer(Answer):
 @bp.doc(operation_id="listOptions")
 def options(query_data: OptionsQuery) -> OptionsAnswer:
     """Every option of the process that answers"""
-    server = name_server()
-    rows = in_force(server.given, server.run(settings.read(server.keys)))
+    given, shared = name_server().given, _shared()
+    rows = in_force(given, shared or {})
     return OptionsAnswer(
         options=[OptionAnswer.of(row) for row in rows if row.changed or not query_data.changed],
-        unknown=list(server.given.without_effect),
+        unknown=list(given.without_effect),
+        shared_known=shared is not None,
     )
 
 
 @bp.get("/<key>")
-@bp.output(OptionAnswer)
+@bp.output(OneOptionAnswer)
 @bp.doc(operation_id="getOption")
-def option(key: str) -> OptionAnswer:
+def option(key: str) -> OneOptionAnswer:
     """One option of the process that answers"""
-    server = name_server()
-    for row in in_force(server.given, server.run(settings.read(server.keys))):
+    shared = _shared()
+    for row in in_force(name_server().given, shared or {}):
         if row.option.key == key:
-            return OptionAnswer.of(row)
+            return OneOptionAnswer(**OptionAnswer.of(row).model_dump(), shared_known=shared is not None)
     raise Problem(404, "option-not-found", f"no option {key!r}; {advice(key)}")

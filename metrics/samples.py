@@ -6,8 +6,9 @@ from typing import NamedTuple
 from prometheus_client.core import GaugeMetricFamily
 
 from metrics.metric import NAMED, NS, OTHER, Metric
+from worker.logs.log_lines import one_line
 
-__all__ = ["Sample", "families", "named"]
+__all__ = ["Sample", "families", "named", "shown"]
 
 
 class Sample(NamedTuple):
@@ -20,11 +21,11 @@ class Sample(NamedTuple):
 
 def families(samples: Iterable[Sample], ns: str) -> Iterator[GaugeMetricFamily]:
     """Yield gauges as families of the client library, each metric once, and each of its series once: Prometheus takes
-    nothing of a scrape with two that are alike, or with text that is no UTF-8, and peers choose names."""
+    nothing of a scrape with two that are alike, or with text that is no UTF-8, and peers choose names (`shown`)."""
     by_metric = dict[str, GaugeMetricFamily]()
     seen = set[tuple[str, ...]]()
     for metric, labels, value in samples:
-        texts = tuple(map(_utf8, labels))
+        texts = tuple(map(shown, labels))
         if (metric.name, *texts) in seen:
             continue
         seen.add((metric.name, *texts))
@@ -36,9 +37,11 @@ def families(samples: Iterable[Sample], ns: str) -> Iterator[GaugeMetricFamily]:
     yield from by_metric.values()
 
 
-def _utf8(text: str) -> str:
-    """Return the text with escapes for what no UTF-8 has, such as half a surrogate pair."""
-    return text.encode(errors="backslashreplace").decode()
+def shown(name: str) -> str:
+    """Return a name for a label, with escapes for what acts on a terminal or is no UTF-8, as log lines have them.
+
+    Its backslashes are doubled, so that no two names are shown alike."""
+    return one_line(name.replace("\\", "\\\\"))
 
 
 def named(values: Mapping[str, float], joined: Callable[[Iterable[float]], float]) -> dict[str, float]:

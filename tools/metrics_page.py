@@ -22,7 +22,9 @@ scrapes with it. [Alerts](alerts.md) and a dashboard are made of these.
 Processes publish what they count each second, in files in a folder of `/dev/shm`, or in the one that
 `PROMETHEUS_MULTIPROC_DIR` names. Files that are deleted they write again within seconds, with all that they counted; a
 file that cannot be read is left out; a log line says so. Each server needs a folder of its own: one whose folder is
-another's makes one, and says so. `/metrics` needs no login, and shows names of clusters and brokers.
+another's makes one, and says so.
+`/metrics` needs no login, and shows names of clusters and brokers: characters
+that act on a terminal as escapes (`\\x1b`, `\\u202e`), a backslash doubled, so that two names are two series.
 
 All names begin with `{PREFIX}`. All have the label `{NS}`, the namespace. The first {NAMED} clusters, namespaces of KV
 and landings are named; the other clusters and namespaces are one, `{OTHER}`, with the sum of their counts and the least

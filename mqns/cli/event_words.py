@@ -20,6 +20,8 @@ CHARACTERS: Final = 60
 """Of a value or name."""
 LINE: Final = 1000
 """Characters of all that an entry says."""
+QUOTED: Final = " \"'"
+"""Characters for which a name is quoted; isprintable() is False of all other blanks."""
 SUBJECT: Final = frozenset({"cluster", "broker", "id", "addr", "epoch", "group_cluster", "also"})
 """Fields of `broker_updated` that say which member it is."""
 BEFORE: Final = "_before"
@@ -57,10 +59,12 @@ class _Hold(msgspec.Struct):
 
 def line_of(entry: EntryDocument, topic: str | None = None) -> str:
     """Return the entry in one line; `topic` comes first among the topics of an entry that names many."""
-    what = "/".join(filter(None, (entry.kind or "no kind", entry.cause)))
-    peer = f" ({_cut(entry.peer)})" if entry.peer else ""
+    kind = _name(entry.kind) if entry.kind else "no kind"
+    what = f"{kind}/{_name(entry.cause)}" if entry.cause else kind
+    actor = _name(entry.actor) if entry.actor else "no actor"
+    peer = f" ({_name(entry.peer)})" if entry.peer else ""
     words = _cut(_words(entry, topic), LINE)
-    return f"{moment_text(entry.at_millis)} {_cut(what)} {words} by {_cut(entry.actor or 'no actor')}{peer}"
+    return f"{moment_text(entry.at_millis)} {what} {words} by {actor}{peer}"
 
 
 def _words(entry: EntryDocument, topic: str | None) -> str:
@@ -74,7 +78,7 @@ def _words(entry: EntryDocument, topic: str | None) -> str:
 
 
 def _fields(data: Data) -> str:
-    shown = [f"{_cut(name)}={_value(value)}" for name, value in islice(data.items(), FIELDS_SHOWN)]
+    shown = [f"{_name(name)}={_value(value)}" for name, value in islice(data.items(), FIELDS_SHOWN)]
     more = [f"{len(data) - FIELDS_SHOWN} more fields"] if len(data) > FIELDS_SHOWN else []
     return " ".join([*shown, *more]) or "no fields"
 
@@ -96,7 +100,7 @@ def _broker_removed(data: Data) -> str:
 def _broker_updated(data: Data) -> str:
     changed = [name for name in data if name not in SUBJECT and not name.endswith(BEFORE)]
     return f"{_member(data)}: " + ", ".join(
-        f"{_cut(name)} {_change(data.get(name + BEFORE), data[name])}" for name in changed
+        f"{_name(name)} {_change(data.get(name + BEFORE), data[name])}" for name in changed
     )
 
 
@@ -105,7 +109,7 @@ def _topics_changed(data: Data, topic: str | None) -> str:
     rows.sort(key=lambda row: topic not in row[3])
     return _some(
         [
-            f"{_topics(topics, topic)} on {_cut(broker)}: {_queues_change(before, after)}"
+            f"{_topics(topics, topic)} on {_name(broker)}: {_queues_change(before, after)}"
             for broker, before, after, topics in rows
         ],
         "; ",
@@ -115,20 +119,23 @@ def _topics_changed(data: Data, topic: str | None) -> str:
 def _mappings_changed(data: Data) -> str:
     rows = msgspec.convert(data["rows"], list[tuple[str, str, Any, Any]])
     return "static topics: " + _some(
-        [f"{_cut(topic)} on {_cut(broker)} {_verb(before, after)}" for broker, topic, before, after in rows],
+        [
+            f"{_name(topic)} on {_name(broker)} {_verb(before, after)}"
+            for broker, topic, before, after in rows
+        ],
         ", ",
     )
 
 
 def _kv_changed(data: Data) -> str:
-    return f"{_cut(data['kv_ns'])} {_cut(data['key'])}: " + _change(
+    return f"{_name(data['kv_ns'])} {_name(data['key'])}: " + _change(
         _text_or_size(data, "before"), _text_or_size(data, "after")
     )
 
 
 def _settings_changed(data: Data) -> str:
     changes = msgspec.convert(data["changes"], dict[str, tuple[Any, Any]])
-    return _some([f"{_cut(option)} {_change(*change)}" for option, change in changes.items()], ", ")
+    return _some([f"{_name(option)} {_change(*change)}" for option, change in changes.items()], ", ")
 
 
 def _hold_changed(data: Data) -> str:
@@ -143,7 +150,7 @@ def _hold(value: Any) -> str:
 
 
 def _drain_changed(data: Data) -> str:
-    return f"{_cut(data['broker'])}: {_drain(data.get('before'))} -> {_drain(data.get('after'))}"
+    return f"{_name(data['broker'])}: {_drain(data.get('before'))} -> {_drain(data.get('after'))}"
 
 
 def _drain(value: Any) -> str:
@@ -151,42 +158,42 @@ def _drain(value: Any) -> str:
         return "not drained"
     drain = msgspec.convert(value, _Drain)
     until = f" until {moment_text(drain.until_ms, 'seconds')}" if drain.until_ms else ""
-    return f"drained for {_cut(drain.owner)}, {_value(drain.reason)}{until}"
+    return f"drained for {_name(drain.owner)}, {_value(drain.reason)}{until}"
 
 
 def _conflict_seen(data: Data) -> str:
-    holder = " ".join(f"{_cut(name)} {_value(value)}" for name, value in _table(data["holder"]).items())
-    return f"{_member(data)} {data['action']}; there was {holder}"
+    holder = " ".join(f"{_name(name)} {_value(value)}" for name, value in _table(data["holder"]).items())
+    return f"{_member(data)} {_name(data['action'])}; there was {holder}"
 
 
 def _tables_repaired(data: Data) -> str:
     names = [
-        f"{field} {_some(map(_cut, data[field]), ', ')}"
+        f"{field} {_some(map(_name, data[field]), ', ')}"
         for field in ("brokers", "topics", "keys")
         if data.get(field)
     ]
-    return "; ".join([f"{data['count']} rows", *names])
+    return "; ".join([f"{_name(data['count'])} rows", *names])
 
 
 def _checkpoint(data: Data) -> str:
-    broker = f" of {_cut(data['broker'])}" if "broker" in data else ""
-    return f"round {data['round']}: {data['scope']}{broker}"
+    broker = f" of {_name(data['broker'])}" if "broker" in data else ""
+    return f"round {_name(data['round'])}: {_name(data['scope'])}{broker}"
 
 
 def _member(data: Data) -> str:
-    return f"{_cut(data['broker'])} {data['id']}={_cut(data['addr'])} of {_cut(data['cluster'])}"
+    return f"{_name(data['broker'])} {_name(data['id'])}={_name(data['addr'])} of {_name(data['cluster'])}"
 
 
 def _others(data: Data) -> str:
     """Return which members the broker has now, unless it is one that just entered."""
-    addresses = {int(number): address for number, address in _table(data["addrs"]).items()}
+    addresses = {int(number): _name(address) for number, address in _table(data["addrs"]).items()}
     if not addresses:
         return "; none is left"
     return "" if set(addresses) == {data["id"]} else f"; now {_cut(addresses_text(addresses))}"
 
 
 def _topics(topics: Sequence[str], topic: str | None) -> str:
-    return _some(map(_cut, sorted(topics, key=lambda name: name != topic)), ", ")
+    return _some(map(_name, sorted(topics, key=lambda name: name != topic)), ", ")
 
 
 def _queues_change(before: str, after: str) -> str:
@@ -230,6 +237,13 @@ def _some(texts: Iterable[str], separator: str) -> str:
     listed = list(texts)
     more = [f"{len(listed) - SHOWN} more"] if len(listed) > SHOWN else []
     return separator.join([*listed[:SHOWN], *more])
+
+
+def _name(value: object) -> str:
+    """Return a name; as JSON where it has blanks, quotes or what is not printed, and may be taken for other words."""
+    name = _cut(value)
+    plain = name.isprintable() and not any(character in QUOTED for character in name)
+    return name if name and plain else json.dumps(name, ensure_ascii=False)
 
 
 def _cut(text: object, most: int = CHARACTERS) -> str:

@@ -11,6 +11,7 @@ from mqns.cli.drain_list import DrainState, owner_text, states_if_asked
 from mqns.cli.http_api import HttpIfAny
 from mqns.cli.output import Document, table
 from mqns.cli.settings import CommandContext
+from mqns.cli.shell import arguments, command_line
 from mqns.name_server import calls
 from mqns.remoting.call import Call
 
@@ -49,8 +50,9 @@ def give(settings: CommandContext, brokers: Brokers, http: HttpIfAny = None) -> 
     drains = _change(settings, brokers, calls.add_write_perm, http)
     for broker in dict.fromkeys(brokers):
         if broker in drains:
+            undrain = command_line("mqns", "undrain", *arguments(broker))
             settings.output.error(
-                f"{broker} is drained, and routes show no write permission; to end the drain: mqns undrain {broker}"
+                f"{broker} is drained, and routes show no write permission; to end the drain: {undrain}"
             )
 
 

@@ -18,6 +18,7 @@ Name = Annotated[
 ]
 Changed = Annotated[bool, typer.Option("--changed", help="Only options that are not as by default")]
 UNSHARED = "-"
+STORE_AWAY = "the store is away: values are those of the start, and what all workers share is not known"
 
 
 class OptionDocument(Document, frozen=True):
@@ -34,11 +35,19 @@ class OptionDocument(Document, frozen=True):
     differs: bool
 
 
+class OneOptionDocument(OptionDocument, frozen=True):
+    """One option; `shared_known` is false while the store is away."""
+
+    shared_known: bool = True
+
+
 class OptionsDocument(Document, frozen=True):
-    """All options; `unknown` has a sentence for each thing that was given and has no effect."""
+    """All options; `unknown` has a sentence for each thing that was given and has no effect. `shared_known` is false
+    while the store is away."""
 
     options: list[OptionDocument]
     unknown: list[str]
+    shared_known: bool = True
 
 
 def add(app: typer.Typer, panel: str) -> None:
@@ -80,22 +89,29 @@ def _show_all(settings: CommandContext, api: HttpApi, *, changed: bool) -> None:
             ],
         ),
     )
-    for sentence in document.unknown:
+    for sentence in (*document.unknown, *_unshared(document.shared_known)):
         settings.output.error(sentence)
 
 
 def _show_one(settings: CommandContext, api: HttpApi, name: str) -> None:
     try:
-        option = api.request(OptionDocument, "GET", f"/v1/options/{name_in_path(name)}")
+        option = api.request(OneOptionDocument, "GET", f"/v1/options/{name_in_path(name)}")
     except HttpError as error:
         if error.kind == "option-not-found":
             raise NotFound(str(error)) from None
         raise
     settings.output.show(option, lambda: lines(_about(option)))
+    for sentence in _unshared(option.shared_known):
+        settings.output.error(sentence)
 
 
-def _about(option: OptionDocument) -> list[str]:
+def _unshared(known: bool) -> list[str]:
+    return [] if known else [STORE_AWAY]
+
+
+def _about(option: OneOptionDocument) -> list[str]:
     members = msgspec.structs.asdict(option)
+    del members["shared_known"]
     members["shared"] = UNSHARED if option.shared is None else option.shared
     members["differs"] = "yes" if option.differs else "no"
     return [f"{name:<12} {value}".rstrip() for name, value in members.items()]

@@ -13,7 +13,8 @@ HTTP: Final = '"$MQNS_HTTP"'
 class Rule(msgspec.Struct, frozen=True):
     """`error`: messages or lookups fail, or may at any time; `warning`: they will, or for some clients.
 
-    In a command `{subject}` is the first subject, and `{consumers}` the key of consumers' reports, each quoted."""
+    In a command `{subject}` is the first subject, `{consumers}` the key of consumers' reports, and `{workers}` that of
+    leases of workers, each quoted."""
 
     severity: Severity
     why: str
@@ -92,6 +93,14 @@ RULES: Final = {
         "Wait for its end, if brokers may come back; if they are really dead, DELETE /v1/hold ends it now.",
         f"curl -s {HTTP}/v1/brokers",
     ),
+    "worker-silent": Rule(
+        "warning",
+        "The worker stands still, does not reach the store, or was killed. While it stands still, clients and brokers "
+        "with a connection to it get no answer, and new connections go to others.",
+        "See its log and its process, whose id is the number before the last dot of its name. gunicorn replaces one "
+        "that stands still for 30 s; kill it by its id if it stays. A worker that has gone is named for a minute.",
+        f"{REDIS} zrange {{workers}} 0 -1 withscores",
+    ),
     "store-clock-back": Rule(
         "warning",
         "The clock was set, or a failover went to a machine whose clock is behind: brokers that fell silent just "
@@ -106,6 +115,14 @@ RULES: Final = {
         'See the lines of the workers\' logs about the event stream, and "Workers are behind the event stream" in '
         "docs/runbook.md. Do not restart workers: they would lose their caches.",
         f"{REDIS} acl list",
+    ),
+    "store-replica": Rule(
+        "error",
+        "A failover made another Redis the master, or redisUrl names a replica. It refuses writes (READONLY), so "
+        "leases are held and not renewed, and routes that are stored go on.",
+        "Point redisUrl at the master, or at the Sentinels, which know it (redis+sentinel://, docs/redis.md); if no "
+        "other Redis is the master, make this one it (replicaof no one).",
+        f"{REDIS} role",
     ),
     "store-full": Rule(
         "error",

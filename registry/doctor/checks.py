@@ -45,9 +45,13 @@ def check(facts: Facts) -> Iterator[Seen]:
     yield from _not_writable(facts)
     yield from _limits(facts)
     yield from _tables(facts)
+    if facts.replica_of is not None:
+        what = f"the store is a read-only replica of {facts.replica_of}: nothing can be registered or changed"
+        yield Seen("store-replica", what)
     yield from _memory(facts.memory)
     yield from _jobs(facts)
     yield from _held(facts)
+    yield from _silent(facts)
     yield from _clock_back(facts)
     yield from _behind(facts)
     yield from _consumers(facts)
@@ -184,6 +188,14 @@ def _held(facts: Facts) -> Iterator[Seen]:
         names = tuple(name for name, found in states.items() if "held" in found)
         of = f": of {_named(names, len(names))}, not registered in time" if names else ""
         yield Seen("leases-held", f"leases are held for another {left_ms // SECOND_MS} s{of}", names)
+
+
+def _silent(facts: Facts) -> Iterator[Seen]:
+    """Yield silent workers, unless all are: then the clock of leases is late, which `/readyz` has."""
+    if facts.silent and not facts.clock.late:
+        texts = (f"{worker} ({_ago(at_ms, facts.clock.now_ms)})" for worker, at_ms in facts.silent.items())
+        what = f"remoting workers (host.process.start) that ticked last: {_named(texts, len(facts.silent))}"
+        yield Seen("worker-silent", what, tuple(facts.silent))
 
 
 def _clock_back(facts: Facts) -> Iterator[Seen]:

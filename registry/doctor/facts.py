@@ -10,6 +10,7 @@ from registry import task_times, topic_counts
 from registry.drains import DrainedBroker, drained_brokers, drained_names
 from registry.errors import cause_of
 from registry.events.consumers import Consumer, read_reports
+from registry.expiry.worker_lease import silent_workers
 from registry.growth.limits import Limits
 from registry.growth.usage import Usage, usage
 from registry.keys import Keys
@@ -17,7 +18,7 @@ from registry.members import Broker, LeaseClock, broker_names, brokers, lease_cl
 from registry.plans import Plan
 from registry.repair import state as repairs
 from registry.repair.state import Repaired, RepairState
-from registry.store.check import Memory, memory
+from registry.store.check import Memory, memory, replica_of
 from registry.task_times import TaskTime
 from registry.topic_counts import TopicCounts
 
@@ -31,8 +32,9 @@ UNREADABLE: Final = (ResponseError, msgspec.MsgspecError, ValueError, OverflowEr
 
 
 class Facts(msgspec.Struct, frozen=True, kw_only=True):
-    """`counts` is None where topics were not counted for ten minutes, `tasks` where they cannot be read.
-    `unread` has each part that cannot, and why."""
+    """`silent` are workers that stand still or ended without saying so, and when (Unix ms) each ticked last.
+    `counts` is None where topics were not counted for ten minutes, `tasks` where they cannot be read.
+    `replica_of` is the master of a store that takes no writes. `unread` has each part that cannot, and why."""
 
     clock: LeaseClock
     limits: Limits
@@ -43,7 +45,9 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True):
     tasks: Mapping[str, TaskTime] | None = None
     counts: TopicCounts | None = None
     consumers: Mapping[str, Consumer] = {}
+    silent: Mapping[str, int] = {}
     memory: Memory = Memory()
+    replica_of: str | None = None
     unread: Mapping[str, str] = {}
 
 
@@ -63,7 +67,9 @@ def read(keys: Keys, limits: Limits) -> Plan[Facts]:
         tasks=(yield from _part(unread, "jobs", task_times.read(keys), None)),
         counts=(yield from _part(unread, "counts of topics", topic_counts.read(keys), None)),
         consumers=consumers,
+        silent=(yield from _part(unread, "leases of workers", silent_workers(keys, clock.now_ms), {})),
         memory=(yield from _part(unread, "INFO", memory(), Memory())),
+        replica_of=(yield from _part(unread, "INFO", replica_of(), None)),
         unread=unread,
     )
 

@@ -13,7 +13,7 @@ from registry.growth.limits import Limits
 from registry.keys import Keys
 from registry.plans import Plan, call
 
-__all__ = ["FINDINGS", "Examination", "Finding", "count", "counted", "examine"]
+__all__ = ["FINDINGS", "Examination", "Finding", "count", "counted", "examine", "finding"]
 
 FINDINGS: Final = tuple(RULES)
 """The names of all rules."""
@@ -48,7 +48,7 @@ def examine(keys: Keys, limits: Limits) -> Plan[Examination]:
     """Return the findings as they are now. It reads all brokers."""
     found = yield from facts.read(keys, limits)
     size = sum(len(broker.members) for broker in found.brokers) + len(found.drained)
-    return Examination(found.clock.now_ms, tuple(_finding(keys, seen) for seen in check(found)), size)
+    return Examination(found.clock.now_ms, tuple(finding(keys, seen) for seen in check(found)), size)
 
 
 def count(keys: Keys, limits: Limits) -> Plan[None]:
@@ -73,12 +73,14 @@ def counted(keys: Keys) -> Plan[dict[str, int]]:
     return {name: number for name, number in counts.items() if name in RULES}
 
 
-def _finding(keys: Keys, seen: Seen) -> Finding:
+def finding(keys: Keys, seen: Seen) -> Finding:
+    """Return the finding of what is seen, with the texts of its rule."""
     rule = RULES[seen.rule]
     subject = seen.subjects[0] if seen.subjects else ""
     command = rule.command.format(
         subject=f"{'-- ' if subject.startswith('-') else ''}{shlex.quote(subject)}",
         consumers=shlex.quote(keys.events_consumers),
+        workers=shlex.quote(keys.workers),
     )
     severity: Severity = "warning" if seen.mild else rule.severity
     return Finding(

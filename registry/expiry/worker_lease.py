@@ -6,7 +6,7 @@ from typing import Final
 
 import msgspec
 
-from registry.clock import whole_ms
+from registry.clock import LATE_MS, whole_ms
 from registry.expiry.holds import HoldRule
 from registry.keys import Keys
 from registry.plans import Batch, Origin, Plan, ScriptCall, as_json, call
@@ -15,6 +15,7 @@ PLACE: Final = re.compile(r"slot:[^:]*:(.*)", re.DOTALL)  # a field that is none
 WORKER_LEASE_MS = 10_000
 HORIZON_MS = 1_500
 OVERDUE_MOST = 1_000  # of one tick
+SILENT_MOST = 100
 SERVICE_IDLE_MS = 10_000  # without a tick for so long, the service starts again (needWaitForService)
 
 
@@ -65,6 +66,24 @@ def tick(
     return Tick(
         int(now), int(started), whole_ms(float(soonest)) if soonest else None, ends, event_id, int(back)
     )
+
+
+def end_lease(keys: Keys, worker: str) -> Plan[None]:
+    """End the lease of a worker that has closed its connections, so that it is not taken for a silent one."""
+    yield call("ZREM", keys.workers, worker)
+
+
+def silent_workers(keys: Keys, now_ms: int) -> Plan[dict[str, int]]:
+    """Return the workers without a tick for LATE_MS that did not end their lease, SILENT_MOST of them, and when (Unix
+    ms) each ticked last. The next tick of another worker forgets those whose lease ended over a minute ago."""
+    late_ms = now_ms - LATE_MS + WORKER_LEASE_MS
+    names = yield call("ZRANGEBYSCORE", keys.workers, "-inf", f"({late_ms}", "LIMIT", 0, SILENT_MOST)
+    ends = (yield call("ZMSCORE", keys.workers, *names)) if names else ()
+    return {
+        name: whole_ms(float(end)) - WORKER_LEASE_MS
+        for name, end in zip(names, ends, strict=True)
+        if end is not None
+    }
 
 
 def names_of_members(keys: Keys, members: Collection[str]) -> Plan[set[str]]:

@@ -42,6 +42,14 @@ def memory() -> Plan[Memory]:
     return Memory(used, _number(info, "maxmemory"), _evicting_policy(info))
 
 
+def replica_of() -> Plan[str | None]:
+    """Return the master (host:port) of a store that is a read-only replica, None of one that takes writes."""
+    info: Mapping[str, object] = yield call("INFO", "replication")
+    if info.get("role") != "slave" or not _number(info, "slave_read_only"):
+        return None
+    return f"{info.get('master_host', '')}:{info.get('master_port', '')}"
+
+
 def evicting_policy() -> Plan[str | None]:
     """Return the policy by which the store evicts keys now, None when it evicts none: it may be changed at run time."""
     return (yield from memory()).evicting_policy

@@ -175,7 +175,7 @@ def _client(redis_py: _RedisPy, url: str, namespace: str, **settings: Any) -> An
         slot = slot_of(namespace)
         master, manager = f"slot {slot}", redis_py.slot_master(slot, at.nodes, asking)
     connection = redis_py.connections[at.settings["ssl"]]
-    pool = redis_py.pool(master, manager, connection_class=connection, **at.settings, **settings)
+    pool = redis_py.pool(master, manager, connection_class=connection, **settings | at.settings)
     return redis_py.client.from_pool(pool)
 
 

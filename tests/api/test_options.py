@@ -79,7 +79,7 @@ def test_every_option_is_there_with_what_it_is(http: Http) -> None:
 def test_where_a_value_comes_from(http: Http, key: str, value: str, source: str) -> None:
     row = http.ok("GET", f"/v1/options/{key}")
     assert (row["value"], row["source"]) == (value, source)
-    assert row == rows(http)[key]
+    assert row == rows(http)[key] | {"sharedKnown": True}
 
 
 @pytest.mark.parametrize(
@@ -134,5 +134,18 @@ def test_bad_requests(http: Http) -> None:
     assert http.refused("GET", "/v1/options?limit=1") == (422, "invalid-field", "limit")
 
 
-def test_without_a_store(storeless: Http) -> None:
-    assert storeless.refused("GET", "/v1/options") == (503, "store-unavailable", None)
+def test_without_a_store(storeless: Http, http: Http) -> None:
+    """What the process was given is known; what is shared is not, and that is said."""
+    away, there = storeless.ok("GET", "/v1/options"), http.ok("GET", "/v1/options")
+    assert (away["sharedKnown"], there["sharedKnown"]) == (False, True)
+    assert [row["key"] for row in away["options"]] == [option.key for option in CATALOGUE]
+    assert {row["shared"] for row in away["options"]} == {None}
+    one = storeless.ok("GET", "/v1/options/listenPort")
+    assert (one["value"], one["source"], one["shared"], one["sharedKnown"]) == (
+        "9876",
+        "default",
+        None,
+        False,
+    )
+    assert http.ok("GET", "/v1/options/listenPort")["sharedKnown"] is True
+    assert storeless.refused("GET", "/v1/options/x") == (404, "option-not-found", None)

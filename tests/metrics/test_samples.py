@@ -27,13 +27,21 @@ def test_a_name_that_is_that_of_all_others_is_one_of_them() -> None:
 
 
 def test_names_that_peers_chose_break_no_scrape() -> None:
-    """Half a surrogate pair, which JSON can spell, and the name that it would be shown as."""
-    names = ("\ud800", "\\ud800", '\n"', "plain")
+    """Half a surrogate pair, which JSON can spell, what acts on a terminal, and the names that these would be shown as;
+    a name that is there twice, once."""
+    controls = "\x1b]0;x\x07\x1b[2J\x00\x9b\x7f\u202e\u2028"
+    escaped = "\\x1b]0;x\\x07\\x1b[2J\\x00\\x9b\\x7f\\u202e\\u2028"
+    names = ("\ud800", "\\ud800", controls, escaped, '\n"', "plain", "plain", "Größe")
     samples = [Sample(ACTIVE_BROKERS, (name, "master"), 1) for name in names]
     registry = CollectorRegistry()
     registry.register(_Given([*families(samples, "default")]))
-    (family,) = text_string_to_metric_families(generate_latest(registry).decode())
-    assert [sample.labels["cluster"] for sample in family.samples] == ["\\ud800", '\n"', "plain"]
+    text = generate_latest(registry).decode()
+    assert text.replace("\n", "").isprintable()
+    (family,) = text_string_to_metric_families(text)
+    doubled = escaped.replace("\\", "\\\\")
+    assert [sample.labels["cluster"] for sample in family.samples] == [
+        *("\\ud800", "\\\\ud800", escaped, doubled, '\\n"', "plain", "Größe")
+    ]
 
 
 class _Given(Collector):

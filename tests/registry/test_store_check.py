@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from registry.store.check import refusal, warnings
+from registry.drivers import run
+from registry.store.check import refusal, replica_of, warnings
 from registry.store.connect import connect
 from testbed.redis_servers import HOST, Server, free_ports, running
 
@@ -71,6 +72,7 @@ def test_replication_that_may_split(tmp_path: Path) -> None:
         while not master.client.wait(1, 1000):
             pass
         _expect(second, ["role is not master"])
+        assert [run(replica_of(), one.client) for one in (master, replica)] == [None, f"{HOST}:{first}"]
         _expect(first, ["min-replicas-to-write is 0"])
         master.client.config_set("min-replicas-to-write", 1)
         _expect(first, [])

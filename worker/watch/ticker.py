@@ -16,7 +16,7 @@ from redis.exceptions import RedisError
 from registry.drivers import AsyncDriver
 from registry.errors import StoreUnavailable
 from registry.expiry.holds import HoldRule
-from registry.expiry.worker_lease import HORIZON_MS, OVERDUE_MOST, Tick, names_of_members, tick
+from registry.expiry.worker_lease import HORIZON_MS, OVERDUE_MOST, Tick, end_lease, names_of_members, tick
 from registry.keys import Keys
 from registry.plans import Origin
 from registry.removal import expire
@@ -152,9 +152,11 @@ class Ticker:
         return boot_time() - self._ticked_at
 
     async def stop(self) -> None:
-        """Wait until the lapses under way are recorded."""
+        """Wait until the lapses under way are recorded, and end the lease of this worker, which ticks no more."""
         if self._expiring is not None:
             await asyncio.gather(self._expiring, return_exceptions=True)
+        with suppress(StoreUnavailable, RedisError):  # it ends by itself, only later
+            await self._driver.run(end_lease(self._keys, self._worker_id))
 
     async def _note(self, seen: Tick) -> None:
         if seen.back_ms:

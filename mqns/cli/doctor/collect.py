@@ -99,7 +99,7 @@ async def _first_http(server: AsyncNameServerClient, url: str | None, timeout_s:
     if url is None:
         return None
     facts = await first_http_facts(url, timeout_s)
-    if facts.failure is None or facts.not_ready is not None:
+    if facts.failure is None or facts.not_ready is not None or facts.port is not None:
         return facts
     try:
         at = httpx.URL(url)

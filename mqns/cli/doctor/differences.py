@@ -5,6 +5,7 @@ from typing import Final, TypeVar
 
 from mqns.cli.doctor.facts import Facts, NameServerFacts
 from mqns.cli.doctor.findings import Finding, Severity, counted, named
+from mqns.cli.shell import arguments, command_line
 from mqns.names import ORDER_TOPIC_CONFIG
 from rocketmq_remoting.route import QueueData
 
@@ -149,8 +150,8 @@ def _queues(servers: Sequence[NameServerFacts]) -> Iterator[Finding]:
             f"{counted(len(topics), 'topic')}: {named(topics)}",
             without,
             tuple(topics),
-            f"Clients that ask there do not use {broker}. Update one of its topics, or restart it: then it "
-            "registers with all again.",
+            "Clients that ask there do not use this broker. Update one of its topics, or restart it: then it registers "
+            "with all again.",
         )
     for (broker, pattern), topics in differing.items():
         queues = "; ".join(
@@ -169,11 +170,8 @@ def _queues(servers: Sequence[NameServerFacts]) -> Iterator[Finding]:
 
 def _queues_advice(broker: str, fields: Sequence[str]) -> str:
     if fields == ["perm"]:
-        return (
-            f"The write permission was changed at some name servers only: mqns permissions add {broker} "
-            "(or wipe) with all "
-            "of them in -n."
-        )
+        give = command_line("mqns", "permissions", "add", *arguments(broker))
+        return f"The write permission was changed at some name servers only: with all of them in -n, {give} (or wipe)."
     return "Update the topic in the broker again (mqadmin updateTopic), so that it registers with all name servers."
 
 
@@ -194,7 +192,7 @@ def _kv(servers: Sequence[NameServerFacts]) -> Iterator[Finding]:
                     f"{namespace} {key}: {values}",
                     tuple(value_at),
                     (f"{namespace} {key}",),
-                    f"Set it in all at once: mqns kv set {namespace} {key} VALUE",
+                    f"Set it in all at once: {command_line('mqns', 'kv', 'set', *arguments(namespace, key, 'VALUE'))}",
                 )
 
 

@@ -65,7 +65,8 @@ class HttpFacts(msgspec.Struct, frozen=True):
     """The facts of a redis-namesrv's HTTP API; `failure` is the reason if there are none.
 
     `not_ready` is the reason that `/readyz` gave, `refused` a request that failed with a status of 500 or more; of both
-    the kinds are the ends of the problems' types. `is_remoting`: the port speaks RocketMQ's protocol. `clock_ahead_s`
+    the kinds are the ends of the problems' types. `port` is what is there where no answer came: CLOSED, or MUTE where
+    it did not come whole in time. `is_remoting`: the port speaks RocketMQ's protocol. `clock_ahead_s`
     is the difference of its clock to the local one, with an error of at most `clock_within_s`. `drains` are those in
     force, None where an earlier release does not say, `findings` what it finds about itself."""
 
@@ -82,6 +83,7 @@ class HttpFacts(msgspec.Struct, frozen=True):
     not_ready_kind: str = ""
     is_remoting: bool = False
     refused_kind: str = ""
+    port: Port | None = None
 
 
 class Refusal(msgspec.Struct, frozen=True):

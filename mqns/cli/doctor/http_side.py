@@ -7,7 +7,7 @@ from typing import Any, Final, TypeVar
 import httpx
 import msgspec
 
-from mqns.cli.doctor.facts import BrokerLease, HttpFacts, OwnFinding
+from mqns.cli.doctor.facts import BrokerLease, HttpFacts, OwnFinding, Port
 from mqns.cli.drain_list import DrainDocument, DrainPage
 from mqns.cli.http_api import ask, decode
 
@@ -85,7 +85,7 @@ async def first_http_facts(url: str, timeout_s: float) -> HttpFacts:
     except _StatusError as error:
         return _not_ready(url, error)
     except FAILURES as error:
-        return HttpFacts(url, _text(error))
+        return HttpFacts(url, _text(error), port=_port(error))
     return HttpFacts(
         url,
         now_ms=ready.now_millis,
@@ -107,7 +107,7 @@ async def more_http_facts(first: HttpFacts, timeout_s: float) -> HttpFacts:
         refused = str(error) if httpx.codes.is_server_error(error.status) else None
         return msgspec.structs.replace(first, failure=str(error), refused=refused, refused_kind=error.kind)
     except FAILURES as error:
-        return msgspec.structs.replace(first, failure=_text(error))
+        return msgspec.structs.replace(first, failure=_text(error), port=_port(error))
     return msgspec.structs.replace(
         first,
         failure=None,
@@ -126,6 +126,13 @@ def _client(url: str, timeout_s: float) -> httpx.AsyncClient:
 
 def _text(error: Exception) -> str:
     return str(error) or type(error).__name__
+
+
+def _port(error: Exception) -> Port | None:
+    """Return what is there by the error of a request; None where something came, or the URL is wrong."""
+    if isinstance(error, httpx.ConnectError | httpx.ConnectTimeout):
+        return Port.CLOSED
+    return Port.MUTE if isinstance(error, httpx.TimeoutException) else None
 
 
 def _not_ready(url: str, error: _StatusError) -> HttpFacts:

@@ -3,7 +3,6 @@
 What one sees and what to do are written by the check, which knows the facts. What a redis-namesrv finds about itself
 comes with all four."""
 
-import shlex
 from collections.abc import Iterable
 from typing import Final
 
@@ -12,6 +11,7 @@ import msgspec
 from mqns.cli.doctor.facts import Facts
 from mqns.cli.doctor.findings import Finding
 from mqns.cli.http_api import name_in_path
+from mqns.cli.shell import arguments, command_line
 
 HTTP_UNKNOWN: Final = "http://HOST:8080"
 """Stands for the HTTP side in a command where --http was not given."""
@@ -36,6 +36,7 @@ RULES: Final = {
         "RocketMQ's protocol and HTTP have a port each: remoting is usually 9876, HTTP 8080.",
         "mqns doctor {server} --http http://{host}:8080",
     ),
+    "http-silent": Rule("", "curl -sm 5 {http}/readyz"),
     # whether it serves
     "store-away": Rule(
         "Redis has ended, hangs, answers late, cannot be reached, or is loading or failing over. Clients and brokers "
@@ -53,9 +54,10 @@ RULES: Final = {
         f"{REDIS} type 'ns:{{{{default}}}}:events'",
     ),
     "not-ready": Rule(
-        "The store answers but takes no writes (it is full, or a right is missing), answers late, or a worker stands "
-        "still: routes may be out of date, and registrations not acknowledged.",
-        f"{REDIS} info memory",
+        "The store answers but takes no writes (it is a replica, as after a failover that redisUrl does not follow, it "
+        "is full, or a right is missing), answers late, or a worker stands still: routes may be out of date, and "
+        "registrations not acknowledged.",
+        f"{REDIS} info",
     ),
     "requests-refused": Rule(
         "The store refuses (a right is missing, a key has another type), or the name server is overloaded: the remark "
@@ -217,7 +219,7 @@ RULES: Final = {
 
 def explained(findings: Iterable[Finding], facts: Facts) -> list[Finding]:
     """Return the findings with why they come about, and with the command of each."""
-    urls = {server.address: server.http.url for server in facts.reachable if server.http is not None}
+    urls = {server.address: server.http.url for server in facts.name_servers if server.http is not None}
     return [
         msgspec.structs.replace(
             finding,
@@ -230,23 +232,18 @@ def explained(findings: Iterable[Finding], facts: Facts) -> list[Finding]:
 
 def command_of(finding: Finding, http: str | None) -> str:
     """Return the command of a finding, ready for a shell: names that come from peers are quoted."""
-    url = shlex.quote((http or HTTP_UNKNOWN).rstrip("/"))
+    url = command_line((http or HTTP_UNKNOWN).rstrip("/"))
     server, subject, last = finding.name_servers[0], finding.subjects[0], finding.subjects[-1]
     address_host, _, address_port = last.rpartition(":")
     return RULES[finding.check].command.format(
-        server=shlex.quote(server),
-        servers=shlex.quote(";".join(finding.name_servers)),
-        host=shlex.quote(server.rpartition(":")[0]),
+        server=command_line(server),
+        servers=command_line(";".join(finding.name_servers)),
+        host=command_line(server.rpartition(":")[0]),
         http=url,
         http_option=f" --http {url}" if http else "",
-        subject=_argument(subject),
-        subject_in_path=shlex.quote(name_in_path(subject)),
-        namespace=_argument(subject.partition(" ")[0]),
-        address_host=_argument(address_host.strip("[]")),
-        address_port=shlex.quote(address_port),
+        subject=command_line(*arguments(subject)),
+        subject_in_path=command_line(name_in_path(subject)),
+        namespace=command_line(*arguments(subject.partition(" ")[0])),
+        address_host=command_line(*arguments(address_host.strip("[]"))),
+        address_port=command_line(address_port),
     )
-
-
-def _argument(text: str) -> str:
-    """Return the last argument of a command; one that begins as an option does stands behind `--`."""
-    return f"-- {shlex.quote(text)}" if text.startswith("-") else shlex.quote(text)

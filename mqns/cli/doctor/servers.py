@@ -6,6 +6,7 @@ from typing import Final
 
 from mqns.cli.doctor.facts import Facts, NameServerFacts, Port
 from mqns.cli.doctor.findings import Finding, Severity
+from mqns.cli.shell import arguments, command_line
 
 SLOW_S: Final = 1.0
 CLOCK_S: Final = 1.0
@@ -56,12 +57,25 @@ SILENT: Final = {
     ),
 }
 """What one sees, why, and what to do, by what is there."""
+HTTP_SILENT: Final = {
+    Port.CLOSED: (
+        "No process listens there, its machine is down, or a firewall is between.",
+        "Start it, open the way to it, or give the URL of the HTTP side (httpPort) with --http.",
+    ),
+    Port.MUTE: (
+        "The HTTP worker stands still or is overloaded, or another program has the port.",
+        "Ask again with --timeout 10; on its machine see with ss -ltnp which process listens, and what that logs. A "
+        "worker that stands still for 30 s is replaced by itself.",
+    ),
+}
+"""Why, and what to do, where an HTTP side does not answer."""
 
 
 def check(facts: Facts) -> Iterator[Finding]:
     """All of them."""
     yield from _unreachable(facts)
     yield from _remoting_as_http(facts)
+    yield from _http_silent(facts)
     yield from _slow(facts)
     yield from _versions(facts)
     yield from _options(facts)
@@ -105,6 +119,27 @@ def _remoting_as_http(facts: Facts) -> Iterator[Finding]:
             )
 
 
+def _http_silent(facts: Facts) -> Iterator[Finding]:
+    """Yield the URLs of --http that did not answer, each once."""
+    where: dict[tuple[str, str | None, Port], list[str]] = {}
+    for server in facts.name_servers:
+        http = server.http
+        if http is not None and http.port is not None:
+            where.setdefault((http.url, http.failure, http.port), []).append(server.address)
+    for (url, failure, port), servers in where.items():
+        why, advice = HTTP_SILENT[port]
+        yield Finding(
+            Severity.ERROR,
+            "http-silent",
+            f"the HTTP side {url} does not answer: {failure}; leases, drains, jobs and limits are not known, and what "
+            "the name server finds about itself is missing here",
+            tuple(servers),
+            (url,),
+            advice,
+            why,
+        )
+
+
 def _slow(facts: Facts) -> Iterator[Finding]:
     for server in facts.reachable:
         if server.answer_s > SLOW_S:
@@ -141,7 +176,7 @@ def _options(facts: Facts) -> Iterator[Finding]:
                 f"{key}: {_each(having, partial(_option, key=key))}",
                 tuple(server.address for server in having),
                 (key,),
-                f"Give all the same value: mqns config set {key} VALUE",
+                f"Give all the same value: {command_line('mqns', 'config', 'set', *arguments(key, 'VALUE'))}",
             )
 
 

@@ -84,8 +84,9 @@ def _not_ready(server: NameServerFacts) -> Iterator[Finding]:
             "; ".join(reasons),
             (server.address,),
             (server.address,),
-            "See whether Redis is full, slow or refuses (redis-cli info memory, --latency, acl log), compare its "
-            "user's rights with docs/redis.md, and see what the workers log.",
+            "See whether Redis is a replica (redis-cli role), full, slow or refuses (info memory, --latency, acl log), "
+            "compare its user's rights with docs/redis.md, and see what the workers log. Behind Sentinel: is redisUrl "
+            "redis+sentinel://, so that workers follow the master?",
         )
 
 

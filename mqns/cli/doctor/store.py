@@ -1,17 +1,19 @@
 """What a redis-namesrv finds about itself and its store, with its own texts."""
 
-import shlex
+import re
 from collections.abc import Iterator
 from typing import Final
 
 from mqns.cli.doctor.facts import Facts, OwnFinding
 from mqns.cli.doctor.findings import Finding, Severity
+from mqns.cli.shell import command_line
 
 OF_ROUTES: Final = frozenset({"broker-without-master", "broker-wiped", "topic-not-writable"})
 """What `brokers` and `topics` see too, in routes: with the topics' names, and at several name servers."""
 FOLLOWER_LATE: Final = "follower-late"
 """What `serving` sees too, of workers that do not read the stream."""
-VARIABLE: Final = '"$MQNS_HTTP"'
+VARIABLE: Final = re.compile("('[^']*')|" + re.escape('"$MQNS_HTTP"'))
+"""The HTTP side's URL in a command, and what is quoted, where it is no variable."""
 
 
 def check(facts: Facts) -> Iterator[Finding]:
@@ -32,5 +34,9 @@ def check(facts: Facts) -> Iterator[Finding]:
             own.subjects or tuple(servers),
             own.advice,
             own.why,
-            own.command.replace(VARIABLE, shlex.quote(url.rstrip("/"))),
+            _with_url(own.command, command_line(url.rstrip("/"))),
         )
+
+
+def _with_url(command: str, url: str) -> str:
+    return VARIABLE.sub(lambda match: match[1] or url, command)

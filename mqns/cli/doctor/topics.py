@@ -6,6 +6,7 @@ from typing import Final
 from mqns.cli.doctor.brokers import masterless
 from mqns.cli.doctor.facts import Facts, NameServerFacts
 from mqns.cli.doctor.findings import Finding, Severity, counted, named
+from mqns.cli.shell import arguments, command_line
 from mqns.names import AUTO_CREATE_TOPIC, MASTER_ID, ORDER_TOPIC_CONFIG, RETRY_PREFIX
 from rocketmq_remoting.permission import PERM_READ, PERM_WRITE
 from rocketmq_remoting.route import QueueData, TopicRouteData
@@ -173,7 +174,8 @@ def _wiped(facts: Facts) -> Iterator[Finding]:
         why, advice = "", ""
         if may_be_drained:
             why = ", or it is drained"
-            advice = f". Whether a redis-namesrv drains it: mqns drains --http URL; to end that: mqns undrain {name}"
+            undrain = command_line("mqns", "undrain", *arguments(name))
+            advice = f". Whether a redis-namesrv drains it: mqns drains --http URL; to end that: {undrain}"
         yield Finding(
             Severity.WARNING,
             "broker-wiped",
@@ -181,7 +183,7 @@ def _wiped(facts: Facts) -> Iterator[Finding]:
             tuple(servers),
             (name,),
             "As long as it is being taken out of service, that is right. To give it back: "
-            f"mqns permissions add {name}{advice}",
+            f"{command_line('mqns', 'permissions', 'add', *arguments(name))}{advice}",
         )
 
 
@@ -193,7 +195,9 @@ def _order(facts: Facts) -> Iterator[Finding]:
         unused = (server.config or {}).get("orderMessageEnable", "").lower() == "false"
         severity = Severity.WARNING if unused else Severity.ERROR
         for topic, text in sorted(entries.items()):
-            advice = f"mqns updateOrderConf -t {topic} -m put -v BROKER:QUEUES;BROKER:QUEUES"
+            advice = command_line(
+                "mqns", "updateOrderConf", "-t", topic, "-m", "put", "-v", "BROKER:QUEUES;BROKER:QUEUES"
+            )
             for rule, what in _order_faults(server, topic, text):
                 reporters.setdefault((severity, rule, what, topic, advice), []).append(server.address)
         if entries and unused:

@@ -143,6 +143,40 @@ def test_who_did_it() -> None:
     assert line_of(entry(None, None, {}, actor=None)) == f"{moment_text(AT_MS)} no kind no fields by no actor"
 
 
+FORGED = 'X: "a" -> none by http:10.0.0.5'
+
+
+@pytest.mark.parametrize(
+    ("name", "shown"),
+    [
+        ("X", "X"),
+        ("%RETRY%g:1", "%RETRY%g:1"),
+        ("", '""'),
+        (FORGED, '"X: \\"a\\" -> none by http:10.0.0.5"'),
+        ("a b", '"a b"'),
+        ("it's", '"it\'s"'),
+        ("a\nb\x1b", '"a\\nb\\u001b"'),
+        ("a\u2028b", '"a\u2028b"'),
+        (f"{'a ' * 40}", f'"{"a " * 30}…"'),
+    ],
+)
+def test_a_name_is_no_other_words_of_the_line(name: str, shown: str) -> None:
+    """One that could be taken for some is quoted, wherever it stands."""
+    written = {"kv_ns": name, "key": name, "before": None, "after": "v"}
+    whole = replace(entry("kv_changed", "request", written), actor=name or "a", peer=name or None)
+    actor = shown if name else "a"
+    peer = f" ({shown})" if name else ""
+    assert line_of(whole) == (
+        f'{moment_text(AT_MS)} kv_changed/request {shown} {shown}: none -> "v" by {actor}{peer}'
+    )
+    rows = [[name or "b", "", "8,8,6,0", [name or "T"]]]
+    if name:
+        assert f" {shown} on {shown}: added" in line_of(entry("topics_changed", "register", {"rows": rows}))
+    member = MEMBER | {"broker": name, "addr": name, "cluster": name, "addrs": {"1": name}}
+    said = line_of(entry("broker_removed", "lost", member))
+    assert f" {shown} 0={shown} of {shown} left; now 1={shown}"[:60] in said
+
+
 @pytest.mark.parametrize("kind", [*EventKind, "news", None])
 @pytest.mark.parametrize(
     "value", [None, 0, -1, 10**18, "", "x", [], [[]], [["b"]], {}, {"x": []}, "x" * 9999]

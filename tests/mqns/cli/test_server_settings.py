@@ -4,7 +4,7 @@ import pytest
 import yaml
 
 from mqns.cli.exit_codes import ExitCode
-from mqns.cli.server_settings import OptionsDocument
+from mqns.cli.server_settings import STORE_AWAY, OneOptionDocument, OptionsDocument
 from registry.options.catalogue import CATALOGUE
 from testbed.nameserver import NameServer
 from tests.mqns.cli.conftest import Ended, http_side, run
@@ -65,3 +65,14 @@ def test_what_has_no_effect_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     document = OptionsDocument([], ["MQNS_\x1b is no option"])
     monkeypatch.setattr("mqns.cli.http_api.HttpApi.request", lambda *_: document)
     assert settings("localhost").err == "mqns: MQNS_\\x1b is no option\n"
+
+
+def test_that_the_store_is_away_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    one = OneOptionDocument(
+        "listenPort", "V", "1", "9876", "file", "restart", "d", None, False, shared_known=False
+    )
+    every = OptionsDocument([one], [], shared_known=False)
+    for document, arguments in ((every, ()), (one, ("listenPort",))):
+        monkeypatch.setattr("mqns.cli.http_api.HttpApi.request", lambda *_, document=document: document)
+        ended = settings("localhost", *arguments)
+        assert (ended.code, ended.err) == (ExitCode.OK, f"mqns: {STORE_AWAY}\n")

@@ -3,8 +3,10 @@
 import pytest
 from msgspec.structs import replace
 
+from registry.clock import LATE_MS
 from registry.doctor.findings import COUNTED_MS, FINDINGS, Finding, count, counted, examine
 from registry.drains import Drain, drain
+from registry.expiry.worker_lease import end_lease, tick
 from registry.growth.limits import DEFAULT_LIMITS
 from tests.registry.brokers import origin
 from tests.registry.namespace import Namespace
@@ -55,3 +57,16 @@ def _wiped(ns: Namespace, name: str) -> Finding:
     text = f'{{"at_ms": 1, "clusters": {{}}, "wiped": ["{name}"]}}'
     ns.store.set(ns.keys.topic_counts, text)
     return findings(ns)["broker-wiped"]
+
+
+def test_a_worker_that_ticks_no_more(ns: Namespace) -> None:
+    """It is named until it ticks again, or ends; another one ticks meanwhile."""
+    for worker in ("h.1.a", "h.2.b"):
+        ns.run(tick(ns.keys, worker, origin()))
+    assert findings(ns) == {}
+    ns.store.zincrby(ns.keys.workers, -LATE_MS - 1, "h.1.a")
+    found = findings(ns)["worker-silent"]
+    assert (found.subjects, found.severity) == (("h.1.a",), "warning")
+    assert "h.1.a (5 s ago)" in found.what
+    ns.run(end_lease(ns.keys, "h.1.a"))
+    assert findings(ns) == {}

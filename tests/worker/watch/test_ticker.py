@@ -140,3 +140,13 @@ async def test_the_names_of_members_are_those_they_registered(
             "broker-a",
             "broker:z",
         }
+
+
+@asynchronous
+async def test_a_worker_that_ends_has_no_lease(store: EmbeddedStore) -> None:
+    """One that is killed keeps it, and the doctor names it."""
+    client = redis_py.Redis.from_url(store.url)
+    before = client.zrange(KEYS.workers, 0, -1)
+    async with serving(store.url):
+        assert len(client.zrange(KEYS.workers, 0, -1)) == len(before) + 1
+    assert client.zrange(KEYS.workers, 0, -1) == before

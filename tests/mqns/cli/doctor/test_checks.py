@@ -69,6 +69,19 @@ SERVERS: list[tuple[str, list[NameServerFacts], list[Reported]]] = [
         [server(A, http=HttpFacts("http://ns:9876", "closed", is_remoting=True))],
         [(W, "port-is-remoting", (A,), ("http://ns:9876",))],
     ),
+    (
+        "an HTTP side that is silent, of two",
+        [
+            server(address, http=HttpFacts("http://ns:8080", "no whole answer within 5 s", port=Port.MUTE))
+            for address in BOTH
+        ],
+        [(E, "http-silent", BOTH, ("http://ns:8080",))],
+    ),
+    (
+        "an HTTP side that is closed, of a name server that is, too",
+        [server(A, failure="refused", http=HttpFacts("http://ns:8080", "refused", port=Port.CLOSED))],
+        [(E, "name-server-silent", (A,), (A,)), (E, "http-silent", (A,), ("http://ns:8080",))],
+    ),
     ("slow", [server(A, answer_s=1.5), server(B, answer_s=0.5)], [(W, "name-server-slow", (A,), (A,))]),
     (
         "versions",
@@ -402,6 +415,7 @@ def test_a_hold_explains_the_leases_that_it_holds() -> None:
     [
         {"http": HttpFacts("http://ns:8080", "no", is_remoting=True)},
         {"http": HttpFacts("http://ns:8080", "status 503", not_ready="no worker")},
+        {"http": HttpFacts("http://ns:8080", "no answer", port=Port.MUTE)},
         {"store_away": ("a lookup failed",)},
     ],
 )

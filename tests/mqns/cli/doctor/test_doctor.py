@@ -221,8 +221,9 @@ def test_what_http_adds(
         assert rules(ended, "info") == []
         assert rules(ended, "warning") == [*["address-loopback"] * 2, *["broker-clock-ahead"] * 2]
         unheard = doctor([scene], "--http", "127.0.0.1:1")
-        (dark,) = (f for f in unheard.document["findings"] if f["check"] == "leases-not-told")
-        assert "http://127.0.0.1:1: " in dark["what"]
+        (dark,) = (f for f in unheard.document["findings"] if f["severity"] == "error")
+        assert (dark["check"], dark["command"]) == ("http-silent", "curl -sm 5 http://127.0.0.1:1/readyz")
+        assert "the name server finds about itself is missing here" in dark["what"]
     finally:
         scene.clear()
 

@@ -21,21 +21,23 @@ from mqns.cli.doctor.findings import Finding, Severity
 from mqns.cli.doctor.http_side import NOT_FOLLOWED, STORE_UNAVAILABLE
 from mqns.cli.doctor.rules import RULES, command_of, explained
 from mqns.cli.doctor.store import FOLLOWER_LATE, OF_ROUTES
-from registry.doctor import catalogue
+from registry.doctor import catalogue, findings
+from registry.doctor.checks import Seen
+from registry.keys import Keys
 from registry.options.catalogue import Options
 from tests.mqns.cli.doctor import test_checks, test_serving
 from tests.mqns.cli.doctor.rows import A, B, server
 
 PROGRAMS = {"redis-cli", "curl", "nc", "getent", "pgrep"}
 """Of Redis, and of every Linux; `mqns` is ours."""
-REDIS = {"ping", "type", "info", "acl", "time", "client", "config", "hgetall"}
+REDIS = {"ping", "type", "info", "acl", "time", "client", "config", "hgetall", "zrange", "role"}
 OURS = re.compile(r"\bmqns ([a-z]+(?: (?:set|get|add|wipe|delete))?)\b")
 RULE = re.compile(r"[a-z]+(?:-[a-z]+)+")
 HOSTILE = "$(reboot); x"
 
 
 def own_command(check: str) -> str:
-    return catalogue.RULES[check].command.format(subject="x", consumers="'ns:{default}:events:consumers'")
+    return findings.finding(Keys(), Seen(check, "what", ("x",))).command
 
 
 def finding(check: str, subject: str = "10.0.0.1:10911", *more: str) -> Finding:
@@ -60,8 +62,8 @@ def test_each_command_exists(command: str) -> None:
         assert arguments[:2] == ["-u", "$REDIS_URL"]
         assert arguments[2] in REDIS
     if program == "curl":
-        url = arguments[-1]
-        path = url[url.index("/v1/") :]
+        path = arguments[-1]
+        path = path[re.search(r"/(v1/|readyz)", path).start() :]  # type: ignore[union-attr]
         create_app(Options(), redis=redis_py.Redis()).url_map.bind("ns").match(path, method="GET")
 
 
@@ -114,8 +116,8 @@ def rules_in(path: Path) -> Iterator[str]:
                 yield text
 
 
-def all_findings() -> list[Finding]:
-    """What the tables of rows of the other tests find."""
+def all_facts() -> list[Facts]:
+    """The rows of the other tests."""
     rows = [*test_checks.SERVERS, *test_checks.DIFFERENCES, *test_checks.BROKERS, *test_checks.TOPICS]
     facts = [Facts(tuple(row[1])) for row in rows]
     facts += [Facts((server(A, **row[1]),)) for row in test_serving.SERVING]
@@ -124,12 +126,17 @@ def all_findings() -> list[Finding]:
         for address, probe, ip, _ in test_checks.ADDRESS
     ]
     facts.append(Facts((server(A, http=HttpFacts("http://ns:8080", failure="refused")),)))
+    return facts
+
+
+def all_findings(facts: list[Facts]) -> list[Finding]:
+    """What all checks find in these."""
     checks = (*(m.check for m in (servers, serving, differences, addresses, brokers, topics)),)
     return [found for one in facts for check in checks for found in explained(check(one), one)]
 
 
 def test_each_finding_says_four_things() -> None:
-    found = all_findings()
+    found = all_findings(all_facts())
     for one in found:
         for said in (one.what, one.why, one.advice, one.command):
             assert said.strip(), one

@@ -144,6 +144,17 @@ def test_an_http_side_whose_store_is_away(name_server: Serve | None, unreachable
     assert [*found] == ([] if name_server else ["name-server-silent"])
 
 
+def test_an_http_side_that_hangs(silent: str) -> None:
+    """Its port is open, as of a worker that stands still; that the findings of the name server are missing is said."""
+    with served(ready) as where:
+        ended = run("--timeout", "1", "doctor", where, "--http", silent, "--recheck", "0", "-o", "json")
+    (hung,) = (f for f in ended.document["findings"] if f["check"] == "http-silent")
+    assert (ended.code, hung["severity"], hung["nameServers"]) == (ExitCode.FINDINGS, "error", [where])
+    assert f"http://{silent} does not answer: no whole answer within 1 s" in hung["what"]
+    assert "the name server finds about itself is missing here" in hung["what"]
+    assert "a worker that stands still" in hung["advice"].lower()
+
+
 def test_connections_that_there_was_no_time_for_are_named() -> None:
     (finding,) = serving.check(Facts((server(A),), {}, ("10.0.0.1:10911",)))
     assert (finding.check, finding.subjects, bool(finding.why)) == ("not-asked", ("10.0.0.1:10911",), True)
