@@ -250,7 +250,8 @@ ROUTE_CHANGES: Final = Metric(
     "counter",
     (Label("kind", (*(kind for kind in EventKind if kind != EventKind.CHECKPOINT), OTHER)), Label("cause")),
     JOBS,
-    "Events, checkpoints left out. Of all schedulers the one counts that has the claim of the walk over the tables.",
+    "Events, checkpoints left out. Of all schedulers the one counts that has the claim of the walk over the tables "
+    "([below](#counts-of-events)).",
 )
 UNREGISTRATIONS: Final = Metric(
     "unregistration_events_total",

@@ -44,6 +44,33 @@ $ curl -s localhost:8080/metrics
 |---|---|---|---|---|
 """
 TAIL = """
+## Counts of events
+
+Each entry of the stream is logged and counted once, by the scheduler that has the claim of the walk over the tables
+(`repair:walker`), within a second. Its position is that of the consumer `event_log` in `events:consumers`, so
+`events_consumer_lag{consumer="event_log"}` is what is not counted yet. A scheduler that ends releases the claim, and
+another one goes on from the position within 6 s; after one that was killed or stands still, when the claim has ended,
+within 36 s. Changes from a time without any scheduler are logged and counted when one starts.
+
+| when | logged and counted |
+|---|---|
+| restart, SIGHUP, rolling update, a scheduler that stands still | once |
+| a scheduler is killed, loses the store or stands still between counting and writing the position | \
+the last 64 entries at most twice, by the next one: position and counts are in different places, so counts are \
+published first, then the position is written |
+| a failover loses the newest positions, and the scheduler ends too | the entries between, twice |
+| a hand-over in the midst of an operator's act of many entries | the act once, if one of the last 64 entries is of it |
+| entries were trimmed before, by age or memory | \
+not; the log says how many: `… changes before <id> are neither logged nor counted` |
+| the stream began again | entries of the new one; what the old one had behind the position is gone, and has no number |
+| no position, or one that cannot be read, as with the first start of this release | \
+the entries of the last 30 s, and all that follow |
+
+A scheduler that is far behind counts some thousand entries a second beside its other work, and logs at its usual
+limit; `rate()` is then that of catching up. Counts of a process that has ended stay for as long as its container or
+server runs, and go with it: what was counted after the last scrape is in no scrape then, and the next process begins
+with 0, which Prometheus takes as a restart of the counter. Add up all instances, for any of them may have counted.
+
 ## What is not there
 
 | | why |

@@ -4,7 +4,7 @@ Programs outside write them, so a report may be anything. What cannot be read ho
 the consumer's name for the log.
 """
 
-from typing import Final
+from typing import Final, Self
 
 import msgspec
 
@@ -25,7 +25,7 @@ class Consumer(msgspec.Struct):
     hold: bool | int = False
 
     @classmethod
-    def parse(cls, text: str) -> "Consumer":
+    def parse(cls, text: str) -> Self:
         """Read a report. Raises ValueError."""
         try:
             consumer = msgspec.json.decode(text, type=cls)

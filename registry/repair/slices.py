@@ -48,6 +48,7 @@ class Slices:
         self._walker = walker
         self._rows_per_s = rows_per_s
         self._claimed_at = 0.0
+        self._stopped = False
         self._work = 0
 
     @property
@@ -108,8 +109,13 @@ class Slices:
             yield call("DEL", self.keys.epoch)
             self.repaired += Repaired(keys=1)
 
+    def stop(self) -> None:
+        """Have the walk end at its next rest or claim, by ClaimLost."""
+        self._stopped = True
+
     def claim(self) -> Plan[None]:
         """Claim the walk, or renew the claim. Raises ClaimLost."""
+        self._go_on()
         self._claimed_at = monotonic()
         if not (yield from claim(self.keys, self._walker, self.origin)):
             raise ClaimLost
@@ -119,6 +125,7 @@ class Slices:
         claim and look for lost rows. Raises ClaimLost.
 
         The clock counts, not the pauses: a store may be slow, and this process may have stood still."""
+        self._go_on()
         if self._rows_per_s == inf:
             return
         self._work += rows
@@ -129,6 +136,10 @@ class Slices:
             yield from self.claim()
             yield from note_progress(self.keys)
             yield from self.count_rows()
+
+    def _go_on(self) -> None:
+        if self._stopped:
+            raise ClaimLost
 
     def of_brokers(self, *questions: Callable[[str], Call]) -> Plan[dict[str, list[Any]]]:
         """Return the replies about each broker."""

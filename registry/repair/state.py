@@ -9,7 +9,7 @@ from registry.clock import TIME, unix_ms
 from registry.damage.key_types import delete_wrong
 from registry.events.checkpoint import last_round, request_round
 from registry.keys import Keys
-from registry.plans import Batch, Origin, Plan, call
+from registry.plans import Batch, Origin, Plan, ScriptCall, call
 
 CLAIM_MS: Final = 30_000
 ROUND_EVERY_MS: Final = 60_000
@@ -59,6 +59,11 @@ def claim(keys: Keys, walker: str, origin: Origin) -> Plan[bool]:
         yield call("PEXPIRE", keys.repair_walker, CLAIM_MS, "LT")  # no claim lasts longer
         return False
     return bool((yield call("PEXPIRE", keys.repair_walker, CLAIM_MS)))
+
+
+def release(keys: Keys, walker: str) -> Plan[None]:
+    """Release the claim of a process that ends, for another one to claim at once."""
+    yield ScriptCall("release_claim", (keys.repair_walker,), (walker,))
 
 
 def note_progress(keys: Keys) -> Plan[None]:

@@ -59,6 +59,10 @@ class Walk:
         """The brokers whose topics changed meanwhile, and could not be compared."""
         return self._rows.moved
 
+    def stop(self) -> None:
+        """Have it end soon, and claim nothing any more."""
+        self._slices.stop()
+
     def run(self) -> Plan[Repaired]:
         """Walk once. Raises ClaimLost."""
         slices, keys = self._slices, self._slices.keys

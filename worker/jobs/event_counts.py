@@ -17,7 +17,7 @@ SEEN_BY: Final = {"expired": "last_seen_ms", "lost": "closed_ms", "closed": "clo
 
 
 class EventCounts:
-    """`observe` is shown each entry."""
+    """An observer of each entry."""
 
     def __init__(self) -> None:
         self._changes = Counts(metrics.ROUTE_CHANGES)
@@ -40,6 +40,10 @@ class EventCounts:
         yield from self._detection.read()
         yield Observed(metrics.EXPIRY_RECORD_DELAY, (), self._record_delay)
 
+    def recall(self, event: Event) -> None:
+        """Note an act that another process has counted."""
+        self._new_op(event)
+
     def observe(self, event: Event) -> None:
         """Count an entry."""
         kind, cause = event.kind, event.cause
@@ -58,9 +62,13 @@ class EventCounts:
 
     def _count_admin_write(self, event: Event) -> None:
         """Count an act once, in however many entries it is."""
-        op = metrics.ADMIN_OPS.get((event.kind, event.cause))
-        if op and self._recent.is_new((event.get("op"), op)):
+        if op := self._new_op(event):
             self._admin_writes.add(op, event.get("actor").partition(":")[0])
+
+    def _new_op(self, event: Event) -> str | None:
+        """Return an operator's act, None for another entry of the same one."""
+        op = metrics.ADMIN_OPS.get((event.kind, event.cause))
+        return op if op and self._recent.is_new((event.get("op"), op)) else None
 
     def _count_removal(self, event: Event) -> None:
         self._removals.add(event.cause)

@@ -33,27 +33,44 @@ log = logging.getLogger(__name__)
 
 
 class EventLog:
-    """`observe` is shown each entry, on a running loop."""
+    """An observer of each entry, on a running loop."""
 
     def __init__(self) -> None:
         self._recent = Recent()
         self._logged: dict[str, int] = {}
+        self._ends: dict[str, asyncio.TimerHandle] = {}
+
+    def recall(self, event: Event) -> None:
+        """Note an entry that another process has logged."""
+        if _is_logged(event):
+            self._is_first(event)
 
     def observe(self, event: Event) -> None:
         """Log an entry that operators look for, the first of those that are alike."""
-        if _is_logged(event) and self._recent.is_new(tuple(map(event.get, ALIKE))):
+        if _is_logged(event) and self._is_first(event):
             self._log(event)
+
+    def close(self) -> None:
+        """Log now how many lines were left out."""
+        for text, end in [*self._ends.items()]:
+            end.cancel()
+            self._end_of_period(text)
+
+    def _is_first(self, event: Event) -> bool:
+        return self._recent.is_new(tuple(map(event.get, ALIKE)))
 
     def _log(self, event: Event) -> None:
         text = f"{event.kind} {event.cause}"[:TEXT_MOST]
         if text not in self._logged:
             self._logged[text] = 0
-            asyncio.get_running_loop().call_later(EVERY_S, self._end_of_period, text)
+            loop = asyncio.get_running_loop()
+            self._ends[text] = loop.call_later(EVERY_S, self._end_of_period, text)
         self._logged[text] += 1
         if self._logged[text] <= LINES:
             log.info("%s", text, extra={FIELDS: _fields(event)})
 
     def _end_of_period(self, text: str) -> None:
+        del self._ends[text]
         more = self._logged.pop(text) - LINES
         if more > 0:
             log.info("%s: %d more within %g s, see `mqns events`", text, more, EVERY_S)

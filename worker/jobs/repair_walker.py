@@ -20,7 +20,7 @@ from registry.members import TIMEOUT_MAX_MS
 from registry.options.catalogue import Options
 from registry.plans import Origin
 from registry.repair.slices import ROWS_PER_S, ClaimLost
-from registry.repair.state import Repaired
+from registry.repair.state import Repaired, release
 from registry.repair.walk import Walk
 from registry.task_times import WALK
 from worker.jobs.task_record import TaskRecord
@@ -53,13 +53,14 @@ class RepairWalker:
         self._driver = driver
         self._keys = keys
         self._rows_per_s = rows_per_s
-        self._name = uuid.uuid4().hex[:12]
+        self.name: Final = uuid.uuid4().hex[:12]
         self._moved: set[str] = set()
         self._failures = RateLimitedLog(logging.getLogger(__name__), every_s=FAILURES_EVERY_S)
         self._failed = False
         self._record = record
         self._count = count
         self._walk: Walk | None = None
+        self._last: Walk | None = None
 
     @property
     def has_claim(self) -> bool:
@@ -80,11 +81,12 @@ class RepairWalker:
         walk = Walk(
             self._keys,
             Origin(f"repair-{uuid.uuid4().hex[:12]}", "job:repair"),
-            self._name,
+            self.name,
             timeout_ms=min(max(self._options.broker_timeout_millis, 1), TIMEOUT_MAX_MS),
             moved=self._moved,
             rows_per_s=self._rows_per_s,
         )
+        self._last = walk
         if self._walk is None:
             self._walk = walk
         try:
@@ -110,6 +112,14 @@ class RepairWalker:
         if self._record is not None:
             self._record.ran(WALK, int(EVERY_S), perf_counter() - began_s, succeeded=True)
         return True
+
+    async def release(self) -> None:
+        """Release the claim, for another process to walk. Raises RedisError and StoreUnavailable.
+
+        `run` was cancelled, but a walk under way is a plan that goes on: it ends soon, and claims nothing."""
+        if self._last is not None:
+            self._last.stop()
+        await self._driver.run(release(self._keys, self.name))
 
     def _missed(self, message: str, *args: object) -> Literal[False]:
         self._failed, self._walk = True, None

@@ -24,10 +24,13 @@ from rq.serializers import JSONSerializer
 
 from metrics.store_commands import StoreCommands
 from registry.drivers import AsyncDriver
+from registry.errors import StoreUnavailable
+from registry.events.observed import Claim
 from registry.growth.limits import Limits
 from registry.keys import Keys
 from registry.options import load as configuration
 from registry.options.catalogue import Options
+from registry.repair.state import CLAIM_MS
 from registry.store import connect as store
 from worker.background import end, forever
 from worker.jobs.claimed_task import ClaimedTask
@@ -36,7 +39,7 @@ from worker.jobs.event_log import EventLog
 from worker.jobs.event_summaries import summaries
 from worker.jobs.eviction_watch import EvictionWatch
 from worker.jobs.liveness_file import touch
-from worker.jobs.observing import ObservingListener
+from worker.jobs.observing import StreamObserver
 from worker.jobs.push_905 import Pusher
 from worker.jobs.repair_walker import RepairWalker
 from worker.jobs.route_checker import RouteChecker
@@ -54,6 +57,7 @@ REGISTER_EVERY_S = 10.0
 KEPT_PERIODS = 3  # how long a done job's id stays taken: others may still be in its period
 KEPT_MIN_S = 30
 WAITING = 100  # more than can wait and live; ids of jobs that no worker took in time stay in their queue
+HAND_OVER_WITHIN_S = 2.0
 REST_S = 0.02  # a push is that much later, and a stream of changes costs little
 
 log = RateLimitedLog(logging.getLogger("worker.jobs.scheduler"))
@@ -163,15 +167,9 @@ async def serve(options: Options) -> None:
     keys = Keys(options.namespace)
     commands = StoreCommands()
     driver = AsyncDriver(store.connect_async(options.redis_url, options.namespace), commands)
-    counts_of_events = EventCounts()
-    events = ObservingListener(
-        Pusher(options, driver, keys),
-        lambda: walker.has_claim,
-        counts_of_events.observe,
-        EventLog().observe,
-    )
+    counts_of_events, lines = EventCounts(), EventLog()
     connect = partial(store.connect_follower, options.redis_url, options.namespace)
-    follower = Follower(connect, keys, events, rest_s=REST_S)
+    follower = Follower(connect, keys, Pusher(options, driver, keys), rest_s=REST_S)
     queue = store.connect_queue(
         options.rq_redis_url or options.redis_url, socket_timeout=store.REPLY_TIMEOUT_S
     )
@@ -180,6 +178,9 @@ async def serve(options: Options) -> None:
     checker = RouteChecker(options, driver, keys)
     meter = SchedulerMeter(options.namespace, commands, counts_of_events, walks, checker, scheduler.waiting)
     walker = RepairWalker(options, driver, keys, record=walks, count=meter.count_repaired)
+    observer = StreamObserver(
+        driver, keys, Claim(walker.name, CLAIM_MS), lines, counts_of_events, publish=meter.publish
+    )
     claimed = [
         ClaimedTask(task, walks, lambda: walker.has_claim)
         for task in (*counts(driver, keys, Limits.of(options)), summaries(driver, keys), *checker.tasks)
@@ -190,13 +191,31 @@ async def serve(options: Options) -> None:
         loop.create_task(forever("the timetable", partial(keep_timetable, scheduler, options.beat_file))),
         loop.create_task(forever("the follower", follower.run)),
         loop.create_task(forever("the walk over the tables", walker.run)),
+        loop.create_task(forever("the observer of events", observer.run)),
         *(loop.create_task(forever("a claimed task", task.run)) for task in claimed),
         loop.create_task(forever("the meter", meter.run)),
     ]
     await stop.wait()
     await end(tasks)
+    await _hand_over(observer, walker)
+    lines.close()
     scheduler.unregister()
     await driver.close()
+
+
+async def _hand_over(observer: StreamObserver, walker: RepairWalker) -> None:
+    """Have the next scheduler go on at once from where the log and the counts of this one end."""
+    try:
+        async with asyncio.timeout(HAND_OVER_WITHIN_S):
+            await observer.close()
+            await walker.release()
+    except (RedisError, StoreUnavailable, TimeoutError) as error:
+        log.warning(
+            "the scheduler ends without releasing its claim: %s; another one logs and counts from where it stopped "
+            "when the claim has ended, within %g s",
+            error,
+            CLAIM_MS / 1000,
+        )
 
 
 def main() -> None:

@@ -40,14 +40,14 @@ class SchedulerMeter:
         self._waiting = waiting
         self._depths = dict.fromkeys(metrics.QUEUE.values, 0)
         self.repaired = Counts(metrics.TABLE_REPAIRS)
-        self._publisher = Publisher(namespace, Scope.JOBS, ROLE, self._read)
+        self.publish: Final = Publisher(namespace, Scope.JOBS, ROLE, self._read).publish
 
     async def run(self) -> None:
         """Publish until cancelled."""
         while True:
             with suppress(RedisError):  # the timetable says so
                 self._depths |= await asyncio.to_thread(self._waiting)
-            self._publisher.publish()
+            self.publish()
             await asyncio.sleep(PUBLISH_EVERY_S)
 
     def count_repaired(self, repaired: Repaired) -> None:

@@ -96,3 +96,14 @@ def test_each_period_has_lines_of_its_own(
 
     asyncio.run(observe())
     assert caplog.messages == ["kv_changed put"] * 2
+
+
+def test_what_was_left_out_is_logged_at_the_end(caplog: pytest.LogCaptureFixture) -> None:
+    async def observe() -> None:
+        lines = EventLog()
+        for number in range(LINES + 3):
+            lines.observe(event("kv_changed", "put", op=number))
+        lines.close()
+
+    asyncio.run(observe())
+    assert caplog.messages[LINES:] == ["kv_changed put: 3 more within 10 s, see `mqns events`"]

@@ -14,10 +14,13 @@ from registry import task_times
 from registry.drivers import AsyncDriver, run
 from registry.keys import Keys
 from registry.options.catalogue import Options
+from registry.repair.slices import ClaimLost
 from registry.repair.state import Repaired
+from registry.repair.walk import Walk
 from registry.store.connect import connect_async
 from testbed.eventually import eventually_async
 from tests.logged import logged
+from tests.registry.brokers import origin
 from tests.registry.namespace import Namespace
 from worker.jobs import repair_walker
 from worker.jobs.repair_walker import RepairWalker
@@ -153,3 +156,26 @@ def test_a_store_that_is_away_is_logged(caplog: pytest.LogCaptureFixture) -> Non
     with caplog.at_level(logging.WARNING):
         asyncio.run(walk())
     assert any("tables cannot be compared" in record.getMessage() for record in caplog.records)
+
+
+def test_a_walk_that_was_stopped_claims_nothing(redis: redis_py.Redis) -> None:
+    """Its process has released the claim, and the plan goes on: another process walks meanwhile."""
+    walk = Walk(KEYS, origin(), "w", timeout_ms=1_000)
+    walk.stop()
+    with pytest.raises(ClaimLost):
+        run(walk.run(), redis)
+    assert not redis.exists(KEYS.repair_walker)
+
+
+def test_the_claim_of_one_that_ends_is_free(redis: redis_py.Redis, async_redis: redis_asyncio.Redis) -> None:
+    async def walk() -> list[bool]:
+        first, second = walker(async_redis), walker(async_redis)
+        walked = [await first.walk(), await second.walk()]
+        await second.release()
+        walked.append(await second.walk())
+        await first.release()
+        walked.append(await second.walk())
+        await async_redis.aclose()
+        return walked
+
+    assert asyncio.run(walk()) == [True, False, False, True]
