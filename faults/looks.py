@@ -68,7 +68,7 @@ def first_look(look: Look[P], command: str, place: P, since: float) -> Seen:
     time.sleep(max(begin - time.monotonic(), 0.0))
     while True:
         seen = _run(look, command, place, since, begin + WITHIN_S)
-        if seen.shown or time.monotonic() + PAUSE_S > begin + WITHIN_S:
+        if seen.shown or time.monotonic() + PAUSE_S + seen.took_s > begin + WITHIN_S:
             return seen
         time.sleep(PAUSE_S)
 

@@ -50,6 +50,7 @@ def damages(redis: Any, key: str) -> Iterator[tuple[Any, ...]]:
             yield "SET", key, value
 
 
+@pytest.mark.timeout(240)  # some hundred scrapes
 def test_no_damage_ends_a_scrape(http: Http, store: EmbeddedStore, redis: redis_py.Redis, keys: Keys) -> None:
     publish(
         redis,

@@ -37,6 +37,7 @@ from tests.mqpipeline.rows import rows_of
 from tests.mqpipeline.stream import Stream, at, registered, started, topics
 
 JOBS_MOST = 12
+LATER_MS = 600_000  # more than a landing takes on a slow machine
 """Of Spark, in a run over a short history: they were 76."""
 NOTEBOOK = Path(__file__).resolve().parents[2] / "docs" / "outage.ipynb"
 
@@ -206,17 +207,17 @@ def test_a_further_run_reads_no_file_of_closed_windows(
     land(spark, example)
     for file in old:
         file.rename(file.with_suffix(".away"))
-    build(warehouse, now_ms + 60_000)
-    build(warehouse, now_ms + 120_000)
+    build(warehouse, now_ms + LATER_MS)
+    build(warehouse, now_ms + 2 * LATER_MS)
     assert [step for step in steps if "last run" in step] == [
         "reading what came since the last run",
         "nothing has come since the last run",
     ]
     with pytest.raises(LakeError, match="is damaged"):
-        build(whole, now_ms + 120_000)
+        build(whole, now_ms + 2 * LATER_MS)
     for file in old:
         file.with_suffix(".away").rename(file)
-    build(whole, now_ms + 120_000)
+    build(whole, now_ms + 2 * LATER_MS)
     for table in (table for table in DERIVED if table is not schemas.RUNS):
         names = [name for name in table.schema.names if name != "as_of"]
         assert rows_of(warehouse.read(table), *names) == rows_of(whole.read(table), *names), table.name
