@@ -9,11 +9,13 @@ connections, such as `ssl_ca_certs`, `ssl_certfile` and `ssl_keyfile`.
 """
 
 import re
+from collections.abc import Collection
 from typing import Any, Literal
 from urllib.parse import parse_qsl, quote, unquote, urlencode
 
 import msgspec
-from redis.connection import parse_url
+from redis.connection import Connection, parse_url
+from redis.exceptions import RedisError
 
 Address = tuple[str, int]
 FORM = re.compile(r"(rediss?)\+(sentinel|cluster)://(?:([^@/]*@))?([^/?@]+)(?:/([^?]*))?(?:\?(.*))?")
@@ -37,6 +39,10 @@ class StoreUrl(msgspec.Struct, frozen=True):
     sentinel: dict[str, str] = {}
 
 
+class WrongParameter(ValueError):
+    """A parameter behind the `?` of a URL is none, or cannot have this value."""
+
+
 def parse(url: str) -> StoreUrl:
     """Return what a URL says. Raises ValueError, whose text leaves the URL out: it may hold a password."""
     form = FORM.fullmatch(url)
@@ -46,15 +52,16 @@ def parse(url: str) -> StoreUrl:
         scheme, kind, login, hosts, path, query = form.groups(default="")
         port = SENTINEL_PORT if kind == "sentinel" else PORT
         nodes = tuple(_address(host, port) for host in hosts.split(","))
-        settings = _settings(f"{scheme}://{login}host?{query}")
+        own = SENTINEL_LOGIN if kind == "sentinel" else ()
+        settings = _settings(f"{scheme}://{login}host?{query}", own)
         del settings["host"]
-        sentinel = {
-            name.removeprefix("sentinel_"): settings.pop(name) for name in SENTINEL_LOGIN if name in settings
-        }
+        sentinel = {name.removeprefix("sentinel_"): settings.pop(name) for name in own if name in settings}
         service, _, db = path.partition("/")
         if kind == "cluster":
             return StoreUrl("cluster", settings, nodes)
         settings["db"] = int(db or 0)
+    except WrongParameter:
+        raise
     except ValueError:
         raise ValueError(f"not one of {FORMS}") from None
     if not service:
@@ -72,15 +79,24 @@ def with_login(
     scheme, name, word, rest = form.groups(default="")
     name, word = quote(username, safe="") or name, f":{quote(password, safe='')}" if password else word
     rest, _, query = rest.partition("?")
-    login = dict(zip(SENTINEL_LOGIN, (sentinel_username, sentinel_password), strict=True))
+    given = (sentinel_username, sentinel_password) if scheme.endswith("+sentinel://") else ("", "")
+    login = dict(zip(SENTINEL_LOGIN, given, strict=True))
     query = urlencode(dict(parse_qsl(query)) | {key: value for key, value in login.items() if value})
     return f"{scheme}{name}{word}{'@' if name or word else ''}{rest}{'?' if query else ''}{query}"
 
 
-def _settings(url: str) -> dict[str, Any]:
+def _settings(url: str, own: Collection[str] = ()) -> dict[str, Any]:
+    """Return the settings of a URL, of which some are its `own`, not redis-py's. Raises ValueError."""
     settings: dict[str, Any] = parse_url(url)  # type: ignore[no-untyped-call]
+    kind = settings.pop("connection_class", Connection)
+    try:
+        kind(**{name: value for name, value in settings.items() if name not in own})
+    except (TypeError, ValueError, RedisError) as error:
+        is_secret = "@" in url.partition("?")[2]  # it may be the rest of a password
+        text = "in a password ? is written %3F, & %26 and @ %40" if is_secret else str(error)
+        raise WrongParameter(f"a parameter behind the ? cannot be used: {text}") from None
     if "path" not in settings:
-        settings["ssl"] = settings.pop("connection_class", None) is not None
+        settings["ssl"] = kind is not Connection
     return settings
 
 

@@ -35,6 +35,25 @@ def test_both_sides_refuse_the_same_urls(url: str) -> None:
         pipeline.parse(url)
 
 
+@pytest.mark.parametrize(
+    ("query", "text"),
+    [
+        ("passwort=x", "passwort"),
+        ("protocol=9", "protocol"),
+        ("ss@h=1", "in a password"),
+        ("ssl_ca_certs=c", "ssl_ca"),
+    ],
+)
+@pytest.mark.parametrize(
+    "form", ["redis://h", "redis+sentinel://h/main", "redis+cluster://u:p@h", "unix:///s"]
+)
+def test_a_wrong_parameter_is_named_without_its_value(form: str, query: str, text: str) -> None:
+    for parse in (name_server.parse, pipeline.parse):
+        with pytest.raises(ValueError, match=text) as refused:
+            parse(f"{form}?{query}")
+        assert "ss@h" not in str(refused.value)
+
+
 @pytest.mark.parametrize("url", [*URLS, "no URL"])
 @pytest.mark.parametrize("login", [("", ""), ("u/1", "p@2"), ("", "p"), ("u", "p", "s", "t")])
 def test_both_sides_put_a_login_in_the_same_place(url: str, login: tuple[str, ...]) -> None:
