@@ -71,9 +71,10 @@ TAIL = """
 ## Dashboard
 
 `helm/files/dashboard.json` is for Grafana: import it, or let its sidecar take the chart's ConfigMap
-(`metrics.dashboard.enabled`). It is written from `tools/dashboard.py`. CPU and memory of pods are there where the same
-Prometheus scrapes the kubelets, restarts where it scrapes kube-state-metrics: processes do not publish them. Budgets,
-flapping brokers, availability and lag of the pipeline are there where it runs; ends of certificates where there is TLS.
+(`metrics.dashboard.enabled`). It is written from `tools/dashboard_panels.py`. CPU and memory of pods are there where
+the same Prometheus scrapes the kubelets, restarts where it scrapes kube-state-metrics: processes do not publish them.
+Budgets, flapping brokers, availability and lag of the pipeline are there where it runs; ends of certificates where
+there is TLS.
 
 What its queries say of three minutes of a real service, which a Prometheus scrapes each second: clients look up,
 brokers come, hang and go, an operator drains a broker and sets a key at 1:00, Redis stands still for 8 s at 1:30. The

@@ -12,7 +12,7 @@ from metrics.alerts import ALERTS, RECORDINGS
 from metrics.catalogue import CATALOGUE
 from metrics.metric import NS, Metric
 from metrics.rules import written_out
-from tools import alert_rules, dashboard
+from tools import alert_rules, dashboard, dashboard_panels
 
 RUNBOOK: Final = alert_rules.ROOT / "docs" / "runbook.md"
 SELECTED: Final = re.compile(r"\b(rocketmq_\w+|ns:\w+:\w+|kube_\w+|container_\w+|ALERTS)(?:\{([^}]*)\})?")
@@ -27,11 +27,11 @@ FOREIGN: Final = ("kube_", "container_", "ALERTS")
 def expressions() -> Iterator[str]:
     yield from (written_out(rule.expression) for rule in RECORDINGS)
     yield from (written_out(alert.expression) for alert in ALERTS)
-    for row in dashboard.ROWS:
+    for row in dashboard_panels.ROWS:
         for panel in row.panels:
             for query in panel.queries:
                 yield written_out(query.expression)
-    for _, _, expression, _ in dashboard.ANNOTATIONS:
+    for _, _, expression, _ in dashboard_panels.ANNOTATIONS:
         yield written_out(expression)
 
 
