@@ -7,6 +7,7 @@ import socket
 from typing import Any, Final
 
 import redis
+from redis.connection import Encoder, PythonRespSerializer  # type: ignore[attr-defined]
 from redis.exceptions import ConnectionError
 from redis.sentinel import MasterNotFoundError, Sentinel, SentinelConnectionPool, SentinelManagedConnection
 
@@ -18,6 +19,8 @@ SENTINEL_TIMEOUT_S = 0.5
 COMMON: Final[dict[str, Any]] = {
     "socket_connect_timeout": CONNECT_TIMEOUT_S,
     "driver_info": None,  # no CLIENT SETINFO, a command that Redis 7.0 has not
+    # Not hiredis's (3.5.0): where a signal's handler raises while it packs a number, as RQ's do, the process is ended.
+    "command_packer": PythonRespSerializer(6000, Encoder("utf-8", "strict", False).encode),  # type: ignore[no-untyped-call]
 }
 OVER_TCP: Final[dict[str, Any]] = {
     "socket_keepalive": True,

@@ -61,16 +61,28 @@ ANY_BYTES: Final = "redis-namesrv.any-bytes"
 codecs.register_error(ANY_BYTES, _half_pairs)
 
 
+TEXT: Final = frozenset((str, bytes))
+
+
 class _Packer:
-    """Packs commands in C, as redis-py's does, and takes any text that a reply had."""
+    """Packs commands in C, as redis-py's does, and takes any text that a reply had.
+
+    Numbers are spelt before: hiredis (3.5.0) reads the result of `PyObject_Repr`, which is NULL where a signal's
+    handler raises in it, as RQ's do, and the process ended with SIGSEGV."""
 
     @staticmethod
     def pack(*args: Any) -> list[bytes]:
         words = (*args[0].split(), *args[1:])
+        if not TEXT.issuperset(map(type, words)):
+            words = tuple(map(_spelt, words))
         try:
             return [hiredis.pack_command(words)]
         except UnicodeEncodeError:
             return [hiredis.pack_command(tuple(map(_as_bytes, words)))]
+
+
+def _spelt(word: Any) -> Any:
+    return repr(word) if type(word) is int or isinstance(word, float) else word
 
 
 def _as_bytes(word: Any) -> Any:
@@ -106,7 +118,7 @@ def connect_queue(url: str, **settings: Any) -> redis.Redis:
     """Return a client for RQ: replies are bytes, retries redis-py's. ValueError for a Cluster: RQ uses many slots."""
     if parse(url).kind == "cluster":
         raise ValueError("RQ cannot work on a Redis Cluster")
-    return _client(SYNC, url, DEFAULT_NAMESPACE, **settings)  # type: ignore[no-any-return]
+    return _client(SYNC, url, DEFAULT_NAMESPACE, **settings, **PACKED)  # type: ignore[no-any-return]
 
 
 def connect_async(url: str, namespace: str = DEFAULT_NAMESPACE) -> redis.asyncio.Redis:

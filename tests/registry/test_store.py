@@ -10,6 +10,7 @@ import pytest
 import uvloop
 from redis.exceptions import ConnectionError, TimeoutError
 
+import mqpipeline.job_queue
 import registry.store.connect as connect_module
 from registry.store.connect import REPLY_TIMEOUT_S, connect, connect_async, connect_follower, connect_queue
 from testbed.redis_servers import HOST, Server, free_ports, running
@@ -98,3 +99,19 @@ def test_a_server_that_accepts_and_is_silent_is_tried_once(
 
     asyncio.run(request())
     assert len(accepted) == 1
+
+
+class Interrupted(float):
+    """A number whose `repr` raises, as any does where a signal's handler raises in it."""
+
+    def __repr__(self) -> str:
+        raise InterruptedError
+
+
+@pytest.mark.parametrize("make", [connect, connect_queue, mqpipeline.job_queue.connect_queue])
+def test_a_signal_while_a_number_is_packed_is_an_error(make: Callable[[str], Any]) -> None:
+    """It was a SIGSEGV: hiredis takes what `repr` returned for text."""
+    connection = make("redis://127.0.0.1:1").connection_pool.make_connection()
+    assert b"".join(connection.pack_command("SET x", 1, 0.5, b"b")).count(b"\r\n") == 11
+    with pytest.raises(InterruptedError):
+        connection.pack_command("SET", "x", Interrupted())
