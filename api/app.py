@@ -37,7 +37,7 @@ from api.counters import COUNTERS, count_requests
 from api.json_text import StrictJSON
 from api.name_server import EXTENSION, PROBE_TIMEOUT_S, NameServer
 from api.trusted_proxies import TrustedProxies
-from metrics.store import StoreCollector
+from metrics.store import StoreMetrics
 from registry.drivers import Observe
 from registry.keys import Keys
 from registry.options.catalogue import Options
@@ -100,7 +100,7 @@ def create_app(options: Options | None = None, *, redis: "redis_py.Redis | None"
         options,
         _traced(app, options),
     )
-    app.extensions[metrics.EXTENSION] = StoreCollector(server.keys, options, server.run_probe)
+    app.extensions[metrics.EXTENSION] = StoreMetrics(server.keys, options, server.run_probe)
     count_requests(app)
     problems.install(app)
     conditions.install(app)

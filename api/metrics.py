@@ -8,7 +8,7 @@ from flask import Response, current_app
 from metrics.exposition import CONTENT_TYPE, exposition
 
 EXTENSION: Final = "metrics"
-"""The collector of facts of the store (`metrics.store`)."""
+"""Facts of the store (`metrics.store`)."""
 TEXT: Final[dict[int | str, Any]] = {
     200: {"description": "Text of Prometheus", "content": {"text/plain": {"schema": {"type": "string"}}}}
 }
@@ -22,4 +22,4 @@ def metrics() -> Response:
     """Metrics for Prometheus
 
     What processes count is 1 s old at most. Facts of the store are 5 s old at most, and absent while it is away."""
-    return Response(exposition(current_app.extensions[EXTENSION]), content_type=CONTENT_TYPE)
+    return Response(exposition(current_app.extensions[EXTENSION].text()), content_type=CONTENT_TYPE)

@@ -52,9 +52,8 @@ def _described(family: Metric) -> Metric:
     return family
 
 
-def exposition(*collectors: Collector) -> bytes:
-    """Return the text of a scrape."""
+def exposition(of_store: str = "") -> bytes:
+    """Return the text of a scrape; `of_store` is that of metrics of the store."""
     registry = CollectorRegistry()
-    for collector in (ProcessCollector(), *collectors):
-        registry.register(collector)
-    return generate_latest(registry)
+    registry.register(ProcessCollector())
+    return generate_latest(registry) + of_store.encode()

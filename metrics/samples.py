@@ -1,14 +1,15 @@
 """Values of metrics on their way to the text that Prometheus reads."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cache
 from typing import NamedTuple
 
-from prometheus_client.core import GaugeMetricFamily
+from prometheus_client.utils import floatToGoString
 
 from metrics.metric import NAMED, NS, OTHER, Metric
 from worker.logs.log_lines import one_line
 
-__all__ = ["Sample", "families", "named", "shown"]
+__all__ = ["Sample", "named", "shown", "text"]
 
 
 class Sample(NamedTuple):
@@ -19,22 +20,31 @@ class Sample(NamedTuple):
     value: float
 
 
-def families(samples: Iterable[Sample], ns: str) -> Iterator[GaugeMetricFamily]:
-    """Yield gauges as families of the client library, each metric once, and each of its series once: Prometheus takes
-    nothing of a scrape with two that are alike, or with text that is no UTF-8, and peers choose names (`shown`)."""
-    by_metric = dict[str, GaugeMetricFamily]()
-    seen = set[tuple[str, ...]]()
-    for metric, labels, value in samples:
-        texts = tuple(map(shown, labels))
-        if (metric.name, *texts) in seen:
-            continue
-        seen.add((metric.name, *texts))
-        family = by_metric.get(metric.name)
-        if family is None:
-            names = (NS, *metric.label_names)
-            family = by_metric[metric.name] = GaugeMetricFamily(metric.full_name, metric.about, labels=names)
-        family.add_metric((ns, *texts), value)
-    yield from by_metric.values()
+def text(samples: Iterable[Sample], ns: str) -> str:
+    """Return gauges in Prometheus's text format, each metric once, and each of its series once.
+
+    Prometheus takes nothing of a scrape with two that are alike, or with text that is no UTF-8, and peers choose names
+    (`shown`). The client library checks the name of each label of each series, which was half of a scrape's time."""
+    escaped = cache(_escaped)
+    by_metric = dict[str, list[Sample]]()
+    for sample in samples:
+        by_metric.setdefault(sample.metric.name, []).append(sample)
+    return "".join(_family(of_metric, ns, escaped) for of_metric in by_metric.values())
+
+
+def _family(samples: Sequence[Sample], ns: str, escaped: Callable[[str], str]) -> str:
+    """Return the lines of one metric."""
+    metric = samples[0].metric
+    name = metric.full_name
+    labels = ",".join(f'{label}="%s"' for label in (NS, *metric.label_names))
+    form = f"{name}{{{labels}}}"
+    series = {form % (ns, *map(escaped, values)): value for _, values, value in samples}
+    lines = [f"{text} {floatToGoString(value)}\n" for text, value in series.items()]
+    return "".join((f"# HELP {name} {metric.about}\n# TYPE {name} gauge\n", *lines))
+
+
+def _escaped(label: str) -> str:
+    return shown(label).replace("\\", "\\\\").replace('"', '\\"')
 
 
 def shown(name: str) -> str:

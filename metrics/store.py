@@ -1,7 +1,7 @@
 """Facts of the store as metrics, the same at every HTTP worker: read when they are scraped, but not all the time."""
 
 import logging
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from importlib.metadata import version
 from threading import Lock
@@ -9,14 +9,12 @@ from time import monotonic
 from typing import Final, Protocol, TypeVar
 
 import msgspec
-from prometheus_client.metrics_core import Metric
-from prometheus_client.registry import Collector
 from redis.exceptions import RedisError
 
 from metrics import brokers, doctor, events, tasks, topics
 from metrics.catalogue import BUILD_INFO, NAMESERVER_UP
 from metrics.pipeline import PipelineFacts
-from metrics.samples import Sample, families
+from metrics.samples import Sample, text
 from registry.errors import StoreUnavailable
 from registry.growth.limits import Limits
 from registry.keys import Keys
@@ -26,7 +24,7 @@ from registry.plans import Plan
 from rocketmq_remoting.version import CURRENT, version_name
 from worker.logs.rate_limited_log import RateLimitedLog
 
-__all__ = ["StoreCollector"]
+__all__ = ["StoreMetrics"]
 
 BUILD: Final = Sample(BUILD_INFO, (version("redis-namesrv"), version_name(CURRENT)), 1)
 CACHED_S: Final = 5.0
@@ -42,8 +40,8 @@ class Run(Protocol):
     def __call__(self, plan: Plan[T]) -> T: ...
 
 
-class StoreCollector(Collector):
-    """Collects them for the client library. While the store is away, or damaged where they are, they are absent."""
+class StoreMetrics:
+    """Reads them. While the store is away, or damaged where they are, they are absent."""
 
     def __init__(self, keys: Keys, options: Options, run: Run) -> None:
         self._keys = keys
@@ -51,7 +49,7 @@ class StoreCollector(Collector):
         self._lock = Lock()
         self._log = RateLimitedLog(logging.getLogger(__name__), LOG_EVERY_S)
         self._until = 0.0
-        self._families: tuple[Metric, ...] = ()
+        self._text = ""
         limits, most = Limits.of(options), options.events_max_bytes
         self._sources: Mapping[str, Callable[[], Plan[list[Sample]]]] = {
             "brokers": partial(brokers.read, keys),
@@ -62,8 +60,8 @@ class StoreCollector(Collector):
             "the pipeline": partial(PipelineFacts().read, keys),
         }
 
-    def collect(self) -> Iterator[Metric]:
-        """Return what was read just now, or a short while ago."""
+    def text(self) -> str:
+        """Return the text of what was read just now, or a short while ago."""
         with self._lock:
             began = monotonic()
             if began >= self._until:
@@ -73,9 +71,9 @@ class StoreCollector(Collector):
                     keep_s = max(keep_s, CACHED_TIMES * (monotonic() - began))
                 except StoreUnavailable:  # redis_up says so; looked at again soon, however long this took
                     samples = [Sample(NAMESERVER_UP, (), 0)]
-                self._families = tuple(families([BUILD, *samples], self._keys.namespace))
+                self._text = text([BUILD, *samples], self._keys.namespace)
                 self._until = monotonic() + keep_s
-            return iter(self._families)
+            return self._text
 
     def _read_all(self) -> list[Sample]:
         ready = Sample(NAMESERVER_UP, (), self._is_ready())

@@ -295,11 +295,11 @@ def test_a_store_that_does_not_answer_is_asked_once_a_scrape_and_again_soon(
     monkeypatch.setattr(store, "CACHED_S", 5.0)
     monkeypatch.setattr(store, "CACHED_TIMES", 20)
     monkeypatch.setattr(store, "monotonic", lambda: now[0])
-    collector = store.StoreCollector(Keys(), Options(), away)
-    [*collector.collect()]
+    read = store.StoreMetrics(Keys(), Options(), away)
+    read.text()
     for at_s, times in ((114.9, 1), (115.1, 2)):
         now[0] = at_s
-        [*collector.collect()]
+        read.text()
         assert len(asked) == times
 
 
