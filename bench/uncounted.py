@@ -18,10 +18,11 @@ CUTS: Final[Mapping[str, tuple[tuple[str, str], ...]]] = {
     EPOLL: (
         (
             "            if cuts.topic:\n                lookups += 1\n            else:\n"
-            "                requests.counters.by_bytes[cached.code] += 1\n",
+            "                uses = <list>cached.uses\n"
+            "                uses[0] += 1\n",
             "",
         ),
-        ("    requests.counters.by_bytes[ROUTE] += out.lookups\n", ""),
+        ("    if out.lookups:\n        requests.counters.uses(ROUTE)[0] += out.lookups\n", ""),
         ("        cdef bint timed = self._poller._answered % TIMED_OF == 0\n", ""),
         ("        cdef double began = clock() if timed else 0\n", ""),
         (
@@ -34,16 +35,13 @@ CUTS: Final[Mapping[str, tuple[tuple[str, str], ...]]] = {
     ),
     "worker/cache/cached_requests.py": (
         (
-            "                    by_bytes[longer.code] += 1\n"
-            "                    bodies.counts[longer.bucket] += 1\n"
-            "                    bodies.sum += longer.body_bytes\n",
+            "                    longer.uses[0] += 1\n"
+            "                    longer.uses[1] += longer.body_bytes\n",
             "",
         ),
-        ("                by_bytes[cached.code] += 1\n", ""),
+        ("                cached.uses[0] += 1\n", ""),
         (
-            "        self.counters.by_bytes[cached.code] += 1\n        if cached.body_bytes:\n"
-            "            self.counters.bodies.counts[cached.bucket] += 1\n"
-            "            self.counters.bodies.sum += cached.body_bytes\n",
+            "        cached.uses[0] += 1\n        cached.uses[1] += cached.body_bytes\n",
             "",
         ),
     ),

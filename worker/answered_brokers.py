@@ -46,7 +46,7 @@ class AnsweredBrokers:
             return
         result = _result(reply)
         self._counts.results.add(result)
-        self._counters.bodies.observe(len(command.body))
+        self._counters.other_bodies.observe(len(command.body))
         if result in (REJECTED, CONFLICT):
             _log_refused(reply, command, peer)
         else:

@@ -1,5 +1,7 @@
 """What a worker counts about itself: plain numbers, so that counting costs the hot path next to nothing."""
 
+from bisect import bisect_left
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from typing import Final
 
@@ -9,7 +11,7 @@ from metrics.registrations import RegistrationCounts
 from metrics.samples import Sample
 from rocketmq_remoting.codes import RequestCode, ResponseCode
 
-__all__ = ["REGISTRATION", "ROUTE", "SAMPLED", "Counters"]
+__all__ = ["REGISTRATION", "ROUTE", "SAMPLED", "Counters", "Uses"]
 
 SAMPLED: Final = 16
 """Of so many reads that are answered by their bytes one is timed, and counts for all."""
@@ -25,6 +27,8 @@ BY_BYTES: Final = (
     *map(int, (RequestCode.QUERY_DATA_VERSION, RequestCode.BROKER_HEARTBEAT)),
 )
 """Requests that can be answered by their bytes."""
+Uses = list[int]
+"""How many requests, and how many bytes their bodies had."""
 RESULTS: Final[dict[int, str]] = {
     ResponseCode.SUCCESS: "ok",
     ResponseCode.TOPIC_NOT_EXIST: "not_found",
@@ -47,8 +51,8 @@ class Counters:
         self.cache_coalesced = 0
         self.cache_discarded = 0
         self.cache_oversize = 0
-        self.by_bytes = dict.fromkeys(BY_BYTES, 0)
-        """Requests answered by their bytes, by code; but lookups that the compiled transport has answered."""
+        self._by_bytes: dict[tuple[int, int], Uses] = {(code, 0): [0, 0] for code in BY_BYTES}
+        """By code and bucket of a registration's body; but lookups that the compiled transport has answered."""
         self.list_fills = 0
         self.list_hits = 0
         self.probes_reachable = 0
@@ -60,8 +64,8 @@ class Counters:
         self.decode_errors = Counts(metrics.DECODE_ERRORS)
         self.cache_drops = Counts(metrics.ROUTE_CACHE_DROPS)
         self.registrations = RegistrationCounts()
-        self.bodies = Histogram(metrics.REGISTRATION_BODY.buckets)
-        """Of registrations, in bytes."""
+        self.other_bodies = Histogram(metrics.REGISTRATION_BODY.buckets)
+        """Of registrations that were not answered by their bytes."""
         self.overloads = 0
         self._rejected = Counts(metrics.ADMISSION_REJECTED)
         self.probes = Counts(metrics.PROBES)
@@ -80,7 +84,20 @@ class Counters:
     @property
     def cached_requests(self) -> int:
         """Return how many requests were answered by their bytes."""
-        return sum(self.by_bytes.values())
+        return sum(self.by_bytes().values())
+
+    def uses(self, code: int, body_bytes: int = 0) -> Uses:
+        """Return where requests of this code are counted that are answered by their bytes, registrations with a body of
+        that length: one list for all that count alike, so that to count one is no look into a table."""
+        bucket = bisect_left(metrics.REGISTRATION_BODY.buckets, body_bytes) if body_bytes else 0
+        return self._by_bytes.setdefault((code, bucket), [0, 0])
+
+    def by_bytes(self) -> Counter[int]:
+        """Return how many requests were answered by their bytes, by code."""
+        counted = Counter[int]()
+        for (code, _), (times, _) in self._by_bytes.items():
+            counted[code] += times
+        return counted
 
     def answered(self, code: int, response: int) -> None:
         """Count a request with its response code."""
@@ -117,7 +134,7 @@ class Counters:
             yield from counts.read()
         yield from self._requests(lookups)
         yield from self._of_brokers()
-        yield Observed(metrics.REGISTRATION_BODY, (), self.bodies)
+        yield Observed(metrics.REGISTRATION_BODY, (), self.bodies())
         yield from self.durations.read()
         yield Observed(metrics.LOOP_LAG, (), self.loop_lag)
         yield Observed(metrics.ROUTE_FRESHNESS, (), self.freshness)
@@ -126,7 +143,7 @@ class Counters:
         yield from self._of_cache(lookups)
 
     def _requests(self, lookups: int) -> Iterator[Sample]:
-        by_bytes: dict[tuple[str, ...], int] = {(str(code), "ok"): n for code, n in self.by_bytes.items()}
+        by_bytes: dict[tuple[str, ...], int] = {(str(code), "ok"): n for code, n in self.by_bytes().items()}
         by_bytes[str(ROUTE), "ok"] += lookups
         for metric, labels, value in self.requests.read():
             yield Sample(metric, labels, value + by_bytes.get(labels, 0))
@@ -135,17 +152,28 @@ class Counters:
         """Yield registrations and heartbeats; each that was answered by its bytes renewed a lease, or it was just
         renewed."""
         by_bytes: dict[tuple[str, ...], int] = {
-            (metrics.HEARTBEATS.name, str(code)): number for code, number in self.by_bytes.items()
+            (metrics.HEARTBEATS.name, str(code)): number for code, number in self.by_bytes().items()
         }
-        by_bytes[metrics.REGISTRATIONS.name, UNCHANGED] = self.by_bytes[REGISTRATION]
+        by_bytes[metrics.REGISTRATIONS.name, UNCHANGED] = self.by_bytes()[REGISTRATION]
         for read in self.registrations.read():
             if isinstance(read, Sample):
                 yield read._replace(value=read.value + by_bytes.get((read.metric.name, *read.labels), 0))
             else:
                 yield read
 
+    def bodies(self) -> Histogram:
+        """Return the lengths (bytes) of registrations' bodies."""
+        bodies = Histogram(self.other_bodies.bounds)
+        bodies.counts, bodies.sum = [*self.other_bodies.counts], self.other_bodies.sum
+        for (code, bucket), (times, body_bytes) in self._by_bytes.items():
+            if code == REGISTRATION:
+                bodies.counts[bucket] += times
+                bodies.sum += body_bytes
+        return bodies
+
     def _of_cache(self, lookups: int) -> Iterable[Sample]:
-        hits = self.cache_hits + lookups + self.by_bytes[ROUTE] + self.by_bytes[CLUSTERS]
+        by_bytes = self.by_bytes()
+        hits = self.cache_hits + lookups + by_bytes[ROUTE] + by_bytes[CLUSTERS]
         values = {
             "hit": hits,
             "negative_hit": self.cache_negative_hits,

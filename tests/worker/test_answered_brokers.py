@@ -62,10 +62,10 @@ async def test_a_registration_that_is_known_by_its_bytes_is_unchanged(store: Emb
             scene.peer.receive(registration(body_of(stamp, 10)), scene.service)
             await scene.peer.sent.get()
         found = values(scene)
-        assert scene.service.counters.by_bytes[103] == 4
+        assert scene.service.counters.by_bytes()[103] == 4
         assert by_label(found, RESULTS) == {"new": 1, "unchanged": 5}
         assert by_label(found, HEARTBEATS) == {"103": 6}
-        bodies = scene.service.counters.bodies
+        bodies = scene.service.counters.bodies()
         assert bodies.sum == 6 * len(body_of(1, 10))
         assert bodies.counts[bisect_left(bodies.bounds, len(body_of(1, 10)))] == 6
 
@@ -97,7 +97,7 @@ async def test_accepted_heartbeats_by_their_request(store: EmbeddedStore) -> Non
             await scene.ask(code, ext=Broker().ext | {"brokerAddr": "127.0.0.77:1"})  # is no member
         await scene.ask(322, ext=Broker().ext)
         scene.send(904, ext=Broker().ext, flag=ONEWAY_FLAG)
-        assert scene.service.counters.by_bytes[904] == 2
+        assert scene.service.counters.by_bytes()[904] == 2
         await eventually_async(lambda: by_label(values(scene), HEARTBEATS) == {"103": 1, "322": 1, "904": 4})
 
 

@@ -6,7 +6,6 @@ those numbers, and of its body is compared what the signature is made of; so the
 becomes of its topics. A frame that is laid out otherwise is decoded.
 """
 
-from bisect import bisect_left
 from collections.abc import Callable
 from struct import Struct
 from typing import Final
@@ -14,7 +13,6 @@ from typing import Final
 from msgspec.structs import replace
 from zlib_ng.zlib_ng import crc32, crc32_combine
 
-from metrics.catalogue import REGISTRATION_BODY
 from registry.caching.bounded import Bounded
 from registry.options.catalogue import Options
 from registry.registration.renewals import Renewals
@@ -24,8 +22,9 @@ from rocketmq_remoting.command import Command, decode
 from rocketmq_remoting.errors import FrameError
 from rocketmq_remoting.registration import as_body_crc32
 from rocketmq_remoting.remoting_command import ONEWAY_FLAG, SerializeType
-from worker.cache.cached_requests import FRAME_MOST, CachedReply, cut_head
+from worker.cache.cached_requests import FRAME_MOST, CachedReply
 from worker.cache.request_shapes import OPAQUE
+from worker.counters import Counters
 from worker.reply import Reply
 
 __all__ = ["CachedRegistration", "CachedRegistrations"]
@@ -71,8 +70,9 @@ class CachedRegistration(CachedReply):
 class CachedRegistrations:
     """The cached registrations of one worker, by their headers; `clock` is that of their stamps."""
 
-    def __init__(self, clock: Callable[[], float]) -> None:
+    def __init__(self, clock: Callable[[], float], counters: Counters) -> None:
         self._clock = clock
+        self._counters = counters
         self.replies: Bounded[bytes, CachedRegistration] = Bounded(BYTES_MOST, _cost)
         self._asking: tuple[str, Options | None] = "", None
 
@@ -126,15 +126,15 @@ class CachedRegistrations:
         places, split = _places(frame, 0, middle), split_signature(command.body)
         if places is None or split is None or not _are_the_numbers(places, frame[:middle], command):
             return
-        name, (head, tail) = _name(frame, 0, places, middle), cut_head(command, reply)
-        binary = command.serialize_type == SerializeType.ROCKETMQ
-        cached = CachedRegistration(name, command.code, reply, head, tail, -1 if binary else 0, renewals)
+        name, tail = (
+            _name(frame, 0, places, middle),
+            -1 if command.serialize_type == SerializeType.ROCKETMQ else 0,
+        )
+        cached = CachedRegistration(name, command, reply, tail, renewals, self._counters, len(command.body))
         cached.until = renewals.until(reply.renewal.item)
         cached.connection, cached.options = connection, options
         cached.start, cached.length = split[1] + split[0] + b",", len(split[2])
         cached.crc = crc32(split[2])
-        cached.body_bytes = len(command.body)
-        cached.bucket = bisect_left(REGISTRATION_BODY.buckets, cached.body_bytes)
         self.replies.put(name, cached)
 
     def drop(self, cached: CachedReply) -> None:

@@ -21,7 +21,7 @@ from worker.cache.views import Key
 from worker.counters import Counters
 from worker.reply import Reply
 
-__all__ = ["FRAME_MOST", "Answers", "CachedReply", "CachedRequests", "RepeatCheck", "Routes", "cut_head"]
+__all__ = ["FRAME_MOST", "Answers", "CachedReply", "CachedRequests", "RepeatCheck", "Routes"]
 
 FRAME_MOST: Final = 512
 """Bytes of a frame worth caching: a topic has at most 255."""
@@ -44,16 +44,24 @@ class CachedReply(Stamp):
     Once its stamp is invalid, a route (`key`) is looked up, and a heartbeat (`renewal`) checked with the store."""
 
     __slots__ = (
-        *("code", "heads", "heartbeat", "key", "parts", "renewal", "reply", "request", "tail"),
-        *("body_bytes", "bucket"),
+        *("body_bytes", "code", "heads", "heartbeat", "key", "parts", "renewal", "reply", "request", "tail"),
+        "uses",
     )
 
     def __init__(
-        self, request: bytes, code: int, reply: Reply, head: bytes, rest: bytes, tail: int, source: Source
+        self,
+        request: bytes,
+        command: Command,
+        reply: Reply,
+        tail: int,
+        source: Source,
+        counters: Counters,
+        body_bytes: int = 0,
     ) -> None:
         super().__init__(source, 0.0 if reply.renewal else inf)
+        head, rest = _cut_head(command, reply)
         self.request = request
-        self.code = code
+        self.code = command.code
         self.reply = reply
         self.renewal = reply.renewal
         self.heads = {0: head}
@@ -62,8 +70,9 @@ class CachedReply(Stamp):
         self.tail = tail
         self.key: Key | None = None
         self.heartbeat: Heartbeat | None = None
-        self.body_bytes, self.bucket = 0, -1
-        """Of a registration: how long its body is, and in which bucket of `Counters.bodies` that counts."""
+        self.body_bytes = body_bytes
+        """Of a registration: how long its body is."""
+        self.uses = counters.uses(command.code, body_bytes)
 
     def head(self, digits: int) -> bytes:
         """Return what comes before an opaque of so many digits, 0 for a binary one; the lengths in it count them."""
@@ -138,7 +147,6 @@ class CachedRequests:
         Stops at the first frame that is not cached or not whole, at `most` bytes of replies, and at many checks."""
         blocks: list[bytes] = []
         checks: list[RepeatCheck] = []
-        by_bytes, bodies = self.counters.by_bytes, self.counters.bodies
         at, size = first, 0
         last = len(data) - _SHORTEST
         while at <= last and size < most and len(checks) < CHECKS_MOST:
@@ -154,9 +162,8 @@ class CachedRequests:
                 if longer.is_valid(now):
                     blocks += longer.reply_to(opaque)
                     size += len(longer.parts[2])
-                    by_bytes[longer.code] += 1
-                    bodies.counts[longer.bucket] += 1
-                    bodies.sum += longer.body_bytes
+                    longer.uses[0] += 1
+                    longer.uses[1] += longer.body_bytes
                 else:
                     checks.append(RepeatCheck(longer, opaque, data[at:end]))
                 at = end
@@ -178,7 +185,7 @@ class CachedRequests:
                 _, rest, body = cached.parts
                 blocks += (cached.head(digits), opaque, rest, body)
                 size += len(body)
-                by_bytes[cached.code] += 1
+                cached.uses[0] += 1
             elif cached.renewal is not None:
                 checks.append(RepeatCheck(cached, opaque, data[at:end]))
             else:
@@ -196,10 +203,8 @@ class CachedRequests:
 
     def answered(self, cached: CachedReply) -> None:
         """Count a request that was answered with this reply."""
-        self.counters.by_bytes[cached.code] += 1
-        if cached.body_bytes:
-            self.counters.bodies.counts[cached.bucket] += 1
-            self.counters.bodies.sum += cached.body_bytes
+        cached.uses[0] += 1
+        cached.uses[1] += cached.body_bytes
 
     def keep(self, frame: bytes, command: Command, reply: Reply, source: Source) -> CachedReply | None:
         """Cache the reply to the frame that `command` was read from; return it, or None if it must not be cached.
@@ -209,9 +214,8 @@ class CachedRequests:
         if cuts is None or cuts[2] or not is_understood(frame, cuts, command):
             return None
         tail = -1 if command.serialize_type else 8 + word - cuts[1]
-        cached = CachedReply(
-            shape_of(frame, 0, len(frame), cuts), command.code, reply, *cut_head(command, reply), tail, source
-        )
+        shape = shape_of(frame, 0, len(frame), cuts)
+        cached = CachedReply(shape, command, reply, tail, source, self.counters)
         if reply.renewal is not None:
             self._replace(cached, (command.code, *reply.renewal.item.args))
         return cached if self.replies.put(cached.request, cached) else None
@@ -225,7 +229,7 @@ class CachedRequests:
         if request is None or ((known := self.replies.get(request)) is not None and known.reply is reply):
             return None
         tail = -1 if command.serialize_type else 0
-        cached = CachedReply(request, command.code, reply, *cut_head(command, reply), tail, source)
+        cached = CachedReply(request, command, reply, tail, source, self.counters)
         cached.key = key
         return cached if self.replies.put(request, cached) else None
 
@@ -279,7 +283,7 @@ def _cuts_to_keep(frame: bytes, command: Command, reply: Reply) -> tuple[int, Cu
     return word, cuts_of(frame, 0, len(frame), word)
 
 
-def cut_head(command: Command, reply: Reply) -> tuple[bytes, bytes]:
+def _cut_head(command: Command, reply: Reply) -> tuple[bytes, bytes]:
     """Return what a reply has before its opaque and after it, up to its body; no digits of it count in the lengths."""
     head = encode_header(command.reply(reply.code, ext=reply.ext), len(reply.body))
     if command.serialize_type == SerializeType.ROCKETMQ:

@@ -308,6 +308,7 @@ cdef Py_ssize_t scan(
     cdef object entries = requests.replies.entries, shapes = requests.shapes.entries, use = None, cached
     cdef bytes request, shape = None, prefix = None, rest, body
     cdef tuple parts
+    cdef list uses
     cdef PyObject* entry
     cdef Py_ssize_t at = 0, length, digits, lookups = 0
     cdef const char *frame
@@ -386,7 +387,8 @@ cdef Py_ssize_t scan(
             if cuts.topic:
                 lookups += 1
             else:
-                requests.counters.by_bytes[cached.code] += 1
+                uses = <list>cached.uses
+                uses[0] += 1
         elif cached.renewal is not None:
             checks.append(
                 RepeatCheck(
@@ -410,7 +412,8 @@ def answers(requests, bytes data, double now, size_t most, Py_ssize_t first=0):
     if not 0 <= first <= PyBytes_GET_SIZE(data):
         raise ValueError("first")
     length = scan(requests, PyBytes_AS_STRING(data) + first, PyBytes_GET_SIZE(data) - first, now, most, out, checks)
-    requests.counters.by_bytes[ROUTE] += out.lookups
+    if out.lookups:
+        requests.counters.uses(ROUTE)[0] += out.lookups
     return [out.rest(0)], length, checks
 
 

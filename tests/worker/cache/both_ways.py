@@ -68,11 +68,11 @@ class BothWays:
         """Return what it answers, how many bytes those requests are, what is to be checked, and what is
         cached then. `first` is how many bytes come before what is searched."""
         frames, counters = self._cached.pop(answers) if answers in self._cached else all_cached()
-        before = len(frames.replies)
+        before, counted = len(frames.replies), counters.cached_requests
         pieces, length, due = answers(frames, b"\1" * first + data, 0.0, most, first)
         checks = [(one.cached.request, one.opaque, one.frame) for one in due]
-        result = b"".join(pieces), length, checks, counters.cached_requests, sorted(frames.replies.entries)
+        count = counters.cached_requests - counted
+        result = b"".join(pieces), length, checks, count, sorted(frames.replies.entries)
         if len(frames.replies) == before:
-            counters.by_bytes = dict.fromkeys(counters.by_bytes, 0)
             self._cached[answers] = frames, counters
         return result

@@ -48,8 +48,10 @@ def keep(
     cached.keep(encode(command) if frame is None else frame, command, answer, RENEWALS, "1", OPTIONS)
 
 
-def cached_of(command: Command, frame: bytes | None = None) -> CachedRegistrations:
-    cached = CachedRegistrations(lambda: 1.0)
+def cached_of(
+    command: Command, frame: bytes | None = None, counters: Counters | None = None
+) -> CachedRegistrations:
+    cached = CachedRegistrations(lambda: 1.0, counters or Counters())
     keep(cached, command, frame=frame)
     assert len(cached) == 1
     return cached
@@ -169,7 +171,7 @@ def test_whatever_is_changed_is_either_seen_or_new_each_time(
     ],
 )
 def test_what_is_not_cached(kind: SerializeType, command: Command) -> None:
-    cached, asked = CachedRegistrations(lambda: 1.0), replace(command, serialize_type=kind)
+    cached, asked = CachedRegistrations(lambda: 1.0, Counters()), replace(command, serialize_type=kind)
     keep(cached, asked)
     assert not len(cached)
 
@@ -207,7 +209,7 @@ def test_no_frame_is_kept_that_is_too_long_to_be_found(kind: SerializeType) -> N
     lacking = FRAME_LONGEST - len(encode(registration(body, kind=kind, zone="")))
     for over in (0, 1):
         cached, asked = (
-            CachedRegistrations(lambda: 1.0),
+            CachedRegistrations(lambda: 1.0, Counters()),
             registration(body, kind=kind, zone="z" * (lacking + over)),
         )
         assert len(encode(asked)) == FRAME_LONGEST + over
@@ -222,7 +224,7 @@ def test_a_header_of_no_kind_is_not_found() -> None:
 
 
 def test_headers_that_peers_do_not_write_are_not_cached() -> None:
-    cached = CachedRegistrations(lambda: 1.0)
+    cached = CachedRegistrations(lambda: 1.0, Counters())
     keep(cached, replace(registration(FIRST), opaque=None))
     keep(cached, replace(registration(FIRST, kind=BINARY), remark="r"))
     assert not len(cached)
@@ -230,7 +232,7 @@ def test_headers_that_peers_do_not_write_are_not_cached() -> None:
 
 
 def test_other_replies_are_not_cached() -> None:
-    cached = CachedRegistrations(lambda: 1.0)
+    cached = CachedRegistrations(lambda: 1.0, Counters())
     keep(cached, registration(FIRST), Reply(event_id="1-1"))
     keep(cached, registration(FIRST), replace(RENEWED, body=bytes(WAITING_MOST + 1)))
     assert not len(cached)
@@ -250,7 +252,7 @@ def test_a_number_in_another_field_is_not_taken_for_one_of_those(kind: Serialize
     asked = replace(
         registration(FIRST, kind=kind), ext={"brokerName": name} | said.ext_of(FIRST, brokerName=name)
     )
-    cached = CachedRegistrations(lambda: 1.0)
+    cached = CachedRegistrations(lambda: 1.0, Counters())
     keep(cached, asked)
     other = replace(asked, ext=(asked.ext or {}) | {"brokerName": name.replace("5", "6")})
     assert name == other.get("brokerName") or check(cached, encode(other)) is None
@@ -264,7 +266,7 @@ def test_a_member_that_comes_twice_in_json(more: str) -> None:
     at_end = header[:-1] + b",%s}" % more.encode()
     for ambiguous in (inside, at_end):
         whole = struct.pack(">iI", 4 + len(ambiguous) + len(FIRST), len(ambiguous)) + ambiguous + FIRST
-        cached, command = CachedRegistrations(lambda: 1.0), decode(whole[4:])
+        cached, command = CachedRegistrations(lambda: 1.0, Counters()), decode(whole[4:])
         keep(cached, command, frame=whole)
         for opaque in (b'"opaque":8,', b'"opaque":9,'):
             repeat = check(cached, whole.replace(b'"opaque":7,', opaque))
@@ -339,7 +341,7 @@ def test_what_is_dropped_is_not_found() -> None:
 
 def test_their_bytes_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cached_registrations, "BYTES_MOST", 50_000)
-    cached = CachedRegistrations(lambda: 1.0)
+    cached = CachedRegistrations(lambda: 1.0, Counters())
     for number in range(50):
         keep(cached, registration(FIRST, brokerName=f"broker-{number}"))
         assert cached.replies.size <= 50_000
@@ -351,7 +353,7 @@ def test_their_bytes_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("kind", KINDS, ids=str)
 def test_among_short_frames_that_are_cached(kind: SerializeType, answers: Answering) -> None:
     counters = Counters()
-    cached = cached_of(registration(FIRST, kind=kind))
+    cached = cached_of(registration(FIRST, kind=kind), counters=counters)
     frames = requests_of(counters=counters, longer=cached.find)
     cached.set_connection("1", OPTIONS)
     short = Command(RequestCode.BROKER_HEARTBEAT, 5, 0, 400, ext={"brokerName": "b"}, serialize_type=kind)
@@ -371,7 +373,7 @@ def test_among_short_frames_that_are_cached(kind: SerializeType, answers: Answer
 @pytest.mark.parametrize("kind", KINDS, ids=str)
 def test_one_whose_stamp_is_valid_is_answered_with_the_others(kind: SerializeType) -> None:
     counters, asked = Counters(), registration(body_of(2), kind=kind)
-    cached = cached_of(registration(FIRST, kind=kind))
+    cached = cached_of(registration(FIRST, kind=kind), counters=counters)
     frames = requests_of(counters=counters, longer=cached.find)
     cached.set_connection("1", OPTIONS)
     (entry,) = cached.replies.entries.values()
