@@ -15,6 +15,9 @@ control_socket_disable = True  # gunicorn 27 opens one in the home directory
 accesslog: str | None = None
 loglevel = "warning"
 logger_class = "worker.logs.gunicorn_log.GunicornLog"
+# By default a peer on loopback, as the clients of a proxy there are, could have another path answered than a proxy saw.
+forwarder_headers = ""
+secure_scheme_headers: dict[str, str] = {}
 timeout = 30
 if os.access("/dev/shm", os.W_OK):
     worker_tmp_dir = "/dev/shm"  # workers report to their master by touching a file; a disk may block them

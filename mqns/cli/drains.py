@@ -9,6 +9,7 @@ import msgspec
 import typer
 
 from mqns.cli.commands import command
+from mqns.cli.drain_list import time_text
 from mqns.cli.http_api import Http, HttpApi, HttpError, name_in_path
 from mqns.cli.output import Document, table
 from mqns.cli.permissions import Brokers
@@ -17,6 +18,7 @@ from mqns.errors import ClientError, RemotingError
 
 DAMAGED: Final = "value-damaged"
 """The kind of the answer about a drain that is in force, and damaged."""
+NOT_DRAINED: Final = "drain-not-found"
 Reason = Annotated[str, typer.Option("--reason", help="Why; others will read it", show_default=False)]
 Owner = Annotated[
     str | None,
@@ -49,6 +51,14 @@ class _DrainJson(msgspec.Struct, rename="camel"):
     event_id: str | None
 
 
+class _StandingJson(msgspec.Struct, rename="camel"):
+    """The drain of a broker that is in force."""
+
+    owner: str
+    reason: str
+    until_millis: int | None
+
+
 class _AnyJson(msgspec.Struct):
     """A success, whatever it says."""
 
@@ -74,8 +84,19 @@ def drain(
     until_millis = None
     if seconds is not None:
         until_millis = api.now_millis() + int(seconds * 1000)
-    body = {"owner": owner or _user(), "reason": reason, "untilMillis": until_millis}
-    _each(settings, api, brokers, lambda broker: _request_drain(api, "PUT", broker, body))
+    name = owner or _user()
+    body = {"owner": name, "reason": reason, "untilMillis": until_millis}
+
+    def request(broker: str) -> DrainDocument:
+        before = _standing(api, broker)
+        document = _request_drain(api, "PUT", broker, body)
+        if before is not None and before.owner != name:
+            settings.output.error(
+                f"{broker} was drained by {before.owner}{_end(before)} ({before.reason}); that drain is replaced"
+            )
+        return document
+
+    _each(settings, api, brokers, request)
 
 
 def undrain(settings: CommandContext, brokers: Brokers, http: Http) -> None:
@@ -134,7 +155,7 @@ def _expect_known(api: HttpApi, brokers: list[str]) -> None:
 def _is_known(api: HttpApi, broker: str) -> bool:
     """Return whether the broker is registered, or is gone and has a drain."""
     path = f"/v1/brokers/{name_in_path(broker)}"
-    return _is_there(api, path, "broker-not-found") or _is_there(api, f"{path}/drain", "drain-not-found")
+    return _is_there(api, path, "broker-not-found") or _is_there(api, f"{path}/drain", NOT_DRAINED)
 
 
 def _is_there(api: HttpApi, path: str, absent: str) -> bool:
@@ -152,6 +173,20 @@ def _with_left(failure: ClientError, brokers: list[str]) -> ClientError:
     if isinstance(failure, RemotingError):
         return type(failure)(failure.address, f"{failure.reason} {text}")
     return HttpError(f"{failure} {text}")
+
+
+def _standing(api: HttpApi, broker: str) -> _StandingJson | None:
+    """Return the drain that is in force; None without one, and for a damaged one."""
+    try:
+        return api.request(_StandingJson, "GET", f"/v1/brokers/{name_in_path(broker)}/drain")
+    except HttpError as error:
+        if error.kind not in (NOT_DRAINED, DAMAGED):
+            raise
+        return None
+
+
+def _end(drain: _StandingJson) -> str:
+    return "" if drain.until_millis is None else f" until {time_text(drain.until_millis)}"
 
 
 def _request_drain(api: HttpApi, method: str, broker: str, body: object = None) -> DrainDocument:

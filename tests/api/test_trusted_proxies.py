@@ -153,3 +153,15 @@ def test_through_gunicorn(store: EmbeddedStore, capfd: pytest.CaptureFixture[str
             assert [(one["actor"], one["peer"]) for one in page["events"]] == [('http:al"ice', "192.0.2.7")]
         assert json.loads(curl(f"{address}/v1/audit?actor=root")[1])["events"] == []
     assert '192.0.2.7 "al\\"ice" "PUT /v1/kv/n/k HTTP/1.1" 200' in capfd.readouterr().out
+
+
+@pytest.mark.needs("curl")
+def test_no_header_changes_path_or_scheme(store: EmbeddedStore) -> None:
+    """gunicorn by itself lets any peer on loopback do so, and so the clients of a proxy there."""
+    with http_workers(store.url, 1) as address:
+        status, _ = curl("-H", "SCRIPT_NAME: /docs", f"{address}/docs/v1/kv")
+        assert status == 404
+        status, _ = curl("-H", "SCRIPT_NAME: /docs", f"{address}/v1/kv")
+        assert status == 200
+        contradictory = ("-H", "X-Forwarded-Proto: https", "-H", "X-Forwarded-Ssl: off")
+        assert curl(*contradictory, f"{address}/v1/kv")[0] == 200

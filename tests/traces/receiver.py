@@ -1,11 +1,12 @@
-"""An OTLP receiver: an HTTP server that decodes what exporters send, and keeps it."""
+"""An OTLP receiver: an HTTP server that decodes what exporters send, and keeps it; and a hostile one."""
 
 import gzip
 from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from queue import SimpleQueue
 from threading import Thread
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import (
     ExportTraceServiceRequest,
@@ -13,6 +14,8 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import (
 )
 
 Attributes = dict[str, Any]
+LONG_ANSWER: Final = 1 << 26
+"""Bytes; the system's buffers have a few million."""
 
 
 class Span(NamedTuple):
@@ -77,6 +80,35 @@ def receiver() -> Iterator[Receiver]:
         Thread(target=server.serve_forever, daemon=True).start()
         try:
             yield received
+        finally:
+            server.shutdown()
+
+
+@contextmanager
+def endless() -> Iterator[tuple[str, SimpleQueue[int]]]:
+    """Yield the URL of a server with a long answer, and how many bytes of each its peer let it send."""
+    sent = SimpleQueue[int]()
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            self.rfile.read(int(self.headers["Content-Length"]))
+            self.send_response(200)
+            self.end_headers()
+            count = 0
+            try:
+                while count < LONG_ANSWER:
+                    count += self.wfile.write(bytes(1 << 16))
+            except OSError:
+                pass
+            sent.put(count)
+
+        def log_message(self, *_: object) -> None:
+            """Log nothing."""
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        Thread(target=server.serve_forever, daemon=True).start()
+        try:
+            yield f"http://127.0.0.1:{server.server_port}", sent
         finally:
             server.shutdown()
 

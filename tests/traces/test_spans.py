@@ -3,7 +3,7 @@
 import asyncio
 import time
 from collections.abc import Sequence
-from threading import Event
+from threading import Event, Thread
 from typing import Any
 from unittest.mock import ANY
 
@@ -20,9 +20,10 @@ from registry.drivers import run
 from registry.options.catalogue import Options
 from registry.plans import Batch, Pause, Plan, call
 from registry.store.connect import connect_async
-from testbed.eventually import PATIENCE_S
+from testbed.eventually import PATIENCE_S, eventually
+from tests.traces.receiver import LONG_ANSWER, endless
 from tests.worker.scene import Broker, Scene, asynchronous
-from traces import process
+from traces import exporting, process
 from traces.exporting import ReportingExporter
 from traces.store import observing
 from worker.traced_service import TracedDriver, TracedService
@@ -169,6 +170,27 @@ def test_a_failure_is_logged_once_until_it_works_again(caplog: pytest.LogCapture
     reporting = ReportingExporter(exporter)
     assert [reporting.export(()) for _ in range(4)] == [failed, failed, succeeded, failed]
     assert [record.message[:28] for record in caplog.records] == ["spans cannot be exported and"]
+
+
+def test_an_export_that_hangs_is_logged(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(exporting, "LATE_S", 0.01)
+    hanging = _Exporter(SpanExportResult.SUCCESS)
+    export = Thread(target=ReportingExporter(hanging).export, args=((),))
+    export.start()
+    eventually(lambda: "an export of spans has taken 0.01 s and goes on" in caplog.text)
+    hanging.released.set()
+    export.join()
+
+
+def test_a_long_answer_is_not_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    with endless() as (url, sent):
+        monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", url)
+        (exporter,) = exporting.exporters()
+        assert exporter.export(()) is SpanExportResult.SUCCESS
+        exporter.shutdown()
+        assert sent.get(timeout=PATIENCE_S) < LONG_ANSWER
 
 
 def test_long_names_are_cut(monkeypatch: pytest.MonkeyPatch, memory: InMemorySpanExporter) -> None:

@@ -50,7 +50,8 @@ class JsonLine(logging.Formatter):
         line |= {name: text for name, text in _fields_of(record).items() if name not in line}
         if record.exc_info:
             line["traceback"] = self.formatException(record.exc_info)
-        return json.dumps(line)  # in ASCII, which no terminal takes for more than text
+        sound = {_sound(name): _sound(value) for name, value in line.items()}
+        return json.dumps(sound)  # in ASCII, which no terminal takes for more than text
 
 
 def formatter(options: Options) -> logging.Formatter:
@@ -99,6 +100,11 @@ def _word(text: str) -> str:
     if text and not any(character.isspace() or character == '"' for character in text):
         return text
     return json.dumps(text, ensure_ascii=False)
+
+
+def _sound(value: object) -> object:
+    """Return a text with lone surrogates escaped, which strict readers of JSON refuse; others as they are."""
+    return value.encode(errors="backslashreplace").decode() if isinstance(value, str) else value
 
 
 def _shown(character: str) -> str:

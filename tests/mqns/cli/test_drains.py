@@ -3,6 +3,7 @@ what all its workers then answer."""
 
 import os
 import pwd
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -98,6 +99,17 @@ def test_whose_it_is_without_an_environment(side: Side, monkeypatch: pytest.Monk
     monkeypatch.setattr("pwd.getpwuid", unknown)
     assert side(*drain, **unset).code == ExitCode.OK
     assert httpx.get(f"{side.url}/v1/brokers/broker-a/drain").json()["owner"] == f"uid {os.getuid()}"
+
+
+def test_the_drain_of_another_owner_is_named_where_it_is_replaced(side: Side) -> None:
+    ask = ("drain", "broker-a", "broker-b", "--owner", "bob", "--reason", "disk")
+    assert side("drain", "broker-a", *WHY).err == ""
+    assert side(*ask).err == "mqns: broker-a was drained by alice (kernel upgrade); that drain is replaced\n"
+    assert side(*ask, "--for", "3600").err == ""
+    err = side("drain", "broker-b", *WHY).err
+    assert re.fullmatch(
+        r"mqns: broker-b was drained by bob until 20\S+Z \(disk\); that drain is replaced\n", err
+    )
 
 
 def test_what_the_server_refuses(side: Side) -> None:

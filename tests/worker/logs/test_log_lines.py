@@ -6,6 +6,7 @@ import sys
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 
+import msgspec
 import pytest
 
 from registry.options.catalogue import InvalidOption, Options, resolve
@@ -64,6 +65,13 @@ def test_what_a_peer_chose_ends_no_line(name: str) -> None:
     line = text_of(record("broker %s", name, broker=name))
     assert line.isprintable()
     assert json_of(record("broker %s", name, broker=name))["logger"] == "worker.serving"
+
+
+def test_json_is_read_by_strict_readers() -> None:
+    """An entry of the event stream may have bytes that are no UTF-8."""
+    line = formatter(Options(log_format="json")).format(record("entry %s", "\udcff", actor="\udcfe", b="😀"))
+    found = msgspec.json.decode(line)
+    assert (found["message"], found["actor"], found["b"]) == (r"entry \udcff", r"\udcfe", "😀")
 
 
 def test_json_has_an_object_a_line() -> None:
