@@ -6,6 +6,7 @@ from typing import Final
 from redis.exceptions import (
     BusyLoadingError,
     ConnectionError,
+    NoScriptError,
     OutOfMemoryError,
     ReadOnlyError,
     TimeoutError,
@@ -59,7 +60,9 @@ class StoreCommands:
             if histogram is None:
                 histogram = self._of[name] = self._durations.of(_label(request))
             histogram.observe(seconds)
-            if isinstance(reply, Exception):
+            if isinstance(reply, Exception) and not isinstance(
+                reply, NoScriptError
+            ):  # the script is sent, then
                 self._errors.add(kind_of(reply))
         self._note(bool(replies) and isinstance(replies[0], Exception) and unavailable(replies[0]))
 

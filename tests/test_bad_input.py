@@ -76,7 +76,7 @@ OPTIONS: list[Case] = [
     ("a negative count", "ping -c -1", 2, "--count"),
     ("a negative interval", "watch -i -1", 2, "--interval"),
     ("another kind", "topics --kind none", 2, "--kind"),
-    ("no topic", "routes", 2, "topics"),
+    ("no topic", "routes", 2, "TOPIC"),
     ("an empty topic", "routes {empty} -n {wire}", 1, "no route of ''"),
     ("a topic that is not there", "routes NoSuch -n {wire}", 1, "no route of NoSuch"),
     ("a very long topic", "routes {long} -n {wire}", 1, "no route of xxx"),

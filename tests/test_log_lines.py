@@ -15,7 +15,8 @@ FOR_OPERATORS = {"warning", "warn", "error", "exception", "critical", "fatal", "
 """Methods that write lines; the last one hands them on."""
 GIVEN = {
     *("worker/jobs/repair_walker.py", "worker/logs/rate_limited_log.py", "worker/watch/ticker.py"),
-    *("mqns/broker/lines.py", "mqns/cli/commands.py", "mqns/cli/server_settings.py", "mqns/cli/watch.py"),
+    *("mqns/broker/lines.py", "mqns/cli/commands.py", "mqns/cli/events.py"),
+    *("mqns/cli/server_settings.py", "mqns/cli/watch.py"),
 }
 ELSEWHERE = {"the store: %s", "the options: %s", "%s%s"}
 """Lines whose argument is a whole sentence: `registry.store.check`, `registry.options.without_effect`, events of the

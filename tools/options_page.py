@@ -28,7 +28,8 @@ gunicorn run. Exit codes are Java's: 0 when it ends as asked, 1 after wrong usag
 a start fails, with one line that says why.
 
 Effect: **live** = a new value takes effect at once in every worker; **start** = read when a process starts (318
-changes the listing only); **none** = accepted, printed and listed, for the reason given.
+changes the listing only; `restart` in `mqns settings`); **none** = accepted, printed and listed, for the reason given
+(`listed` there).
 
 Give all servers of a namespace the same options. Where they differ, nothing breaks, but chance decides: which of the
 time-outs a lease has, whether many that end at once are held (`expiryHoldMillis`), how much of the stream is kept.

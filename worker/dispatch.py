@@ -98,8 +98,7 @@ STORE_AWAY = failure("the store cannot serve now", "store")
 
 def _store_unavailable(request: Request, error: Exception) -> Reply:
     log.warning(
-        "request %d of %s failed, since the store cannot serve: %s; clients and brokers repeat it; "
-        "look after the store",
+        "request %d of %s failed: %s; clients and brokers repeat it; look after the store",
         request.command.code,
         request.peer.address,
         error,

@@ -27,7 +27,7 @@ def split_address(address: str) -> tuple[str, int]:
     if not host or not printable or any(char.isspace() or char in ";,[]/" for char in host):
         raise AddressError(f"no host in the address {_shown(address)}")
     if not (port.isascii() and port.isdecimal() and 0 < int(port[:6]) <= _PORT_MAX):
-        raise AddressError(f"no port in the address {_shown(address)}")
+        raise AddressError(f"no port from 1 to {_PORT_MAX} in the address {_shown(address)}")
     return host, int(port)
 
 

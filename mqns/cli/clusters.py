@@ -74,7 +74,7 @@ def brokers(settings: CommandContext, cluster: OfCluster = None, http: HttpIfAny
     with settings.name_server() as server:
         info = server.get_cluster_info()
     if cluster is not None and cluster not in info.cluster_addr_table:
-        raise NotFound(f"no cluster {cluster}")
+        raise NotFound(f"no cluster {cluster or repr(cluster)}")
     documents = [member for member in members(info) if cluster in (None, member.cluster)]
     headings = ("CLUSTER", "BROKER", "ID", "ADDRESS", "ROLE", "ACTING MASTER", "ZONE")
     rows = [_row(member) for member in documents]

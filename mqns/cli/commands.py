@@ -1,5 +1,6 @@
 """Registration of functions as commands, with the options of every command before or after its name."""
 
+import asyncio
 import inspect
 import os
 import platform
@@ -14,9 +15,10 @@ from mqns.addresses.sources import ENVIRONMENT
 from mqns.addresses.syntax import NAME_SERVER_PORT
 from mqns.cli.exit_codes import EPILOG, ExitCode, code_of, message_of
 from mqns.cli.help_pages import PlainCommand, PlainGroup
+from mqns.cli.http_api import http_status
 from mqns.cli.output import OutputFormat, Printer
 from mqns.cli.settings import ACCESS_KEY, DEFAULT_ADDRESS, CommandContext, CommonOptions
-from mqns.errors import ClientError
+from mqns.errors import ClientError, ConnectError, RemotingError
 from mqns.name_server.client import TIMEOUT_S
 
 PANEL: Final = "Options of every command"
@@ -110,7 +112,7 @@ def command(
             try:
                 function(settings, **values)
             except ClientError as error:
-                settings.output.error(message_of(error))
+                settings.output.error(message_of(error) + _hint(error))
                 raise typer.Exit(code_of(error)) from None
             except KeyboardInterrupt:
                 raise typer.Exit(ExitCode.INTERRUPTED) from None
@@ -127,6 +129,15 @@ def command(
         return function
 
     return register
+
+
+def _hint(error: ClientError) -> str:
+    """Return what is at the address instead, where there is a connection and no name server answers."""
+    if not isinstance(error, RemotingError) or isinstance(error, ConnectError) or "://" in error.address:
+        return ""
+    if asyncio.run(http_status(error.address)) is None:
+        return ""
+    return f"; this is an HTTP port, remoting is usually {NAME_SERVER_PORT}"
 
 
 def add_common_options(app: typer.Typer, misspelt: Callable[[Iterable[str]], list[str]]) -> None:

@@ -15,7 +15,7 @@ from mqns.name_server import calls
 
 Keys = Annotated[
     list[str] | None,
-    typer.Argument(help="Options; all, if none is named", metavar="[KEY]...", show_default=False),
+    typer.Argument(help="Options; all, if none is named", metavar="KEY", show_default=False),
 ]
 Key = Annotated[str, typer.Argument(help="Option", show_default=False)]
 Value = Annotated[str, typer.Argument(help="Value", show_default=False)]

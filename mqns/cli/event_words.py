@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from difflib import get_close_matches
 from itertools import islice
 from typing import Annotated, Any, Final
 
@@ -55,6 +56,17 @@ class _Drain(msgspec.Struct):
 class _Hold(msgspec.Struct):
     from_ms: int
     until_ms: int
+
+
+def unknown_kind(kind: str) -> str | None:
+    """Return a sentence about a kind that this release does not know, None for one that it knows."""
+    if kind in KINDS:
+        return None
+    near = [known for known in KINDS if kind and known.startswith(kind)] or get_close_matches(
+        kind, KINDS, n=1
+    )
+    meant = f"did you mean {' or '.join(near)}?" if near else f"kinds are {', '.join(KINDS)}"
+    return f"--kind: {kind!r} is no kind that this release knows; {meant}"
 
 
 def line_of(entry: EntryDocument, topic: str | None = None) -> str:
@@ -265,3 +277,4 @@ WORDS: Final[Mapping[str, Callable[[Data], str]]] = {
     "tables_repaired": _tables_repaired,
     "checkpoint": _checkpoint,
 }
+KINDS: Final = (*WORDS, "topics_changed")

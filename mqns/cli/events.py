@@ -10,7 +10,7 @@ import msgspec
 import typer
 
 from mqns.cli.commands import command
-from mqns.cli.event_words import EntryDocument, EntryId, line_of
+from mqns.cli.event_words import EntryDocument, EntryId, line_of, unknown_kind
 from mqns.cli.exit_codes import message_of
 from mqns.cli.http_api import Http, HttpApi, HttpError
 from mqns.cli.moments import moment_text, parse_moment
@@ -103,6 +103,8 @@ def _reading(path: str, text: str) -> Callable[..., None]:
     ) -> None:
         if follow and until is not None:
             raise ConfigError("--until, or --follow: not both")
+        for sentence in filter(None, map(unknown_kind, kind or ())):
+            settings.output.error(sentence)
         api = HttpApi(http, settings.timeout_s)
         parameters = {
             "since": _moment(api, "--since", since),

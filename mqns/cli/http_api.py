@@ -21,6 +21,8 @@ HTTP_PORT: Final = 8080
 """The port of the HTTP side, where neither a port nor a scheme is given."""
 ANSWER_MOST: Final = 64 << 20
 """Bytes of an answer; a page of 1,000 brokers has some hundred thousand."""
+WHAT_IS_IT_S: Final = 2.0
+"""How long is waited for HTTP where no name server answered."""
 AS_IT_IS: Final = {"Accept-Encoding": "identity"}
 """How an answer is asked for, and read: one compressed twice has a thousand times a thousand bytes for one."""
 NO_HEADERS: Final[Mapping[str, str]] = {}
@@ -106,6 +108,17 @@ async def ask(
             return response.status_code, bytes(body)
     except TimeoutError:
         raise httpx.ReadTimeout(f"no whole answer within {timeout_s:g} s") from None
+
+
+async def http_status(address: str) -> int | None:
+    """Return the status of an answer to `GET /healthz` at host:port, None where no HTTP is spoken."""
+    try:
+        check_address(address)
+        async with httpx.AsyncClient(transport=httpx.AsyncHTTPTransport(), timeout=WHAT_IS_IT_S) as client:
+            status, _ = await ask(client, WHAT_IS_IT_S, "GET", f"http://{address}/healthz")
+    except (httpx.HTTPError, httpx.InvalidURL, AddressError):
+        return None
+    return status
 
 
 def decode(body: bytes, shape: Any) -> Any:

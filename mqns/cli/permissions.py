@@ -15,7 +15,7 @@ from mqns.cli.shell import arguments, command_line
 from mqns.name_server import calls
 from mqns.remoting.call import Call
 
-Brokers = Annotated[list[str], typer.Argument(help="Broker names", metavar="BROKER...", show_default=False)]
+Brokers = Annotated[list[str], typer.Argument(help="Broker names", metavar="BROKER", show_default=False)]
 
 
 class PermissionDocument(Document, frozen=True):
@@ -87,6 +87,11 @@ def _change(
                 ],
             ),
         )
+    changed = {document.broker_name for document in documents if document.topic_count}
+    for broker in dict.fromkeys(brokers):
+        if broker not in changed:
+            name = broker or repr(broker)
+            settings.output.error(f"no topic of broker {name}; `mqns brokers` lists the names of brokers")
     if failure is not None:
         raise failure
     return drains or {}

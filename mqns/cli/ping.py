@@ -25,7 +25,7 @@ REQUEST: Final = calls.get_kv_config("mqns", "ping").request
 
 Addresses = Annotated[
     list[str] | None,
-    typer.Argument(help="Name servers (default: those of -n)", metavar="[ADDR]...", show_default=False),
+    typer.Argument(help="Name servers (default: those of -n)", metavar="ADDR", show_default=False),
 ]
 Count = Annotated[
     int, typer.Option("-c", "--count", help="How many requests to each; 0: until interrupted", min=0)

@@ -16,7 +16,7 @@ from mqns.tasks import run_concurrently
 from rocketmq_remoting.permission import PERM_INHERIT, PERM_READ, PERM_WRITE
 from rocketmq_remoting.route import TopicRouteData
 
-Topics = Annotated[list[str], typer.Argument(help="Topics", show_default=False)]
+Topics = Annotated[list[str], typer.Argument(help="Topics", metavar="TOPIC", show_default=False)]
 
 
 class BrokerDocument(Document, frozen=True):

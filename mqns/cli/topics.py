@@ -7,7 +7,7 @@ from typing import Annotated, Final
 import typer
 
 from mqns.cli.commands import command
-from mqns.cli.output import lines
+from mqns.cli.output import OutputFormat, lines
 from mqns.cli.routes import RouteDocument, documents, routes_table
 from mqns.cli.settings import CommandContext
 from mqns.errors import ConfigError
@@ -73,7 +73,11 @@ def topics(
         return
     with settings.name_server() as server:
         names = _names(server.call(call), prefix)
-    settings.output.show(names, lambda: lines(names))
+    if names or settings.output.form is not OutputFormat.TABLE:
+        settings.output.show(names, lambda: lines(names))
+    if not names and cluster is not None:
+        wanted = f"cluster {cluster or repr(cluster)}" + (prefix and f" with prefix {prefix}")
+        settings.output.error(f"no topic of {wanted}; `mqns clusters` lists the names of clusters")
 
 
 def _names(listed: TopicList, prefix: str) -> list[str]:

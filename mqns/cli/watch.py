@@ -30,7 +30,7 @@ Snapshot = dict[tuple[str, ...], Row]
 
 Topics = Annotated[
     list[str] | None,
-    typer.Argument(help="Topics; clusters, if none is named", metavar="[TOPIC]...", show_default=False),
+    typer.Argument(help="Topics; clusters, if none is named", metavar="TOPIC", show_default=False),
 ]
 Clusters = Annotated[bool, typer.Option("--clusters", help="The brokers of all clusters")]
 Interval = Annotated[float, typer.Option("-i", "--interval", help="Seconds between two looks", min=0.01)]

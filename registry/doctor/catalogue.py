@@ -98,7 +98,8 @@ RULES: Final = {
         "The worker stands still, does not reach the store, or was killed. While it stands still, clients and brokers "
         "with a connection to it get no answer, and new connections go to others.",
         "See its log and its process, whose id is the number before the last dot of its name. gunicorn replaces one "
-        "that stands still for 30 s; kill it by its id if it stays. A worker that has gone is named for a minute.",
+        "that stands still for 30 s; if it stays, kill -KILL it by its id: a stopped process takes no other signal. A "
+        "worker that has gone is named for a minute.",
         f"{REDIS} zrange {{workers}} 0 -1 withscores",
     ),
     "store-clock-back": Rule(

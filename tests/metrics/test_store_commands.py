@@ -3,7 +3,14 @@
 from collections.abc import Mapping
 
 import pytest
-from redis.exceptions import ConnectionError, OutOfMemoryError, ReadOnlyError, ResponseError, TimeoutError
+from redis.exceptions import (
+    ConnectionError,
+    NoScriptError,
+    OutOfMemoryError,
+    ReadOnlyError,
+    ResponseError,
+    TimeoutError,
+)
 
 from metrics.catalogue import REDIS_COMMAND_DURATION
 from metrics.counts import Observed
@@ -52,3 +59,10 @@ def test_errors_by_kind_and_whether_the_store_answers(error: Exception, kind: st
     found = values(commands)
     assert found["redis_up",] == 1
     assert found.get(("redis_reconnects_total",), 0) == 1 - up
+
+
+def test_a_script_that_the_store_does_not_have_yet_is_no_failure() -> None:
+    """The driver sends it then: once for each script after a start of the store."""
+    commands = StoreCommands()
+    commands([TICK], 0.001, [NoScriptError("No matching script.")])
+    assert values(commands) == {(REDIS_COMMAND_DURATION.name, "tick"): 1, ("redis_up",): 1}

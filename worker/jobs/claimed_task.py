@@ -20,6 +20,7 @@ __all__ = ["ClaimedTask", "Task"]
 LOOK_EVERY_S: Final = 5.0
 """How often another process asks whether it is to run the task."""
 
+lines = logging.getLogger(__name__)
 log = RateLimitedLog(logging.getLogger(__name__), every_s=60.0)
 
 
@@ -41,6 +42,7 @@ class ClaimedTask:
         self._task = task
         self._record = record
         self._runs_here = runs_here
+        self._succeeded = True
 
     async def run(self) -> None:
         """Run it again and again until cancelled."""
@@ -60,13 +62,18 @@ class ClaimedTask:
             await self._task.run()
         except (RedisError, StoreUnavailable) as error:
             log.warning(
-                "%s: %s; if that stays, compare the rights of the user with docs/redis.md",
+                "%s: %s; tried again within %g s, compare the rights of the user with docs/redis.md if the store "
+                "refuses",
                 self._task.failure,
                 error,
+                self._task.every_s,
                 kind=self._task.name,
             )
             succeeded = False
         else:
             succeeded = True
+            if not self._succeeded:
+                lines.warning("job %s ends well again", self._task.name)
+        self._succeeded = succeeded
         every_s = int(self._task.every_s)
         self._record.ran(self._task.name, every_s, perf_counter() - began_s, succeeded=succeeded)

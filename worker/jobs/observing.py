@@ -67,16 +67,20 @@ class StreamObserver:
 
     async def run(self) -> None:
         """Observe until cancelled."""
+        failed = False
         while True:
             try:
                 more = await self.observe_next()
+                if failed:
+                    lines.warning("changes are logged and counted again")
+                failed = False
             except (RedisError, StoreUnavailable) as error:
                 log.warning(
-                    "changes are not logged and counted now, but later: %s; if that stays, compare the rights of the "
-                    "user with docs/redis.md",
+                    "changes are not logged and counted now, but later: %s; tried again each second, compare the "
+                    "rights of the user with docs/redis.md if the store refuses",
                     error,
                 )
-                more = False
+                more, failed = False, True
             await asyncio.sleep(REST_S if more else LOOK_EVERY_S)
 
     async def observe_next(self) -> bool:

@@ -103,6 +103,8 @@ def await_queue(options: Options) -> None:
             touch(options.beat_file)
             try:
                 connection.ping()
+                if logged:
+                    log.warning("the job queue can be reached again")
                 return
             except (redis.ConnectionError, redis.TimeoutError) as error:
                 if not logged:

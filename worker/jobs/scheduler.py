@@ -18,7 +18,7 @@ import redis
 from redis.exceptions import RedisError
 from rq import Queue
 from rq.cron import CronScheduler
-from rq.cron_scheduler_registry import get_registry_key
+from rq.cron_scheduler_registry import cleanup, get_registry_key
 from rq.exceptions import DuplicateJobError, SchedulerNotFound
 from rq.serializers import JSONSerializer
 
@@ -143,11 +143,12 @@ class PeriodScheduler(CronScheduler):
         self._done[job.name] = period
 
     def _register(self) -> None:
-        """Stay on RQ's list of schedulers, also after its Redis has come back empty."""
+        """Stay on RQ's list of schedulers, also after its Redis came back empty; drop those that were killed."""
         now = self._clock()
         if now >= self._registered_until:
             self.save()
             self.connection.zadd(get_registry_key(), {self.name: time.time()})
+            cleanup(self.connection)
             self._registered_until = now + REGISTER_EVERY_S
 
 

@@ -10,6 +10,7 @@ from mqns.names import MASTER_ID
 CLOCK_MS: Final = 5_000
 SECOND_MS: Final = 1_000
 HELD: Final = "held"
+OVERDUE: Final = "overdue"
 HOLD: Final = "leases-held"
 """What a name server finds about itself while it holds leases."""
 
@@ -115,13 +116,12 @@ def _leases(server: NameServerFacts) -> Iterator[Finding]:
     http = server.http
     if http is None or http.failure is not None:
         return
+    holds = any(own.check == HOLD for own in http.findings)
     for lease in http.leases:
-        if lease.state == HELD and any(own.check == HOLD for own in http.findings):
-            continue  # it is named there
         title = f"{lease.broker_name} (id {lease.broker_id}, {lease.broker_addr})"
         subjects = (lease.broker_name, lease.broker_addr)
         why = _ending(lease)
-        if why is not None:
+        if why is not None and (lease.state == OVERDUE or not holds):  # a hold explains it
             severity, reason = why
             yield Finding(
                 severity,
@@ -146,7 +146,7 @@ def _leases(server: NameServerFacts) -> Iterator[Finding]:
 
 def _ending(lease: BrokerLease) -> tuple[Severity, str] | None:
     """Return severity and text if more than half of a lease passed without a heartbeat."""
-    if lease.state == "overdue":
+    if lease.state == OVERDUE:
         return Severity.ERROR, "has not registered in time: routes leave it out already"
     if lease.state == HELD:
         return (

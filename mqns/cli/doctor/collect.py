@@ -10,7 +10,7 @@ import httpx
 import msgspec
 
 from mqns.addresses.syntax import split_address
-from mqns.cli.doctor.contact import WHAT_IS_IT_S, evidence, first_contact, over_http
+from mqns.cli.doctor.contact import evidence, first_contact, over_http
 from mqns.cli.doctor.facts import (
     BROKERS,
     CONFIG,
@@ -28,6 +28,7 @@ from mqns.cli.doctor.facts import (
     broker_addresses,
 )
 from mqns.cli.doctor.http_side import STORE_UNAVAILABLE, first_http_facts, more_http_facts
+from mqns.cli.http_api import WHAT_IS_IT_S
 from mqns.cli.output import Printer
 from mqns.cli.settings import CONCURRENT_CALLS
 from mqns.errors import AddressError, CallTimeout, ClientError, RemotingError, ResponseError

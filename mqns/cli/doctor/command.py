@@ -18,7 +18,7 @@ from mqns.cli.doctor.facts import Facts, NameServerFacts
 from mqns.cli.doctor.findings import Finding, Severity, confirmed, counted, in_order
 from mqns.cli.doctor.rules import explained
 from mqns.cli.exit_codes import ExitCode
-from mqns.cli.http_api import http_url
+from mqns.cli.http_api import VARIABLE, http_url
 from mqns.cli.output import Document, plain, table
 from mqns.cli.settings import CommandContext
 from mqns.errors import ConfigError
@@ -61,7 +61,7 @@ class DoctorDocument(Document, frozen=True):
 
 Addresses = Annotated[
     list[str] | None,
-    typer.Argument(help="Name servers (default: those of -n)", metavar="[ADDR]...", show_default=False),
+    typer.Argument(help="Name servers (default: those of -n)", metavar="ADDR", show_default=False),
 ]
 Namespaces = Annotated[
     list[str] | None,
@@ -76,6 +76,7 @@ Http = Annotated[
         help="HTTP side of a redis-namesrv, which reports leases and its clock: one for all name servers, or one for "
         "each",
         metavar="URL",
+        envvar=VARIABLE,
         show_default=False,
     ),
 ]

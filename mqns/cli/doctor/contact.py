@@ -3,14 +3,12 @@
 import asyncio
 from typing import Final
 
-import httpx
 import msgspec
 
-from mqns.addresses.syntax import split_address
 from mqns.cli.doctor.facts import STORE_AWAY, HttpFacts, NameServerFacts, Port
 from mqns.cli.doctor.http_side import STORE_UNAVAILABLE
-from mqns.cli.http_api import ask
-from mqns.errors import AddressError, CallTimeout, ConnectError, RemotingError, ResponseError
+from mqns.cli.http_api import http_status
+from mqns.errors import CallTimeout, ConnectError, RemotingError, ResponseError
 from mqns.name_server import calls
 from mqns.name_server.client import AsyncNameServerClient
 from mqns.remoting.remoting_client import AsyncRemotingClient
@@ -19,7 +17,6 @@ from rocketmq_remoting.version import V5_0_0, version_name
 
 READINESS_S: Final = 3.0
 READINESS_CONNECTIONS: Final = 16
-WHAT_IS_IT_S: Final = 2.0
 STORE_LATE_S: Final = 1.0
 """A lookup that takes longer is a sign: lists ask the store several times, and would be waited for in vain."""
 STORE_LOOKUP: Final = calls.get_kv_config("mqns", "doctor")
@@ -123,7 +120,7 @@ async def _unanswered(address: str, error: RemotingError) -> NameServerFacts:
     """Return the facts of an address where no name server answered, and what is there instead."""
     if isinstance(error, ConnectError):
         return NameServerFacts(address=address, failure=error.reason)
-    status = await _http_status(address)
+    status = await http_status(address)
     if status is not None:
         return NameServerFacts(
             address=address, failure=f"it speaks HTTP (GET /healthz: status {status})", port=Port.HTTP
@@ -131,14 +128,3 @@ async def _unanswered(address: str, error: RemotingError) -> NameServerFacts:
     timed_out = isinstance(error, CallTimeout)
     port = Port.MUTE if timed_out else Port.FOREIGN
     return NameServerFacts(address=address, failure=error.reason, timed_out=timed_out, port=port)
-
-
-async def _http_status(address: str) -> int | None:
-    """Return the status of an answer to `GET /healthz`, None where there is no HTTP."""
-    try:
-        split_address(address)
-        async with httpx.AsyncClient(transport=httpx.AsyncHTTPTransport(), timeout=WHAT_IS_IT_S) as client:
-            status, _ = await ask(client, WHAT_IS_IT_S, "GET", f"http://{address}/healthz")
-    except (httpx.HTTPError, httpx.InvalidURL, AddressError):
-        return None
-    return status

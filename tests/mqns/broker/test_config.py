@@ -101,7 +101,7 @@ def test_the_environment_says_what_the_file_does_not(path: Path) -> None:
         ("serializeType = 'XML'", "serializeType: expected str JSON or ROCKETMQ"),
         (
             "namesrvAddr = 'a:9876;b:'",
-            "namesrvAddr: no port in the address 'b:'; expected host:port;host:port",
+            "namesrvAddr: no port from 1 to 65535 in the address 'b:'; expected host:port;host:port",
         ),
         ("lisenPort = 1", "lisenPort: no such field; there are brokerName, brokerClusterName, brokerId"),
         ("[[topics]]\nperm = 6", "topics[0].topicName: is missing"),

@@ -62,7 +62,24 @@ def test_topics(ns: Scene, mqns: Mqns, arguments: tuple[str, ...], topics: list[
     flags = {"None": 0, "Unit": 1, "Sub": 2, "Both": 3}
     ns.f1(topics=tuple(Topic(name, flag=flag) for name, flag in flags.items()))
     assert mqns("topics", *arguments, "-o", "json").document == topics
-    assert mqns("topics", *arguments).out.split() == topics
+    assert mqns("topics", *arguments).out.splitlines() == topics
+
+
+def test_a_cluster_without_topics_is_named(ns: Scene, mqns: Mqns) -> None:
+    ended = mqns("topics", "--cluster", "c2")
+    said = "mqns: no topic of cluster c2; `mqns clusters` lists the names of clusters\n"
+    assert (ended.code, ended.out, ended.err) == (ExitCode.OK, "", said)
+    assert mqns("brokers", "--cluster", "").err == "mqns: no cluster ''\n"
+
+
+def test_permissions_of_a_broker_without_topics_are_named(ns: Scene, mqns: Mqns) -> None:
+    ns.f1()
+    ended = mqns("permissions", "wipe", "broker-a", "broker-x")
+    assert [words[1:] for words in ended.words[1:]] == [["broker-a", "2"], ["broker-x", "0"]]
+    assert (ended.code, ended.err) == (
+        ExitCode.OK,
+        "mqns: no topic of broker broker-x; `mqns brokers` lists the names of brokers\n",
+    )
 
 
 def test_topics_with_their_routes(ns: Scene, mqns: Mqns) -> None:

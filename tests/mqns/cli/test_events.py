@@ -13,8 +13,10 @@ import httpx
 import pytest
 
 from mqns.cli import events
+from mqns.cli.event_words import KINDS
 from mqns.cli.exit_codes import ExitCode
 from mqns.cli.http_api import HttpApi, HttpError
+from registry.events.entry import EventKind
 from testbed.broker import B
 from testbed.eventually import eventually
 from testbed.nameserver import NameServer
@@ -97,9 +99,29 @@ def test_who_did_it(side: Side) -> None:
 
 
 def test_no_entry_is_no_line(side: Side) -> None:
-    ended = side("events", "--kind", "none")
+    ended = side("events", "--kind", "settings_changed", "--until", "1000")
     assert (ended.code, ended.out, ended.err) == (ExitCode.OK, "", "")
     assert side("events", "--kind", "none", "-o", "json").document == []
+
+
+@pytest.mark.parametrize(
+    ("kind", "said"),
+    [
+        ("drain", "did you mean drain_changed?"),
+        ("topic_changed", "did you mean topics_changed?"),
+        ("broker", "did you mean broker_registered or broker_updated or broker_removed?"),
+        ("x", f"kinds are {', '.join(KINDS)}"),
+    ],
+)
+def test_a_kind_that_is_none_is_named(side: Side, kind: str, said: str) -> None:
+    """It is asked for all the same: a server of a later release may have it."""
+    ended = side.since("audit", "--kind", kind, "--kind", "drain_changed")
+    assert (ended.code, len(ended.out.splitlines())) == (ExitCode.OK, 2)
+    assert ended.err == f"mqns: --kind: '{kind}' is no kind that this release knows; {said}\n"
+
+
+def test_all_kinds_are_known() -> None:
+    assert set(KINDS) == set(EventKind)
 
 
 def test_older_entries_than_the_limit_are_mentioned(side: Side) -> None:

@@ -27,7 +27,7 @@ from registry.options.without_effect import KNOWN
 from testbed.certificates import make_certificates
 from testbed.nameserver import NameServer
 from testbed.scene import Scene
-from tests.mqns.cli.conftest import Mqns, address, run
+from tests.mqns.cli.conftest import Mqns, address, http_side, run
 
 ROUTE: dict[str, object] = {
     "topic": "TA",
@@ -84,6 +84,21 @@ def test_no_answer_in_time(silent: str) -> None:
     assert ended.code == ExitCode.TIMED_OUT
     assert ended.err == f"mqns: {silent}: no answer within 0.1 s\n"
     assert time.monotonic() - began_at < 5
+
+
+def test_an_http_port_is_named(ns: Scene) -> None:
+    where = http_side(ns.server).removeprefix("http://")
+    ended = run("topics", "-n", where, "--timeout", "0.5")
+    assert (ended.code, ended.err) == (
+        ExitCode.TIMED_OUT,
+        f"mqns: {where}: no answer within 0.5 s; this is an HTTP port, remoting is usually 9876\n",
+    )
+
+
+@pytest.mark.parametrize("port", ["0", "65536", "http"])
+def test_a_port_that_is_none(port: str) -> None:
+    ended = run("topics", "-n", f"ns:{port}")
+    assert ended.err == f"mqns: -n: no port from 1 to 65535 in the address 'ns:{port}'\n"
 
 
 def test_what_is_not_there(mqns: Mqns) -> None:

@@ -11,6 +11,7 @@ import pytest
 import redis as redis_py
 from rq import Queue
 from rq.cron import CronScheduler
+from rq.cron_scheduler_registry import get_registry_key
 from rq.serializers import JSONSerializer
 from rq.utils import import_attribute
 
@@ -187,6 +188,14 @@ def test_schedulers_are_on_rqs_list_also_after_it_came_back_empty(
     for scheduler in schedulers:
         scheduler.unregister()
     assert CronScheduler.all(queue) == []
+
+
+def test_a_scheduler_that_was_killed_leaves_rqs_list(queue: redis_py.Redis) -> None:
+    killed, other = (PeriodScheduler(queue, "default", [tick(1000)]) for _ in range(2))
+    killed.step()
+    queue.zadd(get_registry_key(), {killed.name: time.time() - 121})
+    other.step()
+    assert queue.zrange(get_registry_key(), 0, -1) == [other.name.encode()]
 
 
 def test_the_timetable_names_every_job_once() -> None:

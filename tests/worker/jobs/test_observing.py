@@ -13,6 +13,7 @@ from metrics.catalogue import ADMIN_WRITES
 from metrics.samples import Sample
 from mqnamesrv.store import EmbeddedStore
 from registry.drivers import AsyncDriver
+from registry.errors import StoreUnavailable
 from registry.events.entry import Event
 from registry.events.observed import OBSERVER, READ, Claim, Position
 from registry.keys import Keys
@@ -27,6 +28,7 @@ from worker.jobs import event_log, observing
 from worker.jobs.event_counts import EventCounts
 from worker.jobs.event_log import LINES, EventLog
 from worker.jobs.observing import Observer, StreamObserver
+from worker.logs.rate_limited_log import RateLimitedLog
 
 KEYS = Keys()
 
@@ -296,3 +298,29 @@ def _acts(counts: EventCounts) -> float:
     return sum(
         read.value for read in counts.read() if isinstance(read, Sample) and read.metric is ADMIN_WRITES
     )
+
+
+@asynchronous
+async def test_the_end_of_an_outage_is_logged_once(
+    store: EmbeddedStore, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(observing, "LOOK_EVERY_S", 0.0)
+    monkeypatch.setattr(observing, "log", RateLimitedLog(logging.getLogger(observing.__name__)))
+    async with connect_async(store.url) as connection:
+        observer = Process("one", connection).observer
+        outcomes: list[Exception | None] = [None, StoreUnavailable("away"), None, None]
+
+        async def observe_next() -> bool:
+            if not outcomes:
+                raise asyncio.CancelledError
+            if (outcome := outcomes.pop(0)) is not None:
+                raise outcome
+            return False
+
+        monkeypatch.setattr(observer, "observe_next", observe_next)
+        with pytest.raises(asyncio.CancelledError):
+            await observer.run()
+    assert [line.partition(":")[0] for line in logged(caplog)] == [
+        "changes are not logged and counted now, but later",
+        "changes are logged and counted again",
+    ]

@@ -153,3 +153,21 @@ def test_a_job_that_fails_is_logged_with_its_cause_and_what_comes_next(store: Em
         _, logged = process.communicate(timeout=ENDS_WITHIN_S)
     assert "[ERROR] worker.jobs.rq_worker job j1 failed: invalid literal for int()" in logged
     assert "the timetable runs it again" in logged
+
+
+def test_a_queue_that_can_be_reached_again_is_logged(
+    store: EmbeddedStore, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    urls = ["redis://127.0.0.1:1/0", store.url]
+
+    def one_that_comes_back(_: float) -> None:
+        connection.connection_pool = connect_queue(urls[1]).connection_pool
+
+    with connect_queue(urls[0], socket_connect_timeout=1.0) as connection:
+        monkeypatch.setattr(rq_worker, "_connection", lambda *_, **__: connection)
+        monkeypatch.setattr("worker.jobs.rq_worker.time.sleep", one_that_comes_back)
+        rq_worker.await_queue(Options())
+    assert [line.partition(":")[0] for line in caplog.messages] == [
+        "the job queue cannot be reached",
+        "the job queue can be reached again",
+    ]

@@ -14,6 +14,7 @@ from metrics.samples import Sample
 from registry import task_times, topic_counts
 from registry.doctor.findings import counted
 from registry.drivers import AsyncDriver, run
+from registry.errors import StoreUnavailable
 from registry.growth.limits import DEFAULT_LIMITS
 from registry.keys import Keys
 from testbed.eventually import eventually_async
@@ -23,6 +24,7 @@ from worker.jobs import claimed_task
 from worker.jobs.claimed_task import ClaimedTask, Task
 from worker.jobs.store_counts import counts
 from worker.jobs.task_record import TaskRecord
+from worker.logs.rate_limited_log import RateLimitedLog
 
 KEYS = Keys()
 TOPICS, FINDINGS = "count_topics", "examine"
@@ -105,3 +107,29 @@ def test_the_one_that_walks_counts_again_and_again(
         await driver.close()
 
     asyncio.run(count())
+
+
+def test_a_task_that_ends_well_again_is_logged_once(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(claimed_task, "log", RateLimitedLog(logging.getLogger(claimed_task.__name__)))
+    outcomes: list[Exception | None] = [None, StoreUnavailable("away"), None, None]
+
+    async def run_it() -> None:
+        if (outcome := outcomes.pop(0)) is not None:
+            raise outcome
+
+    async def all_runs() -> None:
+        task = ClaimedTask(
+            Task("count_topics", 60, "topics are not counted", run_it),
+            TaskRecord(KEYS, lambda plan: None),
+            lambda: True,
+        )
+        while outcomes:
+            await task.run_once()
+
+    asyncio.run(all_runs())
+    assert [line.partition(":")[0] for line in logged(caplog)] == [
+        "topics are not counted",
+        "job count_topics ends well again",
+    ]

@@ -410,6 +410,12 @@ def test_a_hold_explains_the_leases_that_it_holds() -> None:
     assert "routes leave it out already" in finding.what
 
 
+def test_a_hold_explains_late_heartbeats() -> None:
+    """After an outage of the store all brokers are late, and none of them is at fault."""
+    late = lease(remaining_ms=40_000)
+    assert list(brokers.check(Facts((server(A, **leases(late, findings=(HOLD,))),)))) == []
+
+
 @pytest.mark.parametrize(
     "facts",
     [

@@ -220,6 +220,8 @@ def test_what_http_adds(
         ended = doctor([scene], "--http", url)
         assert rules(ended, "info") == []
         assert rules(ended, "warning") == [*["address-loopback"] * 2, *["broker-clock-ahead"] * 2]
+        by_variable = run("doctor", address(server), "--recheck", "0", "-o", "json", env={"MQNS_HTTP": url})
+        assert rules(by_variable, "warning") == rules(ended, "warning")
         unheard = doctor([scene], "--http", "127.0.0.1:1")
         (dark,) = (f for f in unheard.document["findings"] if f["severity"] == "error")
         assert (dark["check"], dark["command"]) == ("http-silent", "curl -sm 5 http://127.0.0.1:1/readyz")
