@@ -355,9 +355,9 @@ TASK_QUEUE_DEPTH: Final = Metric(
 EVENTS_TRIMMED: Final = Metric(
     "events_trimmed_total",
     "counter",
-    (Label("reason", ("passed", "cap")),),
+    (Label("reason", ("passed", "cap", "audit")),),
     JOBS,
-    "Entries that the job trimmed: that all consumers have, and that there was no memory for.",
+    "Entries that the job trimmed: that all consumers have, that there was no memory for, and copies of operators'.",
 )
 TABLE_REPAIRS: Final = Metric(
     "table_repairs_total",

@@ -60,9 +60,8 @@ class StoreCommands:
             if histogram is None:
                 histogram = self._of[name] = self._durations.of(_label(request))
             histogram.observe(seconds)
-            if isinstance(reply, Exception) and not isinstance(
-                reply, NoScriptError
-            ):  # the script is sent, then
+            is_to_be_sent = isinstance(reply, NoScriptError)  # the driver sends the script then
+            if isinstance(reply, Exception) and not is_to_be_sent:
                 self._errors.add(kind_of(reply))
         self._note(bool(replies) and isinstance(replies[0], Exception) and unavailable(replies[0]))
 

@@ -15,7 +15,7 @@ import msgspec
 from registry.clock import now_ms
 from registry.events.checkpoint import last_round, request_round
 from registry.events.consumers import Consumer, read_reports
-from registry.events.entry import FIRST, Event, EventId
+from registry.events.entry import FIRST, Event, EventId, EventKind
 from registry.keys import Keys
 from registry.plans import Batch, Origin, Plan, as_json, call
 
@@ -27,6 +27,7 @@ AUDIT_MAX = 100_000
 TRIMS = 16  # tries of one run: the second takes a 16th of the entries at least, the next two of them …
 AUDIT_PART = 4  # of the memory that the event stream may have, the copies have so much
 ROUND_EVERY_MS = 600_000  # at most one round of cause `gap` in this time
+COPIED_VALUE_MAX = 1024  # bytes of a KV value in a copy: a peer may set any number of long ones
 AUDITOR = "audit"  # our own field of `events:consumers`
 UNREAD_NAMED = 10  # ids of unread entries that a run returns
 
@@ -34,13 +35,14 @@ UNREAD_NAMED = 10  # ids of unread entries that a run returns
 class Trimmed(msgspec.Struct, frozen=True):
     """Entries copied to `audit`, entries trimmed because all consumers have them, entries trimmed by the cap.
 
-    `lagging` counts consumers that hold entries back, lack some, and have no checkpoint round ahead of them.
-    `unread_entries` are ids of entries without a number, the first ones of this run; `unread_consumers` are consumers
-    whose report cannot be read, some of them, and why."""
+    `copies_trimmed` counts copies that there was no room for any more. `lagging` counts consumers that hold entries
+    back, lack some, and have no checkpoint round ahead of them. `unread_entries` are ids of entries without a number,
+    the first ones of this run; `unread_consumers` are consumers whose report cannot be read, some of them, and why."""
 
     audited: int = 0
     passed: int = 0
     capped: int = 0
+    copies_trimmed: int = 0
     lagging: int = 0
     unread_entries: tuple[str, ...] = ()
     unread_consumers: dict[str, str] = {}
@@ -49,14 +51,16 @@ class Trimmed(msgspec.Struct, frozen=True):
 def trim(keys: Keys, origin: Origin, *, retention_ms: int, max_bytes: int) -> Plan[Trimmed]:
     """Copy to `audit`, then trim, then request a round if a consumer needs one. Times are of the Redis clock."""
     now = yield from now_ms()
+    copies = int((yield call("XLEN", keys.audit)))
     audited, unread_entries = yield from _audit(keys, now, max_bytes // AUDIT_PART)
     consumers, unread_consumers = yield from read_reports(keys)
     holders = [consumer for consumer in consumers.values() if consumer.retains(now)]
     oldest = min([EventId(max(now - retention_ms, 0)), *(consumer.position for consumer in holders)])
     passed = yield from _trim(keys.events, ("MINID", "~", str(oldest)), down_to=KEPT)
     capped = yield from trim_to_memory(keys, max_bytes)
+    copies_trimmed = copies + audited - int((yield call("XLEN", keys.audit)))
     lagging = yield from _count_lagging(keys, holders, now, origin)
-    return Trimmed(audited, passed, capped, lagging, unread_entries, unread_consumers)
+    return Trimmed(audited, passed, capped, copies_trimmed, lagging, unread_entries, unread_consumers)
 
 
 def trim_to_memory(keys: Keys, max_bytes: int) -> Plan[int]:
@@ -94,7 +98,7 @@ def _audit(keys: Keys, now: int, max_bytes: int) -> Plan[tuple[int, tuple[str, .
         reply = yield call("XRANGE", keys.events, f"({auditor.position}", "+", "COUNT", READ)
         for event in (Event.of(*entry) for entry in reply):
             if event.is_audited and event.id > copied_to:
-                flat = [text for field in event.fields.items() for text in field]
+                flat = [text for field in _copied(event).items() for text in field]
                 yield call("XADD", keys.audit, "MAXLEN", "~", AUDIT_MAX, str(event.id), *flat)
                 count += 1
                 copied_bytes += sum(map(len, flat))
@@ -111,6 +115,18 @@ def _audit(keys: Keys, now: int, max_bytes: int) -> Plan[tuple[int, tuple[str, .
     auditor.at_ms = now
     yield call("HSET", keys.events_consumers, AUDITOR, as_json(auditor))
     return count, tuple(unread[:UNREAD_NAMED])
+
+
+def _copied(event: Event) -> dict[str, str]:
+    """Return the fields of a copy: long KV values by their sizes, as an entry has those over 64 KB."""
+    fields = dict(event.fields)
+    if event.kind == EventKind.KV_CHANGED:
+        for name in ("before", "after"):
+            size = len(fields.get(name, "").encode(errors="replace"))
+            if size > COPIED_VALUE_MAX:
+                del fields[name]
+                fields[f"{name}_bytes"] = str(size)
+    return fields
 
 
 def _auditor(keys: Keys, copied_to: EventId) -> Plan[Consumer]:

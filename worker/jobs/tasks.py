@@ -65,6 +65,7 @@ def trim_events(options: Options | None = None) -> dict[str, object]:
         raise
     TRIMMED.add("passed", by=trimmed.passed)
     TRIMMED.add("cap", by=trimmed.capped)
+    TRIMMED.add("audit", by=trimmed.copies_trimmed)
     unread.report(keys, trimmed)
     return msgspec.structs.asdict(trimmed)
 

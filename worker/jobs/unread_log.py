@@ -1,15 +1,18 @@
-"""Log lines about what the trimming of the event stream could not read and skipped: one when it first shows."""
+"""Log lines about the trimming of the event stream: what it could not read and skipped, when that first shows, and the
+loss of copies of operators' entries."""
 
 import logging
 from typing import Final
 
 from registry.events.trim import Trimmed
 from registry.keys import Keys
+from worker.logs.rate_limited_log import RateLimitedLog
 
 LONGEST: Final = 200
 """Characters of a name or reason in a line: programs outside may write any text."""
 
 log = logging.getLogger(__name__)
+lost = RateLimitedLog(log, every_s=60.0)
 
 
 class UnreadLog:
@@ -26,6 +29,13 @@ class UnreadLog:
                 "trimmed with the others; find out what wrote them, only the name server may",
                 keys.events,
                 ", ".join(trimmed.unread_entries),
+            )
+        if trimmed.copies_trimmed:
+            lost.warning(
+                "the oldest %d entries of %s are gone, for want of room, and `mqns audit` begins later; see which actor "
+                "changes so much, and raise eventsMaxBytes if it is right to",
+                trimmed.copies_trimmed,
+                keys.audit,
             )
         news = trimmed.unread_consumers.items() - self._consumers.items()
         for name, reason in sorted(news):
