@@ -44,8 +44,9 @@ RECORDINGS: Final = tuple(template.over(window) for template in TEMPLATES for wi
 BUDGET: Final = 0.0001
 """The part of lookups that may fail in 30 days."""
 FAILED_LEAST: Final = 10
-BROKER_GONE: Final = "`brokers-silent-10`, `brokers-silent-50`, `brokers-silent-100`"
-SILENT: Final = f"{BROKER_GONE}: brokers hang, or cannot reach the service"
+KILLED: Final = "`brokers-killed-10`, `brokers-killed-50`, `brokers-killed-100`: brokers die"
+SILENT_ROWS: Final = "`brokers-silent-10`, `brokers-silent-50`, `brokers-silent-100`"
+SILENT: Final = f"{SILENT_ROWS}: brokers hang, or cannot reach the service"
 NO_JOBS: Final = "`scheduler-dead`, `jobs-dead`: no scheduler, no jobs"
 FAILING: Final = "Lookups fail"
 EXPIRED: Final = 'increase(N_unregistration_events_total{cause="expired"}'
@@ -204,6 +205,18 @@ _BROKERS: Final = (
         "A broker's lease ended: it hangs, or cannot reach the service.",
         "Which one: the stream of events; then its host, and the network.",
         SILENT,
+    ),
+    Alert(
+        "BrokerGone",
+        TICKET,
+        "5m",
+        'sum by (ns) (increase(N_unregistration_events_total{cause=~"closed|lost"}[15m])) > 0\n'
+        "and min by (ns) (N_broker_up) == 0",
+        "A broker left with its connection, without unregistering, and is not back.",
+        "Which one: `broker-gone` of the doctor; then its process and its host.",
+        KILLED,
+        why="Brokers that are started again are back before. The alert ends after a quarter of an hour; `broker_up` "
+        "stays 0 for a day.",
     ),
     Alert(
         "MassExpiry",

@@ -1,13 +1,14 @@
 """Brokers, their members and leases, and what operators put over them."""
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from metrics import catalogue as metrics
 from metrics.samples import Sample, named
-from registry import topic_counts
+from registry import gone_members, topic_counts
 from registry.drains import DrainedBroker, drained_brokers, drained_names
+from registry.gone_members import GoneMember
 from registry.keys import Keys
 from registry.members import Broker, LeaseClock, Member, broker_names, brokers, lease_clock
 from registry.plans import Batch, Plan, call
@@ -36,6 +37,7 @@ def read(keys: Keys) -> Plan[list[Sample]]:
         counts = yield from topic_counts.read(keys)
         wiped = {broker.name for broker in drained}.union(counts.wiped if counts else ())
         samples += _each(found, wiped, topics)
+        samples += _gone((yield from gone_members.read(keys, clock.now_ms, found)))
     return samples
 
 
@@ -98,6 +100,11 @@ def _each(found: Sequence[Broker], wiped: set[str], topics: dict[str, int]) -> I
         labels_of_name = broker.cluster, broker.name
         yield Sample(metrics.BROKER_WRITE_WIPED, labels_of_name, broker.name in wiped)
         yield Sample(metrics.BROKER_TOPICS, labels_of_name, topics.get(broker.name, 0))
+
+
+def _gone(gone: Iterable[GoneMember]) -> Iterator[Sample]:
+    for name, _ in gone:
+        yield Sample(metrics.BROKER_UP, (name.cluster, name.broker, name.id), 0)
 
 
 def _lives(member: Member) -> bool:

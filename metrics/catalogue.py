@@ -428,7 +428,7 @@ BROKER_UP: Final = Metric(
     "gauge",
     BROKER,
     STORE,
-    "1 while a member's lease runs or is held, 0 while its end is not recorded.",
+    "1 while a member's lease runs or is held, 0 after it, and for a day where it left without unregistering.",
 )
 BROKER_HEARTBEAT_AGE: Final = Metric(
     "broker_heartbeat_age_seconds", "gauge", BROKER, STORE, "Since the last accepted heartbeat of a member."

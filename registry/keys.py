@@ -41,6 +41,7 @@
     ns:{<namespace>}:tasks                  hash    periodic job -> <end of its last success in ms>,<period in s>
     ns:{<namespace>}:topic_counts           string  topics and queues of each cluster, for metrics (TTL 10 min)
     ns:{<namespace>}:doctor                 string  findings of the name server about itself, counted (TTL 10 min)
+    ns:{<namespace>}:gone                   zset    members that left without unregistering -> its ms (TTL 1 day)
     ns:{<namespace>}:absent                 never there (`guard_of`)
     ns:{<namespace>}:pushed:<event id>      string  set by the process that pushes 905 for this event (short TTL)
     ns:{<namespace>}:report:meta            hash    the run that made the reports, what it saw, the names of its keys
@@ -239,6 +240,10 @@ class Keys:
     @property
     def doctor(self) -> str:
         return f"{self.prefix}doctor"
+
+    @property
+    def gone(self) -> str:
+        return f"{self.prefix}gone"
 
     def report(self, name: str) -> str:
         return f"{self.prefix}report:{name}"

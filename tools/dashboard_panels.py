@@ -246,7 +246,7 @@ ROWS: Final = (
                 "Brokers",
                 (stored("broker_up", "cluster, broker, broker_id"),),
                 kind="table",
-                about="Up while the lease runs or is held; down while its end is not recorded.",
+                about="Up while the lease runs or is held; down after it, for a day if it left without unregistering.",
                 texts=(("1", "up", "green"), ("0", "down", "red")),
             ),
             Panel(

@@ -75,7 +75,6 @@ with 0, which Prometheus takes as a restart of the counter. Add up all instances
 
 | | why |
 |---|---|
-| gone members as `broker_up` 0 for a day | the store has them no more; [reports](pipeline-reports.md) have |
 | watchers | there is no watch over HTTP |
 | refusals by access rules, and when keys of peers end | there are no such rules yet |
 | `limit_used_ratio` of limits of a broker, request or host | each is near its own; see `limit_refusals_total` |

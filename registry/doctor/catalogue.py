@@ -36,6 +36,13 @@ RULES: Final = {
         "Start the master again, or see why it does not register; in a controller group see which broker was elected.",
         "mqns brokers",
     ),
+    "broker-gone": Rule(
+        "warning",
+        "Their processes, hosts or networks ended within the last day: connections were closed or lost, or leases "
+        "ended without a heartbeat.",
+        "See the broker's process, its log and its host. One that is not to come back is named for a day.",
+        f"mqns events --kind broker_removed --broker {{subject}} --since 1d --http {HTTP}",
+    ),
     "broker-wiped": Rule(
         "warning",
         "Their write permission was taken by request 205: by an operator, or by a broker that ends.",

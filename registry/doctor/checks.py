@@ -19,6 +19,8 @@ NAMED: Final = 5
 TEXT_MAX: Final = 200
 MASTER: Final = 0
 DAMAGE_RECENT_MS: Final = 3_600_000
+GONE_FOR_MS: Final = 60_000
+"""A broker that is started again is back by then."""
 CLOCK_RECENT_MS: Final = 24 * 3_600_000
 WALK_LATE_MS: Final = 3 * 60_000
 """Walks begin every 25 s, and one over 10,000 topics of 30 brokers takes a minute."""
@@ -42,6 +44,7 @@ def check(facts: Facts) -> Iterator[Seen]:
     """Yield what is seen, each rule once at most, but `limits-near`."""
     yield from _drained(facts)
     yield from _without_master(facts)
+    yield from _gone(facts)
     yield from _not_writable(facts)
     yield from _limits(facts)
     yield from _tables(facts)
@@ -90,6 +93,18 @@ def _without_master(facts: Facts) -> Iterator[Seen]:
 def _has_no_master(broker: Broker) -> bool:
     ids = [member.id for member in broker.members if member.lease.state != "overdue"]
     return bool(ids) and MASTER not in ids
+
+
+def _gone(facts: Facts) -> Iterator[Seen]:
+    now_ms = facts.clock.now_ms
+    gone = [one for one in facts.gone if now_ms - one.at_ms >= GONE_FOR_MS]
+    if gone:
+        texts = (
+            f"{one.name.broker} (id {one.name.id} in {one.name.cluster}, {_ago(one.at_ms, now_ms)})"
+            for one in gone
+        )
+        what = f"members of brokers that left without unregistering: {_named(texts, len(gone))}"
+        yield Seen("broker-gone", what, tuple(dict.fromkeys(one.name.broker for one in gone)))
 
 
 def _not_writable(facts: Facts) -> Iterator[Seen]:

@@ -6,11 +6,12 @@ from typing import Final, TypeVar
 import msgspec
 from redis.exceptions import ResponseError
 
-from registry import task_times, topic_counts
+from registry import gone_members, task_times, topic_counts
 from registry.drains import DrainedBroker, drained_brokers, drained_names
 from registry.errors import cause_of
 from registry.events.consumers import Consumer, read_reports
 from registry.expiry.worker_lease import silent_workers
+from registry.gone_members import GoneMember
 from registry.growth.limits import Limits
 from registry.growth.usage import Usage, usage
 from registry.keys import Keys
@@ -32,9 +33,10 @@ UNREADABLE: Final = (ResponseError, msgspec.MsgspecError, ValueError, OverflowEr
 
 
 class Facts(msgspec.Struct, frozen=True, kw_only=True):
-    """`silent` are workers that stand still or ended without saying so, and when (Unix ms) each ticked last.
-    `counts` is None where topics were not counted for ten minutes, `tasks` where they cannot be read.
-    `replica_of` is the master of a store that takes no writes. `unread` has each part that cannot, and why."""
+    """`silent` are workers that stand still or ended without saying so, and when (Unix ms) each ticked last. `gone` are
+    members that left without unregistering. `counts` is None where topics were not counted for ten minutes, `tasks`
+    where they cannot be read. `replica_of` is the master of a store that takes no writes. `unread` has each part that
+    cannot, and why."""
 
     clock: LeaseClock
     limits: Limits
@@ -46,6 +48,7 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True):
     counts: TopicCounts | None = None
     consumers: Mapping[str, Consumer] = {}
     silent: Mapping[str, int] = {}
+    gone: tuple[GoneMember, ...] = ()
     memory: Memory = Memory()
     replica_of: str | None = None
     unread: Mapping[str, str] = {}
@@ -56,18 +59,22 @@ def read(keys: Keys, limits: Limits) -> Plan[Facts]:
     clock = yield from lease_clock(keys)
     unread: dict[str, str] = {}
     no_reports: tuple[dict[str, Consumer], dict[str, str]] = {}, {}
+    found = yield from _part(unread, "brokers", _brokers(keys), ())
     consumers, _ = yield from _part(unread, "reports of consumers", read_reports(keys), no_reports)
     return Facts(
         clock=clock,
         limits=limits,
         usage=(yield from _part(unread, "names", usage(keys, hosts=HOSTS), NO_USAGE)),
         repair=(yield from _part(unread, REPAIRS, repairs.state(keys), NO_REPAIRS)),
-        brokers=(yield from _part(unread, "brokers", _brokers(keys), ())),
+        brokers=found,
         drained=(yield from _part(unread, "drains", _drained(keys), ())),
         tasks=(yield from _part(unread, "jobs", task_times.read(keys), None)),
         counts=(yield from _part(unread, "counts of topics", topic_counts.read(keys), None)),
         consumers=consumers,
         silent=(yield from _part(unread, "leases of workers", silent_workers(keys, clock.now_ms), {})),
+        gone=(
+            yield from _part(unread, "members that left", gone_members.read(keys, clock.now_ms, found), ())
+        ),
         memory=(yield from _part(unread, "INFO", memory(), Memory())),
         replica_of=(yield from _part(unread, "INFO", replica_of(), None)),
         unread=unread,

@@ -115,6 +115,18 @@ def many_brokers_fall_silent(service: Service) -> Iterator[None]:
         yield
 
 
+@fault("plain", "BrokerGone", for_s=8)
+def a_broker_dies(service: Service) -> Iterator[None]:
+    """A master that listens nowhere, whose connection ends."""
+    labels = {"cluster": "c1", "broker": "dead", "broker_id": "0"}
+    peer = Peer(service, source="127.0.3.20")
+    assert peer.register(Broker(name="dead", addr="127.0.3.20:10911")) == 0
+    eventually(lambda: service.value("broker_up", **labels) == 1)
+    peer.close()
+    eventually(lambda: service.value("broker_up", **labels) == 0)
+    yield
+
+
 @contextmanager
 def _silent(service: Service, number: int) -> Iterator[None]:
     """Have leases end that are a second long."""

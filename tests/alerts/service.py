@@ -155,6 +155,11 @@ class Peer:
             self._connection = None
             raise
 
+    def close(self) -> None:
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
+
     def look_up(self, topic: str, version: int = V5_3_3) -> int:
         return self.ask(RequestCode.GET_ROUTEINFO_BY_TOPIC, {"topic": topic}, version=version)
 

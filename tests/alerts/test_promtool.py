@@ -27,6 +27,8 @@ class Case(msgspec.Struct, frozen=True):
 
 
 EXPIRED: Final = 'N_unregistration_events_total{ns="a",cause="expired"}'
+CLOSED: Final = 'N_unregistration_events_total{ns="a",cause="closed"}'
+UP: Final = 'N_broker_up{ns="a",cluster="c1",broker="b",broker_id="0"}'
 ACTIVE: Final = 'N_active_brokers{ns="a",cluster="c1",role="master"}'
 CONFLICTS: Final = 'N_identity_conflicts_total{ns="a",kind="two_names"}'
 LOOKUPS: Final = 'N_requests_total{ns="a",request_code="105",result="%s"}'
@@ -75,6 +77,9 @@ CASES: Final = (
         step_s=60,
     ),
     Case("two of three brokers expire", {EXPIRED: "0x60 2x140", ACTIVE: "3x200"}, "BrokerExpired MassExpiry"),
+    Case("a broker dies", {CLOSED: "0x60 1x140", UP: "1x60 0x140"}, "BrokerGone"),
+    Case("a broker is started again", {CLOSED: "0x60 1x140", UP: "1x60 0x8 1x132"}),
+    Case("a broker died hours ago", {CLOSED: "1x200", UP: "0x200"}),
     Case("two conflicts", {CONFLICTS: "0x60 2x140"}),
     Case("three conflicts", {CONFLICTS: "0x60 3x140"}, "IdentityConflict"),
     Case(

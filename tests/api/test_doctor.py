@@ -2,6 +2,9 @@
 
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from threading import Event
+from time import monotonic
+from typing import Any
 
 import pytest
 import redis as redis_py
@@ -9,9 +12,11 @@ import redis as redis_py
 from api import doctor
 from api.app import create_app
 from mqnamesrv.store import EmbeddedStore
+from registry.doctor.findings import examine
 from registry.keys import Keys
 from registry.options.catalogue import Options
 from registry.store.connect import connect
+from testbed.eventually import PATIENCE_S
 from tests.api.http import Http, a_broker
 
 
@@ -88,6 +93,29 @@ def test_callers_of_one_moment_have_one_examination(many: Http, redis: redis_py.
     with ThreadPoolExecutor(8) as pool:
         assert len(set(pool.map(ask, range(8)))) == 1
     assert examinations(redis) == 3  # of brokers, topics and KV namespaces
+
+
+def test_while_a_new_one_is_made_the_last_is_answered(many: Http, monkeypatch: pytest.MonkeyPatch) -> None:
+    """All threads waited for it, and with them every other request."""
+    first, now_s = many.ok("GET", "/v1/doctor"), monotonic()
+    begun, goes_on = Event(), Event()
+
+    def slow(*arguments: Any) -> Any:
+        begun.set()
+        assert goes_on.wait(PATIENCE_S)
+        return examine(*arguments)
+
+    monkeypatch.setattr(doctor, "examine", slow)
+    monkeypatch.setattr(doctor, "monotonic", lambda: now_s + 61)
+    many.ok("POST", "/v1/brokers", a_broker(brokerName="slave", brokerAddr="127.0.1.8:1", brokerId=1))
+    with ThreadPoolExecutor(1) as pool:
+        app = many.client.application
+        new = pool.submit(lambda: app.test_client().get("/v1/doctor").get_json())
+        assert begun.wait(PATIENCE_S)
+        assert many.ok("GET", "/v1/doctor") == first
+        goes_on.set()
+        assert [finding["subjects"] for finding in new.result()["findings"]] == [["slave"]]
+    assert many.ok("GET", "/v1/doctor") == new.result()
 
 
 def test_that_the_store_is_away_is_said_at_once(many: Http, tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ from api.app import create_app
 from metrics import brokers, store
 from metrics.catalogue import AVAILABILITY as AVAILABILITY_RATIO
 from metrics.catalogue import (
+    BROKER_UP,
     BUILD_INFO,
     CATALOGUE,
     ERROR_BUDGET_REMAINING,
@@ -30,6 +31,7 @@ from registry import topic_counts
 from registry.doctor import findings
 from registry.drivers import run
 from registry.errors import StoreUnavailable
+from registry.gone_members import MemberName, note
 from registry.growth.limits import DEFAULT_LIMITS
 from registry.keys import Keys
 from registry.options.catalogue import Options
@@ -301,6 +303,13 @@ def test_a_store_that_does_not_answer_is_asked_once_a_scrape_and_again_soon(
         now[0] = at_s
         read.text()
         assert len(asked) == times
+
+
+def test_members_that_left_without_unregistering(http: Http, redis: redis_py.Redis, keys: Keys) -> None:
+    http.ok("POST", "/v1/brokers", a_broker())
+    left = MemberName("c9", "b9", "1")
+    run(note(keys, {left: redis.time()[0] * 1000}), redis)
+    assert scrape(http)[BROKER_UP.name] == {("c1", "broker-a", "0"): 1, ("c9", "b9", "1"): 0}
 
 
 def test_ready_as_readyz_says(http: Http, redis: redis_py.Redis, keys: Keys) -> None:

@@ -33,6 +33,7 @@ ELSEWHERE = (
     "tasks",
     "topic_counts",
     "doctor",
+    "gone",
     "workers",
 )
 Hashes = dict[str, dict[str, str]]

@@ -15,6 +15,7 @@ from registry.errors import StoreUnavailable
 from registry.events.entry import Event
 from registry.events.observed import Claim, Position, Unobserved, read_next, write_position
 from registry.keys import Keys
+from registry.plans import Plan
 from worker.logs.rate_limited_log import RateLimitedLog
 from worker.watch.boot_clock import boot_time
 
@@ -35,6 +36,10 @@ lines = logging.getLogger(__name__)
 log = RateLimitedLog(logging.getLogger(__name__), every_s=60.0)
 
 
+def _nothing() -> Plan[None]:
+    yield from ()
+
+
 class Observer(Protocol):
     """What is shown each entry once; `recall` gets some that another process's observer was shown."""
 
@@ -46,7 +51,7 @@ class Observer(Protocol):
 
 
 class StreamObserver:
-    """`publish` is called when observers were shown entries, before the position is written."""
+    """When observers were shown entries, `publish` is called and `note` run, before the position is written."""
 
     def __init__(
         self,
@@ -55,12 +60,14 @@ class StreamObserver:
         claim: Claim,
         *observers: Observer,
         publish: Callable[[], None] = lambda: None,
+        note: Callable[[], Plan[None]] = _nothing,
     ) -> None:
         self._driver = driver
         self._keys = keys
         self._claim = claim
         self._observers: Final = observers
         self._publish = publish
+        self._note = note
         self._reached: Position | None = None
         self._skipped, self._skipped_due_s = 0, 0.0
         self._writing: asyncio.Future[bool] | None = None
@@ -101,6 +108,7 @@ class StreamObserver:
         position = self._reached = self._show(unobserved, until_s)
         if position.id != unobserved.position.id:
             self._publish()
+            await self._driver.run(self._note())
         self._report_skipped(position)
         await self._write(position, unobserved)
         return unobserved.more

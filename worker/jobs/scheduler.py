@@ -38,6 +38,7 @@ from worker.jobs.event_counts import EventCounts
 from worker.jobs.event_log import EventLog
 from worker.jobs.event_summaries import summaries
 from worker.jobs.eviction_watch import EvictionWatch
+from worker.jobs.gone_members import GoneMembers
 from worker.jobs.liveness_file import touch
 from worker.jobs.observing import StreamObserver
 from worker.jobs.push_905 import Pusher
@@ -179,8 +180,9 @@ async def serve(options: Options) -> None:
     checker = RouteChecker(options, driver, keys)
     meter = SchedulerMeter(options.namespace, commands, counts_of_events, walks, checker, scheduler.waiting)
     walker = RepairWalker(options, driver, keys, record=walks, count=meter.count_repaired)
+    claim, gone = Claim(walker.name, CLAIM_MS), GoneMembers(keys)
     observer = StreamObserver(
-        driver, keys, Claim(walker.name, CLAIM_MS), lines, counts_of_events, publish=meter.publish
+        driver, keys, claim, lines, counts_of_events, gone, publish=meter.publish, note=gone.note
     )
     claimed = [
         ClaimedTask(task, walks, lambda: walker.has_claim)

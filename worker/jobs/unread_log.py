@@ -32,7 +32,7 @@ class UnreadLog:
             )
         if trimmed.copies_trimmed:
             lost.warning(
-                "the oldest %d entries of %s are gone, for want of room, and `mqns audit` begins later; see which actor "
+                "the oldest %d entries of %s are gone, for want of room, so `mqns audit` begins later; see which actor "
                 "changes so much, and raise eventsMaxBytes if it is right to",
                 trimmed.copies_trimmed,
                 keys.audit,

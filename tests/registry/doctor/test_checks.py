@@ -9,6 +9,7 @@ from registry.doctor.checks import Seen, check
 from registry.doctor.facts import Facts
 from registry.drains import DrainedBroker, StoredDrain
 from registry.events.consumers import Consumer
+from registry.gone_members import GoneMember, MemberName
 from registry.growth.limits import DEFAULT_LIMITS
 from registry.growth.usage import Usage
 from registry.members import Broker, Lease, LeaseClock, Member
@@ -64,6 +65,8 @@ SEEN: list[tuple[str, dict[str, Any], list[tuple[str, tuple[str, ...]]]]] = [
     ("a master", {"brokers": (broker("b1", 0, 1),)}, []),
     ("no master", {"brokers": (broker("b1", 1), broker("b2", 0))}, [("broker-without-master", ("b1",))]),
     ("none that lives", {"brokers": (broker("b1", 1, left_ms=-1),)}, []),
+    ("one that left", {"gone": (GoneMember(MemberName("c1", "b1", "0"), NOW - MINUTE),)}, [("broker-gone", ("b1",))]),
+    ("one that is started again", {"gone": (GoneMember(MemberName("c1", "b1", "0"), NOW - MINUTE + 1),)}, []),
     ("wiped", {"counts": counts(0, "b1")}, [("broker-wiped", ("b1",))]),
     ("wiped and drained, and gone", {"counts": counts(0, "b1"), "drained": (DrainedBroker("b1", DRAIN, None, 0),)}, []),
     ("wiped without master", {"counts": counts(0, "b1"), "brokers": (broker("b1", 1),)},

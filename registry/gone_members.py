@@ -1,0 +1,68 @@
+"""Members that left without unregistering within the last day, and have not come back: what the tables have no more.
+
+A scheduler notes them by the entries of the event stream; metrics and the doctor read them."""
+
+from collections.abc import Iterable, Mapping
+from typing import Final, NamedTuple
+
+import msgspec
+
+from registry.clock import now_ms
+from registry.keys import Keys
+from registry.members import Broker
+from registry.plans import Batch, Plan, call
+
+__all__ = ["GONE_MOST", "GONE_MS", "GoneMember", "MemberName", "note", "read"]
+
+GONE_MS: Final = 24 * 3_600_000
+GONE_MOST: Final = 1_000
+"""So many are noted: brokers may come and go under any names."""
+
+
+class MemberName(msgspec.Struct, frozen=True, array_like=True):
+    """A member, by what it has on its return too."""
+
+    cluster: str
+    broker: str
+    id: str
+
+
+class GoneMember(NamedTuple):
+    """When it left (Unix ms)."""
+
+    name: MemberName
+    at_ms: int
+
+
+def note(keys: Keys, changes: Mapping[MemberName, int | None]) -> Plan[None]:
+    """Note members that left, each with its time (Unix ms), and drop those that are there again (None)."""
+    back = [_text(name) for name, at_ms in changes.items() if at_ms is None]
+    gone = {_text(name): at_ms for name, at_ms in changes.items() if at_ms is not None}
+    now = yield from now_ms()
+    commands = [call("ZREMRANGEBYSCORE", keys.gone, "-inf", now - GONE_MS), call("ZCARD", keys.gone)]
+    if back:
+        commands.insert(0, call("ZREM", keys.gone, *back))
+    *_, noted = yield Batch(tuple(commands))
+    flat = [
+        word for text, at_ms in [*gone.items()][: max(GONE_MOST - int(noted), 0)] for word in (at_ms, text)
+    ]
+    if flat:
+        yield Batch((call("ZADD", keys.gone, *flat), call("PEXPIRE", keys.gone, GONE_MS)))
+
+
+def read(keys: Keys, now: int, brokers: Iterable[Broker]) -> Plan[tuple[GoneMember, ...]]:
+    """Return those that left within the last day, the longest gone first, without those that these brokers have."""
+    rows = yield call("ZRANGE", keys.gone, 0, GONE_MOST, "WITHSCORES")
+    members = (
+        GoneMember(msgspec.json.decode(text, type=MemberName), int(float(score))) for text, score in rows
+    )
+    there = {
+        MemberName(member.cluster, broker.name, str(member.id))
+        for broker in brokers
+        for member in broker.members
+    }
+    return tuple(one for one in members if one.at_ms > now - GONE_MS and one.name not in there)
+
+
+def _text(name: MemberName) -> str:
+    return msgspec.json.encode(name).decode()
