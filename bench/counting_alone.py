@@ -23,7 +23,7 @@ from timeit import repeat
 
 from bench.report import processor
 from bench.uncounted import copied
-from bench.workloads import data_version_queries, heartbeats, unchanged
+from bench.workloads import data_version_queries, heartbeats, lookups, unchanged
 from registry.options.catalogue import Options
 from registry.plans import ScriptItem
 from registry.registration.renewals import Renewal, Renewals
@@ -31,12 +31,14 @@ from rocketmq_remoting.command import decode
 from worker.cache.cached_registrations import CachedRegistrations
 from worker.cache.cached_requests import Answers
 from worker.cache.routes import RouteCache
+from worker.cache.views import cache_key
 from worker.counters import Counters
 from worker.reply import Reply
 from worker.transport.cached_answers import cached_answers
 
 CALLS, TIMES = 5_000, 60
 MOST = 1 << 20
+ROUTE_BYTES = 500
 RENEWED = Reply(renewal=Renewal(ScriptItem("none", (), (), ("m",)), ["renewed"], inf))
 
 
@@ -88,13 +90,16 @@ def _calls() -> Mapping[str, Callable[[], Answers]]:
     registrations.set_connection("1", options)
     routes = RouteCache(MOST, counters, registrations.find)
     kept = {
+        "lookup": lookups(1)[0],
         "heartbeat (904)": next(heartbeats(1)),
         "data-version query (322)": next(data_version_queries(1)),
         "unchanged registration, 10 topics": next(unchanged(1, 10, 1)),
     }
     for name, frame in kept.items():
         command = decode(frame[4:])
-        if "registration" in name:
+        if (key := cache_key(command, options)) is not None:
+            routes.requests.keep_lookup(key, frame, command, Reply(body=bytes(ROUTE_BYTES)), renewals)
+        elif "registration" in name:
             registrations.keep(frame, command, RENEWED, renewals, "1", options)
         else:
             routes.requests.keep(frame, command, RENEWED, renewals)

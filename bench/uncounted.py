@@ -22,7 +22,7 @@ CUTS: Final[Mapping[str, tuple[tuple[str, str], ...]]] = {
             "                uses[0] += 1\n",
             "",
         ),
-        ("    if out.lookups:\n        requests.counters.uses(ROUTE)[0] += out.lookups\n", ""),
+        ("    if out.lookups:\n        requests.counters.lookups[0] += out.lookups\n", ""),
         ("        cdef bint timed = self._poller._answered % TIMED_OF == 0\n", ""),
         ("        cdef double began = clock() if timed else 0\n", ""),
         (

@@ -11,7 +11,7 @@ from metrics.registrations import RegistrationCounts
 from metrics.samples import Sample
 from rocketmq_remoting.codes import RequestCode, ResponseCode
 
-__all__ = ["REGISTRATION", "ROUTE", "SAMPLED", "Counters", "Uses"]
+__all__ = ["REGISTRATION", "SAMPLED", "Counters", "Uses"]
 
 SAMPLED: Final = 16
 """Of so many reads that are answered by their bytes one is timed, and counts for all."""
@@ -53,6 +53,7 @@ class Counters:
         self.cache_oversize = 0
         self._by_bytes: dict[tuple[int, int], Uses] = {(code, 0): [0, 0] for code in BY_BYTES}
         """By code and bucket of a registration's body; but lookups that the compiled transport has answered."""
+        self.lookups = self.uses(ROUTE)
         self.list_fills = 0
         self.list_hits = 0
         self.probes_reachable = 0

@@ -18,7 +18,7 @@ from os import strerror
 from rocketmq_remoting.frame import FRAME_MAX_LENGTH, HEADER_MAX_LENGTH
 from worker.cache.cached_registrations import FRAME_LONGEST
 from worker.cache.cached_requests import CHECKS_MOST, FRAME_MOST, RepeatCheck
-from worker.counters import ROUTE, SAMPLED
+from worker.counters import SAMPLED
 
 cdef extern from "Python.h":
     PyObject* new_bytes "PyBytes_FromStringAndSize"(const char* data, Py_ssize_t length) except NULL
@@ -413,7 +413,7 @@ def answers(requests, bytes data, double now, size_t most, Py_ssize_t first=0):
         raise ValueError("first")
     length = scan(requests, PyBytes_AS_STRING(data) + first, PyBytes_GET_SIZE(data) - first, now, most, out, checks)
     if out.lookups:
-        requests.counters.uses(ROUTE)[0] += out.lookups
+        requests.counters.lookups[0] += out.lookups
     return [out.rest(0)], length, checks
 
 
