@@ -2,10 +2,12 @@
 
 A scheduler notes them by the entries of the event stream; metrics and the doctor read them."""
 
+import json
 from collections.abc import Iterable, Mapping
 from typing import Final, NamedTuple
 
 import msgspec
+from msgspec.structs import astuple
 
 from registry.clock import now_ms
 from registry.keys import Keys
@@ -53,9 +55,7 @@ def note(keys: Keys, changes: Mapping[MemberName, int | None]) -> Plan[None]:
 def read(keys: Keys, now: int, brokers: Iterable[Broker]) -> Plan[tuple[GoneMember, ...]]:
     """Return those that left within the last day, the longest gone first, without those that these brokers have."""
     rows = yield call("ZRANGE", keys.gone, 0, GONE_MOST, "WITHSCORES")
-    members = (
-        GoneMember(msgspec.json.decode(text, type=MemberName), int(float(score))) for text, score in rows
-    )
+    members = (GoneMember(name, int(score)) for text, score in rows if (name := _name(text)) is not None)
     there = {
         MemberName(member.cluster, broker.name, str(member.id))
         for broker in brokers
@@ -65,4 +65,13 @@ def read(keys: Keys, now: int, brokers: Iterable[Broker]) -> Plan[tuple[GoneMemb
 
 
 def _text(name: MemberName) -> str:
-    return msgspec.json.encode(name).decode()
+    """Return a name as JSON, with half surrogate pairs as they are, which peers may choose: msgspec refuses them."""
+    return json.dumps(astuple(name), ensure_ascii=False)
+
+
+def _name(text: str) -> MemberName | None:
+    """Return a name that was noted, None for what another hand wrote."""
+    try:
+        return msgspec.convert(json.loads(text), MemberName)
+    except (ValueError, RecursionError):
+        return None

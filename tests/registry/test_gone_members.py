@@ -65,6 +65,16 @@ def test_for_a_day(ns: Namespace) -> None:
     assert ns.store.zcard(ns.keys.gone) == 1
 
 
+def test_names_that_are_no_text_and_rows_that_are_no_names(ns: Namespace) -> None:
+    """A peer may spell half a surrogate pair, and a hand may write anything."""
+    name = MemberName("c1", "\ud800\udcff", "0")
+    ns.run(gone_members.note(ns.keys, {name: ns.now_ms()}))
+    ns.store.zadd(ns.keys.gone, dict.fromkeys(("x", "[]", "[" * 100_000, '["a","b",1]'), ns.now_ms()))
+    assert gone(ns) == [name]
+    ns.run(gone_members.note(ns.keys, {name: None}))
+    assert gone(ns) == []
+
+
 def test_no_more_than_so_many(ns: Namespace) -> None:
     """Names are the peers': those that are noted first stay."""
     now = ns.now_ms()

@@ -126,10 +126,8 @@ class CachedRegistrations:
         places, split = _places(frame, 0, middle), split_signature(command.body)
         if places is None or split is None or not _are_the_numbers(places, frame[:middle], command):
             return
-        name, tail = (
-            _name(frame, 0, places, middle),
-            -1 if command.serialize_type == SerializeType.ROCKETMQ else 0,
-        )
+        name = _name(frame, 0, places, middle)
+        tail = -1 if command.serialize_type == SerializeType.ROCKETMQ else 0
         cached = CachedRegistration(name, command, reply, tail, renewals, self._counters, len(command.body))
         cached.until = renewals.until(reply.renewal.item)
         cached.connection, cached.options = connection, options
