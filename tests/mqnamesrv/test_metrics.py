@@ -18,6 +18,7 @@ from metrics.files import MADE
 from metrics.metric import NS, PREFIX, Metric, Scope
 from registry.options.catalogue import BY_KEY
 from rocketmq_remoting.codes import RequestCode
+from testbed.broker import Broker
 from testbed.certificates import VALID, make_certificates
 from testbed.eventually import eventually
 from tests.mqnamesrv.process import NameServer
@@ -131,6 +132,16 @@ def test_http_requests_are_counted_by_route(server: NameServer) -> None:
         return value(server, "http_requests_total", method="GET", route=route, status=status)
 
     eventually(lambda: counted("/healthz", "200") >= 2 and counted("other", "404") == 1, 10)
+
+
+def test_a_broker_that_dies_with_its_connection_is_down(server: NameServer) -> None:
+    """A scheduler notes it, and what serves HTTP reads it; it is there no more."""
+    broker = Broker(name="dead", addr="127.0.3.20:10911")
+    body = broker.body()
+    assert server.ask(RequestCode.REGISTER_BROKER, broker.ext(body), body).code == 0
+    labels = (("broker", "dead"), ("broker_id", "0"), ("cluster", "c1"))
+    eventually(lambda: scrape(server).get(("broker_up", labels)) == 0, 30)
+    assert httpx.get(f"http://127.0.0.1:{server.http_port}/v1/brokers/dead").status_code == 404
 
 
 def test_a_worker_that_is_killed_leaves_what_it_counted(server: NameServer) -> None:
