@@ -29,7 +29,8 @@ generate: setup ## write what follows from the catalogues: docs/options.md, the 
 	@$(BIN)/python -m mqpipeline.reports.views > api/report_views.json
 	@$(BIN)/python -m tests.architecture write
 
-lint: setup ## style, format, types and the Dockerfile
+lint: setup ## style, format, types, the Dockerfile, and that no merge left its marks
+	@! git grep -nE '^(<{7}|>{7}) '
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
 	@$(BIN)/mypy .

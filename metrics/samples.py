@@ -39,7 +39,7 @@ def _family(samples: Sequence[Sample], ns: str, escaped: Callable[[str], str]) -
     labels = ",".join(f'{label}="%s"' for label in (NS, *metric.label_names))
     form = f"{name}{{{labels}}}"
     series = {form % (ns, *map(escaped, values)): value for _, values, value in samples}
-    lines = [f"{text} {floatToGoString(value)}\n" for text, value in series.items()]
+    lines = [f"{one} {floatToGoString(value)}\n" for one, value in series.items()]
     return "".join((f"# HELP {name} {metric.about}\n# TYPE {name} gauge\n", *lines))
 
 

@@ -30,7 +30,7 @@ class MemberName(msgspec.Struct, frozen=True, array_like=True):
 
 
 class GoneMember(NamedTuple):
-    """When it left (Unix ms)."""
+    """A member that left, and when (Unix ms)."""
 
     name: MemberName
     at_ms: int

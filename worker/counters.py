@@ -152,10 +152,11 @@ class Counters:
     def _of_brokers(self) -> Iterator[Sample | Observed]:
         """Yield registrations and heartbeats; each that was answered by its bytes renewed a lease, or it was just
         renewed."""
+        counted = self.by_bytes()
         by_bytes: dict[tuple[str, ...], int] = {
-            (metrics.HEARTBEATS.name, str(code)): number for code, number in self.by_bytes().items()
+            (metrics.HEARTBEATS.name, str(code)): number for code, number in counted.items()
         }
-        by_bytes[metrics.REGISTRATIONS.name, UNCHANGED] = self.by_bytes()[REGISTRATION]
+        by_bytes[metrics.REGISTRATIONS.name, UNCHANGED] = counted[REGISTRATION]
         for read in self.registrations.read():
             if isinstance(read, Sample):
                 yield read._replace(value=read.value + by_bytes.get((read.metric.name, *read.labels), 0))

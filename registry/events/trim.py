@@ -58,7 +58,7 @@ def trim(keys: Keys, origin: Origin, *, retention_ms: int, max_bytes: int) -> Pl
     oldest = min([EventId(max(now - retention_ms, 0)), *(consumer.position for consumer in holders)])
     passed = yield from _trim(keys.events, ("MINID", "~", str(oldest)), down_to=KEPT)
     capped = yield from trim_to_memory(keys, max_bytes)
-    copies_trimmed = copies + audited - int((yield call("XLEN", keys.audit)))
+    copies_trimmed = max(copies + audited - int((yield call("XLEN", keys.audit))), 0)
     lagging = yield from _count_lagging(keys, holders, now, origin)
     return Trimmed(audited, passed, capped, copies_trimmed, lagging, unread_entries, unread_consumers)
 

@@ -73,6 +73,7 @@ class CachedReply(Stamp):
         self.body_bytes = body_bytes
         """Of a registration: how long its body is."""
         self.uses = counters.uses(command.code, body_bytes)
+        """Where requests that get this reply are counted."""
 
     def head(self, digits: int) -> bytes:
         """Return what comes before an opaque of so many digits, 0 for a binary one; the lengths in it count them."""
