@@ -190,7 +190,7 @@ LIMIT: Final = Label(
     (
         *(key for key in GROWTH_LIMITS if key != "maxOwnersOfMember"),  # at which the oldest goes
         *("clientRequestThreadPoolQueueCapacity", "defaultThreadPoolQueueCapacity"),
-        *("unRegisterBrokerQueueCapacity", "maxConnections", "maxConnectionsPerHost"),
+        *("unRegisterBrokerQueueCapacity", "maxConnections", "maxConnectionsPerIp"),
         *("httpMaxConnections", "httpHeadMaxBytes", "httpBodyMaxBytes", "httpHeldBytes"),
     ),
 )

@@ -20,17 +20,18 @@ END: Final = "<!-- end of imports -->"
 PARTED: Final = ("registry", "worker", "mqns", "mqpipeline")
 """Packages whose folders are rooms of their own."""
 
-SERVER: Final = ("rocketmq_remoting", "registry", "metrics", "traces", "worker", "api", "mqnamesrv")
+SERVER: Final = ("rocketmq_remoting", "registry", "access", "metrics", "traces", "worker", "api", "mqnamesrv")
 BELOW: Final[Mapping[str, tuple[str, ...]]] = {
     "rocketmq_remoting": (),
     "registry": ("rocketmq_remoting",),
     "pyspark_redis_stream": (),
     "mqpipeline": ("pyspark_redis_stream",),
+    "access": ("rocketmq_remoting", "registry", "worker.logs"),
     "metrics": ("rocketmq_remoting", "registry", "worker.logs"),
     "traces": ("registry", "worker.logs"),
-    "worker": ("rocketmq_remoting", "registry", "metrics", "traces"),
-    "api": ("rocketmq_remoting", "registry", "metrics", "traces", "worker.logs"),
-    "mqnamesrv": ("rocketmq_remoting", "registry", "metrics", "traces", "worker"),
+    "worker": ("rocketmq_remoting", "registry", "access", "metrics", "traces"),
+    "api": ("rocketmq_remoting", "registry", "access", "metrics", "traces", "worker.logs"),
+    "mqnamesrv": ("rocketmq_remoting", "registry", "access", "metrics", "traces", "worker"),
     "mqns": ("rocketmq_remoting",),
     "testbed": (*SERVER, "mqns"),
     "bench": (*SERVER, "mqns", "mqpipeline", "pyspark_redis_stream", "testbed"),

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
-SERVER = ("worker", "registry", "metrics", "traces", "api", "mqnamesrv")
+SERVER = ("worker", "registry", "access", "metrics", "traces", "api", "mqnamesrv")
 LIBRARIES = ("mqns", "rocketmq_remoting", "mqpipeline", "pyspark_redis_stream")
 MODULES = sorted(path for package in (*SERVER, *LIBRARIES) for path in (ROOT / package).rglob("*.py"))
 FOR_OPERATORS = {"warning", "warn", "error", "exception", "critical", "fatal", "_missed"}

@@ -31,7 +31,7 @@ class Peer(Protocol):
     @property
     def host(self) -> str:
         """Where it comes from, for limits and rights: of `address`, but that a PROXY header counts only from a balancer
-        that `proxyNetworks` lists."""
+        that `proxyTrustedCidrs` lists."""
 
     @property
     def go_away(self) -> bool:

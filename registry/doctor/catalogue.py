@@ -61,7 +61,8 @@ RULES: Final = {
         "and comes back; what is there stays.",
         'Unregister what is made up ("A full namespace" in docs/runbook.md), or raise the option on all processes '
         '("Limits of growth" in docs/redis.md). KV: delete the keys of namespaces that no client needs, and an empty '
-        "one gives its place to a new one. Where one host is a balancer with PROXY headers, list it in proxyNetworks.",
+        "one gives its place to a new one. Where one host is a balancer with PROXY headers, list it in "
+        "proxyTrustedCidrs.",
         f"curl -s {HTTP}/v1/limits",
     ),
     "store-unreadable": Rule(

@@ -14,6 +14,7 @@ import msgspec
 from msgspec import Struct
 
 from registry.options.fields import (
+    AccessOptions,
     Effect,
     NamesrvOptions,
     NettyClientOptions,
@@ -23,6 +24,7 @@ from registry.options.fields import (
     TlsOptions,
 )
 from registry.options.networks import networks_of
+from registry.options.profiles import PROFILES, profile_for
 from registry.store import url as store_url
 from registry.store.url import with_login
 
@@ -97,6 +99,7 @@ def _catalogue() -> tuple[Option, ...]:
         NettyServerOptions: "netty_server",
         NettyClientOptions: "netty_client",
         TlsOptions: "tls",
+        AccessOptions: "own",
         Options: "own",
     }
     defaults = Options()
@@ -117,8 +120,16 @@ def _catalogue() -> tuple[Option, ...]:
 CATALOGUE = _catalogue()
 BY_KEY = {option.key: option for option in CATALOGUE}
 LISTED_GROUPS = frozenset[Group]({"namesrv", "netty_server"})  # what requests 318 and 319 know
-ALWAYS_BLACK = frozenset({"configBlackList", "configStorePath", "kvConfigPath", "rocketmqHome"})
+BLACK_PREFIXES = ("access", "proxy", "tls.")
+"""Options that open doors, whoever asks with 318."""
 ALIASES = {"REDIS_URL": "redisUrl", "RQ_REDIS_URL": "rqRedisUrl", "ROCKETMQ_SERIALIZE_TYPE": "serializeType"}
+ALWAYS_BLACK = frozenset(
+    {
+        *("configBlackList", "configStorePath", "kvConfigPath", "rocketmqHome"),
+        *("httpBindAddress", "ownershipGuard"),
+        *(option.key for option in CATALOGUE if option.key.startswith(BLACK_PREFIXES)),
+    }
+)
 GROWTH_LIMITS = (
     *("maxBrokers", "maxMembersOfBroker", "maxClustersOfBroker", "maxNamesOfMember", "maxOwnersOfMember"),
     *("maxTopics", "maxTopicsOfBroker"),
@@ -154,10 +165,15 @@ SECRETS = frozenset(
         "rqRedisPassword",
     }
 )
-NETWORKS = frozenset({"probeNetworks", "proxyNetworks", "httpTrustedProxies"})
+NETWORKS = frozenset({"probeNetworks", "proxyTrustedCidrs", "httpTrustedProxies", "accessNetworks"})
 HEADER = re.compile(r"[A-Za-z0-9-]{1,100}")
 ADDRESS = re.compile(r"\S+:[0-9]{1,5}")
-CHOICES = {"logFormat": ("text", "json"), "logLevel": ("debug", "info", "warning", "error")}
+CHOICES = {
+    "logFormat": ("text", "json"),
+    "logLevel": ("debug", "info", "warning", "error"),
+    "accessProfile": tuple(PROFILES),
+    "accessMode": ("enforce", "observe"),
+}
 PORT_MAX, LONG_MAX = (1 << 16) - 1, (1 << 63) - 1
 PORTS = frozenset({"listenPort", "httpPort", "metricsPort"})
 DECIMAL = re.compile(r"[+-]?[0-9]+")
@@ -237,8 +253,16 @@ def _computed(values: Mapping[str, Value], env: Mapping[str, str]) -> dict[str, 
         "kv_config_path": f"{home}/namesrv/kvConfig.json",
         "config_store_path": f"{home}/namesrv/namesrv.properties",
         "data_dir": f"{data}/redis-namesrv",
-        "http_bind_address": values.get("bind_address", Options().bind_address),
+        **_of_profile(values),
     }
+
+
+def _of_profile(values: Mapping[str, Value]) -> Mapping[str, Value]:
+    """Return the profile of access and what it gives; an unknown one gives nothing, and is refused later."""
+    default = Options()
+    hosts = (str(values.get(name, getattr(default, name))) for name in ("bind_address", "http_bind_address"))
+    profile = str(values.get("access_profile") or profile_for(*hosts))
+    return {"access_profile": profile, **PROFILES.get(profile, {})}
 
 
 def _with_logins(options: Options) -> Options:

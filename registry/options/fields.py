@@ -202,11 +202,75 @@ def _own(why: str) -> OptionInfo:
     return OptionInfo("start", why, long=True)
 
 
-class Options(TlsOptions, frozen=True, kw_only=True):
+class AccessOptions(TlsOptions, frozen=True, kw_only=True):
+    """Who may ask what (docs/access.md). Rules are by default those of the profile."""
+
+    proxy_trusted_cidrs: Annotated[
+        str,
+        _own("balancers whose PROXY headers give a peer's address, as 10.0.0.0/24; others' are not believed"),
+    ] = "127.0.0.0/8,::1/128"
+    proxy_required: Annotated[
+        bool, _own("a peer of proxyTrustedCidrs that sends no PROXY header has no rights by its address")
+    ] = False
+    access_profile: Annotated[
+        str,
+        _own(
+            "local, guarded, secure or java: what the options access… are that are not given; by default local where "
+            "both ports listen on loopback only, else guarded"
+        ),
+    ] = "guarded"
+    access_mode: Annotated[
+        str,
+        _own(
+            "enforce the rules, or observe: answer as if there were none, log and count what would be refused"
+        ),
+    ] = "enforce"
+    access_read: Annotated[str, _own("who may ask for routes, topics, clusters and KV: a rule")] = "open"
+    access_broker: Annotated[str, _own("who may register brokers and their topics: a rule")] = "open"
+    access_admin: Annotated[str, _own("who may change KV, topics, permissions and drains: a rule")] = (
+        "loopback signed mtls token"
+    )
+    access_config: Annotated[str, _own("who may read and change settings, principals and tokens: a rule")] = (
+        "loopback signed mtls token"
+    )
+    access_audit: Annotated[str, _own("who may read events, history, reports and findings: a rule")] = (
+        "loopback mtls token"
+    )
+    access_metrics: Annotated[str, _own("who may read /metrics: a rule")] = "net token"
+    access_networks: Annotated[str, _own("the networks that `net` means in a rule")] = (
+        "127.0.0.0/8,::1/128,10.0.0.0/8,172.16.0.0/12,192.168.0.0/16,100.64.0.0/10,fc00::/7"
+    )
+    access_insecure: Annotated[
+        bool, _own("start although anyone who reaches a port may change what operators change")
+    ] = False
+    access_file: Annotated[
+        str, _own("TOML file of the principals: their roles, limits, keys and certificates")
+    ] = ""
+    ownership_guard: Annotated[
+        bool, _own("a living broker's name and id are taken by its owner only (docs/access.md)")
+    ] = False
+
+
+class Options(AccessOptions, frozen=True, kw_only=True):
     """All options, resolved. Numbers of our own are bytes, milliseconds or counts, as their names say."""
 
     http_port: Annotated[int, _own("port of the HTTP side; 0 lets the system choose")] = 8080
-    http_bind_address: Annotated[str, _own("address of the HTTP side; bindAddress if empty")] = ""
+    http_bind_address: Annotated[
+        str, _own("address that the HTTP port listens on; 0.0.0.0 for other machines")
+    ] = "127.0.0.1"
+    http_allowed_hosts: Annotated[
+        str,
+        _own(
+            "names by which browsers and scripts may ask the HTTP side, beside addresses, localhost and the machine's "
+            "own: as ns.example.com,.svc.cluster.local; * is all"
+        ),
+    ] = ""
+    http_reads_per_second: Annotated[
+        int, _own("requests over HTTP that change nothing, of an actor or an address; 0 is unlimited")
+    ] = 0
+    http_writes_per_second: Annotated[
+        int, _own("those that change something, of all HTTP workers together; 0 is unlimited")
+    ] = 0
     metrics_port: Annotated[int, _own("port of the exporter of metrics, where one runs")] = 9464
     remoting_workers: Annotated[int, _own("processes that answer on listenPort")] = 2
     http_workers: Annotated[int, _own("processes that answer on httpPort")] = 1
@@ -256,18 +320,12 @@ class Options(TlsOptions, frozen=True, kw_only=True):
             "addresses to connect to (probe, 905) beside those that brokers come from, as 10.0.0.0/8,fd00::/8"
         ),
     ] = ""
-    proxy_networks: Annotated[
-        str,
-        _own("balancers whose PROXY headers tell a peer's host for limits, probes and 905, as 10.0.0.0/24"),
-    ] = ""
     max_connections: Annotated[
         int, _own("connections of a remoting worker; 0, or more than files may be open: what those allow")
     ] = 20_000
-    max_connections_per_host: Annotated[
+    max_connections_per_ip: Annotated[
         int,
-        _own(
-            "those of one host or IPv6 /64; behind a balancer of proxyNetworks, of one peer's; 0 is unlimited"
-        ),
+        _own("those of one address or IPv6 /64, balancers of proxyTrustedCidrs left out; 0 is unlimited"),
     ] = 0
     write_buffer_limit_bytes: Annotated[int, _own("unread answers of a connection before it is closed")] = (
         16 << 20

@@ -176,7 +176,7 @@ def test_the_folder_goes_with_the_server(tmp_path: Path) -> None:
 
 def test_refusals_by_limit(tmp_path: Path) -> None:
     limits = {
-        "MQNS_MAX_CONNECTIONS_PER_HOST": "2",
+        "MQNS_MAX_CONNECTIONS_PER_IP": "2",
         "MQNS_HTTP_HEAD_MAX_BYTES": "4096",
         "MQNS_HTTP_BODY_MAX_BYTES": "99",
     }
@@ -186,7 +186,7 @@ def test_refusals_by_limit(tmp_path: Path) -> None:
         address = f"http://127.0.0.1:{server.http_port}/v1/kv/n/k"
         assert httpx.get(address, headers={"X": "x" * 5000}).status_code == 431
         assert httpx.put(address, json={"value": "x" * 100}).status_code == 413
-        wanted = {"maxConnectionsPerHost": 3, "httpHeadMaxBytes": 1, "httpBodyMaxBytes": 1}
+        wanted = {"maxConnectionsPerIp": 3, "httpHeadMaxBytes": 1, "httpBodyMaxBytes": 1}
 
         def refused() -> dict[str, float]:
             found = scrape(server).items()

@@ -126,11 +126,30 @@ def test_each_option_can_be_set_by_its_variable() -> None:
         pytest.param({}, "data_dir", "/home/mq/.local/share/redis-namesrv", id="data dir"),
         pytest.param({"XDG_DATA_HOME": "/x"}, "data_dir", "/x/redis-namesrv", id="XDG data dir"),
         pytest.param(
-            {"MQNS_BIND_ADDRESS": "127.0.0.1"}, "http_bind_address", "127.0.0.1", id="HTTP follows it"
+            {"MQNS_BIND_ADDRESS": "::"}, "http_bind_address", "127.0.0.1", id="HTTP does not follow"
         ),
+        pytest.param({}, "access_profile", "guarded", id="on all addresses, as by default"),
+        pytest.param({"MQNS_BIND_ADDRESS": "localhost"}, "access_profile", "local", id="on loopback alone"),
+        pytest.param(
+            {"MQNS_BIND_ADDRESS": "127.0.0.1", "MQNS_HTTP_BIND_ADDRESS": "0.0.0.0"},
+            "access_profile",
+            "guarded",
+            id="HTTP on all addresses",
+        ),
+        pytest.param(
+            {"MQNS_ACCESS_PROFILE": "secure"}, "access_admin", "signed mtls token", id="a profile's rule"
+        ),
+        pytest.param(
+            {"MQNS_ACCESS_PROFILE": "secure", "MQNS_ACCESS_ADMIN": "mtls"},
+            "access_admin",
+            "mtls",
+            id="a rule",
+        ),
+        pytest.param({"MQNS_BIND_ADDRESS": "::1"}, "max_connections_per_ip", 0, id="no limit on loopback"),
+        pytest.param({}, "max_connections_per_ip", 5000, id="a limit for others"),
     ],
 )
-def test_values_from_the_environment(env: dict[str, str], attribute: str, value: str) -> None:
+def test_values_from_the_environment(env: dict[str, str], attribute: str, value: str | int) -> None:
     assert getattr(resolve({}, HOME | env), attribute) == value
 
 
@@ -146,7 +165,9 @@ def test_the_file_overrides_java_s_default_home() -> None:
         pytest.param({"MQNS_PROBE_TIMEOUT_MILLIS": "-1"}, "MQNS_PROBE_TIMEOUT_MILLIS=-1", id="negative time"),
         pytest.param({"MQNS_PROXY_PROTOCOL": "yes"}, "MQNS_PROXY_PROTOCOL=yes", id="neither true nor false"),
         pytest.param({"MQNS_PROBE_NETWORKS": "10.0.0.0/8,x"}, "probeNetworks: 'x' does", id="no network"),
-        pytest.param({"MQNS_PROXY_NETWORKS": "10.0.0.1/8"}, "proxyNetworks: 10.0.0.1/8 has", id="host bits"),
+        pytest.param(
+            {"MQNS_PROXY_TRUSTED_CIDRS": "10.0.0.1/8"}, "proxyTrustedCidrs: 10.0.0.1/8 has", id="host bits"
+        ),
         pytest.param(
             {"MQNS_HTTP_TRUSTED_PROXIES": "proxy"},
             "httpTrustedProxies: 'proxy' does",
@@ -256,10 +277,18 @@ def test_limits_of_growth_cannot_be_shared(key: str) -> None:
 
 @pytest.mark.conformance("CFG-08", "CFG-09", "CFG-11")
 def test_black_list() -> None:
-    assert black_list(resolve({"configBlackList": "bindAddress;listenPort"}, {})) == {
-        *("configBlackList", "configStorePath", "kvConfigPath", "rocketmqHome"),
-        *("bindAddress", "listenPort"),
-    }
+    by_default = {"configBlackList", "configStorePath", "kvConfigPath", "rocketmqHome"}
+    given = black_list(resolve({"configBlackList": "bindAddress;listenPort"}, {}))
+    assert given - black_list(resolve({"configBlackList": ""}, {})) == {"bindAddress", "listenPort"}
+    assert by_default < given
+
+
+def test_no_request_opens_a_door() -> None:
+    """Contract of access, section 8: on 318's black list for good."""
+    black = black_list(resolve({"configBlackList": ""}, {}))
+    doors = {option.key for option in CATALOGUE if option.key.startswith(("access", "proxy", "tls."))}
+    assert {"accessAdmin", "accessFile", "proxyTrustedCidrs", "tls.server.mode"} < doors
+    assert {*doors, "httpBindAddress", "ownershipGuard"} <= black
 
 
 def test_given_settings_are_the_live_ones_of_file_and_environment() -> None:

@@ -11,7 +11,7 @@ WHOLE = {"memory": "memory|usage"}
 
 
 def test_every_right_is_needed_and_none_is_missing() -> None:
-    files = [*LUA.rglob("*.lua"), *(path for part in ("registry", "metrics", "worker", "api", "mqnamesrv")
+    files = [*LUA.rglob("*.lua"), *(path for part in ("registry", "access", "metrics", "worker", "api", "mqnamesrv")
                                     for path in (ROOT / part).rglob("*.py"))]  # fmt: skip
     called = {name.lower() for path in files for name in CALLED.findall(path.read_text())}
     assert {WHOLE.get(name, name) for name in called} == set(IN_SCRIPTS_AND_PLANS)

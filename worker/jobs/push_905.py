@@ -185,7 +185,7 @@ def _places(keys: Keys, change: MinIdChange, options: Options) -> Plan[list[Endp
             continue
         log.warning(
             "905 is not sent to broker %s: it came from elsewhere; list its network in probeNetworks, or its balancer "
-            "in proxyNetworks, else it learns of its group when it asks",
+            "in proxyTrustedCidrs, else it learns of its group when it asks",
             address,
         )
     return places[: outgoing.MOST]

@@ -70,8 +70,8 @@ class Connections:
         """Whether connections end because this worker does, so that their owners must not be released."""
         self._transports = transports(options, loop, service.cached, self._never_opened)
         self._balance = balance
-        self._hosts = HostLimit(options.max_connections_per_host)
-        self._balancers = networks_of(options.proxy_networks)
+        self._hosts = HostLimit(options.max_connections_per_ip)
+        self._balancers = networks_of(options.proxy_trusted_cidrs)
         self._socket_options = _socket_options(options)
         self._ids = itertools.count(1)
         self._open: dict[str, Connection] = {}
@@ -97,9 +97,9 @@ class Connections:
         try:
             self._hosts.enter(host, limited=not self._is_balancer(host))
         except HostFull as full:
-            self._refused(accepted, "maxConnectionsPerHost")
+            self._refused(accepted, "maxConnectionsPerIp")
             log.warning(
-                "connection of %s refused: %s; raise the limit if that is right, or list a balancer in proxyNetworks",
+                "connection of %s refused: %s; raise it if that is right, or list a balancer in proxyTrustedCidrs",
                 text,
                 full,
             )

@@ -1,4 +1,4 @@
-"""How many connections come from one host, and the limit of them (`maxConnectionsPerHost`)."""
+"""How many connections come from one host, and the limit of them (`maxConnectionsPerIp`)."""
 
 from typing import Final
 
@@ -25,7 +25,7 @@ class HostLimit:
         host = link_of(host)
         count = self._counts.get(host, 0)
         if limited and count >= self.most:
-            raise HostFull(f"its host has {count} (maxConnectionsPerHost)")
+            raise HostFull(f"its host has {count} (maxConnectionsPerIp)")
         self._counts[host] = count + 1
 
     def leave(self, host: str) -> None:

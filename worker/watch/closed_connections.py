@@ -222,7 +222,7 @@ def _probed(address: str, members: Members, options: Options) -> Endpoint | None
     if to is None:
         rate_limited.warning(
             "broker %s is removed with its connection, unprobed: it came from %s; if living brokers are, list their "
-            "networks in probeNetworks, or their balancer in proxyNetworks",
+            "networks in probeNetworks, or their balancer in proxyTrustedCidrs",
             address,
             members.host,
         )

@@ -92,7 +92,7 @@ def test_connections_over_the_limit_are_closed_at_once(bounded: Server) -> None:
 
 
 def test_connections_of_a_host_over_its_limit_are_closed_and_others_not(tmp_path: Path) -> None:
-    with serving(tmp_path, max_connections_per_host=3) as server, ExitStack() as stack:
+    with serving(tmp_path, max_connections_per_ip=3) as server, ExitStack() as stack:
         full = [stack.enter_context(server.connect("127.68.0.1")) for _ in range(3)]
         for client in full:
             client.ask(ECHO)
@@ -102,11 +102,11 @@ def test_connections_of_a_host_over_its_limit_are_closed_and_others_not(tmp_path
             other.ask(ECHO)
         full[0].sock.close()
         eventually(lambda: answered(server, "127.68.0.1"))
-        assert "its host has 3 (maxConnectionsPerHost)" in server.log
+        assert "its host has 3 (maxConnectionsPerIp)" in server.log
 
 
 def test_connections_of_a_balancer_count_as_those_of_the_peers_that_it_names(tmp_path: Path) -> None:
-    limited = serving(tmp_path, max_connections_per_host=2, proxy_networks="127.0.0.1")
+    limited = serving(tmp_path, max_connections_per_ip=2, proxy_trusted_cidrs="127.0.0.1")
     with limited as server, ExitStack() as stack:
         for number in (1, 1, 2, 2, 3):
             client = stack.enter_context(server.connect())
@@ -122,7 +122,7 @@ def test_connections_of_a_balancer_count_as_those_of_the_peers_that_it_names(tmp
 
 
 def test_a_host_of_ipv6_is_its_64(tmp_path: Path) -> None:
-    limited = serving(tmp_path, max_connections_per_host=2, proxy_networks="127.0.0.1")
+    limited = serving(tmp_path, max_connections_per_ip=2, proxy_trusted_cidrs="127.0.0.1")
     with limited as server, ExitStack() as stack:
         for source in ("2001:db8::1", "2001:db8::2", "2001:db8:0:1::1", "::ffff:10.0.0.1", "::ffff:10.0.0.2"):
             client = stack.enter_context(server.connect())

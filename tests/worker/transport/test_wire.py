@@ -36,7 +36,7 @@ def segments_received(client: Client) -> int:
 def test_a_proxy_header_tells_where_a_peer_comes_from_if_its_sender_is_listed(
     tmp_path: Path, balancers: str, host: str
 ) -> None:
-    with serving(tmp_path, proxy_networks=balancers) as server, server.connect() as client:
+    with serving(tmp_path, proxy_trusted_cidrs=balancers) as server, server.connect() as client:
         client.send(PROXY_V1)
         about = client.about()
         assert (about["address"], about["host"]) == ("1.2.3.4:1111", host)
