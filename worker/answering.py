@@ -7,6 +7,7 @@ from typing import Final
 from msgspec.structs import replace
 
 from registry.options.catalogue import Options
+from rocketmq_remoting.codes import ResponseCode
 from rocketmq_remoting.command import Command, encode_header
 from rocketmq_remoting.remoting_command import ONEWAY_FLAG, SerializeType
 from worker import dispatch
@@ -63,14 +64,14 @@ class Answering:
 
     def send(self, reply: Reply, command: Command, peer: Peer) -> None:
         """Answer a request at once; a oneway one has no answer."""
-        if command.code in OF_BROKERS:
+        if command.code in OF_BROKERS and not reply.denied:
             self._brokers.answered(reply, command, peer)
         if reply.refusal:
             self._counters.registrations.limited(reply.refusal)
         if command.flag & ONEWAY_FLAG:
             self._counters.requests.add(command.code, RESULT_OF_ONEWAY)
             return
-        self._counters.answered(command.code, reply.code)
+        self._counters.answered(command.code, ResponseCode.NO_PERMISSION if reply.denied else reply.code)
         body = reply.body
         try:
             head = encode_header(command.reply(reply.code, remark=reply.remark, ext=reply.ext), len(body))

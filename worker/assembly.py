@@ -8,6 +8,7 @@ from typing import Final
 
 import redis.asyncio
 
+from access.policy import Policy
 from metrics import catalogue as metrics
 from metrics.counts import Observed
 from metrics.samples import Sample
@@ -32,6 +33,7 @@ from worker.cache.invalidation import Invalidation, Listed
 from worker.cache.lists import ListCache, Made
 from worker.cache.routes import RouteCache
 from worker.counters import Counters
+from worker.guard import Guard
 from worker.overload.admission import Admission
 from worker.overload.known_hosts import KnownHosts
 from worker.peer import Peer
@@ -63,6 +65,7 @@ class Assembly:
         self.clock = asyncio.get_running_loop().time
         self.counters = Counters(lambda: self.ticker.store_ms())
         self.admins = Admins()
+        self.guard = Guard(Policy.of(options))
         self.numbers = itertools.count(1)
         self.frame_memory = FrameMemory(self.clock)
         self.known_hosts = KnownHosts()

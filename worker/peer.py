@@ -1,15 +1,25 @@
 """The connection of a request, as a handler sees it."""
 
 from collections.abc import Set as AbstractSet
+from enum import Enum
 from typing import Final, Protocol
 
-__all__ = ["NONE_REGISTERED", "Frames", "Peer", "host_of"]
+__all__ = ["NONE_REGISTERED", "Frames", "Peer", "Via", "host_of"]
 
 Frames = bytes | tuple[bytes, ...]
 """Whole frames, joined or cut anywhere (a head packed around a cached body, say)."""
 
 NONE_REGISTERED: Final[AbstractSet[str]] = frozenset()
 """What most connections have; a new empty set has 216 bytes."""
+
+
+class Via(Enum):
+    """How a connection came here, as far as rights by its address depend on it."""
+
+    DIRECT = "no proxy"
+    FORWARDED = "a PROXY header"
+    """Of whatever peer: `host` is what a trusted proxy says, or the peer's own."""
+    UNNAMED = "a trusted proxy that names no client"
 
 
 def host_of(address: str) -> str:
@@ -26,12 +36,22 @@ class Peer(Protocol):
 
     @property
     def address(self) -> str:
-        """`ip:port` of the remote end, from the PROXY header if a balancer sent one."""
+        """`ip:port` of the remote end, from the PROXY header if a peer of `proxyTrustedCidrs` sent one."""
 
     @property
     def host(self) -> str:
-        """Where it comes from, for limits and rights: of `address`, but that a PROXY header counts only from a balancer
-        that `proxyTrustedCidrs` lists."""
+        """Where it comes from, for limits and rights: that of `address`."""
+
+    @property
+    def via(self) -> Via:
+        """How it came here."""
+
+    @property
+    def tls(self) -> bool:
+        """Whether it uses TLS."""
+
+    rights: int
+    """The classes (`access.classes`) of what it may ask without a signature; kept by `worker.guard`."""
 
     @property
     def go_away(self) -> bool:

@@ -34,7 +34,8 @@ class Reply(msgspec.Struct, frozen=True):
     entry of the stream that the request wrote: the reply is sent when this worker has followed the stream so far.
     `depends` is None for what must not be kept. `renewal` is how the same heartbeat or registration is repeated.
     `outcome` is what came of a registration (`registry.registration.decision`), or "renewed" of an accepted heartbeat;
-    `refusal` why a request was refused: the key of the option that limits it, or one of a few words."""
+    `refusal` why a request was refused: the key of the option that limits it, or one of a few words. `denied`: by the
+    rules of access."""
 
     code: int = ResponseCode.SUCCESS
     remark: str | None = None
@@ -45,6 +46,7 @@ class Reply(msgspec.Struct, frozen=True):
     renewal: Renewal | None = None
     outcome: str = ""
     refusal: str = ""
+    denied: bool = False
 
 
 class Request(msgspec.Struct, frozen=True):

@@ -10,12 +10,13 @@ from typing import Any, ParamSpec
 
 import redis as redis_py
 
+from access.classes import ALL
 from registry.options.catalogue import Options
 from rocketmq_remoting.codes import RequestCode
 from rocketmq_remoting.command import Command, decode, encode
 from rocketmq_remoting.remoting_command import SerializeType
 from testbed.eventually import PATIENCE_S, eventually_async
-from worker.peer import Frames, host_of
+from worker.peer import Frames, Via, host_of
 from worker.service import Service
 from worker.watch.follower import REACHED_WITHIN_S, Follower
 
@@ -41,6 +42,9 @@ class FakePeer:
         self.address = address
         self.host = host_of(address)
         self.registered: AbstractSet[str] = frozenset()
+        self.via = Via.DIRECT
+        self.tls = False
+        self.rights = int(ALL)
         self.go_away = True
         self.closed = False
         self.awaited_long = 0

@@ -12,6 +12,7 @@ from math import inf
 from struct import Struct
 from typing import Any, Final, NamedTuple, Protocol
 
+from access.classes import ALL, class_of
 from registry.caching.bounded import Bounded
 from registry.caching.stamp import Source, Stamp
 from rocketmq_remoting.command import encode_header
@@ -44,8 +45,8 @@ class CachedReply(Stamp):
     Once its stamp is invalid, a route (`key`) is looked up, and a heartbeat (`renewal`) checked with the store."""
 
     __slots__ = (
-        *("body_bytes", "code", "heads", "heartbeat", "key", "parts", "renewal", "reply", "request", "tail"),
-        "uses",
+        *("body_bytes", "code", "heads", "heartbeat", "key", "needs", "parts", "renewal", "reply", "request"),
+        *("tail", "uses"),
     )
 
     def __init__(
@@ -62,6 +63,8 @@ class CachedReply(Stamp):
         head, rest = _cut_head(command, reply)
         self.request = request
         self.code = command.code
+        self.needs = int(class_of(command.code))
+        """The class of such requests: only peers with the right get this reply."""
         self.reply = reply
         self.renewal = reply.renewal
         self.heads = {0: head}
@@ -142,10 +145,11 @@ class CachedRequests:
         if cached.key is not None:
             self.routes.present.get(cached.key)
 
-    def answers(self, data: bytes, now: float, most: int, first: int = 0) -> Answers:
-        """Return the replies to the cached requests that `data` has from `first` on.
+    def answers(self, data: bytes, now: float, most: int, first: int = 0, rights: int = ALL) -> Answers:
+        """Return the replies to the cached requests that `data` has from `first` on, from a peer with these rights.
 
-        Stops at the first frame that is not cached or not whole, at `most` bytes of replies, and at many checks."""
+        Stops at the first frame that is not cached, not whole or beyond the rights, at `most` bytes of replies, and at
+        many checks."""
         blocks: list[bytes] = []
         checks: list[RepeatCheck] = []
         at, size = first, 0
@@ -160,6 +164,8 @@ class CachedRequests:
                 if found is None:
                     break
                 longer, opaque = found
+                if not longer.needs & rights:
+                    break
                 if longer.is_valid(now):
                     blocks += longer.reply_to(opaque)
                     size += len(longer.parts[2])
@@ -174,7 +180,7 @@ class CachedRequests:
                 break
             shape = shape_of(data, at, end, cuts)
             cached = self._of_shape(shape, data[cuts[2] : cuts[3]], end - at - 8 == word & 0xFFFFFF)
-            if cached is None:
+            if cached is None or not cached.needs & rights:
                 break
             start, stop = cuts[:2]
             digits, opaque = 0 if word >> 24 else stop - start, data[start:stop]

@@ -12,7 +12,7 @@ from typing import Final, Protocol, cast
 from rocketmq_remoting.errors import FrameError
 from worker.cache.cached_requests import RepeatCheck
 from worker.logs.rate_limited_log import RateLimitedLog
-from worker.peer import NONE_REGISTERED, Frames, host_of
+from worker.peer import NONE_REGISTERED, Frames, Via, host_of
 from worker.transport.ends import End
 from worker.transport.host_limit import HostFull
 from worker.transport.opening import Stage
@@ -47,7 +47,7 @@ class Connection(asyncio.Protocol):
 
     __slots__ = (
         *("_replies", "_requests", "active_at", "address", "closed", "deadline", "direct", "go_away"),
-        *("host", "id", "owner", "registered"),
+        *("host", "id", "owner", "registered", "rights", "via"),
     )
 
     _replies: ReplyWriter  # once it is open
@@ -56,6 +56,8 @@ class Connection(asyncio.Protocol):
         self.id, self.address = id, address
         self.host = intern(host_of(address))
         self.registered = NONE_REGISTERED
+        self.rights = 0
+        self.via = Via.DIRECT
         self.go_away = self.closed = False
         self.active_at = owner.time()
         """When bytes went last, either way (seconds of the loop's clock)."""
@@ -127,6 +129,11 @@ class Connection(asyncio.Protocol):
     def frame(self) -> bytes:
         """See `Peer`."""
         return self._requests.last_frame if self._requests is not None else b""
+
+    @property
+    def tls(self) -> bool:
+        """See `Peer`."""
+        return self._requests is not None and self._replies.tls is not None
 
     def send(self, frame: Frames) -> None:
         """Answer one request; see `Peer`."""

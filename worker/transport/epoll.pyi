@@ -2,6 +2,7 @@ import asyncio
 from collections.abc import Callable
 from socket import socket
 
+from access.classes import ALL
 from worker.cache.cached_requests import Answers, CachedRequests
 from worker.transport.connection import Connection
 
@@ -15,4 +16,6 @@ class Poller:
     def open(self, accepted: socket, connection: Connection) -> None: ...
     def stop(self) -> None: ...
 
-def answers(requests: CachedRequests, data: bytes, now: float, most: int, first: int = 0) -> Answers: ...
+def answers(
+    requests: CachedRequests, data: bytes, now: float, most: int, first: int = 0, rights: int = ALL
+) -> Answers: ...

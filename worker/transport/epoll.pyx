@@ -15,6 +15,7 @@ from libc.string cimport memcpy, memset
 from collections import deque
 from os import strerror
 
+from access.classes import AccessClass
 from rocketmq_remoting.frame import FRAME_MAX_LENGTH, HEADER_MAX_LENGTH
 from worker.cache.cached_registrations import FRAME_LONGEST
 from worker.cache.cached_requests import CHECKS_MOST, FRAME_MOST, RepeatCheck
@@ -97,6 +98,8 @@ cdef Py_ssize_t LONGEST = FRAME_MAX_LENGTH - 4
 cdef Py_ssize_t HEADER_LONGEST = HEADER_MAX_LENGTH
 cdef Py_ssize_t CHECKS_COUNT = CHECKS_MOST
 cdef unsigned int TIMED_OF = SAMPLED
+cdef long CACHED_CLASSES = AccessClass.READ | AccessClass.BROKER
+"""Those of requests that can be answered by their bytes."""
 cdef const char* FIELD = b"\0\x05topic"  # the name of a binary header's ext field, after its length
 
 
@@ -302,9 +305,10 @@ cdef inline bytes head_of(object cached, Py_ssize_t digits):
 
 
 cdef Py_ssize_t scan(
-    object requests, const char* data, Py_ssize_t size, double now, size_t most, Answers out, list checks
+    object requests, const char* data, Py_ssize_t size, double now, size_t most, long rights, Answers out, list checks
 ) except -1:
     """`CachedRequests.answers` on a buffer: how long the cached requests at its start are."""
+    cdef bint limited = rights & CACHED_CLASSES != CACHED_CLASSES
     cdef object entries = requests.replies.entries, shapes = requests.shapes.entries, use = None, cached
     cdef bytes request, shape = None, prefix = None, rest, body
     cdef tuple parts
@@ -371,6 +375,8 @@ cdef Py_ssize_t scan(
                 if entry == NULL:
                     break
                 cached = <object>entry
+        if limited and not <long>cached.needs & rights:
+            break
         parts = <tuple>cached.parts
         rest = <bytes>parts[1]
         if not out.has_room(PyBytes_GET_SIZE(rest)):
@@ -405,13 +411,15 @@ cdef Py_ssize_t scan(
     return at
 
 
-def answers(requests, bytes data, double now, size_t most, Py_ssize_t first=0):
+def answers(requests, bytes data, double now, size_t most, Py_ssize_t first=0, long rights=CACHED_CLASSES):
     """As `CachedRequests.answers`, but that a longer frame is left to the connection."""
     cdef Answers out = Answers()
     cdef list checks = []
     if not 0 <= first <= PyBytes_GET_SIZE(data):
         raise ValueError("first")
-    length = scan(requests, PyBytes_AS_STRING(data) + first, PyBytes_GET_SIZE(data) - first, now, most, out, checks)
+    length = scan(
+        requests, PyBytes_AS_STRING(data) + first, PyBytes_GET_SIZE(data) - first, now, most, rights, out, checks
+    )
     if out.lookups:
         requests.counters.lookups[0] += out.lookups
     return [out.rest(0)], length, checks
@@ -685,7 +693,7 @@ cdef class Transport:
         cdef bint timed = self._poller._answered % TIMED_OF == 0
         cdef double began = clock() if timed else 0
         try:
-            at = scan(cached, data, size, now, self._high, out, checks)
+            at = scan(cached, data, size, now, self._high, <long>self._protocol.rights, out, checks)
             if out.count:
                 self._write_out(out)
                 self._poller._answered += 1

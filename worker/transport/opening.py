@@ -5,7 +5,7 @@ from math import inf
 from typing import Final
 
 from worker.transport.owner import Owner
-from worker.transport.proxy_protocol import read_proxy_header
+from worker.transport.proxy_protocol import ProxyHeader, read_proxy_header
 from worker.transport.tls import TlsMode, TlsUnusable
 from worker.transport.tls_session import TlsSession
 
@@ -26,29 +26,29 @@ class Stage(Enum):
 class Opening:
     """Takes received bytes until the first of a frame; from then on they are plain, or the TLS session's."""
 
-    __slots__ = ("_header", "_owner", "deadline", "source", "stage", "tls")
+    __slots__ = ("_begun", "_owner", "deadline", "header", "stage", "tls")
 
     def __init__(self, owner: Owner) -> None:
         self._owner = owner
-        self._header = b""  # of a PROXY header, incomplete
+        self._begun = b""  # of a PROXY header, incomplete
         self.stage = Stage.PROXY if owner.proxy_protocol else Stage.FIRST_BYTE
         self.deadline = inf
         """When the header or the handshake that has begun must be whole (seconds of the loop's clock)."""
-        self.source = ""
-        """The client's `ip:port` of the PROXY header, if it names one."""
+        self.header: ProxyHeader | None = None
+        """The PROXY header, if one has come."""
         self.tls: TlsSession | None = None
         """The session, from the first byte of its handshake; its `outgoing` is to be sent."""
 
     def receive(self, data: bytes) -> bytes:
         """Return the plain bytes of frames in `data`. Raises ProxyError, TlsError, TlsUnusable."""
         if self.stage is Stage.PROXY:
-            data = self._header + data
+            data = self._begun + data
             header = read_proxy_header(data)
             if header is None:
-                self._header = data
+                self._begun = data
                 self._start_deadline()
                 return b""
-            self.source = header.source or ""
+            self.header = header if header.length else None
             self._set_stage(Stage.FIRST_BYTE)
             data = data[header.length :]
         if self.stage is Stage.FIRST_BYTE:

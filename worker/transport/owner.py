@@ -9,7 +9,7 @@ from rocketmq_remoting.command import Command
 from worker.cache.cached_requests import CachedRequests, RepeatCheck
 from worker.counters import Counters
 from worker.overload.known_hosts import KnownHosts
-from worker.peer import Peer
+from worker.peer import Peer, Via
 from worker.transport.frame_memory import FrameMemory
 from worker.transport.reply_memory import ReplyMemory
 from worker.transport.time_slices import TimeSlices
@@ -31,7 +31,8 @@ class Service(Protocol):
     def cached(self) -> CachedRequests | None: ...
     def cached_for(self, peer: Peer) -> CachedRequests | None: ...
     def check_repeat(self, check: RepeatCheck, peer: Peer) -> None: ...
-    def connected(self, peer: Peer) -> None: ...  # its address may change until the first command
+    def connected(self, peer: Peer) -> None: ...  # its address may change until it is identified
+    def identified(self, peer: Peer) -> None: ...
     def disconnected(self, peer: Peer, *, shutting_down: bool) -> None: ...
 
 
@@ -57,6 +58,7 @@ class Introduced(Protocol):
 
     address: str
     host: str
+    via: Via
 
 
 class Owner(Protocol):
@@ -70,8 +72,9 @@ class Owner(Protocol):
     asked: int
     time: Callable[[], float]
 
-    def introduced(self, connection: Introduced, source: str) -> None:
-        """Take the `ip:port` of a PROXY header as the peer's. Raises HostFull."""
+    def introduced(self, connection: Introduced, source: str | None) -> None:
+        """Take the `ip:port` of a PROXY header as the peer's, if the peer may say it; None of a header that names no
+        client. Raises HostFull."""
 
     call_soon: Callable[[Callable[[], None]], object]
     time_slices: TimeSlices

@@ -10,6 +10,7 @@ from typing import Final, Protocol
 from rocketmq_remoting.frame import FrameReader
 from rocketmq_remoting.remoting_command import ONEWAY_FLAG, RESPONSE_FLAG
 from worker.cache.cached_requests import RepeatCheck
+from worker.peer import Via
 from worker.transport.cached_answers import cached_answers
 from worker.transport.frame_memory import LONG
 from worker.transport.intake import Intake, IntakeConnection
@@ -34,6 +35,7 @@ class ReadConnection(IntakeConnection, Protocol):
     active_at: float
     deadline: float
     direct: bool
+    via: Via
 
     def check_repeats(self, checks: list[RepeatCheck]) -> None: ...
     def fail(self, error: Exception) -> None: ...
@@ -112,7 +114,9 @@ class RequestReader:
         cached = connection.owner.service.cached_for(connection)
         if cached is None:
             return [], 0
-        blocks, length, checks = cached_answers(cached, data, connection.active_at, most, first)
+        blocks, length, checks = cached_answers(
+            cached, data, connection.active_at, most, first, connection.rights
+        )
         if checks:
             connection.check_repeats(checks)
         return blocks, length
@@ -131,12 +135,14 @@ class RequestReader:
             plain = opening.receive(data)
         finally:
             self._replies.tls = opening.tls
-        if opening.source and opening.source != self._connection.address:
-            self._connection.owner.introduced(self._connection, opening.source)
+        if opening.header is not None:
+            self._connection.owner.introduced(self._connection, opening.header.source)
+            opening.header = None
         self._connection.deadline = opening.deadline
         if opening.stage is Stage.FRAMES:
             self._opening = None
             self._connection.owner.asked += 1
+            self._connection.owner.service.identified(self._connection)
         return plain
 
     def _next_slice(self) -> None:

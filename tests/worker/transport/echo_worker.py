@@ -106,6 +106,9 @@ class EchoService(NoCache):
             self._answer(peer, command)
             peer.close("asked to")
 
+    def identified(self, peer: Peer) -> None:
+        """As the real one; everything may be asked."""
+
     def connected(self, peer: Peer) -> None:
         self.peers.add(peer)
 

@@ -92,7 +92,8 @@ def test_connections_over_the_limit_are_closed_at_once(bounded: Server) -> None:
 
 
 def test_connections_of_a_host_over_its_limit_are_closed_and_others_not(tmp_path: Path) -> None:
-    with serving(tmp_path, max_connections_per_ip=3) as server, ExitStack() as stack:
+    limited = serving(tmp_path, max_connections_per_ip=3, proxy_trusted_cidrs="")
+    with limited as server, ExitStack() as stack:
         full = [stack.enter_context(server.connect("127.68.0.1")) for _ in range(3)]
         for client in full:
             client.ask(ECHO)

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable
 
 import pytest
 
+from access.classes import ALL
 from registry.options.catalogue import Options
 from rocketmq_remoting.command import Command, decode, encode
 from tests.worker.cache.caches import requests_of
@@ -124,8 +125,12 @@ class Surroundings(NoCache):
     def unreadable(self, reason: str) -> None:
         self.unreadable_by.append(reason)
 
-    def introduced(self, connection: Introduced, source: str) -> None:
-        connection.address = source
+    def introduced(self, connection: Introduced, source: str | None) -> None:
+        connection.address = source or connection.address
+
+    def identified(self, peer: Peer) -> None:
+        """As the service, of peers that may ask everything."""
+        peer.rights = int(ALL)
 
     def disconnected(self, _peer: Peer, *, shutting_down: bool = False) -> None:
         """As the table of connections; the service's goes by the same name and is not called."""

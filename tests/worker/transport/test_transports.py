@@ -12,6 +12,7 @@ from typing import cast
 import pytest
 import uvloop
 
+from access.classes import ALL
 from registry.options.catalogue import Options
 from registry.plans import ScriptItem
 from registry.registration.renewals import Renewal
@@ -35,6 +36,7 @@ class Protocol(asyncio.Protocol):
 
     def __init__(self) -> None:
         self.direct = True
+        self.rights = int(ALL)
         self.active_at = 0.0
         self.calls: list[str] = []
         self.received = b""
