@@ -147,6 +147,7 @@ def _start_ours(
     env: Mapping[str, str],
 ) -> Process:
     own = {
+        "accessProfile": "java",
         "listenPort": "0",
         "httpPort": "0",
         "remotingWorkers": "2",

@@ -72,9 +72,9 @@ def new_server(
         namespace = f"{folder.name}-{os.getpid()}"
         with Redis.from_url(store_url) as store:
             _let_in(store, namespace, store_rules([namespace]))
-        queue = {"rqRedisUrl": with_login(store_url, JOBS, PASSWORD)}
+        given = {"rqRedisUrl": with_login(store_url, JOBS, PASSWORD), "accessProfile": "java"}
         return NameServer(
-            folder, queue | options, url=with_login(store_url, namespace, PASSWORD), namespace=namespace
+            folder, given | options, url=with_login(store_url, namespace, PASSWORD), namespace=namespace
         )
 
     return make

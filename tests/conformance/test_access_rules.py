@@ -14,7 +14,7 @@ from testbed.connection import V4_8_0, Connection
 from testbed.eventually import eventually
 from testbed.nameserver import NameServer
 
-Launch = Callable[..., NameServer]
+Start = Callable[..., NameServer]
 PUT = {"namespace": "n", "key": "k", "value": "v"}
 INSIDE, OUTSIDE = "10.1.0.5", "10.2.0.5"
 SIGNATURE = bytes.fromhex("0d0a0d0a000d0a515549540a")
@@ -34,6 +34,12 @@ def v2(source: str) -> bytes:
 LOCAL = SIGNATURE + struct.pack(">BBH", 0x20, 0, 0)
 
 
+@pytest.fixture
+def start(launch: Start) -> Start:
+    """Starts servers for one test, with the profile that they have by default."""
+    return partial(launch, accessProfile="")
+
+
 def code(connection: Connection, of: RequestCode, ext: dict[str, str] | None = None) -> int:
     return int(connection.ask(of, ext).code)
 
@@ -48,9 +54,9 @@ def has_route(connection: Connection) -> bool:
 
 @pytest.mark.conformance("AC-30")
 def test_by_default_brokers_and_clients_are_served_and_others_than_this_machine_change_nothing(
-    launch: Launch,
+    start: Start,
 ) -> None:
-    port = launch(bindAddress="0.0.0.0").port
+    port = start(bindAddress="0.0.0.0").port
     here, remote = Connection(port), Connection(port, first=v1("8.8.8.8"))
     assert A.register(remote).code == ResponseCode.SUCCESS
     assert code(remote, RequestCode.GET_ROUTEINFO_BY_TOPIC, {"topic": "TA"}) == ResponseCode.SUCCESS
@@ -66,8 +72,8 @@ def test_by_default_brokers_and_clients_are_served_and_others_than_this_machine_
 
 @pytest.mark.conformance("AC-33")
 @pytest.mark.parametrize("header", [v1("127.0.0.1"), v2("127.0.0.1")], ids=["version 1", "version 2"])
-def test_a_header_of_a_peer_that_is_not_trusted_is_not_believed(launch: Launch, header: bytes) -> None:
-    port = launch(proxyTrustedCidrs="10.0.0.0/8").port
+def test_a_header_of_a_peer_that_is_not_trusted_is_not_believed(start: Start, header: bytes) -> None:
+    port = start(proxyTrustedCidrs="10.0.0.0/8").port
     assert put(Connection(port)).code == ResponseCode.SUCCESS
     liar = Connection(port, first=header)
     refused = put(liar)
@@ -76,9 +82,9 @@ def test_a_header_of_a_peer_that_is_not_trusted_is_not_believed(launch: Launch, 
 
 
 def test_a_trusted_proxy_on_this_machine_makes_none_of_its_clients_one_of_this_machine(
-    launch: Launch,
+    start: Start,
 ) -> None:
-    port = launch().port
+    port = start().port
     assert put(Connection(port)).code == ResponseCode.SUCCESS
     for header in (v1("127.0.0.1"), v2("127.0.0.1"), b"PROXY UNKNOWN\r\n", LOCAL):
         proxied = Connection(port, first=header)
@@ -86,8 +92,8 @@ def test_a_trusted_proxy_on_this_machine_makes_none_of_its_clients_one_of_this_m
         assert proxied.usable()
 
 
-def test_a_proxy_that_has_to_name_its_clients_gives_others_no_rights_by_address(launch: Launch) -> None:
-    port = launch(proxyRequired="true", accessRead="net", accessNetworks="127.0.0.0/8,10.1.0.0/16").port
+def test_a_proxy_that_has_to_name_its_clients_gives_others_no_rights_by_address(start: Start) -> None:
+    port = start(proxyRequired="true", accessRead="net", accessNetworks="127.0.0.0/8,10.1.0.0/16").port
     topics = RequestCode.GET_SYSTEM_TOPIC_LIST_FROM_NS
     assert code(Connection(port), topics) == ResponseCode.NO_PERMISSION
     assert code(Connection(port, first=v2(INSIDE)), topics) == ResponseCode.SUCCESS
@@ -97,8 +103,8 @@ def test_a_proxy_that_has_to_name_its_clients_gives_others_no_rights_by_address(
 
 @pytest.mark.conformance("AC-26")
 @pytest.mark.parametrize("kind", [SerializeType.JSON, SerializeType.ROCKETMQ])
-def test_a_refused_registration_is_answered_as_it_was_asked(launch: Launch, kind: SerializeType) -> None:
-    server = launch(accessBroker="off")
+def test_a_refused_registration_is_answered_as_it_was_asked(start: Start, kind: SerializeType) -> None:
+    server = start(accessBroker="off")
     connection = Connection(server.port)
     body = A.body()
     connection.send(
@@ -125,9 +131,9 @@ def test_a_refused_registration_is_answered_as_it_was_asked(launch: Launch, kind
 
 
 @pytest.mark.conformance("AC-11")
-def test_a_refused_data_version_has_the_broker_register(launch: Launch) -> None:
+def test_a_refused_data_version_has_the_broker_register(start: Start) -> None:
     """An error would be "not changed" to it, and it would never register again (observed)."""
-    port = launch(accessBroker="cidr:10.1.0.0/16").port
+    port = start(accessBroker="cidr:10.1.0.0/16").port
     inside, outside = Connection(port, first=v1(INSIDE)), Connection(port, first=v1(OUTSIDE))
     assert A.register(inside).code == ResponseCode.SUCCESS
     asked = RequestCode.QUERY_DATA_VERSION, A.identity(), A.data_version()
@@ -141,9 +147,9 @@ def test_a_refused_data_version_has_the_broker_register(launch: Launch) -> None:
 @pytest.mark.conformance("AC-23")
 @pytest.mark.parametrize("kind", [SerializeType.JSON, SerializeType.ROCKETMQ])
 def test_what_is_answered_by_its_bytes_is_so_to_those_only_who_may_ask_it(
-    launch: Launch, kind: SerializeType
+    start: Start, kind: SerializeType
 ) -> None:
-    server = launch(accessRead="cidr:10.1.0.0/16", accessBroker="cidr:10.1.0.0/16")
+    server = start(accessRead="cidr:10.1.0.0/16", accessBroker="cidr:10.1.0.0/16")
     inside = [Connection(server.port, first=v1(INSIDE)) for _ in range(4)]
     outside = [Connection(server.port, first=v1(OUTSIDE)) for _ in range(4)]
     assert A.register(inside[0]).code == ResponseCode.SUCCESS
@@ -163,8 +169,8 @@ def test_what_is_answered_by_its_bytes_is_so_to_those_only_who_may_ask_it(
 
 
 @pytest.mark.conformance("AC-27")
-def test_no_request_changes_who_may_ask(launch: Launch) -> None:
-    port = launch(accessProfile="secure", accessConfig="loopback", configBlackList="").port
+def test_no_request_changes_who_may_ask(start: Start) -> None:
+    port = start(accessProfile="secure", accessConfig="loopback", configBlackList="").port
     connection = Connection(port)
     for line in (
         b"accessAdmin=open",
@@ -177,8 +183,8 @@ def test_no_request_changes_who_may_ask(launch: Launch) -> None:
         assert refused.remark == "Can not update config in black list."
 
 
-def test_while_it_observes_everything_is_answered(launch: Launch) -> None:
-    server = launch(accessRead="off", accessBroker="off", accessAdmin="off", accessMode="observe")
+def test_while_it_observes_everything_is_answered(start: Start) -> None:
+    server = start(accessRead="off", accessBroker="off", accessAdmin="off", accessMode="observe")
     connection = Connection(server.port)
     assert A.register(connection).code == ResponseCode.SUCCESS
     for _ in range(3):
@@ -189,8 +195,28 @@ def test_while_it_observes_everything_is_answered(launch: Launch) -> None:
     assert put(connection).code == ResponseCode.SUCCESS
 
 
-def test_unknown_codes_are_answered_as_such_to_all(launch: Launch) -> None:
+def test_unknown_codes_are_answered_as_such_to_all(start: Start) -> None:
     off = dict.fromkeys(("accessRead", "accessBroker", "accessAdmin", "accessConfig"), "off")
-    connection = Connection(launch(**off).port)
+    connection = Connection(start(**off).port)
     assert connection.ask(4711).code == ResponseCode.REQUEST_CODE_NOT_SUPPORTED
     assert connection.ask(RequestCode.CHECK_READINESS).code == ResponseCode.SUCCESS
+
+
+@pytest.mark.conformance("AC-31")
+def test_profile_java_refuses_nothing(launch: Start) -> None:
+    """The servers of all other tests here have it, and so those of `make interop`."""
+    server = launch(accessProfile="java")
+    remote = Connection(server.port, first=v1("8.8.8.8"))
+    for of, ext, body in (
+        (RequestCode.PUT_KV_CONFIG, PUT, b""),
+        (RequestCode.DELETE_KV_CONFIG, PUT, b""),
+        (RequestCode.WIPE_WRITE_PERM_OF_BROKER, {"brokerName": "b"}, b""),
+        (RequestCode.ADD_WRITE_PERM_OF_BROKER, {"brokerName": "b"}, b""),
+        (RequestCode.DELETE_TOPIC_IN_NAMESRV, {"topic": "T"}, b""),
+        (RequestCode.REGISTER_TOPIC_IN_NAMESRV, {"topic": "T"}, b'{"queueDatas":[]}'),
+        (RequestCode.UPDATE_NAMESRV_CONFIG, {}, b"orderMessageEnable=false\n"),
+        (RequestCode.GET_NAMESRV_CONFIG, {}, b""),
+        (RequestCode.GET_ROUTEINFO_BY_TOPIC, {"topic": "T"}, b""),
+    ):
+        assert remote.ask(of, ext, body).code != ResponseCode.NO_PERMISSION, of
+    assert A.register(remote).code == ResponseCode.SUCCESS

@@ -8,6 +8,7 @@ import pytest
 from rocketmq_remoting.codes import RequestCode, ResponseCode
 from testbed.connection import Connection
 from testbed.eventually import eventually
+from testbed.haproxy import Balancer, Proxy
 from testbed.rocketmq.admin import run_command
 from testbed.rocketmq.brokers import Broker, BrokerConfig, start_brokers
 from testbed.rocketmq.clients import Clients, Sent, outcome
@@ -104,3 +105,16 @@ def test_a_producer_whose_lookups_are_refused_goes_on_with_its_route(
     sent = end_producer(running)
     assert (sent.failures, sent.last_failure) == (0, "")
     assert sent.sent > RUNNING_S
+
+
+@pytest.mark.conformance("AC-34")
+@pytest.mark.parametrize("proxy", ["send-proxy-v2", "send-proxy"])
+def test_a_client_of_a_trusted_proxy_is_not_one_of_this_machine(stage: Stage, proxy: Proxy) -> None:
+    guarded = Guarded(stage, f"behind-{proxy}", accessProfile="guarded")
+    balancer = Balancer(stage, [guarded.server], name=f"balancer-{proxy}", proxy=proxy)
+    kv = {"namespace": "n", "key": "k", "value": "v"}
+    assert Connection(guarded.server.port).ask(RequestCode.PUT_KV_CONFIG, kv).code == ResponseCode.SUCCESS
+    client = Connection(balancer.port, source="127.0.0.7")
+    refused = client.ask(RequestCode.PUT_KV_CONFIG, kv)
+    assert refused.code == ResponseCode.NO_PERMISSION
+    assert str(refused.remark).endswith(f"; caller wire:127.0.0.7:{client.local[1]}")
