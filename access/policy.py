@@ -52,11 +52,11 @@ class Policy(msgspec.Struct, frozen=True):
 
     def classes(self, caller: Caller) -> AccessClass:
         """Return the classes that are open to a caller."""
-        classes = AccessClass(0)
+        bits = 0
         for of_class, rule in self.rules.items():
             if any(_holds(alternative, of_class, caller) for alternative in rule.alternatives):
-                classes |= of_class
-        return classes
+                bits += of_class.value
+        return AccessClass(bits)
 
     def needs(self, of_class: AccessClass, listener: Listener) -> str:
         """Return what would admit a caller to one of these classes on a listener, for people."""
