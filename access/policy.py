@@ -29,12 +29,16 @@ LACKS: Final[Mapping[Listener, frozenset[str]]] = {
     "http": frozenset({"remoting", "tls", "signed", "mtls"}),
 }
 """Factors that never hold on a listener."""
+SAFE: Final = frozenset({"loopback", "tls", "mtls"})
+"""Factors beside which a signature counts for STRICT."""
 
 
 class Policy(msgspec.Struct, frozen=True):
     """A rule for each class. `observes`: what it does not admit is answered all the same."""
 
     rules: Mapping[AccessClass, Rule]
+    ways: Mapping[Listener, Mapping[AccessClass, tuple[Alternative, ...]]]
+    """By listener: the alternatives of each class that can hold there."""
     observes: bool = False
 
     @classmethod
@@ -48,41 +52,49 @@ class Policy(msgspec.Struct, frozen=True):
                 rules[of_class] = parse_rule(text, net)
             except ValueError as error:
                 raise InvalidOption(f"{key}={text}: {error}; docs/access.md has the rules") from None
-        return cls(rules, options.access_mode == "observe")
+        ways = {listener: _ways(rules, lacking) for listener, lacking in LACKS.items()}
+        return cls(rules, ways, options.access_mode == "observe")
 
     def classes(self, caller: Caller) -> AccessClass:
         """Return the classes that are open to a caller."""
         bits = 0
-        for of_class, rule in self.rules.items():
-            if any(_holds(alternative, of_class, caller) for alternative in rule.alternatives):
+        for of_class, alternatives in self.ways[caller.listener].items():
+            if any(_holds(alternative, of_class, caller) for alternative in alternatives):
                 bits += of_class.value
         return AccessClass(bits)
 
-    def needs(self, of_class: AccessClass, listener: Listener) -> str:
+    def admits(self, classes: AccessClass, caller: Caller) -> bool:
+        """Return whether one of these classes is open to a caller."""
+        ways = self.ways[caller.listener]
+        return any(_holds(way, of_class, caller) for of_class in classes for way in ways[of_class])
+
+    def needs(self, classes: AccessClass, listener: Listener) -> str:
         """Return what would admit a caller to one of these classes on a listener, for people."""
-        ways = []
-        for one in of_class:
-            for alternative in self.rules[one].alternatives:
-                if not alternative.factors & LACKS[listener]:
-                    text = alternative.text
-                    if one in STRICT and "signed" in alternative.factors and not _is_safe(alternative):
-                        text = text.replace("signed", "signed over TLS")
-                    ways.append(text)
+        ways = (_shown(way, of_class) for of_class in classes for way in self.ways[listener][of_class])
         return " or ".join(dict.fromkeys(ways)) or "what this port does not have"
 
 
-def _is_safe(alternative: Alternative) -> bool:
-    return bool(alternative.factors & {"loopback", "tls", "mtls"})
+def _ways(
+    rules: Mapping[AccessClass, Rule], lacking: frozenset[str]
+) -> dict[AccessClass, tuple[Alternative, ...]]:
+    return {
+        of_class: tuple(way for way in rule.alternatives if not way.factors & lacking)
+        for of_class, rule in rules.items()
+    }
 
 
-def _holds(alternative: Alternative, of_class: AccessClass, caller: Caller) -> bool:
-    factors = alternative.factors
-    if factors & LACKS[caller.listener]:
-        return False
-    for networks in alternative.networks:
+def _shown(way: Alternative, of_class: AccessClass) -> str:
+    if of_class & STRICT and "signed" in way.factors and not way.factors & SAFE:
+        return way.text.replace("signed", "signed over TLS")
+    return way.text
+
+
+def _holds(way: Alternative, of_class: AccessClass, caller: Caller) -> bool:
+    factors = way.factors
+    for networks in way.networks:
         if caller.address is None or not any(caller.address in network for network in networks):
             return False
-    if ("loopback" in factors and not caller.loopback) or ("tls" in factors and not caller.tls):
+    if "loopback" in factors and not caller.loopback or "tls" in factors and not caller.tls:
         return False
     if "signed" in factors and of_class & STRICT and not (caller.tls or caller.loopback):
         return False
