@@ -4,7 +4,6 @@ from typing import Literal
 
 import msgspec
 
-from access.classes import AccessClass
 from registry.options.networks import Address, address_of
 
 __all__ = ["Caller", "Listener", "caller_at"]
@@ -15,15 +14,15 @@ Listener = Literal["remoting", "http"]
 class Caller(msgspec.Struct, frozen=True):
     """`address` is None where it has no rights: of a caller behind something on this machine that says not which.
 
-    `token`, `signed` and `mtls` are the classes that the principals have roles for whom these prove."""
+    `token`, `signed` and `mtls` are the classes, as numbers, that the principals have roles for whom these prove."""
 
     listener: Listener
     address: Address | None = None
     loopback: bool = False
     tls: bool = False
-    token: AccessClass = AccessClass(0)
-    signed: AccessClass = AccessClass(0)
-    mtls: AccessClass = AccessClass(0)
+    token: int = 0
+    signed: int = 0
+    mtls: int = 0
 
 
 def caller_at(listener: Listener, host: str, *, forwarded: bool, tls: bool = False) -> Caller:

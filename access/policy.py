@@ -24,6 +24,7 @@ OPTIONS: Final[Mapping[AccessClass, tuple[str, str]]] = {
 """By class: the option that has its rule, and its attribute."""
 STRICT: Final = AccessClass.ADMIN | AccessClass.CONFIG
 """Classes for which a signature counts over TLS or loopback only: it is good for every request with the same values."""
+STRICT_BITS: Final = int(STRICT)
 LACKS: Final[Mapping[Listener, frozenset[str]]] = {
     "remoting": frozenset({"token"}),
     "http": frozenset({"remoting", "tls", "signed", "mtls"}),
@@ -59,14 +60,14 @@ class Policy(msgspec.Struct, frozen=True):
         """Return the classes that are open to a caller."""
         bits = 0
         for of_class, alternatives in self.ways[caller.listener].items():
-            if any(_holds(alternative, of_class, caller) for alternative in alternatives):
+            if any(_holds(way, of_class.value, caller) for way in alternatives):
                 bits += of_class.value
         return AccessClass(bits)
 
     def admits(self, classes: AccessClass, caller: Caller) -> bool:
         """Return whether one of these classes is open to a caller."""
         ways = self.ways[caller.listener]
-        return any(_holds(way, of_class, caller) for of_class in classes for way in ways[of_class])
+        return any(_holds(way, of_class.value, caller) for of_class in classes for way in ways[of_class])
 
     def needs(self, classes: AccessClass, listener: Listener) -> str:
         """Return what would admit a caller to one of these classes on a listener, for people."""
@@ -89,13 +90,13 @@ def _shown(way: Alternative, of_class: AccessClass) -> str:
     return way.text
 
 
-def _holds(way: Alternative, of_class: AccessClass, caller: Caller) -> bool:
+def _holds(way: Alternative, bit: int, caller: Caller) -> bool:
     factors = way.factors
     for networks in way.networks:
         if caller.address is None or not any(caller.address in network for network in networks):
             return False
-    if "loopback" in factors and not caller.loopback or "tls" in factors and not caller.tls:
+    if ("loopback" in factors and not caller.loopback) or ("tls" in factors and not caller.tls):
         return False
-    if "signed" in factors and of_class & STRICT and not (caller.tls or caller.loopback):
+    if "signed" in factors and bit & STRICT_BITS and not (caller.tls or caller.loopback):
         return False
-    return all(of_class & getattr(caller, proof) for proof in PROOFS if proof in factors)
+    return all(bit & getattr(caller, proof) for proof in PROOFS if proof in factors)
