@@ -17,7 +17,14 @@ from mqns.cli.exit_codes import EPILOG, ExitCode, code_of, message_of
 from mqns.cli.help_pages import PlainCommand, PlainGroup
 from mqns.cli.http_api import http_status
 from mqns.cli.output import OutputFormat, Printer
-from mqns.cli.settings import ACCESS_KEY, DEFAULT_ADDRESS, CommandContext, CommonOptions
+from mqns.cli.settings import (
+    ACCESS_KEY,
+    DEFAULT_ADDRESS,
+    SECRET_KEY_FILE,
+    TOKEN_FILE,
+    CommandContext,
+    CommonOptions,
+)
 from mqns.errors import ClientError, ConnectError, RemotingError
 from mqns.name_server.client import TIMEOUT_S
 
@@ -77,7 +84,19 @@ _COMMON_OPTIONS: Final[dict[str, Any]] = {
     "secret_key_file": Annotated[
         Path | None,
         _option(
-            "--secret-key-file", text="Holds the secret key (env var of the key: MQNS_SECRET_KEY)", **_FILE
+            "--secret-key-file",
+            text="Holds the secret key (env var of the key: MQNS_SECRET_KEY)",
+            envvar=SECRET_KEY_FILE,
+            **_FILE,
+        ),
+    ],
+    "token_file": Annotated[
+        Path | None,
+        _option(
+            "--token-file",
+            text="Holds the token of requests over HTTP (env var of the token: MQNS_TOKEN)",
+            envvar=TOKEN_FILE,
+            **_FILE,
         ),
     ],
     "no_color": Annotated[bool | None, _option("--no-color", text="No colours (env var: NO_COLOR)")],

@@ -8,7 +8,6 @@ import typer
 
 from mqns.cli.commands import command, new_app
 from mqns.cli.exit_codes import NotFound, NotSet
-from mqns.cli.http_api import HttpApi
 from mqns.cli.output import Document, lines, table
 from mqns.cli.settings import CommandContext
 from mqns.name_server import calls
@@ -109,7 +108,7 @@ def set_(settings: CommandContext, key: Key, value: Value, http: Http = None) ->
 def _set_by_http(settings: CommandContext, key: str, value: str, url: str) -> None:
     """Set an option of one redis-namesrv. Raises HttpError for what it refuses."""
     body = {"settings": {key: value}}
-    api = HttpApi(url, settings.timeout_s)
+    api = settings.http_api(url)
     written = api.request(_WrittenJson, "PATCH", "/v1/settings", body)
     in_force = written.in_force.get(key, "")
     settings.output.show(

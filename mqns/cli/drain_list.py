@@ -61,7 +61,7 @@ def add(app: typer.Typer, panel: str) -> None:
 
 def drains(settings: CommandContext, http: Http) -> None:
     """Drained brokers: whose drains they are, why, since when and until when."""
-    documents = read_drains(HttpApi(http, settings.timeout_s))
+    documents = read_drains(settings.http_api(http))
     settings.output.show(
         documents,
         lambda: table(
@@ -103,7 +103,7 @@ def states_if_asked(
     A command shows what it has without them, and then raises the failure. Raises ConfigError for no URL."""
     if http is None:
         return None, None
-    api = HttpApi(http, settings.timeout_s)
+    api = settings.http_api(http)
     try:
         listed = read_drains(api)
     except ClientError as error:

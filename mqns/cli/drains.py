@@ -80,7 +80,7 @@ def drain(
     """Keep producers off brokers, whatever these register, restarts included.
 
     If one of several is unknown, none is drained."""
-    api = HttpApi(http, settings.timeout_s)
+    api = settings.http_api(http)
     until_millis = None
     if seconds is not None:
         until_millis = api.now_millis() + int(seconds * 1000)
@@ -103,7 +103,7 @@ def undrain(settings: CommandContext, brokers: Brokers, http: Http) -> None:
     """Let producers come back to brokers: their topics have the permissions again that they had.
 
     If one of several is unknown, none is undrained."""
-    api = HttpApi(http, settings.timeout_s)
+    api = settings.http_api(http)
     _each(settings, api, brokers, lambda broker: _request_drain(api, "DELETE", broker))
 
 

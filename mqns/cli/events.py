@@ -105,7 +105,7 @@ def _reading(path: str, text: str) -> Callable[..., None]:
             raise ConfigError("--until, or --follow: not both")
         for sentence in filter(None, map(unknown_kind, kind or ())):
             settings.output.error(sentence)
-        api = HttpApi(http, settings.timeout_s)
+        api = settings.http_api(http)
         parameters = {
             "since": _moment(api, "--since", since),
             "until": _moment(api, "--until", until),

@@ -86,6 +86,11 @@ def http_url(given: str) -> str:
     return f"{scheme}://{login}{at}{address}" + (path and f"/{path}")
 
 
+def bearer(token: str | None) -> Mapping[str, str]:
+    """Return the header that shows a token, none without one."""
+    return NO_HEADERS if token is None else {"Authorization": f"Bearer {token}"}
+
+
 def name_in_path(name: str) -> str:
     """Return a name as a part of a path; `=` before it keeps what is empty or dots from being taken out."""
     return ("" if name.strip(".") else "=") + quote(name, safe="")
@@ -132,9 +137,10 @@ def decode(body: bytes, shape: Any) -> Any:
 class HttpApi:
     """The HTTP API at one URL; requests are made one after the other. Raises ConfigError for no URL."""
 
-    def __init__(self, url: str, timeout_s: float) -> None:
+    def __init__(self, url: str, timeout_s: float, token: str | None = None) -> None:
         self.url = http_url(url)
         self._timeout_s = timeout_s
+        self._headers = bearer(token)
 
     def request(self, shape: type[T], method: str, path: str, body: object = None) -> T:
         """Return the response as `shape`. Raises HttpError, ConnectError, CallTimeout."""
@@ -191,7 +197,7 @@ class HttpApi:
         async with httpx.AsyncClient(
             timeout=self._timeout_s,
             transport=transport,
-            headers=conditions,
+            headers={**self._headers, **conditions},
             event_hooks={"response": [take_etag]},
         ) as client:
             status, body = await ask(client, self._timeout_s, method, f"{self.url}{path}", **given)

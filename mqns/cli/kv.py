@@ -8,7 +8,7 @@ import typer
 
 from mqns.cli.commands import command, new_app
 from mqns.cli.exit_codes import NotFound
-from mqns.cli.http_api import HttpApi, HttpError, name_in_path
+from mqns.cli.http_api import HttpError, name_in_path
 from mqns.cli.output import Document, lines, table
 from mqns.cli.settings import CommandContext
 from mqns.errors import ConfigError
@@ -163,7 +163,7 @@ def _read(settings: CommandContext, namespace: str, key: str) -> KVDocument:
 
 
 def _read_by_http(settings: CommandContext, namespace: str, key: str, url: str) -> TaggedKVDocument:
-    api = HttpApi(url, settings.timeout_s)
+    api = settings.http_api(url)
     try:
         stored, etag = api.request_tagged(_ValueJson, "GET", _path(namespace, key))
     except HttpError as error:
@@ -182,7 +182,7 @@ def _change_by_http(
     conditions: Mapping[str, str],
 ) -> None:
     """Set a value, or delete it (None). Raises HttpError, also where a condition does not hold."""
-    api = HttpApi(url, settings.timeout_s)
+    api = settings.http_api(url)
     method, body = ("DELETE", None) if value is None else ("PUT", {"value": value})
     written, _ = api.request_tagged(_WrittenJson, method, _path(namespace, key), body, conditions)
     document = KVHttpChangeDocument(namespace, key, value, api.url, written.event_id is not None)

@@ -60,7 +60,7 @@ def show(settings: CommandContext, http: Http, option: Name = None, changed: Cha
 
     With the name of an option, all about this one. Options and variables that were given and have no effect are named
     on standard error."""
-    api = HttpApi(http, settings.timeout_s)
+    api = settings.http_api(http)
     if option is None:
         _show_all(settings, api, changed=changed)
     elif changed:

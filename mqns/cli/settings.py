@@ -11,6 +11,7 @@ import msgspec
 
 from mqns.addresses.sources import ENVIRONMENT, configured_addresses
 from mqns.addresses.syntax import parse_addresses
+from mqns.cli.http_api import HttpApi
 from mqns.cli.output import OutputFormat, Printer
 from mqns.errors import AddressError, ConfigError
 from mqns.name_server.client import TIMEOUT_S, AsyncNameServerClient, NameServerClient
@@ -23,8 +24,11 @@ CONNECT_TIMEOUT_S: Final = 3.0
 CONCURRENT_CALLS: Final = 64
 ACCESS_KEY: Final = "MQNS_ACCESS_KEY"
 SECRET_KEY: Final = "MQNS_SECRET_KEY"
+SECRET_KEY_FILE: Final = "MQNS_SECRET_KEY_FILE"
 SECURITY_TOKEN: Final = "MQNS_SECURITY_TOKEN"
 TLS_KEY_PASSWORD: Final = "MQNS_TLS_KEY_PASSWORD"
+TOKEN: Final = "MQNS_TOKEN"
+TOKEN_FILE: Final = "MQNS_TOKEN_FILE"
 """Environment variables, those of secrets instead of options, which are visible in lists of processes."""
 
 
@@ -41,6 +45,7 @@ class CommonOptions(msgspec.Struct, frozen=True):
     tls_insecure: bool | None = None
     access_key: str | None = None
     secret_key_file: Path | None = None
+    token_file: Path | None = None
     no_color: bool | None = None
 
     def overridden(self, by: "CommonOptions") -> "CommonOptions":
@@ -104,6 +109,19 @@ class CommandContext:
         """Return a client for a command with concurrent calls."""
         return AsyncNameServerClient(self.addresses, options=self.options, timeout_s=self.timeout_s)
 
+    def http_api(self, url: str) -> HttpApi:
+        """Return the HTTP API at a URL, asked with the token if there is one. Raises ConfigError for no URL."""
+        return HttpApi(url, self.timeout_s, self.token)
+
+    @cached_property
+    def token(self) -> str | None:
+        """The bearer token of requests over HTTP."""
+        path = self._options.token_file
+        token = self._environ.get(TOKEN, "") if path is None else _read_secret("the token", path)
+        if not (token.isascii() and token.isprintable()) or " " in token:
+            raise ConfigError("the token: not one word of printable ASCII characters")
+        return token or None
+
     def in_order(self, by_address: Mapping[str, Any]) -> list[tuple[str, Any]]:
         """Return the results of all name servers in the order in which they were given."""
         return [(address, by_address[address]) for address in self.addresses]
@@ -137,9 +155,11 @@ class CommandContext:
 
     def _secret(self) -> str | None:
         path = self._options.secret_key_file
-        if path is None:
-            return self._environ.get(SECRET_KEY)
-        try:
-            return path.read_text().strip()
-        except (OSError, UnicodeDecodeError) as error:
-            raise ConfigError(f"the secret key: {error}") from error
+        return self._environ.get(SECRET_KEY) if path is None else _read_secret("the secret key", path)
+
+
+def _read_secret(what: str, path: Path) -> str:
+    try:
+        return path.read_text().strip()
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{what}: {error}") from error

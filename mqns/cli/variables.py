@@ -6,10 +6,21 @@ from typing import Final
 
 from mqns.addresses.sources import ENVIRONMENT
 from mqns.cli.http_api import VARIABLE
-from mqns.cli.settings import ACCESS_KEY, SECRET_KEY, SECURITY_TOKEN, TLS_KEY_PASSWORD
+from mqns.cli.settings import (
+    ACCESS_KEY,
+    SECRET_KEY,
+    SECRET_KEY_FILE,
+    SECURITY_TOKEN,
+    TLS_KEY_PASSWORD,
+    TOKEN,
+    TOKEN_FILE,
+)
 
 PREFIX: Final = "MQNS_"
-OWN: Final = (VARIABLE, ACCESS_KEY, SECRET_KEY, SECURITY_TOKEN, TLS_KEY_PASSWORD)
+OWN: Final = (
+    *(VARIABLE, TOKEN, TOKEN_FILE, ACCESS_KEY, SECRET_KEY, SECRET_KEY_FILE, SECURITY_TOKEN),
+    TLS_KEY_PASSWORD,
+)
 MEANT: Final = {name.removeprefix(PREFIX): name for name in (*OWN, ENVIRONMENT)} | {"NAMESRV": ENVIRONMENT}
 NEAR: Final = 0.85
 """Below it are options of the server, whose variables begin as ours do."""

@@ -48,13 +48,15 @@ HTTP_PORT: Final = 80
 
 
 class CollectOptions(msgspec.Struct, frozen=True):
-    """What to collect; `namespaces` of the KV configuration besides ORDER_TOPIC_CONFIG; `http` URLs by address."""
+    """What to collect; `namespaces` of the KV configuration besides ORDER_TOPIC_CONFIG; `http` URLs by address,
+    which are asked with `token`."""
 
     namespaces: tuple[str, ...] = ()
     routes: bool = True
     probes: bool = True
     http: Mapping[str, str] = {}
     timeout_s: float = 5.0
+    token: str | None = None
 
 
 async def collect(
@@ -76,7 +78,7 @@ async def _name_server(server: AsyncNameServerClient, address: str, plan: Collec
     url = plan.http.get(address)
     (facts, store_failure), http, ips = await asyncio.gather(
         first_contact(server, address, plan.timeout_s),
-        _first_http(server, url, plan.timeout_s),
+        _first_http(server, url, plan),
         _ips(address),
     )
     facts = msgspec.structs.replace(facts, http=http, ips=ips)
@@ -95,11 +97,13 @@ async def _name_server(server: AsyncNameServerClient, address: str, plan: Collec
         return _unanswered_since(facts, error)
 
 
-async def _first_http(server: AsyncNameServerClient, url: str | None, timeout_s: float) -> HttpFacts | None:
+async def _first_http(
+    server: AsyncNameServerClient, url: str | None, plan: CollectOptions
+) -> HttpFacts | None:
     """Return the first facts of the HTTP side; where no HTTP is spoken, whether it is a remoting port."""
     if url is None:
         return None
-    facts = await first_http_facts(url, timeout_s)
+    facts = await first_http_facts(url, plan.timeout_s, plan.token)
     if facts.failure is None or facts.not_ready is not None or facts.port is not None:
         return facts
     try:
@@ -142,7 +146,7 @@ async def _more(
         kv=kv,
         config=config,
         refusals=refusals,
-        http=None if facts.http is None else await more_http_facts(facts.http, plan.timeout_s),
+        http=None if facts.http is None else await more_http_facts(facts.http, plan.timeout_s, plan.token),
     )
 
 

@@ -110,7 +110,8 @@ def doctor(
 
     Exit code 5 if there are findings that are bad enough, 3 or 4 if no name server can be asked."""
     addresses_ = parse_addresses(";".join(addresses)) if addresses else settings.addresses
-    plan = CollectOptions(tuple(kv or ()), routes, connect, _urls(addresses_, http or []), settings.timeout_s)
+    urls = _urls(addresses_, http or [])
+    plan = CollectOptions(tuple(kv or ()), routes, connect, urls, settings.timeout_s, settings.token)
     facts, findings = asyncio.run(_examine(settings, addresses_, plan, recheck))
     document = DoctorDocument(
         [_server(server) for server in facts.name_servers],

@@ -9,7 +9,7 @@ import msgspec
 
 from mqns.cli.doctor.facts import BrokerLease, HttpFacts, OwnFinding, Port
 from mqns.cli.drain_list import DrainDocument, DrainPage
-from mqns.cli.http_api import ask, decode
+from mqns.cli.http_api import ask, bearer, decode
 
 T = TypeVar("T", bound=msgspec.Struct)
 READYZ: Final = "/readyz"
@@ -74,10 +74,10 @@ class _StatusError(Exception):
         self.kind = problem.type.rpartition(":")[2]
 
 
-async def first_http_facts(url: str, timeout_s: float) -> HttpFacts:
+async def first_http_facts(url: str, timeout_s: float, token: str | None = None) -> HttpFacts:
     """Return what `/healthz` and `/readyz` at a URL say; a failure is one of the facts."""
     try:
-        async with _client(url, timeout_s) as client:
+        async with _client(url, timeout_s, token) as client:
             await ask(client, timeout_s, "GET", "/healthz")  # whatever the status, HTTP is spoken
             asked_at = time.time()
             ready = await _get(client, timeout_s, READYZ, _ReadyJson)
@@ -94,12 +94,12 @@ async def first_http_facts(url: str, timeout_s: float) -> HttpFacts:
     )
 
 
-async def more_http_facts(first: HttpFacts, timeout_s: float) -> HttpFacts:
+async def more_http_facts(first: HttpFacts, timeout_s: float, token: str | None = None) -> HttpFacts:
     """Return the first facts with all others, which are read from the store; as they are if there is no HTTP side."""
     if first.failure is not None and first.not_ready is None:
         return first
     try:
-        async with _client(first.url, timeout_s) as client:
+        async with _client(first.url, timeout_s, token) as client:
             leases = await _leases(client, timeout_s)
             drains = await _drains(client, timeout_s)
             own = await _own_findings(client, timeout_s)
@@ -118,9 +118,12 @@ async def more_http_facts(first: HttpFacts, timeout_s: float) -> HttpFacts:
     )
 
 
-def _client(url: str, timeout_s: float) -> httpx.AsyncClient:
+def _client(url: str, timeout_s: float, token: str | None) -> httpx.AsyncClient:
     return httpx.AsyncClient(
-        base_url=url.rstrip("/"), timeout=timeout_s, transport=httpx.AsyncHTTPTransport()
+        base_url=url.rstrip("/"),
+        timeout=timeout_s,
+        headers=bearer(token),
+        transport=httpx.AsyncHTTPTransport(),
     )
 
 

@@ -1,10 +1,13 @@
 """What holds for every command: its options, its formats, its exit codes."""
 
+import contextlib
 import json
 import os
 import re
+import socket
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable
 from io import StringIO
@@ -26,6 +29,7 @@ from registry.options.catalogue import VARIABLES
 from registry.options.without_effect import KNOWN
 from testbed.certificates import make_certificates
 from testbed.nameserver import NameServer
+from testbed.ports import free_port
 from testbed.scene import Scene
 from tests.mqns.cli.conftest import Mqns, address, http_side, run
 
@@ -177,6 +181,42 @@ def test_requests_are_signed(mqns: Mqns, tmp_path: Path, monkeypatch: pytest.Mon
     assert mqns("topics", "--access-key", "k", "--secret-key-file", str(secret)).code == ExitCode.OK
     assert mqns("topics", env={"MQNS_ACCESS_KEY": "k", "MQNS_SECRET_KEY": "from-env"}).code == ExitCode.OK
     assert [(s.access_key, s.secret_key) for s in signed] == [("k", "from-file"), ("k", "from-env")]
+
+
+def authorizations(listener: socket.socket, seen: list[str]) -> None:
+    """Answer each request with nothing that a name server says, and note what it shows."""
+    with contextlib.suppress(OSError):
+        while True:
+            peer, _ = listener.accept()
+            with peer:
+                head = peer.recv(1 << 16).decode()
+                seen += re.findall(r"(?im)^authorization: (.*?)\r$", head) or ["none"]
+                peer.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\n{}")
+
+
+def test_requests_over_http_show_the_token(tmp_path: Path) -> None:
+    token, seen = tmp_path / "token", list[str]()
+    token.write_text("mqns_of-file\n")
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
+        threading.Thread(target=authorizations, args=(listener, seen), daemon=True).start()
+        url = ("--http", f"http://127.0.0.1:{port}")
+        run("settings", *url)
+        run("drains", *url, "--token-file", str(token))
+        run("settings", *url, env={"MQNS_TOKEN": "mqns_of-env"})
+        run("events", *url, env={"MQNS_TOKEN": "mqns_of-env", "MQNS_TOKEN_FILE": str(token)})
+        assert seen == ["none", "Bearer mqns_of-file", "Bearer mqns_of-env", "Bearer mqns_of-file"]
+        seen.clear()
+        run("doctor", "-n", f"127.0.0.1:{free_port()}", *url, "--token-file", str(token))
+        assert "Bearer mqns_of-file" in seen  # beside a frame that asks if it is a remoting port
+        listener.shutdown(socket.SHUT_RDWR)
+
+
+@pytest.mark.parametrize("token", ["two words", "m\u00e4", "a\x7fb"])
+def test_what_is_no_token_is_not_sent(token: str) -> None:
+    ended = run("settings", "--http", "http://127.0.0.1:1", env={"MQNS_TOKEN": token})
+    assert ended.code == ExitCode.WRONG_USAGE
+    assert ended.err == "mqns: the token: not one word of printable ASCII characters\n"
 
 
 def test_the_port_may_be_left_out() -> None:
