@@ -1,19 +1,9 @@
-"""Signed requests for RocketMQ's ACL 1.0 (AclClientRPCHook).
-
-The signature is the HMAC-SHA1, in Base64, of the values of all ext fields in the order of their names, and the body."""
-
-import base64
-import hashlib
-import hmac
-from typing import Final
+"""Signed requests for RocketMQ's ACL 1.0 (AclClientRPCHook)."""
 
 import msgspec
 
 from mqns.remoting.request import Request
-
-ACCESS_KEY: Final = "AccessKey"
-SECURITY_TOKEN: Final = "SecurityToken"
-SIGNATURE: Final = "Signature"
+from rocketmq_remoting.acl_signature import ACCESS_KEY, SECURITY_TOKEN, SIGNATURE, signature
 
 
 class AclCredentials(msgspec.Struct, frozen=True):
@@ -36,9 +26,3 @@ class AclCredentials(msgspec.Struct, frozen=True):
 
     def __repr__(self) -> str:
         return f"AclCredentials({self.access_key!r}, …)"
-
-
-def signature(fields: dict[str, str], body: bytes, secret_key: str) -> str:
-    """Return the signature of the ext fields, without the signature field, and the body."""
-    signed = "".join(fields[name] for name in sorted(fields)).encode() + body
-    return base64.b64encode(hmac.digest(secret_key.encode(), signed, hashlib.sha1)).decode()

@@ -2,14 +2,11 @@
 
 import os
 from collections.abc import Mapping
-from typing import Final
 
 import msgspec
 
 from mqns.remoting.request import Request
-
-ZONE_NAME: Final = "__ZONE_NAME"
-ZONE_MODE: Final = "__ZONE_MODE"
+from rocketmq_remoting.acl_signature import ZONE_MODE, ZONE_NAME
 
 
 class Zone(msgspec.Struct, frozen=True):
