@@ -1,8 +1,9 @@
 """The connection of a request, as a handler sees it."""
 
+from collections.abc import Mapping
 from collections.abc import Set as AbstractSet
 from enum import Enum
-from typing import Final, Protocol
+from typing import Any, Final, Protocol
 
 __all__ = ["NONE_REGISTERED", "Frames", "Peer", "Via", "host_of"]
 
@@ -49,6 +50,10 @@ class Peer(Protocol):
     @property
     def tls(self) -> bool:
         """Whether it uses TLS."""
+
+    @property
+    def certificate(self) -> Mapping[str, Any] | None:
+        """The certificate that it has shown, if it was verified, as `ssl.SSLObject.getpeercert` has it."""
 
     rights: int
     """The classes (`access.classes`) of what it may ask without a signature; kept by `worker.guard`."""

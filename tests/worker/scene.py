@@ -44,6 +44,7 @@ class FakePeer:
         self.registered: AbstractSet[str] = frozenset()
         self.via = Via.DIRECT
         self.tls = False
+        self.certificate: Mapping[str, Any] | None = None
         self.rights = int(ALL)
         self.go_away = True
         self.closed = False

@@ -58,13 +58,15 @@ class CachedReply(Stamp):
         source: Source,
         counters: Counters,
         body_bytes: int = 0,
+        *,
+        proven: bool = False,
     ) -> None:
         super().__init__(source, 0.0 if reply.renewal else inf)
         head, rest = _cut_head(command, reply)
         self.request = request
         self.code = command.code
-        self.needs = int(class_of(command.code))
-        """The class of such requests: only peers with the right get this reply."""
+        self.needs = 0 if proven else int(class_of(command.code))
+        """The class of such requests: only peers with the right get this reply; 0 where the bytes prove the caller."""
         self.reply = reply
         self.renewal = reply.renewal
         self.heads = {0: head}
@@ -164,7 +166,7 @@ class CachedRequests:
                 if found is None:
                     break
                 longer, opaque = found
-                if not longer.needs & rights:
+                if longer.needs & ~rights:
                     break
                 if longer.is_valid(now):
                     blocks += longer.reply_to(opaque)
@@ -180,7 +182,7 @@ class CachedRequests:
                 break
             shape = shape_of(data, at, end, cuts)
             cached = self._of_shape(shape, data[cuts[2] : cuts[3]], end - at - 8 == word & 0xFFFFFF)
-            if cached is None or not cached.needs & rights:
+            if cached is None or cached.needs & ~rights:
                 break
             start, stop = cuts[:2]
             digits, opaque = 0 if word >> 24 else stop - start, data[start:stop]
@@ -213,32 +215,50 @@ class CachedRequests:
         cached.uses[0] += 1
         cached.uses[1] += cached.body_bytes
 
-    def keep(self, frame: bytes, command: Command, reply: Reply, source: Source) -> CachedReply | None:
+    def keep(
+        self, frame: bytes, command: Command, reply: Reply, source: Source, *, proven: bool = False
+    ) -> CachedReply | None:
         """Cache the reply to the frame that `command` was read from; return it, or None if it must not be cached.
 
-        A frame with a topic is none of these: it is looked for by its shape."""
+        `proven`: its signature is that of a caller that may ask it, so whoever sends these bytes may. A frame with a
+        topic is none of these: it is looked for by its shape."""
         word, cuts = _cuts_to_keep(frame, command, reply)
         if cuts is None or cuts[2] or not is_understood(frame, cuts, command):
             return None
         tail = -1 if command.serialize_type else 8 + word - cuts[1]
         shape = shape_of(frame, 0, len(frame), cuts)
-        cached = CachedReply(shape, command, reply, tail, source, self.counters)
+        cached = CachedReply(shape, command, reply, tail, source, self.counters, proven=proven)
         if reply.renewal is not None:
             self._replace(cached, (command.code, *reply.renewal.item.args))
         return cached if self.replies.put(cached.request, cached) else None
 
     def keep_lookup(
-        self, key: Key, frame: bytes, command: Command, reply: Reply, source: Source
+        self,
+        key: Key,
+        frame: bytes,
+        command: Command,
+        reply: Reply,
+        source: Source,
+        *,
+        proven: bool = False,
     ) -> CachedReply | None:
-        """Cache the reply kept under `key` for requests of this shape; return it if it was not cached and may be."""
+        """Cache the reply kept under `key` for requests of this shape; return it if it was not cached and may be.
+
+        `proven` is as in `keep`."""
         cuts = _cuts_to_keep(frame, command, reply)[1]
-        request = None if cuts is None else self.shapes.learn(frame, cuts, command, key)
+        request = None if cuts is None else self.shapes.learn(frame, cuts, command, key, proven=proven)
         if request is None or ((known := self.replies.get(request)) is not None and known.reply is reply):
             return None
         tail = -1 if command.serialize_type else 0
-        cached = CachedReply(request, command, reply, tail, source, self.counters)
+        cached = CachedReply(request, command, reply, tail, source, self.counters, proven=proven)
         cached.key = key
         return cached if self.replies.put(request, cached) else None
+
+    def clear(self) -> None:
+        """Have everything decoded again."""
+        self.replies.clear()
+        self.shapes.clear()
+        self._heartbeats.clear()
 
     def forget_shapes(self) -> None:
         """Have each shape learnt again: with other options a request may ask for another view."""

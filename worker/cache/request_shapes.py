@@ -17,6 +17,7 @@ import msgspec
 from msgspec.structs import replace
 
 from registry.caching.bounded import Bounded
+from rocketmq_remoting.acl_signature import SIGNATURE
 from rocketmq_remoting.errors import FrameError
 from rocketmq_remoting.header_binary import decode_binary_command
 from rocketmq_remoting.header_json import decode_json_command
@@ -57,13 +58,18 @@ class RequestShapes(Bounded[bytes, bytes]):
     def __init__(self) -> None:
         super().__init__(SHAPES_BYTES, _cost)
 
-    def learn(self, frame: bytes, cuts: Cuts, command: Command, key: Key) -> bytes | None:
-        """Learn the shape of a request for `key`; return what its reply is cached under, None if it has no shape."""
+    def learn(
+        self, frame: bytes, cuts: Cuts, command: Command, key: Key, *, proven: bool = False
+    ) -> bytes | None:
+        """Learn the shape of a request for `key`; return what its reply is cached under, None if it has no shape.
+
+        The shape of one that its signature proves holds for this topic alone, which the signature covers."""
         kind, view = command.serialize_type, key[1]
         is_all_header = len(frame) - 8 == _WORD(frame, 4)[0] & 0xFFFFFF
         if not is_all_header or bool(cuts[2]) != (view is not None):
             return None
-        shape, prefix = shape_of(frame, 0, len(frame), cuts), _prefix(kind, view)
+        proof = command.get(SIGNATURE) if proven else None
+        shape, prefix = shape_of(frame, 0, len(frame), cuts), _prefix(kind, view, proof)
         topic = frame[cuts[2] : cuts[3]]
         if self.get(shape) == prefix:
             return None if topic.translate(None, _PLAIN) else prefix + topic
@@ -77,12 +83,14 @@ def _cost(shape: bytes, prefix: bytes) -> int:
     return COST + len(shape) + len(prefix)
 
 
-def _prefix(kind: SerializeType, view: AskedView | None) -> bytes:
-    """Return the bytes that stand for a view in headers of a kind; with a topic they are no other view's."""
+def _prefix(kind: SerializeType, view: AskedView | None, proof: str | None) -> bytes:
+    """Return the bytes that stand for a view in headers of a kind, and for a proof; no others have them before a topic."""
     if view is None:
         return bytes((_PREFIX, kind))
     zone = b"" if view.zone is None else view.zone.encode("utf-8", "surrogatepass")
-    return bytes((_PREFIX, kind, 1 + view.standard + 2 * view.omits_v5)) + zone + b"\xff"
+    prefix = bytes((_PREFIX, kind, 1 + view.standard + 2 * view.omits_v5 + 4 * (proof is not None)))
+    signature = b"" if proof is None else proof.encode("utf-8", "surrogatepass") + b"\xff"
+    return prefix + zone + b"\xff" + signature
 
 
 def cuts_of(data: bytes, at: int, end: int, word: int) -> Cuts | None:

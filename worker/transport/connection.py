@@ -5,9 +5,10 @@ replies. Here is the life of the connection: open, idle, closing, disconnected."
 
 import asyncio
 import logging
+from collections.abc import Mapping
 from math import inf
 from sys import intern
-from typing import Final, Protocol, cast
+from typing import Any, Final, Protocol, cast
 
 from rocketmq_remoting.errors import FrameError
 from worker.cache.cached_requests import RepeatCheck
@@ -134,6 +135,11 @@ class Connection(asyncio.Protocol):
     def tls(self) -> bool:
         """See `Peer`."""
         return self._requests is not None and self._replies.tls is not None
+
+    @property
+    def certificate(self) -> Mapping[str, Any] | None:
+        """See `Peer`."""
+        return self._replies.tls.certificate if self._replies.tls is not None else None
 
     def send(self, frame: Frames) -> None:
         """Answer one request; see `Peer`."""

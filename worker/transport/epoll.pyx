@@ -375,7 +375,7 @@ cdef Py_ssize_t scan(
                 if entry == NULL:
                     break
                 cached = <object>entry
-        if limited and not <long>cached.needs & rights:
+        if limited and <long>cached.needs & ~rights:
             break
         parts = <tuple>cached.parts
         rest = <bytes>parts[1]

@@ -1,8 +1,9 @@
 """TLS of one connection: cipher text in, plain text out. No socket, no clock."""
 
 import ssl
+from collections.abc import Mapping
 from contextlib import suppress
-from typing import Final
+from typing import Any, Final
 
 __all__ = ["TlsError", "TlsSession"]
 
@@ -47,6 +48,11 @@ class TlsSession:
         except (ssl.SSLError, OSError) as error:
             raise TlsError(_reason(error)) from error
         return b"".join(plain)
+
+    @property
+    def certificate(self) -> Mapping[str, Any] | None:
+        """The peer's certificate as `ssl.SSLObject.getpeercert` has it, None where none was shown and verified."""
+        return self._ssl.getpeercert() or None
 
     def outgoing(self) -> bytes:
         """Return what is to be sent now: handshake messages, an alert."""
