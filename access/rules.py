@@ -30,7 +30,7 @@ class Alternative(msgspec.Struct, frozen=True):
 
     @property
     def is_for_all(self) -> bool:
-        """Return whether all who reach the port are admitted: it asks for no proof, and all its networks have a /0."""
+        """Return whether any caller is admitted: no proof is asked for, and all its networks have a /0."""
         everywhere = all(any(not network.prefixlen for network in listed) for listed in self.networks)
         return everywhere and self.factors <= {"open", "remoting", "net", "tls"}
 
@@ -43,7 +43,12 @@ class Rule(msgspec.Struct, frozen=True):
     @property
     def networks(self) -> Iterator[Network]:
         """Yield the networks in which an address is a factor."""
-        return (network for one in self.alternatives for listed in one.networks for network in listed)
+        return (
+            network
+            for alternative in self.alternatives
+            for listed in alternative.networks
+            for network in listed
+        )
 
     def names(self, factor: str) -> bool:
         """Return whether an alternative has this factor."""

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from access.caller import Listener
-from access.classes import AccessClass
+from access.classes import OPERATORS, AccessClass
 from access.policy import LACKS, OPTIONS, Policy
 from access.rules import Alternative
 from registry.options.catalogue import InvalidOption, Options
@@ -16,9 +16,7 @@ __all__ = ["EXIT_CODE", "is_insecure", "refusal", "warnings"]
 
 EXIT_CODE: Final = 253
 """Of a process that does not start because of its rules."""
-GUARDED: Final = (AccessClass.ADMIN, AccessClass.CONFIG)
-"""Classes that are not to be open to all who reach a port."""
-ON_THE_WIRE: Final = (AccessClass.READ, AccessClass.BROKER, *GUARDED)
+ON_THE_WIRE: Final = AccessClass.READ | AccessClass.BROKER | OPERATORS
 """Classes of the remoting port, where a PROXY header gives the address of a caller."""
 
 
@@ -28,19 +26,14 @@ def refusal(options: Options) -> str | None:
         policy = Policy.of(options)
     except InvalidOption as error:
         return str(error)
-    for reason in (
-        *_open_rules(options, policy),
-        *_closed_rules(options, policy),
-        *_forgeable(options, policy),
-    ):
-        return reason
-    return None
+    reasons = (*_open_rules(options, policy), *_closed_rules(options, policy), *_forgeable(options, policy))
+    return reasons[0] if reasons else None
 
 
 def warnings(options: Options) -> tuple[str, ...]:
     """Return what an operator should know of rules that `refusal` lets pass, a sentence each."""
     policy = Policy.of(options)
-    sentences = [*_open(options, policy)]
+    sentences = [*_open_to_any(options, policy)]
     if policy.observes:
         sentences.append(
             "accessMode=observe answers what the rules refuse; set enforce once the log shows nothing"
@@ -54,22 +47,23 @@ def warnings(options: Options) -> tuple[str, ...]:
 
 
 def is_insecure(options: Options) -> bool:
-    """Return whether all who reach a port that other machines reach may do what operators do."""
+    """Return whether any caller at a port that other machines reach may do what operators do."""
     policy = Policy.of(options)
-    return any(_open(options, policy)) or (policy.observes and bool(_reached(options)))
+    return any(_open_to_any(options, policy)) or (policy.observes and bool(_reached(options)))
 
 
 def _open_rules(options: Options, policy: Policy) -> Iterator[str]:
-    """Yield what `_open` does unless the operator wants it so."""
+    """Yield rules that are open to any caller, unless the operator wants that."""
     if not (options.access_insecure or options.access_profile == "java"):
         yield from (
             f"{sentence}; or set accessInsecure=true if the network itself is guarded"
-            for sentence in _open(options, policy)
+            for sentence in _open_to_any(options, policy)
         )
 
 
-def _open(options: Options, policy: Policy) -> Iterator[str]:
-    for of_class in GUARDED:
+def _open_to_any(options: Options, policy: Policy) -> Iterator[str]:
+    """Yield rules that have any caller do what operators do, at listeners that other machines reach."""
+    for of_class in OPERATORS:
         key, attribute = OPTIONS[of_class]
         places = [
             place
@@ -80,8 +74,8 @@ def _open(options: Options, policy: Policy) -> Iterator[str]:
         ]
         if places:
             yield (
-                f"{key}={getattr(options, attribute)} lets all who reach {' or '.join(dict.fromkeys(places))} do what "
-                "operators do; name loopback, networks or proofs instead"
+                f"{key}={getattr(options, attribute)} lets any caller at {' or '.join(dict.fromkeys(places))} do "
+                "what operators do; name loopback, networks or proofs instead"
             )
 
 
@@ -130,7 +124,7 @@ def _asks_all(options: Options) -> bool:
 def _forgeable(options: Options, policy: Policy) -> Iterator[str]:
     """Yield where a caller's address may be another one's: any peer's word, or that of a balancer that says none.
 
-    Loopback is left out: who is on this machine has what `loopback` gives by itself."""
+    Loopback is left out: a caller on this machine has what `loopback` gives by itself."""
     if not options.proxy_protocol:
         return
     trusted = networks_of(options.proxy_trusted_cidrs)
@@ -155,5 +149,5 @@ def _has_all(networks: tuple[Network, ...]) -> bool:
     return any(not network.prefixlen for network in networks)
 
 
-def _overlap(one: Network, other: Network) -> bool:
-    return one.version == other.version and one.overlaps(other)
+def _overlap(first: Network, second: Network) -> bool:
+    return first.version == second.version and first.overlaps(second)

@@ -1,6 +1,6 @@
 """The exporter: `/metrics` of pods that have no HTTP side, beside the process that counts, over the folder of both.
 
-It asks no store: facts of the store come from the HTTP workers. Who may scrape is the rule of all metrics."""
+It asks no store: facts of the store come from the HTTP workers. Which callers may scrape is the rule of all metrics."""
 
 import json
 import os

@@ -4,8 +4,8 @@ import logging
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
-from access.classes import OPEN, AccessClass
-from access.policy import STRICT, Policy
+from access.classes import OPERATORS, AccessClass
+from access.policy import Policy
 from access.refusal_log import RefusalLog
 from access.refusals import remark_of
 from api.caller import actor_of, caller_of, principal_of
@@ -45,11 +45,11 @@ class Gate:
         """Return why a request of a class, which has passed `api.trusted_proxies`, is not answered; None if it is.
 
         Refusals are counted and logged, and of what the rules admit the classes of operators are counted."""
-        if needed is OPEN:
+        if not needed:  # OPEN
             return None
         principal = principal_of(environ)
         if needed & self._policy.classes(caller_of(environ, principal)):
-            if needed & STRICT:
+            if needed & OPERATORS:
                 self._count(allowed=True)
             return None
         self._count(allowed=False)

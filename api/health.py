@@ -20,7 +20,7 @@ class Ready(Answer):
     the stream of events, the service's start, until when leases are held (that could not be renewed, or many of which
     ended at once), and when this clock went back last, by how many ms. `behindMillis` is by how much what a worker has
     applied of the stream is behind its end, of the worker of which that is most; null where none says so. `insecure` is
-    true where all who reach a port, beside this machine's own, may do what operators do (docs/access.md)."""
+    true where any caller, also from another machine, may do what operators do (docs/access.md)."""
 
     status: str
     now_millis: int

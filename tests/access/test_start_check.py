@@ -39,7 +39,7 @@ def test_what_operators_do_is_not_open_to_all(key: str, rule: str) -> None:
     options = given(f"{key}={rule}", "ACCESS_NETWORKS=10.0.0.0/8,0.0.0.0/0")
     reason = refusal(options) or ""
     name = "accessAdmin" if key == "ACCESS_ADMIN" else "accessConfig"
-    assert reason.startswith(f"{name}={rule} lets all who reach 0.0.0.0:9876 do what operators do; ")
+    assert reason.startswith(f"{name}={rule} lets any caller at 0.0.0.0:9876 do what operators do; ")
     assert "accessInsecure=true" in reason
     assert "\n" not in reason
     assert is_insecure(options)
@@ -63,11 +63,11 @@ def test_a_listener_on_loopback_may_be_open() -> None:
 
 def test_each_listener_counts_by_itself() -> None:
     http = given("ACCESS_ADMIN=open", "HTTP_PORT=81", **LOCAL | {"MQNS_HTTP_BIND_ADDRESS": "0.0.0.0"})
-    assert "all who reach 0.0.0.0:81 do" in (refusal(http) or "")
+    assert "any caller at 0.0.0.0:81 do" in (refusal(http) or "")
     on_wire = given("ACCESS_ADMIN=remoting", **LOCAL | {"MQNS_HTTP_BIND_ADDRESS": "0.0.0.0"})
     assert refusal(on_wire) is None
     both = given("ACCESS_ADMIN=open", HTTP="", MQNS_HTTP_BIND_ADDRESS="10.0.0.1")
-    assert "all who reach 0.0.0.0:9876 or 10.0.0.1:8080 do" in (refusal(both) or "")
+    assert "any caller at 0.0.0.0:9876 or 10.0.0.1:8080 do" in (refusal(both) or "")
 
 
 def test_a_certificate_that_all_have_to_show_is_a_proof() -> None:
@@ -79,7 +79,7 @@ def test_a_certificate_that_all_have_to_show_is_a_proof() -> None:
 def test_with_consent_it_starts_with_a_warning(consent: str) -> None:
     options = given("ACCESS_ADMIN=open", consent)
     assert refusal(options) is None
-    assert warnings(options)[0].startswith("accessAdmin=open lets all who reach 0.0.0.0:9876 do")
+    assert warnings(options)[0].startswith("accessAdmin=open lets any caller at 0.0.0.0:9876 do")
     assert "; " in warnings(options)[0]
     assert is_insecure(options)
 

@@ -1,4 +1,4 @@
-"""Whom the rules admit over HTTP, and what others are answered."""
+"""Which callers the rules admit over HTTP, and what others are answered."""
 
 import json
 from collections.abc import Iterator

@@ -14,7 +14,7 @@ from tests.mqnamesrv.process import NameServer, environment, mqnamesrv
 
 OPEN = {"MQNS_BIND_ADDRESS": "0.0.0.0", "MQNS_ACCESS_ADMIN": "open"}
 REFUSED = [
-    pytest.param(OPEN, "accessAdmin=open lets all", "accessInsecure=true", id="open"),
+    pytest.param(OPEN, "accessAdmin=open lets any", "accessInsecure=true", id="open"),
     pytest.param(
         OPEN | {"MQNS_ACCESS_ADMIN": "cidr:0.0.0.0/0"},
         "accessAdmin=cidr:0.0.0.0/0 ",
@@ -56,7 +56,7 @@ def test_printing_the_options_says_so_too(tmp_path: Path) -> None:
     done = mqnamesrv("-p", env=environment(tmp_path, **OPEN))
     assert done.returncode == 253
     assert "accessAdmin=open\n" in done.stdout
-    assert done.stderr.startswith("mqnamesrv: accessAdmin=open lets all")
+    assert done.stderr.startswith("mqnamesrv: accessAdmin=open lets any")
 
 
 @pytest.mark.parametrize(("more", "option", "cure"), REFUSED[:3])
@@ -81,7 +81,7 @@ def test_gunicorn_by_itself_does_not_start_either(
 def test_with_consent_it_starts_and_shows_it(tmp_path: Path, consent: dict[str, str]) -> None:
     with NameServer(tmp_path, **OPEN, **consent) as server:
         assert httpx.get(f"http://127.0.0.1:{server.http_port}/readyz").json()["insecure"] is True
-        lines = [line for line in server.output.splitlines() if "accessAdmin=open lets all" in line]
+        lines = [line for line in server.output.splitlines() if "accessAdmin=open lets any" in line]
         assert [("[WARNING]" in line) for line in lines] == [True]  # one, for all processes
 
 
@@ -97,7 +97,7 @@ def test_gunicorn_by_itself_warns(tmp_path: Path, store: EmbeddedStore) -> None:
     output = tmp_path / "output"
     process = subprocess.Popen(command, cwd=ROOT, env=env, stderr=output.open("w"))
     try:
-        eventually(lambda: "[WARNING] gunicorn.error access: accessAdmin=open lets all" in output.read_text())
+        eventually(lambda: "[WARNING] gunicorn.error access: accessAdmin=open lets any" in output.read_text())
     finally:
         process.terminate()
         process.wait(20)
