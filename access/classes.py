@@ -6,7 +6,7 @@ from typing import Final
 
 from rocketmq_remoting.codes import RequestCode as Code
 
-__all__ = ["ALL", "OPEN", "REMOTING", "AccessClass", "class_of"]
+__all__ = ["ALL", "OPEN", "OPERATORS", "REMOTING", "AccessClass", "class_of"]
 
 
 class AccessClass(IntFlag):
@@ -28,6 +28,8 @@ class AccessClass(IntFlag):
 OPEN: Final = AccessClass(0)
 """Of what everyone may ask: probes, and codes that are none."""
 ALL: Final = AccessClass(sum(AccessClass))
+OPERATORS: Final = AccessClass.ADMIN | AccessClass.CONFIG
+"""What operators do: not to be open to any caller, and counted."""
 
 READ: Final = (
     *(Code.GET_ROUTEINFO_BY_TOPIC, Code.GET_BROKER_CLUSTER_INFO, Code.GET_ALL_TOPIC_LIST_FROM_NAMESERVER),

@@ -11,7 +11,7 @@ from access.rules import PROOFS, Alternative, Rule, parse_rule
 from registry.options.catalogue import InvalidOption, Options
 from registry.options.networks import networks_of
 
-__all__ = ["OPTIONS", "Policy"]
+__all__ = ["LACKS", "OPTIONS", "Policy"]
 
 OPTIONS: Final[Mapping[AccessClass, tuple[str, str]]] = {
     AccessClass.READ: ("accessRead", "access_read"),

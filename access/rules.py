@@ -30,15 +30,25 @@ class Alternative(msgspec.Struct, frozen=True):
 
     @property
     def is_for_all(self) -> bool:
-        """Return whether whoever reaches the port is admitted."""
+        """Return whether any caller is admitted: no proof is asked for, and all its networks have a /0."""
         everywhere = all(any(not network.prefixlen for network in listed) for listed in self.networks)
-        return everywhere and self.factors <= {"open", "remoting"}
+        return everywhere and self.factors <= {"open", "remoting", "net", "tls"}
 
 
 class Rule(msgspec.Struct, frozen=True):
     """The alternatives, none of a rule that admits no caller."""
 
     alternatives: tuple[Alternative, ...]
+
+    @property
+    def networks(self) -> Iterator[Network]:
+        """Yield the networks in which an address is a factor."""
+        return (
+            network
+            for alternative in self.alternatives
+            for listed in alternative.networks
+            for network in listed
+        )
 
     def names(self, factor: str) -> bool:
         """Return whether an alternative has this factor."""

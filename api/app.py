@@ -16,6 +16,7 @@ from api import (
     doctor,
     drains,
     events,
+    guard,
     health,
     history,
     hold,
@@ -86,8 +87,7 @@ def create_app(options: Options | None = None, *, redis: "redis_py.Redis | None"
     app.url_map.merge_slashes = False  # no redirects, and a path with an empty part is none of ours
     app.url_map.converters = {"default": path_names.Name, "path": path_names.Key}
     app.wsgi_app = path_names.RawPaths(app.wsgi_app)  # type: ignore[method-assign]
-    if options.http_trusted_proxies:
-        app.wsgi_app = TrustedProxies(app.wsgi_app, options)  # type: ignore[method-assign]
+    app.wsgi_app = TrustedProxies(app.wsgi_app, options)  # type: ignore[method-assign]
     app.config |= {
         "MAX_CONTENT_LENGTH": options.http_body_max_bytes,
         "HTTP_ERROR_SCHEMA": problems.REFERENCE,
@@ -102,6 +102,7 @@ def create_app(options: Options | None = None, *, redis: "redis_py.Redis | None"
     )
     app.extensions[metrics.EXTENSION] = StoreMetrics(server.keys, options, server.run_probe)
     count_requests(app)
+    guard.install(app, options)
     problems.install(app)
     conditions.install(app)
     compression.install(app)

@@ -7,7 +7,7 @@ from typing import Final
 
 from flask import Flask, Response, g, request
 
-from metrics.catalogue import HTTP_REQUEST_DURATION, HTTP_REQUESTS
+from metrics.catalogue import HTTP_REQUEST_DURATION, HTTP_REQUESTS, SECURITY_EVENTS
 from metrics.counts import Counts, Histograms, Observed
 from metrics.metric import OTHER, Scope
 from metrics.publisher import Publisher
@@ -34,6 +34,7 @@ class HttpCounters:
         self._durations = Histograms(HTTP_REQUEST_DURATION)
         self._commands = StoreCommands()
         self._registrations = RegistrationCounts()
+        self._security = Counts(SECURITY_EVENTS)
 
     def answered(self, method: str, route: str, status: int, seconds: float) -> None:
         """Count a request of a route, `other` for none, and how long it took."""
@@ -51,6 +52,11 @@ class HttpCounters:
         """Count what was refused at the limit that this option sets."""
         with self._lock:
             self._registrations.limited(option)
+
+    def authorized(self, *, allowed: bool) -> None:
+        """Count what the rules say of a request."""
+        with self._lock:
+            self._security.add("authz", "allowed" if allowed else "denied")
 
     def registered(self, outcome: str, seconds: float) -> None:
         """Count a registration by what came of it, and how long it took."""
@@ -79,6 +85,7 @@ class HttpCounters:
             yield from self._durations.read()
             yield from self._commands.read()
             yield from self._registrations.read()
+            yield from self._security.read()
 
 
 COUNTERS: Final = HttpCounters()

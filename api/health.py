@@ -2,6 +2,7 @@
 
 from apiflask import APIBlueprint
 
+from api.guard import guard
 from api.name_server import name_server
 from api.problems import Problem
 from api.shapes import Answer
@@ -18,7 +19,8 @@ class Ready(Answer):
     """Times are Unix ms of the Redis clock: now, the last renewal of the workers' clock, when a worker last followed
     the stream of events, the service's start, until when leases are held (that could not be renewed, or many of which
     ended at once), and when this clock went back last, by how many ms. `behindMillis` is by how much what a worker has
-    applied of the stream is behind its end, of the worker of which that is most; null where none says so."""
+    applied of the stream is behind its end, of the worker of which that is most; null where none says so. `insecure` is
+    true where any caller, also from another machine, may do what operators do (docs/access.md)."""
 
     status: str
     now_millis: int
@@ -29,6 +31,7 @@ class Ready(Answer):
     hold_until_millis: int | None
     clock_back_millis: int | None
     clock_back_at_millis: int | None
+    insecure: bool
 
 
 @bp.get("/healthz")
@@ -72,6 +75,7 @@ def readyz() -> Ready:
         hold_until_millis=hold_until_ms,
         clock_back_millis=clock.back_ms,
         clock_back_at_millis=clock.back_at_ms,
+        insecure=guard().is_insecure,
     )
 
 

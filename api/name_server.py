@@ -10,6 +10,7 @@ import msgspec
 import redis
 from flask import current_app, request
 
+from api.caller import actor_of, client_in
 from api.counters import COUNTERS
 from registry import settings
 from registry.drivers import Observe, run
@@ -64,10 +65,8 @@ def origin() -> Origin:
     """Return this request as the origin of its events: its actor is the user that a trusted proxy names
     (`api.trusted_proxies`), then with the client as its peer, else the client."""
     op = f"{_process(os.getpid())}-{next(_count):x}"
-    client = ":".join(filter(None, map(request.environ.get, ("REMOTE_ADDR", "REMOTE_PORT"))))
-    if user := request.environ.get("REMOTE_USER"):
-        return Origin(op, f"http:{user}", client or None)
-    return Origin(op, ":".join(filter(None, ("http", client))))
+    peer = client_in(request.environ) if request.environ.get("REMOTE_USER") else ""
+    return Origin(op, actor_of(request.environ), peer or None)
 
 
 def host() -> str | None:

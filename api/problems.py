@@ -43,7 +43,14 @@ class Problem(Exception):
     """An error reply. `kind` is the end of its type, more precise than the status; `tag` that of what is stored."""
 
     def __init__(
-        self, status: int, kind: str, detail: str, *, field: str | None = None, tag: str = ""
+        self,
+        status: int,
+        kind: str,
+        detail: str,
+        *,
+        field: str | None = None,
+        tag: str = "",
+        headers: Mapping[str, str] | None = None,
     ) -> None:
         super().__init__(detail)
         self.status = status
@@ -51,6 +58,7 @@ class Problem(Exception):
         self.detail = detail
         self.field = field
         self.tag = tag
+        self.headers = headers
 
 
 KINDS: Mapping[type[RegistryError], tuple[int, str]] = {
@@ -87,7 +95,7 @@ REFERENCE: dict[str, Any] = {"$ref": "#/components/schemas/ProblemDocument"}
 
 def install(app: APIFlask) -> None:
     """Install the error handlers of an application; refuse other bodies than JSON and unknown parameters."""
-    app.register_error_handler(Problem, lambda error: _reply(error))
+    app.register_error_handler(Problem, lambda error: _reply(error, error.headers))
     app.register_error_handler(HTTPError, _of_validation)
     app.register_error_handler(HTTPException, _of_http)
     app.register_error_handler(RegistryError, _of_registry)

@@ -1,8 +1,10 @@
-"""The client and the user of a request that came through a trusted proxy (httpTrustedProxies, httpUserHeader).
+"""The client and the user of a request that came through a trusted proxy (httpTrustedProxies, httpUserHeader), and
+whether a request came through any.
 
 Werkzeug's ProxyFix counts proxies, and believes the headers of any peer: of one that reaches the port without the
 proxy, and of one behind fewer proxies. Here a header counts only from an address in the networks. `Forwarded`
-(RFC 7239) is not read: a proxy that sets one of the two passes on what a client wrote in the other."""
+(RFC 7239) is not read: a proxy that sets one of the two passes on what a client wrote in the other. That a header is
+there at all is believed of any peer: it can only take rights."""
 
 import logging
 import re
@@ -16,7 +18,15 @@ from worker.logs.rate_limited_log import RateLimitedLog
 if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIApplication, WSGIEnvironment
 
-__all__ = ["HOPS_MOST", "USER_MOST", "Client", "TrustedProxies", "client_of", "user_of"]
+__all__ = ["FORWARDED", "HOPS_MOST", "USER_MOST", "Client", "TrustedProxies", "client_of", "user_of"]
+
+FORWARDED: Final = "redis-namesrv.forwarded"
+"""Key of a request's environ: whether a proxy has passed it on, so that its peer is not where it comes from."""
+BY_PROXIES: Final = (
+    *("HTTP_X_FORWARDED_FOR", "HTTP_FORWARDED", "HTTP_VIA"),
+    *("HTTP_X_FORWARDED_HOST", "HTTP_X_FORWARDED_PROTO", "HTTP_X_REAL_IP"),
+)
+"""Headers that proxies add, as WSGI names them, whatever their case. Spelt with `_` gunicorn drops them all."""
 
 HOPS_MOST: Final = 16
 """Addresses of X-Forwarded-For that are looked at, the last ones."""
@@ -40,7 +50,8 @@ class Client(NamedTuple):
 
 
 class TrustedProxies:
-    """Hands an application requests with their client as REMOTE_ADDR and REMOTE_PORT, their user as REMOTE_USER."""
+    """Hands an application requests with their client as REMOTE_ADDR and REMOTE_PORT, their user as REMOTE_USER; and
+    says of all whether a proxy has passed them on (FORWARDED)."""
 
     def __init__(self, application: "WSGIApplication", options: Options) -> None:
         self._application = application
@@ -50,6 +61,7 @@ class TrustedProxies:
 
     def __call__(self, environ: "WSGIEnvironment", start_response: "StartResponse") -> Iterable[bytes]:
         """Answer a request."""
+        environ[FORWARDED] = any(header in environ for header in BY_PROXIES)
         if is_in(environ.get("REMOTE_ADDR", ""), self._networks):
             self._believe(environ)
         return self._application(environ, start_response)

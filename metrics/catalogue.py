@@ -202,6 +202,19 @@ LIMIT_REFUSALS: Final = Metric(
     "Requests and connections refused at a limit, by the option that sets it.",
 )
 
+SECURITY_EVENTS: Final = Metric(
+    "security_events_total",
+    "counter",
+    (
+        Label("operation", ("authn", "authz", "tls", "config")),
+        Label("result", ("allowed", "denied", "expired")),
+    ),
+    OF_REQUESTS,
+    "What came of checks of access: each proof (authn); each request that the rules refuse, also where it is answered "
+    "since accessMode=observe, and each of the classes admin and config that they admit (authz); TLS sessions; reloads "
+    "of rules and principals (config).",
+)
+
 REDIS_UP: Final = Metric(
     "redis_up",
     "gauge",
@@ -583,6 +596,7 @@ CATALOGUE: Final = (
     *(ROUTE_CACHE_EVENTS, ROUTE_CACHE_BYTES, ROUTE_CACHE_ENTRIES, ROUTE_CACHE_DROPS, STALE_SERVE),
     *(FOLLOWER_CONNECTED, PROBES),
     *(REGISTRATIONS, REGISTRATION_DURATION, REGISTRATION_BODY, HEARTBEATS, LIMIT_REFUSALS),
+    SECURITY_EVENTS,
     *(ROUTE_FRESHNESS, ROUTE_CHANGES, UNREGISTRATIONS, IDENTITY_CONFLICTS, STALE_UNREGISTERS),
     *(EXPIRY_RECORD_DELAY, DETECTION_LATENCY, LEASE_HIDE_DELAY),
     *(REDIS_UP, REDIS_COMMAND_DURATION, REDIS_ERRORS, REDIS_RECONNECTS, REDIS_CLOCK_OFFSET),

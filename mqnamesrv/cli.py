@@ -13,6 +13,7 @@ from pathlib import Path
 
 import msgspec
 
+from access import start_check
 from mqnamesrv.listeners import PortUnavailable
 from mqnamesrv.shared_settings import KVFileInvalid, export_kv
 from mqnamesrv.store import StoreFailed, opened
@@ -26,7 +27,7 @@ from registry.store.connect import connect
 from rocketmq_remoting.properties import PropertiesError
 from worker.logs import log_lines
 from worker.logs.log_lines import one_line
-from worker.logs.options_log import log_without_effect
+from worker.logs.options_log import log_access, log_without_effect
 
 USAGE = """\
 usage: mqnamesrv [-c <arg>] [-h] [-n <arg>] [-p]
@@ -115,8 +116,8 @@ def _run(arguments: Mapping[str, str], env: Mapping[str, str]) -> int:
         print(f"load config properties file OK, {path}", flush=True)
     log_without_effect(options.without_effect)
     if "--printConfigItem" in arguments:
-        print("\n".join(f"{key}={value}" for key, value in for_print(options)))
-        return OK
+        print("\n".join(f"{key}={value}" for key, value in for_print(options)), flush=True)
+        return _refused(options) or OK
     options = _absolute(options)
     Keys(options.namespace)  # refuses a name that cannot be one
     if target := arguments.get("--exportKv"):
@@ -129,11 +130,23 @@ def _run(arguments: Mapping[str, str], env: Mapping[str, str]) -> int:
     if not options.rocketmq_home:
         print(NO_HOME_TEXT)
         return NO_HOME
+    if code := _refused(options):
+        return code
+    log_access(start_check.warnings(options))
     from mqnamesrv.serve import serve  # only now: it imports all that its children need
 
     options = msgspec.structs.replace(options, rewritten_file=path)
     serve(options, given_settings(file, env, cli), Path(path) if path else None)
     return OK
+
+
+def _refused(options: Options) -> int:
+    """Return the exit code of a start that rules of access forbid, and say why; 0 of one that they do not."""
+    reason = start_check.refusal(options)
+    if reason is None:
+        return OK
+    print(f"mqnamesrv: {one_line(reason)}", file=sys.stderr)
+    return start_check.EXIT_CODE
 
 
 def _long(name: str) -> str:

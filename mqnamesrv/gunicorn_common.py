@@ -2,11 +2,15 @@
 
 import gc
 import os
+import sys
 from typing import Any
 
+from access import start_check
 from metrics import files as metric_files
+from registry.options.catalogue import OPTIONS_VARIABLE
 from registry.options.load import load
 from registry.options.load import warnings as options_without_effect
+from worker.logs.log_lines import one_line
 
 # No setting of gunicorn's: what a remoting worker needs behind shutdownWaitTimeSeconds.
 STOP_AFTER_DRAIN_S = 3
@@ -23,10 +27,18 @@ if os.access("/dev/shm", os.W_OK):
     worker_tmp_dir = "/dev/shm"  # workers report to their master by touching a file; a disk may block them
 
 
-def log_options(server: Any) -> None:
-    """Called by gunicorn in the master (`on_starting`): log which of the given options have no effect."""
+def check_options(server: Any) -> None:
+    """Called by gunicorn in the master (`on_starting`): end a start that rules of access forbid, with their exit code;
+    log which of the given options have no effect or open doors."""
+    options = load(os.environ)
+    if reason := start_check.refusal(options):
+        print(f"gunicorn: {one_line(reason)}", file=sys.stderr)
+        sys.exit(start_check.EXIT_CODE)
     for text in options_without_effect(os.environ):
         server.log.warning("the options: %s", text)
+    if OPTIONS_VARIABLE not in os.environ:  # else a supervisor has logged them
+        for text in start_check.warnings(options):
+            server.log.warning("access: %s", text)
 
 
 def when_ready(server: Any) -> None:

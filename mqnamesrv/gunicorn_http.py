@@ -17,4 +17,4 @@ accesslog = "-" if _options.access_log else None
 _user = ' "%({remote_user}e)s"' if _options.http_user_header else ""
 access_log_format = f'%(h)s{_user} "%(r)s" %(s)s %(B)s bytes %(M)s ms "%(a)s"'
 proc_name = "mqnamesrv-http"
-on_starting = log_options  # noqa: F405
+on_starting = check_options  # noqa: F405

@@ -14,7 +14,7 @@ workers = 1
 threads = 2
 graceful_timeout = 1
 proc_name = "mqnamesrv-metrics"
-on_starting = log_options  # noqa: F405
+on_starting = check_options  # noqa: F405
 
 
 def child_exit(server: Any, worker: Any) -> None:  # type: ignore[no-redef]

@@ -21,9 +21,9 @@ proc_name = "mqnamesrv-remoting"
 
 
 def on_starting(server: Any) -> None:
-    """Called by gunicorn in the master: log what should be changed about options and store. RuntimeError ends the
-    start."""
-    log_options(server)  # noqa: F405
+    """Called by gunicorn in the master: check the options, and what should be changed about the store, which is logged.
+    RuntimeError ends the start."""
+    check_options(server)  # noqa: F405
     refused = None
     try:
         with connect_once(_options.redis_url, _options.namespace, ASK_TIMEOUT_S) as store:

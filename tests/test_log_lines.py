@@ -18,9 +18,9 @@ GIVEN = {
     *("mqns/broker/lines.py", "mqns/cli/commands.py", "mqns/cli/events.py"),
     *("mqns/cli/server_settings.py", "mqns/cli/watch.py"),
 }
-ELSEWHERE = {"the store: %s", "the options: %s", "%s%s"}
-"""Lines whose argument is a whole sentence: `registry.store.check`, `registry.options.without_effect`, events of the
-broker agent."""
+ELSEWHERE = {"the store: %s", "the options: %s", "access: %s", "%s%s"}
+"""Lines whose argument is a whole sentence: `registry.store.check`, `registry.options.without_effect`,
+`access.start_check`, events of the broker agent."""
 
 
 def calls(path: Path) -> Iterator[ast.Call]:

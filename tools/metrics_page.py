@@ -76,7 +76,7 @@ with 0, which Prometheus takes as a restart of the counter. Add up all instances
 | | why |
 |---|---|
 | watchers | there is no watch over HTTP |
-| refusals by access rules, and when keys of peers end | there are no such rules yet |
+| when keys of peers end | there are none yet |
 | `limit_used_ratio` of limits of a broker, request or host | each is near its own; see `limit_refusals_total` |
 | `events_fold_mismatches_total` | `events_fold_mismatches`, of the newest run of the pipeline: no process counts them |
 | `result` skipped of `task_runs_total` | a job that another process runs, or has run in this period, is not begun |

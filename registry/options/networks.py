@@ -4,11 +4,13 @@ from collections.abc import Iterable
 from functools import lru_cache
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
 
-__all__ = ["Address", "Network", "address_of", "is_in", "link_of", "networks_of"]
+__all__ = ["Address", "Network", "address_of", "is_in", "link_of", "network_of", "networks_of"]
 
 Address = IPv4Address | IPv6Address
 Network = IPv4Network | IPv6Network
 LINK_BITS = 64
+NETWORK_BITS = 24
+"""Of IPv4 addresses that one operator is taken to have, as LINK_BITS are of IPv6."""
 
 
 @lru_cache(maxsize=64)
@@ -38,3 +40,11 @@ def link_of(host: str) -> str:
     if isinstance(address, IPv6Address):
         return str(IPv6Network((address, LINK_BITS), strict=False))
     return host if address is None else str(address)
+
+
+def network_of(host: str) -> str:
+    """Return the /24 that a host is in, of an IPv6 one the /64; of what is no address, the host."""
+    address = address_of(host)
+    if isinstance(address, IPv4Address):
+        return str(IPv4Network((address, NETWORK_BITS), strict=False))
+    return link_of(host)

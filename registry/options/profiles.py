@@ -5,7 +5,7 @@ from typing import Final
 
 from registry.options.networks import address_of
 
-__all__ = ["PROFILES", "profile_for"]
+__all__ = ["PROFILES", "is_loopback", "profile_for"]
 
 Value = bool | int | str
 CONNECTIONS_PER_IP: Final = 5_000

@@ -1,5 +1,6 @@
 """The exporter of metrics, where there is no HTTP side."""
 
+import json
 import os
 import subprocess
 import sys
@@ -8,12 +9,15 @@ from pathlib import Path
 
 import httpx
 import pytest
+from werkzeug.test import Client
 
+from api.exporter import exporter
 from metrics.catalogue import INFLIGHT
 from metrics.files import VARIABLE
 from metrics.metric import Scope
 from metrics.publisher import Publisher
 from metrics.samples import Sample
+from registry.options.catalogue import Options
 from testbed.eventually import eventually
 from testbed.ports import free_port
 
@@ -64,3 +68,18 @@ def test_other_paths_and_methods(url: str) -> None:
     assert httpx.post(f"{url}/metrics").status_code == 405
     head = httpx.head(f"{url}/metrics")
     assert (head.status_code, head.text) == (200, "")
+
+
+def test_who_may_scrape_is_the_rule_of_metrics(folder: Path) -> None:
+    client = Client(exporter(Options(access_metrics="net")))
+
+    def scrape(path: str, host: str, **headers: str) -> tuple[int, str]:
+        reply = client.get(path, environ_overrides={"REMOTE_ADDR": host}, headers=headers)
+        return reply.status_code, reply.text
+
+    assert scrape("/metrics", "10.0.0.1")[0] == 200
+    assert scrape("/healthz", "192.0.2.7")[0] == 200
+    status, text = scrape("/metrics", "192.0.2.7")
+    assert (status, SHOWN in text) == (401, False)
+    assert json.loads(text)["detail"] == "access denied: metrics needs net; caller http:192.0.2.7"
+    assert scrape("/metrics", "127.0.0.1", Via="1.1 sidecar")[0] == 401

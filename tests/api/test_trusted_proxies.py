@@ -5,6 +5,7 @@ from typing import Any
 
 import fakeredis
 import pytest
+from msgspec.structs import replace
 
 from api.app import create_app
 from api.trusted_proxies import HOPS_MOST, USER_MOST, client_of, user_of
@@ -87,7 +88,8 @@ def test_the_user(header: str, user: str | None) -> None:
 
 
 def _origin_of(options: Options, environ: dict[str, str], headers: dict[str, str]) -> tuple[Any, Any]:
-    """Return actor and peer of a change."""
+    """Return actor and peer of a change that any caller may make."""
+    options = replace(options, access_admin="open", access_audit="open")
     store: Any = fakeredis.FakeRedis(decode_responses=True)
     http = Http(create_app(options, redis=store).test_client())
     body = {"value": "x"}
@@ -141,7 +143,7 @@ def test_a_mapped_address_is_the_same_proxy() -> None:
 def test_through_gunicorn(store: EmbeddedStore, capfd: pytest.CaptureFixture[str]) -> None:
     """Several lines of a header count as one list; the audit finds user and client; so does the access log."""
     options = {"http_trusted_proxies": "127.0.0.1", "http_user_header": USER, "access_log": True}
-    with http_workers(store.url, 1, **options) as address:
+    with http_workers(store.url, 1, **options, access_admin="cidr:192.0.2.7") as address:
         url = f"{address}/v1/kv/n/k"
         headers = ("X-Forwarded-For: 6.6.6.6", "X-Forwarded-For: 192.0.2.7, 127.0.0.1", f'{USER}: al"ice')
         forged = ("X_Forwarded_User: root", "X_Forwarded_For: 6.6.6.6", "Remote-User: root")

@@ -14,7 +14,17 @@ PACKAGES = {
     "mqns": {"mqns", "rocketmq_remoting"},
     "mqpipeline": {"mqpipeline"},
     "pyspark_redis_stream": {"pyspark_redis_stream"},
-    "redis_namesrv": {"api", "lua", "metrics", "mqnamesrv", "registry", "traces", "worker", "wsgi.py"},
+    "redis_namesrv": {
+        "access",
+        "api",
+        "lua",
+        "metrics",
+        "mqnamesrv",
+        "registry",
+        "traces",
+        "worker",
+        "wsgi.py",
+    },
 }
 OF_THE_SERVER = {
     "apiflask",

@@ -75,6 +75,7 @@ admin_writes_total c op actor_kind
 tls_cert_expiry_timestamp_seconds g listener
 limit_used_ratio g limit
 limit_refusals_total c limit
+security_events_total c operation result
 table_repairs_total c table
 task_runs_total c task result
 task_duration_seconds D task

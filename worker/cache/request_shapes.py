@@ -84,7 +84,7 @@ def _cost(shape: bytes, prefix: bytes) -> int:
 
 
 def _prefix(kind: SerializeType, view: AskedView | None, proof: str | None) -> bytes:
-    """Return the bytes that stand for a view in headers of a kind, and for a proof; no others have them before a topic."""
+    """Return the bytes that stand for a view in headers of a kind, and a proof; with a topic they are no other's."""
     if view is None:
         return bytes((_PREFIX, kind))
     zone = b"" if view.zone is None else view.zone.encode("utf-8", "surrogatepass")

@@ -4,9 +4,10 @@ from enum import Enum
 from math import inf
 from typing import Final
 
+from registry.options.tls import TlsMode
 from worker.transport.owner import Owner
 from worker.transport.proxy_protocol import ProxyHeader, read_proxy_header
-from worker.transport.tls import TlsMode, TlsUnusable
+from worker.transport.tls import TlsUnusable
 from worker.transport.tls_session import TlsSession
 
 __all__ = ["Opening", "Stage"]

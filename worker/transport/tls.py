@@ -5,53 +5,19 @@ Options are Java's `tls.*`, in the environment or in the file that `tls.config.f
 import hashlib
 import logging
 import ssl
-from enum import Enum
 from pathlib import Path
 from typing import Final
 
 import msgspec
 
-from registry.options.catalogue import BY_KEY, Options, parse
-from registry.options.load import read_properties
+from registry.options.catalogue import Options
+from registry.options.tls import TlsMode, with_tls_file
 from worker.transport.tls_context import TlsUnusable, build_context, certificates_end
 from worker.transport.tls_session import TlsSession
 
-__all__ = ["ServerTls", "TlsMode", "TlsUnusable", "with_tls_file"]
+__all__ = ["ServerTls", "TlsUnusable"]
 
 log = logging.getLogger(__name__)
-
-
-class TlsMode(Enum):
-    """What a connection's first byte decides (RocketMQ TlsMode)."""
-
-    DISABLED = "disabled"
-    """Plain only."""
-    PERMISSIVE = "permissive"
-    """Either."""
-    ENFORCING = "enforcing"
-    """TLS only."""
-
-    @classmethod
-    def parse(cls, text: str) -> "TlsMode":
-        """Return the mode of a text as Java reads it: any other text is permissive."""
-        return next((mode for mode in cls if mode.value == text), cls.PERMISSIVE)
-
-
-def with_tls_file(options: Options) -> Options:
-    """Return the options overlaid with the TLS file's; a file that cannot be read is logged and ignored."""
-    try:
-        entries = read_properties(options.tls_config_file)
-    except FileNotFoundError:
-        return options
-    except (OSError, ValueError) as error:
-        log.error("TLS file %s cannot be read: %s; correct it and reload", options.tls_config_file, error)
-        return options
-    values: dict[str, object] = {}
-    for key, text in entries.items():
-        option = BY_KEY.get(key)
-        if option and option.group == "tls" and (value := parse(option, text)) is not None:
-            values[option.name] = value
-    return msgspec.structs.replace(options, **values)
 
 
 class ServerTls:

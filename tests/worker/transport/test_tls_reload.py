@@ -7,11 +7,12 @@ from pathlib import Path
 import pytest
 
 from registry.options.catalogue import Options
+from registry.options.tls import TlsMode, with_tls_file
 from tests.logged import logged
 from tests.worker.transport.certificates import DAYS, Authority
 from tests.worker.transport.client import insecure
 from tests.worker.transport.tls_pair import TlsPair
-from worker.transport.tls import ServerTls, TlsMode, TlsUnusable, with_tls_file
+from worker.transport.tls import ServerTls, TlsUnusable
 from worker.transport.tls_context import certificates_end
 
 

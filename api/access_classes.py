@@ -1,0 +1,57 @@
+"""The class of each endpoint, for the rules of access (docs/access.md): what it reveals or changes decides."""
+
+from collections.abc import Mapping
+from typing import Final
+
+from access.classes import OPEN, AccessClass
+
+__all__ = ["HTTP"]
+
+OPEN_TO_ALL: Final = (
+    "health.healthz",
+    "health.readyz",
+    "openapi.spec",
+    "docs.index",
+    "docs.docs",
+    "docs.docs_file",
+)
+READ: Final = (
+    *("clusters.clusters", "clusters.cluster", "brokers.brokers", "brokers.broker", "routes.route"),
+    *("topics.topics", "topics.topic", "kv.namespaces", "kv.table", "kv.value"),
+    *("drains.drains", "drains.get_drain", "limits.limits"),
+)
+BROKER: Final = (
+    "registrations.register_broker",
+    "registrations.heartbeat",
+    "registrations.unregister_broker",
+)
+ADMIN: Final = (
+    *("registrations.write_permission", "drains.put_drain", "drains.delete_drain", "hold.release_hold"),
+    *("topics.put_topic", "topics.remove_topic"),
+    *("kv.put_table", "kv.clear_table", "kv.put_value", "kv.delete_value"),
+    "events.ask_for_checkpoint",  # adds entries to the stream, as many as there are brokers
+)
+CONFIG: Final = ("settings.settings", "settings.update_settings", "options.options", "options.option")
+AUDIT: Final = (
+    *("events.events", "audit.audit", "doctor.doctor", "repairs.repairs"),
+    *("history.diff", "history.route_at", "history.diff_of_topic", "history.permissions"),
+    *("reports.reports", "reports.availability", "reports.churn", "reports.conflicts", "reports.detect"),
+    *(
+        "reports.flap",
+        "reports.incidents",
+        "reports.repair",
+        "reports.skew",
+        "reports.slo",
+        "reports.timeouts",
+    ),
+)
+HTTP: Final[Mapping[str, AccessClass]] = {
+    **dict.fromkeys(OPEN_TO_ALL, OPEN),
+    **dict.fromkeys(READ, AccessClass.READ),
+    **dict.fromkeys(BROKER, AccessClass.BROKER),
+    **dict.fromkeys(ADMIN, AccessClass.ADMIN),
+    **dict.fromkeys(CONFIG, AccessClass.CONFIG),
+    **dict.fromkeys(AUDIT, AccessClass.AUDIT),
+    "metrics.metrics": AccessClass.METRICS,
+}
+"""By Flask's endpoint, a view of a blueprint. What is not here is refused."""

@@ -1,0 +1,47 @@
+"""Refuses requests that the rules do not admit, before anything is done for them: the store is not asked."""
+
+from typing import Final
+
+from flask import Flask, current_app, request
+
+from access.start_check import is_insecure
+from api.access_classes import HTTP
+from api.counters import COUNTERS
+from api.gate import Gate
+from api.problems import Problem
+from registry.options.catalogue import Options
+
+__all__ = ["Guard", "guard", "install"]
+
+EXTENSION: Final = "guard"
+
+
+class Guard:
+    """The rules of an application, by its endpoints. Raises InvalidOption for rules that are none."""
+
+    def __init__(self, options: Options) -> None:
+        self._gate = Gate(options, COUNTERS.authorized)
+        self.is_insecure: Final = is_insecure(options)
+
+    def check(self) -> None:
+        """Raise the Problem of a request that is not admitted. One without a route has its 404 from Flask."""
+        if request.routing_exception is not None:
+            return
+        needed = HTTP.get(request.endpoint or "")
+        if needed is None:
+            raise Problem(403, "forbidden", "access denied: this path has no class of access; report it")
+        denial = self._gate.denial_of(request.environ, needed)
+        if denial is not None:
+            raise Problem(denial.status, denial.kind, denial.detail, headers=denial.headers)
+
+
+def install(app: Flask, options: Options) -> None:
+    """Have all requests of an application checked, before all that is registered later."""
+    app.extensions[EXTENSION] = Guard(options)
+    app.before_request(app.extensions[EXTENSION].check)
+
+
+def guard() -> Guard:
+    """Return the guard of the application that handles this request."""
+    of_app: Guard = current_app.extensions[EXTENSION]
+    return of_app
