@@ -2,10 +2,13 @@
 
 It asks no store: facts of the store come from the HTTP workers."""
 
+import os
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Final
 
+from api.allowed_hosts import AllowedHosts
 from metrics.exposition import CONTENT_TYPE, exposition
+from registry.options.load import load
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIEnvironment
@@ -15,7 +18,7 @@ __all__ = ["app"]
 PATHS: Final = ("/metrics", "/healthz")
 
 
-def app(environ: "WSGIEnvironment", start_response: "StartResponse") -> Iterable[bytes]:
+def answer(environ: "WSGIEnvironment", start_response: "StartResponse") -> Iterable[bytes]:
     """Answer a scrape; `/healthz` says that this process answers."""
     path = environ["PATH_INFO"]
     if path not in PATHS:
@@ -28,3 +31,6 @@ def app(environ: "WSGIEnvironment", start_response: "StartResponse") -> Iterable
     kind = CONTENT_TYPE if path == "/metrics" else "text/plain"
     start_response("200 OK", [("Content-Type", kind), ("Content-Length", str(len(body)))])
     return [body if environ["REQUEST_METHOD"] == "GET" else b""]
+
+
+app = AllowedHosts(answer, load(os.environ))
