@@ -8,7 +8,7 @@ local now, interval = now_ms(), tonumber(ARGV[1])
 local longest = (ARGV[2] + 0.5) * interval -- half a write more, for sums are rounded
 local empty_at = tonumber(redis.call("GET", KEYS[1]) or now) or now
 -- a later time than that of a full bucket: the clock went back, or the rate was raised
-if empty_at < now or empty_at > now + longest then empty_at = now end
+if not (empty_at >= now and empty_at <= now + longest) then empty_at = now end
 local left = empty_at + interval - now
 if left > longest then return 0 end
 redis.call("SET", KEYS[1], string.format("%.6f", now + left), "PX", math.ceil(left))
