@@ -16,11 +16,11 @@ ENTRY: Final = re.compile(rf"\.?{LABEL}(\.{LABEL})*")
 def names_of(text: str) -> frozenset[str]:
     """Return the entries of a list such as `ns.example.com, .svc.cluster.local`, without case. Raises ValueError that
     names a bad one."""
-    names = frozenset(without_case(part.strip()) for part in text.split(",") if part.strip())
-    for name in sorted(names):
-        if name != ALL and not ENTRY.fullmatch(name):
-            raise ValueError(f"{name!r} is no name of a host, no .suffix of some and not *")
-    return names
+    parts = [part.strip() for part in text.split(",") if part.strip()]
+    for part in parts:
+        if part != ALL and not ENTRY.fullmatch(without_case(part)):
+            raise ValueError(f"{part!r} is no name of a host, no .suffix of some and not *")
+    return frozenset(map(without_case, parts))
 
 
 def without_case(name: str) -> str:

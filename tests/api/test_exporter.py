@@ -33,7 +33,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def url(folder: Path) -> Iterator[str]:
     port = free_port()
     command = ["-m", "gunicorn", "-c", "python:mqnamesrv.gunicorn_metrics", "api.exporter:app"]
-    env = {**os.environ, "MQNS_METRICS_PORT": str(port), "MQNS_BIND_ADDRESS": "127.0.0.1"}
+    env = {**os.environ, "MQNS_METRICS_PORT": str(port)}
     process = subprocess.Popen([sys.executable, *command], cwd=ROOT, env=env)
     url = f"http://127.0.0.1:{port}"
     try:
@@ -64,3 +64,9 @@ def test_other_paths_and_methods(url: str) -> None:
     assert httpx.post(f"{url}/metrics").status_code == 405
     head = httpx.head(f"{url}/metrics")
     assert (head.status_code, head.text) == (200, "")
+
+
+def test_it_answers_no_other_host(url: str) -> None:
+    assert httpx.get(f"{url}/metrics", headers={"Host": "evil.example"}).status_code == 400
+    assert httpx.get(f"{url}/healthz", headers={"Host": "evil.example"}).status_code == 400
+    assert httpx.get(f"{url}/metrics", headers={"Host": "localhost"}).status_code == 200
