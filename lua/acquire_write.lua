@@ -1,9 +1,9 @@
---- @include "clock"
 --[[  lua/acquire_write.lua: counts a write of a caller over HTTP, unless it is over its rate (registry/rate.py)
   KEYS[1] http_writes:<caller>  string  Unix ms at which its bucket will be empty; its TTL is the time until then
   ARGV[1] ms from one write to the next
   ARGV[2] how many writes at once
   Returns 1; 0 without a write when the caller is over its rate  ]]
+--- @include "clock"
 local now, interval = now_ms(), tonumber(ARGV[1])
 local longest = (ARGV[2] + 0.5) * interval -- half a write more, for sums are rounded
 local empty_at = tonumber(redis.call("GET", KEYS[1]) or now) or now

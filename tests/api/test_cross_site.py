@@ -52,6 +52,26 @@ def test_foreign_reads_are_answered_without_a_header_of_cors(
     assert not [name for name, _ in reply.headers if name.lower().startswith("access-control")]
 
 
+@pytest.mark.parametrize("method", ["GET", "OPTIONS", "PUT"])
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/",
+        "/docs",
+        "/docs/start.js",
+        "/openapi.json",
+        "/metrics",
+        "/healthz",
+        "/readyz",
+        "/v1/options",
+        "/none",
+    ],
+)
+def test_no_answer_has_a_header_of_cors(quick: Http, path: str, method: str) -> None:
+    reply = quick.client.open(path, method=method, headers={"Origin": "http://evil.example"})
+    assert not [name for name, _ in reply.headers if name.lower().startswith("access-control")]
+
+
 @pytest.mark.parametrize(
     "headers",
     [
