@@ -1,7 +1,7 @@
 """How often an actor, or an address without one, may ask over HTTP (httpReadsPerSecond, httpWritesPerSecond).
 
-The rate of reads is that of each HTTP worker, in its memory; writes of all workers are counted in the store. A limit
-that cannot be applied lets requests through: it is there for the store's sake, and no lock."""
+Reads are counted by each HTTP worker in its memory, writes of all workers in the store. Where the store does not
+count, writes are let through: rates bound load, and are no access control."""
 
 import logging
 from http import HTTPStatus
@@ -65,14 +65,14 @@ def _admits_write(rate: Rate) -> bool:
 
 def _refuse(option: str, per_second: int) -> None:
     COUNTERS.limited(option)
-    detail = (
-        f"{_caller()} asks more than {per_second} times a second; ask again in a second, or raise {option}"
-    )
+    caller = _caller()
     log.warning(
-        "%s was refused %s %a, over its requests a second; raise the option if it is no flood",
-        _caller(),
+        "%s was refused %s %a, over its requests a second; raise %s if it is no flood",
+        caller,
         request.method,
         request.path,
+        option,
         kind=option,
     )
+    detail = f"{caller} asks more than {per_second} times a second; ask again in a second, or raise {option}"
     raise Problem(HTTPStatus.TOO_MANY_REQUESTS, "too-many-requests", detail)

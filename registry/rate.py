@@ -1,7 +1,10 @@
 """Whether a caller keeps within a rate: the generic cell rate algorithm, in memory and for all processes of a store.
 
 A caller that has been silent may send `burst` requests at once, and then one each `1 / per_second`. All that is kept
-is one time: when the caller's bucket will be empty again (ITU-T I.371, annex A: the theoretical arrival time)."""
+is one time: when the caller's bucket will be empty again (ITU-T I.371, annex A: the theoretical arrival time).
+
+The library `limits` (5.8) has no bursts, its memory no bound, and its scripts need more rights and no guard of a slot
+that moves (`registry.keys.guard_of`)."""
 
 from collections.abc import Callable
 from threading import Lock

@@ -12,6 +12,7 @@ from registry.drivers import run
 from registry.keys import Keys
 from registry.plans import Origin
 from registry.rate import ENTRY_BYTES, Rate, RateMeter, acquire_write
+from registry.scripts import script
 from registry.store.connect import connect
 
 KEYS = Keys()
@@ -69,6 +70,14 @@ def test_the_store_counts_for_all_processes(store: EmbeddedStore, redis: redis_p
         beside = (time.monotonic() - began_s) * rate.per_second
         assert rate.burst <= admitted <= rate.burst + beside + 1
         assert write(redis, rate, "b")
+
+
+@pytest.mark.parametrize("rate", RATES, ids=str)
+def test_a_burst_is_whole_within_one_millisecond_of_the_store(redis: redis_py.Redis, rate: Rate) -> None:
+    at_once = script("acquire_write").source.replace("= now_ms(),", "= 1795772945594,")
+    arguments = (1, KEYS.http_writes("a"), f"{rate.interval_ms:.6f}", rate.burst)
+    admitted = [redis.eval(at_once, *arguments) for _ in range(rate.burst + 2)]
+    assert admitted == [1] * rate.burst + [0, 0]
 
 
 def test_a_key_lasts_until_its_bucket_is_empty(redis: redis_py.Redis) -> None:
