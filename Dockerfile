@@ -31,7 +31,8 @@ RUN echo 'namesrv:x:10001:' >>/etc/group \
     && find / -xdev -type f -perm /6000 -exec chmod a-s {} +
 ENV PATH=/opt/redis-namesrv/bin:$PATH HOME=/tmp \
     PYTHONDONTWRITEBYTECODE=1 PYTHONSAFEPATH=1 PYTHONUNBUFFERED=1 \
-    ROCKETMQ_HOME=/data MQNS_DATA_DIR=/data MQNS_ENABLE_SHUTDOWN_GRACEFULLY=true
+    ROCKETMQ_HOME=/data MQNS_DATA_DIR=/data MQNS_ENABLE_SHUTDOWN_GRACEFULLY=true \
+    MQNS_HTTP_BIND_ADDRESS=0.0.0.0
 WORKDIR /opt/redis-namesrv
 STOPSIGNAL SIGTERM
 USER 10001:10001

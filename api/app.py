@@ -12,6 +12,7 @@ from api import (
     clusters,
     compression,
     conditions,
+    cross_site,
     docs_page,
     doctor,
     drains,
@@ -27,6 +28,7 @@ from api import (
     options,
     path_names,
     problems,
+    rate_limits,
     registrations,
     repairs,
     reports,
@@ -34,6 +36,7 @@ from api import (
     settings,
     topics,
 )
+from api.allowed_hosts import AllowedHosts
 from api.counters import COUNTERS, count_requests
 from api.json_text import StrictJSON
 from api.name_server import EXTENSION, PROBE_TIMEOUT_S, NameServer
@@ -88,6 +91,7 @@ def create_app(options: Options | None = None, *, redis: "redis_py.Redis | None"
     app.url_map.converters = {"default": path_names.Name, "path": path_names.Key}
     app.wsgi_app = path_names.RawPaths(app.wsgi_app)  # type: ignore[method-assign]
     app.wsgi_app = TrustedProxies(app.wsgi_app, options)  # type: ignore[method-assign]
+    app.wsgi_app = AllowedHosts(app.wsgi_app, options, COUNTERS.refused)  # type: ignore[method-assign]
     app.config |= {
         "MAX_CONTENT_LENGTH": options.http_body_max_bytes,
         "HTTP_ERROR_SCHEMA": problems.REFERENCE,
@@ -102,7 +106,9 @@ def create_app(options: Options | None = None, *, redis: "redis_py.Redis | None"
     )
     app.extensions[metrics.EXTENSION] = StoreMetrics(server.keys, options, server.run_probe)
     count_requests(app)
+    cross_site.install(app)
     guard.install(app, options)
+    rate_limits.install(app, options)
     problems.install(app)
     conditions.install(app)
     compression.install(app)

@@ -9,6 +9,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Final
 
 from access.classes import OPEN, AccessClass
+from api.allowed_hosts import AllowedHosts
 from api.gate import Denial, Gate
 from api.problem_names import MEDIA_TYPE, title_of, type_of
 from api.trusted_proxies import TrustedProxies
@@ -54,7 +55,7 @@ def exporter(options: Options) -> "WSGIApplication":
         start_response("200 OK", [("Content-Type", kind), ("Content-Length", str(len(body)))])
         return [body if environ["REQUEST_METHOD"] == "GET" else b""]
 
-    return TrustedProxies(answer, options)
+    return AllowedHosts(TrustedProxies(answer, options), options)
 
 
 def _count_nothing(*, allowed: bool) -> None:

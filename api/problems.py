@@ -34,6 +34,8 @@ from registry.errors import (
 from worker.logs.rate_limited_log import RateLimitedLog
 
 WITH_BODY = frozenset({"POST", "PUT", "PATCH"})
+AGAIN = frozenset({HTTPStatus.SERVICE_UNAVAILABLE, HTTPStatus.TOO_MANY_REQUESTS})
+"""Statuses of what may be sent again."""
 
 log = logging.getLogger(__name__)
 refusals = RateLimitedLog(log)
@@ -139,7 +141,7 @@ def _reply(problem: Problem, headers: Mapping[str, str] | None = None) -> Respon
     )
     text = document.model_dump_json(exclude_defaults=True)
     response = Response(f"{text}\n", problem.status, headers, mimetype=MEDIA_TYPE)
-    if problem.status == HTTPStatus.SERVICE_UNAVAILABLE:
+    if problem.status in AGAIN:
         response.headers["Retry-After"] = RETRY_AFTER_S
     if problem.tag:
         response.set_etag(problem.tag)

@@ -7,10 +7,10 @@ from opentelemetry.context import attach, detach
 from opentelemetry.propagate import extract
 from opentelemetry.trace import SpanKind, Status, StatusCode, Tracer, set_span_in_context
 
+from api.probes import PROBES
+
 __all__ = ["trace_requests"]
 
-PROBES: Final = frozenset({"/healthz", "/readyz", "/metrics"})
-"""Paths that are asked for every few seconds, and have no spans."""
 METHODS: Final = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 
 

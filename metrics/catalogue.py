@@ -192,6 +192,7 @@ LIMIT: Final = Label(
         *("clientRequestThreadPoolQueueCapacity", "defaultThreadPoolQueueCapacity"),
         *("unRegisterBrokerQueueCapacity", "maxConnections", "maxConnectionsPerIp"),
         *("httpMaxConnections", "httpHeadMaxBytes", "httpBodyMaxBytes", "httpHeldBytes"),
+        *("httpReadsPerSecond", "httpWritesPerSecond"),
     ),
 )
 LIMIT_REFUSALS: Final = Metric(

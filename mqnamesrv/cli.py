@@ -40,7 +40,8 @@ usage: mqnamesrv [-c <arg>] [-h] [-n <arg>] [-p]
 
 Options are set in that file or as variables, such as MQNS_LISTEN_PORT; docs/options.md lists them.
 A first start on this machine alone, without a store:
-  ROCKETMQ_HOME=$HOME MQNS_BIND_ADDRESS=127.0.0.1 mqnamesrv"""
+  ROCKETMQ_HOME=$HOME MQNS_BIND_ADDRESS=127.0.0.1 mqnamesrv
+HTTP listens on loopback; MQNS_HTTP_BIND_ADDRESS=0.0.0.0 lets other machines reach it."""
 SHORT = "c:hn:p"
 LONG = ["configFile=", "help", "namesrvAddr=", "printConfigItem", "exportKv=", "version"]
 BESIDE = ("redis", "rq", "gunicorn")

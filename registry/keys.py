@@ -42,6 +42,7 @@
     ns:{<namespace>}:topic_counts           string  topics and queues of each cluster, for metrics (TTL 10 min)
     ns:{<namespace>}:doctor                 string  findings of the name server about itself, counted (TTL 10 min)
     ns:{<namespace>}:gone                   zset    members that left without unregistering -> its ms (TTL 1 day)
+    ns:{<namespace>}:http_writes:<caller>   string  how many writes it sent over HTTP just now (short TTL)
     ns:{<namespace>}:absent                 never there (`guard_of`)
     ns:{<namespace>}:pushed:<event id>      string  set by the process that pushes 905 for this event (short TTL)
     ns:{<namespace>}:report:meta            hash    the run that made the reports, what it saw, the names of its keys
@@ -244,6 +245,9 @@ class Keys:
     @property
     def gone(self) -> str:
         return f"{self.prefix}gone"
+
+    def http_writes(self, caller: str) -> str:
+        return f"{self.prefix}http_writes:{caller}"
 
     def report(self, name: str) -> str:
         return f"{self.prefix}report:{name}"

@@ -24,7 +24,8 @@ Processes publish what they count each second, in files in a folder of `/dev/shm
 file that cannot be read is left out; a log line says so. Each server needs a folder of its own: one whose folder is
 another's makes one, and says so.
 `/metrics` needs no login, and shows names of clusters and brokers: characters
-that act on a terminal as escapes (`\\x1b`, `\\u202e`), a backslash doubled, so that two names are two series.
+that act on a terminal as escapes (`\\x1b`, `\\u202e`), a backslash doubled, so that two names are two series. A
+Prometheus that asks by a name needs it in [`httpAllowedHosts`](http-api.md#hosts), on either port.
 
 All names begin with `{PREFIX}`. All have the label `{NS}`, the namespace. The first {NAMED} clusters, namespaces of KV
 and landings are named; the other clusters and namespaces are one, `{OTHER}`, with the sum of their counts and the least

@@ -138,6 +138,7 @@ imagePullPolicy: {{ .Values.image.pullPolicy }}
 command: [gunicorn, -c, "python:mqnamesrv.gunicorn_metrics", "api.exporter:app"]
 env:
   - {name: PROMETHEUS_MULTIPROC_DIR, value: /metrics}
+  {{- include "namesrv.httpEnv" . | nindent 2 }}
 ports:
   - {name: metrics, containerPort: 9464}
 resources:
@@ -170,9 +171,20 @@ volumeMounts:
 {{- $variables := .Files.Get "files/options.yaml" | fromYaml -}}
 {{- include "namesrv.redisEnv" . }}
 {{- include "namesrv.tlsEnv" . }}
-{{- range $option, $value := .Values.options }}
+{{ include "namesrv.httpEnv" . }}
+{{- range $option, $value := omit .Values.options "httpAllowedHosts" }}
 - {name: {{ get $variables $option }}, value: {{ include "namesrv.text" $value | quote }}}
 {{- end }}
+{{- end }}
+
+{{/* Where the HTTP side and the exporter listen, and by which names they are asked: those of the Service, and more. */}}
+{{- define "namesrv.httpEnv" -}}
+{{- $name := include "namesrv.name" (list . "http") -}}
+{{- $inside := printf "%s.%s" $name .Release.Namespace -}}
+{{- $names := list $name $inside (printf "%s.svc" $inside) (printf "%s.svc.%s" $inside .Values.clusterDomain) -}}
+{{- with .Values.options.httpAllowedHosts }}{{ $names = append $names . }}{{ end -}}
+- {name: MQNS_HTTP_BIND_ADDRESS, value: "0.0.0.0"}
+- {name: MQNS_HTTP_ALLOWED_HOSTS, value: {{ join "," $names | quote }}}
 {{- end }}
 
 {{/* A value as text: numbers of YAML are floating here, and large ones would come out as 1e+06. */}}

@@ -17,6 +17,10 @@ from mqns.errors import AddressError, CallTimeout, ClientError, ConfigError, Con
 T = TypeVar("T")
 SCHEMES: Final = ("http", "https")
 OK: Final = 200
+TOO_MANY: Final = 429
+ATTEMPTS: Final = 4
+AGAIN_AFTER_S: Final = 1.0
+"""The Retry-After of a redis-namesrv, which did nothing (docs/http-api.md, Rates)."""
 HTTP_PORT: Final = 8080
 """The port of the HTTP side, where neither a port nor a scheme is given."""
 ANSWER_MOST: Final = 64 << 20
@@ -135,7 +139,8 @@ def decode(body: bytes, shape: Any) -> Any:
 
 
 class HttpApi:
-    """The HTTP API at one URL; requests are made one after the other. Raises ConfigError for no URL."""
+    """The HTTP API at one URL; requests are made one after the other, and again where they came too often. Raises
+    ConfigError for no URL."""
 
     def __init__(self, url: str, timeout_s: float, token: str | None = None) -> None:
         self.url = http_url(url)
@@ -200,5 +205,9 @@ class HttpApi:
             headers={**self._headers, **conditions},
             event_hooks={"response": [take_etag]},
         ) as client:
-            status, body = await ask(client, self._timeout_s, method, f"{self.url}{path}", **given)
+            for left in reversed(range(ATTEMPTS)):
+                status, body = await ask(client, self._timeout_s, method, f"{self.url}{path}", **given)
+                if status != TOO_MANY or not left:
+                    break
+                await asyncio.sleep(AGAIN_AFTER_S)
         return status, body, etags[-1]

@@ -66,6 +66,11 @@ def types_of_table(keys: Keys, name: str, topics: Iterable[str]) -> Types:
     return {**types_of_brokers(keys, (name,)), **types_of_topics(keys, topics)}
 
 
+def types_of_writes(keys: Keys, caller: str) -> Types:
+    """Return that of the rate of a caller's writes over HTTP."""
+    return {keys.http_writes(caller): "string"}
+
+
 def is_wrong_type(error: ResponseError) -> bool:
     """Whether a command or script met a key of another type than its own."""
     return str(error).startswith("WRONGTYPE")

@@ -23,6 +23,7 @@ from registry.options.fields import (
     Options,
     TlsOptions,
 )
+from registry.options.host_names import names_of
 from registry.options.networks import networks_of
 from registry.options.profiles import PROFILES, profile_for
 from registry.store import url as store_url
@@ -301,6 +302,12 @@ def _with_choices(options: Options) -> Options:
             f"httpUserHeader={options.http_user_header}: httpUserHeader is the name of a header, of letters, digits "
             "and dashes"
         )
+    try:
+        names_of(options.http_allowed_hosts)
+    except ValueError as error:
+        raise InvalidOption(
+            f"httpAllowedHosts: {error}; list names as ns.example.com,.svc.cluster.local"
+        ) from None
     for key, choices in CHOICES.items():
         text = getattr(options, BY_KEY[key].name)
         if text not in choices:

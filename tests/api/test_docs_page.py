@@ -29,11 +29,12 @@ def opened(address: str, tmp_path: Path) -> Visit:
 
 
 @pytest.mark.needs("chromium")
+@pytest.mark.parametrize("host", ["127.0.0.1", "localhost"])
 def test_a_browser_shows_every_operation_and_has_nothing_to_complain_of(
-    store: EmbeddedStore, tmp_path: Path
+    store: EmbeddedStore, tmp_path: Path, host: str
 ) -> None:
     with http_workers(store.url) as address:
-        page = opened(address, tmp_path)
+        page = opened(address.replace("127.0.0.1", host), tmp_path)
     assert page.console == ""
     assert [name for name in EXAMPLES if f">{name}<" not in page.dom] == []
 

@@ -37,7 +37,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def url(folder: Path) -> Iterator[str]:
     port = free_port()
     command = ["-m", "gunicorn", "-c", "python:mqnamesrv.gunicorn_metrics", "api.exporter:app"]
-    env = {**os.environ, "MQNS_METRICS_PORT": str(port), "MQNS_BIND_ADDRESS": "127.0.0.1"}
+    env = {**os.environ, "MQNS_METRICS_PORT": str(port)}
     process = subprocess.Popen([sys.executable, *command], cwd=ROOT, env=env)
     url = f"http://127.0.0.1:{port}"
     try:
@@ -83,3 +83,9 @@ def test_who_may_scrape_is_the_rule_of_metrics(folder: Path) -> None:
     assert (status, SHOWN in text) == (401, False)
     assert json.loads(text)["detail"] == "access denied: metrics needs net; caller http:192.0.2.7"
     assert scrape("/metrics", "127.0.0.1", Via="1.1 sidecar")[0] == 401
+
+
+def test_it_answers_no_other_host(url: str) -> None:
+    assert httpx.get(f"{url}/metrics", headers={"Host": "evil.example"}).status_code == 400
+    assert httpx.get(f"{url}/healthz", headers={"Host": "evil.example"}).status_code == 400
+    assert httpx.get(f"{url}/metrics", headers={"Host": "localhost"}).status_code == 200

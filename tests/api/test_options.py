@@ -72,7 +72,7 @@ def test_every_option_is_there_with_what_it_is(http: Http) -> None:
         ("redisPassword", "***", "environment"),
         ("rocketmqHome", "/opt/mq", "environment"),
         ("kvConfigPath", "/home/mq/namesrv/kvConfig.json", "computed"),
-        ("httpBindAddress", "0.0.0.0", "computed"),
+        ("httpBindAddress", "127.0.0.1", "default"),
         ("configStorePath", "/etc/n.properties", "command line"),
     ],
 )

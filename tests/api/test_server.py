@@ -16,8 +16,8 @@ from tests.api.gunicorn import http_workers
 from tests.conftest import ENGINES
 
 HEAD_MAX, BODY_MAX, HELD = 4096, 200_000, 300_000
-GET = b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n"
-PUT = b"PUT /v1/kv/n/k HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
+GET = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"
+PUT = b"PUT /v1/kv/n/k HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
 VALUE = b'{"value": "v"}'
 
 

@@ -73,6 +73,7 @@ def name_server(redis_url: str, namespace: str) -> Iterator[Containers]:
         "MQNS_REDIS_URL": redis_url,
         "MQNS_NAMESPACE": namespace,
         "MQNS_BIND_ADDRESS": "127.0.0.1",
+        "MQNS_HTTP_BIND_ADDRESS": "127.0.0.1",
         "MQNS_LISTEN_PORT": str(port),
         "MQNS_HTTP_PORT": str(http_port),
     }

@@ -49,6 +49,7 @@ def test_it_says_what_it_is(image: str) -> None:
     config = known["Config"]
     assert config["User"] == "10001:10001"
     assert config["StopSignal"] == "SIGTERM"
+    assert "MQNS_HTTP_BIND_ADDRESS=0.0.0.0" in config["Env"]  # loopback is the container's own
     labels = config["Labels"]
     assert labels["org.opencontainers.image.version"] == version("redis-namesrv")
     assert len(labels["org.opencontainers.image.revision"]) == 40

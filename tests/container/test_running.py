@@ -110,7 +110,8 @@ def test_a_drain_goes_on_answering(own_containers: Containers) -> None:
 def test_one_container_is_a_whole_name_server() -> None:
     """`podman run IMAGE` with nothing but a volume: the embedded store keeps its data there."""
     port, http_port = free_ports(2)
-    env = {"MQNS_BIND_ADDRESS": "127.0.0.1", "MQNS_LISTEN_PORT": str(port), "MQNS_HTTP_PORT": str(http_port)}
+    ports = {"MQNS_LISTEN_PORT": str(port), "MQNS_HTTP_PORT": str(http_port)}
+    env = ports | dict.fromkeys(("MQNS_BIND_ADDRESS", "MQNS_HTTP_BIND_ADDRESS"), "127.0.0.1")
     with running(NAMESRV, env=env, more=("--mount=type=tmpfs,destination=/data,chown",)) as container:
         eventually(lambda: "boot success" in container.said(), SLOW_S)
         over = Connection(port)

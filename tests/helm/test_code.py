@@ -13,10 +13,21 @@ from mqnamesrv import gunicorn_common, probe
 from mqns.roundtrip import arguments
 from mqpipeline.options import load as load_pipeline
 from registry.options.catalogue import CATALOGUE, SECRETS, VARIABLES, Options
+from registry.options.host_names import is_listed, names_of
 from registry.options.load import load
 from registry.store.url import parse
 from tests.helm.cases import CASES
-from tests.helm.chart import CHART, COMPONENTS, ROOT, Object, at, container, environment, find, render
+from tests.helm.chart import (
+    CHART,
+    COMPONENTS,
+    ROOT,
+    Object,
+    at,
+    container,
+    environment,
+    find,
+    render,
+)
 from tools import chart_options
 from worker.jobs.liveness_file import LONGEST_SILENCE_S
 
@@ -61,11 +72,33 @@ def test_processes_understand_their_environment(case: str, component: str) -> No
     assert options.enable_shutdown_gracefully
     assert options.shutdown_wait_time_seconds == 30
     assert (options.listen_port, options.http_port) == (9876, 8080)
-    assert options.bind_address == "0.0.0.0"
+    assert (options.bind_address, options.http_bind_address) == ("0.0.0.0", "0.0.0.0")
     kinds = {"embedded": "server", "standalone": "server", "sentinel": "sentinel", "cluster": "cluster"}
     kind = CASES[case].get("redis", {}).get("kind", "embedded")
     assert parse(options.redis_url).kind == kinds[kind]
     assert parse(options.rq_redis_url or options.redis_url).kind != "cluster"
+
+
+def test_http_is_asked_by_the_names_of_its_service() -> None:
+    values = {"clusterDomain": "corp.example", "options": {"httpAllowedHosts": "ns.example.com, .lab"}}
+    service = find(render(values), "Service", "mq-http")["metadata"]
+    name, namespace = service["name"], service["namespace"]
+    inside = f"{name}.{namespace}"
+    options = load(plain(deployment(values, "http")))
+    assert names_of(options.http_allowed_hosts) == {
+        *(name, inside, f"{inside}.svc", f"{inside}.svc.corp.example", "ns.example.com", ".lab")
+    }
+    names = names_of(load(plain(deployment({}, "http"))).http_allowed_hosts)
+    assert names == {name, inside, f"{inside}.svc", f"{inside}.svc.cluster.local"}
+
+
+@pytest.mark.parametrize("component", ["remoting", "jobs", "scheduler"])
+def test_exporters_are_reached_from_outside_their_pod(component: str) -> None:
+    """Their own default is loopback."""
+    exporter = at(deployment(CASES["metrics"], component), "spec template spec containers metrics env")
+    options = load({one["name"]: one["value"] for one in exporter})
+    assert options.http_bind_address == "0.0.0.0"
+    assert is_listed("mq-http", names_of(options.http_allowed_hosts))
 
 
 def test_logins_and_files_reach_redis() -> None:

@@ -32,8 +32,8 @@ CHUNKED_S = 30.0
 """For requests of very many chunks; each took a thread minutes."""
 STORE_FILES = 6
 """What threads that answer may open besides: connections to the store."""
-HEAD = b"GET /healthz HTTP/1.1\r\nHost: x\r\nX-Long: "
-JSON_HEAD = b"PUT /v1/kv/n/k HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
+HEAD = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nX-Long: "
+JSON_HEAD = b"PUT /v1/kv/n/k HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
 LIMITS = {
     f"http{phase}TimeoutMillis": str(int(LIMIT_S * 1000)) for phase in ("Head", "Body", "Answer", "Idle")
 }
@@ -189,7 +189,7 @@ def test_those_that_do_not_read(port: int, worker: int) -> None:
             == 200
         )
     before = len(open_files(worker))
-    with peers(port, b"GET /v1/kv/large HTTP/1.1\r\nHost: x\r\n\r\n", NEVER_READING):
+    with peers(port, b"GET /v1/kv/large HTTP/1.1\r\nHost: localhost\r\n\r\n", NEVER_READING):
         until = time.monotonic() + LIMIT_S + LATE_S
         probes_are_answered(port, worker)
         assert len(open_files(worker)) > before + STORE_FILES

@@ -177,6 +177,7 @@ def test_the_folder_goes_with_the_server(tmp_path: Path) -> None:
 def test_refusals_by_limit(tmp_path: Path) -> None:
     limits = {
         "MQNS_MAX_CONNECTIONS_PER_IP": "2",
+        "MQNS_PROXY_TRUSTED_CIDRS": "10.0.0.0/8",
         "MQNS_HTTP_HEAD_MAX_BYTES": "4096",
         "MQNS_HTTP_BODY_MAX_BYTES": "99",
     }

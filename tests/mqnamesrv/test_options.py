@@ -1,5 +1,7 @@
 """The catalogue of options: where values come from, how texts are read, what requests 318 and 319 see."""
 
+import re
+
 import pytest
 from msgspec.structs import replace
 
@@ -172,6 +174,25 @@ def test_the_file_overrides_java_s_default_home() -> None:
             {"MQNS_HTTP_TRUSTED_PROXIES": "proxy"},
             "httpTrustedProxies: 'proxy' does",
             id="no network of proxies",
+        ),
+        *(
+            pytest.param(
+                {"MQNS_HTTP_ALLOWED_HOSTS": f"ns.example.com,{entry}"},
+                f"httpAllowedHosts: '{re.escape(entry)}' is no name",
+                id=f"{entry} is no host",
+            )
+            for entry in (
+                "*.example.com",
+                "a..b",
+                "http://a",
+                "a:80",
+                "[::1]",
+                ".",
+                "**",
+                "-a",
+                "a b",
+                "\u00e9",
+            )
         ),
         pytest.param(
             {"MQNS_HTTP_USER_HEADER": "X Forwarded"}, "httpUserHeader=X Forwarded", id="no name of a header"

@@ -67,7 +67,7 @@ class Snapshot:
     def _read(self, pipe: Store, rest: str, key: str) -> Callable[[Iterator[Any]], None]:
         """Ask for a key; what is returned takes its part of the replies."""
         kind, _, name = rest.partition(":")
-        if rest in ELSEWHERE or kind in ("pushed", "kv_bytes", "kv_versions"):
+        if rest in ELSEWHERE or kind in ("pushed", "http_writes", "kv_bytes", "kv_versions"):
             return lambda replies: None
         if rest in self.sets:
             pipe.smembers(key)

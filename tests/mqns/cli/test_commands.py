@@ -108,6 +108,15 @@ def test_kv_is_set_and_deleted_everywhere(scenes: list[Scene], mqns: Mqns, mqns_
         assert mqns("kv", "list", "changed", "-o", "json", "-n", server).document["table"] == {}
 
 
+@pytest.mark.parametrize("host", ["127.0.0.1", "localhost"])
+def test_the_http_side_is_asked_by_address_and_by_name(ns: Scene, mqns: Mqns, host: str) -> None:
+    url = http_side(ns.server).replace("127.0.0.1", host)
+    assert host in url
+    assert mqns("kv", "set", "hosts", host, "1", "--http", url).out == f"set in {url}\n"
+    assert mqns("kv", "get", "hosts", host, "--http", url).out == "1\n"
+    assert mqns("events", "--http", url, "--kind", "kv_changed").code == ExitCode.OK
+
+
 def test_kv_is_changed_under_conditions(ns: Scene, mqns: Mqns) -> None:
     http = ("--http", http_side(ns.server))
     key = ("conditions/1", "%RETRY%/k")

@@ -7,12 +7,13 @@ import threading
 import tracemalloc
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from itertools import repeat
+from itertools import chain, repeat
 
 import msgspec
 import pytest
 from typer.testing import CliRunner
 
+from mqns.cli import http_api
 from mqns.cli.app import app
 from mqns.cli.doctor.facts import HttpFacts
 from mqns.cli.doctor.http_side import first_http_facts, more_http_facts
@@ -63,6 +64,14 @@ def compressed() -> Iterator[bytes]:
     """64 MB, compressed twice to less than a kilobyte."""
     body = gzip.compress(gzip.compress(bytes(64 << 20)))
     yield HEAD + b"Content-Encoding: gzip, gzip\r\nContent-Length: %d\r\n\r\n" % len(body) + body
+
+
+def refusing(times: int) -> Callable[[], Iterator[bytes]]:
+    """So many answers that a request came too often, and then others."""
+    problem = b'{"detail":"too often","type":"urn:redis-namesrv:too-many-requests"}'
+    head = b"HTTP/1.1 429 Too Many Requests\r\nContent-Length: %d\r\nConnection: close\r\n\r\n" % len(problem)
+    answers = chain(repeat(head + problem, times), repeat(next(whole(b'{"text":"done"}'))))
+    return lambda: iter([next(answers)])
 
 
 def slow_head() -> Iterator[bytes]:
@@ -177,3 +186,11 @@ def test_the_port_may_be_left_out(given: str, url: str) -> None:
 def test_what_is_no_url_is_refused(given: str) -> None:
     with pytest.raises(ConfigError, match=r"^--http: .*; expected http://host:port, or host for port 8080$"):
         http_url(given)
+
+
+def test_what_came_too_often_is_sent_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(http_api, "AGAIN_AFTER_S", 0.01)
+    with answering(refusing(http_api.ATTEMPTS - 1), 0.0) as url:
+        assert HttpApi(url, LIMIT_S).request(Shape, "PUT", "/v1/x", {}) == Shape("done")
+    with answering(refusing(http_api.ATTEMPTS), 0.0) as url, pytest.raises(HttpError, match="too often"):
+        HttpApi(url, LIMIT_S).request(Shape, "PUT", "/v1/x", {})

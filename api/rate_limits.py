@@ -1,0 +1,78 @@
+"""How often an actor, or an address without one, may ask over HTTP (httpReadsPerSecond, httpWritesPerSecond).
+
+Reads are counted by each HTTP worker in its memory, writes of all workers in the store. Where the store does not
+count, writes are let through: rates bound load, and are no access control."""
+
+import logging
+from http import HTTPStatus
+from typing import Final
+
+from flask import Flask, request
+from redis.exceptions import RedisError
+
+from api.counters import COUNTERS
+from api.cross_site import SAFE
+from api.name_server import name_server, origin
+from api.probes import PROBES
+from api.problems import Problem
+from registry.errors import StoreUnavailable
+from registry.options.catalogue import Options
+from registry.options.networks import link_of
+from registry.rate import Rate, RateMeter, acquire_write
+from worker.logs.rate_limited_log import RateLimitedLog
+
+__all__ = ["install"]
+
+READ_SECONDS_AT_ONCE: Final = 2
+"""A page of a console asks for many things at once."""
+
+log = RateLimitedLog(logging.getLogger(__name__))
+
+
+def install(app: Flask, options: Options) -> None:
+    """Have an application refuse what goes beyond the limits of its options, probes excepted."""
+    reads, writes = options.http_reads_per_second, options.http_writes_per_second
+    meter = RateMeter(Rate(reads, reads * READ_SECONDS_AT_ONCE)) if reads else None
+    write_rate = Rate(writes, writes) if writes else None
+
+    @app.before_request
+    def refuse_too_many() -> None:
+        if request.path in PROBES:
+            return
+        if request.method in SAFE:
+            if meter is not None and not meter.admits(_caller()):
+                _refuse("httpReadsPerSecond", reads)
+        elif write_rate is not None and not _admits_write(write_rate):
+            _refuse("httpWritesPerSecond", writes)
+
+
+def _caller() -> str:
+    """Return the user that a trusted proxy names, which is no address (`api.trusted_proxies`), else the address."""
+    return request.environ.get("REMOTE_USER") or link_of(request.environ.get("REMOTE_ADDR", ""))
+
+
+def _admits_write(rate: Rate) -> bool:
+    server = name_server()
+    try:
+        return server.run_probe(acquire_write(server.keys, _caller(), rate, origin()))
+    except (StoreUnavailable, RedisError) as error:
+        log.warning(
+            "writes over HTTP are not limited, since the store did not count one: %s; see docs/redis.md",
+            error,
+        )
+        return True
+
+
+def _refuse(option: str, per_second: int) -> None:
+    COUNTERS.limited(option)
+    caller = _caller()
+    log.warning(
+        "%s was refused %s %a, over its requests a second; raise %s if it is no flood",
+        caller,
+        request.method,
+        request.path,
+        option,
+        kind=option,
+    )
+    detail = f"{caller} asks more than {per_second} times a second; ask again in a second, or raise {option}"
+    raise Problem(HTTPStatus.TOO_MANY_REQUESTS, "too-many-requests", detail)
