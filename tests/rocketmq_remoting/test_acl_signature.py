@@ -42,8 +42,8 @@ OBSERVED = [
 ]
 """Fields, body and secret of requests of released peers, and their signatures."""
 observed = pytest.mark.parametrize(("fields", "body", "secret", "expected"), OBSERVED)
-ODD = st.text(st.characters(), max_size=8)
-"""Surrogates among it."""
+ODD = st.text(max_size=8) | st.text(st.sampled_from("aé\0\uff5e😀\ud83d\ude00"), max_size=8)
+"""Surrogates among it, alone and as pairs."""
 FIELDS = st.dictionaries(ODD, ODD, max_size=5)
 
 

@@ -1,0 +1,124 @@
+"""The tables of the file of the principals: TOML, checked for form."""
+
+import tomllib
+from datetime import datetime
+from typing import Annotated, Any, Final
+
+import msgspec
+from msgspec import Meta
+
+from access.principal import NAME
+from access.roles import Role
+
+__all__ = [
+    "InvalidTable",
+    "KeyTable",
+    "LimitsTable",
+    "PrincipalTable",
+    "SecretTable",
+    "TokenTable",
+    "read_tables",
+]
+
+PRINCIPALS_MOST: Final = 10_000
+SHOWN: Final = 80
+
+Time = Annotated[datetime, Meta(tz=True)]
+Text = Annotated[str, Meta(min_length=1, max_length=1024)]
+Texts = Annotated[list[Text], Meta(max_length=1000)]
+
+
+class InvalidTable(Exception):
+    """What is wrong where; the text has no secret, since none is in the file."""
+
+    def __init__(self, field: str, reason: str) -> None:
+        super().__init__(f"{field}: {reason}")
+
+
+class _Table(msgspec.Struct, rename="camel", forbid_unknown_fields=True):
+    """A table of the file."""
+
+
+class SecretTable(_Table):
+    """A secret of an ACL key, in a file."""
+
+    file: Text
+    expires: Time | None = None
+
+
+class KeyTable(_Table):
+    """An ACL key."""
+
+    access_key: Text
+    secrets: Annotated[list[SecretTable], Meta(min_length=1, max_length=2)]
+
+
+class TokenTable(_Table):
+    """A bearer token: in a file, or by id and hash."""
+
+    file: Text | None = None
+    id: Annotated[str, Meta(pattern="^[a-z0-9]{8}$")] | None = None
+    hash: Annotated[str, Meta(pattern="^sha256:[0-9a-f]{64}$")] | None = None
+    expires: Time | None = None
+
+
+class LimitsTable(_Table):
+    """Patterns of names."""
+
+    clusters: Texts | None = None
+    brokers: Texts | None = None
+    topics: Texts | None = None
+    kv: Texts | None = None
+    limit_reads: bool = False
+
+
+class PrincipalTable(_Table):
+    """A principal."""
+
+    roles: Annotated[list[Role], Meta(min_length=1)]
+    limits: LimitsTable = msgspec.field(default_factory=LimitsTable)
+    keys: Annotated[list[KeyTable], Meta(max_length=10)] = []
+    certificates: Annotated[list[Text], Meta(max_length=100)] = []
+    tokens: Annotated[list[TokenTable], Meta(max_length=100)] = []
+
+
+def read_tables(content: bytes) -> dict[str, PrincipalTable]:
+    """Return the table of each principal, by name. Raises InvalidTable."""
+    whole = _toml(content)
+    if unknown := sorted(whole.keys() - {"principals"}):
+        raise InvalidTable(_shown(unknown[0]), "is unknown; there is [principals.NAME] only")
+    tables = whole.get("principals")
+    if not isinstance(tables, dict):
+        raise InvalidTable("principals", "is no table; there is [principals.NAME]")
+    if len(tables) > PRINCIPALS_MOST:
+        raise InvalidTable("principals", f"are more than {PRINCIPALS_MOST}")
+    return {name: _principal(name, table) for name, table in tables.items()}
+
+
+def _toml(content: bytes) -> dict[str, Any]:
+    try:
+        return tomllib.loads(content.decode())
+    except UnicodeDecodeError as error:
+        raise InvalidTable(f"byte {error.start}", "is not UTF-8") from None
+    except RecursionError:
+        raise InvalidTable("TOML", "is nested too deep") from None
+    except tomllib.TOMLDecodeError as error:
+        raise InvalidTable("TOML", str(error)) from None
+    except (ValueError, OverflowError):
+        raise InvalidTable("TOML", "has a number or time that is too long") from None
+
+
+def _principal(name: str, table: Any) -> PrincipalTable:
+    if not NAME.fullmatch(name):
+        raise InvalidTable(f"principal {_shown(name)}", "a name has 1 to 64 of A-Z a-z 0-9 . _ -")
+    try:
+        return msgspec.convert(table, PrincipalTable)
+    except msgspec.ValidationError as error:
+        reason, _, field = str(error).partition(" - at ")
+        raise InvalidTable(f"principal {name}", f"{field.strip('`$.') or 'table'}: {reason}") from None
+    except RecursionError:
+        raise InvalidTable(f"principal {name}", "is nested too deep") from None
+
+
+def _shown(text: str) -> str:
+    return repr(text if len(text) <= SHOWN else f"{text[:SHOWN]}…")

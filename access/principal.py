@@ -1,0 +1,49 @@
+"""A principal: a name with roles, limits and credentials."""
+
+import re
+from typing import Final
+
+import msgspec
+
+from access.credentials import AclKey, CertificatePattern, TokenHash
+from access.limits import UNLIMITED, Limits
+from access.roles import Role
+
+__all__ = ["NAME", "Principal", "StoredToken"]
+
+NAME: Final = re.compile(r"[A-Za-z0-9._-]{1,64}")
+
+
+class Principal(msgspec.Struct, frozen=True):
+    """What it may ask, and how it is known."""
+
+    name: str
+    roles: frozenset[Role]
+    limits: Limits = UNLIMITED
+    keys: tuple[AclKey, ...] = ()
+    certificates: tuple[CertificatePattern, ...] = ()
+    tokens: tuple[TokenHash, ...] = ()
+
+    @property
+    def id(self) -> str:
+        """By which all of its credentials are revoked at once."""
+        return f"principal:{self.name}"
+
+    @property
+    def classes(self) -> int:
+        """The classes of its roles as a number, a bit each."""
+        bits = 0
+        for role in self.roles:
+            bits |= role.classes
+        return bits
+
+
+class StoredToken(msgspec.Struct, frozen=True):
+    """A token that is stored elsewhere than with its principal.
+
+    With `roles` it has these instead of its principal's, whose limits it has all the same; the principal need not be
+    known otherwise then."""
+
+    principal: str
+    token: TokenHash
+    roles: frozenset[Role] | None = None
