@@ -8,7 +8,7 @@ from typing import Final
 
 import redis.asyncio
 
-from access.policy import Policy
+from access.proof import Proof
 from metrics import catalogue as metrics
 from metrics.counts import Observed
 from metrics.samples import Sample
@@ -65,7 +65,7 @@ class Assembly:
         self.clock = asyncio.get_running_loop().time
         self.counters = Counters(lambda: self.ticker.store_ms())
         self.admins = Admins()
-        self.guard = Guard(Policy.of(options))
+        self.guard = Guard(options, self.counters)
         self.numbers = itertools.count(1)
         self.frame_memory = FrameMemory(self.clock)
         self.known_hosts = KnownHosts()
@@ -138,12 +138,12 @@ class Assembly:
         await self.ticker.stop()
         await self.driver.close()
 
-    def request(self, command: Command, peer: Peer) -> Request:
-        """Return a command with what its handler needs."""
+    def request(self, command: Command, peer: Peer, proof: Proof | None = None) -> Request:
+        """Return a command with what its handler needs; `proof` is that of its signature."""
         return Request(
             command=command,
             peer=peer,
-            origin=Origin(f"{self._worker_id}-{next(self.numbers):x}", f"wire:{peer.address}"),
+            origin=self._origin(peer, proof or peer.standing.proof),
             keys=self.keys,
             options=self.options,
             limits=self._limits,
@@ -155,6 +155,12 @@ class Assembly:
             late=self._late,
             unreadable=self.counters.decode_errors.add,
         )
+
+    def _origin(self, peer: Peer, proof: Proof | None) -> Origin:
+        op = f"{self._worker_id}-{next(self.numbers):x}"
+        if proof is None:
+            return Origin(op, f"wire:{peer.address}")
+        return Origin(op, proof.actor, peer.address)
 
     @property
     def registered_peers(self) -> int:

@@ -70,7 +70,9 @@ class Counters:
         self.overloads = 0
         self._rejected = Counts(metrics.ADMISSION_REJECTED)
         self.probes = Counts(metrics.PROBES)
+        self.security = Counts(metrics.SECURITY_EVENTS)
         self._counts = (
+            self.security,
             self.connection_events,
             self.decode_errors,
             self.cache_drops,

@@ -1,46 +1,227 @@
-"""Which requests a peer may make: what its address and its certificate allow is noted at the connection (`rights`), and
-looked at before a request is decoded further, or answered by its bytes."""
+"""Which requests a peer may make: by its address and its certificate, which give its connection rights, or by the
+signature of a request. It is looked at before the request is decoded further, or answered by its bytes."""
 
+import asyncio
+import logging
+from collections.abc import Callable
+from time import time
 from typing import Final
 
+import msgspec
+from msgspec.structs import replace
+
 from access.caller import Caller, caller_at
-from access.classes import AccessClass
+from access.certificates import UnreadableCertificate
+from access.classes import OPERATORS, AccessClass
+from access.failures import Failures
+from access.limits import UNLIMITED
 from access.policy import Policy
+from access.principal import Principal
+from access.principals import Principals
+from access.proof import BadCredential, Proof
+from access.refusal_log import RefusalLog
+from access.refusals import remark_of
+from access.standing import Standing
+from registry.options.catalogue import Options
+from rocketmq_remoting.acl_signature import ACCESS_KEY
 from rocketmq_remoting.codes import RequestCode, ResponseCode
-from rocketmq_remoting.command import Command
+from rocketmq_remoting.remoting_command import Command
+from worker.counters import Counters
+from worker.logs.rate_limited_log import RateLimitedLog
+from worker.named import named_by
 from worker.peer import Peer, Via
 from worker.reply import Reply
 
-__all__ = ["Guard"]
+__all__ = ["ANONYMOUS", "Guard", "Verdict"]
 
 CHANGED: Final = Reply(ext={"changed": "true"}, denied=True)
 """To a data version (322) that is refused: a broker that gets an error takes it for "not changed", and never registers
 again; so it registers, and logs that this is refused."""
+LIMITED: Final = int(AccessClass.BROKER | AccessClass.ADMIN)
+LIMITED_READS: Final = LIMITED | int(AccessClass.READ)
+"""Classes in which a principal is limited, without and with limitReads."""
+LONG_BODY: Final = 256 << 10
+"""Bytes of a body whose signature is verified in a thread: it takes longer than a time slice."""
+
+logger = logging.getLogger(__name__)
+refusals = RefusalLog(logger)
+log = RateLimitedLog(logger)
+
+
+class Verdict(msgspec.Struct, frozen=True):
+    """What comes of a request: the reply that refuses it, or None; what its signature proves, None without one."""
+
+    refusal: Reply | None = None
+    proof: Proof | None = None
+
+
+ANONYMOUS: Final = Verdict()
 
 
 class Guard:
-    """The rules of one worker."""
+    """The rules and principals of one worker. `clock` gives Unix seconds."""
 
-    def __init__(self, policy: Policy) -> None:
-        self._policy = policy
+    def __init__(self, options: Options, counters: Counters, clock: Callable[[], float] = time) -> None:
+        self._policy = Policy.of(options)
+        self._signed_reads = self._policy.rules[AccessClass.READ].names("signed")
+        self._counters = counters
+        self._clock = clock
+        self._principals = Principals()
+        self._plain = Standing(0)
+        self.failures = Failures()
+        """The hosts of bad proofs."""
+        self.has_principals = False
+        self._changed: list[Callable[[], None]] = []
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    def take(self, principals: Principals) -> None:
+        """Judge by other principals from now on: all rights and proofs are void."""
+        self._principals = principals
+        self.has_principals = len(principals) > 0
+        self._plain = Standing(self._plain.generation + 1)
+        for changed in self._changed:
+            changed()
+
+    def when_changed(self, changed: Callable[[], None]) -> None:
+        """Have `changed` called when the rights of all connections, and all proofs, are void."""
+        self._changed.append(changed)
 
     def admit(self, peer: Peer) -> None:
-        """Note what a peer may ask without a signature, once it is known where it comes from."""
-        peer.rights = int(self._policy.classes(_caller(peer)))
+        """Give a peer the rights that need no signature, once it is known where it comes from."""
+        peer.standing = standing = self._standing(peer)
+        caller = _caller(peer)
+        if standing.proof is not None:
+            caller = replace(caller, mtls=_unlimited(standing.proof.principal))
+        peer.rights = int(self._policy.classes(caller)) & ~standing.barred
 
-    def refusal(self, command: Command, peer: Peer, needs: AccessClass) -> Reply | None:
-        """Return the answer to a request of a class that is not among the peer's rights; None if it may be made all the
-        same."""
-        if self._policy.observes:
+    def is_signed(self, command: Command) -> bool:
+        """Return whether a request shows a key, where there are any."""
+        return self.has_principals and command.ext is not None and ACCESS_KEY in command.ext
+
+    def judge(
+        self, command: Command, peer: Peer, needs: AccessClass, done: Callable[[Verdict], None]
+    ) -> None:
+        """Judge a request of these classes; `done` gets the verdict, late where a long body is signed."""
+        if len(command.body) > LONG_BODY and self.is_signed(command):
+            task = asyncio.get_running_loop().create_task(self._judge_late(command, peer, needs, done))
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
+            return
+        try:
+            proof = self._by_signature(command, needs)
+        except BadCredential as error:
+            done(self._unproven(command, peer, needs, error))
+        else:
+            done(self._verdict(command, peer, needs, proof))
+
+    async def _judge_late(
+        self, command: Command, peer: Peer, needs: AccessClass, done: Callable[[Verdict], None]
+    ) -> None:
+        """Verify in a thread: what takes a millisecond would keep all other peers waiting."""
+        principals, proof = None, None
+        try:
+            while principals is not self._principals:  # others may have been taken meanwhile
+                principals = self._principals
+                proof = await asyncio.to_thread(self._by_signature, command, needs)
+        except BadCredential as error:
+            done(self._unproven(command, peer, needs, error))
+        else:
+            done(self._verdict(command, peer, needs, proof))
+
+    def _verdict(self, command: Command, peer: Peer, needs: AccessClass, proof: Proof | None) -> Verdict:
+        if peer.standing.generation != self._plain.generation:
+            self.admit(peer)
+        if proof is not None:
+            self._counters.security.add("authn", "allowed")
+        best = proof or peer.standing.proof
+        if not needs & peer.rights and not self._admits(command, peer, needs, proof):
+            return self._refused(command, peer, needs, best)
+        if needs & OPERATORS:
+            self._counters.security.add("authz", "allowed")
+        return Verdict(proof=proof)
+
+    def _standing(self, peer: Peer) -> Standing:
+        """Return what a connection's certificate proves; one that is bad bars what a bad signature does."""
+        try:
+            names = peer.certificate
+            proof = None if names is None else self._principals.by_certificate(names, self._clock())
+        except (BadCredential, UnreadableCertificate) as error:
+            self._counters.security.add("authn", "denied")
+            log.error(
+                "the certificate of %s is not accepted: %s; correct the access file", peer.address, error
+            )
+            reads = AccessClass.READ if self._policy.rules[AccessClass.READ].names("mtls") else 0
+            return Standing(self._plain.generation, barred=int(AccessClass.BROKER | OPERATORS | reads))
+        if proof is None:
+            return self._plain
+        self._counters.security.add("authn", "allowed")
+        return Standing(self._plain.generation, proof)
+
+    def _unproven(self, command: Command, peer: Peer, needs: AccessClass, error: BadCredential) -> Verdict:
+        """Refuse a request whose signature is not that of its key, though others need no key for it."""
+        self._counters.security.add("authn", "denied")
+        self.failures.add(peer.host)
+        log.warning(
+            "a signature of %s is not accepted: %s; correct its key, or find out what guesses there",
+            peer.address,
+            error,
+        )
+        return self._refused(command, peer, needs, None)
+
+    def _admits(self, command: Command, peer: Peer, needs: AccessClass, proof: Proof | None) -> bool:
+        """Return whether the rules admit a request by what its caller proves."""
+        caller, shown = _caller(peer), peer.standing.proof
+        if proof is not None:
+            caller = replace(caller, signed=_within(proof.principal, command, needs))
+        elif needs & peer.standing.barred:
+            return False
+        if shown is not None:
+            caller = replace(caller, mtls=_within(shown.principal, command, needs))
+        return self._policy.admits(needs, caller)
+
+    def _by_signature(self, command: Command, needs: AccessClass) -> Proof | None:
+        """Return what the signature of a request proves; None without one, and where no rule asks. Raises
+        BadCredential."""
+        fields = command.ext
+        if not fields or ACCESS_KEY not in fields or (needs == AccessClass.READ and not self._signed_reads):
             return None
+        return self._principals.by_signature(fields, command.body, self._clock())
+
+    def _refused(self, command: Command, peer: Peer, needs: AccessClass, proof: Proof | None) -> Verdict:
+        self._counters.security.add("authz", "denied")
+        actor = f"wire:{peer.address}" if proof is None else proof.actor
+        remark = remark_of(needs, self._policy.needs(needs, "remoting"), actor)
+        observes = self._policy.observes
+        if proof is None:
+            refusals.refused(peer.host, needs, remark, answered=observes)
+        if observes:
+            return ANONYMOUS
         if command.code == RequestCode.QUERY_DATA_VERSION:
-            return CHANGED
-        ways = self._policy.needs(needs, "remoting")
-        remark = f"access denied: {needs.label} needs {ways}; caller wire:{peer.address}"
-        return Reply(ResponseCode.NO_PERMISSION, remark=remark, denied=True)
+            return Verdict(CHANGED)
+        return Verdict(Reply(ResponseCode.NO_PERMISSION, remark=remark, denied=True))
 
 
 def _caller(peer: Peer) -> Caller:
     if peer.via is Via.UNNAMED:
         return Caller("remoting", tls=peer.tls)
     return caller_at("remoting", peer.host, forwarded=peer.via is Via.FORWARDED, tls=peer.tls)
+
+
+def _unlimited(principal: Principal) -> int:
+    """Return the classes of a principal whatever a request names."""
+    return principal.classes & ~_limited(principal)
+
+
+def _within(principal: Principal, command: Command, needs: AccessClass) -> int:
+    """Return the classes of a principal, those that it is limited in only if the request is within the limits."""
+    limited = _limited(principal)
+    if needs & limited and not principal.limits.allow(named_by(command)):
+        return principal.classes & ~limited
+    return principal.classes
+
+
+def _limited(principal: Principal) -> int:
+    limits = principal.limits
+    if limits == UNLIMITED:
+        return 0
+    return LIMITED_READS if limits.limit_reads else LIMITED

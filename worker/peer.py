@@ -1,9 +1,11 @@
 """The connection of a request, as a handler sees it."""
 
-from collections.abc import Mapping
 from collections.abc import Set as AbstractSet
 from enum import Enum
-from typing import Any, Final, Protocol
+from typing import Final, Protocol
+
+from access.certificates import CertificateNames
+from access.standing import Standing
 
 __all__ = ["NONE_REGISTERED", "Frames", "Peer", "Via", "host_of"]
 
@@ -52,11 +54,14 @@ class Peer(Protocol):
         """Whether it uses TLS."""
 
     @property
-    def certificate(self) -> Mapping[str, Any] | None:
-        """The certificate that it has shown, if it was verified, as `ssl.SSLObject.getpeercert` has it."""
+    def certificate(self) -> CertificateNames | None:
+        """The names of the certificate that it has shown, if it was verified. Raises UnreadableCertificate."""
 
     rights: int
     """The classes (`access.classes`) of what it may ask without a signature; kept by `worker.guard`."""
+
+    standing: Standing
+    """Why; kept by `worker.guard`."""
 
     @property
     def go_away(self) -> bool:

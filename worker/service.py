@@ -9,12 +9,12 @@ from functools import partial
 from typing import Final
 
 import worker.handlers  # noqa: F401  fills the table of worker.dispatch
-from access.classes import REMOTING, AccessClass
+from access.classes import OPERATORS, REMOTING, AccessClass
+from access.proof import Proof
 from registry.options.catalogue import Options
 from registry.routes import must_wait
-from rocketmq_remoting.codes import RequestCode
 from rocketmq_remoting.command import Command
-from rocketmq_remoting.remoting_command import ONEWAY_FLAG, RESPONSE_FLAG
+from rocketmq_remoting.remoting_command import RESPONSE_FLAG
 from rocketmq_remoting.version import V5_3_1
 from worker import dispatch
 from worker.arguments import FIELD_MOST, overlong
@@ -23,16 +23,18 @@ from worker.cache.cached_requests import CachedRequests, RepeatCheck
 from worker.cache.filling import Filling
 from worker.cache.list_filling import ListFilling
 from worker.cache.lists import LISTS, list_key
-from worker.cache.repeats import REGISTRATION, Repeats
+from worker.cache.repeats import Repeats
 from worker.cache.views import GET_ROUTE, Key, cache_key
+from worker.guard import LONG_BODY, Verdict
+from worker.handling import Handling
 from worker.peer import Peer
 from worker.reply import Reply
 from worker.transport.frame_memory import SMALL, request_bytes
 
 STOP_WAIT_S: Final = 2.0
-GET_KV_CONFIG: Final = int(RequestCode.GET_KV_CONFIG)
 NEEDS: Final = {code: int(of_class) for code, of_class in REMOTING.items()}
 """`access.classes.REMOTING` as numbers, which are compared in a tenth of the time."""
+OF_OPERATORS: Final = int(OPERATORS)
 Assemble = Callable[[Options, str], Assembly]
 
 
@@ -46,10 +48,15 @@ class Service:
         self._filling = Filling(self.parts, self._answered)
         self._lists = ListFilling(self.parts, self._answered)
         self._repeats = Repeats(self.parts, self.handle)
+        self._handling = Handling(self.parts, self._repeats, self._answered)
         self._draining = False
         self.metered = self.parts
         self.counters = self.parts.counters
         self._answering = self.parts.answering
+        self._guard = self.parts.guard
+
+        self.when_rights_change = self._guard.when_changed
+        self.when_rights_change(self._forget_rights)
 
     async def start(self) -> None:
         """Begin to follow and to tick; return after the first tick, or soon if the store is away."""
@@ -63,11 +70,21 @@ class Service:
             return  # this side sends no requests
         command = self._answering.readable(command)
         needs = NEEDS.get(command.code, 0)
-        if needs and not needs & peer.rights:
-            refusal = self.parts.guard.refusal(command, peer, AccessClass(needs))
-            if refusal is not None:
-                self._answering.send(refusal, command, peer)
-                return
+        if needs and (not needs & peer.rights or needs & OF_OPERATORS or self._guard.is_signed(command)):
+            if len(command.body) > LONG_BODY:
+                frame = peer.frame() if frame is None else frame
+            self._guard.judge(command, peer, AccessClass(needs), partial(self._judged, command, peer, frame))
+        else:
+            self._answer(command, peer, frame)
+
+    def _judged(self, command: Command, peer: Peer, frame: bytes | None, verdict: Verdict) -> None:
+        if verdict.refusal is None:
+            self._answer(command, peer, frame, verdict.proof)
+        else:
+            self._answering.send(verdict.refusal, command, peer)
+
+    def _answer(self, command: Command, peer: Peer, frame: bytes | None, proof: Proof | None = None) -> None:
+        """Answer a request that the rules admit; `proof` is that of its signature."""
         if self._draining and peer.go_away and command.version > V5_3_1:
             self._answering.send(dispatch.GO_AWAY, command, peer)
             return
@@ -80,7 +97,7 @@ class Service:
         if (cached is None or cached.code) and self._must_wait(command):
             self._answering.send(dispatch.NOT_READY, command, peer)
         elif key is not None and cached is not None:
-            self._hit(key, cached, command, peer, frame)
+            self._hit(key, cached, command, peer, frame, proven=proof is not None)
         elif (size := request_bytes(command)) > FIELD_MOST and (field := overlong(command)) is not None:
             self._answering.send(
                 dispatch.failure(f"{field} has more than {FIELD_MOST} characters", "field"), command, peer
@@ -98,7 +115,7 @@ class Service:
             elif (asked := list_key(command)) is not None:
                 self._lists.answer(asked, command, peer)
             else:
-                self._begin(command, peer, frame)
+                self._handling.answer(command, peer, frame, proof)
 
     def cached(self) -> CachedRequests | None:
         """Return the cached requests while they may be answered, else None."""
@@ -122,7 +139,7 @@ class Service:
 
     def identified(self, peer: Peer) -> None:
         """Note that the next bytes of a connection are frames: PROXY header and TLS handshake are over."""
-        self.parts.guard.admit(peer)
+        self._guard.admit(peer)
 
     def disconnected(self, peer: Peer, *, shutting_down: bool) -> None:
         """Release a connection that has ended."""
@@ -145,52 +162,25 @@ class Service:
         frame = peer.frame() if frame is None else frame
         self.parts.standstill.when_over(partial(self.handle, command, peer, frame))
 
-    def _hit(self, key: Key, cached: Reply, command: Command, peer: Peer, frame: bytes | None) -> None:
+    def _hit(
+        self, key: Key, cached: Reply, command: Command, peer: Peer, frame: bytes | None, *, proven: bool
+    ) -> None:
         if not self.parts.follower.connected:
             self.counters.stale_serves += 1
         elif not cached.code:
-            self.parts.routes.keep_request(key, peer.frame() if frame is None else frame, command)
+            frame = peer.frame() if frame is None else frame
+            self.parts.routes.keep_request(key, frame, command, proven=proven)
         self._answering.send_cached(cached, command, peer)
-
-    def _begin(self, command: Command, peer: Peer, frame: bytes | None) -> None:
-        if command.code == GET_KV_CONFIG and not command.flag & ONEWAY_FLAG:
-            peer.await_long()
-        if not self._repeats.may_keep(command):
-            frame = b""
-        elif frame is None:
-            frame = peer.frame()
-        request = self.parts.request(command, peer)
-        dispatch.begin(
-            request, self.parts.driver, partial(self._handled, command, peer, frame, request.options)
-        )
-
-    def _handled(self, command: Command, peer: Peer, frame: bytes, options: Options, reply: Reply) -> None:
-        if peer.registered:
-            self.parts.closed.registered(peer)
-            if command.code == REGISTRATION and not reply.code:
-                self.parts.known_hosts.add(peer)
-        follower = self.parts.follower
-        if reply.event_id and not follower.passed(reply.event_id):
-            self.parts.when_followed(reply.event_id, partial(self._followed, reply, command, peer))
-            return
-        if frame:
-            self._repeats.keep(frame, command, reply, peer, options)
-        self._answered(reply, command, peer)
-
-    def _followed(self, reply: Reply, command: Command, peer: Peer, in_time: bool) -> None:
-        """Send a reply when this worker's cache has followed what the request changed.
-
-        Where the store went away meanwhile, the change may be lost: an error is all that can be answered."""
-        if not in_time and (self.parts.follower.connected or self.parts.follows_late()):
-            self.parts.drop_all()  # so that this connection sees what it wrote all the same
-        elif not in_time:
-            reply = dispatch.STORE_AWAY
-        self._answered(reply, command, peer)
 
     def _answered(self, reply: Reply, command: Command, peer: Peer) -> None:
         self._answering.end(reply, command, peer)
         self.parts.admission.release(command.code, peer)
         self.frame_memory.release(command)
+
+    def _forget_rights(self) -> None:
+        """Have each request judged again: what was answered by its bytes may be of a caller that has no right now."""
+        self.parts.routes.forget_requests()
+        self.parts.registrations.clear()
 
     def _must_wait(self, command: Command) -> bool:
         """Return whether the service is too young for this request (RocketMQ's needWaitForService)."""

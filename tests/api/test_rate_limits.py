@@ -20,7 +20,7 @@ from tests.api.gunicorn import http_workers
 from tests.api.http import PROBLEM, Http, Reply
 from worker.logs.rate_limited_log import RateLimitedLog
 
-OPEN = {"access_admin": "open", "access_config": "open"}
+OPEN: dict[str, Any] = {"access_admin": "open", "access_config": "open"}
 PROXIED = {"http_trusted_proxies": "10.0.0.0/8", "http_user_header": "X-User"}
 BODY = {"value": "x"}
 

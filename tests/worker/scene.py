@@ -10,7 +10,9 @@ from typing import Any, ParamSpec
 
 import redis as redis_py
 
+from access.certificates import CertificateNames
 from access.classes import ALL
+from access.standing import UNKNOWN
 from registry.options.catalogue import Options
 from rocketmq_remoting.codes import RequestCode
 from rocketmq_remoting.command import Command, decode, encode
@@ -44,7 +46,8 @@ class FakePeer:
         self.registered: AbstractSet[str] = frozenset()
         self.via = Via.DIRECT
         self.tls = False
-        self.certificate: Mapping[str, Any] | None = None
+        self.certificate: CertificateNames | None = None
+        self.standing = UNKNOWN
         self.rights = int(ALL)
         self.go_away = True
         self.closed = False

@@ -135,6 +135,10 @@ class CachedRegistrations:
         cached.crc = crc32(split[2])
         self.replies.put(name, cached)
 
+    def clear(self) -> None:
+        """Have everything decoded again."""
+        self.replies.clear()
+
     def drop(self, cached: CachedReply) -> None:
         """Remove a reply that the store does not confirm."""
         if self.replies.entries.get(cached.request) is cached:

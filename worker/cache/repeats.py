@@ -38,14 +38,24 @@ class Repeats:
         """Return whether the reply to a request may be one to cache."""
         return command.code in REPEATED and len(command.body) <= FRAME_LONGEST
 
-    def keep(self, frame: bytes, command: Command, reply: Reply, peer: Peer, options: Options) -> None:
-        """Cache the reply that a request got under these options, if all it did was to renew a lease."""
+    def keep(
+        self,
+        frame: bytes,
+        command: Command,
+        reply: Reply,
+        peer: Peer,
+        options: Options,
+        *,
+        proven: bool = False,
+    ) -> None:
+        """Cache the reply that a request got under these options, if all it did was to renew a lease. `proven`: its
+        signature is that of a caller that may ask it."""
         if reply.renewal is None:
             return
-        if command.code == REGISTRATION:
+        if command.code == REGISTRATION and not proven:
             self.registrations.keep(frame, command, reply, self._renewals, peer.id, options)
-        else:
-            self._requests.keep(frame, command, reply, self._renewals)
+        elif command.code != REGISTRATION:
+            self._requests.keep(frame, command, reply, self._renewals, proven=proven)
 
     def check(self, check: RepeatCheck, peer: Peer) -> None:
         """Answer a repeated request. The class of heartbeats is that of all that are admitted here."""

@@ -47,12 +47,26 @@ class RateLimitedLog:
 
         `message` must be a constant: what a peer sends belongs in `args`. Messages of each `kind` count by themselves,
         of which there may be few: the key of an option. An error in `args` that has no text is named by its type."""
+        self._write(logging.WARNING, message, args, kind, error)
+
+    def error(self, message: str, *args: object) -> None:
+        """As `warning`, of what an operator has to correct."""
+        self._write(logging.ERROR, message, args)
+
+    def _write(
+        self,
+        level: int,
+        message: str,
+        args: tuple[object, ...],
+        kind: str = "",
+        error: BaseException | None = None,
+    ) -> None:
         left_out = self._limit.admit(message, kind)
         if left_out is None:
             return
         if left_out:
             message, args = message + MORE, (*args, left_out)
-        self._log.warning(message, *map(_named, args), exc_info=error)
+        self._log.log(level, message, *map(_named, args), exc_info=error)
 
 
 class RateLimitedFilter(logging.Filter):

@@ -5,11 +5,12 @@ replies. Here is the life of the connection: open, idle, closing, disconnected."
 
 import asyncio
 import logging
-from collections.abc import Mapping
 from math import inf
 from sys import intern
-from typing import Any, Final, Protocol, cast
+from typing import Final, Protocol, cast
 
+from access.certificates import CertificateNames
+from access.standing import UNKNOWN
 from rocketmq_remoting.errors import FrameError
 from worker.cache.cached_requests import RepeatCheck
 from worker.logs.rate_limited_log import RateLimitedLog
@@ -48,7 +49,7 @@ class Connection(asyncio.Protocol):
 
     __slots__ = (
         *("_replies", "_requests", "active_at", "address", "closed", "deadline", "direct", "go_away"),
-        *("host", "id", "owner", "registered", "rights", "via"),
+        *("host", "id", "owner", "registered", "rights", "standing", "via"),
     )
 
     _replies: ReplyWriter  # once it is open
@@ -58,6 +59,7 @@ class Connection(asyncio.Protocol):
         self.host = intern(host_of(address))
         self.registered = NONE_REGISTERED
         self.rights = 0
+        self.standing = UNKNOWN
         self.via = Via.DIRECT
         self.go_away = self.closed = False
         self.active_at = owner.time()
@@ -137,7 +139,7 @@ class Connection(asyncio.Protocol):
         return self._requests is not None and self._replies.tls is not None
 
     @property
-    def certificate(self) -> Mapping[str, Any] | None:
+    def certificate(self) -> CertificateNames | None:
         """See `Peer`."""
         return self._replies.tls.certificate if self._replies.tls is not None else None
 

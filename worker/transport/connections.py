@@ -77,6 +77,7 @@ class Connections:
         self._ids = itertools.count(1)
         self._open: dict[str, Connection] = {}
         self._admitted = 0
+        service.when_rights_change(self._void_rights)
 
     def __len__(self) -> int:
         """How many there are, those that are opening included."""
@@ -205,6 +206,11 @@ class Connections:
         """Return how many bytes were ever read from peers and written to them, and lookups that transports answered."""
         read, written, lookups = self._transports.answered
         return Answered(self.bytes_read + read, self.reply_memory.bytes_written + written, lookups)
+
+    def _void_rights(self) -> None:
+        """Have the next request of each connection judged by what is in force now."""
+        for connection in self._open.values():
+            connection.rights = 0
 
     def _refused(self, accepted: socket, option: str) -> None:
         accepted.close()

@@ -1,9 +1,10 @@
 """TLS of one connection: cipher text in, plain text out. No socket, no clock."""
 
 import ssl
-from collections.abc import Mapping
 from contextlib import suppress
-from typing import Any, Final
+from typing import Final
+
+from access.certificates import CertificateNames, names_of_peer
 
 __all__ = ["TlsError", "TlsSession"]
 
@@ -50,9 +51,9 @@ class TlsSession:
         return b"".join(plain)
 
     @property
-    def certificate(self) -> Mapping[str, Any] | None:
-        """The peer's certificate as `ssl.SSLObject.getpeercert` has it, None where none was shown and verified."""
-        return self._ssl.getpeercert() or None
+    def certificate(self) -> CertificateNames | None:
+        """The names of the peer's certificate, None where none was shown and verified. Raises UnreadableCertificate."""
+        return names_of_peer(self._ssl)
 
     def outgoing(self) -> bytes:
         """Return what is to be sent now: handshake messages, an alert."""

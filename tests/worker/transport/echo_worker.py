@@ -106,6 +106,9 @@ class EchoService(NoCache):
             self._answer(peer, command)
             peer.close("asked to")
 
+    def when_rights_change(self, changed: Callable[[], None]) -> None:
+        """As the real one; they never do."""
+
     def identified(self, peer: Peer) -> None:
         """As the real one; everything may be asked."""
 

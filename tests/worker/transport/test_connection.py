@@ -128,6 +128,9 @@ class Surroundings(NoCache):
     def introduced(self, connection: Introduced, source: str | None) -> None:
         connection.address = source or connection.address
 
+    def when_rights_change(self, changed: Callable[[], None]) -> None:
+        """As the real one; they never do."""
+
     def identified(self, peer: Peer) -> None:
         """As the service, of peers that may ask everything."""
         peer.rights = int(ALL)
