@@ -42,7 +42,7 @@ class Loaded(NamedTuple):
 def load(path: Path, files: PrivateFiles | None = None) -> Loaded:
     """Return the principals of a file. Raises InvalidAccessFile. `files` reads it, and those that it names.
 
-    A file of 1 MB takes a second or two of a processor."""
+    A file of 1 MB takes a second of a processor."""
     reader = _Reader(path.parent, files or PrivateFiles())
     try:
         principals = Principals(reader.principals(read_tables(reader.files.read(path, FILE_BYTES))))
