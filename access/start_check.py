@@ -1,11 +1,14 @@
 """What is open by accident, or closed to all: looked at before a process listens (docs/access.md)."""
 
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Final
 
+from access.access_file import InvalidAccessFile, Loaded, load
 from access.caller import Listener
 from access.classes import OPERATORS, AccessClass
 from access.policy import LACKS, OPTIONS, Policy
+from access.principals import Principals
 from access.rules import Alternative
 from registry.options.catalogue import InvalidOption, Options
 from registry.options.networks import Network, networks_of
@@ -26,7 +29,12 @@ def refusal(options: Options) -> str | None:
         policy = Policy.of(options)
     except InvalidOption as error:
         return str(error)
-    reasons = (*_open_rules(options, policy), *_closed_rules(options, policy), *_forgeable(options, policy))
+    reasons = (
+        *_open_rules(options, policy),
+        *_closed_rules(options, policy),
+        *_forgeable(options, policy),
+        *_unreadable(options),
+    )
     return reasons[0] if reasons else None
 
 
@@ -43,6 +51,7 @@ def warnings(options: Options) -> tuple[str, ...]:
             f"httpTrustedProxies={options.http_trusted_proxies} has each client over HTTP name its own address; list "
             "the proxies"
         )
+    sentences += [f"accessFile: {warning}; take a longer one" for warning in _loaded(options).warnings]
     return tuple(sentences)
 
 
@@ -143,6 +152,18 @@ def _forgeable(options: Options, policy: Policy) -> Iterator[str]:
                     "callers behind a balancer that sends no PROXY header have its rights; set proxyRequired=true, or "
                     "leave the balancers out of the rule"
                 )
+
+
+def _unreadable(options: Options) -> Iterator[str]:
+    try:
+        _loaded(options)
+    except InvalidAccessFile as error:
+        yield f"accessFile: {error}"
+
+
+def _loaded(options: Options) -> Loaded:
+    """Raises InvalidAccessFile."""
+    return load(Path(options.access_file)) if options.access_file else Loaded(Principals())
 
 
 def _has_all(networks: tuple[Network, ...]) -> bool:

@@ -122,6 +122,7 @@ class Assembly:
     async def start(self) -> None:
         """Begin to follow and to tick; return after the first tick, or soon if the store is away."""
         loop = asyncio.get_running_loop()
+        self._background.append(loop.create_task(forever("the guard", self.guard.run)))
         self._background.append(loop.create_task(forever("the follower", self.follower.run)))
         self._background.append(loop.create_task(forever("the standstill watch", self.standstill.run)))
         self._background.append(loop.create_task(forever("the watch of stale answers", self.stale.run)))

@@ -4,6 +4,7 @@ signature of a request. It is looked at before the request is decoded further, o
 import asyncio
 import logging
 from collections.abc import Callable
+from math import inf
 from time import time
 from typing import Final
 
@@ -15,9 +16,9 @@ from access.certificates import UnreadableCertificate
 from access.classes import OPERATORS, AccessClass
 from access.failures import Failures
 from access.limits import UNLIMITED
+from access.live import POLL_S, LivePrincipals
 from access.policy import Policy
 from access.principal import Principal
-from access.principals import Principals
 from access.proof import BadCredential, Proof
 from access.refusal_log import RefusalLog
 from access.refusals import remark_of
@@ -66,18 +67,29 @@ class Guard:
         self._signed_reads = self._policy.rules[AccessClass.READ].names("signed")
         self._counters = counters
         self._clock = clock
-        self._principals = Principals()
+        self._live = LivePrincipals(
+            options.access_file, lambda result: counters.security.add("config", result)
+        )
         self._plain = Standing(0)
         self.failures = Failures()
         """The hosts of bad proofs."""
-        self.has_principals = False
         self._changed: list[Callable[[], None]] = []
         self._tasks: set[asyncio.Task[None]] = set()
+        self._take()
 
-    def take(self, principals: Principals) -> None:
-        """Judge by other principals from now on: all rights and proofs are void."""
-        self._principals = principals
-        self.has_principals = len(principals) > 0
+    async def run(self) -> None:
+        """Look at the access file each second, and at ends of credentials and certificates when they come."""
+        while True:
+            await asyncio.sleep(min(POLL_S, max(0.0, self._ends - self._clock())))
+            now = self._clock()
+            if self._live.poll(now) or now >= self._ends:
+                self._take()
+
+    def _take(self) -> None:
+        """Judge by the principals of now: all rights and proofs are void."""
+        self._principals = self._live.principals
+        self._ends = self._principals.next_expiry(self._clock()) or inf
+        self.has_principals = len(self._principals) > 0
         self._plain = Standing(self._plain.generation + 1)
         for changed in self._changed:
             changed()
@@ -143,7 +155,7 @@ class Guard:
     def _standing(self, peer: Peer) -> Standing:
         """Return what a connection's certificate proves; one that is bad bars what a bad signature does."""
         try:
-            names = peer.certificate
+            names = None if peer.tls is None else peer.tls.certificate
             proof = None if names is None else self._principals.by_certificate(names, self._clock())
         except (BadCredential, UnreadableCertificate) as error:
             self._counters.security.add("authn", "denied")
@@ -155,6 +167,7 @@ class Guard:
         if proof is None:
             return self._plain
         self._counters.security.add("authn", "allowed")
+        self._ends = min(self._ends, proof.expires or inf)
         return Standing(self._plain.generation, proof)
 
     def _unproven(self, command: Command, peer: Peer, needs: AccessClass, error: BadCredential) -> Verdict:
@@ -203,8 +216,9 @@ class Guard:
 
 def _caller(peer: Peer) -> Caller:
     if peer.via is Via.UNNAMED:
-        return Caller("remoting", tls=peer.tls)
-    return caller_at("remoting", peer.host, forwarded=peer.via is Via.FORWARDED, tls=peer.tls)
+        return Caller("remoting", tls=peer.tls is not None)
+    forwarded = peer.via is Via.FORWARDED
+    return caller_at("remoting", peer.host, forwarded=forwarded, tls=peer.tls is not None)
 
 
 def _unlimited(principal: Principal) -> int:

@@ -30,6 +30,14 @@ def host_of(address: str) -> str:
     return address.rpartition(":")[0]
 
 
+class Tls(Protocol):
+    """A TLS session, as far as rights depend on it."""
+
+    @property
+    def certificate(self) -> CertificateNames | None:
+        """The names of the certificate that the peer has shown, if it was verified. Raises UnreadableCertificate."""
+
+
 class Peer(Protocol):
     """The remote end of one accepted connection."""
 
@@ -50,12 +58,8 @@ class Peer(Protocol):
         """How it came here."""
 
     @property
-    def tls(self) -> bool:
-        """Whether it uses TLS."""
-
-    @property
-    def certificate(self) -> CertificateNames | None:
-        """The names of the certificate that it has shown, if it was verified. Raises UnreadableCertificate."""
+    def tls(self) -> Tls | None:
+        """Its TLS session, None of a plain connection."""
 
     rights: int
     """The classes (`access.classes`) of what it may ask without a signature; kept by `worker.guard`."""

@@ -179,7 +179,7 @@ class Service:
 
     def _forget_rights(self) -> None:
         """Have each request judged again: what was answered by its bytes may be of a caller that has no right now."""
-        self.parts.routes.forget_requests()
+        self.parts.routes.requests.clear()
         self.parts.registrations.clear()
 
     def _must_wait(self, command: Command) -> bool:

@@ -196,7 +196,9 @@ def test_what_is_revoked_is_bad_until_it_is_not(revoked: str) -> None:
     assert fewer.without(()).by_signature(signed(), b"", NOW)
 
 
-@pytest.mark.parametrize("revoked", ["principal:p", f"token:{TOKEN.id}", "dns:b-*"])
+@pytest.mark.parametrize(
+    "revoked", ["principal:p", f"token:{TOKEN.id}", "dns:b-*"], ids=["all", "token", "certificate"]
+)
 def test_tokens_and_certificates_are_revoked(revoked: str) -> None:
     tokens = (TokenHash(TOKEN.id, TOKEN.digest),)
     principal = Principal("p", READER, certificates=(CertificatePattern.of("dns:b-*"),), tokens=tokens)

@@ -10,7 +10,6 @@ from typing import Any, ParamSpec
 
 import redis as redis_py
 
-from access.certificates import CertificateNames
 from access.classes import ALL
 from access.standing import UNKNOWN
 from registry.options.catalogue import Options
@@ -18,7 +17,7 @@ from rocketmq_remoting.codes import RequestCode
 from rocketmq_remoting.command import Command, decode, encode
 from rocketmq_remoting.remoting_command import SerializeType
 from testbed.eventually import PATIENCE_S, eventually_async
-from worker.peer import Frames, Via, host_of
+from worker.peer import Frames, Tls, Via, host_of
 from worker.service import Service
 from worker.watch.follower import REACHED_WITHIN_S, Follower
 
@@ -45,8 +44,7 @@ class FakePeer:
         self.host = host_of(address)
         self.registered: AbstractSet[str] = frozenset()
         self.via = Via.DIRECT
-        self.tls = False
-        self.certificate: CertificateNames | None = None
+        self.tls: Tls | None = None
         self.standing = UNKNOWN
         self.rights = int(ALL)
         self.go_away = True

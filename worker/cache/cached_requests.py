@@ -255,7 +255,9 @@ class CachedRequests:
         return cached if self.replies.put(request, cached) else None
 
     def clear(self) -> None:
-        """Have everything decoded again."""
+        """Have everything decoded again; routes stay."""
+        for cached in self.replies.entries.values():
+            self.routes.evicted(cached)
         self.replies.clear()
         self.shapes.clear()
         self._heartbeats.clear()

@@ -125,18 +125,9 @@ class RouteCache:
 
     def keep_request(self, key: Key, frame: bytes, command: Command, *, proven: bool = False) -> None:
         """Cache the reply kept under `key` for requests like the one of this frame; `proven` is as in `requests`."""
-        entry = self.present.get(key)
-        if entry is None:
-            return
-        cached = self.requests.keep_lookup(key, frame, command, entry.reply, self, proven=proven)
-        if cached is not None:
-            entry.requests = (*entry.requests, cached)
-
-    def forget_requests(self) -> None:
-        """Have all requests decoded again, whose replies stay: what callers may ask has changed, or with what."""
-        for entry in self.present.entries.values():
-            entry.requests = ()
-        self.requests.clear()
+        if (entry := self.present.get(key)) is not None:
+            kept = self.requests.keep_lookup(key, frame, command, entry.reply, self, proven=proven)
+            entry.requests = entry.requests if kept is None else (*entry.requests, kept)
 
     def has(self, cached: CachedReply) -> bool:
         """Return whether the reply of a cached request is kept and true."""

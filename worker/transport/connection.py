@@ -9,7 +9,6 @@ from math import inf
 from sys import intern
 from typing import Final, Protocol, cast
 
-from access.certificates import CertificateNames
 from access.standing import UNKNOWN
 from rocketmq_remoting.errors import FrameError
 from worker.cache.cached_requests import RepeatCheck
@@ -23,7 +22,7 @@ from worker.transport.proxy_protocol import ProxyError
 from worker.transport.reply_writer import ReplyWriter
 from worker.transport.request_reader import UNREAD_MOST, RequestReader
 from worker.transport.tls import TlsUnusable
-from worker.transport.tls_session import TlsError
+from worker.transport.tls_session import TlsError, TlsSession
 
 __all__ = ["IDLE", "Connection"]
 
@@ -57,10 +56,7 @@ class Connection(asyncio.Protocol):
     def __init__(self, id: str, address: str, owner: "ConnectionOwner") -> None:
         self.id, self.address = id, address
         self.host = intern(host_of(address))
-        self.registered = NONE_REGISTERED
-        self.rights = 0
-        self.standing = UNKNOWN
-        self.via = Via.DIRECT
+        self.registered, self.rights, self.standing, self.via = NONE_REGISTERED, 0, UNKNOWN, Via.DIRECT
         self.go_away = self.closed = False
         self.active_at = owner.time()
         """When bytes went last, either way (seconds of the loop's clock)."""
@@ -119,7 +115,6 @@ class Connection(asyncio.Protocol):
         self._write_on()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        self.direct = False
         self._end(End.PEER)
         self.owner.asked -= not self.unasked
         self.incomplete(0, 0)
@@ -134,14 +129,9 @@ class Connection(asyncio.Protocol):
         return self._requests.last_frame if self._requests is not None else b""
 
     @property
-    def tls(self) -> bool:
+    def tls(self) -> TlsSession | None:
         """See `Peer`."""
-        return self._requests is not None and self._replies.tls is not None
-
-    @property
-    def certificate(self) -> CertificateNames | None:
-        """See `Peer`."""
-        return self._replies.tls.certificate if self._replies.tls is not None else None
+        return self._replies.tls
 
     def send(self, frame: Frames) -> None:
         """Answer one request; see `Peer`."""
@@ -184,14 +174,11 @@ class Connection(asyncio.Protocol):
     def overdue(self, now: float) -> str | None:
         """Return why this has to end now, if it has to: silence, or an opening or a close that takes too long."""
         if now >= self.deadline:
-            stage = self._requests.stage.value if self._requests is not None else "close"
-            return "not gone in time" if self.closed else f"unfinished {stage}"
-        idle_s = self.owner.limits.idle_s
-        if not idle_s or now - self.active_at < idle_s:
-            return None
-        if not self._replies.progressed():
-            return IDLE
-        self.active_at = now
+            return "not gone in time" if self.closed else f"unfinished {_stage_of(self._requests)}"
+        if 0 < self.owner.limits.idle_s <= now - self.active_at:
+            if not self._replies.progressed():
+                return IDLE
+            self.active_at = now
         return None
 
     def abort(self, reason: str, end: End = End.SLOW) -> None:
@@ -199,7 +186,6 @@ class Connection(asyncio.Protocol):
         rate_limited.warning(
             f"connection %s of %s cut off: {reason}; a client connects again by itself", self.id, self.address
         )
-        self.direct = False
         self._end(end)
         if self._requests is not None:
             self._replies.abort()
@@ -234,6 +220,7 @@ class Connection(asyncio.Protocol):
     # -- inside
 
     def _end(self, end: End) -> None:
+        self.direct = False
         if not self.closed:
             self.closed = True
             self.owner.ended(end)
@@ -255,6 +242,10 @@ class Connection(asyncio.Protocol):
         if self._requests is not None:
             self._requests.schedule_slice()
         self.close_if_done()
+
+
+def _stage_of(requests: RequestReader | None) -> str:
+    return "close" if requests is None else requests.stage.value
 
 
 def _end_by(error: Exception) -> End:

@@ -10,19 +10,19 @@ from socket import IPPROTO_TCP, SO_RCVBUF, SO_SNDBUF, SOL_SOCKET, TCP_NODELAY, s
 from typing import Any, Final
 
 from registry.options.catalogue import Options
-from registry.options.networks import is_in, networks_of
 from worker.logs.rate_limited_log import RateLimitedLog
-from worker.peer import Via, host_of
+from worker.peer import host_of
 from worker.transport.connection import IDLE, Connection
 from worker.transport.connection_balance import ConnectionBalance
 from worker.transport.ends import End
 from worker.transport.host_limit import HostFull, HostLimit
-from worker.transport.owner import Introduced, Limits, Service
+from worker.transport.owner import Limits, Service
 from worker.transport.proxy_protocol import address_text
 from worker.transport.reply_memory import ReplyMemory
 from worker.transport.time_slices import TimeSlices
 from worker.transport.tls import ServerTls
 from worker.transport.transports import Answered, transports
+from worker.transport.trusted_proxies import Introduced, TrustedProxies
 
 __all__ = ["Connections", "limits_of"]
 
@@ -71,8 +71,7 @@ class Connections:
         self._transports = transports(options, loop, service.cached, self._never_opened)
         self._balance = balance
         self._hosts = HostLimit(options.max_connections_per_ip)
-        self._proxies = networks_of(options.proxy_trusted_cidrs)
-        self._unintroduced = Via.UNNAMED if options.proxy_required else Via.DIRECT
+        self._proxies = TrustedProxies(options, self._hosts)
         self._socket_options = _socket_options(options)
         self._ids = itertools.count(1)
         self._open: dict[str, Connection] = {}
@@ -97,7 +96,7 @@ class Connections:
             return
         host = host_of(text)
         try:
-            self._hosts.enter(host, limited=not self._is_trusted(host))
+            self._hosts.enter(host, limited=host not in self._proxies)
         except HostFull as full:
             self._refused(accepted, "maxConnectionsPerIp")
             log.warning(
@@ -116,8 +115,7 @@ class Connections:
             return
         self._count(1)
         connection = Connection(str(next(self._ids)), text, self)
-        if self._is_trusted(host):
-            connection.via = self._unintroduced
+        connection.via = self._proxies.via(host)
         self._transports.open(accepted, connection)
 
     def opened(self, connection: Connection) -> None:
@@ -126,20 +124,8 @@ class Connections:
         self._notify(connection, lambda: self.service.connected(connection))
 
     def introduced(self, connection: Introduced, source: str | None) -> None:
-        """See `Owner`; only a trusted proxy may say where a peer comes from."""
-        if not self._is_trusted(connection.host):
-            connection.via = Via.FORWARDED
-        elif source is None:
-            connection.via = Via.UNNAMED
-        else:
-            host = host_of(source)
-            self._hosts.enter(host)
-            self._hosts.leave(connection.host)
-            connection.address, connection.host, connection.via = source, host, Via.FORWARDED
-
-    def _is_trusted(self, host: str) -> bool:
-        """Whether PROXY headers of this host count."""
-        return bool(self._proxies) and is_in(host, self._proxies)
+        """See `Owner`."""
+        self._proxies.introduce(connection, source)
 
     def disconnected(self, connection: Connection) -> None:
         """Called by a connection when its transport is gone."""

@@ -9,11 +9,12 @@ from rocketmq_remoting.command import Command
 from worker.cache.cached_requests import CachedRequests, RepeatCheck
 from worker.counters import Counters
 from worker.overload.known_hosts import KnownHosts
-from worker.peer import Peer, Via
+from worker.peer import Peer
 from worker.transport.frame_memory import FrameMemory
 from worker.transport.reply_memory import ReplyMemory
 from worker.transport.time_slices import TimeSlices
 from worker.transport.tls import ServerTls
+from worker.transport.trusted_proxies import Introduced
 
 __all__ = ["Limits", "Owner", "Service"]
 
@@ -52,14 +53,6 @@ class Limits(msgspec.Struct, frozen=True):
     """Seconds for a peer to take the last replies of a connection that is closed."""
     long_replies_bytes: int = 64 << 20
     """Long replies that all peers have left unread, beyond which one of these is cut off."""
-
-
-class Introduced(Protocol):
-    """A connection whose PROXY header has come."""
-
-    address: str
-    host: str
-    via: Via
 
 
 class Owner(Protocol):

@@ -21,7 +21,7 @@ from worker.reply import Reply
 from worker.transport.connection import Connection
 from worker.transport.ends import End
 from worker.transport.frame_memory import FrameLimits, FrameMemory
-from worker.transport.owner import Introduced, Limits, Service
+from worker.transport.owner import Limits, Service
 from worker.transport.reply_memory import ReplyMemory
 from worker.transport.reply_writer import (
     AT_ONCE,
@@ -34,6 +34,7 @@ from worker.transport.request_reader import FIRST_COMMANDS, SLICE_COMMANDS, UNRE
 from worker.transport.time_slices import SLICE_S, TimeSlices
 from worker.transport.tls import ServerTls
 from worker.transport.tls_session import TlsSession
+from worker.transport.trusted_proxies import Introduced
 
 PROXY = b"PROXY TCP4 1.2.3.4 5.6.7.8 1111 9876\r\n"
 
