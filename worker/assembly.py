@@ -33,7 +33,7 @@ from worker.cache.invalidation import Invalidation, Listed
 from worker.cache.lists import ListCache, Made
 from worker.cache.routes import RouteCache
 from worker.counters import Counters
-from worker.guard import Guard
+from worker.guard import ADMITTED, Guard, Verdict
 from worker.overload.admission import Admission
 from worker.overload.known_hosts import KnownHosts
 from worker.peer import Peer
@@ -139,12 +139,12 @@ class Assembly:
         await self.ticker.stop()
         await self.driver.close()
 
-    def request(self, command: Command, peer: Peer, proof: Proof | None = None) -> Request:
-        """Return a command with what its handler needs; `proof` is that of its signature."""
+    def request(self, command: Command, peer: Peer, verdict: Verdict = ADMITTED) -> Request:
+        """Return a command with what its handler needs."""
         return Request(
             command=command,
             peer=peer,
-            origin=self._origin(peer, proof or peer.standing.proof),
+            origin=self._origin(peer, verdict.proof or peer.standing.proof),
             keys=self.keys,
             options=self.options,
             limits=self._limits,
@@ -155,6 +155,7 @@ class Assembly:
             rewrites=self.rewrites,
             late=self._late,
             unreadable=self.counters.decode_errors.add,
+            topics=verdict.topics,
         )
 
     def _origin(self, peer: Peer, proof: Proof | None) -> Origin:

@@ -6,6 +6,8 @@ from typing import TypeVar
 
 from redis.exceptions import ResponseError
 
+from access.classes import AccessClass
+from access.refusals import remark_of
 from registry.drivers import AsyncDriver
 from registry.errors import (
     BrokerBusy,
@@ -91,6 +93,13 @@ def no_route(topic: str | None) -> Reply:
 def failure(reason: str, refusal: str = "") -> Reply:
     """Return SYSTEM_ERROR with its reason, for people; one line. `refusal` is as `Reply` has it."""
     return Reply(ResponseCode.SYSTEM_ERROR, remark=reason.partition("\n")[0], refusal=refusal)
+
+
+def denied(request: Request, of_class: AccessClass, needs: str) -> Reply:
+    """Return NO_PERMISSION to a caller that is known, and what it would need."""
+    return Reply(
+        ResponseCode.NO_PERMISSION, remark=remark_of(of_class, needs, request.origin.actor), denied=True
+    )
 
 
 STORE_AWAY = failure("the store cannot serve now", "store")

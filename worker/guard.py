@@ -17,6 +17,7 @@ from access.classes import OPERATORS, AccessClass
 from access.failures import Failures
 from access.limits import UNLIMITED
 from access.live import POLL_S, LivePrincipals
+from access.patterns import Patterns
 from access.policy import Policy
 from access.principal import Principal
 from access.proof import BadCredential, Proof
@@ -33,7 +34,7 @@ from worker.named import named_by
 from worker.peer import Peer, Via
 from worker.reply import Reply
 
-__all__ = ["ANONYMOUS", "Guard", "Verdict"]
+__all__ = ["ADMITTED", "Guard", "Verdict"]
 
 CHANGED: Final = Reply(ext={"changed": "true"}, denied=True)
 """To a data version (322) that is refused: a broker that gets an error takes it for "not changed", and never registers
@@ -50,13 +51,16 @@ log = RateLimitedLog(logger)
 
 
 class Verdict(msgspec.Struct, frozen=True):
-    """What comes of a request: the reply that refuses it, or None; what its signature proves, None without one."""
+    """What comes of a request: the reply that refuses it, or None; what its signature proves, None without one.
+
+    `topics` are those that a registration may have, None for all."""
 
     refusal: Reply | None = None
     proof: Proof | None = None
+    topics: Patterns | None = None
 
 
-ANONYMOUS: Final = Verdict()
+ADMITTED: Final = Verdict()
 
 
 class Guard:
@@ -145,12 +149,14 @@ class Guard:
             self.admit(peer)
         if proof is not None:
             self._counters.security.add("authn", "allowed")
-        best = proof or peer.standing.proof
-        if not needs & peer.rights and not self._admits(command, peer, needs, proof):
-            return self._refused(command, peer, needs, best)
+        best, topics = proof or peer.standing.proof, None
+        if not needs & peer.rights:
+            if not self._admits(command, peer, needs, proof):
+                return self._refused(command, peer, needs, best)
+            topics = None if best is None else best.principal.limits.topics
         if needs & OPERATORS:
             self._counters.security.add("authz", "allowed")
-        return Verdict(proof=proof)
+        return Verdict(None, proof, topics)
 
     def _standing(self, peer: Peer) -> Standing:
         """Return what a connection's certificate proves; one that is bad bars what a bad signature does."""
@@ -208,7 +214,7 @@ class Guard:
         if proof is None:
             refusals.refused(peer.host, needs, remark, answered=observes)
         if observes:
-            return ANONYMOUS
+            return ADMITTED
         if command.code == RequestCode.QUERY_DATA_VERSION:
             return Verdict(CHANGED)
         return Verdict(Reply(ResponseCode.NO_PERMISSION, remark=remark, denied=True))

@@ -4,7 +4,6 @@ from collections.abc import Callable
 from functools import partial
 from typing import Final
 
-from access.proof import Proof
 from registry.options.catalogue import Options
 from rocketmq_remoting.codes import RequestCode
 from rocketmq_remoting.command import Command
@@ -12,6 +11,7 @@ from rocketmq_remoting.remoting_command import ONEWAY_FLAG
 from worker import dispatch
 from worker.assembly import Assembly
 from worker.cache.repeats import REGISTRATION, Repeats
+from worker.guard import Verdict
 from worker.peer import Peer
 from worker.reply import Reply
 
@@ -29,17 +29,19 @@ class Handling:
         self._repeats = repeats
         self._answered = answered
 
-    def answer(self, command: Command, peer: Peer, frame: bytes | None, proof: Proof | None) -> None:
-        """Answer a request, of which `proof` is that of its signature; `frame` as `Service.handle` has it."""
+    def answer(self, command: Command, peer: Peer, frame: bytes | None, verdict: Verdict) -> None:
+        """Answer a request that the guard admits; `frame` is as `Service.handle` has it."""
         if command.code == GET_KV_CONFIG and not command.flag & ONEWAY_FLAG:
             peer.await_long()
         if not self._repeats.may_keep(command):
             frame = b""
         elif frame is None:
             frame = peer.frame()
-        request = self._parts.request(command, peer, proof)
+        request = self._parts.request(command, peer, verdict)
         dispatch.begin(
-            request, self._parts.driver, partial(self._handled, command, peer, frame, request.options, proof)
+            request,
+            self._parts.driver,
+            partial(self._handled, command, peer, frame, request.options, verdict),
         )
 
     def _handled(
@@ -48,7 +50,7 @@ class Handling:
         peer: Peer,
         frame: bytes,
         options: Options,
-        proof: Proof | None,
+        verdict: Verdict,
         reply: Reply,
     ) -> None:
         if peer.registered:
@@ -60,7 +62,7 @@ class Handling:
             self._parts.when_followed(reply.event_id, partial(self._followed, reply, command, peer))
             return
         if frame:
-            self._repeats.keep(frame, command, reply, peer, options, proven=proof is not None)
+            self._repeats.keep(frame, command, reply, peer, options, proven=verdict.proof is not None)
         self._answered(reply, command, peer)
 
     def _followed(self, reply: Reply, command: Command, peer: Peer, in_time: bool) -> None:

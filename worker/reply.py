@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 import msgspec
 
+from access.patterns import Patterns
 from registry.growth.limits import Limits
 from registry.keys import Keys
 from registry.options.catalogue import Options
@@ -55,7 +56,8 @@ class Request(msgspec.Struct, frozen=True):
     `owner` is the connection's name in the store, `<worker>/<connection>`; `registers` is called with each member key
     that registers over this connection, before it does, and returns whether it is the first time; `refused` is called
     when such a first registration is refused; `registration_cache` and `rewrites` are this worker's; `late` says what
-    is late; `unreadable` counts a `body` or `crc` that is none."""
+    is late; `unreadable` counts a `body` or `crc` that is none; `topics` are those that the caller may register, None
+    for all."""
 
     command: Command
     peer: Peer
@@ -70,6 +72,7 @@ class Request(msgspec.Struct, frozen=True):
     rewrites: Rewrites
     late: Callable[[], str]
     unreadable: Callable[[str], None] = lambda _: None
+    topics: Patterns | None = None
 
     def get(self, name: str) -> str | None:
         """Return an ext field, or None."""

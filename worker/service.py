@@ -10,7 +10,6 @@ from typing import Final
 
 import worker.handlers  # noqa: F401  fills the table of worker.dispatch
 from access.classes import OPERATORS, REMOTING, AccessClass
-from access.proof import Proof
 from registry.options.catalogue import Options
 from registry.routes import must_wait
 from rocketmq_remoting.command import Command
@@ -25,7 +24,7 @@ from worker.cache.list_filling import ListFilling
 from worker.cache.lists import LISTS, list_key
 from worker.cache.repeats import Repeats
 from worker.cache.views import GET_ROUTE, Key, cache_key
-from worker.guard import LONG_BODY, Verdict
+from worker.guard import ADMITTED, LONG_BODY, Verdict
 from worker.handling import Handling
 from worker.peer import Peer
 from worker.reply import Reply
@@ -54,6 +53,7 @@ class Service:
         self.counters = self.parts.counters
         self._answering = self.parts.answering
         self._guard = self.parts.guard
+        self.failures = self._guard.failures
 
         self.when_rights_change = self._guard.when_changed
         self.when_rights_change(self._forget_rights)
@@ -79,12 +79,12 @@ class Service:
 
     def _judged(self, command: Command, peer: Peer, frame: bytes | None, verdict: Verdict) -> None:
         if verdict.refusal is None:
-            self._answer(command, peer, frame, verdict.proof)
+            self._answer(command, peer, frame, verdict)
         else:
             self._answering.send(verdict.refusal, command, peer)
 
-    def _answer(self, command: Command, peer: Peer, frame: bytes | None, proof: Proof | None = None) -> None:
-        """Answer a request that the rules admit; `proof` is that of its signature."""
+    def _answer(self, command: Command, peer: Peer, frame: bytes | None, verdict: Verdict = ADMITTED) -> None:
+        """Answer a request that the rules admit."""
         if self._draining and peer.go_away and command.version > V5_3_1:
             self._answering.send(dispatch.GO_AWAY, command, peer)
             return
@@ -97,7 +97,7 @@ class Service:
         if (cached is None or cached.code) and self._must_wait(command):
             self._answering.send(dispatch.NOT_READY, command, peer)
         elif key is not None and cached is not None:
-            self._hit(key, cached, command, peer, frame, proven=proof is not None)
+            self._hit(key, cached, command, peer, frame, proven=verdict.proof is not None)
         elif (size := request_bytes(command)) > FIELD_MOST and (field := overlong(command)) is not None:
             self._answering.send(
                 dispatch.failure(f"{field} has more than {FIELD_MOST} characters", "field"), command, peer
@@ -115,7 +115,7 @@ class Service:
             elif (asked := list_key(command)) is not None:
                 self._lists.answer(asked, command, peer)
             else:
-                self._handling.answer(command, peer, frame, proof)
+                self._handling.answer(command, peer, frame, verdict)
 
     def cached(self) -> CachedRequests | None:
         """Return the cached requests while they may be answered, else None."""

@@ -2,15 +2,17 @@
 
 from zlib_ng.zlib_ng import crc32
 
+from access.classes import AccessClass
 from registry.errors import StoreUnavailable
 from registry.members import TIMEOUT_MAX_MS
 from registry.plans import Plan
+from registry.registration.body import BodyReader
 from registry.registration.register import Registration, register
 from rocketmq_remoting.codes import RequestCode, ResponseCode
 from rocketmq_remoting.errors import BodyError
 from rocketmq_remoting.registration import as_body_crc32
 from worker.arguments import boolean, integer
-from worker.dispatch import failure, handles
+from worker.dispatch import denied, failure, handles
 from worker.reply import Handled, Reply, Request
 
 BAD_CHECKSUM = Reply(ResponseCode.SYSTEM_ERROR, remark="crc32 not match", ext={}, refusal="crc")
@@ -65,6 +67,10 @@ def _may_have_registered(error: Exception, request: Request) -> bool:
 
 
 def _registered(request: Request, registration: Registration) -> Plan[Reply]:
+    if request.topics is not None:
+        table = yield from BodyReader(registration).read()
+        if not request.topics.match_all(table.topics):
+            return denied(request, AccessClass.BROKER, "topics within the limits of its principal")
     member, options = registration.member, request.options
     is_first = request.registers(member)
     try:

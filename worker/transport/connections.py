@@ -70,7 +70,7 @@ class Connections:
         """Whether connections end because this worker does, so that their owners must not be released."""
         self._transports = transports(options, loop, service.cached, self._never_opened)
         self._balance = balance
-        self._hosts = HostLimit(options.max_connections_per_ip)
+        self._hosts = HostLimit(options.max_connections_per_ip, service.failures)
         self._proxies = TrustedProxies(options, self._hosts)
         self._socket_options = _socket_options(options)
         self._ids = itertools.count(1)
@@ -98,9 +98,9 @@ class Connections:
         try:
             self._hosts.enter(host, limited=host not in self._proxies)
         except HostFull as full:
-            self._refused(accepted, "maxConnectionsPerIp")
+            self._refused(accepted, full.option)
             log.warning(
-                "connection of %s refused: %s; raise it if that is right, or list a balancer in proxyTrustedCidrs",
+                "connection of %s refused: %s; find out what connects there, or list a balancer in proxyTrustedCidrs",
                 text,
                 full,
             )

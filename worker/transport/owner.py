@@ -5,6 +5,7 @@ from typing import Protocol
 
 import msgspec
 
+from access.failures import Failures
 from rocketmq_remoting.command import Command
 from worker.cache.cached_requests import CachedRequests, RepeatCheck
 from worker.counters import Counters
@@ -25,6 +26,7 @@ class Service(Protocol):
     @property
     def counters(self) -> Counters: ...
 
+    failures: Failures
     frame_memory: FrameMemory
     known_hosts: KnownHosts
 

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import msgspec
 
+from access.failures import Failures
 from metrics.counts import Observed
 from metrics.samples import Sample
 from registry.options.catalogue import Options
@@ -66,6 +67,7 @@ class EchoService(NoCache):
     def __init__(self, options: Options, worker_id: str) -> None:
         self.options = options
         self.worker_id = worker_id
+        self.failures = Failures()
         self.frame_memory = FrameMemory(
             asyncio.get_running_loop().time,
             msgspec.json.decode(os.environ.get("ECHO_FRAME_LIMITS", "{}"), type=FrameLimits),

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable
 import pytest
 
 from access.classes import ALL
+from access.failures import Failures
 from registry.options.catalogue import Options
 from rocketmq_remoting.command import Command, decode, encode
 from tests.worker.cache.caches import requests_of
@@ -97,8 +98,9 @@ class Surroundings(NoCache):
         self.call_soon: Callable[[Callable[[], None]], object] = lambda call: self.calls.append(call)
         self.calls: list[Callable[[], None]] = []
         self.time_slices = TimeSlices(self.call_soon)
-        self.now = 0.0
+        self.now: float = 0.0
         self.reply_memory = ReplyMemory(self.limits.long_replies_bytes)
+        self.failures = Failures()
         self.frame_memory = FrameMemory(lambda: self.now, LIMITS)
         self.handled: list[Command] = []
         self.ends = 0
