@@ -13,8 +13,8 @@ from access.principal import Principal
 from access.principals import DuplicateCredential, Principals
 from access.private_files import FileRefused, PrivateFiles
 from access.roles import Role
-from access.secret import Secret
 from access.tokens import digest_of, id_of
+from registry.secret import Secret
 
 __all__ = ["InvalidAccessFile", "Loaded", "load"]
 

@@ -15,8 +15,8 @@ from access.limits import Limits
 from access.patterns import Patterns
 from access.principal import Principal
 from access.roles import Role
-from access.secret import Secret
 from access.tokens import digest_of
+from registry.secret import Secret
 from tests.access.files import OTHER, SECRET, TOKEN, access_file, write
 
 HASH = "0" * 64
