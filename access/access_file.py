@@ -13,8 +13,8 @@ from access.principal import Principal
 from access.principals import DuplicateCredential, Principals
 from access.private_files import FileRefused, PrivateFiles
 from access.roles import Role
-from access.secret import Secret
 from access.tokens import digest_of, id_of
+from registry.secret import Secret
 
 __all__ = ["InvalidAccessFile", "Loaded", "load"]
 
@@ -102,11 +102,11 @@ class _Reader:
                 self.warnings.append(
                     f"principal {name}: {place}.file: {of.file!r} has under {SECRET_GOOD} characters"
                 )
-            secrets.append(AclSecret(of.file, Secret(secret), _end(place, of.expires)))
+            secrets.append(AclSecret(of.file, Secret(secret), _end(of.expires)))
         return AclKey(table.access_key, tuple(secrets))
 
     def _token(self, field: str, table: TokenTable) -> TokenHash:
-        expires = _end(field, table.expires)
+        expires = _end(table.expires)
         if table.file is not None and table.id is None and table.hash is None:
             token = self._secret(f"{field}.file", table.file)
             if (token_id := id_of(token)) is None:
@@ -144,8 +144,5 @@ def _certificate(field: str, text: str) -> CertificatePattern:
         raise InvalidTable(field, f"{text!r}: {error}") from None
 
 
-def _end(field: str, expires: datetime | None) -> float | None:
-    try:
-        return None if expires is None else expires.timestamp()
-    except OverflowError:
-        raise InvalidTable(f"{field}.expires", "is no time that there can be") from None
+def _end(expires: datetime | None) -> float | None:
+    return None if expires is None else expires.timestamp()

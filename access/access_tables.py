@@ -7,8 +7,8 @@ from typing import Annotated, Any, Final
 import msgspec
 from msgspec import Meta
 
-from access.principal import NAME
 from access.roles import Role
+from registry.access_tokens import PRINCIPAL_NAME
 
 __all__ = [
     "InvalidTable",
@@ -109,7 +109,7 @@ def _toml(content: bytes) -> dict[str, Any]:
 
 
 def _principal(name: str, table: Any) -> PrincipalTable:
-    if not NAME.fullmatch(name):
+    if not PRINCIPAL_NAME.fullmatch(name):
         raise InvalidTable(f"principal {_shown(name)}", "a name has 1 to 64 of A-Z a-z 0-9 . _ -")
     try:
         return msgspec.convert(table, PrincipalTable)

@@ -8,7 +8,7 @@ from typing import Final, Literal, TypeAlias
 import msgspec
 
 from access.patterns import Pattern
-from access.secret import Secret
+from registry.secret import Secret
 
 __all__ = ["BOUNDS", "AclKey", "AclSecret", "CertificateKind", "CertificatePattern", "TokenHash", "is_over"]
 

@@ -1,17 +1,15 @@
 """A principal: a name with roles, limits and credentials."""
 
-import re
-from typing import Final
+from typing import Self
 
 import msgspec
 
 from access.credentials import AclKey, CertificatePattern, TokenHash
 from access.limits import UNLIMITED, Limits
 from access.roles import Role
+from registry.access_tokens import Token
 
-__all__ = ["NAME", "Principal", "StoredToken"]
-
-NAME: Final = re.compile(r"[A-Za-z0-9._-]{1,64}")
+__all__ = ["Principal", "StoredToken"]
 
 
 class Principal(msgspec.Struct, frozen=True):
@@ -47,3 +45,12 @@ class StoredToken(msgspec.Struct, frozen=True):
     principal: str
     token: TokenHash
     roles: frozenset[Role] | None = None
+
+    @classmethod
+    def of(cls, token: Token) -> Self | None:
+        """Return a token of the store; None for one with a role that this release does not know."""
+        try:
+            roles = None if token.roles is None else frozenset(map(Role, token.roles))
+        except ValueError:
+            return None
+        return cls(token.principal, TokenHash(token.id, token.digest, token.expires_ms / 1000), roles)

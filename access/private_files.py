@@ -90,5 +90,5 @@ def _stamp(path: Path) -> Stamp:
         status = os.stat(path)
     except (OSError, ValueError):
         return Stamp(())
-    identity = (status.st_dev, status.st_ino, status.st_mode, status.st_size, status.st_mtime_ns)
+    identity = (status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns)
     return Stamp((*identity, status.st_ctime_ns), max(status.st_mtime_ns, status.st_ctime_ns))

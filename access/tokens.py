@@ -8,7 +8,7 @@ import string
 from typing import Final, NamedTuple
 
 from access.credentials import TokenHash
-from access.secret import Secret
+from registry.secret import Secret
 
 __all__ = ["NewToken", "digest_of", "id_of", "new_token", "proves"]
 

@@ -24,10 +24,10 @@ class WatchedAccessFile:
         self._path = path
         self._files = PrivateFiles()
         self._stamps: tuple[Stamp, ...] = ()
-        self._compared_at = time()
+        self._compared_at = 0.0
         outcome = None
         for _ in range(ATTEMPTS):
-            outcome = outcome or self._read()
+            outcome = outcome or self._read(time())
         if not isinstance(outcome, Loaded):
             raise outcome or InvalidAccessFile(f"{path}: changes while it is read")
         self.loaded = outcome
@@ -41,10 +41,10 @@ class WatchedAccessFile:
         stamps = self._files.stamps()
         if stamps == self._stamps and self._is_settled(now):
             return None
-        self._stamps, self._compared_at = stamps, now
         if self._files.are_as_read():
+            self._stamps, self._compared_at = stamps, now
             return None
-        outcome = self._read()
+        outcome = self._read(now)
         if isinstance(outcome, Loaded):
             self.loaded = outcome
         return outcome
@@ -54,7 +54,7 @@ class WatchedAccessFile:
         is_recent = any(stamp.changed_ns > recent_ns for stamp in self._stamps)
         return not is_recent and 0 <= now - self._compared_at < COMPARE_EVERY_S
 
-    def _read(self) -> Loaded | InvalidAccessFile | None:
+    def _read(self, now: float) -> Loaded | InvalidAccessFile | None:
         """Return what the files lead to; None if they changed meanwhile."""
         files = PrivateFiles()
         outcome: Loaded | InvalidAccessFile
@@ -64,7 +64,6 @@ class WatchedAccessFile:
             outcome = error
         stamps = files.stamps()
         if not files.are_as_read():
-            self._compared_at = 0
             return None
-        self._files, self._stamps = files, stamps
+        self._files, self._stamps, self._compared_at = files, stamps, now
         return outcome

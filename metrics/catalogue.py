@@ -44,6 +44,7 @@ CAUSES: Final[Mapping[str, tuple[str, ...]]] = {
     EventKind.SETTINGS_CHANGED: ("update", "start"),
     EventKind.HOLD_CHANGED: ("outage", "mass_expiry", "released", "clock_back"),
     EventKind.DRAIN_CHANGED: ("drain", "undrain", "drain_end", "wipe", "restore"),
+    EventKind.ACCESS_CHANGED: ("created", "rotated", "revoked", "restored"),
     EventKind.CONFLICT_SEEN: ("two_clusters", "two_names", "state_version", "stale_unregister"),
     EventKind.TABLES_REPAIRED: ("brokers", "topics", "mappings", "keys"),
 }
@@ -294,6 +295,10 @@ ADMIN_OPS: Final[Mapping[tuple[str, str], str]] = {
     (EventKind.HOLD_CHANGED, "released"): "hold_release",
     (EventKind.DRAIN_CHANGED, "drain"): "drain",
     (EventKind.DRAIN_CHANGED, "undrain"): "undrain",
+    (EventKind.ACCESS_CHANGED, "created"): "access_create",
+    (EventKind.ACCESS_CHANGED, "rotated"): "access_rotate",
+    (EventKind.ACCESS_CHANGED, "revoked"): "access_revoke",
+    (EventKind.ACCESS_CHANGED, "restored"): "access_restore",
 }
 """Operators' acts, by the kind and cause of their entries."""
 ADMIN_WRITES: Final = Metric(

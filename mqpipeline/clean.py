@@ -23,6 +23,7 @@ KINDS = (
     "kv_changed",
     "settings_changed",
     "hold_changed",
+    "access_changed",
     "conflict_seen",
     "tables_repaired",
     "checkpoint",

@@ -25,6 +25,9 @@
     ns:{<namespace>}:kv_versions:<KV namespace> hash key -> id of the entry of its last change
     ns:{<namespace>}:settings               hash    name server configuration shared by all workers
     ns:{<namespace>}:settings:given         hash    what the last start gave for each of them
+    ns:{<namespace>}:access:tokens          hash    token id -> {"hash","principal","created_ms","expires_ms",…}
+    ns:{<namespace>}:access:revoked         hash    id of a credential or principal -> {"at_ms","by"}
+    ns:{<namespace>}:access:used            hash    id of a credential -> Unix minute of its last use
     ns:{<namespace>}:events                 stream  every change a client could see
     ns:{<namespace>}:events:meta            hash    inc, seq, renew_ms, tick_ms, follow_ms, behind_ms, started_ms, holds
     ns:{<namespace>}:events:offsets         zset    entry -> bytes appended up to it: where scripts trim the stream
@@ -178,6 +181,18 @@ class Keys:
     @property
     def settings_given(self) -> str:
         return f"{self.prefix}settings:given"
+
+    @property
+    def access_tokens(self) -> str:
+        return f"{self.prefix}access:tokens"
+
+    @property
+    def access_revoked(self) -> str:
+        return f"{self.prefix}access:revoked"
+
+    @property
+    def access_used(self) -> str:
+        return f"{self.prefix}access:used"
 
     @property
     def events(self) -> str:

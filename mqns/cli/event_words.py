@@ -263,6 +263,19 @@ def _cut(text: object, most: int = CHARACTERS) -> str:
     return whole if len(whole) <= most else f"{whole[:most]}…"
 
 
+def _access_changed(data: Data) -> str:
+    roles = data.get("roles")
+    until = data.get("expires_ms")
+    return "".join(
+        (
+            f"{_name(data['credential'])} of {_name(data['principal'])}",
+            f" as {_some([_name(role) for role in roles], ', ')}" if isinstance(roles, list) else "",
+            f" until {moment_text(until)}" if isinstance(until, int) else "",
+            f", in place of {_name(data['replaces'])}" if "replaces" in data else "",
+        )
+    )
+
+
 WORDS: Final[Mapping[str, Callable[[Data], str]]] = {
     "stream_started": _stream_started,
     "broker_registered": _broker_registered,
@@ -273,6 +286,7 @@ WORDS: Final[Mapping[str, Callable[[Data], str]]] = {
     "settings_changed": _settings_changed,
     "hold_changed": _hold_changed,
     "drain_changed": _drain_changed,
+    "access_changed": _access_changed,
     "conflict_seen": _conflict_seen,
     "tables_repaired": _tables_repaired,
     "checkpoint": _checkpoint,

@@ -20,6 +20,7 @@ class EventKind(StrEnum):
     SETTINGS_CHANGED = "settings_changed"
     HOLD_CHANGED = "hold_changed"
     DRAIN_CHANGED = "drain_changed"
+    ACCESS_CHANGED = "access_changed"
     CONFLICT_SEEN = "conflict_seen"
     TABLES_REPAIRED = "tables_repaired"
     CHECKPOINT = "checkpoint"
@@ -33,6 +34,7 @@ AUDITED_KINDS: Final = frozenset(
         EventKind.KV_CHANGED,
         EventKind.SETTINGS_CHANGED,
         EventKind.HOLD_CHANGED,
+        EventKind.ACCESS_CHANGED,
         EventKind.CONFLICT_SEEN,
     }
 )

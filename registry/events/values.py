@@ -12,7 +12,7 @@ COMMON: Final = frozenset({"v", "kind", "cause", "inc", "seq", "part", "op", "ac
 JSON: Final = frozenset(
     {
         *("addrs", "also", "brokers", "changes", "clusters", "drain", "filters", "hold", "holder", "keys"),
-        *("members", "rows", "settings", "values"),
+        *("members", "roles", "rows", "settings", "values"),
     }
 )
 JSON_OF: Final[Mapping[str, frozenset[str]]] = {
@@ -24,6 +24,7 @@ JSON_OF: Final[Mapping[str, frozenset[str]]] = {
 NUMBERS: Final = frozenset(
     {
         *("acting", "after_bytes", "before_bytes", "closed_ms", "count", "effective_ms", "entries", "epoch"),
+        "expires_ms",
         *("id", "kv", "last_seen_ms", "lease_ms", "mappings", "round", "since_ms", "timeout_ms", "topics"),
     }
 )

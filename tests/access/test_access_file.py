@@ -15,8 +15,8 @@ from access.limits import Limits
 from access.patterns import Patterns
 from access.principal import Principal
 from access.roles import Role
-from access.secret import Secret
 from access.tokens import digest_of
+from registry.secret import Secret
 from tests.access.files import OTHER, SECRET, TOKEN, access_file, write
 
 HASH = "0" * 64
@@ -60,6 +60,15 @@ def test_a_whole_file(tmp_path: Path) -> None:
             tokens=(TokenHash("abcd1234", digest_of(TOKEN)), TokenHash("zzzz0000", Secret(HASH), NEW_YEAR)),
         ),
     ]
+
+
+def test_the_example_of_the_page_is_a_right_file(tmp_path: Path) -> None:
+    page = (Path(__file__).parents[2] / "docs/access.md").read_text()
+    path = access_file(tmp_path, page.partition("```toml\n")[2].partition("```")[0])
+    for name in ("mqadmin.key", "mqadmin.key.new"):
+        write(tmp_path / name, SECRET)
+    write(tmp_path / "prometheus.token", TOKEN)
+    assert [principal.name for principal in load(path).principals] == ["mqadmin", "brokers", "prometheus"]
 
 
 WRONG = [
@@ -164,6 +173,21 @@ def test_a_key_of_clients_has_no_role_of_operators(tmp_path: Path, roles: list[s
         load(access_file(tmp_path, mixed))
     load(access_file(tmp_path, mixed.partition("[[")[0]))
     load(access_file(tmp_path, ONE.replace('["reader"]', '["operator", "admin", "scraper"]')))
+
+
+def test_a_file_that_is_not_utf_8(tmp_path: Path) -> None:
+    path = access_file(tmp_path, "")
+    path.write_bytes(b"# \xff")
+    with pytest.raises(InvalidAccessFile, match="byte 2: is not UTF-8"):
+        load(path)
+
+
+@pytest.mark.parametrize(
+    ("time", "end"), [("0001-01-01T00:00:00+23:59", None), ("9999-12-31T23:59:59-23:59", 253402387139)]
+)
+def test_any_time_is_an_end(tmp_path: Path, time: str, end: int | None) -> None:
+    loaded = load(access_file(tmp_path, ONE.replace('"a.key"', f'"a.key", expires = {time}')))
+    assert loaded.principals.next_expiry(0) == end
 
 
 SECRETS = [

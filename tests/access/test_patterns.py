@@ -19,6 +19,7 @@ from access.patterns import Pattern, Patterns
         ("*-a-*", ["x-a-y", "-a-", "x-a-a-"], ["x-b-y", "-a"]),
         ("a*a", ["aa", "aba"], ["a", "ab"]),
         ("ab*bc", ["abbc", "abxbc"], ["abc"]),
+        ("a*b*b", ["abb"], ["ab"]),
         ("a**b", ["ab", "axb"], ["a"]),
         ("", [""], ["a"]),
         ("b?[a-z]", ["b?[a-z]"], ["bxa"]),

@@ -12,8 +12,8 @@ from access.principal import Principal, StoredToken
 from access.principals import DuplicateCredential, Principals
 from access.proof import AmbiguousCertificate, BadCredential, Proof
 from access.roles import Role
-from access.secret import Secret
 from access.tokens import new_token
+from registry.secret import Secret
 from rocketmq_remoting.acl_signature import ACCESS_KEY, SIGNATURE, signature
 from tests.access.files import OTHER, SECRET
 

@@ -11,8 +11,8 @@ from access.credentials import AclKey, AclSecret, TokenHash
 from access.principal import Principal, StoredToken
 from access.proof import Proof
 from access.roles import Role
-from access.secret import Secret
 from access.tokens import new_token
+from registry.secret import Secret
 
 TEXT = "12345678abcdefgh"
 KEY = AclKey("K", (AclSecret("k.key", Secret(TEXT)),))

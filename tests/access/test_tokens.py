@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from access.credentials import TokenHash
-from access.secret import Secret
 from access.tokens import digest_of, id_of, new_token, proves
+from registry.secret import Secret
 from tests.access.files import TOKEN
 
 LAST = "AEIMQUYcgkosw048"

@@ -11,6 +11,9 @@ QUEUE_DATA = re.compile(r"[1-9]\d*(,-?\d+){4}")
 MAPPING = re.compile(r"[1-9]\d*,\{.*\}")
 SLACK_MS = 500  # on a busy machine a script may wait between two of its commands
 ELSEWHERE = (
+    "access:revoked",
+    "access:tokens",
+    "access:used",
     "audit",
     "drains",
     "drains:ends",

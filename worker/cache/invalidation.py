@@ -202,6 +202,7 @@ RULES: dict[str, Callable[[Invalidation, Event], None]] = {
     EventKind.MAPPINGS_CHANGED: Invalidation._mappings_changed,
     EventKind.DRAIN_CHANGED: Invalidation._drain_changed,
     EventKind.KV_CHANGED: Invalidation._kv_changed,
+    EventKind.ACCESS_CHANGED: Invalidation._nothing,
     EventKind.CONFLICT_SEEN: Invalidation._nothing,
     EventKind.TABLES_REPAIRED: Invalidation._repaired,
     EventKind.CHECKPOINT: Invalidation._nothing,

@@ -98,6 +98,24 @@ SAID: list[tuple[str, str, dict[str, Any], str]] = [
         'b1: drained for a, "r" -> not drained',
     ),
     (
+        "access_changed",
+        "rotated",
+        {
+            "principal": "ci",
+            "credential": "token:b",
+            "roles": ["reader"],
+            "expires_ms": AT_MS,
+            "replaces": "token:a",
+        },
+        f"token:b of ci as reader until {moment_text(AT_MS)}, in place of token:a",
+    ),
+    (
+        "access_changed",
+        "revoked",
+        {"principal": "ci", "credential": "principal:ci"},
+        "principal:ci of ci",
+    ),
+    (
         "conflict_seen",
         "two_names",
         MEMBER | {"action": "accepted", "holder": {"broker": "b2"}},

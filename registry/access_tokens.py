@@ -1,0 +1,248 @@
+"""Bearer tokens and revocations: what of principals is in the store. Tokens themselves are not, only their SHA-256.
+
+Each change is an entry `access_changed` of the event stream, by which workers read both tables again."""
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final
+
+import msgspec
+from msgspec.structs import replace
+
+from registry.clock import now_ms
+from registry.damage.texts import is_text
+from registry.errors import InvalidField, LimitReached
+from registry.keys import Keys
+from registry.plans import Batch, Origin, Plan, ScriptCall, as_json, call
+from registry.secret import Secret
+
+__all__ = [
+    *("DAY_MS", "PRINCIPAL_NAME", "REVOKED_MOST", "TOKENS_MOST", "VALID_MOST_MS", "VALID_MS"),
+    *("Grant", "Token", "create", "note_used", "read", "restore", "revoke", "revoked", "rotate", "used"),
+]
+
+PRINCIPAL_NAME: Final = re.compile(r"[A-Za-z0-9._-]{1,64}")
+TOKENS_MOST: Final = 1_000
+REVOKED_MOST: Final = 10_000
+MOST: Final = {"tokens": TOKENS_MOST, "revoked": REVOKED_MOST}
+DAY_MS: Final = 86_400_000
+VALID_MS: Final = 90 * DAY_MS
+VALID_MOST_MS: Final = 366 * DAY_MS
+OVER_KEPT_MS: Final = 30 * DAY_MS
+"""Tokens that were over for so long go when one is created; until then a caller is shown that they are over."""
+ID_MOST: Final = 512
+TOKEN: Final = "token:"
+ANY: Final = "*"
+"""As text before: whatever is there."""
+
+Row = tuple[str, str, str, str]
+
+
+class Token(msgspec.Struct, frozen=True):
+    """A stored token; `roles` are its own, None those of its principal. msgspec encodes none, because of the hash."""
+
+    id: str
+    digest: Secret
+    principal: str
+    created_ms: int
+    expires_ms: int
+    by: str = ""
+    roles: tuple[str, ...] | None = None
+
+
+class Grant(msgspec.Struct, frozen=True):
+    """A token to be stored, by its id and its SHA-256 in hexadecimal."""
+
+    id: str
+    digest: Secret
+    principal: str
+    roles: tuple[str, ...] | None = None
+    valid_ms: int = VALID_MS
+
+
+class _Record(msgspec.Struct, omit_defaults=True):
+    """A token as it is stored."""
+
+    hash: str
+    principal: str
+    created_ms: int
+    expires_ms: int
+    by: str = ""
+    roles: tuple[str, ...] | None = None
+
+
+def read(keys: Keys) -> Plan[tuple[Token, ...]]:
+    """Return the stored tokens by their ids, those that are over too; a record that cannot be read is left out."""
+    rows: Mapping[str, str] = yield call("HGETALL", keys.access_tokens)
+    return tuple(token for id, text in sorted(rows.items()) if (token := _token(id, text)) is not None)
+
+
+def revoked(keys: Keys) -> Plan[frozenset[str]]:
+    """Return the ids of credentials and principals that are revoked: `acl:<key>`, `token:<id>`, `principal:<name>` …"""
+    return frozenset((yield call("HGETALL", keys.access_revoked)))
+
+
+def create(keys: Keys, new: Grant, origin: Origin) -> Plan[Token]:
+    """Store a token and return it. Raises InvalidField, LimitReached."""
+    while True:
+        now = yield from now_ms()
+        token = _made(new, now, origin)
+        rows: Mapping[str, str] = yield call("HGETALL", keys.access_tokens)
+        _check_new(new.id, rows)
+        over = [
+            ("tokens", id, text, "") for id, text in rows.items() if _is_over(id, text, now - OVER_KEPT_MS)
+        ]
+        if (
+            yield from _write(keys, "created", token, [*over, ("tokens", token.id, "", _text(token))], origin)
+        ):
+            return token
+
+
+def rotate(keys: Keys, token_id: str, new: Grant, keep_ms: int, origin: Origin) -> Plan[Token | None]:
+    """Store a token beside the one that it replaces, and return it; None without that one. It has the principal and the
+    roles of the old one, which is over in `keep_ms`, if not before. Raises InvalidField, LimitReached."""
+    while True:
+        now = yield from now_ms()
+        text, there = yield call("HMGET", keys.access_tokens, token_id, new.id)
+        _check_new(new.id, [new.id] if there else ())
+        old = _token(token_id, text or "")
+        if old is None:
+            return None
+        token = _made(replace(new, principal=old.principal, roles=old.roles), now, origin)
+        ends = replace(old, expires_ms=min(old.expires_ms, now + max(keep_ms, 0)))
+        rows = [("tokens", old.id, text, _text(ends)), ("tokens", token.id, "", _text(token))]
+        if (yield from _write(keys, "rotated", token, rows, origin, ("replaces", f"{TOKEN}{old.id}"))):
+            return token
+
+
+def revoke(keys: Keys, credential: str, principal: str, origin: Origin) -> Plan[str]:
+    """Revoke a credential of a principal, or the principal, by its id; return the event id, "" if that is so already.
+
+    A stored token is deleted, all others are noted as revoked. Raises InvalidField, LimitReached."""
+    if not 0 < len(credential.encode(errors="replace")) <= ID_MOST:
+        raise InvalidField("credential", f"has 1 to {ID_MOST} bytes")
+    while True:
+        now = yield from now_ms()
+        token_id = credential.removeprefix(TOKEN) if credential.startswith(TOKEN) else ""
+        text, noted = yield Batch(
+            (call("HGET", keys.access_tokens, token_id), call("HGET", keys.access_revoked, credential))
+        )
+        if noted is not None and text is None:
+            return ""
+        row = ("tokens", token_id, ANY, "")
+        if text is None:
+            row = ("revoked", credential, "", as_json({"at_ms": now, "by": origin.actor}).decode())
+        subject = _Subject(credential, principal)
+        if event_id := (yield from _write(keys, "revoked", subject, [row], origin)):
+            return event_id
+
+
+def restore(keys: Keys, credential: str, principal: str, origin: Origin) -> Plan[str]:
+    """Take a revocation back; return the event id, "" without one. A stored token that was revoked is gone for good."""
+    while True:
+        noted: str | None = yield call("HGET", keys.access_revoked, credential)
+        if noted is None:
+            return ""
+        rows = [("revoked", credential, ANY, "")]
+        subject = _Subject(credential, principal)
+        if event_id := (yield from _write(keys, "restored", subject, rows, origin)):
+            return event_id
+
+
+def note_used(keys: Keys, minutes: Mapping[str, int]) -> Plan[None]:
+    """Note when credentials were used last, by their ids, in Unix minutes: those that proved a principal."""
+    if minutes:
+        yield call("HSET", keys.access_used, *[word for item in minutes.items() for word in item])
+
+
+def used(keys: Keys) -> Plan[dict[str, int]]:
+    """Return when each credential was used last, in Unix minutes."""
+    rows: Mapping[str, str] = yield call("HGETALL", keys.access_used)
+    return {id: int(text) for id, text in rows.items() if text.isascii() and text.isdecimal()}
+
+
+class _Subject(msgspec.Struct, frozen=True):
+    """What an entry is about."""
+
+    credential: str
+    principal: str
+
+
+def _write(
+    keys: Keys,
+    cause: str,
+    subject: Token | _Subject,
+    rows: Sequence[Row],
+    origin: Origin,
+    *more: tuple[str, str],
+) -> Plan[str]:
+    """Write rows with their entry and return its id; "" if another writer was faster. Raises LimitReached."""
+    request = {
+        "origin": origin,
+        "cause": cause,
+        "fields": [word for field in (*_fields(subject), *more) for word in field],
+        "rows": rows,
+        "most": MOST,
+    }
+    tables = (keys.events_meta, keys.access_tokens, keys.access_revoked)
+    reply = str((yield ScriptCall("set_access", tables, (as_json(request),))))
+    if reply == "full":
+        what = "tokens" if isinstance(subject, Token) else "revocations"
+        raise LimitReached(
+            f"access {what}", MOST["tokens" if isinstance(subject, Token) else "revoked"], what
+        )
+    return "" if reply == "changed" else reply
+
+
+def _fields(subject: Token | _Subject) -> Iterable[tuple[str, str]]:
+    yield "principal", subject.principal
+    if isinstance(subject, _Subject):
+        yield "credential", subject.credential
+        return
+    yield "credential", f"{TOKEN}{subject.id}"
+    if subject.roles is not None:
+        yield "roles", as_json(subject.roles).decode()
+    yield "expires_ms", str(subject.expires_ms)
+
+
+def _made(new: Grant, now: int, origin: Origin) -> Token:
+    if not PRINCIPAL_NAME.fullmatch(new.principal):
+        raise InvalidField("principal", "has 1 to 64 of A-Z a-z 0-9 . _ -")
+    if not 0 < new.valid_ms <= VALID_MOST_MS:
+        raise InvalidField("validMillis", f"is from 1 to {VALID_MOST_MS}, 366 days")
+    return Token(new.id, new.digest, new.principal, now, now + new.valid_ms, origin.actor, new.roles)
+
+
+def _check_new(token_id: str, there: Iterable[str]) -> None:
+    if token_id in there:
+        raise InvalidField("id", f"there is a token {token_id}")
+
+
+def _text(token: Token) -> str:
+    record = _Record(
+        token.digest.reveal(), token.principal, token.created_ms, token.expires_ms, token.by, token.roles
+    )
+    return as_json(record).decode()
+
+
+def _token(token_id: str, text: str) -> Token | None:
+    if not is_text(text):
+        return None
+    try:
+        record = msgspec.json.decode(text, type=_Record)
+    except (ValueError, RecursionError):
+        return None
+    return Token(
+        token_id,
+        Secret(record.hash),
+        record.principal,
+        record.created_ms,
+        record.expires_ms,
+        record.by,
+        record.roles,
+    )
+
+
+def _is_over(token_id: str, text: str, at_ms: int) -> bool:
+    token = _token(token_id, text)
+    return token is not None and token.expires_ms <= at_ms
