@@ -1,13 +1,23 @@
 """Limits of a principal: the names that its requests may have."""
 
-from typing import Final
+from typing import Final, Protocol
 
 import msgspec
 
+from access.classes import AccessClass
 from access.named import Named
 from access.patterns import Patterns
 
-__all__ = ["UNLIMITED", "Limits"]
+__all__ = ["UNLIMITED", "Limits", "unlimited", "within"]
+
+
+class Limited(Protocol):
+    """A principal: `access.principal.Principal`."""
+
+    @property
+    def classes(self) -> int: ...
+    @property
+    def limits(self) -> "Limits": ...
 
 
 class Limits(msgspec.Struct, frozen=True):
@@ -30,3 +40,24 @@ class Limits(msgspec.Struct, frozen=True):
 
 
 UNLIMITED: Final = Limits()
+LIMITED: Final = int(AccessClass.BROKER | AccessClass.ADMIN)
+LIMITED_READS: Final = LIMITED | int(AccessClass.READ)
+"""Classes in which a principal is limited, without and with limitReads."""
+
+
+def unlimited(principal: Limited) -> int:
+    """Return the classes of a principal whatever a request names, as a number."""
+    return principal.classes & ~_limited(principal.limits)
+
+
+def within(principal: Limited, named: Named, needs: int) -> int:
+    """Return the classes of a principal for a request that names so much, and needs one of these classes."""
+    if needs & _limited(principal.limits) and not principal.limits.allow(named):
+        return unlimited(principal)
+    return principal.classes
+
+
+def _limited(limits: Limits) -> int:
+    if limits == UNLIMITED:
+        return 0
+    return LIMITED_READS if limits.limit_reads else LIMITED

@@ -1,15 +1,21 @@
-"""The principals of a running process, as its access file has them now."""
+"""The principals of a running process: those of its access file, with the tokens and revocations of the store."""
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Final
 
+import msgspec
+
 from access.access_file import InvalidAccessFile
+from access.principal import StoredToken
 from access.principals import Principals
 from access.watched_access_file import WatchedAccessFile
+from registry import access_tokens
+from registry.keys import Keys
+from registry.plans import Plan
 
-__all__ = ["POLL_S", "LivePrincipals"]
+__all__ = ["POLL_S", "LivePrincipals", "Stored", "stored"]
 
 POLL_S: Final = 1.0
 """How often `poll` is to be called."""
@@ -19,14 +25,28 @@ log = logging.getLogger(__name__)
 Count = Callable[[str], None]
 
 
+class Stored(msgspec.Struct, frozen=True):
+    """What of principals is in the store."""
+
+    tokens: tuple[StoredToken, ...] = ()
+    revoked: frozenset[str] = frozenset()
+
+
+def stored(keys: Keys) -> Plan[Stored]:
+    """Return what of principals is in the store."""
+    tokens = yield from access_tokens.read(keys)
+    return Stored(_readable(tokens), (yield from access_tokens.revoked(keys)))
+
+
 class LivePrincipals:
-    """`principals` are those in force, none without an access file; `count` gets the result of each reload, `allowed`
-    or `denied`. Raises InvalidAccessFile."""
+    """`principals` are those in force; `count` gets the result of each reload of the file, `allowed` or `denied`.
+    Raises InvalidAccessFile."""
 
     def __init__(self, path: str, count: Count) -> None:
         self._file = WatchedAccessFile(Path(path)) if path else None
         self._count = count
-        self.principals = Principals() if self._file is None else self._file.loaded.principals
+        self._stored = Stored()
+        self._combine()
 
     def poll(self, now: float) -> bool:
         """Take what the file has now (Unix s); return whether that is something else. A bad file leaves all as it is,
@@ -44,5 +64,28 @@ class LivePrincipals:
         for warning in read.warnings:
             log.warning("the access file: %s; take a longer one", warning)
         log.info("the access file was taken: %d principals", len(read.principals))
-        self.principals = read.principals
+        self._combine()
         return True
+
+    def take(self, stored: Stored) -> bool:
+        """Take what the store has now; return whether that is something else."""
+        if stored == self._stored:
+            return False
+        self._stored = stored
+        self._combine()
+        return True
+
+    def has_in_file(self, credential: str) -> bool:
+        """Return whether a token is the access file's."""
+        return any(token.id == credential for principal in self._of_file for token in principal.tokens)
+
+    @property
+    def _of_file(self) -> Principals:
+        return Principals() if self._file is None else self._file.loaded.principals
+
+    def _combine(self) -> None:
+        self.principals = self._of_file.with_tokens(self._stored.tokens).without(self._stored.revoked)
+
+
+def _readable(tokens: Iterable[access_tokens.Token]) -> tuple[StoredToken, ...]:
+    return tuple(token for token in map(StoredToken.of, tokens) if token is not None)

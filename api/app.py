@@ -6,6 +6,7 @@ from typing import Any
 import redis as redis_py
 from apiflask import APIFlask
 
+from access.live import stored
 from api import (
     audit,
     brokers,
@@ -107,7 +108,7 @@ def create_app(options: Options | None = None, *, redis: "redis_py.Redis | None"
     app.extensions[metrics.EXTENSION] = StoreMetrics(server.keys, options, server.run_probe)
     count_requests(app)
     cross_site.install(app)
-    guard.install(app, options)
+    guard.install(app, options, lambda: server.run_probe(stored(server.keys)))
     rate_limits.install(app, options)
     problems.install(app)
     conditions.install(app)

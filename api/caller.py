@@ -1,40 +1,49 @@
 """The caller of a request over HTTP: where it comes from, what it proves, and what events and remarks name it."""
 
-from typing import TYPE_CHECKING
-
-import msgspec
+from typing import TYPE_CHECKING, Final
 
 from access.caller import Caller, caller_at
-from access.classes import AccessClass
+from access.proof import Proof
 from api.trusted_proxies import FORWARDED
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import WSGIEnvironment
 
-__all__ = ["Principal", "actor_of", "caller_of", "client_in", "principal_of"]
+__all__ = ["actor_of", "caller_of", "client_in", "keep_proof", "proof_in", "token_in"]
+
+BEARER: Final = "bearer "
+PROOF: Final = "namesrv.proof"
 
 
-class Principal(msgspec.Struct, frozen=True):
-    """What a bearer token proves: a principal's name, and the classes that its roles have."""
-
-    name: str
-    classes: AccessClass
-
-
-def principal_of(environ: "WSGIEnvironment") -> Principal | None:
-    """Return the principal that the bearer token of a request proves; None where it proves none. There are no tokens
-    yet, so none does."""
-    return None
+def token_in(environ: "WSGIEnvironment") -> str | None:
+    """Return the text of a request's Authorization that is to be a token; None without one, "" of another scheme."""
+    text: str | None = environ.get("HTTP_AUTHORIZATION")
+    if text is None:
+        return None
+    return text[len(BEARER) :].strip() if text.lower().startswith(BEARER) else ""
 
 
-def caller_of(environ: "WSGIEnvironment", principal: Principal | None = None) -> Caller:
+def keep_proof(environ: "WSGIEnvironment", proof: Proof) -> None:
+    """Note what the token of a request proves."""
+    environ[PROOF] = proof
+
+
+def proof_in(environ: "WSGIEnvironment") -> Proof | None:
+    """Return what the token of a request was found to prove."""
+    proof: Proof | None = environ.get(PROOF)
+    return proof
+
+
+def caller_of(environ: "WSGIEnvironment") -> Caller:
     """Return the caller of a request, which has passed `api.trusted_proxies`: without that no loopback counts."""
-    caller = caller_at("http", environ.get("REMOTE_ADDR", ""), forwarded=environ.get(FORWARDED, True))
-    return caller if principal is None else msgspec.structs.replace(caller, token=principal.classes)
+    return caller_at("http", environ.get("REMOTE_ADDR", ""), forwarded=environ.get(FORWARDED, True))
 
 
 def actor_of(environ: "WSGIEnvironment") -> str:
-    """Return the actor of a request: the user that a trusted proxy names, else the client."""
+    """Return the actor of a request: the principal of its token, else the user that a trusted proxy names, else the
+    client."""
+    if (proof := proof_in(environ)) is not None:
+        return proof.actor
     return ":".join(filter(None, ("http", environ.get("REMOTE_USER") or client_in(environ))))
 
 

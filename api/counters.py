@@ -53,10 +53,10 @@ class HttpCounters:
         with self._lock:
             self._registrations.limited(option)
 
-    def authorized(self, *, allowed: bool) -> None:
-        """Count what the rules say of a request."""
+    def secured(self, operation: str, result: str) -> None:
+        """Count a security event."""
         with self._lock:
-            self._security.add("authz", "allowed" if allowed else "denied")
+            self._security.add(operation, result)
 
     def registered(self, outcome: str, seconds: float) -> None:
         """Count a registration by what came of it, and how long it took."""

@@ -5,13 +5,15 @@ It asks no store: facts of the store come from the HTTP workers. Which callers m
 import json
 import os
 from collections.abc import Iterable
-from functools import cache
+from functools import cache, partial
 from typing import TYPE_CHECKING, Final
 
 from access.classes import OPEN, AccessClass
+from access.named import Named
 from api.allowed_hosts import AllowedHosts
 from api.gate import Denial, Gate
 from api.problem_names import MEDIA_TYPE, title_of, type_of
+from api.tokens import Tokens
 from api.trusted_proxies import TrustedProxies
 from metrics.exposition import CONTENT_TYPE, exposition
 from registry.options.catalogue import Options
@@ -37,7 +39,7 @@ def _of_process() -> "WSGIApplication":
 
 def exporter(options: Options) -> "WSGIApplication":
     """Return the application with the rules of these options. Raises InvalidOption."""
-    gate = Gate(options, _count_nothing)
+    gate = Gate(options, _count_nothing, Tokens(options.access_file, partial(_count_nothing, "config"), None))
 
     def answer(environ: "WSGIEnvironment", start_response: "StartResponse") -> Iterable[bytes]:
         path = environ["PATH_INFO"]
@@ -47,7 +49,7 @@ def exporter(options: Options) -> "WSGIApplication":
         if environ["REQUEST_METHOD"] not in ("GET", "HEAD"):
             start_response("405 Method Not Allowed", [("Content-Type", "text/plain"), ("Allow", "GET, HEAD")])
             return [b"GET only\n"]
-        denial = gate.denial_of(environ, PATHS[path])
+        denial = gate.denial_of(environ, PATHS[path], Named)
         if denial is not None:
             return _refuse(denial, start_response)
         body = exposition() if path == "/metrics" else b"alive\n"
@@ -58,7 +60,7 @@ def exporter(options: Options) -> "WSGIApplication":
     return AllowedHosts(TrustedProxies(answer, options), options)
 
 
-def _count_nothing(*, allowed: bool) -> None:
+def _count_nothing(operation: str, result: str) -> None:
     """The metrics of this process are none of those that it shows."""
 
 

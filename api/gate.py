@@ -1,22 +1,36 @@
 """Whether the rules admit a request over HTTP, and what it is answered if they do not."""
 
 import logging
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from collections.abc import Callable, Mapping
+from math import ceil
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from msgspec.structs import replace
 
 from access.classes import OPERATORS, AccessClass
+from access.failures import Failures
+from access.limits import unlimited, within
+from access.named import Named
 from access.policy import Policy
+from access.proof import BadCredential, Proof
 from access.refusal_log import RefusalLog
 from access.refusals import remark_of
-from api.caller import actor_of, caller_of, principal_of
+from api.caller import actor_of, caller_of, client_in, keep_proof, token_in
+from api.tokens import Tokens
 from registry.options.catalogue import Options
+from worker.logs.rate_limited_log import RateLimitedLog
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import WSGIEnvironment
 
 __all__ = ["Denial", "Gate"]
 
-log = RefusalLog(logging.getLogger(__name__))
+READING: Final = AccessClass.READ | AccessClass.AUDIT | AccessClass.METRICS
+UNAUTHENTICATED, FORBIDDEN, TOO_OFTEN = "unauthenticated", "forbidden", "too-many-requests"
+
+logger = logging.getLogger(__name__)
+refusals = RefusalLog(logger)
+log = RateLimitedLog(logger)
 
 
 class Denial(NamedTuple):
@@ -25,43 +39,96 @@ class Denial(NamedTuple):
     status: int
     kind: str
     detail: str
-    headers: Mapping[str, str]
+    headers: Mapping[str, str] = {}
 
 
-class Count(Protocol):
-    """Counts what the rules say of a request."""
-
-    def __call__(self, *, allowed: bool) -> None: ...
+Count = Callable[[str, str], None]
+"""Counts a security event: its operation and its result."""
 
 
 class Gate:
-    """The rules of a process. Raises InvalidOption for rules that are none."""
+    """The rules of a process, and the tokens that prove callers. Raises InvalidOption for rules that are none."""
 
-    def __init__(self, options: Options, count: Count) -> None:
+    def __init__(self, options: Options, count: Count, tokens: Tokens) -> None:
         self._policy = Policy.of(options)
         self._count = count
+        self._tokens = tokens
+        self._failures = Failures()
 
-    def denial_of(self, environ: "WSGIEnvironment", needed: AccessClass) -> Denial | None:
+    def denial_of(
+        self, environ: "WSGIEnvironment", needed: AccessClass, named: Callable[[], Named]
+    ) -> Denial | None:
         """Return why a request of a class, which has passed `api.trusted_proxies`, is not answered; None if it is.
 
-        Refusals are counted and logged, and of what the rules admit the classes of operators are counted."""
+        `named` returns what it names. Refusals are counted and logged, and of what the rules admit the classes of
+        operators are counted. Raises StoreUnavailable where only the store knows a token."""
         if not needed:  # OPEN
             return None
-        principal = principal_of(environ)
-        if needed & self._policy.classes(caller_of(environ, principal)):
+        if left_s := self._failures.shut_s(environ.get("REMOTE_ADDR", "")):
+            detail = f"too many bad tokens came from here; ask again in {ceil(left_s)} s"
+            return Denial(429, TOO_OFTEN, detail, {"Retry-After": str(ceil(left_s))})
+        try:
+            proof = self.proof_of(environ, reads=needed in READING)
+        except BadCredential as error:
+            return self._unproven(environ, needed, error)
+        if self._admits(environ, needed, proof, named):
             if needed & OPERATORS:
-                self._count(allowed=True)
+                self._count("authz", "allowed")
             return None
-        self._count(allowed=False)
+        return self._denied(environ, needed, proof)
+
+    def proof_of(self, environ: "WSGIEnvironment", *, reads: bool) -> Proof | None:
+        """Return what the token of a request proves, None without one. Raises BadCredential, StoreUnavailable."""
+        token = token_in(environ)
+        if token is None:
+            return None
+        proof = self._tokens.proof(token, reads=reads)
+        self._count("authn", "allowed")
+        keep_proof(environ, proof)
+        return proof
+
+    def _admits(
+        self,
+        environ: "WSGIEnvironment",
+        needed: AccessClass,
+        proof: Proof | None,
+        named: Callable[[], Named],
+    ) -> bool:
+        caller = caller_of(environ)
+        if proof is None:
+            return self._policy.admits(needed, caller)
+        classes = unlimited(proof.principal)
+        if needed & classes or not needed & proof.principal.classes:
+            return self._policy.admits(needed, replace(caller, token=classes))
+        return self._policy.admits(needed, replace(caller, token=within(proof.principal, named(), needed)))
+
+    def _unproven(
+        self, environ: "WSGIEnvironment", needed: AccessClass, error: BadCredential
+    ) -> Denial | None:
+        """Refuse a request whose token is bad, though others may need none for it."""
+        host = environ.get("REMOTE_ADDR", "")
+        self._count("authn", "denied")
+        self._failures.add(host)
+        log.warning(
+            "a token of %s is not accepted: %s; correct it, or find out what guesses there",
+            client_in(environ),
+            error,
+        )
+        if needed in READING and self._admits(environ, needed, None, Named):
+            return None
+        return self._denied(environ, needed, None)
+
+    def _denied(self, environ: "WSGIEnvironment", needed: AccessClass, proof: Proof | None) -> Denial | None:
+        self._count("authz", "denied")
         remark = remark_of(needed, self._policy.needs(needed, "http"), actor_of(environ))
         observed = self._policy.observes
-        if principal is None:
-            log.refused(environ.get("REMOTE_ADDR", ""), needed, remark, answered=observed)
+        if proof is None:
+            refusals.refused(environ.get("REMOTE_ADDR", ""), needed, remark, answered=observed)
         if observed:
             return None
-        if principal is not None:
-            return Denial(403, "forbidden", remark, {})
-        return Denial(401, "unauthenticated", remark, {"WWW-Authenticate": _challenge(environ)})
+        if proof is not None:
+            return Denial(403, FORBIDDEN, remark)
+        return Denial(401, UNAUTHENTICATED, remark, {"WWW-Authenticate": _challenge(environ)})
 
 
 def _challenge(environ: "WSGIEnvironment") -> str:

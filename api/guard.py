@@ -1,14 +1,19 @@
 """Refuses requests that the rules do not admit, before anything is done for them: the store is not asked."""
 
+from collections.abc import Callable
+from functools import partial
 from typing import Final
 
 from flask import Flask, current_app, request
 
+from access.live import Stored
 from access.start_check import is_insecure
 from api.access_classes import HTTP
 from api.counters import COUNTERS
 from api.gate import Gate
+from api.named import named_by
 from api.problems import Problem
+from api.tokens import Tokens
 from registry.options.catalogue import Options
 
 __all__ = ["Guard", "guard", "install"]
@@ -17,10 +22,10 @@ EXTENSION: Final = "guard"
 
 
 class Guard:
-    """The rules of an application, by its endpoints. Raises InvalidOption for rules that are none."""
+    """The rules of an application, by its endpoints. Raises InvalidOption for bad rules."""
 
-    def __init__(self, options: Options) -> None:
-        self._gate = Gate(options, COUNTERS.authorized)
+    def __init__(self, options: Options, tokens: Tokens) -> None:
+        self._gate = Gate(options, COUNTERS.secured, tokens)
         self.is_insecure: Final = is_insecure(options)
 
     def check(self) -> None:
@@ -30,14 +35,16 @@ class Guard:
         needed = HTTP.get(request.endpoint or "")
         if needed is None:
             raise Problem(403, "forbidden", "access denied: this path has no class of access; report it")
-        denial = self._gate.denial_of(request.environ, needed)
+        denial = self._gate.denial_of(request.environ, needed, lambda: named_by(request))
         if denial is not None:
             raise Problem(denial.status, denial.kind, denial.detail, headers=denial.headers)
 
 
-def install(app: Flask, options: Options) -> None:
-    """Have all requests of an application checked, before all that is registered later."""
-    app.extensions[EXTENSION] = Guard(options)
+def install(app: Flask, options: Options, read: Callable[[], Stored]) -> None:
+    """Have all requests of an application checked, before all that is registered later; `read` reads what the store
+    has of principals."""
+    tokens = Tokens(options.access_file, partial(COUNTERS.secured, "config"), read)
+    app.extensions[EXTENSION] = Guard(options, tokens)
     app.before_request(app.extensions[EXTENSION].check)
 
 

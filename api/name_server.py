@@ -10,7 +10,7 @@ import msgspec
 import redis
 from flask import current_app, request
 
-from api.caller import actor_of, client_in
+from api.caller import actor_of, client_in, proof_in
 from api.counters import COUNTERS
 from registry import settings
 from registry.drivers import Observe, run
@@ -62,10 +62,11 @@ def name_server() -> NameServer:
 
 
 def origin() -> Origin:
-    """Return this request as the origin of its events: its actor is the user that a trusted proxy names
-    (`api.trusted_proxies`), then with the client as its peer, else the client."""
+    """Return this request as the origin of its events: its actor is the principal of its token, or the user that a
+    trusted proxy names (`api.trusted_proxies`), then with the client as its peer; else the client."""
     op = f"{_process(os.getpid())}-{next(_count):x}"
-    peer = client_in(request.environ) if request.environ.get("REMOTE_USER") else ""
+    is_named = request.environ.get("REMOTE_USER") or proof_in(request.environ) is not None
+    peer = client_in(request.environ) if is_named else ""
     return Origin(op, actor_of(request.environ), peer or None)
 
 

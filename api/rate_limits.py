@@ -10,6 +10,7 @@ from typing import Final
 from flask import Flask, request
 from redis.exceptions import RedisError
 
+from api.caller import proof_in
 from api.counters import COUNTERS
 from api.cross_site import SAFE
 from api.name_server import name_server, origin
@@ -47,7 +48,10 @@ def install(app: Flask, options: Options) -> None:
 
 
 def _caller() -> str:
-    """Return the user that a trusted proxy names, which is no address (`api.trusted_proxies`), else the address."""
+    """Return the principal of a token, or the user that a trusted proxy names, which is no address
+    (`api.trusted_proxies`), else the address."""
+    if (proof := proof_in(request.environ)) is not None:
+        return proof.actor
     return request.environ.get("REMOTE_USER") or link_of(request.environ.get("REMOTE_ADDR", ""))
 
 

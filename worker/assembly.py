@@ -8,6 +8,7 @@ from typing import Final
 
 import redis.asyncio
 
+from access.live import stored
 from access.proof import Proof
 from metrics import catalogue as metrics
 from metrics.counts import Observed
@@ -100,6 +101,7 @@ class Assembly:
             self.registration_cache.renewals,
             self.counters,
             self._read_settings,
+            self._read_access,
             self._read_brokers,
             self.closed.expired,
             self.ticker.leased,
@@ -213,6 +215,9 @@ class Assembly:
 
     async def _read_settings(self) -> None:
         self.options = overlay(self._given, await self.driver.run(settings.read(self.keys)))
+
+    async def _read_access(self) -> None:
+        self.guard.take_stored(await self.driver.run(stored(self.keys)))
 
     async def _read_brokers(self) -> Listed:
         """Return which brokers the store has."""

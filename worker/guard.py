@@ -15,11 +15,10 @@ from access.caller import Caller, caller_at
 from access.certificates import UnreadableCertificate
 from access.classes import OPERATORS, AccessClass
 from access.failures import Failures
-from access.limits import UNLIMITED
-from access.live import POLL_S, LivePrincipals
+from access.limits import unlimited, within
+from access.live import POLL_S, LivePrincipals, Stored
 from access.patterns import Patterns
 from access.policy import Policy
-from access.principal import Principal
 from access.proof import BadCredential, Proof
 from access.refusal_log import RefusalLog
 from access.refusals import remark_of
@@ -39,9 +38,6 @@ __all__ = ["ADMITTED", "Guard", "Verdict"]
 CHANGED: Final = Reply(ext={"changed": "true"}, denied=True)
 """To a data version (322) that is refused: a broker that gets an error takes it for "not changed", and never registers
 again; so it registers, and logs that this is refused."""
-LIMITED: Final = int(AccessClass.BROKER | AccessClass.ADMIN)
-LIMITED_READS: Final = LIMITED | int(AccessClass.READ)
-"""Classes in which a principal is limited, without and with limitReads."""
 LONG_BODY: Final = 256 << 10
 """Bytes of a body whose signature is verified in a thread: it takes longer than a time slice."""
 
@@ -89,6 +85,11 @@ class Guard:
             if self._live.poll(now) or now >= self._ends:
                 self._take()
 
+    def take_stored(self, stored: Stored) -> None:
+        """Judge by what is revoked in the store now."""
+        if self._live.take(stored):
+            self._take()
+
     def _take(self) -> None:
         """Judge by the principals of now: all rights and proofs are void."""
         self._principals = self._live.principals
@@ -107,7 +108,7 @@ class Guard:
         peer.standing = standing = self._standing(peer)
         caller = _caller(peer)
         if standing.proof is not None:
-            caller = replace(caller, mtls=_unlimited(standing.proof.principal))
+            caller = replace(caller, mtls=unlimited(standing.proof.principal))
         peer.rights = int(self._policy.classes(caller)) & ~standing.barred
 
     def is_signed(self, command: Command) -> bool:
@@ -191,11 +192,11 @@ class Guard:
         """Return whether the rules admit a request by what its caller proves."""
         caller, shown = _caller(peer), peer.standing.proof
         if proof is not None:
-            caller = replace(caller, signed=_within(proof.principal, command, needs))
+            caller = replace(caller, signed=within(proof.principal, named_by(command), needs))
         elif needs & peer.standing.barred:
             return False
         if shown is not None:
-            caller = replace(caller, mtls=_within(shown.principal, command, needs))
+            caller = replace(caller, mtls=within(shown.principal, named_by(command), needs))
         return self._policy.admits(needs, caller)
 
     def _by_signature(self, command: Command, needs: AccessClass) -> Proof | None:
@@ -225,23 +226,3 @@ def _caller(peer: Peer) -> Caller:
         return Caller("remoting", tls=peer.tls is not None)
     forwarded = peer.via is Via.FORWARDED
     return caller_at("remoting", peer.host, forwarded=forwarded, tls=peer.tls is not None)
-
-
-def _unlimited(principal: Principal) -> int:
-    """Return the classes of a principal whatever a request names."""
-    return principal.classes & ~_limited(principal)
-
-
-def _within(principal: Principal, command: Command, needs: AccessClass) -> int:
-    """Return the classes of a principal, those that it is limited in only if the request is within the limits."""
-    limited = _limited(principal)
-    if needs & limited and not principal.limits.allow(named_by(command)):
-        return principal.classes & ~limited
-    return principal.classes
-
-
-def _limited(principal: Principal) -> int:
-    limits = principal.limits
-    if limits == UNLIMITED:
-        return 0
-    return LIMITED_READS if limits.limit_reads else LIMITED

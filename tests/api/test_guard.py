@@ -38,9 +38,9 @@ FORWARDING = [
 
 @pytest.fixture(autouse=True)
 def log_from_scratch() -> Iterator[None]:
-    gate.log._sources.clear()
+    gate.refusals._sources.clear()
     yield
-    gate.log._sources.clear()
+    gate.refusals._sources.clear()
 
 
 def an_app(store: Any = None, **options: Any) -> Http:

@@ -30,9 +30,9 @@ _mapping_rows = msgspec.json.Decoder(list[tuple[str, str, msgspec.Raw, msgspec.R
 class Invalidation:
     """A follower's listener that keeps cached routes and lists true, and invalidates renewals at every change.
 
-    `reload` reads the shared settings again, and `present` which brokers the store has, or they raise StoreUnavailable;
-    `expired` gets each member key whose lapse was recorded, unless the same script registered it again; `leased` each
-    timeout (ms) that a lease got."""
+    `reload` reads the shared settings again, `reread_access` what is revoked, and `present` which brokers the store
+    has, or they raise StoreUnavailable; `expired` gets each member key whose lapse was recorded, unless the same script
+    registered it again; `leased` each timeout (ms) that a lease got."""
 
     def __init__(
         self,
@@ -42,6 +42,7 @@ class Invalidation:
         renewals: Renewals,
         counters: Counters,
         reload: Callable[[], Awaitable[None]],
+        reread_access: Callable[[], Awaitable[None]],
         present: Callable[[], Awaitable[Listed]],
         expired: Callable[[str], None],
         leased: Callable[[int], None],
@@ -52,6 +53,7 @@ class Invalidation:
         self._renewals = renewals
         self._counters = counters
         self._reload = reload
+        self._reread_access = reread_access
         self._present = present
         self._expired = expired
         self._leased = leased
@@ -68,6 +70,8 @@ class Invalidation:
             if _changes_options(event):
                 self._counters.cache_drops.add("settings")
                 await self._read_settings_again()
+            elif event.kind == EventKind.ACCESS_CHANGED:
+                await self._reread_access()
             else:
                 self._counters.cache_drops.add("event")
                 self._apply(event)
@@ -102,6 +106,7 @@ class Invalidation:
         if cause in ANOTHER_STORE:
             self.emptied()
         await self._read_settings_again()
+        await self._reread_access()
         if cause in ANOTHER_STORE:
             for name, ids in (await self._present()).items():
                 self._returned(name, ids)
@@ -202,12 +207,12 @@ RULES: dict[str, Callable[[Invalidation, Event], None]] = {
     EventKind.MAPPINGS_CHANGED: Invalidation._mappings_changed,
     EventKind.DRAIN_CHANGED: Invalidation._drain_changed,
     EventKind.KV_CHANGED: Invalidation._kv_changed,
-    EventKind.ACCESS_CHANGED: Invalidation._nothing,
     EventKind.CONFLICT_SEEN: Invalidation._nothing,
     EventKind.TABLES_REPAIRED: Invalidation._repaired,
     EventKind.CHECKPOINT: Invalidation._nothing,
 }
-"""Kinds that are not here drop all, `hold_changed` among them; `settings_changed` needs the store."""
+"""Kinds that are not here drop all, `hold_changed` among them; `settings_changed` and `access_changed` need the
+store."""
 
 
 def _changes_options(event: Event) -> bool:

@@ -40,13 +40,16 @@ class Reported:
         self.stored: dict[str, frozenset[int]] = {}
         self.expired: list[str] = []
         self.leased: list[int] = []
-        self.reloads = 0
+        self.reloads = self.reread = 0
         self._reading = reading
 
     async def reload(self) -> None:
         self.reloads += 1
         if self._reading is not None:
             await self._reading()
+
+    async def reread_access(self) -> None:
+        self.reread += 1
 
     async def present(self) -> dict[str, frozenset[int]]:
         return self.stored
@@ -67,6 +70,7 @@ def rules_for(
         renewals or Renewals(time.monotonic),
         Counters(),
         reported.reload,
+        reported.reread_access,
         reported.present,
         reported.expired.append,
         reported.leased.append,

@@ -1,0 +1,77 @@
+"""Bearer tokens of requests: those of the access file, and those of the store."""
+
+from collections.abc import Callable
+from threading import Lock
+from time import monotonic, time
+from typing import Final
+
+from redis.exceptions import RedisError
+
+from access.live import POLL_S, LivePrincipals, Stored
+from access.principals import Principals
+from access.proof import BadCredential, Proof
+from registry.errors import StoreUnavailable
+
+__all__ = ["Tokens"]
+
+FRESH_S: Final = 0.5
+"""For how long what the store has of tokens is not read again: a revocation is followed within a second."""
+RETRY_S: Final = 1.0
+"""For how long a store that did not answer is not asked again."""
+SEEN_S: Final = 60.0
+"""For how long a token of the store that was good reads on while the store is away."""
+
+Read = Callable[[], Stored]
+
+
+class Tokens:
+    """The tokens of one process, for threads; `read` reads what the store has of them, None where there is no store.
+    Raises InvalidAccessFile."""
+
+    def __init__(self, access_file: str, count: Callable[[str], None], read: Read | None) -> None:
+        self._live = LivePrincipals(access_file, count)
+        self._read = read
+        self._lock = Lock()
+        self._polled_at = self._read_at = self._failed_at = float("-inf")
+        self._seen: dict[str, float] = {}
+
+    def proof(self, token: str, *, reads: bool) -> Proof:
+        """Return what a token proves. `reads`: of a request that changes nothing. Raises BadCredential, and
+        StoreUnavailable where only the store knows."""
+        principals, is_fresh = self._principals()
+        proof = principals.by_token(token, time())
+        if proof is None:
+            if not is_fresh:
+                raise StoreUnavailable("the store, which may know this token, cannot serve now")
+            raise BadCredential("no such token")
+        if not is_fresh and not self._live.has_in_file(proof.credential):
+            if not reads or monotonic() - self._seen.get(proof.credential, float("-inf")) > SEEN_S:
+                raise StoreUnavailable("the store, which may have revoked this token, cannot serve now")
+        elif is_fresh:
+            self._seen[proof.credential] = monotonic()
+        return proof
+
+    def _principals(self) -> tuple[Principals, bool]:
+        """Return the principals, and whether they are those of now as far as the store knows."""
+        with self._lock:
+            now = monotonic()
+            if now - self._polled_at >= POLL_S:
+                self._polled_at = now
+                self._live.poll(time())
+            is_fresh = self._read is None or self._is_fresh(self._read, now)
+            return self._live.principals, is_fresh
+
+    def _is_fresh(self, read: Read, now: float) -> bool:
+        if now - self._read_at < FRESH_S:
+            return True
+        if now - self._failed_at < RETRY_S:
+            return False
+        try:
+            stored = read()
+        except (StoreUnavailable, RedisError):
+            self._failed_at = monotonic()
+            return False
+        self._read_at = monotonic()
+        if self._live.take(stored):
+            self._seen = {id: at for id, at in self._seen.items() if now - at <= SEEN_S}
+        return True
