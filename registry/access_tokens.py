@@ -10,7 +10,6 @@ import msgspec
 from msgspec.structs import replace
 
 from registry.clock import now_ms
-from registry.damage.texts import is_text
 from registry.errors import InvalidField, LimitReached
 from registry.keys import Keys
 from registry.plans import Batch, Origin, Plan, ScriptCall, as_json, call
@@ -226,8 +225,6 @@ def _text(token: Token) -> str:
 
 
 def _token(token_id: str, text: str) -> Token | None:
-    if not is_text(text):
-        return None
     try:
         record = msgspec.json.decode(text, type=_Record)
     except (ValueError, RecursionError):

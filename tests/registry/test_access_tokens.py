@@ -183,6 +183,12 @@ def test_revocations_are_bounded(ns: Namespace) -> None:
             ns.run(revoke(ns.keys, wrong, "p", origin()))
 
 
+def test_what_another_hand_wrote_beyond_the_bounds_can_be_taken_back(ns: Namespace) -> None:
+    many = {f"acl:{number}": "{}" for number in range(REVOKED_MOST + 2)}
+    ns.store.hset(ns.keys.access_revoked, mapping=many)
+    assert ns.run(restore(ns.keys, "acl:0", "p", origin()))
+
+
 @pytest.mark.parametrize(
     "operation",
     [
