@@ -83,7 +83,7 @@ class Principals:
         """Return the proof that a verified certificate gives, None if no principal matches: by its URIs, else its DNS
         names, by its common name where it has neither. Raises BadCredential, AmbiguousCertificate."""
         entries = self._matching("uri", names.uris) or self._matching("dns", names.dns)
-        if names.cn is not None:
+        if not entries and names.cn is not None:
             entries = self._matching("cn", (names.cn,))
         if not entries:
             return None

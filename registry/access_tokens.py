@@ -119,8 +119,9 @@ def revoke(keys: Keys, credential: str, principal: str, origin: Origin) -> Plan[
     """Revoke a credential of a principal, or the principal, by its id; return the event id, "" if that is so already.
 
     A stored token is deleted, all others are noted as revoked. Raises InvalidField, LimitReached."""
-    if not 0 < len(credential.encode(errors="replace")) <= ID_MOST:
-        raise InvalidField("credential", f"has 1 to {ID_MOST} bytes")
+    if not is_text(credential) or not 0 < len(credential.encode()) <= ID_MOST:
+        raise InvalidField("credential", f"has 1 to {ID_MOST} bytes of UTF-8")
+    _check_principal(principal)
     while True:
         now = yield from now_ms()
         token_id = credential.removeprefix(TOKEN) if credential.startswith(TOKEN) else ""
@@ -138,7 +139,10 @@ def revoke(keys: Keys, credential: str, principal: str, origin: Origin) -> Plan[
 
 
 def restore(keys: Keys, credential: str, principal: str, origin: Origin) -> Plan[str]:
-    """Take a revocation back; return the event id, "" without one. A stored token that was revoked is gone for good."""
+    """Take a revocation back; return the event id, "" without one. A stored token that was revoked is gone for good.
+
+    Raises InvalidField."""
+    _check_principal(principal)
     while True:
         noted: str | None = yield call("HGET", keys.access_revoked, credential)
         if noted is None:
@@ -206,11 +210,15 @@ def _fields(subject: Token | _Subject) -> Iterable[tuple[str, str]]:
 
 
 def _made(new: Grant, now: int, origin: Origin) -> Token:
-    if not PRINCIPAL_NAME.fullmatch(new.principal):
-        raise InvalidField("principal", "has 1 to 64 of A-Z a-z 0-9 . _ -")
+    _check_principal(new.principal)
     if not 0 < new.valid_ms <= VALID_MOST_MS:
         raise InvalidField("validMillis", f"is from 1 to {VALID_MOST_MS}, 366 days")
     return Token(new.id, new.digest, new.principal, now, now + new.valid_ms, origin.actor, new.roles)
+
+
+def _check_principal(name: str) -> None:
+    if not PRINCIPAL_NAME.fullmatch(name):
+        raise InvalidField("principal", "has 1 to 64 of A-Z a-z 0-9 . _ -")
 
 
 def _check_new(token_id: str, there: Iterable[str]) -> None:
@@ -226,8 +234,6 @@ def _text(token: Token) -> str:
 
 
 def _token(token_id: str, text: str) -> Token | None:
-    if not is_text(text):
-        return None
     try:
         record = msgspec.json.decode(text, type=_Record)
     except (ValueError, RecursionError):

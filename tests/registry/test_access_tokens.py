@@ -178,9 +178,18 @@ def test_revocations_are_bounded(ns: Namespace) -> None:
     ns.store.hset(ns.keys.access_revoked, mapping={str(number): "{}" for number in range(REVOKED_MOST)})
     with pytest.raises(LimitReached, match="more than access revocations=10000 allows"):
         ns.run(revoke(ns.keys, "acl:K", "p", origin()))
-    for wrong in ("", "x" * 513):
+    for wrong in ("", "x" * 513, "acl:\ud800"):
         with pytest.raises(InvalidField, match="credential"):
             ns.run(revoke(ns.keys, wrong, "p", origin()))
+    for operation in (revoke, restore):
+        with pytest.raises(InvalidField, match="principal"):
+            ns.run(operation(ns.keys, "acl:K", "a b", origin()))
+
+
+def test_what_another_hand_wrote_beyond_the_bounds_can_be_taken_back(ns: Namespace) -> None:
+    many = {f"acl:{number}": "{}" for number in range(REVOKED_MOST + 2)}
+    ns.store.hset(ns.keys.access_revoked, mapping=many)
+    assert ns.run(restore(ns.keys, "acl:0", "p", origin()))
 
 
 @pytest.mark.parametrize(
@@ -230,7 +239,7 @@ def test_a_damaged_record_is_left_out(ns: Namespace, text: str) -> None:
     ns.store.hset(ns.keys.access_tokens, "damaged", text.encode(errors="surrogatepass"))
     assert ns.run(read(ns.keys)) == (token,)
     assert ns.run(rotate(ns.keys, "damaged", grant("b"), 0, origin())) is None
-    assert ns.run(revoke(ns.keys, "token:damaged", "?", origin()))
+    assert ns.run(revoke(ns.keys, "token:damaged", "ci", origin()))
 
 
 def test_last_uses_are_noted_by_the_minute(ns: Namespace) -> None:

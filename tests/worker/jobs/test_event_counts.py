@@ -107,7 +107,7 @@ def test_each_act_of_an_operator_is_an_entry_that_there_is() -> None:
 
 def test_what_a_later_release_or_another_hand_wrote() -> None:
     found = counted(
-        event("access_changed", "rotated"),
+        event("news", "of a later release"),
         event("kv_changed", "<script>"),
         event("broker_removed", "expired", effective_ms="soon", last_seen_ms="9" * 40),
     )
