@@ -49,6 +49,11 @@ class Patterns(msgspec.Struct, frozen=True):
         exact = frozenset(pattern.text for pattern in patterns if pattern.is_exact)
         return cls(exact, tuple(pattern for pattern in patterns if not pattern.is_exact))
 
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """Return the patterns as they are written, sorted."""
+        return tuple(sorted((*self.exact, *(pattern.text for pattern in self.others))))
+
     def match(self, name: str) -> bool:
         """Return whether a pattern matches the name."""
         return name in self.exact or any(pattern.matches(name) for pattern in self.others)

@@ -14,6 +14,7 @@ OPEN_TO_ALL: Final = (
     "docs.index",
     "docs.docs",
     "docs.docs_file",
+    "access.whoami",
 )
 READ: Final = (
     *("clusters.clusters", "clusters.cluster", "brokers.brokers", "brokers.broker", "routes.route"),
@@ -31,7 +32,10 @@ ADMIN: Final = (
     *("kv.put_table", "kv.clear_table", "kv.put_value", "kv.delete_value"),
     "events.ask_for_checkpoint",  # adds entries to the stream, as many as there are brokers
 )
-CONFIG: Final = ("settings.settings", "settings.update_settings", "options.options", "options.option")
+CONFIG: Final = (
+    *("settings.settings", "settings.update_settings", "options.options", "options.option"),
+    *("access.principals", "access.create_token", "access.rotate_token", "access.revoke", "access.restore"),
+)
 AUDIT: Final = (
     *("events.events", "audit.audit", "doctor.doctor", "repairs.repairs"),
     *("history.diff", "history.route_at", "history.diff_of_topic", "history.permissions"),

@@ -23,9 +23,10 @@ from worker.logs.rate_limited_log import RateLimitedLog
 if TYPE_CHECKING:
     from _typeshed.wsgi import WSGIEnvironment
 
-__all__ = ["Denial", "Gate"]
+__all__ = ["INVALID_TOKEN", "UNAUTHENTICATED", "Denial", "Gate"]
 
 READING: Final = AccessClass.READ | AccessClass.AUDIT | AccessClass.METRICS
+INVALID_TOKEN: Final = 'Bearer error="invalid_token"'
 UNAUTHENTICATED, FORBIDDEN, TOO_OFTEN = "unauthenticated", "forbidden", "too-many-requests"
 
 logger = logging.getLogger(__name__)
@@ -87,6 +88,13 @@ class Gate:
         keep_proof(environ, proof)
         return proof
 
+    def classes_of(self, environ: "WSGIEnvironment", proof: Proof | None) -> AccessClass:
+        """Return the classes that the rules admit a caller to, within the limits of its principal."""
+        caller = caller_of(environ)
+        return self._policy.classes(
+            caller if proof is None else replace(caller, token=proof.principal.classes)
+        )
+
     def _admits(
         self,
         environ: "WSGIEnvironment",
@@ -133,4 +141,4 @@ class Gate:
 
 def _challenge(environ: "WSGIEnvironment") -> str:
     """RFC 6750 section 3: whether a request that proves no principal has tried."""
-    return 'Bearer error="invalid_token"' if "HTTP_AUTHORIZATION" in environ else "Bearer"
+    return INVALID_TOKEN if "HTTP_AUTHORIZATION" in environ else "Bearer"

@@ -6,11 +6,14 @@ from typing import Final
 
 from flask import Flask, current_app, request
 
+from access.classes import AccessClass
 from access.live import Stored
+from access.principals import Principals
+from access.proof import BadCredential, Proof
 from access.start_check import is_insecure
 from api.access_classes import HTTP
 from api.counters import COUNTERS
-from api.gate import Gate
+from api.gate import INVALID_TOKEN, UNAUTHENTICATED, Gate
 from api.named import named_by
 from api.problems import Problem
 from api.tokens import Tokens
@@ -26,6 +29,7 @@ class Guard:
 
     def __init__(self, options: Options, tokens: Tokens) -> None:
         self._gate = Gate(options, COUNTERS.secured, tokens)
+        self._tokens = tokens
         self.is_insecure: Final = is_insecure(options)
 
     def check(self) -> None:
@@ -38,6 +42,20 @@ class Guard:
         denial = self._gate.denial_of(request.environ, needed, lambda: named_by(request))
         if denial is not None:
             raise Problem(denial.status, denial.kind, denial.detail, headers=denial.headers)
+
+    def caller(self) -> tuple[Proof | None, AccessClass]:
+        """Return what the token of this request proves, and the classes that the rules admit its caller to. Raises the
+        Problem of a bad token."""
+        try:
+            proof = self._gate.proof_of(request.environ, reads=True)
+        except BadCredential:
+            challenge = {"WWW-Authenticate": INVALID_TOKEN}
+            raise Problem(401, UNAUTHENTICATED, "this token proves no principal", headers=challenge) from None
+        return proof, self._gate.classes_of(request.environ, proof)
+
+    def principals(self) -> Principals:
+        """Return all principals, those of the access file and of tokens in the store."""
+        return self._tokens.principals()
 
 
 def install(app: Flask, options: Options, read: Callable[[], Stored]) -> None:

@@ -51,6 +51,10 @@ class Tokens:
             self._seen[proof.credential] = monotonic()
         return proof
 
+    def principals(self) -> Principals:
+        """Return all principals, those of the access file and of tokens in the store."""
+        return self._principals()[0]
+
     def _principals(self) -> tuple[Principals, bool]:
         """Return the principals, and whether they are those of now as far as the store knows."""
         with self._lock:

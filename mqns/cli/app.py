@@ -3,6 +3,7 @@
 from typing import Final
 
 from mqns.cli import (
+    access,
     agent,
     clusters,
     config,
@@ -40,6 +41,7 @@ app = new_app(BEGIN)
 add_common_options(app, misspelt)
 for group in (routes, clusters, drain_list, topics, server_settings, watch, events, ping, doctor):
     group.add(app, LOOK_PANEL)
-for group in (kv, permissions, drains, config, agent):
+access.add_look(app, LOOK_PANEL)
+for group in (kv, permissions, drains, config, access, agent):
     group.add(app, CHANGE_PANEL)
 mqadmin.add(app, MQADMIN_PANEL)

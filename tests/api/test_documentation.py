@@ -27,8 +27,14 @@ VARYING = (
     (re.compile(r"\d{13,}(-\d+)?"), "a time or an entry's id"),
     (re.compile(r"h\d+\.[0-9a-f]+-[0-9a-f]+"), "a request"),
     (re.compile(r"http:127\.0\.0\.1:\d+"), "a connection"),
+    (re.compile(r"mqns_[a-z0-9]{8}_[A-Za-z0-9_-]{43}"), "a token"),
 )
-DIFFERING = {"ageMillis", "remainingMillis", "seq"}  # the last by one where a slow machine has leases held
+DIFFERING = {
+    "ageMillis",
+    "remainingMillis",
+    "seq",
+    "tokenId",
+}  # the last by one where a slow machine has leases held
 
 
 def shown() -> Iterator[tuple[list[str], str]]:

@@ -1,0 +1,202 @@
+"""Who this is for a redis-namesrv, and its principals, tokens and revocations (docs/http-api.md)."""
+
+from datetime import UTC, datetime
+from typing import Annotated, Final, TypeVar
+
+import typer
+
+from mqns.cli.commands import command, new_app
+from mqns.cli.exit_codes import NotFound
+from mqns.cli.http_api import Http, HttpApi, HttpError, name_in_path
+from mqns.cli.output import Document, lines, table
+from mqns.cli.settings import CommandContext
+
+T = TypeVar("T")
+DAY_MS: Final = 86_400_000
+HOUR_MS: Final = 3_600_000
+NOT_FOUND: Final = frozenset({"token-not-found", "credential-not-found"})
+
+Principal = Annotated[str, typer.Argument(help="Name of a principal", show_default=False)]
+TokenId = Annotated[str, typer.Argument(help="Id of a token, its part between the two _", show_default=False)]
+Credential = Annotated[
+    str,
+    typer.Argument(
+        help="Id of a credential, such as token:k3v9x2ma or acl:mqadmin; or principal:NAME",
+        show_default=False,
+    ),
+]
+Roles = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--role", help="reader, broker, operator, admin or scraper; of a principal of the access file its own"
+    ),
+]
+Days = Annotated[int, typer.Option("--days", help="For how long it is good", min=1, max=366)]
+Keep = Annotated[int, typer.Option("--keep-hours", help="For how long the old one is good still", min=0)]
+
+
+class CallerDocument(Document, frozen=True):
+    """The caller, as the name server sees it."""
+
+    actor: str
+    principal: str | None
+    proof: str | None
+    roles: list[str]
+    limits: dict[str, list[str] | bool | None] | None
+    expires_millis: int | None
+    classes: list[str]
+
+
+class TokenDocument(Document, frozen=True):
+    """A token of the store."""
+
+    token_id: str
+    principal: str
+    roles: list[str] | None
+    created_millis: int
+    expires_millis: int
+    by: str
+
+
+class CreatedDocument(TokenDocument, frozen=True):
+    """A new token, shown this once."""
+
+    token: str
+
+
+class CredentialDocument(Document, frozen=True):
+    """What proves a principal."""
+
+    id: str
+    kind: str
+    expires_millis: int | None
+    revoked: bool
+
+
+class PrincipalDocument(Document, frozen=True):
+    """A principal of the access file."""
+
+    name: str
+    roles: list[str]
+    limits: dict[str, list[str] | bool | None]
+    credentials: list[CredentialDocument]
+
+
+class PrincipalsDocument(Document, frozen=True):
+    """All principals, tokens and revocations."""
+
+    principals: list[PrincipalDocument]
+    tokens: list[TokenDocument]
+    revoked: list[str]
+
+
+class WrittenDocument(Document, frozen=True):
+    """The entry of the event stream, null where nothing changed."""
+
+    event_id: str | None
+
+
+def add_look(app: typer.Typer, panel: str) -> None:
+    """The command `whoami`."""
+    command(app, panel=panel)(whoami)
+
+
+def add(app: typer.Typer, panel: str) -> None:
+    """The commands `access …`."""
+    group = new_app("Principals, tokens and revocations of a redis-namesrv.")
+    command(group, "list")(show)
+    for function in (create, rotate, revoke, restore):
+        command(group)(function)
+    app.add_typer(group, name="access", rich_help_panel=panel)
+
+
+def whoami(settings: CommandContext, http: Http) -> None:
+    """The caller that a redis-namesrv sees, and what it may ask."""
+    caller = settings.http_api(http).request(CallerDocument, "GET", "/v1/whoami")
+    settings.output.show(caller, lambda: lines(_about(caller)))
+
+
+def show(settings: CommandContext, http: Http) -> None:
+    """Principals with their credentials, tokens of the store, and what is revoked."""
+    found = settings.http_api(http).request(PrincipalsDocument, "GET", "/v1/access/principals")
+    rows = [
+        (one.name, ", ".join(one.roles), of.id, _time(of.expires_millis), "revoked" if of.revoked else "")
+        for one in found.principals
+        for of in one.credentials or (CredentialDocument("", "", None, False),)
+    ]
+    rows += [
+        (one.principal, ", ".join(one.roles or ()), f"token:{one.token_id}", _time(one.expires_millis), "")
+        for one in found.tokens
+    ]
+    settings.output.show(found, lambda: table(("PRINCIPAL", "ROLES", "CREDENTIAL", "EXPIRES", ""), rows))
+
+
+def create(
+    settings: CommandContext, principal: Principal, http: Http, role: Roles = None, days: Days = 90
+) -> None:
+    """Create a token. It is printed this once; the server has its hash alone."""
+    body = {"principal": principal, "roles": role or None, "validMillis": days * DAY_MS}
+    _created(settings, settings.http_api(http), "/v1/access/tokens", body)
+
+
+def rotate(
+    settings: CommandContext, token_id: TokenId, http: Http, keep_hours: Keep = 24, days: Days = 90
+) -> None:
+    """Create a token in the place of another one, which is good for a while still."""
+    body = {"keepMillis": keep_hours * HOUR_MS, "validMillis": days * DAY_MS}
+    _created(settings, settings.http_api(http), f"/v1/access/tokens/{name_in_path(token_id)}/rotate", body)
+
+
+def revoke(settings: CommandContext, credential: Credential, http: Http) -> None:
+    """Revoke a credential or a principal; each worker follows within a second."""
+    body = {"credential": credential}
+    _write(settings, settings.http_api(http), "POST", "/v1/access/revocations", body, "revoked")
+
+
+def restore(settings: CommandContext, credential: Credential, http: Http) -> None:
+    """Take a revocation back. A token of the store that was revoked is gone for good."""
+    path = f"/v1/access/revocations/{name_in_path(credential)}"
+    _write(settings, settings.http_api(http), "DELETE", path, None, "restored")
+
+
+def _created(settings: CommandContext, api: HttpApi, path: str, body: object) -> None:
+    created = _request(api, CreatedDocument, "POST", path, body)
+    settings.output.show(created, lambda: lines([created.token]))
+    settings.output.error(
+        f"token {created.token_id} of {created.principal}, until {_time(created.expires_millis)}; it is not shown again"
+    )
+
+
+def _write(settings: CommandContext, api: HttpApi, method: str, path: str, body: object, done: str) -> None:
+    written = _request(api, WrittenDocument, method, path, body)
+    settings.output.show(written, lambda: lines([done if written.event_id else f"{done} already"]))
+
+
+def _request(api: HttpApi, shape: type[T], method: str, path: str, body: object) -> T:
+    try:
+        return api.request(shape, method, path, body)
+    except HttpError as error:
+        if error.kind in NOT_FOUND:
+            raise NotFound(str(error)) from None
+        raise
+
+
+def _about(caller: CallerDocument) -> list[str]:
+    shown = {
+        "actor": caller.actor,
+        "principal": caller.principal or "none",
+        "roles": ", ".join(caller.roles) or "none",
+        "expires": _time(caller.expires_millis),
+        "may ask": ", ".join(caller.classes) or "nothing",
+    }
+    limits = {} if caller.limits is None else caller.limits
+    shown |= {
+        f"limits: {name}": ", ".join(patterns)
+        for name, patterns in limits.items()
+        if isinstance(patterns, list)
+    }
+    return [f"{name:<10} {text}" for name, text in shown.items()]
+
+
+def _time(millis: int | None) -> str:
+    return "-" if millis is None else f"{datetime.fromtimestamp(millis / 1000, UTC):%Y-%m-%d %H:%M:%SZ}"
