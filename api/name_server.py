@@ -16,6 +16,7 @@ from registry.drivers import Observe, run
 from registry.growth.limits import Limits
 from registry.keys import Keys
 from registry.options.catalogue import Options, overlay
+from registry.ownership import Claimant, ReportedRefusals, registrant_at
 from registry.plans import Origin, Plan
 
 EXTENSION = "name-server"
@@ -23,6 +24,7 @@ PROBE_TIMEOUT_S = 0.5  # probes of orchestrators usually wait for one second
 
 T = TypeVar("T")
 _count = itertools.count(1)
+_refusals = ReportedRefusals()
 
 
 class NameServer(msgspec.Struct, frozen=True):
@@ -73,6 +75,11 @@ def origin() -> Origin:
 def host() -> str | None:
     """Return where this request came from, if the server says so."""
     return request.environ.get("REMOTE_ADDR")
+
+
+def claimant() -> Claimant:
+    """Return the caller of this request as owner of brokers."""
+    return Claimant(registrant_at(host()), name_server().given.ownership_guard, reported=_refusals)
 
 
 @cache

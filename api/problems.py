@@ -24,6 +24,7 @@ from registry.errors import (
     ConfigNotFound,
     InvalidField,
     LimitReached,
+    NotOwner,
     RegistrationRefused,
     RegistryError,
     SettingsRefused,
@@ -63,6 +64,7 @@ KINDS: Mapping[type[RegistryError], tuple[int, str]] = {
     RegistrationRefused: (409, "registration-refused"),
     LimitReached: (409, "limit-reached"),
     ConditionFailed: (412, "condition-failed"),
+    NotOwner: (403, "forbidden"),
     SettingsRefused: (403, "settings-refused"),
     InvalidField: (422, "invalid-field"),
 }

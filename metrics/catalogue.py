@@ -44,7 +44,9 @@ CAUSES: Final[Mapping[str, tuple[str, ...]]] = {
     EventKind.SETTINGS_CHANGED: ("update", "start"),
     EventKind.HOLD_CHANGED: ("outage", "mass_expiry", "released", "clock_back"),
     EventKind.DRAIN_CHANGED: ("drain", "undrain", "drain_end", "wipe", "restore"),
-    EventKind.CONFLICT_SEEN: ("two_clusters", "two_names", "state_version", "stale_unregister"),
+    EventKind.CONFLICT_SEEN: (
+        *("two_clusters", "two_names", "state_version", "stale_unregister", "ownership"),
+    ),
     EventKind.TABLES_REPAIRED: ("brokers", "topics", "mappings", "keys"),
 }
 """The causes of each kind of event; there may be others, which are counted as OTHER."""

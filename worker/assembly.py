@@ -8,6 +8,7 @@ from typing import Final
 
 import redis.asyncio
 
+from access.classes import AccessClass
 from access.policy import Policy
 from metrics import catalogue as metrics
 from metrics.counts import Observed
@@ -20,6 +21,7 @@ from registry.expiry.holds import HoldRule
 from registry.growth.limits import Limits
 from registry.keys import Keys
 from registry.options.catalogue import Options, overlay
+from registry.ownership import Claimant, ReportedRefusals, registrant_at
 from registry.plans import Origin
 from registry.queue_data.rewrite import Rewrites
 from registry.registration.cache import RegistrationCache
@@ -39,8 +41,10 @@ from worker.overload.known_hosts import KnownHosts
 from worker.peer import Peer
 from worker.reply import Request
 from worker.roles import Admins
+from worker.second_try import SecondTry
 from worker.transport.frame_memory import FrameMemory
 from worker.watch.closed_connections import ClosedConnections
+from worker.watch.contested_members import ContestedMembers
 from worker.watch.follower import Follower
 from worker.watch.readiness import LATE_S, what_is_late
 from worker.watch.stale_serving import StaleServing
@@ -48,6 +52,7 @@ from worker.watch.standstill import Standstill
 from worker.watch.ticker import Ticker
 
 START_WAIT_S: Final = 1.0
+ADMIN: Final = int(AccessClass.ADMIN)
 
 
 class Assembly:
@@ -83,6 +88,11 @@ class Assembly:
         self.closed = ClosedConnections(
             self.driver, self.keys, worker_id, lambda: self.options, self.counters
         )
+        contested = ContestedMembers(
+            self.driver, self.keys, worker_id, lambda: self.options, self.counters, self.clock
+        )
+        self.second_try = SecondTry(self.driver, contested)
+        self._refusals = ReportedRefusals(self.clock)
         self.ticker = Ticker(
             self.driver,
             self.keys,
@@ -135,6 +145,7 @@ class Assembly:
         self.standstill.stop()
         await end((*self._background, *tasks))
         await self.closed.stop()
+        await self.second_try.stop()
         await self.ticker.stop()
         await self.driver.close()
 
@@ -147,6 +158,7 @@ class Assembly:
             keys=self.keys,
             options=self.options,
             limits=self._limits,
+            claimant=self._claimant(peer),
             owner=self.closed.owner(peer),
             registers=partial(self.closed.registers, peer),
             refused=partial(self.closed.refused, peer),
@@ -154,6 +166,15 @@ class Assembly:
             rewrites=self.rewrites,
             late=self._late,
             unreadable=self.counters.decode_errors.add,
+        )
+
+    def _claimant(self, peer: Peer) -> Claimant:
+        """Return a peer as owner of brokers."""
+        return Claimant(
+            registrant_at(peer.host),
+            self.options.ownership_guard,
+            operates=bool(peer.rights & ADMIN),
+            reported=self._refusals,
         )
 
     @property

@@ -11,7 +11,7 @@ from rocketmq_remoting.command import Command
 from worker.peer import Peer, Via
 from worker.reply import Reply
 
-__all__ = ["Guard"]
+__all__ = ["CHANGED", "Guard"]
 
 CHANGED: Final = Reply(ext={"changed": "true"}, denied=True)
 """To a data version (322) that is refused: a broker that gets an error takes it for "not changed", and never registers

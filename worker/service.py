@@ -160,9 +160,8 @@ class Service:
         elif frame is None:
             frame = peer.frame()
         request = self.parts.request(command, peer)
-        dispatch.begin(
-            request, self.parts.driver, partial(self._handled, command, peer, frame, request.options)
-        )
+        done = partial(self._handled, command, peer, frame, request.options)
+        self.parts.second_try.begin(request, done)
 
     def _handled(self, command: Command, peer: Peer, frame: bytes, options: Options, reply: Reply) -> None:
         if peer.registered:
