@@ -13,6 +13,7 @@ from redis.exceptions import ResponseError
 from werkzeug.exceptions import HTTPException
 from werkzeug.http import quote_etag
 
+from access.ownership import not_owner
 from api.counters import COUNTERS
 from api.path_names import unreadable
 from api.problem_names import MEDIA_TYPE, RETRY_AFTER_S, title_of, type_of
@@ -153,7 +154,8 @@ def _of_registry(error: RegistryError) -> Response:
             kind=error.option,
         )
     field, tag = getattr(error, "field", None), getattr(error, "tag", "")
-    return _reply(Problem(status, kind, str(error), field=field, tag=tag))
+    detail = not_owner(error.name, error.actor) if isinstance(error, NotOwner) else str(error)
+    return _reply(Problem(status, kind, detail, field=field, tag=tag))
 
 
 def _of_validation(error: HTTPError) -> Response:

@@ -145,6 +145,7 @@ class PermissionAnswer(Written):
 @bp.doc(
     operation_id="registerBroker",
     responses={
+        403: "It is for the owner of a living broker",
         409: "The registry refuses this broker",
         503: "The store is away, or the broker busy: try again",
     },
@@ -181,7 +182,7 @@ def register_broker(json_data: RegistrationBody) -> RegistrationAnswer:
 @bp.post("/<name>/heartbeat")
 @bp.input(MemberBody)
 @bp.output(HeartbeatAnswer)
-@bp.doc(operation_id="sendHeartbeat", responses=[404])
+@bp.doc(operation_id="sendHeartbeat", responses=[403, 404])
 def heartbeat(name: str, json_data: MemberBody) -> HeartbeatAnswer:
     """Renew the lease of a registered broker
 
@@ -210,7 +211,7 @@ def heartbeat(name: str, json_data: MemberBody) -> HeartbeatAnswer:
 @bp.delete("/<name>")
 @bp.input(MemberQuery, location="query")
 @bp.output(Written)
-@bp.doc(operation_id="unregisterBroker", responses=[404])
+@bp.doc(operation_id="unregisterBroker", responses=[403, 404])
 def unregister_broker(name: str, query_data: MemberQuery) -> Written:
     """Unregister one address of a broker"""
     server = name_server()

@@ -40,7 +40,7 @@ class SecondTry:
 
     def _done(self, request: Request, done: Done, reply: Reply) -> None:
         holder = reply.in_the_way
-        to = None if holder is None or request.peer.closed else self._contested.endpoint(holder)
+        to = None if holder is None or request.peer.closed else self._contested.reserve(holder)
         if holder is None or to is None:
             done(reply)
             return

@@ -51,20 +51,22 @@ class ContestedMembers:
         self._probing = 0
         self._next: Bounded[str, float] = Bounded(BYTES, lambda member, _: COST + len(member))
 
-    def endpoint(self, holder: Holder) -> Endpoint | None:
-        """Return where to probe a member now; None if it has a connection, or may not be probed, at all or yet."""
-        options = self._options()
+    def reserve(self, holder: Holder) -> Endpoint | None:
+        """Return where to probe a member, and count that as under way; None if it has a connection, or may not be
+        probed, at all or yet. `remove_unless_reachable` follows."""
+        options, member, now = self._options(), member_key(holder.cluster, holder.address), self._clock()
         if holder.connected or not options.connection_loss_probe or self._probing >= AT_ONCE:
             return None
-        if self._clock() < (self._next.get(member_key(holder.cluster, holder.address)) or 0):
+        to = outgoing.endpoint(holder.address, holder.hosts, options)
+        if to is None or now < (self._next.get(member) or 0):
             return None
-        return outgoing.endpoint(holder.address, holder.hosts, options)
+        self._next.put(member, now + EACH_S)
+        self._probing += 1
+        return to
 
     async def remove_unless_reachable(self, holder: Holder, to: Endpoint, op: str) -> bool:
         """Probe a member's address; return whether it accepted no connection, and the member was removed unless its
         lease was renewed meanwhile. `op` is the request in whose way it is."""
-        self._next.put(member_key(holder.cluster, holder.address), self._clock() + EACH_S)
-        self._probing += 1
         try:
             seen = await probe_twice(to, self._options().probe_timeout_millis / 1000)
         finally:
