@@ -15,9 +15,10 @@ end
 local function owned_by(ctx, member)
   local living, hosts = connections_of(ctx, member.fields), {}
   for field, host in pairs(member.fields) do
-    if string.sub(field, 1, 6) == "owner:" then hosts[#hosts + 1] = host end
+    if string.sub(field, 1, 6) == "owner:" and is_text(host) then hosts[#hosts + 1] = host end
   end
-  hosts[#hosts + 1] = string.match(member.fields.registrant, "^host:(.*)$")
+  local host = string.match(member.fields.registrant, "^host:(.*)$")
+  if host and is_text(host) then hosts[#hosts + 1] = host end
   return { "owned", {
     cluster_of(member.key), address_of(member.key), member.lease, ctx.now, #living > 0 and 1 or 0, hosts,
   } }

@@ -235,6 +235,16 @@ def test_what_an_older_release_registered_is_for_all(ns: Namespace) -> None:
     assert registrant(ns) == "host:127.2.2.2"
 
 
+@pytest.mark.parametrize("damage", [b"nothing", b"host:\xff", b""])
+def test_a_damaged_registrant_is_replaced_by_the_next_registration(ns: Namespace, damage: bytes) -> None:
+    ns.register(by=HERE)
+    ns.store.hset(ns.keys.member(f"c1:{A0}"), "registrant", damage)
+    with pytest.raises(NotOwner):
+        ns.register(at=ELSEWHERE, by=THERE)
+    ns.register(version=2, by=THERE)
+    assert registrant(ns) == "host:127.2.2.2"
+
+
 def test_a_lower_state_version_is_what_refuses_first(ns: Namespace) -> None:
     ns.register(state=2, by=HERE)
     assert ns.register(at=ELSEWHERE, state=1, by=THERE).refused
