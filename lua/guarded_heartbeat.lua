@@ -18,8 +18,8 @@ local ends = {}
 
 local function renewed(i)
   local member = call("HMGET", KEYS[2 * i + 1], "timeout", "dv", "registrant")
-  local registrant = member[3]
-  if not may_renew({ guard = 1, registrant = ARGV[2 * i] }, registrant) then
+  local of_principal = is_principal(member[3])
+  if of_principal and member[3] ~= ARGV[2 * i] then
     local place = call("HMGET", KEYS[2 * i + 1], "broker", "id")
     return { "owned", place[1] or "", place[2] or "" }
   end
@@ -28,7 +28,7 @@ local function renewed(i)
   ends[#ends + 1] = till
   ends[#ends + 1] = members[i]
   call("SET", KEYS[2 * i], till, "PX", member[1])
-  return { "renewed", member[1], member[2] or "", is_principal(registrant) and "principal" or nil }
+  return { "renewed", member[1], member[2] or "", of_principal and "principal" or nil }
 end
 
 local replies = {}
