@@ -4,7 +4,7 @@ from typing import Final
 
 from access.classes import AccessClass
 
-__all__ = ["REMARK_MOST", "remark_of"]
+__all__ = ["REMARK_MOST", "owner_remark", "remark_of"]
 
 REMARK_MOST: Final = 200
 """Characters of a remark."""
@@ -17,6 +17,11 @@ def remark_of(of_class: AccessClass, needs: str, actor: str) -> str:
     is. One line of at most REMARK_MOST characters, whatever the rule and the name of the caller."""
     begin, end = f"access denied: {of_class.label} needs ", f"; caller {_line(actor, ACTOR_MOST)}"
     return f"{begin}{_line(needs, REMARK_MOST - len(begin) - len(end))}{end}"
+
+
+def owner_remark(name: str, actor: str) -> str:
+    """Return why a request about a broker was refused that is another owner's."""
+    return remark_of(AccessClass.BROKER, f"the owner of {name}", actor)
 
 
 def _line(text: str, most: int) -> str:

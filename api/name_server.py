@@ -12,11 +12,13 @@ from flask import current_app, request
 
 from api.caller import actor_of, client_in, proof_in
 from api.counters import COUNTERS
+from api.named import named_by
 from registry import settings
 from registry.drivers import Observe, run
 from registry.growth.limits import Limits
 from registry.keys import Keys
 from registry.options.catalogue import Options, overlay
+from registry.ownership import Claimant, ReportedRefusals, registrant_at, registrant_of
 from registry.plans import Origin, Plan
 
 EXTENSION = "name-server"
@@ -24,6 +26,7 @@ PROBE_TIMEOUT_S = 0.5  # probes of orchestrators usually wait for one second
 
 T = TypeVar("T")
 _count = itertools.count(1)
+_refusals = ReportedRefusals()
 
 
 class NameServer(msgspec.Struct, frozen=True):
@@ -73,6 +76,15 @@ def origin() -> Origin:
 def host() -> str | None:
     """Return where this request came from, if the server says so."""
     return request.environ.get("REMOTE_ADDR")
+
+
+def claimant() -> Claimant:
+    """Return the caller of this request as owner of brokers."""
+    guarded, proof = name_server().given.ownership_guard, proof_in(request.environ)
+    if proof is None:
+        return Claimant(registrant_at(host()), guarded, reported=_refusals)
+    claims = proof.principal.limits.allow(named_by(request))
+    return Claimant(registrant_of(proof.principal.name), guarded, claims, reported=_refusals)
 
 
 @cache

@@ -13,6 +13,7 @@ from redis.exceptions import ResponseError
 from werkzeug.exceptions import HTTPException
 from werkzeug.http import quote_etag
 
+from access.refusals import owner_remark
 from api.counters import COUNTERS
 from api.path_names import unreadable
 from api.problem_names import MEDIA_TYPE, RETRY_AFTER_S, title_of, type_of
@@ -24,6 +25,7 @@ from registry.errors import (
     ConfigNotFound,
     InvalidField,
     LimitReached,
+    NotOwner,
     RegistrationRefused,
     RegistryError,
     SettingsRefused,
@@ -73,6 +75,7 @@ KINDS: Mapping[type[RegistryError], tuple[int, str]] = {
     RegistrationRefused: (409, "registration-refused"),
     LimitReached: (409, "limit-reached"),
     ConditionFailed: (412, "condition-failed"),
+    NotOwner: (403, "forbidden"),
     SettingsRefused: (403, "settings-refused"),
     InvalidField: (422, "invalid-field"),
 }
@@ -161,7 +164,8 @@ def _of_registry(error: RegistryError) -> Response:
             kind=error.option,
         )
     field, tag = getattr(error, "field", None), getattr(error, "tag", "")
-    return _reply(Problem(status, kind, str(error), field=field, tag=tag))
+    detail = owner_remark(error.name, error.actor) if isinstance(error, NotOwner) else str(error)
+    return _reply(Problem(status, kind, detail, field=field, tag=tag))
 
 
 def _of_validation(error: HTTPError) -> Response:

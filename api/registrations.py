@@ -12,7 +12,7 @@ from pydantic import Field
 from api.brokers import broker_of
 from api.counters import COUNTERS
 from api.drains import DrainShown, drains_of
-from api.name_server import host, name_server, origin
+from api.name_server import claimant, host, name_server, origin
 from api.problems import Problem
 from api.registration_outcomes import count_outcome, outcome_is
 from api.shapes import Address, Body, DataVersionAnswer, Int64, Many, Name, Query, TopicNumbers, Written
@@ -145,6 +145,7 @@ class PermissionAnswer(Written):
 @bp.doc(
     operation_id="registerBroker",
     responses={
+        403: "It is for the owner of a living broker",
         409: "The registry refuses this broker",
         503: "The store is away, or the broker busy: try again",
     },
@@ -164,6 +165,7 @@ def register_broker(json_data: RegistrationBody) -> RegistrationAnswer:
             delete_missing=options.delete_topic_with_broker_registration,
             event_code=_event_code(RequestCode.REGISTER_BROKER),
             limits=server.limits,
+            claimant=claimant(),
         )
     )
     outcome_is(registered.outcome)
@@ -180,7 +182,7 @@ def register_broker(json_data: RegistrationBody) -> RegistrationAnswer:
 @bp.post("/<name>/heartbeat")
 @bp.input(MemberBody)
 @bp.output(HeartbeatAnswer)
-@bp.doc(operation_id="sendHeartbeat", responses=[404])
+@bp.doc(operation_id="sendHeartbeat", responses=[403, 404])
 def heartbeat(name: str, json_data: MemberBody) -> HeartbeatAnswer:
     """Renew the lease of a registered broker
 
@@ -189,7 +191,14 @@ def heartbeat(name: str, json_data: MemberBody) -> HeartbeatAnswer:
     _expect(name, json_data.cluster, json_data.broker_addr)
     event_code = _event_code(RequestCode.BROKER_HEARTBEAT)
     renewed = server.run(
-        renew_lease(server.keys, json_data.cluster, json_data.broker_addr, origin(), event_code=event_code)
+        renew_lease(
+            server.keys,
+            json_data.cluster,
+            json_data.broker_addr,
+            origin(),
+            event_code=event_code,
+            claimant=claimant(),
+        )
     )
     if renewed.version is None:
         raise BrokerNotFound(f"{json_data.broker_addr} is not registered in cluster {json_data.cluster!r}")
@@ -202,13 +211,13 @@ def heartbeat(name: str, json_data: MemberBody) -> HeartbeatAnswer:
 @bp.delete("/<name>")
 @bp.input(MemberQuery, location="query")
 @bp.output(Written)
-@bp.doc(operation_id="unregisterBroker", responses=[404])
+@bp.doc(operation_id="unregisterBroker", responses=[403, 404])
 def unregister_broker(name: str, query_data: MemberQuery) -> Written:
     """Unregister one address of a broker"""
     server = name_server()
     _expect(name, query_data.cluster, query_data.broker_addr)
     removed = server.run(
-        unregister(server.keys, query_data.cluster, query_data.broker_addr, name, None, origin())
+        unregister(server.keys, query_data.cluster, query_data.broker_addr, name, None, origin(), claimant())
     )
     return Written.of(removed.event_id)
 

@@ -8,11 +8,13 @@
   ARGV[1] request as JSON: origin {op, actor, peer}, name, cluster, id, member (<cluster>:<addr>), ha, zone, acting
           ("0", "1", or absent from an old broker), timeout, filters (JSON text; absent = leave alone), dv, state
           (version, a number), single (1: one topic, refused in a first registration), sig, owner and the host that it
-          came from, network (that host, an IPv6 one with its neighbours), dry, limits, and for the write: token, claim
+          came from, network (that host, an IPv6 one with its neighbours), registrant, guard and claims
+          (lua/includes/ownership.lua), dry, limits, and for the write: token, claim
           (epoch), leftovers (as the claim said), applied, last (0: slices follow, so the data version waits), adds
           (lua/includes/growth.lua; of all slices), counts {rows, mappings, entries}
   ARGV[2] the slice, as lua/includes/rows.lua says
   Returns {"refused", event id, order table} newcomer of a lower state version; {"single"}, {"pending"};
+          {"owned", what lua/includes/ownership.lua says} it is for the registrant of a living member;
           {"full", option, what (of a percentage)} it would grow beyond a limit;
           {"lost"} the claim is over; {"again", event id, {broker name, ...}} as many lapses as a script may take were
           recorded first, dry or not;
@@ -23,6 +25,7 @@
 --- @include "lapses"
 --- @include "master"
 --- @include "order"
+--- @include "ownership"
 --- @include "registered"
 --- @include "rows"
 local NAMES_SHOWN, CLAIM_MS = 16, 2000
@@ -49,18 +52,21 @@ local stored = {
 -- A member that registers after its own lease ran out comes back to the same epoch; its topics stay.
 local lapses, more = record_lapses(ctx, broker, key)
 if more then return { "again", commit(ctx), deferred_names(ctx) } end
-local reinstated = member.exists and broker.addrs[id] == key and lapsed(ctx, member.lease)
-if member.exists and lapsed(ctx, member.lease) then
+local living = member.exists and not lapsed(ctx, member.lease)
+local reinstated = member.exists and broker.addrs[id] == key and not living
+if member.exists and not living then
   if not leave(ctx, member, "expired") then return { "again", commit(ctx), deferred_names(ctx) } end
-  member.gone, member.fields.since = false, nil
+  member.gone, member.fields.since, member.fields.registrant = false, nil, nil
 end
 local first = next(broker.addrs) == nil and not reinstated
 
 -- The same address under another id of the group: the switch of slave and master.
 local switched
+local displaced = {} -- other members, whose place this one takes
 for _, other in ipairs(sorted_ids(broker.addrs)) do
   if other ~= id and address_of(broker.addrs[other]) == address_of(key) then
     local previous = member_of(ctx, broker.addrs[other])
+    if previous.key ~= key then displaced[#displaced + 1] = previous end
     vacate(ctx, previous, { field = "slot:" .. other .. ":" .. name, id = other, name = name }, "switched")
     if #places_of(previous) == 0 and previous.key ~= key then previous.gone = true end
     switched = true
@@ -87,6 +93,23 @@ end
 
 local fresh_place = not holder and not reinstated
 if fresh_place and r.single == 1 then return { "single" } end
+
+-- The living member in the way of a request that is not its registrant's.
+local function in_the_way()
+  if living then
+    local renews = member.fields[place_field]
+    if not (renews and may_renew(r, member.fields.registrant) or may_take(r, member)) then return member end
+  end
+  if takes_over then displaced[#displaced + 1] = member_of(ctx, holder) end
+  for _, other in ipairs(displaced) do
+    if not may_take(r, other) then return other end
+  end
+end
+local blocking = in_the_way()
+if blocking then
+  if r.claim then redis.call("DEL", KEYS[4]) end
+  return owned_by(ctx, blocking)
+end
 
 -- Nothing is written yet. What is there already may be more than the limits, which may have been lowered.
 local others = {}
@@ -153,23 +176,28 @@ end
 -- Notes a connection over which the member registered. Connections of dead workers go; another one goes where there
 -- would be too many, since a refusal would lock out the member itself.
 local function note_owner(fields, owner, host)
-  local kept, alive = {}, {}
-  for field in pairs(fields) do
-    local worker = string.match(field, "^owner:([^/]*)/")
-    if worker then
-      if alive[worker] == nil then
-        alive[worker] = tonumber(redis.call("ZSCORE", K.workers, worker) or 0) >= ctx.now
-      end
-      if not alive[worker] then
-        fields[field] = nil
-      elseif field ~= owner then
-        kept[#kept + 1] = field
-      end
-    end
+  local others, dead = connections_of(ctx, fields)
+  for _, field in ipairs(dead) do fields[field] = nil end
+  local kept = {}
+  for _, field in ipairs(others) do
+    if field ~= owner then kept[#kept + 1] = field end
   end
   table.sort(kept)
   for i = 1, #kept - r.limits.maxOwnersOfMember + 1 do fields[kept[i]] = nil end
   fields[owner] = host
+end
+
+-- Another host becomes the registrant once none of the last one's connections is left: by renewing what it may not take, it
+-- could take it with its next request.
+local function next_registrant(fields)
+  local last = fields.registrant
+  if not last or last == r.registrant then return r.registrant end
+  if is_principal(r.registrant) then return (r.guard ~= 1 or r.claims == 1) and r.registrant or last end
+  local host = string.match(last, "^host:(.*)$")
+  for _, field in ipairs((connections_of(ctx, fields))) do
+    if fields[field] == host then return last end
+  end
+  return r.registrant
 end
 
 -- Decided: what the broker and the member become.
@@ -226,6 +254,7 @@ else
   fields.sig, fields.applied = nil, nil
   if fields.dv == r.dv then fields.dv = nil end -- the same version must count as changed until all is written
 end
+fields.registrant = next_registrant(fields)
 if r.owner then note_owner(fields, "owner:" .. r.owner, r.host or "") end
 member.lease, member.dirty, member.gone = ctx.now + r.timeout, true, false
 

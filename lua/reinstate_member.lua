@@ -2,15 +2,19 @@
   yet: it is recorded now, and the member is back under the same epoch.
   KEYS[1] events:meta  hash  incarnation, seq, holds
   KEYS[2] member:<m>   hash  what the member registered
-  ARGV[1] request as JSON: origin, member (<cluster>:<addr>)
-  Returns {"unknown"}; {"renewed", data version, event id, {broker name, ...}}: those with a clean-up that
+  ARGV[1] request as JSON: origin, member (<cluster>:<addr>), with the guard what lua/includes/ownership.lua says
+  Returns {"unknown"}; {"owned", broker name, id} of a principal's; {"renewed", data version, event id, {broker name, ...}}: those with a clean-up that
           was deferred  ]]
 --- @include "lapses"
 --- @include "registered"
+--- @include "registrant"
 local r = cjson.decode(ARGV[1])
 local ctx = new_ctx(r.origin)
 local member = member_of(ctx, r.member)
 if not member.exists then return { "unknown" } end
+if not may_renew(r, member.fields.registrant) then
+  return { "owned", member.fields.broker or "", member.fields.id or "" }
+end
 local places = places_of(member)
 local over = lapsed(ctx, member.lease)
 if over then

@@ -2,16 +2,17 @@
   KEYS[1] events:meta    hash  incarnation, seq
   KEYS[2] route:<topic>  hash  broker name -> epoch,queue data
   ARGV[1] request as JSON: origin, cause, topic, and either rows, each [broker, queue data], in the order given, limits
-          (absent = they were checked) and dry (they are checked only); or cluster ("" = every cluster) whose brokers
+          (absent = they were checked), with the guard what lua/includes/ownership.lua says, and dry (they are checked only); or cluster ("" = every cluster) whose brokers
           lose the topic, and names (which of them; absent = all)
   Returns {event id, "" when nothing changed}; {"full", option, what (of a percentage)} it would grow
-          beyond a limit; {"many"} without names
+          beyond a limit; {"owned", broker name, id, member} of a broker of another principal; {"many"} without names
           a route of so many brokers takes several scripts  ]]
 --- @include "clock"
 --- @include "counted"
 --- @include "emit"
 --- @include "growth"
 --- @include "damage"
+--- @include "registrant"
 local BROKERS_MAX = 150
 local r = cjson.decode(ARGV[1])
 local ctx = { now = now_ms(), origin = r.origin, entries = {} }
@@ -45,6 +46,19 @@ local function exists()
   return false
 end
 
+-- The id and the member of another principal than the caller that has a broker name, unless that has it too.
+local function of_other_principal(name)
+  local id, member
+  local fields = redis.call("HGETALL", K.broker(name))
+  for i = 1, #fields, 2 do
+    local its_id = string.match(fields[i], "^addr:(.*)$")
+    local registrant = its_id and redis.call("HGET", K.member(fields[i + 1]), "registrant")
+    if registrant == r.registrant then return end
+    if is_principal(registrant) then id, member = its_id, fields[i + 1] end
+  end
+  return id, member
+end
+
 if r.rows then
   -- Java stops at the first unknown broker: what stands before it stays for an existing topic, a new one is not stored.
   for _, row in ipairs(r.rows) do
@@ -64,6 +78,12 @@ else
 end
 
 if #changes == 0 then return { "" } end
+if r.guard == 1 then
+  for _, c in ipairs(changes) do
+    local id, member = of_other_principal(c.broker.name)
+    if id then return { "owned", c.broker.name, id, member } end
+  end
+end
 if r.limits then
   local new = redis.call("EXISTS", KEYS[2]) == 0 and 1 or 0
   for i, c in ipairs(changes) do

@@ -2,18 +2,18 @@
   connection closed. By address, not by id (RocketMQ 5.1 RouteInfoManager.unRegisterBroker).
   KEYS[1] events:meta  hash  incarnation, seq, holds
   KEYS[2] member:<m>   hash  the member named by cluster and address
-  ARGV[1] request as JSON: origin, cause, member (<cluster>:<addr>), name and id (104 only), and as fences after a
-          disconnect: lease (its end then, ms), closed_ms
-  Returns {event id, {broker name, ...}, 1 when the member has places left to leave}: the brokers that lost a member  ]]
+  ARGV[1] request as JSON: origin, cause, member (<cluster>:<addr>), name and id (104 only), with the guard what
+          lua/includes/ownership.lua says, and as fences after a disconnect: lease (its end then, ms), closed_ms
+  Returns {"owned", what lua/includes/ownership.lua says} where it is for another registrant; {event id, {broker name, ...}, 1 when the member has places left to leave}: the brokers that lost a member  ]]
 --- @include "lapses"
+--- @include "ownership"
 local r = cjson.decode(ARGV[1])
 local ctx = new_ctx(r.origin)
 local member = member_of(ctx, r.member)
 
 if r.lease then
-  if not member.exists or member.lease ~= r.lease then return { "", {}, 0 } end
-  for field in pairs(member.fields) do
-    if string.sub(field, 1, 6) == "owner:" then return { "", {}, 0 } end
+  if not member.exists or member.lease ~= r.lease or #connections_of(ctx, member.fields) > 0 then
+    return { "", {}, 0 }
   end
 end
 
@@ -33,6 +33,10 @@ if r.name then
   local broker = broker_of(ctx, r.name)
   record_lapses(ctx, broker)
   local address, holder = address_of(r.member), broker.addrs[r.id or ""]
+  for _, id in ipairs(sorted_ids(broker.addrs)) do
+    local listed = member_of(ctx, broker.addrs[id])
+    if address_of(listed.key) == address and not may_take(r, listed) then return owned_by(ctx, listed) end
+  end
   local found = false
   for _, id in ipairs(sorted_ids(broker.addrs)) do
     local key = broker.addrs[id]

@@ -45,7 +45,9 @@ CAUSES: Final[Mapping[str, tuple[str, ...]]] = {
     EventKind.HOLD_CHANGED: ("outage", "mass_expiry", "released", "clock_back"),
     EventKind.DRAIN_CHANGED: ("drain", "undrain", "drain_end", "wipe", "restore"),
     EventKind.ACCESS_CHANGED: ("created", "rotated", "revoked", "restored"),
-    EventKind.CONFLICT_SEEN: ("two_clusters", "two_names", "state_version", "stale_unregister"),
+    EventKind.CONFLICT_SEEN: (
+        *("two_clusters", "two_names", "state_version", "stale_unregister", "ownership"),
+    ),
     EventKind.TABLES_REPAIRED: ("brokers", "topics", "mappings", "keys"),
 }
 """The causes of each kind of event; there may be others, which are counted as OTHER."""
@@ -280,7 +282,8 @@ IDENTITY_CONFLICTS: Final = Metric(
     "counter",
     (Label("kind", (*CAUSES[EventKind.CONFLICT_SEEN], "takeover", OTHER)),),
     JOBS,
-    "Claims to what another member has, and takeovers of an id; counted as route_changes_total.",
+    "Claims to what another member has, and takeovers of an id; `ownership`: refused by ownershipGuard, one a minute "
+    "of a broker, id and claimant. Counted as route_changes_total.",
 )
 ADMIN_OPS: Final[Mapping[tuple[str, str], str]] = {
     (EventKind.TOPICS_CHANGED, "wipe"): "wipe",

@@ -1,5 +1,7 @@
 """What can go wrong in the registry. Neither wire codes nor HTTP statuses: each edge maps these in one table."""
 
+from registry.holder import Holder
+
 
 class RegistryError(Exception):
     """The base of them all; its text is one line for people."""
@@ -62,6 +64,17 @@ class RegistrationRefused(RegistryError):
 
 class BrokerBusy(RegistryError):
     """Another registration of the same broker claimed it for too long; the broker repeats its own."""
+
+
+class NotOwner(RegistryError):
+    """A request about a broker that is for its owner only; nothing of it was done. `holder` is the member in its way,
+    None of a request that is for the owner whether others could remove that member or not."""
+
+    def __init__(self, name: str, actor: str, holder: Holder | None = None) -> None:
+        super().__init__(f"{actor} is not the owner of broker {name!r}")
+        self.name = name
+        self.actor = actor
+        self.holder = holder
 
 
 class SettingsRefused(RegistryError):

@@ -10,8 +10,10 @@ import msgspec
 
 from registry.damage.texts import is_text
 from registry.errors import BrokerBusy
+from registry.holder import Holder
 from registry.keys import Keys, member_key
 from registry.long_work.scan import batches_for_scripts, scan
+from registry.ownership import UNGUARDED, Claim, Claimant, refused
 from registry.plans import Batch, Origin, Plan, ScriptCall, as_json, call
 from registry.queue_data.queue_text import wiped
 from registry.queue_data.rewrite import rewrite_topics
@@ -50,9 +52,15 @@ class _Expired(msgspec.Struct, frozen=True, array_like=True):
 
 
 def unregister(
-    keys: Keys, cluster: str, address: str, name: str, broker_id: str | None, origin: Origin
+    keys: Keys,
+    cluster: str,
+    address: str,
+    name: str,
+    broker_id: str | None,
+    origin: Origin,
+    claimant: Claimant = UNGUARDED,
 ) -> Plan[Removal]:
-    """Remove an address from a broker name; `broker_id` only says which id it claims to have."""
+    """Remove an address from a broker name; `broker_id` only says which id it claims to have. Raises NotOwner."""
     member = member_key(cluster, address)
     request = {
         "origin": origin,
@@ -60,8 +68,12 @@ def unregister(
         "member": member,
         "name": name,
         "id": broker_id or "",
-    }
-    return (yield from _remove(keys, member, request, origin))
+    } | claimant.arguments()
+    removed = yield from _remove(keys, member, request, origin)
+    if isinstance(removed, Holder):
+        claim = Claim(cluster, name, broker_id or "", address)
+        raise (yield from refused(keys, claimant, origin, claim, removed))
+    return removed
 
 
 def release_owner(keys: Keys, cluster: str, address: str, owner: str) -> Plan[Disconnected | None]:
@@ -86,7 +98,8 @@ def remove_disconnected(keys: Keys, member: Disconnected, cause: str, origin: Or
         "lease": member.lease_ms,
         "closed_ms": member.closed_ms,
     }
-    return (yield from _remove(keys, key, request, origin))
+    removed = yield from _remove(keys, key, request, origin)
+    return Removal("") if isinstance(removed, Holder) else removed
 
 
 def expire(keys: Keys, origin: Origin) -> Plan[int]:
@@ -129,10 +142,13 @@ def run_deferred(keys: Keys, origin: Origin, *, only: Iterable[str] | None = Non
     return event_id
 
 
-def _remove(keys: Keys, member: str, request: dict[str, object], origin: Origin) -> Plan[Removal]:
+def _remove(keys: Keys, member: str, request: dict[str, object], origin: Origin) -> Plan[Removal | Holder]:
+    """Remove a member; return it if it is for its registrant to do so."""
     event_id, names = "", dict[str, None]()
     while True:
         reply = yield ScriptCall("unregister", (keys.events_meta, keys.member(member)), (as_json(request),))
+        if reply[0] == "owned":
+            return msgspec.convert(reply[1], Holder, strict=False)
         removal = msgspec.convert(reply, Removal, strict=False)
         names |= dict.fromkeys(removal.brokers)
         event_id = removal.event_id or event_id

@@ -6,10 +6,11 @@ from functools import partial
 from typing import NamedTuple
 
 from registry.growth.limits import DEFAULT_LIMITS, Limits
-from registry.keys import Keys
+from registry.keys import Keys, split_member_key
 from registry.long_work.limiter import Limiter
 from registry.long_work.scan import members_of, scan, scan_pages
 from registry.long_work.sorting import in_order
+from registry.ownership import UNGUARDED, Claim, Claimant, refused
 from registry.plans import Batch, Origin, Plan, ScriptCall, as_json, call, within
 from registry.queue_data.queue_text import current, queue_data, queue_text
 from rocketmq_remoting.route import QueueData
@@ -105,19 +106,25 @@ def _take_current(take: Callable[[str, str], None], start: str, page: dict[str, 
 
 
 def register_topic(
-    keys: Keys, topic: str, queues: Iterable[QueueData], origin: Origin, limits: Limits = DEFAULT_LIMITS
+    keys: Keys,
+    topic: str,
+    queues: Iterable[QueueData],
+    origin: Origin,
+    limits: Limits = DEFAULT_LIMITS,
+    claimant: Claimant = UNGUARDED,
 ) -> Plan[str]:
     """Set queue data of one topic (217), in the given order up to the first unknown broker. Returns the last event id.
 
     More brokers than one script writes are written by several, after the limits of them all were checked. Raises
-    LimitReached."""
+    LimitReached, and NotOwner for a broker of another principal."""
     limits.check_bytes("maxNameBytes", "topic", topic)
     rows = [(data.broker_name, queue_text(data)) for data in queues]
+    checked = {"limits": limits} | ({} if claimant.operates else claimant.arguments())
     if len(rows) <= BROKERS_MAX:
-        return (yield from _set_rows(keys, topic, origin, rows, limits, {"limits": limits}))
+        return (yield from _set_rows(keys, topic, origin, rows, limits, checked, claimant))
     rows = yield from _known(keys, topic, rows)
-    yield from _set_rows(keys, topic, origin, rows, limits, {"limits": limits, "dry": True})
-    return (yield from _set_rows(keys, topic, origin, rows, limits, {}))
+    yield from _set_rows(keys, topic, origin, rows, limits, checked | {"dry": True}, claimant)
+    return (yield from _set_rows(keys, topic, origin, rows, limits, {}, claimant))
 
 
 def delete_topic(
@@ -159,6 +166,7 @@ def _set_rows(
     rows: list[tuple[str, str]],
     limits: Limits,
     more: dict[str, object],
+    claimant: Claimant,
 ) -> Plan[str]:
     """Have the rows set or, dry, checked, as many by a script as it may. Returns the last event id."""
     event_id = ""
@@ -166,6 +174,11 @@ def _set_rows(
         request = {"rows": rows[at : at + BROKERS_MAX]} | more
         written = yield from _write(keys, topic, "topic_register", origin, request)
         limits.check_reply(written, f"topic {topic!r}")
+        if written[0] == "owned":
+            _, name, broker_id, member = written
+            holder = split_member_key(member)
+            claim = Claim(holder[0], name, broker_id, holder[1])
+            raise (yield from refused(keys, claimant, origin, claim, holder))
         event_id = written[0] or event_id
     return event_id
 

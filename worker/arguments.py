@@ -11,6 +11,8 @@ from rocketmq_remoting.remoting_command import Command, SerializeType
 FIELD_MOST: Final = 1 << 16
 """Characters of an ext field that is no KV value; no name or address of a broker has as many."""
 
+BODY_MOST: Final = 256 << 10
+"""Bytes of a route to register (217), which is read at once: the queue data of 1,000 brokers are half of that."""
 FIELD_SHOWN: Final = 64
 
 DECIMAL = re.compile(r"[+-]?[0-9]{1,19}")

@@ -8,6 +8,7 @@ from typing import Final
 
 import redis.asyncio
 
+from access.classes import AccessClass
 from access.live import stored
 from access.proof import Proof
 from metrics import catalogue as metrics
@@ -21,6 +22,7 @@ from registry.expiry.holds import HoldRule
 from registry.growth.limits import Limits
 from registry.keys import Keys
 from registry.options.catalogue import Options, overlay
+from registry.ownership import Claimant, ReportedRefusals, registrant_at, registrant_of
 from registry.plans import Origin
 from registry.queue_data.rewrite import Rewrites
 from registry.registration.cache import RegistrationCache
@@ -35,13 +37,16 @@ from worker.cache.lists import ListCache, Made
 from worker.cache.routes import RouteCache
 from worker.counters import Counters
 from worker.guard import ADMITTED, Guard, Verdict
+from worker.named import named_by
 from worker.overload.admission import Admission
 from worker.overload.known_hosts import KnownHosts
 from worker.peer import Peer
 from worker.reply import Request
 from worker.roles import Admins
+from worker.second_try import SecondTry
 from worker.transport.frame_memory import FrameMemory
 from worker.watch.closed_connections import ClosedConnections
+from worker.watch.contested_members import ContestedMembers
 from worker.watch.follower import Follower
 from worker.watch.readiness import LATE_S, what_is_late
 from worker.watch.stale_serving import StaleServing
@@ -49,6 +54,7 @@ from worker.watch.standstill import Standstill
 from worker.watch.ticker import Ticker
 
 START_WAIT_S: Final = 1.0
+ADMIN: Final = int(AccessClass.ADMIN)
 
 
 class Assembly:
@@ -84,6 +90,11 @@ class Assembly:
         self.closed = ClosedConnections(
             self.driver, self.keys, worker_id, lambda: self.options, self.counters
         )
+        contested = ContestedMembers(
+            self.driver, self.keys, worker_id, lambda: self.options, self.counters, self.clock
+        )
+        self.second_try = SecondTry(self.driver, contested)
+        self._refusals = ReportedRefusals(self.clock)
         self.ticker = Ticker(
             self.driver,
             self.keys,
@@ -138,6 +149,7 @@ class Assembly:
         self.standstill.stop()
         await end((*self._background, *tasks))
         await self.closed.stop()
+        await self.second_try.stop()
         await self.ticker.stop()
         await self.driver.close()
 
@@ -150,6 +162,7 @@ class Assembly:
             keys=self.keys,
             options=self.options,
             limits=self._limits,
+            claimant=self._claimant(command, peer, verdict),
             owner=self.closed.owner(peer),
             registers=partial(self.closed.registers, peer),
             refused=partial(self.closed.refused, peer),
@@ -165,6 +178,23 @@ class Assembly:
         if proof is None:
             return Origin(op, f"wire:{peer.address}")
         return Origin(op, proof.actor, peer.address)
+
+    def _claimant(self, command: Command, peer: Peer, verdict: Verdict) -> Claimant:
+        """Return the caller of a request as owner of brokers."""
+        proof = verdict.proof or peer.standing.proof
+        if proof is None:
+            registrant, claims = registrant_at(peer.host), False
+        else:
+            registrant = registrant_of(proof.principal.name)
+            claims = proof.principal.limits.allow(named_by(command))
+        return Claimant(
+            registrant,
+            self.options.ownership_guard,
+            claims=claims,
+            operates=bool(peer.rights & ADMIN),
+            proved=verdict.proof is not None,
+            reported=self._refusals,
+        )
 
     @property
     def registered_peers(self) -> int:

@@ -7,13 +7,14 @@ from typing import TypeVar
 from redis.exceptions import ResponseError
 
 from access.classes import AccessClass
-from access.refusals import remark_of
+from access.refusals import owner_remark, remark_of
 from registry.drivers import AsyncDriver
 from registry.errors import (
     BrokerBusy,
     ConfigNotFound,
     InvalidField,
     LimitReached,
+    NotOwner,
     RegistrationRefused,
     SettingsRefused,
     StoreUnavailable,
@@ -23,6 +24,7 @@ from registry.plans import Plan
 from rocketmq_remoting.codes import RequestCode, ResponseCode
 from rocketmq_remoting.errors import BodyError
 from worker.arguments import shown
+from worker.guard import CHANGED
 from worker.logs.rate_limited_log import RateLimitedLog
 from worker.peer import Peer
 from worker.reply import Handler, Reply, Request
@@ -146,6 +148,14 @@ def _no_config(request: Request, error: Exception) -> Reply:
     return Reply(ResponseCode.QUERY_NOT_FOUND, remark=f"{asked} Key: {shown(request.get('key'))}", ext={})
 
 
+def _not_owner(request: Request, error: Exception) -> Reply:
+    assert isinstance(error, NotOwner)
+    if request.command.code == RequestCode.QUERY_DATA_VERSION:
+        return CHANGED
+    remark = owner_remark(error.name, error.actor)
+    return Reply(ResponseCode.NO_PERMISSION, remark=remark, refusal="ownership", in_the_way=error.holder)
+
+
 def _undecodable(request: Request, error: Exception) -> Reply:
     request.unreadable("body")
     return failure(f"undecodable body: {error}", "body")
@@ -156,6 +166,7 @@ ERRORS: dict[type[Exception], Callable[[Request, Exception], Reply]] = {
     TopicNotFound: lambda request, _: no_route(request.get("topic")),
     ConfigNotFound: _no_config,
     RegistrationRefused: lambda *_: SINGLE_TOPIC,
+    NotOwner: _not_owner,
     SettingsRefused: lambda *_: Reply(
         ResponseCode.NO_PERMISSION, remark="Can not update config in black list."
     ),

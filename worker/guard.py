@@ -33,7 +33,7 @@ from worker.named import named_by
 from worker.peer import Peer, Via
 from worker.reply import Reply
 
-__all__ = ["ADMITTED", "Guard", "Verdict"]
+__all__ = ["ADMITTED", "CHANGED", "Guard", "Verdict"]
 
 CHANGED: Final = Reply(ext={"changed": "true"}, denied=True)
 """To a data version (322) that is refused: a broker that gets an error takes it for "not changed", and never registers

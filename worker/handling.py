@@ -38,11 +38,8 @@ class Handling:
         elif frame is None:
             frame = peer.frame()
         request = self._parts.request(command, peer, verdict)
-        dispatch.begin(
-            request,
-            self._parts.driver,
-            partial(self._handled, command, peer, frame, request.options, verdict),
-        )
+        done = partial(self._handled, command, peer, frame, request.options, verdict)
+        self._parts.second_try.begin(request, done)
 
     def _handled(
         self,

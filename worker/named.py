@@ -8,7 +8,7 @@ from rocketmq_remoting.codes import RequestCode as Code
 from rocketmq_remoting.command import Command
 from rocketmq_remoting.errors import BodyError
 from rocketmq_remoting.route import decode_route
-from worker.handlers.topics import BODY_MOST
+from worker.arguments import BODY_MOST
 
 __all__ = ["named_by"]
 

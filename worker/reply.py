@@ -6,8 +6,10 @@ import msgspec
 
 from access.patterns import Patterns
 from registry.growth.limits import Limits
+from registry.holder import Holder
 from registry.keys import Keys
 from registry.options.catalogue import Options
+from registry.ownership import Claimant
 from registry.plans import Origin, Plan
 from registry.queue_data.rewrite import Rewrites
 from registry.registration.cache import RegistrationCache
@@ -36,7 +38,7 @@ class Reply(msgspec.Struct, frozen=True):
     `depends` is None for what must not be kept. `renewal` is how the same heartbeat or registration is repeated.
     `outcome` is what came of a registration (`registry.registration.decision`), or "renewed" of an accepted heartbeat;
     `refusal` why a request was refused: the key of the option that limits it, or one of a few words. `denied`: by the
-    rules of access."""
+    rules of access. `in_the_way` is the member because of which a request is refused that only its owner may make."""
 
     code: int = ResponseCode.SUCCESS
     remark: str | None = None
@@ -48,6 +50,7 @@ class Reply(msgspec.Struct, frozen=True):
     outcome: str = ""
     refusal: str = ""
     denied: bool = False
+    in_the_way: Holder | None = None
 
 
 class Request(msgspec.Struct, frozen=True):
@@ -57,7 +60,7 @@ class Request(msgspec.Struct, frozen=True):
     that registers over this connection, before it does, and returns whether it is the first time; `refused` is called
     when such a first registration is refused; `registration_cache` and `rewrites` are this worker's; `late` says what
     is late; `unreadable` counts a `body` or `crc` that is none; `topics` are those that the caller may register, None
-    for all."""
+    for all; `claimant` is the caller as owner of brokers."""
 
     command: Command
     peer: Peer
@@ -65,6 +68,7 @@ class Request(msgspec.Struct, frozen=True):
     keys: Keys
     options: Options
     limits: Limits
+    claimant: Claimant
     owner: str
     registers: Callable[[str], bool]
     refused: Callable[[str], None]

@@ -8,6 +8,8 @@ from typing import Any, Final, Literal, TypeAlias
 import msgspec
 from msgspec.structs import replace
 
+from registry.holder import Holder
+
 Outcome = Literal["new", "changed", "unchanged", "conflict"]
 """What came of a registration: the member entered, or an entry was written, or none; or another has its id."""
 
@@ -70,6 +72,12 @@ class Refused(_Reply, frozen=True, tag="refused"):
     order_table: list[str]
 
 
+class Owned(_Reply, frozen=True, tag="owned"):
+    """The registration is for the registrant of a living member only."""
+
+    holder: Holder
+
+
 class SingleTopic(_Reply, frozen=True, tag="single"):
     """RocketMQ 5.x refuses a first registration with one topic only."""
 
@@ -109,7 +117,7 @@ class Differs(_Reply, frozen=True, tag="differs"):
     """The registration is not what `lua/reregister_topics.lua` can write."""
 
 
-End: TypeAlias = Done | Refused | SingleTopic | Full | Pending | Again | ClaimLost
+End: TypeAlias = Done | Refused | Owned | SingleTopic | Full | Pending | Again | ClaimLost
 """How one try of a registration ended."""
 
 
@@ -118,7 +126,7 @@ def _by_tag(*kinds: type[_Reply]) -> dict[str, type[Any]]:
     return {str(kind.__struct_config__.tag): kind for kind in kinds}
 
 
-_REGISTER: Final = _by_tag(Decision, Done, Refused, SingleTopic, Full, Pending, Again, ClaimLost)
+_REGISTER: Final = _by_tag(Decision, Done, Refused, Owned, SingleTopic, Full, Pending, Again, ClaimLost)
 _REREGISTER: Final = _by_tag(Done, Differs, Full)
 _CLAIM: Final = _by_tag(Claimed, Pending, Again, Full)
 

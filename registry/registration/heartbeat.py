@@ -5,8 +5,10 @@ from typing import Final
 import msgspec
 from msgspec.structs import replace
 
+from registry.errors import NotOwner
 from registry.events.heartbeat_log import log_heartbeat
 from registry.keys import Keys, member_key
+from registry.ownership import UNGUARDED, Claim, Claimant, refused
 from registry.plans import Origin, Plan, ScriptCall, ScriptItem, as_json
 from registry.registration.renewals import Renewal, good_for_s
 from registry.removal import run_deferred
@@ -26,43 +28,65 @@ class Heartbeat(msgspec.Struct, frozen=True):
 
 
 def renew_lease(
-    keys: Keys, cluster: str, address: str, origin: Origin, *, event_code: int | None = None
+    keys: Keys,
+    cluster: str,
+    address: str,
+    origin: Origin,
+    *,
+    event_code: int | None = None,
+    claimant: Claimant = UNGUARDED,
 ) -> Plan[Heartbeat]:
     """Renew the lease of (cluster, address) if it is registered; a heartbeat registers no member.
 
     `event_code` is the request code under which an accepted one is logged (`registry.events.heartbeat_log`), None
-    while none is."""
-    accepted = yield from _renewed(keys, cluster, address, origin)
+    while none is. Raises NotOwner."""
+    accepted = yield from _renewed(keys, cluster, address, origin, claimant)
     if event_code is None or accepted.version is None:
         return accepted
     yield from log_heartbeat(keys, cluster, address, event_code)
     return replace(accepted, renewal=None)  # the next one is logged too
 
 
-def _renewed(keys: Keys, cluster: str, address: str, origin: Origin) -> Plan[Heartbeat]:
+def _renewed(keys: Keys, cluster: str, address: str, origin: Origin, claimant: Claimant) -> Plan[Heartbeat]:
     member = member_key(cluster, address)
-    item = ScriptItem("heartbeat", (keys.leases,), (keys.alive(member), keys.member(member)), (member,))
+    item = _item(keys, member, claimant)
     reply = yield item
     match reply:
-        case ["renewed", timeout_ms, version]:
-            return Heartbeat(_version(version), renewal=Renewal(item, reply, good_for_s(timeout_ms)))
+        case ["renewed", timeout_ms, version, *of_principal]:
+            may_repeat = claimant.proved or not of_principal
+            renewal = Renewal(item, reply, good_for_s(timeout_ms)) if may_repeat else None
+            return Heartbeat(_version(version), renewal=renewal)
         case ["lapsed"]:
-            return (yield from _reinstate(keys, member, origin))
+            return (yield from _reinstate(keys, cluster, address, origin, claimant))
+        case ["owned", name, broker_id]:
+            raise (yield from _refused(keys, Claim(cluster, name, broker_id, address), origin, claimant))
     return Heartbeat(None)
 
 
-def _reinstate(keys: Keys, member: str, origin: Origin) -> Plan[Heartbeat]:
+def _item(keys: Keys, member: str, claimant: Claimant) -> ScriptItem:
+    """Return the item that renews the lease; only with the guard it looks at the registrant."""
+    of_member = keys.alive(member), keys.member(member)
+    if claimant.guard:
+        return ScriptItem("guarded_heartbeat", (keys.leases,), of_member, (member, claimant.registrant))
+    return ScriptItem("heartbeat", (keys.leases,), of_member, (member,))
+
+
+def _reinstate(keys: Keys, cluster: str, address: str, origin: Origin, claimant: Claimant) -> Plan[Heartbeat]:
     """Reinstate a member whose lapse is not recorded yet."""
-    reply = yield ScriptCall(
-        "reinstate_member",
-        (keys.events_meta, keys.member(member)),
-        (as_json({"origin": origin, "member": member}),),
-    )
+    member = member_key(cluster, address)
+    request = {"origin": origin, "member": member} | claimant.arguments()
+    reply = yield ScriptCall("reinstate_member", (keys.events_meta, keys.member(member)), (as_json(request),))
     match reply:
         case ["renewed", version, event_id, deferred]:
             deferred_id = yield from run_deferred(keys, origin, only=deferred)
             return Heartbeat(_version(version), deferred_id or event_id)
+        case ["owned", name, broker_id]:
+            raise (yield from _refused(keys, Claim(cluster, name, broker_id, address), origin, claimant))
     return Heartbeat(None)
+
+
+def _refused(keys: Keys, claim: Claim, origin: Origin, claimant: Claimant) -> Plan[NotOwner]:
+    return (yield from refused(keys, claimant, origin, claim, (claim.cluster, claim.address)))
 
 
 def _version(text: str) -> DataVersion:

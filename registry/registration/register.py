@@ -4,18 +4,21 @@ An unchanged registration is recognised by its signature and costs one short scr
 `RegisterOperation` (`operation`), repeated while other writers come in between.
 """
 
+from contextlib import suppress
 from functools import partial
 
 from msgspec.structs import replace
 
 from registry.damage.key_types import Types, healed, types_of_brokers, types_of_lists, types_of_members
-from registry.errors import BrokerBusy, LimitReached, RegistrationRefused
+from registry.errors import BrokerBusy, LimitReached, NotOwner, RegistrationRefused
 from registry.events.heartbeat_log import log_heartbeat
 from registry.growth.limits import BYTES_OF_A_CHARACTER, DEFAULT_LIMITS, Limits
+from registry.holder import Holder
 from registry.keys import Keys, member_key
+from registry.ownership import UNGUARDED, Claim, Claimant, refused
 from registry.plans import Acquire, Origin, Pause, Plan
 from registry.registration.cache import RegistrationCache
-from registry.registration.decision import Again, ClaimLost, Done, Full, Pending, Refused, SingleTopic
+from registry.registration.decision import Again, ClaimLost, Done, Full, Owned, Pending, Refused, SingleTopic
 from registry.registration.heartbeat import renew_lease
 from registry.registration.member_table import MemberTable
 from registry.registration.operation import RegisterOperation
@@ -47,6 +50,7 @@ def register(
     registration_cache: RegistrationCache | None = None,
     event_code: int | None = None,
     limits: Limits = DEFAULT_LIMITS,
+    claimant: Claimant = UNGUARDED,
 ) -> Plan[Registered]:
     """Register a broker, or renew its lease when nothing changed.
 
@@ -54,17 +58,23 @@ def register(
     `delete_missing` is the option deleteTopicWithBrokerRegistration;
     `registration_cache` is that of a process which does this all the time;
     `event_code` is the request code under which an accepted registration is logged (`registry.events.heartbeat_log`),
-    None while none is. Raises BodyError, RegistrationRefused, BrokerBusy, LimitReached.
+    None while none is; `claimant` is the caller. Raises BodyError, RegistrationRefused,
+    BrokerBusy, LimitReached, NotOwner.
     """
-    signed = signature(registration, delete_missing=delete_missing)
+    signed = signature(registration, delete_missing=delete_missing, claimant=claimant)
     member = registration.member
-    context = RegisterContext(keys, registration, member, origin, signed, owner, host, delete_missing, limits)
+    context = RegisterContext(
+        keys, registration, member, origin, signed, owner, host, delete_missing, limits, claimant
+    )
     try:
         registered = yield from healed(
             keys, origin, lambda: _register(context, registration_cache), partial(_types, keys, registration)
         )
     except (LimitReached, BrokerBusy):  # it may have been registered long ago, and lives
-        yield from renew_lease(keys, registration.cluster, registration.address, origin)
+        with suppress(NotOwner):
+            yield from renew_lease(
+                keys, registration.cluster, registration.address, origin, claimant=claimant
+            )
         raise
     if event_code is None or registered.refused:
         return registered
@@ -130,6 +140,8 @@ def _run(operation: RegisterOperation) -> Plan[Registered]:
                 return Registered.of(master, order_table, event_id=event_id, outcome=end.outcome)
             case Refused(refusal_id, order_table):
                 return Registered.of(("", ""), order_table, event_id=refusal_id, outcome="conflict")
+            case Owned(holder):
+                raise (yield from _refused(context, holder))
             case SingleTopic():
                 raise RegistrationRefused("register broker failed: a first registration with one topic only")
             case Full(option, what):
@@ -144,3 +156,9 @@ def _run(operation: RegisterOperation) -> Plan[Registered]:
             case Again() | ClaimLost():
                 pass
     raise BrokerBusy(f"another registration of broker {name!r} goes on")
+
+
+def _refused(context: RegisterContext, holder: Holder) -> Plan[NotOwner]:
+    r = context.registration
+    claim = Claim(r.cluster, r.name, str(r.id), r.address)
+    return (yield from refused(context.keys, context.claimant, context.origin, claim, holder))

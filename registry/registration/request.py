@@ -10,6 +10,7 @@ from registry.keys import Keys, member_key
 from registry.members import USUAL_TIMEOUT_MS
 from registry.options.catalogue import Options
 from registry.options.networks import link_of
+from registry.ownership import UNGUARDED, Claimant
 from registry.plans import Origin, pairs
 from registry.registration.decision import Outcome
 from registry.registration.renewals import Renewal
@@ -96,8 +97,12 @@ class Signature(msgspec.Struct, frozen=True):
         return self.content.partition(":")[0]
 
 
-def signature(registration: Registration, *, delete_missing: bool) -> Signature:
-    """Return the signature of a registration; 5.x stamps mappingDataVersion with the present, so it is left out."""
+def signature(
+    registration: Registration, *, delete_missing: bool, claimant: Claimant = UNGUARDED
+) -> Signature:
+    """Return the signature of a registration; 5.x stamps mappingDataVersion with the present, so it is left out.
+
+    With ownershipGuard it has the registrant, so that lua/register.lua judges each one's first registration."""
     r = registration
     split = split_signature(r.body) if r.version >= V3_0_11 else None
     if split and b'"timestamp"' not in split[0]:
@@ -118,6 +123,7 @@ def signature(registration: Registration, *, delete_missing: bool) -> Signature:
             r.timeout_ms,
             r.compressed,
             delete_missing,
+            *((claimant.registrant,) if claimant.guard else ()),
         )
     )
     digest = blake2b(identity + head, digest_size=8).hexdigest()
@@ -147,6 +153,7 @@ class RegisterContext(msgspec.Struct, frozen=True):
     host: str | None
     delete_missing: bool
     limits: Limits
+    claimant: Claimant
 
     @property
     def network(self) -> str | None:

@@ -31,6 +31,7 @@ class RegisterRequest(msgspec.Struct, frozen=True, omit_defaults=True):
     sig: str
     timeout: int
     limits: Limits
+    registrant: str
     counts: Counts
     last: int
     single: int
@@ -41,6 +42,8 @@ class RegisterRequest(msgspec.Struct, frozen=True, omit_defaults=True):
     owner: str | None = None
     host: str | None = None
     network: str | None = None
+    guard: int = 0
+    claims: int = 0
     dry: int = 0
     token: str = ""
     claim: str | None = None
@@ -93,6 +96,9 @@ def register_request(
         owner=context.owner,
         host=context.host,
         network=context.network,
+        registrant=context.claimant.registrant,
+        guard=int(context.claimant.guard),
+        claims=int(context.claimant.takes),
     )
 
 

@@ -9,6 +9,7 @@ from tests.registry.stored import Store
 
 QUEUE_DATA = re.compile(r"[1-9]\d*(,-?\d+){4}")
 MAPPING = re.compile(r"[1-9]\d*,\{.*\}")
+REGISTRANT = re.compile(r"host:.+|principal:[A-Za-z0-9._-]{1,64}")
 SLACK_MS = 500  # on a busy machine a script may wait between two of its commands
 ELSEWHERE = (
     "access:revoked",
@@ -153,6 +154,8 @@ def _members(s: Snapshot) -> Iterator[str]:
             yield f"member {key} is nowhere"
         if missing := {"broker", "id", "timeout", "since"} - set(fields):
             yield f"member {key} lacks {missing}"
+        if "registrant" in fields and not REGISTRANT.fullmatch(fields["registrant"]):
+            yield f"member {key} was registered by {fields['registrant']!r}"
 
 
 def _leases(s: Snapshot) -> Iterator[str]:

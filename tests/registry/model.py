@@ -7,6 +7,7 @@ from copy import deepcopy
 from dataclasses import dataclass, field
 from itertools import count
 
+from registry.ownership import UNGUARDED, Claimant
 from registry.registration.register import Registration
 from rocketmq_remoting.permission import PERM_READ, PERM_WRITE
 from rocketmq_remoting.registration import RegisterBrokerBody
@@ -20,6 +21,10 @@ class SingleTopic(Exception):
     """A newcomer with exactly one topic."""
 
 
+class Owned(Exception):
+    """It is for the registrant of a living member."""
+
+
 @dataclass
 class ModelMember:
     """What an address registered last, under whichever name."""
@@ -31,7 +36,8 @@ class ModelMember:
     ha: str = ""
     timeout_ms: int = 0
     filters: tuple[str, ...] = ()
-    owners: set[str] = field(default_factory=set)
+    owners: dict[str, str] = field(default_factory=dict)  # with the hosts that they came from
+    registrant: str = ""
     serial: int = field(default_factory=lambda: next(_serials))
     renewals: int = 0  # how often its lease was renewed
 
@@ -82,12 +88,13 @@ class Model:
         owner: str | None = None,
         delete_missing: bool = False,
         records_lapses: bool = True,
+        claimant: Claimant = UNGUARDED,
     ) -> Answer:
         """Without `records_lapses` the lapses of other members are left for later, as they may be."""
         before = deepcopy((self.brokers, self.members))
         try:
-            answer = self._register(r, body, owner, delete_missing, records_lapses)
-        except SingleTopic:
+            answer = self._register(r, body, owner, delete_missing, records_lapses, claimant)
+        except (SingleTopic, Owned):
             self.brokers, self.members = before
             raise
         if answer.refused:
@@ -103,26 +110,35 @@ class Model:
         owner: str | None,
         delete_missing: bool,
         records_lapses: bool,
+        claimant: Claimant,
     ) -> Answer:
         broker = self.brokers.setdefault(r.name, ModelBroker(r.cluster))
         me = self.members.get((r.cluster, r.address)) or ModelMember(r.cluster, r.address)
         if records_lapses:
             self._record_lapses(broker, me)
         reinstated = me.lapsed and broker.addrs.get(r.id) is me
+        living = (r.cluster, r.address) in self.members and not me.lapsed
+        renews = broker.addrs.get(r.id) is me
         if me.lapsed:
             self._leave(me)
-            me.lapsed = False
+            me.lapsed, me.registrant = False, ""
         first = not broker.addrs and not reinstated
         if first:
             broker = self.brokers[r.name] = ModelBroker(r.cluster)
+        displaced = []
         for number, other in list(broker.addrs.items()):
             if number != r.id and other.address == r.address:
+                displaced += [] if other is me else [other]
                 self._vacate(broker, number)
         holder = broker.addrs.get(r.id)
         rival = self.members.get((r.cluster, holder.address)) if holder else None
         state = int(rival.version.split(":")[0]) if rival and rival.version and not rival.lapsed else 0
         if holder and holder.address != r.address and state > body.data_version.state_version:
             return Answer(refused=True)
+        if living and not (renews and may_renew(me, claimant)) and not may_take(me, claimant):
+            raise Owned
+        if not all(may_take(other, claimant) for other in (*displaced, holder) if other not in (None, me)):
+            raise Owned
         fresh = holder is None and not reinstated
         if fresh and len(body.topics) == 1:
             raise SingleTopic
@@ -140,8 +156,9 @@ class Model:
         me.renewals += 1
         if body.filter_servers is not None:
             me.filters = body.filter_servers
+        me.registrant = next_registrant(me, claimant)
         if owner:
-            me.owners.add(owner)
+            me.owners[owner] = claimant.registrant.partition(":")[2]
         master = broker.addrs.get(MASTER)
         if r.id == MASTER or master is None or master.lapsed:
             return Answer()
@@ -172,11 +189,13 @@ class Model:
                 topic: info.epoch for topic, info in body.mapping_infos.items() if info.bname == r.name
             }
 
-    def heartbeat(self, cluster: str, address: str) -> str | None:
+    def heartbeat(self, cluster: str, address: str, claimant: Claimant = UNGUARDED) -> str | None:
         """The stored data version, None for an unknown member. A lapsed one is back in all its places."""
         me = self.members.get((cluster, address))
         if me is None:
             return None
+        if not may_renew(me, claimant):
+            raise Owned
         if me.lapsed:
             places = list(self._places(me))
             for broker, number in places:
@@ -189,9 +208,12 @@ class Model:
         self._end()
         return me.version
 
-    def unregister(self, cluster: str, address: str, name: str) -> None:
+    def unregister(self, cluster: str, address: str, name: str, claimant: Claimant = UNGUARDED) -> None:
         broker = self.brokers.get(name)
         if broker is not None:
+            living = [one for one in broker.addrs.values() if not one.lapsed and one.address == address]
+            if not all(may_take(one, claimant) for one in living):
+                raise Owned
             self._record_lapses(broker, None)
             for number, member in list(broker.addrs.items()):
                 if member.address == address:
@@ -207,7 +229,7 @@ class Model:
         me = self.members.get((cluster, address))
         if me is None or owner not in me.owners:
             return False
-        me.owners.remove(owner)
+        del me.owners[owner]
         return not me.owners
 
     def remove_disconnected(self, me: ModelMember) -> None:
@@ -237,12 +259,22 @@ class Model:
             if not cluster or cluster in broker.clusters:
                 broker.topics.pop(topic, None)
 
-    def register_topic(self, topic: str, rows: list[tuple[str, Queues]]) -> None:
+    def register_topic(
+        self, topic: str, rows: list[tuple[str, Queues]], claimant: Claimant = UNGUARDED
+    ) -> None:
         known = any(topic in broker.topics for broker in self.brokers.values())
         names = [name for name, _ in rows]
         unknown = next((i for i, name in enumerate(names) if name not in self.brokers), len(rows))
         if unknown < len(rows) and not known:
             return
+        latest = {name: broker.topics.get(topic) for name, broker in self.brokers.items()}
+        for name, queues in rows[:unknown]:
+            registrants = {member.registrant for member in self.brokers[name].addrs.values()}
+            if latest[name] == queues or claimant.registrant in registrants:
+                continue
+            if claimant.guard and any(one.startswith("principal:") for one in registrants):
+                raise Owned
+            latest[name] = queues
         for name, queues in rows[:unknown]:
             self.brokers[name].topics[topic] = queues
 
@@ -311,3 +343,24 @@ class Model:
                 for topic, (read, write, perm, flag) in broker.topics.items():
                     broker.topics[topic] = (read, write, perm & ~PERM_WRITE, flag)
             broker.pending = False
+
+
+def may_take(member: ModelMember, claimant: Claimant) -> bool:
+    """Whether a request may have the place of a living member, or give it another one."""
+    is_own = member.registrant == claimant.registrant
+    return not claimant.guard or is_own or (claimant.takes and member.registrant.startswith("host:"))
+
+
+def may_renew(member: ModelMember, claimant: Claimant) -> bool:
+    is_own = member.registrant == claimant.registrant
+    return not claimant.guard or is_own or not member.registrant.startswith("principal:")
+
+
+def next_registrant(member: ModelMember, claimant: Claimant) -> str:
+    """Of a member that the claimant registers: a host's is not another host's before its connections are gone."""
+    last, new = member.registrant, claimant.registrant
+    if last in ("", new):
+        return new
+    if new.startswith("principal:"):
+        return last if claimant.guard and not claimant.takes else new
+    return last if last.removeprefix("host:") in member.owners.values() else new

@@ -9,6 +9,7 @@ from registry.events.entry import Event
 from registry.expiry.worker_lease import Tick, tick
 from registry.growth.limits import DEFAULT_LIMITS
 from registry.keys import Keys, member_key
+from registry.ownership import UNGUARDED, Claimant
 from registry.plans import Plan
 from registry.registration.heartbeat import Heartbeat, renew_lease
 from registry.registration.register import Registered, register
@@ -39,24 +40,45 @@ class Namespace:
         return run(plan, self.store)
 
     def register(
-        self, *args: Any, owner: str | None = None, delete_missing: bool = False, **kwargs: Any
+        self,
+        *args: Any,
+        owner: str | None = None,
+        host: str | None = None,
+        delete_missing: bool = False,
+        by: Claimant = UNGUARDED,
+        **kwargs: Any,
     ) -> Registered:
         """Register what `tests.registry.brokers.registration` makes of the rest."""
         asked = registration(*args, **kwargs)
         return self.run(
             register(
-                self.keys, asked, origin(), owner=owner, delete_missing=delete_missing, limits=self.limits
+                self.keys,
+                asked,
+                origin(),
+                owner=owner,
+                host=host,
+                delete_missing=delete_missing,
+                limits=self.limits,
+                claimant=by,
             )
         )
 
     def unregister(
-        self, name: str = "b1", number: int = 0, *, cluster: str = "c1", at: str | None = None
+        self,
+        name: str = "b1",
+        number: int = 0,
+        *,
+        cluster: str = "c1",
+        at: str | None = None,
+        by: Claimant = UNGUARDED,
     ) -> Removal:
         where = at or address(name, number)
-        return self.run(unregister(self.keys, cluster, where, name, str(number), origin()))
+        return self.run(unregister(self.keys, cluster, where, name, str(number), origin(), by))
 
-    def heartbeat(self, name: str = "b1", number: int = 0, *, cluster: str = "c1") -> Heartbeat:
-        return self.run(renew_lease(self.keys, cluster, address(name, number), origin()))
+    def heartbeat(
+        self, name: str = "b1", number: int = 0, *, cluster: str = "c1", by: Claimant = UNGUARDED
+    ) -> Heartbeat:
+        return self.run(renew_lease(self.keys, cluster, address(name, number), origin(), claimant=by))
 
     def tick(self, worker: str = "w1") -> Tick:
         return self.run(tick(self.keys, worker, origin()))

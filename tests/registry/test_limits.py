@@ -9,13 +9,14 @@ from msgspec.structs import replace
 
 from registry.clusters import cluster_info
 from registry.drains import Drain, drain, drained_brokers, drained_names
-from registry.errors import ConfigNotFound, LimitReached
+from registry.errors import ConfigNotFound, LimitReached, NotOwner
 from registry.events.heartbeat_log import log_heartbeat
 from registry.growth.limits import DEFAULT_LIMITS, Limits
 from registry.keys import ORDER_TOPIC_CONFIG, member_key
 from registry.kv import delete, import_table, put, replace_table, table
 from registry.members import brokers as members_of_brokers
 from registry.options.catalogue import BY_KEY, GROWTH_LIMITS, Options
+from registry.ownership import Claimant, ReportedRefusals
 from registry.plans import Batch, Plan, ScriptCall, ScriptItem
 from registry.queue_data.rewrite import wipe_write_perm
 from registry.registration.heartbeat import renew_lease
@@ -528,6 +529,10 @@ def test_each_script_runs_on_hashes_at_their_limits(ns: Namespace) -> None:
     scene.register(at=A0, cluster="c0", owner="w1/1")
     scene.run(renew_lease(keys, "c0", A0, origin()))
     scene.run(log_heartbeat(keys, "c0", A0, 322))
+    other = Claimant("host:10.0.0.1", guard=True, reported=ReportedRefusals())
+    scene.run(renew_lease(keys, "c0", A0, origin(), claimant=other))
+    with pytest.raises(NotOwner):
+        scene.unregister("b1", at=A0, cluster="c0", by=other)
     assert (
         len(scene.run(cluster_info(keys)).broker_addr_table["b1"].broker_addrs) == most.max_members_of_broker
     )

@@ -27,9 +27,7 @@ def query_data_version(request: Request) -> Handled:
     asked = decode_queried_version(request.command.body)
     if cluster is None or address is None:
         return Reply(ext={"changed": "true"})
-    return _compared(
-        asked, renew_lease(request.keys, cluster, address, request.origin, event_code=request.event_code)
-    )
+    return _compared(asked, _renewal(request, cluster, address))
 
 
 @handles(RequestCode.BROKER_HEARTBEAT)
@@ -38,14 +36,23 @@ def broker_heartbeat(request: Request) -> Handled:
     cluster, address = request.get("clusterName"), request.get("brokerAddr")
     if cluster is None or address is None:
         return failure("the custom field <clusterName> or <brokerAddr> is null")
-    return _renewed(
-        renew_lease(request.keys, cluster, address, request.origin, event_code=request.event_code)
+    return _renewed(_renewal(request, cluster, address))
+
+
+def _renewal(request: Request, cluster: str, address: str) -> Plan[Heartbeat]:
+    return renew_lease(
+        request.keys,
+        cluster,
+        address,
+        request.origin,
+        event_code=request.event_code,
+        claimant=request.claimant,
     )
 
 
 def _removed(request: Request, cluster: str, address: str, name: str) -> Plan[Reply]:
     removal = yield from unregister(
-        request.keys, cluster, address, name, request.get("brokerId"), request.origin
+        request.keys, cluster, address, name, request.get("brokerId"), request.origin, request.claimant
     )
     return Reply(event_id=removal.event_id)
 

@@ -84,6 +84,7 @@ def _registered(request: Request, registration: Registration) -> Plan[Reply]:
             registration_cache=request.registration_cache,
             event_code=request.event_code,
             limits=request.limits,
+            claimant=request.claimant,
         )
     except Exception as error:
         if is_first and not _may_have_registered(error, request):

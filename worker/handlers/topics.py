@@ -8,13 +8,12 @@ from registry.topics import UnitKind
 from rocketmq_remoting.codes import RequestCode
 from rocketmq_remoting.route import QueueData, decode_route
 from rocketmq_remoting.topic_list import TopicList, encode_topic_list
+from worker.arguments import BODY_MOST
 from worker.dispatch import failure, handles
 from worker.handlers.drain_warning import warn_if_drained
 from worker.reply import Depends, Handled, Reply, Request
 
 DISABLED = failure("disable")
-BODY_MOST = 256 << 10
-"""Bytes of a route to register (217), which is read at once: the queue data of 1,000 brokers are half of that."""
 SHORT = 4 << 10
 """Bytes of one that does not wait for rewrites, of some 30 brokers."""
 
@@ -98,7 +97,9 @@ def _registered(request: Request, topic: str | None) -> Handled:
 
 
 def _set(request: Request, topic: str, queues: Sequence[QueueData]) -> Plan[Reply]:
-    event_id = yield from topics.register_topic(request.keys, topic, queues, request.origin, request.limits)
+    event_id = yield from topics.register_topic(
+        request.keys, topic, queues, request.origin, request.limits, request.claimant
+    )
     yield from warn_if_drained(request, tuple(dict.fromkeys(data.broker_name for data in queues)))
     return Reply(event_id=event_id)
 

@@ -9,7 +9,6 @@ import asyncio
 import itertools
 import logging
 from collections.abc import Callable
-from enum import StrEnum
 from typing import TypeVar
 
 from registry.drivers import AsyncDriver
@@ -27,9 +26,9 @@ from worker.logs.rate_limited_log import RateLimitedLog
 from worker.outgoing import Endpoint
 from worker.peer import Peer
 from worker.watch.host_semaphore import HostSemaphore
+from worker.watch.probes import Probe, probe_twice
 
 PROBES_MAX = 64
-SECOND_PROBE_S = 0.25  # a dying process may still have its port when its connections are gone
 RETRY_S = 1.0
 RETRY_FOR_S = 120.0
 ASKING_MAX = 128  # the others wait: while the store is away, all that ask again would keep the worker busy
@@ -37,14 +36,6 @@ ASKING_MAX = 128  # the others wait: while the store is away, all that ask again
 log = logging.getLogger(__name__)
 rate_limited = RateLimitedLog(log)
 T = TypeVar("T")
-
-
-class Probe(StrEnum):
-    """What a probe of a broker's address found, as metrics have it."""
-
-    REACHABLE = "reachable"
-    REFUSED = "refused"
-    SILENT = "silent"
 
 
 class Members(set[str]):
@@ -186,7 +177,7 @@ class ClosedConnections:
             if not await self._probes.acquire(host, member_key(member.cluster, member.address)):
                 return
             try:
-                found = await self._probed(to, options.probe_timeout_millis / 1000)
+                found = await probe_twice(to, options.probe_timeout_millis / 1000)
             finally:
                 self._probes.release(host)
             self._counters.probes.add(found)
@@ -208,12 +199,6 @@ class ClosedConnections:
                     if time() >= last:
                         raise
                 await asyncio.sleep(RETRY_S)
-
-    async def _probed(self, to: Endpoint, timeout_s: float) -> Probe:
-        if (found := await probe(to, timeout_s)) is not Probe.REACHABLE:
-            return found
-        await asyncio.sleep(SECOND_PROBE_S)
-        return await probe(to, timeout_s)
 
 
 def _probed(address: str, members: Members, options: Options) -> Endpoint | None:
@@ -237,16 +222,3 @@ def _probed(address: str, members: Members, options: Options) -> Endpoint | None
     else:
         members.probes -= 1
     return to
-
-
-async def probe(to: Endpoint, timeout_s: float) -> Probe:
-    """Return whether connections are accepted there."""
-    try:
-        async with asyncio.timeout(timeout_s):
-            writer = await outgoing.open_connection(to)
-    except TimeoutError:
-        return Probe.SILENT
-    except OSError:
-        return Probe.REFUSED
-    writer.close()
-    return Probe.REACHABLE

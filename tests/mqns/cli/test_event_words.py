@@ -122,6 +122,12 @@ SAID: list[tuple[str, str, dict[str, Any], str]] = [
         'b1 0=h:1 of c1 accepted; there was broker "b2"',
     ),
     (
+        "conflict_seen",
+        "ownership",
+        MEMBER | {"action": "refused", "holder": {"addr": "h:2", "cluster": "c1"}},
+        'b1 0=h:1 of c1 refused; there was addr "h:2" cluster "c1"',
+    ),
+    (
         "tables_repaired",
         "topics",
         {"brokers": ["b1"], "topics": ["A", "B"], "count": 2},

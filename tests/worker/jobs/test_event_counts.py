@@ -70,12 +70,14 @@ def test_conflicts() -> None:
         event("conflict_seen", "two_names", count=3),
         event("conflict_seen", "state_version"),
         event("conflict_seen", "stale_unregister"),
+        event("conflict_seen", "ownership"),
         event("broker_registered", "takeover"),
     )
     assert {key[1]: value for key, value in found.items() if key[0] == "identity_conflicts_total"} == {
         "two_names": 3,
         "state_version": 1,
         "stale_unregister": 1,
+        "ownership": 1,
         "takeover": 1,
     }
     assert found["stale_unregister_fenced_total",] == 1

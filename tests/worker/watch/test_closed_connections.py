@@ -20,7 +20,7 @@ from tests.worker.scene import Broker, Scene, asynchronous, last_cause, serving
 from worker.handlers.registration import UNSURE_MOST
 from worker.outgoing import Endpoint
 from worker.watch import closed_connections, ticker
-from worker.watch.closed_connections import Probe
+from worker.watch.probes import Probe
 
 
 @pytest.fixture
@@ -338,7 +338,7 @@ async def test_a_broker_waits_for_no_more_than_a_probe_of_another_host(
         return Probe.REFUSED
 
     monkeypatch.setattr(closed_connections, "PROBES_MAX", 1)
-    monkeypatch.setattr(closed_connections, "probe", refused_late)
+    monkeypatch.setattr("worker.watch.probes.probe", refused_late)
     async with serving(store.url) as scene:
         hostile, killed = scene.connect("127.10.0.5:40000"), scene.connect()
         for number in range(4):

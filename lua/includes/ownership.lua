@@ -1,0 +1,25 @@
+--- @include "connections"
+--- @include "registrant"
+--- @include "tables"
+-- What is for the registrant of a living member. A request has its own registrant, guard, and claims: 1 for a principal that
+-- may take what a host registered.
+
+-- Whether a request may take a member's place, give it another one, or remove it.
+local function may_take(r, member)
+  local registrant = member.fields.registrant
+  return r.guard ~= 1 or not registrant or registrant == r.registrant
+    or (r.claims == 1 and not is_principal(registrant))
+end
+
+-- The reply to one that may not: {cluster, address, end of the lease (ms), now, 1 with a connection, {host, ...}}.
+local function owned_by(ctx, member)
+  local living, hosts = connections_of(ctx, member.fields), {}
+  for field, host in pairs(member.fields) do
+    if string.sub(field, 1, 6) == "owner:" and is_text(host) then hosts[#hosts + 1] = host end
+  end
+  local host = string.match(member.fields.registrant, "^host:(.*)$")
+  if host and is_text(host) then hosts[#hosts + 1] = host end
+  return { "owned", {
+    cluster_of(member.key), address_of(member.key), member.lease, ctx.now, #living > 0 and 1 or 0, hosts,
+  } }
+end

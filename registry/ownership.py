@@ -1,0 +1,111 @@
+"""Ownership of broker names: the owner of a member is its registrant, a principal or the host it was registered from.
+
+With the option ownershipGuard, what takes the place of a living member is for its registrant, and all that brokers ask
+about a principal's for that principal (docs/access.md). Scripts judge it (`lua/includes/ownership.lua`)."""
+
+from collections.abc import Callable
+from threading import Lock
+from time import monotonic
+from typing import Final, NamedTuple
+
+import msgspec
+
+from registry.caching.bounded import Bounded
+from registry.errors import NotOwner
+from registry.holder import Holder
+from registry.keys import Keys
+from registry.plans import Origin, Plan, ScriptCall, as_json
+
+__all__ = ["UNGUARDED", "Claim", "Claimant", "ReportedRefusals", "refused", "registrant_at", "registrant_of"]
+
+PRINCIPAL: Final = "principal:"
+"""As lua/includes/registrant.lua."""
+REPORTED_EACH_S: Final = 60.0
+REPORTED_BYTES: Final = 1 << 20
+COST: Final = 200
+"""Bytes that a reported refusal takes beside its names."""
+
+
+class Claim(NamedTuple):
+    """What a refused request names, as its event has it; the id is "" where it names none."""
+
+    cluster: str
+    broker: str
+    id: str
+    address: str
+
+
+class ReportedRefusals:
+    """The refusals that a process reported within the last minute, by broker name, id and registrant; of so many that
+    they do not fit, the oldest are reported again. Threads may share it. `clock` gives seconds."""
+
+    def __init__(self, clock: Callable[[], float] = monotonic) -> None:
+        self._clock = clock
+        self._until: Bounded[tuple[str, str, str], float] = Bounded(REPORTED_BYTES, _cost)
+        self._lock = Lock()
+
+    def is_new(self, claim: Claim, registrant: str) -> bool:
+        """Return whether a refusal is to be reported, and note that it is."""
+        now, key = self._clock(), (claim.broker, claim.id, registrant)
+        with self._lock:
+            if now < (self._until.get(key) or 0):
+                return False
+            self._until.put(key, now + REPORTED_EACH_S)
+            return True
+
+
+class Claimant(msgspec.Struct, frozen=True):
+    """The caller of a request about a broker, as the owner that it would be.
+
+    `guard` is the option ownershipGuard. `claims`: of a principal, whether its limits name the broker, so that it may
+    take what a host registered. `operates`: ownership does not bind it where operators may ask the same (217).
+    `proved`: the very bytes of the request prove the principal, so that its answer may be cached by them.
+    `reported` are refusals that need no event."""
+
+    registrant: str
+    guard: bool = False
+    claims: bool = True
+    operates: bool = False
+    proved: bool = False
+    reported: ReportedRefusals | None = None
+
+    @property
+    def takes(self) -> bool:
+        """Return whether it may take what a host registered."""
+        return self.claims and self.registrant.startswith(PRINCIPAL)
+
+    def arguments(self) -> dict[str, object]:
+        """Return what a script has to know of it: nothing without the guard."""
+        if not self.guard:
+            return {}
+        return {"guard": 1, "registrant": self.registrant, "claims": int(self.takes)}
+
+
+def registrant_at(host: str | None) -> str:
+    """Return the registrant that a host is, of an `ip:port` the ip as written; "" and None are of a Unix socket."""
+    return f"host:{host or 'unix'}"
+
+
+def registrant_of(principal: str) -> str:
+    """Return the registrant that a principal of this name is."""
+    return f"{PRINCIPAL}{principal}"
+
+
+UNGUARDED: Final = Claimant(registrant_at(None))
+
+
+def refused(
+    keys: Keys, claimant: Claimant, origin: Origin, claim: Claim, holder: tuple[str, str] | Holder
+) -> Plan[NotOwner]:
+    """Return the error of a request that is for another registrant, and report it as an event once a minute.
+
+    `holder` is the member that it is about, or only (cluster, address) of one that is not in its way."""
+    if claimant.reported is not None and claimant.reported.is_new(claim, claimant.registrant):
+        cluster, address = (holder.cluster, holder.address) if isinstance(holder, Holder) else holder
+        request = {"origin": origin, **claim._asdict(), "holder": {"addr": address, "cluster": cluster}}
+        yield ScriptCall("report_refusal", (keys.events_meta,), (as_json(request),))
+    return NotOwner(claim.broker, origin.actor, holder if isinstance(holder, Holder) else None)
+
+
+def _cost(key: tuple[str, str, str], _: float) -> int:
+    return COST + sum(map(len, key))

@@ -1,0 +1,55 @@
+"""Owners of brokers over HTTP: what is for another is forbidden (docs/access.md)."""
+
+import pytest
+import redis as redis_py
+
+from api.app import create_app
+from registry.events.entry import Event
+from registry.keys import Keys
+from registry.options.catalogue import Options
+from registry.ownership import ReportedRefusals
+from tests.api.http import MASTER, Http, a_broker
+
+HEARTBEAT, MEMBER = "/v1/brokers/broker-a/heartbeat", {"cluster": "c1", "brokerAddr": MASTER}
+LEAVE = f"/v1/brokers/broker-a?cluster=c1&brokerAddr={MASTER}"
+THERE = {"REMOTE_ADDR": "10.0.0.5"}
+MOVED = a_broker(brokerAddr="10.0.0.5:10911")
+
+
+@pytest.fixture
+def http(redis: redis_py.Redis, monkeypatch: pytest.MonkeyPatch) -> Http:
+    monkeypatch.setattr("api.name_server._refusals", ReportedRefusals())
+    return Http(create_app(Options(ownership_guard=True), redis=redis).test_client())
+
+
+def test_what_takes_a_living_brokers_place_is_for_its_host(http: Http, redis: redis_py.Redis) -> None:
+    http.ok("POST", "/v1/brokers", a_broker())
+    for method, path, body in (("POST", "/v1/brokers", MOVED), ("DELETE", LEAVE, None)) * 2:
+        refused = http(method, path, body, environ_overrides=THERE)
+        assert (refused.status, refused.json["type"]) == (403, "urn:redis-namesrv:forbidden")
+        assert refused.json["detail"] == (
+            "access denied: broker needs the owner of broker-a; caller http:10.0.0.5"
+        )
+    assert http.ok("GET", "/v1/brokers/broker-a")["members"][0]["brokerAddr"] == MASTER
+    causes = [Event.of(*entry).cause for entry in redis.xrange(Keys().events)]  # type: ignore[union-attr]
+    assert causes.count("ownership") == 2  # of id 0, and of none
+    http.ok("POST", "/v1/brokers", MOVED)
+    http.ok("DELETE", LEAVE.replace(MASTER, "10.0.0.5:10911"))
+
+
+def test_others_renew_it(http: Http) -> None:
+    http.ok("POST", "/v1/brokers", a_broker())
+    assert http("POST", HEARTBEAT, MEMBER, environ_overrides=THERE).status == 200
+    assert http("POST", "/v1/brokers", a_broker(), environ_overrides=THERE).status == 200
+
+
+def test_a_principals_broker_is_renewed_by_that_principal_only(http: Http, redis: redis_py.Redis) -> None:
+    http.ok("POST", "/v1/brokers", a_broker())
+    redis.hset(Keys().member(f"c1:{MASTER}"), "registrant", "principal:p")
+    assert http.refused("POST", HEARTBEAT, MEMBER)[:2] == (403, "forbidden")
+
+
+def test_a_peer_without_an_address_is_a_host_of_its_own(http: Http, redis: redis_py.Redis) -> None:
+    reply = http("POST", "/v1/brokers", a_broker(), environ_overrides={"REMOTE_ADDR": ""})
+    assert reply.status == 200
+    assert redis.hget(Keys().member(f"c1:{MASTER}"), "registrant") == "host:unix"

@@ -1,0 +1,372 @@
+"""Owners of brokers: which requests are for the registrant of a living member (docs/access.md), with ownershipGuard."""
+
+import json
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+import pytest
+from msgspec.structs import replace
+
+from registry.errors import LimitReached, NotOwner
+from registry.ownership import Claim, Claimant, ReportedRefusals, registrant_at, registrant_of
+from registry.plans import ScriptItem, ask, joined
+from registry.queue_data.slices import TOPICS_MAX
+from registry.registration.heartbeat import renew_lease
+from registry.registration.register import register
+from registry.removal import Disconnected, remove_disconnected
+from registry.topics import BROKERS_MAX, register_topic
+from rocketmq_remoting.route import QueueData
+from tests.registry.brokers import address, origin, registration
+from tests.registry.namespace import Namespace
+from tests.registry.steps import Stepped
+
+A0, ELSEWHERE = address("b1"), "127.9.9.9:10911"
+HERE, THERE = Claimant("host:127.1.1.1", guard=True), Claimant("host:127.2.2.2", guard=True)
+P1, P2 = Claimant("principal:p1", guard=True), Claimant("principal:p2", guard=True)
+UNNAMED = replace(P2, claims=False)
+"""A principal whose limits do not name the broker."""
+MANY = [f"T{number}" for number in range(TOPICS_MAX + 1)]
+
+
+def registrant(ns: Namespace, name: str = "b1", number: int = 0) -> str | None:
+    stored: str | None = ns.store.hget(ns.keys.member(f"c1:{address(name, number)}"), "registrant")
+    return stored
+
+
+def dump(ns: Namespace) -> dict[str, bytes]:
+    return {key: ns.store.dump(key) for key in ns.store.scan_iter(f"{ns.keys.prefix}*")}
+
+
+@contextmanager
+def refusal(ns: Namespace) -> Iterator[pytest.ExceptionInfo[NotOwner]]:
+    """Expect one that changes nothing in the store."""
+    before = dump(ns)
+    with pytest.raises(NotOwner) as error:
+        yield error
+    assert dump(ns) == before
+
+
+def test_who_registered_a_member_is_noted_with_and_without_the_guard(ns: Namespace) -> None:
+    ns.register(by=replace(HERE, guard=False))
+    assert registrant(ns) == "host:127.1.1.1"
+    ns.register(version=2, by=replace(THERE, guard=False))
+    assert registrant(ns) == "host:127.2.2.2"
+    ns.register(version=3, by=replace(P1, guard=False))
+    assert registrant(ns) == "principal:p1"
+
+
+def test_registrants_have_a_text() -> None:
+    assert registrant_at("10.0.0.1") == "host:10.0.0.1"
+    assert registrant_at("fd00::1") == "host:fd00::1"
+    assert {registrant_at(""), registrant_at(None)} == {"host:unix"}
+    assert registrant_of("p1") == "principal:p1"
+
+
+@pytest.mark.parametrize("topics", [("T1", "T2"), MANY], ids=["small", "large"])
+def test_a_living_members_id_is_taken_by_its_registrant_only(ns: Namespace, topics: list[str]) -> None:
+    ns.register(by=HERE)
+    with refusal(ns) as error:
+        ns.register(at=ELSEWHERE, topics=topics, by=THERE)
+    assert error.value.holder is not None
+    assert (error.value.holder.address, error.value.holder.connected) == (A0, False)
+    assert ns.addrs() == {0: A0}
+    ns.register(at=ELSEWHERE, topics=topics, by=HERE)
+    assert ns.addrs() == {0: ELSEWHERE}
+
+
+def test_a_living_members_address_gets_another_name_of_its_registrant_only(ns: Namespace) -> None:
+    ns.register(by=HERE)
+    with refusal(ns):
+        ns.register("b2", at=A0, by=THERE)
+    ns.register("b2", at=A0, by=HERE)
+    assert ns.addrs("b2") == {0: A0}
+    ns.register("b2", at=A0, version=2, by=THERE)  # which it has now
+
+
+@pytest.mark.parametrize("cluster", ["c1", "c2"])
+def test_a_living_members_address_gets_another_id_of_its_registrant_only(ns: Namespace, cluster: str) -> None:
+    """Otherwise any host could take the master away from its group."""
+    ns.register(by=HERE)
+    with refusal(ns):
+        ns.register("b1", 1, at=A0, cluster=cluster, by=THERE)
+    ns.register("b1", 1, at=A0, cluster=cluster, by=HERE)
+    assert ns.addrs() == {1: A0}
+
+
+def test_master_and_slave_of_one_host_change_places(ns: Namespace) -> None:
+    ns.register(by=HERE)
+    ns.register("b1", 1, by=HERE)
+    ns.register("b1", 0, at=address("b1", 1), version=2, by=HERE)
+    ns.register("b1", 1, at=A0, version=2, by=HERE)
+    assert ns.addrs() == {0: address("b1", 1), 1: A0}
+
+
+@pytest.mark.parametrize("claimant", [THERE, P2], ids=str)
+def test_what_has_lapsed_is_for_all(ns: Namespace, claimant: Claimant) -> None:
+    ns.register(by=P1)
+    ns.lapse()
+    ns.register(at=ELSEWHERE, by=claimant)
+    assert ns.addrs() == {0: ELSEWHERE}
+
+
+def test_a_member_that_comes_back_after_its_lapse_is_of_who_registers_it(ns: Namespace) -> None:
+    ns.tick("w1")
+    ns.register(by=HERE, owner="w1/1", host="127.1.1.1")
+    ns.lapse()
+    ns.register(version=2, by=THERE)
+    assert registrant(ns) == "host:127.2.2.2"
+
+
+def test_while_a_hold_keeps_a_member_it_has_its_owner(ns: Namespace) -> None:
+    ns.register(by=HERE)
+    ns.lapse()
+    ns.silent_for(20_000)
+    assert ns.addrs() == {0: A0}
+    with pytest.raises(NotOwner):
+        ns.register(at=ELSEWHERE, by=THERE)
+    with pytest.raises(NotOwner):
+        ns.unregister(by=THERE)
+
+
+def test_a_hosts_member_is_renewed_by_any_caller_and_has_its_last_registrant(ns: Namespace) -> None:
+    ns.register(by=HERE)
+    assert ns.heartbeat(by=THERE).version
+    ns.register(by=THERE)
+    assert registrant(ns) == "host:127.2.2.2"
+
+
+def test_a_hosts_member_stays_its_own_while_it_has_a_connection(ns: Namespace) -> None:
+    """Otherwise two requests took what one may not."""
+    ns.tick("w1")
+    ns.register(by=HERE, owner="w1/1", host="127.1.1.1")
+    ns.register(version=2, by=THERE, owner="w1/2", host="127.2.2.2")
+    assert registrant(ns) == "host:127.1.1.1"
+    with refusal(ns) as error:
+        ns.register(at=ELSEWHERE, by=THERE)
+    assert error.value.holder is not None
+    assert error.value.holder.connected
+    ns.store.hdel(ns.keys.member(f"c1:{A0}"), "owner:w1/1")
+    ns.register(version=3, by=THERE, owner="w1/2", host="127.2.2.2")
+    assert registrant(ns) == "host:127.2.2.2"
+
+
+@pytest.mark.parametrize("claimant", [THERE, P2], ids=str)
+@pytest.mark.parametrize(
+    "act",
+    [
+        pytest.param(lambda ns, by: ns.register(by=by), id="the same registration"),
+        pytest.param(lambda ns, by: ns.register(version=2, by=by), id="another"),
+        pytest.param(lambda ns, by: ns.register(at=ELSEWHERE, by=by), id="elsewhere"),
+        pytest.param(lambda ns, by: ns.register("b2", at=A0, by=by), id="another name"),
+        pytest.param(lambda ns, by: ns.heartbeat(by=by), id="heartbeat"),
+        pytest.param(lambda ns, by: ns.unregister(by=by), id="unregistration"),
+        pytest.param(lambda ns, by: ns.unregister(cluster="c2", by=by), id="of another cluster"),
+        pytest.param(lambda ns, by: set_topic(ns, by), id="217"),
+    ],
+)
+def test_a_principals_member_is_for_that_principal(
+    ns: Namespace, claimant: Claimant, act: Callable[[Namespace, Claimant], object]
+) -> None:
+    ns.register(by=P1)
+    with refusal(ns):
+        act(ns, claimant)
+    act(ns, P1)
+
+
+def set_topic(ns: Namespace, by: Claimant, *names: str) -> None:
+    queues = [QueueData(name, 1, 1, 6, 0) for name in names or ("b1",)]
+    ns.run(register_topic(ns.keys, "T9", queues, origin(), claimant=by))
+
+
+def test_a_topic_of_several_brokers_is_registered_for_all_or_none(ns: Namespace) -> None:
+    ns.register("b0", by=HERE)
+    ns.register(by=P1)
+    with refusal(ns):
+        set_topic(ns, THERE, "b0", "b1")
+    with refusal(ns):
+        set_topic(ns, THERE, *["b0"] * BROKERS_MAX, "b1")
+    set_topic(ns, replace(THERE, operates=True), "b0", "b1")
+
+
+def test_who_has_one_member_of_a_group_registers_its_topics(ns: Namespace) -> None:
+    ns.register(by=P1)
+    ns.register("b1", 1, by=P2)
+    with refusal(ns):
+        set_topic(ns, THERE)
+    set_topic(ns, P2)
+
+
+def test_a_lapsed_member_of_a_principal_is_reinstated_by_that_principal_only(ns: Namespace) -> None:
+    ns.register(by=P1)
+    ns.lapse()
+    with refusal(ns):
+        ns.heartbeat(by=THERE)
+    assert ns.heartbeat(by=P1).version
+
+
+def test_a_principal_claims_what_a_host_registered_if_its_limits_name_it(ns: Namespace) -> None:
+    ns.register(by=HERE)
+    with refusal(ns):
+        ns.register(at=ELSEWHERE, by=UNNAMED)
+    ns.register(by=UNNAMED)
+    assert registrant(ns) == "host:127.1.1.1"
+    ns.register(by=P1)
+    assert registrant(ns) == "principal:p1"
+    with refusal(ns):
+        ns.register(by=HERE)
+    ns.register("b2", by=HERE)
+    ns.register("b2", at=ELSEWHERE, by=P1)
+    assert ns.addrs("b2") == {0: ELSEWHERE}
+
+
+def test_an_unregistration_is_for_the_registrant(ns: Namespace) -> None:
+    ns.register(by=HERE)
+    with refusal(ns) as error:
+        ns.unregister(by=THERE)
+    assert error.value.holder is not None
+    ns.unregister(by=HERE)
+    assert ns.addrs() == {}
+
+
+def test_what_an_older_release_registered_is_for_all(ns: Namespace) -> None:
+    ns.register(by=HERE)
+    ns.store.hdel(ns.keys.member(f"c1:{A0}"), "registrant")
+    ns.register(by=THERE)
+    assert registrant(ns) == "host:127.2.2.2"
+
+
+@pytest.mark.parametrize("damage", [b"nothing", b"host:\xff", b""])
+def test_a_damaged_registrant_is_replaced_by_the_next_registration(ns: Namespace, damage: bytes) -> None:
+    ns.register(by=HERE)
+    ns.store.hset(ns.keys.member(f"c1:{A0}"), "registrant", damage)
+    with pytest.raises(NotOwner):
+        ns.register(at=ELSEWHERE, by=THERE)
+    ns.register(version=2, by=THERE)
+    assert registrant(ns) == "host:127.2.2.2"
+
+
+def test_a_lower_state_version_is_what_refuses_first(ns: Namespace) -> None:
+    ns.register(state=2, by=HERE)
+    assert ns.register(at=ELSEWHERE, state=1, by=THERE).refused
+
+
+def test_without_the_guard_all_is_as_with_java(ns: Namespace) -> None:
+    ns.register(by=P1)
+    for act in (ns.heartbeat, ns.register):
+        act(by=replace(THERE, guard=False))
+    ns.register(at=ELSEWHERE, by=replace(THERE, guard=False))
+    ns.unregister(at=ELSEWHERE, by=replace(HERE, guard=False))
+    assert ns.addrs() == {}
+
+
+def test_a_claim_between_decision_and_writing_is_judged_again(ns: Namespace) -> None:
+    ns.register(by=HERE)
+    taking = Stepped(register(ns.keys, registration(version=2), origin(), claimant=THERE), ns.store)
+    assert taking.until("register", lambda call: '"token"' in str(call.args[0]))
+    ns.register(by=P1)
+    with pytest.raises(NotOwner):
+        taking.finish()
+    assert registrant(ns) == "principal:p1"
+
+
+def test_a_large_table_that_is_claimed_meanwhile_leaves_nothing(ns: Namespace) -> None:
+    large = registration("b1", 0, MANY, at=ELSEWHERE)
+    taking = Stepped(register(ns.keys, large, origin(), claimant=THERE), ns.store)
+    assert taking.until("register", lambda call: '"claim"' in str(call.args[0]))
+    ns.store.delete(ns.keys.pending("b1"))
+    ns.register("b1", by=HERE)
+    with pytest.raises(NotOwner):
+        taking.finish()
+    assert ns.addrs() == {0: A0}
+    ns.clean_up()
+
+
+def test_a_refused_registration_beyond_a_limit_renews_no_lease_of_another(ns: Namespace) -> None:
+    ns.register(by=P1)
+    lease = ns.store.zscore(ns.keys.leases, f"c1:{A0}")
+    ns.next_ms()
+    with pytest.raises(LimitReached):
+        ns.register(zone="z" * 100_000, by=THERE)
+    assert ns.store.zscore(ns.keys.leases, f"c1:{A0}") == lease
+
+
+def test_only_a_proved_heartbeat_of_a_principals_member_may_be_repeated_by_its_bytes(ns: Namespace) -> None:
+    def renewal(by: Claimant) -> bool:
+        return ns.heartbeat(by=by).renewal is not None
+
+    ns.register(by=HERE)
+    assert renewal(HERE)
+    ns.register(by=P1)
+    assert not renewal(P1)
+    assert renewal(replace(P1, proved=True))
+
+
+def test_many_heartbeats_of_one_call_are_judged_each(ns: Namespace) -> None:
+    ns.register("b1", by=P1)
+    ns.register("b2", by=HERE)
+    asked = [(name, by) for name in ("b1", "b2") for by in (P1, THERE)]
+    items = [next(renew_lease(ns.keys, "c1", address(name), origin(), claimant=by)) for name, by in asked]
+    replies = ns.run(ask(joined([item for item in items if isinstance(item, ScriptItem)])))
+    assert [reply[0] for reply in replies] == ["renewed", "owned", "renewed", "renewed"]
+
+
+def test_a_refusal_says_when_the_member_was_seen_and_whence(ns: Namespace) -> None:
+    ns.tick("w1")
+    ns.register(by=HERE, owner="w1/1", host="127.1.1.1")
+    ns.store.hset(ns.keys.member(f"c1:{A0}"), "owner:dead/7", "127.3.3.3")
+    with refusal(ns) as error:
+        ns.register(at=ELSEWHERE, by=THERE)
+    holder = error.value.holder
+    assert holder is not None
+    assert holder.connected
+    assert set(holder.hosts) == {"127.1.1.1", "127.3.3.3"}
+    assert holder.lease_ms == ns.store.zscore(ns.keys.leases, f"c1:{A0}")
+    assert abs(holder.now_ms - ns.now_ms()) < 5000
+
+
+def test_a_member_with_connections_of_dead_workers_only_is_removed(ns: Namespace) -> None:
+    ns.tick("w1")
+    ns.register(by=HERE, owner="w1/1", host="127.1.1.1")
+    lease = int(ns.store.zscore(ns.keys.leases, f"c1:{A0}"))
+    gone = Disconnected("c1", A0, ns.now_ms(), lease)
+    ns.run(remove_disconnected(ns.keys, gone, "lost", origin()))
+    assert ns.addrs() == {0: A0}
+    ns.store.zrem(ns.keys.workers, "w1")
+    ns.run(remove_disconnected(ns.keys, gone, "lost", origin()))
+    assert ns.addrs() == {}
+
+
+def test_a_refusal_is_an_event_once_a_minute_for_each_name_id_and_claimant(ns: Namespace) -> None:
+    now = 0.0
+    reported = ReportedRefusals(lambda: now)
+    here, there = replace(HERE, reported=reported), replace(THERE, reported=reported)
+    ns.register(by=P1)
+    ns.new_entries()
+    for _ in range(3):
+        for by in (here, there):
+            with pytest.raises(NotOwner):
+                ns.register(at=ELSEWHERE, by=by)
+    with pytest.raises(NotOwner):
+        ns.heartbeat(by=here)
+    entries = ns.new_entries()
+    assert [f"{entry.kind} {entry.cause}" for entry in entries] == ["conflict_seen ownership"] * 2
+    said = {field: entries[0].get(field) for field in ("cluster", "broker", "id", "addr", "action", "holder")}
+    assert json.loads(said.pop("holder")) == {"addr": A0, "cluster": "c1"}
+    assert said == {"cluster": "c1", "broker": "b1", "id": "0", "addr": ELSEWHERE, "action": "refused"}
+    now = 61.0
+    with pytest.raises(NotOwner):
+        ns.heartbeat(by=here)
+    with pytest.raises(NotOwner):
+        ns.unregister(by=here)
+    with pytest.raises(NotOwner):
+        set_topic(ns, here)
+    assert len(ns.new_entries()) == 1
+
+
+def test_what_a_process_notes_of_refusals_is_bounded() -> None:
+    reported = ReportedRefusals(lambda: 0.0)
+    for number in range(20_000):
+        assert reported.is_new(Claim("c", f"broker-{number}", "0", "a"), "host:1")
+    assert len(reported._until) < 10_000
+    assert reported.is_new(Claim("c", "broker-0", "0", "a"), "host:1")
+    assert not reported.is_new(Claim("c", "broker-19999", "0", "a"), "host:1")
