@@ -282,7 +282,7 @@ IDENTITY_CONFLICTS: Final = Metric(
     "counter",
     (Label("kind", (*CAUSES[EventKind.CONFLICT_SEEN], "takeover", OTHER)),),
     JOBS,
-    "Claims to what another member has, and takeovers of an id; `ownership`: refused by ownershipGuard, one a minute "
+    "Claims to what another member has, and takeovers of an id; `ownership`: what ownershipGuard refused, one a minute "
     "of a broker, id and claimant. Counted as route_changes_total.",
 )
 ADMIN_OPS: Final[Mapping[tuple[str, str], str]] = {

@@ -58,8 +58,8 @@ def register(
     `delete_missing` is the option deleteTopicWithBrokerRegistration;
     `registration_cache` is that of a process which does this all the time;
     `event_code` is the request code under which an accepted registration is logged (`registry.events.heartbeat_log`),
-    None while none is; `claimant` is the caller. Raises BodyError, RegistrationRefused,
-    BrokerBusy, LimitReached, NotOwner.
+    None while none is; `claimant` is the caller.
+    Raises BodyError, RegistrationRefused, BrokerBusy, LimitReached, NotOwner.
     """
     signed = signature(registration, delete_missing=delete_missing, claimant=claimant)
     member = registration.member

@@ -46,7 +46,7 @@ def refusal(ns: Namespace) -> Iterator[pytest.ExceptionInfo[NotOwner]]:
     assert dump(ns) == before
 
 
-def test_who_registered_a_member_is_noted_with_and_without_the_guard(ns: Namespace) -> None:
+def test_the_registrant_of_a_member_is_stored_with_and_without_the_guard(ns: Namespace) -> None:
     ns.register(by=replace(HERE, guard=False))
     assert registrant(ns) == "host:127.1.1.1"
     ns.register(version=2, by=replace(THERE, guard=False))
@@ -109,7 +109,7 @@ def test_what_has_lapsed_is_for_all(ns: Namespace, claimant: Claimant) -> None:
     assert ns.addrs() == {0: ELSEWHERE}
 
 
-def test_a_member_that_comes_back_after_its_lapse_is_of_who_registers_it(ns: Namespace) -> None:
+def test_a_member_that_comes_back_after_its_lapse_is_of_its_new_registrant(ns: Namespace) -> None:
     ns.tick("w1")
     ns.register(by=HERE, owner="w1/1", host="127.1.1.1")
     ns.lapse()
@@ -188,7 +188,7 @@ def test_a_topic_of_several_brokers_is_registered_for_all_or_none(ns: Namespace)
     set_topic(ns, replace(THERE, operates=True), "b0", "b1")
 
 
-def test_who_has_one_member_of_a_group_registers_its_topics(ns: Namespace) -> None:
+def test_a_principal_with_one_member_of_a_group_registers_its_topics(ns: Namespace) -> None:
     ns.register(by=P1)
     ns.register("b1", 1, by=P2)
     with refusal(ns):

@@ -14,7 +14,7 @@ SECOND_PROBE_S: Final = 0.25
 
 
 class Probe(StrEnum):
-    """What a probe of a broker's address found, as metrics have it."""
+    """What a probe of a broker's address saw, as metrics have it."""
 
     REACHABLE = "reachable"
     REFUSED = "refused"
@@ -36,7 +36,7 @@ async def probe(to: Endpoint, timeout_s: float) -> Probe:
 
 async def probe_twice(to: Endpoint, timeout_s: float) -> Probe:
     """Return the same, but of an address that accepts what it does a moment later."""
-    if (found := await probe(to, timeout_s)) is not Probe.REACHABLE:
-        return found
+    if (first := await probe(to, timeout_s)) is not Probe.REACHABLE:
+        return first
     await asyncio.sleep(SECOND_PROBE_S)
     return await probe(to, timeout_s)
