@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from access.classes import AccessClass
-from access.refusals import REMARK_MOST, remark_of
+from access.refusals import REMARK_MOST, owner_remark, remark_of
 
 
 def test_it_says_what_is_needed_and_which_caller_this_is() -> None:
@@ -25,3 +25,7 @@ def test_what_is_cut_says_so() -> None:
     text = remark_of(AccessClass.BROKER, "cidr:10.0.0.0/24 or " * 20, "http:" + "a" * 300)
     assert len(text) == REMARK_MOST
     assert text.count("...") == 2
+
+
+def test_what_is_another_owner_s_names_the_broker_in_one_line() -> None:
+    assert owner_remark("b\r\n", "a\n") == "access denied: broker needs the owner of b??; caller a?"
