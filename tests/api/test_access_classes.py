@@ -6,10 +6,12 @@ import fakeredis
 import pytest
 from apiflask import APIFlask
 
-from access.classes import ALL, OPEN, AccessClass
+from access.classes import ALL, OPEN, REMOTING, AccessClass
 from api.access_classes import HTTP
 from api.app import create_app
 from registry.options.catalogue import Options
+from rocketmq_remoting.codes import RequestCode
+from worker.dispatch import HANDLERS
 
 READING = {"GET", "HEAD", "OPTIONS"}
 
@@ -20,6 +22,7 @@ def app() -> APIFlask:
     return create_app(Options(), redis=store)
 
 
+@pytest.mark.conformance("AC-41")
 def test_the_table_has_the_endpoints_of_the_application(app: APIFlask) -> None:
     assert {rule.endpoint for rule in app.url_map.iter_rules()} == HTTP.keys()
 
@@ -48,3 +51,11 @@ def test_what_the_table_has_not_is_refused() -> None:
     app.add_url_rule("/v1/new", "new", lambda: "secret")
     reply = app.test_client().get("/v1/new")
     assert (reply.status_code, "secret" in reply.text) == (403, False)
+
+
+@pytest.mark.conformance("AC-41")
+def test_a_request_code_that_is_handled_has_a_class() -> None:
+    import worker.handlers  # noqa: F401  fills the table
+
+    assert HANDLERS.keys() == REMOTING.keys()
+    assert {code for code, of_class in REMOTING.items() if not of_class} == {RequestCode.CHECK_READINESS}

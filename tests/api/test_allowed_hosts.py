@@ -156,6 +156,7 @@ def test_this_machine_s_names_are_read_locally(
     assert own_names(file) == names
 
 
+@pytest.mark.conformance("AC-38")
 @pytest.mark.needs("curl")
 def test_through_gunicorn(store: EmbeddedStore) -> None:
     """HTTP/1.0 without Host, as HAProxy checks health, is answered; a refused request leaves its connection usable."""

@@ -110,6 +110,7 @@ def test_an_origin_is_own_by_host_and_port(origin: str, host: str, own: bool) ->
     assert is_own(origin, host) == own
 
 
+@pytest.mark.conformance("AC-38")
 @pytest.mark.needs("curl")
 def test_through_gunicorn(store: EmbeddedStore) -> None:
     """AC-38, with curl; a refused write changes nothing."""

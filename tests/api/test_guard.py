@@ -153,8 +153,9 @@ def test_a_trusted_proxy_names_the_caller() -> None:
 
 
 @pytest.mark.needs("curl")
+@pytest.mark.conformance("AC-35")
 def test_what_came_through_a_proxy_is_not_of_this_machine(store: EmbeddedStore) -> None:
-    """Row AC-35: a sidecar makes all the world loopback. And AC-36, as far as there are no tokens yet."""
+    """A sidecar makes all the world loopback."""
     with http_workers(store.url, 1) as address:
 
         def put(*headers: str) -> tuple[int, Any]:

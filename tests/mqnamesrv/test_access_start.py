@@ -41,6 +41,7 @@ REFUSED = [
 SIDES = ["gunicorn_remoting wsgi:app", "gunicorn_http wsgi:app", "gunicorn_metrics api.exporter:app"]
 
 
+@pytest.mark.conformance("AC-29")
 @pytest.mark.parametrize(("more", "option", "cure"), REFUSED)
 def test_it_does_not_start_and_says_why_in_a_line(
     tmp_path: Path, more: dict[str, str], option: str, cure: str
