@@ -7,7 +7,7 @@ from typing import Final
 
 import msgspec
 
-from access.access_file import InvalidAccessFile
+from access.access_file import InvalidAccessFile, Loaded
 from access.principal import StoredToken
 from access.principals import Principals
 from access.watched_access_file import WatchedAccessFile
@@ -23,6 +23,7 @@ POLL_S: Final = 1.0
 log = logging.getLogger(__name__)
 
 Count = Callable[[str], None]
+Read = Loaded | InvalidAccessFile | None
 
 
 class Stored(msgspec.Struct, frozen=True):
@@ -49,9 +50,16 @@ class LivePrincipals:
         self._combine()
 
     def poll(self, now: float) -> bool:
-        """Take what the file has now (Unix s); return whether that is something else. A bad file leaves all as it is,
-        logged once for each content."""
-        read = None if self._file is None else self._file.poll(now)
+        """Take what the file has now (Unix s); return whether that is something else."""
+        return self.take_read(self.read(now))
+
+    def read(self, now: float) -> Read:
+        """Return what a change of the file leads to, None without one; in a thread, since a long file takes a second."""
+        return None if self._file is None else self._file.poll(now)
+
+    def take_read(self, read: Read) -> bool:
+        """Take what was read of the file; return whether that is something else. A bad file leaves all as it is, logged
+        once for each content."""
         if read is None:
             return False
         if isinstance(read, InvalidAccessFile):

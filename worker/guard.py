@@ -82,7 +82,8 @@ class Guard:
         while True:
             await asyncio.sleep(min(POLL_S, max(0.0, self._ends - self._clock())))
             now = self._clock()
-            if self._live.poll(now) or now >= self._ends:
+            read = await asyncio.to_thread(self._live.read, now)
+            if self._live.take_read(read) or now >= self._ends:
                 self._take()
 
     def take_stored(self, stored: Stored) -> None:
