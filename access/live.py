@@ -54,7 +54,7 @@ class LivePrincipals:
         return self.take_read(self.read(now))
 
     def read(self, now: float) -> Read:
-        """Return what a change of the file leads to, None without one; in a thread, since a long file takes a second."""
+        """Return what a change of the file leads to, None without one; for a thread, as a long file takes a second."""
         return None if self._file is None else self._file.poll(now)
 
     def take_read(self, read: Read) -> bool:
