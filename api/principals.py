@@ -4,7 +4,7 @@ from typing import Annotated, Final, Literal
 
 from apiflask import APIBlueprint
 from flask import Response, request
-from pydantic import Field
+from pydantic import BeforeValidator, Field
 
 from access.classes import AccessClass
 from access.credentials import AclKey, CertificatePattern, TokenHash
@@ -15,7 +15,7 @@ from api.caller import actor_of
 from api.guard import guard
 from api.name_server import name_server, origin
 from api.problems import Problem
-from api.shapes import Answer, Body, Int64, Many, Written
+from api.shapes import Answer, Body, Many, Written
 from registry import access_tokens
 from registry.access_tokens import DAY_MS, VALID_MOST_MS, VALID_MS, Grant, Token
 from registry.errors import InvalidField
@@ -26,6 +26,15 @@ KEEP_MS: Final = DAY_MS
 
 UNKNOWN: Final = "unknown"
 """In the entry of a revocation that is taken back, of what the access file has no more."""
+
+
+def _whole(value: object) -> object:
+    """JSON has one kind of number, and 147.0 is whole."""
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+Millis = Annotated[int, Field(ge=0, le=2**63 - 1), BeforeValidator(_whole)]
+Validity = Annotated[int, Field(ge=1, le=VALID_MOST_MS), BeforeValidator(_whole)]
 CredentialId = Annotated[str, Field(min_length=1, max_length=512)]
 RoleName = Literal["reader", "broker", "operator", "admin", "scraper"]
 PrincipalName = Annotated[str, Field(pattern=f"^{access_tokens.PRINCIPAL_NAME.pattern}$")]
@@ -121,14 +130,14 @@ class TokenBody(Body):
 
     principal: PrincipalName
     roles: Many[RoleName] | None = None
-    valid_millis: Annotated[int, Field(ge=1, le=VALID_MOST_MS)] = VALID_MS
+    valid_millis: Validity = VALID_MS
 
 
 class RotationBody(Body):
     """For how long the old token is good beside the new one, and how long that is good."""
 
-    keep_millis: Int64 = KEEP_MS
-    valid_millis: Annotated[int, Field(ge=1, le=VALID_MOST_MS)] = VALID_MS
+    keep_millis: Millis = KEEP_MS
+    valid_millis: Validity = VALID_MS
 
 
 class RevocationBody(Body):
@@ -179,13 +188,14 @@ def principals() -> PrincipalsAnswer:
 @bp.post("/access/tokens")
 @bp.input(TokenBody)
 @bp.output(CreatedToken)
-@bp.doc(operation_id="createToken")
+@bp.doc(operation_id="createToken", responses=[404])
 def create_token(json_data: TokenBody) -> CreatedToken:
     """Create a bearer token
 
     It is shown this once: the store has its SHA-256."""
     if json_data.roles is None and guard().principals().get(json_data.principal) is None:
-        raise InvalidField("principal", "no principal of the access file, so roles are needed")
+        detail = f"no principal {json_data.principal!r} in the access file, so roles are needed"
+        raise Problem(404, "principal-not-found", detail, field="principal")
     if json_data.roles is not None and not json_data.roles:
         raise InvalidField("roles", "has at least one")
     server, made = name_server(), new_token()

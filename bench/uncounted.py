@@ -51,11 +51,16 @@ CUTS: Final[Mapping[str, tuple[tuple[str, str], ...]]] = {
     ),
     "worker/answering.py": (
         (
-            "        if command.code in OF_BROKERS:\n            self._brokers.answered(reply, command, peer)\n"
+            "        if command.code in OF_BROKERS and not reply.denied:\n"
+            "            self._brokers.answered(reply, command, peer)\n"
             "        if reply.refusal:\n            self._counters.registrations.limited(reply.refusal)\n",
             "",
         ),
-        ("        self._counters.answered(command.code, reply.code)\n", ""),
+        (
+            "        denied = ResponseCode.NO_PERMISSION\n"
+            "        self._counters.answered(command.code, denied if reply.denied else reply.code)\n",
+            "",
+        ),
         ("        self._begun[id(command)] = perf_counter()\n", ""),
         (
             "        seconds = perf_counter() - self._begun.pop(id(command))\n"

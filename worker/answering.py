@@ -71,7 +71,8 @@ class Answering:
         if command.flag & ONEWAY_FLAG:
             self._counters.requests.add(command.code, RESULT_OF_ONEWAY)
             return
-        self._counters.answered(command.code, ResponseCode.NO_PERMISSION if reply.denied else reply.code)
+        denied = ResponseCode.NO_PERMISSION
+        self._counters.answered(command.code, denied if reply.denied else reply.code)
         body = reply.body
         try:
             head = encode_header(command.reply(reply.code, remark=reply.remark, ext=reply.ext), len(body))

@@ -14,7 +14,7 @@ from mqns.cli.settings import CommandContext
 T = TypeVar("T")
 DAY_MS: Final = 86_400_000
 HOUR_MS: Final = 3_600_000
-NOT_FOUND: Final = frozenset({"token-not-found", "credential-not-found"})
+NOT_FOUND: Final = frozenset({"token-not-found", "credential-not-found", "principal-not-found"})
 
 Principal = Annotated[str, typer.Argument(help="Name of a principal", show_default=False)]
 TokenId = Annotated[str, typer.Argument(help="Id of a token, its part between the two _", show_default=False)]

@@ -225,6 +225,9 @@ BODIES: dict[tuple[str, str], object] = {
     ("PUT", "/v1/kv/<namespace>/<path:key>"): {"value": "v"},
     ("PATCH", "/v1/settings"): {"settings": {"clusterTest": True}},
     ("POST", "/v1/events/checkpoints"): {},
+    ("POST", "/v1/access/tokens"): {"principal": "p", "roles": ["reader"]},
+    ("POST", "/v1/access/tokens/<token_id>/rotate"): {},
+    ("POST", "/v1/access/revocations"): {"credential": "acl:x"},
 }
 QUERIES = {
     ("DELETE", "/v1/brokers/<name>"): "?cluster=c&brokerAddr=h:1",
@@ -235,8 +238,8 @@ QUERIES = {
 def every_operation() -> list[tuple[str, Rule]]:
     rules = create_app(Options(), redis=redis_py.Redis()).url_map.iter_rules()
     # history is asked over the job queue: test_history.py has a test of one that is away
-    # and options are known without the store: test_options.py
-    others = ("/v1/history", "/v1/options")
+    # options are known without the store (test_options.py), and so is a caller without a token
+    others = ("/v1/history", "/v1/options", "/v1/whoami")
     of_store = [rule for rule in rules if rule.rule.startswith("/v1/") and not rule.rule.startswith(others)]
     return [
         (method, rule)

@@ -46,7 +46,7 @@ BUGS = {
         frozenset({"own writes", "not long behind", "leases end"}),
     ),
     "a change is acknowledged before the worker's own cache has followed it": Bug(
-        "worker/service.py",
+        "worker/handling.py",
         "if reply.event_id and not follower.passed(reply.event_id):",
         "if False:",
         frozenset({"own writes"}),

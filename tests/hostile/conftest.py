@@ -21,7 +21,7 @@ def server(transport: None, tmp_path_factory: pytest.TempPathFactory) -> Iterato
     folder = tmp_path_factory.mktemp("hostile")
     store = EmbeddedStore(folder / "store", keep=False)
     store.start()
-    server = NameServer(folder, {}, url=store.url)
+    server = NameServer(folder, {"proxyTrustedCidrs": "10.0.0.0/8"}, url=store.url)
     server.start()
     yield server
     server.stop()

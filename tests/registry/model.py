@@ -129,7 +129,7 @@ class Model:
         for number, other in list(broker.addrs.items()):
             if number != r.id and other.address == r.address:
                 displaced += [] if other is me else [other]
-                self._vacate(broker, number)
+                self._vacate(broker, number, given_away=True)
         holder = broker.addrs.get(r.id)
         rival = self.members.get((r.cluster, holder.address)) if holder else None
         state = int(rival.version.split(":")[0]) if rival and rival.version and not rival.lapsed else 0
@@ -143,7 +143,7 @@ class Model:
         if fresh and len(body.topics) == 1:
             raise SingleTopic
         if holder not in (None, me):
-            self._vacate(broker, r.id)
+            self._vacate(broker, r.id, given_away=True)
         broker.addrs[r.id] = me
         broker.clusters.add(r.cluster)
         broker.acting, broker.zone = r.acting is True, r.zone or ""
@@ -321,9 +321,10 @@ class Model:
             self._vacate(broker, number)
         self.members.pop((member.cluster, member.address), None)
 
-    def _vacate(self, broker: ModelBroker, number: int) -> None:
+    def _vacate(self, broker: ModelBroker, number: int, *, given_away: bool = False) -> None:
+        """Take a member's place; with one that its successor takes the group is no smaller."""
         member = broker.addrs.pop(number)
-        broker.reduced = True
+        broker.reduced |= not given_away
         if not any(True for _ in self._places(member)):
             self.members.pop((member.cluster, member.address), None)
 

@@ -14,8 +14,8 @@ ROOT = Path(__file__).parents[2]
 ALL = set(EventKind)
 GIVEN_THE_KIND = {"rows.lua"}
 """Scripts that are called with the kind; `test_scripts_append_these_kinds` has which."""
-WITHOUT_RULE = {EventKind.HOLD_CHANGED, EventKind.SETTINGS_CHANGED}
-"""Of these a worker drops all that is cached."""
+WITHOUT_RULE = {EventKind.HOLD_CHANGED, EventKind.SETTINGS_CHANGED, EventKind.ACCESS_CHANGED}
+"""Of these a worker drops all that is cached, or all that it knows of callers."""
 
 
 def test_scripts_append_these_kinds() -> None:

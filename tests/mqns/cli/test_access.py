@@ -56,7 +56,10 @@ def test_a_token_from_its_creation_to_its_end(http: str, tmp_path: Path) -> None
 
 def test_a_wrong_name_is_refused_with_the_reason(http: str) -> None:
     no_roles = run("access", "create", "console", "--http", http)
-    assert (no_roles.code, "no principal of the access file" in no_roles.err) == (ExitCode.REFUSED, True)
+    assert (no_roles.code, "no principal 'console' in the access file" in no_roles.err) == (
+        ExitCode.REFUSED,
+        True,
+    )
     role = run("access", "create", "console", "--role", "god", "--http", http)
     assert (role.code, "roles" in role.err) == (ExitCode.REFUSED, True)
     missing = run("access", "rotate", "00000000", "--http", http)
