@@ -4,7 +4,7 @@ from typing import Annotated, Final, Literal
 
 from apiflask import APIBlueprint
 from flask import Response, request
-from pydantic import BeforeValidator, Field
+from pydantic import Field
 
 from access.classes import AccessClass
 from access.credentials import AclKey, CertificatePattern, TokenHash
@@ -15,7 +15,7 @@ from api.caller import actor_of
 from api.guard import guard
 from api.name_server import name_server, origin
 from api.problems import Problem
-from api.shapes import Answer, Body, Many, Written
+from api.shapes import Answer, Body, Int64, Many, Written
 from registry import access_tokens
 from registry.access_tokens import DAY_MS, VALID_MOST_MS, VALID_MS, Grant, Token
 from registry.errors import InvalidField
@@ -26,15 +26,7 @@ KEEP_MS: Final = DAY_MS
 
 UNKNOWN: Final = "unknown"
 """In the entry of a revocation that is taken back, of what the access file has no more."""
-
-
-def _whole(value: object) -> object:
-    """JSON has one kind of number, and 147.0 is whole."""
-    return int(value) if isinstance(value, float) and value.is_integer() else value
-
-
-Millis = Annotated[int, Field(ge=0, le=2**63 - 1), BeforeValidator(_whole)]
-Validity = Annotated[int, Field(ge=1, le=VALID_MOST_MS), BeforeValidator(_whole)]
+Validity = Annotated[int, Field(ge=1, le=VALID_MOST_MS)]
 CredentialId = Annotated[str, Field(min_length=1, max_length=512)]
 RoleName = Literal["reader", "broker", "operator", "admin", "scraper"]
 PrincipalName = Annotated[str, Field(pattern=f"^{access_tokens.PRINCIPAL_NAME.pattern}$")]
@@ -136,7 +128,7 @@ class TokenBody(Body):
 class RotationBody(Body):
     """For how long the old token is good beside the new one, and how long that is good."""
 
-    keep_millis: Millis = KEEP_MS
+    keep_millis: Int64 = KEEP_MS
     valid_millis: Validity = VALID_MS
 
 
