@@ -116,7 +116,8 @@ class Gate:
         """Refuse a request whose token is bad, though others may need none for it."""
         host = environ.get("REMOTE_ADDR", "")
         self._count("authn", "denied")
-        self._failures.add(host)
+        if not self._policy.observes:
+            self._failures.add(host)
         log.warning(
             "a token of %s is not accepted: %s; correct it, or find out what guesses there",
             client_in(environ),

@@ -181,7 +181,8 @@ class Guard:
     def _unproven(self, command: Command, peer: Peer, needs: AccessClass, error: BadCredential) -> Verdict:
         """Refuse a request whose signature is not that of its key, though others need no key for it."""
         self._counters.security.add("authn", "denied")
-        self.failures.add(peer.host)
+        if not self._policy.observes:
+            self.failures.add(peer.host)
         log.warning(
             "a signature of %s is not accepted: %s; correct its key, or find out what guesses there",
             peer.address,

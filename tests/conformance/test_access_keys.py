@@ -293,6 +293,15 @@ def test_ten_bad_proofs_shut_their_host_out_and_no_other(start: Start, file: Acc
     assert bad.usable()
 
 
+def test_while_it_observes_no_host_is_shut_out(start: Start, file: AccessFile) -> None:
+    file.write(principal("client", "operator"), k=SECRET)
+    server = start(accessAdmin="signed", accessMode="observe", remotingWorkers="1")
+    bad = Connection(server.port, first=REMOTE)
+    for _ in range(20):
+        assert code_of(bad, signed(RequestCode.PUT_KV_CONFIG, PUT, secret=OTHER)) == DONE
+    assert Connection(server.port, first=REMOTE).usable()
+
+
 def test_a_long_body_is_verified_and_other_requests_do_not_wait(start: Start, file: AccessFile) -> None:
     file.write(principal("team", "broker"), k=SECRET)
     connection = Connection(start(accessBroker="signed").port)
