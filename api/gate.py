@@ -65,25 +65,36 @@ class Gate:
         operators are counted. Raises StoreUnavailable where only the store knows a token."""
         if not needed:  # OPEN
             return None
-        if left_s := self._failures.shut_s(environ.get("REMOTE_ADDR", "")):
-            detail = f"too many bad tokens came from here; ask again in {ceil(left_s)} s"
-            return Denial(429, TOO_OFTEN, detail, {"Retry-After": str(ceil(left_s))})
+        if (shut_out := self.shut_out(environ)) is not None:
+            return shut_out
         try:
             proof = self.proof_of(environ, reads=needed in READING)
-        except BadCredential as error:
-            return self._unproven(environ, needed, error)
+        except BadCredential:
+            return self._unproven(environ, needed)
         if self._admits(environ, needed, proof, named):
             if needed & OPERATORS:
                 self._count("authz", "allowed")
             return None
         return self._denied(environ, needed, proof)
 
+    def shut_out(self, environ: "WSGIEnvironment") -> Denial | None:
+        """Return the refusal of all that a host asks from which too many bad tokens came."""
+        left_s = ceil(self._failures.shut_s(environ.get("REMOTE_ADDR", "")))
+        if not left_s:
+            return None
+        detail = f"too many bad tokens came from here; ask again in {left_s} s"
+        return Denial(429, TOO_OFTEN, detail, {"Retry-After": str(left_s)})
+
     def proof_of(self, environ: "WSGIEnvironment", *, reads: bool) -> Proof | None:
         """Return what the token of a request proves, None without one. Raises BadCredential, StoreUnavailable."""
         token = token_in(environ)
         if token is None:
             return None
-        proof = self._tokens.proof(token, reads=reads)
+        try:
+            proof = self._tokens.proof(token, reads=reads)
+        except BadCredential as error:
+            self._count_bad(environ, error)
+            raise
         self._count("authn", "allowed")
         keep_proof(environ, proof)
         return proof
@@ -110,19 +121,18 @@ class Gate:
             return self._policy.admits(needed, replace(caller, token=classes))
         return self._policy.admits(needed, replace(caller, token=within(proof.principal, named(), needed)))
 
-    def _unproven(
-        self, environ: "WSGIEnvironment", needed: AccessClass, error: BadCredential
-    ) -> Denial | None:
-        """Refuse a request whose token is bad, though others may need none for it."""
-        host = environ.get("REMOTE_ADDR", "")
+    def _count_bad(self, environ: "WSGIEnvironment", error: BadCredential) -> None:
         self._count("authn", "denied")
         if not self._policy.observes:
-            self._failures.add(host)
+            self._failures.add(environ.get("REMOTE_ADDR", ""))
         log.warning(
             "a token of %s is not accepted: %s; correct it, or find out what guesses there",
             client_in(environ),
             error,
         )
+
+    def _unproven(self, environ: "WSGIEnvironment", needed: AccessClass) -> Denial | None:
+        """Refuse a request whose token is bad, though others may need none for it."""
         if needed in READING and self._admits(environ, needed, None, Named):
             return None
         return self._denied(environ, needed, None)

@@ -46,6 +46,8 @@ class Guard:
     def caller(self) -> tuple[Proof | None, AccessClass]:
         """Return what the token of this request proves, and the classes that the rules admit its caller to. Raises the
         Problem of a bad token."""
+        if (shut_out := self._gate.shut_out(request.environ)) is not None:
+            raise Problem(shut_out.status, shut_out.kind, shut_out.detail, headers=shut_out.headers)
         try:
             proof = self._gate.proof_of(request.environ, reads=True)
         except BadCredential:

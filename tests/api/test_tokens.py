@@ -118,11 +118,14 @@ def test_a_host_that_guesses_is_answered_429_and_others_are_not(store: EmbeddedS
     trusted = {"http_trusted_proxies": "127.0.0.0/8", "access_file": str(path)}
     with http_workers(store.url, 1, **trusted) as address:
         there, elsewhere = ("-H", "X-Forwarded-For: 192.0.2.7"), ("-H", "X-Forwarded-For: 192.0.2.8")
-        for _ in range(10):
+        for _ in range(5):
             assert put(address, new_token().token.reveal(), *there)[0] == 401
+            guess = ("-H", f"Authorization: Bearer {new_token().token.reveal()}")
+            assert curl(*there, *guess, f"http://{address}/v1/whoami")[0] == 401
         status, problem = put(address, new_token().token.reveal(), *there)
         assert (status, problem["type"]) == (429, "urn:redis-namesrv:too-many-requests")
         assert put(address, tokens["operator"], *there)[0] == 429
+        assert curl(*there, f"http://{address}/v1/whoami")[0] == 429
         assert put(address, tokens["operator"], *elsewhere)[0] == 200
         assert curl(*there, f"http://{address}/healthz")[0] == 200
 
