@@ -122,7 +122,7 @@ CATALOGUE = _catalogue()
 BY_KEY = {option.key: option for option in CATALOGUE}
 LISTED_GROUPS = frozenset[Group]({"namesrv", "netty_server"})  # what requests 318 and 319 know
 BLACK_PREFIXES = ("access", "proxy", "tls.")
-"""Options that open doors, whoever asks with 318."""
+"""Options that a request (318) may never change: they say what is open."""
 ALIASES = {"REDIS_URL": "redisUrl", "RQ_REDIS_URL": "rqRedisUrl", "ROCKETMQ_SERIALIZE_TYPE": "serializeType"}
 ALWAYS_BLACK = frozenset(
     {

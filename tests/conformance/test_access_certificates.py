@@ -118,7 +118,7 @@ def test_a_certificate_that_matches_registers_brokers_and_another_does_not(
     for other in (
         authority.client("x", uri("spiffe://example.org/a/b/broker")),
         authority.client("x", uri("spiffe://example.net/ns/broker")),
-        authority.client("nobody"),
+        authority.client("unknown"),
         None,
     ):
         assert register(Connection(server.port, tls=other), "c") == REFUSED

@@ -1,8 +1,6 @@
 """Requests that only the owner of a living broker may make: refused, or made once the broker in their way has gone."""
 
 import asyncio
-import socket
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -22,20 +20,6 @@ from worker.watch.probes import Probe, probe
 
 HERE, THERE = "127.0.0.1:40000", "127.0.0.5:40000"
 OTHER = Broker(address="127.0.0.5:10911")
-
-
-@pytest.fixture
-def listening() -> Iterator[str]:
-    """The address of a broker that is alive."""
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        yield f"127.0.0.1:{server.getsockname()[1]}"
-
-
-@pytest.fixture
-def refused() -> str:
-    """An address where no process listens."""
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        return f"127.0.0.1:{server.getsockname()[1]}"
 
 
 @pytest.fixture

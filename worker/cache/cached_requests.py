@@ -220,8 +220,8 @@ class CachedRequests:
     ) -> CachedReply | None:
         """Cache the reply to the frame that `command` was read from; return it, or None if it must not be cached.
 
-        `proven`: its signature is that of a caller that may ask it, so whoever sends these bytes may. A frame with a
-        topic is none of these: it is looked for by its shape."""
+        `proven`: its signature is that of a caller that may ask it, so each caller that sends these bytes may.
+        A frame with a topic is none of these: it is looked for by its shape."""
         word, cuts = _cuts_to_keep(frame, command, reply)
         if cuts is None or cuts[2] or not is_understood(frame, cuts, command):
             return None

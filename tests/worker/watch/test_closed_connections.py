@@ -3,7 +3,6 @@
 import asyncio
 import select
 import socket
-from collections.abc import Iterator
 from typing import Any, Self
 
 import pytest
@@ -21,20 +20,6 @@ from worker.handlers.registration import UNSURE_MOST
 from worker.outgoing import Endpoint
 from worker.watch import closed_connections, ticker
 from worker.watch.probes import Probe
-
-
-@pytest.fixture
-def listening() -> Iterator[str]:
-    """The address of a broker that is alive."""
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        yield f"127.0.0.1:{server.getsockname()[1]}"
-
-
-@pytest.fixture
-def refused() -> str:
-    """An address where no process listens."""
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        return f"127.0.0.1:{server.getsockname()[1]}"
 
 
 async def gone(scene: Scene) -> bool:
