@@ -108,7 +108,10 @@ def test_a_revoked_token_is_refused_by_all_workers(guarded: tuple[str, dict[str,
         assert [put(address, revoked)[0] for _ in range(4)] == [401] * 4
     restored = f"http://{address}/v1/access/revocations/principal%3Athe-operator"
     assert httpx.delete(restored).raise_for_status().json()["eventId"]
-    eventually(lambda: put(address, tokens["operator"])[0] == 200, 2 * WITHIN_S)
+    time.sleep(
+        WITHIN_S
+    )  # not asked meanwhile: each refusal is a bad proof, and ten of them shut the host out
+    assert put(address, tokens["operator"])[0] == 200
 
 
 @pytest.mark.needs("curl")
