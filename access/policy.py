@@ -11,7 +11,7 @@ from access.rules import PROOFS, Alternative, Rule, parse_rule
 from registry.options.catalogue import InvalidOption, Options
 from registry.options.networks import networks_of
 
-__all__ = ["LACKS", "OPTIONS", "Policy"]
+__all__ = ["LACKS", "OPTIONS", "Policy", "observes"]
 
 OPTIONS: Final[Mapping[AccessClass, tuple[str, str]]] = {
     AccessClass.READ: ("accessRead", "access_read"),
@@ -34,6 +34,11 @@ SAFE: Final = frozenset({"loopback", "tls", "mtls"})
 """Factors beside which a signature counts for STRICT."""
 
 
+def observes(options: Options) -> bool:
+    """Return whether what the rules refuse is answered all the same (accessMode)."""
+    return options.access_mode == "observe"
+
+
 class Policy(msgspec.Struct, frozen=True):
     """A rule for each class. `observes`: what it does not admit is answered all the same."""
 
@@ -54,7 +59,7 @@ class Policy(msgspec.Struct, frozen=True):
             except ValueError as error:
                 raise InvalidOption(f"{key}={text}: {error}; docs/access.md has the rules") from None
         ways = {listener: _ways(rules, lacking) for listener, lacking in LACKS.items()}
-        return cls(rules, ways, options.access_mode == "observe")
+        return cls(rules, ways, observes(options))
 
     def classes(self, caller: Caller) -> AccessClass:
         """Return the classes that are open to a caller."""

@@ -10,6 +10,7 @@ import msgspec
 import redis
 from flask import current_app, request
 
+from access.policy import observes
 from api.caller import actor_of, client_in, proof_in
 from api.counters import COUNTERS
 from api.named import named_by
@@ -80,11 +81,16 @@ def host() -> str | None:
 
 def claimant() -> Claimant:
     """Return the caller of this request as owner of brokers."""
-    guarded, proof = name_server().given.ownership_guard, proof_in(request.environ)
-    if proof is None:
-        return Claimant(registrant_at(host()), guarded, reported=_refusals)
-    claims = proof.principal.limits.allow(named_by(request))
-    return Claimant(registrant_of(proof.principal.name), guarded, claims, reported=_refusals)
+    options, proof = name_server().given, proof_in(request.environ)
+    registrant = registrant_at(host()) if proof is None else registrant_of(proof.principal.name)
+    claims = proof is None or proof.principal.limits.allow(named_by(request))
+    return Claimant(
+        registrant,
+        guard=options.ownership_guard,
+        observes=observes(options),
+        claims=claims,
+        reported=_refusals,
+    )
 
 
 @cache

@@ -217,7 +217,15 @@ def unregister_broker(name: str, query_data: MemberQuery) -> Written:
     server = name_server()
     _expect(name, query_data.cluster, query_data.broker_addr)
     removed = server.run(
-        unregister(server.keys, query_data.cluster, query_data.broker_addr, name, None, origin(), claimant())
+        unregister(
+            server.keys,
+            query_data.cluster,
+            query_data.broker_addr,
+            name,
+            None,
+            origin(),
+            claimant=claimant(),
+        )
     )
     return Written.of(removed.event_id)
 

@@ -4,11 +4,13 @@ With the option ownershipGuard, what takes the place of a living member is for i
 about a principal's for that principal (docs/access.md). Scripts judge it (`lua/includes/ownership.lua`)."""
 
 from collections.abc import Callable
+from functools import wraps
 from threading import Lock
 from time import monotonic
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, ParamSpec, TypeVar
 
 import msgspec
+from msgspec.structs import replace
 
 from registry.caching.bounded import Bounded
 from registry.errors import NotOwner
@@ -16,7 +18,13 @@ from registry.holder import Holder
 from registry.keys import Keys
 from registry.plans import Origin, Plan, ScriptCall, as_json
 
-__all__ = ["UNGUARDED", "Claim", "Claimant", "ReportedRefusals", "refused", "registrant_at", "registrant_of"]
+__all__ = [
+    *("UNGUARDED", "Claim", "Claimant", "ReportedRefusals"),
+    *("observable", "refused", "registrant_at", "registrant_of"),
+]
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 PRINCIPAL: Final = "principal:"
 """As lua/includes/registrant.lua."""
@@ -57,13 +65,14 @@ class ReportedRefusals:
 class Claimant(msgspec.Struct, frozen=True):
     """The caller of a request about a broker, as the owner that it would be.
 
-    `guard` is the option ownershipGuard. `claims`: of a principal, whether its limits name the broker, so that it may
-    take what a host registered. `operates`: ownership does not bind it where operators may ask the same (217).
-    `proved`: the very bytes of the request prove the principal, so that its answer may be cached by them.
-    `reported` are refusals that need no event."""
+    `guard` is the option ownershipGuard; with `observes` what it refuses is reported and done. `claims`: of a
+    principal, whether its limits name the broker, so that it may take what a host registered. `operates`: ownership
+    does not bind it where operators may ask the same (217). `proved`: the very bytes of the request prove the
+    principal, so that its answer may be cached by them. `reported` are refusals that need no event."""
 
     registrant: str
     guard: bool = False
+    observes: bool = False
     claims: bool = True
     operates: bool = False
     proved: bool = False
@@ -102,9 +111,32 @@ def refused(
     `holder` is the member that it is about, or only (cluster, address) of one that is not in its way."""
     if claimant.reported is not None and claimant.reported.is_new(claim, claimant.registrant):
         cluster, address = (holder.cluster, holder.address) if isinstance(holder, Holder) else holder
-        request = {"origin": origin, **claim._asdict(), "holder": {"addr": address, "cluster": cluster}}
+        action = "accepted" if claimant.observes else "refused"
+        named = claim._asdict() | {"holder": {"addr": address, "cluster": cluster}}
+        request = {"origin": origin, "action": action, **named}
         yield ScriptCall("report_refusal", (keys.events_meta,), (as_json(request),))
     return NotOwner(claim.broker, origin.actor, holder if isinstance(holder, Holder) else None)
+
+
+def observable(plan: Callable[P, Plan[T]]) -> Callable[P, Plan[T]]:
+    """Have an operation with the keyword `claimant` done again without the guard, where that refuses and observes."""
+
+    @wraps(plan)
+    def once_or_twice(*args: P.args, **kwargs: P.kwargs) -> Plan[T]:
+        claimant = kwargs.get("claimant")
+        observes = isinstance(claimant, Claimant) and claimant.guard and claimant.observes
+        return twice(*args, **kwargs) if observes else plan(*args, **kwargs)
+
+    def twice(*args: P.args, **kwargs: P.kwargs) -> Plan[T]:
+        try:
+            return (yield from plan(*args, **kwargs))
+        except NotOwner:
+            claimant = kwargs["claimant"]
+        assert isinstance(claimant, Claimant)
+        kwargs["claimant"] = replace(claimant, guard=False)
+        return (yield from plan(*args, **kwargs))
+
+    return once_or_twice
 
 
 def _cost(key: tuple[str, str, str], _: float) -> int:

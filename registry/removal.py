@@ -13,7 +13,7 @@ from registry.errors import BrokerBusy
 from registry.holder import Holder
 from registry.keys import Keys, member_key
 from registry.long_work.scan import batches_for_scripts, scan
-from registry.ownership import UNGUARDED, Claim, Claimant, refused
+from registry.ownership import UNGUARDED, Claim, Claimant, observable, refused
 from registry.plans import Batch, Origin, Plan, ScriptCall, as_json, call
 from registry.queue_data.queue_text import wiped
 from registry.queue_data.rewrite import rewrite_topics
@@ -51,6 +51,7 @@ class _Expired(msgspec.Struct, frozen=True, array_like=True):
     more: bool
 
 
+@observable
 def unregister(
     keys: Keys,
     cluster: str,
@@ -58,6 +59,7 @@ def unregister(
     name: str,
     broker_id: str | None,
     origin: Origin,
+    *,
     claimant: Claimant = UNGUARDED,
 ) -> Plan[Removal]:
     """Remove an address from a broker name; `broker_id` only says which id it claims to have. Raises NotOwner."""

@@ -10,7 +10,7 @@ from registry.keys import Keys, split_member_key
 from registry.long_work.limiter import Limiter
 from registry.long_work.scan import members_of, scan, scan_pages
 from registry.long_work.sorting import in_order
-from registry.ownership import UNGUARDED, Claim, Claimant, refused
+from registry.ownership import UNGUARDED, Claim, Claimant, observable, refused
 from registry.plans import Batch, Origin, Plan, ScriptCall, as_json, call, within
 from registry.queue_data.queue_text import current, queue_data, queue_text
 from rocketmq_remoting.route import QueueData
@@ -105,12 +105,14 @@ def _take_current(take: Callable[[str, str], None], start: str, page: dict[str, 
             take(topic, text)
 
 
+@observable
 def register_topic(
     keys: Keys,
     topic: str,
     queues: Iterable[QueueData],
     origin: Origin,
     limits: Limits = DEFAULT_LIMITS,
+    *,
     claimant: Claimant = UNGUARDED,
 ) -> Plan[str]:
     """Set queue data of one topic (217), in the given order up to the first unknown broker. Returns the last event id.

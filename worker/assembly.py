@@ -10,6 +10,7 @@ import redis.asyncio
 
 from access.classes import AccessClass
 from access.live import stored
+from access.policy import observes
 from access.proof import Proof
 from metrics import catalogue as metrics
 from metrics.counts import Observed
@@ -189,7 +190,8 @@ class Assembly:
             claims = proof.principal.limits.allow(named_by(command))
         return Claimant(
             registrant,
-            self.options.ownership_guard,
+            guard=self.options.ownership_guard,
+            observes=observes(self.options),
             claims=claims,
             operates=bool(peer.rights & ADMIN),
             proved=verdict.proof is not None,

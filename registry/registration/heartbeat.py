@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from registry.errors import NotOwner
 from registry.events.heartbeat_log import log_heartbeat
 from registry.keys import Keys, member_key
-from registry.ownership import UNGUARDED, Claim, Claimant, refused
+from registry.ownership import UNGUARDED, Claim, Claimant, observable, refused
 from registry.plans import Origin, Plan, ScriptCall, ScriptItem, as_json
 from registry.registration.renewals import Renewal, good_for_s
 from registry.removal import run_deferred
@@ -27,6 +27,7 @@ class Heartbeat(msgspec.Struct, frozen=True):
     renewal: Renewal | None = None
 
 
+@observable
 def renew_lease(
     keys: Keys,
     cluster: str,

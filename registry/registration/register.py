@@ -15,7 +15,7 @@ from registry.events.heartbeat_log import log_heartbeat
 from registry.growth.limits import BYTES_OF_A_CHARACTER, DEFAULT_LIMITS, Limits
 from registry.holder import Holder
 from registry.keys import Keys, member_key
-from registry.ownership import UNGUARDED, Claim, Claimant, refused
+from registry.ownership import UNGUARDED, Claim, Claimant, observable, refused
 from registry.plans import Acquire, Origin, Pause, Plan
 from registry.registration.cache import RegistrationCache
 from registry.registration.decision import Again, ClaimLost, Done, Full, Owned, Pending, Refused, SingleTopic
@@ -39,6 +39,7 @@ PENDING_PAUSES = 20
 TRIES = 20
 
 
+@observable
 def register(
     keys: Keys,
     registration: Registration,

@@ -19,7 +19,12 @@ MOVED = a_broker(brokerAddr="10.0.0.5:10911")
 @pytest.fixture
 def http(redis: redis_py.Redis, monkeypatch: pytest.MonkeyPatch) -> Http:
     monkeypatch.setattr("api.name_server._refusals", ReportedRefusals())
-    return Http(create_app(Options(ownership_guard=True), redis=redis).test_client())
+    return guarded(redis)
+
+
+def guarded(redis: redis_py.Redis, access_mode: str = "enforce") -> Http:
+    options = Options(ownership_guard=True, access_mode=access_mode)
+    return Http(create_app(options, redis=redis).test_client())
 
 
 def test_what_takes_a_living_brokers_place_is_for_its_host(http: Http, redis: redis_py.Redis) -> None:
@@ -35,6 +40,13 @@ def test_what_takes_a_living_brokers_place_is_for_its_host(http: Http, redis: re
     assert causes.count("ownership") == 2  # of id 0, and of none
     http.ok("POST", "/v1/brokers", MOVED)
     http.ok("DELETE", LEAVE.replace(MASTER, "10.0.0.5:10911"))
+
+
+def test_while_it_observes_all_is_for_all(http: Http, redis: redis_py.Redis) -> None:
+    http.ok("POST", "/v1/brokers", a_broker())
+    observing = guarded(redis, access_mode="observe")
+    assert observing("POST", "/v1/brokers", MOVED, environ_overrides=THERE).status == 200
+    assert http.ok("GET", "/v1/brokers/broker-a")["members"][0]["brokerAddr"] == MOVED["brokerAddr"]
 
 
 def test_others_renew_it(http: Http) -> None:

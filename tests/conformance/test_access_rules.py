@@ -195,6 +195,16 @@ def test_while_it_observes_everything_is_answered(start: Start) -> None:
     assert put(connection).code == ResponseCode.SUCCESS
 
 
+def test_while_it_observes_owners_are_not_enforced(start: Start) -> None:
+    server = start(ownershipGuard="true", accessMode="observe")
+    assert A.register(Connection(server.port)).code == ResponseCode.SUCCESS
+    stranger, taken = Connection(server.port, source="127.0.0.9"), A.but(addr="127.0.0.9:10911")
+    assert taken.register(stranger).code == ResponseCode.SUCCESS
+    assert taken.register(stranger).code == ResponseCode.SUCCESS
+    assert A.unregister(stranger).code == ResponseCode.SUCCESS
+    assert taken.unregister(Connection(server.port)).code == ResponseCode.SUCCESS
+
+
 def test_unknown_codes_are_answered_as_such_to_all(start: Start) -> None:
     off = dict.fromkeys(("accessRead", "accessBroker", "accessAdmin", "accessConfig"), "off")
     connection = Connection(start(**off).port)

@@ -73,7 +73,7 @@ class Namespace:
         by: Claimant = UNGUARDED,
     ) -> Removal:
         where = at or address(name, number)
-        return self.run(unregister(self.keys, cluster, where, name, str(number), origin(), by))
+        return self.run(unregister(self.keys, cluster, where, name, str(number), origin(), claimant=by))
 
     def heartbeat(
         self, name: str = "b1", number: int = 0, *, cluster: str = "c1", by: Claimant = UNGUARDED

@@ -363,6 +363,33 @@ def test_a_refusal_is_an_event_once_a_minute_for_each_name_id_and_claimant(ns: N
     assert len(ns.new_entries()) == 1
 
 
+@pytest.mark.parametrize(
+    ("ask_for", "kinds"),
+    [
+        (lambda ns, by: ns.heartbeat(by=by), []),
+        (lambda ns, by: set_topic(ns, by), ["topics_changed"]),
+        (lambda ns, by: ns.unregister(by=by), ["broker_removed"]),
+        (lambda ns, by: ns.register(at=ELSEWHERE, by=by), ["broker_removed", "broker_registered"]),
+    ],
+    ids=["heartbeat", "topic", "unregistration", "registration"],
+)
+def test_while_it_observes_what_is_refused_is_done_and_reported(
+    ns: Namespace, ask_for: Callable[[Namespace, Claimant], object], kinds: list[str]
+) -> None:
+    ns.register(by=P1)
+    with refusal(ns):
+        ask_for(ns, THERE)
+    ns.new_entries()
+    ask_for(ns, replace(THERE, observes=True, reported=ReportedRefusals(lambda: 0.0)))
+    reported, *done = ns.new_entries()
+    assert (reported.kind, reported.cause, reported.get("action")) == (
+        "conflict_seen",
+        "ownership",
+        "accepted",
+    )
+    assert [entry.kind for entry in done] == kinds
+
+
 def test_what_a_process_notes_of_refusals_is_bounded() -> None:
     reported = ReportedRefusals(lambda: 0.0)
     for number in range(20_000):

@@ -125,7 +125,7 @@ def unregistering(
     cluster: str, address: str, name: str, number: int, claimant: Claimant = UNGUARDED
 ) -> Asked:
     def plan(keys: Keys) -> Plan[Outcome]:
-        yield from unregister(keys, cluster, address, name, str(number), origin(), claimant)
+        yield from unregister(keys, cluster, address, name, str(number), origin(), claimant=claimant)
 
     text = f"unregister {name} {cluster} {address} by {claimant}"
     return guarded(Asked(text, plan, lambda model: model.unregister(cluster, address, name, claimant)))

@@ -52,7 +52,13 @@ def _renewal(request: Request, cluster: str, address: str) -> Plan[Heartbeat]:
 
 def _removed(request: Request, cluster: str, address: str, name: str) -> Plan[Reply]:
     removal = yield from unregister(
-        request.keys, cluster, address, name, request.get("brokerId"), request.origin, request.claimant
+        request.keys,
+        cluster,
+        address,
+        name,
+        request.get("brokerId"),
+        request.origin,
+        claimant=request.claimant,
     )
     return Reply(event_id=removal.event_id)
 

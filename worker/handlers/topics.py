@@ -98,7 +98,7 @@ def _registered(request: Request, topic: str | None) -> Handled:
 
 def _set(request: Request, topic: str, queues: Sequence[QueueData]) -> Plan[Reply]:
     event_id = yield from topics.register_topic(
-        request.keys, topic, queues, request.origin, request.limits, request.claimant
+        request.keys, topic, queues, request.origin, request.limits, claimant=request.claimant
     )
     yield from warn_if_drained(request, tuple(dict.fromkeys(data.broker_name for data in queues)))
     return Reply(event_id=event_id)
