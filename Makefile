@@ -50,7 +50,7 @@ dashboard-picture: compiled need-redis-server need-prometheus need-chromium ## p
 delayed: compiled need-redis-server need-curl ## tests of the server, whose workers learn 0.3 s late of each other's changes
 	@$(BIN)/pytest -n 10 --dist loadfile --no-loadscope-reorder --follower-delay 0.3 --timeout 300 -k "not uvloop" \
 	  $(addprefix tests/,worker api conformance service) $(ARGS)
-fuzz: setup ## coverage-guided fuzzing of the decoders: make fuzz ARGS="INPUTS TARGET ..."
+fuzz: setup ## coverage-guided fuzzing of the decoders and of what judges callers: make fuzz ARGS="INPUTS TARGET ..."
 	@$(BIN)/python -m pip install -q --disable-pip-version-check --no-deps --require-hashes -r requirements/fuzz.txt
 	@$(BIN)/python -m tests.fuzz.run $(ARGS)
 sanitize: need-cc need-redis-server setup ## the compiled transport with AddressSanitizer and UBSan, tested and fuzzed: make sanitize ARGS=INPUTS

@@ -8,6 +8,7 @@ from typing import Final, NamedTuple
 from access.access_tables import InvalidTable, KeyTable, LimitsTable, PrincipalTable, TokenTable, read_tables
 from access.credentials import AclKey, AclSecret, CertificatePattern, TokenHash
 from access.limits import Limits
+from access.one_line import one_line
 from access.patterns import Patterns
 from access.principal import Principal
 from access.principals import DuplicateCredential, Principals
@@ -20,6 +21,8 @@ __all__ = ["InvalidAccessFile", "Loaded", "load"]
 
 FILE_BYTES: Final = 1 << 20
 SECRET_BYTES: Final = 4096
+ERROR_MOST: Final = 1_000
+"""Characters of an error behind the path: it may show any text of the file."""
 WILD_CERTIFICATES_MOST: Final = 1_000
 """Certificate patterns with `*` of all principals: each is compared with each name of a certificate."""
 SECRET_LEAST: Final = 8
@@ -29,7 +32,7 @@ SERVE: Final = frozenset({Role.READER, Role.BROKER})
 
 
 class InvalidAccessFile(Exception):
-    """Why the file is not taken: its path, the principal, the field and the reason; never a secret."""
+    """Why the file is not taken, in one line: its path, the principal, the field and the reason; never a secret."""
 
 
 class Loaded(NamedTuple):
@@ -47,7 +50,7 @@ def load(path: Path, files: PrivateFiles | None = None) -> Loaded:
     try:
         principals = Principals(reader.principals(read_tables(reader.files.read(path, FILE_BYTES))))
     except (InvalidTable, FileRefused, DuplicateCredential) as error:
-        raise InvalidAccessFile(f"{path}: {error}") from None
+        raise InvalidAccessFile(f"{path}: {one_line(str(error), ERROR_MOST)}") from None
     wild = sum(not pattern.pattern.is_exact for one in principals for pattern in one.certificates)
     if wild > WILD_CERTIFICATES_MOST:
         raise InvalidAccessFile(

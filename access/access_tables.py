@@ -1,5 +1,6 @@
 """The tables of the file of the principals: TOML, checked for form."""
 
+import re
 import tomllib
 from datetime import datetime
 from typing import Annotated, Any, Final
@@ -22,6 +23,8 @@ __all__ = [
 
 PRINCIPALS_MOST: Final = 10_000
 SHOWN: Final = 80
+LONG_KEY: Final = re.compile(r"""(?<![\w-])(?:(?:[\w-]++|"[^"\n]*+"|'[^'\n]*+')[ \t]*+\.[ \t]*+){32}""")
+"""Over 32 words with dots between them: no key here has more than 4, and tomllib takes the square of their number."""
 
 Time = Annotated[datetime, Meta(tz=True)]
 Text = Annotated[str, Meta(min_length=1, max_length=1024)]
@@ -97,7 +100,10 @@ def read_tables(content: bytes) -> dict[str, PrincipalTable]:
 
 def _toml(content: bytes) -> dict[str, Any]:
     try:
-        return tomllib.loads(content.decode())
+        text = content.decode()
+        if LONG_KEY.search(text):
+            raise InvalidTable("TOML", "has over 32 words with dots between them")
+        return tomllib.loads(text)
     except UnicodeDecodeError as error:
         raise InvalidTable(f"byte {error.start}", "is not UTF-8") from None
     except RecursionError:

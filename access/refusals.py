@@ -3,27 +3,22 @@
 from typing import Final
 
 from access.classes import AccessClass
+from access.one_line import one_line
 
 __all__ = ["REMARK_MOST", "owner_remark", "remark_of"]
 
 REMARK_MOST: Final = 200
 """Characters of a remark."""
 ACTOR_MOST: Final = 90
-CUT: Final = "..."
 
 
 def remark_of(of_class: AccessClass, needs: str, actor: str) -> str:
     """Return why a request of a class was refused: what would admit its caller (`Policy.needs`), and which caller this
     is. One line of at most REMARK_MOST characters, whatever the rule and the name of the caller."""
-    begin, end = f"access denied: {of_class.label} needs ", f"; caller {_line(actor, ACTOR_MOST)}"
-    return f"{begin}{_line(needs, REMARK_MOST - len(begin) - len(end))}{end}"
+    begin, end = f"access denied: {of_class.label} needs ", f"; caller {one_line(actor, ACTOR_MOST)}"
+    return f"{begin}{one_line(needs, REMARK_MOST - len(begin) - len(end))}{end}"
 
 
 def owner_remark(name: str, actor: str) -> str:
     """Return why a request about a broker was refused that is another owner's."""
     return remark_of(AccessClass.BROKER, f"the owner of {name}", actor)
-
-
-def _line(text: str, most: int) -> str:
-    text = "".join(letter if letter.isprintable() else "?" for letter in text)
-    return text if len(text) <= most else f"{text[: most - len(CUT)]}{CUT}"

@@ -7,6 +7,7 @@ from typing import Final
 from access.access_file import InvalidAccessFile, Loaded, load
 from access.caller import Listener
 from access.classes import OPERATORS, AccessClass
+from access.one_line import one_line
 from access.policy import LACKS, OPTIONS, Policy
 from access.principals import Principals
 from access.rules import Alternative
@@ -19,23 +20,16 @@ __all__ = ["EXIT_CODE", "is_insecure", "refusal", "warnings"]
 
 EXIT_CODE: Final = 253
 """Of a process that does not start because of its rules."""
+REASON_MOST: Final = 2_000
+"""Characters of why a process does not start: it shows what an option has."""
 ON_THE_WIRE: Final = AccessClass.READ | AccessClass.BROKER | OPERATORS
 """Classes of the remoting port, where a PROXY header gives the address of a caller."""
 
 
 def refusal(options: Options) -> str | None:
     """Return why a name server with these options does not start, and the cure, in one line; None if it starts."""
-    try:
-        policy = Policy.of(options)
-    except InvalidOption as error:
-        return str(error)
-    reasons = (
-        *_open_rules(options, policy),
-        *_closed_rules(options, policy),
-        *_forgeable(options, policy),
-        *_unreadable(options),
-    )
-    return reasons[0] if reasons else None
+    reason = next(_reasons(options), None)
+    return None if reason is None else one_line(reason, REASON_MOST)
 
 
 def warnings(options: Options) -> tuple[str, ...]:
@@ -59,6 +53,18 @@ def is_insecure(options: Options) -> bool:
     """Return whether any caller at a port that other machines reach may do what operators do."""
     policy = Policy.of(options)
     return any(_open_to_any(options, policy)) or (policy.observes and bool(_reached(options)))
+
+
+def _reasons(options: Options) -> Iterator[str]:
+    try:
+        policy = Policy.of(options)
+    except InvalidOption as error:
+        yield str(error)
+        return
+    yield from _open_rules(options, policy)
+    yield from _closed_rules(options, policy)
+    yield from _forgeable(options, policy)
+    yield from _unreadable(options)
 
 
 def _open_rules(options: Options, policy: Policy) -> Iterator[str]:

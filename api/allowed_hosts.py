@@ -24,7 +24,7 @@ __all__ = ["AllowedHosts", "own_names"]
 
 STATUS: Final = 400
 KIND: Final = "host-not-allowed"
-AUTHORITY: Final = re.compile(r"(?P<host>\[[^]]*\]|[^:]*)(:[0-9]*)?")
+AUTHORITY: Final = re.compile(r"(?P<host>\[[0-9a-fA-F:.]*\]|[A-Za-z0-9._-]*)(:[0-9]*)?")
 HOSTS_FILE: Final = Path("/etc/hosts")
 SHOWN_MOST: Final = 100
 """Characters of a refused name in the log and in the answer."""

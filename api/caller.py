@@ -20,7 +20,7 @@ def token_in(environ: "WSGIEnvironment") -> str | None:
     text: str | None = environ.get("HTTP_AUTHORIZATION")
     if text is None:
         return None
-    return text[len(BEARER) :].strip() if text.lower().startswith(BEARER) else ""
+    return text[len(BEARER) :].strip(" \t") if text.lower().startswith(BEARER) else ""
 
 
 def keep_proof(environ: "WSGIEnvironment", proof: Proof) -> None:

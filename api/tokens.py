@@ -10,6 +10,7 @@ from redis.exceptions import RedisError
 from access.live import POLL_S, LivePrincipals, Stored
 from access.principals import Principals
 from access.proof import BadCredential, Proof
+from access.tokens import id_of
 from registry.errors import StoreUnavailable
 
 __all__ = ["Tokens"]
@@ -41,7 +42,7 @@ class Tokens:
         principals, is_fresh = self._principals()
         proof = principals.by_token(token, time())
         if proof is None:
-            if not is_fresh:
+            if not is_fresh and id_of(token) is not None:
                 raise StoreUnavailable("the store, which may know this token, cannot serve now")
             raise BadCredential("no such token")
         if not is_fresh and not self._live.has_in_file(proof.credential):

@@ -16,7 +16,13 @@ NETWORK_BITS = 24
 @lru_cache(maxsize=64)
 def networks_of(text: str) -> tuple[Network, ...]:
     """Return the networks of a list such as `10.0.0.0/8, fd00::/8`. Raises ValueError that names a bad one."""
-    return tuple(ip_network(part.strip()) for part in text.split(",") if part.strip())
+    return tuple(_network(part.strip()) for part in text.split(",") if part.strip())
+
+
+def _network(text: str) -> Network:
+    if "%" in text:  # Python takes any text for a zone, and has addresses of all zones in the network
+        raise ValueError(f"{text!r} has a zone, which a network has not")
+    return ip_network(text)
 
 
 def address_of(host: str) -> Address | None:

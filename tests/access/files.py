@@ -8,10 +8,10 @@ OTHER = "another one of them, longer"
 TOKEN = "mqns_abcd1234_AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"
 
 
-def write(path: Path, text: str, mode: int = 0o600) -> Path:
+def write(path: Path, content: str | bytes, mode: int = 0o600) -> Path:
     """Write a file that others of the machine cannot read, unless the mode says so; replaced as a whole."""
     fresh = path.with_name(f".{path.name}")
-    fresh.write_text(text)
+    fresh.write_bytes(content.encode() if isinstance(content, str) else content)
     fresh.chmod(mode)
     os.replace(fresh, path)
     return path

@@ -79,6 +79,7 @@ WRONG = [
     pytest.param("[principal.p]", "'principal': is unknown", id="unknown table"),
     pytest.param("x = " + "[" * 100_000, "TOML: is nested too deep", id="deep"),
     pytest.param("x = " + "9" * 10_000, "TOML: has a number or time that is too long", id="a long number"),
+    pytest.param("a." * 5_000 + "b = 1", "TOML: has over 32 words with dots", id="a long key"),
     pytest.param('[principals."a b"]', "principal 'a b': a name has 1 to 64", id="a bad name"),
     pytest.param('[principals.""]', "principal '': a name", id="an empty name"),
     pytest.param(f"[principals.{'a' * 65}]", "a name has 1 to 64", id="a long name"),
@@ -90,6 +91,12 @@ WRONG = [
     pytest.param('[principals.p]\nroles=["root"]', "principal p: roles[0]: Invalid enum value", id="a role"),
     pytest.param(
         f'{ONE}secret="x"', "principal p: keys[0]: Object contains unknown field `secret`", id="field"
+    ),
+    pytest.param(f'{ONE}"a\\nb"="x"', "Object contains unknown field `a?b`", id="a line break in a field"),
+    pytest.param(
+        '[principals.p]\nroles=["reader"]\ncertificates=["cn:a\\nb", "cn:a\\nb"]',
+        "cn:a?b is of principal p more than once",
+        id="a line break in a pattern",
     ),
     pytest.param(
         '[principals.p]\nroles=["reader"]\nlimits={broker=["x"]}',
@@ -158,6 +165,7 @@ def test_an_error_names_file_principal_and_field(tmp_path: Path, text: str, reas
         load(path)
     assert str(raised.value).startswith(f"{path}: ")
     assert reason in str(raised.value)
+    assert str(raised.value).isprintable()
     _shows_nothing(raised.value)
 
 
@@ -266,6 +274,9 @@ def test_what_cannot_be_read_is_refused_at_once(tmp_path: Path, kind: str) -> No
 
 
 def test_sizes_are_bounded(tmp_path: Path) -> None:
+    with pytest.raises(InvalidAccessFile) as raised:
+        load(access_file(tmp_path, f'[principals.p]\nroles=["{"x" * 10_000}"]'))
+    assert len(str(raised.value)) < len(str(tmp_path)) + 1_100
     many = "\n".join(f'[principals.p{number}]\nroles=["reader"]' for number in range(10_001))
     with pytest.raises(InvalidAccessFile, match="principals: are more than 10000"):
         load(access_file(tmp_path, many))

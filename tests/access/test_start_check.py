@@ -169,8 +169,15 @@ def test_loopback_is_trusted_by_default() -> None:
     assert refusal(given("ACCESS_BROKER=net", "ACCESS_ADMIN=net loopback")) is None
 
 
-@pytest.mark.parametrize("rule", ["opne", "off loopback", "cidr:10.0.0.1/8", "+"])
+@pytest.mark.parametrize("rule", ["opne", "off loopback", "cidr:10.0.0.1/8", "cidr:fe80::%1/64", "+"])
 def test_a_rule_that_is_none_is_a_reason(rule: str) -> None:
     reason = refusal(given(f"ACCESS_READ={rule}")) or ""
     assert reason.startswith(f"accessRead={rule}: ")
     assert "docs/access.md" in reason
+
+
+@pytest.mark.parametrize("rule", ["opne\nopen", "open\u2028loopback"])
+def test_a_reason_is_one_line(rule: str) -> None:
+    reason = refusal(given(f"ACCESS_ADMIN={rule}")) or ""
+    assert reason.isprintable()
+    assert reason.startswith("accessAdmin=op")

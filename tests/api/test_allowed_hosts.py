@@ -80,6 +80,8 @@ def test_other_names_are_refused(host: str) -> None:
         ("mq-http.rocketmq.svc.cluster.local:8080", 200),
         ("svc.cluster.local", 400),
         ("evilsvc.cluster.local", 400),
+        (f"{EVIL},a.svc.cluster.local", 400),
+        (f"{EVIL}/.svc.cluster.local", 400),
         (EVIL, 400),
         ("localhost", 200),
     ],

@@ -10,6 +10,7 @@ import redis as redis_py
 
 from api import gate
 from api.app import create_app
+from api.caller import token_in
 from api.counters import COUNTERS
 from metrics.catalogue import SECURITY_EVENTS
 from metrics.samples import Sample
@@ -106,6 +107,17 @@ def test_a_credential_that_proves_nothing(header: str) -> None:
     reply = ask(an_app(), "admin", FAR, Authorization=header)
     assert (reply.status, reply.headers["WWW-Authenticate"]) == (401, 'Bearer error="invalid_token"')
     assert ask(an_app(), "read", FAR, Authorization=header).status == 200
+
+
+@pytest.mark.parametrize("header", ["Bearer mqns_00000000_x", "Basic YTpi", "Bearer", ""])
+def test_what_is_no_token_is_bad_though_the_store_is_away(storeless: Http, header: str) -> None:
+    assert ask(storeless, "admin", FAR, Authorization=header).status == 401
+    assert ask(storeless, "metrics", NEAR, Authorization=header).status == 200
+
+
+def test_a_token_has_blanks_around_it_and_no_other_space() -> None:
+    assert token_in({"HTTP_AUTHORIZATION": "beaREr \t mqns \t"}) == "mqns"
+    assert token_in({"HTTP_AUTHORIZATION": "Bearer \xa0mqns\x85"}) == "\xa0mqns\x85"
 
 
 def test_a_refusal_asks_the_store_for_nothing(storeless: Http) -> None:

@@ -1,4 +1,4 @@
-"""`python -m tests.fuzz.run [RUNS] [TARGET …]`: coverage-guided fuzzing of the decoders with atheris.
+"""`python -m tests.fuzz.run [RUNS] [TARGET …]`: coverage-guided fuzzing with atheris.
 
 RUNS (10 million) are shared by the targets (all of them), one after another. What reaches new code is kept in
 build/fuzz; at the end the smallest of it takes the place of tests/fuzz/corpus, which `test_corpus.py` replays. An input
@@ -6,6 +6,7 @@ for which something does not hold stays in build/fuzz/failures, and the command 
 `python -m tests.fuzz.run --one TARGET …` is libFuzzer itself, with its options. `tools/sanitize.sh` preloads
 the one that has AddressSanitizer in it."""
 
+import logging
 import os
 import re
 import subprocess
@@ -20,7 +21,11 @@ else:
     import atheris
 
 with atheris.instrument_imports(
-    include=["tests.fuzz", "rocketmq_remoting", "worker", "javaproperties"], enable_loader_override=False
+    include=[
+        *("tests.fuzz", "rocketmq_remoting", "worker", "access", "api", "registry.options"),
+        *("javaproperties", "tomllib", "ipaddress"),
+    ],
+    enable_loader_override=False,
 ):
     from tests.fuzz.targets import TARGETS, Target
 
@@ -32,7 +37,10 @@ LARGEST = 4096
 KEPT_LARGEST = 1024
 KEPT_FILES = 20
 RUNS = 10_000_000
-TRACED = ("/rocketmq_remoting/", "/proxy_protocol.py", "/cached_requests.py")
+TRACED = (
+    *("/rocketmq_remoting/", "/proxy_protocol.py", "/cached_requests.py"),
+    *("/access/", "/api/", "/worker/guard.py", "/trusted_proxies.py", "/options/networks.py"),
+)
 Jump: TypeAlias = tuple[str, int, int]
 
 
@@ -111,6 +119,7 @@ def _libfuzzer(target: str, *options: str) -> str:
 
 
 def main(arguments: list[str]) -> None:
+    logging.disable()  # each refusal is a line
     if arguments[:1] == ["--one"]:
         fuzz_one(arguments[1], arguments[2:])
     total = int(arguments[0]) if arguments else RUNS

@@ -7,6 +7,7 @@ from rocketmq_remoting.codes import RequestCode
 from rocketmq_remoting.command import encode
 from rocketmq_remoting.header_binary import encode_binary_header
 from rocketmq_remoting.header_json import encode_json_header
+from tests.fuzz.access_seeds import ACCESS_SEEDS
 from tests.rocketmq_remoting.golden import NAMES, recorded, replies, requests
 from tests.worker.cache.both_ways import KINDS, LOOKUPS, TOPICS, lookup, request
 
@@ -25,7 +26,8 @@ FEW = 32
 
 def seeds(target: str, largest: int) -> list[bytes]:
     """The shortest inputs of that target, of at most `largest` bytes each."""
-    found = {bytes(seed) for seed in _all(target) if len(seed) <= largest}
+    every = ACCESS_SEEDS[target]() if target in ACCESS_SEEDS else _all(target)
+    found = {bytes(seed) for seed in every if len(seed) <= largest}
     return sorted(found, key=lambda seed: (len(seed), seed))[:FEW]
 
 

@@ -1,11 +1,12 @@
-"""What is fuzzed: for each decoder of strangers' bytes, what must hold whatever the bytes are.
+"""What is fuzzed: for each decoder of strangers' bytes, and for what judges callers, what must hold whatever the bytes
+are.
 
 A target takes any bytes and returns; it raises where something does not hold. Only the errors that a decoder documents
 are swallowed. What was read is written and read again, and from then on nothing may change any more."""
 
 import zlib
 from collections.abc import Callable
-from typing import Final, TypeVar
+from typing import Final
 from unittest.mock import patch
 
 from rocketmq_remoting import registration_json
@@ -24,11 +25,17 @@ from rocketmq_remoting.register_broker_body import RegisterBrokerBody
 from rocketmq_remoting.registration import decode_register_broker_body, encode_register_broker_body
 from rocketmq_remoting.route import decode_route, encode_route
 from rocketmq_remoting.tolerant_json import normalise
+from tests.fuzz.access_files import access_files, watched_access_file
+from tests.fuzz.access_rules import access_rules, name_patterns, networks
+from tests.fuzz.certificate_names import certificate_names
+from tests.fuzz.http_callers import http_callers
+from tests.fuzz.introduced_connections import introduced_connections
+from tests.fuzz.reading import read
+from tests.fuzz.signed_requests import signed_requests
 from tests.worker.cache.both_ways import BothWays
 from worker.cache.cached_requests import CachedRequests
 from worker.transport.proxy_protocol import NO_HEADER, ProxyError, ProxyHeader, read_proxy_header
 
-T = TypeVar("T")
 Target = Callable[[bytes], None]
 OLD, V4, V5 = 36, 373, 513
 KEY_MAX = 32767
@@ -46,8 +53,8 @@ def frames(data: bytes) -> None:
 def _commands(reads: list[bytes]) -> tuple[list[Command], str]:
     reader = FrameReader()
     commands = []
-    for i, read in enumerate(reads):
-        reader.feed(read)
+    for i, part in enumerate(reads):
+        reader.feed(part)
         try:
             while (command := reader.next_command()) is not None:
                 commands.append(command)
@@ -80,7 +87,7 @@ def cached_requests(data: bytes) -> None:
 
 def json_header(data: bytes) -> None:
     """A header written from what was read is read to the same, but for a language without a name."""
-    command = _read(lambda: decode_json_command(data, b""), FrameError)
+    command = read(lambda: decode_json_command(data, b""), FrameError)
     if command is not None:
         again = decode_json_command(encode_json_header(command), b"")
         assert decode_json_command(encode_json_header(again), b"") == again
@@ -88,7 +95,7 @@ def json_header(data: bytes) -> None:
 
 
 def binary_header(data: bytes) -> None:
-    command = _read(lambda: decode_binary_command(data, b""), FrameError)
+    command = read(lambda: decode_binary_command(data, b""), FrameError)
     if command is not None and all(len(key.encode()) <= KEY_MAX for key in command.ext or ()):
         again = decode_binary_command(encode_binary_header(command), b"")
         assert again == command
@@ -122,7 +129,7 @@ def inflated_registration(data: bytes) -> None:
 
 
 def _registration(data: bytes, version: int, *, compressed: bool = False) -> RegisterBrokerBody | None:
-    body = _read(
+    body = read(
         lambda: decode_register_broker_body(data, version=version, compressed=compressed, now_ms=0), BodyError
     )
     if body is not None:
@@ -136,33 +143,33 @@ def _registration(data: bytes, version: int, *, compressed: bool = False) -> Reg
 
 
 def data_version(data: bytes) -> None:
-    version = _read(lambda: decode_data_version(data), BodyError)
+    version = read(lambda: decode_data_version(data), BodyError)
     if version is not None:
         assert decode_data_version(version.encode()) == version
         assert DataVersion.from_text(version.text()) == version
 
 
 def kv_table(data: bytes) -> None:
-    table = _read(lambda: decode_kv_table(data), BodyError)
+    table = read(lambda: decode_kv_table(data), BodyError)
     if table is not None:
         assert decode_kv_table(encode_kv_table(table)) == table
 
 
 def route(data: bytes) -> None:
     """The body of 217, and what is stored of it."""
-    read = _read(lambda: decode_route(data), BodyError)
-    if read is not None:
+    route = read(lambda: decode_route(data), BodyError)
+    if route is not None:
         for dialect in Dialect:
-            again = decode_route(encode_route(read, dialect))
+            again = decode_route(encode_route(route, dialect))
             assert decode_route(encode_route(again, dialect)) == again
 
 
 def properties(data: bytes) -> None:
     try:
-        read = parse_properties(data.decode("utf-8", "replace"))
+        found = parse_properties(data.decode("utf-8", "replace"))
     except PropertiesError:  # its text shows the escape as it came, and is sent to no peer
         return
-    assert parse_properties(write_properties(read)) == read
+    assert parse_properties(write_properties(found)) == found
 
 
 def proxy_header(data: bytes) -> None:
@@ -189,25 +196,14 @@ def signature(data: bytes) -> None:
         version, head, rest = split
         assert data.startswith(head + version)
         assert data.endswith(rest)
-        _read(lambda: decode_data_version(version), BodyError)
+        read(lambda: decode_data_version(version), BodyError)
 
 
 def tolerant_json(data: bytes) -> None:
     """What has become strict stays as it is."""
-    strict = _read(lambda: normalise(data), BodyError)
-    if strict is not None and _read(lambda: decode_strict_json(strict, object), BodyError) is not None:
+    strict = read(lambda: normalise(data), BodyError)
+    if strict is not None and read(lambda: decode_strict_json(strict, object), BodyError) is not None:
         assert normalise(strict) == strict
-
-
-def _read(decode: Callable[[], T], *errors: type[Exception]) -> T | None:
-    """What it reads, None for what it refuses in one line."""
-    reason = "one line"
-    try:
-        return decode()
-    except errors as error:
-        reason = str(error)
-    assert len(reason.splitlines()) == 1
-    return None
 
 
 TARGETS: Final[dict[str, Target]] = {
@@ -228,5 +224,14 @@ TARGETS: Final[dict[str, Target]] = {
         proxy_header,
         signature,
         tolerant_json,
+        signed_requests,
+        http_callers,
+        access_files,
+        watched_access_file,
+        access_rules,
+        networks,
+        name_patterns,
+        certificate_names,
+        introduced_connections,
     )
 }
