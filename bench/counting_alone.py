@@ -33,6 +33,7 @@ from worker.cache.cached_requests import Answers
 from worker.cache.routes import RouteCache
 from worker.cache.views import cache_key
 from worker.counters import Counters
+from worker.guard import Guard
 from worker.reply import Reply
 from worker.transport.cached_answers import cached_answers
 
@@ -86,7 +87,8 @@ def measure() -> dict[str, float]:
 
 def _calls() -> Mapping[str, Callable[[], Answers]]:
     options, counters = Options(), Counters()
-    renewals, registrations = Renewals(lambda: 0.0), CachedRegistrations(lambda: 0.0, counters)
+    renewals, proves = Renewals(lambda: 0.0), Guard(options, counters).proves
+    registrations = CachedRegistrations(lambda: 0.0, counters, proves)
     registrations.set_connection("1", options)
     routes = RouteCache(MOST, counters, registrations.find)
     kept = {

@@ -61,6 +61,13 @@ REQUESTS: Final = Metric(
     "Requests done, by their answers: not_found is 17 and 22, busy 2, unsupported 3, denied 16, go_away 1500, error "
     "all others; oneway has none.",
 )
+CACHED_REQUESTS: Final = Metric(
+    "cached_requests_total",
+    "counter",
+    (Label("request_code", ("103", "105", "106", "322", "904")),),
+    REMOTING,
+    "Those of requests_total that a cache answered by their bytes, without decoding them.",
+)
 REQUEST_DURATION: Final = Metric(
     "request_duration_seconds",
     "histogram",
@@ -600,8 +607,8 @@ WORKERS: Final = Metric(
 )
 
 CATALOGUE: Final = (
-    *(REQUESTS, REQUEST_DURATION, REQUEST_BYTES, RESPONSE_BYTES, INFLIGHT, CONNECTIONS, CONNECTION_EVENTS),
-    *(DECODE_ERRORS, ADMISSION_REJECTED, LOOP_LAG),
+    *(REQUESTS, CACHED_REQUESTS, REQUEST_DURATION, REQUEST_BYTES, RESPONSE_BYTES, INFLIGHT),
+    *(CONNECTIONS, CONNECTION_EVENTS, DECODE_ERRORS, ADMISSION_REJECTED, LOOP_LAG),
     *(ROUTE_CACHE_EVENTS, ROUTE_CACHE_BYTES, ROUTE_CACHE_ENTRIES, ROUTE_CACHE_DROPS, STALE_SERVE),
     *(FOLLOWER_CONNECTED, PROBES),
     *(REGISTRATIONS, REGISTRATION_DURATION, REGISTRATION_BODY, HEARTBEATS, LIMIT_REFUSALS),

@@ -84,7 +84,7 @@ class Assembly:
         self.answering = self.make_answering()
         self.registration_cache = RegistrationCache(self.clock)
         self.rewrites = Rewrites()
-        self.registrations = CachedRegistrations(self.clock, self.counters)
+        self.registrations = CachedRegistrations(self.clock, self.counters, self.guard.proves)
         self.routes = RouteCache(options.route_cache_bytes, self.counters, self.registrations.find)
         self.lists = ListCache(options.route_cache_bytes, self.counters)
         self.before_loss = BeforeLoss(options.route_cache_bytes)

@@ -146,10 +146,13 @@ class Counters:
         yield from self._of_cache(lookups)
 
     def _requests(self, lookups: int) -> Iterator[Sample]:
-        by_bytes: dict[tuple[str, ...], int] = {(str(code), "ok"): n for code, n in self.by_bytes().items()}
-        by_bytes[str(ROUTE), "ok"] += lookups
+        counted = self.by_bytes()
+        counted[ROUTE] += lookups
+        by_bytes: dict[tuple[str, ...], int] = {(str(code), "ok"): n for code, n in counted.items()}
         for metric, labels, value in self.requests.read():
             yield Sample(metric, labels, value + by_bytes.get(labels, 0))
+        for code, value in counted.items():
+            yield Sample(metrics.CACHED_REQUESTS, (str(code),), value)
 
     def _of_brokers(self) -> Iterator[Sample | Observed]:
         """Yield registrations and heartbeats; each that was answered by its bytes renewed a lease, or it was just

@@ -49,11 +49,12 @@ log = RateLimitedLog(logger)
 class Verdict(msgspec.Struct, frozen=True):
     """What comes of a request: the reply that refuses it, or None; what its signature proves, None without one.
 
-    `topics` are those that a registration may have, None for all."""
+    `topics` are those that a registration may have, None for all; `generation` is of the principals in force."""
 
     refusal: Reply | None = None
     proof: Proof | None = None
     topics: Patterns | None = None
+    generation: int = 0
 
 
 ADMITTED: Final = Verdict()
@@ -116,6 +117,22 @@ class Guard:
         """Return whether a request shows a key, where there are any."""
         return self.has_principals and command.ext is not None and ACCESS_KEY in command.ext
 
+    def holds(self, verdict: Verdict) -> bool:
+        """Return whether what a verdict has of a signature is in force still."""
+        return verdict.proof is None or verdict.generation == self._plain.generation
+
+    def proves(self, command: Command, proof: Proof | None) -> bool:
+        """Return whether a registration with a key proves what its broker's last one did: the same principal, or
+        nothing where no principal has that key."""
+        try:
+            found = self._by_signature(command, AccessClass.BROKER)
+        except BadCredential:
+            return False
+        if found is None or proof is None:
+            return found is proof
+        self._counters.security.add("authn", "allowed")
+        return found.principal is proof.principal
+
     def judge(
         self, command: Command, peer: Peer, needs: AccessClass, done: Callable[[Verdict], None]
     ) -> None:
@@ -158,7 +175,7 @@ class Guard:
             topics = None if best is None else best.principal.limits.topics
         if needs & OPERATORS:
             self._counters.security.add("authz", "allowed")
-        return Verdict(None, proof, topics)
+        return Verdict(None, proof, topics, self._plain.generation)
 
     def _standing(self, peer: Peer) -> Standing:
         """Return what a connection's certificate proves; one that is bad bars what a bad signature does."""

@@ -58,8 +58,8 @@ class Handling:
         if reply.event_id and not follower.passed(reply.event_id):
             self._parts.when_followed(reply.event_id, partial(self._followed, reply, command, peer))
             return
-        if frame:
-            self._repeats.keep(frame, command, reply, peer, options, proven=verdict.proof is not None)
+        if frame and self._parts.guard.holds(verdict):
+            self._repeats.keep(frame, command, reply, peer, options, verdict.proof)
         self._answered(reply, command, peer)
 
     def _followed(self, reply: Reply, command: Command, peer: Peer, in_time: bool) -> None:

@@ -10,14 +10,20 @@ from mqnamesrv.store import opened
 from registry.keys import Keys
 from registry.store.connect import connect
 from rocketmq_remoting.codes import RequestCode, ResponseCode
+from testbed import scrape
 from testbed.connection import Connection
+from testbed.eventually import eventually
+from testbed.ports import free_port
 from testbed.rocketmq.admin import run_command
-from testbed.rocketmq.brokers import BrokerConfig, start_brokers
+from testbed.rocketmq.brokers import Broker, BrokerConfig, start_brokers
 from testbed.rocketmq.releases import Release
 from testbed.rocketmq.servers import NameServer, serve
 from testbed.rocketmq.stage import Stage
 
 SECRET: Final = "of-this-test-0123456789"
+ROUNDS: Final = 4
+FIRST_ROUNDS_S: Final = 60.0
+ROUNDS_S: Final = 90.0
 PROVIDER: Final = "org.apache.rocketmq.auth.authentication.provider.LocalAuthenticationMetadataProvider"
 
 
@@ -48,6 +54,18 @@ def actors(stage: Stage, kind: str) -> set[str]:
     return {event["actor"] for _, event in entries if event["kind"] == kind}
 
 
+def signed_broker(stage: Stage, server: NameServer, release: Release) -> Broker:
+    """Start a broker of 5.3 or later that signs with the key, and wait until it is registered."""
+    settings = {
+        "innerClientAuthenticationCredentials": f'{{"accessKey":"K","secretKey":"{SECRET}"}}',
+        "authenticationMetadataProvider": PROVIDER,
+        "authConfigPath": str(stage.folder / "auth"),
+    }
+    (broker,) = start_brokers(stage, [server], [BrokerConfig(release, "signed", settings=settings)])
+    server.await_brokers("signed", 0)
+    return broker
+
+
 @pytest.mark.conformance("AC-02")
 @pytest.mark.parametrize("version", ["release_4", "release_5"])
 def test_mqadmin_with_a_key_changes_what_operators_change(
@@ -67,14 +85,28 @@ def test_mqadmin_with_a_key_changes_what_operators_change(
 def test_a_broker_with_credentials_is_known_by_them(stage: Stage, release_5: Release) -> None:
     """Its 106, each 5 s, is signed too, and its 104 when it ends."""
     server = guarded(stage, "broker", accessBroker="signed", accessRead="signed loopback")
-    settings = {
-        "innerClientAuthenticationCredentials": f'{{"accessKey":"K","secretKey":"{SECRET}"}}',
-        "authenticationMetadataProvider": PROVIDER,
-        "authConfigPath": str(stage.folder / "auth"),
-    }
-    (broker,) = start_brokers(stage, [server], [BrokerConfig(release_5, "signed", settings=settings)])
-    server.await_brokers("signed", 0)
+    broker = signed_broker(stage, server, release_5)
     assert actors(stage, "broker_registered") == {"acl:peer"}
     broker.shut_down()
     server.await_brokers("signed")
     assert actors(stage, "broker_removed") == {"acl:peer"}
+
+
+@pytest.mark.conformance("AC-24")
+def test_a_broker_with_credentials_takes_the_short_cut(stage: Stage, release_5: Release) -> None:
+    """It registers each 10 s; bodies and signatures differ each time."""
+    port = free_port()
+    server = guarded(stage, "broker", accessBroker="signed", accessRead="signed loopback", httpPort=str(port))
+
+    def registrations() -> tuple[float, float]:
+        """How many were answered by their bytes, and how many otherwise."""
+        short = scrape.value(port, "cached_requests_total", request_code="103")
+        return short, scrape.value(port, "requests_total", request_code="103") - short
+
+    signed_broker(stage, server, release_5)
+    eventually(lambda: registrations()[0] >= 1, FIRST_ROUNDS_S)
+    before, decoded = registrations()
+    eventually(lambda: registrations()[0] >= before + ROUNDS, ROUNDS_S)
+    assert registrations()[1] == decoded
+    assert scrape.value(port, "security_events_total", operation="authn", result="denied") == 0
+    assert actors(stage, "broker_registered") == {"acl:peer"}

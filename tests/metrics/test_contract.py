@@ -13,6 +13,7 @@ BUCKETS = {
 }
 CONTRACT = """
 requests_total c request_code result
+cached_requests_total c request_code
 request_duration_seconds L request_code
 request_bytes_total c
 response_bytes_total c

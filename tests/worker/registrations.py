@@ -2,6 +2,11 @@
 
 from collections.abc import Iterator
 
+from msgspec.structs import replace
+
+from mqns.remoting.acl import AclCredentials
+from mqns.remoting.request import Request
+from rocketmq_remoting.acl_signature import ACCESS_KEY, SIGNATURE
 from rocketmq_remoting.codes import RequestCode
 from rocketmq_remoting.command import Command
 from rocketmq_remoting.data_version import DataVersion
@@ -46,6 +51,15 @@ def registration(
     """The request with that body."""
     ext = ext_of(body, **more)
     return Command(RequestCode.REGISTER_BROKER, opaque, flag, CURRENT, 0, None, ext, body, kind)
+
+
+def signed(
+    command: Command, key: str = "K", secret: str = "a secret of 24 characters", *, first: bool = False
+) -> Command:
+    """The request with a key and its signature, before all other fields or behind them."""
+    fields = dict(AclCredentials(key, secret)("", Request(command.code, command.ext, command.body)).ext or {})
+    added = {name: fields.pop(name) for name in (ACCESS_KEY, SIGNATURE)}
+    return replace(command, ext=added | fields if first else fields | added)
 
 
 def stamps_of_all_lengths() -> Iterator[int]:

@@ -58,7 +58,9 @@ class FakePeer:
         """As a connection does: cached requests first, which `frame` does not return."""
         frame, cached = encode(command), service.cached_for(self)
         answers, length, due = (
-            cached.answers(frame, service.parts.clock(), 1 << 20) if cached is not None else ([], 0, [])
+            cached.answers(frame, service.parts.clock(), 1 << 20, rights=self.rights)
+            if cached is not None
+            else ([], 0, [])
         )
         if answers:
             self.send(tuple(answers))

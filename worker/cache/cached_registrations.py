@@ -1,11 +1,13 @@
-"""Cached registrations: replies to unchanged registrations (103), whatever numbers a broker of 5.x writes into each.
+"""Cached registrations: replies to unchanged registrations (103), whatever a broker of 5.x writes anew into each.
 
-Those are the opaque, `mappingDataVersion`, and with it `bodyCrc32`; a registration that differs in nothing else has the
-same signature (`registry.registration.request`) and asks the same of the store. It is found by its header without
-those numbers, and of its body is compared what the signature is made of; so there is one for each broker, whatever
-becomes of its topics. A frame that is laid out otherwise is decoded.
+That is the opaque, `mappingDataVersion`, and with it `bodyCrc32` and the `Signature` of its key; a registration that
+differs in nothing else has the same signature in the registry (`registry.registration.request`) and asks the same of
+the store. It is found by its header without these, and of its body is compared what that signature is made of; so there
+is one for each broker, whatever becomes of its topics. Who signed is verified each time: the reply is for the principal
+that got the first one. A frame that is laid out otherwise is decoded.
 """
 
+import re
 from collections.abc import Callable
 from struct import Struct
 from typing import Final
@@ -13,9 +15,11 @@ from typing import Final
 from msgspec.structs import replace
 from zlib_ng.zlib_ng import crc32, crc32_combine
 
+from access.proof import Proof
 from registry.caching.bounded import Bounded
 from registry.options.catalogue import Options
 from registry.registration.renewals import Renewals
+from rocketmq_remoting.acl_signature import ACCESS_KEY, SIGNATURE
 from rocketmq_remoting.body_signature import MAPPING_VERSION, split_signature
 from rocketmq_remoting.codes import RequestCode
 from rocketmq_remoting.command import Command, decode
@@ -48,20 +52,29 @@ _BINARY: Final = int(SerializeType.ROCKETMQ)
 _NO_REMARK: Final = bytes(4)
 _BINARY_CRC: Final = b"\x00\x09bodyCrc32\x00\x00\x00"
 _JSON_CRC: Final = b'"bodyCrc32":"'
+_BINARY_SIGNATURE: Final = b"\x00\x09Signature\x00\x00\x00\x1c"
+_JSON_SIGNATURE: Final = b'"Signature":"'
+_signature: Final = re.compile(rb"[0-9A-Za-z+/]{27}=").match
+"""Of HMAC-SHA1, in Base64."""
 _BRACE, _ZERO, _ONE = b"{01"
 
-Places = tuple[int, int, int, int]
-"""Where the digits of bodyCrc32 begin and end in a frame, and those of the opaque."""
+Places = tuple[int, int, int, int, int, int]
+"""Where the digits of bodyCrc32 begin and end in a frame, those of the opaque, and the signature, which has no length
+where there is none."""
+Proves = Callable[[Command, Proof | None], bool]
+"""Whether a signed request proves what another one did: `worker.guard.Guard.proves`."""
 
 
 class CachedRegistration(CachedReply):
     """A reply to a connection under options, and to a body that begins with `start`, may have a mappingDataVersion
-    then, and ends with so many bytes of this CRC-32."""
+    then, and ends with so many bytes of this CRC-32. `signed` is whether there is a key, `proof` what that proved."""
 
-    __slots__ = ("connection", "crc", "length", "options", "start")
+    __slots__ = ("connection", "crc", "length", "options", "proof", "signed", "start")
 
     connection: str
     options: Options
+    signed: bool
+    proof: Proof | None
     start: bytes
     length: int
     crc: int
@@ -70,9 +83,10 @@ class CachedRegistration(CachedReply):
 class CachedRegistrations:
     """The cached registrations of one worker, by their headers; `clock` is that of their stamps."""
 
-    def __init__(self, clock: Callable[[], float], counters: Counters) -> None:
+    def __init__(self, clock: Callable[[], float], counters: Counters, proves: Proves) -> None:
         self._clock = clock
         self._counters = counters
+        self._proves = proves
         self.replies: Bounded[bytes, CachedRegistration] = Bounded(BYTES_MOST, _cost)
         self._asking: tuple[str, Options | None] = "", None
 
@@ -89,7 +103,7 @@ class CachedRegistrations:
         places = _places(data, at, middle) if middle <= end else None
         if places is None:
             return None
-        crc, crc_end, opaque, opaque_end = places
+        crc, crc_end, opaque, opaque_end, *_ = places
         cached = self.replies.get(_name(data, at, places, middle))
         connection, options = self._asking
         if cached is None or cached.connection != connection or cached.options is not options:
@@ -106,6 +120,8 @@ class CachedRegistrations:
             or data[crc:crc_end] != b"%d" % _body_crc32(data[middle:stop], cached)
         ):
             return None
+        if cached.signed and not self._proves(decode(data[at + 4 : end]), cached.proof):
+            return None  # the guard refuses it, and says why
         return cached, data[opaque:opaque_end]
 
     def keep(
@@ -116,19 +132,25 @@ class CachedRegistrations:
         renewals: Renewals,
         connection: str,
         options: Options,
+        proof: Proof | None = None,
     ) -> None:
-        """Cache the reply that the frame of `command` got over a connection, if it may be cached."""
+        """Cache the reply that the frame of `command` got over a connection, if it may be cached; `proof` is what its
+        signature proved."""
         if not FRAME_MOST + 4 < len(frame) <= FRAME_LONGEST or len(reply.body) > WAITING_MOST:
             return
         if command.flag & ONEWAY_FLAG or reply.renewal is None:
             return
         middle = len(frame) - len(command.body)
         places, split = _places(frame, 0, middle), split_signature(command.body)
-        if places is None or split is None or not _are_the_numbers(places, frame[:middle], command):
+        if places is None or split is None or not _are_understood(places, frame[:middle], command):
             return
         name = _name(frame, 0, places, middle)
         tail = -1 if command.serialize_type == SerializeType.ROCKETMQ else 0
-        cached = CachedRegistration(name, command, reply, tail, renewals, self._counters, len(command.body))
+        cached = CachedRegistration(
+            *(name, command, reply, tail, renewals, self._counters, len(command.body)),
+            proven=proof is not None,
+        )
+        cached.signed, cached.proof = ACCESS_KEY in (command.ext or {}), proof
         cached.until = renewals.until(reply.renewal.item)
         cached.connection, cached.options = connection, options
         cached.start, cached.length = split[1] + split[0] + b",", len(split[2])
@@ -151,18 +173,30 @@ def _cost(name: bytes, cached: CachedRegistration) -> int:
 
 def _places(data: bytes, at: int, middle: int) -> Places | None:
     """Return their places in the frame at `at` whose body begins at `middle`, or None if it is laid out otherwise."""
-    if data[at + 4]:
-        if (
-            data[at + 4] != _BINARY
-            or data[at + 8 : at + 10] != _CODE
-            or data[at + 21 : at + 25] != _NO_REMARK
-        ):
-            return None
-        length = data.find(_BINARY_CRC, at + 29, middle) + len(_BINARY_CRC)
-        if length < len(_BINARY_CRC) or length >= middle or at + 29 + _INT32(data, at + 25)[0] != middle:
-            return None
-        end = length + 1 + data[length]
-        return (length + 1, end, at + 13, at + 17) if end <= middle else None
+    is_binary = data[at + 4] != 0
+    numbers = _of_binary(data, at, middle) if is_binary else _of_json(data, at, middle)
+    if numbers is None:
+        return None
+    start, end = (at + 29, middle) if is_binary else (at + 8, numbers[2])
+    marker = _BINARY_SIGNATURE if is_binary else _JSON_SIGNATURE
+    signed = data.find(marker, start, end) + len(marker)
+    if signed < len(marker):
+        return *numbers, start, start
+    match = _signature(data, signed, end)
+    return (*numbers, signed, match.end()) if match else None
+
+
+def _of_binary(data: bytes, at: int, middle: int) -> tuple[int, int, int, int] | None:
+    if data[at + 4] != _BINARY or data[at + 8 : at + 10] != _CODE or data[at + 21 : at + 25] != _NO_REMARK:
+        return None
+    length = data.find(_BINARY_CRC, at + 29, middle) + len(_BINARY_CRC)
+    if length < len(_BINARY_CRC) or length >= middle or at + 29 + _INT32(data, at + 25)[0] != middle:
+        return None
+    end = length + 1 + data[length]
+    return (length + 1, end, at + 13, at + 17) if end <= middle else None
+
+
+def _of_json(data: bytes, at: int, middle: int) -> tuple[int, int, int, int] | None:
     crc = data.find(_JSON_CRC, at + 8, middle) + len(_JSON_CRC)
     crc_end = data.find(b'"', crc, crc + 11)
     opaque = data.find(OPAQUE, crc_end, middle) + len(OPAQUE)
@@ -176,18 +210,20 @@ def _places(data: bytes, at: int, middle: int) -> Places | None:
 
 
 def _name(data: bytes, at: int, places: Places, middle: int) -> bytes:
-    """Return the header without those numbers, and without the lengths that depend on how long they are.
+    """Return the header without what is in these places, and without the lengths that depend on how long that is.
 
-    Each was the first of its kind, so no other header with other numbers cut out has the same name."""
-    crc, crc_end, opaque, opaque_end = places
+    Each was the first of its kind, and no cut makes another, so no other header with others cut out has the same
+    name."""
+    crc, crc_end, opaque, opaque_end, signed, signed_end = places
     if data[at + 4]:
-        return (
-            data[at + 8 : opaque]
-            + data[opaque_end : at + 25]
-            + data[at + 29 : crc - 1]
-            + data[crc_end:middle]
-        )
-    return data[at + 8 : crc] + data[crc_end:opaque] + data[opaque_end:middle]
+        head, tail = data[at + 8 : opaque] + data[opaque_end : at + 25], b""
+        start, end, crc = at + 29, middle, crc - 1
+    else:
+        head, tail = b"", data[opaque_end:middle]
+        start, end = at + 8, opaque
+    if signed < crc:
+        return head + data[start:signed] + data[signed_end:crc] + data[crc_end:end] + tail
+    return head + data[start:crc] + data[crc_end:signed] + data[signed_end:end] + tail
 
 
 def _body_crc32(beginning: bytes, cached: CachedRegistration) -> int:
@@ -195,15 +231,17 @@ def _body_crc32(beginning: bytes, cached: CachedRegistration) -> int:
     return as_body_crc32(crc32_combine(crc32(beginning), cached.crc, cached.length))
 
 
-def _are_the_numbers(places: Places, head: bytes, command: Command) -> bool:
-    """Return whether other digits in these places of a frame mean another bodyCrc32 and opaque, and nothing else."""
-    crc_end, opaque_end = places[1], places[3]
+def _are_understood(places: Places, head: bytes, command: Command) -> bool:
+    """Return whether others in these places of a frame mean another bodyCrc32, opaque and signature, and no more."""
+    crc, crc_end, opaque, opaque_end, signed, signed_end = places
     changed = bytearray(head)
-    for last in (crc_end - 1, opaque_end - 1):
+    for last in (crc_end - 1, opaque_end - 1, *range(signed, signed_end)[-1:]):
         changed[last] = _ZERO if changed[last] == _ONE else _ONE
-    opaque, crc = changed[places[2] : opaque_end], changed[places[0] : crc_end]
-    number = int.from_bytes(opaque, "big", signed=True) if head[4] else int(opaque)
-    ext = (command.ext or {}) | {"bodyCrc32": crc.decode("latin-1")}
+    written = changed[opaque:opaque_end]
+    number = int.from_bytes(written, "big", signed=True) if head[4] else int(written)
+    ext = (command.ext or {}) | {"bodyCrc32": changed[crc:crc_end].decode("latin-1")}
+    if signed < signed_end:
+        ext[SIGNATURE] = changed[signed:signed_end].decode("latin-1")
     try:
         return decode(bytes(changed[4:])) == replace(command, opaque=number, ext=ext, body=b"")
     except FrameError:

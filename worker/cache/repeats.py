@@ -6,6 +6,7 @@ from functools import partial
 from time import perf_counter
 from typing import Final
 
+from access.proof import Proof
 from registry.options.catalogue import Options
 from rocketmq_remoting.codes import RequestCode
 from rocketmq_remoting.command import Command, decode
@@ -45,17 +46,16 @@ class Repeats:
         reply: Reply,
         peer: Peer,
         options: Options,
-        *,
-        proven: bool = False,
+        proof: Proof | None,
     ) -> None:
-        """Cache the reply that a request got under these options, if all it did was to renew a lease. `proven`: its
-        signature is that of a caller that may ask it."""
+        """Cache the reply that a request got under these options, if all it did was to renew a lease. `proof` is what
+        its signature proved: that its caller may ask it."""
         if reply.renewal is None:
             return
-        if command.code == REGISTRATION and not proven:
-            self.registrations.keep(frame, command, reply, self._renewals, peer.id, options)
-        elif command.code != REGISTRATION:
-            self._requests.keep(frame, command, reply, self._renewals, proven=proven)
+        if command.code == REGISTRATION:
+            self.registrations.keep(frame, command, reply, self._renewals, peer.id, options, proof)
+        else:
+            self._requests.keep(frame, command, reply, self._renewals, proven=proof is not None)
 
     def check(self, check: RepeatCheck, peer: Peer) -> None:
         """Answer a repeated request. The class of heartbeats is that of all that are admitted here."""

@@ -42,6 +42,14 @@ FIRST = body_of()
 RENEWALS = Renewals(lambda: 0.0)
 
 
+def unasked(*_: object) -> bool:
+    raise AssertionError("no registration here is signed")
+
+
+def empty(counters: Counters | None = None) -> CachedRegistrations:
+    return CachedRegistrations(lambda: 1.0, counters or Counters(), unasked)
+
+
 def keep(
     cached: CachedRegistrations, command: Command, answer: Reply = RENEWED, frame: bytes | None = None
 ) -> None:
@@ -51,7 +59,7 @@ def keep(
 def cached_of(
     command: Command, frame: bytes | None = None, counters: Counters | None = None
 ) -> CachedRegistrations:
-    cached = CachedRegistrations(lambda: 1.0, counters or Counters())
+    cached = empty(counters)
     keep(cached, command, frame=frame)
     assert len(cached) == 1
     return cached
@@ -171,7 +179,7 @@ def test_whatever_is_changed_is_either_seen_or_new_each_time(
     ],
 )
 def test_what_is_not_cached(kind: SerializeType, command: Command) -> None:
-    cached, asked = CachedRegistrations(lambda: 1.0, Counters()), replace(command, serialize_type=kind)
+    cached, asked = empty(), replace(command, serialize_type=kind)
     keep(cached, asked)
     assert not len(cached)
 
@@ -209,7 +217,7 @@ def test_no_frame_is_kept_that_is_too_long_to_be_found(kind: SerializeType) -> N
     lacking = FRAME_LONGEST - len(encode(registration(body, kind=kind, zone="")))
     for over in (0, 1):
         cached, asked = (
-            CachedRegistrations(lambda: 1.0, Counters()),
+            empty(),
             registration(body, kind=kind, zone="z" * (lacking + over)),
         )
         assert len(encode(asked)) == FRAME_LONGEST + over
@@ -224,7 +232,7 @@ def test_a_header_of_no_kind_is_not_found() -> None:
 
 
 def test_headers_that_peers_do_not_write_are_not_cached() -> None:
-    cached = CachedRegistrations(lambda: 1.0, Counters())
+    cached = empty()
     keep(cached, replace(registration(FIRST), opaque=None))
     keep(cached, replace(registration(FIRST, kind=BINARY), remark="r"))
     assert not len(cached)
@@ -232,7 +240,7 @@ def test_headers_that_peers_do_not_write_are_not_cached() -> None:
 
 
 def test_other_replies_are_not_cached() -> None:
-    cached = CachedRegistrations(lambda: 1.0, Counters())
+    cached = empty()
     keep(cached, registration(FIRST), Reply(event_id="1-1"))
     keep(cached, registration(FIRST), replace(RENEWED, body=bytes(WAITING_MOST + 1)))
     assert not len(cached)
@@ -252,7 +260,7 @@ def test_a_number_in_another_field_is_not_taken_for_one_of_those(kind: Serialize
     asked = replace(
         registration(FIRST, kind=kind), ext={"brokerName": name} | said.ext_of(FIRST, brokerName=name)
     )
-    cached = CachedRegistrations(lambda: 1.0, Counters())
+    cached = empty()
     keep(cached, asked)
     other = replace(asked, ext=(asked.ext or {}) | {"brokerName": name.replace("5", "6")})
     assert name == other.get("brokerName") or check(cached, encode(other)) is None
@@ -266,7 +274,7 @@ def test_a_member_that_comes_twice_in_json(more: str) -> None:
     at_end = header[:-1] + b",%s}" % more.encode()
     for ambiguous in (inside, at_end):
         whole = struct.pack(">iI", 4 + len(ambiguous) + len(FIRST), len(ambiguous)) + ambiguous + FIRST
-        cached, command = CachedRegistrations(lambda: 1.0, Counters()), decode(whole[4:])
+        cached, command = empty(), decode(whole[4:])
         keep(cached, command, frame=whole)
         for opaque in (b'"opaque":8,', b'"opaque":9,'):
             repeat = check(cached, whole.replace(b'"opaque":7,', opaque))
@@ -341,7 +349,7 @@ def test_what_is_dropped_is_not_found() -> None:
 
 def test_their_bytes_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cached_registrations, "BYTES_MOST", 50_000)
-    cached = CachedRegistrations(lambda: 1.0, Counters())
+    cached = empty()
     for number in range(50):
         keep(cached, registration(FIRST, brokerName=f"broker-{number}"))
         assert cached.replies.size <= 50_000
