@@ -12,19 +12,19 @@ from rocketmq_remoting.remoting_command import Command
 from worker.transport.tls_context import unverified_context
 
 TIMEOUT_S = 0.5
-GET_CONFIG = Command(code=RequestCode.GET_NAMESRV_CONFIG, opaque=1)
 CHECK_READINESS = Command(code=RequestCode.CHECK_READINESS, opaque=1)
 
 
 def remoting_answers(options: Options, timeout_s: float = TIMEOUT_S) -> bool:
-    """Return whether listenPort replies to request 319; in enforcing TLS mode, whether it speaks TLS."""
+    """Return whether listenPort replies to request 19876, to which no rule of access belongs, whatever the reply; in
+    enforcing TLS mode, whether it speaks TLS."""
     try:
         with socket.create_connection(
             (reachable(options.bind_address), options.listen_port), timeout_s
         ) as connection:
             if options.tls_server_mode == "enforcing":
                 return _speaks_tls(connection)
-            return _asked(connection, GET_CONFIG) is not None
+            return _asked(connection, CHECK_READINESS) is not None
     except OSError:
         return False
 

@@ -2,10 +2,12 @@
 
 Checks a deployment from a client's side: the broker is registered at the first address and looked up at every address
 of the hosts, over several new connections to each, since the workers behind them differ. It exists for a moment, under
-a random name. Exit code 0 for success, 1 for a failure, 2 for wrong usage.
+a random name. Requests are signed with the key in MQNS_ACCESS_KEY and MQNS_SECRET_KEY, if there is one. Exit code 0 for
+success, 1 for a failure, 2 for wrong usage.
 """
 
 import argparse
+import os
 import secrets
 import socket
 import ssl
@@ -24,6 +26,7 @@ from mqns.broker.events import BrokerEvent, Failed, Registered, Unregistered
 from mqns.broker.sync_agent import BrokerAgent
 from mqns.errors import AddressError, ClientError
 from mqns.name_server.client import NameServerClient
+from mqns.remoting.credentials import credentials_in
 from mqns.remoting.options import RemotingOptions
 from mqns.remoting.tls import tls_context
 from rocketmq_remoting.route import TopicRouteData
@@ -70,7 +73,7 @@ class RoundTrip(msgspec.Struct, frozen=True, kw_only=True):
         """Register, look up, unregister. Raises RoundTripFailed; the broker is unregistered in any case."""
         events: list[BrokerEvent] = []
         config = self.config
-        options = replace(options_for(config), tls=self.options.tls)
+        options = replace(options_for(config), tls=self.options.tls, hooks=self.options.hooks)
         with BrokerAgent(config, listener=events.append, options=options) as agent:
             self._expect_event(events, Registered, "the registration was not taken")
             say(f"registered {self.name} at {self.addresses[0]}")
@@ -161,9 +164,10 @@ def main() -> int:
     given = arguments()
     try:
         tls = _context(given) if given.tls else None
+        signer = credentials_in(os.environ)
         RoundTrip(
             addresses=resolved(given.addresses),
-            options=RemotingOptions(tls=tls),
+            options=RemotingOptions(tls=tls, hooks=() if signer is None else (signer,)),
             connections=given.connections,
             within_s=given.within,
         ).run(lambda text: print(text, flush=True))

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from mqpipeline.options import Options as PipelineOptions
-from registry.options.catalogue import AT_LEAST_ONE, AT_MOST, CATALOGUE, Option
+from registry.options.catalogue import AT_LEAST_ONE, AT_MOST, CATALOGUE, CHOICES, Option
 
 HELM = Path(__file__).resolve().parent.parent / "helm"
 SCHEMA, VARIABLES = HELM / "values.schema.json", HELM / "files" / "options.yaml"
@@ -27,6 +27,9 @@ SET_BY_CHART = frozenset(
         "dataDir",
         "beatFile",
         "checkAddress",
+        "accessFile",
+        "proxyTrustedCidrs",
+        "proxyRequired",
     }
 )
 SET_BY_CHART_TOO = ("tls.", "redis", "rqRedis")
@@ -71,7 +74,8 @@ def _property(option: Option) -> dict[str, Any]:
     if option.type == "bool":
         return {"type": "boolean", **described}
     if option.type == "str":
-        return {"type": "string", **described}
+        choices = {"enum": list(CHOICES[option.key])} if option.key in CHOICES else {}
+        return {"type": "string", **choices, **described}
     bits = 31 if option.type == "int" else 63
     least = int(option.key in AT_LEAST_ONE) if option.group == "own" else -(1 << bits)
     return {

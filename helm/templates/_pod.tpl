@@ -106,12 +106,16 @@ imagePullPolicy: {{ $root.Values.image.pullPolicy }}
 command: {{ index . 2 | toJson }}
 env:
   {{- include "namesrv.env" $root | nindent 2 }}
+  {{- if has $component (list "remoting" "http") }}
+  {{- with include "namesrv.accessEnv" $root }}{{ . | trim | nindent 2 }}{{ end }}
+  {{- end }}
   - {name: PROMETHEUS_MULTIPROC_DIR, value: /metrics}
   {{- if has $component (list "jobs" "scheduler") }}
   - {name: MQNS_BEAT_FILE, value: /tmp/beat}
   {{- end }}
   {{- $tls := $root.Values.tls }}
-  {{- if and (eq $component "scheduler") (not (and (eq $tls.mode "enforcing") (eq $tls.clientAuth "require"))) }}
+  {{- $asked := and (eq $tls.mode "enforcing") (eq $tls.clientAuth "require") }}
+  {{- if and (eq $component "scheduler") (not $asked) (include "namesrv.admitsPods" (list $root "accessRead")) }}
   - {name: MQNS_CHECK_ADDRESS, value: "{{ include "namesrv.name" (list $root "remoting") }}:{{ $root.Values.remoting.service.port }}"}
   {{- end }}
   {{- with $pods.extraEnv }}
@@ -125,8 +129,11 @@ volumeMounts:
   - {name: tmp, mountPath: /tmp}
   - {name: metrics, mountPath: /metrics}
   {{- include "namesrv.redisTlsMounts" $root | nindent 2 | trimSuffix "\n  " }}
-  {{- if and $root.Values.tls.existingSecret (eq $component "remoting") }}
-  - {name: tls, mountPath: /etc/namesrv-tls, readOnly: true}
+  {{- if has $component (list "remoting" "http") }}
+  {{- with include "namesrv.accessMount" $root }}{{ . | trim | nindent 2 }}{{ end }}
+  {{- end }}
+  {{- if eq $component "remoting" }}
+  {{- with include "namesrv.tlsMounts" $root }}{{ . | trim | nindent 2 }}{{ end }}
   {{- end }}
 {{- end }}
 
@@ -139,6 +146,8 @@ command: [gunicorn, -c, "python:mqnamesrv.gunicorn_metrics", "api.exporter:app"]
 env:
   - {name: PROMETHEUS_MULTIPROC_DIR, value: /metrics}
   {{- include "namesrv.httpEnv" . | nindent 2 }}
+  {{- with include "namesrv.optionsEnv" (list . (pick .Values.options "accessProfile" "accessMode" "accessMetrics" "accessNetworks" "httpTrustedProxies")) }}{{ . | trim | nindent 2 }}{{ end }}
+  {{- with include "namesrv.accessEnv" . }}{{ . | trim | nindent 2 }}{{ end }}
 ports:
   - {name: metrics, containerPort: 9464}
 resources:
@@ -153,6 +162,7 @@ livenessProbe:
 volumeMounts:
   - {name: tmp, mountPath: /tmp}
   - {name: metrics, mountPath: /metrics}
+  {{- with include "namesrv.accessMount" . }}{{ . | trim | nindent 2 }}{{ end }}
 {{- end }}
 
 {{/* (list $ component) */}}
@@ -161,18 +171,27 @@ volumeMounts:
 - {name: tmp, emptyDir: {}}
 - {name: metrics, emptyDir: {medium: Memory, sizeLimit: 64Mi}} # what processes count; some 10 MB
 {{- include "namesrv.redisTlsVolumes" $root }}
-{{- if and $root.Values.tls.existingSecret (eq (index . 1) "remoting") }}
-- {name: tls, secret: {secretName: {{ $root.Values.tls.existingSecret | quote }}, defaultMode: 0440}}
+{{- if or $root.Values.metrics.enabled (has (index . 1) (list "remoting" "http")) }}
+{{- include "namesrv.accessVolume" $root }}
+{{- end }}
+{{- if eq (index . 1) "remoting" }}
+{{- include "namesrv.tlsVolumes" $root }}
 {{- end }}
 {{- end }}
 
 {{/* Options of the name server as variables; files/options.yaml says how each is called there. */}}
 {{- define "namesrv.env" -}}
-{{- $variables := .Files.Get "files/options.yaml" | fromYaml -}}
 {{- include "namesrv.redisEnv" . }}
 {{- include "namesrv.tlsEnv" . }}
+{{- include "namesrv.proxyEnv" . }}
 {{ include "namesrv.httpEnv" . }}
-{{- range $option, $value := omit .Values.options "httpAllowedHosts" }}
+{{- include "namesrv.optionsEnv" (list . (omit .Values.options "httpAllowedHosts")) }}
+{{- end }}
+
+{{/* (list $ options) */}}
+{{- define "namesrv.optionsEnv" -}}
+{{- $variables := (index . 0).Files.Get "files/options.yaml" | fromYaml -}}
+{{- range $option, $value := index . 1 }}
 - {name: {{ get $variables $option }}, value: {{ include "namesrv.text" $value | quote }}}
 {{- end }}
 {{- end }}
@@ -205,7 +224,29 @@ volumeMounts:
 {{- if ne $tls.clientAuth "none" }}
 - {name: MQNS_TLS_SERVER_NEED_CLIENT_AUTH, value: {{ $tls.clientAuth }}}
 - {name: MQNS_TLS_SERVER_AUTH_CLIENT, value: "true"}
-- {name: MQNS_TLS_SERVER_TRUST_CERT_PATH, value: /etc/namesrv-tls/ca.crt}
+- {name: MQNS_TLS_SERVER_TRUST_CERT_PATH, value: {{ ternary "/etc/namesrv-client-ca" "/etc/namesrv-tls" (not (empty $tls.clientCaSecret)) }}/ca.crt}
+{{- end }}
+{{- end }}
+{{- end }}
+
+{{- define "namesrv.tlsMounts" -}}
+{{- with .Values.tls }}
+{{- if .existingSecret }}
+- {name: tls, mountPath: /etc/namesrv-tls, readOnly: true}
+{{- end }}
+{{- if .clientCaSecret }}
+- {name: client-ca, mountPath: /etc/namesrv-client-ca, readOnly: true}
+{{- end }}
+{{- end }}
+{{- end }}
+
+{{- define "namesrv.tlsVolumes" -}}
+{{- with .Values.tls }}
+{{- with .existingSecret }}
+- {name: tls, secret: {secretName: {{ . | quote }}, defaultMode: 0440}}
+{{- end }}
+{{- with .clientCaSecret }}
+- {name: client-ca, secret: {secretName: {{ . | quote }}, defaultMode: 0440}}
 {{- end }}
 {{- end }}
 {{- end }}

@@ -18,7 +18,6 @@ from mqns.cli.help_pages import PlainCommand, PlainGroup
 from mqns.cli.http_api import http_status
 from mqns.cli.output import OutputFormat, Printer
 from mqns.cli.settings import (
-    ACCESS_KEY,
     DEFAULT_ADDRESS,
     SECRET_KEY_FILE,
     TOKEN_FILE,
@@ -27,6 +26,7 @@ from mqns.cli.settings import (
 )
 from mqns.errors import ClientError, ConnectError, RemotingError
 from mqns.name_server.client import TIMEOUT_S
+from mqns.remoting.credentials import ACCESS_KEY
 
 PANEL: Final = "Options of every command"
 HELP_NAMES: Final[dict[str, Any]] = {"help_option_names": ["-h", "--help"]}

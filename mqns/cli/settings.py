@@ -16,16 +16,14 @@ from mqns.cli.output import OutputFormat, Printer
 from mqns.errors import AddressError, ConfigError
 from mqns.name_server.client import TIMEOUT_S, AsyncNameServerClient, NameServerClient
 from mqns.remoting.acl import AclCredentials
+from mqns.remoting.credentials import SECRET_KEY, SECURITY_TOKEN
 from mqns.remoting.options import RemotingOptions
 from mqns.remoting.tls import tls_context
 
 DEFAULT_ADDRESS: Final = "127.0.0.1:9876"
 CONNECT_TIMEOUT_S: Final = 3.0
 CONCURRENT_CALLS: Final = 64
-ACCESS_KEY: Final = "MQNS_ACCESS_KEY"
-SECRET_KEY: Final = "MQNS_SECRET_KEY"
 SECRET_KEY_FILE: Final = "MQNS_SECRET_KEY_FILE"
-SECURITY_TOKEN: Final = "MQNS_SECURITY_TOKEN"
 TLS_KEY_PASSWORD: Final = "MQNS_TLS_KEY_PASSWORD"
 TOKEN: Final = "MQNS_TOKEN"
 TOKEN_FILE: Final = "MQNS_TOKEN_FILE"

@@ -6,15 +6,8 @@ from typing import Final
 
 from mqns.addresses.sources import ENVIRONMENT
 from mqns.cli.http_api import VARIABLE
-from mqns.cli.settings import (
-    ACCESS_KEY,
-    SECRET_KEY,
-    SECRET_KEY_FILE,
-    SECURITY_TOKEN,
-    TLS_KEY_PASSWORD,
-    TOKEN,
-    TOKEN_FILE,
-)
+from mqns.cli.settings import SECRET_KEY_FILE, TLS_KEY_PASSWORD, TOKEN, TOKEN_FILE
+from mqns.remoting.credentials import ACCESS_KEY, SECRET_KEY, SECURITY_TOKEN
 
 PREFIX: Final = "MQNS_"
 OWN: Final = (

@@ -6,6 +6,14 @@ from typing import Any, Final
 
 Values = dict[str, Any]
 
+ACCESS_FILE: Final = """
+[principals.mqadmin]
+roles = ["operator"]
+
+[[principals.mqadmin.keys]]
+accessKey = "mqadmin"
+secrets = [{ file = "mqadmin.key" }]
+"""
 REDIS: Final[dict[str, Values]] = {
     "embedded": {},
     "embedded-kept": {
@@ -141,7 +149,37 @@ ALONE: Final[dict[str, Values]] = {
         "remoting": {"pods": {"priorityClassName": "higher", "topologySpread": []}},
         "serviceAccount": {"name": "own", "annotations": {"example.com/role": "r"}},
     },
-    "node-port": {"remoting": {"service": {"type": "NodePort", "nodePort": 30001, "port": 19876}}},
+    "node-port": {
+        "remoting": {
+            "service": {
+                "type": "NodePort",
+                "nodePort": 30001,
+                "port": 19876,
+                "externalTrafficPolicy": "Local",
+            }
+        }
+    },
+    "principals": {
+        "access": {"existingSecret": "namesrv-access", "fileKey": "principals.toml"},
+        "options": {
+            "accessBroker": "signed mtls",
+            "accessRead": "cidr:10.244.0.0/16 signed mtls",
+            "accessMetrics": "token",
+        },
+        "tls": {"existingSecret": "namesrv-tls", "clientAuth": "optional", "clientCaSecret": "client-ca"},
+        "metrics": {"enabled": True, "podMonitor": {"enabled": True, "tokenSecret": "scraper"}},
+        "test": {"clientCertificateSecret": "client-tls", "accessKeySecret": "test-key"},
+    },
+    "principals-in-values, balancer": {
+        "access": {"files": {"access.toml": ACCESS_FILE, "mqadmin.key": "12345678abcdefgh"}},
+        "remoting": {
+            "service": {"type": "LoadBalancer", "proxyTrustedCidrs": ["10.9.0.0/16", "fd00:9::/64"]}
+        },
+    },
+    "observed": {
+        "options": {"accessMode": "observe"},
+        "remoting": {"service": {"type": "NodePort"}},
+    },
     "batch": {"pipeline": {"mode": "batch", "options": {"SLO": "*=0.9", "RETIRE_AFTER": 604800000}}},
     "batch-elsewhere": {
         "redis": {"kind": "standalone", "hosts": ["redis.db:6379"], "existingSecret": "login"},

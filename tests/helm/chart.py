@@ -46,15 +46,15 @@ def render(values: Values | None = None, release: str = "mq", namespace: str = "
     return _parsed(json.dumps(values or {}), release, namespace)
 
 
-def notes(values: Values | None = None) -> str:
-    """Return the notes that Helm prints after an installation.
+def notes(values: Values | None = None, *more: str) -> str:
+    """Return the notes that Helm prints after an installation, `more` being words of `helm template`.
 
     They are read from an object: Helm 3 renders NOTES.txt only where it reaches a cluster."""
     with tempfile.TemporaryDirectory() as folder:
         chart = Path(shutil.copytree(CHART, Path(folder) / "chart"))
         shutil.move(chart / "templates" / "NOTES.txt", chart)
         (chart / NOTES).write_text('kind: Notes\ntext: {{ tpl (.Files.Get "NOTES.txt") . | toJson }}\n')
-        words = ("template", "mq", str(chart), "-n", "rocketmq", "--show-only", NOTES, "-f", "-")
+        words = ("template", "mq", str(chart), "-n", "rocketmq", "--show-only", NOTES, "-f", "-", *more)
         text: str = yaml.load(helm(*words, given=json.dumps(values or {})), yaml.CSafeLoader)["text"]
     return text
 

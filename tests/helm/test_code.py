@@ -235,17 +235,18 @@ def test_the_pipeline_reaches_the_redis_of_the_name_server() -> None:
     assert str(PurePosixPath(at_redis.settings["ssl_ca_certs"]).parent) in mounted
 
 
-@pytest.mark.parametrize("case", ["embedded, enforcing, two", "node-port"])
+@pytest.mark.parametrize("case", ["embedded, enforcing, two", "node-port", "principals"])
 def test_helm_test_calls_the_round_trip(case: str) -> None:
     """Its words are understood, and name the Services of the same release and their ports."""
     objects = render(CASES[case])
     pod = container(find(objects, "Pod", "mq-test-wire"))
     assert pod["command"][:3] == ["python", "-m", "mqns.roundtrip"]
     given = arguments(pod["command"][3:])
-    assert given.tls == ("enforcing" in case)
+    assert given.tls == (case != "node-port")
     for address in given.addresses:
         name, _, port = address.partition(":")
         assert find(objects, "Service", name)["spec"]["ports"][0]["port"] == int(port)
     mounted = [mount["mountPath"] for mount in pod["volumeMounts"]]
+    assert bool(given.certificate) == given.tls
     for file in filter(None, (given.certificate, given.key)):
         assert file.rpartition("/")[0] in mounted

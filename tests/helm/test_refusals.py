@@ -62,6 +62,15 @@ OF_THE_SCHEMA: dict[str, dict[str, Any]] = {
     "pipeline.options.HEARTBEAT: integer": {"pipeline": {"options": {"HEARTBEAT": "soon"}}},
     "metrics.rules: label": {"metrics": {"rules": {"label": {}}}},
     "tls.clientAuth: optional": {"tls": {"clientAuth": "required"}},
+    "options.accessProfile: secure": {"options": {"accessProfile": "secured"}},
+    "options.accessMode: observe": {"options": {"accessMode": "log"}},
+    "options: accessFile": {"options": {"accessFile": "/etc/access.toml"}},
+    "options: proxyTrustedCidrs": {"options": {"proxyTrustedCidrs": "10.0.0.0/8"}},
+    "access.files: pattern": {"access": {"files": {"../key": "12345678"}}},
+    "access.files.access.toml: string": {"access": {"files": {"access.toml": {"principals": {}}}}},
+    "remoting.service.proxyTrustedCidrs.0: pattern": {
+        "remoting": {"service": {"proxyTrustedCidrs": ["balancer"]}}
+    },
 }
 """Names and types, by values.schema.json: `place: a word of the reason` -> the values."""
 
@@ -101,6 +110,40 @@ OF_THE_CHECKS: dict[str, dict[str, Any]] = {
     "loadBalancerSourceRanges are only for type=LoadBalancer": {
         "remoting": {"service": {"loadBalancerSourceRanges": ["10.0.0.0/8"]}}
     },
+    "access.existingSecret and access.files are both given": {
+        "access": {"existingSecret": "mine", "files": {"access.toml": ""}}
+    },
+    "access.files has no principals.toml: it is the access file": {
+        "access": {"fileKey": "principals.toml", "files": {"access.toml": ""}}
+    },
+    "tls.clientCaSecret is given, but tls.clientAuth is none": {
+        "tls": {"existingSecret": "tls", "clientCaSecret": "ca"}
+    },
+    "tls.mode is disabled, but test.clientCertificateSecret is given": {
+        "tls": {"mode": "disabled"},
+        "test": {"clientCertificateSecret": "mine"},
+    },
+    "options.accessBroker or options.accessRead admits no pod": {"options": {"accessBroker": "signed mtls"}},
+    "accessRead admits no pod by its address: give helm test a key": {
+        "options": {"accessRead": "net+signed"}
+    },
+    "options.accessMetrics admits no scraper by its address": {
+        "options": {"accessMetrics": "loopback,token"},
+        "metrics": {"podMonitor": {"enabled": True}},
+    },
+    "remoting.service.proxyTrustedCidrs has each peer name its own address": {
+        "remoting": {"service": {"proxyTrustedCidrs": ["10.0.0.0/8", "::/0"]}}
+    },
+    "options.proxyProtocol is false: no PROXY header is read": {
+        "options": {"proxyProtocol": False},
+        "remoting": {"service": {"proxyTrustedCidrs": ["10.0.0.0/8"]}},
+    },
+    "remoting.service.type=LoadBalancer with externalTrafficPolicy=Cluster gives all": {
+        "remoting": {"service": {"type": "LoadBalancer"}}
+    },
+    "remoting.service.type=NodePort with externalTrafficPolicy=Cluster gives all": {
+        "remoting": {"service": {"type": "NodePort"}}
+    },
     "pipeline.spark.executors are only for pipeline.mode=stream": {
         "pipeline": {"mode": "batch", "spark": {"executors": 1}}
     },
@@ -132,7 +175,27 @@ def test_values_that_contradict_each_other_are_refused_and_said_why(words: str) 
     assert words in str(refused.value)
 
 
-@pytest.mark.parametrize("values", [SENTINEL, merged(CLUSTER, QUEUE), _redis(), STREAM])
+BALANCED: dict[str, Any] = {"remoting": {"service": {"type": "LoadBalancer"}}}
+
+
+def _balanced(**service: Any) -> dict[str, Any]:
+    return merged(BALANCED, {"remoting": {"service": service}})
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        *(SENTINEL, merged(CLUSTER, QUEUE), _redis(), STREAM),
+        _balanced(externalTrafficPolicy="Local"),
+        _balanced(proxyTrustedCidrs=["10.0.0.0/8"]),
+        _balanced(loadBalancerSourceRanges=["192.0.2.0/24"]),
+        merged(BALANCED, {"options": {"accessBroker": "net signed mtls token"}}),
+        merged(BALANCED, {"options": {"accessProfile": "guarded"}}),
+        merged(BALANCED, {"options": {"accessMode": "observe"}}),
+        {"options": {"accessBroker": "signed mtls"}, "test": {"enabled": False}},
+        {"options": {"accessBroker": "signed,net+tls"}, "tls": {"mode": "enforcing"}},
+    ],
+)
 def test_what_they_differ_from_is_taken(values: dict[str, Any]) -> None:
     assert render(values)
 

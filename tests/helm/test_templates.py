@@ -1,10 +1,11 @@
 """Values and the objects they make: values, object, path in it, expected value; None without one."""
 
+from base64 import b64encode
 from typing import Any
 
 import pytest
 
-from tests.helm.cases import CASES, merged
+from tests.helm.cases import ACCESS_FILE, CASES, merged
 from tests.helm.chart import COMPONENTS, at, environment, find, names, render
 
 Row = tuple[Any, str, str, Any]
@@ -22,6 +23,8 @@ CRON = "CronJob mq-pipeline"
 JOB_POD = "spec jobTemplate spec template spec"
 SERVICE = "Service mq-remoting"
 TEST = "Pod mq-test-wire"
+KNOWN = CASES["principals"]
+IN_VALUES = CASES["principals-in-values, balancer"]
 OURS = {"app.kubernetes.io/name": "redis-namesrv", "app.kubernetes.io/instance": "mq"}
 
 
@@ -185,6 +188,44 @@ ROWS: list[Row] = [
         {"name": "tls", "mountPath": "/etc/namesrv-tls", "readOnly": True},
     ),
     (ENFORCING, HTTP, "spec template spec volumes tls", None),
+    (KNOWN, REMOTING, "spec template spec volumes client-ca secret secretName", "client-ca"),
+    (
+        KNOWN,
+        REMOTING,
+        f"{CONTAINER} env MQNS_TLS_SERVER_TRUST_CERT_PATH value",
+        "/etc/namesrv-client-ca/ca.crt",
+    ),
+    # access
+    ({}, REMOTING, f"{CONTAINER} env MQNS_ACCESS_PROFILE value", "secure"),
+    ({}, HTTP, f"{CONTAINER} env MQNS_ACCESS_MODE value", "enforce"),
+    ({}, HTTP, f"{CONTAINER} env MQNS_ACCESS_FILE", None),
+    ({}, HTTP, "spec template spec volumes access", None),
+    ({}, REMOTING, f"{CONTAINER} env MQNS_PROXY_REQUIRED", None),
+    (KNOWN, REMOTING, f"{CONTAINER} env MQNS_ACCESS_FILE value", "/etc/namesrv-access/principals.toml"),
+    (KNOWN, HTTP, "spec template spec volumes access secret secretName", "namesrv-access"),
+    (KNOWN, HTTP, "spec template metadata annotations", None),
+    (KNOWN, JOBS, f"{CONTAINER} volumeMounts access", None),
+    (KNOWN, JOBS, f"{EXPORTER} volumeMounts access readOnly", True),
+    (MEASURED, JOBS, f"{EXPORTER} env MQNS_ACCESS_PROFILE value", "secure"),
+    (KNOWN, JOBS, f"{EXPORTER} env MQNS_ACCESS_METRICS value", "token"),
+    (KNOWN, JOBS, f"{EXPORTER} env MQNS_ACCESS_BROKER", None),
+    (
+        KNOWN,
+        "PodMonitor mq-metrics",
+        "spec podMetricsEndpoints 1 authorization credentials",
+        {"name": "scraper", "key": "token"},
+    ),
+    (MEASURED, "PodMonitor mq-metrics", "spec podMetricsEndpoints 0 authorization", None),
+    (IN_VALUES, HTTP, "spec template spec volumes access secret secretName", "mq-access"),
+    (IN_VALUES, JOBS, "spec template spec volumes access", None),
+    (IN_VALUES, "Secret mq-access", "data mqadmin.key", b64encode(b"12345678abcdefgh").decode()),
+    (IN_VALUES, "Secret mq-access", "data access.toml", b64encode(ACCESS_FILE.encode()).decode()),
+    (
+        KNOWN,
+        TEST,
+        "spec containers wire env MQNS_SECRET_KEY valueFrom secretKeyRef",
+        {"name": "test-key", "key": "secret-key"},
+    ),
     # the embedded Redis
     ({}, REDIS, f"{CONTAINER} image", "redis:7.4"),
     ({}, REDIS, "spec volumeClaimTemplates", None),

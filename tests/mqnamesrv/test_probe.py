@@ -7,7 +7,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 
 import pytest
@@ -15,6 +15,8 @@ import redis
 
 from mqnamesrv.probe import PROBES, main
 from mqnamesrv.store import EmbeddedStore
+from rocketmq_remoting.codes import RequestCode, ResponseCode
+from testbed.connection import Connection
 from testbed.eventually import eventually, stays
 from testbed.redis_servers import free_ports
 from worker.jobs.liveness_file import LONGEST_SILENCE_S
@@ -70,6 +72,18 @@ def test_remoting_is_well_though_redis_is_away(mode: str, capfd: pytest.CaptureF
             return bool(LATE.search(capfd.readouterr().err))
 
         eventually(late, START_S)
+
+
+def test_the_probe_asks_for_what_every_profile_answers(capfd: pytest.CaptureFixture[str]) -> None:
+    """Else there would be a refusal in log and metrics for each probe of each pod."""
+    port = free_ports(1)[0]
+    env = environment(MQNS_LISTEN_PORT=str(port), MQNS_REMOTING_WORKERS="1", MQNS_ACCESS_PROFILE="secure")
+    with running(env, "gunicorn", "-c", "python:mqnamesrv.gunicorn_remoting", "wsgi:app"):
+        eventually(well("remoting", env), START_S)
+        assert "access denied" not in capfd.readouterr().err
+        with closing(Connection(port)) as caller:
+            assert caller.ask(RequestCode.GET_NAMESRV_CONFIG).code == ResponseCode.NO_PERMISSION
+    assert "access denied: config needs" in capfd.readouterr().err
 
 
 def test_remoting_is_not_well_when_all_its_workers_stand_still() -> None:

@@ -1,6 +1,7 @@
 """The round trip that `helm test` makes: succeeds on a running server, and tells what is wrong with a broken one."""
 
 import asyncio
+import os
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -14,9 +15,18 @@ from rocketmq_remoting.codes import RequestCode
 from rocketmq_remoting.command import encode
 from rocketmq_remoting.frame import FrameReader
 from testbed.nameserver import NameServer
+from tests.access.files import access_file, write
 from tests.mqns.remoting.servers import Serve, deaf, served
 
 SOON_S = 0.5
+TESTER = """
+[principals.tester]
+roles = ["broker"]
+
+[[principals.tester.keys]]
+accessKey = "tester"
+secrets = [{ file = "test.key" }]
+"""
 Start = Callable[..., NameServer]
 
 
@@ -54,9 +64,13 @@ def of(*servers: NameServer) -> tuple[str, ...]:
     return tuple(f"127.0.0.1:{server.port}" for server in servers)
 
 
-def command(*words: str) -> subprocess.CompletedProcess[str]:
+def command(*words: str, **variables: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, "-m", "mqns.roundtrip", *words], capture_output=True, text=True, timeout=50
+        [sys.executable, "-m", "mqns.roundtrip", *words],
+        env=os.environ | variables,
+        capture_output=True,
+        text=True,
+        timeout=50,
     )
 
 
@@ -90,6 +104,23 @@ def test_over_tls(start: Start, tmp_path: Path) -> None:
     plain = command("--within=0.5", *of(enforcing))
     assert (plain.returncode, plain.stdout) == (1, "")
     assert "the registration was not taken" in plain.stderr
+
+
+def test_it_signs_where_a_rule_asks_for_that(start: Start, tmp_path: Path) -> None:
+    principals = access_file(tmp_path, TESTER)
+    write(tmp_path / "test.key", "12345678abcdefgh")
+    rules = {"accessBroker": "signed", "accessRead": "signed", "accessFile": str(principals)}
+    signed = start("signed", **rules)
+    key = {"MQNS_ACCESS_KEY": "tester", "MQNS_SECRET_KEY": "12345678abcdefgh"}
+    assert command("--connections=1", *of(signed), **key).returncode == 0
+    refused = command("--within=0.5", *of(signed))
+    assert (refused.returncode, refused.stdout) == (1, "")
+    assert "access denied: broker needs signed" in refused.stderr
+    without = command(*of(signed), MQNS_ACCESS_KEY="tester")
+    assert (without.returncode, without.stderr) == (
+        1,
+        "FAILED: MQNS_ACCESS_KEY needs the variable MQNS_SECRET_KEY\n",
+    )
 
 
 def test_no_server_listens() -> None:
