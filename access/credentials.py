@@ -35,6 +35,16 @@ class AclKey(msgspec.Struct, frozen=True):
     def id(self) -> str:
         return f"acl:{self.access_key}"
 
+    @property
+    def expires(self) -> float | None:
+        """When the last of its secrets ends."""
+        ends = [secret.expires for secret in self.secrets if secret.expires is not None]
+        return max(ends) if len(ends) == len(self.secrets) else None
+
+    def id_of(self, secret: AclSecret) -> str:
+        """Return the id under which the uses of a secret are noted: that of the key, and the name of its file."""
+        return f"{self.id}#{secret.name}"
+
 
 class CertificatePattern(msgspec.Struct, frozen=True):
     """Names of certificates, of one kind."""

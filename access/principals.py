@@ -60,7 +60,7 @@ class Principals:
         self._refuse_revoked(principal, key.id)
         for secret in key.secrets:
             if not is_over(secret.expires, now) and verifies(fields, body, secret.secret.reveal()):
-                return Proof("acl", principal, f"{key.id}#{secret.name}", secret.expires)
+                return Proof("acl", principal, key.id_of(secret), secret.expires)
         raise BadCredential(
             f"{key.id} of principal {principal.name}: no secret in force gives this signature"
         )

@@ -41,7 +41,7 @@ from api import (
 from api.allowed_hosts import AllowedHosts
 from api.counters import COUNTERS, count_requests
 from api.json_text import StrictJSON
-from api.name_server import EXTENSION, PROBE_TIMEOUT_S, NameServer
+from api.name_server import EXTENSION, PROBE_TIMEOUT_S, NameServer, own_origin
 from api.trusted_proxies import TrustedProxies
 from metrics.store import StoreMetrics
 from registry.drivers import Observe
@@ -110,7 +110,12 @@ def create_app(options: Options | None = None, *, redis: "redis_py.Redis | None"
     app.extensions[metrics.EXTENSION] = StoreMetrics(server.keys, options, server.run_probe)
     count_requests(app)
     cross_site.install(app)
-    guard.install(app, options, lambda: server.run_probe(stored(server.keys)))
+    guard.install(
+        app,
+        options,
+        lambda: server.run_probe(stored(server.keys)),
+        lambda records: server.run_probe(records.write(server.keys, own_origin())),
+    )
     rate_limits.install(app, options)
     problems.install(app)
     conditions.install(app)

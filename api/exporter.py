@@ -39,7 +39,9 @@ def _of_process() -> "WSGIApplication":
 
 def exporter(options: Options) -> "WSGIApplication":
     """Return the application with the rules of these options. Raises InvalidOption."""
-    gate = Gate(options, _count_nothing, Tokens(options.access_file, partial(_count_nothing, "config"), None))
+    gate = Gate(
+        options, _count_nothing, Tokens(options.access_file, partial(_count_nothing, "config"), None), None
+    )
 
     def answer(environ: "WSGIEnvironment", start_response: "StartResponse") -> Iterable[bytes]:
         path = environ["PATH_INFO"]

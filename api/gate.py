@@ -15,6 +15,7 @@ from access.policy import Policy
 from access.proof import BadCredential, Proof
 from access.refusal_log import RefusalLog
 from access.refusals import remark_of
+from api.access_records import AccessRecords
 from api.caller import actor_of, caller_of, client_in, keep_proof, token_in
 from api.tokens import Tokens
 from registry.options.catalogue import Options
@@ -48,12 +49,14 @@ Count = Callable[[str, str], None]
 
 
 class Gate:
-    """The rules of a process, and the tokens that prove callers. Raises InvalidOption for rules that are none."""
+    """The rules of a process, and the tokens that prove callers; `records` get what the store is to know, None where
+    there is no store. Raises InvalidOption for rules that are none."""
 
-    def __init__(self, options: Options, count: Count, tokens: Tokens) -> None:
+    def __init__(self, options: Options, count: Count, tokens: Tokens, records: AccessRecords | None) -> None:
         self._policy = Policy.of(options)
         self._count = count
         self._tokens = tokens
+        self._records = records
         self._failures = Failures()
 
     def denial_of(
@@ -96,6 +99,8 @@ class Gate:
             self._count_bad(environ, error)
             raise
         self._count("authn", "allowed")
+        if self._records is not None:
+            self._records.used(proof.credential)
         keep_proof(environ, proof)
         return proof
 

@@ -10,8 +10,10 @@ from access.classes import AccessClass
 from access.live import Stored
 from access.principals import Principals
 from access.proof import BadCredential, Proof
+from access.records import Records
 from access.start_check import is_insecure
 from api.access_classes import HTTP
+from api.access_records import AccessRecords
 from api.counters import COUNTERS
 from api.gate import INVALID_TOKEN, UNAUTHENTICATED, Gate
 from api.named import named_by
@@ -27,8 +29,8 @@ EXTENSION: Final = "guard"
 class Guard:
     """The rules of an application, by its endpoints. Raises InvalidOption for bad rules."""
 
-    def __init__(self, options: Options, tokens: Tokens) -> None:
-        self._gate = Gate(options, COUNTERS.secured, tokens)
+    def __init__(self, options: Options, tokens: Tokens, records: AccessRecords) -> None:
+        self._gate = Gate(options, COUNTERS.secured, tokens, records)
         self._tokens = tokens
         self.is_insecure: Final = is_insecure(options)
 
@@ -60,11 +62,14 @@ class Guard:
         return self._tokens.principals()
 
 
-def install(app: Flask, options: Options, read: Callable[[], Stored]) -> None:
+def install(
+    app: Flask, options: Options, read: Callable[[], Stored], write: Callable[[Records], None]
+) -> None:
     """Have all requests of an application checked, before all that is registered later; `read` reads what the store
-    has of principals."""
+    has of principals, `write` writes records of access."""
+    records = Records()
     tokens = Tokens(options.access_file, partial(COUNTERS.secured, "config"), read)
-    app.extensions[EXTENSION] = Guard(options, tokens)
+    app.extensions[EXTENSION] = Guard(options, tokens, AccessRecords(records, partial(write, records)))
     app.before_request(app.extensions[EXTENSION].check)
 
 

@@ -74,6 +74,12 @@ def origin() -> Origin:
     return Origin(op, actor_of(request.environ), peer or None)
 
 
+def own_origin() -> Origin:
+    """Return this process as the origin of what it writes by itself."""
+    process = _process(os.getpid())
+    return Origin(f"{process}-{next(_count):x}", f"worker:{process}")
+
+
 def host() -> str | None:
     """Return where this request came from, if the server says so."""
     return request.environ.get("REMOTE_ADDR")

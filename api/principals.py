@@ -1,139 +1,37 @@
 """Principals: which there are, what proves them, and tokens and revocations, which are kept in the store."""
 
-from typing import Annotated, Final, Literal
+from typing import Final
 
 from apiflask import APIBlueprint
 from flask import Response, request
-from pydantic import Field
 
 from access.classes import AccessClass
-from access.credentials import AclKey, CertificatePattern, TokenHash
-from access.principal import Principal
-from access.roles import Role
 from access.tokens import new_token
 from api.caller import actor_of
 from api.guard import guard
 from api.name_server import name_server, origin
+from api.principal_shapes import (
+    Caller,
+    CreatedToken,
+    LimitsAnswer,
+    PrincipalAnswer,
+    PrincipalsAnswer,
+    RevocationBody,
+    RotationBody,
+    TokenAnswer,
+    TokenBody,
+    credentials_of,
+    millis_of,
+)
 from api.problems import Problem
-from api.shapes import Answer, Body, Int64, Many, Written
-from registry import access_tokens
-from registry.access_tokens import DAY_MS, VALID_MOST_MS, VALID_MS, Grant, Token
+from api.shapes import Written
+from registry import access_tokens, access_uses
+from registry.access_tokens import Grant, Token
 from registry.errors import InvalidField
 
 bp = APIBlueprint("access", __name__, url_prefix="/v1")
-KEEP_MS: Final = DAY_MS
-"""For how long a token that is rotated is good still, if not said."""
-
 UNKNOWN: Final = "unknown"
 """In the entry of a revocation that is taken back, of what the access file has no more."""
-Validity = Annotated[int, Field(ge=1, le=VALID_MOST_MS)]
-CredentialId = Annotated[str, Field(min_length=1, max_length=512)]
-RoleName = Literal["reader", "broker", "operator", "admin", "scraper"]
-PrincipalName = Annotated[str, Field(pattern=f"^{access_tokens.PRINCIPAL_NAME.pattern}$")]
-
-
-class LimitsAnswer(Answer):
-    """Patterns of names, null where all are allowed."""
-
-    clusters: tuple[str, ...] | None
-    brokers: tuple[str, ...] | None
-    topics: tuple[str, ...] | None
-    kv: tuple[str, ...] | None
-    limit_reads: bool
-
-    @classmethod
-    def of(cls, principal: Principal) -> "LimitsAnswer":
-        limits = principal.limits
-        clusters, brokers, topics, kv = (
-            None if patterns is None else patterns.texts
-            for patterns in (limits.clusters, limits.brokers, limits.topics, limits.kv)
-        )
-        return cls(clusters=clusters, brokers=brokers, topics=topics, kv=kv, limit_reads=limits.limit_reads)
-
-
-class Caller(Answer):
-    """The caller of this request: `principal` is null of an anonymous one; `classes` are those of requests that the
-    rules admit it to over HTTP, within its limits."""
-
-    actor: str
-    principal: str | None
-    proof: Literal["token"] | None
-    roles: tuple[Role, ...]
-    limits: LimitsAnswer | None
-    expires_millis: int | None
-    classes: tuple[str, ...]
-
-
-class CredentialAnswer(Answer):
-    """What proves a principal, never a secret. `expiresMillis` is null without an end."""
-
-    id: str
-    kind: Literal["acl", "mtls", "token"]
-    expires_millis: int | None
-    revoked: bool
-
-
-class PrincipalAnswer(Answer):
-    name: str
-    roles: tuple[Role, ...]
-    limits: LimitsAnswer
-    credentials: tuple[CredentialAnswer, ...]
-
-
-class PrincipalsAnswer(Answer):
-    """Those of the access file, with their tokens of the store; `tokens` are all of the store. `revoked` are ids of
-    credentials and principals that the file may have still."""
-
-    principals: tuple[PrincipalAnswer, ...]
-    tokens: tuple["TokenAnswer", ...]
-    revoked: tuple[str, ...]
-
-
-class TokenAnswer(Answer):
-    """A token of the store. `roles` are its own, null those of its principal; `by` is the actor that created it."""
-
-    token_id: str
-    principal: str
-    roles: tuple[str, ...] | None
-    created_millis: int
-    expires_millis: int
-    by: str
-
-    @classmethod
-    def of(cls, token: Token) -> "TokenAnswer":
-        return cls(
-            token_id=token.id,
-            principal=token.principal,
-            roles=token.roles,
-            created_millis=token.created_ms,
-            expires_millis=token.expires_ms,
-            by=token.by,
-        )
-
-
-class CreatedToken(TokenAnswer):
-    """`token` is shown this once."""
-
-    token: str
-
-
-class TokenBody(Body):
-    """A principal of the access file has its own roles and limits; `roles` are for others, or fewer rights."""
-
-    principal: PrincipalName
-    roles: Many[RoleName] | None = None
-    valid_millis: Validity = VALID_MS
-
-
-class RotationBody(Body):
-    """For how long the old token is good beside the new one, and how long that is good."""
-
-    keep_millis: Int64 = KEEP_MS
-    valid_millis: Validity = VALID_MS
-
-
-class RevocationBody(Body):
-    credential: CredentialId
 
 
 @bp.after_request
@@ -158,7 +56,7 @@ def whoami() -> Caller:
         proof="token" if proof is not None else None,
         roles=() if principal is None else tuple(sorted(principal.roles)),
         limits=None if principal is None else LimitsAnswer.of(principal),
-        expires_millis=None if proof is None else _millis(proof.expires),
+        expires_millis=None if proof is None else millis_of(proof.expires),
         classes=tuple(one.label for one in AccessClass if one & classes),
     )
 
@@ -167,12 +65,14 @@ def whoami() -> Caller:
 @bp.output(PrincipalsAnswer)
 @bp.doc(operation_id="listPrincipals")
 def principals() -> PrincipalsAnswer:
-    """Principals, their credentials, and what is revoked"""
+    """Principals, their credentials, when these were used last, and what is revoked"""
     server = name_server()
     revoked = server.run(access_tokens.revoked(server.keys))
+    used = server.run(access_uses.uses(server.keys))
+    tokens = server.run(access_tokens.read(server.keys))
     return PrincipalsAnswer(
-        principals=tuple(_principal(one, revoked) for one in guard().principals()),
-        tokens=tuple(map(TokenAnswer.of, server.run(access_tokens.read(server.keys)))),
+        principals=tuple(PrincipalAnswer.of(one, revoked, used) for one in guard().principals()),
+        tokens=tuple(TokenAnswer.of(token, used) for token in tokens),
         revoked=tuple(sorted(revoked)),
     )
 
@@ -239,7 +139,7 @@ def restore(credential: str) -> Written:
 
 
 def _created(token: Token, text: str) -> CreatedToken:
-    return CreatedToken(**TokenAnswer.of(token).model_dump(), token=text)
+    return CreatedToken(**TokenAnswer.of(token, {}).model_dump(), token=text)
 
 
 def _principal_of(credential: str) -> str | None:
@@ -249,37 +149,6 @@ def _principal_of(credential: str) -> str | None:
         if credential == f"{access_tokens.TOKEN}{token.id}":
             return token.principal
     for principal in guard().principals():
-        if credential == principal.id or any(credential == one.id for one in _credentials(principal)):
+        if credential == principal.id or any(credential == one.id for one in credentials_of(principal)):
             return principal.name
     return None
-
-
-def _credentials(principal: Principal) -> tuple[AclKey | CertificatePattern | TokenHash, ...]:
-    return (*principal.keys, *principal.certificates, *principal.tokens)
-
-
-def _principal(principal: Principal, revoked: frozenset[str]) -> PrincipalAnswer:
-    return PrincipalAnswer(
-        name=principal.name,
-        roles=tuple(sorted(principal.roles)),
-        limits=LimitsAnswer.of(principal),
-        credentials=tuple(
-            _credential(one, not revoked.isdisjoint((principal.id, one.id)))
-            for one in _credentials(principal)
-        ),
-    )
-
-
-def _credential(one: AclKey | CertificatePattern | TokenHash, revoked: bool) -> CredentialAnswer:
-    """An access key ends with the last of its secrets."""
-    if isinstance(one, CertificatePattern):
-        return CredentialAnswer(id=one.id, kind="mtls", expires_millis=None, revoked=revoked)
-    if isinstance(one, TokenHash):
-        return CredentialAnswer(id=one.id, kind="token", expires_millis=_millis(one.expires), revoked=revoked)
-    ends = [secret.expires for secret in one.secrets]
-    last = None if None in ends else max(end for end in ends if end is not None)
-    return CredentialAnswer(id=one.id, kind="acl", expires_millis=_millis(last), revoked=revoked)
-
-
-def _millis(expires: float | None) -> int | None:
-    return None if expires is None else int(expires * 1000)

@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from gunicorn.workers.gthread import STOP_KEEPALIVE_LINGER, ThreadWorker
 
+from api.access_records import write_pending
 from api.counters import COUNTERS, publisher
 from api.transport.connection import Connection
 from api.transport.files import connections_within_files
@@ -60,6 +61,7 @@ class HttpWorker(ThreadWorker):  # type: ignore[misc]
         """Called by gunicorn: serve until the worker is stopped."""
         self._waiting = Waiting(self.poller, self._limits.seconds)
         super().run()
+        write_pending()
 
     # What gunicorn's loop and threads call.
 

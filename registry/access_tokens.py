@@ -18,7 +18,7 @@ from registry.secret import Secret
 
 __all__ = [
     *("DAY_MS", "PRINCIPAL_NAME", "REVOKED_MOST", "TOKENS_MOST", "VALID_MOST_MS", "VALID_MS"),
-    *("Grant", "Token", "create", "note_used", "read", "restore", "revoke", "revoked", "rotate", "used"),
+    *("Grant", "Token", "create", "read", "restore", "revoke", "revoked", "rotate"),
 ]
 
 PRINCIPAL_NAME: Final = re.compile(r"[A-Za-z0-9._-]{1,64}")
@@ -151,18 +151,6 @@ def restore(keys: Keys, credential: str, principal: str, origin: Origin) -> Plan
         subject = _Subject(credential, principal)
         if event_id := (yield from _write(keys, "restored", subject, rows, origin)):
             return event_id
-
-
-def note_used(keys: Keys, minutes: Mapping[str, int]) -> Plan[None]:
-    """Note when credentials were used last, by their ids, in Unix minutes: those that proved a principal."""
-    if minutes:
-        yield call("HSET", keys.access_used, *[word for item in minutes.items() for word in item])
-
-
-def used(keys: Keys) -> Plan[dict[str, int]]:
-    """Return when each credential was used last, in Unix minutes."""
-    rows: Mapping[str, str] = yield call("HGETALL", keys.access_used)
-    return {id: int(text) for id, text in rows.items() if text.isascii() and text.isdecimal()}
 
 
 class _Subject(msgspec.Struct, frozen=True):

@@ -2,7 +2,7 @@
 
 import asyncio
 import itertools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from functools import partial
 from typing import Final
 
@@ -29,6 +29,7 @@ from registry.queue_data.rewrite import Rewrites
 from registry.registration.cache import RegistrationCache
 from registry.store import connect
 from rocketmq_remoting.command import Command
+from worker.access_records import AccessRecords
 from worker.answering import Answering
 from worker.background import end, forever
 from worker.cache.before_loss import BeforeLoss
@@ -86,14 +87,12 @@ class Assembly:
         self.rewrites = Rewrites()
         self.registrations = CachedRegistrations(self.clock, self.counters, self.guard.proves)
         self.routes = RouteCache(options.route_cache_bytes, self.counters, self.registrations.find)
+        here = self.driver, self.keys, worker_id
+        self._records = AccessRecords(self.guard, *here, self.routes.requests)
         self.lists = ListCache(options.route_cache_bytes, self.counters)
         self.before_loss = BeforeLoss(options.route_cache_bytes)
-        self.closed = ClosedConnections(
-            self.driver, self.keys, worker_id, lambda: self.options, self.counters
-        )
-        contested = ContestedMembers(
-            self.driver, self.keys, worker_id, lambda: self.options, self.counters, self.clock
-        )
+        self.closed = ClosedConnections(*here, lambda: self.options, self.counters)
+        contested = ContestedMembers(*here, lambda: self.options, self.counters, self.clock)
         self.second_try = SecondTry(self.driver, contested)
         self._refusals = ReportedRefusals(self.clock)
         self.ticker = Ticker(
@@ -135,14 +134,14 @@ class Assembly:
 
     async def start(self) -> None:
         """Begin to follow and to tick; return after the first tick, or soon if the store is away."""
-        loop = asyncio.get_running_loop()
-        self._background.append(loop.create_task(forever("the guard", self.guard.run)))
-        self._background.append(loop.create_task(forever("the follower", self.follower.run)))
-        self._background.append(loop.create_task(forever("the standstill watch", self.standstill.run)))
-        self._background.append(loop.create_task(forever("the watch of stale answers", self.stale.run)))
+        self._begin("the guard", self.guard.run)
+        self._begin("the records of access", self._records.run)
+        self._begin("the follower", self.follower.run)
+        self._begin("the standstill watch", self.standstill.run)
+        self._begin("the watch of stale answers", self.stale.run)
         await self.ticker.step()
-        self._background.append(loop.create_task(forever("the ticker", self.ticker.run)))
-        self._background.append(loop.create_task(self.driver.open()))
+        self._begin("the ticker", self.ticker.run)
+        self._background.append(asyncio.get_running_loop().create_task(self.driver.open()))
         await self.follower.following(START_WAIT_S)
 
     async def stop(self, tasks: Sequence[asyncio.Task[None]]) -> None:
@@ -152,7 +151,11 @@ class Assembly:
         await self.closed.stop()
         await self.second_try.stop()
         await self.ticker.stop()
+        await self._records.stop()
         await self.driver.close()
+
+    def _begin(self, what: str, run: Callable[[], Awaitable[None]]) -> None:
+        self._background.append(asyncio.get_running_loop().create_task(forever(what, run)))
 
     def request(self, command: Command, peer: Peer, verdict: Verdict = ADMITTED) -> Request:
         """Return a command with what its handler needs."""

@@ -20,6 +20,7 @@ from access.live import POLL_S, LivePrincipals, Stored
 from access.patterns import Patterns
 from access.policy import Policy
 from access.proof import BadCredential, Proof
+from access.records import Records
 from access.refusal_log import RefusalLog
 from access.refusals import remark_of
 from access.standing import Standing
@@ -27,6 +28,7 @@ from registry.options.catalogue import Options
 from rocketmq_remoting.acl_signature import ACCESS_KEY
 from rocketmq_remoting.codes import RequestCode, ResponseCode
 from rocketmq_remoting.remoting_command import Command
+from worker.connection_proofs import ConnectionProofs
 from worker.counters import Counters
 from worker.logs.rate_limited_log import RateLimitedLog
 from worker.named import named_by
@@ -74,6 +76,10 @@ class Guard:
         self._plain = Standing(0)
         self.failures = Failures()
         """The hosts of bad proofs."""
+        self.records: Final = Records()
+        """What the store is to know."""
+        self.shown: Final = ConnectionProofs()
+        """What certificates prove."""
         self._changed: list[Callable[[], None]] = []
         self._tasks: set[asyncio.Task[None]] = set()
         self._take()
@@ -98,6 +104,7 @@ class Guard:
         self._ends = self._principals.next_expiry(self._clock()) or inf
         self.has_principals = len(self._principals) > 0
         self._plain = Standing(self._plain.generation + 1)
+        self.shown.clear()
         for changed in self._changed:
             changed()
 
@@ -111,7 +118,12 @@ class Guard:
         caller = _caller(peer)
         if standing.proof is not None:
             caller = replace(caller, mtls=unlimited(standing.proof.principal))
+            self.shown.add(peer, standing.proof)
         peer.rights = int(self._policy.classes(caller)) & ~standing.barred
+
+    def disconnected(self, peer: Peer) -> None:
+        """Forget a connection that has ended."""
+        self.shown.remove(peer)
 
     def is_signed(self, command: Command) -> bool:
         """Return whether a request shows a key, where there are any."""
@@ -224,7 +236,10 @@ class Guard:
         fields = command.ext
         if not fields or ACCESS_KEY not in fields or (needs == AccessClass.READ and not self._signed_reads):
             return None
-        return self._principals.by_signature(fields, command.body, self._clock())
+        proof = self._principals.by_signature(fields, command.body, self._clock())
+        if proof is not None:
+            self.records.uses.note(proof.credential)
+        return proof
 
     def _refused(self, command: Command, peer: Peer, needs: AccessClass, proof: Proof | None) -> Verdict:
         self._counters.security.add("authz", "denied")

@@ -1,5 +1,6 @@
 """Who this is for a redis-namesrv, and its principals, tokens and revocations (docs/http-api.md)."""
 
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import Annotated, Final, TypeVar
 
@@ -14,6 +15,8 @@ from mqns.cli.settings import CommandContext
 T = TypeVar("T")
 DAY_MS: Final = 86_400_000
 HOUR_MS: Final = 3_600_000
+HEADINGS: Final = ("PRINCIPAL", "ROLES", "CREDENTIAL", "EXPIRES", "LAST USE", "")
+Row = tuple[str, str, str, str, str, str]
 NOT_FOUND: Final = frozenset({"token-not-found", "credential-not-found", "principal-not-found"})
 
 Principal = Annotated[str, typer.Argument(help="Name of a principal", show_default=False)]
@@ -55,6 +58,7 @@ class TokenDocument(Document, frozen=True):
     roles: list[str] | None
     created_millis: int
     expires_millis: int
+    last_used_millis: int | None
     by: str
 
 
@@ -64,13 +68,23 @@ class CreatedDocument(TokenDocument, frozen=True):
     token: str
 
 
+class SecretDocument(Document, frozen=True):
+    """A secret of an ACL key."""
+
+    file: str
+    expires_millis: int | None
+    last_used_millis: int | None
+
+
 class CredentialDocument(Document, frozen=True):
     """What proves a principal."""
 
     id: str
     kind: str
     expires_millis: int | None
+    last_used_millis: int | None
     revoked: bool
+    secrets: list[SecretDocument]
 
 
 class PrincipalDocument(Document, frozen=True):
@@ -119,16 +133,15 @@ def whoami(settings: CommandContext, http: Http) -> None:
 def show(settings: CommandContext, http: Http) -> None:
     """Principals with their credentials, tokens of the store, and what is revoked."""
     found = settings.http_api(http).request(PrincipalsDocument, "GET", "/v1/access/principals")
-    rows = [
-        (one.name, ", ".join(one.roles), of.id, _time(of.expires_millis), "revoked" if of.revoked else "")
-        for one in found.principals
-        for of in one.credentials or (CredentialDocument("", "", None, False),)
-    ]
+    rows = [row for one in found.principals for row in _rows_of(one)]
     rows += [
-        (one.principal, ", ".join(one.roles or ()), f"token:{one.token_id}", _time(one.expires_millis), "")
+        (
+            *(one.principal, ", ".join(one.roles or ()), f"token:{one.token_id}"),
+            *(_time(one.expires_millis), _minute(one.last_used_millis), ""),
+        )
         for one in found.tokens
     ]
-    settings.output.show(found, lambda: table(("PRINCIPAL", "ROLES", "CREDENTIAL", "EXPIRES", ""), rows))
+    settings.output.show(found, lambda: table(HEADINGS, rows))
 
 
 def create(
@@ -181,6 +194,20 @@ def _request(api: HttpApi, shape: type[T], method: str, path: str, body: object)
         raise
 
 
+def _rows_of(principal: PrincipalDocument) -> Iterator[Row]:
+    """Yield a row for each credential, of an ACL key one for each of its secrets."""
+    about = principal.name, ", ".join(principal.roles)
+    if not principal.credentials:
+        yield *about, "", "-", "-", ""
+    for one in principal.credentials:
+        state = "revoked" if one.revoked else ""
+        for secret in one.secrets:
+            times = _time(secret.expires_millis), _minute(secret.last_used_millis)
+            yield *about, f"{one.id} ({secret.file})", *times, state
+        if not one.secrets:
+            yield *about, one.id, _time(one.expires_millis), _minute(one.last_used_millis), state
+
+
 def _about(caller: CallerDocument) -> list[str]:
     shown = {
         "actor": caller.actor,
@@ -200,3 +227,7 @@ def _about(caller: CallerDocument) -> list[str]:
 
 def _time(millis: int | None) -> str:
     return "-" if millis is None else f"{datetime.fromtimestamp(millis / 1000, UTC):%Y-%m-%d %H:%M:%SZ}"
+
+
+def _minute(millis: int | None) -> str:
+    return "-" if millis is None else f"{datetime.fromtimestamp(millis / 1000, UTC):%Y-%m-%d %H:%MZ}"

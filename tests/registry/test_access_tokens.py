@@ -18,13 +18,11 @@ from registry.access_tokens import (
     Grant,
     Token,
     create,
-    note_used,
     read,
     restore,
     revoke,
     revoked,
     rotate,
-    used,
 )
 from registry.errors import InvalidField, LimitReached
 from registry.events.entry import Event
@@ -240,14 +238,6 @@ def test_a_damaged_record_is_left_out(ns: Namespace, text: str) -> None:
     assert ns.run(read(ns.keys)) == (token,)
     assert ns.run(rotate(ns.keys, "damaged", grant("b"), 0, origin())) is None
     assert ns.run(revoke(ns.keys, "token:damaged", "ci", origin()))
-
-
-def test_last_uses_are_noted_by_the_minute(ns: Namespace) -> None:
-    ns.run(note_used(ns.keys, {}))
-    ns.run(note_used(ns.keys, {"acl:K#a.key": 30_000_000, "token:b": 30_000_001}))
-    ns.run(note_used(ns.keys, {"token:b": 30_000_002}))
-    ns.store.hset(ns.keys.access_used, "damaged", "x")
-    assert ns.run(used(ns.keys)) == {"acl:K#a.key": 30_000_000, "token:b": 30_000_002}
 
 
 def test_a_stored_token_as_the_lookup_of_principals_takes_it(ns: Namespace) -> None:
