@@ -82,7 +82,7 @@ def _headers(text: str) -> dict[str, str]:
 def _ask(needed: AccessClass, peer: str, headers: Mapping[str, str], away: bool, broker: str) -> Answered:
     seen: list[Answered] = []
     statuses: list[str] = []
-    gate = Gate(OPTIONS, lambda operation, result: None, _tokens(away))
+    gate = Gate(OPTIONS, lambda operation, result: None, _tokens(away), None)
 
     def application(environ: Any, start_response: Any) -> list[bytes]:
         try:
