@@ -56,7 +56,8 @@ fuzz: setup ## coverage-guided fuzzing of the decoders and of what judges caller
 sanitize: need-cc need-redis-server setup ## the compiled transport with AddressSanitizer and UBSan, tested and fuzzed: make sanitize ARGS=INPUTS
 	@$(BIN)/python -m pip install -q --disable-pip-version-check --no-deps --require-hashes -r requirements/fuzz.txt
 	@tools/sanitize.sh $(ARGS)
-interop: compiled need-redis-server need-haproxy need-jdk need-moto ## Java's brokers, clients, mqadmin and name servers against this
+PEERS := haproxy jdk moto client-cpp client-go client-node
+interop: compiled need-redis-server $(PEERS:%=need-%) ## real brokers, clients, mqadmin and Java's name servers against this
 	@$(BIN)/pytest -n 4 --dist loadfile --no-loadscope-reorder tests/interop tests/differential --timeout 600 $(ARGS)
 differential: compiled need-redis-server need-jdk ## 20,000 random requests to Java's servers and to this one
 	@DIFFERENTIAL_EXAMPLES="$${DIFFERENTIAL_EXAMPLES:-600}" $(BIN)/pytest tests/differential -s $(ARGS)

@@ -49,17 +49,16 @@ class Certificates(Struct, frozen=True):
             "tls.server.certPath": str(self.folder / "server.pem"),
         }
 
-    @property
-    def peer_properties(self) -> dict[str, str]:
-        """Return the properties of a broker or client that checks the server and sends its own certificate."""
+    def peer_properties(self, subject: str = "client") -> dict[str, str]:
+        """Return the properties of a broker or client that checks the server and sends this subject's certificate."""
         return {
             "tls.test.mode.enable": "false",
             "tls.server.keyPath": str(self.folder / "server.key"),
             "tls.server.certPath": str(self.folder / "server.pem"),
             "tls.client.authServer": "true",
             "tls.client.trustCertPath": str(self.folder / "ca.pem"),
-            "tls.client.keyPath": str(self.folder / "client.key"),
-            "tls.client.certPath": str(self.folder / "client.pem"),
+            "tls.client.keyPath": str(self.folder / f"{subject}.key"),
+            "tls.client.certPath": str(self.folder / f"{subject}.pem"),
         }
 
 
@@ -80,11 +79,12 @@ def make_certificates(folder: Path) -> Certificates:
     return Certificates(folder)
 
 
-def renew_server(certificates: Certificates) -> None:
-    """Replace the server's key and certificate by new ones of the same CA."""
+def issue(certificates: Certificates, subject: str) -> None:
+    """Write a key and a certificate of the same CA, whose common name is `interop SUBJECT`, in place of those there
+    are."""
     authority = load_pem_private_key((certificates.folder / "ca.key").read_bytes(), None)
     assert isinstance(authority, rsa.RSAPrivateKey)
-    _issue(certificates.folder, "server", authority)
+    _issue(certificates.folder, subject, authority)
 
 
 def _issue(folder: Path, subject: str, authority: rsa.RSAPrivateKey) -> None:

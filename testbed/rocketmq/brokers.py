@@ -6,6 +6,8 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from rocketmq_remoting.codes import ResponseCode
+from testbed.connection import Connection
 from testbed.ports import HA, broker_port
 from testbed.process import Process
 from testbed.rocketmq.releases import Release
@@ -30,6 +32,10 @@ PATIENT = {"waitTimeMillsInSendQueue": "5000", "osPageCacheBusyTimeOutMills": "1
 QUIET = {"transactionMetricFlushInterval": "500", "timerFlushIntervalMs": "60000"}
 """Without them one of 5.5.0 keeps a core busy for its first 10 s (TransactionMetricsFlushService waits in a loop for
 that interval), and a quarter of one from then on (TimerMessageStore writes a wheel of 38 MB each second)."""
+
+
+UPDATE_AND_CREATE_TOPIC = 17
+"""A request of brokers."""
 
 
 class BrokerConfig(Struct, frozen=True):
@@ -91,6 +97,15 @@ class Broker:
         self.process.await_printed(BOOTED, BOOT_S)
         return self
 
+    def create_topic(self, topic: str) -> None:
+        """Create a topic of four queues and wait until the name servers know it; mqadmin would ask them first."""
+        connection = Connection(self.port)
+        try:
+            reply = connection.ask(UPDATE_AND_CREATE_TOPIC, new_topic(topic), within_s=BOOT_S)
+        finally:
+            connection.close()
+        assert reply.code == ResponseCode.SUCCESS, reply
+
     def restart(self, servers: Sequence[Addressed]) -> None:
         """Shut it down, and start it with these name servers."""
         self.shut_down()
@@ -105,6 +120,20 @@ class Broker:
     def shut_down(self) -> None:
         """Shut it down in order."""
         self.process.ask_to_end(END_S)
+
+
+def new_topic(topic: str) -> dict[str, str]:
+    """Return the fields of UPDATE_AND_CREATE_TOPIC."""
+    return {
+        "topic": topic,
+        "defaultTopic": "TBW102",
+        "readQueueNums": "4",
+        "writeQueueNums": "4",
+        "perm": "6",
+        "topicFilterType": "SINGLE_TAG",
+        "topicSysFlag": "0",
+        "order": "false",
+    }
 
 
 def properties(config: BrokerConfig, port: int, folder: Path, name_servers: str) -> dict[str, str]:

@@ -6,6 +6,7 @@ from typing import TypeVar
 import msgspec
 from msgspec import Struct
 
+from mqns.remoting.acl import AclCredentials
 from testbed.process import Process
 from testbed.rocketmq.releases import Release
 from testbed.rocketmq.servers import Addressed
@@ -74,12 +75,18 @@ class Clients:
     """Clients of one release, with the same name servers."""
 
     def __init__(
-        self, stage: Stage, release: Release, server: Addressed, options: Sequence[str] = ()
+        self,
+        stage: Stage,
+        release: Release,
+        server: Addressed,
+        options: Sequence[str] = (),
+        credentials: AclCredentials | None = None,
     ) -> None:
         self._stage = stage
         self._release = release
         self._server = server
         self._options = options
+        self._signing = signing(credentials)
         self._started = 0
 
     def start(self, main: str, topic: str, *arguments: object) -> Process:
@@ -87,7 +94,7 @@ class Clients:
         self._started += 1
         name = f"{main}-{topic}-{self._release.version}-{self._started}"
         words = [self._server.address, topic, *map(str, arguments)]
-        return self._stage.java(name, self._release, main, *words, options=self._options)
+        return self._stage.java(name, self._release, main, *words, options=self._options, env=self._signing)
 
     def queues(self, *topics: str) -> dict[str, list[str]]:
         """Return the queues of each topic that a producer may send to; none of a topic without a route."""
@@ -103,6 +110,14 @@ class Clients:
         return outcome(
             self.start("Consume", topic, count, within_s, *group_given), Received, within_s + START_S
         )
+
+
+def signing(credentials: AclCredentials | None) -> dict[str, str]:
+    """Return the environment of a client that signs with these."""
+    if credentials is None:
+        return {}
+    token = {"SECURITY_TOKEN": credentials.security_token} if credentials.security_token else {}
+    return {"ACCESS_KEY": credentials.access_key, "SECRET_KEY": credentials.secret_key} | token
 
 
 def outcome(process: Process, kind: type[T], within_s: float = 60.0) -> T:

@@ -1,6 +1,5 @@
 """Callers that sign their requests (docs/conformance.md, AC; docs/access.md)."""
 
-import os
 import ssl
 import time
 from collections.abc import Callable, Mapping
@@ -17,6 +16,7 @@ from registry.drivers import run
 from registry.plans import Origin
 from rocketmq_remoting.codes import RequestCode, ResponseCode
 from rocketmq_remoting.command import Command, SerializeType, encode
+from testbed.access_file import AccessFile, principal
 from testbed.broker import A, Topic
 from testbed.connection import OPAQUES, V4_8_0, Connection
 from testbed.eventually import eventually
@@ -29,32 +29,6 @@ REFUSED, DONE = ResponseCode.NO_PERMISSION, ResponseCode.SUCCESS
 WITHIN_S: Final = 2.0
 """A file is looked at each second."""
 REMOTE: Final = b"PROXY TCP4 8.8.8.8 10.9.9.9 41000 9876\r\n"
-
-
-class AccessFile:
-    """An access file and its secrets, rewritten at once as a whole."""
-
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
-        self.path = folder / "access.toml"
-
-    def write(self, text: str, **secrets: str) -> None:
-        for name, secret in secrets.items():
-            self._put(self._folder / name, secret)
-        self._put(self.path, text)
-
-    def _put(self, path: Path, text: str) -> None:
-        new = path.with_suffix(".new")
-        new.write_text(text)
-        new.chmod(0o600)
-        os.replace(new, path)
-
-
-def principal(name: str, *roles: str, key: str = "K", secrets: str = '{ file = "k" }', more: str = "") -> str:
-    return (
-        f"[principals.{name}]\nroles = {list(roles)}\n{more}\n"
-        f'keys = [{{ accessKey = "{key}", secrets = [{secrets}] }}]\n'
-    )
 
 
 @pytest.fixture

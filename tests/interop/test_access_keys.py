@@ -2,23 +2,23 @@
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import pytest
 
-from mqnamesrv.store import opened
-from registry.keys import Keys
-from registry.store.connect import connect
 from rocketmq_remoting.codes import RequestCode, ResponseCode
 from testbed import scrape
+from testbed.access_file import AccessFile, principal
 from testbed.connection import Connection
 from testbed.eventually import eventually
+from testbed.haproxy import Balancer
 from testbed.ports import free_port
-from testbed.rocketmq.admin import run_command
+from testbed.rocketmq.admin import Admin, run_command
 from testbed.rocketmq.brokers import Broker, BrokerConfig, start_brokers
 from testbed.rocketmq.releases import Release
 from testbed.rocketmq.servers import NameServer, serve
 from testbed.rocketmq.stage import Stage
+from tests.interop.events import events
 
 SECRET: Final = "of-this-test-0123456789"
 ROUNDS: Final = 4
@@ -36,22 +36,19 @@ def stage(tmp_path: Path) -> Iterator[Stage]:
 
 def guarded(stage: Stage, role: str, **rules: str) -> NameServer:
     """Start this server with one principal, whose key is K."""
-    (stage.folder / "k").write_text(SECRET)
-    file = stage.folder / "access.toml"
-    file.write_text(
-        f'[principals.peer]\nroles = ["{role}"]\n'
-        'keys = [{ accessKey = "K", secrets = [{ file = "k" }] }]\n'
-    )
-    for path in (file, stage.folder / "k"):
-        path.chmod(0o600)
-    return serve(stage, "ours", {"accessFile": str(file), **rules}, name="guarded")
+    file = AccessFile(stage.folder)
+    file.write(principal("peer", role), k=SECRET)
+    return serve(stage, "ours", {"accessFile": str(file.path), **rules}, name="guarded")
 
 
 def actors(stage: Stage, kind: str) -> set[str]:
     """Return the actors of all events of a kind."""
-    with opened("", stage.folder / "guarded" / "data") as url, connect(url, "default") as store:
-        entries: Any = store.xrange(Keys("default").events)
-    return {event["actor"] for _, event in entries if event["kind"] == kind}
+    return {event["actor"] for event in events(stage.folder / "guarded" / "data") if event["kind"] == kind}
+
+
+def give_key_to_mqadmin(stage: Stage) -> None:
+    """Make each mqadmin of the stage sign."""
+    (stage.home / "conf" / "tools.yml").write_text(f"accessKey: K\nsecretKey: {SECRET}\n")
 
 
 def signed_broker(stage: Stage, server: NameServer, release: Release) -> Broker:
@@ -73,12 +70,44 @@ def test_mqadmin_with_a_key_changes_what_operators_change(
 ) -> None:
     release: Release = request.getfixturevalue(version)
     server = guarded(stage, "operator", accessAdmin="signed")
-    (stage.home / "conf" / "tools.yml").write_text(f"accessKey: K\nsecretKey: {SECRET}\n")
+    give_key_to_mqadmin(stage)
     printed = run_command(stage, release, server, "updateKvConfig", "-s", "nsé", "-k", "k1", "-v", "välue")
     assert "create or update kv config to namespace success." in printed
     reply = Connection(server.port).ask(RequestCode.GET_KV_CONFIG, {"namespace": "nsé", "key": "k1"})
     assert (reply.code, reply.ext) == (ResponseCode.SUCCESS, {"value": "välue"})
     assert actors(stage, "kv_changed") == {"acl:peer"}
+
+
+@pytest.mark.conformance("AC-13")
+def test_an_operator_on_another_machine_needs_tls(stage: Stage, release_5: Release) -> None:
+    """What a balancer passes on is not of this machine."""
+    server = guarded(stage, "operator", accessAdmin="signed")
+    balancer = Balancer(stage, [server])
+    give_key_to_mqadmin(stage)
+    put = "updateKvConfig", "-s", "n", "-k", "k", "-v", "v"
+    refused = run_command(stage, release_5, balancer, *put)
+    assert "CODE: 16  DESC: access denied: admin needs signed over TLS; caller acl:peer" in refused
+    assert actors(stage, "kv_changed") == set()
+    printed = run_command(stage, release_5, balancer, *put, options=["-Dtls.enable=true"])
+    assert "create or update kv config to namespace success." in printed
+    assert actors(stage, "kv_changed") == {"acl:peer"}
+
+
+@pytest.mark.conformance("AC-27")
+@pytest.mark.parametrize("settings", [{}, {"configBlackList": ""}], ids=["as it comes", "no black list"])
+def test_mqadmin_does_not_open_what_access_closes(
+    stage: Stage, release_5: Release, settings: dict[str, str]
+) -> None:
+    server = guarded(stage, "admin", accessProfile="secure", **settings)
+    give_key_to_mqadmin(stage)
+    admin = Admin(stage, release_5)
+    refused = admin(server, "updateNamesrvConfig", "-k", "accessAdmin", "-v", "open")
+    assert "CODE: 16  DESC: Can not update config in black list." in refused.err
+    allowed = admin(server, "updateNamesrvConfig", "-k", "orderMessageEnable", "-v", "true")
+    assert "update name server config success!" in allowed.out
+    kv = {"namespace": "n", "key": "k", "value": "v"}
+    unsigned = Connection(server.port).ask(RequestCode.PUT_KV_CONFIG, kv)
+    assert unsigned.code == ResponseCode.NO_PERMISSION
 
 
 @pytest.mark.conformance("AC-09")

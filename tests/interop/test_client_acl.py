@@ -10,7 +10,13 @@ from mqns.remoting.remoting_client import AsyncRemotingClient
 from mqns.remoting.request import Request
 from rocketmq_remoting.codes import ResponseCode
 from rocketmq_remoting.command import Command, SerializeType
-from testbed.rocketmq.brokers import Broker, BrokerConfig, start_brokers
+from testbed.rocketmq.brokers import (
+    UPDATE_AND_CREATE_TOPIC,
+    Broker,
+    BrokerConfig,
+    new_topic,
+    start_brokers,
+)
 from testbed.rocketmq.releases import Release
 from testbed.rocketmq.servers import NameServer
 from testbed.rocketmq.stage import Stage
@@ -22,22 +28,9 @@ accounts:
     admin: true
 """
 CREDENTIALS = AclCredentials("python-client", "top-secret")
-UPDATE_AND_CREATE_TOPIC = 17
 UPDATE_BROKER_CONFIG = 25
 ADMIN_REQUESTS = {
-    "fields": Request(
-        UPDATE_AND_CREATE_TOPIC,
-        {
-            "topic": "SignedTopic",
-            "defaultTopic": "TBW102",
-            "readQueueNums": "4",
-            "writeQueueNums": "4",
-            "perm": "6",
-            "topicFilterType": "SINGLE_TAG",
-            "topicSysFlag": "0",
-            "order": "false",
-        },
-    ),
+    "fields": Request(UPDATE_AND_CREATE_TOPIC, new_topic("SignedTopic")),
     "body": Request(UPDATE_BROKER_CONFIG, None, "messageDelayLevel=1s 5s\n# ä\n".encode()),
 }
 

@@ -26,7 +26,7 @@ def test_binary_headers(stage: Stage, server: NameServer, version: str) -> None:
 def test_tls_with_client_certificates(stage: Stage, kind: Kind, version: str) -> None:
     certificates = make_certificates(stage.folder / "certificates")
     enforcing = serve(stage, kind, name=f"tls-{version}", certificates=certificates)
-    path = write_properties(stage.folder / "tls" / "peers.properties", certificates.peer_properties)
+    path = write_properties(stage.folder / "tls" / "peers.properties", certificates.peer_properties())
     work_together(stage, enforcing, version, ("-Dtls.enable=true", f"-Dtls.config.file={path}"), "tls")
     for what, without in {"no TLS": [], "no certificate": ["-Dtls.enable=true"]}.items():
         refused = run_command(stage, release(version), enforcing, "clusterList", options=without)

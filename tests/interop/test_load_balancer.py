@@ -300,6 +300,6 @@ def test_tls_passes_through(scene: Scene, version: str) -> None:
     name = f"tls-{version}"
     behind = serve(scene.stage, "ours", properties, name=name, certificates=certificates)
     balancer = Balancer(scene.stage, [behind], name=f"{name}-balancer")
-    path = write_properties(scene.stage.folder / name / "peers.properties", certificates.peer_properties)
+    path = write_properties(scene.stage.folder / name / "peers.properties", certificates.peer_properties())
     options = ("-Dtls.enable=true", f"-Dtls.config.file={path}")
     work_together(scene.stage, balancer, version, options, "behind-tls")

@@ -16,7 +16,7 @@ public class Produce {
         String topic = args[1];
         int count = Integer.parseInt(args[2]);
         int perSecond = Integer.parseInt(args[3]);
-        DefaultMQProducer producer = new DefaultMQProducer("producers_of_" + topic);
+        DefaultMQProducer producer = new DefaultMQProducer("producers_of_" + topic, Signing.hook());
         producer.setNamesrvAddr(args[0]);
         producer.setPollNameServerInterval(100);
         producer.setRetryTimesWhenSendFailed(args.length > 4 ? Integer.parseInt(args[4]) : 0);

@@ -8,7 +8,7 @@ import org.apache.rocketmq.common.message.MessageQueue;
  */
 public class Queues {
     public static void main(String[] args) throws Exception {
-        DefaultMQProducer producer = new DefaultMQProducer("asks_for_queues");
+        DefaultMQProducer producer = new DefaultMQProducer("asks_for_queues", Signing.hook());
         producer.setNamesrvAddr(args[0]);
         producer.start();
         StringBuilder table = new StringBuilder();
