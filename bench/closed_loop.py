@@ -69,10 +69,10 @@ def _measured(
             bare = stack.enter_context(canned(program, free_port(), answer, core=core))
             sides.append(stack.enter_context(loaded(bare, workload, file, setting, setting.our_warm_up_s)))
         rotate(workload, sides, setting)
-    rows = [_row(workload.name, workload.goal, "", java_side, our_side, setting)]
+    rows = [row(workload.name, workload.goal, "", java_side, our_side, setting)]
     if workload.canned_goal is not None:
         name = f"{workload.name}, against canned bytes"
-        rows.append(_row(name, workload.canned_goal, "bare epoll server: ", sides[2], our_side, setting))
+        rows.append(row(name, workload.canned_goal, "bare epoll server: ", sides[2], our_side, setting))
     return rows
 
 
@@ -116,15 +116,16 @@ def sampled(name: str, server: Server, load: Load, mode: str, seconds: float) ->
     return msgspec.structs.replace(sample, cpu_seconds=server.cpu_seconds() - before)
 
 
-def _row(name: str, goal: float, label: str, other: Side, mine: Side, setting: Setting) -> Row:
+def row(name: str, goal: float | None, label: str, other: Side, mine: Side, setting: Setting) -> Row:
+    """Return the row of two sides that were measured by rotation; without a goal it has no verdict."""
     ratio = mine.rate / other.rate
     return Row(
         name,
         label + _figures(other, setting),
         _figures(mine, setting),
-        f"≥ {goal:g} times",
+        "" if goal is None else f"≥ {goal:g} times",
         f"**{ratio:.2f} times**",
-        ratio >= goal,
+        None if goal is None else ratio >= goal,
     )
 
 

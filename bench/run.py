@@ -19,6 +19,7 @@ from bench import (
     big_scene,
     cold_start,
     first_registration,
+    guarded,
     many_releases,
     memory,
     open_loop,
@@ -56,6 +57,7 @@ def measurements(wanted: str) -> list[Measurement]:
         Measurement(memory.NAMES, partial(memory.memory, wanted)),
         Measurement(big_scene.NAMES, big_scene.big_scene),
         Measurement(cold_start.NAMES, cold_start.cold_starts),
+        Measurement(guarded.NAMES, partial(guarded.guarded, wanted)),
         Measurement(two_workers.NAMES, two_workers.two_workers),
         Measurement(tables_compared.NAMES, tables_compared.tables_compared),
     ]

@@ -4,9 +4,11 @@ import itertools
 from collections.abc import Callable, Iterable, Iterator
 
 import msgspec
+from msgspec.structs import replace
 
+from rocketmq_remoting.acl_signature import ACCESS_KEY, SIGNATURE, signature
 from rocketmq_remoting.codes import RequestCode
-from rocketmq_remoting.command import Command, SerializeType, encode
+from rocketmq_remoting.command import Command, SerializeType, decode, encode
 from rocketmq_remoting.data_version import DataVersion
 from rocketmq_remoting.registration import RegisterBrokerBody, body_crc32, encode_register_broker_body
 from rocketmq_remoting.topic_config import TopicConfig
@@ -43,6 +45,14 @@ def request(code: int, ext: dict[str, str], body: bytes = b"") -> bytes:
         code=code, opaque=1, version=CURRENT, ext=ext, body=body, serialize_type=SerializeType.ROCKETMQ
     )
     return encode(command)
+
+
+def signed_by(access_key: str, secret: str, frames: Iterable[bytes]) -> Iterator[bytes]:
+    """Yield these requests as a peer with this key sends them."""
+    for command in (decode(frame[4:]) for frame in frames):
+        fields = {**(command.ext or {}), ACCESS_KEY: access_key}
+        fields[SIGNATURE] = signature(fields, command.body, secret)
+        yield encode(replace(command, ext=fields))
 
 
 def address(broker: int) -> str:

@@ -3,7 +3,7 @@ signature of a request. It is looked at before the request is decoded further, o
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from math import inf
 from time import time
 from typing import Final
@@ -133,11 +133,11 @@ class Guard:
         """Return whether what a verdict has of a signature is in force still."""
         return verdict.proof is None or verdict.generation == self._plain.generation
 
-    def proves(self, command: Command, proof: Proof | None) -> bool:
-        """Return whether a registration with a key proves what its broker's last one did: the same principal, or
-        nothing where no principal has that key."""
+    def proves(self, fields: Mapping[str, str], body: bytes, proof: Proof | None) -> bool:
+        """Return whether a request with a key proves what one like it did: the same principal, or nothing where no
+        principal has that key."""
         try:
-            found = self._by_signature(command, AccessClass.BROKER)
+            found = self._principals.by_signature(fields, body, self._clock())
         except BadCredential:
             return False
         if found is None or proof is None:

@@ -4,6 +4,7 @@ import itertools
 from collections.abc import Callable, Iterable, Iterator
 
 import pytest
+from msgspec.structs import replace
 
 from bench.workloads import (
     address,
@@ -11,11 +12,13 @@ from bench.workloads import (
     identity,
     new_versions,
     registered,
+    signed_by,
     topic_changes,
     topic_table,
     unchanged,
 )
 from registry.registration.request import Registration, signature
+from rocketmq_remoting.acl_signature import ACCESS_KEY, SIGNATURE, verifies
 from rocketmq_remoting.command import Command
 from rocketmq_remoting.data_version import decode_data_version
 from rocketmq_remoting.frame import FrameReader
@@ -75,6 +78,17 @@ def test_unchanged_registrations_have_one_signature_though_no_two_bodies_are_equ
     first = commands(registered(BROKERS, TOPICS)())
     for broker, own in enumerate(by_broker(sent)):
         assert {cache_key(one) for one in own} == {cache_key(first[broker])}
+
+
+def test_signed_requests_are_the_same_with_a_key() -> None:
+    plain = commands(unchanged(BROKERS, TOPICS, ROUNDS))
+    signed = commands(signed_by("K", "a secret", unchanged(BROKERS, TOPICS, ROUNDS)))
+    for one, same in zip(signed, plain, strict=True):
+        fields = dict(one.ext or {})
+        assert verifies(fields, one.body, "a secret")
+        assert (fields.pop(ACCESS_KEY), len(fields.pop(SIGNATURE))) == ("K", 28)
+        assert replace(one, ext=fields) == same
+    assert len({one.get(SIGNATURE) for one in signed}) == len(signed)
 
 
 def test_a_new_version_is_never_the_one_before_and_brings_the_same_topics() -> None:

@@ -8,7 +8,7 @@ that got the first one. A frame that is laid out otherwise is decoded.
 """
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from struct import Struct
 from typing import Final
 
@@ -42,6 +42,9 @@ BYTES_MOST: Final = 32 << 20
 """Bytes of all of them."""
 COST: Final = 2100
 """Bytes that one takes beside its own, measured."""
+FIELD_COST: Final = 90
+"""Bytes of each field of one with a key, measured."""
+CRC: Final = "bodyCrc32"
 
 _WORDS: Final = Struct(">iI").unpack_from
 _INT32: Final = Struct(">i").unpack_from
@@ -61,19 +64,19 @@ _BRACE, _ZERO, _ONE = b"{01"
 Places = tuple[int, int, int, int, int, int]
 """Where the digits of bodyCrc32 begin and end in a frame, those of the opaque, and the signature, which has no length
 where there is none."""
-Proves = Callable[[Command, Proof | None], bool]
-"""Whether a signed request proves what another one did: `worker.guard.Guard.proves`."""
+Proves = Callable[[Mapping[str, str], bytes, Proof | None], bool]
+"""Whether these fields and this body prove what those of another request did: `worker.guard.Guard.proves`."""
 
 
 class CachedRegistration(CachedReply):
     """A reply to a connection under options, and to a body that begins with `start`, may have a mappingDataVersion
-    then, and ends with so many bytes of this CRC-32. `signed` is whether there is a key, `proof` what that proved."""
+    then, and ends with so many bytes of this CRC-32. `fields` are those of one with a key, `proof` what that proved."""
 
-    __slots__ = ("connection", "crc", "length", "options", "proof", "signed", "start")
+    __slots__ = ("connection", "crc", "fields", "length", "options", "proof", "start")
 
     connection: str
     options: Options
-    signed: bool
+    fields: Mapping[str, str] | None
     proof: Proof | None
     start: bytes
     length: int
@@ -103,7 +106,7 @@ class CachedRegistrations:
         places = _places(data, at, middle) if middle <= end else None
         if places is None:
             return None
-        crc, crc_end, opaque, opaque_end, *_ = places
+        crc, crc_end, opaque, opaque_end, signed, signed_end = places
         cached = self.replies.get(_name(data, at, places, middle))
         connection, options = self._asking
         if cached is None or cached.connection != connection or cached.options is not options:
@@ -120,8 +123,10 @@ class CachedRegistrations:
             or data[crc:crc_end] != b"%d" % _body_crc32(data[middle:stop], cached)
         ):
             return None
-        if cached.signed and not self._proves(decode(data[at + 4 : end]), cached.proof):
-            return None  # the guard refuses it, and says why
+        if cached.fields is not None:
+            new = {CRC: data[crc:crc_end].decode(), SIGNATURE: data[signed:signed_end].decode()}
+            if not self._proves({**cached.fields, **new}, data[middle:end], cached.proof):
+                return None  # the guard refuses it, and says why
         return cached, data[opaque:opaque_end]
 
     def keep(
@@ -150,7 +155,8 @@ class CachedRegistrations:
             *(name, command, reply, tail, renewals, self._counters, len(command.body)),
             proven=proof is not None,
         )
-        cached.signed, cached.proof = ACCESS_KEY in (command.ext or {}), proof
+        cached.fields = command.ext if command.ext and ACCESS_KEY in command.ext else None
+        cached.proof = proof
         cached.until = renewals.until(reply.renewal.item)
         cached.connection, cached.options = connection, options
         cached.start, cached.length = split[1] + split[0] + b",", len(split[2])
@@ -168,7 +174,7 @@ class CachedRegistrations:
 
 
 def _cost(name: bytes, cached: CachedRegistration) -> int:
-    return COST + len(name) + len(cached.start) + len(cached.parts[2])
+    return COST + len(name) + len(cached.start) + len(cached.parts[2]) + FIELD_COST * len(cached.fields or ())
 
 
 def _places(data: bytes, at: int, middle: int) -> Places | None:
@@ -239,7 +245,7 @@ def _are_understood(places: Places, head: bytes, command: Command) -> bool:
         changed[last] = _ZERO if changed[last] == _ONE else _ONE
     written = changed[opaque:opaque_end]
     number = int.from_bytes(written, "big", signed=True) if head[4] else int(written)
-    ext = (command.ext or {}) | {"bodyCrc32": changed[crc:crc_end].decode("latin-1")}
+    ext = (command.ext or {}) | {CRC: changed[crc:crc_end].decode("latin-1")}
     if signed < signed_end:
         ext[SIGNATURE] = changed[signed:signed_end].decode("latin-1")
     try:
