@@ -51,12 +51,20 @@ log = RateLimitedLog(logger)
 class Verdict(msgspec.Struct, frozen=True):
     """What comes of a request: the reply that refuses it, or None; what its signature proves, None without one.
 
-    `topics` are those that a registration may have, None for all; `generation` is of the principals in force."""
+    `topics` are patterns, each of which has to match what a registration has; `generation` is of the principals in
+    force. `by_bytes`: the signature alone admits the request, from wherever the same bytes come."""
 
     refusal: Reply | None = None
     proof: Proof | None = None
-    topics: Patterns | None = None
+    topics: tuple[Patterns, ...] = ()
     generation: int = 0
+    by_bytes: bool = False
+
+    @property
+    def is_for_bytes(self) -> bool:
+        """Whether the same bytes may be answered the same over other connections that have the right: not where a
+        signature was only a part of what admitted them."""
+        return self.proof is None or self.by_bytes
 
 
 ADMITTED: Final = Verdict()
@@ -180,14 +188,17 @@ class Guard:
             self.admit(peer)
         if proof is not None:
             self._counters.security.add("authn", "allowed")
-        best, topics = proof or peer.standing.proof, None
+        proofs = [one for one in (proof, peer.standing.proof) if one is not None]
+        topics: tuple[Patterns, ...] = ()
         if not needs & peer.rights:
-            if not self._admits(command, peer, needs, proof):
-                return self._refused(command, peer, needs, best)
-            topics = None if best is None else best.principal.limits.topics
+            is_barred = proof is None and needs & peer.standing.barred
+            if is_barred or not self._admits(command, peer, needs, *proofs):
+                return self._refused(command, peer, needs, proofs[0] if proofs else None)
+            topics = self._topics(command, peer, needs, proofs)
         if needs & OPERATORS:
             self._counters.security.add("authz", "allowed")
-        return Verdict(None, proof, topics, self._plain.generation)
+        by_bytes = proof is not None and self._admits_anywhere(command, needs, proof)
+        return Verdict(None, proof, topics, self._plain.generation, by_bytes)
 
     def _standing(self, peer: Peer) -> Standing:
         """Return what a connection's certificate proves; one that is bad bars what a bad signature does."""
@@ -219,16 +230,27 @@ class Guard:
         )
         return self._refused(command, peer, needs, None)
 
-    def _admits(self, command: Command, peer: Peer, needs: AccessClass, proof: Proof | None) -> bool:
-        """Return whether the rules admit a request by what its caller proves."""
-        caller, shown = _caller(peer), peer.standing.proof
-        if proof is not None:
-            caller = replace(caller, signed=within(proof.principal, named_by(command), needs))
-        elif needs & peer.standing.barred:
-            return False
-        if shown is not None:
-            caller = replace(caller, mtls=within(shown.principal, named_by(command), needs))
+    def _admits(self, command: Command, peer: Peer, needs: AccessClass, *proofs: Proof) -> bool:
+        """Return whether the rules admit a request by its connection and these proofs."""
+        caller = _caller(peer)
+        for proof in proofs:
+            classes = within(proof.principal, named_by(command), needs)
+            by = {"signed": classes} if proof.kind == "acl" else {"mtls": classes}
+            caller = replace(caller, **by)
         return self._policy.admits(needs, caller)
+
+    def _topics(
+        self, command: Command, peer: Peer, needs: AccessClass, proofs: list[Proof]
+    ) -> tuple[Patterns, ...]:
+        """Return the topics of the first proof that admits a request alone; of all where none does."""
+        alone = next(([one] for one in proofs if self._admits(command, peer, needs, one)), proofs)
+        limits = (one.principal.limits.topics for one in alone)
+        return tuple(topics for topics in limits if topics is not None)
+
+    def _admits_anywhere(self, command: Command, needs: AccessClass, proof: Proof) -> bool:
+        """Return whether the rules admit a request by its signature, whatever its connection has proven."""
+        classes = within(proof.principal, named_by(command), needs)
+        return self._policy.admits(needs, Caller("remoting", signed=classes))
 
     def _by_signature(self, command: Command, needs: AccessClass) -> Proof | None:
         """Return what the signature of a request proves; None without one, and where no rule asks. Raises

@@ -97,7 +97,7 @@ class Service:
         if (cached is None or cached.code) and self._must_wait(command):
             self._answering.send(dispatch.NOT_READY, command, peer)
         elif key is not None and cached is not None:
-            self._hit(key, cached, command, peer, frame, proven=verdict.proof is not None)
+            self._hit(key, cached, command, peer, frame, verdict)
         elif (size := request_bytes(command)) > FIELD_MOST and (field := overlong(command)) is not None:
             self._answering.send(
                 dispatch.failure(f"{field} has more than {FIELD_MOST} characters", "field"), command, peer
@@ -164,13 +164,13 @@ class Service:
         self.parts.standstill.when_over(partial(self.handle, command, peer, frame))
 
     def _hit(
-        self, key: Key, cached: Reply, command: Command, peer: Peer, frame: bytes | None, *, proven: bool
+        self, key: Key, cached: Reply, command: Command, peer: Peer, frame: bytes | None, verdict: Verdict
     ) -> None:
         if not self.parts.follower.connected:
             self.counters.stale_serves += 1
-        elif not cached.code:
+        elif not cached.code and verdict.is_for_bytes:
             frame = peer.frame() if frame is None else frame
-            self.parts.routes.keep_request(key, frame, command, proven=proven)
+            self.parts.routes.keep_request(key, frame, command, proven=verdict.by_bytes)
         self._answering.send_cached(cached, command, peer)
 
     def _answered(self, reply: Reply, command: Command, peer: Peer) -> None:
