@@ -25,6 +25,7 @@ from access.refusal_log import RefusalLog
 from access.refusals import remark_of
 from access.standing import Standing
 from registry.options.catalogue import Options
+from registry.options.networks import is_in, networks_of
 from rocketmq_remoting.acl_signature import ACCESS_KEY
 from rocketmq_remoting.codes import RequestCode, ResponseCode
 from rocketmq_remoting.remoting_command import Command
@@ -52,13 +53,15 @@ class Verdict(msgspec.Struct, frozen=True):
     """What comes of a request: the reply that refuses it, or None; what its signature proves, None without one.
 
     `topics` are patterns, each of which has to match what a registration has; `generation` is of the principals in
-    force. `by_bytes`: the signature alone admits the request, from wherever the same bytes come."""
+    force. `by_bytes`: the signature alone admits the request, from wherever the same bytes come. `ends`: its connection
+    is to be closed behind the reply."""
 
     refusal: Reply | None = None
     proof: Proof | None = None
     topics: tuple[Patterns, ...] = ()
     generation: int = 0
     by_bytes: bool = False
+    ends: bool = False
 
     @property
     def is_for_bytes(self) -> bool:
@@ -75,6 +78,7 @@ class Guard:
 
     def __init__(self, options: Options, counters: Counters, clock: Callable[[], float] = time) -> None:
         self._policy = Policy.of(options)
+        self._proxies = networks_of(options.proxy_trusted_cidrs)
         self._signed_reads = self._policy.rules[AccessClass.READ].names("signed")
         self._counters = counters
         self._clock = clock
@@ -219,16 +223,19 @@ class Guard:
         return Standing(self._plain.generation, proof)
 
     def _unproven(self, command: Command, peer: Peer, needs: AccessClass, error: BadCredential) -> Verdict:
-        """Refuse a request whose signature is not that of its key, though others need no key for it."""
+        """Refuse a request whose signature is not that of its key, though others need no key for it. A host that is shut
+        out for such guesses opens no connection, and has no more of them over one that it has."""
         self._counters.security.add("authn", "denied")
+        ends = False
         if not self._policy.observes:
+            ends = bool(self.failures.shut_s(peer.host)) and not is_in(peer.host, self._proxies)
             self.failures.add(peer.host)
         log.warning(
             "a signature of %s is not accepted: %s; correct its key, or find out what guesses there",
             peer.address,
             error,
         )
-        return self._refused(command, peer, needs, None)
+        return replace(self._refused(command, peer, needs, None), ends=ends)
 
     def _admits(self, command: Command, peer: Peer, needs: AccessClass, *proofs: Proof) -> bool:
         """Return whether the rules admit a request by its connection and these proofs."""

@@ -73,15 +73,20 @@ class Service:
         if needs and (not needs & peer.rights or needs & OF_OPERATORS or self._guard.is_signed(command)):
             if len(command.body) > LONG_BODY:
                 frame = peer.frame() if frame is None else frame
+                held = request_bytes(command) + len(frame)
+                self.frame_memory.reserve(command, held, self.known_hosts.knows(peer))
             self._guard.judge(command, peer, AccessClass(needs), partial(self._judged, command, peer, frame))
         else:
             self._answer(command, peer, frame)
 
     def _judged(self, command: Command, peer: Peer, frame: bytes | None, verdict: Verdict) -> None:
+        self.frame_memory.release(command)
         if verdict.refusal is None:
             self._answer(command, peer, frame, verdict)
         else:
             self._answering.send(verdict.refusal, command, peer)
+        if verdict.ends:
+            peer.close("too many bad proofs came from its host")
 
     def _answer(self, command: Command, peer: Peer, frame: bytes | None, verdict: Verdict = ADMITTED) -> None:
         """Answer a request that the rules admit."""
