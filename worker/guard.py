@@ -223,8 +223,8 @@ class Guard:
         return Standing(self._plain.generation, proof)
 
     def _unproven(self, command: Command, peer: Peer, needs: AccessClass, error: BadCredential) -> Verdict:
-        """Refuse a request whose signature is not that of its key, though others need no key for it. A host that is shut
-        out for such guesses opens no connection, and has no more of them over one that it has."""
+        """Refuse a request whose signature is not that of its key, though others need no key for it. A host that is
+        shut out for such guesses opens no connection, and has no more of them over one that it has."""
         self._counters.security.add("authn", "denied")
         ends = False
         if not self._policy.observes:
