@@ -196,12 +196,12 @@ class Guard:
         topics: tuple[Patterns, ...] = ()
         if not needs & peer.rights:
             is_barred = proof is None and needs & peer.standing.barred
-            if is_barred or not self._admits(command, peer, needs, *proofs):
+            if is_barred or not _admits(self._policy, command, peer, needs, *proofs):
                 return self._refused(command, peer, needs, proofs[0] if proofs else None)
-            topics = self._topics(command, peer, needs, proofs)
+            topics = _topics(self._policy, command, peer, needs, proofs)
         if needs & OPERATORS:
             self._counters.security.add("authz", "allowed")
-        by_bytes = proof is not None and self._admits_anywhere(command, needs, proof)
+        by_bytes = proof is not None and _admits_anywhere(self._policy, command, needs, proof)
         return Verdict(None, proof, topics, self._plain.generation, by_bytes)
 
     def _standing(self, peer: Peer) -> Standing:
@@ -237,28 +237,6 @@ class Guard:
         )
         return replace(self._refused(command, peer, needs, None), ends=ends)
 
-    def _admits(self, command: Command, peer: Peer, needs: AccessClass, *proofs: Proof) -> bool:
-        """Return whether the rules admit a request by its connection and these proofs."""
-        caller = _caller(peer)
-        for proof in proofs:
-            classes = within(proof.principal, named_by(command), needs)
-            by = {"signed": classes} if proof.kind == "acl" else {"mtls": classes}
-            caller = replace(caller, **by)
-        return self._policy.admits(needs, caller)
-
-    def _topics(
-        self, command: Command, peer: Peer, needs: AccessClass, proofs: list[Proof]
-    ) -> tuple[Patterns, ...]:
-        """Return the topics of the first proof that admits a request alone; of all where none does."""
-        alone = next(([one] for one in proofs if self._admits(command, peer, needs, one)), proofs)
-        limits = (one.principal.limits.topics for one in alone)
-        return tuple(topics for topics in limits if topics is not None)
-
-    def _admits_anywhere(self, command: Command, needs: AccessClass, proof: Proof) -> bool:
-        """Return whether the rules admit a request by its signature, whatever its connection has proven."""
-        classes = within(proof.principal, named_by(command), needs)
-        return self._policy.admits(needs, Caller("remoting", signed=classes))
-
     def _by_signature(self, command: Command, needs: AccessClass) -> Proof | None:
         """Return what the signature of a request proves; None without one, and where no rule asks. Raises
         BadCredential."""
@@ -289,3 +267,28 @@ def _caller(peer: Peer) -> Caller:
         return Caller("remoting", tls=peer.tls is not None)
     forwarded = peer.via is Via.FORWARDED
     return caller_at("remoting", peer.host, forwarded=forwarded, tls=peer.tls is not None)
+
+
+def _admits(policy: Policy, command: Command, peer: Peer, needs: AccessClass, *proofs: Proof) -> bool:
+    """Return whether the rules admit a request by its connection and these proofs."""
+    caller = _caller(peer)
+    for proof in proofs:
+        classes = within(proof.principal, named_by(command), needs)
+        by = {"signed": classes} if proof.kind == "acl" else {"mtls": classes}
+        caller = replace(caller, **by)
+    return policy.admits(needs, caller)
+
+
+def _admits_anywhere(policy: Policy, command: Command, needs: AccessClass, signature: Proof) -> bool:
+    """Return whether the rules admit a request by its signature, whatever its connection has proven."""
+    classes = within(signature.principal, named_by(command), needs)
+    return policy.admits(needs, Caller("remoting", signed=classes))
+
+
+def _topics(
+    policy: Policy, command: Command, peer: Peer, needs: AccessClass, proofs: list[Proof]
+) -> tuple[Patterns, ...]:
+    """Return the topics of the first proof that admits a request alone; of all where none does."""
+    alone = next(([one] for one in proofs if _admits(policy, command, peer, needs, one)), proofs)
+    limits = (one.principal.limits.topics for one in alone)
+    return tuple(topics for topics in limits if topics is not None)
