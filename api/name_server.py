@@ -10,6 +10,7 @@ import msgspec
 import redis
 from flask import current_app, request
 
+from access.classes import AccessClass
 from access.policy import observes
 from api.caller import actor_of, client_in, proof_in
 from api.counters import COUNTERS
@@ -86,10 +87,13 @@ def host() -> str | None:
 
 
 def claimant() -> Claimant:
-    """Return the caller of this request as owner of brokers."""
+    """Return the caller of this request as owner of brokers: a principal only where it has a role for them."""
     options, proof = name_server().given, proof_in(request.environ)
-    registrant = registrant_at(host()) if proof is None else registrant_of(proof.principal.name)
-    claims = proof is None or proof.principal.limits.allow(named_by(request))
+    if proof is None or not proof.principal.classes & AccessClass.BROKER:
+        registrant, claims = registrant_at(host()), True
+    else:
+        registrant = registrant_of(proof.principal.name)
+        claims = proof.principal.limits.allow(named_by(request))
     return Claimant(
         registrant,
         guard=options.ownership_guard,

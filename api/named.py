@@ -12,6 +12,7 @@ __all__ = ["named_by"]
 BROKERS: Final = ("registrations", "drains")
 OF_NO_NAME: Final = ("settings", "options", "access")
 REGISTER: Final = "registrations.register_broker"
+DELETE_TOPIC: Final = "topics.remove_topic"
 
 
 def named_by(request: Request) -> Named:
@@ -24,6 +25,8 @@ def named_by(request: Request) -> Named:
         return NOTHING
     if blueprint in BROKERS and "name" in parts:
         return Named(brokers=(parts["name"],), clusters=_cluster(request))
+    if request.endpoint == DELETE_TOPIC:  # without a cluster it is one in all of them
+        return Named(topics=(parts["topic"],), brokers=None, clusters=_cluster(request) or None)
     if "topic" in parts:
         return Named(topics=(parts["topic"],), brokers=() if request.method == "GET" else None)
     if "namespace" in parts:
@@ -32,9 +35,10 @@ def named_by(request: Request) -> Named:
 
 
 def _cluster(request: Request) -> tuple[str, ...]:
+    """Return each cluster in body and query, whichever the view takes."""
     body: Any = request.get_json(silent=True)
-    named = body.get("cluster") if isinstance(body, dict) else request.args.get("cluster")
-    return (named,) if isinstance(named, str) else ()
+    in_body = body.get("cluster") if isinstance(body, dict) else None
+    return (*_texts(in_body), *request.args.getlist("cluster"))
 
 
 def _registered(body: Any) -> Named:

@@ -154,7 +154,10 @@ local smallest = true
 for other in pairs(broker.addrs) do
   if tonumber(other) < tonumber(id) then smallest = false end
 end
-local prime = r.acting ~= nil and id ~= "0" and smallest
+-- With the guard a member beside another's living master changes nothing of the group: any host may have a free id, also
+-- one below 0.
+local guest = r.guard == 1 and id ~= "0" and broker.addrs["0"] and not may_take(r, member_of(ctx, broker.addrs["0"]))
+local prime = r.acting ~= nil and id ~= "0" and smallest and not guest
 local writes = id == "0" or prime
 local changed = not stored.dv or stored.dv ~= r.dv
 local every = first or fresh_place or changed
@@ -188,12 +191,13 @@ local function note_owner(fields, owner, host)
 end
 
 -- Another host becomes the registrant once none of the last one's connections is left: by renewing what it may not take, it
--- could take it with its next request.
+-- could take it with its next request. A host's own address stays its own: its connections end with a worker, too.
 local function next_registrant(fields)
   local last = fields.registrant
   if not last or last == r.registrant then return r.registrant end
   if is_principal(r.registrant) then return (r.guard ~= 1 or r.claims == 1) and r.registrant or last end
   local host = string.match(last, "^host:(.*)$")
+  if host == string.match(address_of(key), "^%[?(.-)%]?:%d+$") then return last end
   for _, field in ipairs((connections_of(ctx, fields))) do
     if fields[field] == host then return last end
   end
@@ -236,7 +240,8 @@ if enters and #others > 0 then
   })
 end
 set_member(broker, id, key)
-broker.acting, broker.zone, broker.dirty = r.acting == "1" and "1" or "0", r.zone, true
+if not guest then broker.acting, broker.zone = r.acting == "1" and "1" or "0", r.zone end
+broker.dirty = true
 -- The last registration decides the attributes of the group: an earlier one, sent again, is no short cut then.
 local attributes_differ = broker.acting ~= before.acting or broker.zone ~= before.zone
 if enters or attributes_differ or r.counts.rows > 0 or r.counts.mappings > 0 then broker.gen = broker.gen + 1 end

@@ -8,7 +8,7 @@ from typing import Final
 
 import redis.asyncio
 
-from access.classes import AccessClass
+from access.classes import AccessClass, class_of
 from access.live import stored
 from access.policy import observes
 from access.proof import Proof
@@ -184,8 +184,11 @@ class Assembly:
         return Origin(op, proof.actor, peer.address)
 
     def _claimant(self, command: Command, peer: Peer, verdict: Verdict) -> Claimant:
-        """Return the caller of a request as owner of brokers."""
-        proof = verdict.proof or peer.standing.proof
+        """Return the caller of a request as owner of brokers: a principal only where it has a role for them, since the
+        key of a client, which many have, must not take a broker."""
+        needs = class_of(command.code)
+        shown = (verdict.proof, peer.standing.proof)
+        proof = next((one for one in shown if one is not None and one.principal.classes & needs), None)
         if proof is None:
             registrant, claims = registrant_at(peer.host), False
         else:

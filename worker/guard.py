@@ -25,6 +25,7 @@ from access.refusal_log import RefusalLog
 from access.refusals import remark_of
 from access.standing import Standing
 from registry.options.catalogue import Options
+from registry.options.networks import is_in, networks_of
 from rocketmq_remoting.acl_signature import ACCESS_KEY
 from rocketmq_remoting.codes import RequestCode, ResponseCode
 from rocketmq_remoting.remoting_command import Command
@@ -51,12 +52,22 @@ log = RateLimitedLog(logger)
 class Verdict(msgspec.Struct, frozen=True):
     """What comes of a request: the reply that refuses it, or None; what its signature proves, None without one.
 
-    `topics` are those that a registration may have, None for all; `generation` is of the principals in force."""
+    `topics` are patterns, each of which has to match what a registration has; `generation` is of the principals in
+    force. `by_bytes`: the signature alone admits the request, from wherever the same bytes come. `ends`: its connection
+    is to be closed behind the reply."""
 
     refusal: Reply | None = None
     proof: Proof | None = None
-    topics: Patterns | None = None
+    topics: tuple[Patterns, ...] = ()
     generation: int = 0
+    by_bytes: bool = False
+    ends: bool = False
+
+    @property
+    def is_for_bytes(self) -> bool:
+        """Whether the same bytes may be answered the same over other connections that have the right: not where a
+        signature was only a part of what admitted them."""
+        return self.proof is None or self.by_bytes
 
 
 ADMITTED: Final = Verdict()
@@ -67,6 +78,7 @@ class Guard:
 
     def __init__(self, options: Options, counters: Counters, clock: Callable[[], float] = time) -> None:
         self._policy = Policy.of(options)
+        self._proxies = networks_of(options.proxy_trusted_cidrs)
         self._signed_reads = self._policy.rules[AccessClass.READ].names("signed")
         self._counters = counters
         self._clock = clock
@@ -180,14 +192,17 @@ class Guard:
             self.admit(peer)
         if proof is not None:
             self._counters.security.add("authn", "allowed")
-        best, topics = proof or peer.standing.proof, None
+        proofs = [one for one in (proof, peer.standing.proof) if one is not None]
+        topics: tuple[Patterns, ...] = ()
         if not needs & peer.rights:
-            if not self._admits(command, peer, needs, proof):
-                return self._refused(command, peer, needs, best)
-            topics = None if best is None else best.principal.limits.topics
+            is_barred = proof is None and needs & peer.standing.barred
+            if is_barred or not _admits(self._policy, command, peer, needs, *proofs):
+                return self._refused(command, peer, needs, proofs[0] if proofs else None)
+            topics = _topics(self._policy, command, peer, needs, proofs)
         if needs & OPERATORS:
             self._counters.security.add("authz", "allowed")
-        return Verdict(None, proof, topics, self._plain.generation)
+        by_bytes = proof is not None and _admits_anywhere(self._policy, command, needs, proof)
+        return Verdict(None, proof, topics, self._plain.generation, by_bytes)
 
     def _standing(self, peer: Peer) -> Standing:
         """Return what a connection's certificate proves; one that is bad bars what a bad signature does."""
@@ -208,27 +223,19 @@ class Guard:
         return Standing(self._plain.generation, proof)
 
     def _unproven(self, command: Command, peer: Peer, needs: AccessClass, error: BadCredential) -> Verdict:
-        """Refuse a request whose signature is not that of its key, though others need no key for it."""
+        """Refuse a request whose signature is not that of its key, though others need no key for it. A host that is
+        shut out for such guesses opens no connection, and has no more of them over one that it has."""
         self._counters.security.add("authn", "denied")
+        ends = False
         if not self._policy.observes:
+            ends = bool(self.failures.shut_s(peer.host)) and not is_in(peer.host, self._proxies)
             self.failures.add(peer.host)
         log.warning(
             "a signature of %s is not accepted: %s; correct its key, or find out what guesses there",
             peer.address,
             error,
         )
-        return self._refused(command, peer, needs, None)
-
-    def _admits(self, command: Command, peer: Peer, needs: AccessClass, proof: Proof | None) -> bool:
-        """Return whether the rules admit a request by what its caller proves."""
-        caller, shown = _caller(peer), peer.standing.proof
-        if proof is not None:
-            caller = replace(caller, signed=within(proof.principal, named_by(command), needs))
-        elif needs & peer.standing.barred:
-            return False
-        if shown is not None:
-            caller = replace(caller, mtls=within(shown.principal, named_by(command), needs))
-        return self._policy.admits(needs, caller)
+        return replace(self._refused(command, peer, needs, None), ends=ends)
 
     def _by_signature(self, command: Command, needs: AccessClass) -> Proof | None:
         """Return what the signature of a request proves; None without one, and where no rule asks. Raises
@@ -260,3 +267,28 @@ def _caller(peer: Peer) -> Caller:
         return Caller("remoting", tls=peer.tls is not None)
     forwarded = peer.via is Via.FORWARDED
     return caller_at("remoting", peer.host, forwarded=forwarded, tls=peer.tls is not None)
+
+
+def _admits(policy: Policy, command: Command, peer: Peer, needs: AccessClass, *proofs: Proof) -> bool:
+    """Return whether the rules admit a request by its connection and these proofs."""
+    caller = _caller(peer)
+    for proof in proofs:
+        classes = within(proof.principal, named_by(command), needs)
+        by = {"signed": classes} if proof.kind == "acl" else {"mtls": classes}
+        caller = replace(caller, **by)
+    return policy.admits(needs, caller)
+
+
+def _admits_anywhere(policy: Policy, command: Command, needs: AccessClass, signature: Proof) -> bool:
+    """Return whether the rules admit a request by its signature, whatever its connection has proven."""
+    classes = within(signature.principal, named_by(command), needs)
+    return policy.admits(needs, Caller("remoting", signed=classes))
+
+
+def _topics(
+    policy: Policy, command: Command, peer: Peer, needs: AccessClass, proofs: list[Proof]
+) -> tuple[Patterns, ...]:
+    """Return the topics of the first proof that admits a request alone; of all where none does."""
+    alone = next(([one] for one in proofs if _admits(policy, command, peer, needs, one)), proofs)
+    limits = (one.principal.limits.topics for one in alone)
+    return tuple(topics for topics in limits if topics is not None)

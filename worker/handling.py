@@ -59,7 +59,9 @@ class Handling:
             self._parts.when_followed(reply.event_id, partial(self._followed, reply, command, peer))
             return
         if frame and self._parts.guard.holds(verdict):
-            self._repeats.keep(frame, command, reply, peer, options, verdict.proof)
+            self._repeats.keep(
+                frame, command, reply, peer, options, verdict.proof, for_bytes=verdict.is_for_bytes
+            )
         self._answered(reply, command, peer)
 
     def _followed(self, reply: Reply, command: Command, peer: Peer, in_time: bool) -> None:

@@ -59,8 +59,8 @@ class Request(msgspec.Struct, frozen=True):
     `owner` is the connection's name in the store, `<worker>/<connection>`; `registers` is called with each member key
     that registers over this connection, before it does, and returns whether it is the first time; `refused` is called
     when such a first registration is refused; `registration_cache` and `rewrites` are this worker's; `late` says what
-    is late; `unreadable` counts a `body` or `crc` that is none; `topics` are those that the caller may register, None
-    for all; `claimant` is the caller as owner of brokers."""
+    is late; `unreadable` counts a `body` or `crc` that is none; `topics` are patterns, each of which has to match
+    the topics of a registration; `claimant` is the caller as owner of brokers."""
 
     command: Command
     peer: Peer
@@ -76,7 +76,7 @@ class Request(msgspec.Struct, frozen=True):
     rewrites: Rewrites
     late: Callable[[], str]
     unreadable: Callable[[str], None] = lambda _: None
-    topics: Patterns | None = None
+    topics: tuple[Patterns, ...] = ()
 
     def get(self, name: str) -> str | None:
         """Return an ext field, or None."""

@@ -73,15 +73,20 @@ class Service:
         if needs and (not needs & peer.rights or needs & OF_OPERATORS or self._guard.is_signed(command)):
             if len(command.body) > LONG_BODY:
                 frame = peer.frame() if frame is None else frame
+                held = request_bytes(command) + len(frame)
+                self.frame_memory.reserve(command, held, self.known_hosts.knows(peer))
             self._guard.judge(command, peer, AccessClass(needs), partial(self._judged, command, peer, frame))
         else:
             self._answer(command, peer, frame)
 
     def _judged(self, command: Command, peer: Peer, frame: bytes | None, verdict: Verdict) -> None:
+        self.frame_memory.release(command)
         if verdict.refusal is None:
             self._answer(command, peer, frame, verdict)
         else:
             self._answering.send(verdict.refusal, command, peer)
+        if verdict.ends:
+            peer.close("too many bad proofs came from its host")
 
     def _answer(self, command: Command, peer: Peer, frame: bytes | None, verdict: Verdict = ADMITTED) -> None:
         """Answer a request that the rules admit."""
@@ -97,7 +102,7 @@ class Service:
         if (cached is None or cached.code) and self._must_wait(command):
             self._answering.send(dispatch.NOT_READY, command, peer)
         elif key is not None and cached is not None:
-            self._hit(key, cached, command, peer, frame, proven=verdict.proof is not None)
+            self._hit(key, cached, command, peer, frame, verdict)
         elif (size := request_bytes(command)) > FIELD_MOST and (field := overlong(command)) is not None:
             self._answering.send(
                 dispatch.failure(f"{field} has more than {FIELD_MOST} characters", "field"), command, peer
@@ -164,13 +169,13 @@ class Service:
         self.parts.standstill.when_over(partial(self.handle, command, peer, frame))
 
     def _hit(
-        self, key: Key, cached: Reply, command: Command, peer: Peer, frame: bytes | None, *, proven: bool
+        self, key: Key, cached: Reply, command: Command, peer: Peer, frame: bytes | None, verdict: Verdict
     ) -> None:
         if not self.parts.follower.connected:
             self.counters.stale_serves += 1
-        elif not cached.code:
+        elif not cached.code and verdict.is_for_bytes:
             frame = peer.frame() if frame is None else frame
-            self.parts.routes.keep_request(key, frame, command, proven=proven)
+            self.parts.routes.keep_request(key, frame, command, proven=verdict.by_bytes)
         self._answering.send_cached(cached, command, peer)
 
     def _answered(self, reply: Reply, command: Command, peer: Peer) -> None:

@@ -3,7 +3,11 @@
 import pytest
 import redis as redis_py
 
+from access.principal import Principal
+from access.proof import Proof
+from access.roles import Role
 from api.app import create_app
+from api.caller import PROOF
 from registry.events.entry import Event
 from registry.keys import Keys
 from registry.options.catalogue import Options
@@ -59,6 +63,17 @@ def test_a_principals_broker_is_renewed_by_that_principal_only(http: Http, redis
     http.ok("POST", "/v1/brokers", a_broker())
     redis.hset(Keys().member(f"c1:{MASTER}"), "registrant", "principal:p")
     assert http.refused("POST", HEARTBEAT, MEMBER)[:2] == (403, "forbidden")
+
+
+def test_the_token_of_a_reader_claims_no_broker(http: Http, redis: redis_py.Redis) -> None:
+    """A principal may take what a host registered, but only one that brokers are known by."""
+    http.ok("POST", "/v1/brokers", a_broker())
+
+    def shown_by(role: Role) -> dict[str, object]:
+        return THERE | {PROOF: Proof("token", Principal("p", frozenset({role})), "token:t")}
+
+    assert http("POST", "/v1/brokers", MOVED, environ_overrides=shown_by(Role.READER)).status == 403
+    assert http("POST", "/v1/brokers", MOVED, environ_overrides=shown_by(Role.BROKER)).status == 200
 
 
 def test_a_peer_without_an_address_is_a_host_of_its_own(http: Http, redis: redis_py.Redis) -> None:

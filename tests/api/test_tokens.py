@@ -4,6 +4,7 @@ import json
 import signal
 import time
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -236,3 +237,29 @@ def test_limits_hold_over_http(store: EmbeddedStore, tmp_path: Path) -> None:
         assert http.put("/v1/kv/team/k", json={"value": "x"}).status_code == 200
         assert http.put("/v1/kv/other/k", json={"value": "x"}).status_code == 403
         assert http.delete("/v1/hold").status_code == 403
+        member = {"cluster": "c2", "brokerAddr": "127.0.0.1:1"}
+        for body in (b'{"cluster":"c1"}', b"{}", b"[]"):
+            named = {"Content-Type": "application/json"}
+            left = http.request("DELETE", "/v1/brokers/b-1", params=member, content=body, headers=named)
+            assert left.status_code == 403
+        both = f"cluster=c2&cluster=c1&brokerAddr={member['brokerAddr']}"
+        assert http.delete(f"/v1/brokers/b-1?{both}").status_code == 403
+
+
+def test_who_may_delete_topics_of_a_cluster_deletes_them_nowhere_else(
+    store: EmbeddedStore, tmp_path: Path
+) -> None:
+    token = new_token().token.reveal()
+    (tmp_path / "t").write_text(token)
+    path = tmp_path / "access.toml"
+    path.write_text(
+        '[principals.team]\nroles = ["operator"]\ntokens = [{ file = "t" }]\nlimits = { clusters = ["c1"] }\n'
+    )
+    for file in tmp_path.iterdir():
+        file.chmod(0o600)
+    shown = {"Authorization": f"Bearer {token}", "Via": "1.1 p"}
+    with http_workers(store.url, 1, access_file=str(path)) as address:
+        http = partial(httpx.delete, headers=shown)
+        for query in ("", "?cluster=c2", "?cluster=c1&cluster=c2", "?cluster=c2&cluster=c1"):
+            assert http(f"http://{address}/v1/topics/t{query}").status_code == 403, query
+        assert http(f"http://{address}/v1/topics/t?cluster=c1").status_code == 404  # no such topic

@@ -267,6 +267,26 @@ def test_ten_bad_proofs_shut_their_host_out_and_no_other(start: Start, file: Acc
     assert bad.usable()
 
 
+def test_a_host_that_is_shut_out_guesses_no_more_over_its_open_connections(
+    start: Start, file: AccessFile
+) -> None:
+    file.write(principal("client", "operator"), k=SECRET)
+    server = start(accessAdmin="signed", remotingWorkers="1")
+    far = [Connection(server.port, first=REMOTE) for _ in range(3)]
+    assert all(over.usable() for over in far)
+    near = Connection(server.port)
+    guesses = encode(signed(RequestCode.PUT_KV_CONFIG, PUT, secret=OTHER)) * 50
+    for over, answered in zip(far, (11, 1, 1), strict=True):
+        over.send(guesses)
+        for _ in range(answered):
+            assert over.receive().code == REFUSED
+        assert over.closed()
+    near.send(guesses)  # as a proxy has them, of all its clients
+    for _ in range(50):
+        assert near.receive().code == REFUSED
+    assert near.usable()
+
+
 def test_while_it_observes_no_host_is_shut_out(start: Start, file: AccessFile) -> None:
     file.write(principal("client", "operator"), k=SECRET)
     server = start(accessAdmin="signed", accessMode="observe", remotingWorkers="1")

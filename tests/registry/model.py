@@ -146,8 +146,11 @@ class Model:
             self._vacate(broker, r.id, given_away=True)
         broker.addrs[r.id] = me
         broker.clusters.add(r.cluster)
-        broker.acting, broker.zone = r.acting is True, r.zone or ""
-        prime = r.acting is not None and r.id != MASTER and r.id == min(broker.addrs)
+        master = broker.addrs.get(MASTER)
+        is_guest = master not in (None, me) and not may_take(master, claimant)
+        if not is_guest:
+            broker.acting, broker.zone = r.acting is True, r.zone or ""
+        prime = r.acting is not None and r.id != MASTER and r.id == min(broker.addrs) and not is_guest
         every = first or fresh or me.version != body.data_version.text()
         if r.id == MASTER or prime:
             self._write(broker, r, body, every, prime and broker.acting, delete_missing)
@@ -159,7 +162,6 @@ class Model:
         me.registrant = next_registrant(me, claimant)
         if owner:
             me.owners[owner] = claimant.registrant.partition(":")[2]
-        master = broker.addrs.get(MASTER)
         if r.id == MASTER or master is None or master.lapsed:
             return Answer()
         return Answer(master.address, master.ha or None)
@@ -358,10 +360,13 @@ def may_renew(member: ModelMember, claimant: Claimant) -> bool:
 
 
 def next_registrant(member: ModelMember, claimant: Claimant) -> str:
-    """Of a member that the claimant registers: a host's is not another host's before its connections are gone."""
+    """Of a member that the claimant registers: a host's is not another host's before its connections are gone, and
+    never with its own address."""
     last, new = member.registrant, claimant.registrant
     if last in ("", new):
         return new
     if new.startswith("principal:"):
         return last if claimant.guard and not claimant.takes else new
-    return last if last.removeprefix("host:") in member.owners.values() else new
+    host = last.removeprefix("host:")
+    is_own = host == member.address.rpartition(":")[0].strip("[]")
+    return last if is_own or host in member.owners.values() else new

@@ -16,7 +16,7 @@ from registry.registration.register import register
 from registry.removal import Disconnected, remove_disconnected
 from registry.topics import BROKERS_MAX, register_topic
 from rocketmq_remoting.route import QueueData
-from tests.registry.brokers import address, origin, registration
+from tests.registry.brokers import PLAIN, address, origin, registration
 from tests.registry.namespace import Namespace
 from tests.registry.steps import Stepped
 
@@ -148,6 +148,44 @@ def test_a_hosts_member_stays_its_own_while_it_has_a_connection(ns: Namespace) -
     ns.store.hdel(ns.keys.member(f"c1:{A0}"), "owner:w1/1")
     ns.register(version=3, by=THERE, owner="w1/2", host="127.2.2.2")
     assert registrant(ns) == "host:127.2.2.2"
+
+
+@pytest.mark.parametrize("at", [A0, "[fd00::1]:10911"])
+def test_a_hosts_own_address_stays_its_own_without_a_connection(ns: Namespace, at: str) -> None:
+    """Otherwise a peer that renews it waits for the end of a connection, as of a worker that restarts, and then takes
+    the broker while it lives."""
+    own = Claimant(registrant_at(at.rpartition(":")[0].strip("[]")), guard=True)
+    ns.register(at=at, by=own)
+    ns.register(at=at, version=2, by=THERE)
+    with refusal(ns):
+        ns.register(at=ELSEWHERE, by=THERE)
+    with refusal(ns):
+        ns.unregister(at=at, by=THERE)
+    ns.unregister(at=at, by=own)
+
+
+@pytest.mark.parametrize(("by", "written"), [(THERE, False), (HERE, True)], ids=str)
+def test_a_member_beside_anothers_master_changes_nothing_of_its_group(
+    ns: Namespace, by: Claimant, *, written: bool
+) -> None:
+    """The smallest id of a group writes its topics, and a number below 0 is smaller than a master's; zone and
+    enableActingMaster are those of the last registration."""
+    ns.register(topics=["T1", "T2"], by=HERE)
+    before = ns.topics()
+    for version in (1, 2):
+        ns.register(
+            "b1",
+            -1,
+            at=ELSEWHERE,
+            topics={"T1": "1,1,2,0", "X": PLAIN},
+            acting=True,
+            zone="z",
+            version=version,
+            by=by,
+        )
+        assert (ns.topics() != before) is written
+        stored = ns.store.hmget(ns.keys.broker("b1"), "acting", "zone")
+        assert stored == (["1", "z"] if written else ["0", None])
 
 
 @pytest.mark.parametrize("claimant", [THERE, P2], ids=str)

@@ -47,14 +47,16 @@ class Repeats:
         peer: Peer,
         options: Options,
         proof: Proof | None,
+        *,
+        for_bytes: bool,
     ) -> None:
         """Cache the reply that a request got under these options, if all it did was to renew a lease. `proof` is what
-        its signature proved: that its caller may ask it."""
+        its signature proved: that its caller may ask it; `for_bytes`, whether the same bytes may over any connection."""
         if reply.renewal is None:
             return
         if command.code == REGISTRATION:
             self.registrations.keep(frame, command, reply, self._renewals, peer.id, options, proof)
-        else:
+        elif for_bytes:
             self._requests.keep(frame, command, reply, self._renewals, proven=proof is not None)
 
     def check(self, check: RepeatCheck, peer: Peer) -> None:

@@ -67,9 +67,10 @@ def _may_have_registered(error: Exception, request: Request) -> bool:
 
 
 def _registered(request: Request, registration: Registration) -> Plan[Reply]:
-    if request.topics is not None:
+    if request.topics:
         table = yield from BodyReader(registration).read()
-        if not request.topics.match_all(table.topics):
+        names = (*table.topics, *table.mapping_infos)
+        if not all(topics.match_all(names) for topics in request.topics):
             return denied(request, AccessClass.BROKER, "topics within the limits of its principal")
     member, options = registration.member, request.options
     is_first = request.registers(member)
