@@ -30,6 +30,7 @@ from registry.errors import (
     RegistryError,
     SettingsRefused,
     StoreUnavailable,
+    TableFull,
     TopicNotFound,
     ValueDamaged,
 )
@@ -74,6 +75,7 @@ KINDS: Mapping[type[RegistryError], tuple[int, str]] = {
     ConfigNotFound: (404, "config-not-found"),
     RegistrationRefused: (409, "registration-refused"),
     LimitReached: (409, "limit-reached"),
+    TableFull: (409, "limit-reached"),
     ConditionFailed: (412, "condition-failed"),
     NotOwner: (403, "forbidden"),
     SettingsRefused: (403, "settings-refused"),

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from registry.clock import now_ms
 from registry.damage.texts import is_text
-from registry.errors import InvalidField, LimitReached
+from registry.errors import InvalidField, TableFull
 from registry.keys import Keys
 from registry.plans import Batch, Origin, Plan, ScriptCall, as_json, call
 from registry.secret import Secret
@@ -83,7 +83,7 @@ def revoked(keys: Keys) -> Plan[frozenset[str]]:
 
 
 def create(keys: Keys, new: Grant, origin: Origin) -> Plan[Token]:
-    """Store a token and return it. Raises InvalidField, LimitReached."""
+    """Store a token and return it. Raises InvalidField, TableFull."""
     while True:
         now = yield from now_ms()
         token = _made(new, now, origin)
@@ -100,7 +100,7 @@ def create(keys: Keys, new: Grant, origin: Origin) -> Plan[Token]:
 
 def rotate(keys: Keys, token_id: str, new: Grant, keep_ms: int, origin: Origin) -> Plan[Token | None]:
     """Store a token beside the one that it replaces, and return it; None without that one. It has the principal and the
-    roles of the old one, which is over in `keep_ms`, if not before. Raises InvalidField, LimitReached."""
+    roles of the old one, which is over in `keep_ms`, if not before. Raises InvalidField, TableFull."""
     while True:
         now = yield from now_ms()
         text, there = yield call("HMGET", keys.access_tokens, token_id, new.id)
@@ -118,7 +118,7 @@ def rotate(keys: Keys, token_id: str, new: Grant, keep_ms: int, origin: Origin) 
 def revoke(keys: Keys, credential: str, principal: str, origin: Origin) -> Plan[str]:
     """Revoke a credential of a principal, or the principal, by its id; return the event id, "" if that is so already.
 
-    A stored token is deleted, all others are noted as revoked. Raises InvalidField, LimitReached."""
+    A stored token is deleted, all others are noted as revoked. Raises InvalidField, TableFull."""
     if not is_text(credential) or not 0 < len(credential.encode()) <= ID_MOST:
         raise InvalidField("credential", f"has 1 to {ID_MOST} bytes of UTF-8")
     _check_principal(principal)
@@ -168,7 +168,7 @@ def _write(
     origin: Origin,
     *more: tuple[str, str],
 ) -> Plan[str]:
-    """Write rows with their entry and return its id; "" if another writer was faster. Raises LimitReached."""
+    """Write rows with their entry and return its id; "" if another writer was faster. Raises TableFull."""
     request = {
         "origin": origin,
         "cause": cause,
@@ -179,11 +179,15 @@ def _write(
     tables = (keys.events_meta, keys.access_tokens, keys.access_revoked)
     reply = str((yield ScriptCall("set_access", tables, (as_json(request),))))
     if reply == "full":
-        what = "tokens" if isinstance(subject, Token) else "revocations"
-        raise LimitReached(
-            f"access {what}", MOST["tokens" if isinstance(subject, Token) else "revoked"], what
-        )
+        raise _full(subject)
     return "" if reply == "changed" else reply
+
+
+def _full(subject: Token | _Subject) -> TableFull:
+    if isinstance(subject, Token):
+        return TableFull(f"a token of {subject.principal}", TOKENS_MOST, "tokens", "revoke some")
+    cure = "take credentials out of the access file, and restore them"
+    return TableFull(f"the revocation of {subject.credential}", REVOKED_MOST, "revocations", cure)
 
 
 def _fields(subject: Token | _Subject) -> Iterable[tuple[str, str]]:

@@ -25,6 +25,13 @@ class LimitReached(RegistryError):
         self.option = option
 
 
+class TableFull(RegistryError):
+    """A table of fixed size has no place, and nothing was stored; `cure` is what makes one."""
+
+    def __init__(self, subject: str, most: int, what: str, cure: str) -> None:
+        super().__init__(f"{subject}: there are {most} {what}, the most there may be; {cure}")
+
+
 class StoreUnavailable(RegistryError):
     """Redis did not answer, or answered that it cannot serve now: whether a request took effect is unknown."""
 

@@ -6,6 +6,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final
 
+from access.rules import FACTORS
 from rocketmq_remoting.acl_signature import signature
 from rocketmq_remoting.command import Command, encode
 from rocketmq_remoting.remoting_command import SerializeType
@@ -34,15 +35,21 @@ HEADERS: Final = (
     "Host: a.svc.local.\nVia: 1.1 x\nX-User: me",
     "Host: [::1]:1\nX-Forwarded-For: 192.0.2.9:1, 10.0.0.8\nForwarded: for=[::1]",
     "Host: evil.example\nX-Real-IP: 127.0.0.1",
+    "Host: localhost.evil.example",
+    "Host: localhost:1\nX-Forwarded-For: 198.51.100.1, 192.0.2.9",
     "X-Forwarded-For: [2001:db8::1]:9, ::ffff:10.0.0.9,127.0.0.2\nAuthorization: Basic YTpi",
 )
 RULES: Final = (
-    "open",
-    "off",
+    *FACTORS,
     "loopback signed mtls token",
     "net+signed mtls, token",
     "cidr:10.0.0.0/8+tls,cidr:2001:db8::/32+remoting",
     "cidr:10.0.0.0/255.0.0.0 cidr:192.0.2.7",
+)
+ODD: Final = (
+    b'"a\\nb" = 1',
+    b'roles = ["%s"]' % (b"x" * 2_000),
+    b'roles = ["reader"]\ncertificates = ["cn:x", "cn:x"]',
 )
 NETWORKS: Final = (
     b"10.0.0.0/8, fd00::/8\0fd00::1",
@@ -91,11 +98,19 @@ def _certificate(names: list[Name]) -> bytes:
 def _headers() -> Iterator[bytes]:
     shown = [f"Authorization: Bearer {token}" for token in (*TOKENS, *BAD_TOKENS)]
     for at, text in enumerate((*HEADERS, *shown)):
-        yield bytes([at * 7]) + text.encode()
+        yield bytes([at]) + text.encode()  # from another machine
+        yield bytes([at % 6 + 12]) + text.encode()  # from a trusted proxy
 
 
-def _files() -> tuple[bytes, ...]:
-    return (GOOD, BETWEEN.join((TEXT.encode(), SECRET.encode())))
+def _files() -> Iterator[bytes]:
+    yield GOOD
+    yield BETWEEN.join((TEXT.encode(), SECRET.encode()))
+    for odd in (
+        b'"a\\nb" = 1',
+        b'roles = ["%s"]' % (b"x" * 2_000),
+        b'roles = ["reader"]\ncertificates = ["cn:x", "cn:x"]',
+    ):
+        yield b"[principals.p]\n" + odd
 
 
 ACCESS_SEEDS: Final[Mapping[str, Callable[[], Iterable[bytes]]]] = {

@@ -40,6 +40,7 @@ RUNS = 10_000_000
 TRACED = (
     *("/rocketmq_remoting/", "/proxy_protocol.py", "/cached_requests.py"),
     *("/access/", "/api/", "/worker/guard.py", "/trusted_proxies.py", "/options/networks.py"),
+    "/tests/fuzz/",
 )
 Jump: TypeAlias = tuple[str, int, int]
 

@@ -99,11 +99,17 @@ def signed_requests(data: bytes) -> None:
     _check(command, at)
     assert _judged(again, at) == _judged(command, at)
     ext = {name: value for name, value in (command.ext or {}).items() if name != SIGNATURE} | {KEY: at.key}
+    name = sorted(ext)[data[0] % len(ext)]
     for secret in SECRETS[at.key]:
         right = _hmac(ext, command.body, secret, at.form)
-        wrong = chr(ord(right[0]) ^ 1) + right[1:]
-        _check(replace(command, ext={**ext, SIGNATURE: right}), at)
-        _check(replace(command, ext={**ext, SIGNATURE: wrong}), at)
+        for given in (
+            right,
+            chr(ord(right[0]) ^ 1) + right[1:],
+            _hmac(ext, command.body, secret, at.form | {name}),
+        ):
+            _check(replace(command, ext={**ext, SIGNATURE: given}), at)
+        _check(replace(command, ext={**ext, SIGNATURE: right, name: f"{ext[name]}x"}), at)
+        _check(replace(command, ext={**ext, SIGNATURE: right}, body=command.body + b"x"), at)
 
 
 def _check(command: Command, at: Situation) -> None:

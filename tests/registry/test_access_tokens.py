@@ -24,7 +24,7 @@ from registry.access_tokens import (
     revoked,
     rotate,
 )
-from registry.errors import InvalidField, LimitReached
+from registry.errors import InvalidField, TableFull
 from registry.events.entry import Event
 from registry.plans import Plan, ScriptCall
 from registry.secret import Secret
@@ -116,7 +116,9 @@ def test_tokens_are_bounded_and_old_ones_give_place(ns: Namespace) -> None:
         "expires_ms": ns.now_ms() - OVER_KEPT_MS + 60_000,
     }
     ns.store.hset(ns.keys.access_tokens, mapping=full | {"old": json.dumps(old)})
-    with pytest.raises(LimitReached, match="more than access tokens=1000 allows"):
+    with pytest.raises(
+        TableFull, match=r"^a token of .*: there are 1000 tokens, the most there may be; revoke some$"
+    ):
         created(ns)
     old["expires_ms"] -= 60_001
     ns.store.hset(ns.keys.access_tokens, "old", json.dumps(old))
@@ -174,7 +176,7 @@ def test_what_the_access_file_has_is_noted_as_revoked_until_it_is_restored(
 
 def test_revocations_are_bounded(ns: Namespace) -> None:
     ns.store.hset(ns.keys.access_revoked, mapping={str(number): "{}" for number in range(REVOKED_MOST)})
-    with pytest.raises(LimitReached, match="more than access revocations=10000 allows"):
+    with pytest.raises(TableFull, match=r"^the revocation of acl:K: there are 10000 revocations, the most"):
         ns.run(revoke(ns.keys, "acl:K", "p", origin()))
     for wrong in ("", "x" * 513, "acl:\ud800"):
         with pytest.raises(InvalidField, match="credential"):
