@@ -149,7 +149,7 @@ class Guard:
         """Return whether a request with a key proves what one like it did: the same principal, or nothing where no
         principal has that key."""
         try:
-            found = self._principals.by_signature(fields, body, self._clock())
+            found = self._proof_of(fields, body)
         except BadCredential:
             return False
         if found is None or proof is None:
@@ -243,7 +243,11 @@ class Guard:
         fields = command.ext
         if not fields or ACCESS_KEY not in fields or (needs == AccessClass.READ and not self._signed_reads):
             return None
-        proof = self._principals.by_signature(fields, command.body, self._clock())
+        return self._proof_of(fields, command.body)
+
+    def _proof_of(self, fields: Mapping[str, str], body: bytes) -> Proof | None:
+        """Return what a signature proves, None without a known key. Raises BadCredential."""
+        proof = self._principals.by_signature(fields, body, self._clock())
         if proof is not None:
             self.records.uses.note(proof.credential)
         return proof

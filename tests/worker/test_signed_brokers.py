@@ -82,13 +82,17 @@ async def test_from_the_second_round_on_it_takes_the_short_cut(
 
 
 @asynchronous
-async def test_the_lease_is_renewed(store: EmbeddedStore, redis: redis_py.Redis, tmp_path: Path) -> None:
+async def test_the_lease_is_renewed_and_the_key_is_in_use(
+    store: EmbeddedStore, redis: redis_py.Redis, tmp_path: Path
+) -> None:
     async with guarded(store, tmp_path) as scene:
         for stamp in range(3):
             await register(scene, signed(of_stamp(stamp)))
         await scene.ask(RequestCode.PUT_KV_CONFIG, namespace="N", key="k", value="v")
-        lease = moved_back(redis)
+        lease, uses = moved_back(redis), scene.service.parts.guard.records.uses
+        uses.take()
         assert await by_bytes(scene, signed(of_stamp(3)))
+        assert uses.take().keys() == {"acl:K#a.key"}
         assert (redis.zscore(KEYS.leases, MEMBER) or 0) > lease
 
 
