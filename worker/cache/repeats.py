@@ -51,7 +51,7 @@ class Repeats:
         for_bytes: bool,
     ) -> None:
         """Cache the reply that a request got under these options, if all it did was to renew a lease. `proof` is what
-        its signature proved: that its caller may ask it; `for_bytes`, whether the same bytes may over any connection."""
+        its signature proved: that its caller may ask it; `for_bytes`: so may the same bytes over other connections."""
         if reply.renewal is None:
             return
         if command.code == REGISTRATION:
