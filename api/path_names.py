@@ -67,6 +67,8 @@ class RawPaths:
             path = raw_path(environ["RAW_URI"]).removeprefix(quote(environ.get("SCRIPT_NAME", "")))
         else:
             path = quote(environ.get("PATH_INFO", ""), encoding="latin-1")
+        if path.startswith("//"):  # whose first part is empty: Werkzeug would leave it out
+            path = f"/{quote('/', safe='')}{path[2:]}"
         environ["PATH_INFO"] = UNRESERVED.sub(lambda match: unquote(match[0]), path)
         return self._application(environ, start_response)
 

@@ -1,6 +1,7 @@
 """How often an actor, or an address without one, may ask over HTTP (httpReadsPerSecond, httpWritesPerSecond).
 
-Reads are counted by each HTTP worker in its memory, writes of all workers in the store. Where the store does not
+Reads, and requests for no path here, are counted by each HTTP worker in its memory, writes of all workers in the
+store. Where the store does not
 count, writes are let through: rates bound load, and are no access control."""
 
 import logging
@@ -40,7 +41,7 @@ def install(app: Flask, options: Options) -> None:
     def refuse_too_many() -> None:
         if request.path in PROBES:
             return
-        if request.method in SAFE:
+        if request.method in SAFE or request.routing_exception is not None:
             if meter is not None and not meter.admits(_caller()):
                 _refuse("httpReadsPerSecond", reads)
         elif write_rate is not None and not _admits_write(write_rate):

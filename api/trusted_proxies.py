@@ -24,7 +24,9 @@ FORWARDED: Final = "redis-namesrv.forwarded"
 """Key of a request's environ: whether a proxy has passed it on, so that its peer is not where it comes from."""
 BY_PROXIES: Final = (
     *("HTTP_X_FORWARDED_FOR", "HTTP_FORWARDED", "HTTP_VIA"),
-    *("HTTP_X_FORWARDED_HOST", "HTTP_X_FORWARDED_PROTO", "HTTP_X_REAL_IP"),
+    *("HTTP_X_FORWARDED_HOST", "HTTP_X_FORWARDED_PROTO", "HTTP_X_FORWARDED_PORT", "HTTP_X_REAL_IP"),
+    *("HTTP_X_FORWARDED_SERVER", "HTTP_X_FORWARDED_PREFIX", "HTTP_X_FORWARDED_CLIENT_CERT"),
+    *("HTTP_X_CLIENT_IP", "HTTP_TRUE_CLIENT_IP", "HTTP_CF_CONNECTING_IP", "HTTP_X_ENVOY_EXTERNAL_ADDRESS"),
 )
 """Headers that proxies add, as WSGI names them, whatever their case. Spelt with `_` gunicorn drops them all."""
 

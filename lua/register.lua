@@ -8,7 +8,7 @@
   ARGV[1] request as JSON: origin {op, actor, peer}, name, cluster, id, member (<cluster>:<addr>), ha, zone, acting
           ("0", "1", or absent from an old broker), timeout, filters (JSON text; absent = leave alone), dv, state
           (version, a number), single (1: one topic, refused in a first registration), sig, owner and the host that it
-          came from, network (that host, an IPv6 one with its neighbours), registrant, guard and claims
+          came from, network (that host, an IPv6 one with its neighbours), registrant, guard, observes and claims
           (lua/includes/ownership.lua), dry, limits, and for the write: token, claim
           (epoch), leftovers (as the claim said), applied, last (0: slices follow, so the data version waits), adds
           (lua/includes/growth.lua; of all slices), counts {rows, mappings, entries}
@@ -156,7 +156,8 @@ for other in pairs(broker.addrs) do
 end
 -- With the guard a member beside another's living master changes nothing of the group: any host may have a free id, also
 -- one below 0.
-local guest = r.guard == 1 and id ~= "0" and broker.addrs["0"] and not may_take(r, member_of(ctx, broker.addrs["0"]))
+local master_key = id ~= "0" and r.guard == 1 and r.observes ~= 1 and broker.addrs["0"]
+local guest = master_key and not may_take(r, member_of(ctx, master_key))
 local prime = r.acting ~= nil and id ~= "0" and smallest and not guest
 local writes = id == "0" or prime
 local changed = not stored.dv or stored.dv ~= r.dv

@@ -184,11 +184,8 @@ class Assembly:
         return Origin(op, proof.actor, peer.address)
 
     def _claimant(self, command: Command, peer: Peer, verdict: Verdict) -> Claimant:
-        """Return the caller of a request as owner of brokers: a principal only where it has a role for them, since the
-        key of a client, which many have, must not take a broker."""
-        needs = class_of(command.code)
-        shown = (verdict.proof, peer.standing.proof)
-        proof = next((one for one in shown if one is not None and one.principal.classes & needs), None)
+        """Return the caller of a request as owner of brokers."""
+        proof = _with_a_role(command, verdict.proof, peer.standing.proof)
         if proof is None:
             registrant, claims = registrant_at(peer.host), False
         else:
@@ -261,3 +258,10 @@ class Assembly:
         """Return which brokers the store has."""
         info = await self.driver.run(cluster_info(self.keys))
         return {name: frozenset(data.broker_addrs) for name, data in info.broker_addr_table.items()}
+
+
+def _with_a_role(command: Command, *proofs: Proof | None) -> Proof | None:
+    """Return the first of these proofs whose principal has a role for a request: the key of a client, which many have,
+    must not take a broker."""
+    needs = class_of(command.code)
+    return next((one for one in proofs if one is not None and one.principal.classes & needs), None)

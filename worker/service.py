@@ -24,8 +24,9 @@ from worker.cache.list_filling import ListFilling
 from worker.cache.lists import LISTS, list_key
 from worker.cache.repeats import Repeats
 from worker.cache.views import GET_ROUTE, Key, cache_key
-from worker.guard import ADMITTED, LONG_BODY, Verdict
+from worker.guard import ADMITTED, Verdict
 from worker.handling import Handling
+from worker.judging import Judging
 from worker.peer import Peer
 from worker.reply import Reply
 from worker.transport.frame_memory import SMALL, request_bytes
@@ -48,6 +49,7 @@ class Service:
         self._lists = ListFilling(self.parts, self._answered)
         self._repeats = Repeats(self.parts, self.handle)
         self._handling = Handling(self.parts, self._repeats, self._answered)
+        self._judging = Judging(self.parts, self._answer)
         self._draining = False
         self.metered = self.parts
         self.counters = self.parts.counters
@@ -71,22 +73,9 @@ class Service:
         command = self._answering.readable(command)
         needs = NEEDS.get(command.code, 0)
         if needs and (not needs & peer.rights or needs & OF_OPERATORS or self._guard.is_signed(command)):
-            if len(command.body) > LONG_BODY:
-                frame = peer.frame() if frame is None else frame
-                held = request_bytes(command) + len(frame)
-                self.frame_memory.reserve(command, held, self.known_hosts.knows(peer))
-            self._guard.judge(command, peer, AccessClass(needs), partial(self._judged, command, peer, frame))
+            self._judging.judge(command, peer, AccessClass(needs), frame)
         else:
             self._answer(command, peer, frame)
-
-    def _judged(self, command: Command, peer: Peer, frame: bytes | None, verdict: Verdict) -> None:
-        self.frame_memory.release(command)
-        if verdict.refusal is None:
-            self._answer(command, peer, frame, verdict)
-        else:
-            self._answering.send(verdict.refusal, command, peer)
-        if verdict.ends:
-            peer.close("too many bad proofs came from its host")
 
     def _answer(self, command: Command, peer: Peer, frame: bytes | None, verdict: Verdict = ADMITTED) -> None:
         """Answer a request that the rules admit."""

@@ -43,6 +43,7 @@ class RegisterRequest(msgspec.Struct, frozen=True, omit_defaults=True):
     host: str | None = None
     network: str | None = None
     guard: int = 0
+    observes: int = 0
     claims: int = 0
     dry: int = 0
     token: str = ""
@@ -98,6 +99,7 @@ def register_request(
         network=context.network,
         registrant=context.claimant.registrant,
         guard=int(context.claimant.guard),
+        observes=int(context.claimant.observes),
         claims=int(context.claimant.takes),
     )
 

@@ -34,6 +34,7 @@ PATHS = {
 FORWARDING = [
     *("X-Forwarded-For: 127.0.0.1", "Forwarded: for=127.0.0.1", "Via: 1.1 sidecar", "x-FORWARDED-for: ::1"),
     *("X-Forwarded-For:", "X-Real-IP: 127.0.0.1", "X-Forwarded-Proto: https", "X-Forwarded-Host: ns"),
+    *("X-Forwarded-Port: 80", "X-Forwarded-Client-Cert: By=x", "X-Client-IP: 127.0.0.1"),
 ]
 
 

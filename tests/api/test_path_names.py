@@ -116,6 +116,13 @@ def test_an_empty_part_is_no_name(http: Http, method: str, path: str) -> None:
     assert http.ok("GET", "/v1/kv/n")["table"] == {"k": "v"}
 
 
+def test_an_empty_first_part_is_none_either(http: Http) -> None:
+    """A proxy that guards paths by their beginning would let it pass."""
+    http.ok("PUT", "/v1/kv/n/k", {"value": "v"})
+    for raw, status in (("//v1/kv/n", 404), ("///v1/kv/n", 404), ("/v1/kv/n", 200)):
+        assert http("GET", "/x", environ_overrides={"RAW_URI": raw}).status == status
+
+
 @pytest.mark.parametrize(
     ("query", "refusal"),
     [

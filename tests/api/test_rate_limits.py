@@ -76,6 +76,16 @@ def test_writes_beyond_the_limit_are_refused_and_do_nothing(redis: redis_py.Redi
     assert [read(http).status for _ in range(20)] == [200] * 20
 
 
+def test_writes_to_no_path_do_not_ask_the_store(redis: redis_py.Redis) -> None:
+    """They are refused without a right, and of any peer."""
+    http = http_of(redis, http_writes_per_second=3)
+    assert [http("POST", "/none", BODY).status for _ in range(20)] == [404] * 20
+    assert [http("DELETE", "/v1/options").status for _ in range(20)] == [405] * 20
+    assert not [key for key in redis.scan_iter() if "writes" in key]
+    assert write(http).status == 200
+    assert [key for key in redis.scan_iter() if "writes" in key]
+
+
 def test_zero_is_no_limit() -> None:
     http = http_of()
     assert {read(http).status for _ in range(300)} == {write(http).status for _ in range(50)} == {200}

@@ -147,7 +147,8 @@ class Model:
         broker.addrs[r.id] = me
         broker.clusters.add(r.cluster)
         master = broker.addrs.get(MASTER)
-        is_guest = master not in (None, me) and not may_take(master, claimant)
+        is_bound = claimant.guard and not claimant.observes
+        is_guest = is_bound and master not in (None, me) and not may_take(master, claimant)
         if not is_guest:
             broker.acting, broker.zone = r.acting is True, r.zone or ""
         prime = r.acting is not None and r.id != MASTER and r.id == min(broker.addrs) and not is_guest

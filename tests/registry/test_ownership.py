@@ -164,7 +164,9 @@ def test_a_hosts_own_address_stays_its_own_without_a_connection(ns: Namespace, a
     ns.unregister(at=at, by=own)
 
 
-@pytest.mark.parametrize(("by", "written"), [(THERE, False), (HERE, True)], ids=str)
+@pytest.mark.parametrize(
+    ("by", "written"), [(THERE, False), (HERE, True), (replace(THERE, observes=True), True)], ids=str
+)
 def test_a_member_beside_anothers_master_changes_nothing_of_its_group(
     ns: Namespace, by: Claimant, *, written: bool
 ) -> None:

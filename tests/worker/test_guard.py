@@ -47,7 +47,14 @@ def guard(tmp_path: Path) -> Guard:
 def verdict_of(guard: Guard, code: int = HEARTBEAT, tls: object = None) -> Verdict:
     """That of a signed request."""
     peer: Any = SimpleNamespace(
-        address="10.0.0.1:1", host="10.0.0.1", via=Via.DIRECT, tls=tls, rights=0, standing=UNKNOWN
+        id="1",
+        address="10.0.0.1:1",
+        host="10.0.0.1",
+        via=Via.DIRECT,
+        tls=tls,
+        rights=0,
+        standing=UNKNOWN,
+        closed=False,
     )
     fields = AclCredentials("K", SECRET)("", Request(code, {"clusterName": "c", "brokerName": "b"}, b"")).ext
     needs = AccessClass.BROKER if code == HEARTBEAT else AccessClass.READ
