@@ -2,7 +2,7 @@
 
 import ssl
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Final
@@ -19,7 +19,7 @@ from rocketmq_remoting.command import Command, SerializeType, encode
 from testbed.access_file import AccessFile, principal
 from testbed.broker import A, Topic
 from testbed.connection import OPAQUES, V4_8_0, Connection
-from testbed.eventually import eventually
+from testbed.eventually import PATIENCE_S, eventually
 from testbed.nameserver import NameServer
 
 Start = Callable[..., NameServer]
@@ -71,6 +71,28 @@ def ask(connection: Connection, command: Command) -> Command:
 
 def code_of(connection: Connection, command: Command) -> int:
     return int(ask(connection, command).code)
+
+
+def await_code(
+    connections: Iterable[Connection], request: Command, code: int, within_s: float = PATIENCE_S
+) -> None:
+    for connection in connections:
+        eventually(lambda over=connection: code_of(over, request) == code, within_s)  # type: ignore[misc]
+
+
+def have_known_by_bytes(connections: Iterable[Connection], *requests: Command) -> None:
+    """Have requests answered over each connection until they are known by their bytes."""
+    for request in requests:
+        await_code(connections, request, DONE)
+        for connection in connections:
+            assert [code_of(connection, request) for _ in range(3)] == [DONE] * 3
+
+
+def await_refusal(server: NameServer, connections: Iterable[Connection], *requests: Command) -> None:
+    """Ask until the first request is refused over each connection; then all are, over new ones too."""
+    await_code(connections, requests[0], REFUSED, WITHIN_S)
+    for connection in (*connections, *(Connection(server.port) for _ in range(4))):
+        assert [code_of(connection, request) for request in requests] == [REFUSED] * len(requests)
 
 
 def last_actor(server: NameServer) -> tuple[str, str | None]:
@@ -210,15 +232,9 @@ def test_a_key_that_is_taken_away_is_no_longer_answered_by_its_bytes(
         signed(RequestCode.GET_BROKER_CLUSTER_INFO, {}, kind=kind),
         signed(RequestCode.BROKER_HEARTBEAT, A.identity(), kind=kind),
     ]
-    for connection in connections:
-        for request in requests:
-            eventually(lambda over=connection, asked=request: code_of(over, asked) == DONE)  # type: ignore[misc]
-            assert [code_of(connection, request) for _ in range(3)] == [DONE] * 3
+    have_known_by_bytes(connections, *requests)
     file.write(principal("client", "broker", key="Z"))
-    for connection in connections:
-        eventually(lambda over=connection: code_of(over, requests[0]) == REFUSED, WITHIN_S)  # type: ignore[misc]
-    for connection in (*connections, *(Connection(server.port) for _ in range(4))):
-        assert [code_of(connection, request) for request in requests] == [REFUSED] * 3
+    await_refusal(server, connections, *requests)
 
 
 @pytest.mark.conformance("AC-25")
@@ -319,18 +335,12 @@ def test_a_revoked_key_is_refused_everywhere_within_a_second(
     connections = [Connection(server.port) for _ in range(6)]
     A.register(connections[0])
     request = lookup(kind=kind)
-    for connection in connections:
-        eventually(lambda over=connection: code_of(over, request) == DONE)  # type: ignore[misc]
-        assert [code_of(connection, request) for _ in range(3)] == [DONE] * 3
+    have_known_by_bytes(connections, request)
     with server.store() as store:
         assert run(access_tokens.revoke(server.keys, "acl:K", "client", Origin("t-1", "test")), store)
-        for connection in connections:
-            eventually(lambda over=connection: code_of(over, request) == REFUSED, WITHIN_S)  # type: ignore[misc]
-        for connection in (*connections, *(Connection(server.port) for _ in range(4))):
-            assert [code_of(connection, request) for _ in range(2)] == [REFUSED] * 2
+        await_refusal(server, connections, request, request)
         assert run(access_tokens.restore(server.keys, "acl:K", "client", Origin("t-2", "test")), store)
-    for connection in connections:
-        eventually(lambda over=connection: code_of(over, request) == DONE, WITHIN_S)  # type: ignore[misc]
+    await_code(connections, request, DONE, WITHIN_S)
 
 
 @pytest.mark.conformance("AC-42")

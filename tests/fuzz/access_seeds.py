@@ -59,6 +59,7 @@ NETWORKS: Final = (
 PATTERNS: Final = (b"orders-eu-1\0\0orders-*\0*-1\0orders", b"a.b.svc\0.\0a.*.svc\0*.svc", b"aaaa\0\0a*a*a")
 PROXY: Final = (
     b"PROXY TCP4 198.51.100.2 192.0.2.2 1111 9876\r\n",
+    b"PROXY TCP6 2001:db8::1 2001:db8::2 1111 9876\r\n",
     b"PROXY TCP6 ::ffff:198.51.100.2 ::1 1111 9876\r\n",
     b"PROXY TCP4 127.0.0.1 192.0.2.2 1111 9876\r\n",
     b"PROXY UNKNOWN\r\n",

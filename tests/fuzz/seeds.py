@@ -1,4 +1,4 @@
-"""Where fuzzing begins: what RocketMQ's own brokers and clients sent, and headers of a balancer."""
+"""Where fuzzing begins: what RocketMQ's own brokers and clients sent, and what `access_seeds` has."""
 
 import zlib
 from collections.abc import Iterable
@@ -7,18 +7,10 @@ from rocketmq_remoting.codes import RequestCode
 from rocketmq_remoting.command import encode
 from rocketmq_remoting.header_binary import encode_binary_header
 from rocketmq_remoting.header_json import encode_json_header
-from tests.fuzz.access_seeds import ACCESS_SEEDS
+from tests.fuzz.access_seeds import ACCESS_SEEDS, PROXY
 from tests.rocketmq_remoting.golden import NAMES, recorded, replies, requests
 from tests.worker.cache.both_ways import KINDS, LOOKUPS, TOPICS, lookup, request
 
-PROXY = (
-    b"PROXY TCP4 192.0.2.1 192.0.2.2 1111 9876\r\n",
-    b"PROXY TCP6 2001:db8::1 2001:db8::2 1111 9876\r\n",
-    b"PROXY UNKNOWN\r\n",
-    b"\r\n\r\n\0\r\nQUIT\n\x21\x11\0\x0c" + bytes(range(12)),
-    b"\r\n\r\n\0\r\nQUIT\n\x21\x21\0\x24" + bytes(range(36)),
-    b"\r\n\r\n\0\r\nQUIT\n\x20\0\0\0",
-)
 PROPERTIES = (b"kvConfigPath=/a/b\\\n c\nlistenPort:9876\n# c\nx=\\u00e9\\t\\\\\n", b"a b\r\n!x\n=\n")
 TOLERANT = (b"""/*c*/{'table':{a:'\\x41\\'',"b":"c\t",}}//e""", b'{"table":{0:"a","b":null}}')
 FEW = 32

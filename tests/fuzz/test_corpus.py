@@ -1,4 +1,4 @@
-"""What fuzzing has found worth keeping, once more, and a few changes of each: no atheris needed."""
+"""What fuzzing begins with and has found worth keeping, once more, and a few changes of each: no atheris needed."""
 
 import random
 import time
@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from testbed.transports import compiled
+from tests.fuzz.seeds import seeds
 from tests.fuzz.targets import TARGETS, cached_requests
 
 CORPUS = Path(__file__).with_name("corpus")
@@ -14,6 +15,8 @@ TARGET_S = 0.7
 """How long each target gets changed inputs."""
 INPUT_S = 1.0
 """Of processor time, for one input of at most 2 KB; it takes some 0.1 ms."""
+LARGEST = 2048
+"""Bytes of an input."""
 PIECES = (
     b"",
     b"\0",
@@ -45,6 +48,7 @@ PIECES = (
 def test_the_corpus_and_what_is_like_it(name: str) -> None:
     corpus = [path.read_bytes() for path in sorted((CORPUS / name).iterdir())]
     assert corpus
+    corpus += seeds(name, LARGEST)
     for content in corpus:
         check(name, content)
     chance = random.Random(name)
@@ -77,4 +81,4 @@ def changed(chance: random.Random, corpus: list[bytes]) -> bytes:
         other = chance.choice(corpus)
         piece = chance.choice((*PIECES, chance.randbytes(2), content[at : at + 20], other[at : at + 40]))
         content = content[:at] + piece + content[at + chance.choice((0, 0, 1, len(piece))) :]
-    return content[:2048]
+    return content[:LARGEST]
