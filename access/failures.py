@@ -2,6 +2,7 @@
 
 from collections import OrderedDict
 from collections.abc import Callable
+from threading import Lock
 from time import monotonic
 from typing import Final
 
@@ -19,31 +20,36 @@ HOSTS_MOST: Final = 10_000
 
 
 class Failures:
-    """Of one process. An IPv6 host is its /64. `clock` is in seconds and never goes back."""
+    """Of one process, whose threads may use it together. An IPv6 host is its /64. `clock` is in seconds and never goes
+    back."""
 
     def __init__(self, clock: Callable[[], float] = monotonic) -> None:
         self._clock = clock
+        self._lock = Lock()
         self._times: OrderedDict[str, list[float]] = OrderedDict()
-        self._shut: dict[str, float] = {}  # until when; the first one is over first
+        self._shut: OrderedDict[str, float] = OrderedDict()  # until when; the first one is over first
 
     def add(self, host: str) -> None:
         """Count a bad proof."""
         now, host = self._clock(), link_of(host)
-        times = [at for at in self._times.pop(host, ()) if now - at < WITHIN_S]
-        times.append(now)
-        if len(times) >= MOST:
-            self._shut.pop(host, None)
-            self._shut[host] = now + SHUT_S
-            return
-        self._times[host] = times
-        if len(self._times) > HOSTS_MOST:
-            self._times.popitem(last=False)
+        with self._lock:
+            times = [at for at in self._times.pop(host, ()) if now - at < WITHIN_S]
+            times.append(now)
+            if len(times) >= MOST:
+                self._shut.pop(host, None)
+                self._shut[host] = now + SHUT_S
+            else:
+                self._times[host] = times
+            for hosts in (self._times, self._shut):
+                if len(hosts) > HOSTS_MOST:
+                    hosts.popitem(last=False)
 
     def shut_s(self, host: str) -> float:
         """Return for how many seconds a host is shut out still; 0 if it is not."""
         if not self._shut:
             return 0.0
         now = self._clock()
-        while self._shut and (first := next(iter(self._shut.items())))[1] <= now:
-            del self._shut[first[0]]
-        return self._shut.get(link_of(host), now) - now
+        with self._lock:
+            while self._shut and (first := next(iter(self._shut.items())))[1] <= now:
+                del self._shut[first[0]]
+            return max(0.0, self._shut.get(link_of(host), now) - now)

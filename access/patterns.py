@@ -3,12 +3,14 @@
 They are no regular expressions, of which one with many `*` may take minutes: here each text between two of them is
 searched once."""
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import Final, NamedTuple
 
 import msgspec
 
-__all__ = ["ANY", "Pattern", "Patterns"]
+from rocketmq_remoting.cooperative import Cooperative
+
+__all__ = ["ANY", "Pattern", "Patterns", "all_match"]
 
 ANY: Final = "*"
 
@@ -63,6 +65,15 @@ class Patterns(msgspec.Struct, frozen=True):
         if names is None:
             return any(pattern.text == ANY for pattern in self.others)
         return all(map(self.match, names))
+
+
+def all_match(limits: Collection[Patterns], names: Iterable[str]) -> Cooperative[bool]:
+    """Return whether each of these matches each name, a name a step: there may be thousands of both."""
+    for name in names:
+        if not all(patterns.match(name) for patterns in limits):
+            return False
+        yield
+    return True
 
 
 def _split(text: str, bound: str) -> list[str]:

@@ -96,7 +96,7 @@ class Gate:
         try:
             proof = self._tokens.proof(token, reads=reads)
         except BadCredential as error:
-            self._count_bad(environ, error)
+            self._count_bad(environ, error, is_guess=token != "")
             raise
         self._count("authn", "allowed")
         if self._records is not None:
@@ -126,9 +126,10 @@ class Gate:
             return self._policy.admits(needed, replace(caller, token=classes))
         return self._policy.admits(needed, replace(caller, token=within(proof.principal, named(), needed)))
 
-    def _count_bad(self, environ: "WSGIEnvironment", error: BadCredential) -> None:
+    def _count_bad(self, environ: "WSGIEnvironment", error: BadCredential, *, is_guess: bool) -> None:
+        """`is_guess`: not of another scheme, as a proxy passes on what its own users prove themselves with."""
         self._count("authn", "denied")
-        if not self._policy.observes:
+        if is_guess and not self._policy.observes:
             self._failures.add(environ.get("REMOTE_ADDR", ""))
         log.warning(
             "a token of %s is not accepted: %s; correct it, or find out what guesses there",

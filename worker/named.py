@@ -8,9 +8,12 @@ from rocketmq_remoting.codes import RequestCode as Code
 from rocketmq_remoting.command import Command
 from rocketmq_remoting.errors import BodyError
 from rocketmq_remoting.route import decode_route
-from worker.arguments import BODY_MOST
 
 __all__ = ["named_by"]
+
+BODY_MOST: Final = 16 << 10
+BROKERS_MOST: Final = 64
+"""Bytes and brokers of a topic that a limited principal registers (217)."""
 
 
 def named_by(command: Command) -> Named:
@@ -38,14 +41,18 @@ def _deleted(command: Command) -> Named:
 
 
 def _registered_topic(command: Command) -> Named:
-    """The brokers are in the body; what cannot be read registers nothing, and a long one is refused."""
+    """The brokers are in the body; what cannot be read registers nothing. Of many brokers it is as one of all: each
+    would be compared with each pattern, while others wait."""
     if len(command.body) > BODY_MOST:
         return ALL_NAMES
     try:
         queues = decode_route(command.body).queue_datas if command.body else ()
     except BodyError:
         queues = ()
-    return Named(brokers=tuple({data.broker_name for data in queues}), topics=_field(command, "topic"))
+    brokers = {data.broker_name for data in queues}
+    return Named(
+        brokers=tuple(brokers) if len(brokers) <= BROKERS_MOST else None, topics=_field(command, "topic")
+    )
 
 
 def _of_kv(command: Command) -> Named:

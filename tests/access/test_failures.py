@@ -1,5 +1,8 @@
 """Hosts whose proofs are bad (access.failures)."""
 
+import sys
+from concurrent.futures import ThreadPoolExecutor
+
 from access.failures import HOSTS_MOST, MOST, SHUT_S, WITHIN_S, Failures
 
 
@@ -30,6 +33,33 @@ def test_ten_bad_proofs_shut_a_host_out_for_a_minute_and_no_other() -> None:
     assert failures.shut_s("10.0.0.1") == 0
     failures.add("10.0.0.1")
     assert failures.shut_s("10.0.0.1") == 0
+
+
+def test_threads_use_it_together() -> None:
+    """Those of an HTTP worker, when many hosts are let in again: another caller's request must not fail for it."""
+    clock, before = Clock(), sys.getswitchinterval()
+    failures = Failures(clock)
+
+    def guess(number: int) -> None:
+        for times in range(10_000):
+            clock.now += 0.5
+            failures.add(f"10.{number}.{times % 7}.1")
+            assert failures.shut_s(f"10.{number}.{times % 7}.1") >= 0
+
+    sys.setswitchinterval(1e-6)
+    try:
+        with ThreadPoolExecutor(8) as threads:
+            assert len(list(threads.map(guess, range(8)))) == 8
+    finally:
+        sys.setswitchinterval(before)
+
+
+def test_hosts_that_are_shut_out_are_bounded() -> None:
+    failures = Failures(Clock())
+    for number in range(HOSTS_MOST + 1):
+        for _ in range(MOST):
+            failures.add(f"10.{number >> 8}.{number & 255}.1")
+    assert len(failures._shut) == HOSTS_MOST
 
 
 def test_bad_proofs_of_more_than_a_minute_do_not_add_up() -> None:

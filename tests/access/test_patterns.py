@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from access.patterns import Pattern, Patterns
+from access.patterns import Pattern, Patterns, all_match
+from rocketmq_remoting.cooperative import run_to_completion
 
 
 @pytest.mark.parametrize(
@@ -75,3 +76,13 @@ def test_each_of_several_names_needs_one_pattern() -> None:
     assert patterns.match_all([])
     assert not patterns.match_all(["o-1", "x"])
     assert not Patterns.of([]).match_all(["x"])
+
+
+def test_many_names_are_matched_in_steps() -> None:
+    """20,000 topics and 10 patterns took half a second, while no other peer was served."""
+    limits = (Patterns.of(["a-*", "b-*"]), Patterns.of(["*-1"]))
+    matching = all_match(limits, ["a-1", "b-1"])
+    assert sum(1 for _ in matching) == 2
+    assert run_to_completion(all_match(limits, ["a-1", "b-1"]))
+    assert not run_to_completion(all_match(limits, ["a-1", "a-2"]))
+    assert run_to_completion(all_match((), ["x"]))

@@ -203,3 +203,12 @@ def test_what_came_through_a_proxy_is_not_of_this_machine(store: EmbeddedStore) 
         bad = ("-H", "Via: 1.1 a", "-H", "Authorization: Bearer mqns_00000000_x", "-i", *drain)
         status, answer = curl(*bad)
         assert (status, 'www-authenticate: bearer error="invalid_token"' in answer.lower()) == (401, True)
+
+
+def test_what_is_no_token_is_refused_and_no_guess() -> None:
+    """Browsers send it behind a proxy that asks for passwords, and where a page of another site has them do so."""
+    http = an_app(**PROFILES["guarded"])
+    for scheme, then in (("Basic dXNlcjp4", 401), ("Bearer", 401), ("Bearer mqns_x", 429)):
+        for _ in range(12):
+            assert http("GET", "/v1/options", headers={"Authorization": scheme}).status in (401, 429)
+        assert http("GET", "/v1/options", headers={"Authorization": scheme}).status == then

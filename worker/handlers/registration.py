@@ -3,7 +3,9 @@
 from zlib_ng.zlib_ng import crc32
 
 from access.classes import AccessClass
+from access.patterns import all_match
 from registry.errors import StoreUnavailable
+from registry.long_work.time_slices import cooperatively
 from registry.members import TIMEOUT_MAX_MS
 from registry.plans import Plan
 from registry.registration.body import BodyReader
@@ -70,7 +72,7 @@ def _registered(request: Request, registration: Registration) -> Plan[Reply]:
     if request.topics:
         table = yield from BodyReader(registration).read()
         names = (*table.topics, *table.mapping_infos)
-        if not all(topics.match_all(names) for topics in request.topics):
+        if not (yield from cooperatively(all_match(request.topics, names))):
             return denied(request, AccessClass.BROKER, "topics within the limits of its principal")
     member, options = registration.member, request.options
     is_first = request.registers(member)
