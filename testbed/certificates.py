@@ -1,6 +1,7 @@
 """A throw-away CA and what it signs, and the property files in which Java names them (tls.config.file)."""
 
 import ipaddress
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -17,7 +18,7 @@ from cryptography.x509.oid import NameOID
 from msgspec import Struct
 
 VALID = timedelta(days=1)
-LOOPBACK = ipaddress.ip_address("127.0.0.1")
+HERE = (x509.IPAddress(ipaddress.ip_address("127.0.0.1")),)
 SIGNS = x509.KeyUsage(
     digital_signature=False,
     content_commitment=False,
@@ -79,19 +80,21 @@ def make_certificates(folder: Path) -> Certificates:
     return Certificates(folder)
 
 
-def issue(certificates: Certificates, subject: str) -> None:
+def issue(certificates: Certificates, subject: str, *names: x509.GeneralName) -> None:
     """Write a key and a certificate of the same CA, whose common name is `interop SUBJECT`, in place of those there
-    are."""
+    are; it is of this machine unless other alternative names are given."""
     authority = load_pem_private_key((certificates.folder / "ca.key").read_bytes(), None)
     assert isinstance(authority, rsa.RSAPrivateKey)
-    _issue(certificates.folder, subject, authority)
+    _issue(certificates.folder, subject, authority, names or HERE)
 
 
-def _issue(folder: Path, subject: str, authority: rsa.RSAPrivateKey) -> None:
+def _issue(
+    folder: Path, subject: str, authority: rsa.RSAPrivateKey, names: Sequence[x509.GeneralName] = HERE
+) -> None:
     builder = _builder(
         f"interop {subject}", _key(folder / f"{subject}.key").public_key(), _name("interop CA")
     )
-    alternatives = x509.SubjectAlternativeName([x509.IPAddress(LOOPBACK)])
+    alternatives = x509.SubjectAlternativeName(names)
     issuer = x509.AuthorityKeyIdentifier.from_issuer_public_key(authority.public_key())
     issued = builder.add_extension(alternatives, critical=False).add_extension(issuer, critical=False)
     _write(folder / f"{subject}.pem", issued.sign(authority, hashes.SHA256()))

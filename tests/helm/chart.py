@@ -20,6 +20,8 @@ COMPONENTS: Final = ("remoting", "http", "jobs", "scheduler")
 SELECTOR: Final = ("app.kubernetes.io/name", "app.kubernetes.io/instance", "app.kubernetes.io/component")
 COMPONENT: Final = SELECTOR[-1]
 NOTES: Final = "templates/notes.yaml"
+CUSTOM: Final = ("PodMonitor", "PrometheusRule")
+"""Kinds that an operator brings: no schema of Kubernetes and no API server without it has them."""
 WORKLOADS: Final = ("Deployment", "StatefulSet", "CronJob", "Pod")
 
 Object = dict[str, Any]

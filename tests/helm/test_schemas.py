@@ -11,12 +11,10 @@ from referencing import Registry, Resource
 from referencing.jsonschema import Schema
 
 from tests.helm.cases import CASES
-from tests.helm.chart import CHART, Object, address, helm, render, templates
+from tests.helm.chart import CHART, CUSTOM, Object, address, helm, render, templates
 
 VERSIONS = ("1.30", "1.32", "1.34", "1.36", "1.37")
 """From Chart.yaml's oldest version to the newest with schemas."""
-CUSTOM = ("PodMonitor", "PrometheusRule")
-"""Kinds that an operator brings: these packages have no schema of them."""
 
 
 @cache

@@ -56,10 +56,24 @@ stages() { # how simulated nodes and pods behave: kwok's own, and a load balance
   done
 }
 
+resources() { # by which a test leads exec, port-forward and logs of a pod to a process of its own
+  local folder kind
+  folder=$(module "sigs.k8s.io/kwok@v$KWOK_VERSION" Dir)/kustomize/crd/bases
+  for kind in execs logs portforwards; do
+    echo ---
+    cat "$folder/kwok.x-k8s.io_$kind.yaml"
+  done
+}
+
+written() { # written FILE COMMAND: unless it is there, and then whole
+  [[ -s $bin/$1 ]] || { "$2" >"$bin/$1.part" && mv "$bin/$1.part" "$bin/$1"; }
+}
+
 kubernetes=k8s.io/kubernetes/cmd
 build k8s.io/kubernetes "$KUBE_VERSION" kube-apiserver=$kubernetes/kube-apiserver \
   kube-controller-manager=$kubernetes/kube-controller-manager kube-scheduler=$kubernetes/kube-scheduler \
   kubectl=$kubernetes/kubectl
 build sigs.k8s.io/kwok "$KWOK_VERSION" kwok=sigs.k8s.io/kwok/cmd/kwok
 build go.etcd.io/etcd/server/v3 "$ETCD_VERSION" etcd=go.etcd.io/etcd/server/v3
-[[ -s $bin/kwok-stages.yaml ]] || { stages >"$bin/stages.part" && mv "$bin/stages.part" "$bin/kwok-stages.yaml"; }
+written kwok-stages.yaml stages
+written kwok-resources.yaml resources

@@ -10,6 +10,7 @@ import pytest
 
 from tests.helm.chart import ROOT
 from tests.kube.cluster import RESTRICTED, Cluster, Namespace
+from tests.kube.processes import PROGRAMS
 
 BIN = Path(os.environ.get("KUBE_BIN", ROOT / "build/kube/bin"))
 NODES = 3
@@ -21,7 +22,8 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     """Three simulated nodes in three zones."""
     script = str(ROOT / "tests/kube/control_plane.sh")
     command = [script, str(BIN), str(tmp_path_factory.mktemp("kube")), str(NODES)]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    env = os.environ | {"PATH": PROGRAMS}  # of what `kubectl exec` starts, too
+    process = subprocess.Popen(command, env=env, stdout=subprocess.PIPE, text=True)
     try:
         assert process.stdout
         path = process.stdout.readline().strip()

@@ -90,13 +90,16 @@ start etcd etcd --data-dir "$state/etcd" --listen-client-urls "$etcd" --advertis
   --initial-cluster "default=http://127.0.0.1:$peer"
 
 openssl genrsa -out "$state/accounts.key" 2048 2>/dev/null
+openssl req -x509 -newkey rsa:2048 -nodes -keyout "$state/kubelet.key" -out "$state/kubelet.crt" -subj /CN=kubelet \
+  -days 2 2>/dev/null # of the nodes, whose exec, port-forward and logs the API server asks for
 token=$(openssl rand -hex 16)
 echo "$token,admin,admin,system:masters" >"$state/tokens.csv"
 start apiserver kube-apiserver --etcd-servers "$etcd" --bind-address 127.0.0.1 --advertise-address 127.0.0.1 \
   --secure-port "$api" --cert-dir "$state/tls" --token-auth-file "$state/tokens.csv" --authorization-mode Node,RBAC \
   --service-cluster-ip-range 10.96.0.0/16 --service-account-issuer https://kubernetes.default.svc \
   --service-account-key-file "$state/accounts.key" --service-account-signing-key-file "$state/accounts.key" \
-  --enable-admission-plugins NodeRestriction --endpoint-reconciler-type none --allow-privileged
+  --enable-admission-plugins NodeRestriction --endpoint-reconciler-type none --allow-privileged \
+  --kubelet-preferred-address-types InternalIP
 await "the API server's certificate" test -s "$state/tls/apiserver.crt"
 
 export KUBECONFIG=$state/kubeconfig
@@ -116,8 +119,12 @@ start controller-manager kube-controller-manager --kubeconfig "$KUBECONFIG" --bi
   --service-account-private-key-file "$state/accounts.key" --root-ca-file "$state/tls/apiserver.crt"
 start scheduler kube-scheduler --kubeconfig "$KUBECONFIG" --bind-address 127.0.0.1 --secure-port "$scheduler" \
   --cert-dir "$state/scheduler" --leader-elect=false
+kubectl apply --server-side -f "$bin/kwok-resources.yaml" >/dev/null
+kubectl wait --for=condition=Established crd --all --timeout=60s >/dev/null
 start kwok kwok --kubeconfig "$KUBECONFIG" --manage-all-nodes=true --server-address "127.0.0.1:$kwok" \
-  --cidr 10.244.0.0/16 --node-ip 127.0.0.1 --node-lease-duration-seconds 40 --config "$bin/kwok-stages.yaml"
+  --cidr 10.244.0.0/16 --node-ip 127.0.0.1 --node-port "$kwok" --node-lease-duration-seconds 40 \
+  --tls-cert-file "$state/kubelet.crt" --tls-private-key-file "$state/kubelet.key" --config "$bin/kwok-stages.yaml" \
+  --enable-crds Exec,Logs,PortForward
 for ((i = 0; i < nodes; i++)); do node "$i"; done | kubectl apply -f - >/dev/null
 await "every node" kubectl wait --for=condition=Ready node --all --timeout=1s
 await "the default account" kubectl -n default get serviceaccount default

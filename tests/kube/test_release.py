@@ -7,7 +7,7 @@ from tests.helm.chart import COMPONENTS
 from tests.kube.cluster import Namespace
 
 THREE = {"remoting": {"replicas": 3}}
-OUTSIDE = {"remoting": {"service": {"type": "LoadBalancer"}}}
+OUTSIDE = {"remoting": {"service": {"type": "LoadBalancer", "externalTrafficPolicy": "Local"}}}
 
 
 def ready(pods: list[dict[str, Any]]) -> int:
