@@ -55,6 +55,7 @@ NETWORKS: Final = (
     b"10.0.0.0/8, fd00::/8\0fd00::1",
     b"0.0.0.0/0,192.0.2.7\0::ffff:192.0.2.7",
     b"::1/128\0[::1]",
+    b"fe80::%1/64\0fe80::1",
 )
 PATTERNS: Final = (b"orders-eu-1\0\0orders-*\0*-1\0orders", b"a.b.svc\0.\0a.*.svc\0*.svc", b"aaaa\0\0a*a*a")
 PROXY: Final = (
