@@ -101,7 +101,12 @@ REMOTING: Final[dict[str, Values]] = {
 }
 ALONE: Final[dict[str, Values]] = {
     "no-http": {"http": {"enabled": False}},
-    "http-ready-with-store": {"http": {"readinessPath": "/readyz", "service": {"type": "LoadBalancer"}}},
+    "http-ready-with-store": {
+        "http": {
+            "readinessPath": "/readyz",
+            "service": {"type": "LoadBalancer", "externalTrafficPolicy": "Local"},
+        }
+    },
     "open-network": {"networkPolicy": {"enabled": False}},
     "closed-network": {
         "networkPolicy": {

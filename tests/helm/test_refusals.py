@@ -144,6 +144,9 @@ OF_THE_CHECKS: dict[str, dict[str, Any]] = {
     "remoting.service.type=NodePort with externalTrafficPolicy=Cluster gives all": {
         "remoting": {"service": {"type": "NodePort"}}
     },
+    "http.service.type=LoadBalancer with externalTrafficPolicy=Cluster gives all": {
+        "http": {"service": {"type": "LoadBalancer"}}
+    },
     "pipeline.spark.executors are only for pipeline.mode=stream": {
         "pipeline": {"mode": "batch", "spark": {"executors": 1}}
     },
@@ -192,6 +195,11 @@ def _balanced(**service: Any) -> dict[str, Any]:
         merged(BALANCED, {"options": {"accessBroker": "net signed mtls token"}}),
         merged(BALANCED, {"options": {"accessProfile": "guarded"}}),
         merged(BALANCED, {"options": {"accessMode": "observe"}}),
+        {"http": {"enabled": False, "service": {"type": "LoadBalancer"}}},
+        {
+            "http": {"service": {"type": "NodePort"}},
+            "options": {"httpTrustedProxies": "10.0.0.0/8"},
+        },
         {"options": {"accessBroker": "signed mtls"}, "test": {"enabled": False}},
         {"options": {"accessBroker": "signed,net+tls"}, "tls": {"mode": "enforcing"}},
     ],

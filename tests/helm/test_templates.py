@@ -139,6 +139,8 @@ ROWS: list[Row] = [
     ({}, "Service mq-remoting-pods", "spec clusterIP", "None"),
     (CASES["node-port"], "Service mq-remoting-pods", "spec ports 0 port", 9876),
     ({}, "Service mq-http", "spec ports 0 port", 8080),
+    ({}, "Service mq-http", "spec externalTrafficPolicy", None),
+    (CASES["http-ready-with-store"], "Service mq-http", "spec externalTrafficPolicy", "Local"),
     # scaling and disruptions
     (BALANCED, "HorizontalPodAutoscaler mq-remoting", "spec minReplicas", 2),
     (BALANCED, "HorizontalPodAutoscaler mq-remoting", "spec scaleTargetRef name", "mq-remoting"),
