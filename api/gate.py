@@ -128,7 +128,7 @@ class Gate:
 
     def _count_bad(self, environ: "WSGIEnvironment", error: BadCredential, *, is_guess: bool) -> None:
         """`is_guess`: not of another scheme, as a proxy passes on what its own users prove themselves with."""
-        self._count("authn", "denied")
+        self._count("authn", error.result)
         if is_guess and not self._policy.observes:
             self._failures.add(environ.get("REMOTE_ADDR", ""))
         log.warning(

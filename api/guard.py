@@ -70,6 +70,7 @@ def install(
     records = Records()
     tokens = Tokens(options.access_file, partial(COUNTERS.secured, "config"), read)
     app.extensions[EXTENSION] = Guard(options, tokens, AccessRecords(records, partial(write, records)))
+    COUNTERS.first_ends = tokens.first_ends
     app.before_request(app.extensions[EXTENSION].check)
 
 

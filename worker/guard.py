@@ -3,7 +3,7 @@ signature of a request. It is looked at before the request is decoded further, o
 
 import asyncio
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from math import inf
 from time import time
 from typing import Final
@@ -15,6 +15,7 @@ from access.caller import Caller, caller_at
 from access.certificates import UnreadableCertificate
 from access.classes import OPERATORS, AccessClass
 from access.failures import Failures
+from access.first_ends import FirstEnds
 from access.limits import unlimited, within
 from access.live import POLL_S, LivePrincipals, Stored
 from access.patterns import Patterns
@@ -92,6 +93,7 @@ class Guard:
         """What the store is to know."""
         self.shown: Final = ConnectionProofs()
         """What certificates prove."""
+        self._first_ends = FirstEnds()
         self._changed: list[Callable[[], None]] = []
         self._tasks: set[asyncio.Task[None]] = set()
         self._take()
@@ -124,14 +126,24 @@ class Guard:
         """Have `changed` called when the rights of all connections, and all proofs, are void."""
         self._changed.append(changed)
 
+    def identified(self, peer: Peer) -> None:
+        """Give a connection its rights: it is known where it comes from, and a TLS handshake is over."""
+        if peer.tls is not None:
+            self._counters.security.add("tls", "allowed")
+        self.admit(peer)
+
     def admit(self, peer: Peer) -> None:
-        """Give a peer the rights that need no signature, once it is known where it comes from."""
+        """Give a peer the rights that need no signature."""
         peer.standing = standing = self._standing(peer)
         caller = _caller(peer)
         if standing.proof is not None:
             caller = replace(caller, mtls=unlimited(standing.proof.principal))
             self.shown.add(peer, standing.proof)
         peer.rights = int(self._policy.classes(caller)) & ~standing.barred
+
+    def first_ends(self) -> Iterator[tuple[str, float]]:
+        """Yield when the first key, token and certificate in use end: `access.first_ends`."""
+        return self._first_ends.read(self._principals, self._clock(), self.shown.first_end())
 
     def disconnected(self, peer: Peer) -> None:
         """Forget a connection that has ended."""
@@ -210,7 +222,7 @@ class Guard:
             names = None if peer.tls is None else peer.tls.certificate
             proof = None if names is None else self._principals.by_certificate(names, self._clock())
         except (BadCredential, UnreadableCertificate) as error:
-            self._counters.security.add("authn", "denied")
+            self._counters.security.add("authn", getattr(error, "result", "denied"))
             log.error(
                 "the certificate of %s is not accepted: %s; correct the access file", peer.address, error
             )
@@ -225,7 +237,7 @@ class Guard:
     def _unproven(self, command: Command, peer: Peer, needs: AccessClass, error: BadCredential) -> Verdict:
         """Refuse a request whose signature is not that of its key, though others need no key for it. A host that is
         shut out for such guesses opens no connection, and has no more of them over one that it has."""
-        self._counters.security.add("authn", "denied")
+        self._counters.security.add("authn", error.result)
         ends = False
         if not self._policy.observes:
             ends = bool(self.failures.shut_s(peer.host)) and not is_in(peer.host, self._proxies)

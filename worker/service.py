@@ -133,7 +133,7 @@ class Service:
 
     def identified(self, peer: Peer) -> None:
         """Note that the next bytes of a connection are frames: PROXY header and TLS handshake are over."""
-        self._guard.admit(peer)
+        self._guard.identified(peer)
 
     def disconnected(self, peer: Peer, *, shutting_down: bool) -> None:
         """Release a connection that has ended."""
