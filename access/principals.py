@@ -2,7 +2,7 @@
 
 from bisect import bisect_right
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from typing import Protocol, Self, TypeVar
+from typing import NamedTuple, Protocol, Self, TypeVar
 
 from access.certificates import CertificateNames
 from access.credentials import AclKey, CertificateKind, CertificatePattern, TokenHash, is_over
@@ -12,11 +12,19 @@ from access.proof import AmbiguousCertificate, BadCredential, ExpiredCredential,
 from access.tokens import id_of, proves
 from rocketmq_remoting.acl_signature import ACCESS_KEY, verifies
 
-__all__ = ["DuplicateCredential", "Principals"]
+__all__ = ["DuplicateCredential", "End", "Principals"]
 
 
 class DuplicateCredential(ValueError):
     """Two principals have the same credential, or one has it twice."""
+
+
+class End(NamedTuple):
+    """That a credential of a principal is over, since this Unix second."""
+
+    principal: str
+    credential: str
+    expires: float
 
 
 class Principals:
@@ -107,6 +115,18 @@ class Principals:
             if at < len(times) and (not kinds or kind in kinds):
                 following.append(times[at])
         return min(following, default=None)
+
+    def ended(self, since: float, until: float) -> Iterator[End]:
+        """Yield secrets of ACL keys and tokens whose end came between these times, if they are not revoked."""
+        for of, key in self._keys.values():
+            for secret in key.secrets:
+                end = secret.expires
+                if end is not None and since <= end <= until and not self._is_revoked(of, key.id):
+                    yield End(of.name, key.id_of(secret), end)
+        for of, token in self._tokens.values():
+            end = token.expires
+            if end is not None and since <= end <= until and not self._is_revoked(of, token.id):
+                yield End(of.name, token.id, end)
 
     def first_ends(self, now: float) -> Mapping[ProofKind, float | None]:
         """Return when the first ACL key and the first token end behind `now`, of those that are not revoked. A key ends

@@ -41,7 +41,8 @@ class Guard:
         needed = HTTP.get(request.endpoint or "")
         if needed is None:
             raise Problem(403, "forbidden", "access denied: this path has no class of access; report it")
-        denial = self._gate.denial_of(request.environ, needed, lambda: named_by(request))
+        operation = f"{request.method} {request.url_rule}"
+        denial = self._gate.denial_of(request.environ, needed, operation, lambda: named_by(request))
         if denial is not None:
             raise Problem(denial.status, denial.kind, denial.detail, headers=denial.headers)
 

@@ -44,7 +44,8 @@ CAUSES: Final[Mapping[str, tuple[str, ...]]] = {
     EventKind.SETTINGS_CHANGED: ("update", "start"),
     EventKind.HOLD_CHANGED: ("outage", "mass_expiry", "released", "clock_back"),
     EventKind.DRAIN_CHANGED: ("drain", "undrain", "drain_end", "wipe", "restore"),
-    EventKind.ACCESS_CHANGED: ("created", "rotated", "revoked", "restored"),
+    EventKind.ACCESS_CHANGED: ("created", "rotated", "revoked", "restored", "expired", "rules"),
+    EventKind.ACCESS_DENIED: ("denied",),
     EventKind.CONFLICT_SEEN: (
         *("two_clusters", "two_names", "state_version", "stale_unregister", "ownership"),
     ),

@@ -14,6 +14,8 @@ from msgspec.structs import replace
 from access.caller import Caller, caller_at
 from access.certificates import UnreadableCertificate
 from access.classes import OPERATORS, AccessClass
+from access.denials import Denied
+from access.description import digest
 from access.failures import Failures
 from access.first_ends import FirstEnds
 from access.limits import unlimited, within
@@ -24,6 +26,7 @@ from access.proof import BadCredential, Proof
 from access.records import Records
 from access.refusal_log import RefusalLog
 from access.refusals import remark_of
+from access.rules_in_force import RulesInForce
 from access.standing import Standing
 from registry.options.catalogue import Options
 from registry.options.networks import is_in, networks_of
@@ -44,6 +47,8 @@ CHANGED: Final = Reply(ext={"changed": "true"}, denied=True)
 again; so it registers, and logs that this is refused."""
 LONG_BODY: Final = 256 << 10
 """Bytes of a body whose signature is verified in a thread: it takes longer than a time slice."""
+ENDED_S: Final = 86_400.0
+"""How long ago a credential may have come to its end while no worker ran, so that it is reported."""
 
 logger = logging.getLogger(__name__)
 refusals = RefusalLog(logger)
@@ -78,6 +83,7 @@ class Guard:
     """The rules and principals of one worker. `clock` gives Unix seconds."""
 
     def __init__(self, options: Options, counters: Counters, clock: Callable[[], float] = time) -> None:
+        self._options = options
         self._policy = Policy.of(options)
         self._proxies = networks_of(options.proxy_trusted_cidrs)
         self._signed_reads = self._policy.rules[AccessClass.READ].names("signed")
@@ -97,6 +103,7 @@ class Guard:
         self._changed: list[Callable[[], None]] = []
         self._tasks: set[asyncio.Task[None]] = set()
         self._take()
+        self._note_rules()
 
     async def run(self) -> None:
         """Look at the access file each second, and at ends of credentials and certificates when they come."""
@@ -104,8 +111,11 @@ class Guard:
             await asyncio.sleep(min(POLL_S, max(0.0, self._ends - self._clock())))
             now = self._clock()
             read = await asyncio.to_thread(self._live.read, now)
-            if self._live.take_read(read) or now >= self._ends:
+            is_other = self._live.take_read(read)
+            if is_other or now >= self._ends:
                 self._take()
+            if is_other:
+                self._note_rules()
 
     def take_stored(self, stored: Stored) -> None:
         """Judge by what is revoked in the store now."""
@@ -114,13 +124,19 @@ class Guard:
 
     def _take(self) -> None:
         """Judge by the principals of now: all rights and proofs are void."""
-        self._principals = self._live.principals
-        self._ends = self._principals.next_expiry(self._clock()) or inf
+        self._principals, now = self._live.principals, self._clock()
+        self._ends = self._principals.next_expiry(now) or inf
+        self.records.note_ends(self._principals.ended(now - ENDED_S, now))
         self.has_principals = len(self._principals) > 0
         self._plain = Standing(self._plain.generation + 1)
         self.shown.clear()
         for changed in self._changed:
             changed()
+
+    def _note_rules(self) -> None:
+        live = self._live
+        rules = RulesInForce.of(self._options, digest(live.description), live.change)
+        self.records.note_rules(rules)
 
     def when_changed(self, changed: Callable[[], None]) -> None:
         """Have `changed` called when the rights of all connections, and all proofs, are void."""
@@ -273,6 +289,8 @@ class Guard:
             refusals.refused(peer.host, needs, remark, answered=observes)
         if observes:
             return ADMITTED
+        if proof is not None:
+            self.records.denials.note(Denied(actor, str(command.code)), needs, peer.address)
         if command.code == RequestCode.QUERY_DATA_VERSION:
             return Verdict(CHANGED)
         return Verdict(Reply(ResponseCode.NO_PERMISSION, remark=remark, denied=True))
