@@ -56,7 +56,7 @@ class Service:
         self._answering = self.parts.answering
         self._guard = self.parts.guard
         self.failures = self._guard.failures
-
+        self.comes_back = self.parts.closed.comes_back
         self.when_rights_change = self._guard.when_changed
         self.when_rights_change(self._forget_rights)
 

@@ -61,6 +61,11 @@ class TlsSession:
         """The names of the peer's certificate, None where none was shown and verified. Raises UnreadableCertificate."""
         return names_of_peer(self._ssl)
 
+    @property
+    def has_certificate(self) -> bool:
+        """Whether the peer has shown a certificate, which was verified."""
+        return self._ssl.getpeercert(binary_form=True) is not None
+
     def outgoing(self) -> bytes:
         """Return what is to be sent now: handshake messages, an alert."""
         return self._outgoing.read()
