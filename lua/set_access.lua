@@ -7,8 +7,7 @@
   ARGV[1] request as JSON: origin, cause, fields of the entry {name, value, ...}, rows, most. A row is
           {"tokens", "revoked" or "reported", field, text before, text after}, "" = absent, "*" = any text; most = how
           many fields of {tokens, revoked, reported} there may be
-  Returns the event id; "changed" if a text is another one by now, "full:" and the table if that would have more fields
-  than it may  ]]
+  Returns the event id; "changed" if a text is another one by now, "full" if a key would have more fields than it may  ]]
 --- @include "clock"
 --- @include "emit"
 local r = cjson.decode(ARGV[1])
@@ -22,7 +21,7 @@ for _, row in ipairs(r.rows) do
   more[name] = more[name] + (after == "" and 0 or 1) - (before == "" and 0 or 1)
 end
 for name, key in pairs(tables) do
-  if more[name] > 0 and redis.call("HLEN", key) + more[name] > r.most[name] then return "full:" .. name end
+  if more[name] > 0 and redis.call("HLEN", key) + more[name] > r.most[name] then return "full" end
 end
 emit(ctx, "access_changed", r.cause, r.fields)
 local last = append(ctx)

@@ -32,10 +32,10 @@ def change(
     fields: Fields,
     rows: Sequence[Row],
     origin: Origin,
-    full: Callable[[str], TableFull],
+    full: TableFull,
 ) -> Plan[str]:
-    """Write rows with their entry and return its id; "" if another writer was faster. Raises what `full` returns for a
-    table that has no room."""
+    """Write rows with their entry and return its id; "" if another writer was faster. Raises `full` if a table
+    has no room."""
     request = {
         "origin": origin,
         "cause": cause,
@@ -45,13 +45,13 @@ def change(
     }
     tables = (keys.events_meta, keys.access_tokens, keys.access_revoked, keys.access_reported)
     reply = str((yield ScriptCall("set_access", tables, (as_json(request),))))
-    if reply.startswith("full:"):
-        raise full(reply.removeprefix("full:"))
+    if reply == "full":
+        raise full
     return "" if reply == "changed" else reply
 
 
-def _full(_: str) -> TableFull:
-    return TableFull("a report of access", MOST["reported"], "reports", "delete access:reported")
+def _full() -> TableFull:
+    return TableFull("a report of access", MOST["reported"], "reports", "delete the key access:reported")
 
 
 def report_end(keys: Keys, principal: str, credential: str, end_ms: int, origin: Origin) -> Plan[str]:
@@ -69,7 +69,7 @@ def report_end(keys: Keys, principal: str, credential: str, end_ms: int, origin:
         ]
         rows = [*old, ("reported", field, reported.get(field, ""), text)]
         fields = (("principal", principal), ("credential", credential), ("expires_ms", text))
-        if event_id := (yield from change(keys, "expired", fields, rows, origin, _full)):
+        if event_id := (yield from change(keys, "expired", fields, rows, origin, _full())):
             return event_id
 
 
@@ -84,7 +84,7 @@ def report_rules(keys: Keys, state: str, fields: Callable[[str], Fields], origin
             yield call("HSET", keys.access_reported, RULES, state)
             return ""
         rows = [("reported", RULES, before, state)]
-        if event_id := (yield from change(keys, "rules", fields(before), rows, origin, _full)):
+        if event_id := (yield from change(keys, "rules", fields(before), rows, origin, _full())):
             return event_id
 
 

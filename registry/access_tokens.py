@@ -167,7 +167,7 @@ def _write(
 ) -> Plan[str]:
     """Write rows with their entry and return its id; "" if another writer was faster. Raises TableFull."""
     fields = (*_fields(subject), *more)
-    return change(keys, cause, fields, rows, origin, lambda _: _full(subject))
+    return change(keys, cause, fields, rows, origin, _full(subject))
 
 
 def _full(subject: Token | _Subject) -> TableFull:

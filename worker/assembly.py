@@ -214,7 +214,6 @@ class Assembly:
     def state(self) -> Iterator[Sample | Observed]:
         """Yield what this worker has just now, as values of metrics."""
         yield from self.commands.read()
-        yield from (Sample(metrics.ACCESS_EXPIRY, (kind,), end) for kind, end in self.guard.first_ends())
         yield Sample(metrics.INFLIGHT, (), self.admission.waiting)
         yield Sample(metrics.ROUTE_CACHE_BYTES, (), self.routes.size)
         yield Sample(metrics.ROUTE_CACHE_ENTRIES, (), len(self.routes))

@@ -11,14 +11,12 @@ from typing import Final
 import msgspec
 from msgspec.structs import replace
 
-from access.caller import Caller, caller_at
-from access.certificates import UnreadableCertificate
 from access.classes import OPERATORS, AccessClass
 from access.denials import Denied
 from access.description import digest
 from access.failures import Failures
 from access.first_ends import FirstEnds
-from access.limits import unlimited, within
+from access.limits import unlimited
 from access.live import POLL_S, LivePrincipals, Stored
 from access.patterns import Patterns
 from access.policy import Policy
@@ -36,9 +34,9 @@ from rocketmq_remoting.remoting_command import Command
 from worker.connection_proofs import ConnectionProofs
 from worker.counters import Counters
 from worker.logs.rate_limited_log import RateLimitedLog
-from worker.named import named_by
-from worker.peer import Peer, Via
+from worker.peer import Peer
 from worker.reply import Reply
+from worker.rights import admits, admits_anywhere, caller_of, topics_of
 
 __all__ = ["ADMITTED", "CHANGED", "Guard", "Verdict"]
 
@@ -97,9 +95,10 @@ class Guard:
         """The hosts of bad proofs."""
         self.records: Final = Records()
         """What the store is to know."""
-        self.shown: Final = ConnectionProofs()
+        self.shown: Final = ConnectionProofs(self._policy, counters, clock)
         """What certificates prove."""
         self._first_ends = FirstEnds()
+        counters.first_ends = self.first_ends
         self._changed: list[Callable[[], None]] = []
         self._tasks: set[asyncio.Task[None]] = set()
         self._take()
@@ -108,14 +107,18 @@ class Guard:
     async def run(self) -> None:
         """Look at the access file each second, and at ends of credentials and certificates when they come."""
         while True:
-            await asyncio.sleep(min(POLL_S, max(0.0, self._ends - self._clock())))
+            await asyncio.sleep(min(POLL_S, max(0.0, self._next_end() - self._clock())))
             now = self._clock()
             read = await asyncio.to_thread(self._live.read, now)
             is_other = self._live.take_read(read)
-            if is_other or now >= self._ends:
+            if is_other or now >= self._next_end():
                 self._take()
             if is_other:
                 self._note_rules()
+
+    def _next_end(self) -> float:
+        """Return when the next credential or certificate ends (Unix s)."""
+        return min(self._ends, self.shown.first_end() or inf)
 
     def take_stored(self, stored: Stored) -> None:
         """Judge by what is revoked in the store now."""
@@ -150,20 +153,16 @@ class Guard:
 
     def admit(self, peer: Peer) -> None:
         """Give a peer the rights that need no signature."""
-        peer.standing = standing = self._standing(peer)
-        caller = _caller(peer)
+        generation = self._plain.generation
+        peer.standing = standing = self.shown.standing(peer, self._principals, generation) or self._plain
+        caller = caller_of(peer)
         if standing.proof is not None:
             caller = replace(caller, mtls=unlimited(standing.proof.principal))
-            self.shown.add(peer, standing.proof)
         peer.rights = int(self._policy.classes(caller)) & ~standing.barred
 
     def first_ends(self) -> Iterator[tuple[str, float]]:
         """Yield when the first key, token and certificate in use end: `access.first_ends`."""
         return self._first_ends.read(self._principals, self._clock(), self.shown.first_end())
-
-    def disconnected(self, peer: Peer) -> None:
-        """Forget a connection that has ended."""
-        self.shown.remove(peer)
 
     def is_signed(self, command: Command) -> bool:
         """Return whether a request shows a key, where there are any."""
@@ -224,31 +223,13 @@ class Guard:
         topics: tuple[Patterns, ...] = ()
         if not needs & peer.rights:
             is_barred = proof is None and needs & peer.standing.barred
-            if is_barred or not _admits(self._policy, command, peer, needs, *proofs):
+            if is_barred or not admits(self._policy, command, peer, needs, *proofs):
                 return self._refused(command, peer, needs, proofs[0] if proofs else None)
-            topics = _topics(self._policy, command, peer, needs, proofs)
+            topics = topics_of(self._policy, command, peer, needs, proofs)
         if needs & OPERATORS:
             self._counters.security.add("authz", "allowed")
-        by_bytes = proof is not None and _admits_anywhere(self._policy, command, needs, proof)
+        by_bytes = proof is not None and admits_anywhere(self._policy, command, needs, proof)
         return Verdict(None, proof, topics, self._plain.generation, by_bytes)
-
-    def _standing(self, peer: Peer) -> Standing:
-        """Return what a connection's certificate proves; one that is bad bars what a bad signature does."""
-        try:
-            names = None if peer.tls is None else peer.tls.certificate
-            proof = None if names is None else self._principals.by_certificate(names, self._clock())
-        except (BadCredential, UnreadableCertificate) as error:
-            self._counters.security.add("authn", getattr(error, "result", "denied"))
-            log.error(
-                "the certificate of %s is not accepted: %s; correct the access file", peer.address, error
-            )
-            reads = AccessClass.READ if self._policy.rules[AccessClass.READ].names("mtls") else 0
-            return Standing(self._plain.generation, barred=int(AccessClass.BROKER | OPERATORS | reads))
-        if proof is None:
-            return self._plain
-        self._counters.security.add("authn", "allowed")
-        self._ends = min(self._ends, proof.expires or inf)
-        return Standing(self._plain.generation, proof)
 
     def _unproven(self, command: Command, peer: Peer, needs: AccessClass, error: BadCredential) -> Verdict:
         """Refuse a request whose signature is not that of its key, though others need no key for it. A host that is
@@ -294,35 +275,3 @@ class Guard:
         if command.code == RequestCode.QUERY_DATA_VERSION:
             return Verdict(CHANGED)
         return Verdict(Reply(ResponseCode.NO_PERMISSION, remark=remark, denied=True))
-
-
-def _caller(peer: Peer) -> Caller:
-    if peer.via is Via.UNNAMED:
-        return Caller("remoting", tls=peer.tls is not None)
-    forwarded = peer.via is Via.FORWARDED
-    return caller_at("remoting", peer.host, forwarded=forwarded, tls=peer.tls is not None)
-
-
-def _admits(policy: Policy, command: Command, peer: Peer, needs: AccessClass, *proofs: Proof) -> bool:
-    """Return whether the rules admit a request by its connection and these proofs."""
-    caller = _caller(peer)
-    for proof in proofs:
-        classes = within(proof.principal, named_by(command), needs)
-        by = {"signed": classes} if proof.kind == "acl" else {"mtls": classes}
-        caller = replace(caller, **by)
-    return policy.admits(needs, caller)
-
-
-def _admits_anywhere(policy: Policy, command: Command, needs: AccessClass, signature: Proof) -> bool:
-    """Return whether the rules admit a request by its signature, whatever its connection has proven."""
-    classes = within(signature.principal, named_by(command), needs)
-    return policy.admits(needs, Caller("remoting", signed=classes))
-
-
-def _topics(
-    policy: Policy, command: Command, peer: Peer, needs: AccessClass, proofs: list[Proof]
-) -> tuple[Patterns, ...]:
-    """Return the topics of the first proof that admits a request alone; of all where none does."""
-    alone = next(([one] for one in proofs if _admits(policy, command, peer, needs, one)), proofs)
-    limits = (one.principal.limits.topics for one in alone)
-    return tuple(topics for topics in limits if topics is not None)

@@ -138,7 +138,7 @@ class Service:
     def disconnected(self, peer: Peer, *, shutting_down: bool) -> None:
         """Release a connection that has ended."""
         self.parts.admins.discard(peer)
-        self._guard.disconnected(peer)
+        self._guard.shown.remove(peer)
         self.parts.closed.closed(peer, shutting_down=shutting_down)
 
     def begin_drain(self) -> None:

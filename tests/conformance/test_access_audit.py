@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 from typing import Any, Final
 
 from rocketmq_remoting.codes import RequestCode
+from testbed.access_file import AccessFile, principal
 from testbed.connection import Connection
 from testbed.eventually import eventually
 from testbed.nameserver import NameServer
@@ -15,12 +16,10 @@ from tests.conformance.test_access_keys import (
     PUT,
     REFUSED,
     SECRET,
-    AccessFile,
     Start,
     code_of,
     file,
     lookup,
-    principal,
     signed,
     start,
 )
