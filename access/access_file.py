@@ -3,10 +3,12 @@
 from collections.abc import Iterator, Mapping
 from datetime import datetime
 from pathlib import Path
+from types import MappingProxyType
 from typing import Final, NamedTuple
 
 from access.access_tables import InvalidTable, KeyTable, LimitsTable, PrincipalTable, TokenTable, read_tables
 from access.credentials import AclKey, AclSecret, CertificatePattern, TokenHash
+from access.description import Description, described
 from access.limits import Limits
 from access.one_line import one_line
 from access.patterns import Patterns
@@ -40,6 +42,7 @@ class Loaded(NamedTuple):
 
     principals: Principals
     warnings: tuple[str, ...] = ()
+    description: Description = MappingProxyType({})
 
 
 def load(path: Path, files: PrivateFiles | None = None) -> Loaded:
@@ -56,7 +59,8 @@ def load(path: Path, files: PrivateFiles | None = None) -> Loaded:
         raise InvalidAccessFile(
             f"{path}: {wild} certificate patterns with *, more than {WILD_CERTIFICATES_MOST}"
         )
-    return Loaded(principals, tuple(f"{path}: {warning}" for warning in reader.warnings))
+    warnings = tuple(f"{path}: {warning}" for warning in reader.warnings)
+    return Loaded(principals, warnings, described(principals))
 
 
 class _Reader:

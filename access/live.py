@@ -8,6 +8,7 @@ from typing import Final
 import msgspec
 
 from access.access_file import InvalidAccessFile, Loaded
+from access.description import Change, Description, changed
 from access.principal import StoredToken
 from access.principals import Principals
 from access.watched_access_file import WatchedAccessFile
@@ -47,6 +48,10 @@ class LivePrincipals:
         self._file = WatchedAccessFile(Path(path)) if path else None
         self._count = count
         self._stored = Stored()
+        self.description: Description = {} if self._file is None else self._file.loaded.description
+        """What the file says."""
+        self.change = Change()
+        """How that differs from what it said before."""
         self._combine()
 
     def poll(self, now: float) -> bool:
@@ -72,6 +77,8 @@ class LivePrincipals:
         for warning in read.warnings:
             log.warning("the access file: %s; take a longer one", warning)
         log.info("the access file was taken: %d principals", len(read.principals))
+        self.change = changed(self.description, read.description)
+        self.description = read.description
         self._combine()
         return True
 

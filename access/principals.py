@@ -2,21 +2,29 @@
 
 from bisect import bisect_right
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from typing import Protocol, Self, TypeVar
+from typing import NamedTuple, Protocol, Self, TypeVar
 
 from access.certificates import CertificateNames
 from access.credentials import AclKey, CertificateKind, CertificatePattern, TokenHash, is_over
 from access.limits import UNLIMITED
 from access.principal import Principal, StoredToken
-from access.proof import AmbiguousCertificate, BadCredential, Proof, ProofKind
+from access.proof import AmbiguousCertificate, BadCredential, ExpiredCredential, Proof, ProofKind
 from access.tokens import id_of, proves
 from rocketmq_remoting.acl_signature import ACCESS_KEY, verifies
 
-__all__ = ["DuplicateCredential", "Principals"]
+__all__ = ["DuplicateCredential", "End", "Principals"]
 
 
 class DuplicateCredential(ValueError):
     """Two principals have the same credential, or one has it twice."""
+
+
+class End(NamedTuple):
+    """That a credential of a principal is over, since this Unix second."""
+
+    principal: str
+    credential: str
+    expires: float
 
 
 class Principals:
@@ -58,8 +66,10 @@ class Principals:
             return None
         principal, key = entry
         self._refuse_revoked(principal, key.id)
-        for secret in key.secrets:
-            if not is_over(secret.expires, now) and verifies(fields, body, secret.secret.reveal()):
+        for secret in sorted(key.secrets, key=lambda secret: is_over(secret.expires, now)):
+            if verifies(fields, body, secret.secret.reveal()):
+                if is_over(secret.expires, now):
+                    raise ExpiredCredential(f"{key.id_of(secret)} of principal {principal.name} is over")
                 return Proof("acl", principal, key.id_of(secret), secret.expires)
         raise BadCredential(
             f"{key.id} of principal {principal.name}: no secret in force gives this signature"
@@ -76,7 +86,7 @@ class Principals:
             raise BadCredential(f"{token.id} of principal {principal.name}: another token has this id")
         self._refuse_revoked(principal, token.id)
         if is_over(token.expires, now):
-            raise BadCredential(f"{token.id} of principal {principal.name} is over")
+            raise ExpiredCredential(f"{token.id} of principal {principal.name} is over")
         return Proof("token", principal, token.id, token.expires)
 
     def by_certificate(self, names: CertificateNames, now: float) -> Proof | None:
@@ -94,17 +104,41 @@ class Principals:
         principal, pattern = entries[0]
         self._refuse_revoked(principal, *(one.id for _, one in entries))
         if is_over(names.not_after, now):
-            raise BadCredential(f"the certificate of principal {principal.name} is over")
+            raise ExpiredCredential(f"the certificate of principal {principal.name} is over")
         return Proof("mtls", principal, pattern.id, names.not_after)
 
     def next_expiry(self, now: float, *kinds: ProofKind) -> float | None:
-        """Return the first end of an ACL secret or a token behind `now`, of these kinds or of all."""
+        """Return the first end of an ACL secret or a token behind `now`, of these kinds or of all, revoked ones too."""
         following = []
         for kind, times in self._expiries.items():
             at = bisect_right(times, now)
             if at < len(times) and (not kinds or kind in kinds):
                 following.append(times[at])
         return min(following, default=None)
+
+    def ended(self, since: float, until: float) -> Iterator[End]:
+        """Yield secrets of ACL keys and tokens whose end came between these times, if they are not revoked."""
+        for of, key in self._keys.values():
+            for secret in key.secrets:
+                end = secret.expires
+                if end is not None and since <= end <= until and not self._is_revoked(of, key.id):
+                    yield End(of.name, key.id_of(secret), end)
+        for of, token in self._tokens.values():
+            end = token.expires
+            if end is not None and since <= end <= until and not self._is_revoked(of, token.id):
+                yield End(of.name, token.id, end)
+
+    def first_ends(self, now: float) -> Mapping[ProofKind, float | None]:
+        """Return when the first ACL key and the first token end behind `now`, of those that are not revoked. A key ends
+        with the last of its secrets."""
+        ends: Mapping[ProofKind, list[float | None]] = {
+            "acl": [key.expires for of, key in self._keys.values() if not self._is_revoked(of, key.id)],
+            "token": [one.expires for of, one in self._tokens.values() if not self._is_revoked(of, one.id)],
+        }
+        return {
+            kind: min((end for end in of_kind if end is not None and end > now), default=None)
+            for kind, of_kind in ends.items()
+        }
 
     def without(self, revoked: Collection[str]) -> Self:
         """Return these principals with exactly these ids revoked, of credentials and of principals.
@@ -135,8 +169,11 @@ class Principals:
         return copy
 
     def _refuse_revoked(self, principal: Principal, *credentials: str) -> None:
-        if self._revoked and not self._revoked.isdisjoint((principal.id, *credentials)):
+        if self._is_revoked(principal, *credentials):
             raise BadCredential(f"{credentials[0]} of principal {principal.name} is revoked")
+
+    def _is_revoked(self, principal: Principal, *credentials: str) -> bool:
+        return bool(self._revoked) and not self._revoked.isdisjoint((principal.id, *credentials))
 
     def _matching(
         self, kind: CertificateKind, names: Iterable[str]

@@ -6,13 +6,23 @@ import msgspec
 
 from access.principal import Principal
 
-__all__ = ["AmbiguousCertificate", "BadCredential", "Proof", "ProofKind"]
+__all__ = ["AmbiguousCertificate", "BadCredential", "ExpiredCredential", "Proof", "ProofKind"]
 
 ProofKind: TypeAlias = Literal["acl", "token", "mtls"]
 
 
 class BadCredential(Exception):
-    """A credential that is known, and does not prove what it names: wrong, over or revoked. The text has no secret."""
+    """A credential that is known, and does not prove what it names: wrong, over or revoked. The text has no secret.
+
+    `result` is how it is counted, in `security_events_total`."""
+
+    result = "denied"
+
+
+class ExpiredCredential(BadCredential):
+    """One that would prove what it names if it were not over."""
+
+    result = "expired"
 
 
 class AmbiguousCertificate(BadCredential):

@@ -8,6 +8,8 @@ from weakref import WeakSet
 
 from redis.exceptions import RedisError
 
+from access.classes import AccessClass
+from access.denials import Denied
 from access.records import WRITE_EVERY_S, Records
 from registry.errors import StoreUnavailable
 from worker.logs.rate_limited_log import RateLimitedLog
@@ -34,6 +36,11 @@ class AccessRecords:
         self._records.uses.note(credential)
         self._begin()
 
+    def denied(self, denied: Denied, of_class: AccessClass, peer: str) -> None:
+        """Note that a known caller was refused."""
+        self._records.denials.note(denied, of_class, peer)
+        self._begin()
+
     def write(self) -> None:
         """Write what is new; what cannot be written is tried again each `every_s` seconds."""
         with self._lock:
@@ -41,9 +48,7 @@ class AccessRecords:
         try:
             self._write()
         except (StoreUnavailable, RedisError) as error:
-            log.warning(
-                "last uses of credentials are not written: %s; they are once the store takes them", error
-            )
+            log.warning("records of access are not written: %s; they are once the store takes them", error)
         finally:
             if self._records.are_pending:
                 self._begin()

@@ -1,13 +1,13 @@
 """What an HTTP worker counts of requests."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from threading import Lock
 from time import perf_counter
 from typing import Final
 
 from flask import Flask, Response, g, request
 
-from metrics.catalogue import HTTP_REQUEST_DURATION, HTTP_REQUESTS, SECURITY_EVENTS
+from metrics.catalogue import ACCESS_EXPIRY, HTTP_REQUEST_DURATION, HTTP_REQUESTS, SECURITY_EVENTS
 from metrics.counts import Counts, Histograms, Observed
 from metrics.metric import OTHER, Scope
 from metrics.publisher import Publisher
@@ -35,6 +35,8 @@ class HttpCounters:
         self._commands = StoreCommands()
         self._registrations = RegistrationCounts()
         self._security = Counts(SECURITY_EVENTS)
+        self.first_ends: Callable[[], Iterable[tuple[str, float]]] = tuple
+        """Returns when the first key and token end, by kind."""
 
     def answered(self, method: str, route: str, status: int, seconds: float) -> None:
         """Count a request of a route, `other` for none, and how long it took."""
@@ -86,6 +88,8 @@ class HttpCounters:
             yield from self._commands.read()
             yield from self._registrations.read()
             yield from self._security.read()
+        for kind, end in self.first_ends():
+            yield Sample(ACCESS_EXPIRY, (kind,), end)
 
 
 COUNTERS: Final = HttpCounters()

@@ -51,7 +51,7 @@ def exporter(options: Options) -> "WSGIApplication":
         if environ["REQUEST_METHOD"] not in ("GET", "HEAD"):
             start_response("405 Method Not Allowed", [("Content-Type", "text/plain"), ("Allow", "GET, HEAD")])
             return [b"GET only\n"]
-        denial = gate.denial_of(environ, PATHS[path], Named)
+        denial = gate.denial_of(environ, PATHS[path], f"GET {path}", Named)
         if denial is not None:
             return _refuse(denial, start_response)
         body = exposition() if path == "/metrics" else b"alive\n"

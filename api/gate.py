@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from msgspec.structs import replace
 
 from access.classes import OPERATORS, AccessClass
+from access.denials import Denied
 from access.failures import Failures
 from access.limits import unlimited, within
 from access.named import Named
@@ -60,12 +61,13 @@ class Gate:
         self._failures = Failures()
 
     def denial_of(
-        self, environ: "WSGIEnvironment", needed: AccessClass, named: Callable[[], Named]
+        self, environ: "WSGIEnvironment", needed: AccessClass, operation: str, named: Callable[[], Named]
     ) -> Denial | None:
         """Return why a request of a class, which has passed `api.trusted_proxies`, is not answered; None if it is.
 
-        `named` returns what it names. Refusals are counted and logged, and of what the rules admit the classes of
-        operators are counted. Raises StoreUnavailable where only the store knows a token."""
+        `operation` is its method and route, `named` returns what it names. Refusals are counted and logged, of known
+        callers also reported, and of what the rules admit the classes of operators are counted. Raises StoreUnavailable
+        where only the store knows a token."""
         if not needed:  # OPEN
             return None
         if (shut_out := self.shut_out(environ)) is not None:
@@ -73,12 +75,12 @@ class Gate:
         try:
             proof = self.proof_of(environ, reads=needed in READING)
         except BadCredential:
-            return self._unproven(environ, needed)
+            return self._unproven(environ, needed, operation)
         if self._admits(environ, needed, proof, named):
             if needed & OPERATORS:
                 self._count("authz", "allowed")
             return None
-        return self._denied(environ, needed, proof)
+        return self._denied(environ, needed, operation, proof)
 
     def shut_out(self, environ: "WSGIEnvironment") -> Denial | None:
         """Return the refusal of all that a host asks from which too many bad tokens came."""
@@ -128,7 +130,7 @@ class Gate:
 
     def _count_bad(self, environ: "WSGIEnvironment", error: BadCredential, *, is_guess: bool) -> None:
         """`is_guess`: not of another scheme, as a proxy passes on what its own users prove themselves with."""
-        self._count("authn", "denied")
+        self._count("authn", error.result)
         if is_guess and not self._policy.observes:
             self._failures.add(environ.get("REMOTE_ADDR", ""))
         log.warning(
@@ -137,13 +139,15 @@ class Gate:
             error,
         )
 
-    def _unproven(self, environ: "WSGIEnvironment", needed: AccessClass) -> Denial | None:
+    def _unproven(self, environ: "WSGIEnvironment", needed: AccessClass, operation: str) -> Denial | None:
         """Refuse a request whose token is bad, though others may need none for it."""
         if needed in READING and self._admits(environ, needed, None, Named):
             return None
-        return self._denied(environ, needed, None)
+        return self._denied(environ, needed, operation, None)
 
-    def _denied(self, environ: "WSGIEnvironment", needed: AccessClass, proof: Proof | None) -> Denial | None:
+    def _denied(
+        self, environ: "WSGIEnvironment", needed: AccessClass, operation: str, proof: Proof | None
+    ) -> Denial | None:
         self._count("authz", "denied")
         remark = remark_of(needed, self._policy.needs(needed, "http"), actor_of(environ))
         observed = self._policy.observes
@@ -152,6 +156,8 @@ class Gate:
         if observed:
             return None
         if proof is not None:
+            if self._records is not None:
+                self._records.denied(Denied(proof.actor, operation), needed, client_in(environ))
             return Denial(403, FORBIDDEN, remark)
         return Denial(401, UNAUTHENTICATED, remark, {"WWW-Authenticate": _challenge(environ)})
 

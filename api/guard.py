@@ -41,7 +41,8 @@ class Guard:
         needed = HTTP.get(request.endpoint or "")
         if needed is None:
             raise Problem(403, "forbidden", "access denied: this path has no class of access; report it")
-        denial = self._gate.denial_of(request.environ, needed, lambda: named_by(request))
+        operation = f"{request.method} {request.url_rule}"
+        denial = self._gate.denial_of(request.environ, needed, operation, lambda: named_by(request))
         if denial is not None:
             raise Problem(denial.status, denial.kind, denial.detail, headers=denial.headers)
 
@@ -70,6 +71,7 @@ def install(
     records = Records()
     tokens = Tokens(options.access_file, partial(COUNTERS.secured, "config"), read)
     app.extensions[EXTENSION] = Guard(options, tokens, AccessRecords(records, partial(write, records)))
+    COUNTERS.first_ends = tokens.first_ends
     app.before_request(app.extensions[EXTENSION].check)
 
 

@@ -1,7 +1,7 @@
 """Shapes of principals, tokens and revocations over HTTP."""
 
 from collections.abc import Mapping
-from typing import Annotated, Final, Literal
+from typing import Annotated, Any, Final, Literal, Self
 
 from pydantic import Field
 
@@ -10,7 +10,8 @@ from access.principal import Principal
 from access.roles import Role
 from api.shapes import Answer, Body, Int64, Many
 from registry import access_tokens
-from registry.access_tokens import DAY_MS, VALID_MOST_MS, VALID_MS, Token
+from registry.access_changes import DAY_MS
+from registry.access_tokens import VALID_MOST_MS, VALID_MS, Token
 
 KEEP_MS: Final = DAY_MS
 """For how long a token that is rotated is good still, if not said."""
@@ -130,7 +131,7 @@ class PrincipalsAnswer(Answer):
     credentials and principals that the file may have still."""
 
     principals: tuple[PrincipalAnswer, ...]
-    tokens: tuple["TokenAnswer", ...]
+    tokens: tuple["ListedToken", ...]
     revoked: tuple[str, ...]
 
 
@@ -142,20 +143,29 @@ class TokenAnswer(Answer):
     roles: tuple[str, ...] | None
     created_millis: int
     expires_millis: int
-    last_used_millis: int | None
     by: str
 
     @classmethod
-    def of(cls, token: Token, used: Minutes) -> "TokenAnswer":
+    def of(cls, token: Token, /, **more: Any) -> Self:
         return cls(
             token_id=token.id,
             principal=token.principal,
             roles=token.roles,
             created_millis=token.created_ms,
             expires_millis=token.expires_ms,
-            last_used_millis=_used_millis(f"{access_tokens.TOKEN}{token.id}", used),
             by=token.by,
+            **more,
         )
+
+
+class ListedToken(TokenAnswer):
+    """`lastUsedMillis` is null of one that has proved nothing yet."""
+
+    last_used_millis: int | None
+
+    @classmethod
+    def listed(cls, token: Token, used: Minutes) -> "ListedToken":
+        return cls.of(token, last_used_millis=_used_millis(f"{access_tokens.TOKEN}{token.id}", used))
 
 
 class CreatedToken(TokenAnswer):

@@ -14,11 +14,11 @@ from api.principal_shapes import (
     Caller,
     CreatedToken,
     LimitsAnswer,
+    ListedToken,
     PrincipalAnswer,
     PrincipalsAnswer,
     RevocationBody,
     RotationBody,
-    TokenAnswer,
     TokenBody,
     credentials_of,
     millis_of,
@@ -72,7 +72,7 @@ def principals() -> PrincipalsAnswer:
     tokens = server.run(access_tokens.read(server.keys))
     return PrincipalsAnswer(
         principals=tuple(PrincipalAnswer.of(one, revoked, used) for one in guard().principals()),
-        tokens=tuple(TokenAnswer.of(token, used) for token in tokens),
+        tokens=tuple(ListedToken.listed(token, used) for token in tokens),
         revoked=tuple(sorted(revoked)),
     )
 
@@ -139,7 +139,7 @@ def restore(credential: str) -> Written:
 
 
 def _created(token: Token, text: str) -> CreatedToken:
-    return CreatedToken(**TokenAnswer.of(token, {}).model_dump(), token=text)
+    return CreatedToken.of(token, token=text)
 
 
 def _principal_of(credential: str) -> str | None:

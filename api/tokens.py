@@ -1,12 +1,13 @@
 """Bearer tokens of requests: those of the access file, and those of the store."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from threading import Lock
 from time import monotonic, time
 from typing import Final
 
 from redis.exceptions import RedisError
 
+from access.first_ends import FirstEnds
 from access.live import POLL_S, LivePrincipals, Stored
 from access.principals import Principals
 from access.proof import BadCredential, Proof
@@ -35,6 +36,7 @@ class Tokens:
         self._lock = Lock()
         self._polled_at = self._read_at = self._failed_at = float("-inf")
         self._seen: dict[str, float] = {}
+        self._first_ends = FirstEnds()
 
     def proof(self, token: str, *, reads: bool) -> Proof:
         """Return what a token proves. `reads`: of a request that changes nothing. Raises BadCredential, and
@@ -55,6 +57,10 @@ class Tokens:
     def principals(self) -> Principals:
         """Return all principals, those of the access file and of tokens in the store."""
         return self._principals()[0]
+
+    def first_ends(self) -> Iterator[tuple[str, float]]:
+        """Yield when the first key and token end, as far as this process knows: `access.first_ends`."""
+        return self._first_ends.read(self._live.principals, time())
 
     def _principals(self) -> tuple[Principals, bool]:
         """Return the principals, and whether they are those of now as far as the store knows."""

@@ -283,6 +283,16 @@ _BROKERS: Final = (
         why="2.5 is more than 2, and `increase` makes up to 2.2 of two.",
     ),
     Alert(
+        "AccessDenied",
+        TICKET,
+        "5m",
+        'sum by (ns) (rate(N_security_events_total{result="denied"}[5m])) > 1',
+        "Requests are refused for want of a right, or credentials that are wrong.",
+        "Audit, by actor and peer; the log, by network.",
+        "Callers are refused",
+        why="A request with a wrong credential counts twice: for what it shows and for what it asks.",
+    ),
+    Alert(
         "BudgetSpent",
         TICKET,
         "1h",

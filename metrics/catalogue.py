@@ -44,7 +44,8 @@ CAUSES: Final[Mapping[str, tuple[str, ...]]] = {
     EventKind.SETTINGS_CHANGED: ("update", "start"),
     EventKind.HOLD_CHANGED: ("outage", "mass_expiry", "released", "clock_back"),
     EventKind.DRAIN_CHANGED: ("drain", "undrain", "drain_end", "wipe", "restore"),
-    EventKind.ACCESS_CHANGED: ("created", "rotated", "revoked", "restored"),
+    EventKind.ACCESS_CHANGED: ("created", "rotated", "revoked", "restored", "expired", "rules"),
+    EventKind.ACCESS_DENIED: ("denied",),
     EventKind.CONFLICT_SEEN: (
         *("two_clusters", "two_names", "state_version", "stale_unregister", "ownership"),
     ),
@@ -222,10 +223,20 @@ SECURITY_EVENTS: Final = Metric(
     ),
     OF_REQUESTS,
     "What came of checks of access: each proof (authn); each request that the rules refuse, also where it is answered "
-    "since accessMode=observe, and each of the classes admin and config that they admit (authz); TLS sessions; reloads "
-    "of rules and principals (config).",
+    "since accessMode=observe, and each of the classes admin and config that they admit (authz); TLS handshakes; "
+    "reloads of principals (config). `expired` is what would have been allowed before its end.",
 )
 
+ACCESS_EXPIRY: Final = Metric(
+    "access_expiry_timestamp_seconds",
+    "gauge",
+    (Label("kind", ("key", "token", "cert")),),
+    OF_REQUESTS,
+    "When the first ACL key (with the last of its secrets), bearer token or client certificate ends: of keys, tokens "
+    "that are good still, and certificates that open connections have shown. Absent where none ends, infinite once "
+    "none does any more.",
+    merge=Merge.LEAST,
+)
 REDIS_UP: Final = Metric(
     "redis_up",
     "gauge",
@@ -612,7 +623,7 @@ CATALOGUE: Final = (
     *(ROUTE_CACHE_EVENTS, ROUTE_CACHE_BYTES, ROUTE_CACHE_ENTRIES, ROUTE_CACHE_DROPS, STALE_SERVE),
     *(FOLLOWER_CONNECTED, PROBES),
     *(REGISTRATIONS, REGISTRATION_DURATION, REGISTRATION_BODY, HEARTBEATS, LIMIT_REFUSALS),
-    SECURITY_EVENTS,
+    *(SECURITY_EVENTS, ACCESS_EXPIRY),
     *(ROUTE_FRESHNESS, ROUTE_CHANGES, UNREGISTRATIONS, IDENTITY_CONFLICTS, STALE_UNREGISTERS),
     *(EXPIRY_RECORD_DELAY, DETECTION_LATENCY, LEASE_HIDE_DELAY),
     *(REDIS_UP, REDIS_COMMAND_DURATION, REDIS_ERRORS, REDIS_RECONNECTS, REDIS_CLOCK_OFFSET),

@@ -24,6 +24,7 @@ KINDS = (
     "settings_changed",
     "hold_changed",
     "access_changed",
+    "access_denied",
     "conflict_seen",
     "tables_repaired",
     "checkpoint",

@@ -9,23 +9,22 @@ from typing import Final
 import msgspec
 from msgspec.structs import replace
 
+from registry.access_changes import DAY_MS, MOST, Row, change
 from registry.clock import now_ms
 from registry.damage.texts import is_text
 from registry.errors import InvalidField, TableFull
 from registry.keys import Keys
-from registry.plans import Batch, Origin, Plan, ScriptCall, as_json, call
+from registry.plans import Batch, Origin, Plan, as_json, call
 from registry.secret import Secret
 
 __all__ = [
-    *("DAY_MS", "PRINCIPAL_NAME", "REVOKED_MOST", "TOKENS_MOST", "VALID_MOST_MS", "VALID_MS"),
+    *("PRINCIPAL_NAME", "REVOKED_MOST", "TOKENS_MOST", "VALID_MOST_MS", "VALID_MS"),
     *("Grant", "Token", "create", "read", "restore", "revoke", "revoked", "rotate"),
 ]
 
 PRINCIPAL_NAME: Final = re.compile(r"[A-Za-z0-9._-]{1,64}")
-TOKENS_MOST: Final = 1_000
-REVOKED_MOST: Final = 10_000
-MOST: Final = {"tokens": TOKENS_MOST, "revoked": REVOKED_MOST}
-DAY_MS: Final = 86_400_000
+TOKENS_MOST: Final = MOST["tokens"]
+REVOKED_MOST: Final = MOST["revoked"]
 VALID_MS: Final = 90 * DAY_MS
 VALID_MOST_MS: Final = 366 * DAY_MS
 OVER_KEPT_MS: Final = 30 * DAY_MS
@@ -34,8 +33,6 @@ ID_MOST: Final = 512
 TOKEN: Final = "token:"
 ANY: Final = "*"
 """As text before: whatever is there."""
-
-Row = tuple[str, str, str, str]
 
 
 class Token(msgspec.Struct, frozen=True):
@@ -169,18 +166,8 @@ def _write(
     *more: tuple[str, str],
 ) -> Plan[str]:
     """Write rows with their entry and return its id; "" if another writer was faster. Raises TableFull."""
-    request = {
-        "origin": origin,
-        "cause": cause,
-        "fields": [word for field in (*_fields(subject), *more) for word in field],
-        "rows": rows,
-        "most": MOST,
-    }
-    tables = (keys.events_meta, keys.access_tokens, keys.access_revoked)
-    reply = str((yield ScriptCall("set_access", tables, (as_json(request),))))
-    if reply == "full":
-        raise _full(subject)
-    return "" if reply == "changed" else reply
+    fields = (*_fields(subject), *more)
+    return change(keys, cause, fields, rows, origin, _full(subject))
 
 
 def _full(subject: Token | _Subject) -> TableFull:

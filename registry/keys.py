@@ -28,6 +28,7 @@
     ns:{<namespace>}:access:tokens          hash    token id -> {"hash","principal","created_ms","expires_ms",…}
     ns:{<namespace>}:access:revoked         hash    id of a credential or principal -> {"at_ms","by"}
     ns:{<namespace>}:access:used            hash    id of a credential -> Unix minute of its last use
+    ns:{<namespace>}:access:reported        hash    "rules" -> those in force, end:<credential> -> its end (ms)
     ns:{<namespace>}:events                 stream  every change a client could see
     ns:{<namespace>}:events:meta            hash    inc, seq, renew_ms, tick_ms, follow_ms, behind_ms, started_ms, holds
     ns:{<namespace>}:events:offsets         zset    entry -> bytes appended up to it: where scripts trim the stream
@@ -46,6 +47,7 @@
     ns:{<namespace>}:doctor                 string  findings of the name server about itself, counted (TTL 10 min)
     ns:{<namespace>}:gone                   zset    members that left without unregistering -> its ms (TTL 1 day)
     ns:{<namespace>}:http_writes:<caller>   string  how many writes it sent over HTTP just now (short TTL)
+    ns:{<namespace>}:access_denied:<actor>:<operation> string how often it was refused just now (short TTL)
     ns:{<namespace>}:absent                 never there (`guard_of`)
     ns:{<namespace>}:pushed:<event id>      string  set by the process that pushes 905 for this event (short TTL)
     ns:{<namespace>}:report:meta            hash    the run that made the reports, what it saw, the names of its keys
@@ -195,6 +197,10 @@ class Keys:
         return f"{self.prefix}access:used"
 
     @property
+    def access_reported(self) -> str:
+        return f"{self.prefix}access:reported"
+
+    @property
     def events(self) -> str:
         return f"{self.prefix}events"
 
@@ -263,6 +269,9 @@ class Keys:
 
     def http_writes(self, caller: str) -> str:
         return f"{self.prefix}http_writes:{caller}"
+
+    def access_denied(self, actor: str, operation: str) -> str:
+        return f"{self.prefix}access_denied:{actor}:{operation}"
 
     def report(self, name: str) -> str:
         return f"{self.prefix}report:{name}"

@@ -36,16 +36,23 @@ class Connection:
         tls: ssl.SSLContext | None = None,
         first: bytes = b"",
         source: str = "",
+        resumes: ssl.SSLSession | None = None,
     ) -> None:
-        """Connect, from the address `source`; `first` is sent before anything else, also before a TLS handshake."""
+        """Connect, from the address `source`; `first` is sent before anything else, also before a TLS handshake, which
+        `resumes` an earlier one of the same context."""
         self._socket = socket.create_connection((host, port), ANSWER_S, (source, 0) if source else None)
         self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self.local: tuple[str, int] = self._socket.getsockname()
         if first:
             self._socket.sendall(first)
         if tls:
-            self._socket = tls.wrap_socket(self._socket)
+            self._socket = tls.wrap_socket(self._socket, session=resumes)
         self._reader = FrameReader()
+
+    @property
+    def tls_session(self) -> ssl.SSLSession | None:
+        """Return what resumes the TLS session; over TLS 1.3 there is none before the first reply."""
+        return self._socket.session if isinstance(self._socket, ssl.SSLSocket) else None
 
     @property
     def far_end(self) -> str:

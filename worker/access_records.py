@@ -69,9 +69,7 @@ class AccessRecords:
         try:
             await self._driver.run(self._records.write(self._keys, origin))
         except (StoreUnavailable, RedisError) as error:
-            log.warning(
-                "last uses of credentials are not written: %s; they are once the store takes them", error
-            )
+            log.warning("records of access are not written: %s; they are once the store takes them", error)
 
     async def forget_proven(self) -> None:
         """Have all requests decoded again whose bytes alone proved their callers."""

@@ -71,6 +71,8 @@ class Counters:
         self._rejected = Counts(metrics.ADMISSION_REJECTED)
         self.probes = Counts(metrics.PROBES)
         self.security = Counts(metrics.SECURITY_EVENTS)
+        self.first_ends: Callable[[], Iterable[tuple[str, float]]] = tuple
+        """Returns when the first key, token and certificate end, by kind."""
         self._counts = (
             self.security,
             self.connection_events,
@@ -135,6 +137,8 @@ class Counters:
         """Yield what is counted here as values of metrics, with `lookups` that transports have answered."""
         for counts in self._counts:
             yield from counts.read()
+        for kind, end in self.first_ends():
+            yield Sample(metrics.ACCESS_EXPIRY, (kind,), end)
         yield from self._requests(lookups)
         yield from self._of_brokers()
         yield Observed(metrics.REGISTRATION_BODY, (), self.bodies())

@@ -3,7 +3,7 @@ signature of a request. It is looked at before the request is decoded further, o
 
 import asyncio
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from math import inf
 from time import time
 from typing import Final
@@ -11,11 +11,12 @@ from typing import Final
 import msgspec
 from msgspec.structs import replace
 
-from access.caller import Caller, caller_at
-from access.certificates import UnreadableCertificate
 from access.classes import OPERATORS, AccessClass
+from access.denials import Denied
+from access.description import digest
 from access.failures import Failures
-from access.limits import unlimited, within
+from access.first_ends import FirstEnds
+from access.limits import unlimited
 from access.live import POLL_S, LivePrincipals, Stored
 from access.patterns import Patterns
 from access.policy import Policy
@@ -23,6 +24,7 @@ from access.proof import BadCredential, Proof
 from access.records import Records
 from access.refusal_log import RefusalLog
 from access.refusals import remark_of
+from access.rules_in_force import RulesInForce
 from access.standing import Standing
 from registry.options.catalogue import Options
 from registry.options.networks import is_in, networks_of
@@ -32,9 +34,9 @@ from rocketmq_remoting.remoting_command import Command
 from worker.connection_proofs import ConnectionProofs
 from worker.counters import Counters
 from worker.logs.rate_limited_log import RateLimitedLog
-from worker.named import named_by
-from worker.peer import Peer, Via
+from worker.peer import Peer
 from worker.reply import Reply
+from worker.rights import admits, admits_anywhere, caller_of, topics_of
 
 __all__ = ["ADMITTED", "CHANGED", "Guard", "Verdict"]
 
@@ -43,6 +45,8 @@ CHANGED: Final = Reply(ext={"changed": "true"}, denied=True)
 again; so it registers, and logs that this is refused."""
 LONG_BODY: Final = 256 << 10
 """Bytes of a body whose signature is verified in a thread: it takes longer than a time slice."""
+ENDED_S: Final = 86_400.0
+"""How long ago a credential may have come to its end while no worker ran, so that it is reported."""
 
 logger = logging.getLogger(__name__)
 refusals = RefusalLog(logger)
@@ -77,6 +81,7 @@ class Guard:
     """The rules and principals of one worker. `clock` gives Unix seconds."""
 
     def __init__(self, options: Options, counters: Counters, clock: Callable[[], float] = time) -> None:
+        self._options = options
         self._policy = Policy.of(options)
         self._proxies = networks_of(options.proxy_trusted_cidrs)
         self._signed_reads = self._policy.rules[AccessClass.READ].names("signed")
@@ -90,20 +95,30 @@ class Guard:
         """The hosts of bad proofs."""
         self.records: Final = Records()
         """What the store is to know."""
-        self.shown: Final = ConnectionProofs()
+        self.shown: Final = ConnectionProofs(self._policy, counters, clock)
         """What certificates prove."""
+        self._first_ends = FirstEnds()
+        counters.first_ends = self.first_ends
         self._changed: list[Callable[[], None]] = []
         self._tasks: set[asyncio.Task[None]] = set()
         self._take()
+        self._note_rules()
 
     async def run(self) -> None:
         """Look at the access file each second, and at ends of credentials and certificates when they come."""
         while True:
-            await asyncio.sleep(min(POLL_S, max(0.0, self._ends - self._clock())))
+            await asyncio.sleep(min(POLL_S, max(0.0, self._next_end() - self._clock())))
             now = self._clock()
             read = await asyncio.to_thread(self._live.read, now)
-            if self._live.take_read(read) or now >= self._ends:
+            is_other = self._live.take_read(read)
+            if is_other or now >= self._next_end():
                 self._take()
+            if is_other:
+                self._note_rules()
+
+    def _next_end(self) -> float:
+        """Return when the next credential or certificate ends (Unix s)."""
+        return min(self._ends, self.shown.first_end() or inf)
 
     def take_stored(self, stored: Stored) -> None:
         """Judge by what is revoked in the store now."""
@@ -112,30 +127,42 @@ class Guard:
 
     def _take(self) -> None:
         """Judge by the principals of now: all rights and proofs are void."""
-        self._principals = self._live.principals
-        self._ends = self._principals.next_expiry(self._clock()) or inf
+        self._principals, now = self._live.principals, self._clock()
+        self._ends = self._principals.next_expiry(now) or inf
+        self.records.note_ends(self._principals.ended(now - ENDED_S, now))
         self.has_principals = len(self._principals) > 0
         self._plain = Standing(self._plain.generation + 1)
         self.shown.clear()
         for changed in self._changed:
             changed()
 
+    def _note_rules(self) -> None:
+        live = self._live
+        rules = RulesInForce.of(self._options, digest(live.description), live.change)
+        self.records.note_rules(rules)
+
     def when_changed(self, changed: Callable[[], None]) -> None:
         """Have `changed` called when the rights of all connections, and all proofs, are void."""
         self._changed.append(changed)
 
+    def identified(self, peer: Peer) -> None:
+        """Give a connection its rights: it is known where it comes from, and a TLS handshake is over."""
+        if peer.tls is not None:
+            self._counters.security.add("tls", "allowed")
+        self.admit(peer)
+
     def admit(self, peer: Peer) -> None:
-        """Give a peer the rights that need no signature, once it is known where it comes from."""
-        peer.standing = standing = self._standing(peer)
-        caller = _caller(peer)
+        """Give a peer the rights that need no signature."""
+        generation = self._plain.generation
+        peer.standing = standing = self.shown.standing(peer, self._principals, generation) or self._plain
+        caller = caller_of(peer)
         if standing.proof is not None:
             caller = replace(caller, mtls=unlimited(standing.proof.principal))
-            self.shown.add(peer, standing.proof)
         peer.rights = int(self._policy.classes(caller)) & ~standing.barred
 
-    def disconnected(self, peer: Peer) -> None:
-        """Forget a connection that has ended."""
-        self.shown.remove(peer)
+    def first_ends(self) -> Iterator[tuple[str, float]]:
+        """Yield when the first key, token and certificate in use end: `access.first_ends`."""
+        return self._first_ends.read(self._principals, self._clock(), self.shown.first_end())
 
     def is_signed(self, command: Command) -> bool:
         """Return whether a request shows a key, where there are any."""
@@ -196,36 +223,18 @@ class Guard:
         topics: tuple[Patterns, ...] = ()
         if not needs & peer.rights:
             is_barred = proof is None and needs & peer.standing.barred
-            if is_barred or not _admits(self._policy, command, peer, needs, *proofs):
+            if is_barred or not admits(self._policy, command, peer, needs, *proofs):
                 return self._refused(command, peer, needs, proofs[0] if proofs else None)
-            topics = _topics(self._policy, command, peer, needs, proofs)
+            topics = topics_of(self._policy, command, peer, needs, proofs)
         if needs & OPERATORS:
             self._counters.security.add("authz", "allowed")
-        by_bytes = proof is not None and _admits_anywhere(self._policy, command, needs, proof)
+        by_bytes = proof is not None and admits_anywhere(self._policy, command, needs, proof)
         return Verdict(None, proof, topics, self._plain.generation, by_bytes)
-
-    def _standing(self, peer: Peer) -> Standing:
-        """Return what a connection's certificate proves; one that is bad bars what a bad signature does."""
-        try:
-            names = None if peer.tls is None else peer.tls.certificate
-            proof = None if names is None else self._principals.by_certificate(names, self._clock())
-        except (BadCredential, UnreadableCertificate) as error:
-            self._counters.security.add("authn", "denied")
-            log.error(
-                "the certificate of %s is not accepted: %s; correct the access file", peer.address, error
-            )
-            reads = AccessClass.READ if self._policy.rules[AccessClass.READ].names("mtls") else 0
-            return Standing(self._plain.generation, barred=int(AccessClass.BROKER | OPERATORS | reads))
-        if proof is None:
-            return self._plain
-        self._counters.security.add("authn", "allowed")
-        self._ends = min(self._ends, proof.expires or inf)
-        return Standing(self._plain.generation, proof)
 
     def _unproven(self, command: Command, peer: Peer, needs: AccessClass, error: BadCredential) -> Verdict:
         """Refuse a request whose signature is not that of its key, though others need no key for it. A host that is
         shut out for such guesses opens no connection, and has no more of them over one that it has."""
-        self._counters.security.add("authn", "denied")
+        self._counters.security.add("authn", error.result)
         ends = False
         if not self._policy.observes:
             ends = bool(self.failures.shut_s(peer.host)) and not is_in(peer.host, self._proxies)
@@ -261,38 +270,8 @@ class Guard:
             refusals.refused(peer.host, needs, remark, answered=observes)
         if observes:
             return ADMITTED
+        if proof is not None:
+            self.records.denials.note(Denied(actor, str(command.code)), needs, peer.address)
         if command.code == RequestCode.QUERY_DATA_VERSION:
             return Verdict(CHANGED)
         return Verdict(Reply(ResponseCode.NO_PERMISSION, remark=remark, denied=True))
-
-
-def _caller(peer: Peer) -> Caller:
-    if peer.via is Via.UNNAMED:
-        return Caller("remoting", tls=peer.tls is not None)
-    forwarded = peer.via is Via.FORWARDED
-    return caller_at("remoting", peer.host, forwarded=forwarded, tls=peer.tls is not None)
-
-
-def _admits(policy: Policy, command: Command, peer: Peer, needs: AccessClass, *proofs: Proof) -> bool:
-    """Return whether the rules admit a request by its connection and these proofs."""
-    caller = _caller(peer)
-    for proof in proofs:
-        classes = within(proof.principal, named_by(command), needs)
-        by = {"signed": classes} if proof.kind == "acl" else {"mtls": classes}
-        caller = replace(caller, **by)
-    return policy.admits(needs, caller)
-
-
-def _admits_anywhere(policy: Policy, command: Command, needs: AccessClass, signature: Proof) -> bool:
-    """Return whether the rules admit a request by its signature, whatever its connection has proven."""
-    classes = within(signature.principal, named_by(command), needs)
-    return policy.admits(needs, Caller("remoting", signed=classes))
-
-
-def _topics(
-    policy: Policy, command: Command, peer: Peer, needs: AccessClass, proofs: list[Proof]
-) -> tuple[Patterns, ...]:
-    """Return the topics of the first proof that admits a request alone; of all where none does."""
-    alone = next(([one] for one in proofs if _admits(policy, command, peer, needs, one)), proofs)
-    limits = (one.principal.limits.topics for one in alone)
-    return tuple(topics for topics in limits if topics is not None)

@@ -56,7 +56,7 @@ class Service:
         self._answering = self.parts.answering
         self._guard = self.parts.guard
         self.failures = self._guard.failures
-
+        self.comes_back = self.parts.closed.comes_back
         self.when_rights_change = self._guard.when_changed
         self.when_rights_change(self._forget_rights)
 
@@ -133,12 +133,12 @@ class Service:
 
     def identified(self, peer: Peer) -> None:
         """Note that the next bytes of a connection are frames: PROXY header and TLS handshake are over."""
-        self._guard.admit(peer)
+        self._guard.identified(peer)
 
     def disconnected(self, peer: Peer, *, shutting_down: bool) -> None:
         """Release a connection that has ended."""
         self.parts.admins.discard(peer)
-        self._guard.disconnected(peer)
+        self._guard.shown.remove(peer)
         self.parts.closed.closed(peer, shutting_down=shutting_down)
 
     def begin_drain(self) -> None:

@@ -9,10 +9,12 @@ from typing import Final, Protocol
 from registry.options.catalogue import Options
 from worker.background import forever
 from worker.meter import Meter, Metered
+from worker.peer import Peer
 from worker.transport.accept import Acceptor
 from worker.transport.connection_balance import ConnectionBalance
 from worker.transport.connections import Connections
 from worker.transport.owner import Limits, Service
+from worker.transport.renewed_trust import RenewedTrust
 from worker.transport.tls import ServerTls
 
 __all__ = ["STOP_S", "Serving", "WorkerService"]
@@ -34,6 +36,8 @@ class WorkerService(Service, Protocol):
 
     @property
     def metered(self) -> Metered: ...
+    @property
+    def comes_back(self) -> Callable[[Peer], None]: ...
     async def start(self) -> None: ...
     def begin_drain(self) -> None: ...
     async def stop(self) -> None: ...
@@ -63,6 +67,8 @@ class Serving:
         self._connections = Connections(options, limits, service, self._tls, loop, balance)
         self._balance = balance
         self._acceptor = Acceptor(loop, sockets, self._connections.admit, balance)
+        self._trust = RenewedTrust(self._connections.by_id.values, service.comes_back, loop.time)
+        self._tls.when_trust_changes(self._trust.begin)
         self._meter = Meter(options.namespace, service.metered, self._connections, self._tls)
         self._ending = asyncio.Event()
 
@@ -75,6 +81,7 @@ class Serving:
         upkeep = [
             self._loop.create_task(self._every(self._connections.sweep_every_s, self._connections.sweep)),
             self._loop.create_task(self._every(TLS_FILES_S, self._tls.poll)),
+            self._loop.create_task(self._every(TLS_FILES_S, self._trust.sweep)),
             self._loop.create_task(forever("the meter", self._meter.run)),
         ]
         try:

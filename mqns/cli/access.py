@@ -58,8 +58,13 @@ class TokenDocument(Document, frozen=True):
     roles: list[str] | None
     created_millis: int
     expires_millis: int
-    last_used_millis: int | None
     by: str
+
+
+class ListedTokenDocument(TokenDocument, frozen=True):
+    """And when it was used."""
+
+    last_used_millis: int | None
 
 
 class CreatedDocument(TokenDocument, frozen=True):
@@ -100,7 +105,7 @@ class PrincipalsDocument(Document, frozen=True):
     """All principals, tokens and revocations."""
 
     principals: list[PrincipalDocument]
-    tokens: list[TokenDocument]
+    tokens: list[ListedTokenDocument]
     revoked: list[str]
 
 

@@ -264,6 +264,8 @@ def _cut(text: object, most: int = CHARACTERS) -> str:
 
 
 def _access_changed(data: Data) -> str:
+    if "credential" not in data:
+        return _rules_changed(data)
     roles = data.get("roles")
     until = data.get("expires_ms")
     return "".join(
@@ -272,6 +274,26 @@ def _access_changed(data: Data) -> str:
             f" as {_some([_name(role) for role in roles], ', ')}" if isinstance(roles, list) else "",
             f" until {moment_text(until)}" if isinstance(until, int) else "",
             f", in place of {_name(data['replaces'])}" if "replaces" in data else "",
+        )
+    )
+
+
+def _rules_changed(data: Data) -> str:
+    """The options; of principals their names, where these are known."""
+    changes = msgspec.convert(data["changes"], dict[str, tuple[Any, Any]])
+    said = [f"{_name(key)} {_change(*change)}" for key, change in changes.items() if key != "principals"]
+    for word in ("added", "changed", "removed"):
+        names = msgspec.convert(data.get(word, []), list[str])
+        said += [f"{word} {_some(map(_name, names), ', ')}"] if names else []
+    return "; ".join(said) or "principals of the access file"
+
+
+def _access_denied(data: Data) -> str:
+    times = data.get("count")
+    return "".join(
+        (
+            f"{_name(data['operation'])}, of class {_name(data['class'])}",
+            f", {times} times" if isinstance(times, int) and times > 1 else "",
         )
     )
 
@@ -287,6 +309,7 @@ WORDS: Final[Mapping[str, Callable[[Data], str]]] = {
     "hold_changed": _hold_changed,
     "drain_changed": _drain_changed,
     "access_changed": _access_changed,
+    "access_denied": _access_denied,
     "conflict_seen": _conflict_seen,
     "tables_repaired": _tables_repaired,
     "checkpoint": _checkpoint,

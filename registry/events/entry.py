@@ -21,6 +21,7 @@ class EventKind(StrEnum):
     HOLD_CHANGED = "hold_changed"
     DRAIN_CHANGED = "drain_changed"
     ACCESS_CHANGED = "access_changed"
+    ACCESS_DENIED = "access_denied"
     CONFLICT_SEEN = "conflict_seen"
     TABLES_REPAIRED = "tables_repaired"
     CHECKPOINT = "checkpoint"
@@ -35,6 +36,7 @@ AUDITED_KINDS: Final = frozenset(
         EventKind.SETTINGS_CHANGED,
         EventKind.HOLD_CHANGED,
         EventKind.ACCESS_CHANGED,
+        EventKind.ACCESS_DENIED,
         EventKind.CONFLICT_SEEN,
     }
 )

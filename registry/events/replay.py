@@ -79,6 +79,7 @@ STEPS: Final[dict[str, Callable[[Tables, Event], Tables]]] = {
     EventKind.SETTINGS_CHANGED: changes.settings_changed,
     EventKind.HOLD_CHANGED: changes.hold_changed,
     EventKind.ACCESS_CHANGED: changes.nothing,
+    EventKind.ACCESS_DENIED: changes.nothing,
     EventKind.CONFLICT_SEEN: changes.nothing,
     EventKind.TABLES_REPAIRED: changes.tables_repaired,
     EventKind.CHECKPOINT: checkpoint,

@@ -16,6 +16,7 @@ JSON: Final = frozenset(
     }
 )
 JSON_OF: Final[Mapping[str, frozenset[str]]] = {
+    EventKind.ACCESS_CHANGED: frozenset({"added", "changed", "removed"}),
     EventKind.HOLD_CHANGED: frozenset({"before", "after"}),
     EventKind.DRAIN_CHANGED: frozenset({"before", "after"}),
     EventKind.TABLES_REPAIRED: frozenset({"topics"}),

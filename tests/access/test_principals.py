@@ -1,16 +1,19 @@
 """What proves that a caller is a principal: keys, tokens, certificates, while they are in force."""
 
+from math import inf
+
 import pytest
 
 from access.certificates import CertificateNames
 from access.classes import ALL, AccessClass
 from access.credentials import AclKey, AclSecret, CertificatePattern, TokenHash
+from access.first_ends import FirstEnds
 from access.limits import UNLIMITED, Limits
 from access.named import ALL_NAMES, NOTHING, Named
 from access.patterns import Patterns
 from access.principal import Principal, StoredToken
 from access.principals import DuplicateCredential, Principals
-from access.proof import AmbiguousCertificate, BadCredential, Proof
+from access.proof import AmbiguousCertificate, BadCredential, ExpiredCredential, Proof
 from access.roles import Role
 from access.tokens import new_token
 from registry.secret import Secret
@@ -72,8 +75,11 @@ def test_of_two_secrets_each_is_good_until_its_end() -> None:
     assert (proof and proof.credential, proof and proof.expires) == ("acl:K#a.key", NOW + 2)
     proof = principals.by_signature(signed(secret=OTHER), b"", NOW + 2)
     assert (proof and proof.credential, proof and proof.expires) == ("acl:K#b.key", None)
-    with pytest.raises(BadCredential):
+    with pytest.raises(ExpiredCredential, match=r"acl:K#a\.key of principal p is over"):
         principals.by_signature(signed(), b"", NOW + 2)
+    with pytest.raises(BadCredential) as wrong:
+        principals.by_signature(signed(secret="neither"), b"", NOW + 2)
+    assert wrong.value.result == "denied"
 
 
 def test_a_token_proves_its_principal() -> None:
@@ -81,7 +87,7 @@ def test_a_token_proves_its_principal() -> None:
     principals = Principals([principal])
     proof = principals.by_token(TOKEN.token.reveal(), NOW)
     assert proof == Proof("token", principal, f"token:{TOKEN.id}", NOW + 2)
-    with pytest.raises(BadCredential, match="is over"):
+    with pytest.raises(ExpiredCredential, match="is over"):
         principals.by_token(TOKEN.token.reveal(), NOW + 2)
 
 
@@ -153,7 +159,7 @@ def test_a_certificate_of_two_principals_is_refused() -> None:
 
 
 def test_a_certificate_that_is_over_is_bad() -> None:
-    with pytest.raises(BadCredential, match="certificate of principal a is over"):
+    with pytest.raises(ExpiredCredential, match="certificate of principal a is over"):
         Principals([certified("a", "cn:x")]).by_certificate(CertificateNames(NOW, cn="x"), NOW)
 
 
@@ -284,3 +290,23 @@ def test_limits_have_all_that_a_request_names(named: Named, allowed: bool) -> No
     """AC-17, of values."""
     assert Limits(brokers=Patterns.of(["b-*"]), topics=Patterns.of(["o-*"])).allow(named) == allowed
     assert UNLIMITED.allow(named)
+
+
+def test_a_key_ends_with_the_last_of_its_secrets_and_what_is_over_or_revoked_ends_no_more() -> None:
+    old, new = AclSecret("a.key", Secret(SECRET), NOW + 2), AclSecret("b.key", Secret(OTHER), NOW + 5)
+    without_end = key(old, AclSecret("c.key", Secret(OTHER)), access_key="L")
+    token = TokenHash(TOKEN.id, TOKEN.digest, NOW + 3)
+    principals = Principals([Principal("p", READER, keys=(key(old, new), without_end), tokens=(token,))])
+    assert principals.first_ends(NOW) == {"acl": NOW + 5, "token": NOW + 3}
+    assert principals.first_ends(NOW + 3) == {"acl": NOW + 5, "token": None}
+    assert principals.without({"acl:K"}).first_ends(NOW) == {"acl": None, "token": NOW + 3}
+    assert principals.without({"principal:p"}).first_ends(NOW) == {"acl": None, "token": None}
+
+
+def test_first_ends_are_infinite_once_there_are_none_and_absent_before() -> None:
+    ends = FirstEnds()
+    assert dict(ends.read(Principals(), NOW)) == {}
+    ending = Principals([one(key(AclSecret("a.key", Secret(SECRET), NOW + 2)))])
+    assert dict(ends.read(ending, NOW)) == {"key": NOW + 2}
+    assert dict(ends.read(ending, NOW + 2, NOW + 9)) == {"key": inf, "cert": NOW + 9}
+    assert dict(ends.read(Principals(), NOW)) == {"key": inf, "cert": inf}

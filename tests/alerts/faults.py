@@ -21,8 +21,11 @@ from mqpipeline.reports.catalogue import SLO
 from mqpipeline.serving.publish import publish
 from mqpipeline.serving.results import Results
 from registry.clock import LATE_MS
+from rocketmq_remoting.codes import RequestCode, ResponseCode
+from rocketmq_remoting.command import Command, encode
 from testbed import redis_servers
 from testbed.broker import Broker, Topic
+from testbed.connection import V5_3_3, Connection
 from testbed.eventually import eventually
 from testbed.processes import send, stopped
 from tests.alerts.service import AWAITED_S, Peer, Service, repeated
@@ -33,6 +36,9 @@ TOPICS: Final = tuple(Topic(f"T{number}") for number in range(400))
 MANY: Final = Broker(name="many", addr="127.0.2.1:10911", topics=TOPICS)
 OUTAGE_S: Final = 1 + LATE_MS / 1000
 """Longer than leases may go without a worker's tick: the time is the fault."""
+ELSEWHERE: Final = b"PROXY TCP4 192.0.2.7 10.9.9.9 41000 9876\r\n"
+"""A balancer of this machine says that the client is on another one."""
+REFUSED_AT_ONCE: Final = 20
 HOUR_MS: Final = 3_600_000
 DAY_MS: Final = 24 * HOUR_MS
 DIFFERING: Final = msgspec.structs.replace(RUN, proves=True, members_differing=1, pairs_differing=0)
@@ -79,6 +85,21 @@ def one_address_has_many_names(service: Service) -> Iterator[None]:
     for number in range(5):
         service.announce(f"same-{number}", "127.0.1.99:10911")
     yield
+
+
+@fault("plain", "AccessDenied")
+def changes_by_callers_that_prove_nothing(service: Service) -> Iterator[None]:
+    kv = {"namespace": "n", "key": "k", "value": "v"}
+    frames = encode(Command(RequestCode.PUT_KV_CONFIG, 1, 0, V5_3_3, ext=kv)) * REFUSED_AT_ONCE
+    connection = Connection(service.server.port, first=ELSEWHERE)
+
+    def change() -> None:
+        connection.send(frames)
+        for _ in range(REFUSED_AT_ONCE):
+            assert connection.receive().code == ResponseCode.NO_PERMISSION
+
+    with repeated(0.1, change):
+        yield
 
 
 @fault("plain", "RegistrationRejected")

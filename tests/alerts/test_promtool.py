@@ -30,6 +30,7 @@ EXPIRED: Final = 'N_unregistration_events_total{ns="a",cause="expired"}'
 CLOSED: Final = 'N_unregistration_events_total{ns="a",cause="closed"}'
 UP: Final = 'N_broker_up{ns="a",cluster="c1",broker="b",broker_id="0"}'
 ACTIVE: Final = 'N_active_brokers{ns="a",cluster="c1",role="master"}'
+DENIED: Final = 'N_security_events_total{ns="a",operation="authz",result="denied"}'
 CONFLICTS: Final = 'N_identity_conflicts_total{ns="a",kind="two_names"}'
 LOOKUPS: Final = 'N_requests_total{ns="a",request_code="105",result="%s"}'
 MISMATCHES: Final = 'N_events_fold_mismatches{ns="a"}'
@@ -82,6 +83,9 @@ CASES: Final = (
     Case("a broker died hours ago", {CLOSED: "1x200", UP: "0x200"}),
     Case("two conflicts", {CONFLICTS: "0x60 2x140"}),
     Case("three conflicts", {CONFLICTS: "0x60 3x140"}, "IdentityConflict"),
+    Case("a few refusals", {DENIED: "0+4x200"}),
+    Case("a flood of refusals", {DENIED: "0+60x200"}, "AccessDenied"),
+    Case("a flood of what is over", {DENIED.replace("denied", "expired"): "0+60x200"}),
     Case(
         "topics that are read only on purpose",
         {'N_topics_without_writable_master{ns="a",cluster="c1"}': "2x200"},

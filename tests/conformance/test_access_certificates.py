@@ -1,6 +1,7 @@
 """Callers that show a certificate (docs/conformance.md, AC; docs/access.md)."""
 
 import ssl
+import time
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -25,9 +26,13 @@ from testbed.certificates import Certificates, make_certificates
 from testbed.connection import Closed, Connection
 from testbed.eventually import eventually
 from testbed.nameserver import NameServer
+from tests.worker.transport.client import insecure
+from worker.transport.renewed_trust import CLOSED_WITHIN_S
 
 Start = Callable[..., NameServer]
 REFUSED, DONE = ResponseCode.NO_PERMISSION, ResponseCode.SUCCESS
+SLACK_S: Final = 3.0
+"""Of a loaded machine."""
 FILE: Final = """
 [principals.brokers]
 roles = ["broker"]
@@ -161,3 +166,35 @@ def test_without_a_certificate_where_one_is_demanded_nothing_is_answered(
     context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
     with pytest.raises((ssl.SSLError, Closed, ConnectionError)):
         Connection(server.port, tls=context).usable()
+
+
+def test_a_new_trust_file_closes_what_it_did_not_verify_and_nothing_is_lost(
+    start: Start, authority: Authority, tmp_path: Path
+) -> None:
+    server = start(accessBroker="mtls", remotingWorkers="1")
+    trusted = authority.client("old-broker")
+    brokers = [Connection(server.port, tls=trusted) for _ in range(4)]
+    names = {f"b-{number}": connection for number, connection in enumerate(brokers)}
+    for number, (name, connection) in enumerate(names.items()):
+        broker = A.but(name=name, addr=f"127.0.9.{number}:10911")
+        assert broker.register(connection).code == DONE
+    session = brokers[0].tls_session
+    assert session
+    others = [Connection(server.port), Connection(server.port, tls=insecure())]
+    other = Authority(tmp_path / "other")
+    trust = authority.files.folder / "ca.pem"
+    began = time.monotonic()
+    trust.write_bytes((tmp_path / "other" / "ca.pem").read_bytes())
+    ended = []
+    for connection in brokers:
+        assert connection.closed(CLOSED_WITHIN_S + SLACK_S)
+        ended.append(time.monotonic() - began)
+    assert 4 < ended[0] < ended[-1] - 10
+    assert all(connection.usable() for connection in others)
+    assert "4 connections with certificates are closed within 30 s" in server.said()
+    body = others[0].ask(RequestCode.GET_BROKER_CLUSTER_INFO).body.decode()
+    assert [name for name in names if f'"brokerName":"{name}"' in body] == [*names]
+    for resumes in (session, None):
+        with pytest.raises((ssl.SSLError, Closed, ConnectionError)):
+            Connection(server.port, tls=trusted, resumes=resumes).usable()
+    assert Connection(server.port, tls=other.client("old-broker")).usable()

@@ -86,7 +86,7 @@ def _ask(needed: AccessClass, peer: str, headers: Mapping[str, str], away: bool,
 
     def application(environ: Any, start_response: Any) -> list[bytes]:
         try:
-            denial = gate.denial_of(environ, needed, lambda: Named(brokers=(broker,)))
+            denial = gate.denial_of(environ, needed, "GET /", lambda: Named(brokers=(broker,)))
             status = 200 if denial is None else denial.status
         except StoreUnavailable:
             status = 503

@@ -74,6 +74,7 @@ http_requests_total c method route status
 http_request_duration_seconds L method route
 admin_writes_total c op actor_kind
 tls_cert_expiry_timestamp_seconds g listener
+access_expiry_timestamp_seconds g kind
 limit_used_ratio g limit
 limit_refusals_total c limit
 security_events_total c operation result

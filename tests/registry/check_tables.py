@@ -12,6 +12,7 @@ MAPPING = re.compile(r"[1-9]\d*,\{.*\}")
 REGISTRANT = re.compile(r"host:.+|principal:[A-Za-z0-9._-]{1,64}")
 SLACK_MS = 500  # on a busy machine a script may wait between two of its commands
 ELSEWHERE = (
+    "access:reported",
     "access:revoked",
     "access:tokens",
     "access:used",
@@ -40,6 +41,7 @@ ELSEWHERE = (
     "gone",
     "workers",
 )
+TRANSIENT = ("access_denied", "http_writes", "kv_bytes", "kv_versions", "pushed")
 Hashes = dict[str, dict[str, str]]
 
 
@@ -71,7 +73,7 @@ class Snapshot:
     def _read(self, pipe: Store, rest: str, key: str) -> Callable[[Iterator[Any]], None]:
         """Ask for a key; what is returned takes its part of the replies."""
         kind, _, name = rest.partition(":")
-        if rest in ELSEWHERE or kind in ("pushed", "http_writes", "kv_bytes", "kv_versions"):
+        if rest in ELSEWHERE or kind in TRANSIENT:
             return lambda replies: None
         if rest in self.sets:
             pipe.smembers(key)

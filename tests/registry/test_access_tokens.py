@@ -8,8 +8,8 @@ import pytest
 
 from access.principal import StoredToken
 from access.roles import Role
+from registry.access_changes import DAY_MS
 from registry.access_tokens import (
-    DAY_MS,
     OVER_KEPT_MS,
     REVOKED_MOST,
     TOKENS_MOST,

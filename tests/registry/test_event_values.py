@@ -40,6 +40,7 @@ def test_what_a_field_is_depends_on_the_kind() -> None:
         "roles": ["reader"],
         "expires_ms": 7,
     }
+    assert values("access_changed", added='["a"]', count="1") == {"added": ["a"], "count": 1}
     assert values("tables_repaired", topics='["T"]') == {"topics": ["T"]}
     assert values("broker_removed", topics="7") == {"topics": 7}
     assert values("checkpoint", scope="end", members="3", kv="1") == {"scope": "end", "members": 3, "kv": 1}

@@ -334,7 +334,7 @@ OTHERS = (
     *("kv:ORDER_TOPIC_CONFIG", "kv", "drains", "drains:ends", "owed", "workers", "lapses", "settings"),
     "events:offsets",
     "events:summaries",
-    *("access:tokens", "access:revoked", "access:used"),
+    *("access:tokens", "access:revoked", "access:used", "access:reported"),
 )
 STREAMS = (
     "events",

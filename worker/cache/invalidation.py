@@ -208,6 +208,7 @@ RULES: dict[str, Callable[[Invalidation, Event], None]] = {
     EventKind.DRAIN_CHANGED: Invalidation._drain_changed,
     EventKind.KV_CHANGED: Invalidation._kv_changed,
     EventKind.CONFLICT_SEEN: Invalidation._nothing,
+    EventKind.ACCESS_DENIED: Invalidation._nothing,
     EventKind.TABLES_REPAIRED: Invalidation._repaired,
     EventKind.CHECKPOINT: Invalidation._nothing,
 }

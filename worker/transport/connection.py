@@ -258,6 +258,8 @@ def _is_the_peers(error: Exception, connection: Connection) -> bool:
     """Log and count why a connection fails; return whether its peer is the cause."""
     if isinstance(error, FrameError):
         connection.owner.unreadable(error.reason)
+    if isinstance(error, TlsError | TlsUnusable) and connection.unasked:
+        connection.owner.service.counters.security.add("tls", getattr(error, "result", "denied"))
     if isinstance(error, FrameError | ProxyError | TlsError | TlsUnusable | HostFull):
         rate_limited.warning(
             "connection %s of %s closed: %s; find out what connects from there",

@@ -74,7 +74,7 @@ class Connections:
         self._proxies = TrustedProxies(options, self._hosts)
         self._socket_options = _socket_options(options)
         self._ids = itertools.count(1)
-        self._open: dict[str, Connection] = {}
+        self.by_id: dict[str, Connection] = {}
         self._admitted = 0
         service.when_rights_change(self._void_rights)
 
@@ -120,7 +120,7 @@ class Connections:
 
     def opened(self, connection: Connection) -> None:
         """Called by a connection once it has its transport."""
-        self._open[connection.id] = connection
+        self.by_id[connection.id] = connection
         self._notify(connection, lambda: self.service.connected(connection))
 
     def introduced(self, connection: Introduced, source: str | None) -> None:
@@ -131,7 +131,7 @@ class Connections:
         """Called by a connection when its transport is gone."""
         self._count(-1)
         self._hosts.leave(connection.host)
-        self._open.pop(connection.id, None)
+        self.by_id.pop(connection.id, None)
         shutting_down = self.shutting_down
         self._notify(connection, lambda: self.service.disconnected(connection, shutting_down=shutting_down))
 
@@ -141,7 +141,7 @@ class Connections:
             reading.abort(slowness)
         now = self.time()
         quiet_since = now - self.limits.idle_s if self.limits.idle_s else -inf
-        for connection in [c for c in self._open.values() if c.active_at <= quiet_since or c.deadline <= now]:
+        for connection in [c for c in self.by_id.values() if c.active_at <= quiet_since or c.deadline <= now]:
             if not (reason := connection.overdue(now)):
                 continue
             if connection.closed:
@@ -158,19 +158,19 @@ class Connections:
     def busy(self) -> int:
         """Connections with requests or replies under way; of one that was just accepted the first request is."""
         since = self._new_since
-        return sum(_is_busy(c, since) for c in self._open.values())
+        return sum(_is_busy(c, since) for c in self.by_id.values())
 
     def begin_go_away(self) -> None:
         """Answer requests with GO_AWAY from now on, but on connections that have just come."""
         since = self._new_since
-        for connection in self._open.values():
+        for connection in self.by_id.values():
             connection.go_away = not _is_new(connection, since)
 
     def close_quiet(self, keep: int, reason: str) -> None:
         """Close connections that have nothing under way, the longest quiet first, until `keep` are left."""
         since = self._new_since
-        quiet = (c for c in self._open.values() if not (c.closed or _is_busy(c, since)))
-        for connection in nsmallest(len(self._open) - keep, quiet, key=lambda c: c.active_at):
+        quiet = (c for c in self.by_id.values() if not (c.closed or _is_busy(c, since)))
+        for connection in nsmallest(len(self.by_id) - keep, quiet, key=lambda c: c.active_at):
             connection.close(reason, End.DRAINED)
 
     def close(self) -> None:
@@ -179,12 +179,12 @@ class Connections:
 
     def close_all(self, reason: str) -> None:
         """Close every connection, after what was sent has gone out."""
-        for connection in list(self._open.values()):
+        for connection in list(self.by_id.values()):
             connection.close(reason, End.DRAINED)
 
     def abort_all(self, reason: str) -> None:
         """End every connection at once."""
-        for connection in list(self._open.values()):
+        for connection in list(self.by_id.values()):
             connection.abort(reason, End.DRAINED)
 
     @property
@@ -195,7 +195,7 @@ class Connections:
 
     def _void_rights(self) -> None:
         """Have the next request of each connection judged by what is in force now."""
-        for connection in self._open.values():
+        for connection in self.by_id.values():
             connection.rights = 0
 
     def _refused(self, accepted: socket, option: str) -> None:
@@ -220,7 +220,7 @@ class Connections:
         self._balance.count(self._admitted)
 
     def _never_opened(self, connection: Connection) -> None:
-        if not connection.closed and connection.id not in self._open:
+        if not connection.closed and connection.id not in self.by_id:
             self._count(-1)
             self._hosts.leave(connection.host)
         log.warning(

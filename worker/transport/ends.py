@@ -15,6 +15,6 @@ class End(StrEnum):
     ERROR = "closed_error"
     """By bytes that are no frame, or by a fault of this server."""
     DRAINED = "drained"
-    """The worker ends."""
+    """The worker ends, or it trusts other certificates now."""
     LIMIT = "over_limit"
     TLS = "tls_failed"

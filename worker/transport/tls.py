@@ -5,6 +5,7 @@ Options are Java's `tls.*`, in the environment or in the file that `tls.config.f
 import hashlib
 import logging
 import ssl
+from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
@@ -34,6 +35,7 @@ class ServerTls:
         self._hashes = {path: _content_hash(path) for path in self._files.all}
         self._changed: set[str] = set()
         self._failed = False
+        self._trust_changes: list[Callable[[], None]] = []
         self.certificates_end_s: float | None = None
         """When the certificate in use ends, or one of its chain (Unix s); None without one, or if it is self-signed."""
         # The self-signed certificate waits for the first connection that wants one: few do, and making it takes
@@ -89,8 +91,15 @@ class ServerTls:
         if not self._self_signed:
             self.certificates_end_s = certificates_end(options.tls_server_cert_path)
         self._failed = False
+        is_new_trust = self._files.trust in self._changed
         self._changed.clear()
         log.info("TLS: new connections get the present certificate, mode %s", self.mode.value)
+        for changed in self._trust_changes if is_new_trust else ():
+            changed()
+
+    def when_trust_changes(self, changed: Callable[[], None]) -> None:
+        """Have `changed` called when a new trust file is in force: connections were verified by the old one."""
+        self._trust_changes.append(changed)
 
 
 class _Files(msgspec.Struct, frozen=True):

@@ -8,11 +8,17 @@ from access.certificates import CertificateNames, names_of_peer
 
 __all__ = ["TlsError", "TlsSession"]
 
+CERT_HAS_EXPIRED: Final = 10
+"""X509_V_ERR_CERT_HAS_EXPIRED of OpenSSL."""
 _BLOCK_BYTES: Final = 256 * 1024
 
 
 class TlsError(Exception):
-    """The TLS session has failed; `outgoing` may return an alert for the peer."""
+    """The TLS session has failed; `outgoing` may return an alert for the peer. `result` is how it is counted."""
+
+    def __init__(self, error: Exception) -> None:
+        super().__init__(_reason(error))
+        self.result = "expired" if getattr(error, "verify_code", 0) == CERT_HAS_EXPIRED else "denied"
 
 
 class TlsSession:
@@ -47,13 +53,18 @@ class TlsSession:
         except ssl.SSLZeroReturnError:
             self.ended = True
         except (ssl.SSLError, OSError) as error:
-            raise TlsError(_reason(error)) from error
+            raise TlsError(error) from error
         return b"".join(plain)
 
     @property
     def certificate(self) -> CertificateNames | None:
         """The names of the peer's certificate, None where none was shown and verified. Raises UnreadableCertificate."""
         return names_of_peer(self._ssl)
+
+    @property
+    def has_certificate(self) -> bool:
+        """Whether the peer has shown a certificate, which was verified."""
+        return self._ssl.getpeercert(binary_form=True) is not None
 
     def outgoing(self) -> bytes:
         """Return what is to be sent now: handshake messages, an alert."""
@@ -64,7 +75,7 @@ class TlsSession:
         try:
             self._ssl.write(plain)
         except (ssl.SSLError, OSError) as error:
-            raise TlsError(_reason(error)) from error
+            raise TlsError(error) from error
         return self._outgoing.read()
 
     def close_notify(self) -> bytes:

@@ -24,13 +24,15 @@ from worker.background import end
 from worker.counters import Counters
 from worker.logs.rate_limited_log import RateLimitedLog
 from worker.outgoing import Endpoint
-from worker.peer import Peer
+from worker.peer import NONE_REGISTERED, Peer
 from worker.watch.host_semaphore import HostSemaphore
 from worker.watch.probes import Probe, probe_twice
 
 PROBES_MAX = 64
 RETRY_S = 1.0
 RETRY_FOR_S = 120.0
+COME_BACK_S = 75.0
+"""Brokers register each 60 s at the latest (registerNameServerPeriod), and first have to notice."""
 ASKING_MAX = 128  # the others wait: while the store is away, all that ask again would keep the worker busy
 
 log = logging.getLogger(__name__)
@@ -116,6 +118,17 @@ class ClosedConnections:
                 if not shutting_down:
                     self._begin_release(member, self.owner(peer), members)
 
+    def comes_back(self, peer: Peer) -> None:
+        """Note that a living peer's connection is closed from here: it is released once its brokers have had time to
+        register over another one."""
+        members = peer.registered
+        if isinstance(members, Members):
+            peer.registered = NONE_REGISTERED
+            self._registered.discard(peer)
+            for member in members:
+                self._forget(peer, member)
+            self._add(asyncio.get_running_loop().create_task(self._release_late(self.owner(peer), members)))
+
     def expired(self, member: str) -> None:
         """Close the connections that a member registered over whose lapse was recorded, unless it is back."""
         if member in self._peers:
@@ -152,6 +165,11 @@ class ClosedConnections:
             return
         for peer in tuple(self._peers.get(member, ())):
             peer.close("a broker that registered over it has expired")
+
+    async def _release_late(self, owner: str, members: Members) -> None:
+        await asyncio.sleep(COME_BACK_S)
+        for member in members:
+            self._begin_release(member, owner, members)
 
     async def _release(self, member: str, owner: str, members: Members) -> None:
         cluster, address = split_member_key(member)

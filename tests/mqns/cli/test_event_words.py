@@ -116,6 +116,25 @@ SAID: list[tuple[str, str, dict[str, Any], str]] = [
         "principal:ci of ci",
     ),
     (
+        "access_changed",
+        "rules",
+        {
+            "changes": {"accessRead": ["open", "signed"], "principals": ["one", "two"]},
+            "added": ["a", "b c"],
+            "removed": ["d"],
+            "count": 3,
+        },
+        'accessRead "open" -> "signed"; added a, "b c"; removed d',
+    ),
+    ("access_changed", "rules", {"changes": {"principals": ["1", "2"]}}, "principals of the access file"),
+    (
+        "access_denied",
+        "denied",
+        {"operation": "PUT /v1/kv/<namespace>/<key>", "class": "admin", "count": 3},
+        '"PUT /v1/kv/<namespace>/<key>", of class admin, 3 times',
+    ),
+    ("access_denied", "denied", {"operation": "100", "class": "admin", "count": 1}, "100, of class admin"),
+    (
         "conflict_seen",
         "two_names",
         MEMBER | {"action": "accepted", "holder": {"broker": "b2"}},

@@ -114,6 +114,9 @@ class EchoService(NoCache):
     def identified(self, peer: Peer) -> None:
         """As the real one; everything may be asked."""
 
+    def comes_back(self, peer: Peer) -> None:
+        """As the real one; no broker registers."""
+
     def connected(self, peer: Peer) -> None:
         self.peers.add(peer)
 

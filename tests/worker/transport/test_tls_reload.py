@@ -148,6 +148,24 @@ def test_a_new_trust_file_alone_counts(files: Files, tmp_path: Path) -> None:
     assert shown(tls, other, tmp_path)
 
 
+def test_what_relies_on_the_trust_file_is_told_of_a_new_one_that_is_good(
+    files: Files, authority: Authority
+) -> None:
+    tls, told = ServerTls(files.options), list[str]()
+    tls.when_trust_changes(lambda: told.append("changed"))
+    second = authority.issue("second")
+    files.key.write_bytes(second[0])
+    files.certificate.write_bytes(second[1])
+    tls.poll()
+    files.trust.write_bytes(b"no certificate")
+    tls.poll()
+    assert told == []
+    files.trust.write_bytes(Authority("other").pem)
+    tls.poll()
+    tls.poll()
+    assert told == ["changed"]
+
+
 def test_a_file_written_again_with_the_same_content_changes_nothing(files: Files) -> None:
     tls = ServerTls(files.options)
     before = tls._context

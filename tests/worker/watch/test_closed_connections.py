@@ -384,3 +384,26 @@ async def test_while_the_store_is_away_few_ask_it_again(
 
 async def many(asked: list[str]) -> bool:
     return len(asked) > 20
+
+
+@pytest.mark.parametrize("is_back", [True, False])
+@asynchronous
+async def test_a_broker_whose_connection_is_closed_from_here_has_time_to_come_back(
+    store: EmbeddedStore, redis: redis_py.Redis, refused: str, monkeypatch: pytest.MonkeyPatch, is_back: bool
+) -> None:
+    """No probe is there that would keep it: without that time it would be gone with its connection, as with Java."""
+    monkeypatch.setattr(closed_connections, "COME_BACK_S", 0.5)
+    async with serving(store.url, connection_loss_probe=False) as scene:
+        peer, later = scene.connect(), scene.connect()
+        await scene.register(Broker(address=refused), peer=peer)
+        scene.service.comes_back(peer)
+        scene.disconnect(peer)
+        await asyncio.sleep(0.2)
+        assert await scene.addresses() == {"broker-a": {"0": refused}}
+        if is_back:
+            await scene.register(Broker(address=refused), peer=later)
+            await asyncio.sleep(0.6)
+            assert await scene.addresses() == {"broker-a": {"0": refused}}
+            scene.disconnect(later)
+        await eventually_async(lambda: gone(scene))
+        assert last_cause(redis) == "closed"
