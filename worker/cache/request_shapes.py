@@ -84,12 +84,14 @@ def _cost(shape: bytes, prefix: bytes) -> int:
 
 
 def _prefix(kind: SerializeType, view: AskedView | None, proof: str | None) -> bytes:
-    """Return the bytes that stand for a view in headers of a kind, and a proof; with a topic they are no other's."""
+    """Return the bytes that stand for a view in headers of a kind, and a proof; with a topic they are no other's.
+
+    The first byte of a proof, a letter of Base64, is none that stands for a view."""
+    signature = b"" if proof is None else proof.encode("utf-8", "surrogatepass") + b"\xff"
     if view is None:
-        return bytes((_PREFIX, kind))
+        return bytes((_PREFIX, kind)) + signature
     zone = b"" if view.zone is None else view.zone.encode("utf-8", "surrogatepass")
     prefix = bytes((_PREFIX, kind, 1 + view.standard + 2 * view.omits_v5 + 4 * (proof is not None)))
-    signature = b"" if proof is None else proof.encode("utf-8", "surrogatepass") + b"\xff"
     return prefix + zone + b"\xff" + signature
 
 
