@@ -11,6 +11,8 @@ Network = IPv4Network | IPv6Network
 LINK_BITS = 64
 NETWORK_BITS = 24
 """Of IPv4 addresses that one operator is taken to have, as LINK_BITS are of IPv6."""
+HOSTS_CACHED = 1024
+"""Hosts of the last requests: a flood of refused ones is of few, and parsing took half of its time."""
 
 
 @lru_cache(maxsize=64)
@@ -25,6 +27,7 @@ def _network(text: str) -> Network:
     return ip_network(text)
 
 
+@lru_cache(maxsize=HOSTS_CACHED)
 def address_of(host: str) -> Address | None:
     """Return the address that a host is written as, an IPv4 one also where it is mapped into IPv6; None for a name."""
     try:
@@ -48,6 +51,7 @@ def link_of(host: str) -> str:
     return host if address is None else str(address)
 
 
+@lru_cache(maxsize=HOSTS_CACHED)
 def network_of(host: str) -> str:
     """Return the /24 that a host is in, of an IPv6 one the /64; of what is no address, the host."""
     address = address_of(host)

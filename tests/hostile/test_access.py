@@ -79,6 +79,21 @@ def test_a_signature_opens_no_door_that_the_address_opened(
         assert codes(outside, request) == {REFUSED}
 
 
+@pytest.mark.parametrize("kind", SerializeType)
+def test_a_signed_list_of_clusters_opens_no_unsigned_one(start: Start, kind: SerializeType) -> None:
+    """Both have one reply, and each its own right to it."""
+    server = start(f'[principals.p]\nroles = ["reader"]\n{KEY}', accessRead="loopback signed")
+    near, far = Connection(server.port), Connection(server.port, first=REMOTE)
+    assert A.register(near).code == DONE
+    clusters = RequestCode.GET_BROKER_CLUSTER_INFO
+    unsigned = Command(clusters, 1, 0, V4_8_0, serialize_type=kind)
+    proved = signed(clusters, {}, kind=kind)
+    for over, request in ((far, proved), (far, proved), (near, unsigned), (near, unsigned), (far, proved)):
+        assert codes(over, request) == {DONE}
+        assert codes(far, unsigned) == {REFUSED}
+        assert codes(far, signed(clusters, {}, secret="another secret", kind=kind), 1) == {REFUSED}
+
+
 def test_the_key_of_a_client_takes_no_broker(start: Start) -> None:
     """A principal may take what a host registered, but only one that brokers are known by."""
     server = start(f'[principals.client]\nroles = ["reader"]\n{KEY}')

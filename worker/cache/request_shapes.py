@@ -40,6 +40,8 @@ _PLACES: Final = Struct(">BHH").pack
 _BINARY, _JSON, _JSON_TOPIC_FIRST = 0xFC, 0xFD, 0xFE
 _PREFIX: Final = 0xFF
 """First bytes of shapes with a topic and of prefixes: no frame or JSON header begins with these."""
+_PROVEN: Final = 0
+"""What follows in a prefix without a view where there is a proof; views have other numbers."""
 _WORD: Final = Struct(">I").unpack_from
 _pack: Final = Struct(">I").pack
 _NO_REMARK: Final = bytes(4)
@@ -85,11 +87,11 @@ def _cost(shape: bytes, prefix: bytes) -> int:
 
 def _prefix(kind: SerializeType, view: AskedView | None, proof: str | None) -> bytes:
     """Return the bytes that stand for a view in headers of a kind, and a proof; with a topic they are no other's."""
+    signature = b"" if proof is None else proof.encode("utf-8", "surrogatepass") + b"\xff"
     if view is None:
-        return bytes((_PREFIX, kind))
+        return bytes((_PREFIX, kind)) if proof is None else bytes((_PREFIX, kind, _PROVEN)) + signature
     zone = b"" if view.zone is None else view.zone.encode("utf-8", "surrogatepass")
     prefix = bytes((_PREFIX, kind, 1 + view.standard + 2 * view.omits_v5 + 4 * (proof is not None)))
-    signature = b"" if proof is None else proof.encode("utf-8", "surrogatepass") + b"\xff"
     return prefix + zone + b"\xff" + signature
 
 
