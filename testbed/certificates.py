@@ -1,6 +1,7 @@
 """A throw-away CA and what it signs, and the property files in which Java names them (tls.config.file)."""
 
 import ipaddress
+import ssl
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -53,14 +54,29 @@ class Certificates(Struct, frozen=True):
     def peer_properties(self, subject: str = "client") -> dict[str, str]:
         """Return the properties of a broker or client that checks the server and sends this subject's certificate."""
         return {
-            "tls.test.mode.enable": "false",
             "tls.server.keyPath": str(self.folder / "server.key"),
             "tls.server.certPath": str(self.folder / "server.pem"),
-            "tls.client.authServer": "true",
-            "tls.client.trustCertPath": str(self.folder / "ca.pem"),
+            **self.trusting_properties,
             "tls.client.keyPath": str(self.folder / f"{subject}.key"),
             "tls.client.certPath": str(self.folder / f"{subject}.pem"),
         }
+
+    @property
+    def trusting_properties(self) -> dict[str, str]:
+        """Return the properties of a client that checks the server and has no certificate."""
+        return {
+            "tls.test.mode.enable": "false",
+            "tls.client.authServer": "true",
+            "tls.client.trustCertPath": str(self.folder / "ca.pem"),
+        }
+
+    def context(self, subject: str = "") -> ssl.SSLContext:
+        """Return the TLS of a peer that checks the server, and shows the certificate of this subject, or none."""
+        context = ssl.create_default_context(cafile=self.folder / "ca.pem")
+        context.check_hostname = False
+        if subject:
+            context.load_cert_chain(self.folder / f"{subject}.pem", self.folder / f"{subject}.key")
+        return context
 
 
 def make_certificates(folder: Path) -> Certificates:

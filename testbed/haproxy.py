@@ -43,7 +43,8 @@ class Balancer(NameServer):
         self._name = name
         self._starts = 0
         port = free_port()
-        super().__init__("ours", self._started(port, servers, proxy, idle_s), port)
+        process = self._started(port, servers, proxy, idle_s)
+        super().__init__("ours", process, port, stage.access.observer)
 
     def start(
         self, servers: Sequence[NameServer], *, proxy: Proxy = "send-proxy-v2", idle_s: int = IDLE_S

@@ -13,8 +13,9 @@ from faults.places import OPTIONS, Place, Redis
 from faults.row import Row
 from testbed.certificates import Certificates, issue, make_certificates
 from testbed.eventually import eventually
+from testbed.properties import write_properties
 from testbed.rocketmq.servers import serve
-from testbed.rocketmq.stage import Stage, write_properties
+from testbed.rocketmq.stage import Stage
 
 SHOWN_WITHIN_S = 15.0
 LOOKS = 8

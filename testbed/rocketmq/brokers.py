@@ -10,9 +10,10 @@ from rocketmq_remoting.codes import ResponseCode
 from testbed.connection import Connection
 from testbed.ports import HA, broker_port
 from testbed.process import Process
+from testbed.properties import write_properties
 from testbed.rocketmq.releases import Release
 from testbed.rocketmq.servers import Addressed, Several
-from testbed.rocketmq.stage import Stage, write_properties
+from testbed.rocketmq.stage import Stage
 
 MAIN = "org.apache.rocketmq.broker.BrokerStartup"
 BOOTED = r"The broker\[.*\] boot success"
@@ -87,6 +88,7 @@ class Broker:
             MAIN,
             "-c",
             str(path),
+            peer="broker",
             heap_mb=384,
             options=["-Dlog.level=INFO", *self._options],
         )

@@ -10,9 +10,10 @@ from pathlib import Path
 from typing import Final
 
 from testbed.ports import HA, broker_port
+from testbed.properties import write_properties
 from testbed.rocketmq.brokers import BOOTED, MAIN
 from testbed.rocketmq.releases import Release
-from testbed.rocketmq.stage import Stage, write_properties
+from testbed.rocketmq.stage import Stage
 
 WITHIN_S: Final = 120.0
 

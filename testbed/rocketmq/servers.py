@@ -1,6 +1,7 @@
 """The name servers that peers are run against: this one, and Java's as the reference."""
 
 import signal
+import ssl
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -17,8 +18,9 @@ from testbed.eventually import eventually
 from testbed.ports import free_port
 from testbed.process import Process
 from testbed.process_tree import children, command_line
+from testbed.properties import write_properties
 from testbed.rocketmq.releases import release
-from testbed.rocketmq.stage import Stage, write_properties
+from testbed.rocketmq.stage import Stage
 
 Kind = Literal["ours", "java"]
 REFERENCE = "5.5.0"
@@ -52,10 +54,11 @@ class Several(Struct, frozen=True):
 class NameServer:
     """A running name server; each request goes over a new connection."""
 
-    def __init__(self, kind: Kind, process: Process, port: int) -> None:
+    def __init__(self, kind: Kind, process: Process, port: int, tls: ssl.SSLContext | None = None) -> None:
         self.kind = kind
         self.process = process
         self.port = port
+        self._tls = tls
 
     @property
     def address(self) -> str:
@@ -64,7 +67,7 @@ class NameServer:
 
     def route(self, topic: str) -> TopicRouteData | None:
         """Return the route that a 5.5.0 client gets (105); None for "no such topic"."""
-        connection = Connection(self.port)
+        connection = Connection(self.port, tls=self._tls)
         try:
             reply = connection.ask(RequestCode.GET_ROUTEINFO_BY_TOPIC, {"topic": topic}, version=V5_5_0)
         finally:
@@ -74,7 +77,7 @@ class NameServer:
 
     def cluster(self) -> ClusterInfo:
         """Return the cluster info (106)."""
-        connection = Connection(self.port)
+        connection = Connection(self.port, tls=self._tls)
         try:
             return decode_cluster_info(connection.ask(RequestCode.GET_BROKER_CLUSTER_INFO).body)
         finally:
@@ -110,15 +113,17 @@ def serve(
 ) -> NameServer:
     """Start a name server of that kind with these properties; with certificates it demands them of its peers.
 
-    `env` is for this server, besides what every process of a stage has."""
+    Without, what it asks of them is the stage's. `env` is for this server, besides what every process there has."""
     name = name or f"{kind}-server"
     given = {"bindAddress": "127.0.0.1", "enableShutdownGracefully": "true"} | dict(properties or {})
-    tls = certificates.server_properties if certificates else {}
+    access = stage.access
+    tls = certificates.server_properties if certificates else access.tls
     if kind == "ours":
-        process = _start_ours(stage, name, given, tls, env or {})
+        process = _start_ours(stage, name, {**access.rules, **given}, tls, env or {})
     else:
         process = _start_java(stage, name, given, tls)
-    return NameServer(kind, process, int(process.await_printed(BOOTED, BOOT_S)[1]))
+    port = int(process.await_printed(BOOTED, BOOT_S)[1])
+    return NameServer(kind, process, port, None if certificates else access.observer)
 
 
 def serve_file(stage: Stage, path: Path, env: Mapping[str, str], *, name: str) -> NameServer:
@@ -134,7 +139,7 @@ def serve_4x(stage: Stage, version: str, properties: Mapping[str, str] | None = 
     given = {"listenPort": str(port)} | dict(properties or {})
     path = write_properties(stage.folder / f"java-{version}" / "namesrv.conf", given)
     main = "org.apache.rocketmq.namesrv.NamesrvStartup"
-    process = stage.java(f"java-{version}", release(version), main, "-c", str(path), heap_mb=128)
+    process = stage.java(f"java-{version}", release(version), main, "-c", str(path), peer=None, heap_mb=128)
     process.await_printed(r"The Name Server boot success", BOOT_S)
     return NameServer("java", process, port)
 
@@ -166,4 +171,6 @@ def _start_java(stage: Stage, name: str, properties: Mapping[str, str], tls: Map
         tls_path = write_properties(folder / "tls.properties", tls)
         options = ["-Dtls.server.mode=enforcing", f"-Dtls.config.file={tls_path}"]
     main = "org.apache.rocketmq.namesrv.NamesrvStartup"
-    return stage.java(name, release(REFERENCE), main, "-c", str(path), heap_mb=128, options=options)
+    return stage.java(
+        name, release(REFERENCE), main, "-c", str(path), peer=None, heap_mb=128, options=options
+    )

@@ -8,6 +8,7 @@ from types import TracebackType
 from typing import Self
 
 from testbed.process import Process
+from testbed.rocketmq.enforced import OPEN, Access, Peer
 from testbed.rocketmq.releases import HERE, Release
 
 CONF = HERE / "conf"
@@ -20,10 +21,11 @@ UNMAPPING = (  # 4.x stores unmap their files by reflection when they end
 
 
 class Stage:
-    """A context: its processes are killed when it is left."""
+    """A context: its processes are killed when it is left. `access` is how they prove who they are."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, access: Access = OPEN) -> None:
         self.folder = folder
+        self.access = access
         self.home = folder / "home"
         self._processes: list[Process] = []
         conf = self.home / "conf"
@@ -31,6 +33,8 @@ class Stage:
         shutil.copy(CONF / "rmq.logback.xml", conf)
         for part in ("namesrv", "broker", "tools"):
             shutil.copy(CONF / "logback_4x.xml", conf / f"logback_{part}.xml")
+        if access.tools:
+            (conf / "tools.yml").write_text(access.tools)
 
     def __enter__(self) -> Self:
         return self
@@ -58,11 +62,12 @@ class Stage:
         main: str,
         *arguments: str,
         folder: str = "",
+        peer: Peer | None = "client",
         heap_mb: int = 64,
         options: Sequence[str] = (),
         env: Mapping[str, str] | None = None,
     ) -> Process:
-        """Start a main class of a release, or one of java/*.java."""
+        """Start a main class of a release, or one of java/*.java; `peer` is what it is to name servers."""
         place = self.folder / (folder or name)
         temporary = place / "tmp"
         temporary.mkdir(parents=True, exist_ok=True)
@@ -76,6 +81,7 @@ class Stage:
             f"-Drocketmq.client.logRoot={place}",
             f"-Djava.io.tmpdir={temporary}",
             "-Djava.net.preferIPv4Stack=true",
+            *(self.access.options.get(peer, ()) if peer else ()),
             *options,
             "-cp",
             # the archive is of jars that come first
@@ -83,11 +89,5 @@ class Stage:
             main,
             *arguments,
         ]
-        return self.start(name, argv, folder=folder, env=env)
-
-
-def write_properties(path: Path, properties: Mapping[str, str]) -> Path:
-    """Write a Java properties file of plain keys and values, and return its path."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text("".join(f"{key}={value}\n" for key, value in properties.items()))
-    return path
+        proves = self.access.environment if peer == "client" else {}
+        return self.start(name, argv, folder=folder, env={**proves, **(env or {})})

@@ -12,8 +12,9 @@ from testbed.connection import OPAQUES, Closed, Connection
 from testbed.eventually import eventually
 from testbed.nameserver import NameServer
 from testbed.ports import free_port
+from testbed.properties import write_properties
 from testbed.rocketmq.releases import release
-from testbed.rocketmq.stage import Stage, write_properties
+from testbed.rocketmq.stage import Stage
 from tests.differential.answers import CLOSED, SILENT, USABLE, Seen, seen
 from tests.differential.bodies import checked, packed
 from tests.differential.world import Ask, World

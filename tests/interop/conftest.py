@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from testbed.rocketmq.class_data import archive
+from testbed.rocketmq.enforced import OPEN, Access, enforced
 from testbed.rocketmq.releases import Release, release
 from testbed.rocketmq.servers import Kind, NameServer, serve
 from testbed.rocketmq.stage import Stage
@@ -15,6 +16,7 @@ LONGEST_FIRST = (
     "test_spark_cluster.py",
     "test_master_and_slaves.py",
     "test_mqadmin.py",
+    "test_acting_master.py",
     "test_messages.py",
     "test_pipeline_commands.py",
     "test_migration.py",
@@ -33,6 +35,18 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         default="ours",
         help="run everything against Java's name server instead: the suite is right when that passes",
     )
+
+
+def access_of(folder: Path, way: str) -> Access:
+    """Return how peers prove who they are: `open`, not at all, or `enforced`."""
+    return enforced(folder / "access") if way == "enforced" else OPEN
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Have tests that are marked `twice` run with access enforced too, all others that use a stage without."""
+    if "stage" in metafunc.fixturenames:
+        ways = ["open", "enforced"] if metafunc.definition.get_closest_marker("twice") else ["open"]
+        metafunc.parametrize("stage", ways, indirect=True, scope="module")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -73,9 +87,24 @@ def session_stage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
 
 @pytest.fixture(scope="module")
 def stage(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> Iterator[Stage]:
-    """For what the tests of one module share."""
-    with Stage(tmp_path_factory.mktemp(Path(request.path).stem)) as stage:
+    """For what the tests of one module share, with access enforced or not."""
+    folder = tmp_path_factory.mktemp(Path(request.path).stem)
+    with Stage(folder, access_of(folder, request.param)) as stage:
         yield stage
+
+
+@pytest.fixture(scope="session")
+def enforced_stage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
+    """As `session_stage`, with access enforced."""
+    folder = tmp_path_factory.mktemp("enforced-session")
+    with Stage(folder, access_of(folder, "enforced")) as stage:
+        yield stage
+
+
+@pytest.fixture(scope="session")
+def enforced_server(enforced_stage: Stage, kind: Kind) -> NameServer:
+    """As `server`, with access enforced."""
+    return serve(enforced_stage, kind)
 
 
 @pytest.fixture(scope="session")

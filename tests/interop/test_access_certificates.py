@@ -7,10 +7,11 @@ import pytest
 from testbed.access_file import AccessFile
 from testbed.certificates import issue, make_certificates
 from testbed.eventually import eventually
+from testbed.properties import write_properties
 from testbed.rocketmq.brokers import Broker, BrokerConfig
 from testbed.rocketmq.releases import Release
 from testbed.rocketmq.servers import serve
-from testbed.rocketmq.stage import Stage, write_properties
+from testbed.rocketmq.stage import Stage
 from tests.interop.events import events
 
 ROUNDS_S: Final = 40.0

@@ -23,6 +23,7 @@ CLOSED_S = 8.0
 SYNCHRONISED_S = 90
 """A slave copies topics and offsets for the first time a minute after its start."""
 READ, READ_WRITE = 4, 6
+pytestmark = pytest.mark.twice
 COMPATIBLE = {"compatible": "true", "heartbeats": "false"}
 """Broker name -> compatibleWithOldNameSrv."""
 

@@ -3,10 +3,11 @@
 import pytest
 
 from testbed.certificates import make_certificates
+from testbed.properties import write_properties
 from testbed.rocketmq.admin import run_command
 from testbed.rocketmq.releases import release
 from testbed.rocketmq.servers import Kind, NameServer, serve
-from testbed.rocketmq.stage import Stage, write_properties
+from testbed.rocketmq.stage import Stage
 from tests.interop.together import work_together
 
 BINARY = ("-Drocketmq.serialize.type=ROCKETMQ",)
@@ -21,6 +22,12 @@ def version(request: pytest.FixtureRequest) -> str:
 
 def test_binary_headers(stage: Stage, server: NameServer, version: str) -> None:
     work_together(stage, server, version, BINARY, "binary")
+
+
+def test_binary_headers_of_peers_that_prove_who_they_are(
+    enforced_stage: Stage, enforced_server: NameServer
+) -> None:
+    work_together(enforced_stage, enforced_server, "5.5.0", BINARY, "binary")
 
 
 def test_tls_with_client_certificates(stage: Stage, kind: Kind, version: str) -> None:

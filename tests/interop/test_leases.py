@@ -15,7 +15,7 @@ SCAN_S = {"ours": 0, "java": 5}
 SLACK_S = 2
 
 
-@pytest.mark.parametrize("name", ["group-4-9-7", "group-5-5-0"])
+@pytest.mark.parametrize("name", ["group-4-9-7", "group-5-5-0", "group-5-5-0-enforced"])
 def test_a_frozen_broker_goes_at_the_end_of_its_lease(
     name: str, watches: dict[str, Watch], kind: Kind
 ) -> None:

@@ -23,12 +23,13 @@ from testbed.eventually import PATIENCE_S, eventually, stays
 from testbed.haproxy import IDLE_S, Balancer, Proxy
 from testbed.ports import free_port
 from testbed.process import Process
+from testbed.properties import write_properties
 from testbed.rocketmq.admin import COMMAND_S, MAIN, Admin
 from testbed.rocketmq.brokers import Broker, BrokerConfig, start_brokers
 from testbed.rocketmq.clients import Clients
 from testbed.rocketmq.releases import Release, dashed, release
 from testbed.rocketmq.servers import NameServer, serve
-from testbed.rocketmq.stage import Stage, write_properties
+from testbed.rocketmq.stage import Stage
 from testbed.sockets import connected_from, peers
 from tests.interop.lookups import PAUSE_S, Lookups
 from tests.interop.together import work_together
@@ -185,6 +186,7 @@ def test_the_address_need_not_be_in_code_or_arguments(scene: Scene, version: str
         assert f" {broker.address} " in asked.printed()
 
 
+@pytest.mark.twice
 def test_messages_go_on_while_the_balancer_is_restarted(scene: Scene, topic: str) -> None:
     with traffic(scene, topic, away_s=AWAY_S + PATIENCE_S):
         scene.balancer.stop()
@@ -230,6 +232,7 @@ def test_brokers_cut_for_idleness_stay_if_the_name_server_reaches_them(scene: Sc
     impatient.stop()
 
 
+@pytest.mark.twice
 def test_name_servers_replaced_one_after_the_other(scene: Scene, topic: str) -> None:
     with traffic(scene, topic) as client_5:
         for number, pod in enumerate(scene.pods):

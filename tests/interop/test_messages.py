@@ -25,6 +25,7 @@ CLUSTER = "both-releases"
 SETTINGS = {"transactionTimeOut": "1000", "transactionCheckInterval": "1000"}
 TIMER_PRECISION_MS = 1000
 VERSIONS = ("5.5.0", "4.9.7")
+pytestmark = pytest.mark.twice
 
 
 class Scene(Struct, frozen=True):

@@ -9,12 +9,13 @@ from msgspec import Struct
 
 from testbed.eventually import PATIENCE_S, eventually
 from testbed.ports import broker_port
+from testbed.properties import write_properties
 from testbed.rocketmq.admin import Admin, Output, run_command, start_command
 from testbed.rocketmq.brokers import BOOT_S, Broker, BrokerConfig, properties, start_brokers
 from testbed.rocketmq.clients import Clients
 from testbed.rocketmq.releases import Release, dashed, release
 from testbed.rocketmq.servers import Kind, NameServer, Several, serve
-from testbed.rocketmq.stage import Stage, write_properties
+from testbed.rocketmq.stage import Stage
 from tests.interop.commands import CASES, PATIENT, Case
 from tests.interop.differences import normalised
 
@@ -96,6 +97,7 @@ def _cases(version: str) -> list[Case]:
     return [case for case in CASES if version in case.versions]
 
 
+@pytest.mark.twice
 @pytest.mark.parametrize("case", _cases("5.5.0"), ids=lambda case: case.line)
 def test_5_5_0_prints_the_same(case: Case, tools_5: Tools, servers: Servers) -> None:
     _assert_same(case, tools_5, servers)
@@ -111,6 +113,7 @@ def test_4_9_8_prints_the_same(case: Case, tools_4_9_8: Tools, servers: Servers)
     _assert_same(case, tools_4_9_8, servers)
 
 
+@pytest.mark.twice
 def test_a_broker_in_a_container_comes_and_goes(tools_5: Tools, servers: Servers) -> None:
     """addBroker and removeBroker reach only the container; what it registers is seen in clusterList."""
     container, broker = _container(tools_5, servers)
@@ -126,6 +129,7 @@ def test_a_broker_in_a_container_comes_and_goes(tools_5: Tools, servers: Servers
     _assert_same(Case("clusterList"), tools_5, servers)
 
 
+@pytest.mark.twice
 def test_cluster_rt_measures_until_it_is_ended(tools_5: Tools, servers: Servers) -> None:
     command = start_command(
         tools_5.stage,
@@ -148,7 +152,7 @@ def _container(tools: Tools, servers: Servers) -> tuple[str, Path]:
     own = {"listenPort": str(port), "bindAddress": "127.0.0.1", "namesrvAddr": Several(servers).address}
     path = write_properties(folder / "container.conf", own)
     main = "org.apache.rocketmq.container.BrokerContainerStartup"
-    process = tools.stage.java("container", tools.release, main, "-c", str(path), heap_mb=384)
+    process = tools.stage.java("container", tools.release, main, "-c", str(path), peer="broker", heap_mb=384)
     process.await_printed(r"boot success", BOOT_S)
     config = BrokerConfig(tools.release, CONTAINED, cluster=CONTAINED)
     settings = properties(config, broker_port(), folder, Several(servers).address)

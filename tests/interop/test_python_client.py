@@ -7,28 +7,33 @@ import pytest
 from msgspec import Struct
 
 from mqns import ConsumerGroup, MqClient, MqClientOptions, sql92
+from mqns.remoting.acl import AclCredentials
+from mqns.remoting.options import RemotingOptions
 from mqns.routes.queues import MessageQueue
 from rocketmq_remoting.heartbeat import ConsumeFromWhere, MessageModel
 from rocketmq_remoting.version import CURRENT, version_name
 from testbed.eventually import eventually
 from testbed.rocketmq.admin import Admin
 from testbed.rocketmq.brokers import Broker, BrokerConfig, start_brokers
+from testbed.rocketmq.enforced import Access
 from testbed.rocketmq.releases import dashed, release
 from testbed.rocketmq.servers import NameServer
 from testbed.rocketmq.stage import Stage
 
 PYTHON = rf"PYTHON\s+{version_name(CURRENT)}"
+OF_ADMIN = {"5.5.0": "5.5.0", "4.9.7": "4.9.8"}
 SEEN_S = 20
 """A broker's new retry topic takes some seconds to the name server, where mqadmin looks for it first."""
 
 
 class Scene(Struct, frozen=True):
-    """A broker of one release, an mqadmin of the same line, and a topic."""
+    """A broker of one release, an mqadmin of the same line, and a topic; `remoting` is how a client gets at them."""
 
     broker: Broker
     admin: Admin
     server: NameServer
     topic: str
+    remoting: RemotingOptions
 
     def say(self, command: str, *arguments: str) -> str:
         """All that an mqadmin command prints."""
@@ -42,14 +47,25 @@ class Scene(Struct, frozen=True):
         return True
 
 
-@pytest.fixture(scope="module", params=[("5.5.0", "5.5.0"), ("4.9.7", "4.9.8")], ids=lambda pair: pair[0])
-def scene(request: pytest.FixtureRequest, stage: Stage, server: NameServer) -> Scene:
-    version, of_admin = request.param
-    name = f"python-{dashed(version)}"
+def remoting_of(access: Access) -> RemotingOptions:
+    """How a client signs where that is asked for, and whose certificates it trusts there."""
+    if not access.environment:
+        return RemotingOptions()
+    hook = AclCredentials(access.environment["ACCESS_KEY"], access.environment["SECRET_KEY"])
+    return RemotingOptions(tls=access.stranger, hooks=(hook,))
+
+
+@pytest.fixture(scope="module", params=["5.5.0", "5.5.0-enforced", "4.9.7"])
+def scene(request: pytest.FixtureRequest) -> Scene:
+    version, _, enforced = request.param.partition("-")
+    stage: Stage = request.getfixturevalue("enforced_stage" if enforced else "session_stage")
+    server: NameServer = request.getfixturevalue("enforced_server" if enforced else "server")
+    name = f"python-{dashed(request.param)}"
     config = BrokerConfig(release(version), name, cluster=name, settings={"enablePropertyFilter": "true"})
     (broker,) = start_brokers(stage, [server], [config])
     server.await_brokers(name, 0)
-    scene = Scene(broker, Admin(stage, release(of_admin)), server, f"Topic-{name}")
+    admin = Admin(stage, release(OF_ADMIN[version]))
+    scene = Scene(broker, admin, server, f"Topic-{name}", remoting_of(stage.access))
     output = scene.say("updateTopic", "-b", broker.address, "-t", scene.topic, "-r", "3", "-w", "2")
     assert f"create topic to {broker.address} success." in output
     return scene
@@ -69,6 +85,7 @@ def client_of(scene: Scene, form: str) -> MqClient:
         poll_name_server_s=0.5,
         heartbeat_broker_s=0.2,
         heartbeat_v2=form == "short",
+        remoting=scene.remoting,
     )
     return MqClient(scene.server.address, options)
 

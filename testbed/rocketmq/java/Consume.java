@@ -6,6 +6,7 @@ import java.util.concurrent.atomic.AtomicInteger;
 import org.apache.rocketmq.client.consumer.DefaultMQPushConsumer;
 import org.apache.rocketmq.client.consumer.listener.ConsumeConcurrentlyStatus;
 import org.apache.rocketmq.client.consumer.listener.MessageListenerConcurrently;
+import org.apache.rocketmq.client.consumer.rebalance.AllocateMessageQueueAveragely;
 import org.apache.rocketmq.common.consumer.ConsumeFromWhere;
 import org.apache.rocketmq.common.message.MessageExt;
 
@@ -20,8 +21,8 @@ public class Consume {
     public static void main(String[] args) throws Exception {
         String topic = args[1];
         int count = Integer.parseInt(args[2]);
-        DefaultMQPushConsumer consumer =
-            new DefaultMQPushConsumer(args.length > 4 ? args[4] : "consumers_of_" + topic);
+        DefaultMQPushConsumer consumer = new DefaultMQPushConsumer(
+            args.length > 4 ? args[4] : "consumers_of_" + topic, Signing.hook(), new AllocateMessageQueueAveragely());
         consumer.setNamesrvAddr(args[0]);
         consumer.setHeartbeatBrokerInterval(1000); // 5.5.0 may skip its first heartbeat; nothing comes till the next
         consumer.setPollNameServerInterval(100);

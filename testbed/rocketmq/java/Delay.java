@@ -5,6 +5,7 @@ import java.util.concurrent.TimeUnit;
 import org.apache.rocketmq.client.consumer.DefaultMQPushConsumer;
 import org.apache.rocketmq.client.consumer.listener.ConsumeConcurrentlyStatus;
 import org.apache.rocketmq.client.consumer.listener.MessageListenerConcurrently;
+import org.apache.rocketmq.client.consumer.rebalance.AllocateMessageQueueAveragely;
 import org.apache.rocketmq.client.producer.DefaultMQProducer;
 import org.apache.rocketmq.common.consumer.ConsumeFromWhere;
 import org.apache.rocketmq.common.message.Message;
@@ -23,7 +24,8 @@ public class Delay {
         Queue<Long> delays = new ConcurrentLinkedQueue<>();
         CountDownLatch complete = new CountDownLatch(count);
 
-        DefaultMQPushConsumer consumer = new DefaultMQPushConsumer("consumers_of_" + topic);
+        DefaultMQPushConsumer consumer = new DefaultMQPushConsumer(
+            "consumers_of_" + topic, Signing.hook(), new AllocateMessageQueueAveragely());
         consumer.setNamesrvAddr(args[0]);
         consumer.setHeartbeatBrokerInterval(1000); // 5.5.0 may skip its first heartbeat; nothing comes till the next
         consumer.setConsumeFromWhere(ConsumeFromWhere.CONSUME_FROM_FIRST_OFFSET);
@@ -37,7 +39,7 @@ public class Delay {
         });
         consumer.start();
 
-        DefaultMQProducer producer = new DefaultMQProducer("producers_of_" + topic);
+        DefaultMQProducer producer = new DefaultMQProducer("producers_of_" + topic, Signing.hook());
         producer.setNamesrvAddr(args[0]);
         producer.start();
         for (int i = 0; i < count; i++) {

@@ -7,6 +7,7 @@ import java.util.concurrent.atomic.AtomicInteger;
 import org.apache.rocketmq.client.consumer.DefaultMQPushConsumer;
 import org.apache.rocketmq.client.consumer.listener.ConsumeOrderlyStatus;
 import org.apache.rocketmq.client.consumer.listener.MessageListenerOrderly;
+import org.apache.rocketmq.client.consumer.rebalance.AllocateMessageQueueAveragely;
 import org.apache.rocketmq.client.producer.DefaultMQProducer;
 import org.apache.rocketmq.common.consumer.ConsumeFromWhere;
 import org.apache.rocketmq.common.message.Message;
@@ -22,7 +23,7 @@ public class Ordered {
     public static void main(String[] args) throws Exception {
         String topic = args[1];
         int count = Integer.parseInt(args[2]);
-        DefaultMQProducer producer = new DefaultMQProducer("producers_of_" + topic);
+        DefaultMQProducer producer = new DefaultMQProducer("producers_of_" + topic, Signing.hook());
         producer.setNamesrvAddr(args[0]);
         producer.start();
         int queues = producer.fetchPublishMessageQueues(topic).size();
@@ -33,7 +34,8 @@ public class Ordered {
                 (all, sent, order) -> all.get((Integer) order % all.size()), i % ORDERS).getMessageQueue().toString());
         }
 
-        DefaultMQPushConsumer consumer = new DefaultMQPushConsumer("consumers_of_" + topic);
+        DefaultMQPushConsumer consumer = new DefaultMQPushConsumer(
+            "consumers_of_" + topic, Signing.hook(), new AllocateMessageQueueAveragely());
         consumer.setNamesrvAddr(args[0]);
         consumer.setHeartbeatBrokerInterval(1000); // 5.5.0 may skip its first heartbeat; nothing comes till the next
         consumer.setConsumeFromWhere(ConsumeFromWhere.CONSUME_FROM_FIRST_OFFSET);

@@ -5,6 +5,7 @@ import java.util.concurrent.TimeUnit;
 import org.apache.rocketmq.client.consumer.DefaultMQPushConsumer;
 import org.apache.rocketmq.client.consumer.listener.ConsumeConcurrentlyStatus;
 import org.apache.rocketmq.client.consumer.listener.MessageListenerConcurrently;
+import org.apache.rocketmq.client.consumer.rebalance.AllocateMessageQueueAveragely;
 import org.apache.rocketmq.client.producer.LocalTransactionState;
 import org.apache.rocketmq.client.producer.TransactionListener;
 import org.apache.rocketmq.client.producer.TransactionMQProducer;
@@ -32,7 +33,7 @@ public class Transact {
         Set<Integer> received = ConcurrentHashMap.newKeySet();
         CountDownLatch complete = new CountDownLatch(1);
 
-        TransactionMQProducer producer = new TransactionMQProducer("producers_of_" + topic);
+        TransactionMQProducer producer = new TransactionMQProducer("producers_of_" + topic, Signing.hook());
         producer.setNamesrvAddr(args[0]);
         producer.setTransactionListener(new TransactionListener() {
             @Override
@@ -51,7 +52,8 @@ public class Transact {
         });
         producer.start();
 
-        DefaultMQPushConsumer consumer = new DefaultMQPushConsumer("consumers_of_" + topic);
+        DefaultMQPushConsumer consumer = new DefaultMQPushConsumer(
+            "consumers_of_" + topic, Signing.hook(), new AllocateMessageQueueAveragely());
         consumer.setNamesrvAddr(args[0]);
         consumer.setHeartbeatBrokerInterval(1000); // 5.5.0 may skip its first heartbeat; nothing comes till the next
         consumer.setConsumeFromWhere(ConsumeFromWhere.CONSUME_FROM_FIRST_OFFSET);
